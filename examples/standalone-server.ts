@@ -5,7 +5,9 @@
  * neither key nor network: the model is `builtin:repair`, a program that repairs code by trying
  * small patches.
  */
-import { cp, mkdir, rm } from 'node:fs/promises'
+import { randomBytes } from 'node:crypto'
+import { constants, type Stats } from 'node:fs'
+import { cp, link, mkdir, open, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { homedir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
@@ -31,8 +33,10 @@ Settings are environment variables:
   RUNWRIGHT_ROOTS       folders in which runs may work, separated by "${delimiter}"; the first is
                         the default. Without it: a copy of the demo project, and the current
                         directory
-  RUNWRIGHT_API_KEYS    alice=key,bob=key with at least 16 characters per key. Without it, only
-                        programs on this machine may call, including the commands of a run
+  RUNWRIGHT_API_KEYS    auto makes a key at the first start, keeps it in RUNWRIGHT_DATA, and prints
+                        a link with it; or alice=key,bob=key with at least 16 characters per key.
+                        Without it, only programs on this machine may call, including the
+                        commands of a run
   RUNWRIGHT_MODEL       model for requests without one; default builtin:repair, which needs no
                         network
 
@@ -48,7 +52,8 @@ interface Settings {
   readonly data: string
   /** Null: a scratch copy of the demo project, and the current directory. */
   readonly roots: readonly string[] | null
-  readonly keys: { readonly [id: string]: BearerKey } | null
+  /** `auto`: one key, in a file that the server makes. */
+  readonly keys: { readonly [id: string]: BearerKey } | 'auto' | null
   readonly model: string | undefined
 }
 
@@ -73,9 +78,10 @@ function readSettings(env: NodeJS.ProcessEnv): Settings {
   }
 }
 
-/** `alice=key,bob=key`; a key without a name belongs to `operator`. */
+/** `auto`, or `alice=key,bob=key`; a key without a name belongs to `operator`. */
 function readKeys(text: string | undefined): Settings['keys'] {
   if (text === undefined) return null
+  if (text.trim() === 'auto') return 'auto'
   const keys: { [id: string]: string[] } = {}
   for (const entry of text.split(',').map((part) => part.trim())) {
     const [, id = 'operator', key = ''] = /^(?:([\w.-]+)=)?(.*)$/.exec(entry) ?? []
@@ -87,21 +93,87 @@ function readKeys(text: string | undefined): Settings['keys'] {
   return Object.fromEntries(Object.entries(keys).map(([id, list]) => [id, { key: list }]))
 }
 
+/** The server's own key, and the file that keeps it. */
+interface OwnKey {
+  readonly key: string
+  readonly path: string
+}
+
+/** Reads the server's own key, and makes it first if there is none. */
+async function openOwnKey(path: string): Promise<OwnKey> {
+  for (;;) {
+    const key = await readOwnKey(path)
+    if (key !== null) return { key, path }
+    const draft = `${path}-${randomBytes(8).toString('hex')}`
+    const content = `${randomBytes(32).toString('base64url')}\n`
+    await writeFile(draft, content, { flag: 'wx', mode: 0o600, flush: true })
+    try {
+      // Fails when another process was first, whose key then counts.
+      await link(draft, path)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    } finally {
+      await rm(draft)
+    }
+  }
+}
+
+/** Null when there is no file. */
+async function readOwnKey(path: string): Promise<string | null> {
+  const unsafe = (problem: string): SettingError =>
+    new SettingError(`${path} ${problem}; remove it, and the next start makes a new key`)
+  const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+  const file = await open(path, flags).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return null
+    throw unsafe(error.code === 'ELOOP' ? 'is a link' : `cannot be read (${error.code})`)
+  })
+  if (file === null) return null
+  try {
+    const problem = problemOfKeyFile(await file.stat())
+    if (problem !== null) throw unsafe(problem)
+    const key = (await file.readFile('utf8')).trim()
+    if (!/^[\w-]{16,}$/.test(key)) throw unsafe('does not contain a key')
+    return key
+  } finally {
+    await file.close()
+  }
+}
+
+function problemOfKeyFile(stats: Stats): string | null {
+  if (!stats.isFile() || stats.size > 1_000) return 'is not a file with a key'
+  if (stats.uid !== process.getuid?.()) return 'belongs to another user'
+  return (stats.mode & 0o077) === 0 ? null : 'is open to other users of this machine'
+}
+
 const demoProject = fileURLToPath(new URL('./demo-project', import.meta.url))
 
-async function openService(
-  settings: Settings,
-): Promise<{ service: RunService; demo: string | null }> {
-  const { data, keys, model } = settings
+interface Opened {
+  readonly service: RunService
+  readonly demo: string | null
+  readonly own: OwnKey | null
+}
+
+async function openService(settings: Settings): Promise<Opened> {
+  const { data, model } = settings
   const demo = settings.roots === null ? join(data, 'demo-project') : null
+  const runs = join(data, 'runs')
+  let own: OwnKey | null = null
+  let { keys } = settings
   try {
     await mkdir(demo ?? data, { recursive: true, mode: 0o700 })
+    await mkdir(runs, { recursive: true, mode: 0o700 })
+    if (keys === 'auto') {
+      // The folder of the store is closed to the tools of runs.
+      own = await openOwnKey(join(runs, 'api-key'))
+      keys = { operator: own.key }
+    }
   } catch (error) {
+    if (error instanceof SettingError) throw error
     throw new SettingError(`cannot write to RUNWRIGHT_DATA (${data}): ${messageOf(error)}`)
   }
   const service = await createRunService({
     engine: {
-      store: new FileStore({ directory: join(data, 'runs'), onWarning }),
+      store: new FileStore({ directory: runs, onWarning }),
       roots: settings.roots ?? [demo as string, process.cwd()],
       defaultModel: model,
       providers: providersFromEnvironment(process.env),
@@ -109,7 +181,7 @@ async function openService(
     authorize: keys === null ? undefined : bearerKeys(keys),
   })
   if (demo !== null) await refreshDemo(service, demo)
-  return { service, demo }
+  return { service, demo, own }
 }
 
 /** One line for each thing that is found to be damaged, now or later. */
@@ -136,25 +208,32 @@ function listen(server: Server, { port, host }: Settings): Promise<void> {
   })
 }
 
-function printUsage(server: Server, settings: Settings, demo: string | null): void {
+function printUsage(server: Server, settings: Settings, { demo, own }: Opened): void {
   const address = server.address()
   const port = typeof address === 'object' && address !== null ? address.port : settings.port
   const host = nameToCall(settings.host)
   const url = `http://${host}:${port}`
   const request = demo === null ? { goal: 'auto' } : { goal: 'node-test', cwd: demo }
   const type = `-H 'content-type: application/json'`
-  const key = settings.keys === null ? '' : ` -H 'authorization: Bearer YOUR_KEY'`
-  const body = JSON.stringify(request).replaceAll("'", String.raw`'\''`)
+  const held = own === null ? 'YOUR_KEY' : `$(cat ${quoted(own.path)})`
+  const key = settings.keys === null ? '' : ` -H "authorization: Bearer ${held}"`
+  const body = quoted(JSON.stringify(request))
   console.log(`runwright listening on ${url}`)
-  console.log(`start a run: curl -sS ${url}/api/runs ${type}${key} -d '${body}'`)
-  console.log(`watch it: ${url}/`)
+  console.log(`start a run: curl -sS ${url}/api/runs ${type}${key} -d ${body}`)
+  console.log(`watch it: ${url}/${own === null ? '' : `#key=${own.key}`}`)
+  if (own !== null) console.log(`the key is in ${own.path}; to change it, remove it and restart`)
   if (isWildcard(settings.host)) console.log('listening on all addresses of this machine')
-  if (settings.keys === null) {
-    console.log(
-      'RUNWRIGHT_API_KEYS is not set: only this machine may call, and the commands of a run can ' +
-        'call the API and answer their own gate. Gates are only binding with keys.',
-    )
-  }
+  if (settings.keys === null) console.log(WITHOUT_KEYS)
+}
+
+const WITHOUT_KEYS = `RUNWRIGHT_API_KEYS is not set:
+- all programs on this machine may call, also the commands of a run: gates are not binding
+- a proxy or tunnel that adds no header of its own cannot be told from a local caller: use none
+RUNWRIGHT_API_KEYS=auto makes a key and prints a link with it.`
+
+/** As one word of a shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
 }
 
 /** Whether `host` means all addresses, so that it is not one to call. */
@@ -199,7 +278,7 @@ async function main(): Promise<void> {
       graceMs: 0,
       onDrain: () => console.log('stopping; unfinished runs continue at the next start'),
     })
-    printUsage(server, read, opened.demo)
+    printUsage(server, read, opened)
   } catch (error) {
     console.error(`runwright: ${explain(error, settings)}`)
     await service?.close({ graceMs: 0 })

@@ -2,6 +2,8 @@ const KILLS = 'starts a process for each kill'
 const GRACE = 'the two seconds between SIGTERM and SIGKILL pass in real time'
 const REPAIR = 'runs the tests of a project once for each patch it tries'
 const CRASHES = 'starts the engine once for each position of a log'
+const STARTS = 'starts several servers'
+const GROWTH = 'feeds hundreds of hostile texts to sixty parsers'
 const RANDOM = 'plays dozens of random runs to their end'
 
 /**
@@ -134,12 +136,22 @@ const byFile = {
   ],
   'test/standalone.test.ts': [
     ['a run survives three kill -9, and no event is lost or duplicated', 6.1, KILLS],
+    ['with the key auto it makes one, prints a link with it, and keeps it', 2.1, STARTS],
+    ['two servers that start at once agree on the key', 2, STARTS],
+    ['a key file that others can change or read is refused in one line', 2.1, STARTS],
   ],
   'test/ws/fuzz.test.ts': [
     [
       '3000 random streams of frames get the replies of the RFC, by handler',
       4.8,
       'thousands of connections',
+    ],
+  ],
+  'test/options.test.ts': [
+    [
+      'a misspelt option or one of the wrong kind is refused by whatever takes options',
+      5.0,
+      'compiles lib, to find every option in the types',
     ],
   ],
   'test/server/webhooks/cursor.test.ts': [
@@ -167,6 +179,11 @@ export const slowTests = Object.entries(byFile).flatMap(([file, tests]) =>
 export const ownProcess = {
   'test/agent/models/repair-loading.test.ts': 'asks which files its process has loaded',
   'test/internal/uuid.test.ts': 'ids never go back in time, and others make ids of today',
+  'test/growth.test.ts': 'counts the steps of all code in its process',
   'test/regexps.test.ts': 'records what other modules do while they are loaded',
+  'test/growth.test.ts': [
+    ['twice as much of anything hostile takes at most three times the steps', 4.5, GROWTH],
+    ['sixteen times as much of anything hostile takes less than 64 times the time', 9.9, GROWTH],
+  ],
   'test/http/built.test.ts': 'starts many children beside a server in the same process',
 }

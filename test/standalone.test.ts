@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict'
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import {
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   realpathSync,
   rmSync,
+  statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
@@ -202,6 +205,10 @@ test('Ctrl-C ends it cleanly, and it prints how to start a run', async (t) => {
   const { child, lines, baseUrl } = await start(t, { RUNWRIGHT_DATA: scratch(t) }, npmStart)
   assert.equal(lines[0], `runwright listening on ${baseUrl}`)
   assert.match(lines[1] ?? '', /curl .*\/api\/runs .*"goal":"node-test","cwd":"[^"]*demo-project"/)
+  let said = lines.join('\n')
+  child.stdout!.on('data', (chunk: Buffer) => (said += String(chunk)))
+  while (!said.includes('RUNWRIGHT_API_KEYS=auto')) await once(child.stdout!, 'data')
+  assert.match(said, /gates are not binding\n.*proxy or tunnel .*cannot be told from a local caller/)
   child.kill('SIGINT')
   const [code] = (await once(child, 'exit')) as [number]
   assert.equal(code, 0)
@@ -220,6 +227,76 @@ test('with keys, calls without one are refused, and the key is not printed', asy
     (await client.get('/api/runs', { headers: { authorization: `Bearer ${key}` } })).statusCode,
     200,
   )
+})
+
+test('with the key auto it makes one, prints a link with it, and keeps it', async (t) => {
+  const data = scratch(t)
+  const env = { RUNWRIGHT_DATA: data, RUNWRIGHT_API_KEYS: 'auto', HOME: data }
+  const { lines, baseUrl, child, stderr } = await start(t, env)
+  const path = join(data, 'runs', 'api-key')
+  const key = readFileSync(path, 'utf8').trim()
+  assert.match(key, /^[\w-]{43}$/)
+  assert.equal(statSync(path).mode & 0o777, 0o600)
+  assert.ok(lines.includes(`watch it: ${baseUrl}/#key=${key}`), lines.join('\n'))
+  assert.deepEqual(readdirSync(join(data, 'runs')).filter((name) => /key/.test(name)), ['api-key'])
+  // The printed command reads the key from the file.
+  const [command = ''] = /curl .*$/m.exec(lines.join('\n')) ?? []
+  assert.ok(!command.includes(key))
+  const said = spawnSync('sh', ['-c', command], { encoding: 'utf8', env: process.env })
+  assert.equal((JSON.parse(said.stdout) as { goal: string }).goal, 'node-test', said.stderr)
+  await using client = new AsyncClient({ baseUrl })
+  assert.equal((await client.get('/api/runs')).statusCode, 401)
+  const headers = { authorization: `Bearer ${key}` }
+  assert.equal((await client.get('/api/runs', { headers })).statusCode, 200)
+  child.kill('SIGKILL')
+  await once(child, 'exit')
+  const again = await start(t, env)
+  assert.ok(again.lines.includes(`watch it: ${again.baseUrl}/#key=${key}`))
+  assert.ok(!stderr.join('').includes(key))
+})
+
+test('two servers that start at once agree on the key', async (t) => {
+  const data = scratch(t)
+  const env = { RUNWRIGHT_DATA: data, RUNWRIGHT_API_KEYS: 'auto', PORT: '0' }
+  const path = join(data, 'runs', 'api-key')
+  // The store lets one of them run; the other has read or made the same key before it ends.
+  const children = [launch(t, env), launch(t, env), launch(t, env)]
+  const printed = children.map((child) => {
+    let text = ''
+    child.stdout?.on('data', (chunk: Buffer) => (text += String(chunk)))
+    return () => text
+  })
+  const first = await Promise.race(
+    children.map(async (child, index) => {
+      for await (const _ of child.stdout!) if (/^watch it/m.test(printed[index]!())) return index
+      return await new Promise<number>(() => {})
+    }),
+  )
+  const others = children.filter((_, index) => index !== first)
+  await Promise.all(others.map((child) => child.exitCode ?? once(child, 'exit')))
+  const key = readFileSync(path, 'utf8').trim()
+  assert.ok(printed[first]!().includes(`#key=${key}\n`))
+  assert.deepEqual(readdirSync(join(data, 'runs')).filter((name) => /key/.test(name)), ['api-key'])
+})
+
+test('a key file that others can change or read is refused in one line', async (t) => {
+  const refuse = async (problem: string, plant: (path: string) => void): Promise<void> => {
+    const data = scratch(t)
+    const path = join(data, 'runs', 'api-key')
+    mkdirSync(join(data, 'runs'))
+    plant(path)
+    const said = await failsToStart(t, { RUNWRIGHT_DATA: data, RUNWRIGHT_API_KEYS: 'auto' })
+    assert.ok(said.startsWith(`runwright: ${path} ${problem}`), said)
+    assert.match(said, /^.*; remove it, and the next start makes a new key\n$/)
+  }
+  const key = 'k'.repeat(43)
+  await refuse('is open to', (path) => writeFileSync(path, key, { mode: 0o640 }))
+  await refuse('is a link', (path) => {
+    writeFileSync(`${path}-of-others`, key, { mode: 0o600 })
+    symlinkSync(`${path}-of-others`, path)
+  })
+  await refuse('is not a file', (path) => mkdirSync(path, { mode: 0o700 }))
+  await refuse('does not contain a key', (path) => writeFileSync(path, '', { mode: 0o600 }))
 })
 
 test('on all addresses it prints one that works', async (t) => {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { realpathSync, statSync } from 'node:fs'
+import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import { systemClock, type Clock } from '../internal/clock.js'
 import type { Executor } from './executor.js'
 import { executorNamed, type ExecutorName } from './executors/named.js'
@@ -13,6 +13,7 @@ import { resolveMcpServers } from './mcp/servers.js'
 import type { ModelProvider } from './model-provider.js'
 import { DEFAULT_MODEL } from './models/registry.js'
 import { SHORTEST_SECRET } from './redaction/redactor.js'
+import { resolveRoots, type Roots, type RootsOf } from './roots.js'
 import type { RunStore } from './store.js'
 import type { Tool } from './tool.js'
 import { builtinTools } from './tools/builtin.js'
@@ -21,8 +22,13 @@ import type { Tracer } from './tracing/tracing.js'
 /** What a host gives to the engine. */
 export interface EngineOptions {
   readonly store: RunStore
-  /** Folders that runs may work in, by real path; at least one. The first is the default `cwd`. */
-  readonly roots: readonly string[]
+  /**
+   * Folders that runs may work in, by real path; at least one. The first is the default `cwd`. A
+   * function returns the folders of a principal, as absolute paths of folders that exist; it gets
+   * null for callers without one. It is called for each new run, and when a run begins to work. An
+   * error that it throws is the caller's answer: for a response other than 500, `ProblemError`.
+   */
+  readonly roots: Roots
   /** Model of requests that name none. @defaultValue 'builtin:repair' */
   readonly defaultModel?: string | undefined
   /**
@@ -34,7 +40,7 @@ export interface EngineOptions {
   readonly providers?: readonly ModelProvider[] | undefined
   /** Goals besides the shipped ones. */
   readonly goals?: readonly GoalDefinition[] | undefined
-  /** Tools besides the shipped ones; a tool of the same name replaces a shipped one. */
+  /** Tools besides the shipped ones; with `replace: true`, in place of a shipped one. */
   readonly tools?: readonly Tool[] | undefined
   /**
    * Model Context Protocol servers whose tools runs may use, opened and closed with the engine. A
@@ -52,7 +58,10 @@ export interface EngineOptions {
   readonly maxConcurrentRuns?: number | undefined
   /** Runs that may wait for a slot. @defaultValue 256 */
   readonly maxQueuedRuns?: number | undefined
-  /** What happens to a new run whose folder has a live run. @defaultValue 'queue' */
+  /**
+   * What happens to a new run when a live run works in its folder, in one above or in one below:
+   * it waits, is refused, or works beside it. @defaultValue 'queue'
+   */
   readonly cwdPolicy?: 'queue' | 'reject' | 'allow' | undefined
   /** Model turns per iteration. @defaultValue 8 */
   readonly maxTurnsPerIteration?: number | undefined
@@ -89,10 +98,21 @@ export interface EngineOptions {
   readonly random?: (() => number) | undefined
 }
 
+const OPTIONS: OptionKinds<EngineOptions> = {
+  store: 'object! a store, such as new FileStore({ directory }) or new MemoryStore()',
+  roots: 'any! the folders that runs may work in, or a function of the principal',
+  defaultModel: 'string', judgeModel: 'string', providers: 'array', goals: 'array', tools: 'array',
+  mcpServers: 'array', executor: 'any', maxConcurrentRuns: 'number', maxQueuedRuns: 'number',
+  cwdPolicy: 'string', maxTurnsPerIteration: 'number', detectStuck: 'boolean',
+  maxRecoveries: 'number', gateTimeoutMs: 'number|null', toolTimeoutMs: 'number',
+  allowTestChanges: 'boolean', scripts: 'string', secrets: 'array', tracer: 'object',
+  clock: 'object', random: 'function',
+}
+
 /** Options with every default filled in. */
 export interface EngineConfig {
   readonly store: RunStore
-  readonly roots: readonly string[]
+  readonly rootsOf: RootsOf
   readonly defaultModel: string
   readonly judgeModel: string | undefined
   readonly providers: readonly ModelProvider[]
@@ -141,6 +161,13 @@ export const ENGINE_DEFAULTS: {
  * @throws TypeError that names the invalid option.
  */
 export function resolveEngineConfig(options: EngineOptions): EngineConfig {
+  checkOptions(options, OPTIONS, 'an engine')
+  if (typeof options.store.append !== 'function' || typeof options.store.open !== 'function') {
+    throw new TypeError('store must be a store, such as new FileStore({ directory })')
+  }
+  for (const name of ['providers', 'goals', 'tools', 'mcpServers'] as const) {
+    checkObjects(name, options[name] ?? [])
+  }
   const cwdPolicy = options.cwdPolicy ?? ENGINE_DEFAULTS.cwdPolicy
   if (!['queue', 'reject', 'allow'].includes(cwdPolicy)) {
     throw new TypeError(`cwdPolicy must be 'queue', 'reject' or 'allow', got ${String(cwdPolicy)}`)
@@ -148,13 +175,13 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
   const gateTimeoutMs = options.gateTimeoutMs ?? null
   return {
     store: options.store,
-    roots: realRoots(options.roots),
+    rootsOf: resolveRoots(options.roots),
     defaultModel: options.defaultModel ?? ENGINE_DEFAULTS.defaultModel,
     judgeModel: options.judgeModel,
     providers: [...(options.providers ?? [])],
     goals: [...(options.goals ?? [])],
-    tools: toolsByName([...builtinTools(), ...(options.tools ?? [])]),
-    mcpServers: resolveMcpServers(options.mcpServers ?? [], options.clock ?? systemClock),
+    tools: toolsByName(options.tools ?? []),
+    mcpServers: resolveMcpServers(options, options.clock ?? systemClock),
     executor: executorNamed(options.executor ?? 'process', options.store.closedFolders ?? []),
     maxConcurrentRuns: count('maxConcurrentRuns', options.maxConcurrentRuns),
     maxQueuedRuns: count('maxQueuedRuns', options.maxQueuedRuns),
@@ -173,18 +200,11 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
   }
 }
 
-function realRoots(roots: readonly string[]): string[] {
-  if (roots.length === 0) throw new TypeError('roots must name at least one folder, got none')
-  return roots.map((root) => {
-    let real: string
-    try {
-      real = realpathSync(root)
-    } catch (cause) {
-      throw new TypeError(`roots: ${root} does not exist`, { cause })
-    }
-    if (!statSync(real).isDirectory()) throw new TypeError(`roots: ${root} is not a folder`)
-    return real
-  })
+function checkObjects(name: string, list: readonly unknown[]): void {
+  for (const [i, one] of list.entries()) {
+    if (typeof one === 'object' && one !== null) continue
+    throw new TypeError(`${name}[${i}] must be an object, got ${describeValue(one)}`)
+  }
 }
 
 function checkedSecrets(secrets: readonly string[]): string[] {
@@ -196,8 +216,28 @@ function checkedSecrets(secrets: readonly string[]): string[] {
   throw new TypeError(`secrets[${short}] must be ${expected}`)
 }
 
-function toolsByName(tools: readonly Tool[]): ReadonlyMap<string, Tool> {
-  return new Map(tools.map((tool) => [tool.name, tool]))
+/** The shipped tools and the host's. A tool must not take another's name by accident. */
+function toolsByName(own: readonly Tool[]): ReadonlyMap<string, Tool> {
+  const shipped = new Map(builtinTools().map((tool) => [tool.name, tool]))
+  const tools = new Map(shipped)
+  for (const [i, tool] of own.entries()) {
+    const { name, replace = false } = tool
+    if (typeof name !== 'string' || typeof tool.execute !== 'function') {
+      throw new TypeError(`tools[${i}] must be a tool with name and execute: use defineTool()`)
+    }
+    if (own.findIndex((other) => other.name === name) < i) {
+      throw new TypeError(`there are two tools with the name ${name}`)
+    }
+    if (shipped.has(name) && !replace) {
+      throw new TypeError(`${name} is a shipped tool: choose another name, or set replace: true`)
+    }
+    if (replace && !shipped.has(name)) {
+      const names = [...shipped.keys()].join(', ')
+      throw new TypeError(`tool ${name} replaces nothing: the shipped tools are ${names}`)
+    }
+    tools.set(name, tool)
+  }
+  return tools
 }
 
 type CountOption = {

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { JsonObject } from '../internal/json.js'
 import { uuidV7 } from '../internal/uuid.js'
 import { resolveEngineConfig, type EngineConfig, type EngineOptions } from './config.js'
@@ -30,7 +31,8 @@ import { stamp } from './log/writer.js'
 import { McpServers } from './mcp/servers.js'
 import type { Model, TraceContext } from './model.js'
 import { createModelRegistry, type ModelInfo, type ModelRegistry } from './models/registry.js'
-import { Redactor, secretsOfEnvironment } from './redaction/redactor.js'
+import { redactedDraft } from './redaction/records.js'
+import { addSecrets, redactor } from './redaction/redactor.js'
 import type { ResumeAnswer } from './request/gate-answer.js'
 import { repeatedRun } from './request/idempotency.js'
 import { createdRecord, requestHash, resolveNewRun } from './request/new-run.js'
@@ -41,7 +43,7 @@ import type { RunDriver } from './run/driver.js'
 import { LocalDriver } from './run/local-driver.js'
 import { SharedDriver } from './run/shared-driver.js'
 import { performStep } from './run/steps/perform.js'
-import type { RunQuery, StoreDamage } from './store.js'
+import { QUERY, type RunQuery, type StoreDamage } from './store.js'
 import type { Tool } from './tool.js'
 import { readTraceContext } from './tracing/trace-context.js'
 import { Tracing } from './tracing/tracing.js'
@@ -82,6 +84,15 @@ export interface CreateOptions {
   readonly trace?: TraceContext | undefined
 }
 
+const CREATE: OptionKinds<CreateOptions> = {
+  caller: 'object', idempotencyKey: 'string', parentRunId: 'string', trace: 'object',
+}
+const CALLER: OptionKinds<Caller> = { owner: 'object! the principal whose runs it may see' }
+const CLOSE: OptionKinds<{ graceMs?: number }> = { graceMs: 'number' }
+const SUBSCRIBE: OptionKinds<{ after?: number; deltas?: boolean }> = {
+  after: 'number', deltas: 'boolean',
+}
+
 /** Seconds for which an idempotency key is remembered. */
 const KEY_SECONDS = 24 * 3600
 /** Detail of the violation when a request contains a secret. */
@@ -90,6 +101,8 @@ const SECRET_IN_REQUEST =
   'let commands read it from a file or an environment variable'
 /** Page size of a list without a limit. */
 const LIST_LIMIT = 10_000
+/** Codes for a run that cannot be read. */
+const DAMAGED: readonly string[] = ['ERR_AGENT_STORE_CORRUPT', 'ERR_AGENT_STORE_VERSION']
 /** The owner of runs that the host starts itself. */
 const HOST: RunOwner = { id: null, tenant: null }
 
@@ -111,7 +124,6 @@ export class RunEngine {
   #mcp: McpServers | undefined
   readonly #models: ModelRegistry
   readonly #goals: GoalRegistry
-  readonly #redactor: Redactor
   readonly #observers = new Observers()
   readonly #driver: RunDriver
   #closing: Promise<void> | undefined
@@ -125,8 +137,8 @@ export class RunEngine {
       replay: config.store,
     })
     this.#goals = goalRegistry(config.goals)
-    this.#redactor = new Redactor([...config.secrets, ...secretsOfEnvironment(process.env)])
-    const tracing = new Tracing(config.tracer, config.clock, this.#redactor)
+    addSecrets(config.secrets, process.env)
+    const tracing = new Tracing(config.tracer, config.clock, redactor)
     const offeredTools = (): ReadonlyMap<string, Tool> => this.#tools()
     const { shared } = config.store
     const common = { ...config, offeredTools, observers: this.#observers }
@@ -135,7 +147,7 @@ export class RunEngine {
       tracing,
       performStep,
       resolveModel: (name) => this.#models.resolve(name),
-      redactor: this.#redactor,
+      redactor,
     })
     this.#driver =
       shared === undefined
@@ -172,17 +184,25 @@ export class RunEngine {
    *
    * @returns the run, and whether this call created it or an earlier one with the same key did.
    * @throws {@link InvalidRequestError}, {@link GoalError}, {@link QueueFullError},
-   * {@link CwdBusyError}, {@link IdempotencyError}, {@link EngineClosedError}, {@link StoreError}
+   * {@link CwdBusyError}, {@link ForeignFolderError}, {@link IdempotencyError},
+   * {@link EngineClosedError}, {@link StoreError}; what the host's `roots` throws
    */
   async create(
     request: JsonObject,
     options: CreateOptions = {},
   ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
     this.#assertOpen()
+    checkOptions(options, CREATE, 'create()')
+    // Without an owner, the call would be the host's own.
+    if (options.caller !== undefined) checkOptions(options.caller, CALLER, 'caller')
     const parsed = parseStartRequest(request)
     const { idempotencyKey } = options
     const owner = options.caller?.owner ?? HOST
     if (idempotencyKey === undefined) return await this.#create(parsed, owner, null, options)
+    if (redactor.forbids(idempotencyKey)) {
+      const detail = `the idempotency key ${SECRET_IN_REQUEST}`
+      throw new InvalidRequestError([{ pointer: '', detail }])
+    }
     const body_hash = requestHash(parsed)
     const first = await this.#answer(
       this.#config.store.findByKey(owner, idempotencyKey, this.#keysSince()),
@@ -196,6 +216,7 @@ export class RunEngine {
   async list(
     query: Partial<RunQuery> = {},
   ): Promise<{ readonly runs: readonly RunSummary[]; readonly next: string | null }> {
+    checkOptions(query, QUERY, 'list()')
     const { heads, next } = await this.#answer(
       this.#config.store.list({ limit: LIST_LIMIT, ...query }),
     )
@@ -215,7 +236,7 @@ export class RunEngine {
    */
   async resume(runId: string, answer: ResumeAnswer, caller?: Caller): Promise<ResumeResult> {
     const stored = await this.#head(runId, caller)
-    if (this.#redactor.findsIn(answer.edits)) {
+    if (redactor.findsIn(answer.edits)) {
       throw new InvalidRequestError([{ pointer: '/edits', detail: SECRET_IN_REQUEST }])
     }
     const { status, gateId } = await this.#answer(
@@ -312,6 +333,7 @@ export class RunEngine {
     options: { readonly after?: number | undefined; readonly deltas?: boolean | undefined } = {},
     caller?: Caller,
   ): Promise<RunSubscription<StreamItem>> {
+    checkOptions(options, SUBSCRIBE, 'subscribe()')
     const { details } = await this.#head(runId, caller)
     const { after = 0, deltas = false } = options
     const { feed, release } = await this.#answer(this.#driver.follow(details))
@@ -384,6 +406,7 @@ export class RunEngine {
    * be resumed by the next start, and closes the store. Calling it twice is harmless.
    */
   close(options: { readonly graceMs?: number | undefined } = {}): Promise<void> {
+    checkOptions(options, CLOSE, 'close()')
     this.#closing ??= this.#close(options.graceMs ?? 0)
     return this.#closing
   }
@@ -418,7 +441,17 @@ export class RunEngine {
   }
 
   async #head(runId: string, caller: Caller | undefined): Promise<RunHead> {
-    const head = await this.#answer(this.#config.store.head(runId))
+    const { store } = this.#config
+    const reading = store.head(runId).catch(async (error: unknown) => {
+      const isDamaged = error instanceof StoreError && DAMAGED.includes(error.code)
+      const tenant = caller?.owner.tenant ?? null
+      if (!isDamaged || tenant === null) throw error
+      // Only its own tenant may know that there is such a run.
+      const { heads } = await store.list({ tenant, search: runId, limit: LIST_LIMIT })
+      if (heads.some(({ details }) => details.run_id === runId)) throw error
+      return null
+    })
+    const head = await this.#answer(reading)
     if (head === null || (caller !== undefined && caller.owner.tenant !== head.owner.tenant)) {
       throw new UnknownRunError(runId)
     }
@@ -437,7 +470,7 @@ export class RunEngine {
     options: CreateOptions,
   ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
     const { clock } = this.#config
-    const secret = Object.entries(request).find(([, value]) => this.#redactor.findsIn(value))
+    const secret = Object.entries(request).find(([, value]) => redactor.forbids(value))
     if (secret !== undefined) {
       throw new InvalidRequestError([{ pointer: `/${secret[0]}`, detail: SECRET_IN_REQUEST }])
     }
@@ -446,7 +479,7 @@ export class RunEngine {
     const newRun = await resolveNewRun(request, context, owner)
     this.#assertOpen()
     const runId = uuidV7(clock.now())
-    const trace = readTraceContext(options.trace ?? {})
+    const trace = withoutSecrets(readTraceContext(options.trace ?? {}))
     const more = {
       tools: [...this.#tools().keys()],
       owner,
@@ -454,12 +487,18 @@ export class RunEngine {
       ...(trace !== null && { trace }),
     }
     const draft = createdRecord(newRun, options.parentRunId ?? null, more)
-    const record = stamp(draft, runId, 1, 0, clock)
+    const record = stamp(redactedDraft(draft, redactor), runId, 1, 0, clock)
     const { head, created } = await this.#answer(
       this.#driver.begin(record, newRun.model, this.#keysSince()),
     )
     return { details: head.details, created }
   }
+}
+
+/** The context without the caller's own state if that holds a secret. */
+function withoutSecrets(trace: TraceContext | null): TraceContext | null {
+  const isClean = trace === null || !redactor.forbids(trace.tracestate)
+  return isClean ? trace : { ...trace, tracestate: null }
 }
 
 function isCorrupt(error: unknown): boolean {

@@ -10,12 +10,14 @@
  * ├─ RunStateError           ERR_AGENT_RUN_STATE           its status does not allow this
  * ├─ QueueFullError          ERR_AGENT_QUEUE_FULL          too many runs are waiting
  * ├─ CwdBusyError            ERR_AGENT_CWD_BUSY            another live run works in this folder
+ * ├─ ForeignFolderError      ERR_AGENT_FOREIGN_FOLDER      another tenant uses this folder
  * ├─ IdempotencyError        ERR_AGENT_IDEMPOTENCY         the key was used for another request
  * ├─ EngineClosedError       ERR_AGENT_CLOSED              the engine is closed or closing
  * ├─ CursorError             ERR_AGENT_CURSOR              a cursor points beyond the log
  * ├─ ExhaustedError          ERR_AGENT_EXHAUSTED           no descriptors or memory right now
  * ├─ IllegalTransitionError  ERR_AGENT_ILLEGAL_TRANSITION  a record does not fit its run's status
- * ├─ WorkspaceError          ERR_AGENT_OUTSIDE_WORKSPACE, ERR_AGENT_WORKSPACE
+ * ├─ WorkspaceError          ERR_AGENT_OUTSIDE_WORKSPACE, ERR_AGENT_WORKSPACE,
+ * │                          ERR_AGENT_WORKSPACE_LOST
  * ├─ StoreError              ERR_AGENT_STORE, ERR_AGENT_STORE_LOCKED, ERR_AGENT_STORE_CORRUPT,
  * │                          ERR_AGENT_STORE_VERSION, ERR_AGENT_SEQ_CONFLICT,
  * │                          ERR_AGENT_STORE_UNAVAILABLE, ERR_AGENT_CLAIM_LOST
@@ -27,6 +29,7 @@
  *
  * @module
  */
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { SchemaViolation } from './schema.js'
 import type { Usage } from './usage.js'
 
@@ -39,6 +42,7 @@ export type AgentErrorCode =
   | 'ERR_AGENT_RUN_STATE'
   | 'ERR_AGENT_QUEUE_FULL'
   | 'ERR_AGENT_CWD_BUSY'
+  | 'ERR_AGENT_FOREIGN_FOLDER'
   | 'ERR_AGENT_IDEMPOTENCY'
   | 'ERR_AGENT_CLOSED'
   | 'ERR_AGENT_CURSOR'
@@ -50,7 +54,8 @@ export type AgentErrorCode =
   | ModelErrorCode
 
 /** Codes of {@link WorkspaceError}. */
-export type WorkspaceErrorCode = 'ERR_AGENT_OUTSIDE_WORKSPACE' | 'ERR_AGENT_WORKSPACE'
+export type WorkspaceErrorCode =
+  'ERR_AGENT_OUTSIDE_WORKSPACE' | 'ERR_AGENT_WORKSPACE' | 'ERR_AGENT_WORKSPACE_LOST'
 
 /** Codes of {@link StoreError}. */
 export type StoreErrorCode =
@@ -145,13 +150,32 @@ export class QueueFullError extends AgentError {
   }
 }
 
-/** Thrown when a live run works in the same folder and the host's policy is `reject`. */
+/**
+ * Thrown when a live run works in the same folder, in one above or in one below, and the host's
+ * policy is `reject`.
+ */
 export class CwdBusyError extends AgentError {
   override name = 'CwdBusyError'
   override readonly code = 'ERR_AGENT_CWD_BUSY'
 
   constructor(runId: string) {
-    super(`run ${runId} is working in this directory; wait for it to end or abort it`)
+    super(
+      `run ${runId} is working in this directory, or in one above or below it; ` +
+        'wait for it to end or abort it',
+    )
+  }
+}
+
+/**
+ * Thrown when the store has a run of another tenant in the folder, in one above or in one below. It
+ * tells nothing about that run.
+ */
+export class ForeignFolderError extends AgentError {
+  override name = 'ForeignFolderError'
+  override readonly code = 'ERR_AGENT_FOREIGN_FOLDER'
+
+  constructor() {
+    super('this directory is not available to you; use another one')
   }
 }
 
@@ -206,7 +230,11 @@ export class IllegalTransitionError extends AgentError {
   }
 }
 
-/** Thrown when a path leaves the workspace, or is not of the required type. */
+/**
+ * Thrown when a path leaves the workspace, or is not of the required type; with
+ * `ERR_AGENT_WORKSPACE_LOST` when the workspace is not the folder any more that it was, which ends
+ * its run.
+ */
 export class WorkspaceError extends AgentError {
   override name = 'WorkspaceError'
   override readonly code: WorkspaceErrorCode
@@ -277,6 +305,11 @@ export interface ModelErrorOptions extends ErrorOptions {
   readonly usage?: Usage | undefined
 }
 
+const MODEL_ERROR: OptionKinds<ModelErrorOptions> = {
+  cause: 'any', statusCode: 'number', retryable: 'boolean! true if the call may be repeated',
+  retryAfterMs: 'number', modelMistake: 'boolean', usage: 'object',
+}
+
 /** Thrown when a model call has no usable result. Never contains an API key. */
 export class ModelError extends AgentError {
   override name = 'ModelError'
@@ -288,6 +321,7 @@ export class ModelError extends AgentError {
   readonly usage: Usage | undefined
 
   constructor(code: ModelErrorCode, message: string, options: ModelErrorOptions) {
+    checkOptions(options, MODEL_ERROR, 'new ModelError()')
     super(message, 'cause' in options ? { cause: options.cause } : undefined)
     this.code = code
     this.statusCode = options.statusCode

@@ -196,7 +196,11 @@ export interface PrivatePayloads {
     /** The trace that the request belongs to; absent without one. */
     readonly trace?: TraceContext
   }
-  readonly run_started: { readonly baseline: GoalBaseline }
+  readonly run_started: {
+    readonly baseline: GoalBaseline
+    /** What the folder is recognised by; absent in logs of earlier versions. */
+    readonly folder?: { readonly device: string; readonly inode: string }
+  }
   readonly model_turn: {
     readonly message: AssistantMessage
     /** Why the provider rejected the model's output: sent to the model before its next turn. */

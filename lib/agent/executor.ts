@@ -6,8 +6,15 @@
 
 /** Where, with what limits and under whose control one command runs. */
 export interface CommandOptions {
-  /** Absolute path of the working directory. */
+  /** Absolute path of the working directory, as commands see it. */
   readonly cwd: string
+  /**
+   * On Linux, a descriptor of that directory in this process, open until the command has ended. It
+   * leads to the directory even if another one was put at its path in the meantime: an executor
+   * that starts processes here uses `/proc/self/fd/<descriptor>` as their working directory, or
+   * compares the two. Others may ignore it: the engine compares them before and after each command.
+   */
+  readonly cwdDescriptor?: number | undefined
   /** Variables added to the executor's scrubbed base environment. */
   readonly env: Readonly<Record<string, string>>
   /** Milliseconds until the command is stopped (SIGTERM, 2 s, SIGKILL), with exit code 124. */

@@ -69,6 +69,8 @@ export interface GoalCheckContext {
   readonly executor: Executor
   /** Real path of the workspace. */
   readonly cwd: string
+  /** The path by which files of the workspace are opened. @defaultValue `cwd` */
+  readonly via?: string | undefined
   /** See {@link CommandOptions.mark}. */
   readonly mark: string
   /** Aborts the check; its promise then rejects with the signal's reason. */

@@ -16,6 +16,7 @@ export {
   AgentError,
   CursorError,
   ExhaustedError,
+  ForeignFolderError,
   CwdBusyError,
   EngineClosedError,
   GoalCheckError,

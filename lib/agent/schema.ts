@@ -8,6 +8,8 @@
  * @module
  */
 import type { JsonValue } from '../internal/json.js'
+import { nearestName } from '../internal/nearest-name.js'
+import { clip } from './output.js'
 
 /** The subset of JSON Schema 2020-12 that is checked here and that providers understand. */
 export interface JsonSchema {
@@ -322,7 +324,7 @@ function quote(value: unknown, schema: JsonSchema = {}): string {
     if (schema.type === 'string' && !fitsLength(schema, value)) {
       return value === '' ? 'an empty string' : `one of ${codePoints(value)}`
     }
-    return JSON.stringify(clip(value))
+    return JSON.stringify(clip(value, MAX_QUOTED))
   }
   if (Array.isArray(value)) return `an array of ${value.length}`
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
@@ -337,54 +339,12 @@ function codePoints(value: string): number {
   return length
 }
 
-function clip(text: string): string {
-  if (text.length <= MAX_QUOTED) return text
-  // Never cuts a surrogate pair.
-  return `${[...text.slice(0, MAX_QUOTED + 1)].slice(0, -1).join('')}…`
-}
-
 /** RFC 6901, section 3. */
 function join(pointer: string, name: string): string {
-  return `${pointer}/${clip(name).replaceAll('~', '~0').replaceAll('/', '~1')}`
+  return `${pointer}/${clip(name, MAX_QUOTED).replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
 function unknownField(name: string, known: readonly string[]): string {
-  const meant = closest(name, known)
+  const meant = nearestName(name, known)
   return `is not a known field${meant === undefined ? '' : `; did you mean ${meant}?`}`
-}
-
-/** The known name that is closest to `name`, if it is close enough to be meant. */
-function closest(name: string, known: readonly string[]): string | undefined {
-  if (name.length > 64) return undefined
-  const plain = (text: string): string => text.toLowerCase().replaceAll(/[-_ ]/g, '')
-  const wanted = plain(name)
-  let best: string | undefined
-  let bestDistance = Math.max(1, Math.floor(wanted.length / 3)) + 1
-  for (const candidate of known.slice(0, 200)) {
-    if (candidate.length > 64) continue
-    const distance = editDistance(wanted, plain(candidate), bestDistance)
-    if (distance < bestDistance) [best, bestDistance] = [candidate, distance]
-  }
-  return best
-}
-
-/** Insertions, deletions, replacements and transpositions from `a` to `b`; at most `limit`. */
-function editDistance(a: string, b: string, limit: number): number {
-  if (Math.abs(a.length - b.length) >= limit) return limit
-  let before: number[] = []
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const cost = a[i - 1] === b[j - 1] ? 0 : 1
-      let least = Math.min(next[j - 1]! + 1, row[j]! + 1, row[j - 1]! + cost)
-      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) {
-        least = Math.min(least, before[j - 2]! + 1)
-      }
-      next.push(least)
-    }
-    before = row
-    row = next
-  }
-  return Math.min(row[b.length]!, limit)
 }

@@ -9,7 +9,8 @@
  *    that lost its claim without noticing is refused (`ERR_AGENT_CLAIM_LOST`).
  * 3. A holder starts nothing unless it is certain of its claim, and stops what runs before its
  *    lease ends: two processes never run commands of one run at the same time.
- * 4. A run keeps its folder from its first claim to its end.
+ * 4. A run keeps its folder from its first claim to its end. While it does, no run is claimed whose
+ *    folder is the same, above or below, unless both had been claimed by a version that knew less.
  *
  * @module
  */
@@ -33,7 +34,9 @@ export type Admitted =
   /** The owner has already used the key, for this run. */
   | { readonly outcome: 'repeated'; readonly head: RunHead }
   | { readonly outcome: 'queue_full' }
-  /** This run works in the folder, or waits to. */
+  /** The folder, one above or one below has a run of another tenant. */
+  | { readonly outcome: 'foreign_folder' }
+  /** This run works in the folder, in one above or in one below, or waits to. */
   | { readonly outcome: 'cwd_busy'; readonly runId: string }
 
 /** A run that this process has claimed. */

@@ -10,6 +10,7 @@
  *
  * @module
  */
+import type { OptionKinds } from '../internal/options.js'
 import type { RunOwner, RunRecord, RunStatus } from './events.js'
 import type { RunHead } from './run-details.js'
 import type { SharedRuns } from './shared-store.js'
@@ -33,6 +34,12 @@ export interface RunQuery {
   readonly limit: number
   /** `next` of an earlier page with the same conditions. */
   readonly cursor?: string | undefined
+}
+
+/** For `checkOptions()`. */
+export const QUERY: OptionKinds<Partial<RunQuery>> = {
+  tenant: 'string|null', status: 'array', goal: 'string', modelName: 'string', search: 'string',
+  createdAfter: 'number', createdBefore: 'number', limit: 'number', cursor: 'string',
 }
 
 /** One page of runs, newest first (`created_at`, then `run_id`, both descending). */
@@ -98,6 +105,12 @@ export interface RunStore {
    * `since` (float seconds since the epoch), or null.
    */
   findByKey(owner: RunOwner, key: string, since: number): Promise<RunHead | null>
+  /**
+   * Does a run of a tenant other than this one work in the folder, in one above or in one below, or
+   * has it worked there? All stored runs count. Without this method, the engine reads all of them
+   * for each new run of a tenant.
+   */
+  hasForeignRun?(folder: string, tenant: string | null): Promise<boolean>
   /** Permanently removes a run and its log; ignores unknown runs. Durable when it resolves. */
   delete(runId: string): Promise<void>
   /**

@@ -50,6 +50,8 @@ export interface Tool {
    * compares the workspace before and after, as it does for commands. Not for `read` tools.
    */
   readonly changesFiles?: boolean
+  /** True to take the place of the shipped tool of the same name; otherwise that is an error. */
+  readonly replace?: boolean
   /**
    * For `idempotent` tools: facts to log before the execution (such as content hashes before and
    * after), from which {@link Tool.verify} finds out after a crash whether it happened.

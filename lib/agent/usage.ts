@@ -1,3 +1,5 @@
+import { checkOptions, type OptionKinds } from '../internal/options.js'
+
 /** Token counts of one model call. */
 export interface Usage {
   /** Includes `cached_tokens`. */
@@ -16,6 +18,16 @@ export interface ModelPrices {
   readonly cached?: number
   /** The date of the price, `YYYY-MM-DD`. */
   readonly as_of: string
+}
+
+const PRICES: OptionKinds<ModelPrices> = {
+  input: 'number! dollars per million tokens', output: 'number! dollars per million tokens',
+  cached: 'number', as_of: 'string! the date of the price',
+}
+
+/** @throws TypeError that names what is wrong with a host's prices. */
+export function checkPrices(prices: ModelPrices | null | undefined): void {
+  if (prices !== undefined && prices !== null) checkOptions(prices, PRICES, 'prices')
 }
 
 /** For calls of models that count no tokens. */

@@ -12,7 +12,7 @@ import { drive, settle } from './flow.js'
 import { printAs } from './inspect.js'
 import { resolveSettings, transportOptions } from './options.js'
 import type { BaseClientOptions, ClientSettings } from './options.js'
-import { DEFAULT_MAX_PAGES, nextPage, pageOptions, type PaginateOptions } from './pagination.js'
+import { nextPage, pageOptions, resolvePagination, type PaginateOptions } from './pagination.js'
 import type { Request } from './request.js'
 import type { AsyncTransport, TransportResponse } from './transports/base.js'
 import { HttpTransport } from './transports/http-transport.js'
@@ -46,12 +46,14 @@ export class AsyncClient implements AsyncDisposable {
       mounts: options.mounts ?? null,
       proxy: options.proxy ?? null,
       trustEnv: this.#settings.trustEnv,
-      make: (proxy) => new HttpTransport(transportOptions(options, proxy)),
+      hasCertificate: (options.cert ?? null) !== null,
+      make: (proxy, foreign) =>
+        new HttpTransport(transportOptions(options, proxy, foreign)),
     })
     this.#driver = {
       settings: this.#settings,
       blocking: false,
-      transportFor: (url) => this.#transports.forUrl(url),
+      transportFor: (request) => this.#transports.forRequest(request),
       wrap: (raw: TransportResponse) => AsyncResponse.from(raw),
       sleep: (ms, signal) => sleep(ms, signal),
       readBody: (request) => settle(request.read()),
@@ -164,7 +166,7 @@ export class AsyncClient implements AsyncDisposable {
     url: string | URL,
     options: PaginateOptions = {},
   ): AsyncGenerator<AsyncResponse, void, undefined> {
-    const { method = 'GET', maxPages = DEFAULT_MAX_PAGES, rel = 'next' } = options
+    const { method, maxPages, rel } = resolvePagination(options)
     let target: string | URL | null = url
     for (let page = 0; page < maxPages && target !== null; page++) {
       const request = pageOptions(options, page)

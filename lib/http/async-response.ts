@@ -1,6 +1,6 @@
 import { decodeContent, decodeStream } from './content/decoders.js'
 import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './content/text.js'
-import { BaseResponse, initOf, type IterOptions, type ResponseInit } from './response.js'
+import { BaseResponse, initOf, pieceSize, type IterOptions, type ResponseInit } from './response.js'
 import type { AsyncByteStream, SyncByteStream, TransportResponse } from './transports/base.js'
 import { ResponseBody } from './transports/response-body.js'
 
@@ -79,25 +79,25 @@ export class AsyncResponse extends BaseResponse implements AsyncDisposable {
 
   /** The bytes as received, still encoded. */
   async *iterRaw(options: IterOptions = {}): AsyncGenerator<Uint8Array, void, undefined> {
-    yield* rechunk(this.#blaming(this.#raw()), options.chunkSize)
+    yield* rechunk(this.#blaming(this.#raw()), pieceSize(options))
   }
 
   /** The decoded content; after `read()`, from memory. */
   async *iterBytes(options: IterOptions = {}): AsyncGenerator<Uint8Array, void, undefined> {
     if (this.contentRead !== null) {
-      yield* rechunk(oneChunk(this.contentRead), options.chunkSize)
+      yield* rechunk(oneChunk(this.contentRead), pieceSize(options))
       return
     }
     const codings = this.codings()
     const raw = this.#raw()
     const decoded = codings.length === 0 ? raw : decodeStream(raw, codings)
-    yield* rechunk(this.#blaming(decoded), options.chunkSize)
+    yield* rechunk(this.#blaming(decoded), pieceSize(options))
   }
 
   /** The decoded content as text, split between characters. */
   async *iterText(options: IterOptions = {}): AsyncGenerator<string, void, undefined> {
     const decoder = new IncrementalText(this.streamEncoding())
-    const chunker = new TextChunker(options.chunkSize)
+    const chunker = new TextChunker(pieceSize(options))
     for await (const chunk of this.iterBytes()) yield* chunker.feed(decoder.feed(chunk))
     yield* chunker.feed(decoder.end())
     yield* chunker.end()

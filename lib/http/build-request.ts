@@ -1,9 +1,11 @@
-import { checkRequestOptions, type RequestOptions } from './call-options.js'
+import { checkOptions } from '../internal/options.js'
+import { REQUEST_OPTIONS, type RequestOptions } from './call-options.js'
 import { resolveTimeouts } from './config.js'
 import { Cookies, type CookiesInit } from './cookies/jar.js'
 import { Headers } from './headers.js'
 import type { ClientSettings } from './options.js'
 import { Request } from './request.js'
+import { resolveRetry } from './retry.js'
 import { applyParams, resolveUrl } from './url.js'
 
 /** Builds the request of a call, merged with the settings of the client. */
@@ -13,12 +15,15 @@ export function buildRequest(
   url: string | URL,
   options: RequestOptions = {},
 ): Request {
-  checkRequestOptions(options)
+  checkOptions(options, REQUEST_OPTIONS, 'a request')
+  if (options.retry !== undefined && options.retry !== null) resolveRetry(options.retry)
   const target = resolveUrl(url, settings.baseUrl)
   if (options.params !== null) applyParams(target, settings.params)
   const headers = new Headers(options.headers === null ? settings.ownHeaders : settings.headers)
   if (options.headers !== undefined && options.headers !== null) headers.update(options.headers)
-  const request = new Request(method, target, { ...options, headers })
+  const { params, extensions, signal, json, data, content, files } = options
+  const init = { headers, params, extensions, signal, json, data, content, files }
+  const request = new Request(method, target, init)
   request.headers.maskAlso(settings.sensitiveHeaders)
   request.timeouts = resolveTimeouts(options.timeout, settings.timeouts)
   // `callCookies` stays null, so redirects add no cookies either.

@@ -1,8 +1,8 @@
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { AuthInit } from './auth/auth.js'
 import type { TimeoutOptions } from './config.js'
 import type { CookiesInit } from './cookies/jar.js'
-import { checkOptions } from './known-options.js'
-import type { RequestInit } from './request.js'
+import { REQUEST_INIT, type RequestInit } from './request.js'
 import type { RetryOptions } from './retry.js'
 
 /** Options of one call. Omitted ones are inherited from the client; `null` switches off. */
@@ -32,35 +32,16 @@ export interface SendOptions {
   readonly stream?: boolean | undefined
 }
 
-const REQUEST_OPTIONS: Readonly<Record<keyof RequestOptions, true>> = {
-  auth: true,
-  content: true,
-  cookies: true,
-  data: true,
-  extensions: true,
-  files: true,
-  followRedirects: true,
-  headers: true,
-  json: true,
-  params: true,
-  retry: true,
-  signal: true,
-  timeout: true,
+/** For {@link checkOptions}. */
+export const REQUEST_OPTIONS: OptionKinds<RequestOptions> = {
+  ...REQUEST_INIT, auth: 'any', cookies: 'any', timeout: 'any', followRedirects: 'boolean',
+  retry: 'any',
 }
-const SEND_OPTIONS: Readonly<Record<keyof SendOptions, true>> = {
-  auth: true,
-  followRedirects: true,
-  retry: true,
-  stream: true,
-  timeout: true,
+const SEND_OPTIONS: OptionKinds<SendOptions> = {
+  auth: 'any', followRedirects: 'boolean', timeout: 'any', retry: 'any', stream: 'boolean',
 }
 
-/** @throws TypeError for an unknown option of a request. */
-export function checkRequestOptions(options: RequestOptions): void {
-  checkOptions(options, REQUEST_OPTIONS, 'a request')
-}
-
-/** @throws TypeError for an unknown option of `send()`. */
+/** @throws TypeError for an invalid option of `send()`. */
 export function checkSendOptions(options: SendOptions): void {
   checkOptions(options, SEND_OPTIONS, 'send()')
 }

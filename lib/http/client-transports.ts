@@ -1,4 +1,5 @@
 import { proxiesFromEnvironment } from './environment.js'
+import type { Request } from './request.js'
 import type { ProxyInit } from './transports/proxy/proxy.js'
 import { portOf } from './url.js'
 
@@ -11,8 +12,13 @@ export interface ClientTransportOptions<T> {
   readonly mounts: Mounts<T> | null
   readonly proxy: ProxyInit | null
   readonly trustEnv: boolean
-  /** Makes a transport that the client owns; `proxy` is null for direct connections. */
-  readonly make: (proxy: ProxyInit | null) => T
+  /** Whether the client has a certificate, which is for the origins that the caller names. */
+  readonly hasCertificate: boolean
+  /**
+   * Makes a transport that the client owns; `proxy` is null for direct connections. `foreign`: for
+   * origins that redirects lead to.
+   */
+  readonly make: (proxy: ProxyInit | null, foreign: boolean) => T
 }
 
 interface Mount<T> {
@@ -45,15 +51,13 @@ export class ClientTransports<T extends { close?(): unknown }> {
     const usesEnvironment = options.trustEnv && options.transport === null && options.proxy === null
     this.#environment = usesEnvironment ? proxiesFromEnvironment() : null
     // Made now, so that an invalid option fails at construction.
-    if (options.transport === null) this.#ownTransport(options.proxy)
+    if (options.transport === null) this.#ownTransport(options.proxy, false)
   }
 
-  /** The most specific mount that matches `url`, or the default transport. */
-  forUrl(url: URL): T {
-    for (const mount of this.#mounts) {
-      if (mount.matches(url)) return mount.transport ?? this.#default(url)
-    }
-    return this.#default(url)
+  /** The most specific mount that matches the URL, or the default transport. */
+  forRequest(request: Request): T {
+    const mount = this.#mounts.find(({ matches }) => matches(request.url))
+    return mount?.transport ?? this.#default(request)
   }
 
   /** Closes the transports made here. Returns what each `close()` returned. */
@@ -61,16 +65,19 @@ export class ClientTransports<T extends { close?(): unknown }> {
     return [...this.#owned.values()].map((transport) => transport.close?.())
   }
 
-  #default(url: URL): T {
-    const { transport, proxy } = this.#options
+  #default(request: Request): T {
+    const { transport, proxy, hasCertificate } = this.#options
     if (transport !== null) return transport
-    return this.#ownTransport(this.#environment?.proxyFor(url) ?? proxy)
+    const foreign = hasCertificate && request.isForeign
+    return this.#ownTransport(this.#environment?.proxyFor(request.url) ?? proxy, foreign)
   }
 
-  #ownTransport(proxy: ProxyInit | null): T {
-    const key = typeof proxy === 'string' ? proxy : ''
+  #ownTransport(proxy: ProxyInit | null, foreign: boolean): T {
+    const key = (foreign ? 'foreign ' : '') + (typeof proxy === 'string' ? proxy : '')
     let transport = this.#owned.get(key)
-    if (transport === undefined) this.#owned.set(key, (transport = this.#options.make(proxy)))
+    if (transport === undefined) {
+      this.#owned.set(key, (transport = this.#options.make(proxy, foreign)))
+    }
     return transport
   }
 }

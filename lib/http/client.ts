@@ -11,7 +11,7 @@ import { driveSync, settle } from './flow.js'
 import { printAs } from './inspect.js'
 import { resolveSettings, transportOptions } from './options.js'
 import type { BaseClientOptions, ClientSettings } from './options.js'
-import { DEFAULT_MAX_PAGES, nextPage, pageOptions, type PaginateOptions } from './pagination.js'
+import { nextPage, pageOptions, resolvePagination, type PaginateOptions } from './pagination.js'
 import type { Request } from './request.js'
 import { Response } from './sync-response.js'
 import type { Transport, TransportResponse } from './transports/base.js'
@@ -51,12 +51,14 @@ export class Client implements Disposable {
       mounts: options.mounts ?? null,
       proxy: options.proxy ?? null,
       trustEnv: this.#settings.trustEnv,
-      make: (proxy) => new BlockingTransport(transportOptions(options, proxy)),
+      hasCertificate: (options.cert ?? null) !== null,
+      make: (proxy, foreign) =>
+        new BlockingTransport(transportOptions(options, proxy, foreign)),
     })
     this.#driver = {
       settings: this.#settings,
       blocking: true,
-      transportFor: (url) => this.#transports.forUrl(url),
+      transportFor: (request) => this.#transports.forRequest(request),
       wrap: (raw: TransportResponse) => Response.from(raw),
       sleep: (ms) => sleepSync(ms),
       readBody: (request) => settle(request.readSync()),
@@ -158,7 +160,7 @@ export class Client implements Disposable {
     url: string | URL,
     options: PaginateOptions = {},
   ): Generator<Response, void, undefined> {
-    const { method = 'GET', maxPages = DEFAULT_MAX_PAGES, rel = 'next' } = options
+    const { method, maxPages, rel } = resolvePagination(options)
     let target: string | URL | null = url
     for (let page = 0; page < maxPages && target !== null; page++) {
       const request = pageOptions(options, page)

@@ -1,3 +1,5 @@
+import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
+
 /** Time limits for the phases of an exchange, in milliseconds; `null` for no limit. */
 export interface Timeouts {
   /** Opening a connection, name resolution and TLS included. */
@@ -18,6 +20,11 @@ export type TimeoutOptions =
   | null
   | { readonly [K in keyof Timeouts]?: Timeouts[K] | undefined }
 
+const TIMEOUTS: OptionKinds<Partial<Timeouts>> = {
+  connect: 'number|null', read: 'number|null', write: 'number|null', pool: 'number|null',
+  total: 'number|null',
+}
+
 /** 5 s each for connect, read, write and pool; no total limit. */
 export const DEFAULT_TIMEOUTS: Timeouts = {
   connect: 5_000,
@@ -27,6 +34,7 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
   total: null,
 }
 
+const PHASES = Object.keys(TIMEOUTS) as readonly (keyof Timeouts)[]
 const NO_TIMEOUTS: Timeouts = { connect: null, read: null, write: null, pool: null, total: null }
 
 /** The longest delay of `setTimeout`, which fires longer ones at once; limits are cut to it. */
@@ -46,6 +54,11 @@ export interface Limits {
 
 /** Any subset of {@link Limits}. An omitted limit has its default; `null` switches it off. */
 export type LimitOptions = { readonly [K in keyof Limits]?: Limits[K] | undefined }
+
+const LIMITS: OptionKinds<LimitOptions> = {
+  maxConnections: 'number|null', maxKeepaliveConnections: 'number|null',
+  keepaliveExpiry: 'number|null', maxConnectionsPerOrigin: 'number|null',
+}
 
 /** 100 connections, 20 of them idle, for 5 s. */
 export const DEFAULT_LIMITS: Limits = {
@@ -83,19 +96,16 @@ export function resolveTimeouts(
   }
   if (typeof option !== 'object') {
     throw new TypeError(
-      `timeout must be a number of milliseconds, an object or null, got ${String(option)}`,
+      `timeout must be a number of milliseconds, an object or null, got ${describeValue(option)}`,
     )
   }
+  checkOptions(option, TIMEOUTS, 'timeout')
   const merged: { -readonly [K in keyof Timeouts]: Timeouts[K] } = { ...inherited }
-  for (const [name, value] of Object.entries(option)) {
-    if (!(name in NO_TIMEOUTS)) {
-      throw new TypeError(
-        `timeout.${name} is unknown; the limits are connect, read, write, pool and total`,
-      )
-    }
+  for (const name of PHASES) {
+    const value = option[name]
     if (value === undefined) continue
     if (value !== null) checkMs(`timeout.${name}`, value)
-    merged[name as keyof Timeouts] = value
+    merged[name] = value
   }
   return merged
 }
@@ -110,22 +120,17 @@ function checkMs(name: string, value: unknown): void {
 
 /** Adds defaults to `option` and validates it. @throws TypeError naming the wrong limit. */
 export function resolveLimits(option: LimitOptions | undefined): Limits {
-  if (option !== undefined && (typeof option !== 'object' || option === null)) {
-    throw new TypeError(`limits must be an object, got ${String(option)}`)
-  }
+  if (option === undefined) return DEFAULT_LIMITS
+  checkOptions(option, LIMITS, 'limits')
   const merged: { -readonly [K in keyof Limits]: Limits[K] } = { ...DEFAULT_LIMITS }
-  for (const [name, value] of Object.entries(option ?? {})) {
-    if (!(name in DEFAULT_LIMITS)) {
-      throw new TypeError(
-        `limits.${name} is unknown; the limits are ${Object.keys(merged).join(', ')}`,
-      )
-    }
+  for (const name of Object.keys(LIMITS) as (keyof Limits)[]) {
+    const value = option[name]
     if (value === undefined) continue
     const least = name === 'maxConnections' || name === 'maxConnectionsPerOrigin' ? 1 : 0
-    if (value !== null && !(typeof value === 'number' && value >= least)) {
+    if (value !== null && !(value >= least)) {
       throw new TypeError(`limits.${name} must be a number from ${least} or null, got ${value}`)
     }
-    merged[name as keyof Limits] = value
+    merged[name] = value
   }
   return merged
 }

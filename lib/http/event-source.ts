@@ -1,5 +1,6 @@
 import { backoffDelay, TRANSIENT_STATUSES } from '../internal/backoff.js'
-import type { RequestOptions } from './call-options.js'
+import { checkOptions, type OptionKinds } from '../internal/options.js'
+import { REQUEST_OPTIONS, type RequestOptions } from './call-options.js'
 import { MAX_SSE_EVENT_LENGTH, SseParser, type ServerSentEvent } from './content/sse-parser.js'
 import {
   HttpStatusError,
@@ -28,6 +29,11 @@ export interface SseOptions extends RequestOptions {
   readonly maxEventLength?: number | undefined
 }
 
+const SSE_OPTIONS: OptionKinds<SseOptions> = {
+  ...REQUEST_OPTIONS, method: 'string', lastEventId: 'string', reconnect: 'boolean',
+  reconnectMs: 'number', maxFailures: 'number', maxEventLength: 'number',
+}
+
 /** Longest delay before a failed stream is opened again, unless the server sets a longer one. */
 const MAX_RECONNECT_MS = 60_000
 
@@ -45,6 +51,7 @@ export class EventSourceSession {
   #wrongType = false
 
   constructor(options: SseOptions) {
+    checkOptions(options, SSE_OPTIONS, 'sse()')
     this.method = options.method ?? 'GET'
     this.#options = options
     this.#delayMs = options.reconnectMs ?? 3_000

@@ -20,6 +20,7 @@ import { Deadline, totalTimeout } from './deadline.js'
 import { errorChannel, requestChannel, responseChannel } from './diagnostics.js'
 import { RemoteProtocolError, RequestError, TooManyRedirectsError } from './errors.js'
 import { settle, type Flow } from './flow.js'
+import { Headers } from './headers.js'
 import type { ClientSettings } from './options.js'
 import { redirectRequest } from './redirects.js'
 import { Request } from './request.js'
@@ -39,7 +40,7 @@ export interface Driver {
   readonly settings: ClientSettings
   /** Whether the calling thread blocks, so that nothing can be awaited. */
   readonly blocking: boolean
-  transportFor(url: URL): Transport | AsyncTransport
+  transportFor(request: Request): Transport | AsyncTransport
   wrap(raw: TransportResponse): AnyResponse
   /** Reads a streaming request body into memory. */
   readBody(request: Request): Flow<unknown>
@@ -70,8 +71,6 @@ class Call {
   readonly auth: Auth | null
   readonly follow: boolean
   readonly retry: RetryPolicy | null
-  /** Headers that redirects drop on the way to another origin, besides the standard ones. */
-  readonly dropOffOrigin: readonly string[]
   readonly timeouts: Timeouts
   readonly responseSettings: ResponseSettings
   readonly signal: AbortSignal | null
@@ -82,7 +81,7 @@ class Call {
   constructor(driver: Driver, request: Request, options: SendOptions) {
     this.driver = driver
     this.auth = chooseAuth(driver.settings, request, options)
-    this.dropOffOrigin = [...driver.settings.sensitiveHeaders]
+    request.headers.maskAlso(driver.settings.sensitiveHeaders)
     const { followRedirects } = options
     if (followRedirects !== undefined && typeof followRedirects !== 'boolean') {
       throw new TypeError(`followRedirects must be true or false, got ${String(followRedirects)}`)
@@ -126,9 +125,21 @@ class Call {
   }
 }
 
+/** Marks what authentication has added to the headers `given` as secret, whatever its name. */
+function markCredentials(headers: Headers, given: Headers): void {
+  const names = new Set<string>()
+  headers.visit((key) => {
+    const framing = key.startsWith('content-') || key === 'transfer-encoding'
+    if (!framing && headers.get(key) !== given.get(key)) names.add(key)
+  })
+  headers.maskAlso(names)
+}
+
 function chooseAuth(settings: ClientSettings, request: Request, options: SendOptions): Auth | null {
   if (options.auth === null) return null
   if (options.auth !== undefined) return resolveAuth(options.auth)
+  // The credentials of the client are not for an origin that a server named.
+  if (request.isForeign) return null
   if (settings.auth !== null) return settings.auth
   const { username, password } = request.url
   if (username !== '' || password !== '') {
@@ -152,6 +163,7 @@ function* readContent(response: AnyResponse): Flow<void> {
 function* authenticated(call: Call, first: Request): Flow<AnyResponse> {
   if (call.auth === null) return yield* redirected(call, first)
   if (call.auth.requiresRequestBody) yield* call.driver.readBody(first)
+  const given = new Headers(first.headers)
   const flow = call.auth.authFlow(first)
   const history: AnyResponse[] = []
   try {
@@ -162,8 +174,9 @@ function* authenticated(call: Call, first: Request): Flow<AnyResponse> {
         throw new TooManyRedirectsError(`authentication needs over ${MAX_AUTH_REQUESTS} requests`)
       }
       const request = step.value
+      markCredentials(request.headers, given)
       if (sent > 0 && request.callCookies !== null) {
-        setCookies(call.driver.settings, request, true)
+        setCookies(call.driver.settings, request, !request.isForeign)
       }
       const response = yield* redirected(call, request)
       response.authHistory = history.slice()
@@ -194,7 +207,7 @@ function* redirected(call: Call, first: Request): Flow<AnyResponse> {
       const next = redirection(call, request, response)
       if (next === null) return response
       if (next.callCookies !== null) {
-        setCookies(call.driver.settings, next, sameOrigin(next.url, first.url))
+        setCookies(call.driver.settings, next, sameOrigin(next.url, next.namedUrl!))
       }
       if (!call.follow) {
         response.nextRequest = next
@@ -224,7 +237,7 @@ function redirection(call: Call, request: Request, response: AnyResponse): Reque
     if (others.length > 0) {
       throw new RemoteProtocolError('the redirect has several different Location fields')
     }
-    return redirectRequest(request, response.statusCode, location!, call.dropOffOrigin)
+    return redirectRequest(request, response.statusCode, location!)
   } catch (error) {
     if (call.follow) throw error
     return null
@@ -284,7 +297,7 @@ function* retried(call: Call, request: Request): Flow<AnyResponse> {
 function* single(call: Call, request: Request): Flow<AnyResponse> {
   call.check()
   const outgoing = forTransport(call, request)
-  const transport = call.driver.transportFor(request.url)
+  const transport = call.driver.transportFor(request)
   if (requestChannel.hasSubscribers) requestChannel.publish({ request })
   const startedAt = performance.now()
   try {

@@ -1,8 +1,11 @@
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import { inspect } from 'node:util'
 import { LocalProtocolError } from './errors.js'
 import { trimBlanks } from './field-values.js'
 import { printAs } from './inspect.js'
 import { redactUrl } from './url.js'
+
+const LIST_OPTIONS: OptionKinds<{ splitCommas?: boolean }> = { splitCommas: 'boolean' }
 
 /**
  * Headers to begin with. An array repeats the field, `undefined` skips it, and `null` removes an
@@ -16,19 +19,13 @@ export type HeadersInit =
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const FORBIDDEN_IN_VALUE = /[\0-\x08\x0a-\x1f\x7f]/
 
-/** Fields whose values are masked by printing and `toJSON()`. */
-const SENSITIVE = new Set([
-  'authorization',
-  'proxy-authorization',
-  'cookie',
-  'set-cookie',
-  'x-api-key',
-  'api-key',
-  'x-goog-api-key',
-  'x-auth-token',
-  'x-amz-security-token',
-  'x-csrf-token',
-])
+/** A word that makes a field's value a secret: Authorization, X-Auth-Token, X-Vault-Token, … */
+const SECRET_WORD = new RegExp(
+  '(?:^|[-_])(?:auth|authorization|cookie2?|credentials?|apikey|key|passphrase|password|secret|' +
+    'session|token)(?:$|[-_])',
+)
+/** Fields that have such a word and no secret. */
+const NO_SECRETS = new Set(['idempotency-key', 'sec-websocket-key', 'surrogate-key'])
 
 /** Fields whose values are or contain URLs. */
 const URL_FIELDS = new Set(['location', 'content-location', 'referer', 'link', 'refresh'])
@@ -36,9 +33,13 @@ const URL_FIELDS = new Set(['location', 'content-location', 'referer', 'link', '
 /** Printed in place of a secret. */
 export const MASK = '[secret]'
 
-/** Whether `name` (any case) is masked when printed. */
+/**
+ * Whether fields of this name hold secrets: they are masked when printed, not sent to another
+ * origin by a redirect, and never added to the compression state of HTTP/2.
+ */
 export function isSensitiveHeader(name: string): boolean {
-  return SENSITIVE.has(name.toLowerCase())
+  const key = name.toLowerCase()
+  return SECRET_WORD.test(key) && !NO_SECRETS.has(key)
 }
 
 /** @throws {@link LocalProtocolError} when `name` is not a token (RFC 9110, section 5.1). */
@@ -121,9 +122,12 @@ export class Headers implements Iterable<[string, string]> {
     return headers
   }
 
-  /** Masks these names as well when the headers are printed. @internal */
-  maskAlso(names: ReadonlySet<string> | undefined): this {
-    this.#alsoSensitive = names
+  /** Marks these names, in lower case, as secret too; copies keep the marks. @internal */
+  maskAlso(names: ReadonlySet<string>): this {
+    const marked = this.#alsoSensitive
+    if (names.size > 0 && names !== marked) {
+      this.#alsoSensitive = marked === undefined ? names : new Set([...marked, ...names])
+    }
     return this
   }
 
@@ -148,6 +152,7 @@ export class Headers implements Iterable<[string, string]> {
 
   /** The values of `name`, one per field; with `splitCommas`, one per list member. */
   getList(name: string, options: { readonly splitCommas?: boolean } = {}): string[] {
+    checkOptions(options, LIST_OPTIONS, 'getList()')
     const key = name.toLowerCase()
     const found: string[] = []
     for (let i = this.#keys.indexOf(key); i !== -1; i = this.#keys.indexOf(key, i + 1)) {
@@ -214,6 +219,13 @@ export class Headers implements Iterable<[string, string]> {
     }
   }
 
+  /** Removes every field that printing masks, in whole or in part. @internal */
+  deleteSecrets(): void {
+    for (const key of new Set(this.#keys)) {
+      if (this.#printed(key) !== this.get(key)) this.delete(key)
+    }
+  }
+
   /** `[name, value]` of every field in order, names in lower case. */
   *[Symbol.iterator](): Generator<[string, string], void, undefined> {
     for (let i = 0; i < this.#keys.length; i++) yield [this.#keys[i]!, this.#values[i]!]
@@ -227,12 +239,14 @@ export class Headers implements Iterable<[string, string]> {
   /** The fields with their joined values; credentials and cookies, also in URLs, are masked. */
   toJSON(): Record<string, string> {
     const shown: Record<string, string> = {}
-    for (const key of new Set(this.#keys)) {
-      const hidden = SENSITIVE.has(key) || this.#alsoSensitive?.has(key) === true
-      const value = this.get(key)!
-      shown[key] = hidden ? MASK : URL_FIELDS.has(key) ? redactUrl(value) : value
-    }
+    for (const key of new Set(this.#keys)) shown[key] = this.#printed(key)
     return shown
+  }
+
+  #printed(key: string): string {
+    if (isSensitiveHeader(key) || this.#alsoSensitive?.has(key) === true) return MASK
+    const value = this.get(key)!
+    return URL_FIELDS.has(key) ? redactUrl(value) : value
   }
 
   static {

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { RetryEvent } from './diagnostics.js'
 import type { Request } from './request.js'
 import type { BaseResponse } from './response.js'
@@ -25,23 +26,18 @@ export type EventHookOptions<R extends BaseResponse = BaseResponse> = {
   readonly [K in keyof EventHooks<R>]?: EventHooks<R>[K] | undefined
 }
 
-const EVENTS = ['request', 'response', 'redirect', 'retry']
+const EVENTS: OptionKinds<EventHookOptions> = {
+  request: 'array', response: 'array', redirect: 'array', retry: 'array',
+}
 
 /** Copies hooks. @throws TypeError for an unknown event or a hook that is not a function. */
 export function resolveHooks<R extends BaseResponse>(
   options: EventHookOptions<R> | null | undefined,
 ): EventHooks<R> {
-  if (typeof (options ?? {}) !== 'object') {
-    throw new TypeError('eventHooks must be an object of arrays of functions')
-  }
-  for (const [name, hooks] of Object.entries(options ?? {})) {
-    if (!EVENTS.includes(name)) {
-      throw new TypeError(`eventHooks.${name} is unknown; the events are ${EVENTS.join(', ')}`)
-    }
-    if (hooks === undefined) continue
-    if (!Array.isArray(hooks) || hooks.some((hook) => typeof hook !== 'function')) {
-      throw new TypeError(`eventHooks.${name} must be an array of functions`)
-    }
+  checkOptions(options ?? {}, EVENTS, 'eventHooks')
+  for (const name of Object.keys(EVENTS) as (keyof EventHooks)[]) {
+    if (options?.[name]?.some((hook) => typeof hook !== 'function') !== true) continue
+    throw new TypeError(`eventHooks.${name} must be an array of functions`)
   }
   const { request = [], response = [], redirect = [], retry = [] } = options ?? {}
   return {

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import { resolveAuth, type Auth, type AuthInit } from './auth/auth.js'
 import { NetrcAuth } from './auth/netrc.js'
 import type { Mounts } from './client-transports.js'
@@ -17,7 +18,6 @@ import { Cookies, type CookiesInit } from './cookies/jar.js'
 import { netrcFile } from './environment.js'
 import { Headers, type HeadersInit } from './headers.js'
 import { resolveHooks, type EventHookOptions, type EventHooks } from './hooks.js'
-import { checkOptions } from './known-options.js'
 import type { BaseResponse, DefaultEncoding } from './response.js'
 import { resolveRetry, type RetryOptions, type RetryPolicy } from './retry.js'
 import type { ClientCertificate, Verify } from './tls.js'
@@ -59,7 +59,10 @@ export interface BaseClientOptions<R extends BaseResponse, T> {
   readonly http2?: boolean | undefined
   /** Whether, and with which authorities, certificates are verified. @defaultValue true */
   readonly verify?: Verify | undefined
-  /** The certificate that authenticates the client. @defaultValue null */
+  /**
+   * The certificate that authenticates the client. Origins that redirects lead to do not get it;
+   * mount a transport that has it for those that need it. @defaultValue null
+   */
   readonly cert?: ClientCertificate | null | undefined
   /** Encoding of text without a charset. @defaultValue 'utf-8' */
   readonly defaultEncoding?: DefaultEncoding | undefined
@@ -69,33 +72,19 @@ export interface BaseClientOptions<R extends BaseResponse, T> {
   readonly maxResponseBytes?: number | null | undefined
   /** Repeats failed requests: a number of retries, or a policy. @defaultValue null */
   readonly retry?: RetryOptions | null | undefined
-  /** More headers to mask when printed and to drop on redirects to another origin. */
+  /**
+   * More headers to mask when printed and to drop on redirects to another origin, besides those
+   * whose names say that they are secret.
+   */
   readonly sensitiveHeaders?: readonly string[] | undefined
 }
 
-const CLIENT_OPTIONS: Readonly<Record<keyof BaseClientOptions<BaseResponse, unknown>, true>> = {
-  auth: true,
-  baseUrl: true,
-  cert: true,
-  cookies: true,
-  defaultEncoding: true,
-  eventHooks: true,
-  followRedirects: true,
-  headers: true,
-  http1: true,
-  http2: true,
-  limits: true,
-  maxRedirects: true,
-  maxResponseBytes: true,
-  mounts: true,
-  params: true,
-  proxy: true,
-  retry: true,
-  sensitiveHeaders: true,
-  timeout: true,
-  transport: true,
-  trustEnv: true,
-  verify: true,
+const CLIENT_OPTIONS: OptionKinds<BaseClientOptions<BaseResponse, unknown>> = {
+  baseUrl: 'any', auth: 'any', headers: 'any', cookies: 'any', params: 'any',
+  timeout: 'any', followRedirects: 'boolean', maxRedirects: 'number', limits: 'object',
+  trustEnv: 'boolean', transport: 'any', mounts: 'object|null', proxy: 'any', http1: 'boolean',
+  http2: 'boolean', verify: 'any', cert: 'any', defaultEncoding: 'any', eventHooks: 'object|null',
+  maxResponseBytes: 'number|null', retry: 'any', sensitiveHeaders: 'array',
 }
 
 const USER_AGENT = 'runwright/0.1.0'
@@ -161,12 +150,14 @@ export function resolveSettings<R extends BaseResponse>(
   }
 }
 
-/** The options for transports that the client makes itself. */
+/** The options for transports that the client makes itself; `foreign` ones have no certificate. */
 export function transportOptions(
   options: BaseClientOptions<never, unknown>,
   proxy: ProxyInit | null,
+  foreign: boolean,
 ): HttpTransportOptions {
-  const { limits, http1, http2, verify, cert, trustEnv } = options
+  const { limits, http1, http2, verify, trustEnv } = options
+  const cert = foreign ? null : options.cert
   return { limits, http1, http2, verify, cert, trustEnv, proxy }
 }
 

@@ -1,4 +1,6 @@
-import type { RequestOptions } from './call-options.js'
+import { checkOptions, type OptionKinds } from '../internal/options.js'
+import { REQUEST_OPTIONS, type RequestOptions } from './call-options.js'
+import { checkCount } from './config.js'
 import { RemoteProtocolError } from './errors.js'
 import type { BaseResponse } from './response.js'
 import { applyParams, paramPairs, sameOrigin, type ParamsInit } from './url.js'
@@ -13,15 +15,30 @@ export interface PaginateOptions extends RequestOptions {
   readonly rel?: string | undefined
 }
 
-/** Default of `maxPages`, so that a list without end terminates. */
-export const DEFAULT_MAX_PAGES = 1_000
+const PAGINATE_OPTIONS: OptionKinds<PaginateOptions> = {
+  ...REQUEST_OPTIONS, method: 'string', maxPages: 'number', rel: 'string',
+}
+
+/** So that a list without end terminates. */
+const DEFAULT_MAX_PAGES = 1_000
+
+/** Adds defaults. @throws TypeError naming the wrong option. */
+export function resolvePagination(options: PaginateOptions): {
+  readonly method: string
+  readonly maxPages: number
+  readonly rel: string
+} {
+  checkOptions(options, PAGINATE_OPTIONS, 'paginate()')
+  const { method = 'GET', maxPages = DEFAULT_MAX_PAGES, rel = 'next' } = options
+  return { method, maxPages: checkCount('maxPages', maxPages, 1), rel }
+}
 
 /**
  * The URL of the page after `response`, or null on the last page. `defaults`, the `params` of the
  * client, supply keys that the link lacks.
  *
- * @throws {@link RemoteProtocolError} when the link leads to another origin, which must not receive
- *   the credentials of the call, or to the page itself.
+ * @throws {@link RemoteProtocolError} when the link or a redirect leads to another origin, which
+ *   must not receive the credentials of the call, or the link to the page itself.
  */
 export function nextPage(
   response: BaseResponse,
@@ -31,7 +48,8 @@ export function nextPage(
   const link = response.links[rel.toLowerCase()]
   if (link === undefined) return null
   const url = linkUrl(link.url, response.url)
-  if (!sameOrigin(url, response.url)) {
+  // The page itself may have come from where a redirect led, without the credentials.
+  if (!sameOrigin(url, response.url) || response.request.isForeign) {
     throw new RemoteProtocolError(`the next page is at another origin, ${url.origin}`)
   }
   url.hash = ''

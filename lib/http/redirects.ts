@@ -1,7 +1,7 @@
 import { RemoteProtocolError } from './errors.js'
 import { Headers } from './headers.js'
-import { Request } from './request.js'
-import { parseUrl, sameOrigin } from './url.js'
+import { Request, type RequestExtensions } from './request.js'
+import { parseUrl, sameOrigin, sharesSecrets } from './url.js'
 
 /** Fields that describe the body and are dropped with it. */
 const BODY_FIELDS = [
@@ -15,23 +15,36 @@ const BODY_FIELDS = [
   'last-modified',
   'transfer-encoding',
 ]
-/** Fields that another origin must not receive. */
-const ORIGIN_FIELDS = ['authorization', 'proxy-authorization', 'cookie', 'host']
+
+/** The extensions that have a name here, without the keys of custom transports. */
+type KnownExtension = keyof {
+  [K in keyof RequestExtensions as string extends K ? never : K]: unknown
+}
+
+/**
+ * How far an extension goes: with one `request`, to one `origin`, or with the whole `call`. One
+ * that names a host, path, proxy or secret must not go further than that.
+ */
+const REACH: Readonly<Record<KnownExtension, 'request' | 'origin' | 'call'>> = {
+  target: 'request',
+  sniHostname: 'origin',
+  onUpload: 'call',
+  onDownload: 'call',
+  onInformation: 'call',
+}
 
 /**
  * The request that follows a redirect (RFC 9110, section 15.4).
  *
- * Credentials go to the same origin only, or from http to https on the default ports of one host.
+ * Secrets go to the same origin only, or from http to https on the default ports of one host.
  * User name and password in Location are dropped.
  *
- * @param dropOffOrigin - Further fields, in lower case, that another origin must not receive.
  * @throws {@link RemoteProtocolError} when Location is not an http(s) URL.
  */
 export function redirectRequest(
   request: Request,
   statusCode: number,
   location: string,
-  dropOffOrigin: readonly string[] = [],
 ): Request {
   const url = redirectUrl(request.url, location)
   const method = redirectMethod(request.method, statusCode)
@@ -41,17 +54,15 @@ export function redirectRequest(
   if (rewritten) for (const name of BODY_FIELDS) headers.delete(name)
   // The client sets the cookies for the new URL.
   headers.delete('cookie')
-  if (!sameOrigin(request.url, url)) {
-    headers.delete('host')
-    if (!isUpgrade(request.url, url)) {
-      for (const name of [...ORIGIN_FIELDS, ...dropOffOrigin]) headers.delete(name)
-    }
-  }
+  const stays = sameOrigin(request.url, url)
+  if (!stays) for (const name of ['host', 'proxy-authorization']) headers.delete(name)
+  if (!sharesSecrets(request.url, url)) headers.deleteSecrets()
   const body = rewritten ? null : request.body
   const next = Request.fromParts(method, url, headers, body, {
-    extensions: request.extensions,
+    extensions: carried(request.extensions, stays),
     signal: request.signal,
   })
+  next.namedUrl = request.namedUrl ?? request.url
   next.timeouts = request.timeouts
   next.deadlineAt = request.deadlineAt
   next.callCookies = request.callCookies
@@ -89,12 +100,11 @@ function redirectUrl(from: URL, location: string): URL {
   return url
 }
 
-function isUpgrade(from: URL, to: URL): boolean {
-  return (
-    from.hostname === to.hostname &&
-    from.protocol === 'http:' &&
-    to.protocol === 'https:' &&
-    from.port === '' &&
-    to.port === ''
-  )
+/** The extensions for the next request. What those of a custom transport name is not known. */
+function carried(extensions: RequestExtensions, stays: boolean): RequestExtensions {
+  const entries = Object.entries(extensions).filter(([name]) => {
+    const reach = Object.hasOwn(REACH, name) ? REACH[name as KnownExtension] : 'origin'
+    return reach === 'call' || (reach === 'origin' && stays)
+  })
+  return Object.fromEntries(entries)
 }

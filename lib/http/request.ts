@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { Timeouts } from './config.js'
 import { bytesBody, contentBody, formBody, jsonBody } from './content/body.js'
 import type { Body, BodyContent } from './content/body.js'
@@ -7,7 +8,7 @@ import { InvalidBodyError, LocalProtocolError, RequestNotReadError } from './err
 import { Headers, type HeadersInit } from './headers.js'
 import { printAs } from './inspect.js'
 import { blockingChunks } from './transports/blocking/request-body.js'
-import { applyParams, parseUrl, redactUrl, type ParamsInit } from './url.js'
+import { applyParams, parseUrl, redactUrl, sharesSecrets, type ParamsInit } from './url.js'
 
 /** At most one body: `json`, `content`, or `data` and `files` together. */
 export interface BodyOptions {
@@ -21,11 +22,14 @@ export interface BodyOptions {
   readonly files?: FilesInit | undefined
 }
 
-/** Extra settings for the transport. Unknown keys are kept, for custom transports. */
+/**
+ * Extra settings for the transport. Unknown keys are kept, for custom transports; redirects keep
+ * them within one origin.
+ */
 export interface RequestExtensions {
-  /** TLS server name (SNI and certificate check) in place of the URL's host. */
+  /** TLS server name (SNI and certificate check) in place of the host of this origin's URLs. */
   readonly sniHostname?: string | undefined
-  /** Request target in place of the URL's path and query. */
+  /** Request target in place of the URL's path and query; redirects do not keep it. */
   readonly target?: string | undefined
   /** Called with the bytes of the request body sent so far, and its length when known. */
   readonly onUpload?: ((sent: number, total: number | null) => void) | undefined
@@ -42,6 +46,12 @@ export interface RequestInit extends BodyOptions {
   readonly params?: ParamsInit | null | undefined
   readonly extensions?: RequestExtensions | undefined
   readonly signal?: AbortSignal | null | undefined
+}
+
+/** For {@link checkOptions}. */
+export const REQUEST_INIT: OptionKinds<RequestInit> = {
+  json: 'any', data: 'any', content: 'any', files: 'any', headers: 'any', params: 'any',
+  extensions: 'object', signal: 'object|null',
 }
 
 declare module './errors.js' {
@@ -87,6 +97,8 @@ export class Request {
    * @internal
    */
   callCookies: string | null = null
+  /** The URL that the caller named, if redirects led from there to this one. @internal */
+  namedUrl: URL | null = null
   /** Whether the calling thread blocks, so that nothing can be awaited. @internal */
   blocking = false
 
@@ -101,11 +113,11 @@ export class Request {
     }
     const upper = method.toUpperCase()
     this.method = STANDARD_METHODS.has(upper) ? upper : method
+    checkOptions(init, REQUEST_INIT, 'new Request()')
     this.url = parseUrl(url)
     applyParams(this.url, init.params)
     this.headers = new Headers(init.headers)
-    this.extensions = init.extensions ?? {}
-    if (typeof this.extensions !== 'object') throw new TypeError('extensions must be an object')
+    this.extensions = { ...init.extensions }
     this.signal = checkedSignal(init.signal)
     this.body = encodeBody(init, this.headers)
     this.#describeBody()
@@ -132,7 +144,13 @@ export class Request {
     request.deadlineAt = null
     request.blocking = false
     request.callCookies = null
+    request.namedUrl = null
     return request as Request
+  }
+
+  /** Whether redirects led to an origin that must not get what was given for another. @internal */
+  get isForeign(): boolean {
+    return this.namedUrl !== null && !sharesSecrets(this.namedUrl, this.url)
   }
 
   /**

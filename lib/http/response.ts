@@ -1,3 +1,4 @@
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import { codingsOf } from './content/decoders.js'
 import { decodeText, encodingName, jsonEncoding } from './content/text.js'
 import { Cookies } from './cookies/jar.js'
@@ -40,6 +41,13 @@ export interface ResponseInit<S = SyncByteStream | AsyncByteStream> {
   /** What the transport measured up to the response head. */
   readonly timings?: PhaseTimings | null | undefined
 }
+
+const RESPONSE_INIT: OptionKinds<ResponseInit> = {
+  headers: 'any', content: 'any', text: 'string', html: 'string', json: 'any', stream: 'any',
+  request: 'object', reasonPhrase: 'string', httpVersion: 'string', trailers: 'object',
+  extensions: 'object', timings: 'object|null',
+}
+const ITER_OPTIONS: OptionKinds<IterOptions> = { chunkSize: 'number' }
 
 declare module './errors.js' {
   interface HttpMessages {
@@ -105,6 +113,7 @@ export abstract class BaseResponse {
   #onFinish: (() => void) | null = null
 
   constructor(statusCode: number, init: ResponseInit = {}) {
+    checkOptions(init, RESPONSE_INIT, 'a response')
     this.statusCode = statusCode
     this.reasonPhrase = init.reasonPhrase ?? reasonPhraseOf(statusCode)
     this.httpVersion = init.httpVersion ?? 'HTTP/1.1'
@@ -440,4 +449,10 @@ export function initOf<S>(raw: TransportResponse<S>): ResponseInit<S> {
 export interface IterOptions {
   /** Bytes (for text, characters) of each piece but the last; by default pieces as they arrive. */
   readonly chunkSize?: number | undefined
+}
+
+/** The size of pieces that a caller wants. @throws TypeError for an unknown option. */
+export function pieceSize(options: IterOptions): number | undefined {
+  checkOptions(options, ITER_OPTIONS, 'an iteration')
+  return options.chunkSize
 }

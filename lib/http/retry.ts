@@ -1,4 +1,5 @@
 import { backoffDelay, TRANSIENT_STATUSES } from '../internal/backoff.js'
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import { checkCount } from './config.js'
 import { retryChannel, type RetryEvent } from './diagnostics.js'
 import {
@@ -46,18 +47,23 @@ export const DEFAULT_RETRY: RetryPolicy = {
   random: Math.random,
 }
 
+const POLICY: OptionKinds<Partial<RetryPolicy>> = {
+  retries: 'number', methods: 'array', statuses: 'array', backoffMs: 'number',
+  maxBackoffMs: 'number', maxRetryAfterMs: 'number', random: 'function',
+}
+
 /** Adds defaults to `options` and validates them. @throws TypeError naming the wrong option. */
 export function resolveRetry(options: RetryOptions): RetryPolicy {
   const given = typeof options === 'number' ? { retries: options } : options
   if (typeof given !== 'object') {
     throw new TypeError(`retry must be a number of retries, a policy or null, got ${String(given)}`)
   }
-  const policy: Record<string, unknown> = { ...DEFAULT_RETRY }
-  for (const [name, value] of Object.entries(given)) {
-    if (!(name in DEFAULT_RETRY)) throw new TypeError(`retry.${name} is unknown`)
-    if (value !== undefined) policy[name] = value
+  checkOptions(given, POLICY, 'retry')
+  const set = Object.keys(POLICY).map((name) => [name, given[name as keyof RetryPolicy]])
+  const resolved: RetryPolicy = {
+    ...DEFAULT_RETRY,
+    ...Object.fromEntries(set.filter(([, value]) => value !== undefined)),
   }
-  const resolved = policy as unknown as RetryPolicy
   checkCount('retry.retries', resolved.retries, 0)
   for (const name of ['backoffMs', 'maxBackoffMs', 'maxRetryAfterMs'] as const) {
     if (!(resolved[name] >= 0)) {

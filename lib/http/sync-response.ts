@@ -1,7 +1,7 @@
 import { decodeContentSync } from './content/decoders.js'
 import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './content/text.js'
 import { ClientStateError } from './errors.js'
-import { BaseResponse, initOf, type IterOptions, type ResponseInit } from './response.js'
+import { BaseResponse, initOf, pieceSize, type IterOptions, type ResponseInit } from './response.js'
 import type { SyncByteStream, TransportResponse } from './transports/base.js'
 import { inflateSync } from './transports/blocking/inflate.js'
 
@@ -59,25 +59,25 @@ export class Response extends BaseResponse implements Disposable {
 
   /** The bytes as received, still encoded. */
   *iterRaw(options: IterOptions = {}): Generator<Uint8Array, void, undefined> {
-    yield* rechunk(this.#blaming(this.#raw()), options.chunkSize)
+    yield* rechunk(this.#blaming(this.#raw()), pieceSize(options))
   }
 
   /** The decoded content; after `read()`, from memory. */
   *iterBytes(options: IterOptions = {}): Generator<Uint8Array, void, undefined> {
     if (this.contentRead !== null) {
-      yield* rechunk(this.contentRead.length > 0 ? [this.contentRead] : [], options.chunkSize)
+      yield* rechunk(this.contentRead.length > 0 ? [this.contentRead] : [], pieceSize(options))
       return
     }
     const codings = this.codings()
     const raw = this.#raw()
     const decoded = codings.reduce<Iterable<Uint8Array>>(inflateSync, raw)
-    yield* rechunk(this.#blaming(decoded), options.chunkSize)
+    yield* rechunk(this.#blaming(decoded), pieceSize(options))
   }
 
   /** The decoded content as text, split between characters. */
   *iterText(options: IterOptions = {}): Generator<string, void, undefined> {
     const decoder = new IncrementalText(this.streamEncoding())
-    const chunker = new TextChunker(options.chunkSize)
+    const chunker = new TextChunker(pieceSize(options))
     for (const chunk of this.iterBytes()) yield* chunker.feed(decoder.feed(chunk))
     yield* chunker.feed(decoder.end())
     yield* chunker.end()

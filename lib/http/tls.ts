@@ -1,6 +1,7 @@
 import { appendFileSync, readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
 import type { SecureContext } from 'node:tls'
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import { certificatesFromEnvironment, certificatesIn, keyLogFile } from './environment.js'
 
 /** TLS options, as plain data so that they can be sent to the worker thread of `Client`. */
@@ -28,6 +29,15 @@ export type ClientCertificate =
       /** Decrypts `key`. */
       readonly passphrase?: string | undefined
     }
+
+const VERIFY: OptionKinds<VerifyOptions> = {
+  ca: 'any', rejectUnauthorized: 'boolean', minVersion: 'string', maxVersion: 'string',
+  ciphers: 'string',
+}
+const CERTIFICATE: OptionKinds<Exclude<ClientCertificate, string>> = {
+  cert: 'string! PEM text, or the path of a file', key: 'string! PEM text, or the path of a file',
+  passphrase: 'string',
+}
 
 /** TLS options after files and the environment were read. @internal */
 export interface TlsSettings {
@@ -58,6 +68,7 @@ export function resolveTls(options: {
   }
   const trustEnv = options.trustEnv ?? true
   const given = typeof verify === 'object' ? verify : {}
+  checkOptions(given, VERIFY, 'verify')
   const client = resolveCertificate(cert)
   return {
     ca: certificatesOf(verify, trustEnv),
@@ -100,6 +111,7 @@ function resolveCertificate(
     const pem = readOption('cert', cert, (path) => readFileSync(path, 'utf8'))
     return { cert: pem, key: pem }
   }
+  checkOptions(cert, CERTIFICATE, 'cert')
   return {
     cert: pemOf('cert.cert', cert.cert),
     key: pemOf('cert.key', cert.key),
@@ -108,9 +120,6 @@ function resolveCertificate(
 }
 
 function pemOf(option: string, value: string): string {
-  if (typeof value !== 'string') {
-    throw new TypeError(`${option} must be PEM text or a path, got ${typeof value}`)
-  }
   if (value.includes('-----BEGIN')) return value
   return readOption(option, value, (path) => readFileSync(path, 'utf8'))
 }

@@ -176,6 +176,13 @@ export function sameOrigin(a: URL, b: URL): boolean {
   return a.protocol === b.protocol && a.host === b.host
 }
 
+/** Whether what was given for `from` may go to `to`: one origin, or http to https on one host. */
+export function sharesSecrets(from: URL, to: URL): boolean {
+  const upgraded = from.protocol === 'http:' && to.protocol === 'https:'
+  const defaultPorts = from.port === '' && to.port === ''
+  return sameOrigin(from, to) || (upgraded && defaultPorts && from.hostname === to.hostname)
+}
+
 const SECRET_KEYS =
   /([?&;#](?:[\w-]*(?:api[_-]?key|token|secret|password|signature)|key|sig|auth|code)=)[^&#;>]*/gi
 

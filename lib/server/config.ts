@@ -1,3 +1,4 @@
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { EngineOptions, RunEngine } from '../agent/index.js'
 import type { Authorize } from './access/auth.js'
 import type { LimitSettings } from './access/limits.js'
@@ -69,6 +70,11 @@ export interface RunServiceOptions {
   readonly publicOrigin?: string | undefined
   /** Other origins whose pages may call and read the responses (CORS). @defaultValue [] */
   readonly allowedOrigins?: readonly string[] | undefined
+  /**
+   * Names of query parameters that calls may have besides those of the API, for example one that a
+   * gateway adds. Any other unknown name is answered with 422. @defaultValue []
+   */
+  readonly allowedQuery?: readonly string[] | undefined
   /** Serve the dashboard at `basePath + /`. @defaultValue true */
   readonly dashboard?: boolean | undefined
   /** Largest request body, in bytes. @defaultValue 1048576 */
@@ -93,12 +99,27 @@ export interface RunServiceOptions {
   readonly onError?: ((error: unknown, call: FailedCall) => void) | undefined
 }
 
+const OPTIONS: OptionKinds<RunServiceOptions> = {
+  engine: 'any! an engine, or its options: { store, roots }', basePath: 'string',
+  authorize: 'function', publicOrigin: 'string', allowedOrigins: 'array', allowedQuery: 'array',
+  dashboard: 'boolean', maxBodyBytes: 'number', streams: 'object', limits: 'object',
+  metrics: 'boolean', onLog: 'function', webhooks: 'object', onError: 'function',
+}
+const STREAMS: OptionKinds<Partial<StreamSettings>> = {
+  pingMs: 'number', commentMs: 'number', stuckMs: 'number',
+}
+const LIMITS: OptionKinds<Partial<LimitSettings>> = {
+  requestsPerSecond: 'number|null', burst: 'number', concurrentRequests: 'number|null',
+  openStreams: 'number|null',
+}
+
 /** The options with all defaults filled in. */
 export interface ServiceConfig {
   readonly basePath: string
   readonly authorize: Authorize | null
   readonly publicOrigin: string | null
   readonly allowedOrigins: ReadonlySet<string>
+  readonly allowedQuery: ReadonlySet<string>
   readonly dashboard: boolean
   readonly maxBodyBytes: number
   readonly streams: StreamSettings
@@ -132,17 +153,16 @@ export function isEngine(engine: EngineOptions | ServiceEngine): engine is Servi
  * @throws TypeError naming the option, the expected value and the value given.
  */
 export function resolveConfig(options: RunServiceOptions): ServiceConfig {
-  const { engine, authorize, onError, onLog, publicOrigin } = options
-  const { allowedOrigins = [], maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = options
-  const isObject = typeof engine === 'object' && engine !== null
-  expect(isObject, 'engine', 'an engine or its options', engine)
-  expect(isOptionalFunction(authorize), 'authorize', 'a function', authorize)
-  expect(isOptionalFunction(onError), 'onError', 'a function', onError)
-  expect(isOptionalFunction(onLog), 'onLog', 'a function', onLog)
-  expect(Array.isArray(allowedOrigins), 'allowedOrigins', 'a list of origins', allowedOrigins)
+  checkOptions(options, OPTIONS, 'createRunService()')
+  const { authorize, onError, onLog, publicOrigin } = options
+  const { allowedOrigins = [], allowedQuery = [], maxBodyBytes = DEFAULT_MAX_BODY_BYTES } = options
   for (const origin of allowedOrigins) {
     expect(isHttpOrigin(origin), 'allowedOrigins', 'a list like https://app.example', origin)
   }
+  const isObject = typeof options.engine === 'object' && options.engine !== null
+  expect(isObject, 'engine', 'an engine or its options', options.engine)
+  const named = allowedQuery.every((name) => typeof name === 'string')
+  expect(named, 'allowedQuery', 'a list of names', allowedQuery)
   const hasOrigin = publicOrigin === undefined || isHttpOrigin(publicOrigin)
   expect(hasOrigin, 'publicOrigin', 'an origin like https://agents.example', publicOrigin)
   return {
@@ -150,6 +170,7 @@ export function resolveConfig(options: RunServiceOptions): ServiceConfig {
     authorize: authorize ?? null,
     publicOrigin: publicOrigin ?? null,
     allowedOrigins: new Set(allowedOrigins),
+    allowedQuery: new Set(allowedQuery),
     dashboard: options.dashboard ?? true,
     maxBodyBytes: checkCount('maxBodyBytes', maxBodyBytes, 2 ** 30),
     streams: resolveStreams(options.streams ?? {}),
@@ -161,6 +182,7 @@ export function resolveConfig(options: RunServiceOptions): ServiceConfig {
 }
 
 function resolveStreams(given: NonNullable<RunServiceOptions['streams']>): StreamSettings {
+  checkOptions(given, STREAMS, 'streams')
   const { pingMs, commentMs, stuckMs } = DEFAULT_STREAMS
   return {
     pingMs: checkCount('streams.pingMs', given.pingMs ?? pingMs, MAX_DELAY_MS),
@@ -170,6 +192,7 @@ function resolveStreams(given: NonNullable<RunServiceOptions['streams']>): Strea
 }
 
 function resolveLimits(given: NonNullable<RunServiceOptions['limits']>): LimitSettings | null {
+  checkOptions(given, LIMITS, 'limits')
   const { requestsPerSecond = null, burst, concurrentRequests = null, openStreams = null } = given
   if (requestsPerSecond !== null) {
     const ok =
@@ -197,10 +220,6 @@ function checkCount(option: string, value: unknown, max: number): number {
   const ok = Number.isSafeInteger(value) && (value as number) >= 1 && (value as number) <= max
   expect(ok, option, `an integer from 1 to ${max}`, value)
   return value as number
-}
-
-function isOptionalFunction(value: unknown): boolean {
-  return value === undefined || typeof value === 'function'
 }
 
 function expect(ok: boolean, option: string, expected: string, got: unknown): void {

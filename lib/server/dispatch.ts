@@ -1,7 +1,8 @@
 /**
  * From a request to its reply.
  *
- * 1. Order of the checks: path, origin of the caller, method, identity, limits, media type, run id.
+ * 1. Order of the checks: path, origin of the caller, method, identity, limits, media type, run id,
+ *    names in the query.
  * 2. A request that needs no waiting is answered in the same turn of the event loop: promises cost
  *    too much on this path.
  * 3. Every error becomes a reply. Only a 500 is reported to the host.
@@ -16,6 +17,7 @@ import type { ServiceConfig } from './config.js'
 import type { ServiceContext } from './context.js'
 import { draining, isUnusableRun, ProblemError, unknownRun } from './errors.js'
 import { chooseType } from './messages/accept.js'
+import { checkQuery } from './messages/query.js'
 import { problemReply, type HttpRequest, type Reply } from './messages/reply.js'
 import { failedCall, targetOf, type Target } from './messages/request-target.js'
 import { allowOf, isRunId, type Call, type Match, type Route, type Router } from './router.js'
@@ -159,7 +161,12 @@ export class Dispatcher {
       if (!isRunId(match.parameter)) throw unknownRun()
       exchange.runId = match.parameter
     }
-    return route.handle(new RoutedCall(exchange, route, match.parameter, target.query, mediaType))
+    const call = new RoutedCall(exchange, route, match.parameter, target.query, mediaType)
+    // Caches and probes may add parameters to what is public: files, descriptions, health.
+    if (target.query !== '' && route.access === 'caller') {
+      checkQuery(call.query, route.operation?.parameters ?? [], this.#context.config.allowedQuery)
+    }
+    return route.handle(call)
   }
 
   #refuse(error: unknown, { request, principal }: Exchange): Reply {

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { RunService } from './service.js'
 
 /** A server of `node:http`, `https` or `http2` that the service is mounted on. */
@@ -25,6 +26,11 @@ export interface DrainOptions {
   readonly onError?: ((error: unknown) => void) | undefined
 }
 
+const OPTIONS: OptionKinds<DrainOptions> = {
+  signals: 'array', graceMs: 'number', onDrain: 'function', onClosed: 'function',
+  onError: 'function',
+}
+
 /**
  * Shuts service and servers down cleanly on a signal: no more runs are started (`/api/health`
  * answers 503 `draining`), live runs get `graceMs`, streams end so that their readers reconnect
@@ -45,6 +51,10 @@ export function drainOnSignal(
   servers: readonly DrainableServer[],
   options: DrainOptions = {},
 ): () => void {
+  checkOptions(options, OPTIONS, 'drainOnSignal()')
+  if (typeof service?.close !== 'function' || !Array.isArray(servers)) {
+    throw new TypeError('drainOnSignal() needs the service and an array of servers')
+  }
   const { signals = ['SIGTERM', 'SIGINT'], graceMs, onDrain, onClosed } = options
   const { onError = printAndFail } = options
   let draining = false

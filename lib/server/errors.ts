@@ -10,6 +10,7 @@
  *
  * @module
  */
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { AgentErrorCode, SchemaViolation } from '../agent/index.js'
 
 /** The stable `code` of each problem that the service answers with. */
@@ -22,6 +23,7 @@ export type ProblemCode =
   | 'forbidden_proxy'
   | 'forbidden_origin'
   | 'forbidden_tenant'
+  | 'forbidden_cwd'
   | 'not_found'
   | 'run_not_found'
   | 'method_not_allowed'
@@ -79,6 +81,10 @@ export interface ProblemOptions extends ErrorOptions {
   readonly errors?: readonly FieldError[] | undefined
 }
 
+const PROBLEM_OPTIONS: OptionKinds<ProblemOptions> = {
+  cause: 'any', headers: 'object', errors: 'array',
+}
+
 /**
  * Thrown to answer a call with a problem. A host throws it in `authorize` for a response other than
  * 401, for example `new ProblemError(403, 'no_access', 'this key may only read')`.
@@ -96,6 +102,7 @@ export class ProblemError extends Error {
     detail: string,
     options: ProblemOptions = {},
   ) {
+    checkOptions(options, PROBLEM_OPTIONS, 'new ProblemError()')
     super(detail, 'cause' in options ? { cause: options.cause } : undefined)
     if (!Number.isInteger(status) || status < 400 || status > 599) {
       throw new RangeError(`status must be an integer from 400 to 599, got ${status}`)
@@ -260,6 +267,7 @@ const TRANSLATIONS: { readonly [C in AgentErrorCode]?: Translate } = {
       headers: { 'Retry-After': String(QUEUE_RETRY_SECONDS) },
     }),
   ERR_AGENT_CWD_BUSY: ({ message }) => new ProblemError(409, 'cwd_busy', message),
+  ERR_AGENT_FOREIGN_FOLDER: ({ message }) => new ProblemError(403, 'forbidden_cwd', message),
   ERR_AGENT_IDEMPOTENCY: ({ message }) =>
     new ProblemError(422, 'idempotency_mismatch', message, {
       errors: [{ pointer: '/idempotency-key', detail: message, in: 'header' }],

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { Duplex } from 'node:stream'
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import { RunEngine } from '../agent/index.js'
 import type { AttachableServer } from '../ws/index.js'
 import { corsHeaders } from './access/origin.js'
@@ -29,6 +30,7 @@ import { metaRoutes } from './routes/meta.js'
 import { runRoutes } from './routes/runs.js'
 import { SseStreams } from './streams/sse.js'
 import { RunSockets } from './streams/websocket.js'
+import { checkWebhooks } from './webhooks/options.js'
 import { Webhooks } from './webhooks/webhooks.js'
 
 /** The host's next handler, called for a path that the service does not serve. */
@@ -66,6 +68,7 @@ export interface RunService extends AsyncDisposable {
   readonly close: (options?: { readonly graceMs?: number | undefined }) => Promise<void>
 }
 
+const CLOSE: OptionKinds<{ graceMs?: number }> = { graceMs: 'number' }
 const DEFAULT_GRACE_MS = 10_000
 
 /**
@@ -88,6 +91,7 @@ const DEFAULT_GRACE_MS = 10_000
  */
 export async function createRunService(options: RunServiceOptions): Promise<RunService> {
   const config = resolveConfig(options)
+  if (options.webhooks !== undefined) checkWebhooks(options.webhooks)
   const given = options.engine
   const ownsEngine = !isEngine(given)
   const engine = isEngine(given) ? given : await RunEngine.open(given)
@@ -158,6 +162,7 @@ class Service implements RunService {
   }
 
   readonly close = (options: { readonly graceMs?: number | undefined } = {}): Promise<void> => {
+    checkOptions(options, CLOSE, 'close()')
     this.#closing ??= this.#close(options.graceMs ?? DEFAULT_GRACE_MS)
     return this.#closing
   }

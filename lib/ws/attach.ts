@@ -9,6 +9,7 @@ import type {
 import type { Server as HttpsServer } from 'node:https'
 import type { Duplex } from 'node:stream'
 import { Server as TlsServer } from 'node:tls'
+import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import { asksForWebSocket, type UpgradeRequest, upgradeRequired } from './handshake.js'
 import { type PlainResponse, sendRefusal } from './refusal.js'
 import { refuseUpgrade } from './upgrade-http1.js'
@@ -27,6 +28,8 @@ export interface AttachOptions {
    */
   readonly http2?: boolean | undefined
 }
+
+const OPTIONS: OptionKinds<AttachOptions> = { path: 'any', http2: 'boolean' }
 
 /** The WebSocket server, as far as its routes need it. */
 interface Target {
@@ -58,7 +61,11 @@ export function attachTo(
   options: AttachOptions,
   target: Target,
 ): () => void {
+  checkOptions(options, OPTIONS, 'attach()')
   const { path, http2 = false } = options
+  if (path !== undefined && typeof path !== 'string' && typeof path !== 'function') {
+    throw new TypeError(`path must be a string or a function, got ${describeValue(path)}`)
+  }
   const route: Route = {
     target,
     http2,
@@ -68,12 +75,24 @@ export function attachTo(
       return typeof path === 'string' ? path === requested : path(requested, request)
     },
   }
+  checkServer(server)
   let router = routers.get(server)
   if (router === undefined) {
     router = new UpgradeRouter(server)
     routers.set(server, router)
   }
   return router.add(route)
+}
+
+/** An application in place of its server would attach without an error, and never be called. */
+function checkServer(server: Partial<AttachableServer> | null | undefined): void {
+  const isServer = typeof server === 'object' && typeof server?.address === 'function'
+  if (isServer && typeof server.prependListener === 'function') return
+  throw new TypeError(
+    `attach() needs a server of node:http, https or http2, got ${describeValue(server)}: pass ` +
+      'createServer(app) for Express, createServer(app.callback()) for Koa, app.server for ' +
+      'Fastify, and what serve() returns for Hono',
+  )
 }
 
 function pathOf(request: UpgradeRequest): string {

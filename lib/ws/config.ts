@@ -1,4 +1,5 @@
 import { constants } from 'node:buffer'
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import { isToken } from './extensions.js'
 import type { OriginPolicy } from './origin.js'
 
@@ -10,8 +11,9 @@ export interface Backpressure {
   /** Above this many bytes `send()` returns `full`: wait for `drained()`. @defaultValue 65536 */
   readonly highWaterBytes: number
   /**
-   * Most bytes buffered for one peer, including the message being sent. A single larger message
-   * still goes to a peer for which nothing is waiting. @defaultValue 4194304 (4 MiB)
+   * Most bytes buffered for one peer, including the message being sent, and 64 more for each
+   * message. A single larger message still goes to a peer for which nothing is waiting.
+   * @defaultValue 4194304 (4 MiB)
    */
   readonly limitBytes: number
   /**
@@ -114,6 +116,23 @@ export type WebSocketServerSettings = {
     | undefined
 }
 
+/** For `checkOptions()`. */
+export const SETTINGS: OptionKinds<WebSocketServerSettings> = {
+  protocols: 'array', origins: 'any', maxMessageBytes: 'number', maxFragments: 'number',
+  maxControlFramesPerSecond: 'number|null', maxConnections: 'number', maxHeaders: 'number',
+  handshakeTimeoutMs: 'number', closeTimeoutMs: 'number', receiveAheadBytes: 'number',
+  keepAlive: 'object|null', backpressure: 'object', deflate: 'any',
+}
+const KEEP_ALIVE: OptionKinds<Partial<KeepAlive>> = { intervalMs: 'number', timeoutMs: 'number' }
+const BACKPRESSURE: OptionKinds<Partial<Backpressure>> = {
+  highWaterBytes: 'number', limitBytes: 'number', policy: 'string',
+}
+const DEFLATE: OptionKinds<Partial<Deflate>> = {
+  serverMaxWindowBits: 'number', clientMaxWindowBits: 'number', serverContextTakeover: 'boolean',
+  clientContextTakeover: 'boolean', thresholdBytes: 'number', maxBytes: 'number', level: 'number',
+  memLevel: 'number',
+}
+
 /** What `new WebSocketServer()` uses for settings that are omitted. */
 export const DEFAULT_CONFIG: WebSocketServerConfig = {
   protocols: [],
@@ -153,6 +172,8 @@ const MAX_DELAY_MS = 2 ** 31 - 1
  */
 export function resolveConfig(settings: WebSocketServerSettings): WebSocketServerConfig {
   const { keepAlive, backpressure, deflate, ...plain } = settings
+  checkOptions(keepAlive ?? {}, KEEP_ALIVE, 'keepAlive')
+  checkOptions(backpressure ?? {}, BACKPRESSURE, 'backpressure')
   const config: WebSocketServerConfig = {
     ...merge(DEFAULT_CONFIG, plain),
     keepAlive: keepAlive === null ? null : merge(DEFAULT_CONFIG.keepAlive!, keepAlive ?? {}),
@@ -183,7 +204,9 @@ function merge<T extends object>(defaults: T, given: Optional<T>): T {
 
 function resolveDeflate(deflate: WebSocketServerSettings['deflate']): Deflate | null {
   if (deflate === undefined || deflate === null || deflate === false) return null
-  return merge(DEFAULT_DEFLATE, deflate === true ? {} : deflate)
+  if (deflate === true) return DEFAULT_DEFLATE
+  checkOptions(deflate, DEFLATE, 'deflate')
+  return merge(DEFAULT_DEFLATE, deflate)
 }
 
 function expect(ok: boolean, option: string, expected: string, got: unknown): void {
@@ -230,13 +253,9 @@ function checkDeflate(deflate: Deflate | null): void {
   checkCount('deflate.maxBytes', deflate.maxBytes, 0, Number.MAX_SAFE_INTEGER)
   checkCount('deflate.level', deflate.level, 0, 9)
   checkCount('deflate.memLevel', deflate.memLevel, 1, 9)
-  for (const side of ['serverContextTakeover', 'clientContextTakeover'] as const) {
-    expect(typeof deflate[side] === 'boolean', `deflate.${side}`, 'true or false', deflate[side])
-  }
 }
 
 function checkProtocols(protocols: readonly string[]): readonly string[] {
-  expect(Array.isArray(protocols), 'protocols', 'a list of subprotocol names', protocols)
   for (const name of protocols) {
     const ok = typeof name === 'string' && isToken(name)
     expect(ok, 'protocols', 'names of token characters (RFC 9110, section 5.6.2)', name)

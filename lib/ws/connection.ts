@@ -1,5 +1,6 @@
 import type { Duplex } from 'node:stream'
 import { raceAbort } from '../internal/abort.js'
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import { checkCloseCode } from './close-codes.js'
 import { type CloseInfo, CloseState } from './close-state.js'
 import type { WebSocketServerConfig } from './config.js'
@@ -17,6 +18,8 @@ import { MessageQueue } from './message-queue.js'
 import type { PreparedMessage } from './prepared-message.js'
 import { Receiver, type ReceiverEvents, type WebSocketMessage } from './receiver.js'
 import { Sender, type SendOptions, type SendResult } from './sender.js'
+
+const WAIT: OptionKinds<{ signal?: AbortSignal }> = { signal: 'object' }
 
 /*
  *   open ──close()──▶ closing ──both Close frames──▶ ending ──socket closed──▶ closed
@@ -180,14 +183,17 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
     return this.#closeIfFull(this.#sender.sendMessage(message, options))
   }
 
-  /** Sends a Ping with up to 125 bytes; the Pong is passed to `onPong`. */
+  /**
+   * Sends a Ping with up to 125 bytes; the Pong is passed to `onPong`. While another one waits for
+   * a slow peer it is `dropped`.
+   */
   ping(payload: string | Uint8Array = EMPTY): SendResult {
     const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload
     if (bytes.length > MAX_CONTROL_BYTES) {
       throw new RangeError(`a ping has at most ${MAX_CONTROL_BYTES} bytes, got ${bytes.length}`)
     }
     if (this.#state !== 'open') return 'closed'
-    return this.#closeIfFull(this.#sender.sendFrame(encodeFrame(Opcode.PING, bytes)))
+    return this.#closeIfFull(this.#sender.ping(encodeFrame(Opcode.PING, bytes)))
   }
 
   #closeIfFull(result: SendResult): SendResult {
@@ -205,6 +211,7 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
    * @throws `signal.reason` when the signal aborts first.
    */
   async drained(options?: { readonly signal?: AbortSignal | undefined }): Promise<boolean> {
+    checkOptions(options ?? {}, WAIT, 'drained()')
     options?.signal?.throwIfAborted()
     if (this.#state === 'closed') return false
     if (this.#sender.drained) return true
@@ -247,6 +254,7 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
   messages(options?: {
     readonly signal?: AbortSignal | undefined
   }): AsyncIterableIterator<WebSocketMessage, undefined> {
+    checkOptions(options ?? {}, WAIT, 'messages()')
     this.#iterated = true
     const queue = this.#messageQueue()
     const iterator: AsyncIterableIterator<WebSocketMessage, undefined> = {
@@ -375,7 +383,7 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
   #sendClose(code: number | null, reason: string | Uint8Array): void {
     this.#state = 'closing'
     this.#closeSent = true
-    this.#sender.push(encodeClose(code, reason))
+    this.#sender.pushClose(encodeClose(code, reason))
   }
 
   #endTransport(): void {

@@ -4,6 +4,7 @@ import {
   validateHeaderName,
   validateHeaderValue,
 } from 'node:http'
+import type { OptionKinds } from '../internal/options.js'
 
 /** An ordinary HTTP response in place of the 101; the connection then closes. */
 export interface Refusal {
@@ -13,6 +14,11 @@ export interface Refusal {
   readonly headers?: OutgoingHttpHeaders | undefined
   /** The content. @defaultValue the name of the status, as text/plain */
   readonly body?: string | Uint8Array | undefined
+}
+
+/** For `checkOptions()`. */
+export const REFUSAL: OptionKinds<Refusal> = {
+  status: 'number! a status from 300 to 599', headers: 'object', body: 'any',
 }
 
 /** The part of a response that is needed to answer a plain request, over HTTP/1.1 or HTTP/2. */

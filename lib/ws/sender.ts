@@ -1,4 +1,5 @@
 import type { Duplex } from 'node:stream'
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { Backpressure } from './config.js'
 import type { Deflater } from './deflate.js'
 import { FrameBatch } from './frame-batch.js'
@@ -16,6 +17,8 @@ export interface SendOptions {
   readonly compress?: boolean | undefined
 }
 
+const SEND_OPTIONS: OptionKinds<SendOptions> = { key: 'string', compress: 'boolean' }
+
 /**
  * The outcome of sending a message. `sent`: accepted. `full`: accepted, but more than
  * `backpressure.highWaterBytes` wait for this peer, so pause the source until `drained()`.
@@ -25,6 +28,8 @@ export type SendResult = 'sent' | 'full' | 'dropped' | 'closed'
 
 /** Binary payloads of this size and above are written after their header, not copied behind it. */
 const UNCOPIED_FROM = 16_384
+/** Counted for each waiting frame besides its bytes, so that a queue of empty ones is bounded too. */
+const FRAME_OVERHEAD_BYTES = 64
 
 /**
  * Messages in, frames out, for one socket.
@@ -34,7 +39,8 @@ const UNCOPIED_FROM = 16_384
  *    `FrameBatch`). Replies to a chunk of input go out when the whole chunk has been handled.
  * 2. The bytes waiting for a slow peer are counted before a message is added, and bounded by
  *    `limitBytes`.
- * 3. While the peer is slow only the latest Pong is kept (RFC 6455, section 5.5.3).
+ * 3. While the peer is slow only the latest Pong is kept (RFC 6455, section 5.5.3), and no Ping is
+ *    added to one that waits.
  */
 export class Sender {
   readonly #socket: Duplex
@@ -43,6 +49,9 @@ export class Sender {
   /** A single frame is kept as it is; the shared tree is used from the second one on. */
   #pending: Buffer | FrameBatch | null = null
   #pendingBytes = 0
+  /** Pieces added since the operating system had last taken everything. */
+  #pieces = 0
+  #pinged = false
   #scheduled = false
   #blocked = false
   #slow: SlowPeer | null = null
@@ -58,6 +67,14 @@ export class Sender {
     return this.#pendingBytes + this.#socket.writableLength + (this.#slow?.latestBytes ?? 0)
   }
 
+  /** What waits for the peer, as the limits count it. */
+  get #waiting(): number {
+    const { latestBytes, latestCount } = this.#slow ?? { latestBytes: 0, latestCount: 0 }
+    const written = this.#blocked ? this.#socket.writableLength : 0
+    const frames = this.#pieces + latestCount
+    return this.#pendingBytes + written + latestBytes + FRAME_OVERHEAD_BYTES * frames
+  }
+
   /** Whether nothing waits for the peer. */
   get drained(): boolean {
     return !this.#blocked && this.#pending === null
@@ -65,6 +82,7 @@ export class Sender {
 
   /** @returns `closed` when there is no room and the policy is to close. */
   sendMessage(message: string | Uint8Array | PreparedMessage, options?: SendOptions): SendResult {
+    if (options !== undefined) checkOptions(options, SEND_OPTIONS, 'send()')
     const deflater = options?.compress === false ? null : this.#deflater
     if (message instanceof PreparedMessage) {
       return this.sendFrame(frameOf(message, deflater), null, options?.key)
@@ -97,7 +115,7 @@ export class Sender {
    */
   sendFrame(frame: Buffer, payload: Buffer | null = null, key?: string): SendResult {
     const bytes = payload === null ? frame.length : frame.length + payload.length
-    const waiting = this.#blocked ? this.bufferedAmount : this.#pendingBytes
+    const waiting = this.#waiting
     if (waiting + bytes > this.#limits.highWaterBytes) {
       return this.#sendToSlow(frame, payload, key, waiting, bytes)
     }
@@ -126,6 +144,14 @@ export class Sender {
     return 'full'
   }
 
+  /** Adds a Ping, unless another one waits for a slow peer: its answer will say as much. */
+  ping(frame: Buffer): SendResult {
+    if (this.#blocked && this.#pinged) return 'dropped'
+    const result = this.sendFrame(frame)
+    this.#pinged = this.#blocked
+    return result
+  }
+
   /** Adds a Pong, or replaces the one that still waits for a slow peer. */
   pong(frame: Buffer): void {
     if (this.#blocked) this.#slowPeer().pong = frame
@@ -142,6 +168,7 @@ export class Sender {
       if (this.#scheduled) endTurnLater()
     }
     this.#pendingBytes += piece.length
+    this.#pieces++
     if (!this.#scheduled) {
       this.#scheduled = true
       flushLater(this)
@@ -169,7 +196,7 @@ export class Sender {
     this.#pendingBytes = 0
     if (pending instanceof FrameBatch) this.#blocked = !writeAll(this.#socket, pending.join())
     else this.#blocked = !this.#socket.write(pending)
-    if (!this.#blocked) this.#settle(true)
+    if (!this.#blocked) this.#tookAll()
   }
 
   /** Writes what was added in this turn outside {@link cork}. */
@@ -185,11 +212,28 @@ export class Sender {
    */
   onDrain(): boolean {
     this.#blocked = false
+    this.#tookAll()
+    return this.drained
+  }
+
+  #tookAll(): void {
+    this.#pinged = false
+    this.#pieces = 0
+    if (this.#pushKept()) this.flush()
+    else if (this.drained) this.#settle(true)
+  }
+
+  /** Adds what was kept for the slow peer. Returns whether there was anything. */
+  #pushKept(): boolean {
     const kept = this.#slow?.takeKept() ?? []
     for (const frame of kept) this.push(frame)
-    if (kept.length > 0) this.flush()
-    if (this.drained) this.#settle(true)
-    return this.drained
+    return kept.length > 0
+  }
+
+  /** Adds a Close frame, after all that was accepted before. */
+  pushClose(frame: Buffer): void {
+    this.#pushKept()
+    this.push(frame)
   }
 
   /** Resolves true once nothing waits for the peer, false if the connection ends before that. */
@@ -223,13 +267,17 @@ class SlowPeer {
   pong: Buffer | null = null
   latestBytes = 0
 
+  get latestCount(): number {
+    return this.#latest.size
+  }
+
   /** Replaces the message under `key`; false if that would take more than `room` further bytes. */
   keepLatest(key: string, frame: Buffer, room: number): boolean {
-    const before = this.#latest.get(key)?.length ?? 0
+    const before = this.#latest.get(key)?.length ?? -FRAME_OVERHEAD_BYTES
     if (frame.length - before > room) return false
     this.#latest.delete(key)
     this.#latest.set(key, frame)
-    this.latestBytes += frame.length - before
+    this.latestBytes += frame.length - Math.max(0, before)
     return true
   }
 

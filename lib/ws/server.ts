@@ -3,9 +3,11 @@ import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { abortListeners } from '../internal/abort.js'
+import { checkOptions, type OptionKinds } from '../internal/options.js'
 import { type AttachableServer, type AttachOptions, attachTo } from './attach.js'
 import {
   resolveConfig,
+  SETTINGS,
   type WebSocketServerConfig,
   type WebSocketServerSettings,
 } from './config.js'
@@ -26,7 +28,7 @@ import {
 import { KEEP_ALIVE_SLOTS, KeepAliveTimer } from './keep-alive.js'
 import { originAllowed } from './origin.js'
 import { prepare, PreparedMessage } from './prepared-message.js'
-import { type PlainResponse, type Refusal, sendRefusal } from './refusal.js'
+import { type PlainResponse, REFUSAL, type Refusal, sendRefusal } from './refusal.js'
 import { acceptUpgrade, refuseUpgrade } from './upgrade-http1.js'
 import { acceptConnect, refuseConnect } from './upgrade-http2.js'
 
@@ -80,6 +82,14 @@ export interface WebSocketServerOptions<Context = undefined> extends WebSocketSe
   readonly signal?: AbortSignal | undefined
 }
 
+const OPTIONS: OptionKinds<WebSocketServerOptions> = {
+  ...SETTINGS, authorize: 'function', onConnection: 'function', onError: 'function',
+  signal: 'object',
+}
+const CLOSE: OptionKinds<{ code?: number; reason?: string; refusal?: Refusal }> = {
+  code: 'number', reason: 'string', refusal: 'object',
+}
+
 /** An opening handshake, over HTTP/1.1 or HTTP/2. */
 interface Opening {
   readonly request: UpgradeRequest
@@ -127,6 +137,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
 
   /** @throws TypeError for an invalid option. */
   constructor(options: WebSocketServerOptions<Context> = {}) {
+    checkOptions(options, OPTIONS, 'new WebSocketServer()')
     this.#options = { ...options }
     this.config = resolveConfig(options)
     this.#keepAlive =
@@ -258,6 +269,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
       readonly refusal?: Refusal
     } = {},
   ): Promise<void> {
+    checkOptions(options, CLOSE, 'close()')
     if (this.#closed === null) this.#unavailable = checkRefusal(options.refusal ?? UNAVAILABLE)
     return (this.#closed ??= this.#shutDown(options.code ?? 1001, options.reason ?? ''))
   }
@@ -419,6 +431,7 @@ const UNAVAILABLE: Refusal = { status: 503, headers: { 'Retry-After': '5' } }
 
 /** A refusal with a 1xx or 2xx status would look like success to the client. */
 function checkRefusal(refusal: Refusal): Refusal {
+  checkOptions(refusal, REFUSAL, 'refusal')
   const { status } = refusal
   if (Number.isInteger(status) && status >= 300 && status <= 599) return refusal
   throw new TypeError(`authorize must refuse with a status from 300 to 599, got ${String(status)}`)

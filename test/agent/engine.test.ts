@@ -508,7 +508,7 @@ test('a run with a corrupt log cannot be read, but can be deleted', async (t) =>
   store.head = damaged
   await assert.rejects(engine.get(details.run_id), { code: 'ERR_AGENT_STORE_CORRUPT' })
   const tenant = { owner: { id: 'ann', tenant: 'a' } }
-  await assert.rejects(engine.delete(details.run_id, tenant), { code: 'ERR_AGENT_STORE_CORRUPT' })
+  await assert.rejects(engine.delete(details.run_id, tenant), { code: 'ERR_AGENT_UNKNOWN_RUN' })
   await engine.delete(details.run_id)
   assert.deepEqual(await store.read(details.run_id, 0, 10), [])
 })

@@ -79,9 +79,8 @@ export function scratch(t: TestContext): string {
 /** An engine in a scratch folder; it is closed after the test. */
 export async function openEngine(
   t: TestContext,
-  options: Partial<EngineOptions> & { readonly cwd?: string } = {},
+  { cwd = scratch(t), ...options }: Partial<EngineOptions> & { readonly cwd?: string } = {},
 ): Promise<{ readonly engine: RunEngine; readonly cwd: string }> {
-  const cwd = options.cwd ?? scratch(t)
   const engine = await RunEngine.open({
     store: new MemoryStore(),
     roots: [cwd],

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import {
   MemoryStore,
@@ -63,7 +65,9 @@ async function openDamaged(t: test.TestContext, code?: StoreErrorCode) {
   t.after(() => engine.close())
   const create = async (tenant: string | null): Promise<string> => {
     const caller = { owner: { id: 'x', tenant } }
-    const { details } = await engine.create({ goal: 'shell: true' }, { caller })
+    const cwd = join(folder, tenant ?? 'free')
+    mkdirSync(cwd, { recursive: true })
+    const { details } = await engine.create({ goal: 'shell: true', cwd }, { caller })
     for await (const _ of await engine.subscribe(details.run_id)) void _
     return details.run_id
   }

@@ -114,7 +114,7 @@ test('an unexpected error is a 500 without its text, and goes to onError', async
     onError: (error, call) => calls.push([String(error), call]),
   })
   engine.failure = new TypeError('secret inside')
-  const answer = await opened.call('GET', '/api/runs?token=hidden')
+  const answer = await opened.call('GET', '/api/runs?goal=hidden')
   assert.equal(answer.status, 500)
   assert.equal(answer.headers['content-type'], 'application/problem+json')
   assert.doesNotMatch(answer.text, /secret/)

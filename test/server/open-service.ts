@@ -32,9 +32,7 @@ export function call(
   const isJson = typeof body === 'object' && !Buffer.isBuffer(body)
   const content = isJson ? JSON.stringify(body) : body
   const headers: Record<string, string> = {
-    ...(isJson || (method === 'POST' && body === undefined)
-      ? { 'content-type': 'application/json' }
-      : {}),
+    ...(isJson ? { 'content-type': 'application/json' } : {}),
     ...(content === undefined
       ? {}
       : { 'content-length': String(Buffer.byteLength(content as string)) }),

@@ -10,14 +10,14 @@ import { call, openService } from './open-service.js'
 import { FakeEngine } from './fake-engine.js'
 
 for (const { options, message } of [
-  { options: { engine: undefined }, message: 'engine must be an engine or its options' },
+  { options: { engine: undefined }, message: 'createRunService() needs engine: an engine' },
   { options: { basePath: 'agents' }, message: 'basePath must be' },
   { options: { basePath: '/agents/' }, message: 'basePath must be' },
   { options: { basePath: '/' }, message: 'basePath must be' },
   { options: { basePath: '/a/../b?' }, message: 'basePath must be' },
-  { options: { authorize: 'key' }, message: 'authorize must be a function, got "key"' },
+  { options: { authorize: 'key' }, message: 'authorize must be a function, got a string' },
   { options: { publicOrigin: 'https://x/' }, message: 'publicOrigin must be an origin' },
-  { options: { allowedOrigins: 'https://x' }, message: 'allowedOrigins must be a list' },
+  { options: { allowedOrigins: 'https://x' }, message: 'allowedOrigins must be an array' },
   { options: { allowedOrigins: ['*'] }, message: 'allowedOrigins must be a list like' },
   { options: { maxBodyBytes: 0 }, message: 'maxBodyBytes must be an integer from 1' },
   { options: { streams: { pingMs: 0.5 } }, message: 'streams.pingMs must be an integer' },
@@ -129,7 +129,7 @@ test('by default an unexpected error is one line and its stack on standard error
   engine.failure = new Error('disk full')
   const service = await createRunService({ engine })
   await using served = await serve(service.handler)
-  assert.equal((await call(served.port, 'GET', '/api/runs?secret=1')).status, 500)
+  assert.equal((await call(served.port, 'GET', '/api/runs?goal=secret')).status, 500)
   t.mock.restoreAll()
   assert.match(lines[0]!, /^runwright: GET \/api\/runs failed: Error: disk full\n/)
   assert.doesNotMatch(lines.join(''), /secret/)

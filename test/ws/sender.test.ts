@@ -295,6 +295,20 @@ describe('a slow reader', () => {
     assert.deepEqual(one.socket.texts().map((message) => message[0]), ['n'])
   })
 
+  test('gets what was kept for it before the Close frame (RFC 6455 §5.5.1)', async () => {
+    const one = await link(server({ limitBytes: 25_000, policy: 'coalesce' }))
+    await stall(one)
+    one.connection.send('latest', { key: 'k' })
+    one.socket.push(frame(9, 'pong'))
+    await turn()
+    void one.connection.close(1000)
+    one.socket.resumeReading()
+    await turn()
+    const [close, ...rest] = one.socket.frames().reverse()
+    assert.deepEqual(rest.reverse().map(String), ['pong', 'latest'])
+    assert.equal(close!.readUInt16BE(0), 1000)
+  })
+
   test('gets only the latest Pong (RFC 6455 §5.5.3)', async () => {
     const one = await link(server())
     await stall(one)
@@ -305,6 +319,68 @@ describe('a slow reader', () => {
     await turn()
     assert.deepEqual(one.socket.texts(), ['899'])
   })
+
+  for (const { what, add } of [
+    { what: 'empty messages', add: (to: Link['connection']) => to.send('') },
+    { what: 'pings', add: (to: Link['connection']) => to.ping() },
+    {
+      what: 'empty messages with a key each',
+      add: (to: Link['connection'], i: number) => to.send('', { key: `${i}` }),
+    },
+    {
+      what: 'messages with a key each',
+      add: (to: Link['connection'], i: number) => to.send('x'.repeat(900), { key: `${i}` }),
+    },
+  ]) {
+    for (const stalls of [true, false]) {
+      const when = stalls ? 'while it does not read' : 'in one turn'
+      test(`has a bounded number of ${what} queued ${when}`, async () => {
+        const one = await link(server({ limitBytes: 64_000, policy: 'coalesce' }))
+        if (stalls) await stall(one)
+        let accepted = 0
+        while (['sent', 'full'].includes(add(one.connection, accepted))) accepted++
+        assert.ok(accepted <= 1_000, `${accepted} were accepted`)
+        assert.equal(accepted === 1, stalls && what === 'pings')
+        one.socket.resumeReading()
+        await turn()
+        assert.equal(add(one.connection, 0), 'sent', 'there is room again')
+      })
+    }
+  }
+
+  for (const { flood, code } of [
+    { flood: frame(9), code: null },
+    { flood: frame(9, 'p'.repeat(125)), code: null },
+    { flood: frame(10), code: null },
+    { flood: frame(1), code: null },
+    { flood: frame(0, '', { fin: false }), code: 1008 },
+    { flood: frame(0, 'x', { fin: false }), code: 1008 },
+  ]) {
+    const name = `opcode ${flood[0]! & 15} of ${flood.length} bytes`
+    test(`that sends 50 000 frames with ${name} has little queued for it`, async () => {
+      const sockets = new WebSocketServer({ keepAlive: null, maxControlFramesPerSecond: null })
+      const one = await link(sockets)
+      one.connection.onMessage = null
+      one.socket.reads = false
+      if ((flood[0]! & 15) === 0) one.socket.push(frame(1, '', { fin: false }))
+      const perChunk = Math.floor(65_536 / flood.length)
+      const chunk = Buffer.concat(Array.from({ length: perChunk }, () => flood))
+      let most = 0
+      for (let sent = 0; sent < 50_000 && one.socket.readableLength < 1e6; sent += perChunk) {
+        one.socket.push(Buffer.from(chunk))
+        await turn()
+        most = Math.max(most, one.connection.bufferedAmount)
+      }
+      // The answers to one chunk at most; later ones replace each other.
+      assert.ok(most <= 65_536, `${most} bytes were queued`)
+      assert.equal(one.connection.state, code === null ? 'open' : 'closing')
+      one.socket.resumeReading()
+      await turn()
+      const close = one.socket.frames().at(-1)
+      if (code !== null) assert.equal(close!.readUInt16BE(0), code)
+      one.socket.destroy()
+    })
+  }
 
   test('does not affect other connections, and costs bounded memory', async () => {
     const sockets = server({ limitBytes: 30_000, policy: 'drop' })

@@ -1,10 +1,14 @@
+import { execFile } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
+import { promisify } from 'node:util'
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { CommandOptions, CommandResult, Executor } from '../executor.js'
+import { isExhausted } from '../exhaustion.js'
 import { COMMAND_VARIABLE, RUN_VARIABLE, scrubbedEnvironment } from './environment.js'
-import { holdArguments, runHeld } from './held-command.js'
-import { processExecutor, type ProcessExecutorOptions } from './process.js'
+import { holdArguments, notNow, runHeld } from './held-command.js'
+import { PROCESS_OPTIONS, processExecutor, type ProcessExecutorOptions } from './process.js'
 import { killAll, markedProcesses } from './process-tree.js'
 import { sandboxArguments } from './sandbox.js'
 
@@ -21,17 +25,30 @@ export interface BubblewrapOptions extends ProcessExecutorOptions {
   readonly closed?: readonly string[] | undefined
 }
 
+const OPTIONS: OptionKinds<BubblewrapOptions> = {
+  ...PROCESS_OPTIONS, network: 'boolean', readOnly: 'array', closed: 'array',
+}
+
 /**
  * Runs each command in a sandbox made by bubblewrap (`bwrap`, Debian's package `bubblewrap`): own
- * process, mount, host name and IPC namespaces, no capabilities, no network unless allowed.
+ * process, mount, host name and IPC namespaces, no capabilities, no user namespaces of its own, no
+ * network unless allowed.
  *
- * A command may write to its working directory, to `writable` folders of the call and to a private
- * `/tmp`; it may read system folders (`/usr`, `/bin`, `/lib`, `/opt` and a choice of `/etc`),
- * folders of `PATH`, known tool chains and `readOnly`. Nothing else exists there: no home folder,
- * no keys, no other processes, no sockets of other services. Its background processes end with it,
+ * A command may write to its working directory, to `writable` folders of the call, and to private
+ * folders that end with it: `/tmp`, `/var/tmp`, `/dev/shm` and an empty home folder. It may read
+ * system folders (`/usr`, `/bin`, `/lib`, `/opt` and a choice of `/etc`), folders of `PATH`, known
+ * tool chains and `readOnly`. Nothing else exists there: no keys, no other processes, no sockets
+ * of other services but those in folders that it may read. With `network` it also reaches sockets
+ * of this machine that have no file. `/proc` is read-only. Its background processes end with it,
  * and all of them end when this process dies.
+ *
+ * Run the service as an ordinary user. As root, what a fault of the kernel or of bubblewrap lets
+ * out of a sandbox is root, and the first call in a process warns of that
+ * (`RUNWRIGHT_SANDBOX_ROOT`).
  */
 export function bubblewrapExecutor(options: BubblewrapOptions = {}): Executor {
+  checkOptions(options, OPTIONS, 'bubblewrapExecutor()')
+  warnRoot()
   return new BubblewrapExecutor(options)
 }
 
@@ -41,13 +58,16 @@ export function bubblewrapExecutor(options: BubblewrapOptions = {}): Executor {
  */
 export async function autoExecutor(options: BubblewrapOptions = {}): Promise<Executor> {
   const problem = await bubblewrapProblem(options)
-  return problem === null ? bubblewrapExecutor(options) : processExecutor(options)
+  if (problem === null) return bubblewrapExecutor(options)
+  const { env, shell } = options
+  return processExecutor({ env, shell })
 }
 
 /** Why bubblewrap cannot be used here, as a sentence for people; null when it works. */
 export async function bubblewrapProblem(options: BubblewrapOptions = {}): Promise<string | null> {
+  checkOptions(options, OPTIONS, 'bubblewrapExecutor()')
   if (process.platform !== 'linux') return 'bubblewrap needs Linux'
-  const { exitCode, output } = await bubblewrapExecutor(options).run('true', {
+  const { exitCode, output } = await new BubblewrapExecutor(options).run('true', {
     cwd: tmpdir(),
     env: {},
     timeoutMs: 10_000,
@@ -58,6 +78,42 @@ export async function bubblewrapProblem(options: BubblewrapOptions = {}): Promis
   })
   if (exitCode === 0) return null
   return `bubblewrap does not work here: ${output.trim() || `exit code ${exitCode}`}`
+}
+
+let warned = false
+
+function warnRoot(): void {
+  if (warned || process.geteuid?.() !== 0) return
+  warned = true
+  process.emitWarning(
+    'commands in bubblewrap sandboxes run as root, though without capabilities: ' +
+      'run this service as an ordinary user',
+    { code: 'RUNWRIGHT_SANDBOX_ROOT' },
+  )
+}
+
+/**
+ * Keeps commands from creating user namespaces. In one of its own, root could mount the control
+ * groups of the machine writable, without any capability outside.
+ */
+const NO_USER_NAMESPACES = ['--unshare-user', '--disable-userns']
+let noUserNamespaces: readonly string[] | undefined
+
+/**
+ * These arguments, if bubblewrap takes them: it does from version 0.8 on, but not where it has the
+ * set-user-ID bit.
+ */
+async function userNamespaceArguments(): Promise<readonly string[]> {
+  if (noUserNamespaces !== undefined) return noUserNamespaces
+  try {
+    await promisify(execFile)('bwrap', [...NO_USER_NAMESPACES, '--ro-bind', '/', '/', 'true'])
+    noUserNamespaces = NO_USER_NAMESPACES
+  } catch (error) {
+    if (isExhausted(error)) throw notNow(error)
+    // Not when it is not installed (yet): that has no exit code.
+    if (typeof (error as { code: unknown }).code === 'number') noUserNamespaces = []
+  }
+  return noUserNamespaces ?? []
 }
 
 class BubblewrapExecutor implements Executor {
@@ -80,8 +136,9 @@ class BubblewrapExecutor implements Executor {
     const commandId = randomUUID()
     const marks = { [RUN_VARIABLE]: options.mark, [COMMAND_VARIABLE]: commandId }
     const env = scrubbedEnvironment(process.env, this.#env, { ...options.env, ...marks })
+    const { cwd, cwdDescriptor } = options
     const sandbox = await sandboxArguments({
-      cwd: options.cwd,
+      cwd,
       home: env['HOME'],
       path: env['PATH'] ?? '',
       network: this.#network,
@@ -89,12 +146,14 @@ class BubblewrapExecutor implements Executor {
       writable: options.writable,
       closed: this.#closed,
     })
+    const hold = holdArguments(this.#shell, command, cwdDescriptor !== undefined)
     const launch = {
       file: 'bwrap',
-      args: [...sandbox, '--', this.#shell, ...holdArguments(this.#shell, command)],
+      args: [...(await userNamespaceArguments()), ...sandbox, '--', this.#shell, ...hold],
       // The temporary folder of this process does not exist in the sandbox.
       env: { ...env, TMPDIR: '/tmp', ...options.env, ...marks },
-      cwd: options.cwd,
+      cwd,
+      cwdDescriptor,
       commandId,
       leaderIsSandbox: true,
     }

@@ -6,6 +6,7 @@
  * 2. The result comes when the leader has ended, even if other processes hold the output open.
  * 3. When the result of a stopped command comes, its processes are gone: the group, and processes
  *    that left the group, got SIGTERM, and SIGKILL after a grace period.
+ * 4. When this process dies, so do the processes of commands that have not ended.
  *
  * @module
  */
@@ -17,6 +18,7 @@ import type { ExhaustedError } from '../errors.js'
 import type { CommandOptions, CommandResult } from '../executor.js'
 import { exhausted, isExhausted } from '../exhaustion.js'
 import { COMMAND_VARIABLE } from './environment.js'
+import { lifeline } from './lifeline.js'
 import { OutputPipe } from './output-pipe.js'
 import {
   GRACE_MS, killAll, markedProcesses, processGroup, signalGroup, signalProcess, waitUntilGone,
@@ -34,6 +36,8 @@ export interface Launch {
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string
+  /** See {@link CommandOptions.cwdDescriptor}. */
+  readonly cwdDescriptor: number | undefined
   /** Value of {@link COMMAND_VARIABLE} in `env`. */
   readonly commandId: string
   /**
@@ -43,12 +47,23 @@ export interface Launch {
   readonly leaderIsSandbox: boolean
 }
 
+/** Ends a shell whose folder is not the one on descriptor 4, which the command must not get. */
+const COMPARE_FOLDER =
+  '[ . -ef /proc/self/fd/4 ] || { echo "its working directory was replaced"; exit 125; }; ' +
+  'exec 4<&-; '
+
 /**
  * Arguments with which a shell reports that it runs, waits for the word `go`, and then becomes
- * `shell -c command`.
+ * `shell -c command`. With `compares` it ends unless its folder is the one on descriptor 4: a
+ * sandbox mounts folders by their paths.
  */
-export function holdArguments(shell: string, command: string): readonly string[] {
+export function holdArguments(
+  shell: string,
+  command: string,
+  compares: boolean = false,
+): readonly string[] {
   const hold =
+    `${compares ? COMPARE_FOLDER : ''}` +
     'echo here >&3; IFS= read -r word <&3 && [ "$word" = go ] || exit 125; ' +
     'exec 3<&-; exec "$0" -c "$1"'
   return ['-c', hold, shell, command]
@@ -99,15 +114,18 @@ async function lead(
   stop: Stop,
 ): Promise<number | { readonly problem: string }> {
   if (stop.reason !== null) return STOPPED[stop.reason]
+  const folder = launch.cwdDescriptor
+  const passed = folder === undefined || !launch.leaderIsSandbox ? [] : [folder]
   let child: ChildProcess
   try {
+    await lifeline.open()
     child = spawn(launch.file, launch.args, {
-      cwd: launch.cwd,
+      cwd: folder === undefined ? launch.cwd : `/proc/self/fd/${folder}`,
       // Node passes this variable on by itself unless it is named, which would count the command
       // in the coverage of the host.
       env: { ...launch.env, NODE_V8_COVERAGE: launch.env['NODE_V8_COVERAGE'] },
       detached: true,
-      stdio: ['ignore', pipe.writeEnd, pipe.writeEnd, 'pipe'],
+      stdio: ['ignore', pipe.writeEnd, pipe.writeEnd, 'pipe', ...passed],
     })
   } catch (error) {
     if (isExhausted(error)) throw notNow(error)
@@ -122,6 +140,7 @@ async function lead(
     if (isExhausted(error)) throw notNow(error)
     return { problem: await whyNotStarted(launch, error) }
   }
+  using _ = lifeline.hold(pgid, launch.commandId)
   const gate = child.stdio[3] as Duplex
   // The shell may have exited before it reads the word.
   gate.on('error', () => undefined)
@@ -220,7 +239,8 @@ class Stop implements Disposable {
   }
 }
 
-function notNow(error: unknown): ExhaustedError {
+/** The error for a command that was not started because the machine is exhausted. */
+export function notNow(error: unknown): ExhaustedError {
   return exhausted('the machine cannot start a command now', error)
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto'
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { CommandOptions, CommandResult, Executor } from '../executor.js'
 import { COMMAND_VARIABLE, RUN_VARIABLE, scrubbedEnvironment } from './environment.js'
 import { holdArguments, runHeld } from './held-command.js'
@@ -16,6 +17,9 @@ export interface ProcessExecutorOptions {
   readonly shell?: string | undefined
 }
 
+/** For `checkOptions()`. */
+export const PROCESS_OPTIONS: OptionKinds<ProcessExecutorOptions> = { env: 'array', shell: 'string' }
+
 /**
  * Runs commands as processes of this user, each in a process group of its own and with a scrubbed
  * environment. Commands are ended reliably, but not confined: they can read what this user can,
@@ -25,6 +29,7 @@ export interface ProcessExecutorOptions {
  * Background processes of an ended command live on until `killMarked`; their output is not kept.
  */
 export function processExecutor(options: ProcessExecutorOptions = {}): Executor {
+  checkOptions(options, PROCESS_OPTIONS, 'processExecutor()')
   return new ProcessExecutor(options.env ?? [], options.shell ?? '/bin/sh')
 }
 
@@ -46,6 +51,7 @@ class ProcessExecutor implements Executor {
       args: holdArguments(this.#shell, command),
       env: scrubbedEnvironment(process.env, this.#env, { ...options.env, ...marks }),
       cwd: options.cwd,
+      cwdDescriptor: options.cwdDescriptor,
       commandId,
       leaderIsSandbox: false,
     }

@@ -37,6 +37,12 @@ const TOOL_CHAINS = [
   '.cargo/bin', '.local/bin', '.local/pipx/venvs', 'go/bin',
 ]
 
+/** Entries of /proc that show or drive the machine rather than the sandbox. */
+const MACHINE = [
+  'acpi', 'asound', 'interrupts', 'kcore', 'key-users', 'keys', 'latency_stats', 'sched_debug',
+  'scsi', 'timer_list', 'timer_stats',
+]
+
 /** The arguments before `--`. */
 export async function sandboxArguments(plan: SandboxPlan): Promise<readonly string[]> {
   const home = plan.home === undefined || !isAbsolute(plan.home) ? null : resolve(plan.home)
@@ -47,13 +53,28 @@ export async function sandboxArguments(plan: SandboxPlan): Promise<readonly stri
     ...(plan.network ? [] : ['--unshare-net']),
     ...(await Promise.all(SYSTEM.map(systemFolder))).flat(),
     ...[...SETTINGS, ...resolver].flatMap((name) => bind('--ro-bind-try', `/etc/${name}`)),
-    ...['--proc', '/proc', '--dev', '/dev'],
-    ...['--tmpfs', '/tmp', '--dir', '/var/tmp', '--dir', '/run'],
+    ...(await processes()),
+    ...['--dev', '/dev', '--tmpfs', '/dev/shm', '--remount-ro', '/dev'],
+    ...['--tmpfs', '/tmp', '--tmpfs', '/var/tmp', '--dir', '/run'],
     ...(home === null || home === '/' ? [] : ['--tmpfs', home]),
     ...(await mounts(plan, home)),
     ...(await Promise.all(plan.closed.map(mask))).flat(),
-    ...['--chdir', plan.cwd],
+    ...['--remount-ro', '/', '--chdir', plan.cwd],
   ]
+}
+
+/**
+ * /proc of the sandbox's own processes, read-only as a whole: the settings of the machine in it
+ * (`/proc/sys`) belong to root, who needs no capability to write them.
+ */
+async function processes(): Promise<readonly string[]> {
+  const hidden = MACHINE.map(async (name) => {
+    const path = `/proc/${name}`
+    const stats = await lstat(path).catch(() => null)
+    if (stats === null) return []
+    return stats.isDirectory() ? await mask(path) : ['--ro-bind', '/dev/null', path]
+  })
+  return ['--proc', '/proc', ...(await Promise.all(hidden)).flat(), '--remount-ro', '/proc']
 }
 
 function bind(option: string, path: string): readonly string[] {

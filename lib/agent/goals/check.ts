@@ -87,7 +87,7 @@ function readable(runner: TestRunner | null, run: CommandResult): CommandResult 
 async function filesChanged(spec: GoalSpec, context: GoalCheckContext): Promise<readonly string[]> {
   if (spec.allow_test_changes) return []
   try {
-    return await compareFiles(spec, context.cwd, context.baseline)
+    return await compareFiles(spec, context.cwd, context.baseline, context.via)
   } catch (error) {
     // The workspace has grown too large to tell whether its tests are unchanged.
     if (error instanceof GoalError) return [error.message]

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { GoalDefinition, GoalSpec, TestReporter } from '../goal.js'
 import { readCheckScript } from './check-script.js'
 import { TEST_RUNNERS } from './reports/registry.js'
@@ -32,12 +33,20 @@ export interface CommandGoal {
   readonly task?: string | undefined
 }
 
+const GOAL: OptionKinds<CommandGoal> = {
+  name: 'string! a registered name, shell or text', goal: 'string',
+  command: 'string! the command line that checks the goal', shown: 'string', env: 'object',
+  timeoutMs: 'number', reporter: 'string|null', protected: 'array', sealed: 'array',
+  maxDurationMs: 'number', task: 'string',
+}
+
 /**
  * Makes the frozen definition of a goal that a command verifies. Follows the command into npm
  * scripts, makefiles and shell scripts of the workspace `cwd`, to find out which test runner
  * reports and which files belong to the check.
  */
 export async function commandGoal(goal: CommandGoal, cwd: string): Promise<GoalSpec> {
+  checkOptions(goal, GOAL, 'commandGoal()')
   const { command, env } = liftVariables(goal.command, goal.env ?? {})
   const script = await readCheckScript(command, cwd)
   const reporter = goal.reporter === undefined ? script.reporter : goal.reporter

@@ -13,6 +13,7 @@
 import { randomBytes } from 'node:crypto'
 import type { GoalSpec } from '../goal.js'
 import type { AssistantMessage, ToolSpec } from '../model.js'
+import { clip } from '../output.js'
 import { checkSchema } from '../schema.js'
 import type { ModelPrices } from '../usage.js'
 
@@ -108,6 +109,6 @@ export function readVerdict(
     return { problem: `${pointer === '' ? 'the arguments' : pointer.slice(1)} ${detail}` }
   }
   const { achieved, reason } = call.args
-  const text = String(reason).replace(/\s+/g, ' ').trim().slice(0, MAX_REASON)
+  const text = clip(String(reason).replace(/\s+/g, ' ').trim(), MAX_REASON)
   return { achieved: achieved === true, reason: text === '' ? 'the judge gave no reason' : text }
 }

@@ -8,15 +8,17 @@
  *
  * @module
  */
-import { hash as digest } from 'node:crypto'
+import { createHash, hash as digest } from 'node:crypto'
 import { constants } from 'node:fs'
-import { lstat, open, readdir, readlink, realpath } from 'node:fs/promises'
+import { lstat, open, readlink, realpath, type FileHandle } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 
 import { GoalError } from '../errors.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import type { GoalBaseline, GoalSpec } from '../goal.js'
-import { isInside } from '../workspace/paths.js'
+import { isInside, pathOfDescriptor } from '../workspace/paths.js'
+import { readFolder } from '../workspace/read-folder.js'
+import { clip } from '../output.js'
 import { SKIPPED_FOLDERS } from '../workspace/skipped-folders.js'
 import { compileGlobs, isLiteral } from './globs.js'
 import type { PathMatcher } from './globs.js'
@@ -28,15 +30,22 @@ const MAX_FILES = 20_000
 const MAX_TOTAL_BYTES = 512 * 1024 * 1024
 const MAX_DEPTH = 40
 const CHUNK_BYTES = 64 * 1024
+/** Larger files of which only a part is protected are protected as a whole. */
+const MAX_PARSED_BYTES = 16 * 1024 * 1024
 const MAX_SHOWN_PATH = 200
 
 /**
  * The hashes of everything that the goal protects.
  *
+ * @param via the path by which files of the workspace `cwd` are opened
  * @throws {@link GoalError} when the workspace exceeds the bounds.
  */
-export async function captureBaseline(spec: GoalSpec, cwd: string): Promise<GoalBaseline> {
-  return { files: Object.fromEntries(await hashProtected(spec, cwd)) }
+export async function captureBaseline(
+  spec: GoalSpec,
+  cwd: string,
+  via: string = cwd,
+): Promise<GoalBaseline> {
+  return { files: Object.fromEntries(await hashProtected(spec, cwd, via)) }
 }
 
 /**
@@ -49,8 +58,9 @@ export async function compareFiles(
   spec: GoalSpec,
   cwd: string,
   baseline: GoalBaseline,
+  via: string = cwd,
 ): Promise<readonly string[]> {
-  const now = await hashProtected(spec, cwd)
+  const now = await hashProtected(spec, cwd, via)
   const sealed = compileGlobs(spec.sealed ?? [])
   const changes = new Map<string, string>()
   for (const [path, hash] of Object.entries(baseline.files)) {
@@ -58,7 +68,7 @@ export async function compareFiles(
     if (found === hash) continue
     if (found === undefined) {
       // A file that is protected in part may still exist without that part.
-      changes.set(path, (await isGone(cwd, path)) ? 'was deleted' : 'was modified')
+      changes.set(path, (await isGone(via, path)) ? 'was deleted' : 'was modified')
     } else if (isLink(found) && !isLink(hash)) changes.set(path, 'was replaced by a link')
     else changes.set(path, 'was modified')
   }
@@ -73,27 +83,32 @@ export async function compareFiles(
 /** A path as one bounded line: file names may contain line breaks. */
 function printable(path: string): string {
   const line = path.replaceAll(/\p{Cc}/gu, '?')
-  return line.length > MAX_SHOWN_PATH ? `${line.slice(0, MAX_SHOWN_PATH)}…` : line
+  return clip(line, MAX_SHOWN_PATH)
 }
 
-async function isGone(cwd: string, path: string): Promise<boolean> {
-  return (await lstat(join(cwd, path)).catch(() => null)) === null
+async function isGone(via: string, path: string): Promise<boolean> {
+  return (await lstat(join(via, path)).catch(() => null)) === null
 }
 
 function isLink(hash: string): boolean {
   return hash.startsWith('link:')
 }
 
-async function hashProtected(spec: GoalSpec, cwd: string): Promise<Map<string, string>> {
+async function hashProtected(
+  spec: GoalSpec,
+  cwd: string,
+  via: string,
+): Promise<Map<string, string>> {
   const globs = [...spec.protected, ...(spec.sealed ?? [])]
-  const walk = new Walk(await realpath(cwd).catch(() => cwd), compileGlobs(globs))
+  const root = await realpath(via).catch(() => cwd)
+  const walk = new Walk(root, via, compileGlobs(globs))
   await walk.folder('', '', 0)
   for (const glob of globs) if (isLiteral(glob)) await walk.named(glob)
   for (const path of spec.runner ?? []) await walk.whole(path)
   return walk.hashes
 }
 
-const sha256 = (content: Buffer | string): string => digest('sha256', content)
+const sha256 = (content: string): string => digest('sha256', content)
 
 /** Shared by all checks of this process. */
 const hashCache: HashCache = new HashCache()
@@ -101,28 +116,25 @@ const hashCache: HashCache = new HashCache()
 class Walk {
   readonly hashes: Map<string, string> = new Map()
   readonly #root: string
+  readonly #via: string
   readonly #isProtected: PathMatcher
   /** Real paths of the linked folders that led to the current one, so that loops of links end. */
   readonly #linked: Set<string> = new Set()
   #entries = 0
   #bytes = 0
 
-  constructor(root: string, isProtected: PathMatcher) {
+  /** `root` is the real path of the workspace, `via` the path by which its files are opened. */
+  constructor(root: string, via: string, isProtected: PathMatcher) {
     this.#root = root
+    this.#via = via
     this.#isProtected = isProtected
   }
 
   /** Hashes the protected files in `path`; `trail` names the links that led there. */
   async folder(path: string, trail: string, depth: number): Promise<void> {
     if (depth > MAX_DEPTH) throw tooMuch(`folders nest deeper than ${MAX_DEPTH} levels`)
-    let entries
-    try {
-      entries = await readdir(join(this.#root, path), { withFileTypes: true })
-    } catch (error) {
-      throwIfExhausted(error)
-      return // gone or not permitted: its files count as deleted
-    }
-    for (const entry of entries) {
+    // The files of a folder that cannot be read count as deleted.
+    for (const entry of await readFolder(this.#at(path), MAX_ENTRIES + 1)) {
       this.#countEntry()
       const child = path === '' ? entry.name : `${path}/${entry.name}`
       if (entry.isDirectory()) {
@@ -136,10 +148,10 @@ class Walk {
   /** Hashes a path that a glob without wildcards names, also below folders that are skipped. */
   async named(path: string): Promise<void> {
     if (this.hashes.has(path) || path.split('/').includes('..')) return
-    const stats = await lstat(join(this.#root, path)).catch(() => null)
+    const stats = await lstat(this.#at(path)).catch(() => null)
     if (stats === null) return
-    const real = await this.#inside(path)
-    if (stats.isSymbolicLink() || real === null) await this.#link(path, '', 0, true)
+    const inside = await this.#inside(path)
+    if (stats.isSymbolicLink() || inside === null) await this.#link(path, '', 0, true)
     else if (stats.isFile()) await this.#file(path, '')
   }
 
@@ -149,7 +161,7 @@ class Walk {
     const lines: string[] = []
     if ((await this.#inside(path)) !== null) await this.#gather(path, lines, 0)
     else {
-      const target = await readlink(join(this.#root, path)).catch(() => null)
+      const target = await readlink(this.#at(path)).catch(() => null)
       if (target !== null) lines.push(`link ${target}`)
     }
     if (lines.length > 0) this.#set(path, sha256(lines.join('\n')))
@@ -157,23 +169,22 @@ class Walk {
 
   async #gather(path: string, lines: string[], depth: number): Promise<void> {
     if (depth > MAX_DEPTH) throw tooMuch(`folders nest deeper than ${MAX_DEPTH} levels`)
-    const stats = await lstat(join(this.#root, path)).catch(() => null)
+    const stats = await lstat(this.#at(path)).catch(() => null)
     if (stats?.isSymbolicLink() === true) {
-      const target = await readlink(join(this.#root, path)).catch(() => '')
+      const target = await readlink(this.#at(path)).catch(() => '')
       lines.push(`link ${path} ${target}`)
       // Package managers link packages to a store: its files count, links in it are not followed.
-      const real = depth === 0 ? await this.#inside(path) : null
-      const inside = real === null ? '' : relative(this.#root, real)
-      if (inside !== '' && inside !== path) await this.#gather(inside, lines, 1)
+      const inside = depth === 0 ? await this.#inside(path) : null
+      if (inside !== null && inside !== '' && inside !== path) await this.#gather(inside, lines, 1)
     } else if (stats?.isDirectory() === true) {
-      const names = await readdir(join(this.#root, path)).catch(noNames)
-      for (const name of names.sort()) {
+      const entries = await readFolder(this.#at(path), MAX_ENTRIES + 1)
+      for (const name of entries.map((entry) => entry.name).sort()) {
         this.#countEntry()
         const skipped = name === 'node_modules' || name === '__pycache__'
         if (!skipped) await this.#gather(`${path}/${name}`, lines, depth + 1)
       }
     } else if (stats?.isFile() === true) {
-      const hash = await this.#hash(join(this.#root, path), sha256)
+      const hash = await this.#hash(path)
       lines.push(`file ${path} ${hash ?? 'unreadable'}`)
     }
   }
@@ -184,36 +195,36 @@ class Walk {
   }
 
   async #link(path: string, before: string, depth: number, named = false): Promise<void> {
-    const target = await readlink(join(this.#root, path)).catch(() => 'a folder outside')
+    const target = await readlink(this.#at(path)).catch(() => 'a folder outside')
     const trail = `${before}${path} -> ${target}\n`
-    const real = await this.#inside(path)
-    const stats = real === null ? null : await lstat(real).catch(() => null)
-    if (real !== null && stats?.isDirectory() === true) {
-      if (this.#linked.has(real) || SKIPPED_FOLDERS.has(basename(path)) || named) return
-      this.#linked.add(real)
+    const inside = await this.#inside(path)
+    const stats = inside === null ? null : await lstat(this.#at(inside)).catch(() => null)
+    if (inside !== null && stats?.isDirectory() === true) {
+      if (this.#linked.has(inside) || SKIPPED_FOLDERS.has(basename(path)) || named) return
+      this.#linked.add(inside)
       await this.folder(path, trail, depth + 1)
-      this.#linked.delete(real)
+      this.#linked.delete(inside)
     } else if (named || this.#isProtected(path)) {
-      const isFile = real !== null && stats?.isFile() === true
-      const content = isFile ? await this.#hash(real, sha256) : null
+      const isFile = inside !== null && stats?.isFile() === true
+      const content = isFile ? await this.#hash(inside) : null
       this.#set(path, `link:${sha256(`${trail}\0${content ?? 'none'}`)}`)
     }
   }
 
-  /** The real path behind `path` when it lies in the workspace, else null. */
+  /** The path by which `path` is opened, which is relative to the workspace. */
+  #at(path: string): string {
+    return path === '' ? this.#via : `${this.#via}/${path}`
+  }
+
+  /** The real path behind `path`, relative to the workspace; null when it is not in it. */
   async #inside(path: string): Promise<string | null> {
-    const real = await realpath(join(this.#root, path)).catch(() => null)
-    return real !== null && isInside(real, this.#root) ? real : null
+    const real = await realpath(this.#at(path)).catch(() => null)
+    return real !== null && isInside(real, this.#root) ? relative(this.#root, real) : null
   }
 
   async #file(path: string, trail: string): Promise<void> {
     const name = basename(path)
-    const hashOf = (content: Buffer): string => {
-      if (!hasRelevantPart(name)) return sha256(content)
-      const part = relevantPart(name, content.toString('utf8'))
-      return part === null ? '' : sha256(part)
-    }
-    const hash = (await this.#hash(join(this.#root, path), hashOf)) ?? 'unreadable'
+    const hash = (await this.#hash(path, hasRelevantPart(name) ? name : null)) ?? 'unreadable'
     if (hash === '') return
     this.#set(path, trail === '' ? hash : `link:${sha256(`${trail}\0${hash}`)}`)
   }
@@ -225,43 +236,37 @@ class Walk {
     this.hashes.set(path, hash)
   }
 
-  /** The hash of a regular file, which is read only if it may have changed; null like `#read`. */
-  async #hash(absolute: string, hashOf: (content: Buffer) => string): Promise<string | null> {
-    const stats = await lstat(absolute, { bigint: true }).catch(() => null)
+  /**
+   * The hash of a regular file, which is read only if it may have changed; null like `#read`. With
+   * `name`, only of its part that is relevant in files of that name; empty without such a part.
+   */
+  async #hash(path: string, name: string | null = null): Promise<string | null> {
+    const stats = await lstat(this.#at(path), { bigint: true }).catch(() => null)
     if (stats === null) return null
     // One file may be hashed both as a whole and in part.
-    const key = hashOf === sha256 ? absolute : `${absolute}\0`
+    const key = join(this.#root, name === null ? path : `${path}\0`)
     const remembered = stats.isFile() ? hashCache.get(key, stats) : null
     if (remembered !== null) return remembered
-    const content = await this.#read(absolute)
-    if (content === null) return null
-    const hash = hashOf(content)
-    hashCache.set(key, stats, hash)
+    const hash = await this.#read(path, name)
+    if (hash !== null) hashCache.set(key, stats, hash)
     return hash
   }
 
-  /** The content of a regular file; null for links, pipes, devices and unreadable files. */
-  async #read(absolute: string): Promise<Buffer | null> {
+  /** As `#hash`; null for links, pipes, devices and unreadable files. */
+  async #read(path: string, name: string | null): Promise<string | null> {
     let file
     try {
-      file = await open(absolute, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+      const flags = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK
+      file = await open(this.#at(path), flags)
     } catch (error) {
       throwIfExhausted(error)
       return null
     }
     try {
       if (!(await file.stat()).isFile()) return null
-      const chunks: Buffer[] = []
-      for (;;) {
-        const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
-        const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES)
-        if (bytesRead === 0) return Buffer.concat(chunks)
-        this.#bytes += bytesRead
-        if (this.#bytes > MAX_TOTAL_BYTES) {
-          throw tooMuch(`its protected files exceed ${MAX_TOTAL_BYTES / 1024 / 1024} MiB`)
-        }
-        chunks.push(chunk.subarray(0, bytesRead))
-      }
+      // A folder on the way may have been swapped for a link.
+      if (!isInside(await pathOfDescriptor(file, this.#at(path)), this.#root)) return null
+      return await this.#digest(file, name)
     } catch (error) {
       if (error instanceof GoalError) throw error
       throwIfExhausted(error)
@@ -270,11 +275,28 @@ class Walk {
       await file.close()
     }
   }
-}
 
-function noNames(error: unknown): string[] {
-  throwIfExhausted(error)
-  return []
+  async #digest(file: FileHandle, name: string | null): Promise<string> {
+    const whole = createHash('sha256')
+    const chunks: Buffer[] = []
+    for (let size = 0; ; ) {
+      const chunk = Buffer.allocUnsafe(CHUNK_BYTES)
+      const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES)
+      if (bytesRead === 0) {
+        if (name === null || size > MAX_PARSED_BYTES) return whole.digest('hex')
+        const part = relevantPart(name, Buffer.concat(chunks).toString('utf8'))
+        return part === null ? '' : sha256(part)
+      }
+      size += bytesRead
+      this.#bytes += bytesRead
+      if (this.#bytes > MAX_TOTAL_BYTES) {
+        throw tooMuch(`its protected files exceed ${MAX_TOTAL_BYTES / 1024 / 1024} MiB`)
+      }
+      const part = chunk.subarray(0, bytesRead)
+      whole.update(part)
+      if (name !== null && size <= MAX_PARSED_BYTES) chunks.push(part)
+    }
+  }
 }
 
 function tooMuch(problem: string): GoalError {

@@ -67,6 +67,9 @@ export function goalRegistry(custom: readonly GoalDefinition[] = []): GoalRegist
       const given = JSON.stringify(goal.name)
       throw new TypeError(`a goal's name must be lower-case words joined by hyphens, got ${given}`)
     }
+    if (typeof goal.resolve !== 'function') {
+      throw new TypeError(`goal ${goal.name} needs resolve, the function that defines its check`)
+    }
     if (goals.has(goal.name)) {
       throw new TypeError(`the goal name ${JSON.stringify(goal.name)} is taken; choose another`)
     }

@@ -1,4 +1,5 @@
 import { publicEvent, type AgentEvent, type RunRecord } from '../events.js'
+import { warn } from '../output.js'
 import type { RunDetails } from '../run-details.js'
 
 /** Events of one run that have just become durable. */
@@ -34,7 +35,7 @@ export class Observers {
       try {
         observer(append)
       } catch (error) {
-        process.emitWarning(`an observer of runs failed: ${String(error)}`)
+        warn(`an observer of runs failed: ${String(error)}`)
       }
     }
   }

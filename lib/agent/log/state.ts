@@ -29,6 +29,7 @@ import type {
 import type { GoalBaseline, TestOutcomes } from '../goal.js'
 import type { ToolCall } from '../model.js'
 import type { Gate, RunHead } from '../run-details.js'
+import type { FolderIdentity } from '../workspace/pinned-folder.js'
 import type { FileChange } from '../workspace/workspace.js'
 import { foldHead } from './head.js'
 import {
@@ -77,6 +78,8 @@ export interface RunState {
   readonly head: RunHead
   readonly frozen: PrivatePayloads['run_created']
   readonly baseline: GoalBaseline | null
+  /** What the folder was recognised by when the run started; null when that is not known. */
+  readonly folder: FolderIdentity | null
   /** The tests of the first check, with which later checks are compared. */
   readonly baselineTests: TestOutcomes | null
   readonly conversation: Conversation
@@ -155,6 +158,7 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
   switch (record.kind) {
     case 'run_started':
       state.baseline = record.private?.baseline ?? null
+      state.folder = record.private?.folder ?? null
       break
     case 'run_recovered':
       state.fruitlessRecoveries += 1
@@ -227,6 +231,7 @@ function createState(record: RunRecord): FoldedState {
     head,
     frozen,
     baseline: null,
+    folder: null,
     baselineTests: null,
     conversation: new Conversation(),
     node: null,

@@ -15,6 +15,7 @@ import { backoffDelay, type Backoff } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
 import { isUnavailable, StoreError } from '../errors.js'
 import { RECORD_VERSION, type RecordDraft, type RunRecord } from '../events.js'
+import { redactedDraft } from '../redaction/records.js'
 import type { Redactor } from '../redaction/redactor.js'
 import type { RunHead } from '../run-details.js'
 import type { RunStore } from '../store.js'
@@ -251,7 +252,7 @@ export class LogWriter implements RecordReader {
 
   #stamp(draft: RecordDraft, seq: number, notBefore: number): RunRecord {
     const { clock, redactor } = this.#options
-    const record = stamp(redactor.draft(draft), this.runId, seq, notBefore, clock)
+    const record = stamp(redactedDraft(draft, redactor), this.runId, seq, notBefore, clock)
     const now = clock.now()
     const idle = this.#idleMs + (this.#waiting > 0 ? now - this.#waitingSince : 0)
     this.#idleMs = 0

@@ -15,8 +15,10 @@ import {
   type AsyncTransport,
   type ServerSentEvent,
 } from '../../http/index.js'
+import { addRotatingCredential } from '../../internal/credentials.js'
 import { parseJson, type JsonObject, type JsonValue } from '../../internal/json.js'
 import { McpError } from '../errors.js'
+import { clip } from '../output.js'
 import type { ChannelListener, McpChannel } from './channel.js'
 import { readMessages } from './json-rpc.js'
 
@@ -140,6 +142,7 @@ class HttpChannel implements McpChannel {
   async #headers(): Promise<Record<string, string>> {
     const { bearer, headers } = this.#endpoint
     const token = typeof bearer === 'function' ? await bearer() : bearer
+    if (typeof token === 'string') addRotatingCredential(token)
     return {
       ...headers,
       ...(token !== undefined && { authorization: `Bearer ${token}` }),
@@ -157,6 +160,7 @@ class HttpChannel implements McpChannel {
   ): Promise<void> {
     if (!response.isSuccess) throw await this.#refusal(response)
     if (message['method'] === 'initialize') this.#sessionId = readSessionId(response)
+    if (this.#sessionId !== null) addRotatingCredential(this.#sessionId)
     if (wanted === null) return
     const type = response.headers.get('content-type') ?? ''
     if (/^text\/event-stream\b/i.test(type)) return this.#readStream(response, wanted, signal)
@@ -290,5 +294,5 @@ function refusalText(response: AsyncResponse): string {
   const value = parseJson(text)
   const [message] = value === undefined ? [] : readMessages(value)
   const detail = message?.kind === 'error' ? message.message : /^\s*</.test(text) ? '' : text
-  return detail.slice(0, REFUSAL_CHARACTERS)
+  return clip(detail, REFUSAL_CHARACTERS)
 }

@@ -5,6 +5,7 @@
  * @module
  */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
+import { clip } from '../output.js'
 
 /** The id of a request; requests sent from here use numbers. */
 export type RpcId = string | number
@@ -43,7 +44,7 @@ function readMessage(value: JsonValue): RpcMessage | null {
   if (isJsonObject(error)) {
     const code = typeof error['code'] === 'number' ? error['code'] : 0
     const text = typeof error['message'] === 'string' ? error['message'] : 'no message'
-    return { kind: 'error', id: validId, code, message: text.slice(0, MAX_MESSAGE) }
+    return { kind: 'error', id: validId, code, message: clip(text, MAX_MESSAGE) }
   }
   if (validId === null || result === undefined) return null
   return { kind: 'result', id: validId, result: isJsonObject(result) ? result : {} }

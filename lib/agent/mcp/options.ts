@@ -1,6 +1,10 @@
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { systemClock, type Clock } from '../../internal/clock.js'
 import type { McpEndpoint } from './http.js'
 import type { McpProcess } from './stdio.js'
+import { warn } from '../output.js'
+import { addArguments, addEndpoint, addVariables } from '../redaction/given.js'
+import { redactor } from '../redaction/redactor.js'
 
 /** A tool as its server describes it. Nothing in it can be trusted. */
 export interface McpToolInfo {
@@ -50,6 +54,19 @@ export interface McpServerBase {
 /** A Model Context Protocol server: a process to start, or an HTTP address. */
 export type McpServerOptions = McpServerBase & (McpProcess | McpEndpoint)
 
+const BASE: OptionKinds<McpServerBase> = {
+  name: 'string! a name of letters, digits, - or _', tools: 'array', effect: 'any',
+  required: 'boolean', startTimeoutMs: 'number', callTimeoutMs: 'number', maxTools: 'number',
+  maxMessageBytes: 'number', onWarning: 'function', clock: 'object',
+}
+const PROCESS: OptionKinds<McpServerBase & McpProcess> = {
+  ...BASE, command: 'string! the program to start', args: 'array', cwd: 'string', env: 'object',
+}
+const ENDPOINT: OptionKinds<McpServerBase & McpEndpoint> = {
+  ...BASE, url: 'string! the http or https URL of the server, unless it is a command',
+  bearer: 'any', headers: 'object', transport: 'object',
+}
+
 /** Options with every default filled in. */
 export interface McpServerConfig {
   readonly name: string
@@ -68,6 +85,11 @@ export interface McpServerConfig {
 
 /** Fills in defaults. @throws TypeError that names the invalid option. */
 export function resolveMcpServer(options: McpServerOptions): McpServerConfig {
+  const isEndpoint = typeof options === 'object' && options !== null && 'url' in options
+  if (isEndpoint && 'command' in options)
+    throw new TypeError('give an MCP server command or url, not both')
+  if (isEndpoint) checkOptions(options, ENDPOINT, 'an MCP server')
+  else checkOptions(options, PROCESS, 'an MCP server')
   const { name, tools, effect = 'unsafe' } = options
   if (typeof name !== 'string' || !/^[a-zA-Z][a-zA-Z0-9_-]{0,31}$/.test(name)) {
     const shape =
@@ -93,20 +115,25 @@ export function resolveMcpServer(options: McpServerOptions): McpServerConfig {
     callTimeoutMs: positive('callTimeoutMs', options.callTimeoutMs, 120_000),
     maxTools: positive('maxTools', options.maxTools, 64),
     maxMessageBytes: positive('maxMessageBytes', options.maxMessageBytes, 4 << 20),
-    onWarning: options.onWarning ?? ((message) => process.emitWarning(message)),
+    onWarning: options.onWarning === undefined ? warn : redacting(options.onWarning),
     clock: options.clock ?? systemClock,
   }
+}
+
+function redacting(report: (message: string) => void): (message: string) => void {
+  return (message) => report(redactor.text(message))
 }
 
 function resolveTarget(
   options: McpServerOptions,
   invalid: (what: string) => TypeError,
 ): McpProcess | McpEndpoint {
-  if ('command' in options && 'url' in options) throw invalid('give command or url, not both')
   if ('command' in options) {
     if (typeof options.command !== 'string' || options.command === '')
       throw invalid('command must name a program')
     const { command, args = [], cwd, env = {} } = options
+    addVariables(env)
+    addArguments(args)
     return { command, args: [...args], cwd, env: { ...env } }
   }
   const url =
@@ -123,5 +150,10 @@ function resolveTarget(
   if (typeof bearer === 'string' && !/^[\x21-\x7e]+$/.test(bearer)) {
     throw invalid('bearer must be a token of visible ASCII characters, without blanks')
   }
+  addEndpoint({
+    apiKey: typeof bearer === 'string' ? bearer : undefined,
+    baseUrl: url.href,
+    headers,
+  })
   return { url: url.href, bearer, headers: { ...headers }, transport }
 }

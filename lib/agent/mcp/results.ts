@@ -4,6 +4,7 @@
  * @module
  */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
+import { clip } from '../output.js'
 import { checkSchema, type JsonSchema } from '../schema.js'
 import type { ToolOutput } from '../tool.js'
 
@@ -67,7 +68,7 @@ function textOf(value: JsonValue | undefined): string {
 
 /** Untrusted text as one short line of ASCII. */
 function label(value: JsonValue | undefined): string {
-  return textOf(value).replace(/[^\x20-\x7e]/g, '?').slice(0, 200)
+  return clip(textOf(value), 200).replace(/[^\x20-\x7e]/g, '?')
 }
 
 /** Number of bytes that base64 text encodes. */

@@ -4,6 +4,7 @@
  * @module
  */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
+import { clip } from '../output.js'
 import type { JsonSchema } from '../schema.js'
 
 /** Anything nested deeper is left unchecked. */
@@ -141,10 +142,10 @@ function addType(draft: Draft, type: JsonValue | undefined): void {
 }
 
 function addTexts(draft: Draft, { title, description, format, pattern }: JsonObject): void {
-  if (typeof title === 'string') draft.title = title.slice(0, MAX_DESCRIPTION)
-  if (typeof format === 'string') draft.format = format.slice(0, 60)
+  if (typeof title === 'string') draft.title = clip(title, MAX_DESCRIPTION)
+  if (typeof format === 'string') draft.format = clip(format, 60)
   const own = typeof description === 'string' ? description : ''
   const rule = typeof pattern === 'string' ? `Matches ${pattern}` : ''
-  const text = [own, rule].filter((part) => part !== '').join(' ').slice(0, MAX_DESCRIPTION)
+  const text = clip([own, rule].filter((part) => part !== '').join(' '), MAX_DESCRIPTION)
   if (text !== '') draft.description = text
 }

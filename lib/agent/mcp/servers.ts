@@ -3,19 +3,33 @@ import type { Tool } from '../tool.js'
 import { resolveMcpServer, type McpServerConfig, type McpServerOptions } from './options.js'
 import { McpServer } from './server.js'
 
+/** The options of an engine that name tools. */
+interface EngineTools {
+  readonly mcpServers?: readonly McpServerOptions[] | undefined
+  readonly tools?: readonly Tool[] | undefined
+}
+
 /** Fills in defaults. @throws TypeError for an invalid option, or for a duplicate name. */
 export function resolveMcpServers(
-  list: readonly McpServerOptions[],
+  { mcpServers = [], tools = [] }: EngineTools,
   clock: Clock,
 ): readonly McpServerConfig[] {
-  const names = new Set<string>()
-  return list.map((options) => {
-    const config = resolveMcpServer({ clock, ...options })
-    if (names.has(config.name))
-      throw new TypeError(`there are two MCP servers with the name ${config.name}`)
-    names.add(config.name)
-    return config
-  })
+  const configs = mcpServers.map((options) => resolveMcpServer({ clock, ...options }))
+  const names = configs.map(({ name }) => name)
+  for (const [i, name] of names.entries()) {
+    if (names.indexOf(name) < i)
+      throw new TypeError(`there are two MCP servers with the name ${name}`)
+    // Whatever tools the servers have, then or later, no name can be that of another tool.
+    const other = names.find((one) => one !== name && `${one}__`.startsWith(`${name}__`))
+    if (other !== undefined) {
+      throw new TypeError(`tools of the MCP servers ${name} and ${other} could have the same name`)
+    }
+    const tool = tools.find((one) => one.name.startsWith(`${name}__`))
+    if (tool !== undefined) {
+      throw new TypeError(`tool ${tool.name} is named like tools of the MCP server ${name}`)
+    }
+  }
+  return configs
 }
 
 /** The servers of an engine, which are opened and closed with it. */
@@ -44,15 +58,12 @@ export class McpServers {
     return servers
   }
 
-  /** Adds the servers' current tools to `own`, whose tools win where names are the same. */
+  /** Adds the servers' current tools to `own`; {@link resolveMcpServers} keeps names distinct. */
   join(own: ReadonlyMap<string, Tool>): ReadonlyMap<string, Tool> {
     if (this.#servers.length === 0) return own
     for (const server of this.#servers) server.retry()
     const theirs = this.#servers.flatMap((server) => server.tools())
-    return new Map([
-      ...own,
-      ...theirs.filter(({ name }) => !own.has(name)).map((tool) => [tool.name, tool] as const),
-    ])
+    return new Map([...own, ...theirs.map((tool) => [tool.name, tool] as const)])
   }
 
   async close(): Promise<void> {

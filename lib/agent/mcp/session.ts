@@ -8,6 +8,7 @@ import { abortListeners } from '../../internal/abort.js'
 import type { Clock, Timer } from '../../internal/clock.js'
 import type { JsonObject, JsonValue } from '../../internal/json.js'
 import { McpError } from '../errors.js'
+import { clip } from '../output.js'
 import type { ChannelListener, McpChannel } from './channel.js'
 import {
   readMessages,
@@ -167,7 +168,7 @@ export class McpSession {
     const answer = await this.request('initialize', hello, { signal })
     const version = answer['protocolVersion']
     if (typeof version !== 'string' || !PROTOCOL_VERSIONS.includes(version)) {
-      const theirs = JSON.stringify(version ?? null).slice(0, 40)
+      const theirs = clip(JSON.stringify(version ?? null), 40)
       const known = PROTOCOL_VERSIONS.join(', ')
       throw new McpError(
         server,

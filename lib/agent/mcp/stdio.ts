@@ -10,6 +10,7 @@ import { parseJson, type JsonObject } from '../../internal/json.js'
 import { uuidV7 } from '../../internal/uuid.js'
 import { McpError } from '../errors.js'
 import { COMMAND_VARIABLE, scrubbedEnvironment } from '../executors/environment.js'
+import { lifeline } from '../executors/lifeline.js'
 import {
   killAll,
   markedProcesses,
@@ -18,6 +19,7 @@ import {
   waitUntilGone,
   type ProcessSet,
 } from '../executors/process-tree.js'
+import { TextTail } from '../output.js'
 import type { ChannelListener, McpChannel } from './channel.js'
 
 /** A server that is started as a child process. */
@@ -53,6 +55,7 @@ export async function openStdioChannel(
   const env = { ...scrubbedEnvironment(process.env, [], added), NODE_V8_COVERAGE: undefined }
   let child: ChildProcessWithoutNullStreams
   try {
+    await lifeline.open()
     child = spawn(launch.command, [...(launch.args ?? [])], {
       cwd: launch.cwd,
       env,
@@ -69,21 +72,20 @@ export async function openStdioChannel(
       cause: error,
     })
   }
-  const secrets = Object.values(launch.env ?? {}).filter((value) => value.length >= 8)
-  return new StdioChannel(server, child, mark, maxMessageBytes, secrets, listener)
+  return new StdioChannel(server, child, mark, maxMessageBytes, listener)
 }
 
 class StdioChannel implements McpChannel {
   readonly #server: string
   readonly #child: ChildProcessWithoutNullStreams
   readonly #sets: readonly ProcessSet[]
+  readonly #held: Disposable
   readonly #maxMessageBytes: number
-  readonly #secrets: readonly string[]
   readonly #listener: ChannelListener
   readonly #exited: Promise<void>
   #parts: Buffer[] = []
   #size = 0
-  #stderr = ''
+  readonly #stderr = new TextTail(STDERR_CHARACTERS)
   #gone = false
   #closing: Promise<void> | undefined
 
@@ -92,15 +94,14 @@ class StdioChannel implements McpChannel {
     child: ChildProcessWithoutNullStreams,
     mark: string,
     maxMessageBytes: number,
-    secrets: readonly string[],
     listener: ChannelListener,
   ) {
     this.#server = server
     this.#child = child
     this.#maxMessageBytes = maxMessageBytes
-    this.#secrets = secrets
     this.#listener = listener
     this.#sets = [processGroup(child.pid ?? 0), markedProcesses(COMMAND_VARIABLE, mark)]
+    this.#held = lifeline.hold(child.pid ?? 0, mark)
     this.#exited = new Promise((resolve) => {
       child.once('exit', (code, signal) => {
         resolve()
@@ -113,9 +114,7 @@ class StdioChannel implements McpChannel {
     child.stdout.on('error', () => undefined)
     child.stderr.on('error', () => undefined)
     child.stderr.setEncoding('utf8')
-    child.stderr.on('data', (text: string) => {
-      this.#stderr = (this.#stderr + text).slice(-STDERR_CHARACTERS)
-    })
+    child.stderr.on('data', (text: string) => this.#stderr.add(text))
   }
 
   send(message: JsonObject): Promise<void> {
@@ -147,6 +146,7 @@ class StdioChannel implements McpChannel {
       if (!(await waitUntilGone(this.#sets, TERM_MS))) await killAll(this.#sets)
     }
     await this.#exited
+    this.#held[Symbol.dispose]()
     for (const stream of [stdin, stdout, stderr]) stream.destroy()
   }
 
@@ -185,8 +185,7 @@ class StdioChannel implements McpChannel {
   }
 
   #error(why: string): McpError {
-    let output = this.#stderr.trim()
-    for (const secret of this.#secrets) output = output.replaceAll(secret, '[secret]')
+    const output = this.#stderr.shown.trim()
     const message = output === '' ? why : `${why}; it last said: ${output}`
     return new McpError(this.#server, 'lost', message)
   }

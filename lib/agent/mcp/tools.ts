@@ -6,6 +6,8 @@
  */
 import { hash } from 'node:crypto'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
+import { clip } from '../output.js'
+import { redactor } from '../redaction/redactor.js'
 import type { JsonSchema } from '../schema.js'
 import type { Tool, ToolContext, ToolOutput } from '../tool.js'
 import type { McpServerConfig, McpToolInfo } from './options.js'
@@ -75,6 +77,8 @@ export function buildTools(
 function readInfo(entry: JsonObject): McpToolInfo | null {
   const { name, title, description, annotations } = entry
   if (typeof name !== 'string' || name === '' || name.length > MAX_NAME) return null
+  // It could be neither logged nor called.
+  if (redactor.finds(name)) return null
   const text = [description, title].find((one) => typeof one === 'string' && one.trim() !== '')
   return {
     name,
@@ -86,7 +90,7 @@ function readInfo(entry: JsonObject): McpToolInfo | null {
 /** Removes control and bidirectional formatting characters, and truncates. */
 function cleanText(text: string): string {
   const clean = text.replace(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]/g, ' ').trim()
-  return clean.length <= MAX_DESCRIPTION ? clean : `${clean.slice(0, MAX_DESCRIPTION)}…`
+  return clip(clean, MAX_DESCRIPTION)
 }
 
 /** `server__tool`; with a hash if it is longer than 64 characters, was altered, or is taken. */

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { backoffDelay } from '../../internal/backoff.js'
 import { ModelError } from '../errors.js'
 
@@ -16,6 +17,11 @@ export interface RetryPolicy {
   readonly maxDelayMs: number
   /** Milliseconds: a call fails if the provider asks for a longer wait. @defaultValue 120000 */
   readonly maxRetryAfterMs: number
+}
+
+const POLICY: OptionKinds<RetryPolicy> = {
+  maxAttempts: 'number! a number of calls', baseDelayMs: 'number! milliseconds',
+  maxDelayMs: 'number! milliseconds', maxRetryAfterMs: 'number! milliseconds',
 }
 
 /** Five calls, with waits of at most 0.5 s, 1 s, 2 s and 4 s, plus what the provider asks for. */
@@ -42,6 +48,7 @@ export function retryDelay(
   random: () => number = Math.random,
   policy: RetryPolicy = DEFAULT_RETRY_POLICY,
 ): number | null {
+  checkOptions(policy, POLICY, 'retryDelay()')
   if (!(error instanceof ModelError) || !error.retryable || attempt >= policy.maxAttempts)
     return null
   const backoff = { firstMs: policy.baseDelayMs, maxMs: policy.maxDelayMs }

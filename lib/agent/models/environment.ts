@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { trimEndOf } from '../../internal/trim-end.js'
 import type { ModelAdapter } from './adapter.js'
 import { anthropicAdapter } from './anthropic/adapter.js'
@@ -11,6 +12,8 @@ import { createHttpProvider, type HttpProvider, type HttpProviderOptions } from 
 import { isReasoningModel } from './known-models.js'
 import { openAiChatAdapter } from './openai/chat.js'
 import { openAiResponsesAdapter } from './openai/responses.js'
+
+const NETWORK: OptionKinds<Network> = { transport: 'object' }
 
 /** Matches bare names of OpenAI's models. */
 const OPENAI_FAMILY = /^(?:gpt-|chatgpt-|o[1-9](?:-|$)|codex-)/
@@ -38,6 +41,7 @@ export function providersFromEnvironment(
   env: Readonly<Record<string, string | undefined>>,
   network: Pick<HttpProviderOptions, 'transport'> = {},
 ): readonly HttpProvider[] {
+  checkOptions(network, NETWORK, 'providersFromEnvironment()')
   const makers = [openAi, anthropic, gemini, ollama]
   return makers.map((make) => make(env, network)).filter((provider) => provider !== null)
 }

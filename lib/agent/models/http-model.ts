@@ -16,11 +16,13 @@ import {
   type AsyncResponse,
   type AsyncTransport,
 } from '../../http/index.js'
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { parseJson } from '../../internal/json.js'
 import { trimEndOf } from '../../internal/trim-end.js'
 import { ModelError } from '../errors.js'
 import type { Model, ModelRequest, ModelTurn, TraceContext } from '../model.js'
-import type { ModelPrices } from '../usage.js'
+import { checkPrices, type ModelPrices } from '../usage.js'
+import { addEndpoint } from '../redaction/given.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
 import { knownContextWindow } from './known-models.js'
 import {
@@ -63,6 +65,17 @@ export interface HttpModelOptions extends Omit<WireOptions, 'stream'> {
   readonly transport?: AsyncTransport | undefined
 }
 
+/** For `checkOptions()`: the options that a provider passes on to its models. */
+export const SHARED_OPTIONS: OptionKinds<Omit<HttpModelOptions, 'model' | 'name'>> = {
+  apiKey: 'string', baseUrl: 'string', headers: 'object', stream: 'boolean',
+  idleTimeoutMs: 'number', totalTimeoutMs: 'number', contextWindow: 'number|null',
+  prices: 'object|null', transport: 'object', maxOutputTokens: 'number', temperature: 'number',
+  reasoningEffort: 'string', extraBody: 'object',
+}
+const OPTIONS: OptionKinds<HttpModelOptions> = {
+  ...SHARED_OPTIONS, name: 'string', model: 'string! the name of a model',
+}
+
 const MAX_ANSWER_BYTES = 64 * 1024 * 1024
 
 /** How long to wait for the end of a stream whose answer is complete. */
@@ -83,7 +96,9 @@ export class HttpModel implements Model, AsyncDisposable {
 
   /** @throws TypeError that names the invalid option. */
   constructor(adapter: ModelAdapter, options: HttpModelOptions) {
-    if (typeof options.model !== 'string' || options.model.trim() === '') {
+    checkOptions(options, OPTIONS, 'a model')
+    checkPrices(options.prices)
+    if (options.model.trim() === '') {
       throw new TypeError('model must be the name of a model, got an empty name')
     }
     this.name = options.name ?? `${adapter.provider}:${options.model}`
@@ -103,6 +118,7 @@ export class HttpModel implements Model, AsyncDisposable {
     const custom = options.headers ?? {}
     const secretNames = Object.keys(custom).filter((name) => /key|token|secret|auth/i.test(name))
     this.#headers = { ...keyHeaders(adapter, options.apiKey), ...custom }
+    addEndpoint(options)
     this.#context = {
       model: this.name,
       secrets: [options.apiKey ?? '', ...secretNames.map((name) => custom[name] ?? '')].filter(

@@ -1,6 +1,8 @@
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { ModelProvider } from '../model-provider.js'
+import { addEndpoint } from '../redaction/given.js'
 import type { ModelAdapter } from './adapter.js'
-import { HttpModel, type HttpModelOptions } from './http-model.js'
+import { HttpModel, SHARED_OPTIONS, type HttpModelOptions } from './http-model.js'
 
 /** Options of {@link createHttpProvider}: those of its models, and how they are presented. */
 export interface HttpProviderOptions extends Omit<HttpModelOptions, 'model' | 'name'> {
@@ -12,6 +14,11 @@ export interface HttpProviderOptions extends Omit<HttpModelOptions, 'model' | 'n
   readonly suggestions?: readonly string[] | undefined
   /** Matches bare names that belong to this provider. */
   readonly family?: RegExp | undefined
+}
+
+const OPTIONS: OptionKinds<HttpProviderOptions> = {
+  ...SHARED_OPTIONS, id: 'string! the part of model names before the colon',
+  description: 'string', suggestions: 'array', family: 'object',
 }
 
 /** A provider whose models hold connections until it is closed. */
@@ -43,7 +50,12 @@ export function createHttpProvider(
   adapter: ModelAdapter | ((model: string) => ModelAdapter),
   options: HttpProviderOptions,
 ): HttpProvider {
+  if (typeof adapter !== 'function' && typeof adapter?.encode !== 'function') {
+    throw new TypeError('createHttpProvider() needs an adapter, such as openAiChatAdapter()')
+  }
+  checkOptions(options, OPTIONS, 'createHttpProvider()')
   const { id, description, suggestions, family, ...modelOptions } = options
+  addEndpoint(options)
   const models = new Map<string, HttpModel>()
   const adapterOf = typeof adapter === 'function' ? adapter : () => adapter
   const create = (model: string): HttpModel => {

@@ -7,6 +7,7 @@ import { TRANSIENT_STATUSES } from '../../internal/backoff.js'
 import { isJsonObject, parseJson, type JsonObject } from '../../internal/json.js'
 import { ModelError, type ModelErrorCode } from '../errors.js'
 import type { Usage } from '../usage.js'
+import { clip } from '../output.js'
 import { listOf, objectOf, textOf } from './json-reader.js'
 import { durationOf, type HeaderLookup, retryAfterFromHeaders } from './rate-limit-headers.js'
 
@@ -75,13 +76,13 @@ export function unfinishedStream(context: WireContext): ModelError {
 
 /** The error for an answer that the model itself broke; the engine passes it on to the model. */
 export function mistakeError(problem: string, context: WireContext, usage: Usage): ModelError {
-  const message = redactSecrets(`${context.model}: ${clip(problem)}`, context.secrets)
+  const message = redactSecrets(`${context.model}: ${shorten(problem, context.secrets)}`, context.secrets)
   return new ModelError('ERR_AGENT_MODEL', message, { retryable: false, modelMistake: true, usage })
 }
 
 /** The error for an error response of any provider, which may be JSON, HTML or plain text. */
 export function providerError(failure: ProviderFailure, context: WireContext): ModelError {
-  const facts = readFacts(failure.body)
+  const facts = readFacts(failure.body, context.secrets)
   const status = failure.status ?? facts.status
   const kind = classify(status, failure.status === null, facts)
   const retryAfterMs = retryAfterFromHeaders(failure.header, failure.now) ?? facts.retryAfterMs
@@ -227,10 +228,10 @@ interface Facts {
 
 const MAX_MESSAGE = 1000
 
-function readFacts(body: unknown): Facts {
+function readFacts(body: unknown, secrets: readonly string[]): Facts {
   const whole = typeof body === 'string' ? (parseJson(body) ?? body) : body
-  if (Array.isArray(whole)) return readFacts(whole[0])
-  if (!isJsonObject(whole)) return textFacts(textOf(whole))
+  if (Array.isArray(whole)) return readFacts(whole[0], secrets)
+  if (!isJsonObject(whole)) return textFacts(textOf(whole), secrets)
   const { error } = whole
   const inner = isJsonObject(error) ? error : whole
   const { code, type, status, metadata, details, failed_generation } = inner
@@ -248,7 +249,10 @@ function readFacts(body: unknown): Facts {
   )
   const generated = textOf(failed_generation)
   return {
-    message: clip(generated === '' ? message : `${message}\nWhat the model wrote: ${generated}`),
+    message: shorten(
+      generated === '' ? message : `${message}\nWhat the model wrote: ${generated}`,
+      secrets,
+    ),
     code: textOf(code),
     status: statusOf(code) ?? statusOf(status) ?? statusOf(inner['status_code']),
     retryAfterMs: retryInfoDelay(details) ?? retryAfterFromText(message),
@@ -256,12 +260,13 @@ function readFacts(body: unknown): Facts {
   }
 }
 
-function textFacts(text: string): Facts {
+function textFacts(text: string, secrets: readonly string[]): Facts {
   const title = /<title>([^<]*)<\/title>/i.exec(text)?.[1]?.trim()
   const message = /^\s*<(?:!doctype|html)/i.test(text)
     ? `an HTML page (${title ?? 'without a title'})`
     : text.trim()
-  return { message: clip(message), code: '', status: null, retryAfterMs: undefined, all: message }
+  const shown = shorten(message, secrets)
+  return { message: shown, code: '', status: null, retryAfterMs: undefined, all: message }
 }
 
 function statusOf(value: unknown): number | null {
@@ -286,11 +291,12 @@ function retryAfterFromText(message: string): number | undefined {
   return durationOf(`${amount}${unit.slice(0, 1).toLowerCase()}`)
 }
 
-function clip(text: string): string {
-  return text.length <= MAX_MESSAGE ? text : `${text.slice(0, MAX_MESSAGE)}…`
+/** The beginning of a provider's message; what is cut was redacted before. */
+function shorten(text: string, secrets: readonly string[]): string {
+  return clip(redactSecrets(text, secrets), MAX_MESSAGE)
 }
 
-/** Replaces keys in a text: the known ones, and anything of the shape of a key. */
+/** Replaces keys in a text: the known ones, and anything of the shape of a key, even shortened. */
 export function redactSecrets(text: string, secrets: readonly string[]): string {
   let clean = text
   for (const secret of secrets) if (secret.length >= 4) clean = clean.replaceAll(secret, '[key]')

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { ModelProvider } from '../model-provider.js'
 import { ModelError } from '../errors.js'
 import type { Model } from '../model.js'
@@ -34,6 +35,11 @@ export interface ModelRegistryOptions {
   readonly replay?: ReplayStore | undefined
 }
 
+const OPTIONS: OptionKinds<ModelRegistryOptions> = {
+  providers: 'array', models: 'object', defaultModel: 'string', scripts: 'string',
+  replay: 'object',
+}
+
 /** Resolves names to models, and lists what it offers. */
 export interface ModelRegistry {
   /**
@@ -56,6 +62,7 @@ export const DEFAULT_MODEL = 'builtin:repair'
  * @throws TypeError when two providers have the same id, or an id is not a valid prefix of a name.
  */
 export function createModelRegistry(options: ModelRegistryOptions = {}): ModelRegistry {
+  checkOptions(options, OPTIONS, 'createModelRegistry()')
   const builtIn = [
     builtinProvider(),
     ...(options.scripts === undefined ? [] : [scriptedProvider(options.scripts)]),

@@ -14,7 +14,7 @@
 import { plainCopy } from '../../internal/json.js'
 import { ModelError } from '../errors.js'
 import type { AssistantMessage, ModelTurn, StopReason, ToolCall } from '../model.js'
-import { headAndTail } from '../output.js'
+import { clip, headAndTail } from '../output.js'
 import type { Usage } from '../usage.js'
 import { objectOf, textOf } from './json-reader.js'
 import { parseArguments } from './tool-arguments.js'
@@ -114,12 +114,12 @@ function soundMessage(message: Fields, usage: Usage, rules: TurnRules): Assistan
 function soundCall(call: Fields, ids: CallIds, redactor: Redactor): ToolCall {
   const call_id = ids.take(call['call_id'])
   const name = soundText(call['tool'])
-  const tool = redactor.text(name.slice(0, MAX_NAME))
+  const tool = clip(redactor.text(name), MAX_NAME)
   const given = call['error']
   const { args, error } = parseArguments(call['args'])
   const problem = typeof given === 'string' ? given : (nameProblem(name) ?? error)
   if (problem === null) return { call_id, tool, args }
-  return { call_id, tool, args: {}, error: redactor.text(soundText(problem).slice(0, MAX_ERROR)) }
+  return { call_id, tool, args: {}, error: clip(redactor.text(soundText(problem)), MAX_ERROR) }
 }
 
 function nameProblem(name: string): string | null {

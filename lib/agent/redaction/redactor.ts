@@ -1,129 +1,105 @@
 /**
  * Keeps secrets out of the log, and thereby out of events, errors, pages and prompts. Secrets are
- * the texts that the host names, the values of this process's variables with telling names, and
- * texts of the shape of a well-known key.
+ *
+ * - what this process was given as a credential (see `internal/credentials.ts`), the texts that the
+ *   host names, and the values of variables with telling names, in the forms in which programs
+ *   write them;
+ * - texts of the shape of a well-known key;
+ * - what stands where a password stands: in a URL, a header, a connection string, or behind the
+ *   name of a variable whose value is an ordinary word, which is masked nowhere else.
  *
  * 1. Every record is redacted before it is folded, so no reader of the log can show a secret.
- * 2. A tool call whose arguments contain a secret, or the mark that replaces one, does not run:
- *    with the secret it could not be logged, and with the mark it would write the wrong text.
- * 3. A text without secrets is returned as the same object, at the cost of one regular expression.
+ * 2. A text is redacted before it is cut (see `output.ts`), or no part of a secret could be found.
+ * 3. A text without secrets is returned as the same object, at the cost of one pass.
  *
  * This is hygiene, not a boundary: a command can encode what it prints.
  *
  * @module
  */
+import {
+  addCredential,
+  addNamedCredential,
+  addSecret,
+  credentialChanges,
+  credentials,
+} from '../../internal/credentials.js'
 import { MAX_JSON_DEPTH } from '../../internal/json.js'
-import type { RecordDraft } from '../events.js'
-import type { AssistantMessage, ToolCall } from '../model.js'
+import { contextPatterns, openContextAt } from './contexts.js'
+import { isOrdinary, secretsOfEnvironment } from './environment.js'
+import { Scanner, type SearchOptions, type Span } from './scanner.js'
+import { findPrivateKeys, KEY_PATTERNS, openKeyAt } from './shapes.js'
+import { writtenForms } from './written-forms.js'
 
 /** The mark that replaces a secret. */
 export const REDACTED = '[secret removed]'
 
-/** Keys that are recognizable anywhere by a distinct prefix and their length. */
-const KEY_SHAPES = [
-  'sk-(?:ant|proj|svcacct|admin|or)-[\\w-]{24,}',
-  'sk-[A-Za-z0-9]{32,}',
-  '[sr]k_(?:live|test)_[A-Za-z0-9]{20,}',
-  'gsk_[A-Za-z0-9]{40,}',
-  'xai-[A-Za-z0-9]{40,}',
-  'hf_[A-Za-z0-9]{30,}',
-  'AIza[\\w-]{35}',
-  'gh[opsur]_[A-Za-z0-9]{36,}',
-  'github_pat_\\w{50,}',
-  'glpat-[\\w-]{20,}',
-  'npm_[A-Za-z0-9]{36}',
-  'pypi-[\\w-]{60,}',
-  'xox[abeoprs]-[\\w-]{20,}',
-  'A(?:KIA|SIA)[A-Z2-7]{16}(?![A-Za-z0-9])',
-  'eyJ[\\w-]{10,}\\.eyJ[\\w-]{10,}\\.[\\w-]{10,}',
-].map((shape) => `\\b${shape}`)
-/** How keys of these shapes begin, to find one that the end of the text cuts. */
-const KEY_PREFIXES = [
-  'sk-',
-  'sk_',
-  'rk_',
-  'gsk_',
-  'xai-',
-  'hf_',
-  'AIza',
-  'gho_',
-  'ghp_',
-  'ghs_',
-  'ghu_',
-  'ghr_',
-  'github_pat_',
-  'glpat-',
-  'npm_',
-  'pypi-',
-  'xoxa-',
-  'xoxb-',
-  'xoxe-',
-  'xoxo-',
-  'xoxp-',
-  'xoxr-',
-  'xoxs-',
-  'AKIA',
-  'ASIA',
-  'eyJ',
-]
-/** A key, or the beginning of its prefix, that the end of the text may cut. */
-const OPEN_KEY = new RegExp(
-  `\\b(?:(?:${KEY_PREFIXES.join('|')})[\\w.-]*|${KEY_PREFIXES.map(prefixPattern).join('|')})$`,
-  'g',
-)
-const PRIVATE_KEY_END = '-----END (?:[A-Z]+ )*PRIVATE KEY-----'
-const PRIVATE_KEY =
-  `-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----[\\s\\S]*?(?:${PRIVATE_KEY_END}|$)`
-/** A private key without its end: part of its header, or a body without the footer. */
-const OPEN_PRIVATE_KEY = new RegExp(
-  '-----BEGIN (?:[A-Z]+ )*(?:[A-Z]*|PRIVATE KEY-{0,4}|' +
-    `PRIVATE KEY-----(?:(?!${PRIVATE_KEY_END})[\\s\\S])*)$` +
-    `|(?:${prefixPattern('-----BEGIN ')})$`,
-  'g',
-)
-
-/** Names of variables whose values are taken for secrets. */
-const SECRET_NAME = new RegExp(
-  '(?:^|_)(?:API_?KEY|ACCESS_?KEY|SECRET_?KEY|PRIVATE_?KEY|KEY|TOKEN|SECRET|' +
-    'PASSWORD|PASSWD|PASSPHRASE|PASS|CREDENTIALS?|AUTH)(?:_|$)',
-  'i',
-)
-/** Values that are likely words, paths or numbers, which must not be removed from every text. */
-const ORDINARY_VALUE = /^(?:.{0,7}|[a-z]{8,15}|[A-Z]{8,15}|\d+|\/.*)$/s
 /** Characters of the shortest secret that a host may name. */
 export const SHORTEST_SECRET = 6
 /** Levels of a record that are searched: those of a value from outside, and its record's own. */
 const MAX_DEPTH = 2 * MAX_JSON_DEPTH
 
-/** Replaces given secrets, and everything of the shape of a key, with {@link REDACTED}. */
+/** Replaces secrets with {@link REDACTED}. */
 export class Redactor {
-  readonly #find: RegExp
-  readonly #every: RegExp
-  /** The given secrets in all their written forms, longest first. */
-  readonly #exact: readonly string[]
-  /** First UTF-16 units of `#exact`, to skip most offsets cheaply. */
-  readonly #firsts: ReadonlySet<string>
-  readonly #longest: number
+  readonly #own: readonly string[]
+  #scanner: Scanner | undefined
+  #names: readonly string[] = []
+  #forms: ReadonlyMap<string, readonly string[]> = new Map()
+  /** The state of the register that the scanner was made for. */
+  #changes = -1
 
-  /** @param secrets - texts to redact in addition to everything of the shape of a key. */
-  constructor(secrets: readonly string[]) {
-    const exact = [...new Set(secrets.flatMap(writtenForms))].sort((a, b) => b.length - a.length)
-    this.#exact = exact
-    this.#firsts = new Set(exact.map((secret) => secret.charAt(0)))
-    this.#longest = exact[0]?.length ?? 0
-    const source = [...exact.map(escapePattern), ...KEY_SHAPES, PRIVATE_KEY].join('|')
-    this.#find = new RegExp(source)
-    this.#every = new RegExp(source, 'g')
+  /** @param secrets - texts to redact in addition to what the process knows. */
+  constructor(secrets: readonly string[] = []) {
+    this.#own = secrets
   }
 
-  /** Whether the text contains a secret. */
+  #current(): Scanner {
+    const changes = credentialChanges()
+    if (this.#scanner !== undefined && changes === this.#changes) return this.#scanner
+    const { secrets, values, named } = credentials()
+    this.#changes = changes
+    this.#names = [...new Set(named.map(([name]) => name))]
+    // A dummy key, as local servers get, is no secret.
+    const given = values.filter((value) => !isOrdinary(value))
+    const all = [...this.#own, ...secrets, ...given]
+    this.#forms = new Map(all.map((one) => [one, this.#forms.get(one) ?? writtenForms(one)]))
+    const literals = [...this.#forms.values()].flat()
+    this.#scanner = new Scanner(literals, [...KEY_PATTERNS, ...contextPatterns(named)])
+    return this.#scanner
+  }
+
+  /** Where secrets are, in order and apart. */
+  #spans(text: string, options?: SearchOptions): readonly Span[] {
+    const spans = this.#current().find(text, options)
+    const all = text.length < 40 ? spans : [...spans, ...findPrivateKeys(text).spans]
+    return all.length < 2 ? all : joined(all)
+  }
+
+  /**
+   * Whether the text contains a secret that is recognizable by itself. A text with such a secret
+   * can be neither stored nor shown as it is.
+   */
   finds(text: string): boolean {
-    return text.length >= SHORTEST_SECRET && this.#find.test(text)
+    if (text.length < SHORTEST_SECRET) return false
+    return this.#spans(text, { first: true, noContexts: true }).length > 0
   }
 
   /** Replaces the secrets in a text. */
   text(text: string): string {
-    return this.finds(text) ? text.replace(this.#every, REDACTED) : text
+    return text.length < SHORTEST_SECRET ? text : this.part(text, 0, text.length)
+  }
+
+  /** Replaces the secrets in a text, and keeps its number of lines. */
+  lines(text: string): string {
+    return render(text, 0, text.length, this.#spans(text), true)
+  }
+
+  /**
+   * A part of a text, without anything of the secrets that it contains or that its ends cut.
+   * `isOpen`: the text itself may be cut in the middle of a secret.
+   */
+  part(text: string, from: number, to: number, isOpen = false): string {
+    const end = isOpen ? Math.min(to, this.#openAt(text)) : to
+    return render(text, from, end, this.#spans(text), false)
   }
 
   /**
@@ -131,32 +107,23 @@ export class Redactor {
    * returns that offset: no continuation of the text can change what is before it.
    */
   settled(text: string, from: number): { readonly shown: string; readonly end: number } {
-    let shown = ''
-    for (let at = from; ;) {
-      const open = this.#openSecret(text, at)
-      this.#every.lastIndex = at
-      const match = this.#every.exec(text)
-      if (match === null || match.index >= open)
-        return { shown: shown + text.slice(at, open), end: open }
-      shown += text.slice(at, match.index) + REDACTED
-      at = match.index + match[0].length
-    }
+    const open = Math.max(from, this.#openAt(text))
+    const spans = this.#spans(text)
+    // A secret at the end may be longer.
+    const isOpen = ({ start, end }: Span): boolean =>
+      start < open && (end > open || end === text.length)
+    const end = spans.find(isOpen)?.start ?? open
+    return { shown: render(text, from, Math.max(from, end), spans, false), end: Math.max(from, end) }
   }
 
-  /** Offset of the first secret, from `from`, that the end of the text may cut; else its length. */
-  #openSecret(text: string, from: number): number {
-    let first = text.length
-    for (let at = Math.max(from, text.length - this.#longest + 1); at < first; at++) {
-      if (!this.#firsts.has(text.charAt(at))) continue
-      const rest = text.slice(at)
-      if (this.#exact.some((secret) => secret.length > rest.length && secret.startsWith(rest)))
-        first = at
-    }
-    for (const open of [OPEN_KEY, OPEN_PRIVATE_KEY]) {
-      open.lastIndex = from
-      first = Math.min(first, open.exec(text)?.index ?? first)
-    }
-    return first
+  /** Offset of the first secret that the end of the text may cut; else its length. */
+  #openAt(text: string): number {
+    return Math.min(
+      this.#current().openAt(text),
+      openKeyAt(text),
+      openContextAt(text, this.#names),
+      findPrivateKeys(text).openAt,
+    )
   }
 
   /**
@@ -164,12 +131,28 @@ export class Redactor {
    * nested too deep to be searched is taken for one.
    */
   findsIn(value: unknown, depth = 0): boolean {
-    if (typeof value === 'string') return this.finds(value) || value.includes(REDACTED)
+    return this.#anyIn(value, (text) => this.finds(text) || text.includes(REDACTED), depth)
+  }
+
+  /**
+   * Whether a request contains a secret, other than an ordinary word in the place of a password:
+   * in test set-ups, `postgres://postgres:postgres@localhost` is no secret.
+   */
+  forbids(value: unknown): boolean {
+    const forbids = (text: string): boolean =>
+      text.includes(REDACTED) ||
+      this.finds(text) ||
+      this.#spans(text).some(({ start, end }) => !isOrdinary(text.slice(start, end)))
+    return this.#anyIn(value, forbids, 0)
+  }
+
+  #anyIn(value: unknown, test: (text: string) => boolean, depth: number): boolean {
+    if (typeof value === 'string') return test(value)
     if (typeof value !== 'object' || value === null) return false
     if (depth > MAX_DEPTH) return true
     for (const name in value) {
       const part = (value as { readonly [name: string]: unknown })[name]
-      if (this.finds(name) || this.findsIn(part, depth + 1)) return true
+      if (test(name) || this.#anyIn(part, test, depth + 1)) return true
     }
     return false
   }
@@ -181,104 +164,64 @@ export class Redactor {
 
   #value(value: unknown, depth: number): unknown {
     if (typeof value === 'string') return this.text(value)
-    if (typeof value !== 'object' || value === null || !this.findsIn(value, depth)) return value
+    if (typeof value !== 'object' || value === null) return value
     if (depth > MAX_DEPTH) return REDACTED
-    if (Array.isArray(value)) return value.map((part: unknown) => this.#value(part, depth + 1))
-    const parts = Object.entries(value).map(([name, part]) => [
-      this.text(name),
-      this.#value(part, depth + 1),
-    ])
-    return Object.fromEntries(parts)
-  }
-
-  /** Redacts a record; the same object if it has no secret. */
-  draft(draft: RecordDraft): RecordDraft {
-    switch (draft.kind) {
-      // These hold only numbers, ids, and texts that the engine has already checked.
-      case 'run_created':
-      case 'run_started':
-      case 'run_recovered':
-      case 'run_suspended':
-      case 'step_start':
-      case 'llm_usage':
-      case 'iteration_complete':
-        return draft
-      case 'model_turn':
-        return this.#modelTurn(draft)
-      case 'goal_check':
-        // A cached verdict was redacted when it was first logged.
-        return draft.payload.cached ? draft : this.#parts(draft)
-      default:
-        return this.#parts(draft)
+    if (Array.isArray(value)) {
+      const parts = value.map((part: unknown) => this.#value(part, depth + 1))
+      return parts.every((part, i) => part === value[i]) ? value : parts
     }
-  }
-
-  #parts(draft: RecordDraft): RecordDraft {
-    const payload = this.value(draft.payload)
-    if (!('private' in draft))
-      return payload === draft.payload ? draft : ({ ...draft, payload } as RecordDraft)
-    const hidden = this.value(draft.private)
-    if (payload === draft.payload && hidden === draft.private) return draft
-    return { ...draft, payload, private: hidden } as RecordDraft
-  }
-
-  #modelTurn(draft: Extract<RecordDraft, { kind: 'model_turn' }>): RecordDraft {
-    const hidden = draft.private
-    const payload = this.value(draft.payload)
-    if (hidden === undefined) return payload === draft.payload ? draft : { ...draft, payload }
-    const message = this.#message(hidden.message)
-    const feedback = hidden.feedback === undefined ? undefined : this.text(hidden.feedback)
-    if (payload === draft.payload && message === hidden.message && feedback === hidden.feedback)
-      return draft
-    return { ...draft, payload, private: { message, ...(feedback !== undefined && { feedback }) } }
-  }
-
-  /** Drops the provider's own parts if a secret was found, since they repeat the text and calls. */
-  #message(message: AssistantMessage): AssistantMessage {
-    const found =
-      this.finds(message.text) ||
-      message.calls.some(({ args }) => this.findsIn(args)) ||
-      (message.parts !== undefined && this.findsIn(message.parts.value))
-    if (!found) return message
-    return {
-      role: 'assistant',
-      text: this.text(message.text),
-      calls: message.calls.map((call) => this.#call(call)),
-    }
-  }
-
-  #call(call: ToolCall): ToolCall {
-    if (!this.findsIn(call.args)) return call
-    return { ...call, args: this.value(call.args), error: call.error ?? SECRET_IN_CALL }
+    let isSame = true
+    const parts = Object.entries(value).map(([name, part]) => {
+      const entry = [this.text(name), this.#value(part, depth + 1)] as const
+      isSame &&= entry[0] === name && entry[1] === part
+      return entry
+    })
+    return isSame ? value : Object.fromEntries(parts)
   }
 }
 
-/** Sent to the model in place of running a call that contains a secret. */
-const SECRET_IN_CALL =
-  `Not run: the arguments hold a key or password, or the mark ${REDACTED} that stands for one. ` +
-  'Secrets are not shown and not written here. Change other parts of the file with edit_file, or ' +
-  'let the program read the secret from its environment.'
+/** The redactor of this process: its engines, and everything that cuts a text, use this one. */
+export const redactor: Redactor = new Redactor()
 
-/** Values of variables with telling names, except for paths, numbers and plain words. */
-export function secretsOfEnvironment(
+/** Adds secrets that the host names, and those of the environment, to what the process knows. */
+export function addSecrets(
+  secrets: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
-): readonly string[] {
-  return Object.entries(env).flatMap(([name, value = '']) => {
-    return SECRET_NAME.test(name) && !ORDINARY_VALUE.test(value) ? [value] : []
-  })
+): void {
+  const { values, named } = secretsOfEnvironment(env)
+  for (const secret of secrets) addSecret(secret)
+  for (const value of values) addCredential(value)
+  for (const [name, value] of named) addNamedCredential(name, value)
 }
 
-/** A secret as it is, escaped in JSON, and encoded in a URL. */
-function writtenForms(secret: string): readonly string[] {
-  const wellFormed = Buffer.from(secret).toString()
-  return [secret, JSON.stringify(secret).slice(1, -1), encodeURIComponent(wellFormed)]
+/** Sorts spans and joins those that overlap. */
+function joined(spans: readonly Span[]): readonly Span[] {
+  const apart: { readonly start: number; end: number }[] = []
+  for (const { start, end } of [...spans].sort((a, b) => a.start - b.start)) {
+    const last = apart.at(-1)
+    if (last !== undefined && start < last.end) last.end = Math.max(last.end, end)
+    else apart.push({ start, end })
+  }
+  return apart
 }
 
-/** Matches every proper prefix of `text`. */
-function prefixPattern(text: string): string {
-  return Array.from(text, (_, i) => escapePattern(text.slice(0, i))).slice(1).join('|')
-}
-
-function escapePattern(text: string): string {
-  return text.replaceAll(/[\\^$.*+?()[\]{}|/]/g, '\\$&')
+/** A part of the text with a mark in place of each span that it touches. */
+function render(
+  text: string,
+  from: number,
+  to: number,
+  spans: readonly Span[],
+  keepsLines: boolean,
+): string {
+  let shown = ''
+  let at = from
+  for (const { start, end } of spans) {
+    if (end <= from || start >= to) continue
+    shown += text.slice(at, Math.max(at, start)) + REDACTED
+    if (keepsLines) shown += '\n'.repeat(text.slice(start, end).split('\n').length - 1)
+    at = end
+  }
+  return at === from && shown === '' && from === 0 && to === text.length
+    ? text
+    : shown + text.slice(at, Math.max(at, to))
 }

@@ -12,10 +12,13 @@ import { REDACTED, type Redactor } from './redactor.js'
 /** UTF-16 units held back at most; the largest private keys in use have about 13 000. */
 const MAX_HELD = 16_384
 
+/** Characters of the released text that are kept: a name, and what is between it and its value. */
+const BEFORE = 128
+
 /** Redacts one text, piece by piece. */
 export class StreamRedactor {
   readonly #redactor: Redactor
-  /** The last released unit, which decides whether a word begins after it. */
+  /** The end of what was released, which decides what follows it. */
   #before = ''
   #held = ''
   #silent = false
@@ -29,7 +32,7 @@ export class StreamRedactor {
     if (this.#silent || piece === '') return ''
     const text = this.#before + this.#held + piece
     const { shown, end } = this.#redactor.settled(text, this.#before.length)
-    this.#before = text.slice(Math.max(0, end - 1), end)
+    this.#before = text.slice(Math.max(0, end - BEFORE), end)
     this.#held = text.slice(end)
     if (this.#held.length <= MAX_HELD) return shown
     this.#silent = true
@@ -41,6 +44,6 @@ export class StreamRedactor {
   end(): string {
     const text = this.#before + this.#held
     this.#held = ''
-    return this.#redactor.text(text).slice(this.#before.length)
+    return this.#redactor.part(text, this.#before.length, text.length)
   }
 }

@@ -4,18 +4,22 @@
  * @module
  */
 import { hash } from 'node:crypto'
-import { InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'
+import { ForeignFolderError, InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'
 import type { PrivatePayloads, RecordDraft, RunOwner, RunRequest } from '../events.js'
 import type { GoalSpec } from '../goal.js'
 import type { GoalRegistry } from '../goals/registry.js'
 import type { Model } from '../model.js'
 import { ReplayModel } from '../models/replay.js'
+import type { RootsOf } from '../roots.js'
+import type { RunStore } from '../store.js'
+import { hasForeignRun } from '../stores/foreign-run.js'
 import type { ModelPrices } from '../usage.js'
 import { resolveUnderRoots } from '../workspace/open.js'
 import { completeRequest, type StartRequest } from './start-request.js'
 
 export interface RequestContext {
-  readonly roots: readonly string[]
+  readonly rootsOf: RootsOf
+  readonly store: RunStore
   readonly allowTestChanges: boolean
   readonly judgeModel: string | undefined
   readonly goals: GoalRegistry
@@ -33,14 +37,16 @@ export interface NewRun {
 /**
  * Resolves the folder, model and goal of a request.
  *
- * @throws {@link InvalidRequestError} that names the field; {@link GoalError}.
+ * @throws {@link InvalidRequestError} that names the field; {@link ForeignFolderError};
+ * {@link GoalError}; what the host's `roots` throws.
  */
 export async function resolveNewRun(
   start: StartRequest,
-  { roots, allowTestChanges, judgeModel, goals, resolveModel }: RequestContext,
+  context: RequestContext,
   owner: RunOwner,
 ): Promise<NewRun> {
-  const cwd = await resolveCwd(start.cwd, roots)
+  const { allowTestChanges, judgeModel, goals, resolveModel } = context
+  const cwd = await resolveCwd(start.cwd, context, owner)
   const model = modelOf(start, resolveModel)
   if (model instanceof ReplayModel) await checkReplay(model, owner)
   const request = completeRequest(start, cwd, model.name)
@@ -54,9 +60,18 @@ export async function resolveNewRun(
   return { request, goal, model }
 }
 
-async function resolveCwd(cwd: string | undefined, roots: readonly string[]): Promise<string> {
+async function resolveCwd(
+  cwd: string | undefined,
+  { rootsOf, store }: RequestContext,
+  owner: RunOwner,
+): Promise<string> {
+  const roots = await rootsOf(owner)
+  // Before anything is said about what is there: it may be another tenant's.
+  const refuseForeign = async (folder: string): Promise<void> => {
+    if (await hasForeignRun(store, folder, owner.tenant)) throw new ForeignFolderError()
+  }
   try {
-    return await resolveUnderRoots(cwd ?? (roots[0] as string), roots)
+    return await resolveUnderRoots(cwd ?? (roots[0] as string), roots, refuseForeign)
   } catch (error) {
     if (!(error instanceof WorkspaceError)) throw error
     throw new InvalidRequestError([{ pointer: '/cwd', detail: error.message }])

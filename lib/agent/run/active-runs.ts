@@ -4,23 +4,25 @@
  *
  * @module
  */
-import { StoreError } from '../errors.js'
+import { StoreError, WorkspaceError } from '../errors.js'
+import type { RunOwner } from '../events.js'
 import type { LogWriter, LogWriterOptions } from '../log/writer.js'
 import type { Model } from '../model.js'
+import type { RootsOf } from '../roots.js'
 import type { Tool } from '../tool.js'
 import { RunTrace } from '../tracing/run-trace.js'
 import type { Tracing } from '../tracing/tracing.js'
 import type { ModelPrices } from '../usage.js'
-import { openWorkspace } from '../workspace/open.js'
 import { claimedExecutor } from './claimed-executor.js'
 import { RunLoop, type RunLoopOptions } from './run-loop.js'
+import { openRunFolder } from './run-folder.js'
 import { Scheduler } from './scheduler.js'
 
 /** The options of a {@link RunLoop} that differ from run to run. */
 type PerRun =
   | 'judge'
   | 'model'
-  | 'openWorkspace'
+  | 'openFolder'
   | 'overdueGate'
   | 'parksAtGates'
   | 'scheduler'
@@ -30,7 +32,7 @@ type PerRun =
 
 /** What the runs of one engine have in common. */
 export interface ActiveRunsOptions extends Omit<RunLoopOptions, PerRun> {
-  readonly roots: readonly string[]
+  readonly rootsOf: RootsOf
   readonly maxConcurrentRuns: number
   readonly cwdPolicy: 'queue' | 'reject' | 'allow'
   readonly tracing: Tracing
@@ -95,22 +97,24 @@ export class ActiveRuns {
 
   /** Creates the loop of a run without driving it; without `model`, the logged name is resolved. */
   prepare(log: LogWriter, { abandoned, overdue = false }: Origin, model?: Model): RunLoop {
-    const { executor, offeredTools, roots, store, tracing } = this.#options
+    const { executor, offeredTools, store, tracing } = this.#options
     const { frozen, head } = log.state
     const { judge } = frozen.goal
     const { shared } = store
+    const own =
+      shared === undefined ? executor : claimedExecutor(executor, () => shared.confirm(log.runId))
     return new RunLoop(log, {
       ...this.#options,
-      executor:
-        shared === undefined
-          ? executor
-          : claimedExecutor(executor, () => shared.confirm(log.runId)),
+      executor: own,
       tools: offeredTools(),
       judge: judge === undefined ? null : this.#modelNamed(judge.model, judge.prices),
       trace: new RunTrace(tracing, log.runId, frozen.trace ?? null),
       model: model ?? this.#modelNamed(frozen.request.model_name, frozen.prices),
       scheduler: this.scheduler,
-      openWorkspace: (cwd) => openWorkspace(cwd, { roots, closed: store.closedFolders ?? [] }),
+      openFolder: async (...given) => {
+        const roots = await this.#rootsOf(head.owner)
+        return await openRunFolder(own, { roots, closed: store.closedFolders ?? [] }, ...given)
+      },
       takenOver: abandoned,
       overdueGate: overdue ? (head.details.gate?.gate_id ?? null) : null,
       parksAtGates: shared !== undefined,
@@ -156,6 +160,7 @@ export class ActiveRuns {
     await this.#over(STOP_MS)
     const message = 'the store did not answer while the service shut down'
     this.lose(new StoreError('ERR_AGENT_STORE_UNAVAILABLE', message))
+    for (const run of this) void run.leaveFolder()
     for (const leave of this.#drives.values()) leave()
   }
 
@@ -168,6 +173,17 @@ export class ActiveRuns {
     })
     await Promise.race([Promise.all(this.#drives.keys()), late])
     timer?.cancel()
+  }
+
+  /** The roots of a run that begins to work. Its log does not get an error of the host. */
+  async #rootsOf(owner: RunOwner): Promise<readonly string[]> {
+    try {
+      return await this.#options.rootsOf(owner)
+    } catch (error) {
+      process.emitWarning(error instanceof Error ? error : String(error))
+      const message = 'the folders that this run may work in are not known: see the log of the host'
+      throw new WorkspaceError('ERR_AGENT_WORKSPACE', message)
+    }
   }
 
   /** A model that does not exist any more fails when it is called, which ends its run. */

@@ -46,8 +46,8 @@ export interface RunDriver {
    * the run at once. Idempotency keys older than `keysSince` (float seconds since the epoch) have
    * expired.
    *
-   * @throws {@link QueueFullError}, {@link CwdBusyError}, {@link IdempotencyError},
-   * {@link StoreError}
+   * @throws {@link QueueFullError}, {@link CwdBusyError}, {@link ForeignFolderError},
+   * {@link IdempotencyError}, {@link StoreError}
    */
   begin(created: RunCreated, model: Model, keysSince: number): Promise<BegunRun>
   /**

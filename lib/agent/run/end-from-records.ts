@@ -4,6 +4,8 @@ import type { RunFeed } from '../log/feed.js'
 import { foldHead } from '../log/head.js'
 import { readLog } from '../log/read-log.js'
 import { stamp, type LogWriterOptions } from '../log/writer.js'
+import { warn } from '../output.js'
+import { redactedDraft } from '../redaction/records.js'
 import { ABORTED, type Outcome } from './outcome.js'
 import { endRecord, failureOf, type Failure } from './steps/finish.js'
 
@@ -48,7 +50,7 @@ export async function endFromRecords(
   if (failure !== undefined) drafts.push({ kind: 'error', iteration, payload: failure })
   drafts.push(endRecord({ head }, end))
   const records = drafts.map((draft, index) =>
-    stamp(redactor.draft(draft), runId, last_seq + 1 + index, head.last_ts, clock),
+    stamp(redactedDraft(draft, redactor), runId, last_seq + 1 + index, head.last_ts, clock),
   )
   const began = performance.now()
   await store.append(runId, records)
@@ -68,11 +70,11 @@ export async function endUnreadable(
   feed: RunFeed,
 ): Promise<null> {
   const { outcome, failure } = failureOf(error, process.cwd())
-  process.emitWarning(`run ${feed.runId} was not resumed: ${failure.message}`)
+  warn(`run ${feed.runId} was not resumed: ${failure.message}`)
   if (error instanceof StoreError) return null
   await endFromRecords(options, feed, outcome, failure).catch((second: unknown) => {
     const { message } = failureOf(second, process.cwd()).failure
-    process.emitWarning(`run ${feed.runId} could not be ended: ${message}`)
+    warn(`run ${feed.runId} could not be ended: ${message}`)
   })
   return null
 }

@@ -16,6 +16,7 @@ import { sleep } from '../../internal/sleep.js'
 import {
   CwdBusyError,
   EngineClosedError,
+  ForeignFolderError,
   isUnavailable,
   QueueFullError,
   StoreError,
@@ -26,9 +27,12 @@ import { copyHead } from '../log/head.js'
 import { foldState, loadState } from '../log/state.js'
 import { LogWriter, STORE_BACKOFF } from '../log/writer.js'
 import type { Model } from '../model.js'
+import { warn } from '../output.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import { repeatedRun } from '../request/idempotency.js'
 import type { RunDetails, RunHead } from '../run-details.js'
+import { hasForeignRun } from '../stores/foreign-run.js'
+import { FolderIndex } from '../workspace/folder-index.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
 import { endUnreadable } from './end-from-records.js'
@@ -46,6 +50,11 @@ export class LocalDriver implements RunDriver {
   /** Runs being created, by owner and key: a request with the same key waits for the first. */
   readonly #creating = new Map<string, Promise<unknown>>()
   readonly #untaken: UntakenRuns
+  /** Tenants of the runs that are being created, in their folders. */
+  readonly #beginning = new FolderIndex<string | null>()
+  /** Folders of the runs that have not ended; with the policy `reject` only. */
+  readonly #folders = new Map<string, string>()
+  readonly #users = new FolderIndex<string>()
   /** Runs that have not begun and are not listed yet. */
   #unlisted = 0
   /** How many drives are over: what was read of a run before one of them may be out of date. */
@@ -94,6 +103,7 @@ export class LocalDriver implements RunDriver {
     // Every folder in use is held before any run begins.
     for (const run of begun) {
       this.#untaken.add(run, () => this.#takeUpLater(run.runId))
+      this.#addUser(run.runId, run.cwd)
       scheduler.hold(run.runId, run.cwd)
     }
     for (const { runId, cwd, status } of begun) {
@@ -106,6 +116,7 @@ export class LocalDriver implements RunDriver {
       const { runId, cwd } = run
       if (this.isLive(runId)) continue
       this.#untaken.add(run, () => undefined)
+      this.#addUser(runId, cwd)
       scheduler.queue(runId, cwd, () => void this.#takeUpPatiently(runId))
     }
   }
@@ -127,7 +138,9 @@ export class LocalDriver implements RunDriver {
     await this.#patiently(`run ${runId} was not resumed`, () => this.#takeUp(runId))
     this.#untaken.remove(runId)
     // A run that cannot be read stays as it is; the others continue.
-    if (!this.isLive(runId)) this.#options.runs.scheduler.leave(runId)
+    if (this.isLive(runId)) return
+    this.#options.runs.scheduler.leave(runId)
+    this.#removeUser(runId)
   }
 
   /** Repeats `attempt` while the store is unavailable; warns and resolves with null if it fails. */
@@ -140,7 +153,7 @@ export class LocalDriver implements RunDriver {
         if (signal.aborted) return null
         if (!isUnavailable(error)) {
           const reason = error instanceof Error ? error.message : String(error)
-          process.emitWarning(`${problem}: ${reason}`)
+          warn(`${problem}: ${reason}`)
           return null
         }
       }
@@ -304,6 +317,21 @@ export class LocalDriver implements RunDriver {
   }
 
   async #begin(created: RunCreated, model: Model): Promise<BegunRun> {
+    const { cwd } = created.payload
+    const tenant = created.private?.owner.tenant ?? null
+    // Of two that begin at once, the later one sees the other here or in the store.
+    if (this.#beginning.find(cwd, tenant) !== undefined) throw new ForeignFolderError()
+    this.#beginning.add(tenant, cwd)
+    try {
+      if (await hasForeignRun(this.#options.store, cwd, tenant)) throw new ForeignFolderError()
+      return await this.#beginOwn(created, model)
+    } finally {
+      this.#beginning.remove(tenant, cwd)
+    }
+  }
+
+  /** Begins a run in a folder that no other tenant uses. */
+  async #beginOwn(created: RunCreated, model: Model): Promise<BegunRun> {
     const { cwdPolicy, observers, runs, store } = this.#options
     if (cwdPolicy === 'reject') await this.#listed
     // No `await` between these checks and add(): they hold when the run is queued.
@@ -313,11 +341,13 @@ export class LocalDriver implements RunDriver {
     const log = new LogWriter(runs.logOptions, feed, foldState(null, created))
     const run = runs.prepare(log, { abandoned: false }, model)
     runs.add(run)
+    this.#addUser(created.run_id, created.payload.cwd)
     const began = performance.now()
     try {
       await store.append(created.run_id, [created])
     } catch (error) {
       runs.remove(run)
+      this.#removeUser(created.run_id)
       throw error
     }
     const head = copyHead(run.state.head)
@@ -328,18 +358,28 @@ export class LocalDriver implements RunDriver {
   }
 
   #assertRoom(cwd: string): void {
-    const { cwdPolicy, maxQueuedRuns, runs } = this.#options
-    if (cwdPolicy === 'reject') {
-      let user = this.#untaken.userOf(cwd)
-      for (const { state, log } of runs) if (state.frozen.request.cwd === cwd) user = log.runId
-      if (user !== undefined) throw new CwdBusyError(user)
-    }
+    const { maxQueuedRuns } = this.#options
+    const user = this.#users.find(cwd)
+    if (user !== undefined) throw new CwdBusyError(user)
     if (this.queued >= maxQueuedRuns) throw new QueueFullError(maxQueuedRuns)
   }
 
   async #drive(run: RunLoop): Promise<void> {
     await this.#options.runs.drive(run)
     this.#drivesOver += 1
+    this.#removeUser(run.log.runId)
     run.log.feed.finish()
+  }
+
+  #addUser(runId: string, cwd: string): void {
+    if (this.#options.cwdPolicy !== 'reject' || this.#folders.has(runId)) return
+    this.#folders.set(runId, cwd)
+    this.#users.add(runId, cwd)
+  }
+
+  #removeUser(runId: string): void {
+    const cwd = this.#folders.get(runId)
+    if (cwd !== undefined) this.#users.remove(runId, cwd)
+    this.#folders.delete(runId)
   }
 }

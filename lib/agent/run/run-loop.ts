@@ -5,8 +5,9 @@
  * 2. One step runs at a time. Answers of humans are appended beside it, only while it waits.
  * 3. An abort interrupts the current step once it is durable, or at once if the store is
  *    unavailable: a command that fills the disk must be stopped then.
- * 4. While the store is unavailable, the run waits and stays as it is; see the log writer.
- * 5. Any exception ends the run with an `error` and a `run_end`. If the log cannot be written for
+ * 4. When its folder is not the same any more, the current step is interrupted and the run ends.
+ * 5. While the store is unavailable, the run waits and stays as it is; see the log writer.
+ * 6. Any exception ends the run with an `error` and a `run_end`. If the log cannot be written for
  *    another reason, the state is loaded again and the end appended as soon as the store accepts
  *    it. When another process has taken over the run or the store, nothing more is written.
  *
@@ -20,14 +21,15 @@ import { isTerminal, type RecordDraft, type RunStatus } from '../events.js'
 import { isExhausted, MachineWait } from '../exhaustion.js'
 import { loadState, type CallState, type RunState } from '../log/state.js'
 import { LogWriter, STORE_BACKOFF, type LogWriterOptions } from '../log/writer.js'
+import { warn } from '../output.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
-import type { Workspace } from '../workspace/workspace.js'
 import { remainingMs } from './budgets.js'
 import { endFromRecords } from './end-from-records.js'
 import { nextStep, type Step, type StepLimits, type WorkStep } from './next-step.js'
 import { ABORTED, type Outcome } from './outcome.js'
+import type { RunFolder } from './run-folder.js'
 import type { Scheduler } from './scheduler.js'
 import { promptOf, type StepContext } from './step-context.js'
 import {
@@ -40,12 +42,18 @@ import {
 
 /** What a run needs of its engine. */
 export interface RunLoopOptions
-  extends LogWriterOptions, Omit<StepContext, 'fit' | 'log' | 'prompt' | 'signal' | 'workspace'> {
+  extends
+    LogWriterOptions,
+    Omit<StepContext, 'fit' | 'folder' | 'log' | 'prompt' | 'signal' | 'workspace'> {
   readonly scheduler: Scheduler
   readonly performStep: (step: WorkStep, context: StepContext) => Promise<void>
   readonly maxTurnsPerIteration: number
-  /** Called when the run first works: its folder may not exist any more. */
-  readonly openWorkspace: (cwd: string) => Promise<Workspace>
+  /** Called when the run first works, with what its folder was recognised by when it started. */
+  readonly openFolder: (
+    cwd: string,
+    before: RunState['folder'],
+    onLost: (error: Error) => void,
+  ) => Promise<RunFolder>
   /** True when a process that has died drove the run before. */
   readonly takenOver: boolean
   /** The gate that has expired by the store's clock; for others this process's clock decides. */
@@ -79,6 +87,9 @@ export class RunLoop {
   #halted = false
   #wake: (() => void) | undefined
   #machineWait: MachineWait | undefined
+  #folder: RunFolder | undefined
+  /** Why its folder must not be used any more. */
+  #lostFolder: Error | undefined
   #context: StepContext | undefined
   readonly #limits: StepLimits
 
@@ -105,6 +116,11 @@ export class RunLoop {
     return this.#log.state
   }
 
+  /** Closes the run's folder, which must not be used any more; never rejects. */
+  async leaveFolder(): Promise<void> {
+    await this.#folder?.folder[Symbol.asyncDispose]().catch(() => undefined)
+  }
+
   /** Drives the run until it ends or is suspended; never rejects. */
   async drive(): Promise<void> {
     const { trace } = this.#options
@@ -115,13 +131,14 @@ export class RunLoop {
       await this.#driveSteps()
     } catch (error) {
       await this.#fail(error).catch((second: unknown) => {
-        process.emitWarning(`run ${this.#log.runId} could not be ended: ${String(second)}`)
+        warn(`run ${this.#log.runId} could not be ended: ${String(second)}`)
       })
     } finally {
       // A process that has taken the run over may run commands with the same mark.
       const strays = this.state.mayHaveStrays && !this.#left
       if (strays) await this.#options.executor.killMarked(this.#log.runId).catch(() => 0)
       this.#machineWait?.end()
+      await this.leaveFolder()
       this.#options.scheduler.leave(this.#log.runId)
       trace.endRun(this.state.head.details)
     }
@@ -225,6 +242,7 @@ export class RunLoop {
       while (this.#answering !== undefined) await this.#answering
       if (this.#left) return
       if (this.#suspending) return this.#suspendNow()
+      if (this.#lostFolder !== undefined) throw this.#lostFolder
       if (this.#halted) await this.#closeHalted()
       const step = this.#nextStep()
       if (step.kind === 'ended') return
@@ -340,13 +358,16 @@ export class RunLoop {
   }
 
   async #makeContext(signal: AbortSignal): Promise<StepContext> {
-    const { openWorkspace, tools } = this.#options
+    const { openFolder, tools } = this.#options
     const { cwd } = this.state.frozen.request
-    const workspace = this.#context?.workspace ?? (await openWorkspace(cwd))
+    this.#folder ??= await openFolder(cwd, this.state.folder, (error) => {
+      this.#lostFolder = error
+      this.#interrupt(error)
+    })
     const prompt =
       this.#context?.prompt ?? promptOf(cwd, this.state.frozen.goal.judge !== undefined, tools)
     const fit = this.#context?.fit ?? { tokens: Infinity }
-    this.#context = { ...this.#options, prompt, fit, workspace, log: this.#log, signal }
+    this.#context = { ...this.#options, ...this.#folder, prompt, fit, log: this.#log, signal }
     return this.#context
   }
 

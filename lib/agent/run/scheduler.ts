@@ -1,18 +1,20 @@
 /**
  * Gives slots to runs, first come, first served.
  *
- * 1. At most `slots` runs work at a time; if folders are exclusive, one per folder.
- * 2. A run whose folder is busy waits without holding up the runs behind it.
+ * 1. At most `slots` runs work at a time; if folders are exclusive, never two in the same folder or
+ *    in folders of which one contains the other.
+ * 2. A run whose folder is busy waits, and only runs whose folders overlap with its own wait behind
+ *    it: see {@link FolderQueue}.
  * 3. A run keeps its folder from its first slot to its end. Runs that have begun come before the
  *    queue: those that return from a gate, and those of an earlier process.
  *
  * @module
  */
+import { FolderQueue } from './folder-queue.js'
 
 /** A run that waits for a slot. */
 interface Ticket {
   readonly runId: string
-  readonly cwd: string
   /** Its position: tickets are numbered as they come. */
   readonly order: number
   start: () => void
@@ -21,25 +23,23 @@ interface Ticket {
 /** The slots and folders of one engine; the rules are in the comment of this file. */
 export class Scheduler {
   readonly #slots: number
-  readonly #exclusive: boolean
+  /** Null when folders are not exclusive. */
+  readonly #folders: FolderQueue | null
   #order = 0
   /** All tickets, by run. */
   readonly #tickets = new Map<string, Ticket>()
   /** Tickets of runs that have begun. */
   readonly #begun: Ticket[] = []
-  /** The others whose folder is not known to be busy, in their order. */
-  readonly #queue: Ticket[] = []
-  /** The others, by their folder: each is looked at again only when that is free. */
-  readonly #blocked = new Map<string, Ticket[]>()
+  /** The others whose folder is free, in their order. */
+  readonly #ready: Ticket[] = []
   readonly #working = new Set<string>()
-  readonly #folders = new Map<string, string>()
-  /** The runs of each folder: the inverse of `#folders`. */
-  readonly #holders = new Map<string, Set<string>>()
+  /** Runs that have begun, which keep their folders. */
+  readonly #holders = new Set<string>()
 
-  /** `exclusive`: at most one run per folder. */
+  /** `exclusive`: runs whose folders are equal or nested do not work at the same time. */
   constructor(slots: number, exclusive: boolean) {
     this.#slots = slots
-    this.#exclusive = exclusive
+    this.#folders = exclusive ? new FolderQueue((runId) => this.#onFree(runId)) : null
   }
 
   /** Runs that wait for a slot. */
@@ -68,6 +68,7 @@ export class Scheduler {
     await new Promise<void>((resolve, reject) => {
       const onAbort = (): void => {
         this.#withdraw(runId)
+        this.#fill()
         reject(signal.reason as Error)
       }
       signal.addEventListener('abort', onAbort, { once: true })
@@ -88,18 +89,18 @@ export class Scheduler {
       known.start = start
       return
     }
-    const ticket = { runId, cwd, order: this.#order++, start }
+    const ticket = { runId, order: this.#order++, start }
     this.#tickets.set(runId, ticket)
-    const queue = this.#folders.has(runId) ? this.#begun : this.#queue
-    queue.push(ticket)
+    if (this.#holders.has(runId)) this.#begun.push(ticket)
+    else if (this.#folders === null) this.#ready.push(ticket)
+    else this.#folders.enter(runId, cwd)
     this.#fill()
   }
 
   /** Gives the run its folder without a slot: for runs that had begun before a restart. */
   hold(runId: string, cwd: string): void {
-    this.#folders.set(runId, cwd)
-    const holders = this.#holders.get(cwd) ?? new Set()
-    this.#holders.set(cwd, holders.add(runId))
+    this.#holders.add(runId)
+    this.#folders?.take(runId, cwd)
   }
 
   /** Frees the run's slot; it keeps its folder. */
@@ -109,74 +110,49 @@ export class Scheduler {
 
   /** Frees the run's slot, folder and position: it has ended or is suspended. */
   leave(runId: string): void {
-    this.#withdraw(runId)
+    this.#holders.delete(runId)
     this.#working.delete(runId)
-    const cwd = this.#folders.get(runId)
-    if (cwd !== undefined) {
-      this.#folders.delete(runId)
-      const holders = this.#holders.get(cwd)
-      holders?.delete(runId)
-      if (holders?.size === 0) this.#holders.delete(cwd)
-      this.#unblock(cwd)
-    }
+    this.#withdraw(runId)
     this.#fill()
   }
 
   #fill(): void {
     while (!this.isFull) {
-      const next = this.#begun.shift() ?? this.#takeFromQueue()
+      const next = this.#begun.shift() ?? this.#ready.shift()
       if (next === undefined) return
       this.#tickets.delete(next.runId)
       this.#working.add(next.runId)
-      this.hold(next.runId, next.cwd)
+      this.#holders.add(next.runId)
       next.start()
     }
   }
 
-  #takeFromQueue(): Ticket | undefined {
-    for (;;) {
-      const ticket = this.#queue.shift()
-      if (ticket === undefined || !this.#isBusy(ticket.cwd)) return ticket
-      const blocked = this.#blocked.get(ticket.cwd)
-      if (blocked === undefined) this.#blocked.set(ticket.cwd, [ticket])
-      else insert(blocked, ticket)
-    }
+  #onFree(runId: string): void {
+    const ticket = this.#tickets.get(runId)
+    if (ticket !== undefined) insert(this.#ready, ticket)
   }
 
-  #isBusy(cwd: string): boolean {
-    return this.#exclusive && this.#holders.has(cwd)
-  }
-
-  /** Moves the first run that waits for a folder back to the queue if the folder is free. */
-  #unblock(cwd: string): void {
-    const blocked = this.#blocked.get(cwd)
-    if (blocked === undefined || this.#isBusy(cwd)) return
-    insert(this.#queue, blocked.shift() as Ticket)
-    if (blocked.length === 0) this.#blocked.delete(cwd)
-  }
-
+  /** Gives up the run's position; unless it has begun, its folder as well. */
   #withdraw(runId: string): void {
     const ticket = this.#tickets.get(runId)
-    if (ticket === undefined) return
     this.#tickets.delete(runId)
-    const { cwd } = ticket
-    const blocked = this.#blocked.get(cwd) ?? []
-    for (const queue of [this.#begun, this.#queue, blocked]) {
+    if (!this.#holders.has(runId)) this.#folders?.leave(runId)
+    if (ticket === undefined) return
+    for (const queue of [this.#begun, this.#ready]) {
       const index = queue.indexOf(ticket)
       if (index >= 0) queue.splice(index, 1)
     }
-    if (blocked.length === 0) this.#blocked.delete(cwd)
-    // The next one may have been waiting for this one only.
-    this.#unblock(cwd)
   }
 }
 
-/** Inserts a ticket at its position; most belong at one of the ends. */
+/** Inserts a ticket at its position. */
 function insert(queue: Ticket[], ticket: Ticket): void {
-  if (ticket.order < (queue[0]?.order ?? Infinity)) {
-    queue.unshift(ticket)
-    return
+  let low = 0
+  let high = queue.length
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if ((queue[middle] as Ticket).order < ticket.order) low = middle + 1
+    else high = middle
   }
-  const before = queue.findLastIndex(({ order }) => order < ticket.order)
-  queue.splice(before + 1, 0, ticket)
+  queue.splice(low, 0, ticket)
 }

@@ -10,6 +10,7 @@ import { sleep } from '../../internal/sleep.js'
 import {
   CwdBusyError,
   EngineClosedError,
+  ForeignFolderError,
   isUnavailable,
   QueueFullError,
   StoreError,
@@ -125,6 +126,8 @@ export class SharedDriver implements RunDriver {
       }
       case 'queue_full':
         throw new QueueFullError(maxQueued)
+      case 'foreign_folder':
+        throw new ForeignFolderError()
       case 'cwd_busy':
         throw new CwdBusyError(admitted.runId)
     }

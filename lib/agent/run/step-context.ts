@@ -8,6 +8,7 @@ import type { Model, ToolSpec } from '../model.js'
 import type { RunStore } from '../store.js'
 import type { Tool, ToolContext } from '../tool.js'
 import type { RunTrace } from '../tracing/run-trace.js'
+import type { PinnedFolder } from '../workspace/pinned-folder.js'
 import type { FileChange, Workspace } from '../workspace/workspace.js'
 
 /** What every model call of a run begins with, however much of the conversation was dropped. */
@@ -42,6 +43,9 @@ export interface StepContext {
   /** Tokens of conversation that the model accepts: lowered each time it refuses more. */
   readonly fit: { tokens: number }
   readonly workspace: Workspace
+  /** The folder of the workspace. */
+  readonly folder: PinnedFolder
+  /** Runs commands in that folder. */
   readonly executor: Executor
   readonly clock: Clock
   readonly trace: RunTrace

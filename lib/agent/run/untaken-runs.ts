@@ -24,10 +24,10 @@ export interface UnfinishedRun {
 /** Bookkeeping of runs that are not taken up; it starts nothing itself. */
 export class UntakenRuns {
   readonly #clock: Clock
-  /** Folders of the runs that have not begun. */
-  readonly #pending = new Map<string, string>()
-  /** Folders of the others, with the timers of their gates. */
-  readonly #begun = new Map<string, { readonly cwd: string; readonly timer: Timer | null }>()
+  /** Runs that have not begun. */
+  readonly #pending = new Set<string>()
+  /** The timers of the others, for the deadlines of their gates. */
+  readonly #begun = new Map<string, Timer | null>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -38,30 +38,22 @@ export class UntakenRuns {
     return this.#pending.size
   }
 
-  /** The run that works in the folder or waits to; undefined when there is none. */
-  userOf(cwd: string): string | undefined {
-    for (const [runId, folder] of this.#pending) if (folder === cwd) return runId
-    for (const [runId, run] of this.#begun) if (run.cwd === cwd) return runId
-    return undefined
-  }
-
   /** Adds a run; `onOverdue` is called at the deadline of its gate. */
-  add({ runId, status, cwd, deadline }: UnfinishedRun, onOverdue: () => void): void {
+  add({ runId, status, deadline }: UnfinishedRun, onOverdue: () => void): void {
     if (status === 'pending') {
-      this.#pending.set(runId, cwd)
+      this.#pending.add(runId)
       return
     }
     const left = deadline === null ? null : Date.parse(deadline) - this.#clock.now()
     const waits = left !== null && left > 0
-    const timer = waits ? this.#clock.setTimeout(onOverdue, left) : null
-    this.#begun.set(runId, { cwd, timer })
+    this.#begun.set(runId, waits ? this.#clock.setTimeout(onOverdue, left) : null)
     if (left !== null && !waits) onOverdue()
   }
 
   /** Removes a run that is taken up, or cannot be. */
   remove(runId: string): void {
     this.#pending.delete(runId)
-    this.#begun.get(runId)?.timer?.cancel()
+    this.#begun.get(runId)?.cancel()
     this.#begun.delete(runId)
   }
 

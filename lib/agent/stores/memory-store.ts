@@ -1,3 +1,4 @@
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { systemClock, type Clock } from '../../internal/clock.js'
 import { StoreError } from '../errors.js'
 import { isTerminal, type RunOwner, type RunRecord, type RunStatus } from '../events.js'
@@ -5,7 +6,7 @@ import { copyHead, foldHead } from '../log/head.js'
 import type { RunHead } from '../run-details.js'
 import type { RunPage, RunQuery, RunStore } from '../store.js'
 import { checkAppend, checkPage } from './append-checks.js'
-import { indexFields, RunIndex, type IndexedRun, type Retention } from './run-index.js'
+import { checkRetention, indexFields, RunIndex, type IndexedRun, type Retention } from './run-index.js'
 
 /** Options of {@link MemoryStore}. */
 export interface MemoryStoreOptions {
@@ -14,6 +15,8 @@ export interface MemoryStoreOptions {
   /** The time against which `retain.days` counts. @defaultValue the system's clock */
   readonly clock?: Clock | undefined
 }
+
+const OPTIONS: OptionKinds<MemoryStoreOptions> = { retain: 'object', clock: 'object' }
 
 interface MemoryRun extends IndexedRun {
   readonly head: RunHead
@@ -31,7 +34,8 @@ export class MemoryStore implements RunStore {
   #state: 'new' | 'open' | 'closed' = 'new'
 
   constructor(options: MemoryStoreOptions = {}) {
-    this.#retain = options.retain ?? { runs: 10_000 }
+    checkOptions(options, OPTIONS, 'new MemoryStore()')
+    this.#retain = checkRetention(options.retain ?? { runs: 10_000 })
     this.#clock = options.clock ?? systemClock
   }
 
@@ -85,6 +89,11 @@ export class MemoryStore implements RunStore {
     this.#checkOpen()
     const run = this.#index.findByKey(owner, key, since)
     return run === undefined ? null : copyHead(run.head)
+  }
+
+  async hasForeignRun(folder: string, tenant: string | null): Promise<boolean> {
+    this.#checkOpen()
+    return this.#index.hasForeignRun(folder, tenant)
   }
 
   async delete(runId: string): Promise<void> {

@@ -9,16 +9,20 @@
  *
  * @module
  */
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { InvalidRequestError } from '../errors.js'
 import { isTerminal, type RunOwner, type RunStatus } from '../events.js'
 import type { RunHead } from '../run-details.js'
 import type { RunQuery } from '../store.js'
+import { FolderIndex } from '../workspace/folder-index.js'
 import { compareRuns, newestFirst, OrderedRuns, type SortKey } from './ordered-runs.js'
 
-/** The fields by which a run is listed and found. Only `status` and `endedMs` ever change. */
+/** The fields by which a run is listed and found. Only `status`, `endedMs` and null ever change. */
 export interface IndexedRun extends SortKey {
   readonly goal: string
   readonly modelName: string
+  /** Empty when it cannot be known; null until it has been read. */
+  cwd: string | null
   readonly ownerId: string | null
   readonly tenant: string | null
   /** Idempotency key; null for a run that was started without one. */
@@ -42,6 +46,21 @@ export interface Retention {
   readonly days?: number | undefined
 }
 
+const RETENTION: OptionKinds<Retention> = { runs: 'number', days: 'number' }
+
+/** @throws TypeError that names an invalid part of `retain`. */
+export function checkRetention(retain: Retention): Retention {
+  checkOptions(retain, RETENTION, 'retain')
+  const { runs, days } = retain
+  if (runs !== undefined && !(Number.isInteger(runs) && runs >= 0)) {
+    throw new TypeError(`retain.runs must be an integer of 0 or more, got ${runs}`)
+  }
+  if (days !== undefined && !(days >= 0)) {
+    throw new TypeError(`retain.days must be 0 or more, got ${days}`)
+  }
+  return { ...retain }
+}
+
 const MS_PER_DAY = 86_400_000
 
 /** The index fields of a run, from its head. */
@@ -52,6 +71,7 @@ export function indexFields(head: RunHead): IndexedRun {
     createdMs: Date.parse(details.created_at),
     goal: details.goal,
     modelName: details.model_name,
+    cwd: details.cwd,
     ownerId: owner.id,
     tenant: owner.tenant,
     key: idempotency?.key ?? null,
@@ -73,6 +93,8 @@ export class RunIndex<R extends IndexedRun> {
     aborted: new OrderedRuns(),
   }
   readonly #byKey = new Map<string, R[]>()
+  /** The tenants of each folder; null until there has been a need for them. */
+  #folders: FolderIndex<string | null> | null = null
 
   get size(): number {
     return this.#all.size
@@ -98,6 +120,7 @@ export class RunIndex<R extends IndexedRun> {
       this.#byTenant.set(run.tenant, inTenant)
     }
     inTenant.add(run)
+    if (run.cwd) this.#folders?.add(run.tenant, run.cwd)
     if (run.key === null) return
     const name = ownedKey({ id: run.ownerId, tenant: run.tenant }, run.key)
     const same = this.#byKey.get(name)
@@ -114,6 +137,7 @@ export class RunIndex<R extends IndexedRun> {
     const inTenant = this.#byTenant.get(run.tenant)
     inTenant?.remove(run)
     if (inTenant?.size === 0) this.#byTenant.delete(run.tenant)
+    if (run.cwd) this.#folders?.remove(run.tenant, run.cwd)
     if (run.key === null) return
     const name = ownedKey({ id: run.ownerId, tenant: run.tenant }, run.key)
     const others = (this.#byKey.get(name) ?? []).filter((other) => other !== run)
@@ -129,6 +153,23 @@ export class RunIndex<R extends IndexedRun> {
     this.#byStatus[status].add(run)
     run.status = status
     run.endedMs = ended_at === null ? 0 : Date.parse(ended_at)
+  }
+
+  /** Are there runs of tenants other than this one? */
+  hasOtherTenants(tenant: string | null): boolean {
+    return this.#byTenant.size > (this.#byTenant.has(tenant) ? 1 : 0)
+  }
+
+  /** As `RunStore.hasForeignRun`. Costs nothing as long as all runs are of one tenant. */
+  hasForeignRun(folder: string, tenant: string | null): boolean {
+    if (!this.hasOtherTenants(tenant)) return false
+    if (this.#folders === null) {
+      this.#folders = new FolderIndex()
+      for (const run of this.#all.all()) {
+        if (run.cwd) this.#folders.add(run.tenant, run.cwd)
+      }
+    }
+    return this.#folders.find(folder, tenant) !== undefined
   }
 
   counts(): Record<RunStatus, number> {

@@ -8,6 +8,8 @@ export interface SampleRunOptions {
   readonly modelName?: string | undefined
   readonly ownerId?: string | null | undefined
   readonly tenant?: string | null | undefined
+  /** @defaultValue `/work` */
+  readonly cwd?: string | undefined
   readonly key?: string | undefined
   /** Status after the last record. @defaultValue `achieved` */
   readonly status?: RunStatus | undefined
@@ -90,7 +92,7 @@ function createdRecord(
   const { ownerId = null, tenant = null } = options
   const request: RunRequest = {
     goal,
-    cwd: '/work',
+    cwd: options.cwd ?? '/work',
     model_name: modelName,
     max_iterations: 20,
     hitl_enabled: false,

@@ -1,11 +1,13 @@
+import { checkOptions, describeValue, type OptionKinds } from '../../internal/options.js'
 import { sleep } from '../../internal/sleep.js'
 import { systemClock, type Clock } from '../../internal/clock.js'
 import type { Model, ModelRequest, ModelTurn } from '../model.js'
-import type { ModelPrices } from '../usage.js'
+import { checkPrices, type ModelPrices } from '../usage.js'
 import {
   buildScriptedTurn,
   scriptedError,
   checkScriptedTurn,
+  checkTurnOptions,
   turnIndex,
   type ScriptedTurn,
 } from '../models/scripted/script.js'
@@ -28,6 +30,10 @@ export interface ScriptedModelOptions {
   readonly clock?: Clock | undefined
 }
 
+const OPTIONS: OptionKinds<ScriptedModelOptions> = {
+  name: 'string', isLanguageModel: 'boolean', contextWindow: 'number|null',
+  prices: 'object|null', clock: 'object',
+}
 const MAX_REQUESTS = 1_000
 
 /**
@@ -57,6 +63,14 @@ export class ScriptedModel implements Model {
   readonly #failures = new Map<number, number>()
 
   constructor(steps: readonly ScriptedStep[], options: ScriptedModelOptions = {}) {
+    checkOptions(options, OPTIONS, 'new ScriptedModel()')
+    checkPrices(options.prices)
+    if (!Array.isArray(steps)) {
+      throw new TypeError(`a ScriptedModel needs an array of turns, got ${describeValue(steps)}`)
+    }
+    for (const [index, step] of steps.entries()) {
+      if (typeof step !== 'function') checkTurnOptions(step, index)
+    }
     this.name = options.name ?? 'scripted:test'
     this.isLanguageModel = options.isLanguageModel ?? false
     this.contextWindow = options.contextWindow ?? null
@@ -95,6 +109,7 @@ export class ScriptedModel implements Model {
   async #turn(index: number, request: ModelRequest): Promise<ScriptedTurn> {
     const step = this.#steps[index]
     const made = typeof step === 'function' ? await step(request) : step
+    if (typeof step === 'function') checkTurnOptions(made!, index)
     return checkScriptedTurn(made, index, this.#steps.length, request, this.name)
   }
 }

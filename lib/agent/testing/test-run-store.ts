@@ -4,11 +4,13 @@
  * @module
  */
 import { describe, test, type TestContext } from 'node:test'
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { RunStore } from '../store.js'
 import { testAppends } from './store-contract/appends.js'
 import { testClosing, testConcurrency } from './store-contract/concurrency.js'
 import { testDeletes } from './store-contract/deletes.js'
 import { testDurability } from './store-contract/durability.js'
+import { testFolders } from './store-contract/folders.js'
 import { testHeads } from './store-contract/heads.js'
 import { testKeys } from './store-contract/keys.js'
 import { testLists } from './store-contract/lists.js'
@@ -32,6 +34,10 @@ export interface TestRunStoreOptions {
   readonly teardown?: ((store: RunStore) => Promise<void> | void) | undefined
   /** Why to skip the whole suite, for example because the database is missing. */
   readonly skip?: string | undefined
+}
+
+const OPTIONS: OptionKinds<TestRunStoreOptions> = {
+  reopen: 'function', connect: 'function', teardown: 'function', skip: 'string',
 }
 
 /**
@@ -58,6 +64,10 @@ export function testRunStore(
   open: (t: TestContext) => Promise<RunStore>,
   options: TestRunStoreOptions = {},
 ): void {
+  checkOptions(options, OPTIONS, 'testRunStore()')
+  if (typeof name !== 'string' || typeof open !== 'function') {
+    throw new TypeError('testRunStore() needs a name, and a function that opens an empty store')
+  }
   const { connect, reopen, skip = false, teardown } = options
   const suite: Suite = {
     test(title, body) {
@@ -78,6 +88,7 @@ export function testRunStore(
     testHeads(suite)
     testLists(suite)
     testKeys(suite)
+    testFolders(suite)
     testDeletes(suite)
     testConcurrency(suite)
     testClosing(suite)

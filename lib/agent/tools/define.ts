@@ -1,3 +1,4 @@
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { JsonObject } from '../../internal/json.js'
 import { checkSchema, isPattern, type JsonSchema } from '../schema.js'
 import type { Tool, ToolContext, ToolEffect, ToolOutput } from '../tool.js'
@@ -48,6 +49,8 @@ export interface ToolDefinition<S extends JsonSchema> {
   readonly startsProcess?: boolean | undefined
   /** True when it may change files without reporting `changes` itself. @defaultValue false */
   readonly changesFiles?: boolean | undefined
+  /** True to take the place of the shipped tool of the same name. @defaultValue false */
+  readonly replace?: boolean | undefined
   /** See {@link Tool.plan}; needed when `effect` is `idempotent`. */
   plan?(args: SchemaValue<S>, context: ToolContext): Promise<JsonObject>
   /** See {@link Tool.verify}; needed when `effect` is `idempotent`. */
@@ -61,6 +64,23 @@ export interface ToolDefinition<S extends JsonSchema> {
     args: SchemaValue<S>,
     context: ToolContext,
   ): Promise<ToolOutput | string> | ToolOutput | string
+}
+
+const DEFINITION: OptionKinds<ToolDefinition<JsonSchema>> = {
+  name: 'string! 1 to 64 letters, digits, - or _',
+  description: 'string! text that tells the model what the tool does',
+  parameters: "object! a schema with type: 'object'", effect: 'string', startsProcess: 'boolean',
+  changesFiles: 'boolean', replace: 'boolean', plan: 'function', verify: 'function',
+  execute: 'function! the function that does the work',
+}
+
+/** `$schema`, which generators of schemas add, says nothing about values. */
+const SCHEMA: OptionKinds<JsonSchema & { readonly $schema?: string }> = {
+  $schema: 'string', type: 'string', title: 'string', description: 'string', properties: 'object',
+  required: 'array', additionalProperties: 'any', items: 'object', enum: 'array', const: 'any',
+  default: 'any', minLength: 'number', maxLength: 'number', pattern: 'string', minimum: 'number',
+  maximum: 'number', minItems: 'number', maxItems: 'number', maxProperties: 'number',
+  anyOf: 'array', format: 'string', examples: 'array',
 }
 
 /**
@@ -81,34 +101,35 @@ export interface ToolDefinition<S extends JsonSchema> {
  * ```
  */
 export function defineTool<const S extends JsonSchema>(definition: ToolDefinition<S>): Tool {
+  checkOptions(definition, DEFINITION, 'defineTool()')
   const {
     name,
     description,
     effect = 'unsafe',
     startsProcess = false,
     changesFiles = false,
+    replace = false,
   } = definition
-  if (typeof name !== 'string' || !/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
+  if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
     throw new TypeError(
       `a tool's name must be 1 to 64 letters, digits, - or _, got ${JSON.stringify(name)}`,
     )
   }
   const invalid = (problem: string): TypeError => new TypeError(`tool ${name}: ${problem}`)
-  if (typeof description !== 'string' || description.trim() === '') {
+  if (description.trim() === '') {
     throw invalid('description must be text that tells the model what the tool does')
   }
   if (!['read', 'idempotent', 'unsafe'].includes(effect)) {
     throw invalid(`effect must be read, idempotent or unsafe, got ${JSON.stringify(effect)}`)
   }
-  if (typeof definition.execute !== 'function') throw invalid('execute must be a function')
   if (effect === 'idempotent' && !(definition.plan && definition.verify)) {
     throw invalid('an idempotent tool needs plan() and verify(), which prevent a second execution')
   }
-  if (definition.parameters?.type !== 'object') {
+  if (definition.parameters.type !== 'object') {
     throw invalid("parameters must be a schema with type: 'object'")
   }
-  const problem = schemaProblem(definition.parameters, 'parameters', 0)
-  if (problem !== null) throw invalid(problem)
+  const problem = schemaProblem(definition.parameters, `tool ${name}: parameters`, 0)
+  if (problem !== null) throw new TypeError(problem)
   const parameters: JsonSchema = { additionalProperties: false, ...definition.parameters }
   // Sound, because arguments are checked against this schema first.
   const typed = (args: JsonObject): SchemaValue<S> => args as SchemaValue<S>
@@ -119,6 +140,7 @@ export function defineTool<const S extends JsonSchema>(definition: ToolDefinitio
     effect,
     ...(startsProcess ? { startsProcess } : {}),
     ...(changesFiles ? { changesFiles } : {}),
+    ...(replace ? { replace } : {}),
     async execute(args, context) {
       const mistake = checkArguments(tool, args)
       if (mistake !== null) return { output: mistake, exitCode: 1 }
@@ -160,10 +182,11 @@ export function checkArguments(
   ].join('\n')
 }
 
-/** What is wrong with a schema itself; null when it is valid. */
+/** What is wrong with a schema itself; null when it is valid. @throws for an unknown keyword. */
 function schemaProblem(schema: JsonSchema, at: string, depth: number): string | null {
   if (typeof schema !== 'object' || schema === null) return `${at} must be a schema object`
   if (depth > 32) return `${at} is nested more than 32 levels deep`
+  checkOptions(schema, SCHEMA, at)
   if (schema.pattern !== undefined && !isPattern(schema.pattern)) {
     return `${at}.pattern is not a regular expression: ${JSON.stringify(schema.pattern)}`
   }

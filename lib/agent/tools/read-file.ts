@@ -1,3 +1,5 @@
+import { firstBytes } from '../output.js'
+import { redactor } from '../redaction/redactor.js'
 import type { Tool, ToolOutput } from '../tool.js'
 import { decodeText } from '../workspace/text.js'
 import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal, showPath } from './answers.js'
@@ -34,7 +36,8 @@ export const readFileTool: Tool = defineTool({
             'use a command that knows its format',
         )
       }
-      return selectLines(text, path, offset, limit)
+      // Some lines of a key could not be recognized.
+      return selectLines(redactor.lines(text), path, offset, limit)
     })
   },
 })
@@ -59,9 +62,7 @@ function selectLines(
   if (shown === wanted.length) return answer(wanted.join(''))
   const next = offset + shown
   if (shown === 0) {
-    const start = Buffer.from(wanted[0] ?? '').subarray(0, MAX_TOOL_OUTPUT_BYTES - NOTE_BYTES)
-    // A character cut in two decodes to U+FFFD.
-    const whole = start.toString('utf8').replace(/\ufffd$/, '')
+    const whole = firstBytes(wanted[0] ?? '', MAX_TOOL_OUTPUT_BYTES - NOTE_BYTES)
     return answer(`${whole}\n[… the rest of line ${offset} is left out: it is too long …]`)
   }
   return answer(

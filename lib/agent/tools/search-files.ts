@@ -1,4 +1,5 @@
 import { throwIfExhausted } from '../exhaustion.js'
+import { redactor } from '../redaction/redactor.js'
 import type { Tool, ToolContext, ToolOutput } from '../tool.js'
 import { decodeText } from '../workspace/text.js'
 import type { WorkspaceEntry } from '../workspace/workspace.js'
@@ -11,7 +12,12 @@ import {
   unreadable,
 } from './answers.js'
 import { defineTool } from './define.js'
-import { literalMatcher, regexMatcher, type LineMatcher } from './line-matcher.js'
+import {
+  literalMatcher,
+  regexMatcher,
+  type LineMatcher,
+  type LineMatches,
+} from './line-matcher.js'
 
 /** Entries listed by one call, folders included. */
 const MAX_FILES = 20_000
@@ -80,7 +86,7 @@ async function search(
   for await (const { path, text } of textsOf(files, context)) {
     searched += 1
     charactersRead += text.length
-    const { matches, problem } = await matcher.match(text, MAX_MATCHES + 1 - found.length)
+    const { matches, problem } = await matchRedacted(matcher, text, MAX_MATCHES + 1 - found.length)
     if (problem !== undefined) {
       if (searched === 1 || found.length === 0) return refusal(problem)
       notes.push(`[… stopped at ${showPath(path)}: ${problem} …]`)
@@ -102,6 +108,20 @@ async function search(
     return answer(notes[0] ?? `no matches in ${searched} ${searched === 1 ? 'file' : 'files'}`)
   }
   return answer([...fitting(found), ...notes].join('\n'))
+}
+
+/**
+ * The matches in the redacted text: an excerpt could cut a secret, and a pattern that finds one
+ * would tell what it is. Most files have no match, and are not redacted.
+ */
+async function matchRedacted(
+  matcher: LineMatcher,
+  text: string,
+  limit: number,
+): Promise<LineMatches> {
+  const found = await matcher.match(text, limit)
+  const shown = found.matches.length === 0 ? text : redactor.lines(text)
+  return shown === text ? found : await matcher.match(shown, limit)
 }
 
 /** The texts of those files that are text, in order, read in small batches. */

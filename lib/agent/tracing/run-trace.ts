@@ -16,6 +16,7 @@
 import { AgentError } from '../errors.js'
 import type { GoalVerdict } from '../goal.js'
 import type { ModelTurn, StopReason, TraceContext } from '../model.js'
+import { clip } from '../output.js'
 import type { RunDetails } from '../run-details.js'
 import type { Tool } from '../tool.js'
 import type { OpenSpan, SpanAttributes, SpanFailure, Tracing } from './tracing.js'
@@ -53,7 +54,7 @@ export class RunTrace {
         'gen_ai.agent.name': 'runwright',
         ...modelAttributes(details.model_name),
         'gen_ai.conversation.id': this.#runId,
-        'runwright.goal': details.goal.slice(0, GOAL_CHARACTERS),
+        'runwright.goal': clip(details.goal, GOAL_CHARACTERS),
         'runwright.resumed': details.last_seq > 1,
         ...(details.parent_run_id !== null && { 'runwright.parent_run_id': details.parent_run_id }),
       },

@@ -14,6 +14,7 @@
 import { channel } from 'node:diagnostics_channel'
 import type { Clock } from '../../internal/clock.js'
 import type { TraceContext } from '../model.js'
+import { warn } from '../output.js'
 import type { Redactor } from '../redaction/redactor.js'
 import { formatTraceparent, newSpanId, parseTraceparent } from './trace-context.js'
 
@@ -145,7 +146,7 @@ export class Tracing {
     }
     const tracestate = outer?.tracestate ?? null
     const span: OpenSpan = {
-      name,
+      name: this.#redactor.text(name),
       kind,
       parent,
       remoteParent,
@@ -194,7 +195,7 @@ export class Tracing {
       return call(this.#tracer)
     } catch (error) {
       this.#tracer = null
-      process.emitWarning(`the tracer threw and will not be called again: ${String(error)}`)
+      warn(`the tracer threw and will not be called again: ${String(error)}`)
       return undefined
     }
   }

@@ -5,6 +5,7 @@
  * @module
  */
 import { hash } from 'node:crypto'
+import { redactor } from '../redaction/redactor.js'
 import { decodeText } from './text.js'
 import type { FileChange } from './workspace.js'
 
@@ -49,10 +50,12 @@ export function fileChange(
   return { path, change, ...diffText(old, now, names), ...hashes }
 }
 
-/** The text of a file; empty for none, null when it is binary or too large. */
+/** The redacted text of a file; empty for none, null when it is binary or too large. */
 function comparableText(content: Uint8Array | null): string | null {
   if (content === null) return ''
-  return content.length > MAX_COMPARED_BYTES ? null : decodeText(content)
+  const text = content.length > MAX_COMPARED_BYTES ? null : decodeText(content)
+  // A diff shows some lines of a secret in several lines, which could not be recognized.
+  return text === null ? null : redactor.lines(text)
 }
 
 function hashOf(content: Uint8Array | null): string | null {

@@ -32,8 +32,9 @@ export async function readConfined(
   const { real } = await confinement.locate(path, false)
   return await explain(path, async () => {
     // Opening a device can have effects, so this check comes first; the one that counts is below.
-    requireFile(path, await statOrNull(real))
-    await using handle = await open(real, READ_FLAGS)
+    const at = confinement.at(real)
+    requireFile(path, await statOrNull(at))
+    await using handle = await open(at, READ_FLAGS)
     await confinement.verify(handle, real)
     const stats = await handle.stat()
     requireFile(path, stats)

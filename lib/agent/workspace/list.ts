@@ -20,7 +20,7 @@ export async function listFolder(
   options: { readonly recursive: boolean; readonly limit: number },
 ): Promise<readonly WorkspaceEntry[]> {
   const { real } = await confinement.locate(path, false)
-  const stats = await statOrNull(real)
+  const stats = await statOrNull(confinement.at(real))
   if (stats !== null && !stats.isDirectory()) throw failure(`${path} is not a folder`)
   const entries: WorkspaceEntry[] = []
   await explain(path, async () => {

@@ -10,7 +10,7 @@
  *
  * @module
  */
-import { constants, existsSync, type Stats } from 'node:fs'
+import { constants, existsSync, type BigIntStats, type Stats } from 'node:fs'
 import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { trimEndOf } from '../../internal/trim-end.js'
@@ -43,10 +43,18 @@ export function isInside(path: string, folder: string): boolean {
 export class Confinement {
   readonly root: string
   readonly #closed: readonly string[]
+  readonly #via: string
 
-  constructor(root: string, closed: readonly string[]) {
+  /** `via`: the path by which the root is entered, see `pinned-folder.ts`. */
+  constructor(root: string, closed: readonly string[], via: string = root) {
     this.root = root
     this.#closed = closed
+    this.#via = via
+  }
+
+  /** The path by which a real path inside is opened. */
+  at(real: string): string {
+    return this.#via === this.root ? real : `${this.#via}/${relative(this.root, real) || '.'}`
   }
 
   /** True for a real path that is inside the workspace and not closed. */
@@ -91,15 +99,8 @@ export class Confinement {
    * folder (rule 2).
    */
   async openFolder(real: string): Promise<OpenFolder> {
-    const handle = await open(real, FOLDER_FLAGS)
-    try {
-      // Even another folder of the workspace is refused, because it may be .git.
-      if ((await pathOfDescriptor(handle, real)) !== real) throw outside(this.show(real))
-      return new OpenFolder(handle, real)
-    } catch (error) {
-      await handle.close()
-      throw error
-    }
+    // Even another folder of the workspace is refused, because it may be .git.
+    return await openedFolder(real, this.at(real), () => outside(this.show(real)))
   }
 
   /** Throws unless an open descriptor is inside the workspace (rule 2). */
@@ -125,12 +126,31 @@ export class OpenFolder implements AsyncDisposable {
 
   /** A path to an entry, valid while the folder is open. */
   entry(name: string): string {
-    return HAS_PROC ? `/proc/self/fd/${this.#handle.fd}/${name}` : join(this.real, name)
+    return HAS_PROC ? `${this.path}/${name}` : join(this.real, name)
   }
 
   /** A path to the folder itself, valid while it is open. */
   get self(): string {
-    return HAS_PROC ? `/proc/self/fd/${this.#handle.fd}/.` : this.real
+    return HAS_PROC ? `${this.path}/.` : this.real
+  }
+
+  /** The same as a link, for paths below it. */
+  get path(): string {
+    return HAS_PROC ? `/proc/self/fd/${this.#handle.fd}` : this.real
+  }
+
+  /** The descriptor by which it is reached; undefined where that is not possible. */
+  get descriptor(): number | undefined {
+    return HAS_PROC ? this.#handle.fd : undefined
+  }
+
+  /** Its real path now; without `/proc`, the real path that its path leads to now. */
+  async location(): Promise<string> {
+    return await (HAS_PROC ? readlink(this.path) : realpath(this.real))
+  }
+
+  async stat(): Promise<BigIntStats> {
+    return await this.#handle.stat({ bigint: true })
   }
 
   /** Opens a subfolder; links are not followed. */
@@ -144,10 +164,31 @@ export class OpenFolder implements AsyncDisposable {
 }
 
 /**
+ * Opens the folder at a real path.
+ *
+ * @param at the path by which it is opened
+ * @param moved the error if something else is opened, or lies somewhere else
+ */
+export async function openedFolder(
+  real: string,
+  at: string = real,
+  moved: () => Error = () => outside(real),
+): Promise<OpenFolder> {
+  const handle = await open(at, FOLDER_FLAGS)
+  try {
+    if ((await pathOfDescriptor(handle, real)) !== real) throw moved()
+    return new OpenFolder(handle, real)
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
+}
+
+/**
  * The real path of an open descriptor. Without `/proc`, the real path of `path`, provided that it
  * still leads to the file that was opened.
  */
-async function pathOfDescriptor(handle: FileHandle, path: string): Promise<string> {
+export async function pathOfDescriptor(handle: FileHandle, path: string): Promise<string> {
   if (HAS_PROC) return await readlink(`/proc/self/fd/${handle.fd}`)
   const real = await realpath(path)
   const [now, opened] = await Promise.all([stat(real), handle.stat()])
@@ -191,22 +232,24 @@ async function refuseDanglingLink(candidate: string, path: string, root: string)
   )
 }
 
-/** See `openWorkspace`. */
+/** See `openWorkspace`; `via` as in {@link Confinement}. */
 export async function confine(
   cwd: string,
   roots: readonly string[] | undefined,
   closed: readonly string[],
+  via?: string,
 ): Promise<Confinement> {
   const root = await locateRoot(cwd, roots)
   const closedPaths = await Promise.all(closed.map(realOrAsIs))
   if (closedPaths.some((folder) => isInside(root, folder))) throw outsideRoots(cwd)
-  return new Confinement(root, closedPaths)
+  return new Confinement(root, closedPaths, via)
 }
 
 /** See `resolveUnderRoots`; without roots, any directory is allowed. */
 export async function locateRoot(
   path: string,
   roots: readonly string[] | undefined,
+  check?: (real: string) => Promise<void>,
 ): Promise<string> {
   checkText(path)
   const { existing, missing } = await deepestReal(resolve(path))
@@ -214,19 +257,20 @@ export async function locateRoot(
     const real = await Promise.all(roots.map(realOrAsIs))
     if (!real.some((root) => isInside(existing, root))) throw outsideRoots(path)
   }
-  if (missing) throw failure(`${path} does not exist`)
+  await check?.(join(existing, missing))
+  if (missing !== '') throw failure(`${path} does not exist`)
   const stats = await stat(existing)
   if (!stats.isDirectory()) throw failure(`${path} is not a directory`)
   return existing
 }
 
-/** The deepest part of a path that exists; dangling links count as missing. */
+/** The deepest part of a path that exists, and the rest; dangling links count as missing. */
 async function deepestReal(
   absolute: string,
-): Promise<{ readonly existing: string; readonly missing: boolean }> {
+): Promise<{ readonly existing: string; readonly missing: string }> {
   for (let candidate = absolute; ; candidate = dirname(candidate)) {
     try {
-      return { existing: await realpath(candidate), missing: candidate !== absolute }
+      return { existing: await realpath(candidate), missing: relative(candidate, absolute) }
     } catch (error) {
       if (candidate === dirname(candidate)) throw failure(`${absolute} cannot be reached`, error)
     }

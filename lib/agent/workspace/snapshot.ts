@@ -117,7 +117,8 @@ export class WorkspaceSnapshot {
   }
 
   #exists(path: string): boolean {
-    return lstatSync(join(this.#confinement.root, path), { throwIfNoEntry: false }) !== undefined
+    const at = this.#confinement.at(join(this.#confinement.root, path))
+    return lstatSync(at, { throwIfNoEntry: false }) !== undefined
   }
 
   #bounded(changes: readonly FileChange[]): readonly FileChange[] {

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { Request } from '../request.js'
 import type { BaseResponse } from '../response.js'
 import { sameOrigin } from '../url.js'
@@ -9,6 +10,8 @@ export interface DigestAuthOptions {
   /** Makes client nonces; for tests with known results. @defaultValue 16 random bytes in hex */
   readonly cnonce?: (() => string) | undefined
 }
+
+const OPTIONS: OptionKinds<DigestAuthOptions> = { cnonce: 'function' }
 
 /**
  * Digest authentication (RFC 7616): MD5, SHA-256 and SHA-512-256, each also as `-sess`; `qop` of
@@ -26,6 +29,7 @@ export class DigestAuth extends Auth {
   constructor(username: string, password: string, options: DigestAuthOptions = {}) {
     super()
     checkCredentials('the arguments of DigestAuth', username, password)
+    checkOptions(options, OPTIONS, 'new DigestAuth()')
     this.#credentials = new DigestCredentials(username, password, options.cnonce)
   }
 

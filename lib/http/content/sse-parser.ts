@@ -1,3 +1,4 @@
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { DecodingError } from '../errors.js'
 
 /** One event of an event stream. */
@@ -14,6 +15,10 @@ export interface ServerSentEvent {
 
 /** Most characters of one event; a longer one is an error. */
 export const MAX_SSE_EVENT_LENGTH: number = 16 * 1024 * 1024
+
+const OPTIONS: OptionKinds<{ maxEventLength?: number; lastEventId?: string }> = {
+  maxEventLength: 'number', lastEventId: 'string',
+}
 
 /**
  * Parses a `text/event-stream` (WHATWG HTML, section 9.2.6). Chunks may end anywhere: inside a
@@ -40,6 +45,7 @@ export class SseParser {
 
   /** @param options - `maxEventLength`: most characters of one event, 16 Mi by default. */
   constructor(options: { readonly maxEventLength?: number; readonly lastEventId?: string } = {}) {
+    checkOptions(options, OPTIONS, 'new SseParser()')
     this.#maxLength = options.maxEventLength ?? MAX_SSE_EVENT_LENGTH
     this.#lastEventId = this.#pendingId = options.lastEventId ?? ''
   }

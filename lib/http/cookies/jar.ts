@@ -1,3 +1,4 @@
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { CookieConflictError, LocalProtocolError } from '../errors.js'
 import { MASK, type Headers } from '../headers.js'
 import { printAs } from '../inspect.js'
@@ -40,6 +41,9 @@ export interface CookieScope {
   readonly path?: string | undefined
 }
 
+const OPTIONS: OptionKinds<CookiesOptions> = { publicSuffixes: 'function', persist: 'boolean' }
+const SCOPE: OptionKinds<CookieScope> = { domain: 'string', path: 'string' }
+
 /** Most cookies of one domain and of all; the one changed least recently is dropped first. */
 const MAX_PER_DOMAIN = 180
 const MAX_COOKIES = 3000
@@ -60,6 +64,7 @@ export class Cookies implements Iterable<Cookie> {
   #lastCreated = 0
 
   constructor(init?: CookiesInit | null, options: CookiesOptions = {}) {
+    checkOptions(options, OPTIONS, 'new Cookies()')
     this.#isPublicSuffix = options.publicSuffixes ?? isPublicSuffix
     this.persist = options.persist ?? true
     if (init === undefined || init === null) return
@@ -99,6 +104,7 @@ export class Cookies implements Iterable<Cookie> {
    * @throws {@link CookieConflictError} when several match; select one by `scope`.
    */
   get(name: string, scope: CookieScope = {}): string | null {
+    checkOptions(scope, SCOPE, 'a cookie')
     const found = [...this].filter((cookie) => cookie.name === name && inScope(cookie, scope))
     if (found.length > 1) {
       const scopes = found.map(({ domain, path }) => `${domain}${path}`).join(', ')
@@ -112,6 +118,7 @@ export class Cookies implements Iterable<Cookie> {
   /** Sets a cookie for a domain and its subdomains or, without a domain, for every host. */
   set(name: string, value: string, scope: CookieScope = {}): void {
     checkPair(name, value)
+    checkOptions(scope, SCOPE, 'a cookie')
     const domain = canonicalDomain(scope.domain ?? '')
     this.#store({
       name,
@@ -129,11 +136,13 @@ export class Cookies implements Iterable<Cookie> {
 
   /** Removes the cookies of this name. Returns whether there were any. */
   delete(name: string, scope: CookieScope = {}): boolean {
+    checkOptions(scope, SCOPE, 'a cookie')
     return this.#remove((cookie) => cookie.name === name && inScope(cookie, scope))
   }
 
   /** Removes all cookies, or those of a domain or path. */
   clear(scope: CookieScope = {}): void {
+    checkOptions(scope, SCOPE, 'a cookie')
     this.#remove((cookie) => inScope(cookie, scope))
   }
 

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { abandonChunks, type Body } from '../content/body.js'
 import { DEFAULT_MAX_HEADER_BYTES, DEFAULT_TIMEOUTS } from '../config.js'
 import { ClientStateError, ReadTimeoutError, RemoteProtocolError } from '../errors.js'
@@ -27,6 +28,10 @@ export interface HandlerTransportOptions {
   readonly clientAddress?: readonly [address: string, port: number] | undefined
 }
 
+const OPTIONS: OptionKinds<HandlerTransportOptions> = {
+  raiseHandlerErrors: 'boolean', clientAddress: 'array',
+}
+
 /**
  * Calls a `(request, response)` handler in this process, without a socket or port. The request and
  * response are Node's own, and what the handler writes is parsed as if it came from a socket.
@@ -44,6 +49,10 @@ export class HandlerTransport implements AsyncTransport, Transport {
   readonly #options: HandlerTransportOptions
 
   constructor(handler: RequestHandler, options: HandlerTransportOptions = {}) {
+    checkOptions(options, OPTIONS, 'new HandlerTransport()')
+    if (typeof handler !== 'function') {
+      throw new TypeError('a HandlerTransport needs a handler: (request, response) => …')
+    }
     this.#handler = handler
     this.#options = { ...options }
   }

@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import {
   checkBoolean,
   checkCount,
@@ -34,6 +35,7 @@ import { Http1Connection } from './http1/connection.js'
 import type { Http2Connection } from './http2/connection.js'
 import { ConnectionPool } from './pool.js'
 import { Proxy, tunnel, type ProxyInit } from './proxy/proxy.js'
+import { serverNameOf } from './request-checks.js'
 
 /** Options of {@link HttpTransport}. */
 export interface HttpTransportOptions {
@@ -64,6 +66,13 @@ export interface HttpTransportOptions {
   readonly maxHeaderBytes?: number | undefined
   /** `verify`, `cert` and the environment, already resolved. @internal */
   readonly tls?: TlsSettings | undefined
+}
+
+/** For `checkOptions()`. @internal */
+export const HTTP_TRANSPORT_OPTIONS: OptionKinds<HttpTransportOptions> = {
+  limits: 'object', http1: 'boolean', http2: 'boolean', verify: 'any', cert: 'any', proxy: 'any',
+  trustEnv: 'boolean', socketPath: 'string|null', localAddress: 'string|null',
+  pingInterval: 'number|null', maxHeaderBytes: 'number', tls: 'object',
 }
 
 type Connection = Http1Connection | Http2Connection
@@ -104,6 +113,7 @@ export class HttpTransport implements AsyncTransport {
 
   /** @throws TypeError naming the invalid option. */
   constructor(options: HttpTransportOptions = {}) {
+    checkOptions(options, HTTP_TRANSPORT_OPTIONS, 'a transport')
     this.#limits = resolveLimits(options.limits)
     this.#pool = new ConnectionPool(this.#limits)
     this.#options = { ...options }
@@ -197,7 +207,7 @@ export class HttpTransport implements AsyncTransport {
     const timeoutMs = (request.timeouts ?? DEFAULT_TIMEOUTS).pool
     const key =
       this.#forwarding(url) === null
-        ? `${url.protocol}//${url.host} ${request.extensions.sniHostname ?? ''}`
+        ? `${url.protocol}//${url.host} ${serverNameOf(request) ?? ''}`
         : 'proxy'
     for (;;) {
       const acquired = this.#pool.acquire(key, { timeoutMs, signal })
@@ -292,7 +302,7 @@ export class HttpTransport implements AsyncTransport {
         socket.destroy()
       }
       if (!secure) return socket
-      const tls = this.#tls.optionsFor(request.extensions.sniHostname ?? host, this.#alpn)
+      const tls = this.#tls.optionsFor(serverNameOf(request) ?? host, this.#alpn)
       const secured = await openTls(socket, tls, addressText({ ...address, host, port }), track)
       clock.lap('tls')
       return secured

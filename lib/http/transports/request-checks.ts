@@ -25,6 +25,20 @@ export function checkFraming(request: Request): void {
   if (actual !== null && actual !== expected) throw lengthMismatch(actual, expected)
 }
 
+/**
+ * The name that TLS sends and verifies; null for that of the URL.
+ *
+ * @throws {@link LocalProtocolError} unless it is a name: in place of an empty one, Node verifies
+ *   another, and the pool would take the connection for one without the option.
+ */
+export function serverNameOf(request: Request): string | null {
+  const name: unknown = request.extensions.sniHostname ?? null
+  if (name === null || (typeof name === 'string' && name !== '')) return name
+  throw new LocalProtocolError(
+    `extensions.sniHostname must be a host name, got ${name === '' ? '""' : typeof name}`,
+  )
+}
+
 /** Refuses a target that is empty or would break the request line (RFC 9112, section 3.2). */
 export function checkTarget(target: string): void {
   if (/^[!-"$-~]+$/.test(target)) return

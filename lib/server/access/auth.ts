@@ -1,5 +1,7 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
+import { checkOptions, describeValue, type OptionKinds } from '../../internal/options.js'
+import { addCredential } from '../../internal/credentials.js'
 
 /** A caller that `authorize` has admitted. */
 export interface Principal {
@@ -50,6 +52,10 @@ export function bearerToken(request: AuthorizableRequest): string | null {
 export type BearerKey =
   string | { readonly key: string | readonly string[]; readonly tenant?: string | null | undefined }
 
+const KEY: OptionKinds<Exclude<BearerKey, string>> = {
+  key: 'any! a key, or several during a key rotation', tenant: 'string|null',
+}
+
 /** Shorter keys could be guessed. */
 const MIN_KEY_LENGTH = 16
 
@@ -68,12 +74,19 @@ const MIN_KEY_LENGTH = 16
  * ```
  */
 export function bearerKeys(keys: { readonly [principalId: string]: BearerKey }): Authorize {
+  if (typeof keys !== 'object' || keys === null || Array.isArray(keys)) {
+    throw new TypeError(`bearerKeys() needs keys by the id of their holder, got ${describeValue(keys)}`)
+  }
   const secret = randomBytes(32)
   const digest = (key: string): Buffer => createHmac('sha256', secret).update(key).digest()
   const entries = Object.entries(keys).flatMap(([id, given]) => {
+    if (typeof given === 'object') checkOptions(given, KEY, `the key of ${id}`)
     const { key, tenant = null } = typeof given === 'object' ? given : { key: given }
     const list = Array.isArray(key) ? (key as readonly string[]) : [key as string]
-    for (const value of list) checkKey(id, value)
+    for (const value of list) {
+      checkKey(id, value)
+      addCredential(value)
+    }
     const principal = Object.freeze({ id, tenant })
     return list.map((value) => ({ digest: digest(value), principal }))
   })

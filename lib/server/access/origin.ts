@@ -4,15 +4,16 @@
  * nor omit Origin from a write or an upgrade.
  *
  * 1. Writes and upgrades with an Origin: it must be the service's own or an allowed one.
- * 2. Reads that the browser marks as initiated by another site: its origin must be an allowed one.
+ * 2. Requests that the browser marks as initiated by another site: the same for their origin, which
+ *    must be an allowed one. Links may be followed.
  * 3. Without `authorize`: the peer is a loopback address, the Host is a loopback name (a rebound
- *    DNS name is not), and neither a header nor HTTP/1.0 reveals a proxy, behind which every peer
- *    looks local.
+ *    DNS name is not), and nothing reveals a proxy, behind which every peer looks local.
  *
  * @module
  */
 import { ProblemError } from '../errors.js'
 import type { Authorize } from './auth.js'
+import { signOfProxy } from './proxies.js'
 
 /** The parts of a request that these rules read; requests of all Node servers have them. */
 export interface RequestFacts {
@@ -21,6 +22,8 @@ export interface RequestFacts {
   /** `1.0`, `1.1` or `2.0`; absent when unknown. */
   readonly httpVersion?: string | undefined
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  /** Names and values alternately, as sent. */
+  readonly rawHeaders?: readonly string[] | undefined
   readonly socket: { readonly remoteAddress?: string | undefined; readonly encrypted?: boolean }
 }
 
@@ -34,10 +37,6 @@ export interface AccessRules {
   readonly allowedOrigins: ReadonlySet<string>
 }
 
-/** Headers that proxies add (RFC 7239; RFC 9110, section 7.6.3; and older, unspecified ones). */
-const PROXY_HEADER =
-  /^(forwarded|via|x-(forwarded|original)(-.*)?|(x-real|x-client|true-client|cf-connecting)-ip)$/
-
 const REMEDY = 'give createRunService() an authorize function to serve others'
 
 /** Methods that change nothing (RFC 9110, section 9.2.1). */
@@ -50,8 +49,9 @@ const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
  */
 export function checkCaller(request: RequestFacts, config: AccessRules, upgrade: boolean): void {
   if (config.authorize === null) checkLocal(request)
-  if (upgrade || !SAFE_METHODS.has(request.method ?? 'GET')) checkOrigin(request, config)
-  else checkSite(request, config)
+  const changes = upgrade || !SAFE_METHODS.has(request.method ?? 'GET')
+  if (changes) checkOrigin(request, config)
+  checkSite(request, config, changes)
 }
 
 function checkLocal(request: RequestFacts): void {
@@ -59,21 +59,15 @@ function checkLocal(request: RequestFacts): void {
     const detail = `without authorize only callers on this machine are served; ${REMEDY}`
     throw new ProblemError(403, 'forbidden_peer', detail)
   }
-  const proxied = Object.keys(request.headers).find((name) => PROXY_HEADER.test(name))
-  if (proxied !== undefined) {
-    throw forbiddenProxy(`the header ${proxied} comes from a proxy`)
+  const sign = signOfProxy(request)
+  if (sign !== null) {
+    const detail = `${sign}, behind which every caller looks local; ${REMEDY}`
+    throw new ProblemError(403, 'forbidden_proxy', detail)
   }
-  // No current browser or client uses it, but nginx does towards its upstreams.
-  if (request.httpVersion === '1.0') throw forbiddenProxy('HTTP/1.0 indicates a proxy')
   if (!isLoopbackHost(hostOf(request))) {
     const detail = 'without authorize the Host must be localhost, 127.0.0.1 or [::1]'
     throw new ProblemError(403, 'forbidden_host', detail)
   }
-}
-
-function forbiddenProxy(reason: string): ProblemError {
-  const detail = `${reason}, behind which every caller looks local; ${REMEDY}`
-  return new ProblemError(403, 'forbidden_proxy', detail)
 }
 
 function checkOrigin(request: RequestFacts, config: AccessRules): void {
@@ -93,13 +87,13 @@ function forbiddenOrigin(): ProblemError {
 }
 
 /**
- * Refuses reads initiated by a page of another site, which browsers mark (W3C Fetch Metadata). They
- * also hide the response from the page; this check does not depend on that. Links may be followed.
+ * Refuses what a page of another site has initiated, which browsers mark (W3C Fetch Metadata); an
+ * unknown mark counts as another site. For reads, browsers also hide the response from that page.
  */
-function checkSite({ headers }: RequestFacts, config: AccessRules): void {
+function checkSite({ headers }: RequestFacts, config: AccessRules, changes: boolean): void {
   const site = headers['sec-fetch-site']
-  if (site !== 'cross-site' && site !== 'same-site') return
-  if (headers['sec-fetch-mode'] === 'navigate') return
+  if (site === undefined || site === 'same-origin' || site === 'none') return
+  if (!changes && headers['sec-fetch-mode'] === 'navigate') return
   const origin = headers['origin']
   if (typeof origin === 'string' && config.allowedOrigins.has(origin)) return
   throw forbiddenOrigin()
@@ -117,11 +111,16 @@ function isOwnOrigin(origin: string, request: RequestFacts, config: AccessRules)
   return new URL(`${protocol}//${own}`).host === host
 }
 
-/** The authority of a request, port included; undefined without one. */
-export function hostOf(request: RequestFacts): string | undefined {
-  // HTTP/2 has :authority in place of Host (RFC 9113, section 8.3.1).
-  const host = request.headers[':authority'] ?? request.headers['host']
-  return typeof host === 'string' ? host : undefined
+/** The authority of a request, port included; undefined without one, or with several. */
+export function hostOf({ headers, rawHeaders = [] }: RequestFacts): string | undefined {
+  // HTTP/2 has :authority in place of Host, or beside it (RFC 9113, section 8.3.1).
+  const authority = headers[':authority'] ?? headers['host']
+  // Node keeps the first of several lines.
+  const sent = rawHeaders.filter(
+    (_, at) => at % 2 === 1 && /^(:authority|host)$/i.test(rawHeaders[at - 1]!),
+  )
+  const isOne = typeof authority === 'string' && sent.every((host) => host === authority)
+  return isOne ? authority : undefined
 }
 
 /** True for 127.0.0.0/8 and ::1, in the notation of a socket's `remoteAddress`. */

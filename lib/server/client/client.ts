@@ -26,11 +26,12 @@ import {
   type RetryOptions,
   type TimeoutOptions,
 } from '../../http/index.js'
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { DamageCounts } from '../monitoring/damage.js'
 import type { HealthStatus } from '../monitoring/health.js'
 import type { RunService } from '../service.js'
 import { answerError } from './answer-error.js'
-import { followEvents, type FollowOptions, type ModelDelta } from './follow.js'
+import { FOLLOW_OPTIONS, followEvents, type FollowOptions, type ModelDelta } from './follow.js'
 
 /** Options of {@link RunServiceClient}. */
 export interface RunServiceClientOptions {
@@ -93,6 +94,19 @@ export interface ServiceHealth {
   readonly runs?: Readonly<Record<RunStatus, number>>
 }
 
+const OPTIONS: OptionKinds<RunServiceClientOptions> = {
+  baseUrl: 'any! the address of the service', key: 'string', headers: 'any', timeout: 'any',
+  retry: 'any', trustEnv: 'boolean', transport: 'object',
+}
+const CALL: OptionKinds<CallSignal> = { signal: 'object' }
+const CREATE: OptionKinds<CallSignal & { idempotencyKey?: string }> = {
+  ...CALL, idempotencyKey: 'string',
+}
+const FILTER: OptionKinds<RunFilter> = {
+  status: 'any', goal: 'string', modelName: 'string', search: 'string', createdAfter: 'any',
+  createdBefore: 'any', limit: 'number', cursor: 'string',
+}
+
 const DEFAULT_TIMEOUT_MS = 30_000
 const DEFAULT_RETRIES = 2
 
@@ -117,6 +131,7 @@ export class RunServiceClient implements AsyncDisposable {
 
   /** @throws TypeError naming the invalid option. */
   constructor(options: RunServiceClientOptions) {
+    checkOptions(options, OPTIONS, 'new RunServiceClient()')
     this.#http = new AsyncClient({
       baseUrl: options.baseUrl,
       auth: options.key === undefined ? null : new BearerAuth(options.key),
@@ -136,6 +151,9 @@ export class RunServiceClient implements AsyncDisposable {
     service: Pick<RunService, 'handler' | 'basePath'>,
     options: Omit<RunServiceClientOptions, 'baseUrl' | 'transport'> = {},
   ): RunServiceClient {
+    if (typeof service?.handler !== 'function') {
+      throw new TypeError('inProcess() needs a service, the result of createRunService()')
+    }
     return new RunServiceClient({
       ...options,
       baseUrl: `http://localhost${service.basePath}`,
@@ -153,13 +171,16 @@ export class RunServiceClient implements AsyncDisposable {
     request: StartRequest,
     options: CallSignal & { readonly idempotencyKey?: string | undefined } = {},
   ): Promise<RunDetails> {
+    checkOptions(options, CREATE, 'create()')
     const headers = { 'Idempotency-Key': options.idempotencyKey ?? randomUUID() }
     return this.#json('POST', '/api/runs', { json: request, headers, signal: options.signal })
   }
 
   /** Reads one page of runs, newest first. */
-  async list(filter: RunFilter = {}, { signal }: CallSignal = {}): Promise<RunList> {
-    const response = await this.#call('GET', '/api/runs', { params: filterParams(filter), signal })
+  async list(filter: RunFilter = {}, call: CallSignal = {}): Promise<RunList> {
+    checkOptions(filter, FILTER, 'list()')
+    const params = filterParams(filter)
+    const response = await this.#call('GET', '/api/runs', { params, ...signalOf(call) })
     const link = response.links['next']
     const next =
       link === undefined ? null : new URL(link.url, response.url).searchParams.get('cursor')
@@ -168,6 +189,7 @@ export class RunServiceClient implements AsyncDisposable {
 
   /** All matching runs, newest first; pages are read as the iteration needs them. */
   async *runs(filter: RunFilter = {}, call: CallSignal = {}): AsyncGenerator<RunSummary, void> {
+    checkOptions(filter, FILTER, 'runs()')
     let cursor = filter.cursor ?? null
     do {
       const page = await this.list({ limit: 100, ...filter, cursor: cursor ?? undefined }, call)
@@ -177,32 +199,32 @@ export class RunServiceClient implements AsyncDisposable {
   }
 
   /** Reads the details of a run. */
-  async get(runId: string, { signal }: CallSignal = {}): Promise<RunDetails> {
-    return this.#json('GET', pathOf(runId), { signal })
+  async get(runId: string, call: CallSignal = {}): Promise<RunDetails> {
+    return this.#json('GET', pathOf(runId), signalOf(call))
   }
 
   /** Answers the open gate. The first answer counts; repeating it is harmless. */
   async resume(
     runId: string,
     answer: ResumeAnswer,
-    { signal }: CallSignal = {},
+    call: CallSignal = {},
   ): Promise<ResumeResult> {
-    return this.#json('POST', pathOf(runId, '/resume'), { json: answer, signal })
+    return this.#json('POST', pathOf(runId, '/resume'), { json: answer, ...signalOf(call) })
   }
 
   /** Requests the end of a run. Aborting a run again is no error. */
-  async abort(runId: string, { signal }: CallSignal = {}): Promise<RunDetails> {
-    return this.#json('POST', pathOf(runId, '/abort'), { json: {}, signal })
+  async abort(runId: string, call: CallSignal = {}): Promise<RunDetails> {
+    return this.#json('POST', pathOf(runId, '/abort'), { json: {}, ...signalOf(call) })
   }
 
   /** Starts the same request again, as a new run; two calls start two runs. */
-  async retry(runId: string, { signal }: CallSignal = {}): Promise<RunDetails> {
-    return this.#json('POST', pathOf(runId, '/retry'), { json: {}, signal })
+  async retry(runId: string, call: CallSignal = {}): Promise<RunDetails> {
+    return this.#json('POST', pathOf(runId, '/retry'), { json: {}, ...signalOf(call) })
   }
 
   /** Deletes an ended run and its log. */
-  async delete(runId: string, { signal }: CallSignal = {}): Promise<void> {
-    await this.#call('DELETE', pathOf(runId), { signal })
+  async delete(runId: string, call: CallSignal = {}): Promise<void> {
+    await this.#call('DELETE', pathOf(runId), signalOf(call))
   }
 
   /**
@@ -225,8 +247,10 @@ export class RunServiceClient implements AsyncDisposable {
     runId: string,
     options: FollowOptions = {},
   ): AsyncGenerator<AgentEvent | ModelDelta, void> {
+    checkOptions(options, FOLLOW_OPTIONS, 'events()')
+    const { signal } = options
     return followEvents(this.#http, pathOf(runId, '/events'), options, () =>
-      this.get(runId, options),
+      this.get(runId, { signal }),
     )
   }
 
@@ -242,22 +266,22 @@ export class RunServiceClient implements AsyncDisposable {
   ): Promise<RunDetails> {
     const end = this.events(runId, { ...options, kinds: ['run_end'] })
     while ((await end.next()).done !== true);
-    return this.get(runId, options)
+    return this.get(runId, { signal: options.signal })
   }
 
   /** Lists the models that the host offers. */
-  async models({ signal }: CallSignal = {}): Promise<readonly ModelInfo[]> {
-    return this.#json('GET', '/api/models', { signal })
+  async models(call: CallSignal = {}): Promise<readonly ModelInfo[]> {
+    return this.#json('GET', '/api/models', signalOf(call))
   }
 
   /** Lists the goals that the host offers. */
-  async goals({ signal }: CallSignal = {}): Promise<readonly GoalInfo[]> {
-    return this.#json('GET', '/api/goals', { signal })
+  async goals(call: CallSignal = {}): Promise<readonly GoalInfo[]> {
+    return this.#json('GET', '/api/goals', signalOf(call))
   }
 
   /** Health of the service; its 503 is returned, not thrown. */
-  async health({ signal }: CallSignal = {}): Promise<ServiceHealth> {
-    const response = await this.#http.get('/api/health', { signal })
+  async health(call: CallSignal = {}): Promise<ServiceHealth> {
+    const response = await this.#http.get('/api/health', signalOf(call))
     const isHealth = response.headers.get('content-type') === 'application/json'
     if (response.statusCode !== 503 || !isHealth) await this.#check(response)
     return response.json()
@@ -285,6 +309,12 @@ export class RunServiceClient implements AsyncDisposable {
     if (response.isSuccess) return response
     throw await answerError(response)
   }
+}
+
+/** @throws TypeError for an unknown option of a call. */
+function signalOf(call: CallSignal): CallSignal {
+  checkOptions(call, CALL, 'a call')
+  return call
 }
 
 function pathOf(runId: string, rest = ''): string {

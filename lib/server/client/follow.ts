@@ -27,6 +27,7 @@ import {
   type AsyncClient,
   type AsyncResponse,
 } from '../../http/index.js'
+import type { OptionKinds } from '../../internal/options.js'
 import { backoffDelay, TRANSIENT_STATUSES } from '../../internal/backoff.js'
 import { sleep } from '../../internal/sleep.js'
 import { isUnusableRun, RunServiceError } from '../errors.js'
@@ -60,6 +61,12 @@ export interface FollowOptions {
    * @defaultValue 45000
    */
   readonly silenceMs?: number | undefined
+}
+
+/** For `checkOptions()`. */
+export const FOLLOW_OPTIONS: OptionKinds<FollowOptions> = {
+  after: 'number', kinds: 'array', deltas: 'boolean', signal: 'object', reconnectMs: 'number',
+  maxFailures: 'number', silenceMs: 'number',
 }
 
 const DEFAULT_RECONNECT_MS = 500

@@ -10,9 +10,9 @@ import { VERSION } from '../version.js'
 import type { Answer, Operation, Parameter } from './operation.js'
 import { PROBLEM } from './schemas.js'
 
-/** Problem statuses of any call, and those of calls that need authorization. */
+/** Problem statuses of any call, and those of all calls but public ones. */
 const COMMON_PROBLEMS = [403, 406, 500]
-const CALLER_PROBLEMS = [401, 429, 503]
+const CALLER_PROBLEMS = [401, 422, 429, 503]
 
 /** Returns the OpenAPI document. Schemas in `named` become components and are referenced. */
 export function describeApi(

@@ -2,7 +2,7 @@
 import type { EventKind } from '../../agent/index.js'
 import type { Parameter } from './operation.js'
 import { EVENT_KINDS } from './schemas.js'
-import { readChoices, readInteger, readList, readText } from '../messages/query.js'
+import { readChoices, readInteger, readList } from '../messages/query.js'
 
 /** Their descriptions, the same in OpenAPI and AsyncAPI. */
 export const STREAM_PARAMETERS: readonly Parameter[] = [
@@ -34,11 +34,10 @@ export interface StreamQuery {
   readonly deltas: boolean
 }
 
-/** Reads the query of a stream. @throws 422 */
+/** Reads the query of a stream, whose names were checked. @throws 422 */
 export function readStreamQuery(query: URLSearchParams): StreamQuery {
   const after = readInteger(query, 'after', -1, Number.MAX_SAFE_INTEGER) ?? 0
   const kinds = readKinds(query)
-  readText(query, 'deltas')
   const [deltas] = readChoices(query, 'deltas', ['0', '1'])
   return { after, kinds, deltas: deltas === '1' }
 }

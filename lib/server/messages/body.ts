@@ -9,34 +9,49 @@ interface ParsedBody {
 }
 
 /**
- * Reads the JSON value of a request; undefined when it has no content.
+ * Reads the JSON value of a request; undefined when it has no content, whatever type it declares:
+ * many clients declare a form for every POST.
  *
- * The content type must be JSON even without content: a page on another site can make a browser
- * post forms and plain text without a preflight request, but never JSON.
- *
- * @throws {@link ProblemError} 415 for another type, 413 beyond `maxBytes`, 400 for invalid JSON.
+ * @throws {@link ProblemError} 415 for content of another type, 413 beyond `maxBytes`, 400 for
+ * invalid JSON.
  */
 export async function readJson(request: HttpRequest, maxBytes: number): Promise<unknown> {
-  checkContentType(request)
-  const declared = Number(request.headers['content-length'] ?? 0)
-  if (declared > maxBytes) throw tooLarge(request, maxBytes)
+  const length = declaredLength(request)
+  if (length === 0) return undefined
+  const unsupported = typeProblem(request)
+  if (unsupported !== null && length !== null) throw unsupported
+  if (length !== null && length > maxBytes) throw tooLarge(request, maxBytes)
   const parsed = (request as ParsedBody).body
-  if (parsed !== undefined && isConsumed(request)) return fromFramework(parsed, request, maxBytes)
-  return parse(await readAll(request, maxBytes))
+  if (parsed !== undefined && isConsumed(request)) {
+    if (unsupported !== null) throw unsupported
+    return fromFramework(parsed, request, maxBytes)
+  }
+  if (unsupported === null) return parse(await readAll(request, maxBytes))
+  // Only its end shows that a body of unknown length is empty.
+  await readAll(request, 0, unsupported)
+  return undefined
 }
 
-function checkContentType(request: HttpRequest): void {
-  const coding = request.headers['content-encoding']
+/** The length of the content; null while it is unknown. */
+function declaredLength({ headers, httpVersionMajor }: HttpRequest): number | null {
+  const length = headers['content-length']
+  if (length !== undefined) return Number(length)
+  // HTTP/2 needs no length (RFC 9113, section 8.1.1).
+  return httpVersionMajor < 2 && headers['transfer-encoding'] === undefined ? 0 : null
+}
+
+function typeProblem({ headers }: HttpRequest): ProblemError | null {
+  const coding = headers['content-encoding']
   if (coding !== undefined && coding.toLowerCase() !== 'identity') {
     const detail = 'the body must be sent without a content coding'
-    throw new ProblemError(415, 'unsupported_media_type', detail, {
+    return new ProblemError(415, 'unsupported_media_type', detail, {
       headers: { 'Accept-Encoding': 'identity' },
     })
   }
-  const type = request.headers['content-type']
-  if (type !== undefined && isJsonType(type)) return
-  const detail = 'the header Content-Type: application/json is required, also without a body'
-  throw new ProblemError(415, 'unsupported_media_type', detail, {
+  const type = headers['content-type']
+  if (type !== undefined && isJsonType(type)) return null
+  const detail = 'a body needs the header Content-Type: application/json'
+  return new ProblemError(415, 'unsupported_media_type', detail, {
     headers: { Accept: 'application/json' },
   })
 }
@@ -63,7 +78,11 @@ function fromFramework(body: unknown, request: HttpRequest, maxBytes: number): u
   return parse(bytes)
 }
 
-function readAll(request: HttpRequest, maxBytes: number): Promise<Buffer> {
+function readAll(
+  request: HttpRequest,
+  maxBytes: number,
+  beyond: ProblemError = tooLarge(request, maxBytes),
+): Promise<Buffer> {
   if (request.readableEnded) {
     const detail = 'the body was already read; mount the service before body parsers'
     return Promise.reject(
@@ -76,7 +95,7 @@ function readAll(request: HttpRequest, maxBytes: number): Promise<Buffer> {
     const onData = (chunk: Buffer): void => {
       length += chunk.length
       if (length <= maxBytes) chunks.push(chunk)
-      else settle(() => reject(tooLarge(request, maxBytes)))
+      else settle(() => reject(beyond))
     }
     const onEnd = (): void => settle(() => resolve(Buffer.concat(chunks, length)))
     const onGone = (): void => {

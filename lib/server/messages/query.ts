@@ -1,10 +1,37 @@
 /**
- * Reads query parameters. An invalid value is a 422 that names the parameter; unknown parameters
- * are ignored.
+ * Reads query parameters. An invalid value or an unknown parameter is a 422 that names it: without
+ * the parameter that was meant, a caller would get more than it asked for.
  *
  * @module
  */
+import { nearestName } from '../../internal/nearest-name.js'
+import type { Parameter } from '../describe/operation.js'
 import { invalidField, type ProblemError } from '../errors.js'
+
+/** Checks the names of a query. `allowed` are the host's own. @throws 422 */
+export function checkQuery(
+  query: URLSearchParams,
+  parameters: readonly Parameter[],
+  allowed: ReadonlySet<string>,
+): void {
+  const known = parameters.filter((parameter) => parameter.in === 'query')
+  for (const name of query.keys()) {
+    if (allowed.has(name)) continue
+    const parameter = known.find((one) => one.name === name)
+    if (parameter === undefined) throw unknownParameter(name, known)
+    if (parameter.repeated !== true) readText(query, name)
+  }
+}
+
+function unknownParameter(name: string, known: readonly Parameter[]): ProblemError {
+  const names = known.map((parameter) => parameter.name)
+  const meant = nearestName(name, names)
+  const others = names.length === 0 ? 'there are none' : `there are ${names.join(', ')}`
+  const hint = meant === undefined ? others : `did you mean ${meant}?`
+  const shown = name.length > MAX_QUOTED ? `${name.slice(0, MAX_QUOTED)}…` : name
+  const escaped = shown.replaceAll('~', '~0').replaceAll('/', '~1')
+  return invalid(escaped, `is not a known query parameter; ${hint}`)
+}
 
 function invalid(name: string, detail: string): ProblemError {
   return invalidField(`/${name}`, detail, 'query')

@@ -23,9 +23,10 @@ import { checkCaller } from '../access/origin.js'
 import { accountOf, authorized, callerFor, seesAll } from '../access/principal.js'
 import type { ServiceContext } from '../context.js'
 import { draining, isUnusableRun, ProblemError, problemOf, unknownRun } from '../errors.js'
+import { checkQuery } from '../messages/query.js'
 import { targetOf } from '../messages/request-target.js'
 import { isRunId } from '../router.js'
-import { readStreamQuery } from '../describe/stream-parameters.js'
+import { readStreamQuery, STREAM_PARAMETERS } from '../describe/stream-parameters.js'
 import { pump, type EventSink, type PumpEnd, type StreamEnd } from './pump.js'
 
 /** Path of the streams, relative to the mount. */
@@ -33,7 +34,7 @@ const STREAMS = '/api/ws/'
 
 /** Largest message from a client. Messages are ignored; commands go over REST. */
 const MAX_MESSAGE_BYTES = 4_096
-/** Messages per second beyond which a client is disconnected (1008). */
+/** Messages per second beyond which a client is disconnected (1008); pings and pongs likewise. */
 const MAX_MESSAGES_PER_SECOND = 20
 /** Unanswered pings after which a peer counts as lost. */
 const MAX_LOST_PINGS = 3
@@ -107,6 +108,7 @@ export class RunSockets {
       // Checked in #admit, by the rules of all other calls.
       origins: 'any',
       maxMessageBytes: MAX_MESSAGE_BYTES,
+      maxControlFramesPerSecond: MAX_MESSAGES_PER_SECOND,
       keepAlive: { intervalMs: pingMs, timeoutMs: pingMs * MAX_LOST_PINGS },
       authorize: (request, offer) => this.#admit(request, offer),
       onConnection: (connection) => this.#follow(connection),
@@ -170,7 +172,9 @@ export class RunSockets {
     const principal = await this.#identify(request)
     const runId = target.path.slice(STREAMS.length)
     if (!isRunId(runId)) throw unknownRun()
-    const { kinds, ...range } = readStreamQuery(new URLSearchParams(target.query))
+    const query = new URLSearchParams(target.query)
+    checkQuery(query, STREAM_PARAMETERS, config.allowedQuery)
+    const { kinds, ...range } = readStreamQuery(query)
     const subscribed = engine.subscribe(runId, range, callerFor(principal))
     const subscription = await subscribed.catch((error: unknown) => {
       throw this.#context.problemFor(error, seesAll(config, principal))

@@ -1,3 +1,4 @@
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { EventKind } from '../../agent/index.js'
 import { EVENT_KINDS } from '../describe/schemas.js'
 
@@ -23,6 +24,23 @@ export interface WebhookOptions {
   readonly retryMs?: number | undefined
   /** Called after each failed attempt. @defaultValue a warning for the first and the last one */
   readonly onFailure?: ((failure: WebhookFailure) => void) | undefined
+}
+
+const OPTIONS: OptionKinds<WebhookOptions> = {
+  directory: 'string! a folder for the progress of each endpoint',
+  endpoints: 'array! { url, secret } for each receiver', retryMs: 'number', onFailure: 'function',
+}
+const ENDPOINT: OptionKinds<WebhookEndpoint> = {
+  url: 'string! an https address', secret: 'any! whsec_ and base64 of 24 to 64 bytes',
+  kinds: 'array', allowPrivate: 'boolean',
+}
+
+/** @throws TypeError that names an invalid option of `webhooks`. */
+export function checkWebhooks(options: WebhookOptions): void {
+  checkOptions(options, OPTIONS, 'webhooks')
+  for (const [i, endpoint] of options.endpoints.entries()) {
+    checkOptions(endpoint, ENDPOINT, `webhooks.endpoints[${i}]`)
+  }
 }
 
 /** A failed attempt to deliver an event. */

@@ -9,7 +9,8 @@ import {
   type JsonObject,
   type RunRecord,
 } from 'runwright/agent'
-import { REDACTED, Redactor, secretsOfEnvironment } from '../../../lib/agent/redaction/redactor.js'
+import { secretsOfEnvironment } from '../../../lib/agent/redaction/environment.js'
+import { REDACTED, Redactor } from '../../../lib/agent/redaction/redactor.js'
 import { follow, openEngine, runToEnd, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 
@@ -115,7 +116,7 @@ test('values of variables with telling names are secrets; words, numbers and pat
     AUTHOR: 'A. U. Thor 123',
     PATH: '/bin:/usr/bin',
   })
-  assert.deepEqual(found, [
+  assert.deepEqual(found.values, [
     'k-1234567890',
     'correct horse 1',
     'Tok3nTok3n',

@@ -40,6 +40,19 @@ const SECRETS: readonly (readonly [string, string])[] = [
   ['a private key', PEM],
 ]
 
+test('text that cannot begin a secret is released, but for two letters that may begin one', () => {
+  const stream = new StreamRedactor(new Redactor([]))
+  let [sent, shown] = ['', '']
+  for (const piece of ['Hello', ' ', 'task', '-force one.', ' b', '--z', ' (sky', ')', ' skein']) {
+    sent += piece
+    shown += stream.push(piece)
+    assert.ok(sent.startsWith(shown) && sent.length - shown.length <= 2, shown)
+  }
+  shown += stream.push('\n see sk')
+  assert.equal(shown, `${sent}\n see `)
+  assert.equal(shown + stream.push('y') + stream.end(), `${sent}\n see sky`)
+})
+
 for (const [name, secret] of SECRETS) {
   test(`${name} is in no piece, wherever the text is split`, () => {
     for (const around of [
@@ -100,27 +113,6 @@ test('random pieces give the same result as the whole text', () => {
     for (let at = random(9); at < text.length; at += 1 + random(9)) ends.push(at)
     assert.equal(shownOf(text, ends).join(''), redactor.text(text), JSON.stringify({ text, ends }))
   }
-})
-
-test('text that cannot begin a secret is released at once', () => {
-  const stream = new StreamRedactor(redactor)
-  for (const piece of [
-    'Hello',
-    ' ',
-    'task',
-    '-force one.',
-    ' b',
-    '--y',
-    ' (sky',
-    ')',
-    ' skein',
-    '\n\n',
-  ]) {
-    assert.equal(stream.push(piece), piece)
-  }
-  assert.equal(stream.push(' see sk'), ' see ')
-  assert.equal(stream.push('y'), 'sky')
-  assert.equal(stream.end(), '')
 })
 
 test('the held text is bounded: beyond the bound the mark replaces it and all that follows', () => {

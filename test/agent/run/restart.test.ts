@@ -211,13 +211,15 @@ test('a run that is not taken up yet can be aborted, retried, and not deleted', 
 test('with `reject`, the folder of a run that is not taken up yet is busy', async (t) => {
   const world = await crashed(t, 1, 2)
   const { engine } = await restart(t, world, { cwdPolicy: 'reject' })
-  for (const index of [0, 1, 2]) {
-    const cwd = join(world.root, String(index))
+  mkdirSync(join(world.root, '0', 'below'))
+  mkdirSync(join(world.root, 'beside'))
+  for (const name of ['0', '1', '2', '.', '0/below']) {
+    const cwd = join(world.root, name)
     await assert.rejects(engine.create({ goal: 'shell: false', cwd }), {
       code: 'ERR_AGENT_CWD_BUSY',
     })
   }
-  await engine.create({ goal: 'shell: false' })
+  await engine.create({ goal: 'shell: false', cwd: join(world.root, 'beside') })
 })
 
 test('a queue that an earlier process filled is full', async (t) => {

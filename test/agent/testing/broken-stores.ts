@@ -37,6 +37,10 @@ broken('finds keys of other owners', (store) => {
   const find = store.findByKey.bind(store)
   return { findByKey: (owner, key, since) => find({ ...owner, tenant: null }, key, since) }
 })
+broken('finds runs of all tenants in a folder', (store) => {
+  const find = store.hasForeignRun.bind(store)
+  return { hasForeignRun: (folder) => find(folder, 'nobody') }
+})
 broken('ignores the conditions of a list', (store) => {
   const list = store.list.bind(store)
   return { list: ({ limit, cursor }) => list({ limit, cursor }) }

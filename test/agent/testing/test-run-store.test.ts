@@ -58,6 +58,7 @@ test('a store that violates one part of the contract fails the tests of that par
     ['stores half of a refused append', /gap within the call/],
     ['ignores the limit of a read', /at most 3 of 10/],
     ['finds keys of other owners', /owner and idempotency key/],
+    ['finds runs of all tenants in a folder', /found by their folders/],
     ['ignores the conditions of a list', /of one status/],
     ['deletes nothing', /deleted run is gone/],
     ['keeps working after close', /closed store rejects/],

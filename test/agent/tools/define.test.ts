@@ -80,7 +80,7 @@ for (const { change, message } of [
     message: /effect must be read, idempotent or unsafe, got "maybe"/,
   },
   { change: { effect: 'idempotent' }, message: /needs plan\(\) and verify\(\)/ },
-  { change: { execute: undefined }, message: /execute must be a function/ },
+  { change: { execute: undefined }, message: /needs execute: the function/ },
   { change: { parameters: { type: 'string' } }, message: /with type: 'object'/ },
   {
     change: { parameters: { type: 'object', required: ['a'] } },

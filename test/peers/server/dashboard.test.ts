@@ -366,6 +366,89 @@ test('a 401 asks for a key, which serves all calls of the tab until it is forgot
   await dialog.getByLabel('API key').waitFor()
 })
 
+test('a link with the key opens the page, and leaves the key in the tab only', async (t) => {
+  const key = 'a-key-for-the-page_0001.~+/=='
+  const check = bearerKeys({ ann: key })
+  const sent: string[] = []
+  const url = await openService(t, {
+    authorize: (request) => {
+      sent.push(JSON.stringify(request.headers))
+      return check(request)
+    },
+  })
+  const context = await openChromium(t)
+  const page = await openPage(t, 'about:blank', context)
+  const requests: string[] = []
+  page.on('request', (request) => {
+    requests.push(`${request.url()} ${request.headers()['referer'] ?? ''}`)
+  })
+  const addresses: string[] = []
+  page.on('framenavigated', (frame) => addresses.push(frame.url()))
+  await page.goto(`${url}/#key=${key}`)
+  await page.getByText('No runs yet.').waitFor()
+  assert.equal(page.url(), `${url}/#/`)
+  assert.equal(await page.getByRole('dialog').count(), 0)
+  // Fragments are routes too.
+  await page.getByRole('link', { name: 'New run' }).first().click()
+  await page.getByLabel('Goal', { exact: true }).waitFor()
+  await page.reload()
+  await page.getByLabel('Goal', { exact: true }).waitFor()
+  await page.getByText('No runs yet.').waitFor()
+  for (const [way, at] of [
+    ['back', `${url}/#/`],
+    ['back', 'about:blank'],
+    ['forward', `${url}/#/`],
+    ['forward', `${url}/#/new`],
+  ] as const) {
+    await (way === 'back' ? page.goBack() : page.goForward())
+    await page.waitForURL(at)
+  }
+  await startRun(page, 'shell: test -e never', async () =>
+    page.getByLabel('Ask me after each iteration').check(),
+  )
+  await page.locator('.stream.live').waitFor()
+  assert.ok(requests.length > 10)
+  assert.deepEqual(requests.filter((one) => one.includes('key=') || one.includes(key)), [])
+  // The services' side has it in the header for it, and nowhere else.
+  const named = sent.filter((headers) => headers.includes(key))
+  assert.ok(named.length > 0)
+  for (const one of named) {
+    const { authorization, ...others } = JSON.parse(one) as Record<string, string>
+    assert.equal(authorization, `Bearer ${key}`)
+    assert.ok(!JSON.stringify(others).includes(key))
+  }
+  const kept = await page.evaluate(() => [
+    document.cookie + JSON.stringify(localStorage) + document.documentElement.outerHTML,
+    JSON.stringify(history.state),
+  ])
+  assert.ok(!kept.join().includes(key))
+  // Only the navigation itself had it.
+  assert.equal(addresses.filter((address) => address.includes(key)).length, 1)
+})
+
+test('a link with a wrong key asks for a key, also in a tab that has one', async (t) => {
+  const key = 'a-key-for-the-page-0001'
+  const url = await openService(t, { authorize: bearerKeys({ ann: key }) })
+  const page = await openPage(t, `${url}/#key=wrong-key-for-the-page`, await openChromium(t))
+  const dialog = page.getByRole('dialog')
+  await dialog.getByText('The key was not accepted.').waitFor()
+  assert.equal(page.url(), `${url}/#/`)
+  // The right link, opened in the same tab.
+  await page.evaluate((hash) => void (location.hash = hash), `#key=${key}`)
+  await page.getByText('No runs yet.').waitFor()
+  assert.equal(page.url(), `${url}/#/`)
+  assert.equal(await dialog.count(), 0)
+  for (const hash of ['#key=', '#key=%0d%0ax', '#key=schl\u00fcssel']) {
+    await page.evaluate((hash) => {
+      sessionStorage.clear()
+      location.hash = hash
+    }, hash)
+    await dialog.getByLabel('API key').waitFor()
+    assert.equal(page.url(), `${url}/#/`)
+    assert.equal(await dialog.getByText('The key was not accepted.').count(), 0)
+  }
+})
+
 test('the user is asked once for a revoked key, and a new one resumes the stream', async (t) => {
   const [first, second] = ['a-key-for-the-page-0001', 'a-key-for-the-page-0002'] as const
   let check = bearerKeys({ ann: first })

@@ -62,6 +62,16 @@ for (const { host, loopback } of [
   { host: 'localhost:8000@evil.example', loopback: false },
   { host: '127.1', loopback: false },
   { host: '0.0.0.0', loopback: false },
+  { host: '[::]', loopback: false },
+  { host: '[::ffff:127.0.0.1]', loopback: false },
+  { host: '2130706433', loopback: false },
+  { host: '0x7f.0.0.1', loopback: false },
+  { host: 'app.localhost', loopback: false },
+  { host: 'localhost:', loopback: false },
+  { host: 'localhost:8000:1', loopback: false },
+  { host: 'evil.example@localhost', loopback: false },
+  { host: 'localhost, evil.example', loopback: false },
+  { host: 'localhost/', loopback: false },
   { host: '', loopback: false },
   { host: undefined, loopback: false },
 ]) {
@@ -73,19 +83,32 @@ for (const { host, loopback } of [
   })
 }
 
-for (const name of [
-  'forwarded',
-  'via',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-proto',
-  'x-forwarded-anything',
-  'x-real-ip',
+test('without authorize a request with a sign of a proxy is refused, with it it passes', () => {
+  const headers = { host: 'localhost', 'x-forwarded-for': '10.0.0.1' }
+  assert.equal(codeOf({ headers }, {}), 'forbidden_proxy')
+  assert.equal(codeOf({ headers }, { authorize }), 'passes')
+})
+
+for (const { rawHeaders, passes } of [
+  { rawHeaders: ['Host', 'localhost'], passes: true },
+  { rawHeaders: ['Host', 'localhost', 'hOST', 'agents.example'], passes: false },
+  { rawHeaders: ['Host', 'agents.example', 'Host', 'localhost'], passes: false },
+  { rawHeaders: [':authority', 'localhost', 'host', 'localhost'], passes: true },
+  { rawHeaders: [':authority', 'localhost', 'host', 'agents.example'], passes: false },
+  { rawHeaders: [':authority', 'agents.example', 'host', 'localhost'], passes: false },
 ]) {
-  test(`without authorize a request with ${name} is refused, with authorize it passes`, () => {
-    const headers = { host: 'localhost', [name]: '10.0.0.1' }
-    assert.equal(codeOf({ headers }, {}), 'forbidden_proxy')
-    assert.equal(codeOf({ headers }, { authorize }), 'passes')
+  const outcome = passes ? 'accepted' : 'refused'
+  test(`without authorize the header lines ${rawHeaders.join(' ')} are ${outcome}`, () => {
+    // Node keeps the first of several lines.
+    const headers: Record<string, string> = {}
+    for (let i = 0; i < rawHeaders.length; i += 2) {
+      headers[rawHeaders[i]!.toLowerCase()] ??= rawHeaders[i + 1]!
+    }
+    assert.equal(codeOf({ headers, rawHeaders }, {}), passes ? 'passes' : 'forbidden_host')
+    // No page is of the origin of such a request.
+    const ofPage = { method: 'POST', headers: { ...headers, origin: 'http://localhost' } }
+    const code = codeOf({ ...ofPage, rawHeaders }, { authorize })
+    assert.equal(code, passes ? 'passes' : 'forbidden_origin')
   })
 }
 
@@ -108,6 +131,10 @@ for (const { origin, headers = { host }, options = {}, encrypted = false, passes
   { origin: 'null', passes: false },
   { origin: '', passes: false },
   { origin: 'file://', passes: false },
+  { origin: 'chrome-extension://abcdefghijklmnop', passes: false },
+  { origin: 'https://agents.example:8443, https://agents.example:8443', passes: false },
+  { origin: 'https://user@agents.example:8443', passes: false },
+  { origin: 'https://agents.example.:8443', passes: false },
   { origin: 'https://agents.example:8443/', passes: false },
   { origin: 'https://agents.example', headers: { host: 'agents.example' }, passes: true },
   { origin: 'https://agents.example', headers: { host: 'agents.example:443' }, passes: true },
@@ -253,6 +280,9 @@ test('a foreign, rebound or proxied upgrade is refused before the 101', async ()
 
 for (const { site, mode = 'cors', origin, passes } of [
   { site: 'same-origin', passes: true },
+  { site: 'same-origin, cross-site', passes: false },
+  { site: '', passes: false },
+  { site: 'cross-site', mode: 'navigate, cors', passes: false },
   { site: 'none', mode: 'navigate', passes: true },
   { site: 'cross-site', passes: false },
   { site: 'same-site', passes: false },

@@ -147,16 +147,17 @@ test('an upgrade handed over by the host for another path is answered with 404',
   await service.close()
 })
 
-test('a request target with a scheme and host is checked by its Host header', async () => {
-  await using opened = await openService()
-  using peer = await RawPeer.connect(opened.port)
-  peer.write(
-    'GET http://evil.example/api/runs HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
-  )
-  assert.match((await peer.takeAll()).toString(), /^HTTP\/1\.1 200 /)
-  using rebound = await RawPeer.connect(opened.port)
-  rebound.write(
-    'GET http://localhost/api/runs HTTP/1.1\r\nHost: evil.example\r\nConnection: close\r\n\r\n',
-  )
-  assert.match((await rebound.takeAll()).toString(), /^HTTP\/1\.1 403 /)
+test('with authorize a request target may have a scheme and host; without, it is refused', async () => {
+  await using open = await openService({ authorize: () => ({ id: 'ann' }) })
+  const ask = async (port: number, path: string, host: string): Promise<string> => {
+    using peer = await RawPeer.connect(port)
+    peer.write(`GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`)
+    return await peer.takeUntil('\r\n\r\n')
+  }
+  const target = 'http://evil.example/api/runs'
+  assert.match(await ask(open.port, target, 'agents.example'), /^HTTP\/1\.1 200 /)
+  await using local = await openService()
+  assert.match(await ask(local.port, target, 'localhost'), /^HTTP\/1\.1 403 /)
+  assert.match(await ask(local.port, 'http://localhost/api/runs', 'localhost'), /^HTTP\/1\.1 403 /)
+  assert.match(await ask(local.port, '/api/runs', 'localhost'), /^HTTP\/1\.1 200 /)
 })

@@ -13,6 +13,7 @@ test('a line has caller, route and outcome, and no line has content of the reque
   await using opened = await openService({
     engine,
     authorize: bearerKeys({ alice: { key: KEY, tenant: 'acme' } }),
+    allowedQuery: ['token'],
     onLog: (line) => lines.push(line),
   })
   const headers = { authorization: `Bearer ${KEY}`, cookie: 'session=s3cret' }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { frame } from '../../helpers/ws-peer.js'
 import { HeldTimers } from '../../helpers/held-timers.js'
 import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
@@ -134,6 +135,17 @@ test('a flood of messages is 1008', async () => {
   for (let i = 0; i < 60; i++) client.send('{}')
   assert.equal((await client.rest()).code, 1008)
 })
+
+for (const [name, opcode] of [['pings', 9], ['pongs', 10]] as const) {
+  test(`a flood of ${name} is 1008`, async () => {
+    const engine = new FakeEngine()
+    const runId = engine.add()
+    await using opened = await openService({ engine })
+    using client = await opened.socket(`/api/ws/${runId}`)
+    client.peer.write(Buffer.concat(Array.from({ length: 60 }, () => frame(opcode))))
+    assert.equal((await client.rest()).code, 1008)
+  })
+}
 
 test('pings are sent, and a client that never answers is disconnected', async () => {
   const engine = new FakeEngine()

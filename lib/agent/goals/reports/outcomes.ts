@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 
+import { redactor } from '../../redaction/redactor.js'
 import type { TestOutcome } from '../../test-outcomes.js'
 import { untakenName } from '../../untaken-name.js'
 import type { ReportedTest, ReportProblem, TestReport } from './types.js'
@@ -39,8 +40,12 @@ export function addTest(
   outcomes.set(untakenName(full, outcomes, number), outcome)
 }
 
-/** Bounds the length of a name, keeping different names different. */
+/**
+ * Bounds the length of a name and removes secrets, keeping different names different. Names are
+ * compared with those of stored reports, so they must be as the log will store them.
+ */
 export function shorten(name: string): string {
-  if (name.length <= MAX_NAME) return name
-  return `${name.slice(0, MAX_NAME - 20)}…${hash('sha256', name).slice(0, 16)}`
+  const shown = redactor.text(name)
+  if (shown === name && name.length <= MAX_NAME) return name
+  return `${shown.slice(0, MAX_NAME - 20)}…${hash('sha256', name).slice(0, 16)}`
 }

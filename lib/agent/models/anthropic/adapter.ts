@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type {
   AssistantMessage,
@@ -39,10 +40,15 @@ export interface AnthropicOptions extends WireOptions {
   readonly thinkingBudget?: number | undefined
 }
 
+const OPTIONS: OptionKinds<Omit<AnthropicOptions, keyof WireOptions>> = {
+  promptCaching: 'boolean', thinkingBudget: 'number',
+}
+
 /** Creates the adapter for Anthropic and for servers that are compatible with its Messages API. */
 export function anthropicAdapter(
   choices: Pick<AnthropicOptions, 'promptCaching' | 'thinkingBudget'> = {},
 ): ModelAdapter {
+  checkOptions(choices, OPTIONS, 'anthropicAdapter()')
   return {
     provider: 'anthropic',
     defaultBaseUrl: 'https://api.anthropic.com',

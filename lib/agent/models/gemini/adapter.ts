@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type {
   AssistantMessage,
@@ -31,10 +32,15 @@ export interface GeminiOptions extends WireOptions {
   readonly thinkingBudget?: number | undefined
 }
 
+const OPTIONS: OptionKinds<Omit<GeminiOptions, keyof WireOptions>> = {
+  includeThoughts: 'boolean', thinkingBudget: 'number',
+}
+
 /** Creates the adapter for the Gemini API. */
 export function geminiAdapter(
   choices: Pick<GeminiOptions, 'includeThoughts' | 'thinkingBudget'> = {},
 ): ModelAdapter {
+  checkOptions(choices, OPTIONS, 'geminiAdapter()')
   return {
     provider: 'gemini',
     defaultBaseUrl: 'https://generativelanguage.googleapis.com',

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type {
   AssistantMessage,
@@ -36,10 +37,16 @@ export interface OpenAiChatOptions extends WireOptions {
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens' | undefined
 }
 
+const OPTIONS: OptionKinds<Omit<OpenAiChatOptions, keyof WireOptions>> = {
+  streamUsage: 'boolean', strictTools: 'boolean', namedToolChoice: 'boolean',
+  maxTokensField: 'string',
+}
+
 /** Creates the adapter for OpenAI or for a compatible server. */
 export function openAiChatAdapter(
   quirks: Omit<OpenAiChatOptions, keyof WireOptions> = {},
 ): ModelAdapter {
+  checkOptions(quirks, OPTIONS, 'openAiChatAdapter()')
   return {
     provider: 'openai',
     defaultBaseUrl: 'https://api.openai.com/v1',

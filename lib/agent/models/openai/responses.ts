@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import type { JsonObject, JsonValue } from '../../../internal/json.js'
 import type {
   AssistantMessage,
@@ -30,10 +31,15 @@ export interface OpenAiResponsesOptions extends WireOptions {
   readonly strictTools?: boolean | undefined
 }
 
+const OPTIONS: OptionKinds<Pick<OpenAiResponsesOptions, 'strictTools'>> = {
+  strictTools: 'boolean',
+}
+
 /** Creates the adapter for OpenAI and for servers that are compatible with its Responses API. */
 export function openAiResponsesAdapter(
   choices: Pick<OpenAiResponsesOptions, 'strictTools'> = {},
 ): ModelAdapter {
+  checkOptions(choices, OPTIONS, 'openAiResponsesAdapter()')
   return {
     provider: 'openai-responses',
     defaultBaseUrl: 'https://api.openai.com/v1',

@@ -5,6 +5,7 @@
  * @module
  */
 import type { JsonObject } from '../../../internal/json.js'
+import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import { ModelError, type ModelErrorCode } from '../../errors.js'
 import type { ModelRequest, ModelTurn, StopReason, ToolCall } from '../../model.js'
 import { NO_USAGE, type Usage } from '../../usage.js'
@@ -63,6 +64,38 @@ export interface ScriptedTurn {
   readonly error?: ScriptedError | undefined
   /** Checked before anything else; when it does not hold, the call fails and is not retried. */
   readonly expect?: ScriptedExpectation | undefined
+}
+
+const TURN: OptionKinds<ScriptedTurn> = {
+  text: 'string', reasoning: 'string', calls: 'array', usage: 'object', stop: 'string',
+  delay_ms: 'number', error: 'object', expect: 'object',
+}
+const CALL: OptionKinds<ScriptedCall> = {
+  tool: 'string! the name of a tool', args: 'object', call_id: 'string', error: 'string',
+}
+const ERROR: OptionKinds<ScriptedError> = {
+  code: 'string', message: 'string', retryable: 'boolean', retry_after_ms: 'number',
+  model_mistake: 'boolean', times: 'number',
+}
+const EXPECTATION: OptionKinds<ScriptedExpectation> = {
+  messages_at_least: 'number', iteration: 'number', turn: 'number', system_contains: 'any',
+  last_user_contains: 'any', last_tool_result_contains: 'any', last_tool_exit_code: 'number',
+  tool_results: 'number', tools_include: 'array',
+}
+const USAGE: OptionKinds<Partial<Usage>> = {
+  input_tokens: 'number', output_tokens: 'number', cached_tokens: 'number',
+  reasoning_tokens: 'number',
+}
+
+/** @throws TypeError that names what is wrong with turn `index` of a script in code. */
+export function checkTurnOptions(turn: ScriptedTurn, index: number): void {
+  const at = `turns[${index}]`
+  checkOptions(turn, TURN, at)
+  const { calls = [], usage = {}, error = {}, expect = {} } = turn
+  for (const [i, call] of calls.entries()) checkOptions(call, CALL, `${at}.calls[${i}]`)
+  checkOptions(usage, USAGE, `${at}.usage`)
+  checkOptions(error, ERROR, `${at}.error`)
+  checkOptions(expect, EXPECTATION, `${at}.expect`)
 }
 
 /** Index of the scripted turn that answers a request. */

@@ -81,7 +81,7 @@ async function check(context: StepContext): Promise<GoalVerdict | JudgeVerdict> 
 }
 
 async function checkNow(context: StepContext): Promise<GoalVerdict | JudgeVerdict> {
-  const { log, executor, workspace, signal, trace } = context
+  const { log, executor, folder, signal, trace } = context
   const { frozen, baseline, baselineTests, head } = log.state
   // Commands of this process must not run beside those of another that has taken the store over.
   await log.verify()
@@ -92,14 +92,17 @@ async function checkNow(context: StepContext): Promise<GoalVerdict | JudgeVerdic
     const verdict =
       frozen.goal.judge !== undefined
         ? await judgeGoal(context)
-        : await checkGoal(frozen.goal, {
-            executor,
-            cwd: workspace.root,
-            mark: log.runId,
-            signal,
-            baselineTests,
-            baseline: baseline ?? { files: {} },
-          })
+        : await folder.guard(() =>
+            checkGoal(frozen.goal, {
+              executor,
+              cwd: folder.real,
+              via: folder.path,
+              mark: log.runId,
+              signal,
+              baselineTests,
+              baseline: baseline ?? { files: {} },
+            }),
+          )
     trace.endCheck(span, frozen.goal.name, verdict)
     return verdict
   } catch (error) {

@@ -8,6 +8,7 @@ import { AgentError, GoalCheckError, GoalError, ModelError } from '../../errors.
 import type { RecordDraft } from '../../events.js'
 import type { CallState, RunState } from '../../log/state.js'
 import type { LogWriter } from '../../log/writer.js'
+import { clip } from '../../output.js'
 import { responseRecord, type ResumeAnswer } from '../../request/gate-answer.js'
 import type { Gate, RunFailure } from '../../run-details.js'
 import { ABORTED_BY_HUMAN, type Outcome } from '../outcome.js'
@@ -29,8 +30,8 @@ export function failureOf(
   // Paths below the folder become relative; the folder itself keeps its name.
   const hide = (text: string): string =>
     text.replaceAll(`${cwd}/`, './').replaceAll(`${process.cwd()}/`, './')
-  const reason = hide(message.slice(0, MESSAGE_CHARACTERS))
-  const traceback = hide(stack.slice(0, TRACEBACK_CHARACTERS))
+  const reason = hide(clip(message, MESSAGE_CHARACTERS))
+  const traceback = hide(clip(stack, TRACEBACK_CHARACTERS))
   return {
     outcome: { status: 'failed', endReason: endReasonOf(error), reason },
     failure: { message: reason, traceback, code },

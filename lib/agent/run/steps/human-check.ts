@@ -3,6 +3,7 @@ import type { GatedCall, RecordDraft } from '../../events.js'
 import { isoTime } from '../../log/head.js'
 import type { CallState, RunState } from '../../log/state.js'
 import { escapeInvisible, headAndTail } from '../../output.js'
+import { redactor } from '../../redaction/redactor.js'
 import type { StepContext } from '../step-context.js'
 
 /** Bytes of a gate's summary, without the line that says how much was dropped. */
@@ -106,7 +107,7 @@ function commandsOf({ iterationTools }: RunState): string {
  * change the writing direction are escaped: a human decides by what is visible here.
  */
 function clip(text: string, characters: number): string {
-  const line = escapeInvisible(text.replaceAll(/\s+/g, ' '))
+  const line = escapeInvisible(redactor.text(text).replaceAll(/\s+/g, ' '))
   return line.length <= characters ? line : `${Array.from(line).slice(0, characters).join('')}…`
 }
 

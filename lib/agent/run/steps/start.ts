@@ -2,7 +2,10 @@ import { captureBaseline } from '../../goals/protected-files.js'
 import type { StepContext } from '../step-context.js'
 
 /** Begins a run: records the files that must not change before the agent can touch anything. */
-export async function startRun({ log, workspace }: StepContext): Promise<void> {
-  const baseline = await captureBaseline(log.state.frozen.goal, workspace.root)
-  await log.append([{ kind: 'run_started', iteration: 0, payload: {}, private: { baseline } }])
+export async function startRun({ log, folder }: StepContext): Promise<void> {
+  const { goal } = log.state.frozen
+  const { identity, path, real } = folder
+  const baseline = await folder.guard(() => captureBaseline(goal, real, path))
+  const facts = { baseline, folder: identity }
+  await log.append([{ kind: 'run_started', iteration: 0, payload: {}, private: facts }])
 }

@@ -11,6 +11,7 @@ import { mistakeFeedback } from '../../models/mistake-feedback.js'
 import { costOf } from '../../models/pricing.js'
 import { soundTurn } from '../../models/sound-turn.js'
 import { soundUsage } from '../../models/usage.js'
+import { clip } from '../../output.js'
 import type { Usage } from '../../usage.js'
 import { exhausted } from '../budgets.js'
 import type { StepContext } from '../step-context.js'
@@ -168,7 +169,7 @@ function mistakeRecord(
   error: ModelError,
   model: string,
 ): RecordDraft {
-  const detail = error.message.slice(0, MISTAKE_CHARACTERS)
+  const detail = clip(error.message, MISTAKE_CHARACTERS)
   return {
     kind: 'model_turn',
     iteration,

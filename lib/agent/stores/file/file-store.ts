@@ -50,6 +50,8 @@ export type { FileStoreOptions } from './options.js'
 const VERIFY_AT_OPEN_BYTES = 16 << 20
 /** Pause after each chunk of a background verification, which leaves the disk to the runs. */
 const VERIFY_PAUSE_MS = 10
+/** Runs whose folders are read at once. */
+const FOLDERS_PER_READ = 512
 
 /** The components of an open store. */
 interface Parts {
@@ -78,6 +80,7 @@ export class FileStore implements RunStore {
   readonly #process: LockHolder | undefined
   readonly #open: OpenFiles
   #parts: Parts | null = null
+  #readingFolders: Promise<void> | undefined
   #verification: Promise<void> = Promise.resolve()
   #state: 'new' | 'opening' | 'open' | 'closed' = 'new'
   #closing: Promise<void> | null = null
@@ -95,6 +98,10 @@ export class FileStore implements RunStore {
     this.#disk = disk ?? new SystemDisk(this.#options.sync === 'group')
     this.#process = process
     this.#open = new OpenFiles(this.#disk)
+  }
+
+  get closedFolders(): readonly string[] {
+    return [this.#options.directory]
   }
 
   async open(): Promise<void> {
@@ -312,6 +319,17 @@ export class FileStore implements RunStore {
     return this.#readRun(run, () => reader.use(run, ({ head }) => copyHead(head)), null)
   }
 
+  async hasForeignRun(folder: string, tenant: string | null): Promise<boolean> {
+    const { runs } = this.#use().catalog
+    if (!runs.hasOtherTenants(tenant)) return false
+    this.#readingFolders ??= this.#readFolders().catch((error: unknown) => {
+      this.#readingFolders = undefined
+      throw error
+    })
+    await this.#readingFolders
+    return runs.hasForeignRun(folder, tenant)
+  }
+
   async delete(runId: string): Promise<void> {
     await this.#use().writer.delete(runId)
   }
@@ -399,6 +417,19 @@ export class FileStore implements RunStore {
       throw quarantineError(runId, parts.catalog)
     }
     return parts
+  }
+
+  /** Reads the folders of runs whose index was written by a version that did not need them. */
+  async #readFolders(): Promise<void> {
+    const { catalog, reader } = this.#use()
+    const unknown = catalog.runs.all().filter(({ cwd }) => cwd === null).reverse()
+    for (let i = 0; i < unknown.length; i += FOLDERS_PER_READ) {
+      const page = unknown.slice(i, i + FOLDERS_PER_READ)
+      for (const { details } of await this.#tryRead(() => reader.heads(page))) {
+        const run = catalog.runs.get(details.run_id)
+        if (run !== undefined) run.cwd = details.cwd
+      }
+    }
   }
 
   /** Resolves with `read()`, or with `gone` when the run is deleted meanwhile. */

@@ -72,7 +72,7 @@ interface Footer extends IndexContent {
 
 type Row = [
   string, number, RunStatus, number, number, string, string, string | null, string | null,
-  string | null, number[], number, number, number,
+  string | null, number[], number, number, number, (string | null)?,
 ]
 
 /** Reads the index file of a directory; null when it is missing or of a newer version. */
@@ -147,6 +147,8 @@ function parseRows(text: Buffer, file: DataFile): StoredRun[] {
         ownerId: share(row[7]),
         tenant: share(row[8]),
         key: row[9],
+        // Files of earlier versions do not have it.
+        cwd: share(row[14] ?? null),
         status: share(row[2]),
         endedMs: row[3],
         lastSeq: row[4],
@@ -255,6 +257,7 @@ export async function writeIndexFile(
       rows.push([
         run.runId, run.createdMs, run.status, run.endedMs, lastSeq, run.goal, run.modelName,
         run.ownerId, run.tenant, run.key, run.bytesBySegment.slice(), cold.offset, cold.length, crc,
+        run.cwd,
       ])
       if (out.add(data)) await out.flush()
     }

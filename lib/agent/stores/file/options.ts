@@ -1,7 +1,9 @@
 import { resolve } from 'node:path'
+import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import { systemClock, type Clock } from '../../../internal/clock.js'
 import type { StoreError } from '../../errors.js'
-import type { Retention } from '../run-index.js'
+import { checkRetention, type Retention } from '../run-index.js'
+import { warn } from '../../output.js'
 
 /** Options of {@link FileStore}. */
 export interface FileStoreOptions {
@@ -33,16 +35,19 @@ export type ResolvedFileStoreOptions = {
   readonly [K in keyof FileStoreOptions]-?: Exclude<FileStoreOptions[K], undefined>
 }
 
+const OPTIONS: OptionKinds<FileStoreOptions> = {
+  directory: 'string! the path of a folder', retain: 'object', segmentBytes: 'number',
+  sync: 'string', onWarning: 'function', clock: 'object',
+}
 const DEFAULT_SEGMENT_BYTES = 16 << 20
 const MIN_SEGMENT_BYTES = 1 << 10
 const MAX_SEGMENT_BYTES = 1 << 30
 
 /** Fills in defaults. @throws TypeError that names an invalid option. */
 export function resolveFileStoreOptions(options: FileStoreOptions): ResolvedFileStoreOptions {
+  checkOptions(options, OPTIONS, 'new FileStore()')
   const { directory, retain = {}, segmentBytes = DEFAULT_SEGMENT_BYTES, sync = 'group' } = options
-  if (typeof directory !== 'string' || directory === '') {
-    throw new TypeError(`directory must be the path of a folder, got ${JSON.stringify(directory)}`)
-  }
+  if (directory === '') throw new TypeError('directory must be the path of a folder, got nothing')
   const fits = segmentBytes >= MIN_SEGMENT_BYTES && segmentBytes <= MAX_SEGMENT_BYTES
   if (!Number.isInteger(segmentBytes) || !fits) {
     throw new TypeError(`segmentBytes must be an integer from 1024 to 2^30, got ${segmentBytes}`)
@@ -50,10 +55,9 @@ export function resolveFileStoreOptions(options: FileStoreOptions): ResolvedFile
   if (sync !== 'group' && sync !== 'none') {
     throw new TypeError(`sync must be 'group' or 'none', got ${JSON.stringify(sync)}`)
   }
-  checkRetention(retain)
   return {
     directory: resolve(directory),
-    retain: { ...retain },
+    retain: checkRetention(retain),
     segmentBytes,
     sync,
     onWarning: options.onWarning ?? emitWarning,
@@ -62,14 +66,5 @@ export function resolveFileStoreOptions(options: FileStoreOptions): ResolvedFile
 }
 
 function emitWarning({ message, code }: StoreError): void {
-  process.emitWarning(message, { type: 'StoreWarning', code })
-}
-
-function checkRetention({ runs, days }: Retention): void {
-  if (runs !== undefined && !(Number.isInteger(runs) && runs >= 0)) {
-    throw new TypeError(`retain.runs must be an integer of 0 or more, got ${runs}`)
-  }
-  if (days !== undefined && !(days >= 0)) {
-    throw new TypeError(`retain.days must be 0 or more, got ${days}`)
-  }
+  warn(message, { type: 'StoreWarning', code })
 }

@@ -1,5 +1,6 @@
+import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import type { RunDetails } from '../../run-details.js'
-import type { Retention } from '../run-index.js'
+import { checkRetention, type Retention } from '../run-index.js'
 import type { PgPool } from './pg-types.js'
 import { quoteSchema } from './schema.js'
 
@@ -62,6 +63,13 @@ export interface PostgresStoreOptions {
   readonly prepare?: boolean | undefined
 }
 
+const OPTIONS: OptionKinds<PostgresStoreOptions> = {
+  pool: 'object! a connection pool, such as new pg.Pool()', schema: 'string', migrate: 'boolean',
+  listen: 'any', pollMs: 'number', leaseMs: 'number', maxRunning: 'number', labels: 'array',
+  labelsFor: 'function', retain: 'object', patienceMs: 'number', statementTimeoutMs: 'number',
+  prepare: 'boolean',
+}
+
 type Nullable = 'listen' | 'maxRunning' | 'retain'
 type Field<K extends keyof PostgresStoreOptions> = Exclude<PostgresStoreOptions[K], undefined>
 
@@ -77,6 +85,7 @@ export type ResolvedPostgresStoreOptions = {
 export function resolvePostgresStoreOptions(
   options: PostgresStoreOptions,
 ): ResolvedPostgresStoreOptions {
+  checkOptions(options, OPTIONS, 'new PostgresStore()')
   const { pool, listen = pool, leaseMs = 10_000, patienceMs = 5_000 } = options
   const { statementTimeoutMs = 15_000, pollMs = listen === false ? 100 : 500 } = options
   const { maxRunning = null, migrate = true, prepare = true } = options
@@ -87,7 +96,7 @@ export function resolvePostgresStoreOptions(
   if (maxRunning !== null && !(Number.isInteger(maxRunning) && maxRunning > 0)) {
     throw new TypeError(`maxRunning must be a positive integer, got ${maxRunning}`)
   }
-  if (typeof pool?.connect !== 'function') {
+  if (typeof pool.connect !== 'function') {
     throw new TypeError('pool must be a connection pool with connect(), such as new pg.Pool()')
   }
   return {
@@ -100,7 +109,7 @@ export function resolvePostgresStoreOptions(
     maxRunning,
     labels: options.labels ?? [],
     labelsFor: options.labelsFor ?? (() => []),
-    retain: options.retain ?? null,
+    retain: options.retain === undefined ? null : checkRetention(options.retain),
     patienceMs,
     statementTimeoutMs,
     prepare,

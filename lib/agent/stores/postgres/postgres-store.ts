@@ -12,7 +12,7 @@ import type { RunHead } from '../../run-details.js'
 import type { SharedRuns, SharedRunsListener } from '../../shared-store.js'
 import type { RunPage, RunQuery, RunStore } from '../../store.js'
 import { checkPage } from '../append-checks.js'
-import type { Retention } from '../run-index.js'
+import { checkRetention, type Retention } from '../run-index.js'
 import { admit } from './admission.js'
 import { placementOf, type Placement } from './append-statements.js'
 import { Appender } from './appender.js'
@@ -203,8 +203,9 @@ export class PostgresStore implements RunStore {
    * itself every ten minutes.
    */
   async sweep(retain: Retention = this.#options.retain ?? {}): Promise<number> {
+    const kept = checkRetention(retain)
     this.#checkOpen()
-    return await sweep(this.#database, this.#options.schema, retain)
+    return await sweep(this.#database, this.#options.schema, kept)
   }
 
   close(): Promise<void> {

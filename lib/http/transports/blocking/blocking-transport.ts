@@ -1,3 +1,4 @@
+import { checkOptions } from '../../../internal/options.js'
 import { abandonChunks } from '../../content/body.js'
 import { DEFAULT_TIMEOUTS } from '../../config.js'
 import { totalTimeout } from '../../deadline.js'
@@ -10,7 +11,11 @@ import { resolveTls } from '../../tls.js'
 import type { SyncByteStream, Transport, TransportResponse } from '../base.js'
 import { sharedChannel, type WorkerChannel } from './worker-channel.js'
 import { decodeError, type FromWorker, type WireRequest } from './protocol.js'
-import { HttpTransport, type HttpTransportOptions } from '../http-transport.js'
+import {
+  HTTP_TRANSPORT_OPTIONS,
+  HttpTransport,
+  type HttpTransportOptions,
+} from '../http-transport.js'
 import type { ProxyInit } from '../proxy/proxy.js'
 
 type Head = Extract<FromWorker, { t: 'head' }>
@@ -31,6 +36,7 @@ export class BlockingTransport implements Transport {
   #closed = false
 
   constructor(options: HttpTransportOptions = {}) {
+    checkOptions(options, HTTP_TRANSPORT_OPTIONS, 'a transport')
     // Reads files and the environment now, on the caller's thread.
     const resolved = { ...options, tls: options.tls ?? resolveTls(options) }
     // Throws on invalid options, before the worker would.

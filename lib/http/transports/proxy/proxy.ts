@@ -1,4 +1,5 @@
 import { isIP, type Socket } from 'node:net'
+import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import { printAs } from '../../inspect.js'
 import { basicCredentials } from '../../auth/auth.js'
 import { DEFAULT_MAX_HEADER_BYTES } from '../../config.js'
@@ -30,6 +31,10 @@ export type ProxyInit =
       readonly headers?: HeadersInit | undefined
     }
 
+const PROXY: OptionKinds<Exclude<ProxyInit, string | URL>> = {
+  url: 'any! a URL such as http://proxy.example:3128', auth: 'array', authScheme: 'string',
+  headers: 'any',
+}
 const NO_BYTES = new Uint8Array(0)
 const DEFAULT_PORTS: Readonly<Record<string, number>> = {
   'http:': 80,
@@ -54,7 +59,8 @@ export class Proxy {
   /** @throws TypeError when the scheme is unknown. */
   constructor(init: ProxyInit) {
     const parts = typeof init === 'string' || init instanceof URL ? { url: init } : init
-    const url = parseUrl(parts?.url, 'proxy')
+    checkOptions(parts, PROXY, 'proxy')
+    const url = parseUrl(parts.url, 'proxy')
     if (!(url.protocol in DEFAULT_PORTS)) {
       throw new TypeError(
         `proxy must be an http, https, socks5 or socks5h URL, got ${url.protocol}`,

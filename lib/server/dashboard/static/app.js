@@ -3,12 +3,14 @@ import { onKeyNeeded, storedKey, storeKey } from './api.js'
 import { byId } from './dom.js'
 import { Home } from './home.js'
 import { askForKey } from './key-dialog.js'
+import { takeKey } from './key-link.js'
 import { RunList } from './run-list.js'
 import { runView } from './run-view.js'
 import { StartForm } from './start-form.js'
 
 /** @typedef {import('./dom.js').View} View */
 
+takeKey()
 onKeyNeeded(askForKey)
 
 /** @type {Home | null} */
@@ -58,6 +60,8 @@ function route() {
 }
 
 window.addEventListener('hashchange', () => {
+  // A link that was opened in this tab: everything starts afresh with its key.
+  if (takeKey()) return location.reload()
   route()
   // Screen readers read a new view from its beginning.
   main.focus({ preventScroll: true })

@@ -1,0 +1,52 @@
+import type { Executor } from '../executor.js'
+import { explain } from '../workspace/files.js'
+import { openPinned, type PinnedWorkspace } from '../workspace/open.js'
+import { Confinement, isInside } from '../workspace/paths.js'
+import type { FolderIdentity } from '../workspace/pinned-folder.js'
+import type { WorkspaceOptions } from '../workspace/workspace.js'
+
+/** The pinned folder of a run, and what works in it. */
+export interface RunFolder extends PinnedWorkspace {
+  readonly executor: Executor
+}
+
+/** Opens the folder of a run; see {@link openPinned}. */
+export async function openRunFolder(
+  executor: Executor,
+  options: WorkspaceOptions,
+  cwd: string,
+  before: FolderIdentity | null,
+  onLost: (error: Error) => void,
+): Promise<RunFolder> {
+  const pinned = await openPinned(cwd, options, before, onLost)
+  return { ...pinned, executor: pinnedExecutor(executor, pinned) }
+}
+
+/**
+ * An executor whose commands run in the pinned folder or in a folder below it, and in no other that
+ * is put in its place. A command in a folder outside, which only a tool of the host can name, runs
+ * there.
+ */
+function pinnedExecutor(executor: Executor, { workspace, folder }: PinnedWorkspace): Executor {
+  const inside = new Confinement(folder.real, [], folder.path)
+  return {
+    name: executor.name,
+    killMarked: (mark) => executor.killMarked(mark),
+    run: async (command, options) =>
+      await folder.guard(async () => {
+        if (!isInside(options.cwd, folder.real)) return await executor.run(command, options)
+        const isRoot = options.cwd === folder.real
+        const cwd = isRoot ? folder.real : await workspace.resolve(options.cwd)
+        await using entered = await explain(cwd, () => inside.openFolder(cwd))
+        return await executor.run(command, {
+          ...options,
+          cwd,
+          cwdDescriptor: entered.descriptor,
+          onStart: async (pgid) => {
+            await folder.check()
+            await options.onStart?.(pgid)
+          },
+        })
+      }),
+  }
+}

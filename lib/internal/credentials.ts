@@ -1,0 +1,71 @@
+/**
+ * What this process was given as a credential: keys of callers and providers, secrets of webhooks,
+ * variables and headers of tool servers, secrets that the host names. The agent's redaction masks
+ * them in whatever is written.
+ *
+ * There is one register for the process, and not one for each engine: keys of callers and secrets
+ * of webhooks are made before and outside an engine, tool servers and HTTP errors know none, and a
+ * key that one engine was given must not appear in the log of another one either. It is reachable
+ * by no object that could be printed, and nothing is ever removed but by newer rotating values.
+ */
+
+/** Values that a function returned, kept at a time: the newest ones are in use. */
+const MAX_ROTATING = 256
+
+/** Masked whatever they are. */
+const secrets = new Set<string>()
+/** Masked unless they are ordinary words. */
+const fixed = new Set<string>()
+const rotating = new Set<string>()
+/** Names of variables by their value, for values that must not be masked everywhere. */
+const named = new Map<string, Set<string>>()
+let changes = 0
+
+/** Adds a text that the host has called a secret. */
+export function addSecret(value: string): void {
+  if (value === '' || secrets.has(value)) return
+  secrets.add(value)
+  changes += 1
+}
+
+/** Adds a credential that stays in use as long as the process. */
+export function addCredential(value: string): void {
+  if (value === '' || fixed.has(value)) return
+  fixed.add(value)
+  changes += 1
+}
+
+/** Adds a value that a newer one will replace, such as the result of a function. */
+export function addRotatingCredential(value: string): void {
+  if (value === '' || fixed.has(value)) return
+  // Deleted and added again, it is the newest.
+  if (!rotating.delete(value)) changes += 1
+  rotating.add(value)
+  if (rotating.size > MAX_ROTATING) rotating.delete(rotating.values().next().value!)
+}
+
+/** Adds a value under the name of a variable, behind which even an ordinary word is masked. */
+export function addNamedCredential(name: string, value: string): void {
+  const names = named.get(value) ?? new Set<string>()
+  if (value === '' || names.has(name)) return
+  named.set(value, names.add(name))
+  changes += 1
+}
+
+/** A number that changes with the register. */
+export function credentialChanges(): number {
+  return changes
+}
+
+/** All values, and the names of those that have some. */
+export function credentials(): {
+  readonly secrets: readonly string[]
+  readonly values: readonly string[]
+  readonly named: readonly (readonly [name: string, value: string])[]
+} {
+  return {
+    secrets: [...secrets],
+    values: [...fixed, ...rotating],
+    named: [...named].flatMap(([value, names]) => [...names].map((name) => [name, value] as const)),
+  }
+}

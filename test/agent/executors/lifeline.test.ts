@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createReadStream, existsSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { test, type TestContext } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { bubblewrapProblem, processExecutor } from 'runwright/agent'
+import { programAt } from '../../helpers/programs.js'
+import { Bench } from './executor-contract.js'
+
+/** Each command of `lifeline-child.ts` has four processes, which write a line each. */
+const PROCESSES = 4
+
+/** A pipe that the processes of commands write to once they run, and hold open. */
+class Held {
+  readonly #lines: AsyncIterator<string>
+  readonly #ended: Promise<unknown>
+
+  constructor(t: TestContext, bench: Bench, name: string) {
+    execFileSync('mkfifo', [bench.path(name)])
+    const pipe = createReadStream(bench.path(name))
+    this.#ended = once(pipe, 'end')
+    this.#lines = createInterface({ input: pipe })[Symbol.asyncIterator]()
+    t.after(async () => await bench.executor.killMarked(`${bench.folder}-${name}`))
+  }
+
+  async commands(count: number): Promise<void> {
+    for (let i = 0; i < count * PROCESSES; i++) assert.equal((await this.#lines.next()).done, false)
+  }
+
+  /** Resolves once no process holds the pipe, with false if some do so for too long. */
+  async released(): Promise<boolean> {
+    const tooLong = delay(20_000, false, { ref: false })
+    return await Promise.race([this.#ended.then(() => true), tooLong])
+  }
+}
+
+const noProc = existsSync('/proc/self/stat') ? false : 'this system has no /proc'
+
+test('commands and tool servers end with thread and process', { skip: noProc }, async (t) => {
+  const bench = new Bench(t, processExecutor())
+  const [main, worker] = [new Held(t, bench, 'main'), new Held(t, bench, 'worker')]
+  const args = [...programAt('test/agent/executors/lifeline-child.ts'), bench.folder]
+  const service = spawn(process.execPath, args)
+  t.after(() => service.kill('SIGKILL'))
+  const warnings = service.stderr.setEncoding('utf8').toArray()
+  const exited = once(service, 'exit')
+  const sandboxed = (await bubblewrapProblem()) === null
+  await main.commands(sandboxed ? 3 : 2)
+  await worker.commands(1)
+
+  service.stdin.write('end the thread\n')
+  assert.ok(await worker.released())
+  assert.equal(service.exitCode, null)
+
+  service.stdin.write('kill the keeper\n')
+  await once(service.stdout, 'data')
+  service.kill('SIGKILL')
+  await exited
+  assert.ok(await main.released())
+
+  const warned = (await warnings).join('').match(/RUNWRIGHT_SANDBOX_ROOT/g)?.length ?? 0
+  assert.equal(warned, sandboxed && process.geteuid?.() === 0 ? 1 : 0)
+})

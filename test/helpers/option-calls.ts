@@ -1,0 +1,271 @@
+/**
+ * How a test reaches the options at each place of the public API: a call with options of its own.
+ */
+import { Duplex } from 'node:stream'
+import { tmpdir } from 'node:os'
+import * as agent from 'runwright/agent'
+import * as testing from 'runwright/agent/testing'
+import * as http from 'runwright/http'
+import * as server from 'runwright/server'
+import * as ws from 'runwright/ws'
+import { FakeEngine } from '../server/fake-engine.js'
+
+/** Calls the API with `options`, whatever they are; what it returns may be a promise. */
+type Call = (options: any) => unknown
+
+export interface OptionCall {
+  readonly call: Call
+  /** Valid options around the place, given the names of the place. */
+  readonly base?: (names: readonly string[]) => object
+}
+
+const URL = 'http://a.test/'
+const RUN = '01930000-0000-7000-8000-000000000001'
+const VERBS = ['get', 'post', 'put', 'patch', 'delete', 'head', 'options'] as const
+
+const transport = new http.MockTransport(() => new http.Response(200))
+const asyncClient = new http.AsyncClient({ transport, trustEnv: false })
+const client = new http.Client({ transport, trustEnv: false })
+const blank = new http.Request('GET', URL)
+const jar = new http.Cookies()
+const asyncBody = (): http.AsyncResponse => new http.AsyncResponse(200, { text: 'x' })
+const body = (): http.Response => new http.Response(200, { text: 'x' })
+const first = (steps: Iterator<unknown> | AsyncIterator<unknown>): unknown => steps.next()
+
+function httpCalls(): Record<string, Call> {
+  const calls: Record<string, Call> = {
+    'AsyncClient#options': (o) => new http.AsyncClient(o),
+    'Client#options': (o) => new http.Client(o),
+    'AsyncClient.request#options': (o) => asyncClient.request('GET', URL, o),
+    'AsyncClient.stream#options': (o) => asyncClient.stream('GET', URL, o),
+    'AsyncClient.buildRequest#options': (o) => asyncClient.buildRequest('GET', URL, o),
+    'AsyncClient.send#options': (o) => asyncClient.send(blank, o),
+    'AsyncClient.sse#options': (o) => first(asyncClient.sse(URL, o)),
+    'AsyncClient.paginate#options': (o) => first(asyncClient.paginate(URL, o)),
+    'Client.request#options': (o) => client.request('GET', URL, o),
+    'Client.stream#options': (o) => client.stream('GET', URL, o),
+    'Client.buildRequest#options': (o) => client.buildRequest('GET', URL, o),
+    'Client.send#options': (o) => client.send(blank, o),
+    'Client.sse#options': (o) => first(client.sse(URL, o)),
+    'Client.paginate#options': (o) => first(client.paginate(URL, o)),
+    'request#options': (o) => http.request('GET', URL, o),
+    'requestSync#options': (o) => http.requestSync('GET', URL, o),
+    'stream#options': (o) => http.stream('GET', URL, o),
+    'streamSync#options': (o) => http.streamSync('GET', URL, o),
+    'del#options': (o) => http.del(URL, o),
+    'Cookies#options': (o) => new http.Cookies(null, o),
+    'Cookies.fromJSON#options': (o) => http.Cookies.fromJSON([], o),
+    'Cookies.get#scope': (o) => jar.get('a', o),
+    'Cookies.set#scope': (o) => jar.set('a', 'b', o),
+    'Cookies.delete#scope': (o) => jar.delete('a', o),
+    'Cookies.clear#scope': (o) => jar.clear(o),
+    'DigestAuth#options': (o) => new http.DigestAuth('a', 'b', o),
+    'Headers.getList#options': (o) => new http.Headers().getList('a', o),
+    'Request#init': (o) => new http.Request('GET', URL, o),
+    'AsyncResponse#init': (o) => new http.AsyncResponse(200, o),
+    'BaseResponse#init': (o) => new http.Response(200, o),
+    'Response#init': (o) => new http.Response(200, o),
+    'AsyncResponse.iterRaw#options': (o) => first(asyncBody().iterRaw(o)),
+    'AsyncResponse.iterBytes#options': (o) => first(asyncBody().iterBytes(o)),
+    'AsyncResponse.iterText#options': (o) => first(asyncBody().iterText(o)),
+    'Response.iterRaw#options': (o) => first(body().iterRaw(o)),
+    'Response.iterBytes#options': (o) => first(body().iterBytes(o)),
+    'Response.iterText#options': (o) => first(body().iterText(o)),
+    'SseParser#options': (o) => new http.SseParser(o),
+    'BlockingTransport#options': (o) => new http.BlockingTransport(o),
+    'HttpTransport#options': (o) => new http.HttpTransport(o),
+    'HandlerTransport#options': (o) => new http.HandlerTransport(() => {}, o),
+    'RetryTransport#options': (o) => new http.RetryTransport(transport, o),
+    'Proxy#init': (o) => new http.Proxy(o),
+  }
+  for (const verb of VERBS) {
+    calls[`AsyncClient.${verb}#options`] = (o) => asyncClient[verb](URL, o)
+    calls[`Client.${verb}#options`] = (o) => client[verb](URL, o)
+    calls[`${verb}#options`] = (o) => http[verb](URL, o)
+    calls[`${verb}Sync#options`] = (o) => http[`${verb}Sync`](URL, o)
+  }
+  return calls
+}
+
+/** A connection whose peer says nothing. */
+async function connect(): Promise<ws.WebSocketConnection> {
+  const socket = new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() })
+  const fields = {
+    host: 'a.test',
+    upgrade: 'websocket',
+    connection: 'Upgrade',
+    'sec-websocket-version': '13',
+    'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
+  }
+  const request = { method: 'GET', url: '/', httpVersion: '1.1', headers: fields }
+  const rawHeaders = Object.entries(fields).flat()
+  const upgraded = await new ws.WebSocketServer({ keepAlive: null }).upgrade(
+    { ...request, rawHeaders, socket: {} },
+    socket,
+  )
+  return upgraded!
+}
+
+const wsCalls: Record<string, Call> = {
+  'WebSocketServer#options': (o) => new ws.WebSocketServer(o),
+  'WebSocketServer.attach#options': (o) => new ws.WebSocketServer().attach({} as never, o),
+  'WebSocketServer.close#options': (o) => new ws.WebSocketServer().close(o),
+  'WebSocketConnection.send#options': async (o) => (await connect()).send('x', o),
+  'WebSocketConnection.drained#options': async (o) => (await connect()).drained(o),
+  'WebSocketConnection.messages#options': async (o) => (await connect()).messages(o),
+}
+
+const store = new agent.MemoryStore()
+const roots = [tmpdir()]
+const pool = { connect: () => Promise.reject(new Error('no database')) }
+const adapter = agent.openAiChatAdapter()
+const openEngine = (): Promise<agent.RunEngine> => agent.RunEngine.open({ store, roots })
+const workspace = (): Promise<agent.Workspace> => agent.openWorkspace(tmpdir())
+const prices = { input: 1, output: 1, as_of: '2026-01-01' }
+const mcpServer = (names: readonly string[]): object =>
+  names.includes('url') ? { name: 'a', url: URL } : { name: 'a', command: 'x' }
+
+const agentCalls: Record<string, Call | OptionCall> = {
+  'RunEngine.open#options': {
+    call: (o: any) => agent.RunEngine.open(o),
+    base: (names) => ({ store, roots, mcpServers: [mcpServer(names)] }),
+  },
+  'RunEngine.create#options': async (o) => (await openEngine()).create({ goal: 'x' }, o),
+  'RunEngine.list#query': async (o) => (await openEngine()).list(o),
+  'RunEngine.subscribe#options': async (o) => (await openEngine()).subscribe(RUN, o),
+  'RunEngine.close#options': async (o) => (await openEngine()).close(o),
+  'ModelError#options': (o) => new agent.ModelError('ERR_AGENT_MODEL', 'x', o),
+  'FileStore#options': {
+    call: (o: any) => new agent.FileStore(o),
+    base: () => ({ directory: tmpdir() }),
+  },
+  'MemoryStore#options': (o) => new agent.MemoryStore(o),
+  'PostgresStore#options': { call: (o: any) => new agent.PostgresStore(o), base: () => ({ pool }) },
+  'PostgresStore.sweep#retain': (o) => new agent.PostgresStore({ pool } as never).sweep(o),
+  'providersFromEnvironment#network': (o) => agent.providersFromEnvironment({}, o),
+  'createHttpProvider#options': {
+    call: (o: any) => agent.createHttpProvider(adapter, o).create('m'),
+    base: () => ({ id: 'a', prices }),
+  },
+  'HttpModel#options': {
+    call: (o: any) => new agent.HttpModel(adapter, o),
+    base: () => ({ model: 'm', prices }),
+  },
+  'openAiChatAdapter#quirks': (o) => agent.openAiChatAdapter(o),
+  'openAiResponsesAdapter#choices': (o) => agent.openAiResponsesAdapter(o),
+  'anthropicAdapter#choices': (o) => agent.anthropicAdapter(o),
+  'geminiAdapter#choices': (o) => agent.geminiAdapter(o),
+  'createModelRegistry#options': (o) => agent.createModelRegistry(o),
+  'openMcpServer#options': { call: (o: any) => agent.openMcpServer(o), base: mcpServer },
+  'defineTool#definition': {
+    call: (o: any) => agent.defineTool(o),
+    base: () => ({
+      name: 'a',
+      description: 'b',
+      parameters: { type: 'object', properties: { any: {} }, anyOf: [{}], items: {} },
+      execute: () => 'c',
+    }),
+  },
+  'processExecutor#options': (o) => agent.processExecutor(o),
+  'autoExecutor#options': (o) => agent.autoExecutor(o),
+  'bubblewrapExecutor#options': (o) => agent.bubblewrapExecutor(o),
+  'bubblewrapProblem#options': (o) => agent.bubblewrapProblem(o),
+  'openWorkspace#options': (o) => agent.openWorkspace(tmpdir(), o),
+  'commandGoal#goal': {
+    call: (o: any) => agent.commandGoal(o, tmpdir()),
+    base: () => ({ name: 'shell', command: 'true' }),
+  },
+}
+
+const testingCalls: Record<string, Call | OptionCall> = {
+  'ScriptedModel#options': {
+    call: (o: any) => new testing.ScriptedModel([], o),
+    base: () => ({ prices }),
+  },
+  'ScriptedModel#steps': {
+    call: (o: any) => new testing.ScriptedModel(o),
+    base: () => [{ calls: [{ tool: 'bash' }] }],
+  },
+  'testRunStore#options': (o) => testing.testRunStore('x', () => Promise.resolve(store), o),
+}
+
+const runs = new server.RunServiceClient({ baseUrl: URL, transport })
+const service = { handler: () => {}, basePath: '', close: () => Promise.resolve() }
+const endpoint = { url: 'https://a.test', secret: `whsec_${'A'.repeat(32)}` }
+
+const serverCalls: Record<string, Call | OptionCall> = {
+  'bearerKeys#keys': (o) => server.bearerKeys(o),
+  'RunServiceClient#options': {
+    call: (o: any) => new server.RunServiceClient(o),
+    base: () => ({ baseUrl: URL }),
+  },
+  'RunServiceClient.inProcess#options': (o) => server.RunServiceClient.inProcess(service, o),
+  'RunServiceClient.create#options': (o) => runs.create({ goal: 'x' }, o),
+  'RunServiceClient.list#filter': (o) => runs.list(o),
+  'RunServiceClient.list#call': (o) => runs.list({}, o),
+  'RunServiceClient.runs#filter': (o) => first(runs.runs(o)),
+  'RunServiceClient.runs#call': (o) => first(runs.runs({}, o)),
+  'RunServiceClient.get#call': (o) => runs.get(RUN, o),
+  'RunServiceClient.resume#call': (o) => runs.resume(RUN, { decision: 'approve' }, o),
+  'RunServiceClient.abort#call': (o) => runs.abort(RUN, o),
+  'RunServiceClient.retry#call': (o) => runs.retry(RUN, o),
+  'RunServiceClient.delete#call': (o) => runs.delete(RUN, o),
+  'RunServiceClient.events#options': (o) => first(runs.events(RUN, o)),
+  'RunServiceClient.wait#options': (o) => runs.wait(RUN, o),
+  'RunServiceClient.models#call': (o) => runs.models(o),
+  'RunServiceClient.goals#call': (o) => runs.goals(o),
+  'RunServiceClient.health#call': (o) => runs.health(o),
+  'drainOnSignal#options': (o) => server.drainOnSignal(service, [], o),
+  'ProblemError#options': (o) => new server.ProblemError(400, 'x', 'y', o),
+  'createRunService#options': {
+    call: (o: any) => server.createRunService(o),
+    base: (names) => ({
+      engine: { store, roots, mcpServers: [mcpServer(names)] },
+      webhooks: { directory: tmpdir(), endpoints: [endpoint] },
+    }),
+  },
+}
+
+const returned: Record<string, Call> = {
+  'RunService.close#options': async (o) =>
+    (await server.createRunService({ engine: new FakeEngine() })).close(o),
+  'Workspace.resolve#options': async (o) => (await workspace()).resolve('.', o),
+  'Workspace.readFile#options': async (o) => (await workspace()).readFile('a', o),
+  'Workspace.list#options': async (o) => (await workspace()).list('.', o),
+}
+
+/** By `module.Export.method#parameter`. */
+export const optionCalls: ReadonlyMap<string, OptionCall> = new Map(
+  Object.entries({
+    http: httpCalls(),
+    ws: wsCalls,
+    agent: agentCalls,
+    'agent/testing': testingCalls,
+    server: serverCalls,
+    '': returned,
+  }).flatMap(([module, calls]) =>
+    Object.entries(calls).map(([name, call]) => [
+      module === '' ? name : `${module}.${name}`,
+      typeof call === 'function' ? { call } : call,
+    ]),
+  ),
+)
+
+/** What looks like options and is not: patterns of places, with the reason. */
+export const notOptions: readonly (readonly [place: RegExp, reason: string])[] = [
+  [/ (.*\.)?(transport|mounts\.any|stream|store|providers\[0\]|pool|pool\.options|listen|listen\.options)( |$)/,
+    'objects of the host, which may have whatever else it needs'],
+  [/ (.*\.)?(tools\[0\]|tools\[0\]\.parameters|models\.any\.prices) /,
+    'tools and models of the host; those that the package makes are checked when they are made'],
+  [/^server\.drainOnSignal#servers |^ws\.\w+\.(upgrade|connect)#request /,
+    'servers and requests of Node'],
+  [/(Model|ModelAdapter|HttpModel|ScriptedModel|Executor)\.\w+#(request|options) /,
+    'what the engine passes to models, adapters and executors'],
+  [/^agent\.(foldHead#(head|record)|summarize#0|\w+Store\.append#records) /, 'stored records'],
+  [/^agent\.\w+Store\.list#query /, 'the engine calls stores, and checks what it was given'],
+  [/^agent\.costOf#prices /, 'prices that were frozen in a log'],
+  [/^agent\.(checkSchema#schema|checkArguments#tool) /, 'schemas as data; defineTool() checks them'],
+  [/\.resume#answer /, 'checked against RESUME_SCHEMA, as over HTTP'],
+  [/^http\.ProxyError|^server\.RunServiceError/, 'errors that only the package makes'],
+  [/#options errors\[0\] /, 'copied into the response, where a client ignores unknown fields'],
+]
