@@ -64,7 +64,7 @@ const SIZE = 4_000
 /** Steps that do not depend on the text. */
 const FIXED = 2_000
 /** Characters of the text whose time is compared with that of a sixteenth of it. */
-const LARGE = 256_000
+const LARGE = 128_000
 /** Less time than this, in microseconds, is not looked at. */
 const SHORT = 40_000
 

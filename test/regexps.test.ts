@@ -23,6 +23,16 @@ const AT_CALL: Readonly<
   },
 }
 
+/** Expressions that only see texts of a bounded length: the bound, and where it is enforced. */
+const BOUNDED: readonly { readonly file: string; readonly begins: string; readonly why: string }[] =
+  [
+    {
+      file: 'lib/agent/redaction/contexts.ts',
+      begins: '(?::\\/\\/[^\\s/?#',
+      why: 'the end of a line, cut to MAX_OPEN characters in openContextAt()',
+    },
+  ]
+
 interface Found {
   readonly place: string
   readonly source: string
@@ -98,11 +108,20 @@ test('every regular expression takes linear time', async () => {
   const alike = Object.entries(AT_CALL).flatMap(([place, { likes }]) =>
     likes.map((source) => ({ place, source, flags: '' })),
   )
-  const growing = [...literals, ...constructed, ...alike].flatMap(({ place, source, flags }) => {
-    const growth = growthOf(source, flags)
-    return growth === null ? [] : `${place}: /${source}/${flags} is ${growth}`
+  const unused = new Set(BOUNDED)
+  const isBounded = ({ place, source }: Found): boolean => {
+    const entry = BOUNDED.find(
+      ({ file, begins }) => fileOf(place) === file && source.startsWith(begins),
+    )
+    if (entry !== undefined) unused.delete(entry)
+    return entry !== undefined
+  }
+  const growing = [...literals, ...constructed, ...alike].flatMap((found) => {
+    const growth = isBounded(found) ? null : growthOf(found.source, found.flags)
+    return growth === null ? [] : `${found.place}: /${found.source}/${found.flags} is ${growth}`
   })
   assert.deepEqual(growing, [])
+  assert.deepEqual([...unused], [], 'entries of BOUNDED that match nothing')
 })
 
 for (const { source, flags = '', grows } of [
