@@ -4,6 +4,7 @@ const REPAIR = 'runs the tests of a project once for each patch it tries'
 const CRASHES = 'starts the engine once for each position of a log'
 const STARTS = 'starts several servers'
 const SEARCH = 'searches everything that a service writes for every part of ten secrets'
+const GROWTH = 'feeds hundreds of hostile texts to sixty parsers'
 const RANDOM = 'plays dozens of random runs to their end'
 
 /**
@@ -151,6 +152,9 @@ const byFile = {
       SEARCH,
     ],
   ],
+  'test/regexps.test.ts': [
+    ['every regular expression takes linear time', 2.6, 'parses all sources with TypeScript'],
+  ],
   'test/standalone.test.ts': [
     ['a run survives three kill -9, and no event is lost or duplicated', 6.1, KILLS],
     ['with the key auto it makes one, prints a link with it, and keeps it', 2.1, STARTS],
@@ -196,5 +200,11 @@ export const slowTests = Object.entries(byFile).flatMap(([file, tests]) =>
 export const ownProcess = {
   'test/agent/models/repair-loading.test.ts': 'asks which files its process has loaded',
   'test/internal/uuid.test.ts': 'ids never go back in time, and others make ids of today',
+  'test/growth.test.ts': 'counts the steps of all code in its process',
+  'test/regexps.test.ts': 'records what other modules do while they are loaded',
+  'test/growth.test.ts': [
+    ['twice as much of anything hostile takes at most three times the steps', 4.5, GROWTH],
+    ['sixteen times as much of anything hostile takes less than 64 times the time', 9.9, GROWTH],
+  ],
   'test/http/built.test.ts': 'starts many children beside a server in the same process',
 }

@@ -16,11 +16,13 @@ export function relationsOf({ rel, url }: Link): readonly string[] {
 /** Parses the members of a Link header. Malformed members are skipped. */
 export function parseLinks(header: string): Link[] {
   const links: Link[] = []
-  const member = /<([^>]*)>((?:\s*;\s*[^\s=;,]+(?:\s*=\s*(?:"(?:[^"\\]|\\.)*"|[^",;\s]*))?)*)/g
-  for (const [, url, rest] of header.matchAll(member)) {
-    const link: Record<string, string> & { url: string } = { url: url!.trim() }
-    const parameter = /;\s*([^\s=;,]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^",;\s]*)))?/g
-    for (const [, name, quoted, plain] of rest!.matchAll(parameter)) {
+  const target = /<([^<>]*)>/g
+  for (let found = target.exec(header); found !== null; found = target.exec(header)) {
+    const link: Record<string, string> & { url: string } = { url: found[1]!.trim() }
+    const parameter = /\s*;\s*([^\s=;,]+)(?:\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^",;\s]*)))?/gy
+    parameter.lastIndex = target.lastIndex
+    for (const [part, name, quoted, plain] of header.matchAll(parameter)) {
+      target.lastIndex += part.length
       const key = name!.toLowerCase()
       if (!(key in link)) link[key] = quoted?.replace(/\\(.)/g, '$1') ?? plain ?? ''
     }

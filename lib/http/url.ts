@@ -54,9 +54,10 @@ export function parseUrl(input: string | URL, what = 'the URL'): URL {
     return new URL(input)
   } catch {
     // A password that contains a slash is one cause, so everything up to the last @ is masked.
-    const shown = redactUrl(
-      String(input).replace(/^([A-Za-z][A-Za-z0-9+.-]*:)?([/\\]*).*@/s, '$1$2[secret]@'),
-    )
+    const text = String(input)
+    const end = text.lastIndexOf('@')
+    const start = /^(?:[A-Za-z][A-Za-z0-9+.-]*:)?[/\\]*/.exec(text.slice(0, Math.max(end, 0)))![0]
+    const shown = redactUrl(end === -1 ? text : `${start}[secret]${text.slice(end)}`)
     throw new InvalidUrlError(
       `${what} ${JSON.stringify(shown)} is invalid; write it as https://host/path`,
     )

@@ -5,18 +5,29 @@
  * 1. Scripts are read when a goal is resolved, never again.
  * 2. Nothing is run. A command that cannot be followed is not recognised, and its check rests on
  *    exit code and protected files alone.
+ * 3. Commands and scripts come from others: a check that names too many files is refused, since
+ *    none of them must go unprotected.
  *
  * @module
  */
-import { lstat } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import { isAbsolute, join, posix, relative } from 'node:path'
 
+import { GoalError } from '../errors.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import type { TestReporter } from '../test-outcomes.js'
-import { detectReporter } from './reports/registry.js'
+import { detectReporter, startsRunner } from './reports/registry.js'
+import { shellCommands, type ShellCommand } from './shell-commands.js'
 import { readSmallFile } from './small-file.js'
 
+/** Scripts that are followed, and their characters together. */
 const MAX_TEXTS = 40
+const MAX_CHARACTERS = 1024 * 1024
+/** Folders that are listed and files that are read. */
+const MAX_LOOKS = 10_000
+/** Globs are matched with every file of the workspace. */
+const MAX_GLOBS = 100
+const MAX_PATH = 1_024
 
 /** What the command of a check runs, found by reading its scripts. */
 export interface CheckScript {
@@ -32,7 +43,11 @@ export interface CheckScript {
   readonly builds: boolean
 }
 
-/** Follows `command` into the scripts of the workspace `cwd`. */
+/**
+ * Follows `command` into the scripts of the workspace `cwd`.
+ *
+ * @throws {@link GoalError} when they name too many files.
+ */
 export async function readCheckScript(command: string, cwd: string): Promise<CheckScript> {
   const reader = new ScriptReader(cwd)
   await reader.follow(command)
@@ -57,7 +72,7 @@ const CHECKING = new RegExp(
 const SHELLS = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'ash', 'source', '.'])
 /** Programs that run the command after them. */
 const WRAPPERS = new Set([
-  'env', 'exec', 'time', 'command', 'nice', 'nohup', 'npx', 'timeout', 'cross-env',
+  'env', 'exec', 'time', 'command', 'nice', 'nohup', 'npx', 'timeout', 'cross-env', '{', '}',
 ])
 /** Options whose values are files that a program loads before its work. */
 const SETUP_OPTIONS = new Set([
@@ -79,6 +94,12 @@ class ScriptReader {
   importsNodeTest = false
   readonly #cwd: string
   readonly #seen: Set<string> = new Set()
+  readonly #folders: Map<string, ReadonlyMap<string, PathKind>> = new Map()
+  readonly #contents: Map<string, string | null> = new Map()
+  readonly #scripts: Map<string, Scripts> = new Map()
+  #looks = 0
+  #characters = 0
+  #globs = 0
 
   constructor(cwd: string) {
     this.#cwd = cwd
@@ -86,17 +107,18 @@ class ScriptReader {
 
   /** Reads commands that run in `folder`, relative to the workspace; empty for its root. */
   async follow(text: string, folder = ''): Promise<void> {
-    if (this.texts.length >= MAX_TEXTS) return
+    this.#characters += text.length
+    if (this.texts.length >= MAX_TEXTS || this.#characters > MAX_CHARACTERS) return
     this.texts.push(text)
     let base = folder
-    for (const part of text.split(/&&|\|\||[;|\n&]/)) {
-      const words = splitWords(part)
+    for (const command of shellCommands(text)) {
+      const words = command.runs ? programAndArguments(command) : []
       if (words[0] === 'cd') base = this.#path(words[1] ?? '.', base) ?? base
-      else if (words.length > 0) await this.#command(words, part, base)
+      else if (words.length > 0) await this.#command(words, startsRunner(command), base)
     }
   }
 
-  async #command(words: readonly string[], part: string, base: string): Promise<void> {
+  async #command(words: readonly string[], runner: boolean, base: string): Promise<void> {
     const program = words[0]!
     const name = posix.basename(program)
     const folder = this.#folderOption(words, base)
@@ -109,7 +131,6 @@ class ScriptReader {
       const script = words.slice(1).find((word) => !word.startsWith('-'))
       await this.#script(script, base)
     } else if (program.includes('/')) await this.#program(program, base)
-    const runner = detectReporter(part) !== null
     for (const [i, word] of words.slice(1).entries()) {
       await this.#argument(word, words[i]!, base, runner, name === 'node')
     }
@@ -128,13 +149,13 @@ class ScriptReader {
     const path = this.#path(option?.[2] ?? word, base)
     if (path === null || path === '') return
     if (/[*?{]/.test(path)) {
-      if (CHECKING.test(path)) this.files.add(path)
+      if (CHECKING.test(path)) this.#addGlob(path)
       return
     }
-    const stats = await lstat(join(this.#cwd, path)).catch(() => null)
-    if (stats?.isDirectory() === true) {
+    const kind = await this.#kind(path)
+    if (kind === 'folder') {
       if (CHECKING.test(path)) this.files.add(`${path}/**`)
-    } else if (stats !== null) {
+    } else if (kind === 'file') {
       const named = option?.[1] ?? before
       const setup = SETUP_OPTIONS.has(named) || (named === '-c' && CONFIGURATION.test(path))
       const tests = node && /['"]node:test['"]/.test((await this.#read(path)) ?? '')
@@ -158,7 +179,8 @@ class ScriptReader {
     const run = args[0] === 'run' || args[0] === 'run-script'
     const name = run ? args[1] : args[0] === 't' || args[0] === 'tst' ? 'test' : args[0]
     if (name === undefined) return
-    const scripts = await this.#packageScripts(folder)
+    let scripts = this.#scripts.get(folder)
+    if (scripts === undefined) this.#scripts.set(folder, (scripts = await this.#readScripts(folder)))
     for (const script of [`pre${name}`, name, `post${name}`]) {
       const text = Object.hasOwn(scripts, script) ? scripts[script] : undefined
       if (typeof text === 'string' && this.#first(`${folder}: npm ${script}`))
@@ -166,12 +188,11 @@ class ScriptReader {
     }
   }
 
-  async #packageScripts(folder: string): Promise<Readonly<Record<string, unknown>>> {
+  async #readScripts(folder: string): Promise<Scripts> {
+    const text = (await this.#read(posix.join(folder, 'package.json'))) ?? '{}'
     try {
-      const parsed: unknown = JSON.parse(
-        (await this.#read(posix.join(folder, 'package.json'))) ?? '{}',
-      )
-      return { ...(parsed as { scripts?: Record<string, unknown> }).scripts }
+      const parsed: unknown = JSON.parse(text)
+      return { ...(parsed as { scripts?: Scripts }).scripts }
     } catch (error) {
       throwIfExhausted(error)
       return {}
@@ -213,24 +234,75 @@ class ScriptReader {
     return true
   }
 
-  #read(path: string): Promise<string | null> {
-    return readSmallFile(join(this.#cwd, path))
+  #addGlob(glob: string): void {
+    if (this.files.has(glob)) return
+    this.#globs += 1
+    if (this.#globs > MAX_GLOBS) throw tooMuch(`more than ${MAX_GLOBS} patterns of files`)
+    this.files.add(glob)
+  }
+
+  /** Found in a listing, since most words are no paths at all. */
+  async #kind(path: string): Promise<PathKind> {
+    const folder = path.includes('/') ? posix.dirname(path) : ''
+    let kinds = this.#folders.get(folder)
+    if (kinds === undefined) {
+      kinds = folder !== '' && (await this.#kind(folder)) === 'none' ? NOTHING : await this.#list(folder)
+      this.#folders.set(folder, kinds)
+    }
+    return kinds.get(posix.basename(path)) ?? 'none'
+  }
+
+  async #list(folder: string): Promise<ReadonlyMap<string, PathKind>> {
+    this.#look()
+    try {
+      const entries = await readdir(join(this.#cwd, folder), { withFileTypes: true })
+      return new Map(entries.map((one) => [one.name, one.isDirectory() ? 'folder' : 'file']))
+    } catch (error) {
+      throwIfExhausted(error)
+      return NOTHING
+    }
+  }
+
+  async #read(path: string): Promise<string | null> {
+    let content = this.#contents.get(path)
+    if (content === undefined) {
+      if ((await this.#kind(path)) === 'none') return null
+      this.#look()
+      content = await readSmallFile(join(this.#cwd, path))
+      this.#contents.set(path, content)
+    }
+    return content
+  }
+
+  #look(): void {
+    this.#looks += 1
+    if (this.#looks > MAX_LOOKS) throw tooMuch(`more than ${MAX_LOOKS} files`)
   }
 
   /** The path that `word` names, relative to the workspace; null when it is not inside. */
   #path(word: string, base: string): string | null {
-    if (!/^[\w@./*?{},+ -]+$/.test(word)) return null
+    if (word.length > MAX_PATH || !/^[\w@./*?{},+ -]+$/.test(word)) return null
     const path = isAbsolute(word) ? relative(this.#cwd, word) : posix.join(base, word)
+    if (path.length > MAX_PATH) return null
     if (path === '..' || path.startsWith('../') || isAbsolute(path)) return null
     return path === '.' ? '' : path.replace(/\/$/, '')
   }
 }
 
-/** The words of one command without quotes, leading variables and wrappers such as `env`. */
-function splitWords(part: string): readonly string[] {
-  const words = (
-    part.replaceAll(/[()`{}](?![^\s]*[*,])/g, ' ').match(/"[^"]*"|'[^']*'|[^\s"']+/g) ?? []
-  ).map((word) => word.replace(/^(["'])(.*)\1$/s, '$2'))
-  while (words.length > 0 && (/^\w+=/.test(words[0]!) || WRAPPERS.has(words[0]!))) words.shift()
-  return words[0]?.startsWith('#') === true ? [] : words
+type PathKind = 'none' | 'file' | 'folder'
+const NOTHING: ReadonlyMap<string, PathKind> = new Map()
+type Scripts = Readonly<Record<string, unknown>>
+
+function tooMuch(what: string): GoalError {
+  return new GoalError(
+    'unsuitable',
+    `the command of the check and its scripts name ${what}; put them behind a program of their own`,
+  )
+}
+
+/** The words of a command from its program on, without variables and wrappers such as `env`. */
+function programAndArguments({ words }: ShellCommand): readonly string[] {
+  const texts = words.map(({ text }) => text)
+  const at = texts.findIndex((text) => !/^\w+=/.test(text) && !WRAPPERS.has(text))
+  return at === -1 ? [] : texts.slice(at)
 }

@@ -106,18 +106,22 @@ function liftVariables(
   given: Readonly<Record<string, string>>,
 ): { readonly command: string; readonly env: Record<string, string> } {
   const env = { ...given }
-  let command = line.trim()
-  for (;;) {
+  const command = line.trim()
+  // Single commands only: in `A=1 x && y` the variable does not reach y.
+  const separator = Math.max(...[...';&|\n'].map((sign) => command.lastIndexOf(sign)))
+  let at = 0
+  while (at > separator) {
+    LIFTED.lastIndex = at
     const match = LIFTED.exec(command)
-    // Single commands only: in `A=1 x && y` the variable does not reach y.
-    if (match === null || /[;&|\n]/.test(command)) return { command, env }
+    if (match === null) break
     env[match[1]!] = match[2] ?? match[3] ?? match[4] ?? ''
-    command = command.slice(match[0].length)
+    at += match[0].length
   }
+  return { command: command.slice(at), env }
 }
 
 const LIFTED: RegExp =
-  /^(NODE_OPTIONS|PYTHONPATH|PYTEST_ADDOPTS)=(?:"([^"$`\\]*)"|'([^']*)'|([\w./:=,@+-]*))\s+(?=\S)/
+  /(NODE_OPTIONS|PYTHONPATH|PYTEST_ADDOPTS)=(?:"([^"$`\\]*)"|'([^']*)'|([\w./:=,@+-]*))\s+(?=\S)/y
 
 function instruct(
   task: string,

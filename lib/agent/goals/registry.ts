@@ -89,7 +89,7 @@ async function resolveGoal(
   { check = null, judge = null, allowTestChanges = false }: ResolveOptions,
 ): Promise<GoalSpec> {
   const text = goal.trim()
-  const colon = /^([a-z][a-z0-9-]*)(?:\s*:\s*(.*))?$/s.exec(text)
+  const colon = /^([a-z][a-z0-9-]*)\s*(?::(.*))?$/s.exec(text)
   const named = colon === null ? undefined : goals.get(colon[1]!)
   let spec: GoalSpec
   if (named !== undefined) {

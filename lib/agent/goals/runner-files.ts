@@ -6,6 +6,7 @@
  */
 import { join, posix } from 'node:path'
 
+import { GoalError } from '../errors.js'
 import { readFolder } from '../workspace/read-folder.js'
 import { compileGlobs } from './globs.js'
 import { readSmallFile } from './small-file.js'
@@ -52,7 +53,7 @@ export async function pythonPackages(cwd: string): Promise<readonly string[]> {
       const names = await namesIn(join(cwd, packages))
       // Python runs the code in .pth files whenever it starts.
       const own = names.filter((name) => PYTHON_PACKAGES.includes(name) || name.endsWith('.pth'))
-      found.push(...own.map((name) => posix.join(packages, name)))
+      for (const name of own) found.push(posix.join(packages, name))
     }
   }
   return found.sort().slice(0, MAX_PACKAGES)
@@ -68,34 +69,67 @@ const CONFIGURATION =
 /** Settings whose values are files that a runner loads before, around or in the place of tests. */
 const SETTING = new RegExp(
   `["']?(?:${[
-    ...['setupFiles\\w*', 'globalSetup', 'globalTeardown', 'testEnvironment', 'environment'],
+    ...['setupFiles\\w{0,20}', 'globalSetup', 'globalTeardown', 'testEnvironment', 'environment'],
     ...['runner', 'testRunner', 'transform', 'resolver', 'reporters', 'snapshotSerializers'],
     ...['require', 'file', 'import', 'loader', 'testSequencer', 'preset', 'extends'],
-  ].join(
-    '|',
-  )})["']?\\s*[:=]\\s*(\\[[^\\]]*\\]|\\{[^}]*\\}|["'\`][^"'\`\\n]*["'\`]|(?:\\n\\s*)?[-\\w./ ]+)`,
+  ].join('|')})["']?\\s*[:=]\\s*`,
   'g',
 )
+const QUOTED_OR_PLAIN = /["'`][^"'`\n]*["'`]|(?:\n\s*)?[-\w./ ]+/y
 const MAX_CONFIGURATIONS = 20
+/** Different words in values; each may be a file. */
+const MAX_NAMED = 1_000
 
-/** Files of the workspace that the configuration of JavaScript runners names. */
+/**
+ * Files of the workspace that the configuration of JavaScript runners names.
+ *
+ * @throws {@link GoalError} when it names too many.
+ */
 export async function configuredFiles(cwd: string): Promise<readonly string[]> {
   const names = (await namesIn(cwd)).filter((name) => CONFIGURATION.test(name))
-  const found = new Set<string>()
+  const words = new Set<string>()
   for (const name of names.slice(0, MAX_CONFIGURATIONS)) {
     const text = settingsOf(name, (await readSmallFile(join(cwd, name))) ?? '')
-    for (const [, value] of text.matchAll(SETTING)) {
-      for (const [, word] of value!.matchAll(/([\w@<>./-]+)/g)) {
-        const path = posix.normalize(word!.replace('<rootDir>/', './'))
-        if (path.startsWith('..') || path.startsWith('/') || !/[./]/.test(path)) continue
-        for (const candidate of [path, `${path}.js`, `${path}.ts`, `${path}.cjs`, `${path}.mjs`]) {
-          if ((await readSmallFile(join(cwd, candidate))) !== null) found.add(candidate)
-        }
-      }
+    for (const value of settingValues(text)) {
+      for (const [word] of value.matchAll(/[\w@<>./-]+/g)) if (/[./]/.test(word)) words.add(word)
+    }
+  }
+  if (words.size > MAX_NAMED) {
+    throw new GoalError(
+      'unsuitable',
+      `the configuration of test runners names more than ${MAX_NAMED} files; put them in a folder`,
+    )
+  }
+  const found = new Set<string>()
+  for (const word of words) {
+    const path = posix.normalize(word.replace('<rootDir>/', './'))
+    if (path.startsWith('..') || path.startsWith('/')) continue
+    for (const candidate of [path, `${path}.js`, `${path}.ts`, `${path}.cjs`, `${path}.mjs`]) {
+      if ((await readSmallFile(join(cwd, candidate))) !== null) found.add(candidate)
     }
   }
   found.delete('package.json')
   return [...found].sort()
+}
+
+/** What is written after the names of settings. */
+function* settingValues(text: string): Generator<string> {
+  // In a text without a closing bracket nothing is searched for another one.
+  const last = { '[': text.lastIndexOf(']'), '{': text.lastIndexOf('}') }
+  SETTING.lastIndex = 0
+  while (SETTING.exec(text) !== null) {
+    const at = SETTING.lastIndex
+    const open = text.charAt(at)
+    if (open === '[' || open === '{') {
+      if (last[open] < at) continue
+      SETTING.lastIndex = text.indexOf(open === '[' ? ']' : '}', at) + 1
+    } else {
+      QUOTED_OR_PLAIN.lastIndex = at
+      if (QUOTED_OR_PLAIN.exec(text) === null) continue
+      SETTING.lastIndex = QUOTED_OR_PLAIN.lastIndex
+    }
+    yield text.slice(at, SETTING.lastIndex)
+  }
 }
 
 /** Of package.json only what concerns runners. */

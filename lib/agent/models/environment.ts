@@ -4,6 +4,7 @@
  * @module
  */
 import { checkObject, checkOptions, type OptionKinds } from '../../internal/options.js'
+import { trimEndOf } from '../../internal/trim-end.js'
 import type { ModelAdapter } from './adapter.js'
 import { anthropicAdapter } from './anthropic/adapter.js'
 import { geminiAdapter } from './gemini/adapter.js'
@@ -131,7 +132,7 @@ function ollamaUrl(host: string): string {
   const url = new URL(text)
   if (url.hostname === '0.0.0.0' || url.hostname === '[::]') url.hostname = '127.0.0.1'
   if (url.port === '' && !/^https:/.test(text) && !/:80\b/.test(text)) url.port = '11434'
-  url.pathname = `${url.pathname.replace(/\/+$/, '')}/v1`
+  url.pathname = `${trimEndOf(url.pathname, '/')}/v1`
   return url.href
 }
 

@@ -18,6 +18,7 @@ import {
 } from '../../http/index.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { parseJson } from '../../internal/json.js'
+import { trimEndOf } from '../../internal/trim-end.js'
 import { ModelError } from '../errors.js'
 import type { Model, ModelRequest, ModelTurn, TraceContext } from '../model.js'
 import { checkPrices, type ModelPrices } from '../usage.js'
@@ -174,7 +175,7 @@ export class HttpModel implements Model, AsyncDisposable {
 
   #send(wire: WireRequest, { signal, trace }: ModelRequest): Promise<AsyncResponse> {
     const url = new URL(this.#baseUrl)
-    url.pathname = url.pathname.replace(/\/+$/, '') + wire.path
+    url.pathname = trimEndOf(url.pathname, '/') + wire.path
     for (const [name, value] of Object.entries(wire.params)) url.searchParams.set(name, value)
     const streamed = this.#options.stream !== false
     return this.#client.stream('POST', url, {
@@ -295,7 +296,9 @@ export function encodeJson(value: unknown): string {
   const json = JSON.stringify(value)
   // JSON.stringify escapes lone surrogates only, and doubles each backslash of the text.
   return json.includes('\\ud')
-    ? json.replace(/(?<!\\)((?:\\\\)*)\\ud[89a-f][0-9a-f]{2}/g, '$1\ufffd')
+    ? json.replace(/\\(?:ud[89a-f][0-9a-f]{2}|[^])/g, (escape) =>
+        escape.startsWith('\\ud') ? '\ufffd' : escape,
+      )
     : json
 }
 

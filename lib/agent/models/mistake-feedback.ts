@@ -5,15 +5,19 @@
  * @module
  */
 
+const BEFORE = 'of your last answer: '
+const AFTER = '\nCall a tool again'
+
 /** What `model` is told before its next turn. */
 export function mistakeFeedback(model: string, detail: string): string {
   return (
-    `${model} could not make a tool call of your last answer: ${detail}\n` +
-    'Call a tool again, with valid JSON arguments.'
+    `${model} could not make a tool call ${BEFORE}${detail}${AFTER}, with valid JSON arguments.`
   )
 }
 
 /** The detail in a feedback text; the whole text if an earlier version wrote it differently. */
 export function mistakeIn(feedback: string): string {
-  return /of your last answer: ([^]*)\nCall a tool again/.exec(feedback)?.[1] ?? feedback
+  const from = feedback.indexOf(BEFORE)
+  const to = feedback.lastIndexOf(AFTER)
+  return from === -1 || to < from ? feedback : feedback.slice(from + BEFORE.length, to)
 }

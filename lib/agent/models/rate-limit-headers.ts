@@ -67,7 +67,7 @@ const UNIT_MS: Readonly<Record<string, number>> = {
 export function durationOf(text: string): number | undefined {
   if (!/^(?:\d+(?:\.\d+)?(?:ms|s|m|h|d))+$/.test(text)) return undefined
   let total = 0
-  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/g)) {
+  for (const [, amount, unit] of text.matchAll(/(\d+(?:\.\d+)?)(ms|s|m|h|d)/gy)) {
     total += Number(amount) * UNIT_MS[unit!]!
   }
   return Math.ceil(total)

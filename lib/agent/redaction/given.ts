@@ -9,10 +9,10 @@ import { valuesInContext } from './contexts.js'
 import { secretsOfEnvironment } from './environment.js'
 
 const SECRET_HEADER = /auth|key|token|secret|cookie|session|password/i
-const SECRET_FLAG =
-  /^--?[\w-]*(?:key|token|secret|password|passwd|auth|credential)[\w-]*(?:=(.+))?$/is
+const FLAG = /^--?([\w-]+)(?:=(.+))?$/s
+const SECRET_FLAG = /key|token|secret|password|passwd|auth|credential/i
 /** Schemes of `Authorization`, whose name is no secret. */
-const SCHEME = /^(?:basic|bearer|token|negotiate|apikey)\s+(.+)$/is
+const SCHEME = /^(?:basic|bearer|token|negotiate|apikey)\s+(\S.*)$/is
 
 /** True for a text that nobody would write by hand: a key, whatever its name. */
 function looksRandom(text: string): boolean {
@@ -47,8 +47,8 @@ export function addVariables(env: Readonly<Record<string, string>>): void {
 export function addArguments(args: readonly string[]): void {
   for (const [i, arg] of args.entries()) {
     for (const value of valuesInContext(arg)) addCredential(value)
-    const flag = SECRET_FLAG.exec(arg)
-    if (flag !== null) addCredential(flag[1] ?? args[i + 1] ?? '')
+    const flag = FLAG.exec(arg)
+    if (flag !== null && SECRET_FLAG.test(flag[1]!)) addCredential(flag[2] ?? args[i + 1] ?? '')
   }
 }
 

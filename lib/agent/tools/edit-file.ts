@@ -4,6 +4,7 @@ import { decodeText } from '../workspace/text.js'
 import { answering, refusal, showPath, unreadable } from './answers.js'
 import { changePlan, verifyByHash } from './change-plan.js'
 import { defineTool } from './define.js'
+import { TextFinder } from './text-finder.js'
 
 interface Edit {
   readonly path: string
@@ -112,7 +113,8 @@ function withLineEndsOf(text: string, edit: Edit): { readonly old: string; reado
 
 function offsetsOf(text: string, part: string): readonly number[] {
   const offsets: number[] = []
-  for (let at = text.indexOf(part); at !== -1; at = text.indexOf(part, at + part.length)) {
+  const finder = new TextFinder(part)
+  for (let at = finder.indexIn(text); at !== -1; at = finder.indexIn(text, at + part.length)) {
     offsets.push(at)
   }
   return offsets

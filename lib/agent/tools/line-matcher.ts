@@ -7,6 +7,7 @@
 import { once } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
+import { TextFinder } from './text-finder.js'
 
 /** Characters of a line that are shown. */
 const MAX_LINE = 300
@@ -34,16 +35,16 @@ export interface LineMatcher extends AsyncDisposable {
 /** Finds lines that contain a text. */
 export function literalMatcher(pattern: string, caseSensitive: boolean): LineMatcher {
   const fold = (text: string): string => (caseSensitive ? text : text.toLowerCase())
-  const wanted = fold(pattern)
+  const wanted = new TextFinder(fold(pattern))
   return {
     async match(text, limit) {
       const matches: LineMatch[] = []
       // Most files contain no match at all, which the whole text shows at once.
-      if (!fold(text).includes(wanted)) return { matches }
+      if (wanted.indexIn(fold(text)) === -1) return { matches }
       const lines = text.split('\n')
       for (let i = 0; i < lines.length && matches.length < limit; i++) {
         const line = lines[i]?.replace(/\r$/, '') ?? ''
-        const at = fold(line).indexOf(wanted)
+        const at = wanted.indexIn(fold(line))
         if (at !== -1) matches.push({ line: i + 1, text: excerpt(line, at) })
       }
       return { matches }

@@ -48,7 +48,7 @@ function selectLines(
   offset: number,
   limit: number | undefined,
 ): ToolOutput {
-  const lines = text.match(/[^\n]*\n|[^\n]+/g) ?? []
+  const lines = text === '' ? [] : text.split(/(?<=\n)/)
   if (offset > Math.max(lines.length, 1)) {
     return refusal(`${showPath(path)} has ${lines.length} lines; offset ${offset} is beyond them`)
   }

@@ -92,7 +92,7 @@ export function diffText(
 
 /** Lines with their terminators: `a` and `a\n` are different lines. */
 function linesOf(text: string): readonly string[] {
-  return text.match(/[^\n]*\n|[^\n]+/g) ?? []
+  return text === '' ? [] : text.split(/(?<=\n)/)
 }
 
 /** Lines aStart…aEnd of the old text became lines bStart…bEnd of the new one. */

@@ -16,6 +16,7 @@
 import { constants, existsSync, lstatSync, type BigIntStats, type Stats } from 'node:fs'
 import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
+import { trimEndOf } from '../../internal/trim-end.js'
 import { WorkspaceError } from '../errors.js'
 
 /** Longer paths are refused before the file system sees them. */
@@ -326,10 +327,8 @@ function isGitPath(path: string): boolean {
  * as a short name (Windows), or with zero-width characters (macOS).
  */
 export function isGitFolder(name: string): boolean {
-  const plain = name
-    .replaceAll(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, '')
-    .replace(/[. ]+$/, '')
-    .toLowerCase()
+  const visible = name.replaceAll(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, '')
+  const plain = trimEndOf(visible, '. ').toLowerCase()
   return plain === '.git' || plain === 'git~1'
 }
 

@@ -145,12 +145,14 @@ function createdAndDeleted(
   deleted: Map<string, Entry>,
 ): readonly FileChange[] {
   const pathsByHash = new Map<string, string[]>()
-  for (const [path, { sha256 }] of deleted) {
-    if (sha256 !== null) pathsByHash.set(sha256, [...(pathsByHash.get(sha256) ?? []), path])
+  for (const [path, { sha256 }] of [...deleted].reverse()) {
+    const paths = pathsByHash.get(sha256 ?? '')
+    if (paths !== undefined) paths.push(path)
+    else if (sha256 !== null) pathsByHash.set(sha256, [path])
   }
   const changes: FileChange[] = []
   for (const [path, { after }] of created) {
-    const from = after.sha256 === null ? undefined : pathsByHash.get(after.sha256)?.shift()
+    const from = after.sha256 === null ? undefined : pathsByHash.get(after.sha256)?.pop()
     const was = from === undefined ? undefined : deleted.get(from)
     if (from === undefined || was === undefined) changes.push(changeOf(path, null, after))
     else {

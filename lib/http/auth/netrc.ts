@@ -48,7 +48,7 @@ function tokensOf(text: string): string[] {
   for (const line of text.split(/\r?\n/)) {
     if (line.trim() === '') inMacro = false
     if (inMacro || line.trimStart().startsWith('#')) continue
-    for (const [, quoted, plain] of line.matchAll(/"((?:[^"\\]|\\.)*)"|(\S+)/g)) {
+    for (const [, quoted, plain] of line.matchAll(/"((?:[^"\\]|\\.)*)"?|(\S+)/g)) {
       if (plain === 'macdef') {
         inMacro = true
         break

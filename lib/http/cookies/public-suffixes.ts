@@ -148,11 +148,12 @@ const HOSTING = `
 export type PublicSuffixTest = (domain: string) => boolean
 
 function groups(text: string): [string, string[]][] {
-  const entries = text.trim().split(/\s+(?=[a-z0-9-]+:)/)
-  return entries.map((entry) => {
-    const [head, ...members] = entry.split(/:?\s+/)
-    return [head!, members]
-  })
+  const found: [string, string[]][] = []
+  for (const word of text.trim().split(/\s+/)) {
+    if (word.endsWith(':')) found.push([word.slice(0, -1), []])
+    else found.at(-1)![1].push(word)
+  }
+  return found
 }
 
 function builtInRules(): Set<string> {

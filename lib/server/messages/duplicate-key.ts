@@ -1,5 +1,5 @@
-/** Strings and keys of a JSON text, and the braces of its objects. */
-const TOKEN = /"((?:[^"\\]|\\.)*)"(\s*:)?|[{}]/g
+/** Strings of a JSON text, the colons after keys, and the braces of objects. */
+const TOKEN = /"((?:[^"\\]|\\.)*)"?|[:{}]/g
 
 /**
  * The first key that an object of a JSON text has twice, or null. Parsers disagree on which of the
@@ -10,11 +10,13 @@ const TOKEN = /"((?:[^"\\]|\\.)*)"(\s*:)?|[{}]/g
  */
 export function duplicateKey(text: string): string | null {
   const open: Set<string>[] = []
-  for (const [token, raw, colon] of text.matchAll(TOKEN)) {
+  let raw = ''
+  for (const [token, string] of text.matchAll(TOKEN)) {
     if (token === '{') open.push(new Set())
     else if (token === '}') open.pop()
-    else if (colon !== undefined) {
-      const name = raw!.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw!
+    else if (string !== undefined) raw = string
+    else {
+      const name = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw
       const names = open.at(-1)!
       if (names.has(name)) return name
       names.add(name)

@@ -39,7 +39,7 @@ export function targetOf(request: Located, basePath: string): Target | null {
 
 /** A request as `onError` names it: without the query, which may contain secrets. */
 export function failedCall(request: HttpRequest): FailedCall {
-  return { method: request.method ?? '', path: (request.url ?? '').replace(/[?#].*$/s, '') }
+  return { method: request.method ?? '', path: (request.url ?? '').split(/[?#]/, 1)[0]! }
 }
 
 function mismatch(original: string, url: string, basePath: string): string {

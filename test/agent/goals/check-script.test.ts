@@ -30,6 +30,14 @@ for (const [text, reporter] of [
   ['c8 ./node_modules/mocha/bin/mocha.js', 'mocha'],
   ['tsc && vitest run --coverage', 'vitest'],
   ['sh -c "vitest"', 'vitest'],
+  ['sh -lc "cd a && vitest"', 'vitest'],
+  ['A="x;y" B=$(git rev-parse HEAD) jest', 'jest'],
+  ['NODE_ENV=test \\\n  jest', 'jest'],
+  ['pytest $(OPTIONS) tests', 'pytest'],
+  ['nix-shell --run "pytest -q"', 'pytest'],
+  ['echo "jest is great"', null],
+  ['true # jest', null],
+  ["echo don't; jest", 'jest'],
   ['\t@npx --no-install vitest', 'vitest'],
   ['vitest bench', null],
   ['eslint --plugin jest .', null],
@@ -133,6 +141,21 @@ for (const { command, files, reporter = null, named } of [
     named: ['packages/a/run.sh'],
   },
   {
+    command: 'bash -c "cd packages/a && npm test"',
+    files: {
+      'packages/a/package.json': '{"scripts":{"test":"sh ./run.sh"}}',
+      'packages/a/run.sh': 'pytest',
+    },
+    reporter: 'pytest',
+    named: ['packages/a/run.sh'],
+  },
+  {
+    command: 'pytest $(OPTIONS) checks/one.py',
+    files: { 'checks/one.py': '' },
+    reporter: 'pytest',
+    named: ['checks/one.py'],
+  },
+  {
     command: 'npm --prefix b run check',
     files: {
       'b/package.json': '{"scripts":{"check":"node --test spec/one.js"}}',
@@ -192,4 +215,21 @@ test('a check that builds is distinguished from a check that only tests', async 
     ],
     [true, false],
   )
+})
+
+test('a check that names too many patterns of files is refused, not checked in part', async (t) => {
+  const cwd = await workspace(t, {})
+  const globs = Array.from({ length: 101 }, (_, i) => `test${i}*`)
+  await assert.rejects(readCheckScript(`cat ${globs.join(' ')}`, cwd), {
+    name: 'GoalError',
+    problem: 'unsuitable',
+    message: /more than 100 patterns of files/,
+  })
+  assert.equal((await readCheckScript(`cat ${globs.slice(1).join(' ')}`, cwd)).files.length, 100)
+})
+
+test('a word beyond the length of a path is no path', async (t) => {
+  const cwd = await workspace(t, {})
+  const { files } = await readCheckScript(`cat ${'test*'.repeat(300)}`, cwd)
+  assert.deepEqual(files, [])
 })

@@ -37,3 +37,12 @@ test('a glob with an exclamation mark excludes paths, wherever it is in the list
 test('a literal names one path only', () => {
   assert.deepEqual(['a/b.js', '*.js', '!a', '{a,b}'].map(isLiteral), [true, false, false, false])
 })
+
+test('a list of globs goes on matching after it has seen more names than it keeps', () => {
+  const matches = compileGlobs(['**/*.test.js', '{a,b}?/**', '**/*a*a*a*a*a*b'])
+  for (let i = 0; i < 30_000; i++) {
+    const name = String.fromCharCode(0x4e00 + (i % 20_000))
+    assert.equal(matches(`x/${name}${i % 7}.js`), false)
+  }
+  assert.deepEqual(['x/y.test.js', 'bc/d', 'a'.repeat(5_000)].map(matches), [true, true, false])
+})

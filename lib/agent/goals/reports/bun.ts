@@ -37,8 +37,7 @@ export function junitTests(xml: string): readonly ReportedTest[] | ReportProblem
   const suites: string[] = []
   let current: { names: readonly string[]; outcome: TestOutcome } | null = null
   let closed = false
-  for (const [, comment, slash, tag, attributes, empty] of xml.matchAll(TAG)) {
-    if (comment !== undefined) continue
+  for (const [, slash, tag, attributes, empty] of tagsOf(xml)) {
     const isEnd = slash === '/'
     if (tag === 'testsuites') closed ||= isEnd || empty === '/'
     else if (tag === 'testsuite') {
@@ -61,9 +60,24 @@ export function junitTests(xml: string): readonly ReportedTest[] | ReportProblem
   return closed ? tests : 'incomplete'
 }
 
-/** A tag; CDATA sections and comments are matched whole, so that tags in them do not count. */
-const TAG =
-  /(<!\[CDATA\[[\s\S]*?\]\]>|<!--[\s\S]*?-->)|<(\/?)([a-z]+)((?:\s+[\w:.-]+="[^"]*")*)\s*(\/?)>/g
+const TAG = /<(\/?)([a-z]+)((?:\s+[\w:.-]+="[^"<]*")*)\s*(\/?)>/y
+
+/** The tags of a document. CDATA sections and comments are skipped whole, with the tags in them. */
+function* tagsOf(xml: string): Generator<RegExpExecArray> {
+  for (let at = xml.indexOf('<'); at !== -1; at = xml.indexOf('<', at)) {
+    const end = xml.startsWith('<!--', at) ? '-->' : xml.startsWith('<![CDATA[', at) ? ']]>' : null
+    if (end !== null) {
+      const close = xml.indexOf(end, at)
+      if (close === -1) return
+      at = close + end.length
+      continue
+    }
+    TAG.lastIndex = at
+    const tag = TAG.exec(xml)
+    if (tag !== null) yield tag
+    at += tag?.[0].length ?? 1
+  }
+}
 
 const ENTITIES: Readonly<Record<string, string>> = {
   lt: '<',

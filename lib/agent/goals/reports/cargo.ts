@@ -4,8 +4,8 @@ import type { TestOutcome } from '../../test-outcomes.js'
 import { readFolder } from '../../workspace/read-folder.js'
 import { nodePackages } from '../runner-files.js'
 import { readRegularFile } from '../small-file.js'
-import { commandPattern } from './command-pattern.js'
-import { collectTests } from './outcomes.js'
+import { collectTests, MAX_TESTS } from './outcomes.js'
+import { program } from './recognise.js'
 import type { ReportedTest, ReportInjection, ReportPlace, ReportProblem } from './types.js'
 import type { TestRunner } from './types.js'
 
@@ -13,7 +13,12 @@ const MAX_FILE_BYTES = 16 * 1024 * 1024
 const MAX_ENTRIES = 10_000
 
 export const cargo: TestRunner = {
-  command: { pattern: commandPattern('cargo(?: +\\+\\S+)? +(?:test|t)') },
+  command: {
+    starts: program((name, [first = '', second]) => {
+      const verb = first.startsWith('+') ? second : first
+      return name === 'cargo' && (verb === 'test' || verb === 't')
+    }),
+  },
   inject: injectCargo,
   read: async ({ folder, nonce }) => collectTests(await readCargo(folder, nonce)),
   packages: (cwd) => nodePackages(cwd),
@@ -79,7 +84,8 @@ async function readCargo(
     if (program === null || list === null || log === null || end === null) return 'too_large'
     if (end === '') return 'incomplete'
     if (end !== `${nonce}\n`) return 'invalid'
-    tests.push(...cargoTests(program!.trim(), list!, log!))
+    for (const test of cargoTests(program!.trim(), list!, log!)) tests.push(test)
+    if (tests.length > MAX_TESTS) return 'too_large'
   }
   return tests
 }

@@ -7,15 +7,15 @@
  */
 import type { TestOutcome } from '../../test-outcomes.js'
 import { nodePackages } from '../runner-files.js'
-import { commandPattern } from './command-pattern.js'
 import { collectTests } from './outcomes.js'
+import { program } from './recognise.js'
 import type { ReportedTest, ReportProblem, TestRunner } from './types.js'
 
 export const go: TestRunner = {
   // GOFLAGS would give the flag to every other go command as well.
   command: {
-    pattern: commandPattern('go +test'),
-    unless: /\bGOFLAGS=|(?:^|[\s;&|(])go +(?!test\b)[a-z]/m,
+    starts: program((name, [verb]) => name === 'go' && verb === 'test'),
+    avoids: (text) => /\bGOFLAGS=|(?:^|[\s;&|(])go +(?!test\b)[a-z]/m.test(text),
   },
   inject: () => ({ files: {}, env: { GOFLAGS: '-json' } }),
   read: async (_place, output) => collectTests(readGo(output)),
@@ -69,9 +69,9 @@ export function readGo(output: string): readonly ReportedTest[] | ReportProblem 
   if (packages.size === 0) return 'absent'
   if ([...packages.values()].includes('running')) return 'incomplete'
   const tests: ReportedTest[] = [...outcomes.values()]
+  const failed = new Set(tests.flatMap(({ names, outcome }) => (outcome === 'fail' ? names[0]! : [])))
   for (const [name, state] of packages) {
-    const hasFailure = tests.some(({ names, outcome }) => names[0] === name && outcome === 'fail')
-    if (state === 'failed' && !hasFailure) tests.push({ names: [name], outcome: 'fail' })
+    if (state === 'failed' && !failed.has(name)) tests.push({ names: [name], outcome: 'fail' })
   }
   return tests
 }

@@ -16,28 +16,32 @@ import { join } from 'node:path'
 
 import { nodePackages } from '../runner-files.js'
 import { ASSERT_LOCK } from './assert-lock.js'
-import { commandPattern } from './command-pattern.js'
 import { JEST, LINES, MOCHA, VITEST } from './javascript-reporters.js'
 import { readLines } from './lines.js'
+import { program } from './recognise.js'
 import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
 
 export const jest: TestRunner = hookedRunner(
-  commandPattern('jest(?:\\.js)?'),
+  (name) => /^jest(?:\.js)?$/.test(name),
   ['jest', 'jest-*', '@jest/*', 'babel-jest', 'ts-jest'],
 )
 export const vitest: TestRunner = hookedRunner(
-  commandPattern('vitest(?:\\.mjs)?(?! +(?:bench|list|init))'),
+  (name, [verb = '']) =>
+    /^vitest(?:\.mjs)?$/.test(name) && !['bench', 'list', 'init'].includes(verb),
   ['vitest', '@vitest/*', 'vite-node', 'tinypool', 'tinyspy'],
 )
 export const mocha: TestRunner = hookedRunner(
-  commandPattern('_?mocha(?:\\.c?js)?'),
+  (name) => /^_?mocha(?:\.c?js)?$/.test(name),
   ['mocha', 'ts-mocha'],
 )
 
 /** A runner that the hook finds by its process, whatever a script does to NODE_OPTIONS. */
-function hookedRunner(pattern: RegExp, packages: readonly string[]): TestRunner {
+function hookedRunner(
+  isRunner: Parameters<typeof program>[0],
+  packages: readonly string[],
+): TestRunner {
   return {
-    command: { pattern },
+    command: { starts: program(isRunner) },
     inject: injectHook,
     read: (place) => readLines(place),
     packages: (cwd) => nodePackages(cwd, packages),

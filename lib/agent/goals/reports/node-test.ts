@@ -4,12 +4,17 @@ import { pathToFileURL } from 'node:url'
 import { ASSERT_LOCK } from './assert-lock.js'
 import { nodePackages } from '../runner-files.js'
 import { readLines } from './lines.js'
+import { nameOf, replaces } from './recognise.js'
 import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
 
 export const nodeTest: TestRunner = {
   command: {
-    pattern: /(^|[\s;&|(/"'])(node|tsx|ts-node)(?=\s)[^;&|\n]*\s--test(?=[\s"';&|)]|$)/m,
-    unless: /\bNODE_OPTIONS=(?!\S*\$)/,
+    starts: ({ words }) => {
+      const node = words.findIndex(({ text }) => /^(?:node|tsx|ts-node)$/.test(nameOf(text)))
+      const isTest = words.findLastIndex(({ text }) => text === '--test') > node
+      return isTest ? words[node] : undefined
+    },
+    avoids: (text) => replaces(text, /\bNODE_OPTIONS=/),
   },
   inject: injectNodeTest,
   read: (place) => readLines(place, true),

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto'
 
 import { redactor } from '../../redaction/redactor.js'
 import type { TestOutcome } from '../../test-outcomes.js'
+import { untakenName } from '../../untaken-name.js'
 import type { ReportedTest, ReportProblem, TestReport } from './types.js'
 
 /** More tests than this are too many for one report. */
@@ -35,9 +36,8 @@ export function addTest(
   const full = shorten(
     names.map((name) => name.replaceAll(/[\s\p{Cc}]+/gu, ' ')).join(NAME_SEPARATOR),
   )
-  let name = full
-  for (let i = 2; outcomes.has(name); i++) name = `${full} (${i})`
-  outcomes.set(name, outcome)
+  const number = (name: string, i: number): string => `${name} (${i})`
+  outcomes.set(untakenName(full, outcomes, number), outcome)
 }
 
 /**

@@ -1,12 +1,14 @@
 import { pythonPackages } from '../runner-files.js'
 import { readLines } from './lines.js'
 import { PYTHON_WRITER } from './python-writer.js'
+import { hasPythonOption, nameOf, replaces } from './recognise.js'
 import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
 
 export const pytest: TestRunner = {
   command: {
-    pattern: /(^|[\s;&|(/"'])(pytest|py\.test)(?=[\s"';&|)]|$)/m,
-    unless: /\b(PYTHONPATH|PYTEST_ADDOPTS)=(?!\S*\$)|python\S*\s+-[a-zA-Z]*[IE]/,
+    starts: ({ words }) => words.find(({ text }) => /^(?:pytest|py\.test)$/.test(nameOf(text))),
+    avoids: (text) =>
+      replaces(text, /\b(?:PYTHONPATH|PYTEST_ADDOPTS)=/) || hasPythonOption(text, /[IE]/),
   },
   inject: injectPytest,
   read: (place) => readLines(place),

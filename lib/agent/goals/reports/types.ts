@@ -1,4 +1,5 @@
 import type { TestOutcome, TestOutcomes } from '../../test-outcomes.js'
+import type { ShellCommand, ShellWord } from '../shell-commands.js'
 
 /** What must be in place before the runner starts. */
 export interface ReportInjection {
@@ -41,11 +42,13 @@ export type ReportProblem = 'absent' | 'incomplete' | 'invalid' | 'too_large'
 
 /** A test runner whose report we can read. */
 export interface TestRunner {
-  /**
-   * Recognises the runner in the text of a command or script, `unless` that text would keep our
-   * reporter out. Null for a runner that only its own goal starts.
-   */
-  readonly command: { readonly pattern: RegExp; readonly unless?: RegExp } | null
+  /** How the runner is recognised; null for one that only its own goal starts. */
+  readonly command: {
+    /** The word with which the runner begins in a command that starts it. */
+    readonly starts: (command: ShellCommand) => ShellWord | undefined
+    /** True for the text of a command or script that would keep our reporter out. */
+    readonly avoids?: (text: string) => boolean
+  } | null
   /** What makes the runner report; `env` holds the goal's variables. */
   inject(place: ReportPlace, env: Readonly<Record<string, string>>): ReportInjection
   /** Reads the report after the command has ended; `output` is what the command printed. */

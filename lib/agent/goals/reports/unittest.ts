@@ -1,12 +1,21 @@
 import { pythonPackages } from '../runner-files.js'
 import { readLines } from './lines.js'
 import { PYTHON_WRITER } from './python-writer.js'
+import { hasPythonOption, replaces } from './recognise.js'
 import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
 
 export const unittest: TestRunner = {
   command: {
-    pattern: /python[0-9.]*\s[^;&|\n]*-m\s*unittest(?=[\s"';&|)]|$)/m,
-    unless: /\bPYTHONPATH=(?!\S*\$)|python\S*\s+-[a-zA-Z]*[IES]/,
+    starts: ({ words }) => {
+      const python = words.findIndex(({ text }) => /python[0-9.]*$/.test(text))
+      const rest = python === -1 ? [] : words.slice(python + 1)
+      const isModule = rest.some(
+        ({ text }, i) =>
+          /-munittest$/.test(text) || (text === 'unittest' && /-m$/.test(rest[i - 1]?.text ?? '')),
+      )
+      return isModule ? words[python] : undefined
+    },
+    avoids: (text) => replaces(text, /\bPYTHONPATH=/) || hasPythonOption(text, /[IES]/),
   },
   inject: injectUnittest,
   read: (place) => readLines(place),

@@ -100,5 +100,5 @@ async function usesPytest(cwd: string, tests: string | null): Promise<boolean> {
   )
   if (configs.some((text) => text?.includes('pytest') === true)) return true
   const text = (await readSmallFile(join(cwd, tests))) ?? ''
-  return !/^\s*(import|from)\s+unittest\b/m.test(text) || /\bpytest\b/.test(text)
+  return !/^[ \t]*(import|from)[ \t]+unittest\b/m.test(text) || /\bpytest\b/.test(text)
 }

@@ -52,7 +52,7 @@ async function findLinter(cwd: string): Promise<Linter | null> {
     return { command: 'npx --no-install eslint .', config: ESLINT_CONFIG }
   }
   const pyproject = (await readSmallFile(join(cwd, 'pyproject.toml'))) ?? ''
-  if ((await hasFile(cwd, RUFF_FILES)) || /^\s*\[tool\.ruff/m.test(pyproject)) {
+  if ((await hasFile(cwd, RUFF_FILES)) || /^[ \t]*\[tool\.ruff/m.test(pyproject)) {
     return { command: 'ruff check .', config: RUFF_CONFIG }
   }
   if (await hasFile(cwd, ['Cargo.toml'])) {

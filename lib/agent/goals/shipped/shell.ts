@@ -31,9 +31,12 @@ export const perf: GoalDefinition = {
   description: 'A command ends with exit code 0 within a time, best of three runs.',
   usage: 'perf: node bench.js < 500ms',
   async resolve(cwd, argument) {
-    const match = /^(.+?)\s*<\s*(\d+(?:\.\d+)?)\s*(ms|s|sec|m|min)$/s.exec(argument)
-    const limit = match === null ? 0 : Number(match[2]) * UNITS[match[3]!]!
-    if (match === null || limit <= 0) {
+    const sign = argument.lastIndexOf('<')
+    const command = argument.slice(0, Math.max(sign, 0)).trim()
+    const time = argument.slice(sign + 1).trim()
+    const [, amount, unit] = /^(\d+(?:\.\d+)?)\s*(ms|s|sec|m|min)$/.exec(time) ?? []
+    const limit = Number(amount) * (UNITS[unit ?? ''] ?? 0)
+    if (command === '' || !(limit > 0)) {
       throw new GoalError(
         'unsuitable',
         'perf: write a command and a time, as in `perf: node bench.js < 500ms`',
@@ -42,7 +45,7 @@ export const perf: GoalDefinition = {
     return commandGoal(
       {
         name: 'perf',
-        command: match[1]!,
+        command,
         maxDurationMs: limit,
         timeoutMs: Math.max(120_000, 4 * limit),
         task: 'Make the command faster, with the same results.',

@@ -76,8 +76,10 @@ export function isTestScript(script: unknown): script is string {
 /** Targets of the makefile, or null without one. */
 export async function makeTargets(cwd: string): Promise<readonly string[] | null> {
   for (const name of ['GNUmakefile', 'makefile', 'Makefile']) {
-    const rules = (await readSmallFile(join(cwd, name)))?.matchAll(/^([\w./ -]+?)\s*::?(?!=)/gm)
-    if (rules !== undefined) return [...rules].flatMap((match) => match[1]!.split(/\s+/))
+    const rules = (await readSmallFile(join(cwd, name)))?.matchAll(
+      /^([\w./ -][\w./ \t-]*)::?(?!=)/gm,
+    )
+    if (rules !== undefined) return [...rules].flatMap((match) => match[1]!.trim().split(/\s+/))
   }
   return null
 }

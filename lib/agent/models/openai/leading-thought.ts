@@ -5,19 +5,24 @@ import { THOUGHT_TAGS } from './chat-answer.js'
  * the beginning of a tag, so never more than the length of a tag.
  */
 export class LeadingThought {
+  /** White space before the first other character. */
+  #blanks = ''
   #held = ''
   #state: 'start' | 'thought' | 'gap' | 'text' = 'start'
 
   /** Takes the next piece and returns the text that is now known to be visible. */
   pass(piece: string): string {
     if (this.#state === 'text' || piece === '') return piece
-    this.#held += piece
     const [open, close] = THOUGHT_TAGS
+    this.#held += piece
     if (this.#state === 'start') {
       const text = this.#held.trimStart()
+      this.#blanks += this.#held.slice(0, this.#held.length - text.length)
+      this.#held = text
       if (text.length < open.length && open.startsWith(text)) return ''
       if (!text.startsWith(open)) return this.#release()
       this.#held = text.slice(open.length)
+      this.#blanks = ''
       this.#state = 'thought'
     }
     if (this.#state === 'thought') {
@@ -32,8 +37,8 @@ export class LeadingThought {
   }
 
   #release(): string {
-    const text = this.#held
-    this.#held = ''
+    const text = this.#blanks + this.#held
+    this.#held = this.#blanks = ''
     this.#state = 'text'
     return text
   }

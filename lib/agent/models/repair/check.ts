@@ -64,7 +64,7 @@ export function timed(command: string): string {
 
 /** The seconds that {@link timed} appended to an output, or null. */
 export function parseTimes(output: string): number | null {
-  const found = /(\d+)m([\d.]+)s (\d+)m([\d.]+)s\s*$/.exec(output)
+  const found = /(\d{1,9})m([\d.]{1,9})s (\d{1,9})m([\d.]{1,9})s$/.exec(output.trimEnd())
   if (found === null) return null
   const [user, system] = [
     Number(found[1]) * 60 + Number(found[2]),
@@ -103,7 +103,7 @@ function shellWords(line: string): string[] | null {
 
 /** Recognizes a check command. `scripts` are those of package.json, for `npm test`. */
 export function planCheck(check: string, scripts: Readonly<Record<string, string>>): CheckPlan {
-  const words = shellWords(check.trim().replace(/\s+2>&1$/, ''))
+  const words = shellWords(check.trim().replace(/\s2>&1$/, ''))
   const script = words === null ? null : npmScript(words)
   if (script !== null && Object.hasOwn(scripts, script)) {
     const resolved = shellWords(scripts[script]!)

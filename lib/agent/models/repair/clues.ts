@@ -111,7 +111,7 @@ function sameParts(expected: string | undefined, actual: string | undefined): bo
   if (expected === undefined || actual === undefined || expected === actual) return false
   const parts = (text: string): string =>
     text
-      .split(/[\s,[\]]+|\d+: /)
+      .split(/[\s,[\]]+|(?<!\d)\d+: /)
       .filter((part) => part !== '')
       .sort()
       .join(' ')
@@ -127,7 +127,7 @@ function bare(text: string): string {
 /** Error messages that name what does not exist. */
 const MISSING_NAME = new RegExp(
   [
-    "(\\w+) is not defined|name '(\\w+)' is not defined",
+    "\\b(\\w+) is not defined|name '(\\w+)' is not defined",
     '\\.(\\w+) is not a function|(?<![.\\w])(\\w+) is not a function',
     "has no attribute '(\\w+)'|reading '(\\w+)'",
     "export named '(\\w+)'|cannot import name '(\\w+)'|KeyError: '(\\w+)'",
@@ -213,10 +213,10 @@ function comparedStrings(
     // Python's assertEqual does not show which side was expected.
     if (/^AssertionError/.test(message)) add(bare(actual), bare(expected!))
   }
-  const plus = [...message.matchAll(/^\s*\+ (?!actual)(.*)$/gm)].map((found) =>
+  const plus = [...message.matchAll(/^[ \t]*\+ (?!actual)(.*)$/gm)].map((found) =>
     bare(found[1]!.replace(/,\s*$/, '').replace(/^\s*\w+: /, '')),
   )
-  const minus = [...message.matchAll(/^\s*- (?!expected)(.*)$/gm)].map((found) =>
+  const minus = [...message.matchAll(/^[ \t]*- (?!expected)(.*)$/gm)].map((found) =>
     bare(found[1]!.replace(/,\s*$/, '').replace(/^\s*\w+: /, '')),
   )
   for (let i = 0; i < Math.min(plus.length, minus.length, 5); i++) {

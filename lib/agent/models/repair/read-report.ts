@@ -36,6 +36,6 @@ export function parseFailures(kind: ReportKind, printed: string): Failure[] {
   }
   const frames = parseFrames(output)
   const message =
-    output.split('\n').find((line) => /\b\w*(Error|Exception|Failed|FAIL)\b/.test(line)) ?? ''
+    output.split('\n').find((line) => /(Error|Exception|Failed|FAIL)\b/.test(line)) ?? ''
   return [{ name: WHOLE_CHECK, message: message.trim(), frames, ...comparedIn(output) }]
 }

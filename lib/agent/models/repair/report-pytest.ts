@@ -16,7 +16,7 @@ export function parsePytest(output: string): Outcomes {
     const [, status, rest] = found
     const name = testName(rest!)
     if (status === 'PASSED' || status === 'XFAIL') addOutcome(outcomes, name, 'pass')
-    else if (status === 'SKIPPED') addOutcome(outcomes, rest!.replace(/: .*$/, ''), 'skip')
+    else if (status === 'SKIPPED') addOutcome(outcomes, rest!.split(': ', 1)[0]!, 'skip')
     else if (status === 'ERROR' && !name.includes('::'))
       addOutcome(outcomes, `ERROR ${name}`, 'fail')
     else if (outcomes.get(name) !== undefined) outcomes.set(name, 'fail')
@@ -43,13 +43,10 @@ export function parsePytestFailures(output: string): Failure[] {
     const body = section.split(/^={3,} /m)[0]!
     const message = [...body.matchAll(/^E {1,3}(.*)$/gm)].map(([, text]) => text).join('\n')
     const frames = parseFrames(body)
-    const where = / where (.{1,200}?) = /.exec(message)?.[1]
-    const compared = comparedIn(message)
     return {
       name,
       message,
-      ...compared,
-      ...(where !== undefined && compared.actual !== undefined ? { actual: compared.actual } : {}),
+      ...comparedIn(message),
       frames: [...frames].reverse(),
       at: frames.find(({ file }) => /test/.test(file)),
     }

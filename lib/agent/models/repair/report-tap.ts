@@ -7,7 +7,8 @@ import {
   parseFrames,
 } from './report.js'
 
-const POINT = /^( *)(not ok|ok) \d+(?: - (.*?))?(?: # (SKIP|TODO)\b.*)?$/
+const POINT = /^( *)(not ok|ok) \d+((?: .*)?)$/
+const DIRECTIVE = / # (?:SKIP|TODO)\b/
 
 /** Removes the escapes that node:test writes in the Test Anything Protocol. */
 function plain(name: string): string {
@@ -35,8 +36,10 @@ function points(lines: readonly string[]): Point[] {
     const point = POINT.exec(line)
     if (point === null) return
     const depth = Math.floor(point[1]!.length / 4)
-    const name = [...titles.slice(0, depth), plain(point[3] ?? '')].join(' > ')
-    found.push({ name, ok: point[2] === 'ok', skip: point[4] !== undefined, line: index })
+    const [title = '', directive] = point[3]!.split(DIRECTIVE, 2)
+    if (title !== '' && !title.startsWith(' - ')) return
+    const name = [...titles.slice(0, depth), plain(title.slice(3))].join(' > ')
+    found.push({ name, ok: point[2] === 'ok', skip: directive !== undefined, line: index })
   })
   return found
 }
@@ -91,8 +94,9 @@ function diagnostics(lines: readonly string[], from: number): Map<string, string
   const found = new Map<string, string>()
   const margin = /^( *)---$/.exec(lines[from] ?? '')?.[1]
   if (margin === undefined) return found
+  const ends = [`${margin}...`, `${margin}---`]
   let key = ''
-  for (let i = from + 1; i < lines.length && lines[i] !== `${margin}...`; i++) {
+  for (let i = from + 1; i < lines.length && !ends.includes(lines[i]!); i++) {
     const line = lines[i]!.slice(margin.length)
     const entry = /^(\w+):(?: (.*))?$/.exec(line)
     if (entry !== null) {

@@ -1,7 +1,7 @@
 import { addOutcome, comparedIn, type Failure, type Outcomes, parseFrames } from './report.js'
 
 const TEST = /^ *(\w+) \(([\w.]+)\)/
-const STATUS = / \.\.\. (ok|FAIL|ERROR|skipped\b.*|expected failure|unexpected success)$/
+const STATUS = /^(?:ok|FAIL|ERROR|expected failure|unexpected success)$|^skipped\b/
 
 /** The same name in all Python versions: before 3.11 the printed id lacks the method. */
 function fullName(method: string, id: string): string {
@@ -15,15 +15,15 @@ export function parseUnittest(output: string): Outcomes {
   for (const line of output.split('\n')) {
     const header = /^(FAIL|ERROR): (\w+) \(([\w.]+)\)/.exec(line)
     if (header !== null) {
-      const name = mark(fullName(header[2]!, header[3]!))
+      const name = fullName(header[2]!, header[3]!)
       outcomes.set(name, 'fail')
       current = ''
       continue
     }
     const test = TEST.exec(line)
-    if (test !== null) current = mark(fullName(test[1]!, test[2]!))
+    if (test !== null) current = fullName(test[1]!, test[2]!)
     if (current !== '' && !outcomes.has(current)) outcomes.set(current, 'fail')
-    const status = STATUS.exec(line)?.[1]
+    const status = statusOf(line)
     if (status === undefined || current === '') continue
     if (/^(ok|expected failure)$/.test(status)) outcomes.set(current, 'pass')
     else if (status.startsWith('skipped')) outcomes.set(current, 'skip')
@@ -33,8 +33,12 @@ export function parseUnittest(output: string): Outcomes {
   return outcomes
 }
 
-function mark(name: string): string {
-  return name
+function statusOf(line: string): string | undefined {
+  for (let at = line.indexOf(' ... '); at !== -1; at = line.indexOf(' ... ', at + 1)) {
+    const status = line.slice(at + 5)
+    if (STATUS.test(status)) return status
+  }
+  return undefined
 }
 
 /** Failures that `python3 -m unittest` reports; of the subtests of a test, only the first. */
@@ -50,10 +54,7 @@ export function parseUnittestFailures(output: string): Failure[] {
     if (seen.has(name)) continue
     addOutcome(seen, name, 'fail')
     const frames = parseFrames(body)
-    const message = body
-      .slice(Math.max(0, body.search(/^\w[\w.]*(?:Error|Exception|Exit|Warning|Interrupt)?\b.*$/m)))
-      .replace(/^Traceback[\s\S]*?^(?=\S)(?!Traceback)/m, '')
-      .trim()
+    const message = withoutTraceback(body.slice(Math.max(0, body.search(/^\w/m)))).trim()
     failures.push({
       name,
       message,
@@ -63,4 +64,14 @@ export function parseUnittestFailures(output: string): Failure[] {
     })
   }
   return failures
+}
+
+/** Removes the lines from the first `Traceback` up to the next one that is not indented. */
+function withoutTraceback(text: string): string {
+  const lines = text.split('\n')
+  const from = lines.findIndex((line) => line.startsWith('Traceback'))
+  const to = lines.findIndex(
+    (line, i) => i > from && /^\S/.test(line) && !line.startsWith('Traceback'),
+  )
+  return from === -1 || to === -1 ? text : lines.toSpliced(from, to - from).join('\n')
 }

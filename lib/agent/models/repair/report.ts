@@ -1,3 +1,5 @@
+import { untakenName } from '../../untaken-name.js'
+
 /** Outcome by test name; duplicate names are numbered. */
 export type Outcomes = ReadonlyMap<string, 'pass' | 'fail' | 'skip'>
 
@@ -29,26 +31,48 @@ export type ReportKind = 'tap' | 'unittest' | 'pytest' | 'any'
 export const WHOLE_CHECK = 'the check'
 
 const FRAME = new RegExp(
-  '(?:file://)?((?:/|\\.{0,2}[\\w@-])[^\\s:()\'"]*\\.\\w+):(\\d+)(?::\\d+)?|' +
-    'File "([^"]+)", line (\\d+)',
+  '(?<![^\\s:()\'"])([^\\s:()\'"]+):(\\d+)(?::\\d+)?|File "([^"]+)", line (\\d+)',
   'g',
 )
 
 /** Stack frames of JavaScript and Python in the order in which they were printed. */
 export function parseFrames(text: string): Frame[] {
-  return [...text.matchAll(FRAME)].slice(0, 60).map((found) => ({
-    file: found[1] ?? found[3]!,
-    line: Number(found[2] ?? found[4]),
-  }))
+  const frames: Frame[] = []
+  for (const [, place, line, pythonFile, pythonLine] of text.matchAll(FRAME)) {
+    const file = place === undefined ? pythonFile! : pathIn(place)
+    if (file !== null) frames.push({ file, line: Number(line ?? pythonLine) })
+    if (frames.length === 60) break
+  }
+  return frames
+}
+
+/** The path of a file at the end of a word; null for none. */
+function pathIn(word: string): string | null {
+  const start = word.search(/\/|\.{0,2}[\w@-]/)
+  if (start === -1 || !/[^.]\.\w+$/.test(word)) return null
+  return word.slice(start).replace(/^\/\/(?=\/)/, '')
 }
 
 /** The compared values in `1 !== 2`, `1 != 2`, `assert 1 == 2` or `expected 1, got 2`. */
 export function comparedIn(message: string): { expected?: string; actual?: string } {
-  const unequal =
-    /^\s*(?:E\s+)?(?:\w*Error: )?(?:assert )?(.{1,200}?) (?:!==?|==) (.{1,200})$/m.exec(message)
-  if (unequal !== null) return { actual: unequal[1]!.trim(), expected: unequal[2]!.trim() }
-  const said = /expected:? (.{1,120}?)(?:,| but)? (?:got|received|was):? (.{1,120})/i.exec(message)
-  return said === null ? {} : { expected: said[1]!.trim(), actual: said[2]!.trim() }
+  for (const line of message.split('\n')) {
+    const sign = / (?:!==?|==) /.exec(line)
+    if (sign === null) continue
+    const right = line.slice(sign.index + sign[0].length)
+    const left = line.slice(0, sign.index)
+    const actual = left.replace(/^\s*(?:E\s+)?(?:\w*Error: )?(?:assert )?/, '')
+    if (isShown(actual) && isShown(right)) return { actual: actual.trim(), expected: right.trim() }
+  }
+  for (const { index } of message.matchAll(/expected:? /gi)) {
+    const rest = message.slice(index, index + 260)
+    const said = /^expected:? (.+?)(?:,| but)? (?:got|received|was):? (.{1,120})/i.exec(rest)
+    if (said !== null) return { expected: said[1]!.trim(), actual: said[2]!.trim() }
+  }
+  return {}
+}
+
+function isShown(value: string): boolean {
+  return value.length > 0 && value.length <= 200
 }
 
 /** Adds an outcome; a name that is taken gets a number. */
@@ -57,8 +81,7 @@ export function addOutcome(
   name: string,
   outcome: 'pass' | 'fail' | 'skip',
 ): string {
-  let unique = name
-  for (let i = 2; outcomes.has(unique); i++) unique = `${name} #${i}`
+  const unique = untakenName(name, outcomes, (taken, number) => `${taken} #${number}`)
   outcomes.set(unique, outcome)
   return unique
 }
@@ -71,7 +94,7 @@ export function passCount(outcomes: Outcomes): number {
 
 /** Whether a test stands for a file that failed to load; it disappears when the file loads. */
 function isFileFailure(name: string): boolean {
-  return /^\S*[\\/]\S*\.\w+$/.test(name) || name.includes('_FailedTest') || /^ERROR /.test(name)
+  return (/^\S+$/.test(name) && /[\\/]/.test(name) && /\.\w+$/.test(name)) || name.includes('_FailedTest') || /^ERROR /.test(name)
 }
 
 /**

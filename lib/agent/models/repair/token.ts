@@ -46,6 +46,11 @@ export function matchBrackets(tokens: readonly Token[]): void {
 
 /** Splits a string token into prefix, quote and body, which stays escaped. */
 export function stringBody(text: string): { prefix: string; quote: string; body: string } | null {
-  const found = /^([A-Za-z]{0,2})('''|"""|'|")([\s\S]*)\2$/.exec(text)
-  return found === null ? null : { prefix: found[1]!, quote: found[2]!, body: found[3]! }
+  const prefix = /^[A-Za-z]{0,2}/.exec(text)![0]
+  const rest = text.slice(prefix.length)
+  const quote = ["'''", '"""', "'", '"'].find(
+    (one) => rest.startsWith(one) && rest.endsWith(one) && rest.length >= 2 * one.length,
+  )
+  if (quote === undefined) return null
+  return { prefix, quote, body: rest.slice(quote.length, -quote.length) }
 }

@@ -2,6 +2,7 @@ import { RemoteProtocolError } from '../../errors.js'
 import { Headers } from '../../headers.js'
 import { MAX_INFORMATIONAL, tooManyInformational } from '../failures.js'
 import { decodeValue, listMembers, trimBlanks } from '../../field-values.js'
+import { HeldBytes } from './held-bytes.js'
 
 /** Receives the parts of a response in their order. */
 export interface ParserEvents {
@@ -50,7 +51,7 @@ type State =
  */
 export class ResponseParser {
   #state: State = 'head'
-  #held: Buffer | null = null
+  readonly #held: HeldBytes = new HeldBytes()
   #left = 0
   #method = ''
   #informational = 0
@@ -65,7 +66,7 @@ export class ResponseParser {
   /** Prepares for the response to a request with `method`, which decides whether it has content. */
   reset(method: string): void {
     this.#state = 'head'
-    this.#held = null
+    this.#held.clear()
     this.#method = method
     this.#informational = 0
   }
@@ -94,7 +95,7 @@ export class ResponseParser {
     }
     if (this.#state === 'head') {
       throw new RemoteProtocolError(
-        this.#held === null
+        this.#held.length === 0
           ? 'the server closed the connection without answering'
           : 'the server closed the connection in the middle of the response head',
       )
@@ -126,20 +127,21 @@ export class ResponseParser {
   }
 
   #head(input: Buffer): Buffer | null {
-    const all = this.#held === null ? input : Buffer.concat([this.#held, input])
-    const end = all.indexOf('\r\n\r\n', Math.max(0, (this.#held?.length ?? 0) - 3), 'latin1')
+    const from = Math.max(0, this.#held.length - 3)
+    const all = this.#held.with(input)
+    const end = all.indexOf('\r\n\r\n', from, 'latin1')
     if (end === -1 || end > this.#maxHeadBytes) {
       checkStart(all)
       if (all.length > this.#maxHeadBytes) this.#tooLarge('head')
-      if (all.includes('\n\n', 0, 'latin1') || all.includes('\n\r\n', 0, 'latin1')) {
+      if (all.includes('\n\n', from, 'latin1') || all.includes('\n\r\n', from, 'latin1')) {
         if (hasBareLineFeed(all)) {
           throw new RemoteProtocolError('the response head has a bare LF; lines must end in CRLF')
         }
       }
-      this.#held = all
+      this.#held.keep(all)
       return null
     }
-    this.#held = null
+    this.#held.clear()
     this.#beginContent(parseHead(all.toString('latin1', 0, end)))
     return all.subarray(end + 4)
   }
@@ -181,11 +183,11 @@ export class ResponseParser {
   }
 
   #chunkSize(input: Buffer): Buffer | null {
-    const all = this.#join(input)
+    const all = this.#held.with(input)
     const end = all.indexOf(LF)
     if (end === -1) {
       if (all.length > MAX_CHUNK_SIZE_LINE) this.#tooLarge('chunk-size line')
-      this.#held = all
+      this.#held.keep(all)
       return null
     }
     const line = all.toString('latin1', 0, end)
@@ -194,35 +196,40 @@ export class ResponseParser {
       throw new RemoteProtocolError('the response has a malformed chunk size')
     }
     this.#left = Number.parseInt(match[1]!, 16)
+    this.#held.clear()
     this.#state = this.#left === 0 ? 'trailers' : 'chunk-data'
     return all.subarray(end + 1)
   }
 
   #chunkEnd(input: Buffer): Buffer | null {
-    const all = this.#join(input)
+    const all = this.#held.with(input)
     if (all[0] !== CR || (all.length > 1 && all[1] !== LF)) {
       throw new RemoteProtocolError('the response has a chunk that is longer than its size')
     }
     if (all.length < 2) {
-      this.#held = all
+      this.#held.keep(all)
       return null
     }
+    this.#held.clear()
     this.#state = 'chunk-size'
     return all.subarray(2)
   }
 
   #trailers(input: Buffer): Buffer | null {
-    const all = this.#join(input)
+    const from = Math.max(0, this.#held.length - 3)
+    const all = this.#held.with(input)
     if (all[0] === CR && all[1] === LF) {
+      this.#held.clear()
       this.#complete(null)
       return all.subarray(2)
     }
-    const end = all.indexOf('\r\n\r\n', 0, 'latin1')
+    const end = all.indexOf('\r\n\r\n', from, 'latin1')
     if (end === -1 || end > this.#maxHeadBytes) {
       if (all.length > this.#maxHeadBytes) this.#tooLarge('trailer section')
-      this.#held = all
+      this.#held.keep(all)
       return null
     }
+    this.#held.clear()
     const fields = parseFields(all.toString('latin1', 0, end).split('\r\n'), 0)
     this.#complete(Headers.fromWire(fields))
     return all.subarray(end + 4)
@@ -231,13 +238,6 @@ export class ResponseParser {
   #complete(trailers: Headers | null): void {
     this.#state = 'done'
     this.#events.onComplete(trailers)
-  }
-
-  #join(input: Buffer): Buffer {
-    if (this.#held === null) return input
-    const all = Buffer.concat([this.#held, input])
-    this.#held = null
-    return all
   }
 
   #tooLarge(what: string): never {

@@ -82,11 +82,12 @@ function encodeAddress(host: string): Buffer {
 }
 
 function ipv6Bytes(address: string): number[] {
-  const plain = address.replace(/%.*$/, '').replace(/([0-9.]+)$/, (tail) => {
-    if (!tail.includes('.')) return tail
-    const [a, b, c, d] = tail.split('.').map(Number) as [number, number, number, number]
-    return `${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`
-  })
+  let plain = address.split('%', 1)[0]!
+  if (plain.includes('.')) {
+    const start = plain.lastIndexOf(':') + 1
+    const [a, b, c, d] = plain.slice(start).split('.').map(Number) as [number, number, number, number]
+    plain = `${plain.slice(0, start)}${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`
+  }
   const [left, right] = plain.split('::') as [string, string | undefined]
   const head = left === '' ? [] : left.split(':')
   const tail = right === undefined || right === '' ? [] : right.split(':')

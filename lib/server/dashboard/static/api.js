@@ -88,7 +88,7 @@ export async function call(method, path, options = {}) {
  */
 export async function page(path, options = {}) {
   const response = await send('GET', path, options)
-  const link = /<([^>]*)>; *rel="next"/.exec(response.headers.get('Link') ?? '')?.[1]
+  const link = /<([^<>]*)>; *rel="next"/.exec(response.headers.get('Link') ?? '')?.[1]
   const next = link === undefined ? null : `${path.split('?', 1)[0]}?${link.split('?')[1] ?? ''}`
   return { items: await response.json(), next }
 }
