@@ -128,6 +128,9 @@ export class RunEngine {
   #closing: Promise<void> | undefined
 
   private constructor(config: EngineConfig) {
+    if (typeof config?.store !== 'object' || !(config.tools instanceof Map)) {
+      throw new TypeError('an engine is opened by RunEngine.open({ store, roots })')
+    }
     this.#config = config
     this.#models = createModelRegistry({
       providers: config.providers,

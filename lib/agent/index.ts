@@ -163,6 +163,7 @@ export type { ProcessExecutorOptions } from './executors/process.js'
 export { autoExecutor, bubblewrapExecutor, bubblewrapProblem } from './executors/bubblewrap.js'
 export type { BubblewrapOptions } from './executors/bubblewrap.js'
 export { diffText } from './workspace/diff.js'
+export { escapeInvisible } from '../internal/escape-invisible.js'
 export type { TextDiff } from './workspace/diff.js'
 export { openWorkspace } from './workspace/open.js'
 export type {
