@@ -3,7 +3,14 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { InvalidRequestError, MemoryStore, ModelError, type AgentEvent } from 'runwright/agent'
-import { follow, openEngine, runToEnd, scratch, testProvider, type Said } from '../../helpers/engine.js'
+import {
+  follow,
+  openEngine,
+  runToEnd,
+  scratch,
+  testProvider,
+  type Said,
+} from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 
 const said: readonly Said[] = [

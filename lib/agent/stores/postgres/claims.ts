@@ -357,8 +357,12 @@ export class Claims {
         ) AS waiting
         ORDER BY ends DESC, begun DESC, queue_number LIMIT $2 OFFSET $5
       )
-      SELECT run_id, ends, place, place IS NOT NULL AND ${schema}.is_held(place, run_id) AS held
-      FROM page ORDER BY ends DESC, begun DESC, queue_number`
+      SELECT run_id, ends, place, held
+      FROM page LEFT JOIN (
+        SELECT place, ${schema}.is_held(place, '') AS held
+        FROM (SELECT DISTINCT place FROM page WHERE place IS NOT NULL) AS places
+      ) AS places USING (place)
+      ORDER BY ends DESC, begun DESC, queue_number`
     const values = [[...labels], limit, slots > 0, except, offset]
     return { name: 'runwright_candidates', text, values }
   }
