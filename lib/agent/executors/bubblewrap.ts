@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { warn } from '../../internal/warn.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { CommandOptions, CommandResult, Executor } from '../executor.js'
 import { isExhausted } from '../exhaustion.js'
@@ -87,7 +88,7 @@ let warned = false
 function warnRoot(): void {
   if (warned || process.geteuid?.() !== 0) return
   warned = true
-  process.emitWarning(
+  warn(
     'commands in bubblewrap sandboxes run as root, though without capabilities: ' +
       'run this service as an ordinary user',
     { code: 'RUNWRIGHT_SANDBOX_ROOT' },

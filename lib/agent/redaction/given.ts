@@ -9,7 +9,8 @@ import { valuesInContext } from './contexts.js'
 import { secretsOfEnvironment } from './environment.js'
 
 const SECRET_HEADER = /auth|key|token|secret|cookie|session|password/i
-const SECRET_FLAG = /^--?[\w-]*(?:key|token|secret|password|passwd|auth|credential)[\w-]*(?:=(.+))?$/is
+const SECRET_FLAG =
+  /^--?[\w-]*(?:key|token|secret|password|passwd|auth|credential)[\w-]*(?:=(.+))?$/is
 /** Schemes of `Authorization`, whose name is no secret. */
 const SCHEME = /^(?:basic|bearer|token|negotiate|apikey)\s+(.+)$/is
 

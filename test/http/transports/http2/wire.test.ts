@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { AsyncClient, ReadError, RemoteProtocolError, type AsyncResponse } from 'runwright/http'
@@ -304,10 +305,16 @@ test('an HTTP/1.1 server is recognized when HTTP/2 is used without negotiation',
   await assert.rejects(client.get(served.origin), /does not speak HTTP\/2/)
 })
 
-test('a server that sends no SETTINGS in time is disconnected', async () => {
-  await using served = await listen(createServer(() => {}))
+test('a server that sends no SETTINGS in time is disconnected', async (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const server = createServer()
+  await using served = await listen(server)
   await using client = clientOf({ timeout: { connect: 30 } })
-  await assert.rejects(client.get(served.origin), /no SETTINGS in time/)
+  const answer = assert.rejects(client.get(served.origin), /no SETTINGS in time/)
+  const [socket] = (await once(server, 'connection')) as [Socket]
+  await once(socket, 'data')
+  t.mock.timers.tick(30)
+  await answer
 })
 
 test('a connection that breaks in the middle is a read error', async () => {
