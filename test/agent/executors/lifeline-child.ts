@@ -34,10 +34,10 @@ function start(executor: Executor, pipe: string): void {
   })
 }
 
-/** The child of this process that keeps the lifeline. */
-function keeper(): number | undefined {
+/** The children of this process that keep lifelines, of its threads as well. */
+function keepers(): readonly number[] {
   const ids = readdirSync('/proc').filter((name) => /^\d+$/.test(name))
-  return ids.map(Number).find((id) => {
+  return ids.map(Number).filter((id) => {
     try {
       const parent = /\) [^Z] (\d+)/.exec(readFileSync(`/proc/${id}/stat`, 'latin1'))?.[1]
       const line = readFileSync(`/proc/${id}/cmdline`, 'latin1')
@@ -60,9 +60,11 @@ async function serve(): Promise<void> {
   for await (const line of createInterface({ input: process.stdin })) {
     if (line === 'end the thread') await worker.terminate()
     if (line !== 'kill the keeper') continue
-    const killed = keeper()
-    if (killed !== undefined) process.kill(killed, 'SIGKILL')
-    while ([undefined, killed].includes(keeper())) await setImmediate()
+    // That of the thread ends once it has killed what it held.
+    while (keepers().length !== 1) await setImmediate()
+    const killed = keepers()
+    for (const id of killed) process.kill(id, 'SIGKILL')
+    while (keepers().every((id) => killed.includes(id))) await setImmediate()
     process.stdout.write('there is another one\n')
   }
 }
