@@ -113,6 +113,8 @@ const contracts = new Set(boxes.find(({ id }) => id === 'contracts')?.holds)
 test('the contracts of agent import only each other', () => {
   assertNone(
     inside.filter(({ from, target }) => {
+      // What cuts a text redacts it first.
+      if (from === 'agent/output.ts' && target === 'agent/redaction/redactor.ts') return false
       return contracts.has(from) && moduleOf(target) === 'agent' && !contracts.has(target)
     }),
   )

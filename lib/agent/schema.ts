@@ -343,7 +343,8 @@ function codePoints(value: string): number {
 
 /** RFC 6901, section 3. */
 function join(pointer: string, name: string): string {
-  return `${pointer}/${(name.length > MAX_QUOTED ? '…' : name).replaceAll('~', '~0').replaceAll('/', '~1')}`
+  const shown = name.length > MAX_QUOTED ? '…' : name
+  return `${pointer}/${shown.replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
 function unknownField(name: string, known: readonly string[]): string {

@@ -155,11 +155,11 @@ test('nested alternatives cannot cause unbounded work', () => {
   assert.match(checkSchema(schema, 1)[0]!.detail, /too large to be checked/)
 })
 
-test('a long or unprintable string is shortened and escaped', () => {
+test('a long string is not quoted, and an unprintable one is escaped', () => {
   const [violation] = checkSchema({ type: 'integer' }, `\u0000"${'🙂'.repeat(500)}`)
-  assert.ok(violation!.detail.length < 200)
-  assert.ok(violation!.detail.startsWith('must be an integer, got "\\u0000\\"🙂'))
-  assert.equal(Buffer.from(violation!.detail).toString(), violation!.detail)
+  assert.equal(violation!.detail, 'must be an integer, got a text of 1002')
+  const [short] = checkSchema({ type: 'integer' }, '\u0000"🙂')
+  assert.equal(short!.detail, 'must be an integer, got "\\u0000\\"🙂"')
 })
 
 test('const and enum compare whole values', () => {

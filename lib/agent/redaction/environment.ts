@@ -4,7 +4,6 @@
  * @module
  */
 import { isJsonObject, parseJson } from '../../internal/json.js'
-import { valuesInContext } from './contexts.js'
 
 /** Names of variables, or of fields of JSON, whose values are taken for secrets. */
 const SECRET_NAME = new RegExp(
@@ -40,9 +39,12 @@ export function isOrdinary(value: string): boolean {
   return TOP_FOLDER.test(value) || /^\/[a-z][a-z./_-]*$/.test(value)
 }
 
+/** Finds the secrets that a text shows by what stands before them (see `contexts.ts`). */
+type FindInContext = (text: string) => readonly string[]
+
 /** The secrets of one variable: texts that are masked, and its value as it stands. */
-function secretsOf(name: string, value: string): readonly string[] {
-  const inside = valuesInContext(value)
+function secretsOf(name: string, value: string, find: FindInContext): readonly string[] {
+  const inside = find(value)
   if (!SECRET_NAME.test(name) || PLACE_NAME.test(name)) return inside
   if (inside.length > 0 && URL.canParse(value)) return inside
   // An address with neither password nor key: a path of letters and digits may be one.
@@ -62,12 +64,15 @@ function secretsOf(name: string, value: string): readonly string[] {
 }
 
 /** The secrets in variables: those to mask everywhere, and those to mask behind their name only. */
-export function secretsOfEnvironment(env: Readonly<Record<string, string | undefined>>): {
+export function secretsOfEnvironment(
+  env: Readonly<Record<string, string | undefined>>,
+  find: FindInContext,
+): {
   readonly values: readonly string[]
   readonly named: readonly (readonly [name: string, value: string])[]
 } {
   const all = Object.entries(env).flatMap(([name, value = '']) =>
-    secretsOf(name, value.trim()).map((secret) => [name, secret] as const),
+    secretsOf(name, value.trim(), find).map((secret) => [name, secret] as const),
   )
   const known = all.filter(([, value]) => value !== '')
   return {

@@ -39,7 +39,7 @@ function addHeaderValue(value: string): void {
 
 /** Variables that a program gets. */
 export function addVariables(env: Readonly<Record<string, string>>): void {
-  for (const value of secretsOfEnvironment(env).values) addCredential(value)
+  for (const value of secretsOfEnvironment(env, valuesInContext).values) addCredential(value)
   for (const value of Object.values(env)) if (looksRandom(value)) addCredential(value)
 }
 

@@ -24,7 +24,7 @@ import {
   credentials,
 } from '../../internal/credentials.js'
 import { MAX_JSON_DEPTH } from '../../internal/json.js'
-import { contextPatterns, openContextAt } from './contexts.js'
+import { contextPatterns, openContextAt, valuesInContext } from './contexts.js'
 import { isOrdinary, secretsOfEnvironment } from './environment.js'
 import { Scanner, type SearchOptions, type Span } from './scanner.js'
 import { findPrivateKeys, KEY_PATTERNS, openKeyAt } from './shapes.js'
@@ -189,7 +189,7 @@ export function addSecrets(
   secrets: readonly string[],
   env: Readonly<Record<string, string | undefined>>,
 ): void {
-  const { values, named } = secretsOfEnvironment(env)
+  const { values, named } = secretsOfEnvironment(env, valuesInContext)
   for (const secret of secrets) addSecret(secret)
   for (const value of values) addCredential(value)
   for (const [name, value] of named) addNamedCredential(name, value)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { addNamedCredential } from '../../../lib/internal/credentials.js'
+import { valuesInContext } from '../../../lib/agent/redaction/contexts.js'
 import { secretsOfEnvironment } from '../../../lib/agent/redaction/environment.js'
 import { REDACTED, Redactor } from '../../../lib/agent/redaction/redactor.js'
 import { findPrivateKeys } from '../../../lib/agent/redaction/shapes.js'
@@ -39,7 +40,7 @@ const EVERYWHERE: readonly (readonly [name: string, value: string, ...masked: st
 
 test('values of variables with telling names are masked everywhere', () => {
   for (const [name, value, ...parts] of EVERYWHERE) {
-    const { values } = secretsOfEnvironment({ [name]: value })
+    const { values } = secretsOfEnvironment({ [name]: value }, valuesInContext)
     const redactor = new Redactor(values)
     for (const part of parts.length === 0 ? [value] : parts) {
       assert.ok(!redactor.text(`It is ${part}.`).includes(part), `${name}: ${values.join(' ')}`)
@@ -66,7 +67,7 @@ const WEAK: readonly (readonly [name: string, value: string])[] = [
 ]
 
 test('words, numbers and paths are masked behind their own name only', () => {
-  assert.deepEqual(secretsOfEnvironment(Object.fromEntries(WEAK)).values, [])
+  assert.deepEqual(secretsOfEnvironment(Object.fromEntries(WEAK), valuesInContext).values, [])
   for (const [name, value] of WEAK) addNamedCredential(name, value)
   const redactor = new Redactor()
   for (const [name, value] of WEAK) {
@@ -92,7 +93,7 @@ test('words, numbers and paths are masked behind their own name only', () => {
 })
 
 test('names that hold no secret are left alone', () => {
-  const found = secretsOfEnvironment({
+  const env = {
     PWD: '/work/Some1Where2',
     OLDPWD: '/work/Some1Where2',
     MAX_TOKENS: '100000',
@@ -105,7 +106,8 @@ test('names that hold no secret are left alone', () => {
     COMPASS: 'Some1File2Name3',
     API_URL: 'https://api.test/v1',
     EMPTY_TOKEN: '',
-  })
+  }
+  const found = secretsOfEnvironment(env, valuesInContext)
   assert.deepEqual(found, { values: [], named: [] })
 })
 

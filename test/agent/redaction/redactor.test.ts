@@ -9,6 +9,7 @@ import {
   type JsonObject,
   type RunRecord,
 } from 'runwright/agent'
+import { valuesInContext } from '../../../lib/agent/redaction/contexts.js'
 import { secretsOfEnvironment } from '../../../lib/agent/redaction/environment.js'
 import { REDACTED, Redactor } from '../../../lib/agent/redaction/redactor.js'
 import { follow, openEngine, runToEnd, testProvider, type Said } from '../../helpers/engine.js'
@@ -101,7 +102,7 @@ test('names and strings are redacted at any depth; a clean value is the same obj
 })
 
 test('values of variables with telling names are secrets; words, numbers and paths are not', () => {
-  const found = secretsOfEnvironment({
+  const env = {
     OPENAI_API_KEY: 'k-1234567890',
     DB_PASSWORD: 'correct horse 1',
     github_token: 'Tok3nTok3n',
@@ -115,7 +116,8 @@ test('values of variables with telling names are secrets; words, numbers and pat
     KEYBOARD: 'us-intl-1234',
     AUTHOR: 'A. U. Thor 123',
     PATH: '/bin:/usr/bin',
-  })
+  }
+  const found = secretsOfEnvironment(env, valuesInContext)
   assert.deepEqual(found.values, [
     'k-1234567890',
     'correct horse 1',
