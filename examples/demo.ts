@@ -10,7 +10,7 @@ import { cpSync, mkdtempSync, readFileSync, readdirSync, realpathSync } from 'no
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { MemoryStore, diffText, type AgentEvent } from 'runwright/agent'
+import { MemoryStore, diffText, escapeInvisible, type AgentEvent } from 'runwright/agent'
 import { createRunService, RunServiceClient } from 'runwright/server'
 
 const source = fileURLToPath(new URL('./demo-project', import.meta.url))
@@ -28,19 +28,24 @@ try {
   console.log(`run      ${run_id}, goal ${goal}, model ${model_name} (no language model)`)
   for await (const event of runs.events(run_id)) {
     const line = progress(event)
-    if (line !== null) console.log(line)
+    if (line !== null) print(line)
   }
   const details = await runs.get(run_id)
   achieved = details.status === 'achieved'
   const { status, iteration, final_state } = details
-  console.log(`\n${status} after ${iteration} iterations: ${final_state.goal_reason}\n`)
+  print(`\n${status} after ${iteration} iterations: ${final_state.goal_reason}\n`)
 } finally {
   await service.close({ graceMs: 0 })
 }
-console.log(changes(source, scratch) || 'nothing was changed')
+print(changes(source, scratch) || 'nothing was changed')
 const check = spawnSync(process.execPath, ['--test'], { cwd: scratch, encoding: 'utf8' })
 console.log(`node --test in ${scratch}: exit code ${check.status}`)
 process.exitCode = achieved && check.status === 0 ? 0 : 1
+
+/** What a model, a command or a file contains is shown, and does not control the terminal. */
+function print(text: string): void {
+  console.log(escapeInvisible(text))
+}
 
 /** A line about an event, or null for events that are not shown. */
 function progress(event: AgentEvent): string | null {

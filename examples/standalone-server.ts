@@ -12,7 +12,7 @@ import { createServer, type Server } from 'node:http'
 import { homedir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { FileStore, isTerminal, providersFromEnvironment } from 'runwright/agent'
+import { escapeInvisible, FileStore, isTerminal, providersFromEnvironment } from 'runwright/agent'
 import {
   bearerKeys,
   createRunService,
@@ -186,7 +186,12 @@ async function openService(settings: Settings): Promise<Opened> {
 
 /** One line for each thing that is found to be damaged, now or later. */
 function onWarning({ message }: Error): void {
-  console.error(`runwright: ${message.replaceAll('\n', ' ')}`)
+  printError(message)
+}
+
+/** One line, in which nothing controls the terminal. */
+function printError(message: string): void {
+  console.error(`runwright: ${escapeInvisible(message.replaceAll('\n', ' '))}`)
 }
 
 /** Restores the planted bugs, unless a run that has not ended uses the copy. */
@@ -280,7 +285,7 @@ async function main(): Promise<void> {
     })
     printUsage(server, read, opened)
   } catch (error) {
-    console.error(`runwright: ${explain(error, settings)}`)
+    printError(explain(error, settings))
     await service?.close({ graceMs: 0 })
     process.exitCode = 1
   }
@@ -290,8 +295,6 @@ const [argument] = process.argv.slice(2)
 if (argument === undefined) await main()
 else if (argument === '--help' || argument === '-h') process.stdout.write(HELP)
 else {
-  console.error(
-    `runwright: unknown argument ${argument}; settings are environment variables, see --help`,
-  )
+  printError(`unknown argument ${argument}; settings are environment variables, see --help`)
   process.exitCode = 1
 }

@@ -13,7 +13,12 @@ import * as ws from 'runwright/ws'
 
 const modules: Readonly<Record<string, object>> = { http, ws, agent, testing, server }
 const inputs: readonly (readonly unknown[])[] = [[], [null], ['x'], [{}]]
-const ENGINE_MADE = /cannot (read|destructure|convert|use|set)|is not (a function|iterable|a cons|defined|an object)|undefined|invalid (value|array)/i
+/** Of no use to a caller, who did not write what it speaks of. `got undefined` is no such message. */
+const ENGINE_MADE =
+  /cannot \w+ |is not (a function|iterable|a constructor|defined)|(?<!got (\w+, )*)undefined/i
+/** Marked `@internal`, or pure functions over records, states and usage of the package itself. */
+const EXEMPT =
+  /^(Request\.fromParts|(Async)?Response\.from|Headers\.fromWire|foldHead|summarize|transition|costOf)$/
 
 type AnyFunction = (...input: readonly unknown[]) => unknown
 
@@ -54,6 +59,7 @@ test('no exported function answers a wrong argument with an error of the engine'
   for (const [module, exported] of Object.entries(modules)) {
     const own = Object.values(exported).filter((value) => typeof value === 'function')
     for (const [name, call] of callables(exported)) {
+      if (EXEMPT.test(name)) continue
       for (const input of inputs) {
         const error = await outcome(call, input)
         if (error === undefined) continue

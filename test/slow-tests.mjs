@@ -3,6 +3,7 @@ const GRACE = 'the two seconds between SIGTERM and SIGKILL pass in real time'
 const REPAIR = 'runs the tests of a project once for each patch it tries'
 const CRASHES = 'starts the engine once for each position of a log'
 const STARTS = 'starts several servers'
+const SEARCH = 'searches everything that a service writes for every part of ten secrets'
 const GROWTH = 'feeds hundreds of hostile texts to sixty parsers'
 const RANDOM = 'plays dozens of random runs to their end'
 
@@ -117,6 +118,19 @@ const byFile = {
       'its time limit of two seconds passes in real time',
     ],
   ],
+  'test/agent/workspace/hostile-trees.test.ts': [
+    ['nothing outside 30 hostile trees is shown or changed', 9, RANDOM],
+    [
+      'everything that reads a workspace ends in one with a folder with 100 000 files',
+      15,
+      'makes and lists that many files',
+    ],
+    [
+      'everything that reads a workspace ends in one with 10 000 levels of folders',
+      3,
+      'makes and removes that many folders',
+    ],
+  ],
   'test/agent/workspace/workspace.test.ts': [
     [
       'a folder that is constantly swapped for a link never exposes what is outside',
@@ -129,6 +143,13 @@ const byFile = {
       'the demo achieves its goal without network or language model, even with a key',
       13.7,
       'the demo repairs four bugs',
+    ],
+  ],
+  'test/server/secrets.test.ts': [
+    [
+      'a given credential is in nothing that a service stores, sends, traces or logs',
+      2.1,
+      SEARCH,
     ],
   ],
   'test/regexps.test.ts': [

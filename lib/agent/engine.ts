@@ -37,6 +37,7 @@ import type { ResumeAnswer } from './request/gate-answer.js'
 import { repeatedRun } from './request/idempotency.js'
 import { createdRecord, requestHash, resolveNewRun } from './request/new-run.js'
 import { parseStartRequest, requestAgain, type StartRequest } from './request/start-request.js'
+import { visibleHead } from './request/visible-head.js'
 import type { RunDetails, RunHead, RunSummary } from './run-details.js'
 import { ActiveRuns } from './run/active-runs.js'
 import type { RunDriver } from './run/driver.js'
@@ -101,8 +102,6 @@ const SECRET_IN_REQUEST =
   'let commands read it from a file or an environment variable'
 /** Page size of a list without a limit. */
 const LIST_LIMIT = 10_000
-/** Codes for a run that cannot be read. */
-const DAMAGED: readonly string[] = ['ERR_AGENT_STORE_CORRUPT', 'ERR_AGENT_STORE_VERSION']
 /** The owner of runs that the host starts itself. */
 const HOST: RunOwner = { id: null, tenant: null }
 
@@ -129,6 +128,9 @@ export class RunEngine {
   #closing: Promise<void> | undefined
 
   private constructor(config: EngineConfig) {
+    if (typeof config?.store !== 'object' || !(config.tools instanceof Map)) {
+      throw new TypeError('an engine is opened by RunEngine.open({ store, roots })')
+    }
     this.#config = config
     this.#models = createModelRegistry({
       providers: config.providers,
@@ -441,21 +443,7 @@ export class RunEngine {
   }
 
   async #head(runId: string, caller: Caller | undefined): Promise<RunHead> {
-    const { store } = this.#config
-    const reading = store.head(runId).catch(async (error: unknown) => {
-      const isDamaged = error instanceof StoreError && DAMAGED.includes(error.code)
-      const tenant = caller?.owner.tenant ?? null
-      if (!isDamaged || tenant === null) throw error
-      // Only its own tenant may know that there is such a run.
-      const { heads } = await store.list({ tenant, search: runId, limit: LIST_LIMIT })
-      if (heads.some(({ details }) => details.run_id === runId)) throw error
-      return null
-    })
-    const head = await this.#answer(reading)
-    if (head === null || (caller !== undefined && caller.owner.tenant !== head.owner.tenant)) {
-      throw new UnknownRunError(runId)
-    }
-    return head
+    return await this.#answer(visibleHead(this.#config.store, runId, caller?.owner))
   }
 
   /** Older idempotency keys have expired, in float seconds since the epoch. */

@@ -29,7 +29,7 @@
  *
  * @module
  */
-import { checkOptions, type OptionKinds } from '../internal/options.js'
+import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import type { SchemaViolation } from './schema.js'
 import type { Usage } from './usage.js'
 
@@ -89,6 +89,9 @@ export class InvalidRequestError extends AgentError {
   readonly violations: readonly SchemaViolation[]
 
   constructor(violations: readonly SchemaViolation[]) {
+    if (!Array.isArray(violations)) {
+      throw new TypeError(`violations must be an array, got ${describeValue(violations)}`)
+    }
     super(violations.map(({ pointer, detail }) => `${pointer || '/'}: ${detail}`).join('; '))
     this.violations = violations
   }

@@ -5,6 +5,7 @@
  *
  * @module
  */
+import { warn as warnProcess } from '../internal/warn.js'
 import { redactor } from './redaction/redactor.js'
 
 /** Characters around a cut in streamed output that are kept to find secrets: a private key's. */
@@ -104,7 +105,7 @@ export function firstBytes(text: string, maxBytes: number): string {
 
 /** A warning of this process, redacted. */
 export function warn(message: string, options: { type?: string; code?: string } = {}): void {
-  process.emitWarning(redactor.text(message), options)
+  warnProcess(redactor.text(message), options)
 }
 
 /** The end of streamed text, redacted; memory is bounded whatever its length. */
@@ -124,20 +125,6 @@ export class TextTail {
     const { length } = this.#text
     return redactor.part(this.#text, Math.max(0, length - this.#characters), length)
   }
-}
-
-/** Control, bidirectional and zero-width characters, and letters that render as blanks. */
-const INVISIBLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu
-
-/**
- * Text in which every character is visible. Invisible characters, and those that change the writing
- * direction (and let a command or file name read as another), become escapes such as `\u202e`.
- */
-export function escapeInvisible(text: string): string {
-  return text.replaceAll(INVISIBLE, (character) => {
-    const code = character.codePointAt(0) as number
-    return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
-  })
 }
 
 /**

@@ -7,9 +7,9 @@
  *
  * @module
  */
+import { checkObject } from '../internal/options.js'
 import type { JsonValue } from '../internal/json.js'
 import { nearestName } from '../internal/nearest-name.js'
-import { clip } from './output.js'
 
 /** The subset of JSON Schema 2020-12 that is checked here and that providers understand. */
 export interface JsonSchema {
@@ -56,7 +56,7 @@ const MAX_QUOTED = 80
 /**
  * Checks a value against a schema and returns up to 32 violations; an empty list means that the
  * value is valid. Lengths count code points. `format` is an annotation, as in JSON Schema itself,
- * and a pattern that JavaScript cannot compile is not checked. Never throws.
+ * and a pattern that JavaScript cannot compile is not checked. No value makes it throw.
  *
  * @example
  * ```ts
@@ -65,6 +65,7 @@ const MAX_QUOTED = 80
  * ```
  */
 export function checkSchema(schema: JsonSchema, value: unknown): readonly SchemaViolation[] {
+  checkObject('a schema', schema)
   const work: Work = { stepsLeft: MAX_STEPS }
   const check = new Check(work)
   check.visit(schema, value, '', 0)
@@ -324,7 +325,8 @@ function quote(value: unknown, schema: JsonSchema = {}): string {
     if (schema.type === 'string' && !fitsLength(schema, value)) {
       return value === '' ? 'an empty string' : `one of ${codePoints(value)}`
     }
-    return JSON.stringify(clip(value, MAX_QUOTED))
+    // A part of it could be a part of a secret, which nothing would recognize.
+    return value.length > MAX_QUOTED ? `a text of ${value.length}` : JSON.stringify(value)
   }
   if (Array.isArray(value)) return `an array of ${value.length}`
   if (typeof value === 'number' || typeof value === 'boolean') return String(value)
@@ -341,7 +343,7 @@ function codePoints(value: string): number {
 
 /** RFC 6901, section 3. */
 function join(pointer: string, name: string): string {
-  return `${pointer}/${clip(name, MAX_QUOTED).replaceAll('~', '~0').replaceAll('/', '~1')}`
+  return `${pointer}/${(name.length > MAX_QUOTED ? '…' : name).replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
 function unknownField(name: string, known: readonly string[]): string {

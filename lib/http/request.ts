@@ -109,7 +109,7 @@ export class Request {
    */
   constructor(method: string, url: string | URL, init: RequestInit = {}) {
     if (typeof method !== 'string' || !TOKEN.test(method)) {
-      throw new LocalProtocolError(`the method ${JSON.stringify(method)} is not a token`)
+      throw new LocalProtocolError(`the method ${JSON.stringify(method) ?? ''} is not a token`)
     }
     const upper = method.toUpperCase()
     this.method = STANDARD_METHODS.has(upper) ? upper : method

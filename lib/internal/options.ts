@@ -42,7 +42,8 @@ const FOREIGN_NAMES: Readonly<Record<string, string>> = {
   folder: 'directory',
   form: 'data',
   formdata: 'data, files',
-  handler: 'execute, authorize',
+  handler: 'execute',
+  handleprotocols: 'protocols',
   hooks: 'eventHooks',
   inputschema: 'parameters',
   interceptors: 'eventHooks',
@@ -51,6 +52,7 @@ const FOREIGN_NAMES: Readonly<Record<string, string>> = {
   maxretries: 'retries, retry',
   path: 'directory, basePath',
   permessagedeflate: 'deflate',
+  port: 'listen() of your own server',
   prefix: 'basePath',
   prefixurl: 'baseUrl',
   qs: 'params',
@@ -61,9 +63,11 @@ const FOREIGN_NAMES: Readonly<Record<string, string>> = {
   run: 'execute',
   schema: 'parameters',
   searchparams: 'params',
+  server: 'attach(server)',
   socket: 'socketPath',
   uds: 'socketPath',
   url: 'baseUrl',
+  verifyclient: 'authorize',
 }
 
 /**
@@ -94,6 +98,18 @@ export function checkOptions<T>(given: unknown, kinds: OptionKinds<T>, of: strin
     if (options[name] !== undefined) continue
     throw new TypeError(`${of} needs ${name}: ${describeKind(known[name]!)}`)
   }
+}
+
+/** @throws TypeError when an argument that must be a string, named `what`, is none. */
+export function checkString(what: string, value: unknown): void {
+  if (typeof value === 'string') return
+  throw new TypeError(`${what} must be a string, got ${describeValue(value)}`)
+}
+
+/** @throws TypeError when an argument that must be an object, named `what`, is none. */
+export function checkObject(what: string, value: unknown): void {
+  if (typeof value === 'object' && value !== null) return
+  throw new TypeError(`${what} must be an object, got ${describeValue(value)}`)
 }
 
 /** What a value is, for messages: never its text, which may be a secret. */

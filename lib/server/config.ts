@@ -1,5 +1,6 @@
 import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { EngineOptions, RunEngine } from '../agent/index.js'
+import { escapeInvisible } from '../internal/escape-invisible.js'
 import type { Authorize } from './access/auth.js'
 import type { LimitSettings } from './access/limits.js'
 import { isHttpOrigin } from './access/origin.js'
@@ -230,5 +231,5 @@ function expect(ok: boolean, option: string, expected: string, got: unknown): vo
 
 function printError(error: unknown, { method, path }: FailedCall): void {
   const shown = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  process.stderr.write(`runwright: ${method} ${path} failed: ${shown}\n`)
+  process.stderr.write(escapeInvisible(`runwright: ${method} ${path} failed: ${shown}\n`))
 }

@@ -1,3 +1,4 @@
+import { escapeInvisible } from '../internal/escape-invisible.js'
 import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { RunService } from './service.js'
 
@@ -84,6 +85,7 @@ async function closeServer(server: DrainableServer): Promise<void> {
 }
 
 function printAndFail(error: unknown): void {
-  process.stderr.write(`runwright: ${error instanceof Error ? error.message : String(error)}\n`)
+  const message = error instanceof Error ? error.message : String(error)
+  process.stderr.write(escapeInvisible(`runwright: ${message}\n`))
   process.exitCode = 1
 }

@@ -121,6 +121,9 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
   #closing: CloseState | null = null
 
   private constructor(owner: ConnectionOwner, accepted: AcceptedHandshake<Context>) {
+    if (accepted?.socket === undefined) {
+      throw new TypeError('connections are made by the upgrade() of a WebSocketServer')
+    }
     const { config } = owner
     const { socket, deflater } = accepted
     this.#owner = owner

@@ -1,3 +1,4 @@
+import { describeValue } from '../internal/options.js'
 import { compress, type Deflater } from './deflate.js'
 import { encodeFrame, encodeText, Opcode, RSV1 } from './frame.js'
 
@@ -16,6 +17,9 @@ export class PreparedMessage {
 
   /** @internal */
   constructor(message: string | Uint8Array) {
+    if (typeof message !== 'string' && !(message instanceof Uint8Array)) {
+      throw new TypeError(`a message must be a string or bytes, got ${describeValue(message)}`)
+    }
     this.#opcode = typeof message === 'string' ? Opcode.TEXT : Opcode.BINARY
     this.#plain =
       typeof message === 'string' ? encodeText(message) : encodeFrame(Opcode.BINARY, message)

@@ -28,7 +28,7 @@ export type SendResult = 'sent' | 'full' | 'dropped' | 'closed'
 
 /** Binary payloads of this size and above are written after their header, not copied behind it. */
 const UNCOPIED_FROM = 16_384
-/** Counted for each waiting frame besides its bytes, so that a queue of empty ones is bounded too. */
+/** Counted for each waiting frame besides its bytes, so that a queue of empty ones is bounded. */
 const FRAME_OVERHEAD_BYTES = 64
 
 /**

@@ -7,6 +7,7 @@ import {
   MemoryStore,
   ModelError,
   RunEngine,
+  type RunOwner,
   StoreError,
   type AgentEvent,
   type JsonObject,
@@ -442,7 +443,9 @@ test('free text without a check is refused as not verifiable', async (t) => {
 })
 
 test('a repeated key and request return the first run, even if sent concurrently', async (t) => {
-  const { engine } = await openEngine(t)
+  const [ours, theirs] = [scratch(t), scratch(t)]
+  const roots = (owner: RunOwner | null): string[] => [owner?.tenant === 'b' ? theirs : ours]
+  const { engine } = await openEngine(t, { roots })
   const answers = await Promise.all(
     [1, 2, 3].map(() =>
       engine.create({ goal: 'shell: true', max_iterations: 2 }, { idempotencyKey: 'k' }),
@@ -463,11 +466,11 @@ test('a repeated key and request return the first run, even if sent concurrently
     code: 'ERR_AGENT_IDEMPOTENCY',
   })
   const other = { owner: { id: 'bob', tenant: null } }
-  const theirs = await engine.create(
+  const ofAnother = await engine.create(
     { goal: 'shell: true' },
     { idempotencyKey: 'k', caller: other },
   )
-  assert.equal(theirs.created, true)
+  assert.equal(ofAnother.created, true)
   const elsewhere = { owner: { id: 'bob', tenant: 'b' } }
   const apart = await engine.create(
     { goal: 'shell: true' },

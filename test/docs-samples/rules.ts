@@ -25,6 +25,7 @@ const SCRAPE_KEY = 'scrape-key-0123456789'
 /** The environment variables of all samples. */
 export const keys = (standIn: string): Record<string, string> => ({
   ALICE_KEY: API_KEY,
+  BOB_KEY: 'bob-key-0123456789',
   SCRAPE_KEY,
   RUNWRIGHT_KEY: API_KEY,
   HOOK_SECRET: `whsec_${Buffer.alloc(32, 7).toString('base64')}`,
@@ -365,6 +366,18 @@ export const rules: readonly Rule[] = [
       const closed = (await import('node:events')).once(server, 'close')
       process.kill(process.pid, 'SIGTERM')
       await closed`,
+  },
+  {
+    document: 'docs/operating.md',
+    has: 'roots: (principal)',
+    before: `const { mkdirSync } = await import('node:fs')
+      for (const name of ['acme', 'globex']) mkdirSync('srv/tenants/' + name, { recursive: true })`,
+    after: `for (const tenant of ['acme', 'globex']) {
+        const caller = { owner: { id: 'x', tenant } }
+        const { details } = await service.engine.create({ goal: 'shell: true' }, { caller })
+        assert.match(details.cwd, new RegExp('/srv/tenants/' + tenant + '$'))
+      }
+      await service.close({ graceMs: 0 })`,
   },
   {
     document: 'docs/operating.md',

@@ -81,7 +81,8 @@ function httpCalls(): Record<string, Call> {
   for (const verb of VERBS) {
     calls[`AsyncClient.${verb}#options`] = (o) => asyncClient[verb](URL, o)
     calls[`Client.${verb}#options`] = (o) => client[verb](URL, o)
-    calls[`${verb}#options`] = (o) => http[verb](URL, o)
+    // http.delete is http.del.
+    if (verb !== 'delete') calls[`${verb}#options`] = (o) => http[verb](URL, o)
     calls[`${verb}Sync#options`] = (o) => http[`${verb}Sync`](URL, o)
   }
   return calls
@@ -123,7 +124,7 @@ const openEngine = (): Promise<agent.RunEngine> => agent.RunEngine.open({ store,
 const workspace = (): Promise<agent.Workspace> => agent.openWorkspace(tmpdir())
 const prices = { input: 1, output: 1, as_of: '2026-01-01' }
 const mcpServer = (names: readonly string[]): object =>
-  names.includes('url') ? { name: 'a', url: URL } : { name: 'a', command: 'x' }
+  names.includes('url') ? { name: 'a', url: 'http://127.0.0.1:9' } : { name: 'a', command: 'x' }
 
 const agentCalls: Record<string, Call | OptionCall> = {
   'RunEngine.open#options': {
@@ -264,7 +265,7 @@ export const notOptions: readonly (readonly [place: RegExp, reason: string])[] =
   [/^agent\.(foldHead#(head|record)|summarize#0|\w+Store\.append#records) /, 'stored records'],
   [/^agent\.\w+Store\.list#query /, 'the engine calls stores, and checks what it was given'],
   [/^agent\.costOf#prices /, 'prices that were frozen in a log'],
-  [/^agent\.(checkSchema#schema|checkArguments#tool) /, 'schemas as data; defineTool() checks them'],
+  [/^agent\.(checkSchema#schema|checkArguments#tool) /, 'data; defineTool() checks schemas'],
   [/\.resume#answer /, 'checked against RESUME_SCHEMA, as over HTTP'],
   [/^http\.ProxyError|^server\.RunServiceError/, 'errors that only the package makes'],
   [/#options errors\[0\] /, 'copied into the response, where a client ignores unknown fields'],

@@ -68,6 +68,38 @@ test('nothing in the page is inline or from another origin', () => {
   }
 })
 
+test('only dom.js sets text, so that every character of it is visible', () => {
+  const ways = new RegExp(
+    String.raw`textContent|innerText|nodeValue|createTextNode|new Text\(|document\.title|` +
+      String.raw`setAttribute\((?!'(?!aria-(?:label'|description|role|valuetext)|title|placeholder|alt))|` +
+      String.raw`\.(?:title|placeholder|ariaLabel|alt|label) = |` +
+      String.raw`\.(?:append|prepend|after|before|replaceWith|replaceChildren)\(['"\x60]`,
+  )
+  for (const name of files.filter((file) => file.endsWith('.js') && file !== 'dom.js')) {
+    for (const line of read(name).split('\n')) assert.doesNotMatch(line, ways, name)
+  }
+})
+
+test('attributes, properties and text of elements are visible, but a value is left alone', async () => {
+  type H = (tag: string, props: object, ...children: string[]) => Record<string, unknown>
+  const { h } = (await import(`${folder}dom.js`)) as { h: H }
+  const set: Record<string, unknown> = {}
+  const element = {
+    setAttribute: (name: string, value: string) => (set[name] = value),
+    append: (text: string) => (set['text'] = text),
+  }
+  Object.assign(globalThis, { document: { createElement: () => element }, Node: class {} })
+  try {
+    const value = 'a\u202eb'
+    const made = h('input', { 'aria-label': value, title: value, value }, value)
+    assert.deepEqual([set['aria-label'], set['text']], ['a\\u202eb', 'a\\u202eb'])
+    assert.deepEqual([made['title'], made['value']], ['a\\u202eb', value])
+  } finally {
+    Reflect.deleteProperty(globalThis, 'document')
+    Reflect.deleteProperty(globalThis, 'Node')
+  }
+})
+
 test('no script turns a string into markup', () => {
   const ways =
     /innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextual|eval\(/

@@ -4,6 +4,7 @@ import {
   CursorError,
   CwdBusyError,
   EngineClosedError,
+  ForeignFolderError,
   GoalError,
   IdempotencyError,
   InvalidRequestError,
@@ -52,6 +53,7 @@ for (const { error, status, code, pointers = [] } of [
   { error: new RunStateError('live', 'm'), status: 409, code: 'run_live' },
   { error: new QueueFullError(256), status: 429, code: 'queue_full' },
   { error: new CwdBusyError('r'), status: 409, code: 'cwd_busy' },
+  { error: new ForeignFolderError(), status: 403, code: 'forbidden_cwd' },
   {
     error: new IdempotencyError(),
     status: 422,

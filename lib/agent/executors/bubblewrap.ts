@@ -3,10 +3,13 @@ import { randomUUID } from 'node:crypto'
 import { tmpdir } from 'node:os'
 import { resolve } from 'node:path'
 import { promisify } from 'node:util'
+import { warn } from '../../internal/warn.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { CommandOptions, CommandResult, Executor } from '../executor.js'
 import { isExhausted } from '../exhaustion.js'
-import { COMMAND_VARIABLE, RUN_VARIABLE, scrubbedEnvironment } from './environment.js'
+import {
+  COMMAND_VARIABLE, findProgram, RUN_VARIABLE, scrubbedEnvironment,
+} from './environment.js'
 import { holdArguments, notNow, runHeld } from './held-command.js'
 import { PROCESS_OPTIONS, processExecutor, type ProcessExecutorOptions } from './process.js'
 import { killAll, markedProcesses } from './process-tree.js'
@@ -85,7 +88,7 @@ let warned = false
 function warnRoot(): void {
   if (warned || process.geteuid?.() !== 0) return
   warned = true
-  process.emitWarning(
+  warn(
     'commands in bubblewrap sandboxes run as root, though without capabilities: ' +
       'run this service as an ordinary user',
     { code: 'RUNWRIGHT_SANDBOX_ROOT' },
@@ -106,7 +109,8 @@ let noUserNamespaces: readonly string[] | undefined
 async function userNamespaceArguments(): Promise<readonly string[]> {
   if (noUserNamespaces !== undefined) return noUserNamespaces
   try {
-    await promisify(execFile)('bwrap', [...NO_USER_NAMESPACES, '--ro-bind', '/', '/', 'true'])
+    const args = [...NO_USER_NAMESPACES, '--ro-bind', '/', '/', 'true']
+    await promisify(execFile)(findProgram('bwrap'), args)
     noUserNamespaces = NO_USER_NAMESPACES
   } catch (error) {
     if (isExhausted(error)) throw notNow(error)
@@ -115,6 +119,12 @@ async function userNamespaceArguments(): Promise<readonly string[]> {
   }
   return noUserNamespaces ?? []
 }
+
+/**
+ * Variables with which the C library loads code. They are for commands; `bwrap` itself, outside of
+ * the sandbox, would load libraries that a command has put into the workspace.
+ */
+const LOADER_VARIABLES = /^(LD_|GLIBC_TUNABLES$|GCONV_PATH$|LOCPATH$)/
 
 class BubblewrapExecutor implements Executor {
   readonly name = 'bubblewrap'
@@ -146,12 +156,15 @@ class BubblewrapExecutor implements Executor {
       writable: options.writable,
       closed: this.#closed,
     })
+    // The temporary folder of this process does not exist in the sandbox.
+    const all = Object.entries({ ...env, TMPDIR: '/tmp', ...options.env, ...marks })
+    const isLoaders = ([name]: readonly [string, string]): boolean => LOADER_VARIABLES.test(name)
+    const inner = all.filter(isLoaders).flatMap((entry) => ['--setenv', ...entry])
     const hold = holdArguments(this.#shell, command, cwdDescriptor !== undefined)
     const launch = {
       file: 'bwrap',
-      args: [...(await userNamespaceArguments()), ...sandbox, '--', this.#shell, ...hold],
-      // The temporary folder of this process does not exist in the sandbox.
-      env: { ...env, TMPDIR: '/tmp', ...options.env, ...marks },
+      args: [...(await userNamespaceArguments()), ...inner, ...sandbox, '--', this.#shell, ...hold],
+      env: Object.fromEntries(all.filter((entry) => !isLoaders(entry))),
       cwd,
       cwdDescriptor,
       commandId,

@@ -1,4 +1,5 @@
-import { delimiter, isAbsolute } from 'node:path'
+import { accessSync, constants } from 'node:fs'
+import { delimiter, isAbsolute, join } from 'node:path'
 
 /**
  * Variables of this process that commands get. Everything else stays out: keys, tokens, and
@@ -60,4 +61,34 @@ export function scrubbedEnvironment(
 /** PATH without relative folders: files in the working directory could replace programs. */
 function absolutePath(path: string): string {
   return path.split(delimiter).filter(isAbsolute).join(delimiter)
+}
+
+/** Folders that belong to the system, not to a user or a project. */
+const SYSTEM_FOLDERS: readonly string[] = [
+  '/usr/bin', '/bin', '/usr/sbin', '/sbin', '/run/current-system/sw/bin', '/usr/local/bin',
+  '/opt/homebrew/bin',
+]
+
+/**
+ * PATH for programs that this process starts for itself, outside of a sandbox: system folders come
+ * first. `npm start` puts `node_modules/.bin` of the project first, where commands may write.
+ */
+export function ownPath(): string {
+  const path = absolutePath(process.env['PATH'] ?? '').split(delimiter)
+  const isSystem = (folder: string): boolean => SYSTEM_FOLDERS.includes(folder)
+  return [...path.filter(isSystem), ...path.filter((folder) => !isSystem(folder))].join(delimiter)
+}
+
+/** Where a program is on {@link ownPath}. @throws an error with code ENOENT if it is not there. */
+export function findProgram(name: string): string {
+  for (const folder of ownPath().split(delimiter)) {
+    const path = join(folder, name)
+    try {
+      accessSync(path, constants.X_OK)
+      return path
+    } catch {
+      // Not here.
+    }
+  }
+  throw Object.assign(new Error(`${name} is not on PATH`), { code: 'ENOENT' })
 }

@@ -13,11 +13,12 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { stat } from 'node:fs/promises'
 import { constants } from 'node:os'
+import { isAbsolute } from 'node:path'
 import type { Duplex } from 'node:stream'
 import type { ExhaustedError } from '../errors.js'
 import type { CommandOptions, CommandResult } from '../executor.js'
 import { exhausted, isExhausted } from '../exhaustion.js'
-import { COMMAND_VARIABLE } from './environment.js'
+import { COMMAND_VARIABLE, findProgram } from './environment.js'
 import { lifeline } from './lifeline.js'
 import { OutputPipe } from './output-pipe.js'
 import {
@@ -32,6 +33,7 @@ const STOPPED = { aborted: 130, timeout: 124 } as const
 const MAX_TIMER_MS = 2 ** 31 - 1
 
 export interface Launch {
+  /** A path, or the name of a program that is looked up as this process's own. */
   readonly file: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string>>
@@ -119,7 +121,8 @@ async function lead(
   let child: ChildProcess
   try {
     await lifeline.open()
-    child = spawn(launch.file, launch.args, {
+    const file = isAbsolute(launch.file) ? launch.file : findProgram(launch.file)
+    child = spawn(file, launch.args, {
       cwd: folder === undefined ? launch.cwd : `/proc/self/fd/${folder}`,
       // Node passes this variable on by itself unless it is named, which would count the command
       // in the coverage of the host.
@@ -129,7 +132,7 @@ async function lead(
     })
   } catch (error) {
     if (isExhausted(error)) throw notNow(error)
-    return { problem: messageOf(error) }
+    return { problem: await whyNotStarted(launch, error) }
   } finally {
     pipe.closeWriteEnd()
   }
@@ -180,12 +183,15 @@ function endOf(child: ChildProcess): Promise<number | Error> {
   })
 }
 
-async function whyNotStarted(launch: Launch, error: number | Error): Promise<string> {
+async function whyNotStarted(launch: Launch, error: unknown): Promise<string> {
   const folder = await stat(launch.cwd).catch(() => null)
   if (folder === null) return `its working directory ${launch.cwd} does not exist`
   if (!folder.isDirectory()) return `its working directory ${launch.cwd} is not a directory`
-  const missing = error instanceof Error && 'code' in error && error.code === 'ENOENT'
-  return missing ? `${launch.file} is not installed, or not on PATH` : messageOf(error)
+  const code = error instanceof Error && 'code' in error ? error.code : null
+  if (code === 'ENOENT') return `${launch.file} is not installed, or not on PATH`
+  if (code === 'E2BIG') return 'it is too long for this system: put it in a file, and run that'
+  // What follows would be the value, which may be a secret.
+  return messageOf(error).split('. Received ', 1)[0] ?? ''
 }
 
 /** Ends the command's group and the processes that left it (rule 3). */

@@ -12,7 +12,7 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
-import { COMMAND_VARIABLE } from './environment.js'
+import { COMMAND_VARIABLE, ownPath } from './environment.js'
 
 /**
  * Lines are `+<group>:<command id>` and `-<group>:<command id>`. A service that shuts down may send
@@ -58,7 +58,7 @@ class Lifeline {
     if (this.#keeper !== undefined) return
     const keeper = spawn('/bin/sh', ['-c', KEEPER, 'runwright-lifeline'], {
       cwd: '/',
-      env: { PATH: process.env['PATH'], NODE_V8_COVERAGE: undefined },
+      env: { PATH: ownPath(), NODE_V8_COVERAGE: undefined },
       detached: true,
       stdio: ['pipe', 'ignore', 'ignore'],
     })

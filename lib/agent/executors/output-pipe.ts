@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { OutputKeeper, type KeptOutput } from '../output.js'
+import { findProgram } from './environment.js'
 
 /** Bytes still read after a command's end, when a grandchild may go on writing. */
 const MAX_DRAIN_BYTES = 1024 * 1024
@@ -38,7 +39,7 @@ export class OutputPipe {
     const folder = await mkdtemp(join(tmpdir(), 'runwright-command-'))
     const path = join(folder, 'output')
     try {
-      await promisify(execFile)('mkfifo', ['-m', '600', path])
+      await promisify(execFile)(findProgram('mkfifo'), ['-m', '600', path])
       // Opened first, without blocking, the reader keeps the writer from blocking.
       const reader = await openDescriptor(path, constants.O_RDONLY | constants.O_NONBLOCK)
       const writer = await openDescriptor(path, constants.O_WRONLY).catch((error: unknown) => {

@@ -18,7 +18,10 @@ export interface ProcessExecutorOptions {
 }
 
 /** For `checkOptions()`. */
-export const PROCESS_OPTIONS: OptionKinds<ProcessExecutorOptions> = { env: 'array', shell: 'string' }
+export const PROCESS_OPTIONS: OptionKinds<ProcessExecutorOptions> = {
+  env: 'array',
+  shell: 'string',
+}
 
 /**
  * Runs commands as processes of this user, each in a process group of its own and with a scrubbed
@@ -27,6 +30,7 @@ export const PROCESS_OPTIONS: OptionKinds<ProcessExecutorOptions> = { env: 'arra
  * {@link bubblewrapExecutor} or a container.
  *
  * Background processes of an ended command live on until `killMarked`; their output is not kept.
+ * When this process dies, so do the processes of commands that have not ended.
  */
 export function processExecutor(options: ProcessExecutorOptions = {}): Executor {
   checkOptions(options, PROCESS_OPTIONS, 'processExecutor()')

@@ -263,7 +263,9 @@ class Walk {
       return null
     }
     try {
-      if (!(await file.stat()).isFile()) return null
+      const stats = await file.stat()
+      if (!stats.isFile()) return null
+      this.#checkBytes(stats.size)
       // A folder on the way may have been swapped for a link.
       if (!isInside(await pathOfDescriptor(file, this.#at(path)), this.#root)) return null
       return await this.#digest(file, name)
@@ -274,6 +276,12 @@ class Walk {
     } finally {
       await file.close()
     }
+  }
+
+  /** Throws if so many more bytes would be too many. */
+  #checkBytes(more: number): void {
+    if (this.#bytes + more <= MAX_TOTAL_BYTES) return
+    throw tooMuch(`its protected files exceed ${MAX_TOTAL_BYTES / 1024 / 1024} MiB`)
   }
 
   async #digest(file: FileHandle, name: string | null): Promise<string> {
@@ -288,10 +296,8 @@ class Walk {
         return part === null ? '' : sha256(part)
       }
       size += bytesRead
+      this.#checkBytes(bytesRead)
       this.#bytes += bytesRead
-      if (this.#bytes > MAX_TOTAL_BYTES) {
-        throw tooMuch(`its protected files exceed ${MAX_TOTAL_BYTES / 1024 / 1024} MiB`)
-      }
       const part = chunk.subarray(0, bytesRead)
       whole.update(part)
       if (name !== null && size <= MAX_PARSED_BYTES) chunks.push(part)

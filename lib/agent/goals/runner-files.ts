@@ -4,11 +4,10 @@
  *
  * @module
  */
-import { readdir } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 
 import { GoalError } from '../errors.js'
-import { throwIfExhausted } from '../exhaustion.js'
+import { readFolder } from '../workspace/read-folder.js'
 import { compileGlobs } from './globs.js'
 import { readSmallFile } from './small-file.js'
 
@@ -16,6 +15,8 @@ import { readSmallFile } from './small-file.js'
 const ASSERTIONS = ['chai', 'expect', 'should', 'power-assert', 'assert']
 const PYTHON_PACKAGES = ['pytest', '_pytest', 'pluggy', 'sitecustomize.py']
 const MAX_PACKAGES = 200
+/** Names read from one folder. */
+const MAX_NAMES = 20_000
 
 /**
  * Packages and programs in `node_modules` that match `wanted`, and assertion libraries. Only what
@@ -59,10 +60,7 @@ export async function pythonPackages(cwd: string): Promise<readonly string[]> {
 }
 
 async function namesIn(folder: string): Promise<readonly string[]> {
-  return await readdir(folder).catch((error: unknown) => {
-    throwIfExhausted(error)
-    return []
-  })
+  return (await readFolder(folder, MAX_NAMES)).map(({ name }) => name).sort()
 }
 
 const CONFIGURATION =

@@ -29,7 +29,6 @@ import type {
 import type { GoalBaseline, TestOutcomes } from '../goal.js'
 import type { ToolCall } from '../model.js'
 import type { Gate, RunHead } from '../run-details.js'
-import type { FolderIdentity } from '../workspace/pinned-folder.js'
 import type { FileChange } from '../workspace/workspace.js'
 import { foldHead } from './head.js'
 import {
@@ -79,7 +78,7 @@ export interface RunState {
   readonly frozen: PrivatePayloads['run_created']
   readonly baseline: GoalBaseline | null
   /** What the folder was recognised by when the run started; null when that is not known. */
-  readonly folder: FolderIdentity | null
+  readonly folder: NonNullable<PrivatePayloads['run_started']['folder']> | null
   /** The tests of the first check, with which later checks are compared. */
   readonly baselineTests: TestOutcomes | null
   readonly conversation: Conversation

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { checkOptions, type OptionKinds } from '../../internal/options.js'
+import { checkObject, checkOptions, type OptionKinds } from '../../internal/options.js'
 import { trimEndOf } from '../../internal/trim-end.js'
 import type { ModelAdapter } from './adapter.js'
 import { anthropicAdapter } from './anthropic/adapter.js'
@@ -41,6 +41,7 @@ export function providersFromEnvironment(
   env: Readonly<Record<string, string | undefined>>,
   network: Pick<HttpProviderOptions, 'transport'> = {},
 ): readonly HttpProvider[] {
+  checkObject('env', env)
   checkOptions(network, NETWORK, 'providersFromEnvironment()')
   const makers = [openAi, anthropic, gemini, ollama]
   return makers.map((make) => make(env, network)).filter((provider) => provider !== null)

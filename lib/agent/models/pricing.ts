@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { checkString } from '../../internal/options.js'
 import type { ModelPrices, Usage } from '../usage.js'
 
 /** Cost of a call in US dollars, or null when the price is not known. */
@@ -63,6 +64,7 @@ const PRICES: Readonly<Record<string, readonly [input: number, cached: number, o
  * Surcharges and discounts for long prompts, batches and priority service are not included.
  */
 export function knownPrices(model: string): ModelPrices | null {
+  checkString('model', model)
   const name = model.toLowerCase().replace(/-(?:\d{4}-\d{2}-\d{2}|\d{8}|latest)$/, '')
   const known = Object.hasOwn(PRICES, name) ? PRICES[name] : undefined
   if (known === undefined) return null

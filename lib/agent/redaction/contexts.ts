@@ -49,8 +49,8 @@ const CONTEXTS: readonly (readonly [
   ],
   [
     ['machine'],
-    '\\bmachine\\s{1,8}[^\\s"\']{1,256}\\s{1,8}(?:(?:login|account)\\s{1,8}\\S{1,256}\\s{1,8}){0,2}' +
-      'password\\s{1,8}',
+    '\\bmachine\\s{1,8}[^\\s"\']{1,256}\\s{1,8}' +
+      '(?:(?:login|account)\\s{1,8}\\S{1,256}\\s{1,8}){0,2}password\\s{1,8}',
     `${NO_REFERENCE}\\S{1,256}`,
   ],
   [

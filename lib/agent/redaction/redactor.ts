@@ -113,7 +113,8 @@ export class Redactor {
     const isOpen = ({ start, end }: Span): boolean =>
       start < open && (end > open || end === text.length)
     const end = spans.find(isOpen)?.start ?? open
-    return { shown: render(text, from, Math.max(from, end), spans, false), end: Math.max(from, end) }
+    const to = Math.max(from, end)
+    return { shown: render(text, from, to, spans, false), end: to }
   }
 
   /** Offset of the first secret that the end of the text may cut; else its length. */

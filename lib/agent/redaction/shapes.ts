@@ -59,7 +59,8 @@ export function openKeyAt(text: string): number {
 const HEADER = /-----BEGIN (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----/g
 const FOOTER = /-----END (?:[A-Z0-9]{1,16} ){0,4}PRIVATE KEY(?: BLOCK)?-----/g
 /** Part of a header that the end of the text cuts. */
-const OPEN_HEADER = /-{1,5}(?:BEGIN?|B(?:EG?)?|BEGIN (?:[A-Z0-9]{1,16} ){0,6}[A-Z0-9]{0,16}-{0,4})?$/
+const OPEN_HEADER =
+  /-{1,5}(?:BEGIN?|B(?:EG?)?|BEGIN (?:[A-Z0-9]{1,16} ){0,6}[A-Z0-9]{0,16}-{0,4})?$/
 /** A constant of a program that works with keys: its string ends behind the header. */
 const CLOSING_QUOTE = /["'`]/
 /** A line of a key whose header is not there. */

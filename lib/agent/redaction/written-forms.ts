@@ -40,7 +40,8 @@ function urlForms(secret: string): string[] {
     (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`,
   )
   const form = new URLSearchParams({ s: secret }).toString().slice(2)
-  const upper = [component, strict, form, strict.replaceAll('%2F', '/'), strict.replaceAll('~', '%7E')]
+  const path = strict.replaceAll('%2F', '/')
+  const upper = [component, strict, form, path, strict.replaceAll('~', '%7E')]
   const lower = (text: string): string => text.replaceAll(/%[0-9A-F]{2}/g, (c) => c.toLowerCase())
   return [...upper, ...upper.map(lower)]
 }

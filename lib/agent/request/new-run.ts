@@ -10,11 +10,11 @@ import type { GoalSpec } from '../goal.js'
 import type { GoalRegistry } from '../goals/registry.js'
 import type { Model } from '../model.js'
 import { ReplayModel } from '../models/replay.js'
-import type { RootsOf } from '../roots.js'
 import type { RunStore } from '../store.js'
-import { hasForeignRun } from '../stores/foreign-run.js'
 import type { ModelPrices } from '../usage.js'
 import { resolveUnderRoots } from '../workspace/open.js'
+import { hasForeignRun } from './foreign-run.js'
+import type { RootsOf } from './roots.js'
 import { completeRequest, type StartRequest } from './start-request.js'
 
 export interface RequestContext {

@@ -33,7 +33,7 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
       minLength: 1,
       maxLength: 4096,
       description:
-        "The project's folder, below a root that the host allows. Default: the first root.",
+        "The project's folder, below a root that the host allows the caller. Default: the first.",
     },
     model_name: {
       type: 'string',

@@ -1,6 +1,6 @@
 /**
- * Who may have which folder, first come, first served. Folders that are equal or nested exclude each
- * other.
+ * Who may have which folder, first come, first served. Folders that are equal or nested exclude
+ * each other.
  *
  * 1. A run queues for its folder, and passes through every folder above it. Within one folder, runs
  *    that pass do not exclude each other; a run that wants the folder itself excludes all.
@@ -10,7 +10,7 @@
  *
  * @module
  */
-import { foldersTo } from '../workspace/folder-index.js'
+import { foldersTo } from '../../internal/folder-index.js'
 
 /** A run and its folders, from the file system's root to its own. */
 interface Visit {

@@ -12,6 +12,7 @@
  */
 import { backoffDelay } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
+import { FolderIndex } from '../../internal/folder-index.js'
 import { sleep } from '../../internal/sleep.js'
 import {
   CwdBusyError,
@@ -28,11 +29,10 @@ import { foldState, loadState } from '../log/state.js'
 import { LogWriter, STORE_BACKOFF } from '../log/writer.js'
 import type { Model } from '../model.js'
 import { warn } from '../output.js'
+import { hasForeignRun } from '../request/foreign-run.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import { repeatedRun } from '../request/idempotency.js'
 import type { RunDetails, RunHead } from '../run-details.js'
-import { hasForeignRun } from '../stores/foreign-run.js'
-import { FolderIndex } from '../workspace/folder-index.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
 import { endUnreadable } from './end-from-records.js'

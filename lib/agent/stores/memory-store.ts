@@ -6,7 +6,13 @@ import { copyHead, foldHead } from '../log/head.js'
 import type { RunHead } from '../run-details.js'
 import type { RunPage, RunQuery, RunStore } from '../store.js'
 import { checkAppend, checkPage } from './append-checks.js'
-import { checkRetention, indexFields, RunIndex, type IndexedRun, type Retention } from './run-index.js'
+import {
+  checkRetention,
+  indexFields,
+  RunIndex,
+  type IndexedRun,
+  type Retention,
+} from './run-index.js'
 
 /** Options of {@link MemoryStore}. */
 export interface MemoryStoreOptions {

@@ -9,12 +9,12 @@
  *
  * @module
  */
+import { FolderIndex } from '../../internal/folder-index.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { InvalidRequestError } from '../errors.js'
 import { isTerminal, type RunOwner, type RunStatus } from '../events.js'
 import type { RunHead } from '../run-details.js'
 import type { RunQuery } from '../store.js'
-import { FolderIndex } from '../workspace/folder-index.js'
 import { compareRuns, newestFirst, OrderedRuns, type SortKey } from './ordered-runs.js'
 
 /** The fields by which a run is listed and found. Only `status`, `endedMs` and null ever change. */

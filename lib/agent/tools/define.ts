@@ -1,4 +1,4 @@
-import { checkOptions, type OptionKinds } from '../../internal/options.js'
+import { checkObject, checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { JsonObject } from '../../internal/json.js'
 import { checkSchema, isPattern, type JsonSchema } from '../schema.js'
 import type { Tool, ToolContext, ToolEffect, ToolOutput } from '../tool.js'
@@ -166,6 +166,7 @@ export function checkArguments(
   tool: Pick<Tool, 'name' | 'parameters'>,
   args: unknown,
 ): string | null {
+  checkObject('a tool', tool)
   const violations = checkSchema(tool.parameters, args)
   if (violations.length === 0) return null
   const lines = violations.slice(0, 8).map(({ pointer, detail }) => {

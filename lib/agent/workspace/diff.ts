@@ -5,6 +5,7 @@
  * @module
  */
 import { hash } from 'node:crypto'
+import { checkString } from '../../internal/options.js'
 import { redactor } from '../redaction/redactor.js'
 import { decodeText } from './text.js'
 import type { FileChange } from './workspace.js'
@@ -75,6 +76,8 @@ export function diffText(
   names: { readonly before: string; readonly after: string },
   maxBytes: number = MAX_DIFF_BYTES,
 ): TextDiff {
+  checkString('before', before)
+  checkString('after', after)
   const [a, b] = [linesOf(before), linesOf(after)]
   const changes = compare(a, b)
   if (changes.length === 0) return { diff: '', added_lines: 0, removed_lines: 0 }

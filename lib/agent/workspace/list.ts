@@ -2,7 +2,7 @@ import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { throwIfExhausted } from '../exhaustion.js'
 import { explain } from './files.js'
-import { failure, isGitFolder, statOrNull } from './paths.js'
+import { failure, isRepository, statOrNull } from './paths.js'
 import type { Confinement, OpenFolder } from './paths.js'
 import type { WorkspaceEntry } from './workspace.js'
 
@@ -39,8 +39,7 @@ async function walk(
 ): Promise<void> {
   for (const name of await namesIn(folder)) {
     if (entries.length >= options.limit) return
-    const real = join(folder.real, name)
-    if (isSkipped(name) || confinement.isClosed(real)) continue
+    if (isSkipped(name) || confinement.hides(folder, name)) continue
     const entry = await describe(confinement, folder, name)
     if (entry === null) continue
     entries.push(entry)
@@ -61,12 +60,12 @@ async function namesIn(folder: OpenFolder): Promise<readonly string[]> {
     names.push(name)
     if (names.length >= MAX_NAMES) break
   }
-  return names.sort()
+  return isRepository(names) ? [] : names.sort()
 }
 
 function isSkipped(name: string): boolean {
   const isTemporary = /^\.runwright-[0-9a-f]{16}\.tmp$/.test(name)
-  return name === 'node_modules' || isGitFolder(name) || isTemporary
+  return name === 'node_modules' || isTemporary
 }
 
 async function describe(

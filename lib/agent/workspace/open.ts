@@ -1,4 +1,4 @@
-import { checkOptions, type OptionKinds } from '../../internal/options.js'
+import { checkOptions, checkString, type OptionKinds } from '../../internal/options.js'
 import { WorkspaceError } from '../errors.js'
 import { readConfined, replaceConfined } from './files.js'
 import { listFolder } from './list.js'
@@ -32,6 +32,7 @@ export async function openWorkspace(
   options: WorkspaceOptions = {},
 ): Promise<Workspace> {
   checkOptions(options, OPTIONS, 'openWorkspace()')
+  checkString('cwd', cwd)
   const confinement = await confine(cwd, options.roots, options.closed ?? [])
   return new ConfinedWorkspace(confinement)
 }

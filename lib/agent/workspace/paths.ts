@@ -7,10 +7,13 @@
  *    folder is then entered through its descriptor (`/proc/self/fd/N/name`), which no rename can
  *    redirect.
  * 3. Closed folders do not exist: no error reveals anything about them.
+ * 4. What belongs to git (`.git`, and folders that git takes for a repository) is neither read, nor
+ *    listed, nor written: its settings may hold tokens, and can run programs. Git itself, run by a
+ *    command, may use it. A hard link that was made to one of its files is a file like any other.
  *
  * @module
  */
-import { constants, existsSync, type BigIntStats, type Stats } from 'node:fs'
+import { constants, existsSync, lstatSync, type BigIntStats, type Stats } from 'node:fs'
 import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { trimEndOf } from '../../internal/trim-end.js'
@@ -57,13 +60,18 @@ export class Confinement {
     return this.#via === this.root ? real : `${this.#via}/${relative(this.root, real) || '.'}`
   }
 
-  /** True for a real path that is inside the workspace and not closed. */
+  /** True for a real path that is inside the workspace, not closed, and does not belong to git. */
   holds(real: string): boolean {
-    return isInside(real, this.root) && !this.isClosed(real)
+    return isInside(real, this.root) && !this.isClosed(real) && !isGitPath(this.show(real))
   }
 
   isClosed(real: string): boolean {
     return this.#closed.some((folder) => isInside(real, folder))
+  }
+
+  /** True for an entry of an open folder that must not be shown. */
+  hides(folder: OpenFolder, name: string): boolean {
+    return isGitFolder(name) || this.isClosed(join(folder.real, name))
   }
 
   /** The path as people and models see it: relative, with forward slashes. */
@@ -72,26 +80,35 @@ export class Confinement {
   }
 
   /**
-   * Finds where a path leads (rule 1). With `forWriting` it need not exist, but must neither be a
-   * dangling link nor lie under `.git`.
+   * Finds where a path leads (rule 1). With `forWriting` it need not exist, but must not be a
+   * dangling link.
    *
    * @throws {@link WorkspaceError}
    */
   async locate(path: string, forWriting: boolean): Promise<Location> {
     checkText(path)
-    const { existing, missing } = await existingPart(resolve(this.root, path), path, this.root)
+    const absolute = resolve(this.root, path)
+    const { existing, missing } = await existingPart(absolute, path, this.root)
     if (!isInside(existing, this.root)) throw outside(path)
     const real = join(existing, ...missing)
     if (this.isClosed(real)) throw forWriting ? outside(path) : absent(path)
-    if (!forWriting && missing.length > 0) throw absent(path)
     const shown = this.show(real)
-    if (forWriting && shown.split('/').some(isGitFolder)) {
-      throw new WorkspaceError(
-        'ERR_AGENT_WORKSPACE',
-        `${path} is under .git, which is never written: its hooks and settings can run programs`,
+    // The path as given counts as well, because .git may be a link to a folder of another name.
+    if ([shown, this.show(absolute)].some(isGitPath) || this.#isInRepository(existing)) {
+      throw failure(
+        `${path} belongs to git, so it is neither read nor written: its settings may hold ` +
+          'tokens, and can run programs; use git commands',
       )
     }
+    if (!forWriting && missing.length > 0) throw absent(path)
     return { real, existing, missing, relative: shown }
+  }
+
+  #isInRepository(real: string): boolean {
+    for (let folder = real; ; folder = dirname(folder)) {
+      if (REPOSITORY.every((name) => exists(`${this.at(folder)}/${name}`))) return true
+      if (folder === this.root) return false
+    }
   }
 
   /**
@@ -293,6 +310,18 @@ function checkText(path: string): void {
   }
 }
 
+/** Names by which git recognises a repository, whatever the name of its folder. */
+const REPOSITORY = ['HEAD', 'objects', 'refs']
+
+/** True for the names in a folder that git takes for a repository. */
+export function isRepository(names: readonly string[]): boolean {
+  return REPOSITORY.every((name) => names.includes(name))
+}
+
+function isGitPath(path: string): boolean {
+  return path.split('/').some(isGitFolder)
+}
+
 /**
  * True for a name that some file system takes for `.git`: with other case, trailing dots or spaces,
  * as a short name (Windows), or with zero-width characters (macOS).
@@ -301,6 +330,15 @@ export function isGitFolder(name: string): boolean {
   const visible = name.replaceAll(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, '')
   const plain = trimEndOf(visible, '. ').toLowerCase()
   return plain === '.git' || plain === 'git~1'
+}
+
+/** Synchronous: it is asked for many paths, of which the system has just looked up the folders. */
+function exists(path: string): boolean {
+  try {
+    return lstatSync(path, { throwIfNoEntry: false }) !== undefined
+  } catch {
+    return false
+  }
 }
 
 /** `lstat` of a path; null when it does not exist. */

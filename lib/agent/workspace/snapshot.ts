@@ -21,7 +21,7 @@ import { throwIfExhausted } from '../exhaustion.js'
 import { fileChange, oneLine } from './diff.js'
 import { SKIPPED_FOLDERS } from './skipped-folders.js'
 import type { FileChange } from './workspace.js'
-import { isGitFolder, type Confinement, type OpenFolder } from './paths.js'
+import { isRepository, type Confinement, type OpenFolder } from './paths.js'
 
 /** Bounds of {@link WorkspaceSnapshot}. */
 export interface SnapshotLimits {
@@ -259,7 +259,7 @@ class Scan {
     try {
       for (const name of await this.#namesIn(folder)) {
         const child = path === '' ? name : `${path}/${name}`
-        if (this.#confinement.isClosed(join(real, name))) continue
+        if (this.#confinement.hides(folder, name)) continue
         if (this.#entriesSeen >= this.#limits.entries) {
           this.partial = true
           return
@@ -277,14 +277,14 @@ class Scan {
     const names: string[] = []
     try {
       for await (const { name } of await opendir(folder.self, { bufferSize: 256 })) {
-        if (!SKIPPED_FOLDERS.has(name) && !isGitFolder(name)) names.push(name)
+        if (!SKIPPED_FOLDERS.has(name)) names.push(name)
         if (names.length >= MAX_NAMES) break
       }
     } catch (error) {
       throwIfExhausted(error)
       // Not permitted: the folder counts as empty.
     }
-    return names.sort()
+    return isRepository(names) ? [] : names.sort()
   }
 
   #entry(folder: OpenFolder, name: string, path: string, below: string[]): void {

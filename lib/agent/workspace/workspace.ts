@@ -31,6 +31,10 @@ export interface WorkspaceEntry {
  * The folder that a run works in. Paths are relative to `root` (or absolute inside it) and are
  * confined to it by their real path: neither `..` nor symbolic links, dangling ones included, reach
  * anything outside. Violations throw `WorkspaceError` with code `ERR_AGENT_OUTSIDE_WORKSPACE`.
+ *
+ * What belongs to git (anything under a `.git`, and folders with `HEAD`, `objects` and `refs`) is
+ * neither read, nor listed, nor written. In a run, every call throws `ERR_AGENT_WORKSPACE_LOST`
+ * once the folder is not the one any more in which the run works, and the run ends.
  */
 export interface Workspace {
   /** Real path of the folder. */
@@ -39,9 +43,9 @@ export interface Workspace {
   resolve(path: string, options?: { readonly forWriting?: boolean }): Promise<string>
   /** The bytes of a file. Files over `maxBytes` (default 2 MiB) are refused. */
   readFile(path: string, options?: { readonly maxBytes?: number }): Promise<Uint8Array>
-  /** Replaces a file atomically, or creates it with its folders. Refused under `.git`. */
+  /** Replaces a file atomically, or creates it with its folders. */
   writeFile(path: string, content: Uint8Array | string): Promise<FileChange>
-  /** Sorted entries below `path`, without `.git` and `node_modules`; `limit` defaults to 1000. */
+  /** Sorted entries below `path`, without `node_modules`; `limit` defaults to 1000. */
   list(
     path: string,
     options?: { readonly recursive?: boolean; readonly limit?: number },

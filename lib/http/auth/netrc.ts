@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import { checkString } from '../../internal/options.js'
 import type { Request } from '../request.js'
 import type { BaseResponse } from '../response.js'
 import { Auth, BasicAuth } from './auth.js'
@@ -14,6 +15,7 @@ export type Netrc = ReadonlyMap<string, NetrcEntry>
 
 /** Parses a netrc file, with quoted values and comment lines. Macros are skipped. */
 export function parseNetrc(text: string): Netrc {
+  checkString('the text of a netrc file', text)
   const entries = new Map<string, NetrcEntry>()
   let name: string | null = null
   let login = ''

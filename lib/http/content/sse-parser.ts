@@ -1,4 +1,4 @@
-import { checkOptions, type OptionKinds } from '../../internal/options.js'
+import { checkObject, checkOptions, type OptionKinds } from '../../internal/options.js'
 import { DecodingError } from '../errors.js'
 
 /** One event of an event stream. */
@@ -131,6 +131,7 @@ export class SseParser {
 export async function* parseSse(
   source: AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>,
 ): AsyncGenerator<ServerSentEvent, void, undefined> {
+  if (typeof source !== 'string') checkObject('the source of an event stream', source)
   const parser = new SseParser()
   for await (const chunk of source) yield* parser.feed(chunk)
 }

@@ -1,4 +1,4 @@
-import { checkOptions, type OptionKinds } from '../../internal/options.js'
+import { checkOptions, describeValue, type OptionKinds } from '../../internal/options.js'
 import { CookieConflictError, LocalProtocolError } from '../errors.js'
 import { MASK, type Headers } from '../headers.js'
 import { printAs } from '../inspect.js'
@@ -86,6 +86,9 @@ export class Cookies implements Iterable<Cookie> {
   /** Restores a jar from the result of `toJSON()`, without expired cookies. */
   static fromJSON(json: readonly Cookie[], options: CookiesOptions = {}): Cookies {
     const jar = new Cookies(null, options)
+    if (!Array.isArray(json)) {
+      throw new TypeError(`fromJSON() needs the result of toJSON(), got ${describeValue(json)}`)
+    }
     for (const cookie of json) {
       checkPair(cookie.name, cookie.value)
       if (!isExpired(cookie)) jar.#store({ ...cookie })

@@ -1,4 +1,5 @@
 import { domainToASCII } from 'node:url'
+import { checkString } from '../../internal/options.js'
 
 /**
  * A compact list of public suffixes: domains under which anyone can register, so that no cookie may
@@ -188,6 +189,7 @@ export const isPublicSuffix: PublicSuffixTest = (domain) =>
  * ```
  */
 export function parsePublicSuffixes(list: string): PublicSuffixTest {
+  checkString('a list of public suffixes', list)
   const rules = new Set<string>()
   for (const line of list.split('\n')) {
     const rule = line.trim().split(/\s/)[0]!

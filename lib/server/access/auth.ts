@@ -1,7 +1,12 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { checkOptions, describeValue, type OptionKinds } from '../../internal/options.js'
 import { addCredential } from '../../internal/credentials.js'
+import {
+  checkObject,
+  checkOptions,
+  describeValue,
+  type OptionKinds,
+} from '../../internal/options.js'
 
 /** A caller that `authorize` has admitted. */
 export interface Principal {
@@ -38,6 +43,7 @@ const BEARER_PROTOCOL = 'bearer.'
  * @returns null without a token.
  */
 export function bearerToken(request: AuthorizableRequest): string | null {
+  checkObject('the headers of a request', request?.headers)
   const header = request.headers.authorization
   if (header !== undefined) return /^Bearer +([\w.~+/-]+=*) *$/i.exec(header)?.[1] ?? null
   if (request.headers.upgrade === undefined) return null
@@ -75,7 +81,7 @@ const MIN_KEY_LENGTH = 16
  */
 export function bearerKeys(keys: { readonly [principalId: string]: BearerKey }): Authorize {
   if (typeof keys !== 'object' || keys === null || Array.isArray(keys)) {
-    throw new TypeError(`bearerKeys() needs keys by the id of their holder, got ${describeValue(keys)}`)
+    throw new TypeError(`bearerKeys() needs keys by id of their holder, got ${describeValue(keys)}`)
   }
   const secret = randomBytes(32)
   const digest = (key: string): Buffer => createHmac('sha256', secret).update(key).digest()

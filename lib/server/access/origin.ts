@@ -13,19 +13,7 @@
  */
 import { ProblemError } from '../errors.js'
 import type { Authorize } from './auth.js'
-import { signOfProxy } from './proxies.js'
-
-/** The parts of a request that these rules read; requests of all Node servers have them. */
-export interface RequestFacts {
-  readonly method?: string | undefined
-  readonly url?: string | undefined
-  /** `1.0`, `1.1` or `2.0`; absent when unknown. */
-  readonly httpVersion?: string | undefined
-  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
-  /** Names and values alternately, as sent. */
-  readonly rawHeaders?: readonly string[] | undefined
-  readonly socket: { readonly remoteAddress?: string | undefined; readonly encrypted?: boolean }
-}
+import { signOfProxy, type RequestFacts } from './proxies.js'
 
 /** The settings that these rules depend on. */
 export interface AccessRules {

@@ -5,7 +5,18 @@
  *
  * @module
  */
-import type { RequestFacts } from './origin.js'
+
+/** What the rules about callers read; requests of all Node servers have it. */
+export interface RequestFacts {
+  readonly method?: string | undefined
+  readonly url?: string | undefined
+  /** `1.0`, `1.1` or `2.0`; absent when unknown. */
+  readonly httpVersion?: string | undefined
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
+  /** Names and values alternately, as sent. */
+  readonly rawHeaders?: readonly string[] | undefined
+  readonly socket: { readonly remoteAddress?: string | undefined; readonly encrypted?: boolean }
+}
 
 /** First words of the header names that proxies add, after any `x-`: `CF-Ray`, `X-Envoy-…`. */
 const PROXY_WORDS: ReadonlySet<string> = new Set(

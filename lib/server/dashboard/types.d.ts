@@ -121,6 +121,7 @@ export interface Payloads {
     gate_id: string
     decided_by: string | null
     feedback?: string
+      edits?: Record<string, object>
   }
   run_end: {
     achieved: boolean

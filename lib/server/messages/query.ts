@@ -5,13 +5,19 @@
  * @module
  */
 import { nearestName } from '../../internal/nearest-name.js'
-import type { Parameter } from '../describe/operation.js'
 import { invalidField, type ProblemError } from '../errors.js'
+
+/** A parameter as the description of a route has it. */
+interface KnownParameter {
+  readonly name: string
+  readonly in: 'query' | 'header'
+  readonly repeated?: boolean
+}
 
 /** Checks the names of a query. `allowed` are the host's own. @throws 422 */
 export function checkQuery(
   query: URLSearchParams,
-  parameters: readonly Parameter[],
+  parameters: readonly KnownParameter[],
   allowed: ReadonlySet<string>,
 ): void {
   const known = parameters.filter((parameter) => parameter.in === 'query')
@@ -23,7 +29,7 @@ export function checkQuery(
   }
 }
 
-function unknownParameter(name: string, known: readonly Parameter[]): ProblemError {
+function unknownParameter(name: string, known: readonly KnownParameter[]): ProblemError {
   const names = known.map((parameter) => parameter.name)
   const meant = nearestName(name, names)
   const others = names.length === 0 ? 'there are none' : `there are ${names.join(', ')}`

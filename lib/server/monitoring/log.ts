@@ -1,3 +1,4 @@
+import { escapeInvisibleJson } from '../../internal/escape-invisible.js'
 import type { EndReason, RunStatus } from '../../agent/index.js'
 import type { PumpEnd } from '../streams/pump.js'
 
@@ -50,12 +51,13 @@ export type LogLine = RequestLine | StreamLine | RunLine
 export type StreamKind = 'websocket' | 'sse'
 
 /**
- * Creates a function for `onLog` that writes one JSON document per line.
+ * Creates a function for `onLog` that writes one JSON document per line. What a terminal would obey
+ * or not show is escaped, as JSON does.
  *
  * @param output - receives the lines. Default: standard output.
  */
 export function jsonLines(
   output: { write(text: string): unknown } = process.stdout,
 ): (line: LogLine) => void {
-  return (line) => void output.write(`${JSON.stringify(line)}\n`)
+  return (line) => void output.write(`${escapeInvisibleJson(JSON.stringify(line))}\n`)
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { warn } from '../../internal/warn.js'
 import type { ObservedAppend, RunStatus } from '../../agent/index.js'
 import type { Principal } from '../access/auth.js'
 import type { ServiceEngine } from '../config.js'
@@ -187,7 +188,7 @@ export class Monitor {
     try {
       this.#onLog?.(line)
     } catch (error) {
-      process.emitWarning(`onLog failed: ${String(error)}`)
+      warn(`onLog failed: ${String(error)}`)
     }
   }
 }

@@ -14,6 +14,7 @@ import { constants } from 'node:fs'
 import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Clock, Timer } from '../../internal/clock.js'
+import { warn } from '../../internal/warn.js'
 
 /** How far the deliveries of an unfinished run have come. Times are epoch ms; 0 is unset. */
 export interface Progress {
@@ -197,7 +198,7 @@ export class WebhookCursor {
       }, RETRY_MS)
       if (this.#warned) return
       this.#warned = true
-      process.emitWarning(
+      warn(
         `webhooks: the progress of deliveries cannot be stored; they go on, and some will be ` +
           `repeated if the process ends before that works again: ${String(error)}`,
       )
@@ -293,7 +294,7 @@ export class WebhookCursor {
       const read = parse<Line>(line)
       if (typeof read?.run !== 'string') {
         // What is before it is an earlier state, as after a crash.
-        return process.emitWarning(
+        return warn(
           `webhooks: ${this.#path} is damaged from line ${index + 2} on; ` +
             'what was delivered since may be delivered again',
         )

@@ -11,6 +11,7 @@ import {
 } from '../../agent/index.js'
 import { backoffDelay } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
+import { warn } from '../../internal/warn.js'
 import { WebhookCursor, type Progress } from './cursor.js'
 import { deliver, type Delivered, type ResolveName, type TargetRules } from './delivery.js'
 import {
@@ -227,7 +228,7 @@ export class Endpoint {
     const since = (this.#unreadable ??= now)
     if (since !== -Infinity && now - since >= READ_RETRY_MS) {
       this.#unreadable = -Infinity
-      process.emitWarning(`webhooks: runs cannot be read, deliveries wait: ${String(error)}`)
+      warn(`webhooks: runs cannot be read, deliveries wait: ${String(error)}`)
     }
     return now + READ_RETRY_MS
   }
@@ -236,7 +237,7 @@ export class Endpoint {
     try {
       this.#onFailure(failure)
     } catch (error) {
-      process.emitWarning(`onFailure of webhooks failed: ${String(error)}`)
+      warn(`onFailure of webhooks failed: ${String(error)}`)
     }
   }
 }

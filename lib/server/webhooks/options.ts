@@ -1,3 +1,4 @@
+import { warn } from '../../internal/warn.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { EventKind } from '../../agent/index.js'
 import { EVENT_KINDS } from '../describe/schemas.js'
@@ -79,7 +80,7 @@ export function warnOfFailure(failure: WebhookFailure): void {
   // One warning for the first failure, and one when the event is given up.
   if (attempts > 1 && !final) return
   const then = final ? 'given up' : 'retrying'
-  process.emitWarning(
+  warn(
     `webhook ${url}: event ${seq} of run ${run_id} was not accepted, ${then}: ${problem}`,
   )
 }

@@ -200,6 +200,31 @@ test('auto: without bwrap on PATH it is plain processes, and the problem is name
   )
 })
 
+sandboxed('programs planted in a PATH folder of the workspace stay in the sandbox', async (t) => {
+  const here = bench(t)
+  const [path, programs] = [process.env['PATH'], here.path('node_modules/.bin')]
+  process.env['PATH'] = `${programs}:${path}`
+  t.after(() => {
+    process.env['PATH'] = path
+  })
+  mkdirSync(programs, { recursive: true })
+  for (const name of ['bwrap', 'mkfifo']) {
+    const planted = `#!/bin/sh\necho "$PPID" >> '${here.path('ran')}'\nexec /usr/bin/${name} "$@"\n`
+    writeFileSync(join(programs, name), planted, { mode: 0o755 })
+  }
+  assert.equal((await here.run('echo fine')).output, 'fine\n')
+  assert.ok(!existsSync(here.path('ran')))
+})
+
+sandboxed('variables of the dynamic loader reach commands, but not bwrap itself', async (t) => {
+  const libraries = { LD_LIBRARY_PATH: 'build', LD_PRELOAD: '', GLIBC_TUNABLES: '' }
+  const { output } = await bench(t).run(
+    `echo "$LD_LIBRARY_PATH"; tr '\\0' '\\n' < /proc/1/environ | grep -E '^(LD_|GL|RUNWRIGHT_R)'`,
+    { env: libraries, mark: 'seen' },
+  )
+  assert.equal(output, 'build\nRUNWRIGHT_RUN=seen\n')
+})
+
 sandboxed('a command whose sandbox cannot be created was not started', async (t) => {
   const here = bench(t)
   const { exitCode, output } = await here.run('true', { writable: ['/nonexistent/folder'] })

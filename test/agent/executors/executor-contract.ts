@@ -246,15 +246,17 @@ export function testExecutor(name: string, make: () => Executor, skip: string | 
     assert.ok(!existsSync(bench.path('ran')))
   })
 
-  for (const [cause, command, options] of [
-    ['a missing folder', 'true', { cwd: '/nonexistent/folder' }],
-    ['a NUL character', 'true\0', {}],
-    ['a line that is too long', `echo ${'x'.repeat(200_000)}`, {}],
+  for (const [cause, command, options, problem] of [
+    ['a missing folder', 'true', { cwd: '/nonexistent/folder' }, 'does not exist'],
+    ['a NUL character', 'true\0', {}, 'without null bytes'],
+    ['a NUL character in a variable', 'true', { env: { A: 'a secret\0' } }, 'without null bytes'],
+    ['a line that is too long', `echo ${'x'.repeat(200_000)}`, {}, 'put it in a file'],
   ] as const) {
     check(`${cause} is a result, not an exception`, async (bench) => {
       const { exitCode, output } = await bench.run(command, options)
       assert.equal(exitCode, 127)
       assert.match(output, /^the command was not started: /)
+      assert.ok(output.includes(problem) && !output.includes('secret'), output)
     })
   }
 

@@ -1,18 +1,21 @@
 /**
  * Runs commands that never end and hold pipes of a folder open: `main` a tool server and a command
- * of each executor, `worker` a command of a thread. Lines on standard input make it end the thread, or kill the lifeline's
- * keeper, in which case it writes a line once there is another one.
+ * of each executor, `worker` a command of a thread. Lines on standard input make it end the thread,
+ * or kill the lifeline's keeper. Writes whether there is a sandbox, and a line when there is
+ * another keeper.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { setImmediate } from 'node:timers/promises'
 import { isMainThread, Worker } from 'node:worker_threads'
-import { bubblewrapExecutor, bubblewrapProblem, processExecutor, type Executor } from 'runwright/agent'
+import {
+  bubblewrapExecutor, bubblewrapProblem, processExecutor, type Executor,
+} from 'runwright/agent'
 import { openStdioChannel } from '../../../lib/agent/mcp/stdio.js'
 
 const folder = process.argv[2] ?? '.'
 
-/** The leader; one in its group that ignores SIGTERM; one without its mark; one that has left it. */
+/** The leader, and three others: one ignores SIGTERM, one has no mark, one has left the group. */
 const COMMAND = `exec 9> "$PIPE"; echo held >&9
   (trap "" TERM HUP; echo held >&9; sleep 600; true) &
   env -i sh -c 'echo held >&9; sleep 60; true' &
@@ -47,7 +50,9 @@ function keeper(): number | undefined {
 
 async function serve(): Promise<void> {
   start(processExecutor(), 'main')
-  if ((await bubblewrapProblem()) === null) start(bubblewrapExecutor(), 'main')
+  const sandboxed = (await bubblewrapProblem()) === null
+  process.stdout.write(`${sandboxed}\n`)
+  if (sandboxed) start(bubblewrapExecutor(), 'main')
   const server = { command: '/bin/sh', args: ['-c', COMMAND], cwd: folder, env: { PIPE: 'main' } }
   const listener = { onMessage: () => undefined, onClose: () => undefined }
   await openStdioChannel('server', server, 1_000, listener)

@@ -5,7 +5,7 @@ import { createReadStream, existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { bubblewrapProblem, processExecutor } from 'runwright/agent'
+import { processExecutor } from 'runwright/agent'
 import { programAt } from '../../helpers/programs.js'
 import { Bench } from './executor-contract.js'
 
@@ -46,7 +46,8 @@ test('commands and tool servers end with thread and process', { skip: noProc }, 
   t.after(() => service.kill('SIGKILL'))
   const warnings = service.stderr.setEncoding('utf8').toArray()
   const exited = once(service, 'exit')
-  const sandboxed = (await bubblewrapProblem()) === null
+  const lines = createInterface({ input: service.stdout })[Symbol.asyncIterator]()
+  const sandboxed = (await lines.next()).value === 'true'
   await main.commands(sandboxed ? 3 : 2)
   await worker.commands(1)
 
@@ -55,7 +56,7 @@ test('commands and tool servers end with thread and process', { skip: noProc }, 
   assert.equal(service.exitCode, null)
 
   service.stdin.write('kill the keeper\n')
-  await once(service.stdout, 'data')
+  await lines.next()
   service.kill('SIGKILL')
   await exited
   assert.ok(await main.released())

@@ -7,7 +7,7 @@
  */
 import { spawnSync } from 'node:child_process'
 import {
-  closeSync, constants, lstatSync, openSync, readdirSync, readFileSync, writeFileSync,
+  closeSync, constants, lstatSync, openSync, readdirSync, readFileSync, statSync, writeFileSync,
 } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
@@ -67,6 +67,15 @@ function attempt(action) {
   }
 }
 
+/** Folders that processes in the sandbox have open: their parents may be the host's. */
+const openFolders = readdirSync('/proc').flatMap((id) => {
+  /** @type {string[]} */
+  let names = []
+  attempt(() => (names = readdirSync(`/proc/${id}/fd`)))
+  const paths = /^\d+$/.test(id) ? names.map((name) => `/proc/${id}/fd/${name}`) : []
+  return paths.filter((path) => statSync(path, { throwIfNoEntry: false })?.isDirectory())
+})
+
 /** @param {string} command */
 const succeeds = (command) => spawnSync('/bin/sh', ['-c', command]).status === 0
 
@@ -93,6 +102,7 @@ const escapes = {
   'what is below a mount': succeeds('umount /proc'),
   'a signal to the host': attempt(() => process.kill(HOST_PID, 0)),
   'a process of the host': pids.includes(String(HOST_PID)),
+  'a folder of the host': openFolders.length > 0,
   'a terminal': attempt(() => closeSync(openSync('/dev/tty', constants.O_RDWR))),
   'an abstract socket of the host': await connects(`\0${PROBE}`),
   'a capability': /^Cap(Prm|Eff|Inh|Amb):\s*0*[1-9a-f]/m.test(status),

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import {
-  chmodSync, chownSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync,
-  writeFileSync,
+  chmodSync, chownSync, closeSync, existsSync, mkdirSync, mkdtempSync, openSync, readFileSync,
+  realpathSync, rmSync, symlinkSync, writeFileSync,
 } from 'node:fs'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
@@ -11,6 +10,7 @@ import { homedir, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { bubblewrapExecutor, bubblewrapProblem } from 'runwright/agent'
+import { findProgram } from '../../../lib/agent/executors/environment.js'
 
 /** What `sandbox-probe.mjs` reports. */
 interface Found {
@@ -34,14 +34,15 @@ const RUN_PROBE = 'exec "$NODE" --input-type=module -e "$JS"'
 /** As root, a `bwrap` first on PATH that becomes an ordinary user. */
 function becomeNobody(t: TestContext): void {
   const folder = mkdtempSync(join(tmpdir(), 'nobody-'))
-  const bwrap = execFileSync('/bin/sh', ['-c', 'command -v bwrap'], { encoding: 'utf8' }).trim()
+  const [bwrap, mkfifo] = ['bwrap', 'mkfifo'].map(findProgram)
   const become = `setpriv --reuid ${NOBODY} --regid ${NOBODY} --clear-groups`
   const program = join(folder, 'bwrap')
   writeFileSync(program, `#!/bin/sh\nexec ${become} ${bwrap} "$@"\n`, { mode: 0o755 })
+  symlinkSync(mkfifo ?? '', join(folder, 'mkfifo'))
   chmodSync(folder, 0o755)
   // Tool chains of root are not for others.
   const before = { PATH: process.env['PATH'], HOME: process.env['HOME'] }
-  Object.assign(process.env, { PATH: `${folder}:/usr/bin:/bin`, HOME: '/home/nobody' })
+  Object.assign(process.env, { PATH: folder, HOME: '/home/nobody' })
   t.after(() => {
     Object.assign(process.env, before)
     rmSync(folder, { recursive: true })
@@ -72,10 +73,14 @@ for (const { who, uid, skip } of [
     const server = createServer().listen({ path: `\0${name}` })
     await once(server, 'listening')
     t.after(() => server.close())
+    const descriptor = openSync(cwd, 'r')
+    t.after(() => closeSync(descriptor))
 
     const { output } = await bubblewrapExecutor({ closed: [closed] }).run(RUN_PROBE, {
       cwd,
+      cwdDescriptor: descriptor,
       env: {
+        PATH: '/usr/bin:/bin:/usr/sbin:/sbin',
         PROBE: name,
         HOST_PID: String(process.pid),
         NODE: process.execPath,

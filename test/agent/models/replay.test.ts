@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { InvalidRequestError, MemoryStore, ModelError, type AgentEvent } from 'runwright/agent'
-import { follow, openEngine, runToEnd, testProvider, type Said } from '../../helpers/engine.js'
+import { follow, openEngine, runToEnd, scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 
 const said: readonly Said[] = [
@@ -75,9 +75,11 @@ test('a replay fails when it is asked for more turns than were recorded', async 
 })
 
 test('only runs of the same tenant can be replayed; others look like missing ones', async (t) => {
+  const folders: Readonly<Record<string, string>> = { a: scratch(t), b: scratch(t), '': scratch(t) }
   const { engine } = await openEngine(t, {
     providers: [testProvider(() => ({}))],
     store: new MemoryStore(),
+    roots: (principal) => [folders[principal?.tenant ?? '']!],
   })
   const caller = (tenant: string) => ({ caller: { owner: { id: tenant, tenant } } })
   const { details } = await engine.create({ goal: 'shell: true' }, caller('a'))

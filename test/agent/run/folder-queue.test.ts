@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Scheduler } from '../../../lib/agent/run/scheduler.js'
-import { FolderIndex } from '../../../lib/agent/workspace/folder-index.js'
+import { FolderIndex } from '../../../lib/internal/folder-index.js'
 import { Random } from '../../helpers/random.js'
 
 const never = new AbortController().signal
@@ -180,7 +180,7 @@ function againstModel(slots: number, seed: number): void {
     assert.deepEqual(started, model.started, `seed ${seed}, step ${step}`)
     const held = [...model.working, ...model.paused]
     for (const [i, [, a]] of held.entries())
-      for (const [, b] of held.slice(i + 1)) assert.ok(!overlap(a, b), `${a} and ${b}: seed ${seed}`)
+      for (const [, b] of held.slice(i + 1)) assert.ok(!overlap(a, b), `${a}, ${b}: ${seed}`)
   }
   for (const runId of [...model.paused.keys()]) if (!model.waiting.includes(runId)) enter(runId)
   while (model.working.size > 0) {
@@ -189,7 +189,8 @@ function againstModel(slots: number, seed: number): void {
     model.leave(runId!)
   }
   assert.deepEqual(started, model.started)
-  assert.deepEqual([scheduler.waiting, model.waiting], [0, []], `seed ${seed}: every run had its turn`)
+  const waiting = [scheduler.waiting, model.waiting]
+  assert.deepEqual(waiting, [0, []], `seed ${seed}: every run had its turn`)
 }
 
 test('ten thousand runs that wait for overlapping folders get them in their order', () => {

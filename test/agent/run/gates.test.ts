@@ -91,6 +91,19 @@ test('a summary escapes invisible and bidirectional characters', async (t) => {
   )
 })
 
+test('a summary does not turn a line break or an odd blank of a command into a space', async (t) => {
+  const disguised = testProvider((_, n) => {
+    const command = 'true # safe\nfalse\r\u00a0'
+    return n === 0
+      ? { calls: [{ tool: 'bash', args: { command } }, { tool: 'no\u202etool', args: {} }] }
+      : {}
+  })
+  const { engine, runId } = await atGate(t, {}, { providers: [disguised] })
+  const summary = (await engine.get(runId)).gate?.summary ?? ''
+  assert.ok(summary.includes(String.raw`Commands: true # safe\nfalse\u000d\u00a0 (exit`), summary)
+  assert.match(summary, /no\\u202etool once/)
+})
+
 test('abort at a gate ends the run, with the response in the log', async (t) => {
   const { engine, runId, gateId } = await atGate(t)
   const answer = await engine.resume(

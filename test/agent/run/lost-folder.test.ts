@@ -6,6 +6,7 @@ import { test, type TestContext } from 'node:test'
 import {
   bubblewrapExecutor,
   bubblewrapProblem,
+  defineTool,
   MemoryStore,
   processExecutor,
   RunEngine,
@@ -13,6 +14,7 @@ import {
   type Executor,
   type JsonObject,
   type RunRecord,
+  type Tool,
 } from 'runwright/agent'
 import { follow, runToEnd, scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { failingExecutor } from '../../helpers/executor.js'
@@ -62,6 +64,8 @@ const swaps: Readonly<Record<string, Swap>> = {
   },
 }
 
+const call = (tool: string, args: JsonObject): Said => ({ calls: [{ tool, args }] })
+
 interface Outcome {
   readonly error: string | undefined
   readonly message: string
@@ -72,25 +76,27 @@ interface Outcome {
   readonly others: readonly string[]
 }
 
-/** A run whose folder is swapped between its first turn, a command, and its second. */
+/** A run whose folder is swapped between its first command, a check, and its first turn. */
 async function swapped(
   t: TestContext,
   place: World,
   swap: Swap,
   executor: Executor,
   said: Said,
+  tools: readonly Tool[] = [],
 ): Promise<Outcome> {
-  const provider = testProvider((request) => {
-    const turns = request.messages.filter(({ role }) => role === 'assistant').length
-    if (turns === 0) return { calls: [{ tool: 'bash', args: { command: 'echo one > first' } }] }
-    if (turns > 1) return {}
-    swap(place)
-    return said
+  // Without a change there is no second check.
+  const first = said.calls === undefined ? [call('write_file', { path: 'first', content: '' })] : []
+  const turns = [...first, said]
+  const provider = testProvider((_, turn) => {
+    if (turn === turns.length - 1) swap(place)
+    return turns[turn] ?? {}
   })
   const store = new MemoryStore()
   const engine = await RunEngine.open({
     store,
     executor,
+    tools,
     roots: [place.root],
     providers: [provider],
     defaultModel: 'test:m',
@@ -117,8 +123,6 @@ function assertLost(outcome: Outcome, cwd: string): void {
   assert.ok(!outcome.log.includes('the secret'), outcome.log)
   assert.deepEqual(outcome.others, ['secret'])
 }
-
-const call = (tool: string, args: JsonObject): Said => ({ calls: [{ tool, args }] })
 
 for (const [name, make, skip] of [
   ['process', processExecutor, false],
@@ -147,7 +151,43 @@ for (const [what, said] of Object.entries({
   })
 }
 
-/** An executor before whose second command on the folder is swapped, after it was compared. */
+/** A tool of the host that runs a command in a folder of the workspace. */
+function commandTool(folder: string): Tool {
+  return defineTool({
+    name: 'look',
+    description: 'Shows what is there.',
+    parameters: { type: 'object' },
+    effect: 'read',
+    execute: async (_, { run, workspace }) =>
+      await run('pwd; cat secret', { cwd: join(workspace.root, folder) }),
+  })
+}
+
+test('a run whose folder was replaced ends before a tool of the host runs a command', async (t) => {
+  const place = world(t)
+  const tools = [commandTool('.')]
+  const swap = swaps['a link']!
+  const outcome = await swapped(t, place, swap, processExecutor(), call('look', {}), tools)
+  assertLost(outcome, place.cwd)
+})
+
+test('a tool of the host runs its commands in folders of the workspace only', async (t) => {
+  const place = world(t)
+  fs.mkdirSync(join(place.cwd, 'real'))
+  const said = {
+    calls: ['inside', 'outside'].map((tool) => ({ tool, args: {} })),
+  }
+  fs.symlinkSync('real', join(place.cwd, 'inside'))
+  fs.symlinkSync(place.other, join(place.cwd, 'outside'))
+  const tools = ['inside', 'outside'].map((name) => ({ ...commandTool(name), name }))
+  const outcome = await swapped(t, place, () => undefined, processExecutor(), said, tools)
+  assert.equal(outcome.error, undefined, outcome.message)
+  assert.ok(outcome.log.includes(`"output":"${place.cwd}/real\\n`), outcome.log)
+  assert.match(outcome.log, /outside leads outside the workspace/)
+  assert.ok(!outcome.log.includes('the secret'), outcome.log)
+})
+
+/** An executor that swaps the folder before one command, just after it was compared. */
 function racing(executor: Executor, place: World, undo: boolean): Executor {
   let isSwapped = false
   return {
@@ -190,7 +230,7 @@ test('process: a swap that is undone leaves the command in the right folder', as
   assert.ok(!outcome.log.includes('the secret'))
   if (hasDescriptors !== false) return
   assert.equal(outcome.error, undefined, outcome.message)
-  assert.deepEqual(fs.readdirSync(place.cwd), ['first', 'second'])
+  assert.deepEqual(fs.readdirSync(place.cwd), ['second'])
   assert.ok(outcome.log.includes(`${place.cwd}\\n`), 'the folder has its own name')
 })
 

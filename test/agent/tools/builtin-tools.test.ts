@@ -136,7 +136,7 @@ test('write_file reports the change with its diff', async (t) => {
   )
   assert.match(
     await call(context, 'write_file', { path: '.git/config', content: '' }),
-    /^1: .*never written/,
+    /^1: .*neither read nor written/,
   )
 })
 

@@ -5,6 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { WorkspaceError } from 'runwright/agent'
+import { captureBaseline } from '../../../lib/agent/goals/protected-files.js'
+import { goalRegistry } from '../../../lib/agent/goals/registry.js'
 import { openPinned } from '../../../lib/agent/workspace/open.js'
 import { PinnedFolder } from '../../../lib/agent/workspace/pinned-folder.js'
 
@@ -198,6 +200,10 @@ test('files are opened in the pinned folder even if it was compared before a swa
   }
   await assert.rejects(workspace.writeFile('new', 'x'), WorkspaceError)
   await assert.rejects(workspace.list('.'), WorkspaceError)
+  const spec = await goalRegistry().resolve('shell: true', place.root)
+  const watched = { ...spec, protected: ['*'] }
+  const { files } = await captureBaseline(watched, folder.real, folder.path)
+  assert.deepEqual(Object.keys(files), ['own'])
   const changes = await workspace.changes()
   assert.ok(!JSON.stringify(changes).includes('secret'))
   assert.deepEqual(fs.readdirSync(place.cwd), ['secret'])

@@ -171,10 +171,13 @@ test('a link that leads to itself is an error, not a loop', async (t) => {
   await assert.rejects(workspace.readFile('loop'), refusal(/leads to itself/))
 })
 
+const ofGit = refusal(/belongs to git, so it is neither read nor written/)
+
 for (const path of [
   '.git/hooks/pre-commit',
   '.GIT/config',
   'src/.Git/x',
+  'src/../.git/config',
   '.git',
   '.git./x',
   '.g\u200cit/x',
@@ -182,8 +185,73 @@ for (const path of [
 ]) {
   test(`${JSON.stringify(path)} is never written`, async (t) => {
     const { workspace, root } = await world(t)
-    await assert.rejects(workspace.writeFile(path, 'x'), refusal(/never written/))
+    await assert.rejects(workspace.writeFile(path, 'x'), ofGit)
     assert.deepEqual(fs.readdirSync(root), ['src'])
+  })
+}
+
+/** What git keeps in a repository; its settings hold a token. */
+function repository(folder: string): void {
+  for (const name of ['objects', 'refs', 'hooks']) {
+    fs.mkdirSync(join(folder, name), { recursive: true })
+  }
+  fs.writeFileSync(join(folder, 'HEAD'), 'ref: refs/heads/main\n')
+  fs.writeFileSync(join(folder, 'config'), 'token')
+}
+
+for (const [what, make, paths] of [
+  ['a repository', (root: string) => repository(join(root, '.git')), ['.git/config']],
+  ['one in a subfolder', (root: string) => repository(join(root, 'src/.git')), ['src/.git/config']],
+  ['one with another case', (root: string) => repository(join(root, '.Git')), ['.Git/config']],
+  [
+    'one behind a link',
+    (root: string) => {
+      repository(join(root, '.git'))
+      fs.symlinkSync('.git', join(root, 'alias'))
+      fs.symlinkSync('.git/config', join(root, 'settings'))
+    },
+    ['alias/config', 'settings', 'alias/../.git/config'],
+  ],
+  [
+    'one in a folder of another name, to which .git is a link',
+    (root: string) => {
+      repository(join(root, 'meta'))
+      fs.symlinkSync('meta', join(root, '.git'))
+    },
+    ['.git/config', 'meta/config', 'meta/hooks/../config'],
+  ],
+  [
+    'one in a folder that the file .git names, as for worktrees and submodules',
+    (root: string) => {
+      repository(join(root, 'meta'))
+      fs.writeFileSync(join(root, '.git'), 'gitdir: meta')
+    },
+    ['.git', 'meta/config'],
+  ],
+  [
+    'one whose .git is a link to a folder without objects, as of a worktree',
+    (root: string) => {
+      fs.mkdirSync(join(root, 'meta'))
+      fs.symlinkSync('meta', join(root, '.git'))
+    },
+    ['.git/config'],
+  ],
+  ['a bare one', (root: string) => repository(join(root, 'src/bare.git')), ['src/bare.git/config']],
+  ['the workspace itself', repository, ['config']],
+] as const) {
+  test(`settings of git are neither read, nor listed, nor written: ${what}`, async (t) => {
+    const { workspace, root } = await world(t)
+    await workspace.changes()
+    make(root)
+    for (const path of paths) {
+      await assert.rejects(workspace.readFile(path), ofGit, path)
+      await assert.rejects(workspace.writeFile(path, 'x'), ofGit, path)
+      await assert.rejects(workspace.list(path), ofGit, path)
+      await assert.rejects(workspace.resolve(path), ofGit, path)
+    }
+    const listed = await workspace.list('', { recursive: true }).catch(() => [])
+    assert.deepEqual(listed.filter(({ path }) => /config|HEAD/.test(path)), [])
+    assert.ok(!JSON.stringify(await workspace.changes()).includes('token'))
   })
 }
 
@@ -191,7 +259,7 @@ test('.git is not written through a link either', async (t) => {
   const { workspace, root } = await world(t)
   fs.mkdirSync(join(root, '.git'))
   fs.symlinkSync('.git', join(root, 'innocent'))
-  await assert.rejects(workspace.writeFile('innocent/config', 'x'), refusal(/never written/))
+  await assert.rejects(workspace.writeFile('innocent/config', 'x'), ofGit)
   assert.deepEqual(fs.readdirSync(join(root, '.git')), [])
 })
 

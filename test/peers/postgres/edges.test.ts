@@ -73,7 +73,8 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
         key: text,
         modelName: text,
       })
-      const record = { ...created, payload: { ...created!.payload, cwd: `/${text}` } } as RunCreated
+      const payload = { ...created!.payload, cwd: `/${end}/${text}` }
+      const record = { ...created, payload } as RunCreated
       const admission = {
         created: record,
         maxQueued: 99,

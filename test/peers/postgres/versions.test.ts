@@ -69,7 +69,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     const before = await contents(schema)
     const refused = {
       code: 'ERR_AGENT_STORE_VERSION',
-      message: /schema "v\d+" need version 5 of the store, this one has 1; update runwright/,
+      message: /schema "v\d+" need version 5 of the store, this one has 2; update runwright/,
     }
     for (const migrate of [true, false]) {
       const store = new current.PostgresStore({ pool, schema, migrate })

@@ -75,8 +75,15 @@ async function openVictim(t: TestContext, authorize?: Authorize) {
   return { service, port, seen, runId: details.run_id }
 }
 
+interface Attack {
+  readonly target: string
+  readonly runId: string
+  /** A server of the attacker that redirects with 307, which keeps method and body; or null. */
+  readonly bounce: string | null
+}
+
 /** Runs in the page: calls the service in every way a page can; returns all that it learns. */
-async function attack({ target, runId }: { target: string; runId: string }): Promise<string[]> {
+async function attack({ target, runId, bounce }: Attack): Promise<string[]> {
   const learnt: string[] = []
   const run = `${target}/api/runs/${runId}`
   const attempt = async (name: string, act: () => Promise<unknown>): Promise<void> => {
@@ -99,6 +106,7 @@ async function attack({ target, runId }: { target: string; runId: string }): Pro
     ['approve', `${run}/resume`, { decision: 'approve' }],
     ['abort at the gate', `${run}/resume`, { decision: 'abort' }],
     ['abort', `${run}/abort`, {}],
+    ['abort without a body', `${run}/abort`, undefined],
     ['retry', `${run}/retry`, undefined],
   ]
   for (const mode of ['cors', 'no-cors'] as const) {
@@ -118,6 +126,23 @@ async function attack({ target, runId }: { target: string; runId: string }): Pro
         }
       }
     }
+  }
+  for (const [name, url, body] of writes) {
+    const content = body === undefined ? null : new Blob([JSON.stringify(body)])
+    const init: RequestInit = { method: 'POST', mode: 'no-cors', body: content }
+    for (const options of [
+      { ...init, keepalive: true },
+      { ...init, referrerPolicy: 'no-referrer' } as const,
+      { ...init, referrer: '' },
+    ]) {
+      await attempt(`${name} ${Object.keys(options).join()}`, async () =>
+        tell(await fetch(url, options)),
+      )
+    }
+    await attempt(`${name} beacon`, async () => navigator.sendBeacon(url, content))
+    if (bounce === null) continue
+    const bounced = `${bounce}?${encodeURIComponent(url)}`
+    await attempt(`${name} redirected`, async () => tell(await fetch(bounced, init)))
   }
   await attempt('DELETE', async () => tell(await fetch(run, { method: 'DELETE' })))
   const override = { method: 'POST', headers: { 'x-http-method-override': 'DELETE' } }
@@ -156,7 +181,14 @@ async function attack({ target, runId }: { target: string; runId: string }): Pro
       element.setAttribute(element instanceof HTMLLinkElement ? 'href' : 'src', source)
       document.head.append(element)
     })
-  for (const source of [run, `${target}/api/runs`, `${run}/events`, `${target}/runwright/app.js`]) {
+  for (const source of [
+    run,
+    `${target}/api/runs`,
+    `${run}/events`,
+    `${run}/abort`,
+    `${run}/retry`,
+    `${target}/runwright/app.js`,
+  ]) {
     const style = Object.assign(document.createElement('link'), { rel: 'stylesheet' })
     await attempt('script', include(document.createElement('script'), source))
     const module = Object.assign(document.createElement('script'), { type: 'module' })
@@ -168,7 +200,7 @@ async function attack({ target, runId }: { target: string; runId: string }): Pro
 }
 
 /** Runs in the page: posts forms of every kind into a frame of its own. */
-async function postForms({ target, runId }: { target: string; runId: string }): Promise<number> {
+async function postForms({ target, runId }: Attack): Promise<number> {
   const frame = Object.assign(document.createElement('iframe'), { name: 'sink' })
   document.body.append(frame)
   let posted = 0
@@ -206,9 +238,9 @@ async function postForms({ target, runId }: { target: string; runId: string }): 
 /** Scripts for the page are plain functions, to which the compiler of this file adds a helper. */
 const shim = 'globalThis.__name = (value) => value'
 
-async function attackFrom(where: Page | Frame, target: string, runId: string): Promise<string[]> {
+async function attackFrom(where: Page | Frame, how: Attack): Promise<string[]> {
   await where.evaluate(shim)
-  return await where.evaluate(attack, { target, runId })
+  return await where.evaluate(attack, how)
 }
 
 const COOKIE = 'session=0123456789abcdef'
@@ -239,6 +271,12 @@ const ORIGINS: Readonly<Record<string, (page: Page, evil: number) => Promise<Pag
 }
 
 const evilPages: RequestListener = (request, response) => {
+  const [path, to = ''] = (request.url ?? '').split('?')
+  if (path === '/307') {
+    // Lets every page follow.
+    response.setHeader('Access-Control-Allow-Origin', '*')
+    return void response.writeHead(307, { Location: decodeURIComponent(to) }).end()
+  }
   const inner =
     request.url === '/sandbox'
       ? '<iframe sandbox="allow-scripts allow-forms" srcdoc="<!doctype html><head></head><body>"></iframe>'
@@ -264,8 +302,10 @@ for (const [guard, authorize] of [
       const cookie = { url: target, name: 'session', value: COOKIE.split('=')[1]! }
       await browser.addCookies([cookie])
       const where = await open(page, evil.port)
-      const learnt = await attackFrom(where, target, victim.runId)
-      const posted = await where.evaluate(postForms, { target, runId: victim.runId })
+      const bounce = `http://127.0.0.1:${evil.port}/307`
+      const how: Attack = { target, runId: victim.runId, bounce }
+      const learnt = await attackFrom(where, how)
+      const posted = await where.evaluate(postForms, how)
       assert.equal(posted, 12)
       assert.deepEqual(
         learnt.filter(
@@ -297,7 +337,8 @@ test('a page whose name was rebound to this machine is refused by its Host', asy
   const origin = `http://rebound.test:${victim.port}`
   // The page was loaded from elsewhere; now its name resolves to this machine.
   await page.goto(`${origin}/evil`)
-  const learnt = await attackFrom(page, origin, victim.runId)
+  const how: Attack = { target: origin, runId: victim.runId, bounce: null }
+  const learnt = await attackFrom(page, how)
   assert.deepEqual(
     learnt.filter((line) => line.includes(SECRET)),
     [],
@@ -356,7 +397,7 @@ test('the same calls from the page of the service itself succeed', async (t) => 
         (await fetch(run)).status,
         socket.startsWith('{'),
         await posted(`${run}/resume`, { decision: 'abort' }),
-        await posted(`${run}/retry`, {}),
+        (await fetch(`${run}/retry`, { method: 'POST' })).status,
         await posted(`${target}/api/runs`, { goal: 'shell: true' }),
       ]
     },

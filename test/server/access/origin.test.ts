@@ -5,8 +5,8 @@ import {
   checkCaller,
   isLoopbackAddress,
   isLoopbackHost,
-  type RequestFacts,
 } from '../../../lib/server/access/origin.js'
+import type { RequestFacts } from '../../../lib/server/access/proxies.js'
 import { resolveConfig } from '../../../lib/server/config.js'
 import { FakeEngine } from '../fake-engine.js'
 import { openService } from '../open-service.js'

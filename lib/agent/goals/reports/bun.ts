@@ -1,8 +1,8 @@
-import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import type { TestOutcome } from '../../test-outcomes.js'
 import { nodePackages } from '../runner-files.js'
+import { readRegularFile } from '../small-file.js'
 import { collectTests } from './outcomes.js'
 import type { ReportedTest, ReportProblem, TestRunner } from './types.js'
 
@@ -24,11 +24,8 @@ export const bun: TestRunner = {
 
 /** Reads the report, which Bun writes when all tests have ended. */
 async function readBun(folder: string): Promise<readonly ReportedTest[] | ReportProblem> {
-  const path = join(folder, 'bun.xml')
-  const stats = await stat(path).catch(() => null)
-  if (stats === null) return 'absent'
-  if (!stats.isFile()) return 'invalid'
-  return stats.size > MAX_FILE_BYTES ? 'too_large' : junitTests(await readFile(path, 'utf8'))
+  const xml = await readRegularFile(join(folder, 'bun.xml'), MAX_FILE_BYTES)
+  return typeof xml === 'string' ? xml : junitTests(xml.toString('utf8'))
 }
 
 /**

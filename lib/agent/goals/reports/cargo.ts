@@ -1,14 +1,16 @@
-import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import type { TestOutcome } from '../../test-outcomes.js'
+import { readFolder } from '../../workspace/read-folder.js'
 import { nodePackages } from '../runner-files.js'
+import { readRegularFile } from '../small-file.js'
 import { collectTests, MAX_TESTS } from './outcomes.js'
 import { program } from './recognise.js'
 import type { ReportedTest, ReportInjection, ReportPlace, ReportProblem } from './types.js'
 import type { TestRunner } from './types.js'
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024
+const MAX_ENTRIES = 10_000
 
 export const cargo: TestRunner = {
   command: {
@@ -67,15 +69,16 @@ async function readCargo(
   folder: string,
   nonce: string,
 ): Promise<readonly ReportedTest[] | ReportProblem> {
-  const names = (await readdir(folder)).filter((name) => /^cargo-\d+$/.test(name))
+  const entries = await readFolder(folder, MAX_ENTRIES)
+  const names = entries.map(({ name }) => name).filter((name) => /^cargo-\d+$/.test(name))
   if (names.length === 0) return 'absent'
   names.sort((a, b) => Number(a.slice(6)) - Number(b.slice(6)))
   const tests: ReportedTest[] = []
   for (const name of names) {
     const read = async (file: string): Promise<string | null> => {
-      const path = join(folder, name, file)
-      if ((await stat(path).catch(() => null))?.isFile() !== true) return ''
-      return (await stat(path)).size > MAX_FILE_BYTES ? null : await readFile(path, 'utf8')
+      const content = await readRegularFile(join(folder, name, file), MAX_FILE_BYTES)
+      if (content === 'too_large') return null
+      return typeof content === 'string' ? '' : content.toString('utf8')
     }
     const [program, list, log, end] = await Promise.all(['name', 'list', 'log', 'end'].map(read))
     if (program === null || list === null || log === null || end === null) return 'too_large'

@@ -14,16 +14,17 @@
  *
  * @module
  */
-import { constants } from 'node:fs'
-import { open, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import type { TestOutcome } from '../../test-outcomes.js'
+import { readFolder } from '../../workspace/read-folder.js'
+import { readRegularFile } from '../small-file.js'
 import { addTest, MAX_TESTS, shorten } from './outcomes.js'
 import type { ReportPlace, ReportProblem, TestReport } from './types.js'
 
 const MAX_FILE_BYTES = 32 * 1024 * 1024
 const MAX_FILES = 200
+const MAX_ENTRIES = 10_000
 const REPORT_FILE = /^report-(\d+)-\d+\.jsonl$/
 
 /** Reads the reports of one check; `reportsIdle` is true for the runner that reports idle files. */
@@ -31,16 +32,17 @@ export async function readLines(
   { folder, nonce }: ReportPlace,
   reportsIdle = false,
 ): Promise<TestReport | ReportProblem> {
-  const names = (await readdir(folder)).filter((name) => REPORT_FILE.test(name))
+  const entries = await readFolder(folder, MAX_ENTRIES)
+  const names = entries.map(({ name }) => name).filter((name) => REPORT_FILE.test(name))
   if (names.length === 0) return 'absent'
   if (names.length > MAX_FILES) return 'too_large'
   names.sort((a, b) => (startedAt(a) < startedAt(b) ? -1 : 1))
   const outcomes = new Map<string, TestOutcome>()
   const idle: string[] = []
   for (const name of names) {
-    const content = await readBounded(join(folder, name))
-    if (content === null) return 'too_large'
-    const problem = addLines(content, nonce, outcomes, idle)
+    const content = await readRegularFile(join(folder, name), MAX_FILE_BYTES)
+    if (typeof content === 'string') return content
+    const problem = addLines(content.toString('utf8'), nonce, outcomes, idle)
     if (problem !== null) return problem
   }
   return { tests: Object.fromEntries(outcomes), idle: reportsIdle ? idle : null }
@@ -87,16 +89,4 @@ function isNames(value: unknown): value is readonly string[] {
 
 function isOutcome(value: unknown): value is TestOutcome {
   return value === 'pass' || value === 'fail' || value === 'skip'
-}
-
-/** The text of a report file; null when it is too large or no regular file. */
-async function readBounded(path: string): Promise<string | null> {
-  const file = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
-  try {
-    const stats = await file.stat()
-    if (!stats.isFile() || stats.size > MAX_FILE_BYTES) return null
-    return await file.readFile('utf8')
-  } finally {
-    await file.close()
-  }
 }

@@ -1,7 +1,7 @@
-import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 
 import { throwIfExhausted } from '../../exhaustion.js'
+import { readFolder } from '../../workspace/read-folder.js'
 import { compileGlobs } from '../globs.js'
 import { readSmallFile } from '../small-file.js'
 
@@ -22,11 +22,7 @@ export async function findFile(cwd: string, globs: readonly string[]): Promise<s
   for (let depth = 0; depth < MAX_DEPTH && level.length > 0; depth++) {
     const below: string[] = []
     for (const folder of level) {
-      const list = readdir(join(cwd, folder), { withFileTypes: true })
-      const entries = await list.catch((error: unknown) => {
-        throwIfExhausted(error)
-        return []
-      })
+      const entries = await readFolder(join(cwd, folder), MAX_ENTRIES + 1)
       for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
         entriesSeen += 1
         if (entriesSeen > MAX_ENTRIES) return null

@@ -1,8 +1,9 @@
+import { escapeInvisible } from '../../../internal/escape-invisible.js'
 import { uuidV7 } from '../../../internal/uuid.js'
 import type { GatedCall, RecordDraft } from '../../events.js'
 import { isoTime } from '../../log/head.js'
 import type { CallState, RunState } from '../../log/state.js'
-import { escapeInvisible, headAndTail } from '../../output.js'
+import { headAndTail } from '../../output.js'
 import { redactor } from '../../redaction/redactor.js'
 import type { StepContext } from '../step-context.js'
 
@@ -76,7 +77,7 @@ function summaryOf(state: RunState, gate: NewGate): string {
       ? `Waiting to run: ${gate.calls.map(({ tool }) => clip(tool, PATH_CHARACTERS)).join(', ')}`
       : '',
     `Iteration ${details.iteration} of ${details.max_iterations}. ` +
-      `Goal: ${clip(goal_reason, REASON_CHARACTERS)}`,
+      `Goal: ${clip(goal_reason.replaceAll('\n', ' '), REASON_CHARACTERS)}`,
     files.length === 0 ? nothingSeen(state) : `Files changed: ${files.join(', ')}${more}`,
     files.length > 0 && state.hasUnseenChanges ? UNSEEN : '',
     toolsOf(state),
@@ -103,11 +104,12 @@ function commandsOf({ iterationTools }: RunState): string {
 }
 
 /**
- * The beginning of a text, on one line, cut between characters. Invisible characters and those that
- * change the writing direction are escaped: a human decides by what is visible here.
+ * The beginning of a text, on one line, cut between characters. What a human decides by is visible:
+ * a line break ends a command or a comment, so it is not shown as a blank.
  */
 function clip(text: string, characters: number): string {
-  const line = escapeInvisible(redactor.text(text).replaceAll(/\s+/g, ' '))
+  const blanks = redactor.text(text).replaceAll(/[ \t]+/g, ' ')
+  const line = escapeInvisible(blanks).replaceAll('\n', '\\n')
   return line.length <= characters ? line : `${Array.from(line).slice(0, characters).join('')}…`
 }
 
@@ -120,7 +122,7 @@ function toolsOf({ iterationTools }: RunState): string {
   }
   const parts = [...counts].map(([tool, { calls, failed }]) => {
     const failures = failed === 0 ? '' : ` (${failed} not with exit code 0)`
-    return `${tool} ${calls === 1 ? 'once' : `${calls} times`}${failures}`
+    return `${clip(tool, PATH_CHARACTERS)} ${calls === 1 ? 'once' : `${calls} times`}${failures}`
   })
   return parts.length === 0 ? '' : `Tools of this iteration: ${parts.join(', ')}`
 }

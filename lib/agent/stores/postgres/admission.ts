@@ -3,6 +3,7 @@ import type { RunHead } from '../../run-details.js'
 import { keyOf, type Admission, type Admitted } from '../../shared-store.js'
 import { insertRunQuery, type Placement } from './append-statements.js'
 import type { Database, Transaction } from './database.js'
+import { busyQuery, foreignQuery } from './places.js'
 import { keyQuery } from './run-queries.js'
 import { headOf } from './run-rows.js'
 
@@ -29,7 +30,7 @@ export async function admit(context: AdmissionContext, admission: Admission): Pr
   return await database.transaction(patienceMs, async (transaction) => {
     const lock = `SELECT pg_advisory_xact_lock(hashtext($1), 2)`
     await transaction.rows({ name: 'runwright_admit_lock', text: lock, values: [schema] })
-    const refusal = await findRefusal(transaction, schema, admission, placement.folder)
+    const refusal = await findRefusal(transaction, schema, admission, head, labels)
     if (refusal !== null) return refusal
     await transaction.rows(insertRunQuery(schema, head, placement, json))
     return { outcome: 'admitted' }
@@ -41,7 +42,8 @@ async function findRefusal(
   { rows }: Transaction,
   schema: string,
   admission: Admission,
-  folder: string | null,
+  own: RunHead,
+  labels: readonly string[],
 ): Promise<Admitted | null> {
   const { created, cwdPolicy, maxQueued, keysSince } = admission
   const key = keyOf(admission)
@@ -54,10 +56,10 @@ async function findRefusal(
         : { outcome: 'repeated', head }
     }
   }
+  const foreign = await rows(foreignQuery(schema, own, labels))
+  if (foreign.length > 0) return { outcome: 'foreign_folder' }
   if (cwdPolicy === 'reject') {
-    const text = `SELECT run_id FROM ${schema}.runs
-      WHERE folder = $1 AND ended_ms IS NULL AND run_id <> $2 LIMIT 1`
-    const [row] = await rows({ name: 'runwright_busy', text, values: [folder, created.run_id] })
+    const [row] = await rows(busyQuery(schema, own, labels))
     if (row !== undefined) return { outcome: 'cwd_busy', runId: row['run_id'] as string }
   }
   const text = `SELECT count(*)::integer AS waiting FROM ${schema}.runs

@@ -11,6 +11,7 @@
  *
  * @module
  */
+import { FolderIndex } from '../../../internal/folder-index.js'
 import { isUnavailable, StoreError } from '../../errors.js'
 import type { Claim, SharedRunsListener } from '../../shared-store.js'
 import type { Database, Transaction } from './database.js'
@@ -111,8 +112,8 @@ export class Claims {
     if (!this.#isCertain) await this.#beat(0)
     const validUntil = this.#validUntil
     if (!this.#inDoubt) {
-      const found = await database.rows(this.#candidates(slots, 1, except), 0)
-      if (found.length === 0) return []
+      const rows = (query: PgQuery): Promise<readonly PgRow[]> => database.rows(query, 0)
+      if ((await this.#choose(rows, slots, except)).length === 0) return []
     }
     try {
       const rows = await database.transaction(0, (transaction) =>
@@ -251,10 +252,7 @@ export class Claims {
       const [row] = await rows(this.#countRunning())
       free = Math.min(free, Math.max(0, maxRunning - (row?.['working'] as number)))
     }
-    const candidates = await rows(this.#candidates(free, free + MAX_ENDINGS, except))
-    const endings = candidates.filter((row) => row['ends'] === true).slice(0, MAX_ENDINGS)
-    const others = candidates.filter((row) => row['ends'] === false).slice(0, free)
-    const runIds = [...endings, ...others].map((row) => row['run_id'])
+    const runIds = await this.#choose(rows, free, except)
     if (runIds.length === 0) return []
     // Rows may have changed since they were read: check again, and skip those being written.
     const text = `UPDATE ${schema}.runs r
@@ -272,7 +270,7 @@ export class Claims {
     await this.#checkHolders(rows, claimed)
     const order = new Map(runIds.map((runId, i) => [runId, i]))
     return [...claimed].sort(
-      (a, b) => (order.get(a['run_id']) ?? 0) - (order.get(b['run_id']) ?? 0),
+      (a, b) => (order.get(String(a['run_id'])) ?? 0) - (order.get(String(b['run_id'])) ?? 0),
     )
   }
 
@@ -307,36 +305,62 @@ export class Claims {
   }
 
   /**
-   * Runs that may be claimed now, in order. `ends` marks runs that only have to be ended, which any
-   * process may do, as the machine with the run's labels may be gone. Without slots only these.
+   * Runs that may be claimed now, in order. Runs that wait for folders of which one contains the
+   * other get them in the order of their admission.
    */
-  #candidates(slots: number, limit: number, except: readonly string[]): PgQuery {
+  async #choose(
+    rows: Transaction['rows'],
+    slots: number,
+    except: readonly string[],
+  ): Promise<readonly string[]> {
+    const endings: string[] = []
+    const others: string[] = []
+    const earlier = new FolderIndex<true>()
+    for (let [limit, offset] = [slots + MAX_ENDINGS, 0]; ; offset += limit, limit *= 8) {
+      const page = await rows(this.#candidates(slots, limit, offset, except))
+      for (const row of page) {
+        const runId = row['run_id'] as string
+        const place = row['place'] as string | null
+        if (row['ends'] === true) {
+          if (endings.length < MAX_ENDINGS) endings.push(runId)
+          continue
+        }
+        const isFree = place === null || (row['held'] !== true && earlier.find(place) === undefined)
+        if (isFree) others.push(runId)
+        if (others.length === slots) return [...endings, ...others]
+        if (place !== null) earlier.add(true, place)
+      }
+      if (page.length < limit) return [...endings, ...others]
+    }
+  }
+
+  /**
+   * Runs that wait, in order. `ends` marks runs that only have to be ended, which any process may
+   * do, as the machine with the run's labels may be gone. Without slots only these. `place` is null
+   * when the run needs no folder or has it; `held`: another run has it, one above or one below.
+   */
+  #candidates(slots: number, limit: number, offset: number, except: readonly string[]): PgQuery {
     const { schema, labels } = this.#options
-    const columns = `run_id, queue_number, folder, holds_folder, ${ENDS} AS ends,
+    const columns = `run_id, queue_number, ${ENDS} AS ends,
+      CASE WHEN NOT (${ENDS} OR holds_folder OR folder IS NULL) THEN place END AS place,
       holds_folder OR status <> 'pending' AS begun`
     const open = `ended_ms IS NULL AND (${ENDS} OR ($3 AND labels <@ $1))
       AND ${this.#unclaimed()} AND NOT run_id = ANY($4)`
-    const text = `WITH open AS (
-        SELECT ${columns} FROM ${schema}.runs
-        WHERE (status IN ('pending', 'running') OR abort_wanted) AND ${open}
-        UNION ALL
-        SELECT ${columns} FROM ${schema}.runs
-        WHERE status = 'awaiting_human' AND NOT abort_wanted
-          AND gate_deadline_ms <= ${NOW_MS} AND ${open}
-      ), free AS (
-        SELECT *, row_number() OVER (
-          PARTITION BY CASE WHEN ends OR holds_folder OR folder IS NULL THEN 'run ' || run_id
-                            ELSE 'folder ' || folder END
-          ORDER BY queue_number
-        ) AS place
-        FROM open o
-        WHERE ends OR holds_folder OR folder IS NULL OR NOT EXISTS (
-          SELECT 1 FROM ${schema}.runs h WHERE h.folder = o.folder AND h.holds_folder
-        )
+    const text = `WITH page AS MATERIALIZED (
+        SELECT * FROM (
+          SELECT ${columns} FROM ${schema}.runs
+          WHERE (status IN ('pending', 'running') OR abort_wanted) AND ${open}
+          UNION ALL
+          SELECT ${columns} FROM ${schema}.runs
+          WHERE status = 'awaiting_human' AND NOT abort_wanted
+            AND gate_deadline_ms <= ${NOW_MS} AND ${open}
+        ) AS waiting
+        ORDER BY ends DESC, begun DESC, queue_number LIMIT $2 OFFSET $5
       )
-      SELECT run_id, ends FROM free WHERE place = 1
-      ORDER BY ends DESC, begun DESC, queue_number LIMIT $2`
-    return { name: 'runwright_candidates', text, values: [[...labels], limit, slots > 0, except] }
+      SELECT run_id, ends, place, place IS NOT NULL AND ${schema}.is_held(place, run_id) AS held
+      FROM page ORDER BY ends DESC, begun DESC, queue_number`
+    const values = [[...labels], limit, slots > 0, except, offset]
+    return { name: 'runwright_candidates', text, values }
   }
 
   #countRunning(): PgQuery {

@@ -7,6 +7,7 @@ import { backoffDelay, type Backoff } from '../../../internal/backoff.js'
 import { hash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
+import { warn } from '../../../internal/warn.js'
 import { isUnavailable, StoreError } from '../../errors.js'
 import type { PgClient, PgPool, PgQuery, PgRow } from './pg-types.js'
 
@@ -213,7 +214,7 @@ export class Database {
     } catch (error) {
       if (!this.#prepare || !UNPREPARED.test((error as { code?: string }).code ?? '')) throw error
       this.#prepare = false
-      process.emitWarning(
+      warn(
         'the pooler in front of the database does not keep prepared statements ' +
           `(seen at ${name}): they are disabled; set prepare: false to avoid this warning`,
       )

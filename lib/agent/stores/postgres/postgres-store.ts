@@ -13,6 +13,7 @@ import type { SharedRuns, SharedRunsListener } from '../../shared-store.js'
 import type { RunPage, RunQuery, RunStore } from '../../store.js'
 import { checkPage } from '../append-checks.js'
 import { checkRetention, type Retention } from '../run-index.js'
+import { unreadableHead } from '../unreadable-head.js'
 import { admit } from './admission.js'
 import { placementOf, type Placement } from './append-statements.js'
 import { Appender } from './appender.js'
@@ -20,6 +21,7 @@ import { Claims } from './claims.js'
 import { Database } from './database.js'
 import { HeartbeatConnection } from './heartbeat-connection.js'
 import { Notifications } from './notifications.js'
+import { foreignQuery } from './places.js'
 import {
   resolvePostgresStoreOptions,
   type PostgresStoreOptions,
@@ -175,6 +177,15 @@ export class PostgresStore implements RunStore {
   async findByKey(owner: RunOwner, key: string, since: number): Promise<RunHead | null> {
     this.#checkOpen()
     return await this.#queries.findByKey(owner, key, since)
+  }
+
+  async hasForeignRun(folder: string, tenant: string | null): Promise<boolean> {
+    this.#checkOpen()
+    const { schema, patienceMs } = this.#options
+    const { details, ...head } = unreadableHead('')
+    const own = { ...head, owner: { id: null, tenant }, details: { ...details, cwd: folder } }
+    const query = foreignQuery(schema, own, this.#placementOf(own).labels)
+    return (await this.#database.rows(query, patienceMs)).length > 0
   }
 
   async delete(runId: string): Promise<void> {

@@ -6,6 +6,7 @@
  */
 import { StoreError } from '../../errors.js'
 import type { Database, Transaction } from './database.js'
+import { PLACE_STATEMENTS } from './places.js'
 
 interface Migration {
   readonly version: number
@@ -76,6 +77,8 @@ const MIGRATIONS: readonly Migration[] = [
       `CREATE INDEX runs_ended ON $schema.runs (ended_ms) WHERE ended_ms IS NOT NULL`,
     ],
   },
+  // Nested folders, and folders of other tenants.
+  { version: 2, compatibleFrom: 1, statements: PLACE_STATEMENTS },
 ]
 
 const NEWEST = MIGRATIONS.at(-1)?.version ?? 0
@@ -106,7 +109,9 @@ export async function migrate(
     const lock = `SELECT pg_advisory_xact_lock(hashtext($1), 0)`
     await rows({ text: lock, values: [`runwright migrate ${schema}`] })
     // CREATE SCHEMA needs a right that the owner of an existing schema may not have.
-    const exists = 'SELECT to_regnamespace($1) IS NOT NULL AS found'
+    // Reading a table makes the session notice a schema that was created while it waited.
+    const exists = `SELECT EXISTS (
+      SELECT 1 FROM pg_namespace WHERE oid = to_regnamespace($1)) AS found`
     const [existing] = await rows({ text: exists, values: [schema] })
     if (existing?.['found'] !== true) await rows({ text: `CREATE SCHEMA IF NOT EXISTS ${schema}` })
     await rows({

@@ -3,11 +3,14 @@ import assert from 'node:assert/strict'
 import type { RunStore } from '../../store.js'
 import { add, type Suite } from './suite.js'
 
+const FOLDERS: readonly string[] = [
+  '/', '/srv', '/srv/a', '/srv/a/b', '/srv/a/b/c', '/srv/ab', '/srv/a_b', '/other',
+]
+
 export function testFolders({ test }: Suite): void {
   const answers = async (store: RunStore, tenant: string | null): Promise<string[]> => {
-    const folders = ['/', '/srv', '/srv/a', '/srv/a/b', '/srv/a/b/c', '/srv/ab', '/srv/a_b', '/other']
     const foreign: string[] = []
-    for (const folder of folders) {
+    for (const folder of FOLDERS) {
       if ((await store.hasForeignRun?.(folder, tenant)) === true) foreign.push(folder)
     }
     return foreign

@@ -1,6 +1,6 @@
 /** The page: the list of runs at the side, and the view that the address names beside it. */
 import { onKeyNeeded, storedKey, storeKey } from './api.js'
-import { byId } from './dom.js'
+import { byId, setTitle } from './dom.js'
 import { Home } from './home.js'
 import { askForKey } from './key-dialog.js'
 import { takeKey } from './key-link.js'
@@ -51,7 +51,7 @@ function route() {
   home = null
   const [name, opened] = openView(run)
   view = opened
-  document.title = `${view.title} · runwright`
+  setTitle(`${view.title} · runwright`)
   document.body.dataset['view'] = name
   main.replaceChildren(view.element)
   window.scrollTo({ top: 0 })

@@ -1,6 +1,6 @@
 /** The files that a run has changed, with the number of changes. */
 import { button, fill, h } from './dom.js'
-import { plural, visible } from './format.js'
+import { plural } from './format.js'
 
 /** @typedef {import('../types.js').AgentEvent} AgentEvent */
 
@@ -61,7 +61,7 @@ export class ChangedFiles {
    */
   #file(path, edits) {
     const label = [
-      h('span', { class: 'path' }, visible(path)),
+      h('span', { class: 'path' }, path),
       h('span', { class: 'word' }, plural(edits, 'change')),
     ]
     return button(label, () => this.#chosen(path), {

@@ -1,6 +1,5 @@
 /** The diff of one changed file. */
 import { button, h } from './dom.js'
-import { visible } from './format.js'
 
 /** @typedef {import('../types.js').FileChange} FileChange */
 
@@ -22,7 +21,7 @@ export function changeView(change) {
     h(
       'summary',
       {},
-      h('span', { class: 'path' }, visible(pathOf(change))),
+      h('span', { class: 'path' }, pathOf(change)),
       h('span', { class: 'word' }, WORDS[change.change] ?? change.change),
       h('span', { class: 'added' }, `+${change.added_lines}`),
       h('span', { class: 'removed' }, `−${change.removed_lines}`),
@@ -41,7 +40,7 @@ function diffLines(lines) {
   const code = h('pre', { class: 'diff', tabIndex: 0, 'aria-label': 'Changed lines' })
   const show = (/** @type {number} */ from, /** @type {number} */ to) => {
     const views = lines.slice(from, to).map((line, i) => {
-      return h('span', { class: `line ${lineKind(line, from + i)}` }, `${visible(line)}\n`)
+      return h('span', { class: `line ${lineKind(line, from + i)}` }, `${line}\n`)
     })
     code.append(...views)
   }

@@ -1,7 +1,9 @@
 /**
  * Creates elements. Text is always set as text: no function here turns a string into markup,
- * whatever a model, a file name or a goal contains.
+ * whatever a model, a file name or a goal contains. All text of the page is set here, and every
+ * character of it is visible; prose is passed through `prose()`, to be shown as its language needs.
  */
+import { readable, uncoloured, visible } from './visible.js'
 
 /** @typedef {string | number | Node | null | undefined | false} Child */
 
@@ -16,7 +18,7 @@
  * Creates an element with properties and children.
  *
  * `class`, `for` and names with a dash are set as attributes, functions named `on…` as listeners,
- * everything else as a property of the element.
+ * everything else as a property of the element. A `value` is not text but data, and left as it is.
  *
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K} tag
@@ -26,8 +28,9 @@
  */
 export function h(tag, props = {}, ...children) {
   const element = document.createElement(tag)
-  for (const [name, value] of Object.entries(props)) {
-    if (value === undefined || value === null) continue
+  for (const [name, given] of Object.entries(props)) {
+    if (given === undefined || given === null) continue
+    const value = typeof given === 'string' && name !== 'value' ? visible(given) : given
     if (typeof value === 'function' && name.startsWith('on')) {
       element.addEventListener(name.slice(2), /** @type {EventListener} */ (value))
     } else if (
@@ -64,7 +67,7 @@ export function button(label, onclick, props = {}) {
 function append(element, children) {
   for (const child of children.flat()) {
     if (child === null || child === undefined || child === false) continue
-    element.append(child instanceof Node ? child : String(child))
+    element.append(child instanceof Node ? child : visible(String(child)))
   }
 }
 
@@ -83,10 +86,38 @@ export function fill(element, ...children) {
  * Sets text only when it differs, so that live regions stay quiet and selections survive.
  *
  * @param {Element} element
- * @param {string} text
+ * @param {string | Text} text
  */
 export function setText(element, text) {
-  if (element.textContent !== text) element.textContent = text
+  const shown = typeof text === 'string' ? visible(text) : text.data
+  if (element.textContent !== shown) element.textContent = shown
+}
+
+/**
+ * Sets the title of the document.
+ *
+ * @param {string} text
+ */
+export function setTitle(text) {
+  document.title = readable(text)
+}
+
+/**
+ * Prose: a goal, what a model or a person wrote. Its element needs `dir: 'auto'`.
+ *
+ * @param {string} text
+ */
+export function prose(text) {
+  return document.createTextNode(readable(text))
+}
+
+/**
+ * The output of a program.
+ *
+ * @param {string} text
+ */
+export function programOutput(text) {
+  return document.createTextNode(uncoloured(text))
 }
 
 /**

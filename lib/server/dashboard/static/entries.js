@@ -1,7 +1,8 @@
 /** An event as an entry of the timeline. */
 import { changeView } from './diff.js'
-import { button, h, setText } from './dom.js'
-import { clock, duration, endReason, number, plural, statusLabel, visible } from './format.js'
+import { button, fill, h, programOutput, prose, setText } from './dom.js'
+import { clock, duration, endReason, number, plural, statusLabel } from './format.js'
+import { clipped } from './visible.js'
 
 /**
  * @typedef {import('../types.js').AgentEvent} AgentEvent
@@ -75,7 +76,7 @@ export function entryView(event, progress) {
     case 'llm_usage':
       return usageLine(event)
     case 'model_turn':
-      return prose(event, 'Model', event.payload.text)
+      return said(event, 'Model', event.payload.text)
     case 'reasoning':
       return reasoningEntry(event)
     case 'tool_call':
@@ -84,10 +85,8 @@ export function entryView(event, progress) {
       return checkEntry(event)
     case 'human_check_required':
       return line(event, 'gate', 'Waiting for a human', event.payload.summary)
-    case 'human_check_response': {
-      const { decision, decided_by, feedback } = event.payload
-      return line(event, 'gate', `Answered: ${decision}${by(decided_by)}`, feedback)
-    }
+    case 'human_check_response':
+      return answerEntry(event)
     case 'run_end':
       return endEntry(event)
     case 'error':
@@ -123,6 +122,11 @@ function entry(event, kind, ...content) {
   )
 }
 
+/** @param {string} text */
+function paragraph(text) {
+  return h('p', { class: 'prose', dir: 'auto' }, prose(text))
+}
+
 /**
  * @param {AgentEvent} event
  * @param {string} kind
@@ -131,7 +135,7 @@ function entry(event, kind, ...content) {
  */
 function line(event, kind, text, more) {
   const extra =
-    more === undefined || more === '' ? null : h('p', { class: 'prose', dir: 'auto' }, more)
+    more === undefined || more === '' ? null : paragraph(more)
   return entry(event, kind, h('p', { class: 'what' }, text), extra)
 }
 
@@ -140,12 +144,12 @@ function line(event, kind, text, more) {
  * @param {string} who
  * @param {string} text
  */
-function prose(event, who, text) {
+function said(event, who, text) {
   return entry(
     event,
     'said',
     h('p', { class: 'what' }, who),
-    h('p', { class: 'prose', dir: 'auto' }, text),
+    paragraph(text),
   )
 }
 
@@ -158,8 +162,27 @@ function reasoningEntry(event) {
       'details',
       {},
       h('summary', {}, 'Reasoning'),
-      h('p', { class: 'prose', dir: 'auto' }, event.payload.text),
+      paragraph(event.payload.text),
     ),
+  )
+}
+
+/**
+ * An answer, with what runs in place of what the model asked for.
+ *
+ * @param {EventOf<'human_check_response'>} event
+ */
+function answerEntry(event) {
+  const { decision, decided_by, feedback, edits = {} } = event.payload
+  const list = Object.entries(edits).map(([id, edit]) =>
+    h('pre', { class: 'output', tabIndex: 0 }, `${id}: ${JSON.stringify(edit, null, 2)}`),
+  )
+  return entry(
+    event,
+    'gate',
+    h('p', { class: 'what' }, `Answered: ${decision}${by(decided_by)}`),
+    feedback === undefined || feedback === '' ? null : paragraph(feedback),
+    ...list,
   )
 }
 
@@ -188,7 +211,7 @@ function checkEntry(event) {
       achieved ? 'Goal met' : 'Goal not met',
       h('span', { class: 'fact' }, facts),
     ),
-    h('p', { class: 'prose', dir: 'auto' }, reason),
+    paragraph(reason),
     counts === null ? null : countsView(counts),
   )
 }
@@ -228,7 +251,7 @@ function endEntry(event) {
       `${statusLabel(status)}: ${endReason(end_reason)}`,
       h('span', { class: 'fact' }, facts),
     ),
-    reason === '' ? null : h('p', { class: 'prose', dir: 'auto' }, reason),
+    reason === '' ? null : paragraph(reason),
   )
 }
 
@@ -239,7 +262,7 @@ function errorEntry(event) {
     event,
     'bad',
     h('p', { class: 'what' }, 'Error'),
-    h('p', { class: 'prose', dir: 'auto' }, message),
+    paragraph(message),
     traceback === ''
       ? null
       : h(
@@ -276,7 +299,7 @@ function toolEntry(event, { started = false, result }) {
     h(
       'p',
       { class: 'what' },
-      h('span', { class: 'tool-name' }, visible(tool)),
+      h('span', { class: 'tool-name' }, tool),
       h('code', { class: 'args' }, argumentsLine(args)),
       state,
     ),
@@ -304,7 +327,7 @@ function outputView(output) {
   const text = h(
     'pre',
     { class: 'output', tabIndex: 0, dir: 'auto' },
-    visible(output.slice(0, SHOWN_OUTPUT)),
+    programOutput(clipped(output, SHOWN_OUTPUT)),
   )
   const lines = output.split('\n').length
   const details = h(
@@ -315,7 +338,7 @@ function outputView(output) {
   )
   if (output.length <= SHOWN_OUTPUT) return details
   const showAll = () => {
-    text.textContent = visible(output)
+    fill(text, programOutput(output))
     more.remove()
   }
   const more = button('Show all', showAll, { class: 'quiet' })
@@ -334,6 +357,6 @@ function argumentsLine(args) {
   const main = values.find(([name]) =>
     ['command', 'path', 'pattern', 'query', 'url'].includes(name),
   )
-  if (main !== undefined) return visible(String(main[1]).slice(0, 300))
-  return values.length === 0 ? '' : visible(JSON.stringify(args).slice(0, 300))
+  if (main !== undefined) return clipped(String(main[1]), 300)
+  return values.length === 0 ? '' : clipped(JSON.stringify(args), 300)
 }

@@ -17,26 +17,6 @@ export function statusLabel(status) {
   return STATUS_LABELS[status] ?? status
 }
 
-/**
- * Invisible characters that change how text reads: bidirectional controls (which can make a command
- * or file name read as another), zero-width characters and control characters, except line breaks,
- * tabs, and the escape that colours the output of programs.
- */
-const INVISIBLE = /(?![\t\n\r\x1b])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u115f\u1160\u3164\uffa0]/gu
-
-/**
- * Shows invisible characters as escapes: for text that the user decides by, such as commands,
- * paths, arguments, output and diffs.
- *
- * @param {string} text
- */
-export function visible(text) {
-  return text.replace(INVISIBLE, (character) => {
-    const code = character.codePointAt(0) ?? 0
-    return code > 0xffff ? `\\u{${code.toString(16)}}` : `\\u${code.toString(16).padStart(4, '0')}`
-  })
-}
-
 /** @param {Status} status */
 export function isLive(status) {
   return status === 'pending' || status === 'running' || status === 'awaiting_human'

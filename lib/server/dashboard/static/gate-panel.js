@@ -1,7 +1,6 @@
 /** The panel in which the user answers a gate. */
 import { call, messageOf } from './api.js'
-import { button, fill, h } from './dom.js'
-import { visible } from './format.js'
+import { button, fill, h, setText } from './dom.js'
 
 /**
  * @typedef {import('../types.js').Gate} Gate
@@ -56,7 +55,7 @@ export class GatePanel {
 
     /** @param {string} decision */
     const answer = async (decision) => {
-      problem.textContent = ''
+      setText(problem, '')
       for (const one of buttons.querySelectorAll('button')) one.disabled = true
       const text = feedback.value.trim()
       try {
@@ -64,7 +63,7 @@ export class GatePanel {
         await call('POST', `api/runs/${this.#runId}/resume`, { body })
         this.#answered()
       } catch (error) {
-        problem.textContent = messageOf(error)
+        setText(problem, messageOf(error))
         for (const one of buttons.querySelectorAll('button')) one.disabled = false
       }
     }
@@ -100,11 +99,11 @@ function callView({ tool, args }) {
   return h(
     'li',
     {},
-    h('span', { class: 'tool-name' }, visible(tool)),
+    h('span', { class: 'tool-name' }, tool),
     h(
       'pre',
       { class: 'output', tabIndex: 0, 'aria-label': `Arguments of ${tool}` },
-      visible(JSON.stringify(args, null, 2)),
+      JSON.stringify(args, null, 2),
     ),
   )
 }

@@ -1,6 +1,6 @@
 /** The overview: numbers of runs by status, and the runs that wait at a gate. */
 import { call, page } from './api.js'
-import { button, fill, h, setText } from './dom.js'
+import { button, fill, h, prose, setText } from './dom.js'
 import { ago, number, plural, statusLabel } from './format.js'
 
 /**
@@ -124,11 +124,13 @@ function waitingView({ run_id, goal, iteration, created_at, model_name }) {
     h(
       'a',
       { class: 'card', href: `#/runs/${run_id}` },
-      h('span', { class: 'run-goal', dir: 'auto' }, goal),
+      h('span', { class: 'run-goal', dir: 'auto' }, prose(goal)),
       h(
         'span',
         { class: 'hint' },
-        `${plural(iteration, 'iteration')} · ${model_name} · ${ago(created_at)}`,
+        `${plural(iteration, 'iteration')} · `,
+        h('bdi', {}, model_name),
+        ` · ${ago(created_at)}`,
       ),
     ),
   )

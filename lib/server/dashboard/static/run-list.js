@@ -3,7 +3,7 @@
  * long as the page is visible.
  */
 import { ApiError, messageOf, onKeyGiven, page } from './api.js'
-import { button, byId, fill, h, setText } from './dom.js'
+import { button, byId, fill, h, prose, setText } from './dom.js'
 import { ago, isLive, plural, statusLabel } from './format.js'
 
 /**
@@ -237,7 +237,7 @@ class ListItem {
       'a',
       { href: `#/runs/${run.run_id}`, class: 'run' },
       // Of a damaged run the goal may be unknown.
-      h('span', { class: 'run-goal', dir: 'auto' }, run.goal || run.run_id),
+      h('span', { class: 'run-goal', dir: 'auto' }, prose(run.goal || run.run_id)),
       h('span', { class: 'run-meta' }, this.#chip, this.#when),
       h('span', { class: 'run-model' }, run.model_name),
       this.#problem,

@@ -1,12 +1,13 @@
 /** One run: status, usage, timeline, open gate, and the actions of the user. */
 import { ApiError, call, messageOf } from './api.js'
 import { ChangedFiles } from './changed-files.js'
-import { announce, button, fill, h, setText, toast } from './dom.js'
+import { announce, button, fill, h, prose, setText, setTitle, toast } from './dom.js'
 import { countsView } from './entries.js'
 import { follow } from './follow.js'
 import { cost, duration, endReason, isLive, number, plural, statusLabel } from './format.js'
 import { GatePanel } from './gate-panel.js'
 import { isNearEnd, Timeline } from './timeline.js'
+import { clipped, visible } from './visible.js'
 
 /**
  * @typedef {import('../types.js').AgentEvent} AgentEvent
@@ -79,7 +80,7 @@ class RunView {
   #remove = button('Delete', () => void this.#delete(), { class: 'quiet', hidden: true })
   #facts = h('dl', { class: 'facts' })
   #kind = h('p', { class: 'notice program', hidden: true })
-  #failure = h('p', { class: 'notice bad', hidden: true })
+  #failure = h('p', { class: 'notice bad', dir: 'auto', hidden: true })
   #queued = h(
     'p',
     { class: 'notice', hidden: true },
@@ -223,7 +224,7 @@ class RunView {
 
   /** Finds a file in the timeline. @param {string} path */
   #showFile(path) {
-    this.#find.value = path
+    this.#find.value = visible(path)
     this.#timeline.find(path)
     this.#find.focus()
   }
@@ -266,8 +267,8 @@ class RunView {
   /** @param {RunDetails} details */
   #show(details) {
     const { status, end_reason, error } = details
-    setText(this.#title, details.goal)
-    document.title = `${statusLabel(status)} · ${details.goal.slice(0, 60)} · runwright`
+    setText(this.#title, prose(details.goal))
+    setTitle(`${statusLabel(status)} · ${clipped(details.goal, 60)} · runwright`)
     setText(this.#chip, statusLabel(status))
     this.#chip.className = `chip large ${status}`
     if (this.#status !== null && this.#status !== status) {
@@ -282,7 +283,7 @@ class RunView {
     this.#remove.hidden = isLive(status)
     this.#failure.hidden = error === null
     this.#queued.hidden = status !== 'pending'
-    if (error !== null) setText(this.#failure, error.message)
+    if (error !== null) setText(this.#failure, prose(error.message))
     this.#gate.update(details)
     this.#showModel(details)
     this.#showMeters(details)
@@ -341,7 +342,11 @@ class RunView {
         h('p', { class: 'meter-name' }, 'Goal check'),
         h('p', { class: 'meter-value' }, final_state.goal_achieved ? 'Met' : 'Not met'),
         this.#tests,
-        h('p', { class: 'meter-more', dir: 'auto' }, this.#counted ? '' : final_state.goal_reason),
+        h(
+          'p',
+          { class: 'meter-more', dir: 'auto' },
+          prose(this.#counted ? '' : final_state.goal_reason),
+        ),
       ),
     )
   }

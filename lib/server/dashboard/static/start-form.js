@@ -112,7 +112,7 @@ export class StartForm {
   }
 
   #clearErrors() {
-    for (const text of this.#form.querySelectorAll('.error-text')) text.textContent = ''
+    for (const text of this.#form.querySelectorAll('.error-text')) setText(text, '')
     for (const element of this.#form.querySelectorAll('[aria-invalid]'))
       element.removeAttribute('aria-invalid')
   }
@@ -126,14 +126,14 @@ export class StartForm {
       const name = pointer.split('/')[1] ?? ''
       const text = name === '' ? null : this.#form.querySelector(`#${CSS.escape(name)}-error`)
       if (text === null) continue
-      text.textContent = detail
+      setText(text, detail)
       const input = control(this.#form, name)
       input.setAttribute('aria-invalid', 'true')
       input.closest('details')?.setAttribute('open', '')
       if (placed === 0) input.focus()
       placed += 1
     }
-    if (placed < errors.length || placed === 0) this.#problem.textContent = messageOf(error)
+    if (placed < errors.length || placed === 0) setText(this.#problem, messageOf(error))
   }
 }
 

@@ -8,7 +8,8 @@
  *    Page Down, Home and End move from entry to entry.
  */
 import { entryView, isShown } from './entries.js'
-import { button, h, setText } from './dom.js'
+import { button, h, prose, setText } from './dom.js'
+import { visible } from './visible.js'
 
 /**
  * @typedef {import('../types.js').AgentEvent} AgentEvent
@@ -60,7 +61,9 @@ class Row {
   /** @param {string} words */
   #holds(words) {
     const { event, progress } = this
-    this.#text ??= JSON.stringify([event?.payload, progress.result?.payload]).toLowerCase()
+    this.#text ??= visible(
+      JSON.stringify([event?.payload, progress.result?.payload]),
+    ).toLowerCase()
     return this.#text.includes(words)
   }
 
@@ -140,7 +143,7 @@ class Iteration {
   }
 
   head() {
-    this.#fact = h('span', { class: `fact ${this.tone}` }, this.outcome)
+    this.#fact = h('span', { class: `fact ${this.tone}`, dir: 'auto' }, prose(this.outcome))
     const toggle = () => {
       this.chosen = true
       this.folded = !this.folded
@@ -159,7 +162,7 @@ class Iteration {
     this.outcome = event.payload.achieved ? 'Goal met' : event.payload.reason
     this.tone = event.payload.achieved ? 'good' : ''
     if (this.#fact === null) return
-    setText(this.#fact, this.outcome)
+    setText(this.#fact, prose(this.outcome))
     this.#fact.className = `fact ${this.tone}`
   }
 }
@@ -361,7 +364,7 @@ export class Timeline {
 
   /** Shows only entries that contain `words`. @param {string} words */
   find(words) {
-    this.#words = words.trim().toLowerCase()
+    this.#words = visible(words.trim()).toLowerCase()
     this.#update(new Set(this.#blocks))
   }
 

@@ -1,13 +1,13 @@
 import { realpathSync, statSync } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
 import { isAbsolute } from 'node:path'
-import { describeValue } from '../internal/options.js'
-import type { RunOwner } from './events.js'
+import { describeValue } from '../../internal/options.js'
+import type { RunOwner } from '../events.js'
 
 /** The folders that the runs of an owner may work in, by real path; at least one. */
 export type RootsOf = (owner: RunOwner) => Promise<readonly string[]>
 
-/** The option `roots`: a list for all, or a function of the principal. See {@link EngineOptions}. */
+/** The option `roots` of {@link EngineOptions}: a list, or a function of the principal. */
 export type Roots =
   | readonly string[]
   | ((principal: RunOwner | null) => readonly string[] | Promise<readonly string[]>)
