@@ -1,8 +1,8 @@
 /**
  * What others write costs linear time, whatever it is: each parser gets hostile texts of growing
- * size. Twice the size may take at most three times the steps. Steps are counted (see `StepCounter`);
- * the processor's time is measured only where built-in functions do the work, over sizes so far
- * apart that quadratic growth cannot be mistaken.
+ * size. Twice the size may take at most three times the steps, which are counted. What built-in
+ * functions do is not: for them the processor's time is measured, over sizes so far apart that
+ * quadratic growth cannot be mistaken.
  */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -333,8 +333,10 @@ const PARSERS: readonly Parser[] = [
   },
 ]
 
-const textOf = ({ around: [before, after] = ['', ''] }: Parser, unit: string, size: number): string =>
-  before + unit.repeat(Math.ceil(size / unit.length)) + after
+function textOf(parser: Parser, unit: string, size: number): string {
+  const [before, after] = parser.around ?? ['', '']
+  return before + unit.repeat(Math.ceil(size / unit.length)) + after
+}
 
 after(() => rmSync(folder, { recursive: true }))
 
@@ -352,7 +354,7 @@ test('twice as much of anything hostile takes at most three times the steps', as
         steps.push(counter.take())
       }
       const [once, twice] = steps as [number, number]
-      if (twice > 3 * once + FIXED) {
+      if (twice > 3 * once + FIXED || twice === Infinity) {
         grows.push(`${parser.name}: ${JSON.stringify(unit)} takes ${once} and ${twice} steps`)
       }
     }
@@ -368,8 +370,9 @@ test('sixteen times as much of anything hostile takes less than 64 times the tim
     return user + system
   }
   const leastOf = async (parser: Parser, text: string): Promise<number> => {
-    const times = [await timeOf(parser, text), await timeOf(parser, text), await timeOf(parser, text)]
-    return Math.min(...times)
+    let least = Infinity
+    for (let i = 0; i < 3; i++) least = Math.min(least, await timeOf(parser, text))
+    return least
   }
   const grows: string[] = []
   for (const parser of PARSERS) {

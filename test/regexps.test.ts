@@ -80,7 +80,7 @@ async function constructedWhileLoading(files: Iterable<string>): Promise<readonl
   const Original = globalThis.RegExp
   const record = (args: ConstructorParameters<RegExpConstructor>): RegExp => {
     const made = new Original(...args)
-    const place = /lib\/[\w/.-]+\.ts:\d+/.exec(new Error().stack!.replaceAll('\\', '/'))?.[0]
+    const place = /lib\/[\w/.-]+\.[jt]s:\d+/.exec(new Error().stack!.replaceAll('\\', '/'))?.[0]
     if (place !== undefined) found.push({ place, source: made.source, flags: made.flags })
     return made
   }

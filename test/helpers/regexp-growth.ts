@@ -13,8 +13,8 @@
  *
  * A state at which the expression may end has succeeded: nothing backtracks beyond it, so that what
  * is tried twice must avoid such states. All else errs on the safe side: any other text is assumed
- * to fail in the end, an assertion to hold and to fail, and what a lookahead reads counts as read at
- * every place.
+ * to fail in the end, an assertion to hold and to fail, and what a lookahead reads counts as read
+ * at every place.
  *
  * @module
  */
@@ -316,7 +316,10 @@ class Automaton {
     let contexts = [{ before: -1n, first: -1n }]
     for (const one of assertions) {
       const only = (before: bigint, first = -1n): void => {
-        contexts = contexts.map((old) => ({ before: old.before & before, first: old.first & first }))
+        contexts = contexts.map((old) => ({
+          before: old.before & before,
+          first: old.first & first,
+        }))
       }
       if (one === '^') only(this.#flags.includes('m') ? this.#set(LINE_ENDS) : 0n)
       else if (one.startsWith('=')) only(this.#set(this.#test(one.slice(1))))
@@ -430,7 +433,7 @@ function reachable(edges: readonly Edge[][], from: number): Set<number> {
   return seen
 }
 
-/** Characters of every kind that these sources can tell apart: the ends of each range, and beyond. */
+/** Characters of every kind that these sources can tell apart: ends of ranges, and beyond. */
 function representatives(sources: readonly string[]): readonly string[] {
   const found = new Set('aAzZ09_ \t\n\r\v"\'!~\0\x7f\x85\xa0é\u1680\u2028\ufeff\u200b中'.split(''))
   for (const chars of ['\ud800', '\udc00', '😀', '\u0345', '\u00ad', '\u202e', '\ufffd', 'ſ', 'K']) {

@@ -180,7 +180,10 @@ class ScriptReader {
     const name = run ? args[1] : args[0] === 't' || args[0] === 'tst' ? 'test' : args[0]
     if (name === undefined) return
     let scripts = this.#scripts.get(folder)
-    if (scripts === undefined) this.#scripts.set(folder, (scripts = await this.#readScripts(folder)))
+    if (scripts === undefined) {
+      scripts = await this.#readScripts(folder)
+      this.#scripts.set(folder, scripts)
+    }
     for (const script of [`pre${name}`, name, `post${name}`]) {
       const text = Object.hasOwn(scripts, script) ? scripts[script] : undefined
       if (typeof text === 'string' && this.#first(`${folder}: npm ${script}`))
@@ -246,7 +249,8 @@ class ScriptReader {
     const folder = path.includes('/') ? posix.dirname(path) : ''
     let kinds = this.#folders.get(folder)
     if (kinds === undefined) {
-      kinds = folder !== '' && (await this.#kind(folder)) === 'none' ? NOTHING : await this.#list(folder)
+      const isThere = folder === '' || (await this.#kind(folder)) !== 'none'
+      kinds = isThere ? await this.#list(folder) : NOTHING
       this.#folders.set(folder, kinds)
     }
     return kinds.get(posix.basename(path)) ?? 'none'

@@ -2,8 +2,8 @@
 const SHORT = 64
 
 /**
- * Finds a text in others in linear time. `indexOf` takes minutes for a long text in a file that
- * resembles it everywhere (D. Knuth, J. Morris, V. Pratt, "Fast pattern matching in strings", 1977).
+ * Finds a text in others in linear time (D. Knuth, J. Morris, V. Pratt, "Fast pattern matching in
+ * strings", 1977). `indexOf` takes minutes for a long text in a file that resembles it everywhere.
  */
 export class TextFinder {
   readonly #wanted: string

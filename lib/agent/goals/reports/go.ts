@@ -69,7 +69,8 @@ export function readGo(output: string): readonly ReportedTest[] | ReportProblem 
   if (packages.size === 0) return 'absent'
   if ([...packages.values()].includes('running')) return 'incomplete'
   const tests: ReportedTest[] = [...outcomes.values()]
-  const failed = new Set(tests.flatMap(({ names, outcome }) => (outcome === 'fail' ? names[0]! : [])))
+  const failures = tests.filter(({ outcome }) => outcome === 'fail')
+  const failed = new Set(failures.map(({ names }) => names[0]))
   for (const [name, state] of packages) {
     if (state === 'failed' && !failed.has(name)) tests.push({ names: [name], outcome: 'fail' })
   }

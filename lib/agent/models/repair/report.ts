@@ -94,7 +94,8 @@ export function passCount(outcomes: Outcomes): number {
 
 /** Whether a test stands for a file that failed to load; it disappears when the file loads. */
 function isFileFailure(name: string): boolean {
-  return (/^\S+$/.test(name) && /[\\/]/.test(name) && /\.\w+$/.test(name)) || name.includes('_FailedTest') || /^ERROR /.test(name)
+  const isPath = /^\S+$/.test(name) && /[\\/]/.test(name) && /\.\w+$/.test(name)
+  return isPath || name.includes('_FailedTest') || name.startsWith('ERROR ')
 }
 
 /**

@@ -85,7 +85,8 @@ function ipv6Bytes(address: string): number[] {
   let plain = address.split('%', 1)[0]!
   if (plain.includes('.')) {
     const start = plain.lastIndexOf(':') + 1
-    const [a, b, c, d] = plain.slice(start).split('.').map(Number) as [number, number, number, number]
+    const bytes = plain.slice(start).split('.').map(Number)
+    const [a, b, c, d] = bytes as [number, number, number, number]
     plain = `${plain.slice(0, start)}${((a << 8) | b).toString(16)}:${((c << 8) | d).toString(16)}`
   }
   const [left, right] = plain.split('::') as [string, string | undefined]
