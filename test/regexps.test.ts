@@ -89,7 +89,7 @@ async function constructedWhileLoading(files: Iterable<string>): Promise<readonl
     apply: (_target, _self, args) => record(args as ConstructorParameters<RegExpConstructor>),
   })
   try {
-    for (const file of files) await import(`../${file}`)
+    for (const file of files) await import(`../${file.replace(/\.ts$/, '.js')}`)
   } finally {
     globalThis.RegExp = Original
   }

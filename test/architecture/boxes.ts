@@ -70,15 +70,9 @@ export const boxes: readonly Box[] = [
   },
   {
     id: 'conversation',
-    title: 'agent/conversation, redaction',
-    about: ['what a model is sent;', 'secrets removed'],
-    holds: ['agent/conversation/', 'agent/redaction/'],
-  },
-  {
-    id: 'tracing',
-    title: 'agent/tracing/',
-    about: ["spans for the host's tracer"],
-    holds: ['agent/tracing/'],
+    title: 'agent/conversation, tracing',
+    about: ['what a model is sent;', "spans for the host's tracer"],
+    holds: ['agent/conversation/', 'agent/tracing/'],
   },
   {
     id: 'workspace',
@@ -116,6 +110,12 @@ export const boxes: readonly Box[] = [
       .map((name) => `agent/${name}.ts`)
       // Types only: what a workspace is.
       .concat('agent/workspace/workspace.ts'),
+  },
+  {
+    id: 'redaction',
+    title: 'agent/redaction/',
+    about: ['secrets removed from', 'whatever is written'],
+    holds: ['agent/redaction/'],
   },
 ]
 

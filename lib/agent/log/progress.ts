@@ -151,5 +151,7 @@ function remember(memory: Set<string>, fingerprint: string): void {
 
 /** Durations such as `12.3 ms`, `1s` and `duration_ms 7.2` differ in every run of a command. */
 function withoutDurations(text: string): string {
-  return text.replaceAll(/duration_ms:? \d+(?:\.\d+)?|(?<!\d)\d+(?:\.\d+)? ?(?:ms|s|sec|seconds)\b/g, '#')
+  const durations =
+    /duration_ms:? \d+(?:\.\d+)?|(?<!\d)\d+(?:\.\d+)? ?(?:ms|s|sec|seconds)\b/g
+  return text.replaceAll(durations, '#')
 }

@@ -76,7 +76,8 @@ export function unfinishedStream(context: WireContext): ModelError {
 
 /** The error for an answer that the model itself broke; the engine passes it on to the model. */
 export function mistakeError(problem: string, context: WireContext, usage: Usage): ModelError {
-  const message = redactSecrets(`${context.model}: ${shorten(problem, context.secrets)}`, context.secrets)
+  const { model, secrets } = context
+  const message = redactSecrets(`${model}: ${shorten(problem, secrets)}`, secrets)
   return new ModelError('ERR_AGENT_MODEL', message, { retryable: false, modelMistake: true, usage })
 }
 

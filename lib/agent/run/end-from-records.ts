@@ -5,7 +5,7 @@ import { foldHead } from '../log/head.js'
 import { readLog } from '../log/read-log.js'
 import { stamp, type LogWriterOptions } from '../log/writer.js'
 import { warn } from '../output.js'
-import { redactedDraft } from '../redaction/records.js'
+import { redactedDraft } from '../log/redacted-draft.js'
 import { ABORTED, type Outcome } from './outcome.js'
 import { endRecord, failureOf, type Failure } from './steps/finish.js'
 

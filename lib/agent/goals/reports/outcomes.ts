@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 
 import { redactor } from '../../redaction/redactor.js'
 import type { TestOutcome } from '../../test-outcomes.js'
-import { untakenName } from '../../untaken-name.js'
+import { untakenName } from '../../../internal/untaken-name.js'
 import type { ReportedTest, ReportProblem, TestReport } from './types.js'
 
 /** More tests than this are too many for one report. */

@@ -1,4 +1,4 @@
-import { untakenName } from '../../untaken-name.js'
+import { untakenName } from '../../../internal/untaken-name.js'
 
 /** Outcome by test name; duplicate names are numbered. */
 export type Outcomes = ReadonlyMap<string, 'pass' | 'fail' | 'skip'>

@@ -10,7 +10,7 @@
 import type { JsonObject } from '../../internal/json.js'
 import type { CallEdit, RecordDraft } from '../events.js'
 import type { AssistantMessage, ToolCall } from '../model.js'
-import { REDACTED, type Redactor } from './redactor.js'
+import { REDACTED, type Redactor } from '../redaction/redactor.js'
 
 type Draft<K extends RecordDraft['kind']> = Extract<RecordDraft, { kind: K }>
 
