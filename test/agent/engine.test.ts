@@ -635,6 +635,8 @@ test('an invalid option is refused by name', async (t) => {
     [{ roots: [cwd], maxConcurrentRuns: 0 }, /maxConcurrentRuns/],
     [{ roots: [cwd], cwdPolicy: 'maybe' as 'allow' }, /cwdPolicy/],
     [{ roots: [cwd], defaultModel: 'nobody:x' }, /nobody/],
+    [{ roots: [cwd], providers: [{ name: 'x' } as never] }, /provider's id must be/],
+    [{ roots: [cwd], executor: {} as never }, /executor has no method run/],
   ] as const) {
     await assert.rejects(RunEngine.open({ store, ...options }), message)
   }

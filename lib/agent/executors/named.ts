@@ -15,7 +15,13 @@ export function executorNamed(
   choice: ExecutorName | Executor,
   closed: readonly string[],
 ): Executor {
-  if (typeof choice === 'object' && choice !== null) return choice
+  if (typeof choice === 'object' && choice !== null) {
+    for (const method of ['run', 'killMarked'] as const) {
+      if (typeof choice[method] === 'function') continue
+      throw new TypeError(`executor has no method ${method}(): give an executor, or its name`)
+    }
+    return choice
+  }
   switch (choice) {
     case 'process':
       return processExecutor()

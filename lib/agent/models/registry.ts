@@ -172,8 +172,8 @@ function namesOf({ id, suggestions, isLanguageModel }: ModelProvider): string[] 
   return isLanguageModel ? [...listed, `${id}:<model>`] : listed
 }
 
-function checkId(id: string): void {
-  if (!/^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$/.test(id)) {
+function checkId(id: unknown): void {
+  if (typeof id !== 'string' || !/^[a-zA-Z0-9][a-zA-Z0-9._-]{0,63}$/.test(id)) {
     throw new TypeError(
       `a model provider's id must be letters, digits, dots and dashes, got ${JSON.stringify(id)}`,
     )
