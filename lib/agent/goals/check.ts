@@ -66,7 +66,7 @@ export async function checkGoal(spec: GoalSpec, context: GoalCheckContext): Prom
   )
   signal.throwIfAborted()
   const changes = [...new Set([...before, ...after])]
-  return verdictOf(spec, context, readable(runner, run), report, changes)
+  return verdictOf(spec, context, await readable(runner, run), report, changes)
 }
 
 async function readReport(
@@ -79,9 +79,9 @@ async function readReport(
 }
 
 /** The result with its output as people read it. */
-function readable(runner: TestRunner | null, run: CommandResult): CommandResult {
+async function readable(runner: TestRunner | null, run: CommandResult): Promise<CommandResult> {
   if (runner?.readable === undefined) return run
-  return { ...run, output: headAndTail(runner.readable(run.output), MAX_OUTPUT_BYTES) }
+  return { ...run, output: headAndTail(await runner.readable(run.output), MAX_OUTPUT_BYTES) }
 }
 
 async function filesChanged(spec: GoalSpec, context: GoalCheckContext): Promise<readonly string[]> {
