@@ -290,9 +290,10 @@ export class RunEngine {
       if (isCorrupt(error) && (caller?.owner.tenant ?? null) === null) return null
       throw error
     })
-    if (head !== null && (!isTerminal(head.details.status) || this.#driver.isLive(runId))) {
+    if (head !== null && !isTerminal(head.details.status)) {
       throw new RunStateError('live', `run ${runId} is ${head.details.status}; abort it first`)
     }
+    await this.#driver.over(runId)
     await this.#answer(this.#config.store.delete(runId))
   }
 
