@@ -317,7 +317,11 @@ function signalOf(call: CallSignal): CallSignal {
   return call
 }
 
+/** @throws TypeError for what would be the path of another resource: nothing, `.` and `..`. */
 function pathOf(runId: string, rest = ''): string {
+  if (typeof runId !== 'string' || /^\.{0,2}$/.test(runId)) {
+    throw new TypeError(`the id of a run must be a string, got ${JSON.stringify(runId)}`)
+  }
   return `/api/runs/${encodeURIComponent(runId)}${rest}`
 }
 

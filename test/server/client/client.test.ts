@@ -172,3 +172,13 @@ test('a call ends with the reason of its signal', async () => {
   const reason = new Error('enough')
   await assert.rejects(runs.get('x', { signal: AbortSignal.abort(reason) }), reason)
 })
+
+test('an id that would be the path of something else is refused before it is sent', async () => {
+  const transport = new MockTransport(() => new Response(200, { json: [] }))
+  await using runs = new RunServiceClient({ baseUrl: 'http://a.test', transport })
+  for (const id of ['', '.', '..', undefined, null, {}] as string[]) {
+    await assert.rejects(async () => runs.get(id), TypeError)
+    await assert.rejects(async () => runs.delete(id), TypeError)
+  }
+  assert.equal(transport.requests.length, 0)
+})
