@@ -25,7 +25,7 @@ const MAX_TEXTS = 40
 const MAX_CHARACTERS = 1024 * 1024
 /** Folders that are listed and files that are read. */
 const MAX_LOOKS = 10_000
-/** Globs are matched with every file of the workspace; each character may be a step per character. */
+/** Globs are matched with every file of the workspace, in up to a step for each character. */
 const MAX_GLOBS = 100
 const MAX_GLOB_CHARACTERS = 4_000
 const MAX_PATH = 1_024

@@ -229,12 +229,14 @@ test(
 
 test('reports whose tests are too many, or named too long, are too large', async () => {
   const many = MAX_TESTS + 1
-  const nested = '<testsuite name="a">'.repeat(many) + '<testcase name="b"/>'.repeat(many)
-  assert.equal(await junitTests(`${nested}</testsuites>`), 'too_large')
+  const nested = `${'<testsuite name="a">'.repeat(101)}<testcase name="b"/></testsuites>`
+  assert.equal(await junitTests(nested), 'too_large')
   assert.equal(await junitTests('<testcase name="b"/>'.repeat(many + 1)), 'too_large')
-  const events = Array.from({ length: many }, (_, i) => `{"Action":"run","Package":"p${i}","Test":"T"}`)
-  assert.equal(await readGo(events.join('\n')), 'too_large')
-  assert.equal(await cargoTests('p', 'a: test\n', events.map((_, i) => `ok a${i}`).join('\n')), 'too_large')
+  const all = (form: (i: number) => string): string =>
+    Array.from({ length: many }, (_, i) => form(i)).join('\n')
+  const started = all((i) => `{"Action":"run","Package":"p${i}","Test":"T"}`)
+  assert.equal(await readGo(started), 'too_large')
+  assert.equal(await cargoTests('p', 'a: test\n', all((i) => `ok a${i}`)), 'too_large')
   const test = { names: ['a'.repeat(65_537), 'b'], outcome: 'pass' } as const
   assert.equal(await collectTests([test]), 'too_large')
   assert.equal(await collectTests([{ ...test, names: Array<string>(201).fill('a') }]), 'too_large')
