@@ -28,7 +28,7 @@ import { contextPatterns, openContextAt, valuesInContext } from './contexts.js'
 import { isOrdinary, secretsOfEnvironment } from './environment.js'
 import { Scanner, type SearchOptions, type Span } from './scanner.js'
 import { findPrivateKeys, KEY_PATTERNS, openKeyAt } from './shapes.js'
-import { writtenForms } from './written-forms.js'
+import { writtenForms, type WrittenForms } from './written-forms.js'
 
 /** The mark that replaces a secret. */
 export const REDACTED = '[secret removed]'
@@ -43,7 +43,7 @@ export class Redactor {
   readonly #own: readonly string[]
   #scanner: Scanner | undefined
   #names: readonly string[] = []
-  #forms: ReadonlyMap<string, readonly string[]> = new Map()
+  #forms: ReadonlyMap<string, WrittenForms> = new Map()
   /** The state of the register that the scanner was made for. */
   #changes = -1
 
@@ -62,8 +62,12 @@ export class Redactor {
     const given = values.filter((value) => !isOrdinary(value))
     const all = [...this.#own, ...secrets, ...given]
     this.#forms = new Map(all.map((one) => [one, this.#forms.get(one) ?? writtenForms(one)]))
-    const literals = [...this.#forms.values()].flat()
-    this.#scanner = new Scanner(literals, [...KEY_PATTERNS, ...contextPatterns(named)])
+    const forms = [...this.#forms.values()]
+    this.#scanner = new Scanner(
+      forms.flatMap(({ literals }) => literals),
+      [...KEY_PATTERNS, ...contextPatterns(named)],
+      forms.flatMap(({ spelled }) => spelled),
+    )
     return this.#scanner
   }
 

@@ -22,9 +22,20 @@ export interface Pattern {
   readonly isContext: boolean
 }
 
+/** A text whose characters may be spelled in several ways. */
+export interface Spelled {
+  /** Characters of the longest spelling. */
+  readonly length: number
+  /** The first three characters of each spelling, in upper or lower case. */
+  heads(): Iterable<string>
+  /** Where it ends that begins at `from`: -1 nowhere, Infinity beyond the end of `text`. */
+  endIn(text: string, from: number): number
+}
+
 interface Candidates {
   /** The longest first. */
   readonly literals: string[]
+  readonly spelled: Spelled[]
   readonly patterns: Pattern[]
 }
 
@@ -46,25 +57,39 @@ export class Scanner {
   /** 1 where something may begin, by the hash of a block. */
   readonly #table: Uint8Array
   readonly #longest: number
+  /** The first character, and the first two, of each text. */
+  readonly #beginnings = new Set<number>()
 
   /** @param literals - those of less than three characters are ignored. */
-  constructor(literals: Iterable<string>, patterns: readonly Pattern[]) {
+  constructor(
+    literals: Iterable<string>,
+    patterns: readonly Pattern[],
+    spelled: readonly Spelled[] = [],
+  ) {
     const long = [...new Set(literals)].filter(({ length }) => length >= BLOCK)
     long.sort((a, b) => b.length - a.length)
-    this.#longest = long[0]?.length ?? 0
+    this.#longest = Math.max(long[0]?.length ?? 0, ...spelled.map(({ length }) => length))
     this.#table = new Uint8Array(long.length < 500 ? 1 << 16 : 1 << 20)
-    for (const literal of long) this.#candidatesOf(literal).literals.push(literal)
+    for (const literal of long) this.#beginningWith(literal).literals.push(literal)
+    for (const one of spelled)
+      for (const head of one.heads()) this.#beginningWith(head).spelled.push(one)
     for (const pattern of patterns) {
       const heads = new Set(pattern.anchors.map((anchor) => anchor.slice(0, BLOCK).toLowerCase()))
       for (const head of heads) this.#candidatesOf(head).patterns.push(pattern)
     }
   }
 
+  #beginningWith(head: string): Candidates {
+    const [a, b] = [foldedAt(head, 0), foldedAt(head, 1)]
+    this.#beginnings.add(a).add(keyOf(0, a, b) | ONE_MORE)
+    return this.#candidatesOf(head)
+  }
+
   #candidatesOf(head: string): Candidates {
     const [a, b, c] = [0, 1, 2].map((at) => foldedAt(head, at)) as [number, number, number]
     this.#table[hashOf(a, b, c) & (this.#table.length - 1)] = 1
     const key = keyOf(a, b, c)
-    const candidates = this.#candidates.get(key) ?? { literals: [], patterns: [] }
+    const candidates = this.#candidates.get(key) ?? { literals: [], spelled: [], patterns: [] }
     this.#candidates.set(key, candidates)
     return candidates
   }
@@ -97,35 +122,46 @@ export class Scanner {
     return spans
   }
 
-  /** Offset of the first given text that the end of `text` cuts; else the length of `text`. */
+  /** Offset of what may be the first given text that the end of `text` cuts; else its length. */
   openAt(text: string): number {
+    const mask = this.#table.length - 1
     for (let at = Math.max(0, text.length - this.#longest + 1); at < text.length; at++) {
-      const rest = text.slice(at)
-      const isOpen = (one: string): boolean => one.length > rest.length && one.startsWith(rest)
-      const [a, b, c] = [0, 1, 2].map((i) => foldedAt(rest, i)) as [number, number, number]
-      const places =
-        rest.length < BLOCK
-          ? this.#candidates.values()
-          : [this.#candidates.get(keyOf(a, b, c)) ?? NOTHING]
-      for (const { literals } of places) if (literals.some(isOpen)) return at
+      const a = foldedAt(text, at)
+      const b = foldedAt(text, at + 1)
+      const c = foldedAt(text, at + 2)
+      const left = text.length - at
+      if (left < BLOCK) {
+        if (this.#beginnings.has(left === 1 ? a : keyOf(0, a, b) | ONE_MORE)) return at
+        continue
+      }
+      if (this.#table[hashOf(a, b, c) & mask] === 0) continue
+      const { literals, spelled } = this.#candidates.get(keyOf(a, b, c)) ?? NOTHING
+      if (literals.some((one) => one.length > left && one.startsWith(text.slice(at)))) return at
+      if (spelled.some((one) => one.endIn(text, at) === Infinity)) return at
     }
     return text.length
   }
 }
 
-const NOTHING: Candidates = { literals: [], patterns: [] }
+/** Tells two characters from one. */
+const ONE_MORE = 1 << 24
+const NOTHING: Candidates = { literals: [], spelled: [], patterns: [] }
 
 /** Adds what begins at `at`; returns where the text of patterns ends, if any. */
 function tryAt(
   text: string,
   at: number,
-  { literals, patterns }: Candidates,
+  { literals, spelled, patterns }: Candidates,
   isCovered: boolean,
   noContexts: boolean,
   spans: Span[],
 ): number | undefined {
   const literal = literals.find((one) => text.startsWith(one, at))
   if (literal !== undefined) spans.push({ start: at, end: at + literal.length })
+  for (const one of spelled) {
+    const end = one.endIn(text, at)
+    if (end >= 0 && end < Infinity) spans.push({ start: at, end })
+  }
   if (isCovered) return undefined
   let covered: number | undefined
   for (const { regex, isContext } of patterns) {

@@ -1,49 +1,28 @@
 /**
- * The forms in which programs write a secret: as it is, escaped in JSON, encoded in a URL, and in
- * base64 as part of a longer text.
+ * The forms in which programs write a secret: as it is, and in base64 as part of a longer text.
  *
  * @module
  */
+import { SpelledText } from './spelled-text.js'
 
 /** Characters of the shortest piece of base64 that stands for a secret. */
 const SHORTEST_BASE64 = 8
 /** A line of a key in several lines. */
 const KEY_LINE = /^[A-Za-z0-9+/=_-]{32,}$/
 
-/** All forms of a secret, without duplicates. */
-export function writtenForms(secret: string): readonly string[] {
-  const wellFormed = Buffer.from(secret).toString()
-  const json = JSON.stringify(secret).slice(1, -1)
+/** The forms of a secret, whose characters may be spelled in several ways. */
+export interface WrittenForms {
+  readonly literals: readonly string[]
+  readonly spelled: readonly SpelledText[]
+}
+
+/** All forms of a secret. */
+export function writtenForms(secret: string): WrittenForms {
+  const base64 = [...new Set(base64Forms(Buffer.from(secret).toString()))]
   const lines = secret.includes('\n') ? secret.split(/\r?\n/).filter((l) => KEY_LINE.test(l)) : []
-  return [
-    ...new Set([
-      secret,
-      json,
-      json.replaceAll('/', '\\/'),
-      json.replaceAll(/[^\x00-\x7f]/g, unicodeEscape),
-      ...urlForms(wellFormed),
-      ...base64Forms(wellFormed),
-      ...lines,
-    ]),
-  ]
-}
-
-function unicodeEscape(unit: string): string {
-  return `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`
-}
-
-/** As a part of a path and of a query, by the rules of browsers and of RFC 3986. */
-function urlForms(secret: string): string[] {
-  const component = encodeURIComponent(secret)
-  const strict = component.replaceAll(
-    /[!'()*]/g,
-    (c) => `%${c.charCodeAt(0).toString(16).toUpperCase()}`,
-  )
-  const form = new URLSearchParams({ s: secret }).toString().slice(2)
-  const path = strict.replaceAll('%2F', '/')
-  const upper = [component, strict, form, path, strict.replaceAll('~', '%7E')]
-  const lower = (text: string): string => text.replaceAll(/%[0-9A-F]{2}/g, (c) => c.toLowerCase())
-  return [...upper, ...upper.map(lower)]
+  const spelled = base64.map((form) => new SpelledText(form, true))
+  if (!SpelledText.isPlain(secret)) spelled.push(new SpelledText(secret))
+  return { literals: [secret, ...base64, ...lines], spelled }
 }
 
 /**
