@@ -15,6 +15,7 @@ import { compileGlobs } from '../lib/agent/goals/globs.js'
 import { goalRegistry } from '../lib/agent/goals/registry.js'
 import { relevantPart } from '../lib/agent/goals/relevant-part.js'
 import { junitTests } from '../lib/agent/goals/reports/bun.js'
+import { changeOf } from '../lib/agent/goals/compare-tests.js'
 import { cargoTests } from '../lib/agent/goals/reports/cargo.js'
 import { readableGo, readGo } from '../lib/agent/goals/reports/go.js'
 import { collectTests } from '../lib/agent/goals/reports/outcomes.js'
@@ -150,7 +151,7 @@ const PARSERS: readonly Parser[] = [
   },
   {
     name: 'reports of Go',
-    parse: (text) => [readGo(text), readableGo(text)],
+    parse: (text) => Promise.all([readGo(text), readableGo(text)]),
     units: ['{"', '{"Action":"fail","Package":"a"}\n', '{"Action":"run","Package":"a","Test":"b"}\n', '\n'],
   },
   {
@@ -158,6 +159,17 @@ const PARSERS: readonly Parser[] = [
     parse: (text) =>
       collectTests(text.split('').map((name) => ({ names: ['a', name], outcome: 'pass' }))),
     units: ['a', 'ab'],
+  },
+  {
+    name: 'reported files that have no tests any more',
+    parse: (text) => {
+      const names = text.split('').map((_, i) => `${i}`)
+      const all = <T>(value: T): Record<string, T> =>
+        Object.fromEntries(names.map((name) => [name, value]))
+      changeOf({ tests: all('pass'), idle: null }, all('fail'))
+      changeOf({ tests: all('pass'), idle: names }, all('fail'))
+    },
+    units: ['a'],
   },
   {
     name: 'durations in output',

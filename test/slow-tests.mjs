@@ -6,10 +6,17 @@ const STARTS = 'starts several servers'
 const SEARCH = 'searches everything that a service writes for every part of ten secrets'
 const GROWTH = 'feeds hundreds of hostile texts to sixty parsers'
 const RANDOM = 'plays dozens of random runs to their end'
+const FLOOD = 'a command writes 100 MB'
+const DISK = 'opens a store hundreds of times'
+const RANDOM_CALLS = 'makes hundreds of random calls'
+const RANDOM_TEXTS = 'splits long texts in thousands of ways'
+const LONG = 'fits conversations of thousands of turns'
+const COMPILE = 'compiles lib with TypeScript'
+const SAMPLE = 'starts a program for each sample'
 
 /**
- * The tests that `npm test` leaves out and `npm run test:all` runs, by file: each takes over two
- * seconds alone on a machine with two cores.
+ * The tests that `npm test` leaves out and `npm run test:all` runs, by file: each takes about a
+ * second or more alone on a machine with two cores.
  *
  * @typedef {readonly [name: string, seconds: number, reason: string]} SlowTest
  * @type {Readonly<Record<string, readonly SlowTest[]>>}
@@ -37,9 +44,11 @@ const byFile = {
     ['60 random runs keep every invariant even if their process dies', 3.7, RANDOM],
   ],
   'test/agent/executors/bubblewrap.test.ts': [
+    ['bubblewrap: of 100 MB of output only head and tail are kept in memory', 4.8, FLOOD],
     ['bubblewrap: a command that ignores SIGTERM is killed', 2.1, GRACE],
   ],
   'test/agent/executors/process.test.ts': [
+    ['process: of 100 MB of output only head and tail are kept in memory', 2.7, FLOOD],
     ['process: a command that ignores SIGTERM is killed', 2.1, GRACE],
   ],
   'test/agent/goals/check-python.test.ts': [
@@ -60,12 +69,15 @@ const byFile = {
     ['closing kills a server that ignores it, and its processes', 2.1, GRACE],
   ],
   'test/agent/models/repair-fixtures.test.ts': [
+    ['repairs async: a missing await in a sum', 2.7, REPAIR],
+    ['repairs bank-py: a bound that includes its own value', 1.8, REPAIR],
     ['repairs calendar: a logical operator', 54.8, REPAIR],
     ['repairs graph-ts: the wrong end of a queue', 7.2, REPAIR],
     ['repairs intervals-py: operands swapped', 6.5, REPAIR],
     ['repairs geometry: swapped functions', 3.4, REPAIR],
   ],
   'test/agent/models/repair.test.ts': [
+    ['patches are tried on the failing tests only, and the whole check comes last', 1.7, REPAIR],
     ['a bug that no small patch repairs is given up, and the files are unchanged', 6.7, REPAIR],
     ['the same conversation gives the same turns, from new and old instances', 2.4, REPAIR],
     ['a run continues in a new instance where the old one stopped', 7, REPAIR],
@@ -98,6 +110,7 @@ const byFile = {
     ['after 50 kills every acknowledged append is stored once and as a whole', 11.4, KILLS],
   ],
   'test/agent/stores/missing-files.test.ts': [
+    ['no file of a closed store can be lost in silence, nor be lost twice', 3.8, DISK],
     [
       'no file of a killed store can be lost in silence, nor be lost twice',
       2.5,
@@ -139,6 +152,7 @@ const byFile = {
     ],
   ],
   'test/examples.test.ts': [
+    ['examples/service-client.ts prints its results, ends, and needs no network', 1.6, SAMPLE],
     [
       'the demo achieves its goal without network or language model, even with a key',
       13.7,
@@ -180,6 +194,7 @@ const byFile = {
     ],
   ],
   'test/server/webhooks/cursor.test.ts': [
+    ['whatever is cut off the file, the rest is an earlier state', 0.8, DISK],
     ['the file stays in proportion to what it holds', 3.0, 'saves thousands of positions durably'],
   ],
   'test/server/webhooks/kill.test.ts': [
@@ -188,6 +203,52 @@ const byFile = {
       2.9,
       'the wait is longer than the start of a process takes',
     ],
+  ],
+  'test/agent/run/hostile-turns.test.ts': [
+    ['150 runs with hostile models end, and keep every invariant', 5, RANDOM],
+  ],
+  'test/http/client.test.ts': [
+    ['400 calls that end at random, however they end, leave no connection open', 2.1, RANDOM_CALLS],
+  ],
+  'test/agent/stores/file.test.ts': [
+    ['a tail torn at any byte is cut off, and appends continue', 2.1, DISK],
+    ['after damage at any offset each run is either whole or quarantined', 0.8, DISK],
+  ],
+  'test/agent/stores/reclaim.test.ts': [
+    ['after any sequence of operations a store equals a map of lists', 2.6, DISK],
+    ['a journal that is never idle stays within three times what it retains', 1.4, DISK],
+    ['a crash at any step of a rewrite or an index file leaves the same runs', 1.1, DISK],
+  ],
+  'test/agent/conversation/fit.test.ts': [
+    ['what is kept of a conversation depends on the budget, not on its length', 1.4, LONG],
+  ],
+  'test/http/surface.test.ts': [
+    ['no public type is `any`', 1.4, COMPILE],
+  ],
+  'test/agent/run/unavailable-store.test.ts': [
+    ['6 runs over a store that fails at random leave the log of one that never does', 1.4, RANDOM],
+  ],
+  'test/agent/crash/full-disk.test.ts': [
+    ['a run that fills the disk waits until there is room, also over a restart', 1.2, DISK],
+  ],
+  'test/agent/redaction/stream-redactor.test.ts': [
+    ['random pieces give the same result as the whole text', 1.1, RANDOM_TEXTS],
+  ],
+  'test/http/transports/pool.test.ts': [
+    ['1000 random aborts leak no connection, waiter or listener', 0.8, RANDOM_CALLS],
+  ],
+  'test/http/transports/http2/http2.test.ts': [
+    ['1000 random aborts over HTTP/2 keep the connection and leak no listener', 0.8, RANDOM_CALLS],
+  ],
+  'test/docs-samples/samples.test.ts': [
+    ['the samples of docs/service-client.md do what they say', 1.8, SAMPLE],
+    ['the samples of docs/models.md do what they say', 1.5, SAMPLE],
+    ['the samples of docs/operating.md do what they say', 1.4, SAMPLE],
+    ['the samples of docs/http-client.md do what they say', 1.3, SAMPLE],
+    ['the samples of docs/goals.md do what they say', 1.2, SAMPLE],
+    ['the samples of docs/tools.md do what they say', 1.1, SAMPLE],
+    ['the samples of docs/mcp.md do what they say', 0.9, SAMPLE],
+    ['the samples of docs/mounting.md do what they say', 0.9, SAMPLE],
   ],
 }
 

@@ -36,6 +36,7 @@ import { addSecrets, redactor } from './redaction/redactor.js'
 import type { ResumeAnswer } from './request/gate-answer.js'
 import { repeatedRun } from './request/idempotency.js'
 import { createdRecord, requestHash, resolveNewRun } from './request/new-run.js'
+import { ownerOf } from './request/owner-of.js'
 import { parseStartRequest, requestAgain, type StartRequest } from './request/start-request.js'
 import { visibleHead } from './request/visible-head.js'
 import type { RunDetails, RunHead, RunSummary } from './run-details.js'
@@ -88,7 +89,6 @@ export interface CreateOptions {
 const CREATE: OptionKinds<CreateOptions> = {
   caller: 'object', idempotencyKey: 'string', parentRunId: 'string', trace: 'object',
 }
-const CALLER: OptionKinds<Caller> = { owner: 'object! the principal whose runs it may see' }
 const CLOSE: OptionKinds<{ graceMs?: number }> = { graceMs: 'number' }
 const SUBSCRIBE: OptionKinds<{ after?: number; deltas?: boolean }> = {
   after: 'number', deltas: 'boolean',
@@ -195,11 +195,9 @@ export class RunEngine {
   ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
     this.#assertOpen()
     checkOptions(options, CREATE, 'create()')
-    // Without an owner, the call would be the host's own.
-    if (options.caller !== undefined) checkOptions(options.caller, CALLER, 'caller')
+    const owner = ownerOf(options.caller) ?? HOST
     const parsed = parseStartRequest(request)
     const { idempotencyKey } = options
-    const owner = options.caller?.owner ?? HOST
     if (idempotencyKey === undefined) return await this.#create(parsed, owner, null, options)
     if (redactor.forbids(idempotencyKey)) {
       const detail = `the idempotency key ${SECRET_IN_REQUEST}`
@@ -292,9 +290,10 @@ export class RunEngine {
       if (isCorrupt(error) && (caller?.owner.tenant ?? null) === null) return null
       throw error
     })
-    if (head !== null && (!isTerminal(head.details.status) || this.#driver.isLive(runId))) {
+    if (head !== null && !isTerminal(head.details.status)) {
       throw new RunStateError('live', `run ${runId} is ${head.details.status}; abort it first`)
     }
+    await this.#driver.over(runId)
     await this.#answer(this.#config.store.delete(runId))
   }
 
@@ -443,7 +442,7 @@ export class RunEngine {
   }
 
   async #head(runId: string, caller: Caller | undefined): Promise<RunHead> {
-    return await this.#answer(visibleHead(this.#config.store, runId, caller?.owner))
+    return await this.#answer(visibleHead(this.#config.store, runId, ownerOf(caller)))
   }
 
   /** Older idempotency keys have expired, in float seconds since the epoch. */

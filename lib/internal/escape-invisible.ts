@@ -10,8 +10,11 @@ const INVISIBLE =
  * The text with every character visible: those that a reader cannot see, or that change the order
  * of others, become escapes such as `\u202e`. For whatever a person reads: a file name or command
  * is then not displayed as another one, and a terminal obeys no escape sequence.
+ *
+ * @throws TypeError when it is not a string.
  */
 export function escapeInvisible(text: string): string {
+  if (typeof text !== 'string') throw new TypeError('escapeInvisible() takes a string')
   return text.replace(INVISIBLE, (character) => {
     const code = character.codePointAt(0)!
     return code > 0xffff ? `\\u{${code.toString(16)}}` : unitEscape(code)

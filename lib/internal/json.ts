@@ -27,6 +27,9 @@ export function parseJson(text: string): JsonValue | undefined {
 /** Nesting beyond which a value from outside is refused: what walks values is recursive. */
 export const MAX_JSON_DEPTH = 64
 
+/** Values in a value from outside, however short: each is looked at by all that reads it. */
+const MAX_JSON_VALUES = 20_000
+
 /** A lone surrogate: half of a character. */
 const HALF_CHARACTER = /\p{Surrogate}/u
 
@@ -44,6 +47,7 @@ export type PlainCopy =
  */
 export function plainCopy(value: unknown, maxCharacters: number, wholeText: boolean): PlainCopy {
   let left = maxCharacters
+  let values = 0
   const spend = (characters: number): void => {
     left -= characters
     if (left < 0) throw new NotPlain(`has more than ${maxCharacters} characters`)
@@ -54,6 +58,8 @@ export function plainCopy(value: unknown, maxCharacters: number, wholeText: bool
     return part
   }
   const copy = (part: unknown, depth: number): JsonValue => {
+    values += 1
+    if (values > MAX_JSON_VALUES) throw new NotPlain(`has more than ${MAX_JSON_VALUES} values`)
     if (typeof part === 'string') return text(part)
     spend(2)
     if (part === null || typeof part === 'boolean') return part

@@ -2,3 +2,21 @@
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve))
 }
+
+/** Milliseconds of one turn that long work may take. */
+const MAX_TURN_MS = 10
+
+/** Divides work on long input, so that everything else in the process is done in between. */
+export class LongWork {
+  #since = performance.now()
+
+  /** True when the work should wait for the {@link next} turn. */
+  get isDue(): boolean {
+    return performance.now() - this.#since > MAX_TURN_MS
+  }
+
+  async next(): Promise<void> {
+    await nextTurn()
+    this.#since = performance.now()
+  }
+}

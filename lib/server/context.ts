@@ -1,3 +1,4 @@
+import { callHost } from '../internal/call-host.js'
 import type { Principal } from './access/auth.js'
 import { Limiter } from './access/limits.js'
 import { accountOf } from './access/principal.js'
@@ -56,10 +57,7 @@ export class ServiceContext {
 
   /** Passes an unexpected error to the host's `onError`, whose own errors are ignored. */
   report(error: unknown, call: FailedCall): void {
-    try {
-      this.config.onError(error, call)
-    } catch {
-      // A failing log must not take the service down.
-    }
+    // A failing log must not take the service down.
+    callHost(() => this.config.onError(error, call), () => {})
   }
 }

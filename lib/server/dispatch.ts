@@ -159,7 +159,7 @@ export class Dispatcher {
     if (config.authorize === null) return this.#admit(exchange, route, target, match)
     const principal = config.authorize(request as AuthorizableRequest & object)
     if (isPromise(principal)) {
-      return principal.then((later) => {
+      return Promise.resolve(principal).then((later) => {
         exchange.principal = authorized(later)
         return this.#admit(exchange, route, target, match)
       })

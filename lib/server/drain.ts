@@ -1,5 +1,6 @@
+import { callHost } from '../internal/call-host.js'
 import { escapeInvisible } from '../internal/escape-invisible.js'
-import { checkOptions, type OptionKinds } from '../internal/options.js'
+import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import type { RunService } from './service.js'
 
 /** A server of `node:http`, `https` or `http2` that the service is mounted on. */
@@ -56,13 +57,18 @@ export function drainOnSignal(
   if (typeof service?.close !== 'function' || !Array.isArray(servers)) {
     throw new TypeError('drainOnSignal() needs the service and an array of servers')
   }
+  for (const server of servers as readonly unknown[]) {
+    if (typeof (server as DrainableServer | null)?.close === 'function') continue
+    const got = describeValue(server)
+    throw new TypeError(`drainOnSignal() needs servers that listen, got ${got} in their list`)
+  }
   const { signals = ['SIGTERM', 'SIGINT'], graceMs, onDrain, onClosed } = options
   const { onError = printAndFail } = options
   let draining = false
   const drain = (signal: NodeJS.Signals): void => {
     if (draining) process.exit(signal === 'SIGINT' ? 130 : 143)
     draining = true
-    onDrain?.(signal)
+    callHost(() => onDrain?.(signal), onError)
     service
       .close({ graceMs })
       .catch(onError)

@@ -676,3 +676,39 @@ test('a run whose steps never wait still yields, so it can be aborted', async (t
   assert.ok(last(events).iterations < 1000, `aborted after ${last(events).iterations} iterations`)
   assertInvariants(events)
 })
+
+test('what is no caller sees no run, and is not taken for the host', async (t) => {
+  const { engine } = await openEngine(t)
+  const { run_id } = (await engine.create({ goal: 'shell: true' })).details
+  for (const caller of [
+    null,
+    'ann',
+    {},
+    { id: 'ann', tenant: 'a' },
+    { owner: null },
+    { owner: 'ann' },
+    { owner: {} },
+    { owner: { id: 'ann' } },
+    { owner: { id: 'ann', tennant: 'a' } },
+    { owner: { id: 'ann', tenant: 'a', tennant: 'a' } },
+    { owner: { id: 'ann', tenant: 7 } },
+    { owner: { id: 7, tenant: null } },
+  ] as any[]) {
+    const calls: Record<string, () => Promise<unknown>> = {
+      create: () => engine.create({ goal: 'shell: true' }, { caller }),
+      get: () => engine.get(run_id, caller),
+      events: () => engine.events(run_id, { after: 0, limit: 1 }, caller),
+      subscribe: () => engine.subscribe(run_id, {}, caller),
+      resume: () => engine.resume(run_id, { decision: 'approve' }, caller),
+      retry: () => engine.retry(run_id, caller),
+      abort: () => engine.abort(run_id, caller),
+      delete: () => engine.delete(run_id, caller),
+    }
+    for (const [name, call] of Object.entries(calls)) {
+      const isRefused = (error: Error): boolean =>
+        error instanceof TypeError && /^caller\b/.test(error.message)
+      await assert.rejects(call(), isRefused, `${name}: ${JSON.stringify(caller)}`)
+    }
+  }
+  assert.equal((await engine.list()).runs.length, 1)
+})

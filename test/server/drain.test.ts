@@ -92,3 +92,36 @@ test('onClosed is called last, and its error is reported', async () => {
   })
   assert.deepEqual(steps, ['service', 'server', 'host', failure])
 })
+
+test('what is no server, such as an app of Express, is refused at once', () => {
+  const service = { close: async () => {} }
+  for (const server of [() => {}, {}, null, undefined, 8000]) {
+    assert.throws(() => drainOnSignal(service, [server as never]), /needs servers that listen/)
+  }
+  assert.equal(process.listenerCount('SIGTERM'), 0)
+})
+
+test('an onDrain that fails is reported, and the service still closes', async () => {
+  for (const onDrain of [
+    () => {
+      throw new Error('no log')
+    },
+    () => Promise.reject(new Error('no log')),
+  ]) {
+    const errors: unknown[] = []
+    const closed = new Promise<void>((resolve) => {
+      const stop = drainOnSignal({ close: async () => {} }, [], {
+        signals: [SIGNAL],
+        onDrain,
+        onError: (error) => errors.push(error),
+        onClosed: () => {
+          stop()
+          resolve()
+        },
+      })
+      process.emit(SIGNAL, SIGNAL)
+    })
+    await closed
+    assert.equal(String(errors), 'Error: no log')
+  }
+})

@@ -25,8 +25,9 @@ const MAX_TEXTS = 40
 const MAX_CHARACTERS = 1024 * 1024
 /** Folders that are listed and files that are read. */
 const MAX_LOOKS = 10_000
-/** Globs are matched with every file of the workspace. */
+/** Globs are matched with every file of the workspace; each character may be a step per character. */
 const MAX_GLOBS = 100
+const MAX_GLOB_CHARACTERS = 4_000
 const MAX_PATH = 1_024
 
 /** What the command of a check runs, found by reading its scripts. */
@@ -100,6 +101,7 @@ class ScriptReader {
   #looks = 0
   #characters = 0
   #globs = 0
+  #globCharacters = 0
 
   constructor(cwd: string) {
     this.#cwd = cwd
@@ -240,7 +242,11 @@ class ScriptReader {
   #addGlob(glob: string): void {
     if (this.files.has(glob)) return
     this.#globs += 1
+    this.#globCharacters += glob.length
     if (this.#globs > MAX_GLOBS) throw tooMuch(`more than ${MAX_GLOBS} patterns of files`)
+    if (this.#globCharacters > MAX_GLOB_CHARACTERS) {
+      throw tooMuch(`patterns of files with more than ${MAX_GLOB_CHARACTERS} characters`)
+    }
     this.files.add(glob)
   }
 

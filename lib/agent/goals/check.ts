@@ -13,7 +13,7 @@ import { GoalError } from '../errors.js'
 import type { CommandResult } from '../executor.js'
 import { untilPossible } from '../exhaustion.js'
 import type { GoalCheckContext, GoalSpec, GoalVerdict } from '../goal.js'
-import { headAndTail } from '../output.js'
+import { OutputKeeper } from '../output.js'
 import { changeOf, countTests, failureOf, listChanges } from './compare-tests.js'
 import { compareFiles } from './protected-files.js'
 import { ReportFolder } from './reports/folder.js'
@@ -66,7 +66,7 @@ export async function checkGoal(spec: GoalSpec, context: GoalCheckContext): Prom
   )
   signal.throwIfAborted()
   const changes = [...new Set([...before, ...after])]
-  return verdictOf(spec, context, readable(runner, run), report, changes)
+  return verdictOf(spec, context, await readable(runner, run), report, changes)
 }
 
 async function readReport(
@@ -79,9 +79,12 @@ async function readReport(
 }
 
 /** The result with its output as people read it. */
-function readable(runner: TestRunner | null, run: CommandResult): CommandResult {
+async function readable(runner: TestRunner | null, run: CommandResult): Promise<CommandResult> {
   if (runner?.readable === undefined) return run
-  return { ...run, output: headAndTail(runner.readable(run.output), MAX_OUTPUT_BYTES) }
+  // Redacts what it keeps, where `headAndTail` would redact all of it.
+  const kept = new OutputKeeper(MAX_OUTPUT_BYTES)
+  kept.add(Buffer.from(await runner.readable(run.output)))
+  return { ...run, output: kept.finish().text }
 }
 
 async function filesChanged(spec: GoalSpec, context: GoalCheckContext): Promise<readonly string[]> {

@@ -34,10 +34,12 @@ export function failureOf(tests: TestOutcomes, baseline: TestOutcomes | null): s
 export function changeOf(report: TestReport, baseline: TestOutcomes): string | null {
   const { tests, idle } = report
   const changes: string[] = []
+  const idleFiles = idle === null ? null : new Set(idle)
+  const withTests = new Set(Object.keys(tests).filter((name) => !isFile(name)).map(fileOf))
   for (const [name, before] of Object.entries(baseline)) {
     const now = tests[name]
     if (isFile(name)) {
-      if (idle?.includes(name) ?? !holdsTests(name, tests))
+      if (idleFiles?.has(name) ?? !withTests.has(name))
         changes.push(`"${name}" reports no tests`)
     } else if (now === undefined) changes.push(`"${name}" is missing`)
     else if (now === 'skip' && before !== 'skip') changes.push(`"${name}" is skipped`)
@@ -54,8 +56,9 @@ function isFile(name: string): boolean {
   return !name.includes(NAME_SEPARATOR)
 }
 
-function holdsTests(file: string, tests: TestOutcomes): boolean {
-  return Object.keys(tests).some((test) => test.startsWith(file + NAME_SEPARATOR))
+/** The file that holds a test. */
+function fileOf(test: string): string {
+  return test.slice(0, test.indexOf(NAME_SEPARATOR))
 }
 
 function notRun(tests: TestOutcomes, baseline: TestOutcomes | null): string {

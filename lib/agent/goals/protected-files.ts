@@ -13,6 +13,7 @@ import { constants } from 'node:fs'
 import { lstat, open, readlink, realpath, type FileHandle } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
 
+import { LongWork } from '../../internal/next-turn.js'
 import { GoalError } from '../errors.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import type { GoalBaseline, GoalSpec } from '../goal.js'
@@ -31,7 +32,7 @@ const MAX_TOTAL_BYTES = 512 * 1024 * 1024
 const MAX_DEPTH = 40
 const CHUNK_BYTES = 64 * 1024
 /** Larger files of which only a part is protected are protected as a whole. */
-const MAX_PARSED_BYTES = 16 * 1024 * 1024
+const MAX_PARSED_BYTES = 512 * 1024
 const MAX_SHOWN_PATH = 200
 
 /**
@@ -120,6 +121,7 @@ class Walk {
   readonly #isProtected: PathMatcher
   /** Real paths of the linked folders that led to the current one, so that loops of links end. */
   readonly #linked: Set<string> = new Set()
+  readonly #work = new LongWork()
   #entries = 0
   #bytes = 0
 
@@ -136,6 +138,7 @@ class Walk {
     // The files of a folder that cannot be read count as deleted.
     for (const entry of await readFolder(this.#at(path), MAX_ENTRIES + 1)) {
       this.#countEntry()
+      if (this.#work.isDue) await this.#work.next()
       const child = path === '' ? entry.name : `${path}/${entry.name}`
       if (entry.isDirectory()) {
         if (!SKIPPED_FOLDERS.has(entry.name)) await this.folder(child, trail, depth + 1)

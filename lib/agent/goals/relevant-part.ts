@@ -38,15 +38,15 @@ export function relevantPart(name: string, content: string): string | null {
 }
 
 function packagePart(content: string): string | null {
-  let parsed: unknown
   try {
-    parsed = JSON.parse(content.replace(/^\uFEFF/, ''))
+    const parsed: unknown = JSON.parse(content.replace(/^\uFEFF/, ''))
+    if (typeof parsed !== 'object' || parsed === null) return content
+    const entries = Object.entries(parsed).filter(([key]) => PACKAGE_KEYS.includes(key))
+    return entries.length === 0 ? null : stable(Object.fromEntries(entries))
   } catch {
+    // Not JSON, or nested more deeply than the stack allows.
     return content
   }
-  if (typeof parsed !== 'object' || parsed === null) return content
-  const entries = Object.entries(parsed).filter(([key]) => PACKAGE_KEYS.includes(key))
-  return entries.length === 0 ? null : stable(Object.fromEntries(entries))
 }
 
 /** JSON with sorted keys, so that their order in package.json does not matter. */

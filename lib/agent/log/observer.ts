@@ -1,4 +1,5 @@
 import { publicEvent, type AgentEvent, type RunRecord } from '../events.js'
+import { callHost } from '../../internal/call-host.js'
 import { warn } from '../output.js'
 import type { RunDetails } from '../run-details.js'
 
@@ -32,11 +33,10 @@ export class Observers {
     if (this.#observers.size === 0) return
     const append = { details, events: records.map(publicEvent), durationMs }
     for (const observer of this.#observers) {
-      try {
-        observer(append)
-      } catch (error) {
-        warn(`an observer of runs failed: ${String(error)}`)
-      }
+      callHost(
+        () => observer(append),
+        (error) => warn(`an observer of runs failed: ${String(error)}`),
+      )
     }
   }
 }

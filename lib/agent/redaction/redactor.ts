@@ -168,16 +168,25 @@ export class Redactor {
     if (typeof value !== 'object' || value === null) return value
     if (depth > MAX_DEPTH) return REDACTED
     if (Array.isArray(value)) {
-      const parts = value.map((part: unknown) => this.#value(part, depth + 1))
-      return parts.every((part, i) => part === value[i]) ? value : parts
+      let parts: unknown[] | undefined
+      for (let i = 0; i < value.length; i++) {
+        const part = this.#value(value[i], depth + 1)
+        if (part !== value[i]) (parts ??= [...(value as unknown[])])[i] = part
+      }
+      return parts ?? value
     }
-    let isSame = true
-    const parts = Object.entries(value).map(([name, part]) => {
-      const entry = [this.text(name), this.#value(part, depth + 1)] as const
-      isSame &&= entry[0] === name && entry[1] === part
-      return entry
-    })
-    return isSame ? value : Object.fromEntries(parts)
+    // Most values hold no secret, and need no copy.
+    const fields = value as { readonly [name: string]: unknown }
+    const names = Object.keys(fields)
+    let parts: [name: string, part: unknown][] | undefined
+    for (let i = 0; i < names.length; i++) {
+      const name = names[i]!
+      const [shown, part] = [this.text(name), this.#value(fields[name], depth + 1)]
+      if (parts === undefined && shown === name && part === fields[name]) continue
+      parts ??= names.slice(0, i).map((same) => [same, fields[same]])
+      parts.push([shown, part])
+    }
+    return parts === undefined ? value : Object.fromEntries(parts)
   }
 }
 

@@ -38,6 +38,8 @@ export interface SearchOptions {
 
 /** Characters that select an entry of the table. */
 const BLOCK = 3
+/** Characters of a text that is read without a copy. */
+const SHORT = 256
 
 export class Scanner {
   readonly #candidates = new Map<number, Candidates>()
@@ -72,15 +74,15 @@ export class Scanner {
     const spans: Span[] = []
     const table = this.#table
     const mask = table.length - 1
-    // Bytes are several times as fast to read. Of other characters than those of Latin-1 the low
-    // byte is left, which costs an attempt at most.
-    const bytes = Buffer.from(text, 'latin1')
-    let a = bytes[0]! | 0x20
-    let b = bytes[1]! | 0x20
+    // Bytes are several times as fast to read; of short texts, the copy costs more. Of other
+    // characters than those of Latin-1 the low byte is left, which costs an attempt at most.
+    const bytes = text.length < SHORT ? null : Buffer.from(text, 'latin1')
+    let a = foldedAt(text, 0)
+    let b = foldedAt(text, 1)
     // Patterns do not begin inside a text that a pattern has found.
     let covered = 0
-    for (let next = BLOCK - 1; next < bytes.length; next++) {
-      const c = bytes[next]! | 0x20
+    for (let next = BLOCK - 1; next < text.length; next++) {
+      const c = bytes === null ? foldedAt(text, next) : bytes[next]! | 0x20
       if (table[hashOf(a, b, c) & mask] !== 0) {
         const candidates = this.#candidates.get(keyOf(a, b, c))
         if (candidates !== undefined) {

@@ -58,8 +58,8 @@ export class ActiveRuns {
   readonly scheduler: Scheduler
   readonly #options: ActiveRunsOptions
   readonly #runs = new Map<string, RunLoop>()
-  /** Resolve when a drive is over; called, they resolve at once. */
-  readonly #drives = new Map<Promise<void>, () => void>()
+  /** The runs being driven: resolves when that is over, or at once when `leave` is called. */
+  readonly #drives = new Map<string, { readonly over: Promise<void>; readonly leave: () => void }>()
 
   constructor(options: ActiveRunsOptions) {
     this.#options = options
@@ -136,11 +136,16 @@ export class ActiveRuns {
     this.add(run)
     let leave: () => void = () => undefined
     const over = new Promise<void>((resolve) => (leave = resolve))
-    this.#drives.set(over, leave)
+    this.#drives.set(run.log.runId, { over, leave })
     void run.drive().then(leave)
     await over
-    this.#drives.delete(over)
+    this.#drives.delete(run.log.runId)
     this.remove(run)
+  }
+
+  /** Resolves when the run is driven no longer: an ended one still stops its processes. */
+  async over(runId: string): Promise<void> {
+    await this.#drives.get(runId)?.over
   }
 
   /** Stops all runs without writing anything more: another process has taken over the store. */
@@ -161,7 +166,7 @@ export class ActiveRuns {
     const message = 'the store did not answer while the service shut down'
     this.lose(new StoreError('ERR_AGENT_STORE_UNAVAILABLE', message))
     for (const run of this) void run.leaveFolder()
-    for (const leave of this.#drives.values()) leave()
+    for (const { leave } of this.#drives.values()) leave()
   }
 
   /** Resolves when no run is driven, after `ms` milliseconds at the latest. */
@@ -171,7 +176,7 @@ export class ActiveRuns {
     const late = new Promise<void>((resolve) => {
       timer = this.#options.clock.setTimeout(resolve, ms)
     })
-    await Promise.race([Promise.all(this.#drives.keys()), late])
+    await Promise.race([Promise.all([...this.#drives.values()].map(({ over }) => over)), late])
     timer?.cancel()
   }
 

@@ -64,8 +64,8 @@ export interface RunDriver {
   abort(stored: RunDetails, by: string | null): Promise<boolean>
   /** The feed of a run, up to date with its log. */
   follow(stored: RunDetails): Promise<OpenFeed>
-  /** Is the run driven by this process? */
-  isLive(runId: string): boolean
+  /** Resolves when this process does not drive the run, or no longer. */
+  over(runId: string): Promise<void>
   /** Runs of this process that wait for their first slot. */
   readonly queued: number
   /** Why the store refuses records of runs right now; null while it does not. */

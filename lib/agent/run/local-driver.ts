@@ -83,8 +83,8 @@ export class LocalDriver implements RunDriver {
     return this.#options.runs.refusal
   }
 
-  isLive(runId: string): boolean {
-    return this.#options.runs.get(runId) !== undefined
+  over(runId: string): Promise<void> {
+    return this.#options.runs.over(runId)
   }
 
   async start(): Promise<void> {
@@ -114,11 +114,15 @@ export class LocalDriver implements RunDriver {
     }
     for (const run of await this.#listWith(['pending'])) {
       const { runId, cwd } = run
-      if (this.isLive(runId)) continue
+      if (this.#isLive(runId)) continue
       this.#untaken.add(run, () => undefined)
       this.#addUser(runId, cwd)
       scheduler.queue(runId, cwd, () => void this.#takeUpPatiently(runId))
     }
+  }
+
+  #isLive(runId: string): boolean {
+    return this.#options.runs.get(runId) !== undefined
   }
 
   async #listWith(status: readonly RunStatus[]): Promise<readonly UnfinishedRun[]> {
@@ -138,7 +142,7 @@ export class LocalDriver implements RunDriver {
     await this.#patiently(`run ${runId} was not resumed`, () => this.#takeUp(runId))
     this.#untaken.remove(runId)
     // A run that cannot be read stays as it is; the others continue.
-    if (this.isLive(runId)) return
+    if (this.#isLive(runId)) return
     this.#options.runs.scheduler.leave(runId)
     this.#removeUser(runId)
   }

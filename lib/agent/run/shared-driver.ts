@@ -73,8 +73,8 @@ export class SharedDriver implements RunDriver {
     return this.#options.runs.refusal
   }
 
-  isLive(runId: string): boolean {
-    return this.#driven.has(runId)
+  async over(runId: string): Promise<void> {
+    await this.#driven.get(runId)?.over
   }
 
   async start(): Promise<void> {

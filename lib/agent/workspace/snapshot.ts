@@ -16,7 +16,7 @@ import {
 } from 'node:fs'
 import { opendir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { setImmediate } from 'node:timers/promises'
+import { nextTurn } from '../../internal/next-turn.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import { fileChange, oneLine } from './diff.js'
 import { SKIPPED_FOLDERS } from './skipped-folders.js'
@@ -108,11 +108,11 @@ export class WorkspaceSnapshot {
     const deleted = [...before].filter(
       ([path]) => !scan.found.has(path) && (!scan.partial || !this.#exists(path)),
     )
-    return this.#bounded([
+    return await this.#bounded([
       ...createdAndDeleted(created, new Map(deleted)),
       ...scan.changed
         .filter(([path, { after }]) => differs(before.get(path), after))
-        .map(([path, { after }]) => changeOf(path, before.get(path)!, after)),
+        .map(([path, { after }]) => ({ path, before: before.get(path)!, after })),
     ])
   }
 
@@ -121,16 +121,28 @@ export class WorkspaceSnapshot {
     return lstatSync(at, { throwIfNoEntry: false }) !== undefined
   }
 
-  #bounded(changes: readonly FileChange[]): readonly FileChange[] {
+  /** Only what is reported is compared line by line, and other work is done in between. */
+  async #bounded(differences: readonly Difference[]): Promise<readonly FileChange[]> {
     let left = this.#limits.diffBytes
-    return [...changes]
-      .sort((a, b) => (a.path < b.path ? -1 : 1))
-      .slice(0, this.#limits.changes)
-      .map((change) => {
-        left -= Buffer.byteLength(change.diff)
-        return left >= 0 ? change : { ...change, diff: '' }
-      })
+    const changes: FileChange[] = []
+    const sorted = differences.toSorted((a, b) => (a.path < b.path ? -1 : 1))
+    for (const difference of sorted.slice(0, this.#limits.changes)) {
+      const change = changeOf(difference)
+      left -= Buffer.byteLength(change.diff)
+      changes.push(left >= 0 ? change : { ...change, diff: '' })
+      await nextTurn()
+    }
+    return changes
   }
+}
+
+/** What happened to one file or link; null where it did not exist. */
+interface Difference {
+  readonly path: string
+  readonly before: Entry | null
+  readonly after: Entry | null
+  /** The path of a renamed file before. */
+  readonly from?: string
 }
 
 function differs(before: Entry | undefined, after: Entry): before is Entry {
@@ -143,25 +155,25 @@ function differs(before: Entry | undefined, after: Entry): before is Entry {
 function createdAndDeleted(
   created: ReadonlyMap<string, Found>,
   deleted: Map<string, Entry>,
-): readonly FileChange[] {
+): readonly Difference[] {
   const pathsByHash = new Map<string, string[]>()
   for (const [path, { sha256 }] of [...deleted].reverse()) {
     const paths = pathsByHash.get(sha256 ?? '')
     if (paths !== undefined) paths.push(path)
     else if (sha256 !== null) pathsByHash.set(sha256, [path])
   }
-  const changes: FileChange[] = []
+  const differences: Difference[] = []
   for (const [path, { after }] of created) {
     const from = after.sha256 === null ? undefined : pathsByHash.get(after.sha256)?.pop()
     const was = from === undefined ? undefined : deleted.get(from)
-    if (from === undefined || was === undefined) changes.push(changeOf(path, null, after))
+    if (from === undefined || was === undefined) differences.push({ path, before: null, after })
     else {
       deleted.delete(from)
-      changes.push(renamed(path, from, was, after))
+      differences.push({ path, before: was, after, from })
     }
   }
-  for (const [path, before] of deleted) changes.push(changeOf(path, before, null))
-  return changes
+  for (const [path, before] of deleted) differences.push({ path, before, after: null })
+  return differences
 }
 
 function renamed(path: string, from: string, before: Entry, after: Entry): FileChange {
@@ -179,7 +191,8 @@ function renamed(path: string, from: string, before: Entry, after: Entry): FileC
 }
 
 /** A change, with its diff when the content before and after was kept. */
-function changeOf(path: string, before: Entry | null, after: Entry | null): FileChange {
+function changeOf({ path, before, after, from }: Difference): FileChange {
+  if (from !== undefined) return renamed(path, from, before!, after!)
   const mode = before !== null && after !== null ? modeLines(before, after) : ''
   const known = (entry: Entry | null): boolean => entry === null || entry.content !== null
   if (known(before) && known(after)) {
@@ -265,7 +278,7 @@ class Scan {
           return
         }
         this.#entriesSeen += 1
-        if (this.#entriesSeen % SLICE === 0) await setImmediate()
+        if (this.#entriesSeen % SLICE === 0) await nextTurn()
         this.#entry(folder, name, child, below)
       }
     } finally {

@@ -46,8 +46,10 @@ function isProxyHeader(name: string): boolean {
 
 /** What shows that a request came through a proxy, or null. */
 export function signOfProxy(request: RequestFacts): string | null {
-  const { headers, httpVersion } = request
-  const added = Object.keys(headers).find(isProxyHeader)
+  const { headers, httpVersion, rawHeaders = [] } = request
+  // A framework may remove the headers of proxies that it does not trust; sent they were.
+  const sent = rawHeaders.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase())
+  const added = [...Object.keys(headers), ...sent].find(isProxyHeader)
   if (added !== undefined) return `the header ${added} comes from a proxy`
   // No current browser or client uses it, but nginx did towards its upstreams up to version 1.29.6.
   if (httpVersion === '1.0') return 'HTTP/1.0 indicates a proxy'
@@ -61,7 +63,7 @@ export function signOfProxy(request: RequestFacts): string | null {
   if (headers['upgrade'] === undefined && /(^|,)[ \t]*upgrade[ \t]*(,|$)/.test(connection)) {
     return 'Connection: upgrade without an Upgrade header comes from a proxy'
   }
-  if (!isOrderOfNginx(request.rawHeaders ?? [], connection)) return null
+  if (!isOrderOfNginx(rawHeaders, connection)) return null
   return `Connection: ${connection} at the top of the header section comes from a proxy`
 }
 

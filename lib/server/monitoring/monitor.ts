@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { callHost } from '../../internal/call-host.js'
 import { warn } from '../../internal/warn.js'
 import type { ObservedAppend, RunStatus } from '../../agent/index.js'
 import type { Principal } from '../access/auth.js'
@@ -185,11 +186,10 @@ export class Monitor {
   }
 
   #log(line: LogLine): void {
-    try {
-      this.#onLog?.(line)
-    } catch (error) {
-      warn(`onLog failed: ${String(error)}`)
-    }
+    callHost(
+      () => this.#onLog?.(line),
+      (error) => warn(`onLog failed: ${String(error)}`),
+    )
   }
 }
 

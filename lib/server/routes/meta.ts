@@ -1,5 +1,6 @@
 /** The service itself: models, goals, health, metrics and the API descriptions. @module */
 import { RESUME_SCHEMA, START_REQUEST_SCHEMA, type JsonSchema } from '../../agent/index.js'
+import { authorized } from '../access/principal.js'
 import type { ServiceContext } from '../context.js'
 import { describeStreams } from '../describe/asyncapi.js'
 import { describeApi } from '../describe/openapi.js'
@@ -169,8 +170,7 @@ function forbiddenTenant(): ProblemError {
 async function maySeeAll({ config }: ServiceContext, { request }: Call): Promise<boolean> {
   if (config.authorize === null) return true
   try {
-    const principal = await config.authorize(request)
-    return principal !== null && (principal.tenant ?? null) === null
+    return authorized(await config.authorize(request)).tenant === null
   } catch {
     return false
   }

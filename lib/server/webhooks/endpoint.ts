@@ -10,6 +10,7 @@ import {
   type RunQuery,
 } from '../../agent/index.js'
 import { backoffDelay } from '../../internal/backoff.js'
+import { callHost } from '../../internal/call-host.js'
 import type { Clock } from '../../internal/clock.js'
 import { warn } from '../../internal/warn.js'
 import { WebhookCursor, type Progress } from './cursor.js'
@@ -234,11 +235,10 @@ export class Endpoint {
   }
 
   #report(failure: WebhookFailure): void {
-    try {
-      this.#onFailure(failure)
-    } catch (error) {
-      warn(`onFailure of webhooks failed: ${String(error)}`)
-    }
+    callHost(
+      () => this.#onFailure(failure),
+      (error) => warn(`onFailure of webhooks failed: ${String(error)}`),
+    )
   }
 }
 

@@ -226,6 +226,9 @@ test('a check that names too many patterns of files is refused, not checked in p
     message: /more than 100 patterns of files/,
   })
   assert.equal((await readCheckScript(`cat ${globs.slice(1).join(' ')}`, cwd)).files.length, 100)
+  const long = Array.from({ length: 5 }, (_, i) => `test${'*a*b?'.repeat(180)}${i}`)
+  await assert.rejects(readCheckScript(`cat ${long.join(' ')}`, cwd), /more than 4000 characters/)
+  assert.equal((await readCheckScript(`cat ${long.slice(1).join(' ')}`, cwd)).files.length, 4)
 })
 
 test('a word beyond the length of a path is no path', async (t) => {

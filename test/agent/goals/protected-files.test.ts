@@ -219,3 +219,11 @@ test('a change is one line, whatever the name of the file', async (t) => {
   await rm(join(cwd, 'test'), { recursive: true })
   assert.deepEqual(await changes(), ['test/a?b?[31m.js was deleted'])
 })
+
+test('a huge file of settings is not parsed, but protected as a whole', async (t) => {
+  const huge = '[project]\n' + 'a = 1\n'.repeat(100_000)
+  const cwd = await workspace(t, { ...PROJECT, 'pyproject.toml': huge })
+  const { changes } = await watch(cwd)
+  await put(cwd, { 'pyproject.toml': `${huge}b = 1\n` })
+  assert.deepEqual(await changes(), ['pyproject.toml was modified'])
+})

@@ -22,6 +22,8 @@ test('in package.json scripts and runner settings count, in any order and layout
 test('an invalid package.json counts as a whole, and without settings it does not count', () => {
   assert.equal(relevantPart('package.json', '{,}'), '{,}')
   assert.equal(relevantPart('package.json', '[]'), null)
+  const deep = `{"jest": ${'['.repeat(50_000)}${']'.repeat(50_000)}}`
+  assert.equal(relevantPart('package.json', deep), deep)
   assert.equal(relevantPart('package.json', '1'), '1')
   assert.equal(relevantPart('package.json', '{"name": "a"}'), null)
 })

@@ -8,6 +8,7 @@ import { test, type TestContext } from 'node:test'
 import { junitTests } from '../../../lib/agent/goals/reports/bun.js'
 import { cargoTests } from '../../../lib/agent/goals/reports/cargo.js'
 import { readableGo, readGo } from '../../../lib/agent/goals/reports/go.js'
+import { collectTests, MAX_TESTS } from '../../../lib/agent/goals/reports/outcomes.js'
 import type { ReportedTest, ReportProblem } from '../../../lib/agent/goals/reports/types.js'
 import { Pursuit, put, workspace, type Files } from './support.js'
 
@@ -28,8 +29,8 @@ failed tests::fails
 ok tests::panics
 `
 
-test("cargo's tests have the outcomes of the log, by program and module", () => {
-  assert.deepEqual(named(cargoTests('sums sums', CARGO_LIST, CARGO_LOG)), {
+test("cargo's tests have the outcomes of the log, by program and module", async () => {
+  assert.deepEqual(named(await cargoTests('sums sums', CARGO_LIST, CARGO_LOG)), {
     'sums sums > tests > adds': 'pass',
     'sums sums > tests > fails': 'fail',
     'sums sums > tests > later': 'skip',
@@ -37,15 +38,15 @@ test("cargo's tests have the outcomes of the log, by program and module", () => 
   })
 })
 
-test('a listed cargo test without an outcome, or with two, has failed', () => {
+test('a listed cargo test without an outcome, or with two, has failed', async () => {
   const cut = CARGO_LOG.split('\n').slice(0, 1).join('\n')
-  assert.deepEqual(named(cargoTests('p', CARGO_LIST, cut)), {
+  assert.deepEqual(named(await cargoTests('p', CARGO_LIST, cut)), {
     'p > tests > adds': 'pass',
     'p > tests > fails': 'fail',
     'p > tests > later': 'fail',
     'p > tests > panics': 'fail',
   })
-  const forged = named(cargoTests('p', 'a: test\n', 'ok a\nfailed a\nok a\n'))
+  const forged = named(await cargoTests('p', 'a: test\n', 'ok a\nfailed a\nok a\n'))
   assert.deepEqual(forged, { 'p > a': 'fail' })
 })
 
@@ -70,20 +71,20 @@ const GO_EVENTS = [
   '',
 ].join('\n')
 
-test("go's tests come from its own events, not from what tests print", () => {
-  assert.deepEqual(named(readGo(GO_EVENTS)), {
+test("go's tests come from its own events, not from what tests print", async () => {
+  assert.deepEqual(named(await readGo(GO_EVENTS)), {
     'example.org/sums > TestAdd': 'fail',
     'example.org/sums > TestAdd > small': 'fail',
     'example.org/sums > TestLater': 'skip',
     'example.org/sums > TestLost': 'fail',
     'example.org/broken': 'fail',
   })
-  assert.equal(readGo('ok  example.org/sums 0.01s\n'), 'absent')
-  assert.equal(readGo(GO_EVENTS.split('\n').slice(0, 8).join('\n')), 'incomplete')
+  assert.equal(await readGo('ok  example.org/sums 0.01s\n'), 'absent')
+  assert.equal(await readGo(GO_EVENTS.split('\n').slice(0, 8).join('\n')), 'incomplete')
 })
 
-test("go's events are shown as the output that they carry", () => {
-  const shown = readableGo(GO_EVENTS)
+test("go's events are shown as the output that they carry", async () => {
+  const shown = await readableGo(GO_EVENTS)
   assert.match(shown, /^# a line that is no event\n=== RUN {3}TestAdd\n/)
   assert.match(shown, /\nFAIL\n.\/a\.go:1: oops\n$/)
 })
@@ -108,8 +109,8 @@ const BUN_XML = `<?xml version="1.0" encoding="UTF-8"?>
 </testsuites>
 `
 
-test("bun's tests come from its JUnit report, by file and suites", () => {
-  assert.deepEqual(named(junitTests(BUN_XML)), {
+test("bun's tests come from its JUnit report, by file and suites", async () => {
+  assert.deepEqual(named(await junitTests(BUN_XML)), {
     'a.test.ts > a <b> & "c" A': 'pass',
     'a.test.ts > outer > adds': 'fail',
     'a.test.ts > outer > inner > later': 'skip',
@@ -117,7 +118,7 @@ test("bun's tests come from its JUnit report, by file and suites", () => {
     'a.test.ts > outer > inner > deep': 'pass',
     'broken.test.ts': 'fail',
   })
-  assert.equal(junitTests(BUN_XML.slice(0, -15)), 'incomplete')
+  assert.equal(await junitTests(BUN_XML.slice(0, -15)), 'incomplete')
 })
 
 /** PATH with a folder of these programs first. */
@@ -225,3 +226,30 @@ test(
     assert.equal((await run.check()).reason, 'all 3 tests pass, 1 skipped as before')
   },
 )
+
+test('reports whose tests are too many, or named too long, are too large', async () => {
+  const many = MAX_TESTS + 1
+  const nested = '<testsuite name="a">'.repeat(many) + '<testcase name="b"/>'.repeat(many)
+  assert.equal(await junitTests(`${nested}</testsuites>`), 'too_large')
+  assert.equal(await junitTests('<testcase name="b"/>'.repeat(many + 1)), 'too_large')
+  const events = Array.from({ length: many }, (_, i) => `{"Action":"run","Package":"p${i}","Test":"T"}`)
+  assert.equal(await readGo(events.join('\n')), 'too_large')
+  assert.equal(await cargoTests('p', 'a: test\n', events.map((_, i) => `ok a${i}`).join('\n')), 'too_large')
+  const test = { names: ['a'.repeat(65_537), 'b'], outcome: 'pass' } as const
+  assert.equal(await collectTests([test]), 'too_large')
+  assert.equal(await collectTests([{ ...test, names: Array<string>(201).fill('a') }]), 'too_large')
+  const long = (i: number): ReportedTest => ({ ...test, names: [`${i}`, 'a'.repeat(399)] })
+  assert.equal(await collectTests(Array.from({ length: 22_000 }, (_, i) => long(i))), 'too_large')
+})
+
+test('a long report lets other work run while it is read', async () => {
+  const event = '{"Action":"pass","Package":"p","Test":"T"}\n'
+  let turns = 0
+  let timer = setImmediate(function count() {
+    turns += 1
+    timer = setImmediate(count)
+  })
+  await readGo(`${event.repeat(50_000)}{"Action":"pass","Package":"p"}\n`)
+  clearImmediate(timer)
+  assert.ok(turns > 1, `${turns} turns`)
+})

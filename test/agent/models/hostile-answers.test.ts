@@ -101,6 +101,11 @@ const HOSTILE: readonly { what: string; call: Parameters<Wire>; said: RegExp }[]
     said: /nested more than 64 levels deep/,
   },
   {
+    what: 'arguments of very many values',
+    call: [`{"path":[${'1,'.repeat(20_000)}1]}`, ID, NAME],
+    said: /more than 20000 values. Nothing was run/,
+  },
+  {
     what: 'an id of the shape of a key',
     call: ['{"path":"none"}', KEY_SHAPED, NAME],
     said: /none does not exist|no such file|ENOENT/,

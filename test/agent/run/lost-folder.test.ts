@@ -234,20 +234,30 @@ test('process: a swap that is undone leaves the command in the right folder', as
   assert.ok(outcome.log.includes(`${place.cwd}\\n`), 'the folder has its own name')
 })
 
-/** A program `bwrap` that swaps the folder for a link while the real one starts. */
+/**
+ * A program `bwrap` that swaps the folder for a link while the real one starts. It is alone on PATH
+ * with what commands need, since those of the system come first.
+ */
 async function swappedSandbox(t: TestContext, place: World): Promise<Outcome> {
   const shelf = scratch(t)
   const path = process.env['PATH'] ?? ''
-  const real = path.split(':').map((folder) => join(folder, 'bwrap')).find(fs.existsSync)
+  const folders = path.split(':')
+  const real = (name: string): string =>
+    folders.map((folder) => join(folder, name)).find((file) => fs.existsSync(file))!
+  const needed = ['cat', 'grep', 'ln', 'mkfifo', 'mv', 'sh']
+  for (const name of needed) fs.symlinkSync(real(name), join(shelf, name))
   const script = `#!/bin/sh
     case "$*" in *second*)
       mv '${place.cwd}' '${place.cwd}-moved'; ln -s '${place.other}' '${place.cwd}';;
     esac
-    exec '${real}' "$@"`
+    exec '${real('bwrap')}' "$@"`
   fs.writeFileSync(join(shelf, 'bwrap'), script, { mode: 0o755 })
-  process.env['PATH'] = `${shelf}:${path}`
-  t.after(() => (process.env['PATH'] = path))
-  return await swapped(t, place, () => undefined, bubblewrapExecutor(), second)
+  process.env['PATH'] = shelf
+  try {
+    return await swapped(t, place, () => undefined, bubblewrapExecutor(), second)
+  } finally {
+    process.env['PATH'] = path
+  }
 }
 
 test(

@@ -10,7 +10,7 @@ import { SimulatedDisk, SimulatedProcess } from './simulated-disk.js'
 import { temporaryFolder } from './store-files.js'
 
 /** The seeds are 1 to this; `.ci/run` sets it to what it has time for. */
-const CASES = Number(process.env['RUNWRIGHT_DISK_CASES'] ?? 200)
+const CASES = Number(process.env['RUNWRIGHT_DISK_CASES'] ?? 80)
 /** Plays one case and prints its story. */
 const SEED = process.env['RUNWRIGHT_DISK_SEED']
 

@@ -224,3 +224,18 @@ test('changes() includes own writes; concurrent calls do not overlap', async (t)
   const [first, second] = await Promise.all([workspace.changes(), workspace.changes()])
   assert.deepEqual([first.map(({ path }: FileChange) => path), second], [['a'], []])
 })
+
+test('other work is done between the diffs of many files', async (t) => {
+  const names = Array.from({ length: 60 }, (_, i) => `${i}.txt`)
+  const bench = await Bench.open(t, Object.fromEntries(names.map((name) => [name, 'one\n'])))
+  for (const name of names) await bench.write(name, 'two\n')
+  let turns = 0
+  let timer = setImmediate(function count() {
+    turns += 1
+    timer = setImmediate(count)
+  })
+  const changes = await bench.snapshot.changes()
+  clearImmediate(timer)
+  assert.equal(changes.length, names.length)
+  assert.ok(turns >= names.length, `${turns} turns`)
+})

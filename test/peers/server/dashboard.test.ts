@@ -449,6 +449,29 @@ test('a link with a wrong key asks for a key, also in a tab that has one', async
   }
 })
 
+test('a link with a valid key of somebody else does not replace the key of a tab', async (t) => {
+  const [own, other] = ['a-key-for-the-page-0001', 'a-key-of-an-attacker-01'] as const
+  const url = await openService(t, {
+    authorize: bearerKeys({ ann: own, eve: { key: other, tenant: 'eve' } }),
+  })
+  const page = await openPage(t, `${url}/#key=${own}`, await openChromium(t))
+  await page.getByText('No runs yet.').waitFor()
+  const keys = new Set<string | undefined>()
+  page.on('request', (request) => keys.add(request.headers()['authorization']))
+  const open = [
+    () => page.evaluate((hash) => void (location.hash = hash), `#key=${other}`),
+    () => page.goto('about:blank').then(() => page.goto(`${url}/#key=${other}`)),
+  ]
+  for (const openLink of open) {
+    const listed = page.waitForResponse(/\/api\/runs\?/)
+    await openLink()
+    await listed
+    assert.equal(page.url(), `${url}/#/`)
+  }
+  assert.ok(keys.has(`Bearer ${own}`))
+  assert.ok(!keys.has(`Bearer ${other}`))
+})
+
 test('the user is asked once for a revoked key, and a new one resumes the stream', async (t) => {
   const [first, second] = ['a-key-for-the-page-0001', 'a-key-for-the-page-0002'] as const
   let check = bearerKeys({ ann: first })

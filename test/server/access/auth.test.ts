@@ -169,3 +169,62 @@ test('authorize may throw a problem of its own, and its other errors reveal noth
   assert.doesNotMatch(failed.text, /hunter2/)
   assert.match(String(failing.errors[0]), /hunter2/)
 })
+
+const NO_PRINCIPALS: Record<string, unknown> = {
+  nothing: undefined,
+  false: false,
+  true: true,
+  'a number': 1,
+  'a string': 'alice',
+  'an array': ['alice'],
+  'a function': () => null,
+  'an object without id': { sub: 'alice' },
+  'an id that is no string': { id: 7 },
+  'an empty id': { id: '' },
+  'a tenant that is no string': { id: 'alice', tenant: 7 },
+  'a misspelt tenant': { id: 'alice', tennant: 'acme' },
+  'a tenant in another case': { id: 'alice', Tenant: 'acme' },
+  'the id of a tenant': { id: 'alice', tenant_id: 'acme' },
+  'an inherited misspelt tenant': Object.create({ id: 'alice', tenants: ['acme'] }),
+  'a promise of false': Promise.resolve(false),
+  'an object that throws': {
+    get id(): string {
+      throw new Error('no id today')
+    },
+  },
+}
+
+for (const [name, result] of Object.entries(NO_PRINCIPALS)) {
+  test(`${name} as the result of authorize opens nothing and is a 500 for onError`, async () => {
+    const engine = new FakeEngine()
+    const runId = engine.add()
+    await using opened = await openService({ engine, authorize: () => result as null })
+    const write = await opened.call('POST', '/api/runs', { body: { goal: 'x' } })
+    assert.equal(write.status, 500)
+    assert.equal(write.json.code, 'internal_error')
+    assert.equal((await opened.call('GET', `/api/runs/${runId}/events`)).status, 500)
+    using socket = await opened.socket(`/api/ws/${runId}`)
+    assert.equal(socket.status, 500)
+    assert.equal(opened.errors.length, 3)
+    const health = await opened.call('GET', '/api/health')
+    assert.equal(health.json.version, undefined)
+    assert.deepEqual(engine.calls, [])
+  })
+}
+
+test('the principal is read once, so it cannot change its tenant on the way', async () => {
+  const engine = new FakeEngine()
+  let reads = 0
+  const principal = {
+    id: 'alice',
+    name: 'fields of the host are left alone',
+    get tenant(): string {
+      reads += 1
+      return reads === 1 ? 'acme' : 'globex'
+    },
+  }
+  await using opened = await openService({ engine, authorize: () => principal })
+  await opened.call('GET', '/api/runs')
+  assert.equal(reads, 1)
+  assert.equal((engine.calls[0] as [string, { tenant: string }])[1].tenant, 'acme')
+})

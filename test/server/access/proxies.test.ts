@@ -268,3 +268,9 @@ for (const [preface, status] of [
     assert.deepEqual(engine.calls, [])
   })
 }
+
+test('a header of a proxy counts also if a framework has removed it', () => {
+  const request = requestOf([HOST, 'X-Forwarded-For: 203.0.113.7'])
+  delete (request.headers as Record<string, unknown>)['x-forwarded-for']
+  assert.match(String(signOfProxy(request)), /^the header x-forwarded-for /)
+})

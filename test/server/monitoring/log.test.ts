@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { bearerKeys, jsonLines, type LogLine } from 'runwright/server'
 import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
@@ -50,16 +51,34 @@ test('a line has caller, route and outcome, and no line has content of the reque
   assert.deepEqual([end.kind, end.run_id, end.end], ['websocket', runId, 'run_end'])
 })
 
-test('a failing log does not take the service down', async (t) => {
-  const warned = new Promise<Error>((resolve) => process.once('warning', resolve))
-  t.after(() => process.removeAllListeners('warning'))
-  await using opened = await openService({
-    onLog: () => {
+for (const [kind, onLog] of [
+  [
+    'throws',
+    () => {
       throw new Error('disk full')
     },
+  ],
+  ['rejects', () => Promise.reject(new Error('disk full'))],
+] as const) {
+  test(`a log that ${kind} does not take the service down`, async (t) => {
+    const warned = new Promise<Error>((resolve) => process.once('warning', resolve))
+    t.after(() => process.removeAllListeners('warning'))
+    await using opened = await openService({ onLog })
+    assert.equal((await opened.call('GET', '/api/models')).status, 200)
+    assert.match((await warned).message, /onLog failed/)
   })
-  assert.equal((await opened.call('GET', '/api/models')).status, 200)
-  assert.match((await warned).message, /onLog failed/)
+}
+
+test('an onError whose promise rejects does not end the process', async () => {
+  // An unhandled rejection would fail this test.
+  await using opened = await openService({
+    authorize: () => {
+      throw new Error('the directory of users is down')
+    },
+    onError: () => Promise.reject(new Error('and so is the log')),
+  })
+  assert.equal((await opened.call('GET', '/api/models')).status, 500)
+  await setImmediate()
 })
 
 test('jsonLines writes one document per line', () => {

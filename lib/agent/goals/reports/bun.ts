@@ -1,12 +1,15 @@
 import { join } from 'node:path'
 
+import { LongWork } from '../../../internal/next-turn.js'
 import type { TestOutcome } from '../../test-outcomes.js'
 import { nodePackages } from '../runner-files.js'
 import { readRegularFile } from '../small-file.js'
-import { collectTests } from './outcomes.js'
+import { collectTests, MAX_TESTS } from './outcomes.js'
 import type { ReportedTest, ReportProblem, TestRunner } from './types.js'
 
 const MAX_FILE_BYTES = 32 * 1024 * 1024
+/** Suites inside each other; each test is named after all that are around it. */
+const MAX_SUITES = 100
 
 /** Holds the path of the report; the command of the goal `bun-test` refers to it. */
 export const BUN_REPORT_VARIABLE = 'RUNWRIGHT_BUN_REPORT'
@@ -32,12 +35,17 @@ async function readBun(folder: string): Promise<readonly ReportedTest[] | Report
  * The tests of a JUnit report: suites nest, and the outermost names the file. An empty suite that
  * counts errors or failures is a file that could not be loaded.
  */
-export function junitTests(xml: string): readonly ReportedTest[] | ReportProblem {
+export async function junitTests(xml: string): Promise<readonly ReportedTest[] | ReportProblem> {
   const tests: ReportedTest[] = []
   const suites: string[] = []
   let current: { names: readonly string[]; outcome: TestOutcome } | null = null
   let closed = false
-  for (const [, slash, tag, attributes, empty] of tagsOf(xml)) {
+  const work = new LongWork()
+  for (const found of tagsOf(xml)) {
+    if (work.isDue) await work.next()
+    if (tests.length > MAX_TESTS || suites.length > MAX_SUITES) return 'too_large'
+    if (found === null) continue
+    const [, slash, tag, attributes, empty] = found
     const isEnd = slash === '/'
     if (tag === 'testsuites') closed ||= isEnd || empty === '/'
     else if (tag === 'testsuite') {
@@ -60,10 +68,13 @@ export function junitTests(xml: string): readonly ReportedTest[] | ReportProblem
   return closed ? tests : 'incomplete'
 }
 
-const TAG = /<(\/?)([a-z]+)((?:\s+[\w:.-]+="[^"<]*")*)\s*(\/?)>/y
+const TAG = /<(\/?)([a-z]+)((?:\s+[\w:.-]+="[^"<]*"){0,40})\s*(\/?)>/y
 
-/** The tags of a document. CDATA sections and comments are skipped whole, with the tags in them. */
-function* tagsOf(xml: string): Generator<RegExpExecArray> {
+/**
+ * The tags of a document, null for any other `<`. CDATA sections and comments are skipped whole,
+ * with the tags in them.
+ */
+function* tagsOf(xml: string): Generator<RegExpExecArray | null> {
   for (let at = xml.indexOf('<'); at !== -1; at = xml.indexOf('<', at)) {
     const end = xml.startsWith('<!--', at) ? '-->' : xml.startsWith('<![CDATA[', at) ? ']]>' : null
     if (end !== null) {
@@ -74,7 +85,7 @@ function* tagsOf(xml: string): Generator<RegExpExecArray> {
     }
     TAG.lastIndex = at
     const tag = TAG.exec(xml)
-    if (tag !== null) yield tag
+    yield tag
     at += tag?.[0].length ?? 1
   }
 }

@@ -1,16 +1,20 @@
 import { join } from 'node:path'
 
+import { LongWork } from '../../../internal/next-turn.js'
 import type { TestOutcome } from '../../test-outcomes.js'
 import { readFolder } from '../../workspace/read-folder.js'
 import { nodePackages } from '../runner-files.js'
 import { readRegularFile } from '../small-file.js'
 import { collectTests, MAX_TESTS } from './outcomes.js'
 import { program } from './recognise.js'
+import { textLines } from './text-lines.js'
 import type { ReportedTest, ReportInjection, ReportPlace, ReportProblem } from './types.js'
 import type { TestRunner } from './types.js'
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024
 const MAX_ENTRIES = 10_000
+/** Characters of a program's name, with which the names of all its tests begin. */
+const MAX_PROGRAM = 400
 
 export const cargo: TestRunner = {
   command: {
@@ -84,7 +88,10 @@ async function readCargo(
     if (program === null || list === null || log === null || end === null) return 'too_large'
     if (end === '') return 'incomplete'
     if (end !== `${nonce}\n`) return 'invalid'
-    for (const test of cargoTests(program!.trim(), list!, log!)) tests.push(test)
+    if (program!.length > MAX_PROGRAM) return 'too_large'
+    const found = await cargoTests(program!.trim(), list!, log!)
+    if (typeof found === 'string') return found
+    for (const test of found) tests.push(test)
     if (tests.length > MAX_TESTS) return 'too_large'
   }
   return tests
@@ -100,11 +107,22 @@ const OUTCOMES: Readonly<Record<string, TestOutcome>> = {
  * The tests of one program, from its list (`tests::adds: test`) and its log (`ok tests::adds`,
  * `ignored: slow tests::later`). A listed test without an outcome never ended, and has failed.
  */
-export function cargoTests(program: string, list: string, log: string): readonly ReportedTest[] {
-  const listed = [...list.matchAll(/^(.+): (?:test|benchmark)$/gm)].map((match) => match[1]!)
-  const outcomes = new Map<string, TestOutcome>(listed.map((name) => [name, 'fail']))
+export async function cargoTests(
+  program: string,
+  list: string,
+  log: string,
+): Promise<readonly ReportedTest[] | 'too_large'> {
+  const outcomes = new Map<string, TestOutcome>()
+  const work = new LongWork()
+  for (const line of textLines(list)) {
+    if (work.isDue) await work.next()
+    const name = /^(.+): (?:test|benchmark)$/.exec(line)?.[1]
+    if (name !== undefined) outcomes.set(name, 'fail')
+    if (outcomes.size > MAX_TESTS) return 'too_large'
+  }
   const reported = new Set<string>()
-  for (const line of log.split('\n')) {
+  for (const line of textLines(log)) {
+    if (work.isDue) await work.next()
     const match = /^(ok|failed|ignored)(?::.*)? (\S+)$/.exec(line)
     const name = match?.[2]
     if (name === undefined) continue
@@ -112,6 +130,7 @@ export function cargoTests(program: string, list: string, log: string): readonly
     // A second result for the same test may be forged, so only its failures count.
     outcomes.set(name, reported.has(name) && outcome !== outcomes.get(name) ? 'fail' : outcome)
     reported.add(name)
+    if (outcomes.size > MAX_TESTS) return 'too_large'
   }
   return [...outcomes].map(([name, outcome]) => ({
     names: [program, ...name.split('::')],

@@ -5,10 +5,12 @@
  *
  * @module
  */
+import { LongWork } from '../../../internal/next-turn.js'
 import type { TestOutcome } from '../../test-outcomes.js'
 import { nodePackages } from '../runner-files.js'
-import { collectTests } from './outcomes.js'
+import { collectTests, MAX_TESTS } from './outcomes.js'
 import { program } from './recognise.js'
+import { textLines } from './text-lines.js'
 import type { ReportedTest, ReportProblem, TestRunner } from './types.js'
 
 export const go: TestRunner = {
@@ -18,7 +20,7 @@ export const go: TestRunner = {
     avoids: (text) => /\bGOFLAGS=|(?:^|[\s;&|(])go +(?!test\b)[a-z]/m.test(text),
   },
   inject: () => ({ files: {}, env: { GOFLAGS: '-json' } }),
-  read: async (_place, output) => collectTests(readGo(output)),
+  read: async (_place, output) => collectTests(await readGo(output)),
   packages: (cwd) => nodePackages(cwd),
   readable: readableGo,
 }
@@ -31,9 +33,12 @@ interface GoEvent {
   readonly Output?: string
 }
 
+/** Longer lines are no events. */
+const MAX_LINE = 1024 * 1024
+
 /** One event of `go test -json`; null for any other line. */
 function parseEvent(line: string): GoEvent | null {
-  if (!line.startsWith('{"')) return null
+  if (line.length > MAX_LINE || !line.startsWith('{"')) return null
   try {
     const event = JSON.parse(line) as Partial<GoEvent>
     return typeof event.Action === 'string' ? (event as GoEvent) : null
@@ -49,10 +54,12 @@ const OUTCOMES: Readonly<Record<string, TestOutcome>> = { pass: 'pass', fail: 'f
  * failed. A package that failed without a failing test, for instance because it does not compile,
  * counts as one failure. A package that did not end leaves the report incomplete.
  */
-export function readGo(output: string): readonly ReportedTest[] | ReportProblem {
+export async function readGo(output: string): Promise<readonly ReportedTest[] | ReportProblem> {
   const outcomes = new Map<string, ReportedTest>()
   const packages = new Map<string, 'running' | 'ended' | 'failed'>()
-  for (const line of output.split('\n')) {
+  const work = new LongWork()
+  for (const line of textLines(output)) {
+    if (work.isDue) await work.next()
     const event = parseEvent(line)
     const name = event?.Package
     if (event === null || name === undefined) continue
@@ -65,6 +72,7 @@ export function readGo(output: string): readonly ReportedTest[] | ReportProblem 
     if (outcome === null && event.Action !== 'run') continue
     const names = [name, ...event.Test.split('/')]
     outcomes.set(`${name} ${event.Test}`, { names, outcome: outcome ?? 'fail' })
+    if (outcomes.size > MAX_TESTS) return 'too_large'
   }
   if (packages.size === 0) return 'absent'
   if ([...packages.values()].includes('running')) return 'incomplete'
@@ -78,13 +86,14 @@ export function readGo(output: string): readonly ReportedTest[] | ReportProblem 
 }
 
 /** The same output for people: what the tests printed, and lines that are not events. */
-export function readableGo(output: string): string {
-  return output
-    .split('\n')
-    .map((line, index, lines) => {
-      const event = parseEvent(line)
-      if (event !== null) return event.Output ?? ''
-      return index === lines.length - 1 ? line : `${line}\n`
-    })
-    .join('')
+export async function readableGo(output: string): Promise<string> {
+  const work = new LongWork()
+  let text = ''
+  let event: GoEvent | null = null
+  for (const line of textLines(output)) {
+    if (work.isDue) await work.next()
+    event = parseEvent(line)
+    text += event === null ? `${line}\n` : (event.Output ?? '')
+  }
+  return event === null ? text.slice(0, -1) : text
 }

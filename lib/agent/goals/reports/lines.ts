@@ -16,13 +16,16 @@
  */
 import { join } from 'node:path'
 
+import { LongWork } from '../../../internal/next-turn.js'
 import type { TestOutcome } from '../../test-outcomes.js'
 import { readFolder } from '../../workspace/read-folder.js'
 import { readRegularFile } from '../small-file.js'
-import { addTest, MAX_TESTS, shorten } from './outcomes.js'
+import { TestCollector } from './outcomes.js'
+import { textLines } from './text-lines.js'
 import type { ReportPlace, ReportProblem, TestReport } from './types.js'
 
 const MAX_FILE_BYTES = 32 * 1024 * 1024
+const MAX_LINE = 1024 * 1024
 const MAX_FILES = 200
 const MAX_ENTRIES = 10_000
 const REPORT_FILE = /^report-(\d+)-\d+\.jsonl$/
@@ -37,31 +40,32 @@ export async function readLines(
   if (names.length === 0) return 'absent'
   if (names.length > MAX_FILES) return 'too_large'
   names.sort((a, b) => (startedAt(a) < startedAt(b) ? -1 : 1))
-  const outcomes = new Map<string, TestOutcome>()
-  const idle: string[] = []
+  const collector = new TestCollector()
+  const work = new LongWork()
   for (const name of names) {
     const content = await readRegularFile(join(folder, name), MAX_FILE_BYTES)
     if (typeof content === 'string') return content
-    const problem = addLines(content.toString('utf8'), nonce, outcomes, idle)
+    const problem = await addLines(content.toString('utf8'), nonce, collector, work)
     if (problem !== null) return problem
   }
-  return { tests: Object.fromEntries(outcomes), idle: reportsIdle ? idle : null }
+  return collector.report(reportsIdle)
 }
 
 function startedAt(name: string): bigint {
   return BigInt(REPORT_FILE.exec(name)![1]!)
 }
 
-function addLines(
+async function addLines(
   content: string,
   nonce: string,
-  outcomes: Map<string, TestOutcome>,
-  idle: string[],
-): ReportProblem | null {
-  const lines = content.split('\n')
-  if (lines.pop() !== '') return 'incomplete'
+  collector: TestCollector,
+  work: LongWork,
+): Promise<ReportProblem | null> {
+  if (!content.endsWith('\n')) return 'incomplete'
   let ended = false
-  for (const line of lines) {
+  for (const line of textLines(content.slice(0, -1))) {
+    if (work.isDue) await work.next()
+    if (line.length > MAX_LINE) return 'too_large'
     let parsed: unknown
     try {
       parsed = JSON.parse(line)
@@ -71,12 +75,12 @@ function addLines(
     if (!Array.isArray(parsed) || parsed[0] !== nonce || ended) return 'invalid'
     const [, kind, subject, outcome] = parsed as unknown[]
     if (kind === 'end') ended = true
-    else if (kind === 'file' && typeof subject === 'string') outcomes.set(shorten(subject), 'fail')
-    else if (kind === 'idle' && typeof subject === 'string') idle.push(shorten(subject))
+    else if (kind === 'file' && typeof subject === 'string') collector.addFile(subject)
+    else if (kind === 'idle' && typeof subject === 'string') collector.addIdle(subject)
     else if (kind === 'test' && isNames(subject) && isOutcome(outcome))
-      addTest(outcomes, subject, outcome)
+      collector.addTest(subject, outcome)
     else return 'invalid'
-    if (outcomes.size + idle.length > MAX_TESTS) return 'too_large'
+    if (collector.isTooLarge) return 'too_large'
   }
   return ended ? null : 'incomplete'
 }

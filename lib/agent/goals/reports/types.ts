@@ -64,5 +64,5 @@ export interface TestRunner {
    * For a runner whose report is its output, which must therefore be kept whole: that output as
    * people read it.
    */
-  readable?(output: string): string
+  readable?(output: string): Promise<string>
 }
