@@ -1,3 +1,4 @@
+import { ByteCollector } from '../internal/byte-collector.js'
 import { decodeContent, decodeStream } from './content/decoders.js'
 import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './content/text.js'
 import { BaseResponse, initOf, pieceSize, type IterOptions, type ResponseInit } from './response.js'
@@ -32,13 +33,12 @@ export class AsyncResponse extends BaseResponse implements AsyncDisposable {
     if (this.readArrived()) return this.content
     try {
       const codings = this.codings()
-      const chunks: Uint8Array[] = []
-      let length = 0
+      const collector = new ByteCollector()
       for await (const chunk of this.#raw()) {
-        chunks.push(chunk)
-        this.checkSize((length += chunk.length))
+        collector.add(chunk)
+        this.checkSize(collector.length)
       }
-      const raw = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)
+      const raw = collector.take()
       this.contentRead =
         codings.length === 0
           ? raw

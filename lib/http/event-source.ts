@@ -36,6 +36,8 @@ const SSE_OPTIONS: OptionKinds<SseOptions> = {
 
 /** Longest delay before a failed stream is opened again, unless the server sets a longer one. */
 const MAX_RECONNECT_MS = 60_000
+/** Shortest delay that a server can set: one that ends its streams at once must cause no loop. */
+const MIN_SERVER_DELAY_MS = 100
 
 /**
  * The state of an event stream between its connections (WHATWG HTML, section 9.2): last event id,
@@ -104,7 +106,7 @@ export class EventSourceSession {
   feed(chunk: Uint8Array): ServerSentEvent[] {
     const events = this.#parser.feed(chunk)
     const retryMs = this.#parser.retry ?? events.findLast(({ retry }) => retry !== null)?.retry
-    if (typeof retryMs === 'number') this.#delayMs = retryMs
+    if (typeof retryMs === 'number') this.#delayMs = Math.max(retryMs, MIN_SERVER_DELAY_MS)
     if (events.length > 0) this.#failures = 0
     return events
   }

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { ByteCollector } from '../internal/byte-collector.js'
 import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { Timeouts } from './config.js'
 import { bytesBody, contentBody, formBody, jsonBody } from './content/body.js'
@@ -169,9 +170,9 @@ export class Request {
   /** Reads a streaming body into memory, so that it can be inspected and sent again. */
   async read(): Promise<Uint8Array> {
     if (this.body !== null && this.body.bytes === null) {
-      const chunks: Uint8Array[] = []
-      for await (const chunk of this.body.open()) chunks.push(chunk)
-      this.body = bytesBody(Buffer.concat(chunks), this.body.contentType)
+      const collector = new ByteCollector()
+      for await (const chunk of this.body.open()) collector.add(chunk)
+      this.body = bytesBody(collector.take(), this.body.contentType)
     }
     return this.content
   }

@@ -1,3 +1,4 @@
+import { ByteCollector } from '../internal/byte-collector.js'
 import { decodeContentSync } from './content/decoders.js'
 import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './content/text.js'
 import { ClientStateError } from './errors.js'
@@ -42,13 +43,12 @@ export class Response extends BaseResponse implements Disposable {
     }
     try {
       const codings = this.codings()
-      const chunks: Uint8Array[] = []
-      let length = 0
+      const collector = new ByteCollector()
       for (const chunk of this.#raw()) {
-        chunks.push(chunk)
-        this.checkSize((length += chunk.length))
+        collector.add(chunk)
+        this.checkSize(collector.length)
       }
-      const raw = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, length)
+      const raw = collector.take()
       this.contentRead =
         codings.length === 0 ? raw : decodeContentSync(raw, codings, this.settings.maxResponseBytes)
     } catch (error) {

@@ -72,10 +72,18 @@ class RoutedCall implements Call {
   }
 }
 
+/**
+ * Most requests of one connection that wait for their replies. Node stops reading when replies wait
+ * for the peer, but it takes as many requests as the peer sends while none has a reply.
+ */
+const MAX_WAITING = 1_000
+
 /** Finds the reply to each request of one service. */
 export class Dispatcher {
   readonly #context: ServiceContext
   readonly #router: Router
+  /** How many requests of each connection wait for their replies. */
+  readonly #waiting = new WeakMap<object, number>()
 
   constructor(context: ServiceContext, router: Router) {
     this.#context = context
@@ -102,17 +110,29 @@ export class Dispatcher {
     pending: Promise<Reply | null>,
     done: (reply: Reply | null) => void,
   ): Promise<void> {
+    const replied = this.#wait(exchange.request)
     let reply: Reply | null
     try {
       reply = await pending
     } catch (error) {
       reply = this.#refuse(error, exchange)
     }
+    replied()
     try {
       done(this.#finish(exchange, reply))
     } catch (error) {
       this.#context.report(error, failedCall(exchange.request))
     }
+  }
+
+  /** Counts a request that waits for its reply. Returns what to call when it has one. */
+  #wait({ httpVersionMajor, socket }: HttpRequest): () => void {
+    // HTTP/2 has limits of its own, and requests without a connection are made in this process.
+    if (httpVersionMajor >= 2 || !socket) return () => {}
+    const waiting = (this.#waiting.get(socket) ?? 0) + 1
+    this.#waiting.set(socket, waiting)
+    if (waiting > MAX_WAITING) socket.destroy()
+    return () => void this.#waiting.set(socket, this.#waiting.get(socket)! - 1)
   }
 
   #find(exchange: Exchange): Reply | null | Promise<Reply> {

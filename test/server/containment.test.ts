@@ -5,6 +5,7 @@ import { createRunService, type RunService } from 'runwright/server'
 import { RawPeer } from '../helpers/raw-peer.js'
 import { listen } from '../helpers/serve.js'
 import { FakeEngine } from './fake-engine.js'
+import { openService } from './open-service.js'
 
 interface Contained {
   readonly engine: FakeEngine
@@ -76,6 +77,20 @@ for (const { what, sent } of [
     assert.deepEqual(errors, [])
   })
 }
+
+test('more than 1000 requests of one connection without a reply end it', async () => {
+  let release!: (principal: { id: string }) => void
+  const principal = new Promise<{ id: string }>((resolve) => (release = resolve))
+  await using opened = await openService({ authorize: () => principal })
+  const request = 'GET /api/goals HTTP/1.1\r\nHost: localhost\r\n\r\n'
+  using patient = await RawPeer.connect(opened.port)
+  using hasty = await RawPeer.connect(opened.port)
+  patient.write(request.repeat(1_000))
+  hasty.write(request.repeat(1_001))
+  await hasty.ended()
+  release({ id: 'a' })
+  for (let i = 0; i < 1_000; i++) assert.match(await patient.takeUntil('"}]'), /HTTP\/1.1 200/)
+})
 
 test('pipelined requests are answered in order', async (t) => {
   const { engine, port } = await open(t)

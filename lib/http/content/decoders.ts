@@ -8,8 +8,10 @@ import { hasZstd, ZstdDecoder, zstdDecode, zstdDecodeSync } from './zstd.js'
 
 /** Most content codings of one response; more can only be an attack. */
 const MAX_CODINGS = 5
-/** Compressed content up to this many bytes is decoded synchronously. */
+/** Compressed content up to this many bytes is decoded synchronously, … */
 const INLINE_BYTES = 1024 * 1024
+/** … while it expands to no more than this: a few hundred bytes may hold a gigabyte. */
+const INLINE_OUTPUT_BYTES = 8 * 1024 * 1024
 
 /** A content coding that can be decoded. */
 export type Coding = 'gzip' | 'deflate' | 'br' | 'zstd'
@@ -107,10 +109,23 @@ export function decodeContent(
   codings: readonly Coding[],
   maxBytes: number | null,
 ): Promise<Uint8Array> {
-  const decode: Decode = (coding, input, limit) => {
-    return (input.byteLength <= INLINE_BYTES ? decodeOnce : decodeOnceAsync)(coding, input, limit)
+  return drive(decodeAll(raw, codings, maxBytes, decodeFair))
+}
+
+/** Decodes small content at once, and large content on the thread pool. */
+function decodeFair(
+  coding: Coding,
+  input: Uint8Array,
+  limit: number,
+): Uint8Array | Promise<Uint8Array> {
+  if (input.byteLength > INLINE_BYTES) return decodeOnceAsync(coding, input, limit)
+  try {
+    return decodeOnce(coding, input, Math.min(limit, INLINE_OUTPUT_BYTES))
+  } catch (error) {
+    const expands = (error as { code?: string }).code === 'ERR_BUFFER_TOO_LARGE'
+    if (!expands || limit <= INLINE_OUTPUT_BYTES) throw error
+    return decodeOnceAsync(coding, input, limit)
   }
-  return drive(decodeAll(raw, codings, maxBytes, decode))
 }
 
 type Decode = (

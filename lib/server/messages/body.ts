@@ -1,4 +1,6 @@
 import type { IncomingMessage } from 'node:http'
+import { ByteCollector } from '../../internal/byte-collector.js'
+import { MAX_JSON_DEPTH } from '../../internal/json.js'
 import { ProblemError } from '../errors.js'
 import { duplicateKey } from './duplicate-key.js'
 import type { HttpRequest } from './reply.js'
@@ -82,7 +84,7 @@ function readAll(
   request: HttpRequest,
   maxBytes: number,
   beyond: ProblemError = tooLarge(request, maxBytes),
-): Promise<Buffer> {
+): Promise<Uint8Array> {
   if (request.readableEnded) {
     const detail = 'the body was already read; mount the service before body parsers'
     return Promise.reject(
@@ -90,14 +92,14 @@ function readAll(
     )
   }
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = []
-    let length = 0
+    const collector = new ByteCollector()
+    let chunks = 0
     const onData = (chunk: Buffer): void => {
-      length += chunk.length
-      if (length <= maxBytes) chunks.push(chunk)
-      else settle(() => reject(beyond))
+      collector.add(chunk)
+      if (collector.length > maxBytes) settle(() => reject(beyond))
+      else if (++chunks > mostChunks(collector.length)) settle(() => reject(fragmented(request)))
     }
-    const onEnd = (): void => settle(() => resolve(Buffer.concat(chunks, length)))
+    const onEnd = (): void => settle(() => resolve(collector.take()))
     const onGone = (): void => {
       const error = new ProblemError(400, 'bad_body', 'the connection ended before the body did')
       settle(() => reject(error))
@@ -113,25 +115,46 @@ function readAll(
 }
 
 function tooLarge(request: HttpRequest, maxBytes: number): ProblemError {
-  // The rest of the body is not read. HTTP/2 resets the stream and keeps the connection.
-  const headers = request.httpVersionMajor < 2 ? { Connection: 'close' } : {}
-  return new ProblemError(413, 'body_too_large', `the body may have at most ${maxBytes} bytes`, {
-    headers,
-  })
+  const detail = `the body may have at most ${maxBytes} bytes`
+  return new ProblemError(413, 'body_too_large', detail, { headers: closing(request) })
 }
 
+/** For a body that is not read to its end. HTTP/2 resets the stream and keeps the connection. */
+function closing(request: HttpRequest): Record<string, string> {
+  return request.httpVersionMajor < 2 ? { Connection: 'close' } : {}
+}
+
+/**
+ * Most chunks of a body with so many bytes. A chunk costs microseconds however small it is: a body
+ * of 1 MiB in chunks of one byte takes seconds.
+ */
+function mostChunks(bytes: number): number {
+  return 4_096 + bytes / 16
+}
+
+function fragmented(request: HttpRequest): ProblemError {
+  const detail = 'the body comes in too many small chunks; send it with a Content-Length'
+  return new ProblemError(400, 'bad_body', detail, { headers: closing(request) })
+}
+
+/** Deepest value of a body: values of {@link MAX_JSON_DEPTH} levels, and the fields around them. */
+const MAX_DEPTH = 2 * MAX_JSON_DEPTH
 /** Characters of a name that an error quotes. */
 const MAX_NAME = 60
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-function parse(bytes: Buffer): unknown {
+function parse(bytes: Uint8Array): unknown {
   if (bytes.length === 0) return undefined
   let text: string
   try {
     text = utf8.decode(bytes)
   } catch {
     throw new ProblemError(400, 'bad_json', 'the body is not valid UTF-8')
+  }
+  if (isDeeper(text, MAX_DEPTH)) {
+    const detail = `the body is nested more than ${MAX_DEPTH} levels deep`
+    throw new ProblemError(400, 'bad_json', detail)
   }
   let value: unknown
   try {
@@ -146,4 +169,27 @@ function parse(bytes: Buffer): unknown {
   if (duplicate === null) return value
   const name = JSON.stringify(duplicate.slice(0, MAX_NAME))
   throw new ProblemError(400, 'bad_json', `the body has ${name} twice in one object; send it once`)
+}
+
+/**
+ * Whether arrays and objects are nested more than `most` levels deep. Half a million brackets take
+ * the JSON parser half a second; looking for them takes a hundredth.
+ */
+function isDeeper(text: string, most: number): boolean {
+  let depth = 0
+  for (let i = 0; i < text.length; i++) {
+    const char = text[i]
+    if (char === '[' || char === '{') {
+      if (++depth > most) return true
+    } else if (char === ']' || char === '}') depth--
+    else if (char === '"') i = endOfString(text, i)
+  }
+  return false
+}
+
+/** Where the string that begins at `start` ends. */
+function endOfString(text: string, start: number): number {
+  let i = start + 1
+  while (i < text.length && text[i] !== '"') i += text[i] === '\\' ? 2 : 1
+  return i
 }

@@ -9,15 +9,16 @@ const TOKEN = /"((?:[^"\\]|\\.)*)"?|[:{}]/g
  * @param text - valid JSON.
  */
 export function duplicateKey(text: string): string | null {
-  const open: Set<string>[] = []
+  // Most objects of a hostile body are empty, and a set for each costs more than the rest.
+  const open: (Set<string> | null)[] = []
   let raw = ''
   for (const [token, string] of text.matchAll(TOKEN)) {
-    if (token === '{') open.push(new Set())
+    if (token === '{') open.push(null)
     else if (token === '}') open.pop()
     else if (string !== undefined) raw = string
     else {
       const name = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw
-      const names = open.at(-1)!
+      const names = (open[open.length - 1] ??= new Set())
       if (names.has(name)) return name
       names.add(name)
     }

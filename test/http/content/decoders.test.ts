@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as zlib from 'node:zlib'
 import { DecodingError, ResponseTooLargeError } from 'runwright/http'
+import { decodeContent } from '../../../lib/http/content/decoders.js'
 import { ZstdFrames } from '../../../lib/http/content/zstd.js'
 import { behaviour, collect, failure, useApp } from '../both-clients.js'
 
@@ -132,4 +133,14 @@ test('a truncated zstd frame is incomplete, and other content is rejected', () =
     assert.equal(frames.complete, false, String(length))
   }
   assert.throws(() => new ZstdFrames().feed(Buffer.from('no zstd')), /unknown frame/)
+})
+
+test('content that expands beyond 8 MiB leaves the thread, however small it arrived', async () => {
+  const bytes = zlib.gzipSync(Buffer.alloc(9 * 1024 * 1024))
+  let done = false
+  const decoding = decodeContent(bytes, ['gzip'], null).finally(() => (done = true))
+  for (let i = 0; i < 100; i++) await Promise.resolve()
+  assert.equal(done, false)
+  assert.equal((await decoding).length, 9 * 1024 * 1024)
+  await assert.rejects(decodeContent(bytes, ['gzip'], 1_000), ResponseTooLargeError)
 })

@@ -30,6 +30,13 @@ for (const { name, body, headers, status, code } of [
     code: 'bad_json',
   },
   {
+    name: 'arrays in arrays, as deep as the body is long',
+    body: '['.repeat(500_000) + ']'.repeat(500_000),
+    headers: json,
+    status: 400,
+    code: 'bad_json',
+  },
+  {
     name: 'a form',
     body: 'goal=x',
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
@@ -124,6 +131,27 @@ test('a body that exceeds the limit while it is sent is cut off', async () => {
   const head = await peer.takeUntil('\r\n\r\n')
   assert.match(head, /^HTTP\/1\.1 413 /)
   assert.match(head, /connection: close/i)
+})
+
+test('a body in more chunks than its bytes explain is cut off', async () => {
+  await using opened = await openService()
+  using peer = await RawPeer.connect(opened.port)
+  peer.write(
+    'POST /api/runs HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
+  )
+  peer.write('1\r\n \r\n'.repeat(5_000))
+  const head = await peer.takeUntil('\r\n\r\n')
+  assert.match(head, /^HTTP\/1\.1 400 /)
+  assert.match(head, /connection: close/i)
+})
+
+test('a value is as deep as any that a tool takes, and the fields around it', async () => {
+  await using opened = await openService()
+  const args = '['.repeat(64) + ']'.repeat(64)
+  const body = `{"decision":"approve","edits":[{"call_id":"a","args":{"a":${args}}}]}`
+  const path = `/api/runs/${'0'.repeat(8)}-0000-4000-8000-${'0'.repeat(12)}/resume`
+  const answer = await opened.call('POST', path, { body, headers: json })
+  assert.notEqual(answer.json.code, 'bad_json')
 })
 
 test('a body of exactly the limit is accepted', async () => {
