@@ -161,7 +161,6 @@ const byFile = {
   ],
   'test/growth.test.ts': [
     ['twice as much of anything hostile takes at most three times the steps', 4.5, GROWTH],
-    ['sixteen times as much of anything hostile takes less than 64 times the time', 9.9, GROWTH],
   ],
   'test/server/secrets.test.ts': [
     [

@@ -142,14 +142,22 @@ export function contextPatterns(
   return [...COMMON, ...named.map(([name, value]) => namedContext(name, value)), ...flags]
 }
 
-/** `NAME=value`, `"name": "value"`, `name: value`. */
+/** `NAME=value`, `"name": "value"`, `name: value`: the name in any case, the value in its own. */
 function namedContext(name: string, value: string): Pattern {
-  const before = `\\b${escapePattern(name)}${QUOTE}\\]?[ \\t]{0,3}(?:=>?|:=?)[ \\t]{0,3}${QUOTE}`
-  return context([name], before, `${escapePattern(value)}(?![\\w/])`)
+  const anyCase = escapePattern(name).replaceAll(/[a-z]/gi, (letter) => {
+    return `[${letter.toLowerCase()}${letter.toUpperCase()}]`
+  })
+  const before = `\\b${anyCase}${QUOTE}\\]?[ \\t]{0,3}(?:=>?|:=?)[ \\t]{0,3}${QUOTE}`
+  return context([name], before, `${escapePattern(value)}(?![\\w/])`, 'ym')
 }
 
-function context(anchors: readonly string[], before: string, secret: string): Pattern {
-  return { anchors, regex: new RegExp(`(${before})${secret}`, 'iym'), isContext: true }
+function context(
+  anchors: readonly string[],
+  before: string,
+  secret: string,
+  flags = 'iym',
+): Pattern {
+  return { anchors, regex: new RegExp(`(${before})${secret}`, flags), isContext: true }
 }
 
 /** Where a context begins whose secret the end of a text may cut; else the text's length. */

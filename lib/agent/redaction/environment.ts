@@ -13,8 +13,12 @@ const SECRET_NAME = new RegExp(
     '(?:API_?KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE)S?(?:_|\\d|$)',
   'i',
 )
-/** Names that hold a place, not a secret. */
-const PLACE_NAME = /^(?:OLD)?PWD$|_(?:SOCK|FILE|PATH|DIR)$/i
+/** Names that hold a place or a setting, not a secret. */
+const PLACE_NAME = new RegExp(
+  '^(?:OLD)?PWD$|_(?:SOCK|FILE|PATH|DIR|DOMAIN|HOST|PORT|NAME|TYPE|METHOD|POLICY|PROVIDER|' +
+    'ALGORITHM|TTL)$',
+  'i',
+)
 /** Names whose values hold several secrets: `a=key,b=key`. */
 const LIST_NAME = /(?:KEYS|TOKENS|SECRETS|PASSWORDS|CREDENTIALS)(?:_|\d|$)/i
 /** Folders at the top of a file system. */

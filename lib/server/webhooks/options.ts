@@ -1,3 +1,4 @@
+import { addCredential } from '../../internal/credentials.js'
 import { warn } from '../../internal/warn.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { EventKind } from '../../agent/index.js'
@@ -62,9 +63,19 @@ const DEFAULT_KINDS: readonly EventKind[] = ['run_end', 'human_check_required']
 export function parseUrl({ url, allowPrivate = false }: WebhookEndpoint): URL {
   const parsed = URL.canParse(url) ? new URL(url) : null
   const good = allowPrivate ? ['https:', 'http:'] : ['https:']
-  if (parsed !== null && good.includes(parsed.protocol)) return parsed
+  if (parsed !== null && good.includes(parsed.protocol)) {
+    for (const secret of secretsOf(parsed)) addCredential(secret)
+    return parsed
+  }
   const hint = allowPrivate ? '' : '; http: needs allowPrivate'
   throw new TypeError(`webhooks: url must be an ${good.join(' or ')} address${hint}`)
+}
+
+/** Parts of an address that may be a secret: the password, and what nobody would write by hand. */
+function secretsOf({ password, pathname, searchParams }: URL): readonly string[] {
+  const parts = [...pathname.split('/'), ...searchParams.values()]
+  const random = parts.filter((part) => /^(?=\D*\d)(?=[^a-z]*[a-z])[\w.~-]{16,}$/i.test(part))
+  return password === '' ? random : [password, ...random]
 }
 
 /** The kinds that an endpoint wants. @throws TypeError for an unknown one. */
@@ -80,7 +91,7 @@ export function warnOfFailure(failure: WebhookFailure): void {
   // One warning for the first failure, and one when the event is given up.
   if (attempts > 1 && !final) return
   const then = final ? 'given up' : 'retrying'
-  warn(
-    `webhook ${url}: event ${seq} of run ${run_id} was not accepted, ${then}: ${problem}`,
-  )
+  // The path may hold a token.
+  const { origin } = new URL(url)
+  warn(`webhook ${origin}: event ${seq} of run ${run_id} was not accepted, ${then}: ${problem}`)
 }

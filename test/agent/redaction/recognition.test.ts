@@ -92,6 +92,15 @@ test('words, numbers and paths are masked behind their own name only', () => {
   }
 })
 
+test('a word in another case is not the value of a name', () => {
+  addNamedCredential('SECRET', 'secret')
+  const redactor = new Redactor()
+  for (const text of ['const secret: Secret = ask()', 'return { url, secret: SECRET }']) {
+    assert.equal(redactor.text(text), text)
+  }
+  assert.equal(redactor.text('Secret: secret'), `Secret: ${REDACTED}`)
+})
+
 test('names that hold no secret are left alone', () => {
   const env = {
     PWD: '/work/Some1Where2',
