@@ -152,6 +152,7 @@ const byFile = {
     ],
   ],
   'test/examples.test.ts': [
+    ['examples/mcp-tools.ts prints its results, ends, and needs no network', 0.8, SAMPLE],
     ['examples/service-client.ts prints its results, ends, and needs no network', 1.6, SAMPLE],
     [
       'the demo achieves its goal without network or language model, even with a key',
@@ -179,6 +180,12 @@ const byFile = {
     ['a key file that others can change or read is refused in one line', 2.1, STARTS],
   ],
   'test/ws/fuzz.test.ts': [
+    ['1500 random streams of frames get the replies of the RFC, by iteration', 1.3, RANDOM_CALLS],
+    [
+      '300 random streams of frames get the replies of the RFC, by handler over TCP',
+      0.5,
+      RANDOM_CALLS,
+    ],
     [
       '3000 random streams of frames get the replies of the RFC, by handler',
       4.8,
@@ -240,6 +247,10 @@ const byFile = {
     ['1000 random aborts over HTTP/2 keep the connection and leak no listener', 0.8, RANDOM_CALLS],
   ],
   'test/docs-samples/samples.test.ts': [
+    ['the samples of docs/testing-agents.md do what they say', 0.8, SAMPLE],
+    ['the samples of docs/observability.md do what they say', 0.7, SAMPLE],
+    ['test file 1 of docs/testing-agents.md passes', 0.8, SAMPLE],
+    ['test file 2 of docs/testing-agents.md passes', 0.8, SAMPLE],
     ['the samples of docs/service-client.md do what they say', 1.8, SAMPLE],
     ['the samples of docs/models.md do what they say', 1.5, SAMPLE],
     ['the samples of docs/operating.md do what they say', 1.4, SAMPLE],
@@ -248,6 +259,20 @@ const byFile = {
     ['the samples of docs/tools.md do what they say', 1.1, SAMPLE],
     ['the samples of docs/mcp.md do what they say', 0.9, SAMPLE],
     ['the samples of docs/mounting.md do what they say', 0.9, SAMPLE],
+  ],
+  'test/server/fuzz.test.ts': [
+    [
+      'whatever is sent without authorize, nothing hangs, breaks or tells a secret',
+      1.1,
+      RANDOM_CALLS,
+    ],
+    ['whatever is sent with keys, nothing hangs, breaks or tells a secret', 0.9, RANDOM_CALLS],
+  ],
+  'test/ws/deflate.test.ts': [
+    ['connections lost while inflating free their engines', 1.4, RANDOM_CALLS],
+  ],
+  'test/agent/testing/test-run-store.test.ts': [
+    ['a store that violates one part of the contract fails the tests of that part', 1.0, RANDOM],
   ],
 }
 
@@ -266,5 +291,8 @@ export const ownProcess = {
   'test/internal/uuid.test.ts': 'ids never go back in time, and others make ids of today',
   'test/growth.test.ts': 'counts the steps of all code in its process',
   'test/regexps.test.ts': 'records what other modules do while they are loaded',
+  'test/agent/executors/bubblewrap.test.ts': 'changes PATH for a while',
+  'test/agent/executors/sandbox.test.ts': 'changes PATH for a while',
+  'test/agent/run/lost-folder.test.ts': 'changes PATH for a while',
   'test/http/built.test.ts': 'starts many children beside a server in the same process',
 }
