@@ -6,6 +6,8 @@ const STARTS = 'starts several servers'
 const SEARCH = 'searches everything that a service writes for every part of ten secrets'
 const GROWTH = 'feeds hundreds of hostile texts to sixty parsers'
 const RANDOM = 'plays dozens of random runs to their end'
+const CHECKS = 'runs the tests of a project several times'
+const WORKER = 'starts workers in workers'
 const FLOOD = 'a command writes 100 MB'
 const DISK = 'opens a store hundreds of times'
 const RANDOM_CALLS = 'makes hundreds of random calls'
@@ -52,6 +54,13 @@ const byFile = {
     ['process: a command that ignores SIGTERM is killed', 2.1, GRACE],
   ],
   'test/agent/goals/check-python.test.ts': [
+    ['a module that cannot be loaded is one failure, and must later report its tests', 1.1, CHECKS],
+    ['shell: PYTHONPATH=. pytest -q takes test names from pytest itself', 0.6, CHECKS],
+    ['auto takes test names from pytest itself', 0.6, CHECKS],
+    ['unittest takes test names from unittest itself', 0.7, CHECKS],
+    ['unittest reports a module that cannot be imported by its file', 0.7, CHECKS],
+    ['pytest never runs a compiled file instead of its source', 0.6, CHECKS],
+    ['unittest never runs a compiled file instead of its source', 0.5, CHECKS],
     [
       'pytest plugins are disabled only if the outcomes are the same without them',
       16.9,
@@ -69,6 +78,7 @@ const byFile = {
     ['closing kills a server that ignores it, and its processes', 2.1, GRACE],
   ],
   'test/agent/models/repair-fixtures.test.ts': [
+    ['repairs script: a bound, seen by the exit code alone', 0.8, REPAIR],
     ['repairs async: a missing await in a sum', 2.7, REPAIR],
     ['repairs bank-py: a bound that includes its own value', 1.8, REPAIR],
     ['repairs calendar: a logical operator', 54.8, REPAIR],
@@ -214,9 +224,11 @@ const byFile = {
     ['150 runs with hostile models end, and keep every invariant', 5, RANDOM],
   ],
   'test/http/client.test.ts': [
+    ['a client works inside another worker', 1.2, WORKER],
     ['400 calls that end at random, however they end, leave no connection open', 2.1, RANDOM_CALLS],
   ],
   'test/agent/stores/file.test.ts': [
+    ['a damaged or stale index file is not used', 1.4, DISK],
     ['a tail torn at any byte is cut off, and appends continue', 2.1, DISK],
     ['after damage at any offset each run is either whole or quarantined', 0.8, DISK],
   ],
@@ -268,11 +280,15 @@ const byFile = {
     ],
     ['whatever is sent with keys, nothing hangs, breaks or tells a secret', 0.9, RANDOM_CALLS],
   ],
-  'test/ws/deflate.test.ts': [
-    ['connections lost while inflating free their engines', 1.4, RANDOM_CALLS],
-  ],
   'test/agent/testing/test-run-store.test.ts': [
     ['a store that violates one part of the contract fails the tests of that part', 1.0, RANDOM],
+  ],
+  'test/agent/goals/check-node.test.ts': [
+    ['with allow_test_changes tests may change, but some must run and all must pass', 0.7, CHECKS],
+    ['a test skipped at the start may stay skipped; no other test may become so', 0.9, CHECKS],
+    ['process.exit(0) in a setup file of the test script leaves no complete report', 1.0, CHECKS],
+    ['a runner started twice by one command is reported as one', 1.1, CHECKS],
+    ['a test script that names a reporter of its own keeps it beside ours', 0.8, CHECKS],
   ],
 }
 

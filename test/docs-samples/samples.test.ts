@@ -7,7 +7,7 @@ import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { createServer, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
-import { after, before, describe, it, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { MemoryStore } from 'runwright/agent'
 import { createRunService } from 'runwright/server'
 import type { Block } from '../helpers/markdown.js'
@@ -77,43 +77,41 @@ function noCurl(): string | false {
   }
 }
 
-describe('samples', { concurrency: 2 }, () => {
-  for (const document of new Set(modules.map((block) => block.document))) {
-    const ours = modules.filter((block) => block.document === document)
-    const grouped = ours.filter((block) => !hasTests(block))
-    if (grouped.length > 0) {
-      it(`the samples of ${document} do what they say`, () => runner.runModules(grouped))
-    }
-    for (const [index, block] of ours.filter(hasTests).entries()) {
-      it(`test file ${index + 1} of ${document} passes`, () => runner.runModules([block], true))
-    }
+for (const document of new Set(modules.map((block) => block.document))) {
+  const ours = modules.filter((block) => block.document === document)
+  const grouped = ours.filter((block) => !hasTests(block))
+  if (grouped.length > 0) {
+    test(`the samples of ${document} do what they say`, () => runner.runModules(grouped))
   }
+  for (const [index, block] of ours.filter(hasTests).entries()) {
+    test(`test file ${index + 1} of ${document} passes`, () => runner.runModules([block], true))
+  }
+}
 
-  const skip = noCurl()
-  for (const document of new Set(blocks.filter(isShell).map((block) => block.document))) {
-    it(`the shell lines of ${document} do what they say`, { skip }, async (t) => {
-      const ours = blocks.filter((block) => block.document === document && isShell(block))
-      const cwd = runner.prepareFolder(ours[0]!)
-      const service = await serviceFor(cwd)
-      t.after(() => service.close())
-      const script = ours.map((block) => {
-        const { before = '', after = '' } = ruleOf(block) ?? {}
-        const text = block.text.replaceAll(
-          /(?:http:\/\/)?(?:localhost|127\.0\.0\.1):8000/g,
-          service.origin,
-        )
-        const lines = [before, runner.localize(text, cwd), after]
-        return [`echo 'sample ${document}:${block.line}'`, ...lines].join('\n')
-      })
-      const prelude = `set -euo pipefail
+const skip = noCurl()
+for (const document of new Set(blocks.filter(isShell).map((block) => block.document))) {
+  test(`the shell lines of ${document} do what they say`, { skip }, async (t) => {
+    const ours = blocks.filter((block) => block.document === document && isShell(block))
+    const cwd = runner.prepareFolder(ours[0]!)
+    const service = await serviceFor(cwd)
+    t.after(() => service.close())
+    const script = ours.map((block) => {
+      const { before = '', after = '' } = ruleOf(block) ?? {}
+      const text = block.text.replaceAll(
+        /(?:http:\/\/)?(?:localhost|127\.0\.0\.1):8000/g,
+        service.origin,
+      )
+      const lines = [before, runner.localize(text, cwd), after]
+      return [`echo 'sample ${document}:${block.line}'`, ...lines].join('\n')
+    })
+    const prelude = `set -euo pipefail
 origin=${service.origin}
 until_status() { curl -fsS $origin/until/$1/$2 | grep -qx $1; }`
-      writeFileSync(join(cwd, 'sample.sh'), `${prelude}\n${script.join('\n')}\n`)
-      const { code, output } = await runner.run('bash', ['sample.sh'], cwd)
-      assert.equal(code, 0, output)
-    })
-  }
-})
+    writeFileSync(join(cwd, 'sample.sh'), `${prelude}\n${script.join('\n')}\n`)
+    const { code, output } = await runner.run('bash', ['sample.sh'], cwd)
+    assert.equal(code, 0, output)
+  })
+}
 
 test('every code block is run here or checked by another test', () => {
   const rest = blocks.filter((block) => {

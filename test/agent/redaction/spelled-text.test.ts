@@ -46,7 +46,7 @@ const SPELLINGS: Readonly<Record<string, (secret: string, random: Random) => str
 for (const [name, spell] of Object.entries(SPELLINGS)) {
   test(`a secret is found in ${name}`, () => {
     const random = new Random(name.length * 31)
-    for (let round = 0; round < 20; round++) {
+    for (let round = 0; round < 5; round++) {
       const parts = Array.from({ length: 12 }, () => letters(random, 2) + random.pick(SPECIAL))
       const secret = `${letters(random, 1)}${random.chance(0.5) ? '' : '"+'}${parts.join('')}end`
       const redactor = new Redactor([secret])
