@@ -139,7 +139,13 @@ test(
       }
     }
     const calls = readFileSync(marks, 'utf8').split('\n').filter(Boolean)
-    assert.equal(new Set(calls).size, calls.length, 'no unsafe call ran twice')
+    const twice = calls.filter((id, i) => calls.indexOf(id) !== i)
+    for (const id of twice) {
+      const log = logs.find(([one]) => JSON.stringify(one).includes(id))
+      const lines = (log?.[0] ?? []).map((event) => JSON.stringify(event))
+      t.diagnostic(`${id} ran twice:\n${lines.join('\n')}`)
+    }
+    assert.deepEqual(twice, [], 'no unsafe call ran twice')
     for (const call of calls) assert.ok(started.has(call), `call ${call} was durable before it ran`)
     assert.equal((await watchers[0]!.counts()).failed, RUNS)
     t.diagnostic(`${seen} events, faults: ${faults.join(' ')}`)
