@@ -1,4 +1,3 @@
-import { isAscii } from 'node:buffer'
 import { isCloseCode } from './close-codes.js'
 import {
   InvalidPayloadError,
@@ -7,10 +6,11 @@ import {
   ProtocolError,
   type WebSocketError,
 } from './errors.js'
-import { FIN, MASK, MAX_CONTROL_BYTES, MAX_HEADER_BYTES, Opcode, RSV, RSV1 } from './frame.js'
+import { FIN, KEY_BYTES, MASK, MAX_CONTROL_BYTES, MAX_HEADER_BYTES, Opcode } from './frame.js'
+import { type Role, RSV, RSV1, unmaskedHeaderBytes } from './frame.js'
 import type { Inflater } from './inflater.js'
 import { unmask } from './mask.js'
-import { checkUtf8, UTF8_BAD, UTF8_BOUNDARY } from './utf8.js'
+import { checkUtf8, decodeUtf8, UTF8_BAD, UTF8_BOUNDARY } from './utf8.js'
 
 /*
  * Bytes in, messages out (RFC 6455, sections 5.2 to 5.5).
@@ -63,6 +63,8 @@ export class Receiver<Owner> {
   readonly #events: ReceiverEvents<Owner>
   readonly #limits: ReceiverLimits
   readonly #inflater: Inflater | null
+  /** The size of a masking key in the peer's frames. */
+  readonly #keyBytes: number
   #done = false
   #discarding = false
   /** Input not parsed yet while paused; `null` while parsing. */
@@ -98,7 +100,9 @@ export class Receiver<Owner> {
     events: ReceiverEvents<Owner>,
     limits: ReceiverLimits,
     inflater: Inflater | null,
+    role: Role,
   ) {
+    this.#keyBytes = role === 'server' ? KEY_BYTES : 0
     this.#owner = owner
     this.#events = events
     this.#limits = limits
@@ -176,7 +180,8 @@ export class Receiver<Owner> {
 
   #takeHeader(chunk: Buffer, at: number): number {
     const available = chunk.length - at
-    if (this.#partialHeader !== null || available < 2 || available < headerBytes(chunk[at + 1]!)) {
+    const partial = this.#partialHeader !== null || available < 2
+    if (partial || available < unmaskedHeaderBytes(chunk[at + 1]!) + this.#keyBytes) {
       return this.#takeHeaderByte(chunk, at)
     }
     const size = this.#parseHeader(chunk, at, available)
@@ -205,24 +210,26 @@ export class Receiver<Owner> {
     if (fault !== null) return this.#protocolError(fault)
     if (available < 2) return 0
     const second = bytes[at + 1]!
-    if ((second & MASK) === 0) return this.#protocolError('a client must mask its frames')
+    if (((second & MASK) !== 0) !== (this.#keyBytes > 0)) {
+      return this.#protocolError('a client must mask its frames, a server must not')
+    }
     const short = second & 0x7f
     if ((first & 0x0f) >= Opcode.CLOSE && short > MAX_CONTROL_BYTES) {
       return this.#protocolError('the payload of a control frame has at most 125 bytes')
     }
-    const size = headerBytes(second)
-    if (short >= 126 && available >= size - 4 && !this.#readLength(bytes, at, short)) return 0
+    const beforeKey = unmaskedHeaderBytes(second)
+    if (short >= 126 && available >= beforeKey && !this.#readLength(bytes, at, short)) return 0
     if (short < 126) this.#length = short
     else if (short === 127 && available >= 3 && bytes[at + 2]! >= 0x80) {
       return this.#protocolError('the top bit of a 64-bit length must be 0')
     }
-    if (available >= size - 4 && !this.#checkSize(first & 0x0f)) return 0
-    if (available < size) return 0
+    if (available >= beforeKey && !this.#checkSize(first & 0x0f)) return 0
+    if (available < beforeKey + this.#keyBytes) return 0
     this.#fin = (first & FIN) !== 0
     this.#opcode = first & 0x0f
-    this.#key = bytes.readInt32BE(at + size - 4)
+    if (this.#keyBytes > 0) this.#key = bytes.readInt32BE(at + beforeKey)
     if ((first & RSV1) !== 0) this.#compressed = true
-    return size
+    return beforeKey + this.#keyBytes
   }
 
   /** What is wrong with a frame's first byte, or `null`. */
@@ -341,7 +348,7 @@ export class Receiver<Owner> {
       if (this.#message !== Opcode.TEXT) this.#deliver(own(chunk.subarray(at, end)))
       else if (this.#utf8 !== UTF8_BOUNDARY) this.#failText()
       else if (ascii) this.#deliver(chunk.toString('latin1', at, end))
-      else this.#deliver(decode(chunk.subarray(at, end)))
+      else this.#deliver(decodeUtf8(chunk.subarray(at, end)))
     } else {
       this.#append(chunk, at, end)
       this.#endFrameIfRead()
@@ -385,7 +392,7 @@ export class Receiver<Owner> {
     const bytes = this.#buffer.subarray(0, this.#filled)
     if (this.#message !== Opcode.TEXT) this.#deliver(own(bytes))
     else if (this.#utf8 !== UTF8_BOUNDARY) this.#failText()
-    else this.#deliver(decode(bytes))
+    else this.#deliver(decodeUtf8(bytes))
   }
 
   #deliver(message: WebSocketMessage): void {
@@ -478,17 +485,6 @@ export class Receiver<Owner> {
     this.destroy()
     this.#events.close(this.#owner, code, payload.toString('utf8', 2))
   }
-}
-
-/** Decodes text already checked to be UTF-8. */
-function decode(bytes: Buffer): string {
-  return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8')
-}
-
-/** The size of a masked header whose second byte, with the short length, is `second`. */
-function headerBytes(second: number): number {
-  const short = second & 0x7f
-  return short < 126 ? 6 : short === 126 ? 8 : MAX_HEADER_BYTES
 }
 
 /** A copy if `bytes` is a small part of a large chunk, which it would keep in memory. */

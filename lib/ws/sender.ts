@@ -3,7 +3,8 @@ import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { Backpressure } from './config.js'
 import type { Deflater } from './deflate.js'
 import { FrameBatch } from './frame-batch.js'
-import { encodeFrame, encodeHeader, encodeText, Opcode, RSV1 } from './frame.js'
+import { encodeFrame, encodeHeader, encodeText, Opcode, type Role, RSV1 } from './frame.js'
+import { maskFrame } from './mask.js'
 import { frameOf, PreparedMessage } from './prepared-message.js'
 
 /** Options of `send()` for one message. */
@@ -46,6 +47,7 @@ export class Sender {
   readonly #socket: Duplex
   readonly #limits: Backpressure
   readonly #deflater: Deflater | null
+  readonly #masks: boolean
   /** A single frame is kept as it is; the shared tree is used from the second one on. */
   #pending: Buffer | FrameBatch | null = null
   #pendingBytes = 0
@@ -56,7 +58,8 @@ export class Sender {
   #blocked = false
   #slow: SlowPeer | null = null
 
-  constructor(socket: Duplex, limits: Backpressure, deflater: Deflater | null) {
+  constructor(socket: Duplex, limits: Backpressure, deflater: Deflater | null, role: Role) {
+    this.#masks = role === 'client'
     this.#socket = socket
     this.#limits = limits
     this.#deflater = deflater
@@ -91,7 +94,7 @@ export class Sender {
       return this.#sendDeflated(deflater, message, options?.key)
     }
     if (typeof message === 'string') return this.sendFrame(encodeText(message), null, options?.key)
-    if (message.length < UNCOPIED_FROM) {
+    if (message.length < UNCOPIED_FROM || this.#masks) {
       return this.sendFrame(encodeFrame(Opcode.BINARY, message), null, options?.key)
     }
     const payload = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
@@ -159,7 +162,9 @@ export class Sender {
   }
 
   /** Adds bytes without checking the limits: control frames, and messages already checked. */
-  push(piece: Buffer): void {
+  push(bytes: Buffer): void {
+    // Only here, so that no frame of a client goes out unmasked; a piece is then a whole frame.
+    const piece = this.#masks ? maskFrame(bytes) : bytes
     const pending = this.#pending
     if (pending === null) this.#pending = piece
     else if (pending instanceof FrameBatch) this.#pending = pending.append(piece)

@@ -17,7 +17,7 @@ import {
   startReading,
   type WebSocketConnection,
 } from './connection.js'
-import { type DeflateAgreement, Deflater, negotiateDeflate } from './deflate.js'
+import { type AcceptedOffer, Deflater, negotiateDeflate } from './deflate.js'
 import {
   checkExtendedConnect,
   checkHandshake,
@@ -145,6 +145,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
         ? null
         : new KeepAliveTimer(this.config.keepAlive, this.#connections)
     this.#owner = {
+      role: 'server',
       config: this.config,
       onClosed: (connection) => {
         this.#connections.delete(connection as WebSocketConnection<Context>)
@@ -406,7 +407,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     return connection
   }
 
-  #agree(handshake: Handshake, admission: Admission<Context>): DeflateAgreement | null {
+  #agree(handshake: Handshake, admission: Admission<Context>): AcceptedOffer | null {
     if (this.config.deflate === null || admission.deflate === false) return null
     return negotiateDeflate(handshake.extensions, this.config.deflate)
   }
