@@ -7,8 +7,8 @@ import type { ServerSentEvent } from './content/sse-parser.js'
 import type { Cookies } from './cookies/jar.js'
 import { ClientStateError } from './errors.js'
 import { EventSourceSession, type SseOptions } from './event-source.js'
-import { send, type Driver } from './exchange.js'
-import { drive, settle } from './flow.js'
+import { sendAsync, type Driver } from './exchange.js'
+import { settle } from './flow.js'
 import { printAs } from './inspect.js'
 import { resolveSettings, transportOptions } from './options.js'
 import type { BaseClientOptions, ClientSettings } from './options.js'
@@ -110,12 +110,17 @@ export class AsyncClient implements AsyncDisposable {
    *
    * @throws {@link RequestError} without a usable response; `signal.reason` if the signal aborts.
    */
-  async request(
+  request(
     method: string,
     url: string | URL,
     options: RequestOptions = {},
   ): Promise<AsyncResponse> {
-    return this.#send(this.buildRequest(method, url, options), options)
+    // Not async, which would add a promise to the one of the call.
+    try {
+      return this.#send(this.buildRequest(method, url, options), options)
+    } catch (error) {
+      return Promise.reject(error as Error)
+    }
   }
 
   /**
@@ -215,6 +220,6 @@ export class AsyncClient implements AsyncDisposable {
       throw new ClientStateError('the client is closed and cannot send; create a new one')
     }
     this.#state = 'opened'
-    return drive(send(this.#driver, request, options)) as Promise<AsyncResponse>
+    return sendAsync(this.#driver, request, options) as Promise<AsyncResponse>
   }
 }
