@@ -367,6 +367,12 @@ export abstract class BaseResponse {
     return false
   }
 
+  /** Lowers the limit on decoded content for one reading. @internal */
+  limitContent(bytes: number): void {
+    const maxResponseBytes = Math.min(this.settings.maxResponseBytes ?? bytes, bytes)
+    this.settings = { ...this.settings, maxResponseBytes }
+  }
+
   /** Marks the content as being read, which can happen once. @internal */
   protected begin(): void {
     if (this.consumed) {
