@@ -8,8 +8,8 @@ import type { ServerSentEvent } from './content/sse-parser.js'
 import type { Cookies } from './cookies/jar.js'
 import { ClientStateError } from './errors.js'
 import { EventSourceSession, type SseOptions } from './event-source.js'
-import { send, type Driver } from './exchange.js'
-import { drive, settle } from './flow.js'
+import { sendAsync, type Driver } from './exchange.js'
+import { settle } from './flow.js'
 import { printAs } from './inspect.js'
 import { resolveSettings, type BaseClientOptions, type ClientSettings } from './options.js'
 import { nextPage, pageOptions, resolvePagination, type PaginateOptions } from './pagination.js'
@@ -109,12 +109,17 @@ export class AsyncClient implements AsyncDisposable {
    *
    * @throws {@link RequestError} without a usable response; `signal.reason` if the signal aborts.
    */
-  async request(
+  request(
     method: string,
     url: string | URL,
     options: RequestOptions = {},
   ): Promise<AsyncResponse> {
-    return this.#send(this.buildRequest(method, url, options), options)
+    // Not async, which would add a promise to the one of the call.
+    try {
+      return this.#send(this.buildRequest(method, url, options), options)
+    } catch (error) {
+      return Promise.reject(error as Error)
+    }
   }
 
   /**
@@ -232,7 +237,7 @@ export class AsyncClient implements AsyncDisposable {
   #send(request: Request, options: SendOptions): Promise<AsyncResponse> {
     this.#checkOpen()
     this.#state = 'opened'
-    return drive(send(this.#driver, request, options)) as Promise<AsyncResponse>
+    return sendAsync(this.#driver, request, options) as Promise<AsyncResponse>
   }
 
   #checkOpen(): void {

@@ -65,6 +65,8 @@ export interface ResponseSettings {
 }
 
 const NO_BYTES = new Uint8Array(0)
+const NONE: readonly BaseResponse[] = Object.freeze([])
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 const NO_SETTINGS: ResponseSettings = {
   defaultEncoding: 'utf-8',
   maxResponseBytes: null,
@@ -89,9 +91,9 @@ export abstract class BaseResponse {
   /** Extras from the transport, such as `remoteAddress` and `localAddress`. */
   readonly extensions: Readonly<Record<string, unknown>>
   /** The redirect responses that led here, oldest first. */
-  history: readonly BaseResponse[] = []
+  history: readonly BaseResponse[] = NONE
   /** The responses to earlier requests of the same authentication, oldest first. */
-  authHistory: readonly BaseResponse[] = []
+  authHistory: readonly BaseResponse[] = NONE
   /** For a redirect that was not followed, the request that following it would send. */
   nextRequest: Request | null = null
 
@@ -256,7 +258,7 @@ export abstract class BaseResponse {
 
   /** Whether the redirect can be followed: 301, 302, 303, 307 or 308 with a Location. */
   get hasRedirectLocation(): boolean {
-    return [301, 302, 303, 307, 308].includes(this.statusCode) && this.headers.has('location')
+    return REDIRECTS.has(this.statusCode) && this.headers.has('location')
   }
 
   /** Whether the content was read or closed, which frees the connection. */

@@ -63,24 +63,14 @@ export interface Deflate {
   readonly memLevel: number
 }
 
-/** All settings of a server, with defaults filled in. */
-export interface WebSocketServerConfig {
-  /** Supported subprotocols, preferred first (RFC 6455, section 1.9). @defaultValue [] */
-  readonly protocols: readonly string[]
-  /** Which pages may connect. @defaultValue 'same' */
-  readonly origins: OriginPolicy
+/** The settings of a connection, the same on a server and on a client. */
+export interface WebSocketConnectionConfig {
   /** Largest message accepted, in bytes after inflating; more is 1009. @defaultValue 1048576 */
   readonly maxMessageBytes: number
   /** Most frames in one message; more is 1008. @defaultValue 1024 */
   readonly maxFragments: number
   /** Most control frames per second; more is 1008, `null` is no limit. @defaultValue 1000 */
   readonly maxControlFramesPerSecond: number | null
-  /** Most connections, including handshakes in progress; more is 503. @defaultValue 16384 */
-  readonly maxConnections: number
-  /** Most header fields of an opening handshake; more is 431. @defaultValue 128 */
-  readonly maxHeaders: number
-  /** Milliseconds that `authorize` may take; then 503. @defaultValue 10000 */
-  readonly handshakeTimeoutMs: number
   /** Milliseconds for each step of closing; then the socket is destroyed. @defaultValue 5000 */
   readonly closeTimeoutMs: number
   /** Bytes of messages queued for the program; beyond, reading pauses. @defaultValue 65536 */
@@ -89,8 +79,22 @@ export interface WebSocketServerConfig {
   readonly keepAlive: KeepAlive | null
   /** How much may wait for a slow reader, and what happens beyond that. */
   readonly backpressure: Backpressure
-  /** `null`, the default, declines compression. */
+  /** `null`, the default, is no compression. */
   readonly deflate: Deflate | null
+}
+
+/** All settings of a server, with defaults filled in. */
+export interface WebSocketServerConfig extends WebSocketConnectionConfig {
+  /** Supported subprotocols, preferred first (RFC 6455, section 1.9). @defaultValue [] */
+  readonly protocols: readonly string[]
+  /** Which pages may connect. @defaultValue 'same' */
+  readonly origins: OriginPolicy
+  /** Most connections, including handshakes in progress; more is 503. @defaultValue 16384 */
+  readonly maxConnections: number
+  /** Most header fields of an opening handshake; more is 431. @defaultValue 128 */
+  readonly maxHeaders: number
+  /** Milliseconds that `authorize` may take; then 503. @defaultValue 10000 */
+  readonly handshakeTimeoutMs: number
 }
 
 /** The settings a caller may pass: any subset of {@link WebSocketServerConfig}. */

@@ -4,7 +4,8 @@
  * @module
  */
 export { WebSocketServer } from './server.js'
-export type { Admission, HandshakeOffer, WebSocketServerOptions } from './server.js'
+export type { WebSocketServerOptions } from './server.js'
+export type { Admission, HandshakeOffer } from './admission.js'
 export type { AttachableServer, AttachOptions } from './attach.js'
 export type { UpgradeRequest } from './handshake.js'
 export type { PlainResponse, Refusal } from './refusal.js'

@@ -9,6 +9,7 @@ import type { Request } from '../request.js'
 import type { AsyncTransport, SyncByteStream, Transport, TransportResponse } from './base.js'
 import { ResponseParser, type ParserEvents, type ResponseHead } from './http1/response-parser.js'
 import { HandlerSocket } from './handler-socket.js'
+import { checkHost } from './request-checks.js'
 import { ResponseBody, type BodySource } from './response-body.js'
 import { ReusableTimer } from './reusable-timer.js'
 import { openUpload } from './upload.js'
@@ -58,6 +59,7 @@ export class HandlerTransport implements AsyncTransport, Transport {
   }
 
   handleRequest(request: Request): TransportResponse<SyncByteStream> & Promise<TransportResponse> {
+    checkHost(request.headers)
     const exchange = new HandlerExchange(request, this.#options)
     const answer: unknown = request.blocking
       ? exchange.runSync(this.#handler)

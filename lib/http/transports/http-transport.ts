@@ -36,7 +36,7 @@ import type { Http2Connection } from './http2/connection.js'
 import { guardedLookup } from './lookup.js'
 import { ConnectionPool } from './pool.js'
 import { Proxy, tunnel, type ProxyInit } from './proxy/proxy.js'
-import { serverNameOf } from './request-checks.js'
+import { checkHost, serverNameOf } from './request-checks.js'
 
 /** Options of {@link HttpTransport}. */
 export interface HttpTransportOptions {
@@ -158,6 +158,7 @@ export class HttpTransport implements AsyncTransport {
       throw new UnsupportedProtocolError(`there is no transport for ${url.protocol}//`)
     }
     signal?.throwIfAborted()
+    checkHost(request.headers)
     let refusals = 0
     let challenges = 0
     for (let fresh = false; ; ) {

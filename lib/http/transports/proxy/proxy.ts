@@ -57,7 +57,7 @@ export class Proxy {
   readonly #digest: DigestCredentials | null
   readonly #url: URL
 
-  /** @throws TypeError when the scheme is unknown. */
+  /** @throws TypeError when the scheme is unknown, or `headers` has a field of the request. */
   constructor(init: ProxyInit) {
     const parts = typeof init === 'string' || init instanceof URL ? { url: init } : init
     checkOptions(parts, PROXY, 'proxy')
@@ -73,6 +73,10 @@ export class Proxy {
     this.port = url.port === '' ? DEFAULT_PORTS[url.protocol]! : Number(url.port)
     this.credentials = parts.auth ?? credentialsOf(url)
     this.headers = new Headers(parts.headers)
+    for (const name of ['host', 'content-length', 'transfer-encoding']) {
+      if (this.headers.has(name))
+        throw new TypeError(`proxy.headers must not have ${name}, which each request has itself`)
+    }
     const scheme = parts.authScheme ?? 'basic'
     if (scheme !== 'basic' && scheme !== 'digest') {
       throw new TypeError(`proxy.authScheme must be 'basic' or 'digest', got ${String(scheme)}`)
