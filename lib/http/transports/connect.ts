@@ -1,4 +1,5 @@
-import { connect as connectTcp, isIP, type Socket, type TcpNetConnectOpts } from 'node:net'
+import { connect as connectTcp, isIP } from 'node:net'
+import type { LookupFunction, Socket, TcpNetConnectOpts } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { ConnectError, ConnectTimeoutError, RequestError } from '../errors.js'
 import { Timer, timerWheel } from '../timer-wheel.js'
@@ -10,6 +11,8 @@ export interface DialOptions {
   /** Path of a unix socket; replaces host and port. */
   readonly socketPath?: string | null
   readonly localAddress?: string | null
+  /** Resolves names; null for that of the system. */
+  readonly lookup?: LookupFunction | null
 }
 
 /** Limits of opening a connection or waiting for one; null for none. */
@@ -119,11 +122,13 @@ export function openTls(
 }
 
 function tcpOptions(options: DialOptions, timeoutMs: number | null): TcpNetConnectOpts {
+  const { localAddress, lookup } = options
   return {
     host: options.host,
     port: options.port,
     noDelay: true,
-    ...(typeof options.localAddress === 'string' ? { localAddress: options.localAddress } : {}),
+    ...(typeof localAddress === 'string' ? { localAddress, family: isIP(localAddress) } : {}),
+    ...(typeof lookup === 'function' ? { lookup } : {}),
     ...(isIP(options.host) === 0
       ? { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: attemptTimeout(timeoutMs) }
       : {}),
@@ -163,10 +168,9 @@ export function connectError(what: string, cause: unknown): Error {
   if (cause instanceof RequestError) return cause
   const errors = cause instanceof AggregateError ? (cause.errors as Error[]) : [cause as Error]
   const reasons = errors.map((error) => {
-    const { code } = error as NodeJS.ErrnoException
-    return code !== undefined && !error.message.includes(code)
-      ? `${code}: ${error.message}`
-      : error.message
+    const { code, syscall } = error as NodeJS.ErrnoException
+    const message = syscall === 'bind' ? `localAddress: ${error.message}` : error.message
+    return code !== undefined && !message.includes(code) ? `${code}: ${message}` : message
   })
   return new ConnectError(`cannot connect to ${what}: ${[...new Set(reasons)].join('; ')}`, {
     cause,
