@@ -11,6 +11,7 @@ const WORKER = 'starts workers in workers'
 const FLOOD = 'a command writes 100 MB'
 const DISK = 'opens a store hundreds of times'
 const RANDOM_CALLS = 'makes hundreds of random calls'
+const UPLOADS = 'uploads up to 50 MB for each time and kind of answer'
 const RANDOM_TEXTS = 'splits long texts in thousands of ways'
 const LONG = 'fits conversations of thousands of turns'
 const COMPILE = 'compiles lib with TypeScript'
@@ -223,6 +224,16 @@ const byFile = {
   ],
   'test/agent/run/hostile-turns.test.ts': [
     ['150 runs with hostile models end, and keep every invariant', 5, RANDOM],
+  ],
+  'test/http/early-answers.test.ts': [
+    ['AsyncClient: answers at any time of an upload by HTTP/1.1 are returned', 4, UPLOADS],
+    ['AsyncClient: answers at any time of an upload by HTTP/1.1 and TLS are returned', 4, UPLOADS],
+    ['AsyncClient: answers at any time of an upload by HTTP/2 are returned', 4, UPLOADS],
+    ['AsyncClient: answers at any time of an upload by HTTP/2 and TLS are returned', 4, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/1.1 are returned', 6, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/1.1 and TLS are returned', 6, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/2 are returned', 6, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/2 and TLS are returned', 6, UPLOADS],
   ],
   'test/http/client.test.ts': [
     ['a client works inside another worker', 1.2, WORKER],
