@@ -7,7 +7,7 @@ const SEARCH = 'searches everything that a service writes for every part of ten 
 const GROWTH = 'feeds hundreds of hostile texts to sixty parsers'
 const RANDOM = 'plays dozens of random runs to their end'
 const CHECKS = 'runs the tests of a project several times'
-const WORKER = 'starts workers in workers'
+const WORKER = 'starts several workers'
 const FLOOD = 'a command writes 100 MB'
 const DISK = 'opens a store hundreds of times'
 const RANDOM_CALLS = 'makes hundreds of random calls'
@@ -253,6 +253,12 @@ const byFile = {
   'test/agent/redaction/stream-redactor.test.ts': [
     ['random pieces give the same result as the whole text', 1.1, RANDOM_TEXTS],
   ],
+  'test/http/transports/blocking/worker-thread.test.ts': [
+    'does not parse', 'rejects when it starts', 'exits when it starts', 'ends before its first line',
+    'has no memory to start', 'runs out of memory in the middle',
+  ].map((end) => [
+    `a worker that ${end} fails the call with the reason, and the next call works`, 0.2, WORKER,
+  ]),
   'test/http/transports/pool.test.ts': [
     ['1000 random aborts leak no connection, waiter or listener', 0.8, RANDOM_CALLS],
   ],
