@@ -52,6 +52,7 @@ export type HttpErrorCode =
   | 'ERR_HTTP_STATUS'
   | 'ERR_HTTP_INVALID_URL'
   | 'ERR_HTTP_INVALID_BODY'
+  | 'ERR_HTTP_INVALID_JSON'
   | 'ERR_HTTP_COOKIE_CONFLICT'
   | 'ERR_HTTP_STREAM'
   | 'ERR_HTTP_STREAM_CONSUMED'
@@ -288,6 +289,12 @@ export class InvalidUrlError extends TypeError {
 export class InvalidBodyError extends TypeError {
   override name = 'InvalidBodyError'
   readonly code: HttpErrorCode = 'ERR_HTTP_INVALID_BODY'
+}
+
+/** The error of a response whose content is not JSON: a SyntaxError with a code. @internal */
+export function invalidJson(message: string, cause: SyntaxError): SyntaxError {
+  const code: HttpErrorCode = 'ERR_HTTP_INVALID_JSON'
+  return Object.assign(new SyntaxError(message, { cause }), { code })
 }
 
 /** A cookie was looked up by name alone, and several match. */

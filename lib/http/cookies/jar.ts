@@ -76,6 +76,11 @@ export class Cookies implements Iterable<Cookie> {
     return jar
   }
 
+  /** Another jar with the same cookies and rules. @internal */
+  copy(): Cookies {
+    return new Cookies(this, { publicSuffixes: this.#isPublicSuffix, persist: this.persist })
+  }
+
   /** The number of cookies, expired ones included until the next cookie is set. */
   get size(): number {
     return this.#cookies.size

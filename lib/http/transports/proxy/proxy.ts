@@ -1,4 +1,4 @@
-import { isIP, type Socket } from 'node:net'
+import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import { printAs } from '../../inspect.js'
 import { basicCredentials } from '../../auth/auth.js'
@@ -9,6 +9,7 @@ import { Headers, type HeadersInit } from '../../headers.js'
 import { parseUrl, percentDecoded, redactUrl } from '../../url.js'
 import { hostOf } from '../../url.js'
 import { connectError } from '../connect.js'
+import { resolveOne } from '../lookup.js'
 import { HandshakeReader } from './handshake-reader.js'
 import { socksConnect } from './socks5.js'
 
@@ -156,21 +157,20 @@ function credentialsOf(url: URL): readonly [string, string] | null {
 export async function tunnel(
   socket: Socket,
   proxy: Proxy,
-  host: string,
-  port: number,
+  target: { readonly host: string; readonly port: number; readonly lookup: LookupFunction | null },
   tries: number,
 ): Promise<boolean> {
+  const { host, port, lookup } = target
   if (!proxy.socks) return await connectTunnel(socket, proxy, host, port, tries)
-  const address = proxy.protocol === 'socks5:' ? await resolveHere(host) : host
+  const address = proxy.protocol === 'socks5:' ? await resolveHere(host, lookup) : host
   await socksConnect(socket, address, port, proxy.credentials)
   return true
 }
 
-async function resolveHere(host: string): Promise<string> {
+async function resolveHere(host: string, lookup: LookupFunction | null): Promise<string> {
   if (isIP(host) !== 0) return host
   try {
-    const { lookup } = await import('node:dns/promises')
-    return (await lookup(host)).address
+    return await resolveOne(host, lookup)
   } catch (cause) {
     throw connectError(host, cause)
   }
