@@ -12,6 +12,8 @@ const FLOOD = 'a command writes 100 MB'
 const DISK = 'opens a store hundreds of times'
 const RANDOM_CALLS = 'makes hundreds of random calls'
 const RANDOM_TEXTS = 'splits long texts in thousands of ways'
+const RULES = 'opens a connection for each of a hundred rules'
+const SPLIT = 'decodes every content once for each place where it can be split'
 const LONG = 'fits conversations of thousands of turns'
 const COMPILE = 'compiles lib with TypeScript'
 const SAMPLE = 'starts a program for each sample'
@@ -223,6 +225,14 @@ const byFile = {
   ],
   'test/agent/run/hostile-turns.test.ts': [
     ['150 runs with hostile models end, and keep every invariant', 5, RANDOM],
+  ],
+  'test/http/content/decoders.test.ts': [
+    ['only zeros may follow encoded content, however it is read and split', 0.6, SPLIT],
+    ['Client: only zeros may follow encoded content, however it is split', 0.5, SPLIT],
+  ],
+  'test/http/transports/http2/frame-rules.test.ts': [
+    ['frames that arrive whole are answered as RFC 9113, section 6 says', 0.5, RULES],
+    ['frames that arrive byte by byte are answered as RFC 9113, section 6 says', 0.8, RULES],
   ],
   'test/http/client.test.ts': [
     ['a client works inside another worker', 1.2, WORKER],
