@@ -5,6 +5,7 @@ import { Cookies } from './cookies/jar.js'
 import {
   ClientStateError,
   HttpStatusError,
+  invalidJson,
   RequestError,
   ResponseNotReadError,
   ResponseTooLargeError,
@@ -64,6 +65,8 @@ export interface ResponseSettings {
 }
 
 const NO_BYTES = new Uint8Array(0)
+const NONE: readonly BaseResponse[] = Object.freeze([])
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 const NO_SETTINGS: ResponseSettings = {
   defaultEncoding: 'utf-8',
   maxResponseBytes: null,
@@ -88,9 +91,9 @@ export abstract class BaseResponse {
   /** Extras from the transport, such as `remoteAddress` and `localAddress`. */
   readonly extensions: Readonly<Record<string, unknown>>
   /** The redirect responses that led here, oldest first. */
-  history: readonly BaseResponse[] = []
+  history: readonly BaseResponse[] = NONE
   /** The responses to earlier requests of the same authentication, oldest first. */
-  authHistory: readonly BaseResponse[] = []
+  authHistory: readonly BaseResponse[] = NONE
   /** For a redirect that was not followed, the request that following it would send. */
   nextRequest: Request | null = null
 
@@ -228,6 +231,11 @@ export abstract class BaseResponse {
     return this.#statusClass === 2
   }
 
+  /** The same as {@link BaseResponse.isSuccess}, by its name in `fetch()`. */
+  get ok(): boolean {
+    return this.isSuccess
+  }
+
   /** Whether the status is 3xx; see {@link BaseResponse.hasRedirectLocation}. */
   get isRedirect(): boolean {
     return this.#statusClass === 3
@@ -250,7 +258,7 @@ export abstract class BaseResponse {
 
   /** Whether the redirect can be followed: 301, 302, 303, 307 or 308 with a Location. */
   get hasRedirectLocation(): boolean {
-    return [301, 302, 303, 307, 308].includes(this.statusCode) && this.headers.has('location')
+    return REDIRECTS.has(this.statusCode) && this.headers.has('location')
   }
 
   /** Whether the content was read or closed, which frees the connection. */
@@ -310,12 +318,16 @@ export abstract class BaseResponse {
   /**
    * The content parsed as JSON, in UTF-8, UTF-16 or UTF-32.
    *
-   * @throws SyntaxError when it is not JSON.
+   * @throws SyntaxError with code ERR_HTTP_INVALID_JSON when it is not JSON, as when it is empty.
    */
   json<T = unknown>(): T {
     const text =
       this.#text ?? decodeText(this.content, this.charsetEncoding ?? jsonEncoding(this.content))
-    return JSON.parse(text) as T
+    try {
+      return JSON.parse(text) as T
+    } catch (cause) {
+      throw this.#notJson(cause as SyntaxError)
+    }
   }
 
   /**
@@ -355,6 +367,12 @@ export abstract class BaseResponse {
   /** Reads the content if that needs no waiting; false if it might. @internal */
   readArrived(): boolean {
     return false
+  }
+
+  /** Lowers the limit on decoded content for one reading. @internal */
+  limitContent(bytes: number): void {
+    const maxResponseBytes = Math.min(this.settings.maxResponseBytes ?? bytes, bytes)
+    this.settings = { ...this.settings, maxResponseBytes }
   }
 
   /** Marks the content as being read, which can happen once. @internal */
@@ -414,6 +432,14 @@ export abstract class BaseResponse {
 
   get #statusClass(): number {
     return Math.floor(this.statusCode / 100)
+  }
+
+  #notJson(cause: SyntaxError): SyntaxError {
+    const request = this.#request
+    const whose = request === undefined ? '' : ` to ${request.method} ${redactUrl(request.url)}`
+    const type = this.headers.get('content-type') ?? 'none'
+    const facts = `status ${this.statusCode}, content type ${type}`
+    return invalidJson(`the response${whose} is not JSON (${facts}): ${cause.message}`, cause)
   }
 
   #defaultEncoding(): string {

@@ -4,7 +4,8 @@
  * @module
  */
 export { WebSocketServer } from './server.js'
-export type { Admission, HandshakeOffer, WebSocketServerOptions } from './server.js'
+export type { WebSocketServerOptions } from './server.js'
+export type { Admission, HandshakeOffer } from './admission.js'
 export { WebSocketClient } from './client.js'
 export type {
   OpeningResponse,

@@ -1,4 +1,4 @@
-import { isCloseCode } from './close-codes.js'
+import { parseClose } from './close-frame.js'
 import {
   InvalidPayloadError,
   MessageTooBigError,
@@ -7,7 +7,8 @@ import {
   type WebSocketError,
 } from './errors.js'
 import { FIN, KEY_BYTES, MASK, MAX_CONTROL_BYTES, MAX_HEADER_BYTES, Opcode } from './frame.js'
-import { type Role, RSV, RSV1, unmaskedHeaderBytes } from './frame.js'
+import { type Role, RSV1, unmaskedHeaderBytes } from './frame.js'
+import { faultOfFirst } from './frame-rules.js'
 import type { Inflater } from './inflater.js'
 import { unmask } from './mask.js'
 import { checkUtf8, decodeUtf8, UTF8_BAD, UTF8_BOUNDARY } from './utf8.js'
@@ -206,7 +207,7 @@ export class Receiver<Owner> {
   /** Reads and checks the header as far as available; 0 if more bytes are needed. */
   #parseHeader(bytes: Buffer, at: number, available: number): number {
     const first = bytes[at]!
-    const fault = this.#checkFirst(first)
+    const fault = faultOfFirst(first, this.#inflater !== null, this.#message !== 0)
     if (fault !== null) return this.#protocolError(fault)
     if (available < 2) return 0
     const second = bytes[at + 1]!
@@ -230,28 +231,6 @@ export class Receiver<Owner> {
     if (this.#keyBytes > 0) this.#key = bytes.readInt32BE(at + beforeKey)
     if ((first & RSV1) !== 0) this.#compressed = true
     return beforeKey + this.#keyBytes
-  }
-
-  /** What is wrong with a frame's first byte, or `null`. */
-  #checkFirst(first: number): string | null {
-    const opcode = first & 0x0f
-    if ((first & (RSV ^ RSV1)) !== 0) return 'RSV2 and RSV3 must be 0'
-    if ((first & RSV1) !== 0) {
-      if (this.#inflater === null) return 'RSV1 must be 0 without compression'
-      // RFC 7692, section 6.1: set on the first frame of a message only.
-      if (opcode !== Opcode.TEXT && opcode !== Opcode.BINARY) {
-        return 'RSV1 is only allowed on the first frame of a message'
-      }
-    }
-    if (opcode >= Opcode.CLOSE) {
-      if (opcode > Opcode.PONG) return `opcode ${opcode} is reserved`
-      return (first & FIN) === 0 ? 'a control frame must not be fragmented' : null
-    }
-    if (opcode > Opcode.BINARY) return `opcode ${opcode} is reserved`
-    if (opcode === Opcode.CONTINUATION) {
-      return this.#message === 0 ? 'a continuation frame without a message to continue' : null
-    }
-    return this.#message === 0 ? null : 'a new message before the end of the previous one'
   }
 
   /** Reads the extended length: shortest form only, top bit 0 (section 5.2). */
@@ -470,20 +449,11 @@ export class Receiver<Owner> {
     return ++this.#controlFrames > limit
   }
 
-  /** Section 5.5.1: a Close is empty, or a valid code (section 7.4) and a reason in UTF-8. */
   #endClose(payload: Buffer): void {
-    if (payload.length === 1) {
-      return void this.#protocolError('the code of a Close frame must have two bytes')
-    }
-    const code = payload.length === 0 ? null : payload.readUInt16BE(0)
-    if (code !== null && !isCloseCode(code)) {
-      return void this.#protocolError(`close code ${code} may not be sent`)
-    }
-    if (checkUtf8(payload, 2, Math.max(2, payload.length), UTF8_BOUNDARY) !== UTF8_BOUNDARY) {
-      return void this.#fail(new InvalidPayloadError('the reason of a Close frame must be UTF-8'))
-    }
+    const { code, reason, fault } = parseClose(payload)
+    if (fault !== null) return void this.#fail(fault)
     this.destroy()
-    this.#events.close(this.#owner, code, payload.toString('utf8', 2))
+    this.#events.close(this.#owner, code, reason)
   }
 }
 

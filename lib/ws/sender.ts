@@ -6,6 +6,7 @@ import { FrameBatch } from './frame-batch.js'
 import { encodeFrame, encodeHeader, encodeText, Opcode, type Role, RSV1 } from './frame.js'
 import { maskFrame } from './mask.js'
 import { frameOf, PreparedMessage } from './prepared-message.js'
+import { FRAME_OVERHEAD_BYTES, SlowPeer } from './slow-peer.js'
 
 /** Options of `send()` for one message. */
 export interface SendOptions {
@@ -29,9 +30,6 @@ export type SendResult = 'sent' | 'full' | 'dropped' | 'closed'
 
 /** Binary payloads of this size and above are written after their header, not copied behind it. */
 const UNCOPIED_FROM = 16_384
-/** Counted for each waiting frame besides its bytes, so that a queue of empty ones is bounded. */
-const FRAME_OVERHEAD_BYTES = 64
-
 /**
  * Messages in, frames out, for one socket.
  *
@@ -262,38 +260,6 @@ export class Sender {
 
   #slowPeer(): SlowPeer {
     return (this.#slow ??= new SlowPeer())
-  }
-}
-
-/** The part of a sender's state that is only created once the peer falls behind. */
-class SlowPeer {
-  readonly waiters: ((drained: boolean) => void)[] = []
-  readonly #latest: Map<string, Buffer> = new Map()
-  pong: Buffer | null = null
-  latestBytes = 0
-
-  get latestCount(): number {
-    return this.#latest.size
-  }
-
-  /** Replaces the message under `key`; false if that would take more than `room` further bytes. */
-  keepLatest(key: string, frame: Buffer, room: number): boolean {
-    const before = this.#latest.get(key)?.length ?? -FRAME_OVERHEAD_BYTES
-    if (frame.length - before > room) return false
-    this.#latest.delete(key)
-    this.#latest.set(key, frame)
-    this.latestBytes += frame.length - Math.max(0, before)
-    return true
-  }
-
-  /** Removes and returns the Pong and the messages. */
-  takeKept(): Buffer[] {
-    const kept = [...this.#latest.values()]
-    if (this.pong !== null) kept.unshift(this.pong)
-    this.#latest.clear()
-    this.latestBytes = 0
-    this.pong = null
-    return kept
   }
 }
 
