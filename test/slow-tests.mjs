@@ -251,6 +251,9 @@ const byFile = {
   'test/agent/conversation/fit.test.ts': [
     ['what is kept of a conversation depends on the budget, not on its length', 1.4, LONG],
   ],
+  'test/http/response-promise.test.ts': [
+    ['a failure that nobody handles is reported once', 0.8, 'starts a program'],
+  ],
   'test/http/surface.test.ts': [
     ['no public type is `any`', 1.4, COMPILE],
   ],
