@@ -2,7 +2,8 @@
  * One call, from its request to its response. Both clients run this code as a flow, each with its
  * own {@link Driver}. From the outside in:
  *
- * 1. `send` reads the content, unless it is streamed, and holds the call to its total time limit.
+ * 1. `send` reads the content, unless it is streamed, and holds the call to its total time limit. It
+ *    throws for the status, if the call asks for that.
  * 2. `authenticated` sends the requests of the auth flow.
  * 3. `redirected` follows the redirects of each.
  * 4. `hooked` runs the hooks around each exchange, and `retried` repeats it.
@@ -54,6 +55,9 @@ export interface Driver {
 /** Unwanted content up to this many bytes is read, so that the connection can be reused. */
 const DRAIN_BYTES = 64 * 1024
 
+/** Content of a streamed response up to this size is read for its {@link HttpStatusError}. */
+const MAX_ERROR_BYTES = 1024 * 1024
+
 /** Sends `request` and returns the last response. */
 export function* send(driver: Driver, request: Request, options: SendOptions): Flow<AnyResponse> {
   return yield* sendCall(new Call(driver, request, options), request, options)
@@ -75,6 +79,7 @@ function* sendCall(call: Call, request: Request, options: SendOptions): Flow<Any
     // The deadline also covers reading the content of this response.
     if (call.timed) response.whenFinished(() => call.end())
     if (options.stream !== true) yield* readContent(response)
+    if (call.raises && !response.isSuccess) yield* raise(call, response)
     return response
   } catch (error) {
     call.end()
@@ -84,7 +89,7 @@ function* sendCall(call: Call, request: Request, options: SendOptions): Flow<Any
 
 /**
  * Does what `sendCall` does for a call without authentication, hooks, retries and a total time
- * limit: one exchange, after which the content is read.
+ * limit: one exchange, after which the content is read and the status looked at.
  */
 async function sendPlain(call: Call, request: Request, options: SendOptions): Promise<AnyResponse> {
   try {
@@ -97,6 +102,7 @@ async function sendPlain(call: Call, request: Request, options: SendOptions): Pr
     }
     if (response.hasRedirectLocation) response = await drive(followed(call, request, response))
     if (options.stream !== true && !response.readArrived()) await drive(readContent(response))
+    if (call.raises && !response.isSuccess) await drive(raise(call, response))
     return response
   } catch (error) {
     throw error instanceof RequestError ? error.for(request) : error
@@ -109,6 +115,7 @@ class Call {
   readonly auth: Auth | null
   readonly follow: boolean
   readonly retry: RetryPolicy | null
+  readonly raises: boolean
   readonly timeouts: Timeouts
   readonly responseSettings: ResponseSettings
   readonly signal: AbortSignal | null
@@ -125,6 +132,7 @@ class Call {
       throw new TypeError(`followRedirects must be true or false, got ${String(followRedirects)}`)
     }
     this.follow = followRedirects ?? driver.settings.followRedirects
+    this.raises = options.raiseForStatus ?? driver.settings.raiseForStatus
     const { retry } = options
     this.retry =
       retry === undefined ? driver.settings.retry : retry === null ? null : resolveRetry(retry)
@@ -203,6 +211,21 @@ function* readContent(response: AnyResponse): Flow<void> {
     yield* settle(response.close())
     throw error
   }
+}
+
+/**
+ * Throws for the status. A streamed response is read first, as far as that is bounded, since the
+ * caller, who has no response to close, reads the content of the error's at most.
+ */
+function* raise(call: Call, response: AnyResponse): Flow<void> {
+  try {
+    response.limitContent(MAX_ERROR_BYTES)
+    yield* readContent(response)
+  } catch {
+    // The status counts for more than what went wrong after it, but for an abort.
+    call.check()
+  }
+  response.raiseForStatus()
 }
 
 function* authenticated(call: Call, first: Request): Flow<AnyResponse> {

@@ -32,7 +32,8 @@ export type { BodyChunk, BodyContent, FileLike } from './content/body.js'
 export { Client } from './client.js'
 export type { ClientOptions } from './client.js'
 export { Cookies } from './cookies/jar.js'
-export type { Cookie, CookieScope, CookiesInit, CookiesOptions } from './cookies/jar.js'
+export type { CookieScope, CookiesInit, CookiesOptions } from './cookies/jar.js'
+export type { Cookie } from './cookies/store.js'
 export { DigestAuth } from './auth/digest.js'
 export type { DigestAuthOptions } from './auth/digest.js'
 export { DEFAULT_LIMITS, DEFAULT_TIMEOUTS } from './config.js'
@@ -55,6 +56,7 @@ export {
   ProxyError,
   ReadError,
   ReadTimeoutError,
+  RefusedStreamError,
   RemoteProtocolError,
   RequestError,
   RequestNotReadError,

@@ -2,8 +2,9 @@ import { setMaxListeners } from 'node:events'
 import { ByteCollector } from '../internal/byte-collector.js'
 import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { Timeouts } from './config.js'
-import { bytesBody, contentBody, formBody, jsonBody } from './content/body.js'
+import { bytesBody, contentBody, formBody } from './content/body.js'
 import type { Body, BodyContent } from './content/body.js'
+import { jsonBody } from './content/json-body.js'
 import { filePairs, multipartBody, type FilesInit } from './content/multipart.js'
 import { InvalidBodyError, LocalProtocolError, RequestNotReadError } from './errors.js'
 import { Headers, type HeadersInit } from './headers.js'
@@ -13,7 +14,7 @@ import { applyParams, parseUrl, redactUrl, sharesSecrets, type ParamsInit } from
 
 /** At most one body: `json`, `content`, or `data` and `files` together. */
 export interface BodyOptions {
-  /** Sent as compact JSON; an error where JSON would change or drop a value, such as NaN. */
+  /** Sent as compact JSON. `undefined` is left out, as by JSON.stringify(); NaN is an error. */
   readonly json?: unknown
   /** Sent as a form; with `files`, or as a FormData that has files, as multipart/form-data. */
   readonly data?: ParamsInit | FormData | undefined

@@ -5,6 +5,7 @@ import { Cookies } from './cookies/jar.js'
 import {
   ClientStateError,
   HttpStatusError,
+  invalidJson,
   RequestError,
   ResponseNotReadError,
   ResponseTooLargeError,
@@ -233,6 +234,11 @@ export abstract class BaseResponse {
     return this.#statusClass === 2
   }
 
+  /** The same as {@link BaseResponse.isSuccess}, by its name in `fetch()`. */
+  get ok(): boolean {
+    return this.isSuccess
+  }
+
   /** Whether the status is 3xx; see {@link BaseResponse.hasRedirectLocation}. */
   get isRedirect(): boolean {
     return this.#statusClass === 3
@@ -315,12 +321,16 @@ export abstract class BaseResponse {
   /**
    * The content parsed as JSON, in UTF-8, UTF-16 or UTF-32.
    *
-   * @throws SyntaxError when it is not JSON.
+   * @throws SyntaxError with code ERR_HTTP_INVALID_JSON when it is not JSON, as when it is empty.
    */
   json<T = unknown>(): T {
     const text =
       this.#text ?? decodeText(this.content, this.charsetEncoding ?? jsonEncoding(this.content))
-    return JSON.parse(text) as T
+    try {
+      return JSON.parse(text) as T
+    } catch (cause) {
+      throw this.#notJson(cause as SyntaxError)
+    }
   }
 
   /**
@@ -360,6 +370,12 @@ export abstract class BaseResponse {
   /** Reads the content if that needs no waiting; false if it might. @internal */
   readArrived(): boolean {
     return false
+  }
+
+  /** Lowers the limit on decoded content for one reading. @internal */
+  limitContent(bytes: number): void {
+    const maxResponseBytes = Math.min(this.settings.maxResponseBytes ?? bytes, bytes)
+    this.settings = { ...this.settings, maxResponseBytes }
   }
 
   /** Marks the content as being read, which can happen once. @internal */
@@ -419,6 +435,14 @@ export abstract class BaseResponse {
 
   get #statusClass(): number {
     return Math.floor(this.statusCode / 100)
+  }
+
+  #notJson(cause: SyntaxError): SyntaxError {
+    const request = this.#request
+    const whose = request === undefined ? '' : ` to ${request.method} ${redactUrl(request.url)}`
+    const type = this.headers.get('content-type') ?? 'none'
+    const facts = `status ${this.statusCode}, content type ${type}`
+    return invalidJson(`the response${whose} is not JSON (${facts}): ${cause.message}`, cause)
   }
 
   #defaultEncoding(): string {

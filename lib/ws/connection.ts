@@ -3,7 +3,7 @@ import { raceAbort } from '../internal/abort.js'
 import { checkOptions, type OptionKinds } from '../internal/options.js'
 import { checkCloseCode } from './close-codes.js'
 import { type CloseInfo, CloseState } from './close-state.js'
-import type { WebSocketServerConfig } from './config.js'
+import type { WebSocketConnectionConfig } from './config.js'
 import type { Deflater } from './deflate.js'
 import { destroyTransport } from './destroy-transport.js'
 import {
@@ -12,7 +12,7 @@ import {
   SlowReaderError,
   type WebSocketError,
 } from './errors.js'
-import { encodeClose, encodeFrame, MAX_CONTROL_BYTES, Opcode } from './frame.js'
+import { encodeClose, encodeFrame, MAX_CONTROL_BYTES, Opcode, type Role } from './frame.js'
 import { Inflater } from './inflater.js'
 import { MessageQueue } from './message-queue.js'
 import type { PreparedMessage } from './prepared-message.js'
@@ -29,14 +29,16 @@ const WAIT: OptionKinds<{ signal?: AbortSignal }> = { signal: 'object' }
  * 2. `onClose` is called once, whatever ends the connection, and nothing a peer does throws.
  * 3. The server ends its side of the transport first, then discards input until the peer has ended
  *    its own: destroying a socket with unread input resets it, which could destroy the Close frame
- *    on its way (section 7.1.1). `closeTimeoutMs` bounds each wait.
+ *    on its way (section 7.1.1). A client waits for the server's end before its own.
+ *    `closeTimeoutMs` bounds each wait.
  * 4. During an async iteration, the end waits until the program has taken every message before it
  *    and asks for more, so that its replies go out first; `closeTimeoutMs` bounds this too.
  */
 
-/** What a server provides to all its connections. */
+/** What a server or client provides to all its connections. */
 export interface ConnectionOwner {
-  readonly config: WebSocketServerConfig
+  readonly role: Role
+  readonly config: WebSocketConnectionConfig
   /** The transport is gone; called before the connection's own `onClose`. */
   onClosed(connection: WebSocketConnection): void
   /** A handler that the program set threw or rejected. */
@@ -54,7 +56,7 @@ export interface AcceptedHandshake<Context> {
   readonly keepAliveSlot: number
 }
 
-// For the server only: functions, because methods would be public.
+// For server and client only: functions, because methods would be public.
 
 export let openConnection: <Context>(
   owner: ConnectionOwner,
@@ -78,7 +80,7 @@ type OwnedSocket = Duplex & { [kConnection]: WebSocketConnection }
 const ignore = (): void => {}
 
 /**
- * The server's end of one WebSocket. Created by a {@link WebSocketServer}.
+ * One end of a WebSocket. Created by a {@link WebSocketServer} or a {@link WebSocketClient}.
  *
  * Read it by async iteration or by setting `onMessage`; until then messages wait in a queue, and
  * beyond `receiveAheadBytes` reading pauses. Its methods never throw because of what the peer does.
@@ -92,7 +94,7 @@ const ignore = (): void => {}
  * ```
  */
 export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
-  /** What `authorize` returned for this connection. */
+  /** On a server, what `authorize` returned; on a client, the server's {@link OpeningResponse}. */
   readonly context: Context
   /** The subprotocol agreed on, or an empty string. */
   readonly protocol: string
@@ -122,9 +124,12 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
 
   private constructor(owner: ConnectionOwner, accepted: AcceptedHandshake<Context>) {
     if (accepted?.socket === undefined) {
-      throw new TypeError('connections are made by the upgrade() of a WebSocketServer')
+      throw new TypeError(
+        'connections are made by the upgrade() of a WebSocketServer or the connect() of a ' +
+          'WebSocketClient',
+      )
     }
-    const { config } = owner
+    const { config, role } = owner
     const { socket, deflater } = accepted
     this.#owner = owner
     this.#socket = socket
@@ -133,9 +138,9 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
     this.#keepAliveSlot = accepted.keepAliveSlot
     const inflater = deflater === null
       ? null
-      : new Inflater(config.maxMessageBytes, deflater.agreement.clientContextTakeover)
-    this.#receiver = new Receiver(this, WebSocketConnection.#events, config, inflater)
-    this.#sender = new Sender(socket, config.backpressure, deflater)
+      : new Inflater(config.maxMessageBytes, deflater.agreement.peerContextTakeover)
+    this.#receiver = new Receiver(this, WebSocketConnection.#events, config, inflater, role)
+    this.#sender = new Sender(socket, config.backpressure, deflater, role)
     ;(socket as OwnedSocket)[kConnection] = this as WebSocketConnection
     socket.on('close', WebSocketConnection.#onClose)
     socket.on('drain', WebSocketConnection.#onDrain)
@@ -393,7 +398,7 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
     this.#state = 'ending'
     this.#receiver.destroy()
     this.#sender.flush()
-    this.#socket.end()
+    if (this.#owner.role === 'server' || this.#closing?.inputEnded === true) this.#socket.end()
     this.#socket.resume()
     this.#startTimer()
   }
@@ -419,7 +424,8 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
   #inputEnded(): void {
     const closing = this.#closeState()
     closing.inputEnded = true
-    if (this.#paused || this.#state === 'ending') return
+    if (this.#state === 'ending') return void this.#socket.end()
+    if (this.#paused) return
     if (closing.peerCode !== null || closing.deferred !== null) return
     this.#whenTaken(() => {
       if (this.#state === 'ending' || this.#state === 'closed') return

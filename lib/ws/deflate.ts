@@ -3,11 +3,18 @@ import type { Deflate } from './config.js'
 import type { ExtensionOffer } from './extensions.js'
 import { slide } from './inflater.js'
 
-/** The negotiated parameters (RFC 7692, section 7.1). */
+/** The negotiated parameters (RFC 7692, section 7.1), as they apply to one side. */
 export interface DeflateAgreement {
-  readonly serverWindowBits: number
-  readonly serverContextTakeover: boolean
-  readonly clientContextTakeover: boolean
+  /** The largest window that this side may compress with, as a power of two. */
+  readonly windowBits: number
+  /** Whether messages of this side may refer to earlier ones. */
+  readonly contextTakeover: boolean
+  /** Whether messages of the peer may. */
+  readonly peerContextTakeover: boolean
+}
+
+/** What a server agrees to. */
+export interface AcceptedOffer extends DeflateAgreement {
   /** The value of Sec-WebSocket-Extensions in the response. */
   readonly response: string
 }
@@ -24,7 +31,7 @@ interface Offer {
 export function negotiateDeflate(
   offers: readonly ExtensionOffer[],
   config: Deflate,
-): DeflateAgreement | null {
+): AcceptedOffer | null {
   for (const { name, parameters } of offers) {
     const offer = name === 'permessage-deflate' ? readOffer(parameters) : null
     if (offer !== null) return agree(offer, config)
@@ -64,11 +71,11 @@ function readParameter(offer: Offer, name: string, value: string | true): boolea
 }
 
 /** 8 to 15, without leading zeros (RFC 7692, section 7.1.2). */
-function isWindowBits(value: string | true): boolean {
+export function isWindowBits(value: string | true): boolean {
   return value !== true && /^(?:[89]|1[0-5])$/.test(value)
 }
 
-function agree(offer: Offer, config: Deflate): DeflateAgreement {
+function agree(offer: Offer, config: Deflate): AcceptedOffer {
   const serverContextTakeover = config.serverContextTakeover && !offer.serverNoContextTakeover
   const clientContextTakeover = config.clientContextTakeover && !offer.clientNoContextTakeover
   const serverWindowBits = Math.min(offer.serverMaxWindowBits, config.serverMaxWindowBits)
@@ -81,9 +88,9 @@ function agree(offer: Offer, config: Deflate): DeflateAgreement {
     if (bits < 15) parts.push(`client_max_window_bits=${bits}`)
   }
   return {
-    serverWindowBits,
-    serverContextTakeover,
-    clientContextTakeover,
+    windowBits: serverWindowBits,
+    contextTakeover: serverContextTakeover,
+    peerContextTakeover: clientContextTakeover,
     response: parts.join('; '),
   }
 }
@@ -134,16 +141,16 @@ export class Deflater {
   }
 
   compress(bytes: Uint8Array): Buffer {
-    const { serverWindowBits, serverContextTakeover } = this.agreement
-    if (!serverContextTakeover) return compress(bytes, serverWindowBits, this.config)
-    const deflated = compress(bytes, serverWindowBits, this.config, this.#window)
+    const { windowBits, contextTakeover } = this.agreement
+    if (!contextTakeover) return compress(bytes, windowBits, this.config)
+    const deflated = compress(bytes, windowBits, this.config, this.#window)
     this.#window = slide(this.#window, bytes)
     return deflated
   }
 
   /** Adds a message that was sent without {@link compress} to the peer's window. */
   remember(bytes: Uint8Array): void {
-    if (this.agreement.serverContextTakeover) this.#window = slide(this.#window, bytes)
+    if (this.agreement.contextTakeover) this.#window = slide(this.#window, bytes)
   }
 
   destroy(): void {

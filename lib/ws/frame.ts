@@ -10,6 +10,9 @@ export const Opcode = {
   PONG: 10,
 } as const
 
+/** The side of a connection: a client masks its frames, a server must not (section 5.1). */
+export type Role = 'client' | 'server'
+
 /** First byte: the frame ends its message. */
 export const FIN = 0x80
 /** First byte: the message is compressed (RFC 7692, section 6). */
@@ -18,10 +21,18 @@ export const RSV1 = 0x40
 export const RSV = 0x70
 /** Second byte: the payload is masked. */
 export const MASK = 0x80
-/** The longest header of a client: 2 bytes, 8 of length, 4 of masking key. */
+/** The size of a masking key, between the length and the payload. */
+export const KEY_BYTES = 4
+/** The longest header: 2 bytes, 8 of length, 4 of masking key. */
 export const MAX_HEADER_BYTES = 14
 /** The longest payload of a control frame (RFC 6455, section 5.5). */
 export const MAX_CONTROL_BYTES = 125
+
+/** The size of a header, without a masking key, whose second byte is `second`. */
+export function unmaskedHeaderBytes(second: number): number {
+  const short = second & 0x7f
+  return short < 126 ? 2 : short === 126 ? 4 : 10
+}
 
 /** The size of the header of an unmasked payload of `length` bytes. */
 function headerBytes(length: number): number {

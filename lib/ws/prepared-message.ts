@@ -36,10 +36,10 @@ export class PreparedMessage {
     if (deflater === null || !deflater.wants(this.#payload.length)) return this.#plain
     deflater.remember(this.#payload)
     const { level, memLevel } = deflater.config
-    const setting = deflater.agreement.serverWindowBits * 100 + level * 10 + memLevel
+    const setting = deflater.agreement.windowBits * 100 + level * 10 + memLevel
     const cached = this.#deflated?.get(setting)
     if (cached !== undefined) return cached
-    const payload = compress(this.#payload, deflater.agreement.serverWindowBits, deflater.config)
+    const payload = compress(this.#payload, deflater.agreement.windowBits, deflater.config)
     const frame = encodeFrame(this.#opcode, payload, RSV1)
     this.#deflated ??= new Map()
     this.#deflated.set(setting, frame)

@@ -1,5 +1,4 @@
-import { isAscii } from 'node:buffer'
-import { isCloseCode } from './close-codes.js'
+import { parseClose } from './close-frame.js'
 import {
   InvalidPayloadError,
   MessageTooBigError,
@@ -7,10 +6,12 @@ import {
   ProtocolError,
   type WebSocketError,
 } from './errors.js'
-import { FIN, MASK, MAX_CONTROL_BYTES, MAX_HEADER_BYTES, Opcode, RSV, RSV1 } from './frame.js'
+import { FIN, KEY_BYTES, MASK, MAX_CONTROL_BYTES, MAX_HEADER_BYTES, Opcode } from './frame.js'
+import { type Role, RSV1, unmaskedHeaderBytes } from './frame.js'
+import { faultOfFirst } from './frame-rules.js'
 import type { Inflater } from './inflater.js'
 import { unmask } from './mask.js'
-import { checkUtf8, UTF8_BAD, UTF8_BOUNDARY } from './utf8.js'
+import { checkUtf8, decodeUtf8, UTF8_BAD, UTF8_BOUNDARY } from './utf8.js'
 
 /*
  * Bytes in, messages out (RFC 6455, sections 5.2 to 5.5).
@@ -63,6 +64,8 @@ export class Receiver<Owner> {
   readonly #events: ReceiverEvents<Owner>
   readonly #limits: ReceiverLimits
   readonly #inflater: Inflater | null
+  /** The size of a masking key in the peer's frames. */
+  readonly #keyBytes: number
   #done = false
   #discarding = false
   /** Input not parsed yet while paused; `null` while parsing. */
@@ -98,7 +101,9 @@ export class Receiver<Owner> {
     events: ReceiverEvents<Owner>,
     limits: ReceiverLimits,
     inflater: Inflater | null,
+    role: Role,
   ) {
+    this.#keyBytes = role === 'server' ? KEY_BYTES : 0
     this.#owner = owner
     this.#events = events
     this.#limits = limits
@@ -176,7 +181,8 @@ export class Receiver<Owner> {
 
   #takeHeader(chunk: Buffer, at: number): number {
     const available = chunk.length - at
-    if (this.#partialHeader !== null || available < 2 || available < headerBytes(chunk[at + 1]!)) {
+    const partial = this.#partialHeader !== null || available < 2
+    if (partial || available < unmaskedHeaderBytes(chunk[at + 1]!) + this.#keyBytes) {
       return this.#takeHeaderByte(chunk, at)
     }
     const size = this.#parseHeader(chunk, at, available)
@@ -201,50 +207,30 @@ export class Receiver<Owner> {
   /** Reads and checks the header as far as available; 0 if more bytes are needed. */
   #parseHeader(bytes: Buffer, at: number, available: number): number {
     const first = bytes[at]!
-    const fault = this.#checkFirst(first)
+    const fault = faultOfFirst(first, this.#inflater !== null, this.#message !== 0)
     if (fault !== null) return this.#protocolError(fault)
     if (available < 2) return 0
     const second = bytes[at + 1]!
-    if ((second & MASK) === 0) return this.#protocolError('a client must mask its frames')
+    if (((second & MASK) !== 0) !== (this.#keyBytes > 0)) {
+      return this.#protocolError('a client must mask its frames, a server must not')
+    }
     const short = second & 0x7f
     if ((first & 0x0f) >= Opcode.CLOSE && short > MAX_CONTROL_BYTES) {
       return this.#protocolError('the payload of a control frame has at most 125 bytes')
     }
-    const size = headerBytes(second)
-    if (short >= 126 && available >= size - 4 && !this.#readLength(bytes, at, short)) return 0
+    const beforeKey = unmaskedHeaderBytes(second)
+    if (short >= 126 && available >= beforeKey && !this.#readLength(bytes, at, short)) return 0
     if (short < 126) this.#length = short
     else if (short === 127 && available >= 3 && bytes[at + 2]! >= 0x80) {
       return this.#protocolError('the top bit of a 64-bit length must be 0')
     }
-    if (available >= size - 4 && !this.#checkSize(first & 0x0f)) return 0
-    if (available < size) return 0
+    if (available >= beforeKey && !this.#checkSize(first & 0x0f)) return 0
+    if (available < beforeKey + this.#keyBytes) return 0
     this.#fin = (first & FIN) !== 0
     this.#opcode = first & 0x0f
-    this.#key = bytes.readInt32BE(at + size - 4)
+    if (this.#keyBytes > 0) this.#key = bytes.readInt32BE(at + beforeKey)
     if ((first & RSV1) !== 0) this.#compressed = true
-    return size
-  }
-
-  /** What is wrong with a frame's first byte, or `null`. */
-  #checkFirst(first: number): string | null {
-    const opcode = first & 0x0f
-    if ((first & (RSV ^ RSV1)) !== 0) return 'RSV2 and RSV3 must be 0'
-    if ((first & RSV1) !== 0) {
-      if (this.#inflater === null) return 'RSV1 must be 0 without compression'
-      // RFC 7692, section 6.1: set on the first frame of a message only.
-      if (opcode !== Opcode.TEXT && opcode !== Opcode.BINARY) {
-        return 'RSV1 is only allowed on the first frame of a message'
-      }
-    }
-    if (opcode >= Opcode.CLOSE) {
-      if (opcode > Opcode.PONG) return `opcode ${opcode} is reserved`
-      return (first & FIN) === 0 ? 'a control frame must not be fragmented' : null
-    }
-    if (opcode > Opcode.BINARY) return `opcode ${opcode} is reserved`
-    if (opcode === Opcode.CONTINUATION) {
-      return this.#message === 0 ? 'a continuation frame without a message to continue' : null
-    }
-    return this.#message === 0 ? null : 'a new message before the end of the previous one'
+    return beforeKey + this.#keyBytes
   }
 
   /** Reads the extended length: shortest form only, top bit 0 (section 5.2). */
@@ -341,7 +327,7 @@ export class Receiver<Owner> {
       if (this.#message !== Opcode.TEXT) this.#deliver(own(chunk.subarray(at, end)))
       else if (this.#utf8 !== UTF8_BOUNDARY) this.#failText()
       else if (ascii) this.#deliver(chunk.toString('latin1', at, end))
-      else this.#deliver(decode(chunk.subarray(at, end)))
+      else this.#deliver(decodeUtf8(chunk.subarray(at, end)))
     } else {
       this.#append(chunk, at, end)
       this.#endFrameIfRead()
@@ -385,7 +371,7 @@ export class Receiver<Owner> {
     const bytes = this.#buffer.subarray(0, this.#filled)
     if (this.#message !== Opcode.TEXT) this.#deliver(own(bytes))
     else if (this.#utf8 !== UTF8_BOUNDARY) this.#failText()
-    else this.#deliver(decode(bytes))
+    else this.#deliver(decodeUtf8(bytes))
   }
 
   #deliver(message: WebSocketMessage): void {
@@ -463,32 +449,12 @@ export class Receiver<Owner> {
     return ++this.#controlFrames > limit
   }
 
-  /** Section 5.5.1: a Close is empty, or a valid code (section 7.4) and a reason in UTF-8. */
   #endClose(payload: Buffer): void {
-    if (payload.length === 1) {
-      return void this.#protocolError('the code of a Close frame must have two bytes')
-    }
-    const code = payload.length === 0 ? null : payload.readUInt16BE(0)
-    if (code !== null && !isCloseCode(code)) {
-      return void this.#protocolError(`close code ${code} may not be sent`)
-    }
-    if (checkUtf8(payload, 2, Math.max(2, payload.length), UTF8_BOUNDARY) !== UTF8_BOUNDARY) {
-      return void this.#fail(new InvalidPayloadError('the reason of a Close frame must be UTF-8'))
-    }
+    const { code, reason, fault } = parseClose(payload)
+    if (fault !== null) return void this.#fail(fault)
     this.destroy()
-    this.#events.close(this.#owner, code, payload.toString('utf8', 2))
+    this.#events.close(this.#owner, code, reason)
   }
-}
-
-/** Decodes text already checked to be UTF-8. */
-function decode(bytes: Buffer): string {
-  return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8')
-}
-
-/** The size of a masked header whose second byte, with the short length, is `second`. */
-function headerBytes(second: number): number {
-  const short = second & 0x7f
-  return short < 126 ? 6 : short === 126 ? 8 : MAX_HEADER_BYTES
 }
 
 /** A copy if `bytes` is a small part of a large chunk, which it would keep in memory. */

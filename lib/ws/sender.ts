@@ -3,8 +3,10 @@ import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { Backpressure } from './config.js'
 import type { Deflater } from './deflate.js'
 import { FrameBatch } from './frame-batch.js'
-import { encodeFrame, encodeHeader, encodeText, Opcode, RSV1 } from './frame.js'
+import { encodeFrame, encodeHeader, encodeText, Opcode, type Role, RSV1 } from './frame.js'
+import { maskFrame } from './mask.js'
 import { frameOf, PreparedMessage } from './prepared-message.js'
+import { FRAME_OVERHEAD_BYTES, SlowPeer } from './slow-peer.js'
 
 /** Options of `send()` for one message. */
 export interface SendOptions {
@@ -28,9 +30,6 @@ export type SendResult = 'sent' | 'full' | 'dropped' | 'closed'
 
 /** Binary payloads of this size and above are written after their header, not copied behind it. */
 const UNCOPIED_FROM = 16_384
-/** Counted for each waiting frame besides its bytes, so that a queue of empty ones is bounded. */
-const FRAME_OVERHEAD_BYTES = 64
-
 /**
  * Messages in, frames out, for one socket.
  *
@@ -46,6 +45,7 @@ export class Sender {
   readonly #socket: Duplex
   readonly #limits: Backpressure
   readonly #deflater: Deflater | null
+  readonly #masks: boolean
   /** A single frame is kept as it is; the shared tree is used from the second one on. */
   #pending: Buffer | FrameBatch | null = null
   #pendingBytes = 0
@@ -56,7 +56,8 @@ export class Sender {
   #blocked = false
   #slow: SlowPeer | null = null
 
-  constructor(socket: Duplex, limits: Backpressure, deflater: Deflater | null) {
+  constructor(socket: Duplex, limits: Backpressure, deflater: Deflater | null, role: Role) {
+    this.#masks = role === 'client'
     this.#socket = socket
     this.#limits = limits
     this.#deflater = deflater
@@ -91,7 +92,7 @@ export class Sender {
       return this.#sendDeflated(deflater, message, options?.key)
     }
     if (typeof message === 'string') return this.sendFrame(encodeText(message), null, options?.key)
-    if (message.length < UNCOPIED_FROM) {
+    if (message.length < UNCOPIED_FROM || this.#masks) {
       return this.sendFrame(encodeFrame(Opcode.BINARY, message), null, options?.key)
     }
     const payload = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
@@ -159,7 +160,9 @@ export class Sender {
   }
 
   /** Adds bytes without checking the limits: control frames, and messages already checked. */
-  push(piece: Buffer): void {
+  push(bytes: Buffer): void {
+    // Only here, so that no frame of a client goes out unmasked; a piece is then a whole frame.
+    const piece = this.#masks ? maskFrame(bytes) : bytes
     const pending = this.#pending
     if (pending === null) this.#pending = piece
     else if (pending instanceof FrameBatch) this.#pending = pending.append(piece)
@@ -257,38 +260,6 @@ export class Sender {
 
   #slowPeer(): SlowPeer {
     return (this.#slow ??= new SlowPeer())
-  }
-}
-
-/** The part of a sender's state that is only created once the peer falls behind. */
-class SlowPeer {
-  readonly waiters: ((drained: boolean) => void)[] = []
-  readonly #latest: Map<string, Buffer> = new Map()
-  pong: Buffer | null = null
-  latestBytes = 0
-
-  get latestCount(): number {
-    return this.#latest.size
-  }
-
-  /** Replaces the message under `key`; false if that would take more than `room` further bytes. */
-  keepLatest(key: string, frame: Buffer, room: number): boolean {
-    const before = this.#latest.get(key)?.length ?? -FRAME_OVERHEAD_BYTES
-    if (frame.length - before > room) return false
-    this.#latest.delete(key)
-    this.#latest.set(key, frame)
-    this.latestBytes += frame.length - Math.max(0, before)
-    return true
-  }
-
-  /** Removes and returns the Pong and the messages. */
-  takeKept(): Buffer[] {
-    const kept = [...this.#latest.values()]
-    if (this.pong !== null) kept.unshift(this.pong)
-    this.#latest.clear()
-    this.latestBytes = 0
-    this.pong = null
-    return kept
   }
 }
 

@@ -4,6 +4,8 @@ import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { abortListeners } from '../internal/abort.js'
 import { checkOptions, type OptionKinds } from '../internal/options.js'
+import { type Admission, checkRefusal, type HandshakeOffer } from './admission.js'
+import { selectProtocol, UNAVAILABLE } from './admission.js'
 import { type AttachableServer, type AttachOptions, attachTo } from './attach.js'
 import {
   resolveConfig,
@@ -17,7 +19,7 @@ import {
   startReading,
   type WebSocketConnection,
 } from './connection.js'
-import { type DeflateAgreement, Deflater, negotiateDeflate } from './deflate.js'
+import { type AcceptedOffer, Deflater, negotiateDeflate } from './deflate.js'
 import {
   checkExtendedConnect,
   checkHandshake,
@@ -28,32 +30,9 @@ import {
 import { KEEP_ALIVE_SLOTS, KeepAliveTimer } from './keep-alive.js'
 import { originAllowed } from './origin.js'
 import { prepare, PreparedMessage } from './prepared-message.js'
-import { type PlainResponse, REFUSAL, type Refusal, sendRefusal } from './refusal.js'
+import { type PlainResponse, type Refusal, sendRefusal } from './refusal.js'
 import { acceptUpgrade, refuseUpgrade } from './upgrade-http1.js'
 import { acceptConnect, refuseConnect } from './upgrade-http2.js'
-
-/** What a client offers, and how long it waits for an answer. */
-export interface HandshakeOffer {
-  /** Subprotocols in the client's order. One of them may be a credential: do not log them. */
-  readonly protocols: readonly string[]
-  /** Aborts when the client disconnects, `handshakeTimeoutMs` is over, or the server closes. */
-  readonly signal: AbortSignal
-}
-
-/** Returned by `authorize` to accept a client. */
-export interface Admission<Context> {
-  /** Becomes `connection.context`. */
-  readonly context: Context
-  /**
-   * The subprotocol to select, which must have been offered; `null` selects none. Default: the
-   * first of the server's `protocols` that was offered.
-   */
-  readonly protocol?: string | null | undefined
-  /** Further header fields of the 101, such as Set-Cookie. */
-  readonly headers?: OutgoingHttpHeaders | undefined
-  /** `false` declines compression for this client. @defaultValue true */
-  readonly deflate?: boolean | undefined
-}
 
 /** Options of a {@link WebSocketServer}. */
 export interface WebSocketServerOptions<Context = undefined> extends WebSocketServerSettings {
@@ -145,6 +124,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
         ? null
         : new KeepAliveTimer(this.config.keepAlive, this.#connections)
     this.#owner = {
+      role: 'server',
       config: this.config,
       onClosed: (connection) => {
         this.#connections.delete(connection as WebSocketConnection<Context>)
@@ -406,7 +386,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     return connection
   }
 
-  #agree(handshake: Handshake, admission: Admission<Context>): DeflateAgreement | null {
+  #agree(handshake: Handshake, admission: Admission<Context>): AcceptedOffer | null {
     if (this.config.deflate === null || admission.deflate === false) return null
     return negotiateDeflate(handshake.extensions, this.config.deflate)
   }
@@ -427,30 +407,9 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
 
 const ignore = (): void => {}
 
-const UNAVAILABLE: Refusal = { status: 503, headers: { 'Retry-After': '5' } }
-
-/** A refusal with a 1xx or 2xx status would look like success to the client. */
-function checkRefusal(refusal: Refusal): Refusal {
-  checkOptions(refusal, REFUSAL, 'refusal')
-  const { status } = refusal
-  if (Number.isInteger(status) && status >= 300 && status <= 599) return refusal
-  throw new TypeError(`authorize must refuse with a status from 300 to 599, got ${String(status)}`)
-}
-
 /** No Nagle delay between small frames, and no idle timeout left over from the HTTP server. */
 function tune(socket: Duplex): void {
   const tcp = socket as Partial<Pick<Socket, 'setNoDelay' | 'setTimeout'>>
   tcp.setNoDelay?.(true)
   tcp.setTimeout?.(0)
-}
-
-/** The subprotocol of the response; only one that was offered (RFC 6455, section 4.2.2). */
-function selectProtocol(
-  served: readonly string[],
-  { protocols }: Handshake,
-  { protocol }: Admission<unknown>,
-): string | null {
-  if (protocol === undefined) return served.find((name) => protocols.includes(name)) ?? null
-  if (protocol === null || protocols.includes(protocol)) return protocol
-  throw new TypeError('authorize selected a subprotocol that the client did not offer')
 }

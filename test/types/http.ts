@@ -1,4 +1,5 @@
 // Compiled, never run: the types on which users of runwright/http rely.
+import type { lookup } from 'node:dns'
 import type {
   AsyncClient,
   AsyncClientOptions,
@@ -89,10 +90,13 @@ export const code: HttpErrorCode = 'ERR_HTTP_READ_TIMEOUT'
 // @ts-expect-error no such code
 export const wrong: HttpErrorCode = 'ERR_HTTP_NOPE'
 
-// Both clients have the same options, except for the types of hooks and transports.
+// Both clients have the same options, except for the types of hooks and transports, and `lookup`,
+// which the thread of Client cannot call.
 type Options = Exclude<keyof ClientOptions, 'eventHooks' | 'mounts' | 'transport'>
 yes<Equal<Pick<ClientOptions, Options>, Pick<AsyncClientOptions, Options>>>()
-yes<Equal<keyof ClientOptions, keyof AsyncClientOptions>>()
+yes<Equal<keyof ClientOptions, Exclude<keyof AsyncClientOptions, 'lookup'>>>()
+declare const dnsLookup: typeof lookup
+export const resolving: AsyncClientOptions = { lookup: dnsLookup }
 
 export const hooked: AsyncClientOptions = {
   eventHooks: {

@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net'
+import { isIP, type LookupFunction, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import {
@@ -33,9 +33,10 @@ import { hostOf, portOf } from '../url.js'
 import { addressText, connectWithin, openTcp, openTls } from './connect.js'
 import { Http1Connection } from './http1/connection.js'
 import type { Http2Connection } from './http2/connection.js'
+import { guardedLookup } from './lookup.js'
 import { ConnectionPool } from './pool.js'
 import { Proxy, tunnel, type ProxyInit } from './proxy/proxy.js'
-import { serverNameOf } from './request-checks.js'
+import { checkHost, serverNameOf } from './request-checks.js'
 
 /** Options of {@link HttpTransport}. */
 export interface HttpTransportOptions {
@@ -55,8 +56,18 @@ export interface HttpTransportOptions {
   readonly trustEnv?: boolean | undefined
   /** Path of a unix socket to which every request goes, whatever its host. */
   readonly socketPath?: string | null | undefined
-  /** IP address to connect from; by default the system chooses. */
+  /**
+   * IP address to connect from; names are then resolved to addresses of its family.
+   * @defaultValue null: the system chooses
+   */
   readonly localAddress?: string | null | undefined
+  /**
+   * Resolves host names, of proxies too, in place of `dns.lookup` and with its parameters; called
+   * with `all: true` where several addresses can be tried, and not for IP addresses. A failure, or
+   * something else than addresses, is a {@link ConnectError}. Not for `Client`, whose connections
+   * are made on another thread. @defaultValue null
+   */
+  readonly lookup?: LookupFunction | null | undefined
   /**
    * How long an HTTP/2 connection may be silent, in ms, before it is sent a ping; after as long
    * again without a byte it is closed. `null` sends none. @defaultValue 15000
@@ -72,7 +83,7 @@ export interface HttpTransportOptions {
 export const HTTP_TRANSPORT_OPTIONS: OptionKinds<HttpTransportOptions> = {
   limits: 'object', http1: 'boolean', http2: 'boolean', verify: 'any', cert: 'any', proxy: 'any',
   trustEnv: 'boolean', socketPath: 'string|null', localAddress: 'string|null',
-  pingInterval: 'number|null', maxHeaderBytes: 'number', tls: 'object',
+  lookup: 'function|null', pingInterval: 'number|null', maxHeaderBytes: 'number', tls: 'object',
 }
 
 type Connection = Http1Connection | Http2Connection
@@ -102,6 +113,7 @@ export class HttpTransport implements AsyncTransport {
   readonly #pingMs: number | null
   readonly #tls: TlsContext
   readonly #proxy: Proxy | null
+  readonly #lookup: LookupFunction | null
   readonly #alpn: readonly string[]
   /** Keys for which a first connection is being opened that may turn out to be HTTP/2. */
   readonly #opening = new Map<string, Promise<unknown>>()
@@ -126,6 +138,11 @@ export class HttpTransport implements AsyncTransport {
     this.#tls = new TlsContext(options.tls ?? resolveTls(options))
     this.#proxy =
       options.proxy === undefined || options.proxy === null ? null : new Proxy(options.proxy)
+    const { localAddress, lookup } = options
+    if (typeof localAddress === 'string' && isIP(localAddress) === 0) {
+      throw new TypeError('localAddress must be an IP address of this machine, such as 192.0.2.1')
+    }
+    this.#lookup = lookup === undefined || lookup === null ? null : guardedLookup(lookup)
     const { maxHeaderBytes = DEFAULT_MAX_HEADER_BYTES } = options
     this.#maxHeaderBytes = checkCount('maxHeaderBytes', maxHeaderBytes, 256)
     const { pingInterval = DEFAULT_PING_INTERVAL } = options
@@ -143,6 +160,7 @@ export class HttpTransport implements AsyncTransport {
       throw new UnsupportedProtocolError(`there is no transport for ${url.protocol}//`)
     }
     signal?.throwIfAborted()
+    checkHost(request.headers)
     let refusals = 0
     let challenges = 0
     for (let fresh = false; ; ) {
@@ -308,6 +326,7 @@ export class HttpTransport implements AsyncTransport {
       port: proxy?.port ?? port,
       socketPath: this.#options.socketPath ?? null,
       localAddress: this.#options.localAddress ?? null,
+      lookup: this.#lookup,
     }
     const peer = addressText(address)
     clock.skip()
@@ -321,7 +340,7 @@ export class HttpTransport implements AsyncTransport {
           const tls = this.#tls.optionsFor(proxy.host, ['http/1.1'])
           socket = await openTls(socket, tls, peer, track)
         }
-        const connected = !tunnelled || (await tunnel(socket, proxy, host, port, tries))
+        const connected = !tunnelled || (await tunnel(socket, proxy, { host, port, lookup: this.#lookup }, tries))
         if (tunnelled || proxy?.secure === true) clock.lap('proxy')
         if (connected) break
         socket.destroy()

@@ -37,6 +37,7 @@ export class BlockingTransport implements Transport {
 
   constructor(options: HttpTransportOptions = {}) {
     checkOptions(options, HTTP_TRANSPORT_OPTIONS, 'a transport')
+    refuseLookup(options)
     // Reads files and the environment now, on the caller's thread.
     const resolved = { ...options, tls: options.tls ?? resolveTls(options) }
     // Throws on invalid options, before the worker would.
@@ -66,6 +67,16 @@ export class BlockingTransport implements Transport {
     }
     return channel
   }
+}
+
+/** @throws TypeError when there is a `lookup`, which the worker cannot call. */
+export function refuseLookup(given: object): void {
+  const options: { readonly lookup?: unknown } = given
+  if (options.lookup === undefined || options.lookup === null) return
+  throw new TypeError(
+    'lookup cannot be used with Client, whose connections are made on another thread that cannot ' +
+      'call it; use AsyncClient',
+  )
 }
 
 /** The caller's side of one exchange with the worker. */

@@ -4,6 +4,7 @@ import type { Timeouts } from '../../config.js'
 import { RemoteProtocolError, WriteError } from '../../errors.js'
 import { Headers } from '../../headers.js'
 import type { Request } from '../../request.js'
+import { Timer, timerWheel } from '../../timer-wheel.js'
 import type { PhaseClock } from '../../timings.js'
 import type { TransportResponse } from '../base.js'
 import { addressesOf } from '../connect.js'
@@ -21,7 +22,6 @@ import { encodeHead, type WireOptions } from './request-head.js'
 import { ResponseParser, type ParserEvents, type ResponseHead } from './response-parser.js'
 import { ReceivedResponse } from '../received-response.js'
 import { ResponseBody, type BodySource } from '../response-body.js'
-import { ReusableTimer } from '../reusable-timer.js'
 import { openUpload } from '../upload.js'
 
 /** Bodies up to this size are written together with the head. */
@@ -56,8 +56,8 @@ export class Http1Connection implements ParserEvents, BodySource {
   answered = false
   readonly #owner: ConnectionOwner
   readonly #parser: ResponseParser
-  readonly #readTimer: ReusableTimer
-  readonly #writeTimer: ReusableTimer
+  readonly #readTimer: Timer
+  readonly #writeTimer: Timer
   readonly #info: Readonly<Record<string, unknown>>
   #exchange: Http1Exchange | null = null
   #drained: (() => void) | null = null
@@ -67,8 +67,8 @@ export class Http1Connection implements ParserEvents, BodySource {
     this.socket = socket
     this.#owner = owner
     this.#parser = new ResponseParser(this, maxHeaderBytes)
-    this.#readTimer = new ReusableTimer((ms) => this.destroy(readTimeout(ms)))
-    this.#writeTimer = new ReusableTimer((ms) => this.destroy(writeTimeout(ms)))
+    this.#readTimer = new Timer((ms) => this.destroy(readTimeout(ms)))
+    this.#writeTimer = new Timer((ms) => this.destroy(writeTimeout(ms)))
     this.#info = addressesOf(socket)
     socket.setNoDelay(true)
     socket.on('data', (chunk: Buffer) => this.#onData(chunk))
@@ -221,6 +221,7 @@ export class Http1Connection implements ParserEvents, BodySource {
   // --- called by the socket
 
   #onData(chunk: Buffer): void {
+    timerWheel.arrivals++
     const exchange = this.#exchange
     if (exchange === null) {
       this.destroy()

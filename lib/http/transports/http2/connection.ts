@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net'
-import { MAX_TIMER_MS, type Timeouts } from '../../config.js'
+import type { Timeouts } from '../../config.js'
 import { ReadError, RefusedStreamError, RemoteProtocolError } from '../../errors.js'
 import type { Request } from '../../request.js'
+import { Timer, timerWheel } from '../../timer-wheel.js'
 import type { PhaseClock } from '../../timings.js'
 import type { TransportResponse } from '../base.js'
 import { addressesOf } from '../connect.js'
 import { closedEarly, connectionFailed } from '../failures.js'
 import { checkFraming, checkTarget } from '../request-checks.js'
-import { TimerPool } from '../reusable-timer.js'
 import { FieldSectionReader, type StreamSection } from './field-sections.js'
 import {
   CONNECTION_WINDOW,
@@ -88,12 +88,11 @@ export class Http2Connection implements FrameEvents, StreamLink {
   exchanges = 0
   /** Whether the socket closed or a ping failed: an unanswered safe request may be repeated. */
   lost = false
-  readonly timers: TimerPool = new TimerPool()
   readonly info: Readonly<Record<string, unknown>>
   /** Resolves when the server's SETTINGS have arrived, or the connection has ended. */
   readonly ready: Promise<void>
   #onReady: () => void = () => {}
-  #settingsTimer: NodeJS.Timeout | null = null
+  readonly #settingsTimer = new Timer(() => this.#onFault(lateSettings()))
   readonly #socket: Socket
   readonly #owner: Http2Owner
   readonly #idleMs: number | null
@@ -115,7 +114,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
   readonly #out: FrameWriter
   /** Resolvers of uploads that wait for room to send. */
   #blocked: (() => void)[] = []
-  #idleTimer: NodeJS.Timeout | null = null
+  readonly #idleTimer = new Timer(() => void (this.#streams.size === 0 && this.#retire()))
   readonly #health: HealthCheck
   #state: 'open' | 'retired' | 'gone' = 'open'
 
@@ -127,12 +126,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
     this.#sections = new FieldSectionReader(options.maxHeaderBytes)
     this.info = addressesOf(socket)
     this.ready = new Promise((resolve) => (this.#onReady = resolve))
-    if (options.settingsMs !== null) {
-      const late = (): void => {
-        this.#onFault(new Http2Fault(CODE.settingsTimeout, 'the server sent no SETTINGS in time'))
-      }
-      this.#settingsTimer = setTimeout(late, Math.min(options.settingsMs, MAX_TIMER_MS)).unref()
-    }
+    this.#settingsTimer.start(options.settingsMs)
     const ping = (): void => this.#out.write(frame(FRAME.ping, 0, 0, PING_PAYLOAD))
     this.#health = new HealthCheck(socket, options.pingMs, ping, () => {
       this.lost = true
@@ -224,6 +218,10 @@ export class Http2Connection implements FrameEvents, StreamLink {
   }
 
   // --- called by the streams
+
+  get held(): boolean {
+    return this.#receiveWindow.left < DEFAULT_FRAME_SIZE
+  }
 
   sendData(stream: Http2Stream, chunk: Uint8Array, at: number): number {
     if (this.#state === 'gone' || this.#socket.writableNeedDrain) return 0
@@ -335,8 +333,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
   /** Ends the wait for SETTINGS: they have arrived, or never will. */
   #settle(): void {
     this.#settled = true
-    if (this.#settingsTimer !== null) clearTimeout(this.#settingsTimer)
-    this.#settingsTimer = null
+    this.#settingsTimer.clear()
     this.#onReady()
   }
 
@@ -406,6 +403,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
 
   #onBytes(chunk: Buffer): void {
     if (this.#state === 'gone') return
+    timerWheel.arrivals++
     try {
       this.#frames.feed(chunk)
     } catch (error) {
@@ -450,7 +448,6 @@ export class Http2Connection implements FrameEvents, StreamLink {
 
   #markGone(): void {
     this.#state = 'gone'
-    this.timers.clear()
     this.#health.stop()
   }
 
@@ -459,7 +456,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
     if (this.#state !== 'open') return
     this.#state = 'retired'
     this.#settle()
-    if (this.#idleTimer !== null) clearTimeout(this.#idleTimer)
+    this.#idleTimer.clear()
     this.#owner.onClose(this)
     if (this.#streams.size === 0) this.#closeGracefully()
   }
@@ -486,15 +483,15 @@ export class Http2Connection implements FrameEvents, StreamLink {
     if (this.#state === 'retired') this.#closeGracefully()
     if (this.#state !== 'open') return
     this.#socket.unref()
-    if (this.#idleMs === null) return
-    if (this.#idleTimer === null) {
-      const expire = (): void => void (this.#streams.size === 0 && this.#retire())
-      this.#idleTimer = setTimeout(expire, Math.min(this.#idleMs, MAX_TIMER_MS)).unref()
-    } else this.#idleTimer.refresh()
+    this.#idleTimer.start(this.#idleMs)
   }
 
   /** Lets blocked uploads look again: there is room, or their stream is over. */
   #wake(): void {
     for (const resolve of this.#blocked.splice(0)) resolve()
   }
+}
+
+function lateSettings(): Http2Fault {
+  return new Http2Fault(CODE.settingsTimeout, 'the server sent no SETTINGS in time')
 }

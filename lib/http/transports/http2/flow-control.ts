@@ -16,6 +16,11 @@ export class ReceiveWindow {
     this.#left = size
   }
 
+  /** What the peer may send at present. */
+  get left(): number {
+    return this.#left
+  }
+
   /** Counts bytes that arrived. @throws {@link Http2Fault} when the peer exceeds the window. */
   receive(bytes: number): void {
     this.#left -= bytes

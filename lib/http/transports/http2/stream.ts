@@ -2,6 +2,7 @@ import { abandonChunks, type Body } from '../../content/body.js'
 import { RemoteProtocolError } from '../../errors.js'
 import { Headers } from '../../headers.js'
 import type { Request } from '../../request.js'
+import { Timer } from '../../timer-wheel.js'
 import type { ExchangeCall } from '../exchange-call.js'
 import {
   lengthMismatch,
@@ -12,7 +13,6 @@ import {
 } from '../failures.js'
 import { ReceivedResponse } from '../received-response.js'
 import { ResponseBody, type BodySource } from '../response-body.js'
-import type { ReusableTimer, TimerPool } from '../reusable-timer.js'
 import { openUpload, type Upload } from '../upload.js'
 import { ReceiveWindow, STREAM_WINDOW } from './flow-control.js'
 import { CODE } from './frames.js'
@@ -24,7 +24,8 @@ const UPLOAD_SLICE_BYTES = 128 * 1024
 
 /** The connection, as its streams use it. */
 export interface StreamLink {
-  readonly timers: TimerPool
+  /** Whether unread content has used up the window of the connection. */
+  readonly held: boolean
   /** The connection's part of a response's `extensions`. */
   readonly info: Readonly<Record<string, unknown>>
   /** Sends as many bytes of `chunk` from `at` as windows and socket allow; returns how many. */
@@ -50,8 +51,8 @@ export class Http2Stream implements BodySource {
   readonly receiveWindow: ReceiveWindow = new ReceiveWindow(STREAM_WINDOW)
   readonly #link: StreamLink
   readonly #call: ExchangeCall
-  readonly #readTimer: ReusableTimer
-  #writeTimer: ReusableTimer | null = null
+  readonly #readTimer = new Timer((ms) => this.#onReadTimeout(ms))
+  #writeTimer: Timer | null = null
   #body: ResponseBody | null = null
   #trailers: Headers | null = null
   /** Bytes of Content-Length still to come; null without that field. */
@@ -71,7 +72,6 @@ export class Http2Stream implements BodySource {
     this.sendWindow = sendWindow
     this.#call = call
     this.#link = link
-    this.#readTimer = link.timers.acquire(this.#onReadTimeout)
   }
 
   /** Sends the body, once the head was written. */
@@ -142,7 +142,11 @@ export class Http2Stream implements BodySource {
 
   readonly #onAbort = (): void => this.fail(this.request.signal!.reason)
 
-  readonly #onReadTimeout = (ms: number): void => this.fail(readTimeout(ms))
+  #onReadTimeout(ms: number): void {
+    // Unread content of other streams keeps the server from sending: that is not its silence.
+    if (this.#link.held) this.#readTimer.start(ms)
+    else this.fail(readTimeout(ms))
+  }
 
   #onHead(section: FieldSection, endStream: boolean): void {
     const { statusCode, headers } = parseHead(section)
@@ -255,7 +259,7 @@ export class Http2Stream implements BodySource {
   }
 
   #startWriteTimer(): void {
-    this.#writeTimer ??= this.#link.timers.acquire((ms) => this.fail(writeTimeout(ms)))
+    this.#writeTimer ??= new Timer((ms) => this.fail(writeTimeout(ms)))
     this.#writeTimer.start(this.#call.timeouts.write)
   }
 
@@ -271,9 +275,8 @@ export class Http2Stream implements BodySource {
 
   #settle(): void {
     this.#over = true
-    this.#link.timers.release(this.#readTimer)
-    if (this.#writeTimer !== null) this.#link.timers.release(this.#writeTimer)
-    this.#writeTimer = null
+    this.#readTimer.clear()
+    this.#writeTimer?.clear()
     this.request.signal?.removeEventListener('abort', this.#onAbort)
     this.#abandonUpload()
     this.#reportConsumed()

@@ -4,6 +4,7 @@ import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
 import { AsyncClient, ReadError, RemoteProtocolError, type AsyncResponse } from 'runwright/http'
 import { FrameParser, PREFACE } from '../../../../lib/http/transports/http2/frames.js'
+import { HeldTimers } from '../../../helpers/held-timers.js'
 import { listen, type Served } from '../../../helpers/serve.js'
 
 const TYPE = {
@@ -305,15 +306,15 @@ test('an HTTP/1.1 server is recognized when HTTP/2 is used without negotiation',
   await assert.rejects(client.get(served.origin), /does not speak HTTP\/2/)
 })
 
-test('a server that sends no SETTINGS in time is disconnected', async (t) => {
-  t.mock.timers.enable({ apis: ['setTimeout'] })
+test('a server that sends no SETTINGS in time is disconnected', async () => {
+  using limits = new HeldTimers(4_321)
   const server = createServer()
   await using served = await listen(server)
-  await using client = clientOf({ timeout: { connect: 30 } })
+  await using client = clientOf({ timeout: { connect: 4_321 } })
   const answer = assert.rejects(client.get(served.origin), /no SETTINGS in time/)
   const [socket] = (await once(server, 'connection')) as [Socket]
   await once(socket, 'data')
-  t.mock.timers.tick(30)
+  limits.fire()
   await answer
 })
 
