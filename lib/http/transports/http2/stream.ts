@@ -11,6 +11,7 @@ import {
   tooManyInformational,
   writeTimeout,
 } from '../failures.js'
+import { ReceivedResponse } from '../received-response.js'
 import { ResponseBody, type BodySource } from '../response-body.js'
 import { openUpload, type Upload } from '../upload.js'
 import { EMPTY_WINDOW_UPDATE, ReceiveWindow, STREAM_WINDOW } from './flow-control.js'
@@ -178,16 +179,18 @@ export class Http2Stream implements BodySource {
     this.#body = new ResponseBody(this)
     this.#trailers = new Headers()
     if (statusCode >= 300 && !this.#sent) this.#abandonUpload()
-    this.#call.resolve({
-      statusCode,
-      reasonPhrase: undefined,
-      httpVersion: 'HTTP/2',
-      headers,
-      stream: this.#body,
-      trailers: this.#trailers,
-      extensions: { ...this.#link.info, streamId: this.id },
-      timings: this.#call.clock,
-    })
+    this.#call.resolve(
+      new ReceivedResponse({
+        statusCode,
+        reasonPhrase: undefined,
+        httpVersion: 'HTTP/2',
+        headers,
+        stream: this.#body,
+        trailers: this.#trailers,
+        extensions: { ...this.#link.info, streamId: this.id },
+        timings: this.#call.clock,
+      }),
+    )
   }
 
   #onTrailers(section: FieldSection, endStream: boolean): void {
