@@ -40,11 +40,15 @@ import { parseTraceparent } from '../lib/agent/tracing/trace-context.js'
 import { diffText } from '../lib/agent/workspace/diff.js'
 import { parseChallenges } from '../lib/http/auth/challenges.js'
 import { parseNetrc } from '../lib/http/auth/netrc.js'
+import { CacheDirectives } from '../lib/http/cache/directives.js'
+import { parseHttpDate } from '../lib/http/cache/http-date.js'
 import { SseParser } from '../lib/http/content/sse-parser.js'
 import { encodingName, LineSplitter } from '../lib/http/content/text.js'
+import { Cookies } from '../lib/http/cookies/jar.js'
 import { parsePublicSuffixes } from '../lib/http/cookies/public-suffixes.js'
 import { parseCookieDate, parseSetCookie } from '../lib/http/cookies/set-cookie.js'
 import { listMembers } from '../lib/http/field-values.js'
+import { Headers } from '../lib/http/headers.js'
 import { parseLinks } from '../lib/http/links.js'
 import { parseNoProxy } from '../lib/http/no-proxy.js'
 import { parseRetryAfter } from '../lib/http/retry.js'
@@ -264,6 +268,15 @@ const PARSERS: readonly Parser[] = [
   { name: 'public suffixes', parse: parsePublicSuffixes, units: ['a', 'a.', '!', '*.', '\n', ' '] },
   { name: 'Set-Cookie', parse: parseSetCookie, units: ['a', ';', '=', ' ', ';expires=1', ';domain=a.'] },
   { name: 'dates of cookies', parse: parseCookieDate, units: ['1', ' ', '1:', 'jan ', '-'] },
+  { name: 'HTTP dates', parse: (text) => parseHttpDate(text, 0), units: ['Sun, ', '0', ' ', 'Jan'] },
+  {
+    name: 'Cache-Control',
+    parse: (text) => {
+      const control = new CacheDirectives(new Headers([['Cache-Control', text]]))
+      return [control.milliseconds('a'), control.fields('a'), control.isBare('a')]
+    },
+    units: ['a', 'a,', 'a=1,', '=', ' ', '"', 'a="', 'a="b",', '\\', '\\"', 'a="\\",', 'a="a, b",'],
+  },
   { name: 'lists', parse: listMembers, units: ['a', ',', ' ', '"'] },
   {
     name: 'Link',
@@ -366,4 +379,40 @@ test('twice as much of anything hostile takes at most three times the steps', as
     }
   }
   assert.deepEqual(grows, [])
+})
+
+const SET_COOKIE: readonly (readonly [
+  kind: string,
+  field: (i: number) => readonly [url: string, field: string],
+])[] = [
+  ['of many domains', (i) => [`https://h${i}.test/`, 'a=b']],
+  ['of one domain', (i) => ['https://a.test/', `k${i}=b`]],
+  ['that expire', (i) => [`https://h${i % 100}.test/`, `k${i}=b; Max-Age=${1_000 + (i % 999)}`]],
+  ['that replace one', () => ['https://a.test/', 'a=b; Max-Age=1000']],
+  ['without TLS', (i) => [`http://h${i}.test/`, `k${i}=b`]],
+  ['that are Secure', (i) => [`https://h${i}.test/`, `k${i}=b; Secure`]],
+]
+
+test('setting cookies takes as many steps in a full jar as in an empty one', () => {
+  for (const [kind, field] of SET_COOKIE) {
+    const jar = new Cookies()
+    const set = (from: number, count: number): void => {
+      for (let i = from; i < from + count; i++) {
+        const [url, value] = field(i)
+        jar.extract(new URL(url), new Headers({ 'Set-Cookie': value }))
+        jar.headerFor(new URL('https://other.test/'))
+      }
+    }
+    const stepsOf = (from: number): number => {
+      using counter = new StepCounter()
+      counter.take()
+      set(from, 30)
+      return counter.take()
+    }
+    set(0, 1)
+    const first = stepsOf(1)
+    set(31, 3_200)
+    const full = stepsOf(3_231)
+    assert.ok(full < 2 * first, `cookies ${kind}: ${first} steps, then ${full}`)
+  }
 })

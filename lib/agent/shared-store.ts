@@ -42,7 +42,10 @@ export type Admitted =
 /** A run that this process has claimed. */
 export interface Claim {
   readonly runId: string
-  /** True when the previous holder died: its work may be half done. */
+  /**
+   * True when the previous holder is known to have died: its work may be half done. The engine does
+   * not rely on it alone, since a claim whose answer was lost hides the holder before.
+   */
   readonly abandoned: boolean
   /** Set when an abort was requested. */
   readonly abort: AbortWish | null

@@ -2,24 +2,26 @@ import { sleep } from '../internal/sleep.js'
 import { AsyncResponse } from './async-response.js'
 import { buildRequest } from './build-request.js'
 import { checkSendOptions, type RequestOptions, type SendOptions } from './call-options.js'
-import { ClientTransports } from './client-transports.js'
+import { ClientPool, inheriting, parentOf } from './client-pool.js'
+import type { ClientTransports } from './client-transports.js'
 import type { ServerSentEvent } from './content/sse-parser.js'
 import type { Cookies } from './cookies/jar.js'
 import { ClientStateError } from './errors.js'
 import { EventSourceSession, type SseOptions } from './event-source.js'
-import { send, type Driver } from './exchange.js'
-import { drive, settle } from './flow.js'
+import { sendAsync, type Driver } from './exchange.js'
+import { settle } from './flow.js'
 import { printAs } from './inspect.js'
-import { resolveSettings, transportOptions } from './options.js'
-import type { BaseClientOptions, ClientSettings } from './options.js'
+import { resolveSettings, type BaseClientOptions, type ClientSettings } from './options.js'
 import { nextPage, pageOptions, resolvePagination, type PaginateOptions } from './pagination.js'
 import type { Request } from './request.js'
+import { withShortcuts, type ResponsePromise } from './response-promise.js'
 import type { AsyncTransport, TransportResponse } from './transports/base.js'
-import { HttpTransport } from './transports/http-transport.js'
+import { HttpTransport, type HttpTransportOptions } from './transports/http-transport.js'
 import { redactUrl } from './url.js'
 
 /** Options of {@link AsyncClient}. */
-export type AsyncClientOptions = BaseClientOptions<AsyncResponse, AsyncTransport>
+export type AsyncClientOptions = BaseClientOptions<AsyncResponse, AsyncTransport> &
+  Pick<HttpTransportOptions, 'lookup'>
 
 /**
  * The asynchronous HTTP client. It keeps connections, cookies and defaults between calls, serves
@@ -34,22 +36,17 @@ export type AsyncClientOptions = BaseClientOptions<AsyncResponse, AsyncTransport
  */
 export class AsyncClient implements AsyncDisposable {
   readonly #settings: ClientSettings
+  readonly #pool: ClientPool<AsyncTransport>
   readonly #transports: ClientTransports<AsyncTransport>
   readonly #driver: Driver
   #state: 'unopened' | 'opened' | 'closed' = 'unopened'
 
   /** @throws TypeError naming the wrong option. */
   constructor(options: AsyncClientOptions = {}) {
-    this.#settings = resolveSettings(options)
-    this.#transports = new ClientTransports<AsyncTransport>({
-      transport: options.transport ?? null,
-      mounts: options.mounts ?? null,
-      proxy: options.proxy ?? null,
-      trustEnv: this.#settings.trustEnv,
-      hasCertificate: (options.cert ?? null) !== null,
-      make: (proxy, foreign) =>
-        new HttpTransport(transportOptions(options, proxy, foreign)),
-    })
+    const parent = parentOf<AsyncTransport>(options)
+    this.#settings = resolveSettings(options, parent?.settings ?? null)
+    this.#pool = new ClientPool(options, parent?.pool ?? null, (made) => new HttpTransport(made))
+    this.#transports = this.#pool.transports
     this.#driver = {
       settings: this.#settings,
       blocking: false,
@@ -60,9 +57,12 @@ export class AsyncClient implements AsyncDisposable {
     }
   }
 
-  /** Whether `close()` was called, after which no request can be sent. */
+  /**
+   * Whether `close()` was called, on this client or on that whose connections it shares, after
+   * which no request can be sent.
+   */
   get isClosed(): boolean {
-    return this.#state === 'closed'
+    return this.#state === 'closed' || this.#transports.isClosed
   }
 
   /** The cookie jar of this client, to which responses add. */
@@ -71,51 +71,53 @@ export class AsyncClient implements AsyncDisposable {
   }
 
   /** Sends a GET request and reads the content of the response. */
-  get(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  get(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('GET', url, options)
   }
 
   /** Sends a POST request and reads the content of the response. */
-  post(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  post(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('POST', url, options)
   }
 
   /** Sends a PUT request and reads the content of the response. */
-  put(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  put(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('PUT', url, options)
   }
 
   /** Sends a PATCH request and reads the content of the response. */
-  patch(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  patch(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('PATCH', url, options)
   }
 
   /** Sends a DELETE request and reads the content of the response. */
-  delete(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  delete(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('DELETE', url, options)
   }
 
   /** Sends a HEAD request and reads the content of the response. */
-  head(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  head(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('HEAD', url, options)
   }
 
   /** Sends an OPTIONS request and reads the content of the response. */
-  options(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  options(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('OPTIONS', url, options)
   }
 
   /**
-   * Sends a request and reads the content of the response. A 4xx or 5xx is no error.
+   * Sends a request and reads the content of the response. A 4xx or 5xx is no error, except with
+   * `raiseForStatus`. The promise has `json()`, `text()` and `bytes()` of the response.
    *
    * @throws {@link RequestError} without a usable response; `signal.reason` if the signal aborts.
    */
-  async request(
-    method: string,
-    url: string | URL,
-    options: RequestOptions = {},
-  ): Promise<AsyncResponse> {
-    return this.#send(this.buildRequest(method, url, options), options)
+  request(method: string, url: string | URL, options: RequestOptions = {}): ResponsePromise {
+    // Not async, which would add a promise to the one of the call.
+    try {
+      return withShortcuts(this.#send(this.buildRequest(method, url, options), options))
+    } catch (error) {
+      return withShortcuts(Promise.reject(error as Error))
+    }
   }
 
   /**
@@ -176,6 +178,25 @@ export class AsyncClient implements AsyncDisposable {
     }
   }
 
+  /**
+   * A new client with these options over those of this client. As with the options of a call,
+   * headers, params and cookies are merged, `timeout` by its phases, and `null` switches off; hooks
+   * are called after those of this client, `sensitiveHeaders` are added, and the others replace.
+   *
+   * Both have one cookie jar, unless cookies are given: these are set in a copy of it, and a
+   * {@link Cookies} is used as it is. Both have one pool of connections, which this client closes,
+   * unless an option is given that says how connections are made (`transport`, `mounts`, `proxy`,
+   * `limits`, `trustEnv`, `http1`, `http2`, `verify`, `cert`, `localAddress`, `lookup`): then the new
+   * client has transports of its own, which it closes.
+   *
+   * @throws TypeError naming the wrong option.
+   * @throws {@link ClientStateError} when this client is closed.
+   */
+  extend(options: AsyncClientOptions = {}): AsyncClient {
+    this.#checkOpen()
+    return new AsyncClient(inheriting(options, { settings: this.#settings, pool: this.#pool }))
+  }
+
   /** Builds the request that {@link AsyncClient.request} would send. */
   buildRequest(method: string, url: string | URL, options: RequestOptions = {}): Request {
     return buildRequest(this.#settings, method, url, options)
@@ -189,12 +210,13 @@ export class AsyncClient implements AsyncDisposable {
 
   /**
    * Closes the client for good and aborts exchanges in flight. Transports that were passed in stay
-   * open; the caller closes them.
+   * open; the caller closes them. Closing a client that shares the connections of the one that it
+   * extends leaves these open, and its exchanges in flight to their end.
    */
   async close(): Promise<void> {
     if (this.#state === 'closed') return
     this.#state = 'closed'
-    await Promise.all(this.#transports.close())
+    await Promise.all(this.#pool.close())
   }
 
   /** Closes the client at the end of an `await using` block. */
@@ -206,15 +228,18 @@ export class AsyncClient implements AsyncDisposable {
     printAs(AsyncClient, (self) => {
       const { baseUrl } = self.#settings
       const base = baseUrl === null ? '' : ` ${redactUrl(baseUrl)}`
-      return `<AsyncClient [${self.#state}]${base}>`
+      return `<AsyncClient [${self.isClosed ? 'closed' : self.#state}]${base}>`
     })
   }
 
   #send(request: Request, options: SendOptions): Promise<AsyncResponse> {
-    if (this.#state === 'closed') {
-      throw new ClientStateError('the client is closed and cannot send; create a new one')
-    }
+    this.#checkOpen()
     this.#state = 'opened'
-    return drive(send(this.#driver, request, options)) as Promise<AsyncResponse>
+    return sendAsync(this.#driver, request, options) as Promise<AsyncResponse>
+  }
+
+  #checkOpen(): void {
+    if (!this.isClosed) return
+    throw new ClientStateError('the client is closed and cannot send; create a new one')
   }
 }

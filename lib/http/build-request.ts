@@ -19,11 +19,10 @@ export function buildRequest(
   if (options.retry !== undefined && options.retry !== null) resolveRetry(options.retry)
   const target = resolveUrl(url, settings.baseUrl)
   if (options.params !== null) applyParams(target, settings.params)
+  applyParams(target, options.params)
   const headers = new Headers(options.headers === null ? settings.ownHeaders : settings.headers)
   if (options.headers !== undefined && options.headers !== null) headers.update(options.headers)
-  const { params, extensions, signal, json, data, content, files } = options
-  const init = { headers, params, extensions, signal, json, data, content, files }
-  const request = new Request(method, target, init)
+  const request = Request.ofCall(method, target, headers, options)
   request.headers.maskAlso(settings.sensitiveHeaders)
   request.timeouts = resolveTimeouts(options.timeout, settings.timeouts)
   // `callCookies` stays null, so redirects add no cookies either.

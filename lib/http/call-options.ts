@@ -16,6 +16,11 @@ export interface RequestOptions extends RequestInit {
   readonly followRedirects?: boolean | undefined
   /** Retries of this call; `null` for none. */
   readonly retry?: RetryOptions | null | undefined
+  /**
+   * Whether every status but 2xx is an {@link HttpStatusError}, whose `response` has its content;
+   * of `stream()`, if that has at most 1 MiB. Omitted: as the client is set.
+   */
+  readonly raiseForStatus?: boolean | undefined
 }
 
 /** Options for sending a request that is already built. */
@@ -28,6 +33,8 @@ export interface SendOptions {
   readonly timeout?: TimeoutOptions | undefined
   /** Retries of this call; `null` for none. */
   readonly retry?: RetryOptions | null | undefined
+  /** Whether every status but 2xx is an {@link HttpStatusError}. Omitted: as the client is set. */
+  readonly raiseForStatus?: boolean | undefined
   /** Whether the caller reads the content, and then must close the response. */
   readonly stream?: boolean | undefined
 }
@@ -35,10 +42,11 @@ export interface SendOptions {
 /** For {@link checkOptions}. */
 export const REQUEST_OPTIONS: OptionKinds<RequestOptions> = {
   ...REQUEST_INIT, auth: 'any', cookies: 'any', timeout: 'any', followRedirects: 'boolean',
-  retry: 'any',
+  retry: 'any', raiseForStatus: 'boolean',
 }
 const SEND_OPTIONS: OptionKinds<SendOptions> = {
-  auth: 'any', followRedirects: 'boolean', timeout: 'any', retry: 'any', stream: 'boolean',
+  auth: 'any', followRedirects: 'boolean', timeout: 'any', retry: 'any', raiseForStatus: 'boolean',
+  stream: 'boolean',
 }
 
 /** @throws TypeError for an invalid option of `send()`. */

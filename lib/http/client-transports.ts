@@ -36,6 +36,8 @@ export class ClientTransports<T extends { close?(): unknown }> {
   readonly #mounts: readonly Mount<T>[]
   readonly #environment: ReturnType<typeof proxiesFromEnvironment>
   readonly #owned = new Map<string, T>()
+  /** Whether the client that they were made for was closed. */
+  isClosed = false
 
   /** @throws TypeError for an invalid pattern or transport. */
   constructor(options: ClientTransportOptions<T>) {
@@ -62,6 +64,7 @@ export class ClientTransports<T extends { close?(): unknown }> {
 
   /** Closes the transports made here. Returns what each `close()` returned. */
   close(): unknown[] {
+    this.isClosed = true
     return [...this.#owned.values()].map((transport) => transport.close?.())
   }
 

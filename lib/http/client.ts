@@ -1,7 +1,8 @@
 import { sleepSync } from '../internal/sleep.js'
 import { buildRequest } from './build-request.js'
 import { checkSendOptions, type RequestOptions, type SendOptions } from './call-options.js'
-import { ClientTransports } from './client-transports.js'
+import { ClientPool, inheriting, parentOf } from './client-pool.js'
+import type { ClientTransports } from './client-transports.js'
 import type { ServerSentEvent } from './content/sse-parser.js'
 import type { Cookies } from './cookies/jar.js'
 import { ClientStateError } from './errors.js'
@@ -9,13 +10,12 @@ import { EventSourceSession, type SseOptions } from './event-source.js'
 import { send, type Driver } from './exchange.js'
 import { driveSync, settle } from './flow.js'
 import { printAs } from './inspect.js'
-import { resolveSettings, transportOptions } from './options.js'
-import type { BaseClientOptions, ClientSettings } from './options.js'
+import { resolveSettings, type BaseClientOptions, type ClientSettings } from './options.js'
 import { nextPage, pageOptions, resolvePagination, type PaginateOptions } from './pagination.js'
 import type { Request } from './request.js'
 import { Response } from './sync-response.js'
 import type { Transport, TransportResponse } from './transports/base.js'
-import { BlockingTransport } from './transports/blocking/blocking-transport.js'
+import { BlockingTransport, refuseLookup } from './transports/blocking/blocking-transport.js'
 import { redactUrl } from './url.js'
 
 /** Options of {@link Client}. */
@@ -39,22 +39,18 @@ export type ClientOptions = BaseClientOptions<Response, Transport>
  */
 export class Client implements Disposable {
   readonly #settings: ClientSettings
+  readonly #pool: ClientPool<Transport>
   readonly #transports: ClientTransports<Transport>
   readonly #driver: Driver
   #state: 'unopened' | 'opened' | 'closed' = 'unopened'
 
   /** @throws TypeError naming the wrong option. */
   constructor(options: ClientOptions = {}) {
-    this.#settings = resolveSettings(options)
-    this.#transports = new ClientTransports<Transport>({
-      transport: options.transport ?? null,
-      mounts: options.mounts ?? null,
-      proxy: options.proxy ?? null,
-      trustEnv: this.#settings.trustEnv,
-      hasCertificate: (options.cert ?? null) !== null,
-      make: (proxy, foreign) =>
-        new BlockingTransport(transportOptions(options, proxy, foreign)),
-    })
+    const parent = parentOf<Transport>(options)
+    this.#settings = resolveSettings(options, parent?.settings ?? null)
+    refuseLookup(options)
+    this.#pool = new ClientPool(options, parent?.pool ?? null, (made) => new BlockingTransport(made))
+    this.#transports = this.#pool.transports
     this.#driver = {
       settings: this.#settings,
       blocking: true,
@@ -65,9 +61,12 @@ export class Client implements Disposable {
     }
   }
 
-  /** Whether `close()` was called, after which no request can be sent. */
+  /**
+   * Whether `close()` was called, on this client or on that whose connections it shares, after
+   * which no request can be sent.
+   */
   get isClosed(): boolean {
-    return this.#state === 'closed'
+    return this.#state === 'closed' || this.#transports.isClosed
   }
 
   /** The cookie jar of this client, to which responses add. */
@@ -111,7 +110,8 @@ export class Client implements Disposable {
   }
 
   /**
-   * Sends a request and reads the content of the response. A 4xx or 5xx is no error.
+   * Sends a request and reads the content of the response. A 4xx or 5xx is no error, except with
+   * `raiseForStatus`.
    *
    * @throws {@link RequestError} without a usable response; `signal.reason` if the signal aborts.
    */
@@ -170,6 +170,25 @@ export class Client implements Disposable {
     }
   }
 
+  /**
+   * A new client with these options over those of this client. As with the options of a call,
+   * headers, params and cookies are merged, `timeout` by its phases, and `null` switches off; hooks
+   * are called after those of this client, `sensitiveHeaders` are added, and the others replace.
+   *
+   * Both have one cookie jar, unless cookies are given: these are set in a copy of it, and a
+   * {@link Cookies} is used as it is. Both have one pool of connections, which this client closes,
+   * unless an option is given that says how connections are made (`transport`, `mounts`, `proxy`,
+   * `limits`, `trustEnv`, `http1`, `http2`, `verify`, `cert`, `localAddress`): then the new
+   * client has transports of its own, which it closes.
+   *
+   * @throws TypeError naming the wrong option.
+   * @throws {@link ClientStateError} when this client is closed.
+   */
+  extend(options: ClientOptions = {}): Client {
+    this.#checkOpen()
+    return new Client(inheriting(options, { settings: this.#settings, pool: this.#pool }))
+  }
+
   /** Builds the request that {@link Client.request} would send. */
   buildRequest(method: string, url: string | URL, options: RequestOptions = {}): Request {
     return buildRequest(this.#settings, method, url, options)
@@ -183,12 +202,13 @@ export class Client implements Disposable {
 
   /**
    * Closes the client for good and aborts exchanges in flight. Transports that were passed in stay
-   * open; the caller closes them.
+   * open; the caller closes them. Closing a client that shares the connections of the one that it
+   * extends leaves these open, and its exchanges in flight to their end.
    */
   close(): void {
     if (this.#state === 'closed') return
     this.#state = 'closed'
-    this.#transports.close()
+    this.#pool.close()
   }
 
   /** Closes the client at the end of a `using` block. */
@@ -200,15 +220,18 @@ export class Client implements Disposable {
     printAs(Client, (self) => {
       const { baseUrl } = self.#settings
       const base = baseUrl === null ? '' : ` ${redactUrl(baseUrl)}`
-      return `<Client [${self.#state}]${base}>`
+      return `<Client [${self.isClosed ? 'closed' : self.#state}]${base}>`
     })
   }
 
   #send(request: Request, options: SendOptions): Response {
-    if (this.#state === 'closed') {
-      throw new ClientStateError('the client is closed and cannot send; create a new one')
-    }
+    this.#checkOpen()
     this.#state = 'opened'
     return driveSync(send(this.#driver, request, options)) as Response
+  }
+
+  #checkOpen(): void {
+    if (!this.isClosed) return
+    throw new ClientStateError('the client is closed and cannot send; create a new one')
   }
 }

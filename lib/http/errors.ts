@@ -7,7 +7,8 @@
  *           TimeoutError              ConnectTimeoutError ReadTimeoutError WriteTimeoutError
  *                                     PoolTimeoutError TotalTimeoutError
  *           NetworkError              ConnectError ReadError WriteError CloseError
- *           ProtocolError             LocalProtocolError RemoteProtocolError
+ *           ProtocolError             LocalProtocolError
+ *                                     RemoteProtocolError (RefusedStreamError)
  *           ProxyError
  *           UnsupportedProtocolError
  *           WorkerError               the thread behind `Client` died or hung
@@ -41,6 +42,7 @@ export type HttpErrorCode =
   | 'ERR_HTTP_PROTOCOL'
   | 'ERR_HTTP_LOCAL_PROTOCOL'
   | 'ERR_HTTP_REMOTE_PROTOCOL'
+  | 'ERR_HTTP_REFUSED_STREAM'
   | 'ERR_HTTP_PROXY'
   | 'ERR_HTTP_UNSUPPORTED_PROTOCOL'
   | 'ERR_HTTP_WORKER'
@@ -50,6 +52,7 @@ export type HttpErrorCode =
   | 'ERR_HTTP_STATUS'
   | 'ERR_HTTP_INVALID_URL'
   | 'ERR_HTTP_INVALID_BODY'
+  | 'ERR_HTTP_INVALID_JSON'
   | 'ERR_HTTP_COOKIE_CONFLICT'
   | 'ERR_HTTP_STREAM'
   | 'ERR_HTTP_STREAM_CONSUMED'
@@ -184,11 +187,17 @@ export class LocalProtocolError extends ProtocolError {
 /** The response is malformed or truncated, or the server closed the connection before it. */
 export class RemoteProtocolError extends ProtocolError {
   override name = 'RemoteProtocolError'
-  override readonly code = 'ERR_HTTP_REMOTE_PROTOCOL'
+  override readonly code: HttpErrorCode = 'ERR_HTTP_REMOTE_PROTOCOL'
 }
 
-/** An HTTP/2 server refused a stream unprocessed, so it is safe to retry. @internal */
-export class RefusedStreamError extends RemoteProtocolError {}
+/**
+ * An HTTP/2 server did not process the request, and refused it again when it was sent again (RFC
+ * 9113, section 8.7). Sending it once more is safe, whatever its method.
+ */
+export class RefusedStreamError extends RemoteProtocolError {
+  override name = 'RefusedStreamError'
+  override readonly code = 'ERR_HTTP_REFUSED_STREAM'
+}
 
 /** The proxy refused or failed to connect to the origin. */
 export class ProxyError extends TransportError {
@@ -280,6 +289,12 @@ export class InvalidUrlError extends TypeError {
 export class InvalidBodyError extends TypeError {
   override name = 'InvalidBodyError'
   readonly code: HttpErrorCode = 'ERR_HTTP_INVALID_BODY'
+}
+
+/** The error of a response whose content is not JSON: a SyntaxError with a code. @internal */
+export function invalidJson(message: string, cause: SyntaxError): SyntaxError {
+  const code: HttpErrorCode = 'ERR_HTTP_INVALID_JSON'
+  return Object.assign(new SyntaxError(message, { cause }), { code })
 }
 
 /** A cookie was looked up by name alone, and several match. */

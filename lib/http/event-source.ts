@@ -81,7 +81,8 @@ export class EventSourceSession {
     this.#parser = this.#newParser(this.#parser.lastEventId)
     // Event streams may be silent, so a read limit applies only if the caller set one.
     const timeout = rest.timeout === undefined ? { read: null } : rest.timeout
-    return { ...rest, headers, timeout }
+    // `accepts()` checks the status; content that may never end is not read for its error.
+    return { ...rest, headers, timeout, raiseForStatus: false }
   }
 
   /**

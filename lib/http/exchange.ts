@@ -2,13 +2,18 @@
  * One call, from its request to its response. Both clients run this code as a flow, each with its
  * own {@link Driver}. From the outside in:
  *
- * 1. `send` reads the content, unless it is streamed, and holds the call to its total time limit.
+ * 1. `send` reads the content, unless it is streamed, and holds the call to its total time limit. It
+ *    throws for the status, if the call asks for that.
  * 2. `authenticated` sends the requests of the auth flow.
  * 3. `redirected` follows the redirects of each.
  * 4. `hooked` runs the hooks around each exchange, and `retried` repeats it.
  * 5. `single` is one exchange with the transport, after which cookies are stored.
  *
  * A response that is not returned is closed, whatever throws.
+ *
+ * `sendPlain` is the short way of AsyncClient for a call with none of this: it makes the same
+ * exchange without a generator for each layer, and continues with `redirected` if the response is
+ * a redirect.
  *
  * @module
  */
@@ -19,7 +24,7 @@ import { MAX_AUTH_REQUESTS, resolveTimeouts, type Timeouts } from './config.js'
 import { Deadline, totalTimeout } from './deadline.js'
 import { errorChannel, requestChannel, responseChannel } from './diagnostics.js'
 import { RemoteProtocolError, RequestError, TooManyRedirectsError } from './errors.js'
-import { settle, type Flow } from './flow.js'
+import { drive, settle, type Flow } from './flow.js'
 import { Headers } from './headers.js'
 import type { ClientSettings } from './options.js'
 import { redirectRequest } from './redirects.js'
@@ -50,17 +55,56 @@ export interface Driver {
 /** Unwanted content up to this many bytes is read, so that the connection can be reused. */
 const DRAIN_BYTES = 64 * 1024
 
+/** Content of a streamed response up to this size is read for its {@link HttpStatusError}. */
+const MAX_ERROR_BYTES = 1024 * 1024
+
 /** Sends `request` and returns the last response. */
 export function* send(driver: Driver, request: Request, options: SendOptions): Flow<AnyResponse> {
+  return yield* sendCall(new Call(driver, request, options), request, options)
+}
+
+/** As {@link send}, by promise; the short way is taken where nothing asks for the long one. */
+export function sendAsync(
+  driver: Driver,
+  request: Request,
+  options: SendOptions,
+): Promise<AnyResponse> {
   const call = new Call(driver, request, options)
+  return call.isPlain ? sendPlain(call, request, options) : drive(sendCall(call, request, options))
+}
+
+function* sendCall(call: Call, request: Request, options: SendOptions): Flow<AnyResponse> {
   try {
     const response = yield* authenticated(call, request)
     // The deadline also covers reading the content of this response.
     if (call.timed) response.whenFinished(() => call.end())
     if (options.stream !== true) yield* readContent(response)
+    if (call.raises && !response.isSuccess) yield* raise(call, response)
     return response
   } catch (error) {
     call.end()
+    throw error instanceof RequestError ? error.for(request) : error
+  }
+}
+
+/**
+ * Does what `sendCall` does for a call without authentication, hooks, retries and a total time
+ * limit: one exchange, after which the content is read and the status looked at.
+ */
+async function sendPlain(call: Call, request: Request, options: SendOptions): Promise<AnyResponse> {
+  try {
+    const exchange = new Exchange(call, request)
+    let response: AnyResponse
+    try {
+      response = exchange.received(await exchange.start())
+    } catch (error) {
+      throw exchange.failed(error)
+    }
+    if (response.hasRedirectLocation) response = await drive(followed(call, request, response))
+    if (options.stream !== true && !response.readArrived()) await drive(readContent(response))
+    if (call.raises && !response.isSuccess) await drive(raise(call, response))
+    return response
+  } catch (error) {
     throw error instanceof RequestError ? error.for(request) : error
   }
 }
@@ -71,6 +115,7 @@ class Call {
   readonly auth: Auth | null
   readonly follow: boolean
   readonly retry: RetryPolicy | null
+  readonly raises: boolean
   readonly timeouts: Timeouts
   readonly responseSettings: ResponseSettings
   readonly signal: AbortSignal | null
@@ -87,6 +132,7 @@ class Call {
       throw new TypeError(`followRedirects must be true or false, got ${String(followRedirects)}`)
     }
     this.follow = followRedirects ?? driver.settings.followRedirects
+    this.raises = options.raiseForStatus ?? driver.settings.raiseForStatus
     const { retry } = options
     this.retry =
       retry === undefined ? driver.settings.retry : retry === null ? null : resolveRetry(retry)
@@ -100,6 +146,13 @@ class Call {
       maxResponseBytes: driver.settings.maxResponseBytes,
       signal: this.signal,
     }
+  }
+
+  /** Whether nothing but redirects can make this call more than one exchange. */
+  get isPlain(): boolean {
+    const { request, response } = this.driver.settings.eventHooks
+    const hooked = request.length > 0 || response.length > 0
+    return this.auth === null && this.retry === null && this.deadlineAt === null && !hooked
   }
 
   /** Whether a timer runs that `end()` must clear. */
@@ -160,6 +213,21 @@ function* readContent(response: AnyResponse): Flow<void> {
   }
 }
 
+/**
+ * Throws for the status. A streamed response is read first, as far as that is bounded, since the
+ * caller, who has no response to close, reads the content of the error's at most.
+ */
+function* raise(call: Call, response: AnyResponse): Flow<void> {
+  try {
+    response.limitContent(MAX_ERROR_BYTES)
+    yield* readContent(response)
+  } catch {
+    // The status counts for more than what went wrong after it, but for an abort.
+    call.check()
+  }
+  response.raiseForStatus()
+}
+
 function* authenticated(call: Call, first: Request): Flow<AnyResponse> {
   if (call.auth === null) return yield* redirected(call, first)
   if (call.auth.requiresRequestBody) yield* call.driver.readBody(first)
@@ -197,10 +265,14 @@ function* authenticated(call: Call, first: Request): Flow<AnyResponse> {
 }
 
 function* redirected(call: Call, first: Request): Flow<AnyResponse> {
+  return yield* followed(call, first, yield* hooked(call, first))
+}
+
+/** The response that the redirects of the response `to` a request lead to. */
+function* followed(call: Call, to: Request, answer: AnyResponse): Flow<AnyResponse> {
   const { maxRedirects } = call.driver.settings
   const history: AnyResponse[] = []
-  for (let request = first; ; ) {
-    const response = yield* hooked(call, request)
+  for (let request = to, response = answer; ; response = yield* hooked(call, request)) {
     try {
       response.history = history.slice()
       if (!response.hasRedirectLocation) return response
@@ -295,26 +367,61 @@ function* retried(call: Call, request: Request): Flow<AnyResponse> {
 
 /** Sends `request` once: no retries, redirects, authentication or hooks. */
 function* single(call: Call, request: Request): Flow<AnyResponse> {
-  call.check()
-  const outgoing = forTransport(call, request)
-  const transport = call.driver.transportFor(request)
-  if (requestChannel.hasSubscribers) requestChannel.publish({ request })
-  const startedAt = performance.now()
+  const exchange = new Exchange(call, request)
   try {
-    const raw = yield* settle<TransportResponse>(transport.handleRequest(outgoing))
-    const { cookies } = call.driver.settings
+    return exchange.received(yield* settle<TransportResponse>(exchange.start()))
+  } catch (error) {
+    throw exchange.failed(error)
+  }
+}
+
+/** One exchange with the transport: what is done before and after waiting for the response. */
+class Exchange {
+  readonly #call: Call
+  readonly #request: Request
+  readonly #outgoing: Request
+  readonly #transport: Transport | AsyncTransport
+  #startedAt = 0
+
+  constructor(call: Call, request: Request) {
+    call.check()
+    this.#call = call
+    this.#request = request
+    this.#outgoing = forTransport(call, request)
+    this.#transport = call.driver.transportFor(request)
+  }
+
+  start(): TransportResponse | Promise<TransportResponse> {
+    const request = this.#request
+    if (requestChannel.hasSubscribers) requestChannel.publish({ request })
+    this.#startedAt = performance.now()
+    return this.#transport.handleRequest(this.#outgoing)
+  }
+
+  received(raw: TransportResponse): AnyResponse {
+    const call = this.#call
+    const request = this.#request
+    const { cookies, sensitiveHeaders } = call.driver.settings
     if (cookies.persist && raw.headers.has('set-cookie')) cookies.extract(request.url, raw.headers)
-    const response = call.driver.wrap(raw).adopt(request, call.responseSettings, startedAt)
-    response.headers.maskAlso(call.driver.settings.sensitiveHeaders)
+    const response = call.driver.wrap(raw).adopt(request, call.responseSettings, this.#startedAt)
+    response.headers.maskAlso(sensitiveHeaders)
     if (responseChannel.hasSubscribers) {
-      responseChannel.publish({ request, response, durationMs: performance.now() - startedAt })
+      responseChannel.publish({ request, response, durationMs: this.#elapsedMs })
     }
     return response
-  } catch (error) {
+  }
+
+  /** What to throw for `error`. */
+  failed(error: unknown): unknown {
+    const request = this.#request
     if (errorChannel.hasSubscribers) {
-      errorChannel.publish({ request, error, durationMs: performance.now() - startedAt })
+      errorChannel.publish({ request, error, durationMs: this.#elapsedMs })
     }
-    throw error instanceof RequestError ? error.for(request) : error
+    return error instanceof RequestError ? error.for(request) : error
+  }
+
+  get #elapsedMs(): number {
+    return performance.now() - this.#startedAt
   }
 }
 

@@ -71,6 +71,27 @@ function checkedList(name: string, values: unknown): readonly string[] {
   )
 }
 
+/** The fields of headers. Copies of headers share them until one of the copies changes. */
+class Fields {
+  readonly names: string[]
+  /** The names in lower case. */
+  readonly keys: string[]
+  readonly values: string[]
+  shared = false
+  /** The fields as lines, kept once they are shared: those of a client are sent many times. */
+  lines: string | null = null
+
+  constructor(names: string[], keys: string[], values: string[]) {
+    this.names = names
+    this.keys = keys
+    this.values = values
+  }
+
+  copy(): Fields {
+    return new Fields(this.names.slice(), this.keys.slice(), this.values.slice())
+  }
+}
+
 /**
  * A multi-map of header fields: names are case-insensitive, their order and case are kept, and a
  * name may occur more than once (RFC 9110, section 5).
@@ -79,20 +100,20 @@ function checkedList(name: string, values: unknown): readonly string[] {
  * Printing and `toJSON()` mask credentials and cookies.
  */
 export class Headers implements Iterable<[string, string]> {
-  readonly #names: string[] = []
-  readonly #keys: string[] = []
-  readonly #values: string[] = []
+  #fields: Fields
   #alsoSensitive: ReadonlySet<string> | undefined
 
   /** @throws {@link LocalProtocolError} on an invalid name or value. */
   constructor(init?: HeadersInit | null) {
-    if (init === undefined || init === null) return
     if (init instanceof Headers) {
-      this.#names = init.#names.slice()
-      this.#keys = init.#keys.slice()
-      this.#values = init.#values.slice()
+      this.#fields = init.#fields
+      this.#fields.shared = true
       this.#alsoSensitive = init.#alsoSensitive
-    } else if (typeof init !== 'object') {
+      return
+    }
+    this.#fields = new Fields([], [], [])
+    if (init === undefined || init === null) return
+    if (typeof init !== 'object') {
       throw new TypeError(`headers must be an object, pairs or Headers, got ${typeof init}`)
     } else if (Symbol.iterator in init) {
       for (const field of init) {
@@ -115,9 +136,7 @@ export class Headers implements Iterable<[string, string]> {
   static fromWire(flat: readonly string[]): Headers {
     const headers = new Headers()
     for (let i = 0; i < flat.length; i += 2) {
-      headers.#names.push(flat[i]!)
-      headers.#keys.push(flat[i]!.toLowerCase())
-      headers.#values.push(flat[i + 1]!)
+      headers.#push(flat[i]!, flat[i]!.toLowerCase(), flat[i + 1]!)
     }
     return headers
   }
@@ -133,20 +152,22 @@ export class Headers implements Iterable<[string, string]> {
 
   /** The number of fields, counting repeated names each time. */
   get size(): number {
-    return this.#keys.length
+    return this.#fields.keys.length
   }
 
   /** The fields as `[name, value]`, in the order and case in which they are sent. */
   get raw(): [string, string][] {
-    return this.#names.map((name, i) => [name, this.#values[i]!])
+    const { names, values } = this.#fields
+    return names.map((name, i) => [name, values[i]!])
   }
 
   /** All values of `name` joined by ", ", or null if there is none. */
   get(name: string): string | null {
     const key = name.toLowerCase()
-    const first = this.#keys.indexOf(key)
+    const { keys, values } = this.#fields
+    const first = keys.indexOf(key)
     if (first === -1) return null
-    if (this.#keys.indexOf(key, first + 1) === -1) return this.#values[first]!
+    if (keys.indexOf(key, first + 1) === -1) return values[first]!
     return this.getList(key).join(', ')
   }
 
@@ -154,17 +175,16 @@ export class Headers implements Iterable<[string, string]> {
   getList(name: string, options: { readonly splitCommas?: boolean } = {}): string[] {
     checkOptions(options, LIST_OPTIONS, 'getList()')
     const key = name.toLowerCase()
+    const { keys, values } = this.#fields
     const found: string[] = []
-    for (let i = this.#keys.indexOf(key); i !== -1; i = this.#keys.indexOf(key, i + 1)) {
-      found.push(this.#values[i]!)
-    }
+    for (let i = keys.indexOf(key); i !== -1; i = keys.indexOf(key, i + 1)) found.push(values[i]!)
     if (options.splitCommas !== true) return found
     return found.flatMap((value) => value.split(',').map((part) => part.trim()))
   }
 
   /** Whether a field has this name, in any case. */
   has(name: string): boolean {
-    return this.#keys.includes(name.toLowerCase())
+    return this.#fields.keys.includes(name.toLowerCase())
   }
 
   /** Replaces all fields of this name with one, at the position of the first. */
@@ -172,16 +192,15 @@ export class Headers implements Iterable<[string, string]> {
     checkHeaderName(name)
     const checked = checkedValue(name, String(value))
     const key = name.toLowerCase()
-    const first = this.#keys.indexOf(key)
+    const first = this.#fields.keys.indexOf(key)
     if (first === -1) {
       this.#push(name, key, checked)
       return
     }
-    this.#names[first] = name
-    this.#values[first] = checked
-    for (let i = this.#keys.lastIndexOf(key); i > first; i = this.#keys.lastIndexOf(key)) {
-      this.#remove(i)
-    }
+    const { names, keys, values } = this.#own()
+    names[first] = name
+    values[first] = checked
+    for (let i = keys.lastIndexOf(key); i > first; i = keys.lastIndexOf(key)) this.#remove(i)
   }
 
   /** Adds the field unless there is one of this name. */
@@ -198,9 +217,10 @@ export class Headers implements Iterable<[string, string]> {
   /** Removes all fields of this name. Returns whether there were any. */
   delete(name: string): boolean {
     const key = name.toLowerCase()
-    const size = this.#keys.length
-    for (let i = this.#keys.indexOf(key); i !== -1; i = this.#keys.indexOf(key, i)) this.#remove(i)
-    return this.#keys.length !== size
+    if (!this.#fields.keys.includes(key)) return false
+    const { keys } = this.#own()
+    for (let i = keys.indexOf(key); i !== -1; i = keys.indexOf(key, i)) this.#remove(i)
+    return true
   }
 
   /**
@@ -212,39 +232,50 @@ export class Headers implements Iterable<[string, string]> {
       for (const [name, value] of Object.entries(other)) if (value === null) this.delete(name)
     }
     const from = other instanceof Headers ? other : new Headers(other)
-    for (const key of new Set(from.#keys)) {
+    const { names, keys } = from.#fields
+    for (const key of new Set(keys)) {
       const values = from.getList(key)
-      this.set(from.#names[from.#keys.indexOf(key)]!, values[0]!)
+      this.set(names[keys.indexOf(key)]!, values[0]!)
       for (const value of values.slice(1)) this.append(key, value)
     }
   }
 
+  /** The fields whose values printing masks, sorted by name. @internal */
+  secretFields(): [string, string][] {
+    const secret = [...this].filter(([key]) => this.#isSecret(key))
+    return secret.sort(([a], [b]) => (a < b ? -1 : a === b ? 0 : 1))
+  }
+
   /** Removes every field that printing masks, in whole or in part. @internal */
   deleteSecrets(): void {
-    for (const key of new Set(this.#keys)) {
+    for (const key of new Set(this.#fields.keys)) {
       if (this.#printed(key) !== this.get(key)) this.delete(key)
     }
   }
 
   /** `[name, value]` of every field in order, names in lower case. */
   *[Symbol.iterator](): Generator<[string, string], void, undefined> {
-    for (let i = 0; i < this.#keys.length; i++) yield [this.#keys[i]!, this.#values[i]!]
+    for (let i = 0; i < this.size; i++) yield [this.#fields.keys[i]!, this.#fields.values[i]!]
   }
 
   /** Calls `each` for every field in order, names in lower case. @internal */
   visit(each: (key: string, value: string) => void): void {
-    for (let i = 0; i < this.#keys.length; i++) each(this.#keys[i]!, this.#values[i]!)
+    for (let i = 0; i < this.size; i++) each(this.#fields.keys[i]!, this.#fields.values[i]!)
   }
 
   /** The fields with their joined values; credentials and cookies, also in URLs, are masked. */
   toJSON(): Record<string, string> {
     const shown: Record<string, string> = {}
-    for (const key of new Set(this.#keys)) shown[key] = this.#printed(key)
+    for (const key of new Set(this.#fields.keys)) shown[key] = this.#printed(key)
     return shown
   }
 
+  #isSecret(key: string): boolean {
+    return isSensitiveHeader(key) || this.#alsoSensitive?.has(key) === true
+  }
+
   #printed(key: string): string {
-    if (isSensitiveHeader(key) || this.#alsoSensitive?.has(key) === true) return MASK
+    if (this.#isSecret(key)) return MASK
     const value = this.get(key)!
     return URL_FIELDS.has(key) ? redactUrl(value) : value
   }
@@ -257,22 +288,30 @@ export class Headers implements Iterable<[string, string]> {
 
   /** The fields as lines of an HTTP/1.1 head. @internal */
   toLines(): string {
-    let lines = ''
-    for (let i = 0; i < this.#names.length; i++) {
-      lines += this.#names[i]! + ': ' + this.#values[i]! + '\r\n'
-    }
-    return lines
+    const { names, values, shared, lines } = this.#fields
+    if (lines !== null) return lines
+    let text = ''
+    for (let i = 0; i < names.length; i++) text += names[i]! + ': ' + values[i]! + '\r\n'
+    if (shared) this.#fields.lines = text
+    return text
+  }
+
+  /** The fields, to be changed. */
+  #own(): Fields {
+    return this.#fields.shared ? (this.#fields = this.#fields.copy()) : this.#fields
   }
 
   #push(name: string, key: string, value: string): void {
-    this.#names.push(name)
-    this.#keys.push(key)
-    this.#values.push(value)
+    const { names, keys, values } = this.#own()
+    names.push(name)
+    keys.push(key)
+    values.push(value)
   }
 
   #remove(index: number): void {
-    this.#names.splice(index, 1)
-    this.#keys.splice(index, 1)
-    this.#values.splice(index, 1)
+    const { names, keys, values } = this.#fields
+    names.splice(index, 1)
+    keys.splice(index, 1)
+    values.splice(index, 1)
   }
 }

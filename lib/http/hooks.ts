@@ -30,20 +30,30 @@ const EVENTS: OptionKinds<EventHookOptions> = {
   request: 'array', response: 'array', redirect: 'array', retry: 'array',
 }
 
-/** Copies hooks. @throws TypeError for an unknown event or a hook that is not a function. */
+/** @internal */
+export const NO_HOOKS: EventHooks<never> = { request: [], response: [], redirect: [], retry: [] }
+
+/**
+ * The inherited hooks, then those of `options`; null switches the inherited ones off.
+ *
+ * @throws TypeError for an unknown event or a hook that is not a function.
+ */
 export function resolveHooks<R extends BaseResponse>(
   options: EventHookOptions<R> | null | undefined,
-): EventHooks<R> {
-  checkOptions(options ?? {}, EVENTS, 'eventHooks')
+  inherited: EventHooks<never>,
+): EventHooks<never> {
+  if (options === undefined) return inherited
+  if (options === null) return NO_HOOKS
+  checkOptions(options, EVENTS, 'eventHooks')
   for (const name of Object.keys(EVENTS) as (keyof EventHooks)[]) {
-    if (options?.[name]?.some((hook) => typeof hook !== 'function') !== true) continue
+    if (options[name]?.some((hook) => typeof hook !== 'function') !== true) continue
     throw new TypeError(`eventHooks.${name} must be an array of functions`)
   }
-  const { request = [], response = [], redirect = [], retry = [] } = options ?? {}
+  const own = options as EventHookOptions<never>
   return {
-    request: [...request],
-    response: [...response],
-    redirect: [...redirect],
-    retry: [...retry],
+    request: [...inherited.request, ...(own.request ?? [])],
+    response: [...inherited.response, ...(own.response ?? [])],
+    redirect: [...inherited.redirect, ...(own.redirect ?? [])],
+    retry: [...inherited.retry, ...(own.retry ?? [])],
   }
 }

@@ -7,6 +7,7 @@ import {
   checkCount,
   DEFAULT_MAX_REDIRECTS,
   DEFAULT_MAX_RESPONSE_BYTES,
+  DEFAULT_TIMEOUTS,
   resolveTimeouts,
   type LimitOptions,
   type TimeoutOptions,
@@ -17,7 +18,7 @@ import { encodingName } from './content/text.js'
 import { Cookies, type CookiesInit } from './cookies/jar.js'
 import { netrcFile } from './environment.js'
 import { Headers, type HeadersInit } from './headers.js'
-import { resolveHooks, type EventHookOptions, type EventHooks } from './hooks.js'
+import { NO_HOOKS, resolveHooks, type EventHookOptions, type EventHooks } from './hooks.js'
 import type { BaseResponse, DefaultEncoding } from './response.js'
 import { resolveRetry, type RetryOptions, type RetryPolicy } from './retry.js'
 import type { ClientCertificate, Verify } from './tls.js'
@@ -73,18 +74,34 @@ export interface BaseClientOptions<R extends BaseResponse, T> {
   /** Repeats failed requests: a number of retries, or a policy. @defaultValue null */
   readonly retry?: RetryOptions | null | undefined
   /**
+   * Whether a call throws {@link HttpStatusError} for every status but 2xx, as `raiseForStatus()`
+   * of its response does: after redirects, authentication and retries, and for a redirect that is
+   * not followed too. @defaultValue false
+   */
+  readonly raiseForStatus?: boolean | undefined
+  /**
+   * IP address to connect from, to proxies as well; names are then resolved to addresses of its
+   * family. Transports that are passed in have their own. @defaultValue null: the system chooses
+   */
+  readonly localAddress?: string | null | undefined
+  /**
    * More headers to mask when printed and to drop on redirects to another origin, besides those
    * whose names say that they are secret.
    */
   readonly sensitiveHeaders?: readonly string[] | undefined
 }
 
-const CLIENT_OPTIONS: OptionKinds<BaseClientOptions<BaseResponse, unknown>> = {
+/** Options of either client. `Client` refuses `lookup` with a message of its own. */
+type AnyClientOptions = BaseClientOptions<BaseResponse, unknown> &
+  Pick<HttpTransportOptions, 'lookup'>
+
+const CLIENT_OPTIONS: OptionKinds<AnyClientOptions> = {
   baseUrl: 'any', auth: 'any', headers: 'any', cookies: 'any', params: 'any',
   timeout: 'any', followRedirects: 'boolean', maxRedirects: 'number', limits: 'object',
   trustEnv: 'boolean', transport: 'any', mounts: 'object|null', proxy: 'any', http1: 'boolean',
   http2: 'boolean', verify: 'any', cert: 'any', defaultEncoding: 'any', eventHooks: 'object|null',
   maxResponseBytes: 'number|null', retry: 'any', sensitiveHeaders: 'array',
+  raiseForStatus: 'boolean', localAddress: 'string|null', lookup: 'function|null',
 }
 
 const USER_AGENT = 'runwright/0.1.0'
@@ -108,57 +125,112 @@ export interface ClientSettings {
   readonly eventHooks: EventHooks<never>
   readonly sensitiveHeaders: ReadonlySet<string>
   readonly retry: RetryPolicy | null
+  readonly raiseForStatus: boolean
 }
 
-/** Adds defaults and validates the options. @throws TypeError naming the wrong option. */
+/**
+ * Adds defaults, or what the client inherits that `extend()` was called on, and validates the
+ * options. Headers, params, cookies, hooks and sensitive names are merged with the inherited ones.
+ *
+ * @throws TypeError naming the wrong option.
+ */
 export function resolveSettings<R extends BaseResponse>(
   options: BaseClientOptions<R, unknown>,
+  inherited: ClientSettings | null,
 ): ClientSettings {
   checkOptions(options, CLIENT_OPTIONS, 'a client')
-  const ownHeaders = new Headers({
+  const base = inherited ?? DEFAULTS
+  const ownHeaders = inherited?.ownHeaders ?? builtInHeaders()
+  const ownSecrets = namesOf(options.sensitiveHeaders ?? [])
+  const sensitiveHeaders = new Set([...(inherited?.sensitiveHeaders ?? []), ...ownSecrets])
+  const headers = new Headers(
+    inherited === null || options.headers === null ? ownHeaders : inherited.headers,
+  )
+  if (isSet(options.headers)) headers.update(options.headers)
+  headers.maskAlso(sensitiveHeaders)
+  const trustEnv = checkBoolean('trustEnv', options.trustEnv ?? base.trustEnv)
+  const maxResponseBytes =
+    options.maxResponseBytes === undefined ? base.maxResponseBytes : options.maxResponseBytes
+  return {
+    baseUrl: options.baseUrl === undefined ? base.baseUrl : resolveBase(options.baseUrl),
+    auth: given(options.auth, base.auth, resolveAuth),
+    netrc: inherited?.trustEnv === trustEnv ? inherited.netrc : resolveNetrc(trustEnv),
+    trustEnv,
+    headers,
+    ownHeaders,
+    cookies: resolveCookies(options.cookies, inherited?.cookies ?? null),
+    params: resolveParams(options.params, base.params),
+    timeouts: resolveTimeouts(options.timeout, base.timeouts),
+    followRedirects: checkBoolean('followRedirects', options.followRedirects ?? base.followRedirects),
+    maxRedirects: checkCount('maxRedirects', options.maxRedirects ?? base.maxRedirects, 0),
+    defaultEncoding: checkEncoding(options.defaultEncoding ?? base.defaultEncoding),
+    maxResponseBytes: checkCount('maxResponseBytes', maxResponseBytes, 0),
+    eventHooks: resolveHooks(options.eventHooks, base.eventHooks),
+    sensitiveHeaders,
+    retry: given(options.retry, base.retry, resolveRetry),
+    raiseForStatus: checkBoolean('raiseForStatus', options.raiseForStatus ?? base.raiseForStatus),
+  }
+}
+
+const DEFAULTS = {
+  baseUrl: null,
+  auth: null,
+  trustEnv: true,
+  params: null,
+  timeouts: DEFAULT_TIMEOUTS,
+  followRedirects: false,
+  maxRedirects: DEFAULT_MAX_REDIRECTS,
+  defaultEncoding: 'utf-8',
+  maxResponseBytes: DEFAULT_MAX_RESPONSE_BYTES,
+  eventHooks: NO_HOOKS,
+  retry: null,
+  raiseForStatus: false,
+} as const
+
+function builtInHeaders(): Headers {
+  return new Headers({
     Accept: '*/*',
     'Accept-Encoding': ACCEPT_ENCODING,
     Connection: 'keep-alive',
     'User-Agent': USER_AGENT,
   })
-  const sensitiveHeaders = new Set(namesOf(options.sensitiveHeaders ?? []))
-  const headers = new Headers(ownHeaders)
-  if (isSet(options.headers)) headers.update(options.headers)
-  headers.maskAlso(sensitiveHeaders)
-  const trustEnv = checkBoolean('trustEnv', options.trustEnv ?? true)
-  const netrc = trustEnv ? netrcFile() : null
-  const maxResponseBytes =
-    options.maxResponseBytes === undefined ? DEFAULT_MAX_RESPONSE_BYTES : options.maxResponseBytes
-  const params = isSet(options.params) ? paramPairs(options.params) : []
-  return {
-    baseUrl: resolveBase(options.baseUrl),
-    auth: isSet(options.auth) ? resolveAuth(options.auth) : null,
-    netrc: netrc === null ? null : new NetrcAuth(netrc),
-    trustEnv,
-    headers,
-    ownHeaders,
-    cookies: options.cookies instanceof Cookies ? options.cookies : new Cookies(options.cookies),
-    params: params.length === 0 ? null : params,
-    timeouts: resolveTimeouts(options.timeout),
-    followRedirects: checkBoolean('followRedirects', options.followRedirects ?? false),
-    maxRedirects: checkCount('maxRedirects', options.maxRedirects ?? DEFAULT_MAX_REDIRECTS, 0),
-    defaultEncoding: checkEncoding(options.defaultEncoding ?? 'utf-8'),
-    maxResponseBytes: checkCount('maxResponseBytes', maxResponseBytes, 0),
-    eventHooks: resolveHooks(options.eventHooks) as ClientSettings['eventHooks'],
-    sensitiveHeaders,
-    retry: isSet(options.retry) ? resolveRetry(options.retry) : null,
-  }
 }
 
-/** The options for transports that the client makes itself; `foreign` ones have no certificate. */
-export function transportOptions(
-  options: BaseClientOptions<never, unknown>,
-  proxy: ProxyInit | null,
-  foreign: boolean,
-): HttpTransportOptions {
-  const { limits, http1, http2, verify, trustEnv } = options
-  const cert = foreign ? null : options.cert
-  return { limits, http1, http2, verify, cert, trustEnv, proxy }
+/** An omitted option is inherited, `null` switches it off. */
+function given<T, R>(
+  option: T | null | undefined,
+  inherited: R | null,
+  resolve: (option: T) => R,
+): R | null {
+  if (option === undefined) return inherited
+  return option === null ? null : resolve(option)
+}
+
+function resolveNetrc(trustEnv: boolean): NetrcAuth | null {
+  const netrc = trustEnv ? netrcFile() : null
+  return netrc === null ? null : new NetrcAuth(netrc)
+}
+
+/** One jar is shared unless cookies are given, which are added to a copy of it. */
+function resolveCookies(init: CookiesInit | null | undefined, inherited: Cookies | null): Cookies {
+  if (init instanceof Cookies) return init
+  if (inherited === null || init === null) return new Cookies(init)
+  if (init === undefined) return inherited
+  const jar = inherited.copy()
+  jar.update(init)
+  return jar
+}
+
+/** The inherited params of other names, then those given. */
+function resolveParams(
+  init: ParamsInit | null | undefined,
+  inherited: ParamsInit | null,
+): ParamsInit | null {
+  const own = isSet(init) ? paramPairs(init) : []
+  const names = new Set(own.map(([name]) => name))
+  const before = init === null || inherited === null ? [] : paramPairs(inherited)
+  const pairs = [...before.filter(([name]) => !names.has(name)), ...own]
+  return pairs.length === 0 ? null : pairs
 }
 
 /** Whether an option has a value; `null` switches it off, like leaving it out. */

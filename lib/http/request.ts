@@ -2,8 +2,9 @@ import { setMaxListeners } from 'node:events'
 import { ByteCollector } from '../internal/byte-collector.js'
 import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { Timeouts } from './config.js'
-import { bytesBody, contentBody, formBody, jsonBody } from './content/body.js'
+import { bytesBody, contentBody, formBody } from './content/body.js'
 import type { Body, BodyContent } from './content/body.js'
+import { jsonBody } from './content/json-body.js'
 import { filePairs, multipartBody, type FilesInit } from './content/multipart.js'
 import { InvalidBodyError, LocalProtocolError, RequestNotReadError } from './errors.js'
 import { Headers, type HeadersInit } from './headers.js'
@@ -13,7 +14,7 @@ import { applyParams, parseUrl, redactUrl, sharesSecrets, type ParamsInit } from
 
 /** At most one body: `json`, `content`, or `data` and `files` together. */
 export interface BodyOptions {
-  /** Sent as compact JSON; an error where JSON would change or drop a value, such as NaN. */
+  /** Sent as compact JSON. `undefined` is left out, as by JSON.stringify(); NaN is an error. */
   readonly json?: unknown
   /** Sent as a form; with `files`, or as a FormData that has files, as multipart/form-data. */
   readonly data?: ParamsInit | FormData | undefined
@@ -67,6 +68,22 @@ const STANDARD_METHODS = new Set('GET HEAD POST PUT PATCH DELETE OPTIONS TRACE'.
 const BODY_EXPECTED = new Set(['POST', 'PUT', 'PATCH'])
 
 /**
+ * The parts of a request that were checked before: nothing of them is copied or checked again. A
+ * body that is undefined is encoded from the options.
+ */
+class CheckedParts {
+  readonly headers: Headers
+  readonly options: RequestInit
+  readonly body: Body | null | undefined
+
+  constructor(headers: Headers, options: RequestInit, body: Body | null | undefined) {
+    this.headers = headers
+    this.options = options
+    this.body = body
+  }
+}
+
+/**
  * One HTTP request, as `buildRequest()` returns it and transports receive it. Its headers may be
  * changed until it is sent. It may be sent again if its body can be read again.
  *
@@ -109,11 +126,17 @@ export class Request {
    * @throws {@link InvalidBodyError} when the body cannot be encoded.
    */
   constructor(method: string, url: string | URL, init: RequestInit = {}) {
-    if (typeof method !== 'string' || !TOKEN.test(method)) {
-      throw new LocalProtocolError(`the method ${JSON.stringify(method) ?? ''} is not a token`)
+    this.method = checkedMethod(method)
+    if (init instanceof CheckedParts) {
+      const { options, body } = init
+      this.url = url as URL
+      this.headers = init.headers
+      this.extensions = options.extensions ?? {}
+      this.signal = options.signal ?? null
+      this.body = body === undefined ? encodeBody(options, this.headers) : body
+      if (body === undefined) this.#describeBody()
+      return
     }
-    const upper = method.toUpperCase()
-    this.method = STANDARD_METHODS.has(upper) ? upper : method
     checkOptions(init, REQUEST_INIT, 'new Request()')
     this.url = parseUrl(url)
     applyParams(this.url, init.params)
@@ -124,6 +147,19 @@ export class Request {
     this.#describeBody()
   }
 
+  /**
+   * Makes the request of a call, whose options were checked by name. `url` and `headers` belong to
+   * it, with the parameters and headers of the call.
+   *
+   * @internal
+   */
+  static ofCall(method: string, url: URL, headers: Headers, options: RequestInit): Request {
+    const { extensions, json, data, content, files } = options
+    const signal = checkedSignal(options.signal)
+    const copied = { json, data, content, files, signal, extensions: { ...extensions } }
+    return new Request(method, url, new CheckedParts(headers, copied, undefined) as RequestInit)
+  }
+
   /** Makes a request from parts that were validated before. @internal */
   static fromParts(
     method: string,
@@ -132,21 +168,7 @@ export class Request {
     body: Body | null,
     from: RequestInit,
   ): Request {
-    const request = Object.create(Request.prototype) as {
-      -readonly [K in keyof Request]: Request[K]
-    }
-    request.method = method
-    request.url = url
-    request.headers = headers
-    request.extensions = from.extensions ?? {}
-    request.signal = from.signal ?? null
-    request.body = body
-    request.timeouts = null
-    request.deadlineAt = null
-    request.blocking = false
-    request.callCookies = null
-    request.namedUrl = null
-    return request as Request
+    return new Request(method, url, new CheckedParts(headers, from, body) as RequestInit)
   }
 
   /** Whether redirects led to an origin that must not get what was given for another. @internal */
@@ -167,11 +189,41 @@ export class Request {
     return this.body.bytes
   }
 
+  /**
+   * Length of the body in bytes: 0 without one, null if it is known only after reading. The
+   * headers have it as Content-Length, unless the caller set other framing.
+   */
+  get bodyLength(): number | null {
+    return this.body === null ? 0 : this.body.length
+  }
+
+  /**
+   * The body piece by piece, for transports: each piece is read from its source when it is asked
+   * for, and ending the iteration early lets the source clean up. Pieces are not copied. A body
+   * that is a stream can be iterated only once, by whoever comes first; others any number of times.
+   *
+   * Reports nothing to `onUpload`, which is for the transport to call.
+   *
+   * @throws {@link StreamConsumedError} when the body is a stream that was iterated before.
+   */
+  async *iterBytes(): AsyncGenerator<Uint8Array, void, undefined> {
+    if (this.body !== null) yield* this.body.open()
+  }
+
+  /**
+   * Blocking counterpart of {@link Request.iterBytes}.
+   *
+   * @throws {@link ClientStateError} when the body is asynchronous.
+   */
+  *iterBytesSync(): Generator<Uint8Array, void, undefined> {
+    if (this.body !== null) yield* blockingChunks(this.body.open())
+  }
+
   /** Reads a streaming body into memory, so that it can be inspected and sent again. */
   async read(): Promise<Uint8Array> {
     if (this.body !== null && this.body.bytes === null) {
       const collector = new ByteCollector()
-      for await (const chunk of this.body.open()) collector.add(chunk)
+      for await (const chunk of this.iterBytes()) collector.add(chunk)
       this.body = bytesBody(collector.take(), this.body.contentType)
     }
     return this.content
@@ -184,8 +236,8 @@ export class Request {
    */
   readSync(): Uint8Array {
     if (this.body !== null && this.body.bytes === null) {
-      const chunks = [...blockingChunks(this.body.open())]
-      this.body = bytesBody(Buffer.concat(chunks), this.body.contentType)
+      const content = Buffer.concat([...this.iterBytesSync()])
+      this.body = bytesBody(content, this.body.contentType)
     }
     return this.content
   }
@@ -217,6 +269,16 @@ export class Request {
   }
 }
 
+/** Standard methods in upper case; others as given. */
+function checkedMethod(method: string): string {
+  if (STANDARD_METHODS.has(method)) return method
+  if (typeof method !== 'string' || !TOKEN.test(method)) {
+    throw new LocalProtocolError(`the method ${JSON.stringify(method) ?? ''} is not a token`)
+  }
+  const upper = method.toUpperCase()
+  return STANDARD_METHODS.has(upper) ? upper : method
+}
+
 function checkedSignal(signal: AbortSignal | null | undefined): AbortSignal | null {
   if (signal === undefined || signal === null) return null
   if (typeof signal.throwIfAborted === 'function') {
@@ -228,19 +290,20 @@ function checkedSignal(signal: AbortSignal | null | undefined): AbortSignal | nu
 }
 
 function encodeBody(init: BodyOptions, headers: Headers): Body | null {
+  const { json, content, data } = init
+  const hasForm = data !== undefined || init.files !== undefined
+  if (json === undefined && content === undefined && !hasForm) return null
   const kinds = [
-    init.json !== undefined && 'json',
-    init.content !== undefined && 'content',
-    (init.data !== undefined || init.files !== undefined) && 'data/files',
+    json !== undefined && 'json',
+    content !== undefined && 'content',
+    hasForm && 'data/files',
   ].filter((kind) => kind !== false)
   if (kinds.length > 1) {
     throw new InvalidBodyError(`a request can have only one body, got ${kinds.join(' and ')}`)
   }
-  if (init.json !== undefined) return jsonBody(init.json)
-  if (init.content !== undefined) return contentBody(init.content)
-  const { fields, files } = isForm(init.data)
-    ? splitForm(init.data)
-    : { fields: init.data, files: [] }
+  if (json !== undefined) return jsonBody(json)
+  if (content !== undefined) return contentBody(content)
+  const { fields, files } = isForm(data) ? splitForm(data) : { fields: data, files: [] }
   if (init.files !== undefined || files.length > 0) {
     const more = init.files === undefined ? [] : filePairs(init.files)
     const given = headers.get('content-type')

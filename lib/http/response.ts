@@ -1,10 +1,12 @@
 import { checkOptions, type OptionKinds } from '../internal/options.js'
+import type { CacheOutcome } from './cache/store.js'
 import { codingsOf } from './content/decoders.js'
 import { decodeText, encodingName, jsonEncoding } from './content/text.js'
 import { Cookies } from './cookies/jar.js'
 import {
   ClientStateError,
   HttpStatusError,
+  invalidJson,
   RequestError,
   ResponseNotReadError,
   ResponseTooLargeError,
@@ -17,10 +19,18 @@ import { parseLinks, relationsOf, type Link } from './links.js'
 import type { Request } from './request.js'
 import { completeTimings, type PhaseTimings, type Timings } from './timings.js'
 import type { AsyncByteStream, SyncByteStream, TransportResponse } from './transports/base.js'
+import { ReceivedResponse } from './transports/received-response.js'
 import { redactUrl } from './url.js'
 
 /** The encoding of text without a charset: a label, or a function that picks one by content. */
 export type DefaultEncoding = string | ((content: Uint8Array) => string)
+
+/** What a transport says about a response, besides the response itself. */
+export interface ResponseExtensions {
+  /** What `CacheTransport` did; undefined without one. */
+  readonly cache?: CacheOutcome | undefined
+  readonly [key: string]: unknown
+}
 
 /** Options of a response. Give at most one of `content`, `text`, `html`, `json` and `stream`. */
 export interface ResponseInit<S = SyncByteStream | AsyncByteStream> {
@@ -64,6 +74,8 @@ export interface ResponseSettings {
 }
 
 const NO_BYTES = new Uint8Array(0)
+const NONE: readonly BaseResponse[] = Object.freeze([])
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
 const NO_SETTINGS: ResponseSettings = {
   defaultEncoding: 'utf-8',
   maxResponseBytes: null,
@@ -85,12 +97,12 @@ export abstract class BaseResponse {
   /** "HTTP/1.0", "HTTP/1.1" or "HTTP/2". */
   readonly httpVersion: string
   readonly headers: Headers
-  /** Extras from the transport, such as `remoteAddress` and `localAddress`. */
-  readonly extensions: Readonly<Record<string, unknown>>
+  /** Extras from the transport, such as `remoteAddress`, `localAddress` and `cache`. */
+  readonly extensions: ResponseExtensions
   /** The redirect responses that led here, oldest first. */
-  history: readonly BaseResponse[] = []
+  history: readonly BaseResponse[] = NONE
   /** The responses to earlier requests of the same authentication, oldest first. */
-  authHistory: readonly BaseResponse[] = []
+  authHistory: readonly BaseResponse[] = NONE
   /** For a redirect that was not followed, the request that following it would send. */
   nextRequest: Request | null = null
 
@@ -113,7 +125,8 @@ export abstract class BaseResponse {
   #onFinish: (() => void) | null = null
 
   constructor(statusCode: number, init: ResponseInit = {}) {
-    checkOptions(init, RESPONSE_INIT, 'a response')
+    const received = init instanceof ReceivedResponse
+    if (!received) checkOptions(init, RESPONSE_INIT, 'a response')
     this.statusCode = statusCode
     this.reasonPhrase = init.reasonPhrase ?? reasonPhraseOf(statusCode)
     this.httpVersion = init.httpVersion ?? 'HTTP/1.1'
@@ -122,6 +135,7 @@ export abstract class BaseResponse {
     this.#request = init.request
     this.#trailers = init.trailers
     this.#phases = init.timings ?? null
+    if (received) return
     const content = this.#contentOf(init)
     if (init.stream === undefined) {
       const hasContent = content.length > 0 || init.content !== undefined
@@ -228,6 +242,11 @@ export abstract class BaseResponse {
     return this.#statusClass === 2
   }
 
+  /** The same as {@link BaseResponse.isSuccess}, by its name in `fetch()`. */
+  get ok(): boolean {
+    return this.isSuccess
+  }
+
   /** Whether the status is 3xx; see {@link BaseResponse.hasRedirectLocation}. */
   get isRedirect(): boolean {
     return this.#statusClass === 3
@@ -250,7 +269,7 @@ export abstract class BaseResponse {
 
   /** Whether the redirect can be followed: 301, 302, 303, 307 or 308 with a Location. */
   get hasRedirectLocation(): boolean {
-    return [301, 302, 303, 307, 308].includes(this.statusCode) && this.headers.has('location')
+    return REDIRECTS.has(this.statusCode) && this.headers.has('location')
   }
 
   /** Whether the content was read or closed, which frees the connection. */
@@ -310,12 +329,16 @@ export abstract class BaseResponse {
   /**
    * The content parsed as JSON, in UTF-8, UTF-16 or UTF-32.
    *
-   * @throws SyntaxError when it is not JSON.
+   * @throws SyntaxError with code ERR_HTTP_INVALID_JSON when it is not JSON, as when it is empty.
    */
   json<T = unknown>(): T {
     const text =
       this.#text ?? decodeText(this.content, this.charsetEncoding ?? jsonEncoding(this.content))
-    return JSON.parse(text) as T
+    try {
+      return JSON.parse(text) as T
+    } catch (cause) {
+      throw this.#notJson(cause as SyntaxError)
+    }
   }
 
   /**
@@ -355,6 +378,12 @@ export abstract class BaseResponse {
   /** Reads the content if that needs no waiting; false if it might. @internal */
   readArrived(): boolean {
     return false
+  }
+
+  /** Lowers the limit on decoded content for one reading. @internal */
+  limitContent(bytes: number): void {
+    const maxResponseBytes = Math.min(this.settings.maxResponseBytes ?? bytes, bytes)
+    this.settings = { ...this.settings, maxResponseBytes }
   }
 
   /** Marks the content as being read, which can happen once. @internal */
@@ -416,6 +445,14 @@ export abstract class BaseResponse {
     return Math.floor(this.statusCode / 100)
   }
 
+  #notJson(cause: SyntaxError): SyntaxError {
+    const request = this.#request
+    const whose = request === undefined ? '' : ` to ${request.method} ${redactUrl(request.url)}`
+    const type = this.headers.get('content-type') ?? 'none'
+    const facts = `status ${this.statusCode}, content type ${type}`
+    return invalidJson(`the response${whose} is not JSON (${facts}): ${cause.message}`, cause)
+  }
+
   #defaultEncoding(): string {
     const { defaultEncoding } = this.settings
     return typeof defaultEncoding === 'function' ? defaultEncoding(this.content) : defaultEncoding
@@ -441,6 +478,7 @@ function reasonPhraseOf(statusCode: number): string {
 
 /** The options for a response with what a transport returned. @internal */
 export function initOf<S>(raw: TransportResponse<S>): ResponseInit<S> {
+  if (raw instanceof ReceivedResponse) return raw as ResponseInit<S>
   const { headers, stream, reasonPhrase, httpVersion, trailers, extensions, timings } = raw
   return { headers, stream, reasonPhrase, httpVersion, trailers, extensions, timings }
 }

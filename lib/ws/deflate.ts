@@ -72,7 +72,7 @@ function readParameter(offer: Offer, name: string, value: string | true): boolea
 }
 
 /** 8 to 15, without leading zeros (RFC 7692, section 7.1.2). */
-function isWindowBits(value: string | true): boolean {
+export function isWindowBits(value: string | true): boolean {
   return value !== true && /^(?:[89]|1[0-5])$/.test(value)
 }
 

@@ -108,16 +108,71 @@ behaviour('a value that JSON cannot represent is rejected with its path', async 
   cycle['self'] = { cycle }
   for (const [json, message] of [
     [{ a: [NaN] }, /json\.a\[0\] is NaN/],
-    [[undefined], /json\[0\] is undefined/],
-    [{ a: undefined }, /json\.a is undefined/],
+    [{ a: [undefined, { b: -Infinity }] }, /json\.a\[1\]\.b is -Infinity/],
     [{ n: 1n }, /json\.n is a BigInt/],
+    [{ n: Object(1n) }, /json\.n is a BigInt/],
     [cycle, /json\.self\.cycle contains itself/],
+    [{ a: { toJSON: () => cycle } }, /json\.a\.self\.cycle contains itself/],
+    [{ a: { toJSON: () => [NaN] } }, /json\.a\[0\] is NaN/],
     [() => 1, /json is a function/],
+    [{ a: () => 1 }, /json\.a is a function/],
+    [{ toJSON: () => undefined }, /json is undefined, by its toJSON/],
   ] as const) {
     const error = await failure(() => client.post('/echo', { json }))
     assert.ok(error instanceof InvalidBodyError)
     assert.match(error.message, message)
   }
+})
+
+behaviour('what JSON.stringify() leaves out of json is left out', async ({ client }) => {
+  const keys: string[] = []
+  const keyed = { toJSON: (key: string) => void keys.push(key) }
+  const self = { a: 1, toJSON: (): object => self }
+  for (const json of [
+    { a: 1, b: undefined },
+    [undefined, 1, [undefined]],
+    { a: { b: undefined, c: [{ d: undefined }] }, e: new Date(0) },
+    [, 1],
+    { keyed, list: [keyed] },
+    { self, twice: [self, self] },
+    { toJSON: () => null },
+    [new Date(NaN), new String('s'), Object(false)],
+    { [Symbol('s')]: 1, a: Object.create({ inherited: 1 }) as object },
+  ]) {
+    const sent = (await client.post('/echo', { json })).json<Echo>().body
+    assert.equal(sent, JSON.stringify(json))
+  }
+  assert.deepEqual([...new Set(keys)], ['keyed', '0'])
+  assert.equal((await client.post('/echo', { json: undefined })).json<Echo>().body, '')
+})
+
+behaviour('json() of a response that is not JSON says which response', async ({ client, make }) => {
+  const transport = new MockTransport(
+    ({ url }) =>
+      new Response(url.pathname === '/none' ? 502 : 200, {
+        headers: url.pathname === '/none' ? {} : { 'content-type': 'text/html' },
+        content: url.pathname === '/none' ? '' : '<p>',
+      }),
+  )
+  const mocked = make({ transport, baseUrl: 'https://user:pass@a.test' })
+  const html = await mocked.put('/page', { params: { api_key: 'secret1' } })
+  assert.throws(() => html.json(), (error: Error & { code?: string }) => {
+    assert.ok(error instanceof SyntaxError && error.name === 'SyntaxError')
+    assert.equal(error.code, 'ERR_HTTP_INVALID_JSON')
+    assert.match(
+      error.message,
+      /to PUT https:\/\/\[secret\]@a\.test\/page\?api_key=\[secret\] is not JSON \(status 200, /,
+    )
+    assert.match(error.message, /content type text\/html\): Unexpected token/)
+    assert.ok(error.cause instanceof SyntaxError)
+    assert.doesNotMatch(inspect(error), /pass|secret1/)
+    return true
+  })
+  assert.throws(() => new Response(204).json(), /the response is not JSON \(status 204/)
+  const none = await mocked.get('/none')
+  assert.throws(() => none.json(), /\(status 502, content type none\): Unexpected end/)
+  assert.equal((await client.get('/echo')).ok, true)
+  assert.deepEqual([none.ok, new Response(304).ok, new Response(299).ok], [false, false, true])
 })
 
 behaviour('two bodies in one request are rejected', async ({ client }) => {

@@ -1,4 +1,5 @@
 // Compiled, never run: the types on which users of runwright/http rely.
+import type { lookup } from 'node:dns'
 import type {
   AsyncClient,
   AsyncClientOptions,
@@ -14,6 +15,7 @@ import type {
   MockTransport,
   RequestOptions,
   Response,
+  ResponsePromise,
   TimeoutOptions,
 } from 'runwright/http'
 
@@ -34,7 +36,9 @@ type AsyncParameters = { [K in Methods]: Parameters<AsyncClient[K]> }
 type BlockingParameters = { [K in Methods]: Parameters<Client[K]> }
 yes<Equal<AsyncParameters, BlockingParameters>>()
 type AsyncResults = { [K in Methods]: ReturnType<AsyncClient[K]> }
-yes<Equal<AsyncResults, { [K in Methods]: Promise<AsyncResponse> }>>()
+type Promised<K> = K extends 'stream' | 'send' ? Promise<AsyncResponse> : ResponsePromise
+yes<Equal<AsyncResults, { [K in Methods]: Promised<K> }>>()
+yes<Equal<Awaited<ResponsePromise>, AsyncResponse>>()
 yes<Equal<{ [K in Methods]: ReturnType<Client[K]> }, { [K in Methods]: Response }>>()
 
 // Everything but reading is the same on both responses.
@@ -57,6 +61,14 @@ export async function calls(): Promise<void> {
   const posted = { json: { a: 1 }, timeout: { read: null } }
   const made: AsyncResponse = await asyncClient.post('/x', posted)
   made.raiseForStatus().json<Item>().id.toUpperCase()
+  const [item, unknown] = await Promise.all([
+    asyncClient.get('/x').json<Item>(),
+    asyncClient.request('GET', '/x').json(),
+  ])
+  yes<Equal<[typeof item, typeof unknown], [Item, unknown]>>()
+  const text: string = await asyncClient.get('/x').text()
+  const bytes: Uint8Array = await asyncClient.get('/x').bytes()
+  void [text, bytes]
   const params = { a: [1, 2], b: null, c: undefined }
   const same: Response = client.get('/x', { auth: ['u', 'p'], params })
   for (const line of same.iterLines()) line.trim()
@@ -89,10 +101,13 @@ export const code: HttpErrorCode = 'ERR_HTTP_READ_TIMEOUT'
 // @ts-expect-error no such code
 export const wrong: HttpErrorCode = 'ERR_HTTP_NOPE'
 
-// Both clients have the same options, except for the types of hooks and transports.
+// Both clients have the same options, except for the types of hooks and transports, and `lookup`,
+// which the thread of Client cannot call.
 type Options = Exclude<keyof ClientOptions, 'eventHooks' | 'mounts' | 'transport'>
 yes<Equal<Pick<ClientOptions, Options>, Pick<AsyncClientOptions, Options>>>()
-yes<Equal<keyof ClientOptions, keyof AsyncClientOptions>>()
+yes<Equal<keyof ClientOptions, Exclude<keyof AsyncClientOptions, 'lookup'>>>()
+declare const dnsLookup: typeof lookup
+export const resolving: AsyncClientOptions = { lookup: dnsLookup }
 
 export const hooked: AsyncClientOptions = {
   eventHooks: {

@@ -99,8 +99,10 @@ export class RunLoop {
     const needsApproval = (call: CallState): boolean => this.#needsApproval(call)
     const { maxTurnsPerIteration, detectStuck } = options
     this.#limits = { maxTurnsPerIteration, detectStuck, needsApproval }
-    const { status } = log.state.head.details
-    this.#takenOver = options.takenOver && status === 'running' && !log.state.suspended
+    const { head, calls, suspended } = log.state
+    // A store can forget that a process died; the log cannot forget a call that has no result.
+    const cutOff = options.takenOver || calls.some((call) => call.status === 'started')
+    this.#takenOver = cutOff && head.details.status === 'running' && !suspended
   }
 
   get log(): LogWriter {
@@ -126,8 +128,8 @@ export class RunLoop {
     const { trace } = this.#options
     trace.beginRun(this.state.head.details)
     try {
-      const mayHaveStrays = this.#options.takenOver && this.state.head.details.started_at !== null
-      if (mayHaveStrays) await this.#options.executor.killMarked(this.#log.runId)
+      const begun = this.#options.takenOver && this.state.head.details.started_at !== null
+      if (begun || this.#takenOver) await this.#options.executor.killMarked(this.#log.runId)
       await this.#driveSteps()
     } catch (error) {
       await this.#fail(error).catch((second: unknown) => {

@@ -1,6 +1,7 @@
-import { fstatSync, readSync } from 'node:fs'
+import { readSync } from 'node:fs'
 import { InvalidBodyError, StreamConsumedError } from '../errors.js'
 import { paramPairs, type ParamsInit } from '../url.js'
+import { fileLength, fileStreamLength } from './file-length.js'
 
 /** One piece of a streamed body; strings are sent as UTF-8. */
 export type BodyChunk = string | Uint8Array | ArrayBuffer
@@ -65,7 +66,8 @@ function describe(value: unknown): string {
 
 /** A body that is in memory. */
 export function bytesBody(bytes: Uint8Array, contentType: string | null = null): Body {
-  return { bytes, length: bytes.byteLength, contentType, replayable: true, open: () => [bytes] }
+  const length = bytes.byteLength
+  return { bytes, length, contentType, replayable: true, open: () => (length === 0 ? [] : [bytes]) }
 }
 
 /** `content` as a body. @throws {@link InvalidBodyError} for an unsupported type. */
@@ -139,8 +141,8 @@ const FILE_CHUNK = 256 * 1024
  * for both clients, and by position, so that it can be replayed.
  */
 function fileBody(file: FileLike): Body {
-  const length = fstatSync(file.fd).size
-  return streamedBody({ length, open: () => fileChunks(file.fd, length) })
+  const length = fileLength(file.fd)
+  return streamedBody({ length, open: () => fileChunks(file.fd, length ?? Infinity) })
 }
 
 function* fileChunks(fd: number, length: number): Generator<Uint8Array, void, undefined> {
@@ -161,8 +163,12 @@ function factoryBody(factory: () => BodyContent): Body {
 /** A body that can be sent only once, unless it is an array. */
 function streamBody(source: Iterable<BodyChunk> | AsyncIterable<BodyChunk>): Body {
   const replayable = Array.isArray(source)
+  const length = fileStreamLength(source)
+  // A stream that fails before it is read throws its error then, instead of ending the process.
+  if ('on' in source && typeof source.on === 'function') source.on('error', () => {})
   let opened = false
   return streamedBody({
+    length,
     replayable,
     open() {
       if (opened && !replayable) {
@@ -172,7 +178,8 @@ function streamBody(source: Iterable<BodyChunk> | AsyncIterable<BodyChunk>): Bod
         )
       }
       opened = true
-      return Symbol.asyncIterator in source ? asyncChunks(source) : syncChunks(source)
+      if (!(Symbol.asyncIterator in source)) return syncChunks(source)
+      return length === null ? asyncChunks(source) : upTo(length, asyncChunks(source))
     },
   })
 }
@@ -190,6 +197,19 @@ async function* asyncChunks(
   for await (const chunk of source) {
     const bytes = toBytes(chunk)
     if (bytes.byteLength > 0) yield bytes
+  }
+}
+
+/** The first bytes of `chunks`: a file may have grown since its length was declared. */
+async function* upTo(
+  length: number,
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let left = length
+  for await (const chunk of chunks) {
+    yield chunk.byteLength <= left ? chunk : chunk.subarray(0, left)
+    left -= chunk.byteLength
+    if (left <= 0) return
   }
 }
 
@@ -226,66 +246,4 @@ export function abandonChunks(
 export function formBody(data: ParamsInit): Body {
   const text = new URLSearchParams(paramPairs(data, 'data')).toString()
   return bytesBody(Buffer.from(text), 'application/x-www-form-urlencoded')
-}
-
-/**
- * `value` as compact JSON. Values that `JSON.stringify()` would silently change or drop are errors:
- * NaN, Infinity, undefined, functions, symbols, BigInt and cycles.
- *
- * @throws {@link InvalidBodyError} naming the path, as in `json.items[2].price is NaN`.
- */
-export function jsonBody(value: unknown): Body {
-  const problem = findUnjsonable(value, 'json', [])
-  if (problem !== null) throw new InvalidBodyError(problem)
-  return bytesBody(Buffer.from(JSON.stringify(value)), 'application/json')
-}
-
-/** Describes the first value that JSON cannot represent, by its path; null if there is none. */
-function findUnjsonable(value: unknown, at: string, above: unknown[]): string | null {
-  switch (typeof value) {
-    case 'string':
-    case 'boolean':
-      return null
-    case 'number':
-      return Number.isFinite(value) ? null : `${at} is ${value}, which JSON cannot represent`
-    case 'bigint':
-      return `${at} is a BigInt, which JSON cannot represent; send it as a string or a number`
-    case 'undefined':
-      return `${at} is undefined; omit the key or use null`
-    case 'function':
-    case 'symbol':
-      return `${at} is a ${typeof value}, which JSON cannot represent`
-    default:
-      return value === null ? null : findInObject(value as object, at, above)
-  }
-}
-
-function findInObject(value: object, at: string, above: unknown[]): string | null {
-  if (above.includes(value)) return `${at} contains itself, which JSON cannot represent`
-  if ('toJSON' in value && typeof value.toJSON === 'function') {
-    return findUnjsonable(value.toJSON(''), at, [...above, value])
-  }
-  if (value instanceof Number || value instanceof String || value instanceof Boolean) {
-    return findUnjsonable(value.valueOf(), at, above)
-  }
-  above.push(value)
-  let problem: string | null = null
-  if (Array.isArray(value)) {
-    for (let i = 0; i < value.length && problem === null; i++) {
-      const item: unknown = value[i]
-      if (typeof item !== 'string') problem = findUnjsonable(item, '', above)
-      if (problem !== null) problem = `${at}[${i}]${problem}`
-    }
-  } else {
-    for (const key of Object.keys(value)) {
-      const item = (value as Record<string, unknown>)[key]
-      if (typeof item !== 'string') problem = findUnjsonable(item, '', above)
-      if (problem !== null) {
-        problem = `${at}.${key}${problem}`
-        break
-      }
-    }
-  }
-  above.pop()
-  return problem
 }

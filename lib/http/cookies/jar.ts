@@ -5,23 +5,7 @@ import { printAs } from '../inspect.js'
 import { defaultPath, domainMatches, hostOf, isLoopback, pathMatches } from './matching.js'
 import { isPublicSuffix, type PublicSuffixTest } from './public-suffixes.js'
 import { canonicalDomain, parseSetCookie, type SetCookie } from './set-cookie.js'
-
-/** A cookie as the jar stores it (RFC 6265, section 5.3). Times are epoch ms. */
-export interface Cookie {
-  readonly name: string
-  readonly value: string
-  /** Lower case, without a leading dot. */
-  readonly domain: string
-  readonly path: string
-  /** Whether the cookie is sent to `domain` only, not to its subdomains. */
-  readonly hostOnly: boolean
-  readonly secure: boolean
-  readonly httpOnly: boolean
-  readonly sameSite: 'strict' | 'lax' | 'none' | null
-  /** Time of expiry; null for a session cookie. */
-  readonly expiresAt: number | null
-  readonly createdAt: number
-}
+import { CookieStore, type Cookie } from './store.js'
 
 /** Cookies by name, without a domain: they are sent to every host that a caller requests. */
 export type CookiesInit =
@@ -44,10 +28,6 @@ export interface CookieScope {
 const OPTIONS: OptionKinds<CookiesOptions> = { publicSuffixes: 'function', persist: 'boolean' }
 const SCOPE: OptionKinds<CookieScope> = { domain: 'string', path: 'string' }
 
-/** Most cookies of one domain and of all; the one changed least recently is dropped first. */
-const MAX_PER_DOMAIN = 180
-const MAX_COOKIES = 3000
-
 /**
  * A cookie jar (RFC 6265). Host-only cookies are sent to their host only, `Secure` ones over TLS
  * only; paths match by whole segments; no cookie spans a public suffix; and the name prefixes
@@ -57,7 +37,7 @@ const MAX_COOKIES = 3000
  * `toJSON()` includes the values, so that a jar can be stored; printing omits them.
  */
 export class Cookies implements Iterable<Cookie> {
-  readonly #cookies = new Map<string, Cookie>()
+  readonly #cookies = new CookieStore()
   readonly #isPublicSuffix: PublicSuffixTest
   /** Whether cookies set by responses are stored. */
   readonly persist: boolean
@@ -96,7 +76,12 @@ export class Cookies implements Iterable<Cookie> {
     return jar
   }
 
-  /** The number of cookies, expired ones included until they are replaced. */
+  /** Another jar with the same cookies and rules. @internal */
+  copy(): Cookies {
+    return new Cookies(this, { publicSuffixes: this.#isPublicSuffix, persist: this.persist })
+  }
+
+  /** The number of cookies, expired ones included until the next cookie is set. */
   get size(): number {
     return this.#cookies.size
   }
@@ -160,7 +145,7 @@ export class Cookies implements Iterable<Cookie> {
       const set = parseSetCookie(field)
       const cookie = set === null ? null : this.#accept(set, url)
       if (cookie === null) continue
-      if (isExpired(cookie)) this.#cookies.delete(keyOf(cookie))
+      if (isExpired(cookie)) this.#cookies.delete(cookie)
       else this.#store(cookie)
     }
   }
@@ -172,14 +157,17 @@ export class Cookies implements Iterable<Cookie> {
   headerFor(url: URL, direct = true): string | null {
     if (this.#cookies.size === 0) return null
     const host = hostOf(url)
-    const found = [...this].filter((cookie) => isSentTo(cookie, url, host, direct))
+    const found = [...this.#cookies.near(host)].filter(
+      (cookie) => !isExpired(cookie) && isSentTo(cookie, url, host, direct),
+    )
     found.sort((a, b) => b.path.length - a.path.length || a.createdAt - b.createdAt)
+    for (const cookie of found) this.#cookies.touch(cookie)
     return found.length === 0 ? null : found.map(({ name, value }) => `${name}=${value}`).join('; ')
   }
 
-  /** The unexpired cookies, in the order in which they were last changed. */
+  /** The unexpired cookies, in the order in which they were last changed or sent. */
   *[Symbol.iterator](): Generator<Cookie, void, undefined> {
-    for (const cookie of this.#cookies.values()) if (!isExpired(cookie)) yield cookie
+    for (const cookie of this.#cookies) if (!isExpired(cookie)) yield cookie
   }
 
   /** The unexpired cookies with their values, for {@link Cookies.fromJSON}. */
@@ -223,8 +211,8 @@ export class Cookies implements Iterable<Cookie> {
    * response without TLS must not cause (RFC 6265bis, section 5.7).
    */
   #shadowsSecure({ name, path, domain }: Cookie): boolean {
-    for (const other of this) {
-      if (!other.secure || other.name !== name || !pathMatches(path, other.path)) continue
+    for (const other of this.#cookies.secureNamed(name)) {
+      if (isExpired(other) || !pathMatches(path, other.path)) continue
       if (domainMatches(domain, other.domain) || domainMatches(other.domain, domain)) return true
     }
     return false
@@ -239,33 +227,13 @@ export class Cookies implements Iterable<Cookie> {
   }
 
   #store(cookie: Cookie): void {
-    const key = keyOf(cookie)
-    const before = this.#cookies.get(key)
-    this.#cookies.delete(key)
-    const createdAt = before?.createdAt ?? cookie.createdAt
-    this.#cookies.set(key, { ...cookie, createdAt })
-    if (before === undefined) this.#makeRoom(cookie.domain)
-  }
-
-  #makeRoom(domain: string): void {
-    if (this.#cookies.size > MAX_COOKIES) this.#dropOldest(() => true)
-    let count = 0
-    for (const cookie of this.#cookies.values()) if (cookie.domain === domain) count++
-    if (count > MAX_PER_DOMAIN) this.#dropOldest((cookie) => cookie.domain === domain)
-  }
-
-  /** Drops the first match: the map is in the order of last change. */
-  #dropOldest(matches: (cookie: Cookie) => boolean): void {
-    for (const [key, cookie] of this.#cookies) {
-      if (!matches(cookie)) continue
-      this.#cookies.delete(key)
-      return
-    }
+    const createdAt = this.#cookies.get(cookie)?.createdAt ?? cookie.createdAt
+    this.#cookies.add({ ...cookie, createdAt })
   }
 
   #remove(matches: (cookie: Cookie) => boolean): boolean {
     const before = this.#cookies.size
-    for (const [key, cookie] of [...this.#cookies]) if (matches(cookie)) this.#cookies.delete(key)
+    for (const cookie of [...this.#cookies]) if (matches(cookie)) this.#cookies.delete(cookie)
     return this.#cookies.size !== before
   }
 
@@ -302,10 +270,6 @@ function inScope(cookie: Cookie, scope: CookieScope): boolean {
     (domain === undefined || cookie.domain === domain) &&
     (scope.path ?? cookie.path) === cookie.path
   )
-}
-
-function keyOf({ name, domain, path, hostOnly }: Cookie): string {
-  return `${domain};${path};${hostOnly ? '' : '.'};${name}`
 }
 
 function checkPair(name: string, value: string): void {

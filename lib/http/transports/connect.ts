@@ -1,7 +1,8 @@
-import { connect as connectTcp, isIP, type Socket, type TcpNetConnectOpts } from 'node:net'
+import { connect as connectTcp, isIP } from 'node:net'
+import type { LookupFunction, Socket, TcpNetConnectOpts } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { MAX_TIMER_MS } from '../config.js'
 import { ConnectError, ConnectTimeoutError, RequestError } from '../errors.js'
+import { Timer, timerWheel } from '../timer-wheel.js'
 
 /** The peer of a connection, and the local end. */
 export interface DialOptions {
@@ -10,6 +11,8 @@ export interface DialOptions {
   /** Path of a unix socket; replaces host and port. */
   readonly socketPath?: string | null
   readonly localAddress?: string | null
+  /** Resolves names; null for that of the system. */
+  readonly lookup?: LookupFunction | null
 }
 
 /** Limits of opening a connection or waiting for one; null for none. */
@@ -49,7 +52,7 @@ export function connectWithin<T>(
     const settle = (): boolean => {
       if (over) return false
       over = true
-      clearTimeout(timer)
+      timer.clear()
       signal?.removeEventListener('abort', onAbort)
       return true
     }
@@ -62,10 +65,8 @@ export function connectWithin<T>(
     const onTimeout = (ms: number): void => {
       giveUp(new ConnectTimeoutError(`no connection to ${what} within ${ms} ms`, ms))
     }
-    const timer =
-      timeoutMs === null
-        ? undefined
-        : setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMER_MS), timeoutMs)
+    const timer = new Timer(onTimeout, { keepsAlive: true })
+    timer.start(timeoutMs)
     if (signal?.aborted === true) {
       giveUp(signal.reason)
       return
@@ -121,11 +122,13 @@ export function openTls(
 }
 
 function tcpOptions(options: DialOptions, timeoutMs: number | null): TcpNetConnectOpts {
+  const { localAddress, lookup } = options
   return {
     host: options.host,
     port: options.port,
     noDelay: true,
-    ...(typeof options.localAddress === 'string' ? { localAddress: options.localAddress } : {}),
+    ...(typeof localAddress === 'string' ? { localAddress, family: isIP(localAddress) } : {}),
+    ...(typeof lookup === 'function' ? { lookup } : {}),
     ...(isIP(options.host) === 0
       ? { autoSelectFamily: true, autoSelectFamilyAttemptTimeout: attemptTimeout(timeoutMs) }
       : {}),
@@ -140,6 +143,7 @@ function attemptTimeout(timeoutMs: number | null): number {
 function whenReady<S extends Socket>(socket: S, event: string, what: string): Promise<S> {
   return new Promise((resolve, reject) => {
     const onReady = (): void => {
+      timerWheel.arrivals++
       socket.removeListener('error', onError)
       socket.removeListener('close', onClose)
       // Until the connection adds its own listener, an error must not end the process.
@@ -164,10 +168,9 @@ export function connectError(what: string, cause: unknown): Error {
   if (cause instanceof RequestError) return cause
   const errors = cause instanceof AggregateError ? (cause.errors as Error[]) : [cause as Error]
   const reasons = errors.map((error) => {
-    const { code } = error as NodeJS.ErrnoException
-    return code !== undefined && !error.message.includes(code)
-      ? `${code}: ${error.message}`
-      : error.message
+    const { code, syscall } = error as NodeJS.ErrnoException
+    const message = syscall === 'bind' ? `localAddress: ${error.message}` : error.message
+    return code !== undefined && !message.includes(code) ? `${code}: ${message}` : message
   })
   return new ConnectError(`cannot connect to ${what}: ${[...new Set(reasons)].join('; ')}`, {
     cause,

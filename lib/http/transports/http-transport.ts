@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net'
+import { isIP, type LookupFunction, type Socket } from 'node:net'
 import type { TLSSocket } from 'node:tls'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import {
@@ -33,9 +33,10 @@ import { hostOf, portOf } from '../url.js'
 import { addressText, connectWithin, openTcp, openTls } from './connect.js'
 import { Http1Connection } from './http1/connection.js'
 import type { Http2Connection } from './http2/connection.js'
+import { guardedLookup } from './lookup.js'
 import { ConnectionPool } from './pool.js'
 import { Proxy, tunnel, type ProxyInit } from './proxy/proxy.js'
-import { serverNameOf } from './request-checks.js'
+import { checkHost, serverNameOf } from './request-checks.js'
 
 /** Options of {@link HttpTransport}. */
 export interface HttpTransportOptions {
@@ -55,8 +56,18 @@ export interface HttpTransportOptions {
   readonly trustEnv?: boolean | undefined
   /** Path of a unix socket to which every request goes, whatever its host. */
   readonly socketPath?: string | null | undefined
-  /** IP address to connect from; by default the system chooses. */
+  /**
+   * IP address to connect from; names are then resolved to addresses of its family.
+   * @defaultValue null: the system chooses
+   */
   readonly localAddress?: string | null | undefined
+  /**
+   * Resolves host names, of proxies too, in place of `dns.lookup` and with its parameters; called
+   * with `all: true` where several addresses can be tried, and not for IP addresses. A failure, or
+   * something else than addresses, is a {@link ConnectError}. Not for `Client`, whose connections
+   * are made on another thread. @defaultValue null
+   */
+  readonly lookup?: LookupFunction | null | undefined
   /**
    * How long an HTTP/2 connection may be silent, in ms, before it is sent a ping; after as long
    * again without a byte it is closed. `null` sends none. @defaultValue 15000
@@ -72,10 +83,12 @@ export interface HttpTransportOptions {
 export const HTTP_TRANSPORT_OPTIONS: OptionKinds<HttpTransportOptions> = {
   limits: 'object', http1: 'boolean', http2: 'boolean', verify: 'any', cert: 'any', proxy: 'any',
   trustEnv: 'boolean', socketPath: 'string|null', localAddress: 'string|null',
-  pingInterval: 'number|null', maxHeaderBytes: 'number', tls: 'object',
+  lookup: 'function|null', pingInterval: 'number|null', maxHeaderBytes: 'number', tls: 'object',
 }
 
 type Connection = Http1Connection | Http2Connection
+/** What the pool returns: a connection, null as a permit to open one, or a promise of either. */
+type Acquired = Connection | null | Promise<Connection | null>
 
 const NO_BYTES = new Uint8Array(0)
 /** Content of a 407 up to this size is read, so that the connection can be reused. */
@@ -100,6 +113,7 @@ export class HttpTransport implements AsyncTransport {
   readonly #pingMs: number | null
   readonly #tls: TlsContext
   readonly #proxy: Proxy | null
+  readonly #lookup: LookupFunction | null
   readonly #alpn: readonly string[]
   /** Keys for which a first connection is being opened that may turn out to be HTTP/2. */
   readonly #opening = new Map<string, Promise<unknown>>()
@@ -124,6 +138,11 @@ export class HttpTransport implements AsyncTransport {
     this.#tls = new TlsContext(options.tls ?? resolveTls(options))
     this.#proxy =
       options.proxy === undefined || options.proxy === null ? null : new Proxy(options.proxy)
+    const { localAddress, lookup } = options
+    if (typeof localAddress === 'string' && isIP(localAddress) === 0) {
+      throw new TypeError('localAddress must be an IP address of this machine, such as 192.0.2.1')
+    }
+    this.#lookup = lookup === undefined || lookup === null ? null : guardedLookup(lookup)
     const { maxHeaderBytes = DEFAULT_MAX_HEADER_BYTES } = options
     this.#maxHeaderBytes = checkCount('maxHeaderBytes', maxHeaderBytes, 256)
     const { pingInterval = DEFAULT_PING_INTERVAL } = options
@@ -141,10 +160,12 @@ export class HttpTransport implements AsyncTransport {
       throw new UnsupportedProtocolError(`there is no transport for ${url.protocol}//`)
     }
     signal?.throwIfAborted()
+    checkHost(request.headers)
     let refusals = 0
     let challenges = 0
     for (let fresh = false; ; ) {
       const clock = new PhaseClock()
+      // Nothing is sent in the turn of the call: if it is aborted there, the connection is kept.
       const connection = await this.#connection(request, fresh, clock)
       const reused = connection.exchanges > 0
       try {
@@ -202,30 +223,52 @@ export class HttpTransport implements AsyncTransport {
       : null
   }
 
-  async #connection(request: Request, fresh: boolean, clock: PhaseClock): Promise<Connection> {
-    const { url, signal } = request
+  /** A connection for `request`, by promise unless one is idle. */
+  #connection(
+    request: Request,
+    fresh: boolean,
+    clock: PhaseClock,
+  ): Connection | Promise<Connection> {
+    const acquired = this.#acquire(request)
+    const idle = acquired !== null && !(acquired instanceof Promise) && acquired.usable
+    return idle && !fresh ? acquired : this.#obtain(acquired, request, fresh, clock)
+  }
+
+  #acquire(request: Request): Acquired {
     const timeoutMs = (request.timeouts ?? DEFAULT_TIMEOUTS).pool
-    const key =
-      this.#forwarding(url) === null
-        ? `${url.protocol}//${url.host} ${serverNameOf(request) ?? ''}`
-        : 'proxy'
-    for (;;) {
-      const acquired = this.#pool.acquire(key, { timeoutMs, signal })
-      const pooled = (acquired instanceof Promise ? await acquired : acquired) as Connection | null
+    const limits = { timeoutMs, signal: request.signal }
+    return this.#pool.acquire(this.#keyOf(request), limits) as Acquired
+  }
+
+  /** What requests must have in common to use the same connections. */
+  #keyOf(request: Request): string {
+    const { url } = request
+    return this.#forwarding(url) === null
+      ? `${url.protocol}//${url.host} ${serverNameOf(request) ?? ''}`
+      : 'proxy'
+  }
+
+  /** Waits for, or opens, a connection; `first` is what the pool has returned. */
+  async #obtain(
+    first: Acquired,
+    request: Request,
+    fresh: boolean,
+    clock: PhaseClock,
+  ): Promise<Connection> {
+    const key = this.#keyOf(request)
+    for (let acquired = first; ; acquired = this.#acquire(request)) {
+      const pooled = acquired instanceof Promise ? await acquired : acquired
       if (acquired instanceof Promise) clock.lap('pool')
       if (pooled !== null) {
         if (pooled.protocol === 'HTTP/2' || (pooled.usable && !fresh)) return pooled
         pooled.destroy()
         continue
       }
-      const first = this.#opening.get(key)
-      if (first !== undefined) {
-        this.#pool.forfeit(key)
-        await first
-        clock.lap('pool')
-        continue
-      }
-      return await this.#open(key, request, clock)
+      const opening = this.#opening.get(key)
+      if (opening === undefined) return await this.#open(key, request, clock)
+      this.#pool.forfeit(key)
+      await opening
+      clock.lap('pool')
     }
   }
 
@@ -283,6 +326,7 @@ export class HttpTransport implements AsyncTransport {
       port: proxy?.port ?? port,
       socketPath: this.#options.socketPath ?? null,
       localAddress: this.#options.localAddress ?? null,
+      lookup: this.#lookup,
     }
     const peer = addressText(address)
     clock.skip()
@@ -296,7 +340,7 @@ export class HttpTransport implements AsyncTransport {
           const tls = this.#tls.optionsFor(proxy.host, ['http/1.1'])
           socket = await openTls(socket, tls, peer, track)
         }
-        const connected = !tunnelled || (await tunnel(socket, proxy, host, port, tries))
+        const connected = !tunnelled || (await tunnel(socket, proxy, { host, port, lookup: this.#lookup }, tries))
         if (tunnelled || proxy?.secure === true) clock.lap('proxy')
         if (connected) break
         socket.destroy()

@@ -1,11 +1,14 @@
 import { LocalProtocolError } from '../errors.js'
+import type { Headers } from '../headers.js'
 import type { Request } from '../request.js'
 import { lengthMismatch } from './failures.js'
 
 /** Refuses framing that a server could read in two ways (RFC 9112, section 6). */
 export function checkFraming(request: Request): void {
-  const lengths = request.headers.getList('content-length')
-  const coding = request.headers.get('transfer-encoding')
+  const { headers } = request
+  const coding = headers.get('transfer-encoding')
+  if (coding === null && !headers.has('content-length')) return
+  const lengths = headers.getList('content-length')
   if (coding !== null) {
     if (lengths.length > 0) {
       throw new LocalProtocolError(
@@ -23,6 +26,26 @@ export function checkFraming(request: Request): void {
   const expected = Number(lengths[0])
   const actual = request.body === null ? 0 : request.body.length
   if (actual !== null && actual !== expected) throw lengthMismatch(actual, expected)
+}
+
+const HOST = /^(?:[A-Za-z0-9\-._~%!$&'()*+;=]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{0,5}))?$/
+
+/**
+ * Refuses a request with several Host fields or an invalid one (RFC 9112, section 3.2): servers and
+ * proxies would disagree about its target. HTTP/2 sends the field as `:authority`.
+ */
+export function checkHost(headers: Headers): void {
+  // Several are joined by ", ", which no host contains.
+  const host = headers.get('host')
+  if (host === null) return
+  const port = HOST.exec(host)
+  if (port !== null && Number(port[1] ?? 0) <= 65_535) return
+  throw new LocalProtocolError(
+    headers.getList('host').length > 1
+      ? 'a request must not have more than one Host header'
+      : `the Host header ${JSON.stringify(host)} is invalid; write host or host:port, without ` +
+        'user name and path, in ASCII',
+  )
 }
 
 /**

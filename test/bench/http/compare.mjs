@@ -184,6 +184,7 @@ function rowsOf(title, measure, results) {
       ours,
       (name) => rows.find((row) => row.contender === name)?.median ?? Infinity,
       rows[0].median,
+      rows[0].cpu,
     )
   }
   return rows

@@ -5,6 +5,7 @@ import { connect as connectHttp2 } from 'node:http2'
 import { request as httpsRequest, Agent as HttpsAgent } from 'node:https'
 import { gunzipSync } from 'node:zlib'
 import { blockingContenders } from './blocking-contenders.mjs'
+import { handWritten } from './hand-written.mjs'
 import { peer } from './peer.mjs'
 
 const [name, portsText] = process.argv.slice(2)
@@ -23,9 +24,9 @@ const megabyte = Buffer.alloc(1024 * 1024, 'x')
 const contenders = {
   async 'runwright AsyncClient'() {
     const { AsyncClient } = await import(process.env.RUNWRIGHT_HTTP)
-    const limits = { maxConnections: 256, maxKeepaliveConnections: 256 }
-    const client = new AsyncClient({ verify: false, limits, timeout: 30_000 })
-    const h2 = new AsyncClient({ verify: false, http2: true, timeout: 30_000 })
+    // Options have their defaults, except for the certificate of the server, which is our own.
+    const client = new AsyncClient({ verify: false })
+    const h2 = new AsyncClient({ verify: false, http2: true })
     return {
       get: async (url) => (await client.get(url)).json(),
       h2: async (url) => (await h2.get(url)).json(),
@@ -92,6 +93,7 @@ const contenders = {
         }),
     }
   },
+  'hand-written codec': async () => handWritten(),
   async 'undici.request'() {
     const { request, Agent: Pool } = await peer('undici')
     const connect = { rejectUnauthorized: false }

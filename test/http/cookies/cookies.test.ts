@@ -182,6 +182,49 @@ test('one domain cannot fill the jar', () => {
   assert.equal(jar.size, 180)
 })
 
+/** A response from `host` that sets a cookie. */
+const setFrom = (jar: Cookies, host: string, field: string): void =>
+  jar.extract(new URL(`https://${host}/`), new Headers({ 'Set-Cookie': field }))
+const namesIn = (jar: Cookies): string[] => [...jar].map(({ name }) => name)
+
+test('of too many cookies of a domain the one changed or sent least recently is dropped', () => {
+  const jar = new Cookies()
+  for (let i = 0; i < 180; i++) setFrom(jar, 'a.test', `k${i}=v; Path=/${i}`)
+  setFrom(jar, 'a.test', 'k0=again; Path=/0')
+  assert.equal(jar.headerFor(new URL('https://a.test/2')), 'k2=v')
+  setFrom(jar, 'b.test', 'other=v')
+  for (const name of ['n1', 'n2']) setFrom(jar, 'a.test', `${name}=v`)
+  const names = namesIn(jar)
+  assert.equal(jar.size, 181)
+  assert.deepEqual(['k1', 'k3'].filter((name) => names.includes(name)), [])
+  assert.deepEqual(names.slice(-5), ['k0', 'k2', 'other', 'n1', 'n2'])
+})
+
+test('of too many cookies of all domains the one changed or sent least recently is dropped', () => {
+  const jar = new Cookies()
+  for (let i = 0; i < 3000; i++) setFrom(jar, `h${i}.test`, `k${i}=v`)
+  jar.headerFor(new URL('https://h0.test/'))
+  for (const host of ['x.test', 'y.test']) setFrom(jar, host, 'new=v')
+  assert.equal(jar.size, 3000)
+  const names = namesIn(jar)
+  assert.deepEqual([names[0], names.at(-3)], ['k3', 'k0'])
+})
+
+test('expired cookies make room before any other is dropped', (t) => {
+  t.mock.timers.enable({ apis: ['Date'] })
+  const jar = new Cookies()
+  for (let i = 0; i < 180; i++)
+    setFrom(jar, 'a.test', `k${i}=v${i % 3 === 2 ? `; Max-Age=${1 + (i % 7)}` : ''}`)
+  // The expiry of a cookie that was replaced does not count.
+  setFrom(jar, 'a.test', 'k2=v')
+  t.mock.timers.tick(3_500)
+  setFrom(jar, 'a.test', 'new=v')
+  const expired = (i: number): boolean => i % 3 === 2 && 1 + (i % 7) <= 3 && i !== 2
+  const left = Array.from({ length: 180 }, (_, i) => i).filter((i) => !expired(i))
+  assert.equal(jar.size, left.length + 1)
+  assert.deepEqual(new Set(namesIn(jar)), new Set([...left.map((i) => `k${i}`), 'new']))
+})
+
 test('a cookie that would break its header is rejected', () => {
   for (const [name, value] of [
     ['a', 'b; c=d'],

@@ -157,6 +157,38 @@ describe('claims and leases of PostgresStore', { skip: noPostgres }, () => {
     assert.equal(readFileSync(marks, 'utf8'), '', 'the tool did not start')
     assert.equal((await heir.head(details.run_id))!.details.last_seq, last_seq)
   })
+
+  test('a call of a dead process does not run again when the answer to a claim is lost', async (t) => {
+    const { engine, kill, marks, proxy, root, work } = await lonely(t)
+    const worker = await work({})
+    const called = new Promise<void>((resolve) => {
+      proxy.onText('tool_result', () => {
+        proxy.stall()
+        proxy.cut()
+        resolve()
+      })
+    })
+    const { details } = await engine.create({ goal: 'shell: false', cwd: root, max_iterations: 1 })
+    await called
+    await kill(worker)
+    proxy.cut()
+    proxy.flow()
+    let lost = false
+    // The claim is stored; the heir that made it cannot know, and gives it back with its next one.
+    proxy.onText('SET claimed_by = $1, fence', () => {
+      proxy.onText('COMMIT', (cutAtAnswer) => {
+        lost = true
+        cutAtAnswer()
+      })
+    })
+    await work({})
+    const events = await follow(engine, details.run_id)
+    assertInvariants(events)
+    assert.ok(lost)
+    const results = events.filter((event) => event.kind === 'tool_result')
+    assert.deepEqual(results.map(({ payload }) => payload.exit_code), [-1])
+    assert.equal(readFileSync(marks, 'utf8').split('\n').length, 2, 'the tool ran once')
+  })
 })
 
 interface Lonely {
@@ -166,6 +198,7 @@ interface Lonely {
   readonly root: string
   readonly marks: string
   readonly work: (more: Partial<WorkerOptions>) => Promise<ChildProcess>
+  readonly kill: (worker: ChildProcess) => Promise<void>
 }
 
 /** An engine that accepts runs, and a worker that drives them through a proxy. */
@@ -188,7 +221,8 @@ async function lonely(t: TestContext): Promise<Lonely> {
   t.after(() => engine.close())
   const work = async (more: Partial<WorkerOptions>): Promise<ChildProcess> =>
     (await workers.start(1, more))[0]!
-  return { engine, proxy, schema, root, marks, work }
+  const kill = (worker: ChildProcess): Promise<void> => workers.kill(worker)
+  return { engine, proxy, schema, root, marks, work, kill }
 }
 
 function claimOf(runId: string): unknown {

@@ -37,6 +37,7 @@ export class BlockingTransport implements Transport {
 
   constructor(options: HttpTransportOptions = {}) {
     checkOptions(options, HTTP_TRANSPORT_OPTIONS, 'a transport')
+    refuseLookup(options)
     // Reads files and the environment now, on the caller's thread.
     const resolved = { ...options, tls: options.tls ?? resolveTls(options) }
     // Throws on invalid options, before the worker would.
@@ -66,6 +67,16 @@ export class BlockingTransport implements Transport {
     }
     return channel
   }
+}
+
+/** @throws TypeError when there is a `lookup`, which the worker cannot call. */
+export function refuseLookup(given: object): void {
+  const options: { readonly lookup?: unknown } = given
+  if (options.lookup === undefined || options.lookup === null) return
+  throw new TypeError(
+    'lookup cannot be used with Client, whose connections are made on another thread that cannot ' +
+      'call it; use AsyncClient',
+  )
 }
 
 /** The caller's side of one exchange with the worker. */
@@ -169,12 +180,11 @@ class BlockingExchange implements SyncByteStream {
   /** The next part of the response. Serves upload requests and 1xx responses while it waits. */
   #next(): Exclude<FromWorker, { t: 'pull' | 'error' | 'information' }> {
     const { signal, deadlineAt } = this.#request
+    const timeouts = this.#request.timeouts ?? DEFAULT_TIMEOUTS
     for (;;) {
       signal?.throwIfAborted()
-      const message = this.#channel.receive(this.#id, deadlineAt)
-      if (message === null) {
-        throw totalTimeout((this.#request.timeouts ?? DEFAULT_TIMEOUTS).total ?? 0, this.#hint())
-      }
+      const message = this.#channel.receive(this.#id, deadlineAt, timeouts)
+      if (message === null) throw totalTimeout(timeouts.total ?? 0, this.#hint())
       if (message.t === 'pull') this.#sendChunk(message.restart)
       else if (message.t === 'information') {
         const headers = Headers.fromWire(message.headers)

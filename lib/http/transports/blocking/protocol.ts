@@ -18,18 +18,24 @@ export const CONTROL = {
   mail: 4,
   /** Bytes of head and content in the mailbox. */
   mailLength: 5,
+  /** Bytes of the reason in {@link WorkerStart.report}; 0 without one. */
+  reported: 6,
   /** No index, but the length of the array. */
-  length: 6,
+  length: 7,
 } as const
 
 /** Values of {@link CONTROL.state}. */
 export const WORKER = { starting: 0, ready: 1, dead: 2 } as const
 
-/** Passed to the worker as `workerData`. Both sides share `control` and `mailbox`. */
+/** Passed to the worker as `workerData`. Both sides share `control`, `mailbox` and `report`. */
 export interface WorkerStart {
   readonly port: MessagePort
   readonly control: Int32Array
   readonly mailbox: SharedArrayBuffer
+  /** Closes when the worker ends. */
+  readonly lifeline: MessagePort
+  /** Where the worker leaves the reason of its end. */
+  readonly report: SharedArrayBuffer
 }
 
 /** A request as data for the worker. */
@@ -117,7 +123,6 @@ export interface WireError {
   readonly timeoutMs: number | undefined
   readonly statusCode: number | undefined
   readonly maxBytes: number | undefined
-  readonly stack: string | undefined
   readonly cause: WireError | undefined
 }
 
@@ -132,55 +137,32 @@ export function encodeError(error: unknown, depth = 0): WireError {
     timeoutMs: fields.timeoutMs,
     statusCode: fields.statusCode,
     maxBytes: fields.maxBytes,
-    stack: known.stack,
     cause: known.cause === undefined || depth > 2 ? undefined : encodeError(known.cause, depth + 1),
   }
 }
 
-const TIMEOUTS: Readonly<Record<string, typeof errors.TimeoutError>> = {
-  ConnectTimeoutError: errors.ConnectTimeoutError,
-  PoolTimeoutError: errors.PoolTimeoutError,
-  ReadTimeoutError: errors.ReadTimeoutError,
-  TotalTimeoutError: errors.TotalTimeoutError,
-  WriteTimeoutError: errors.WriteTimeoutError,
-}
+type Rebuilt = new (message: string, options?: ErrorOptions) => Error
+type RebuiltTimeout = new (message: string, timeoutMs: number, options?: ErrorOptions) => Error
 
-const PLAIN: Readonly<Record<string, new (message: string, options?: ErrorOptions) => Error>> = {
-  CloseError: errors.CloseError,
-  ConnectError: errors.ConnectError,
-  DecodingError: errors.DecodingError,
-  InvalidBodyError: errors.InvalidBodyError,
-  InvalidUrlError: errors.InvalidUrlError,
-  LocalProtocolError: errors.LocalProtocolError,
-  ReadError: errors.ReadError,
-  RemoteProtocolError: errors.RemoteProtocolError,
-  StreamClosedError: errors.StreamClosedError,
-  StreamConsumedError: errors.StreamConsumedError,
-  UnsupportedProtocolError: errors.UnsupportedProtocolError,
-  WriteError: errors.WriteError,
-  TypeError,
-  RangeError,
-}
+/** The classes that an error of the worker may have, by name. */
+const CLASSES: Readonly<Record<string, unknown>> = { ...errors, TypeError, RangeError }
 
 /** Rebuilds an error with its class. `hint` is added to messages of timeouts. */
 export function decodeError(wire: WireError, hint = ''): Error {
   const cause = wire.cause === undefined ? {} : { cause: decodeError(wire.cause) }
-  if (wire.name in TIMEOUTS) {
+  const known = Object.hasOwn(CLASSES, wire.name) ? CLASSES[wire.name] : undefined
+  if (wire.timeoutMs !== undefined && known !== undefined) {
     // A wait for the pool depends on other calls, not on the server.
     const suffix = wire.name === 'PoolTimeoutError' ? '' : hint
-    return new TIMEOUTS[wire.name]!(wire.message + suffix, wire.timeoutMs ?? 0, cause)
-  }
-  if (wire.name === 'ProxyError') {
-    const { statusCode } = wire
-    return new errors.ProxyError(wire.message, {
-      ...cause,
-      ...(statusCode === undefined ? {} : { statusCode }),
-    })
+    return new (known as RebuiltTimeout)(wire.message + suffix, wire.timeoutMs, cause)
   }
   if (wire.name === 'ResponseTooLargeError')
     return new errors.ResponseTooLargeError(wire.maxBytes ?? 0)
-  const known = PLAIN[wire.name]
-  if (known !== undefined) return new known(wire.message, cause)
+  if (known !== undefined) {
+    const { statusCode } = wire
+    const fields = wire.name === 'ProxyError' && statusCode !== undefined ? { statusCode } : {}
+    return new (known as Rebuilt)(wire.message, { ...cause, ...fields })
+  }
   const error = new Error(wire.message, cause)
   if (wire.code !== undefined) Object.assign(error, { code: wire.code })
   return error

@@ -1,4 +1,4 @@
-import { isIP, type Socket } from 'node:net'
+import { isIP, type LookupFunction, type Socket } from 'node:net'
 import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import { printAs } from '../../inspect.js'
 import { basicCredentials } from '../../auth/auth.js'
@@ -9,6 +9,7 @@ import { Headers, type HeadersInit } from '../../headers.js'
 import { parseUrl, percentDecoded, redactUrl } from '../../url.js'
 import { hostOf } from '../../url.js'
 import { connectError } from '../connect.js'
+import { resolveOne } from '../lookup.js'
 import { HandshakeReader } from './handshake-reader.js'
 import { socksConnect } from './socks5.js'
 
@@ -56,7 +57,7 @@ export class Proxy {
   readonly #digest: DigestCredentials | null
   readonly #url: URL
 
-  /** @throws TypeError when the scheme is unknown. */
+  /** @throws TypeError when the scheme is unknown, or `headers` has a field of the request. */
   constructor(init: ProxyInit) {
     const parts = typeof init === 'string' || init instanceof URL ? { url: init } : init
     checkOptions(parts, PROXY, 'proxy')
@@ -72,6 +73,10 @@ export class Proxy {
     this.port = url.port === '' ? DEFAULT_PORTS[url.protocol]! : Number(url.port)
     this.credentials = parts.auth ?? credentialsOf(url)
     this.headers = new Headers(parts.headers)
+    for (const name of ['host', 'content-length', 'transfer-encoding']) {
+      if (this.headers.has(name))
+        throw new TypeError(`proxy.headers must not have ${name}, which each request has itself`)
+    }
     const scheme = parts.authScheme ?? 'basic'
     if (scheme !== 'basic' && scheme !== 'digest') {
       throw new TypeError(`proxy.authScheme must be 'basic' or 'digest', got ${String(scheme)}`)
@@ -152,21 +157,20 @@ function credentialsOf(url: URL): readonly [string, string] | null {
 export async function tunnel(
   socket: Socket,
   proxy: Proxy,
-  host: string,
-  port: number,
+  target: { readonly host: string; readonly port: number; readonly lookup: LookupFunction | null },
   tries: number,
 ): Promise<boolean> {
+  const { host, port, lookup } = target
   if (!proxy.socks) return await connectTunnel(socket, proxy, host, port, tries)
-  const address = proxy.protocol === 'socks5:' ? await resolveHere(host) : host
+  const address = proxy.protocol === 'socks5:' ? await resolveHere(host, lookup) : host
   await socksConnect(socket, address, port, proxy.credentials)
   return true
 }
 
-async function resolveHere(host: string): Promise<string> {
+async function resolveHere(host: string, lookup: LookupFunction | null): Promise<string> {
   if (isIP(host) !== 0) return host
   try {
-    const { lookup } = await import('node:dns/promises')
-    return (await lookup(host)).address
+    return await resolveOne(host, lookup)
   } catch (cause) {
     throw connectError(host, cause)
   }
