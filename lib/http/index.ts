@@ -105,6 +105,7 @@ export type { RetryOptions, RetryPolicy } from './retry.js'
 export { Request } from './request.js'
 export type { BodyOptions, RequestExtensions, RequestInit } from './request.js'
 export { AsyncResponse } from './async-response.js'
+export type { ResponsePromise } from './response-promise.js'
 export { BaseResponse } from './response.js'
 export type {
   DefaultEncoding,

@@ -19,6 +19,7 @@ import { parseLinks, relationsOf, type Link } from './links.js'
 import type { Request } from './request.js'
 import { completeTimings, type PhaseTimings, type Timings } from './timings.js'
 import type { AsyncByteStream, SyncByteStream, TransportResponse } from './transports/base.js'
+import { ReceivedResponse } from './transports/received-response.js'
 import { redactUrl } from './url.js'
 
 /** The encoding of text without a charset: a label, or a function that picks one by content. */
@@ -124,7 +125,8 @@ export abstract class BaseResponse {
   #onFinish: (() => void) | null = null
 
   constructor(statusCode: number, init: ResponseInit = {}) {
-    checkOptions(init, RESPONSE_INIT, 'a response')
+    const received = init instanceof ReceivedResponse
+    if (!received) checkOptions(init, RESPONSE_INIT, 'a response')
     this.statusCode = statusCode
     this.reasonPhrase = init.reasonPhrase ?? reasonPhraseOf(statusCode)
     this.httpVersion = init.httpVersion ?? 'HTTP/1.1'
@@ -133,6 +135,7 @@ export abstract class BaseResponse {
     this.#request = init.request
     this.#trailers = init.trailers
     this.#phases = init.timings ?? null
+    if (received) return
     const content = this.#contentOf(init)
     if (init.stream === undefined) {
       const hasContent = content.length > 0 || init.content !== undefined
@@ -475,6 +478,7 @@ function reasonPhraseOf(statusCode: number): string {
 
 /** The options for a response with what a transport returned. @internal */
 export function initOf<S>(raw: TransportResponse<S>): ResponseInit<S> {
+  if (raw instanceof ReceivedResponse) return raw as ResponseInit<S>
   const { headers, stream, reasonPhrase, httpVersion, trailers, extensions, timings } = raw
   return { headers, stream, reasonPhrase, httpVersion, trailers, extensions, timings }
 }

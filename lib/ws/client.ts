@@ -20,11 +20,12 @@ import {
 } from './client-handshake.js'
 import { basicAuthorization, parseTarget, shownUrl, targetOf } from './client-target.js'
 import {
-  type ConnectionOwner,
   openConnection,
   startReading,
   type WebSocketConnection,
 } from './connection.js'
+import type { ConnectionOwner } from './connection-owner.js'
+import { newCounters } from './counters.js'
 import { Deflater } from './deflate.js'
 import {
   type ConnectFunction,
@@ -34,9 +35,11 @@ import {
   type WebSocketTlsOptions,
 } from './dial.js'
 import { HandshakeError } from './errors.js'
-import { KEEP_ALIVE_SLOTS, KeepAliveTimer } from './keep-alive.js'
+import type { UpgradeRequest } from './handshake.js'
+import { KeepAliveTimer } from './keep-alive.js'
 import { Opening } from './opening.js'
 import { readResponse } from './read-response.js'
+import { unpackRequest } from './request-copy.js'
 import { headersOf } from './response-head.js'
 
 /** Options of a {@link WebSocketClient}. */
@@ -101,9 +104,8 @@ export class WebSocketClient {
   readonly #headers: OutgoingHttpHeaders
   readonly #dialing: DialOptions
   readonly #connections: Set<WebSocketConnection<OpeningResponse>> = new Set()
-  readonly #owner: ConnectionOwner
+  readonly #owner: ConnectionOwner<WebSocketConnection>
   readonly #keepAlive: KeepAliveTimer | null
-  #opened = 0
 
   /** @throws TypeError for an invalid option. */
   constructor(options: WebSocketClientOptions = {}) {
@@ -119,6 +121,7 @@ export class WebSocketClient {
     this.#owner = {
       role: 'client',
       config: this.config,
+      counters: newCounters(),
       onClosed: (connection) => {
         this.#connections.delete(connection as WebSocketConnection<OpeningResponse>)
       },
@@ -178,7 +181,8 @@ export class WebSocketClient {
     const socket = await dial(targetOf(url), this.#dialing, opening)
     tune(socket)
     opening.deadline(handshakeTimeoutMs, `no response from ${shown}`)
-    socket.write(requestHead(url, offer, extra), 'latin1')
+    const sent = requestHead(url, offer, extra)
+    socket.write(sent, 'latin1')
     const { head, rest } = await readResponse(socket)
     if (head.status !== 101) throw refusedBy(head, rest, url)
     const agreed = checkResponse(head, offer)
@@ -189,7 +193,7 @@ export class WebSocketClient {
       context: { headers: headersOf(head) },
       protocol: agreed.protocol,
       deflater: agreed.deflate === null ? null : new Deflater(agreed.deflate, deflate!),
-      keepAliveSlot: this.#opened++ % KEEP_ALIVE_SLOTS,
+      request: requestOf(sent, socket),
     })
     this.#connections.add(connection)
     this.#keepAlive?.start()
@@ -197,6 +201,18 @@ export class WebSocketClient {
     queueMicrotask(() => process.nextTick(startReading, connection, rest))
     return connection
   }
+}
+
+/** The opening request as the connection shows it. */
+function requestOf(sent: string, socket: Duplex): UpgradeRequest {
+  const { remoteAddress = '' } = socket as Partial<Pick<Socket, 'remoteAddress'>>
+  const [line, ...fields] = sent.trimEnd().split('\r\n')
+  const [method, path] = line!.split(' ')
+  const rawHeaders = fields.flatMap((field) => {
+    const colon = field.indexOf(':')
+    return [field.slice(0, colon), field.slice(colon + 1).trim()]
+  })
+  return unpackRequest([method, path, '1.1', remoteAddress, ...rawHeaders].join('\n'))
 }
 
 /** No delay between small frames, and no idle timeout of the program's own. */

@@ -15,11 +15,12 @@ import {
   readTimeout,
   writeTimeout,
 } from '../failures.js'
-import { listMembers } from '../../field-values.js'
+import { hasMember } from '../../field-values.js'
 import { checkFraming } from '../request-checks.js'
 import { Http1Exchange } from './exchange.js'
 import { encodeHead, type WireOptions } from './request-head.js'
 import { ResponseParser, type ParserEvents, type ResponseHead } from './response-parser.js'
+import { ReceivedResponse } from '../received-response.js'
 import { ResponseBody, type BodySource } from '../response-body.js'
 import { openUpload } from '../upload.js'
 
@@ -164,16 +165,19 @@ export class Http1Connection implements ParserEvents, BodySource {
     const body = new ResponseBody(this)
     exchange.body = body
     this.#readTimer.stop()
-    exchange.call.resolve({
-      statusCode: head.statusCode,
-      reasonPhrase: head.reasonPhrase,
-      httpVersion: head.minorVersion === 0 ? 'HTTP/1.0' : 'HTTP/1.1',
-      headers: head.headers,
-      stream: body,
-      trailers: (exchange.trailers = head.contentLength === null ? new Headers() : undefined),
-      extensions: this.#info,
-      timings: clock,
-    })
+    exchange.trailers = head.contentLength === null ? new Headers() : undefined
+    exchange.call.resolve(
+      new ReceivedResponse({
+        statusCode: head.statusCode,
+        reasonPhrase: head.reasonPhrase,
+        httpVersion: head.minorVersion === 0 ? 'HTTP/1.0' : 'HTTP/1.1',
+        headers: head.headers,
+        stream: body,
+        trailers: exchange.trailers,
+        extensions: this.#info,
+        timings: clock,
+      }),
+    )
   }
 
   onContent(chunk: Uint8Array): void {
@@ -224,10 +228,12 @@ export class Http1Connection implements ParserEvents, BodySource {
       return
     }
     this.answered = true
-    if (exchange.head === null && exchange.sent) this.#readTimer.start(exchange.call.timeouts.read)
     try {
       const rest = this.#parser.feed(chunk)
       if (exchange.complete) this.#finish(exchange, rest === null)
+      else if (exchange.head === null && exchange.sent && this.#exchange === exchange) {
+        this.#readTimer.start(exchange.call.timeouts.read)
+      }
     } catch (error) {
       this.destroy(error)
     }
@@ -281,7 +287,7 @@ export class Http1Connection implements ParserEvents, BodySource {
     this.#exchange = null
     this.#detach(exchange)
     const { call, head } = exchange
-    const closing = listMembers(call.request.headers.get('connection')).includes('close')
+    const closing = hasMember(call.request.headers.get('connection'), 'close')
     const keep = clean && exchange.sent && head!.keepAlive && !closing
     const delimited = head!.contentLength !== null || head!.headers.has('transfer-encoding')
     if (keep && delimited && !this.socket.destroyed) this.#goIdle()
