@@ -131,7 +131,7 @@ function checkFacts(facts: CachedResponse | null): void {
     Number.isInteger(statusCode) &&
     statusCode >= 200 &&
     statusCode <= 999 &&
-    typeof reasonPhrase === 'string' &&
+    (typeof reasonPhrase === 'string' || reasonPhrase === null) &&
     typeof httpVersion === 'string' &&
     Number.isFinite(facts.requestedAt) &&
     Number.isFinite(facts.receivedAt) &&
