@@ -37,9 +37,6 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
 const PHASES = Object.keys(TIMEOUTS) as readonly (keyof Timeouts)[]
 const NO_TIMEOUTS: Timeouts = { connect: null, read: null, write: null, pool: null, total: null }
 
-/** The longest delay of `setTimeout`, which fires longer ones at once; limits are cut to it. */
-export const MAX_TIMER_MS = 2_147_483_647
-
 /** How many connections a client opens and keeps. */
 export interface Limits {
   /** Most open connections, over all origins; `null` for no limit. @defaultValue 100 */

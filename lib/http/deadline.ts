@@ -1,20 +1,19 @@
-import { MAX_TIMER_MS } from './config.js'
 import { TotalTimeoutError } from './errors.js'
+import { Timer } from './timer-wheel.js'
 
 /** A signal that aborts when `timeout.total` of one call passes or the caller's signal aborts. */
 export class Deadline {
   readonly #controller = new AbortController()
-  readonly #timer: NodeJS.Timeout
+  readonly #timer: Timer
   readonly #outer: AbortSignal | null
   readonly #onOuterAbort: () => void
 
   constructor(totalMs: number, outer: AbortSignal | null) {
     this.#outer = outer
     this.#onOuterAbort = () => this.#controller.abort(outer!.reason)
-    this.#timer = setTimeout(
-      () => this.#controller.abort(totalTimeout(totalMs)),
-      Math.min(totalMs, MAX_TIMER_MS),
-    )
+    const expire = (): void => this.#controller.abort(totalTimeout(totalMs))
+    this.#timer = new Timer(expire, { keepsAlive: true, patient: false })
+    this.#timer.start(totalMs)
     if (outer?.aborted === true) this.#onOuterAbort()
     else outer?.addEventListener('abort', this.#onOuterAbort, { once: true })
   }
@@ -25,7 +24,7 @@ export class Deadline {
 
   /** Stops the timer and leaves the caller's signal; called when the call ends. */
   clear(): void {
-    clearTimeout(this.#timer)
+    this.#timer.clear()
     this.#outer?.removeEventListener('abort', this.#onOuterAbort)
   }
 }

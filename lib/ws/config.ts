@@ -38,9 +38,12 @@ export interface KeepAlive {
 
 /** permessage-deflate (RFC 7692). Costs memory and time; worth it for large, repetitive text. */
 export interface Deflate {
-  /** Largest LZ77 window of this server, as a power of two: 8 to 15. @defaultValue 15 */
+  /** Largest LZ77 window of the server, as a power of two: 8 to 15. @defaultValue 15 */
   readonly serverMaxWindowBits: number
-  /** Largest window requested of a client that lets the server choose: 8 to 15. @defaultValue 15 */
+  /**
+   * Largest window of the client: 8 to 15. A server requests it of clients that allow that.
+   * @defaultValue 15
+   */
   readonly clientMaxWindowBits: number
   /**
    * Whether later messages to a client may refer to earlier ones. With `false`, one compressed
@@ -97,10 +100,10 @@ export interface WebSocketServerConfig extends WebSocketConnectionConfig {
   readonly handshakeTimeoutMs: number
 }
 
-/** The settings a caller may pass: any subset of {@link WebSocketServerConfig}. */
-export type WebSocketServerSettings = {
-  readonly [K in Exclude<keyof WebSocketServerConfig, 'keepAlive' | 'backpressure' | 'deflate'>]?:
-    | WebSocketServerConfig[K]
+/** The settings a caller may pass: any subset of `Config`. */
+export type WebSocketSettings<Config extends WebSocketConnectionConfig> = {
+  readonly [K in Exclude<keyof Config, 'keepAlive' | 'backpressure' | 'deflate'>]?:
+    | Config[K]
     | undefined
 } & {
   /** `null` sends no pings and never gives a peer up. */
@@ -112,7 +115,10 @@ export type WebSocketServerSettings = {
   readonly backpressure?:
     | { readonly [K in keyof Backpressure]?: Backpressure[K] | undefined }
     | undefined
-  /** `true` or an object accepts permessage-deflate if a client offers it. @defaultValue false */
+  /**
+   * With `true` or an object, a server accepts permessage-deflate and a client offers it.
+   * @defaultValue false
+   */
   readonly deflate?:
     | { readonly [K in keyof Deflate]?: Deflate[K] | undefined }
     | boolean
@@ -120,12 +126,19 @@ export type WebSocketServerSettings = {
     | undefined
 }
 
+/** The settings a caller may pass: any subset of {@link WebSocketServerConfig}. */
+export type WebSocketServerSettings = WebSocketSettings<WebSocketServerConfig>
+
+/** For `checkOptions()`. */
+export const CONNECTION_SETTINGS: OptionKinds<WebSocketSettings<WebSocketConnectionConfig>> = {
+  maxMessageBytes: 'number', maxFragments: 'number', maxControlFramesPerSecond: 'number|null',
+  closeTimeoutMs: 'number', receiveAheadBytes: 'number', keepAlive: 'object|null',
+  backpressure: 'object', deflate: 'any',
+}
 /** For `checkOptions()`. */
 export const SETTINGS: OptionKinds<WebSocketServerSettings> = {
-  protocols: 'array', origins: 'any', maxMessageBytes: 'number', maxFragments: 'number',
-  maxControlFramesPerSecond: 'number|null', maxConnections: 'number', maxHeaders: 'number',
-  handshakeTimeoutMs: 'number', closeTimeoutMs: 'number', receiveAheadBytes: 'number',
-  keepAlive: 'object|null', backpressure: 'object', deflate: 'any',
+  ...CONNECTION_SETTINGS, protocols: 'array', origins: 'any', maxConnections: 'number',
+  maxHeaders: 'number', handshakeTimeoutMs: 'number',
 }
 const KEEP_ALIVE: OptionKinds<Partial<KeepAlive>> = { intervalMs: 'number', timeoutMs: 'number' }
 const BACKPRESSURE: OptionKinds<Partial<Backpressure>> = {
@@ -137,21 +150,26 @@ const DEFLATE: OptionKinds<Partial<Deflate>> = {
   memLevel: 'number',
 }
 
-/** What `new WebSocketServer()` uses for settings that are omitted. */
-export const DEFAULT_CONFIG: WebSocketServerConfig = {
-  protocols: [],
-  origins: 'same',
+/** What servers and clients use for settings that are omitted. */
+export const DEFAULT_CONNECTION_CONFIG: WebSocketConnectionConfig = {
   maxMessageBytes: 1_048_576,
   maxFragments: 1_024,
   maxControlFramesPerSecond: 1_000,
-  maxConnections: 16_384,
-  maxHeaders: 128,
-  handshakeTimeoutMs: 10_000,
   closeTimeoutMs: 5_000,
   receiveAheadBytes: 65_536,
   keepAlive: { intervalMs: 30_000, timeoutMs: 60_000 },
   backpressure: { highWaterBytes: 65_536, limitBytes: 4_194_304, policy: 'close' },
   deflate: null,
+}
+
+/** What `new WebSocketServer()` uses for settings that are omitted. */
+export const DEFAULT_CONFIG: WebSocketServerConfig = {
+  ...DEFAULT_CONNECTION_CONFIG,
+  protocols: [],
+  origins: 'same',
+  maxConnections: 16_384,
+  maxHeaders: 128,
+  handshakeTimeoutMs: 10_000,
 }
 
 /** The settings of `deflate: true`, and those that a `deflate` object omits. */
@@ -175,23 +193,37 @@ const MAX_DELAY_MS = 2 ** 31 - 1
  * @throws TypeError naming the option, the expected and the actual value.
  */
 export function resolveConfig(settings: WebSocketServerSettings): WebSocketServerConfig {
-  const { keepAlive, backpressure, deflate, ...plain } = settings
-  checkOptions(keepAlive ?? {}, KEEP_ALIVE, 'keepAlive')
-  checkOptions(backpressure ?? {}, BACKPRESSURE, 'backpressure')
-  const config: WebSocketServerConfig = {
-    ...merge(DEFAULT_CONFIG, plain),
-    keepAlive: keepAlive === null ? null : merge(DEFAULT_CONFIG.keepAlive!, keepAlive ?? {}),
-    backpressure: merge(DEFAULT_CONFIG.backpressure, backpressure ?? {}),
-    deflate: resolveDeflate(deflate),
-  }
-  checkLimits(config)
-  checkBackpressure(config.backpressure)
-  checkDeflate(config.deflate)
+  const config = resolveSettings(DEFAULT_CONFIG, settings)
+  checkCount('maxConnections', config.maxConnections, 1, Number.MAX_SAFE_INTEGER)
+  checkCount('maxHeaders', config.maxHeaders, 1, Number.MAX_SAFE_INTEGER)
+  checkDelay('handshakeTimeoutMs', config.handshakeTimeoutMs)
   return {
     ...config,
     protocols: checkProtocols(config.protocols),
     origins: checkOrigins(config.origins),
   }
+}
+
+/** Fills in all defaults, and checks the settings that servers and clients have in common. */
+export function resolveSettings<Config extends WebSocketConnectionConfig>(
+  defaults: Config,
+  settings: WebSocketSettings<Config>,
+): Config {
+  const { keepAlive, backpressure, deflate, ...plain } = settings
+  checkOptions(keepAlive ?? {}, KEEP_ALIVE, 'keepAlive')
+  checkOptions(backpressure ?? {}, BACKPRESSURE, 'backpressure')
+  const { keepAlive: defaultKeepAlive, backpressure: defaultBackpressure } =
+    DEFAULT_CONNECTION_CONFIG
+  const config: Config = {
+    ...merge(defaults, plain as Optional<Config>),
+    keepAlive: keepAlive === null ? null : merge(defaultKeepAlive!, keepAlive ?? {}),
+    backpressure: merge(defaultBackpressure, backpressure ?? {}),
+    deflate: resolveDeflate(deflate),
+  }
+  checkLimits(config)
+  checkBackpressure(config.backpressure)
+  checkDeflate(config.deflate)
+  return config
 }
 
 type Optional<T> = { readonly [K in keyof T]?: T[K] | undefined }
@@ -224,21 +256,23 @@ function checkCount(option: string, value: unknown, least: number, most: number)
   expect(ok, option, `a whole number from ${least} to ${most}`, value)
 }
 
-function checkLimits(config: WebSocketServerConfig): void {
+/** @throws TypeError unless `value` is the delay of a Node timer in ms. */
+export function checkDelay(option: string, value: unknown): void {
+  checkCount(option, value, 1, MAX_DELAY_MS)
+}
+
+function checkLimits(config: WebSocketConnectionConfig): void {
   const any = Number.MAX_SAFE_INTEGER
   checkCount('maxMessageBytes', config.maxMessageBytes, 1, constants.MAX_STRING_LENGTH)
   checkCount('maxFragments', config.maxFragments, 1, any)
-  checkCount('maxConnections', config.maxConnections, 1, any)
-  checkCount('maxHeaders', config.maxHeaders, 1, any)
   checkCount('receiveAheadBytes', config.receiveAheadBytes, 1, any)
-  checkCount('handshakeTimeoutMs', config.handshakeTimeoutMs, 1, MAX_DELAY_MS)
-  checkCount('closeTimeoutMs', config.closeTimeoutMs, 1, MAX_DELAY_MS)
+  checkDelay('closeTimeoutMs', config.closeTimeoutMs)
   if (config.maxControlFramesPerSecond !== null) {
     checkCount('maxControlFramesPerSecond', config.maxControlFramesPerSecond, 1, any)
   }
   if (config.keepAlive !== null) {
-    checkCount('keepAlive.intervalMs', config.keepAlive.intervalMs, 1, MAX_DELAY_MS)
-    checkCount('keepAlive.timeoutMs', config.keepAlive.timeoutMs, 1, MAX_DELAY_MS)
+    checkDelay('keepAlive.intervalMs', config.keepAlive.intervalMs)
+    checkDelay('keepAlive.timeoutMs', config.keepAlive.timeoutMs)
   }
 }
 
@@ -259,7 +293,8 @@ function checkDeflate(deflate: Deflate | null): void {
   checkCount('deflate.memLevel', deflate.memLevel, 1, 9)
 }
 
-function checkProtocols(protocols: readonly string[]): readonly string[] {
+/** @throws TypeError unless all names are tokens. */
+export function checkProtocols(protocols: readonly string[]): readonly string[] {
   for (const name of protocols) {
     const ok = typeof name === 'string' && isToken(name)
     expect(ok, 'protocols', 'names of token characters (RFC 9110, section 5.6.2)', name)

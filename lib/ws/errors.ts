@@ -1,12 +1,19 @@
+import type { IncomingHttpHeaders } from 'node:http'
+
 /**
  * WebSocketError            why a connection ended without a plain closing handshake
  * ├─ ProtocolError          1002: a frame that RFC 6455 or 7692 forbids
  * ├─ InvalidPayloadError    1007: text that is not UTF-8, invalid compressed data
- * ├─ PolicyError            1008: a limit of this server on fragments or control frames
+ * ├─ PolicyError            1008: a limit of this side on fragments or control frames
  * ├─ MessageTooBigError     1009: a message over `maxMessageBytes`
  * ├─ SlowReaderError        1013: the peer reads too slowly, and `backpressure` says to close
  * ├─ HandlerError           1011: a handler of the program threw; `cause` is what it threw
- * └─ ConnectionLostError    1006: the peer vanished: reset, end of stream, or silence
+ * ├─ ConnectionLostError    1006: the peer vanished: reset, end of stream, or silence
+ * └─ OpeningError           a client did not get a connection, so there was none to close
+ *    ├─ ConnectError          no transport: name resolution, TCP, TLS, a proxy
+ *    ├─ HandshakeError        the server's response is no valid opening handshake
+ *    ├─ HandshakeRefusedError the server answered with another status than 101
+ *    └─ OpeningTimeoutError   `connectTimeoutMs` or `handshakeTimeoutMs` is over
  *
  * Misuse (a bad option or close code) is a TypeError or RangeError, thrown at once.
  */
@@ -20,16 +27,20 @@ export type WebSocketErrorCode =
   | 'ERR_WS_SLOW_READER'
   | 'ERR_WS_HANDLER'
   | 'ERR_WS_CONNECTION_LOST'
+  | 'ERR_WS_CONNECT'
+  | 'ERR_WS_HANDSHAKE'
+  | 'ERR_WS_HANDSHAKE_REFUSED'
+  | 'ERR_WS_OPENING_TIMEOUT'
 
 /**
- * Why a connection did not end with a plain closing handshake. Reported in `CloseInfo.error`, never
- * thrown.
+ * Why a connection did not end with a plain closing handshake, reported in `CloseInfo.error`; or
+ * why a client could not open one, thrown by `connect()`.
  */
 export abstract class WebSocketError extends Error {
   override name = 'WebSocketError'
   /** Stable identifier to match on; the message may change. */
   abstract readonly code: WebSocketErrorCode
-  /** The status code in the server's Close frame; 1006 when it could not send one. */
+  /** The status code in the Close frame of this side; 1006 when it could not send one. */
   abstract readonly closeCode: number
 }
 
@@ -80,4 +91,70 @@ export class ConnectionLostError extends WebSocketError {
   override name = 'ConnectionLostError'
   override readonly code = 'ERR_WS_CONNECTION_LOST'
   override readonly closeCode = 1006
+}
+
+/** The base of all reasons why `WebSocketClient.connect()` rejects. */
+export abstract class OpeningError extends WebSocketError {
+  override name = 'OpeningError'
+  override readonly closeCode = 1006
+}
+
+/** There is no transport to the server: name resolution, TCP, TLS or a proxy failed. */
+export class ConnectError extends OpeningError {
+  override name = 'ConnectError'
+  override readonly code = 'ERR_WS_CONNECT'
+}
+
+/** The response is no valid opening handshake (RFC 6455, section 4.1), or the transport was lost. */
+export class HandshakeError extends OpeningError {
+  override name = 'HandshakeError'
+  override readonly code = 'ERR_WS_HANDSHAKE'
+}
+
+/** What the server answered in place of the 101. */
+interface RefusalContent {
+  readonly statusCode: number
+  readonly headers: IncomingHttpHeaders
+  readonly body: Buffer
+}
+
+/**
+ * The server answered with ordinary HTTP in place of the 101. Printing the error shows the status
+ * only, since header fields and content may be secret.
+ */
+export class HandshakeRefusedError extends OpeningError {
+  override name = 'HandshakeRefusedError'
+  override readonly code = 'ERR_WS_HANDSHAKE_REFUSED'
+  /** Never 101. */
+  readonly statusCode: number
+  readonly #response: RefusalContent
+
+  constructor(message: string, response: RefusalContent) {
+    super(message)
+    this.statusCode = response.statusCode
+    this.#response = response
+  }
+
+  /** The header fields by name in lower case, as `node:http` has them: `www-authenticate`. */
+  get headers(): IncomingHttpHeaders {
+    return this.#response.headers
+  }
+
+  /** The content, at most its first 16 KiB and what arrived within a second of the head. */
+  get body(): Buffer {
+    return this.#response.body
+  }
+}
+
+/** The transport or the response took longer than the client's settings allow. */
+export class OpeningTimeoutError extends OpeningError {
+  override name = 'OpeningTimeoutError'
+  override readonly code = 'ERR_WS_OPENING_TIMEOUT'
+  /** The limit that was exceeded, in milliseconds. */
+  readonly timeoutMs: number
+
+  constructor(message: string, timeoutMs: number) {
+    super(message)
+    this.timeoutMs = timeoutMs
+  }
 }

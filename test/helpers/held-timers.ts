@@ -1,4 +1,5 @@
 import { mock } from 'node:test'
+import { Timer } from '../../lib/http/timer-wheel.js'
 
 /** A timer that only fires when the test calls `fire`. */
 class HeldTimer {
@@ -38,10 +39,12 @@ class HeldTimer {
 
 /**
  * Holds back the timers of one duration until the test calls `fire`, so that a slow machine does no
- * harm. All other timers run normally. Nothing else must use that duration.
+ * harm: Node's and those of the timer wheel. All other timers run normally. Nothing else must use
+ * that duration.
  */
 export class HeldTimers implements Disposable {
   readonly #waiting = new Set<HeldTimer>()
+  readonly #onWheel = new Set<Timer>()
   readonly #mocks: { restore(): void }[]
   #started: (() => void)[] = []
 
@@ -51,14 +54,24 @@ export class HeldTimers implements Disposable {
       (run: () => void, ms?: number, ...args: unknown[]): unknown => {
         if (ms !== heldMs) return (real as (...args: unknown[]) => unknown)(run, ms, ...args)
         const timer = new HeldTimer(this.#waiting, repeats, run)
-        for (const resolve of this.#started.splice(0)) resolve()
+        this.#onStart()
         return timer
       }
+    const { start } = Timer.prototype
+    const { started, onWheel } = { started: () => this.#onStart(), onWheel: this.#onWheel }
+    const startingOnWheel = function (this: Timer, ms: number | null, now?: number): void {
+      start.call(this, ms, now)
+      if (ms !== heldMs) return
+      this.dueAt = Number.MAX_SAFE_INTEGER
+      onWheel.add(this)
+      started()
+    }
     const clearing = (real: (timer?: never) => void) => (timer: unknown): void => {
       if (timer instanceof HeldTimer) timer.clear()
       else real(timer as never)
     }
     this.#mocks = [
+      mock.method(Timer.prototype, 'start', startingOnWheel).mock,
       mock.method(globalThis, 'setTimeout', starting(setTimeout, false) as never).mock,
       mock.method(globalThis, 'setInterval', starting(setInterval, true) as never).mock,
       mock.method(globalThis, 'clearTimeout', clearing(clearTimeout) as never).mock,
@@ -68,7 +81,8 @@ export class HeldTimers implements Disposable {
 
   /** How many timers are held back. */
   get size(): number {
-    return this.#waiting.size
+    for (const timer of this.#onWheel) if (timer.dueAt === Infinity) this.#onWheel.delete(timer)
+    return this.#waiting.size + this.#onWheel.size
   }
 
   /** Resolves once a timer is held back. */
@@ -78,7 +92,16 @@ export class HeldTimers implements Disposable {
 
   /** Fires all timers held back; timers started meanwhile wait for the next call. */
   fire(): void {
+    const started = this.size > 0 ? [...this.#onWheel] : []
     for (const timer of [...this.#waiting]) timer.fire()
+    for (const timer of started) {
+      timer.clear()
+      timer.expire()
+    }
+  }
+
+  #onStart(): void {
+    for (const resolve of this.#started.splice(0)) resolve()
   }
 
   [Symbol.dispose](): void {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
@@ -13,10 +14,16 @@ import {
 export const SAMPLE_KEY = 'dGhlIHNhbXBsZSBub25jZQ=='
 export const SAMPLE_ACCEPT = 's3pPLMBiTxaQ9kYGzzhZRbK+xOo='
 
+/** The Sec-WebSocket-Accept for a key (RFC 6455, section 4.2.2). */
+export function acceptFor(key: string): string {
+  const guid = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11'
+  return createHash('sha1').update(key + guid).digest('base64')
+}
+
 /** Resolves in the next turn of the event loop. */
 export const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
-/** A frame from the server. */
+/** A frame as it was received; the payload of a client's is unmasked. */
 export interface Frame {
   readonly fin: boolean
   readonly rsv: number
@@ -25,7 +32,7 @@ export interface Frame {
   readonly payload: Buffer
 }
 
-/** The fields of a client's frame, each of which can be made invalid. */
+/** The fields of a frame, a client's by default, each of which can be made invalid. */
 export interface FrameOptions {
   readonly fin?: boolean
   readonly rsv?: number
@@ -80,17 +87,20 @@ export function readFrame(bytes: Buffer): { frame: Frame; size: number } | null 
   const length =
     short < 126 ? short : short === 126 ? bytes.readUInt16BE(2) : Number(bytes.readBigUInt64BE(2))
   if ((short === 126 && length < 126) || (short === 127 && length < 65_536)) {
-    throw new Error('the server sent a length that is not in its shortest form')
+    throw new Error('the peer sent a length that is not in its shortest form')
   }
-  if (bytes.length < at + length) return null
+  const masked = (bytes[1]! & 0x80) !== 0
+  const from = masked ? at + 4 : at
+  if (bytes.length < from + length) return null
+  const sent = bytes.subarray(from, from + length)
   const frame = {
     fin: (bytes[0]! & 0x80) !== 0,
     rsv: (bytes[0]! >> 4) & 7,
     opcode: bytes[0]! & 15,
-    masked: (bytes[1]! & 0x80) !== 0,
-    payload: bytes.subarray(at, at + length),
+    masked,
+    payload: masked ? Buffer.from(sent.map((byte, i) => byte ^ bytes[at + (i & 3)]!)) : sent,
   }
-  return { frame, size: at + length }
+  return { frame, size: from + length }
 }
 
 /** A response head. */

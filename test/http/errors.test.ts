@@ -7,7 +7,9 @@ import { decodeError, encodeError } from '../../lib/http/transports/blocking/pro
 type Coded = Error & { code: string }
 type ErrorClass = new (...args: never[]) => Coded
 
-const classes = Object.entries(errors as unknown as Record<string, ErrorClass>)
+const classes = Object.entries(errors as unknown as Record<string, ErrorClass>).filter(
+  ([, exported]) => exported.prototype instanceof Error,
+)
 
 function instance(name: string, type: ErrorClass): Coded {
   if (type === (errors.HttpStatusError as unknown)) {

@@ -1,21 +1,25 @@
 /**
- * Random connections, each generated from one seed, with the replies of a correct server.
+ * Random connections, each generated from one seed, with the replies of a correct server or client.
  *
- * A case is an opening handshake and a stream of frames, valid or mutated, in random pieces. A
+ * A case is a stream of frames, valid or mutated, in random pieces; for a server it begins with an
+ * opening handshake. A
  * second implementation, as plain as possible and without any code of lib, computes the expected
  * replies in order and the close code.
  */
 import { isUtf8 } from 'node:buffer'
 import { constants, deflateRawSync, inflateRawSync } from 'node:zlib'
-import { closeFrame, frame, opening } from '../helpers/ws-peer.js'
+import { frame, type FrameOptions, opening } from '../helpers/ws-peer.js'
 import { random } from './random.js'
 
 export const LIMITS = { maxMessageBytes: 5_000, maxFragments: 20 } as const
 
+/** The side that is tested: a server's input is masked, a client's is not. */
+export type Role = 'client' | 'server'
+
 export interface Case {
   readonly seed: number
   readonly deflate: boolean
-  /** The request, and everything after it. */
+  /** Everything the peer sends: for a client without the head of the response. */
   readonly bytes: Buffer
   readonly pieces: readonly Buffer[]
   /** The replies after the 101 as `opcode:payload in hex`, the last a Close or the end. */
@@ -23,10 +27,16 @@ export interface Case {
 }
 
 class Dice {
+  readonly role: Role
   readonly #next: () => number
 
-  constructor(seed: number) {
+  constructor(seed: number, role: Role) {
     this.#next = random(seed)
+    this.role = role
+  }
+
+  frame(opcode: number, payload: Uint8Array = Buffer.alloc(0), options: FrameOptions = {}): Buffer {
+    return frame(opcode, payload, { mask: this.role === 'server', ...options })
   }
 
   below(limit: number): number {
@@ -75,7 +85,7 @@ function someMessage(dice: Dice, deflate: boolean): Buffer[] {
     const last = i === count - 1
     const end = last ? payload.length : at + dice.below(payload.length - at + 1)
     frames.push(
-      frame(i === 0 ? (isText ? 1 : 2) : 0, payload.subarray(at, end), {
+      dice.frame(i === 0 ? (isText ? 1 : 2) : 0, payload.subarray(at, end), {
         fin: last,
         rsv: compress && i === 0 ? 4 : 0,
         key: dice.chance(0.1) ? [0, 0, 0, 0] : [...dice.bytes(4)],
@@ -88,7 +98,7 @@ function someMessage(dice: Dice, deflate: boolean): Buffer[] {
 }
 
 function someControl(dice: Dice): Buffer {
-  return frame(dice.pick([9, 9, 10]), dice.bytes(dice.pick([0, 1, 4, 125])))
+  return dice.frame(dice.pick([9, 9, 10]), dice.bytes(dice.pick([0, 1, 4, 125])))
 }
 
 const CODES = [
@@ -97,9 +107,11 @@ const CODES = [
 ]
 
 function someClose(dice: Dice): Buffer {
-  if (dice.chance(0.2)) return frame(8)
-  if (dice.chance(0.1)) return frame(8, dice.bytes(dice.pick([1, 3, 50, 125])))
-  return closeFrame(dice.pick(CODES), dice.pick(['', 'bye', 'grüße']))
+  if (dice.chance(0.2)) return dice.frame(8)
+  if (dice.chance(0.1)) return dice.frame(8, dice.bytes(dice.pick([1, 3, 50, 125])))
+  const code = dice.pick(CODES)
+  const reason = Buffer.from(dice.pick(['', 'bye', 'grüße']))
+  return dice.frame(8, Buffer.concat([Buffer.from([code >> 8, code & 255]), reason]))
 }
 
 /** A frame that is usually invalid. */
@@ -107,18 +119,18 @@ function badFrame(dice: Dice): Buffer {
   const payload = dice.bytes(dice.pick([0, 3, 126]))
   switch (dice.below(6)) {
     case 0:
-      return frame(dice.below(16), payload, { rsv: dice.below(8), fin: dice.chance(0.5) })
+      return dice.frame(dice.below(16), payload, { rsv: dice.below(8), fin: dice.chance(0.5) })
     case 1:
-      return frame(dice.pick([1, 2]), payload, { mask: false })
+      return dice.frame(dice.pick([1, 2]), payload, { mask: dice.role === 'client' })
     case 2:
-      return frame(2, payload, { lengthBits: dice.pick([16, 64]) })
+      return dice.frame(2, payload, { lengthBits: dice.pick([16, 64]) })
     case 3:
-      return frame(2, payload, {
+      return dice.frame(2, payload, {
         lengthBits: 64,
         declared: dice.pick([2n ** 63n, 2n ** 40n, 5_001n, 65_536n]),
       })
     case 4:
-      return frame(dice.pick([8, 9, 10]), dice.bytes(126))
+      return dice.frame(dice.pick([8, 9, 10]), dice.bytes(126))
     default:
       return dice.bytes(1 + dice.below(40))
   }
@@ -144,8 +156,8 @@ function cut(dice: Dice, bytes: Buffer): Buffer[] {
 }
 
 /** Generates the case of a seed. */
-export function makeCase(seed: number): Case {
-  const dice = new Dice(seed)
+export function makeCase(seed: number, role: Role = 'server'): Case {
+  const dice = new Dice(seed, role)
   const deflate = dice.chance(0.4)
   const frames: Buffer[] = []
   for (let i = dice.below(6); i > 0; i--) {
@@ -156,11 +168,10 @@ export function makeCase(seed: number): Case {
   if (dice.chance(0.8)) frames.push(someClose(dice))
   let stream: Buffer = Buffer.concat(frames)
   if (dice.chance(0.15)) stream = mutate(dice, stream)
-  const head = Buffer.from(
-    opening(deflate ? { 'Sec-WebSocket-Extensions': 'permessage-deflate' } : {}),
-  )
+  const request = opening(deflate ? { 'Sec-WebSocket-Extensions': 'permessage-deflate' } : {})
+  const head = Buffer.from(role === 'server' ? request : '')
   const bytes = Buffer.concat([head, stream])
-  return { seed, deflate, bytes, pieces: cut(dice, bytes), expected: answer(stream, deflate) }
+  return { seed, deflate, bytes, pieces: cut(dice, bytes), expected: answer(stream, deflate, role) }
 }
 
 const line = (opcode: number, payload: Uint8Array): string =>
@@ -168,12 +179,12 @@ const line = (opcode: number, payload: Uint8Array): string =>
 const closing = (code: number): string => `close ${code}`
 
 /** The expected replies to a stream, after which the peer ends (RFC 6455, sections 5 to 8). */
-export function answer(stream: Buffer, deflate: boolean): string[] {
+export function answer(stream: Buffer, deflate: boolean, role: Role = 'server'): string[] {
   const out: string[] = []
   let rest = stream
   let message: { opcode: number; compressed: boolean; parts: Buffer[] } | null = null
   for (;;) {
-    const header = judgeHeader(rest, deflate, message !== null)
+    const header = judgeHeader(rest, deflate, message !== null, role)
     if (typeof header === 'number') return [...out, closing(header)]
     // The rest of the stream is an incomplete header; the peer then ends its side.
     const partial = header === null
@@ -182,7 +193,10 @@ export function answer(stream: Buffer, deflate: boolean): string[] {
     if (opcode < 8) {
       const before = opcode === 0 ? message!.parts : []
       const total = before.reduce((sum, part) => sum + part.length, 0) + length
-      if (total > LIMITS.maxMessageBytes) return [...out, closing(1009)]
+      const compressed = opcode === 0 ? message!.compressed : rsv === 4
+      // The limit is on the message; before it is inflated, it may have a little more than twice.
+      const most = LIMITS.maxMessageBytes * (compressed ? 2 : 1) + (compressed ? 65_536 : 0)
+      if (total > most) return [...out, closing(1009)]
       if (opcode === 0 && before.length >= LIMITS.maxFragments) return [...out, closing(1008)]
     }
     if (key === null) return [...out, 'end']
@@ -220,7 +234,12 @@ interface Header {
 }
 
 /** A close code for a broken rule, `null` if there are too few bytes to tell. */
-function judgeHeader(bytes: Buffer, deflate: boolean, inMessage: boolean): Header | number | null {
+function judgeHeader(
+  bytes: Buffer,
+  deflate: boolean,
+  inMessage: boolean,
+  role: Role,
+): Header | number | null {
   if (bytes.length < 1) return null
   const first = bytes[0]!
   const [fin, rsv, opcode] = [first >= 128, (first >> 4) & 7, first & 15]
@@ -230,7 +249,7 @@ function judgeHeader(bytes: Buffer, deflate: boolean, inMessage: boolean): Heade
   if (opcode === 0 && !inMessage) return 1002
   if ((opcode === 1 || opcode === 2) && inMessage) return 1002
   if (bytes.length < 2) return null
-  if (bytes[1]! < 128) return 1002
+  if (bytes[1]! >= 128 !== (role === 'server')) return 1002
   let length = bytes[1]! & 127
   if (opcode >= 8 && length > 125) return 1002
   let size = 2
@@ -247,6 +266,7 @@ function judgeHeader(bytes: Buffer, deflate: boolean, inMessage: boolean): Heade
     if (long < 65_536n) return 1002
     length = Number(long)
   }
+  if (role === 'client') return { fin, rsv, opcode, length, size, key: Buffer.alloc(4) }
   const key = bytes.length < size + 4 ? null : bytes.subarray(size, size + 4)
   return { fin, rsv, opcode, length, size: size + 4, key }
 }

@@ -1,8 +1,8 @@
 import { connect as connectTcp, isIP } from 'node:net'
 import type { LookupFunction, Socket, TcpNetConnectOpts } from 'node:net'
 import type { TLSSocket } from 'node:tls'
-import { MAX_TIMER_MS } from '../config.js'
 import { ConnectError, ConnectTimeoutError, RequestError } from '../errors.js'
+import { Timer, timerWheel } from '../timer-wheel.js'
 
 /** The peer of a connection, and the local end. */
 export interface DialOptions {
@@ -52,7 +52,7 @@ export function connectWithin<T>(
     const settle = (): boolean => {
       if (over) return false
       over = true
-      clearTimeout(timer)
+      timer.clear()
       signal?.removeEventListener('abort', onAbort)
       return true
     }
@@ -65,10 +65,8 @@ export function connectWithin<T>(
     const onTimeout = (ms: number): void => {
       giveUp(new ConnectTimeoutError(`no connection to ${what} within ${ms} ms`, ms))
     }
-    const timer =
-      timeoutMs === null
-        ? undefined
-        : setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMER_MS), timeoutMs)
+    const timer = new Timer(onTimeout, { keepsAlive: true })
+    timer.start(timeoutMs)
     if (signal?.aborted === true) {
       giveUp(signal.reason)
       return
@@ -145,6 +143,7 @@ function attemptTimeout(timeoutMs: number | null): number {
 function whenReady<S extends Socket>(socket: S, event: string, what: string): Promise<S> {
   return new Promise((resolve, reject) => {
     const onReady = (): void => {
+      timerWheel.arrivals++
       socket.removeListener('error', onError)
       socket.removeListener('close', onClose)
       // Until the connection adds its own listener, an error must not end the process.

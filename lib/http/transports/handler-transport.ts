@@ -6,12 +6,12 @@ import { DEFAULT_MAX_HEADER_BYTES, DEFAULT_TIMEOUTS } from '../config.js'
 import { ClientStateError, ReadTimeoutError, RemoteProtocolError } from '../errors.js'
 import { Headers } from '../headers.js'
 import type { Request } from '../request.js'
+import { Timer } from '../timer-wheel.js'
 import type { AsyncTransport, SyncByteStream, Transport, TransportResponse } from './base.js'
 import { ResponseParser, type ParserEvents, type ResponseHead } from './http1/response-parser.js'
 import { HandlerSocket } from './handler-socket.js'
 import { checkHost } from './request-checks.js'
 import { ResponseBody, type BodySource } from './response-body.js'
-import { ReusableTimer } from './reusable-timer.js'
 import { openUpload } from './upload.js'
 
 /** A Node request listener, as passed to `http.createServer`; an Express app is one too. */
@@ -82,7 +82,7 @@ class HandlerExchange implements ParserEvents, BodySource {
   readonly #incoming: IncomingMessage
   readonly #response: ServerResponse
   readonly #chunks: Uint8Array[] = []
-  readonly #timer: ReusableTimer
+  readonly #timer: Timer
   #head: ResponseHead | null = null
   #body: ResponseBody | null = null
   #trailers: Headers = new Headers()
@@ -105,9 +105,10 @@ class HandlerExchange implements ParserEvents, BodySource {
     this.#response.assignSocket(this.#socket as unknown as Socket)
     this.#response.on('error', () => {})
     this.#socket.on('drain', () => relayDrain(this.#response))
-    this.#timer = new ReusableTimer((ms) => {
+    const onTimeout = (ms: number): void => {
       this.#fail(new ReadTimeoutError(`the handler wrote nothing for ${ms} ms`, ms))
-    }, true)
+    }
+    this.#timer = new Timer(onTimeout, { keepsAlive: true })
     this.#parser.reset(request.method)
   }
 

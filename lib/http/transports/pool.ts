@@ -1,5 +1,6 @@
-import { MAX_TIMER_MS, type Limits } from '../config.js'
+import type { Limits } from '../config.js'
 import { CloseError, PoolTimeoutError } from '../errors.js'
+import { Timer } from '../timer-wheel.js'
 import type { WaitLimits } from './connect.js'
 
 /** A connection, as the pool uses it. */
@@ -49,7 +50,9 @@ export class ConnectionPool {
   readonly #waiters = new Set<Waiter>()
   #open = 0
   #idle = 0
-  #sweeper: NodeJS.Timeout | null = null
+  /** Runs while there are idle connections that expire. */
+  readonly #sweeper = new Timer(() => this.#sweep())
+  #sweeping = false
   #closed = false
 
   constructor(limits: Limits) {
@@ -135,7 +138,7 @@ export class ConnectionPool {
   close(): void {
     if (this.#closed) return
     this.#closed = true
-    if (this.#sweeper !== null) clearTimeout(this.#sweeper)
+    this.#sweeper.clear()
     for (const connection of [...this.#owners.keys()]) connection.destroy(closedError())
     for (const waiter of [...this.#waiters]) waiter.take(null)
   }
@@ -209,7 +212,7 @@ export class ConnectionPool {
     return new Promise((resolve, reject) => {
       const leave = (): void => {
         this.#waiters.delete(waiter)
-        clearTimeout(timer)
+        timer.clear()
         signal?.removeEventListener('abort', onAbort)
       }
       const waiter: Waiter = {
@@ -231,8 +234,8 @@ export class ConnectionPool {
           'read or close responses, or raise limits.maxConnections'
         reject(new PoolTimeoutError(text, timeoutMs!))
       }
-      const timer =
-        timeoutMs === null ? undefined : setTimeout(onTimeout, Math.min(timeoutMs, MAX_TIMER_MS))
+      const timer = new Timer(onTimeout, { keepsAlive: true })
+      timer.start(timeoutMs)
       signal?.addEventListener('abort', onAbort, { once: true })
       this.#waiters.add(waiter)
     })
@@ -240,6 +243,7 @@ export class ConnectionPool {
 
   /** Hands free connections and permits to waiters, the oldest first. */
   #serve(): void {
+    if (this.#waiters.size === 0) return
     for (const waiter of this.#waiters) {
       const ready = this.#takeReady(waiter.key)
       if (ready !== null) waiter.take(ready)
@@ -258,18 +262,18 @@ export class ConnectionPool {
   }
 
   #armSweeper(): void {
-    if (this.#sweeper !== null || this.#idle === 0) return
+    if (this.#sweeping || this.#idle === 0) return
     let next = Infinity
     for (const { idle } of this.#buckets.values()) {
       for (const connection of idle) next = Math.min(next, this.#expiresAt(connection))
     }
     if (next === Infinity) return
-    const delay = Math.min(Math.max(next - performance.now(), 10), MAX_TIMER_MS)
-    this.#sweeper = setTimeout(() => this.#sweep(), delay).unref()
+    this.#sweeping = true
+    this.#sweeper.start(Math.max(next - performance.now(), 10))
   }
 
   #sweep(): void {
-    this.#sweeper = null
+    this.#sweeping = false
     const now = performance.now()
     for (const { idle } of [...this.#buckets.values()]) {
       for (const connection of [...idle])

@@ -6,7 +6,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import {
   MemoryStore,
   NO_USAGE,
@@ -14,7 +14,7 @@ import {
   type ModelProvider,
   type ModelTurn,
 } from 'runwright/agent'
-import { createRunService } from 'runwright/server'
+import { createRunService, type RunServiceOptions } from 'runwright/server'
 import { INVISIBLE_SAMPLES } from '../../helpers/invisible.js'
 import { openChromium } from './chromium.js'
 
@@ -69,11 +69,12 @@ function hostileProvider(): ModelProvider {
   }
 }
 
-test('no invisible character reaches the page', async (t) => {
+/** A service with the hostile provider, and a context of Chromium; both end with the test. */
+async function openService(t: TestContext, options: Partial<RunServiceOptions> = {}) {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-peer-')))
   const service = await createRunService({
     engine: { store: new MemoryStore(), roots: [root], providers: [hostileProvider()] },
-    authorize: () => ({ id: `ann${ALL}`, tenant: null }),
+    ...options,
   })
   const server = createServer(service.handler)
   service.attach(server)
@@ -88,6 +89,13 @@ test('no invisible character reaches the page', async (t) => {
     rmSync(root, { recursive: true, force: true })
   })
   const base = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return { base, context, engine: service.engine }
+}
+
+test('no invisible character reaches the page', async (t) => {
+  const { base, context, engine } = await openService(t, {
+    authorize: () => ({ id: `ann${ALL}`, tenant: null }),
+  })
   const post = async (path: string, body: object): Promise<Record<string, never>> => {
     const headers = { 'content-type': 'application/json' }
     const init = { method: 'POST', headers, body: JSON.stringify(body) }
@@ -146,7 +154,7 @@ test('no invisible character reaches the page', async (t) => {
   assert.match(await page.title(), /^Waiting for you · shell: test -e never # \\u202a/)
   await page.getByText('<text>').first().waitFor()
   const caller = { owner: { id: `ann${ALL}`, tenant: null } }
-  for await (const batch of await service.engine.subscribe(id, {}, caller)) {
+  for await (const batch of await engine.subscribe(id, {}, caller)) {
     for (const { kind, json } of batch) {
       if (kind !== 'human_check_required') continue
       const { payload } = JSON.parse(json) as AgentEvent & { kind: typeof kind }
@@ -179,28 +187,11 @@ test('no invisible character reaches the page', async (t) => {
 })
 
 test('goals in right-to-left scripts read as they should', async (t) => {
-  const root = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-peer-')))
-  const service = await createRunService({
-    engine: { store: new MemoryStore(), roots: [root], providers: [hostileProvider()] },
-  })
-  const server = createServer(service.handler)
-  service.attach(server)
-  server.listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const context = await openChromium(t)
-  t.after(async () => {
-    await context.close()
-    await service.close({ graceMs: 0 })
-    server.closeAllConnections()
-    server.close()
-    rmSync(root, { recursive: true, force: true })
-  })
+  const { base, context, engine } = await openService(t)
   const page = await context.newPage()
   for (const goal of ['תקן את הבדיקות', 'آزمون‌ها را درست کن']) {
-    const { details } = await service.engine.create({ goal, check: 'false', model_name: 'test:m' })
-    await page.goto(
-      `http://127.0.0.1:${(server.address() as AddressInfo).port}/#/runs/${details.run_id}`,
-    )
+    const { details } = await engine.create({ goal, check: 'false', model_name: 'test:m' })
+    await page.goto(`${base}/#/runs/${details.run_id}`)
     const title = page.getByRole('heading', { level: 1, name: goal })
     await title.waitFor()
     assert.equal(await title.evaluate((element) => getComputedStyle(element).direction), 'rtl')

@@ -4,6 +4,7 @@ import type { Timeouts } from '../../config.js'
 import { RemoteProtocolError, WriteError } from '../../errors.js'
 import { Headers } from '../../headers.js'
 import type { Request } from '../../request.js'
+import { Timer, timerWheel } from '../../timer-wheel.js'
 import type { PhaseClock } from '../../timings.js'
 import type { TransportResponse } from '../base.js'
 import { addressesOf } from '../connect.js'
@@ -14,13 +15,13 @@ import {
   readTimeout,
   writeTimeout,
 } from '../failures.js'
-import { listMembers } from '../../field-values.js'
+import { hasMember } from '../../field-values.js'
 import { checkFraming } from '../request-checks.js'
 import { Http1Exchange } from './exchange.js'
 import { encodeHead, type WireOptions } from './request-head.js'
 import { ResponseParser, type ParserEvents, type ResponseHead } from './response-parser.js'
+import { ReceivedResponse } from '../received-response.js'
 import { ResponseBody, type BodySource } from '../response-body.js'
-import { ReusableTimer } from '../reusable-timer.js'
 import { openUpload } from '../upload.js'
 
 /** Bodies up to this size are written together with the head. */
@@ -55,8 +56,8 @@ export class Http1Connection implements ParserEvents, BodySource {
   answered = false
   readonly #owner: ConnectionOwner
   readonly #parser: ResponseParser
-  readonly #readTimer: ReusableTimer
-  readonly #writeTimer: ReusableTimer
+  readonly #readTimer: Timer
+  readonly #writeTimer: Timer
   readonly #info: Readonly<Record<string, unknown>>
   #exchange: Http1Exchange | null = null
   #drained: (() => void) | null = null
@@ -66,8 +67,8 @@ export class Http1Connection implements ParserEvents, BodySource {
     this.socket = socket
     this.#owner = owner
     this.#parser = new ResponseParser(this, maxHeaderBytes)
-    this.#readTimer = new ReusableTimer((ms) => this.destroy(readTimeout(ms)))
-    this.#writeTimer = new ReusableTimer((ms) => this.destroy(writeTimeout(ms)))
+    this.#readTimer = new Timer((ms) => this.destroy(readTimeout(ms)))
+    this.#writeTimer = new Timer((ms) => this.destroy(writeTimeout(ms)))
     this.#info = addressesOf(socket)
     socket.setNoDelay(true)
     socket.on('data', (chunk: Buffer) => this.#onData(chunk))
@@ -164,16 +165,19 @@ export class Http1Connection implements ParserEvents, BodySource {
     const body = new ResponseBody(this)
     exchange.body = body
     this.#readTimer.stop()
-    exchange.call.resolve({
-      statusCode: head.statusCode,
-      reasonPhrase: head.reasonPhrase,
-      httpVersion: head.minorVersion === 0 ? 'HTTP/1.0' : 'HTTP/1.1',
-      headers: head.headers,
-      stream: body,
-      trailers: (exchange.trailers = head.contentLength === null ? new Headers() : undefined),
-      extensions: this.#info,
-      timings: clock,
-    })
+    exchange.trailers = head.contentLength === null ? new Headers() : undefined
+    exchange.call.resolve(
+      new ReceivedResponse({
+        statusCode: head.statusCode,
+        reasonPhrase: head.reasonPhrase,
+        httpVersion: head.minorVersion === 0 ? 'HTTP/1.0' : 'HTTP/1.1',
+        headers: head.headers,
+        stream: body,
+        trailers: exchange.trailers,
+        extensions: this.#info,
+        timings: clock,
+      }),
+    )
   }
 
   onContent(chunk: Uint8Array): void {
@@ -217,16 +221,19 @@ export class Http1Connection implements ParserEvents, BodySource {
   // --- called by the socket
 
   #onData(chunk: Buffer): void {
+    timerWheel.arrivals++
     const exchange = this.#exchange
     if (exchange === null) {
       this.destroy()
       return
     }
     this.answered = true
-    if (exchange.head === null && exchange.sent) this.#readTimer.start(exchange.call.timeouts.read)
     try {
       const rest = this.#parser.feed(chunk)
       if (exchange.complete) this.#finish(exchange, rest === null)
+      else if (exchange.head === null && exchange.sent && this.#exchange === exchange) {
+        this.#readTimer.start(exchange.call.timeouts.read)
+      }
     } catch (error) {
       this.destroy(error)
     }
@@ -280,7 +287,7 @@ export class Http1Connection implements ParserEvents, BodySource {
     this.#exchange = null
     this.#detach(exchange)
     const { call, head } = exchange
-    const closing = listMembers(call.request.headers.get('connection')).includes('close')
+    const closing = hasMember(call.request.headers.get('connection'), 'close')
     const keep = clean && exchange.sent && head!.keepAlive && !closing
     const delimited = head!.contentLength !== null || head!.headers.has('transfer-encoding')
     if (keep && delimited && !this.socket.destroyed) this.#goIdle()

@@ -1,5 +1,6 @@
 import { abandonChunks } from '../../content/body.js'
 import type { Headers } from '../../headers.js'
+import { Timer } from '../../timer-wheel.js'
 import type { ExchangeCall } from '../exchange-call.js'
 import type { ResponseBody } from '../response-body.js'
 import type { Upload } from '../upload.js'
@@ -43,9 +44,10 @@ export class Http1Exchange {
   /** Resolves when the server agrees to receive the body, or after a second without an answer. */
   waitForContinue(): Promise<void> {
     return new Promise((resolve) => {
-      const timer = setTimeout(resolve, CONTINUE_WAIT_MS).unref()
+      const timer = new Timer(() => resolve())
+      timer.start(CONTINUE_WAIT_MS)
       this.#continue = () => {
-        clearTimeout(timer)
+        timer.clear()
         resolve()
       }
     })

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net'
-import { MAX_TIMER_MS } from '../../config.js'
+import { Timer } from '../../timer-wheel.js'
 
 /**
  * Pings a connection that was silent for `intervalMs`, and declares it dead when it stays silent
@@ -7,10 +7,9 @@ import { MAX_TIMER_MS } from '../../config.js'
  */
 export class HealthCheck {
   readonly #socket: Socket
-  readonly #timer: NodeJS.Timeout | null
+  readonly #timer = new Timer((ms) => this.#check(ms))
   readonly #ping: () => void
   readonly #onDead: () => void
-  #pendingVerdict: NodeJS.Immediate | undefined
   #pinged = false
   #bytesSeen = 0
 
@@ -19,35 +18,20 @@ export class HealthCheck {
     this.#socket = socket
     this.#ping = ping
     this.#onDead = onDead
-    this.#timer =
-      intervalMs === null
-        ? null
-        : setTimeout(() => this.#check(), Math.min(intervalMs, MAX_TIMER_MS)).unref()
+    this.#timer.start(intervalMs)
   }
 
   stop(): void {
-    if (this.#timer !== null) clearTimeout(this.#timer)
-    clearImmediate(this.#pendingVerdict)
+    this.#timer.clear()
   }
 
-  #check(): void {
+  #check(ms: number): void {
     const bytesRead = this.#socket.bytesRead
-    if (bytesRead !== this.#bytesSeen) {
-      this.#bytesSeen = bytesRead
-      this.#pinged = false
-    } else if (this.#pinged) {
-      // If this process was blocked, the reply may have arrived unread: read the socket first.
-      this.#pendingVerdict = setImmediate(() => this.#judge())
-      return
-    } else {
-      this.#pinged = true
-      this.#ping()
-    }
-    this.#timer?.refresh()
-  }
-
-  #judge(): void {
-    if (this.#socket.bytesRead === this.#bytesSeen) this.#onDead()
-    else this.#check()
+    const silent = bytesRead === this.#bytesSeen
+    this.#bytesSeen = bytesRead
+    if (silent && this.#pinged) return this.#onDead()
+    this.#pinged = silent
+    if (silent) this.#ping()
+    this.#timer.start(ms)
   }
 }

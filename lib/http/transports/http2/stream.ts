@@ -2,6 +2,7 @@ import { abandonChunks, type Body } from '../../content/body.js'
 import { RemoteProtocolError } from '../../errors.js'
 import { Headers } from '../../headers.js'
 import type { Request } from '../../request.js'
+import { Timer } from '../../timer-wheel.js'
 import type { ExchangeCall } from '../exchange-call.js'
 import {
   lengthMismatch,
@@ -10,11 +11,11 @@ import {
   tooManyInformational,
   writeTimeout,
 } from '../failures.js'
+import { ReceivedResponse } from '../received-response.js'
 import { ResponseBody, type BodySource } from '../response-body.js'
-import type { ReusableTimer, TimerPool } from '../reusable-timer.js'
 import { openUpload, type Upload } from '../upload.js'
-import { ReceiveWindow, STREAM_WINDOW } from './flow-control.js'
-import { CODE } from './frames.js'
+import { EMPTY_WINDOW_UPDATE, ReceiveWindow, STREAM_WINDOW } from './flow-control.js'
+import { CODE, MAX_WINDOW, windowTooLarge } from './frames.js'
 import { contentLengthOf, parseHead, parseTrailers } from './head.js'
 import type { FieldSection } from './hpack.js'
 
@@ -23,7 +24,8 @@ const UPLOAD_SLICE_BYTES = 128 * 1024
 
 /** The connection, as its streams use it. */
 export interface StreamLink {
-  readonly timers: TimerPool
+  /** Whether unread content has used up the window of the connection. */
+  readonly held: boolean
   /** The connection's part of a response's `extensions`. */
   readonly info: Readonly<Record<string, unknown>>
   /** Sends as many bytes of `chunk` from `at` as windows and socket allow; returns how many. */
@@ -49,8 +51,8 @@ export class Http2Stream implements BodySource {
   readonly receiveWindow: ReceiveWindow = new ReceiveWindow(STREAM_WINDOW)
   readonly #link: StreamLink
   readonly #call: ExchangeCall
-  readonly #readTimer: ReusableTimer
-  #writeTimer: ReusableTimer | null = null
+  readonly #readTimer = new Timer((ms) => this.#onReadTimeout(ms))
+  #writeTimer: Timer | null = null
   #body: ResponseBody | null = null
   #trailers: Headers | null = null
   /** Bytes of Content-Length still to come; null without that field. */
@@ -70,7 +72,6 @@ export class Http2Stream implements BodySource {
     this.sendWindow = sendWindow
     this.#call = call
     this.#link = link
-    this.#readTimer = link.timers.acquire(this.#onReadTimeout)
   }
 
   /** Sends the body, once the head was written. */
@@ -81,16 +82,29 @@ export class Http2Stream implements BodySource {
     else void this.#send(body)
   }
 
-  /** Ends the exchange with `error`. `reset` is false when the server has ended the stream. */
-  fail(error: unknown, reset = true): void {
+  /**
+   * Ends the exchange with `error`. `code` is for the server, null when it has ended the stream; a
+   * malformed response is a protocol error (RFC 9113, section 8.1.1).
+   */
+  fail(error: unknown, code: number | null = codeOf(error)): void {
     if (this.#over) return
     this.#settle()
-    if (reset) this.#link.reset(this, CODE.cancel)
+    if (code !== null) this.#link.reset(this, code)
     if (this.#body === null) this.#call.reject(error)
     else this.#body.fail(error)
   }
 
   // --- called by the connection
+
+  /** Takes a WINDOW_UPDATE, of which an invalid one ends this stream only. */
+  widen(change: number): void {
+    if (change === 0) return this.fail(new RemoteProtocolError(EMPTY_WINDOW_UPDATE))
+    if (this.sendWindow + change > MAX_WINDOW) {
+      const { message, code } = windowTooLarge()
+      return this.fail(new RemoteProtocolError(message), code)
+    }
+    this.sendWindow += change
+  }
 
   onFields(section: FieldSection, endStream: boolean): void {
     try {
@@ -141,7 +155,11 @@ export class Http2Stream implements BodySource {
 
   readonly #onAbort = (): void => this.fail(this.request.signal!.reason)
 
-  readonly #onReadTimeout = (ms: number): void => this.fail(readTimeout(ms))
+  #onReadTimeout(ms: number): void {
+    // Unread content of other streams keeps the server from sending: that is not its silence.
+    if (this.#link.held) this.#readTimer.start(ms)
+    else this.fail(readTimeout(ms))
+  }
 
   #onHead(section: FieldSection, endStream: boolean): void {
     const { statusCode, headers } = parseHead(section)
@@ -161,16 +179,18 @@ export class Http2Stream implements BodySource {
     this.#body = new ResponseBody(this)
     this.#trailers = new Headers()
     if (statusCode >= 300 && !this.#sent) this.#abandonUpload()
-    this.#call.resolve({
-      statusCode,
-      reasonPhrase: undefined,
-      httpVersion: 'HTTP/2',
-      headers,
-      stream: this.#body,
-      trailers: this.#trailers,
-      extensions: { ...this.#link.info, streamId: this.id },
-      timings: this.#call.clock,
-    })
+    this.#call.resolve(
+      new ReceivedResponse({
+        statusCode,
+        reasonPhrase: undefined,
+        httpVersion: 'HTTP/2',
+        headers,
+        stream: this.#body,
+        trailers: this.#trailers,
+        extensions: { ...this.#link.info, streamId: this.id },
+        timings: this.#call.clock,
+      }),
+    )
   }
 
   #onTrailers(section: FieldSection, endStream: boolean): void {
@@ -252,7 +272,7 @@ export class Http2Stream implements BodySource {
   }
 
   #startWriteTimer(): void {
-    this.#writeTimer ??= this.#link.timers.acquire((ms) => this.fail(writeTimeout(ms)))
+    this.#writeTimer ??= new Timer((ms) => this.fail(writeTimeout(ms)))
     this.#writeTimer.start(this.#call.timeouts.write)
   }
 
@@ -268,9 +288,8 @@ export class Http2Stream implements BodySource {
 
   #settle(): void {
     this.#over = true
-    this.#link.timers.release(this.#readTimer)
-    if (this.#writeTimer !== null) this.#link.timers.release(this.#writeTimer)
-    this.#writeTimer = null
+    this.#readTimer.clear()
+    this.#writeTimer?.clear()
     this.request.signal?.removeEventListener('abort', this.#onAbort)
     this.#abandonUpload()
     this.#reportConsumed()
@@ -281,6 +300,10 @@ export class Http2Stream implements BodySource {
     this.#upload = null
     abandonChunks(upload)
   }
+}
+
+function codeOf(error: unknown): number {
+  return error instanceof RemoteProtocolError ? CODE.protocolError : CODE.cancel
 }
 
 function malformed(what: string): RemoteProtocolError {
