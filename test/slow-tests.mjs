@@ -262,6 +262,9 @@ const byFile = {
   'test/agent/conversation/fit.test.ts': [
     ['what is kept of a conversation depends on the budget, not on its length', 1.4, LONG],
   ],
+  'test/http/fetch.test.ts': [
+    ['client.fetch does what the fetch() of Node does', 0.6, 'makes two hundred calls'],
+  ],
   'test/http/response-promise.test.ts': [
     ['a failure that nobody handles is reported once', 0.8, 'starts a program'],
   ],

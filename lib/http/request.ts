@@ -119,6 +119,8 @@ export class Request {
   namedUrl: URL | null = null
   /** Whether the calling thread blocks, so that nothing can be awaited. @internal */
   blocking = false
+  /** Whether redirects change the method as the Fetch Standard has it, section 4.4. @internal */
+  standardRedirects = false
 
   /**
    * @throws {@link InvalidUrlError} when the URL does not parse.
