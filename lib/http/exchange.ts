@@ -194,8 +194,8 @@ function chooseAuth(settings: ClientSettings, request: Request, options: SendOpt
   // The credentials of the client are not for an origin that a server named.
   if (request.isForeign) return null
   if (settings.auth !== null) return settings.auth
-  const { username, password } = request.url
-  if (username !== '' || password !== '') {
+  if (request.destination.hasCredentials) {
+    const { username, password } = request.url
     return new BasicAuth(percentDecoded(username), percentDecoded(password))
   }
   // Credentials in the headers take precedence over those of a netrc file.
