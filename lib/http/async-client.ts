@@ -14,6 +14,7 @@ import { printAs } from './inspect.js'
 import { resolveSettings, type BaseClientOptions, type ClientSettings } from './options.js'
 import { nextPage, pageOptions, resolvePagination, type PaginateOptions } from './pagination.js'
 import type { Request } from './request.js'
+import { withShortcuts, type ResponsePromise } from './response-promise.js'
 import type { AsyncTransport, TransportResponse } from './transports/base.js'
 import { HttpTransport, type HttpTransportOptions } from './transports/http-transport.js'
 import { redactUrl } from './url.js'
@@ -70,55 +71,52 @@ export class AsyncClient implements AsyncDisposable {
   }
 
   /** Sends a GET request and reads the content of the response. */
-  get(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  get(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('GET', url, options)
   }
 
   /** Sends a POST request and reads the content of the response. */
-  post(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  post(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('POST', url, options)
   }
 
   /** Sends a PUT request and reads the content of the response. */
-  put(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  put(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('PUT', url, options)
   }
 
   /** Sends a PATCH request and reads the content of the response. */
-  patch(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  patch(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('PATCH', url, options)
   }
 
   /** Sends a DELETE request and reads the content of the response. */
-  delete(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  delete(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('DELETE', url, options)
   }
 
   /** Sends a HEAD request and reads the content of the response. */
-  head(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  head(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('HEAD', url, options)
   }
 
   /** Sends an OPTIONS request and reads the content of the response. */
-  options(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  options(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('OPTIONS', url, options)
   }
 
   /**
-   * Sends a request and reads the content of the response. A 4xx or 5xx is no error.
+   * Sends a request and reads the content of the response. A 4xx or 5xx is no error, except with
+   * `raiseForStatus`. The promise has `json()`, `text()` and `bytes()` of the response.
    *
    * @throws {@link RequestError} without a usable response; `signal.reason` if the signal aborts.
    */
-  request(
-    method: string,
-    url: string | URL,
-    options: RequestOptions = {},
-  ): Promise<AsyncResponse> {
+  request(method: string, url: string | URL, options: RequestOptions = {}): ResponsePromise {
     // Not async, which would add a promise to the one of the call.
     try {
-      return this.#send(this.buildRequest(method, url, options), options)
+      return withShortcuts(this.#send(this.buildRequest(method, url, options), options))
     } catch (error) {
-      return Promise.reject(error as Error)
+      return withShortcuts(Promise.reject(error as Error))
     }
   }
 

@@ -110,7 +110,8 @@ export class Client implements Disposable {
   }
 
   /**
-   * Sends a request and reads the content of the response. A 4xx or 5xx is no error.
+   * Sends a request and reads the content of the response. A 4xx or 5xx is no error, except with
+   * `raiseForStatus`.
    *
    * @throws {@link RequestError} without a usable response; `signal.reason` if the signal aborts.
    */

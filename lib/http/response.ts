@@ -1,4 +1,5 @@
 import { checkOptions, type OptionKinds } from '../internal/options.js'
+import type { CacheOutcome } from './cache/store.js'
 import { codingsOf } from './content/decoders.js'
 import { decodeText, encodingName, jsonEncoding } from './content/text.js'
 import { Cookies } from './cookies/jar.js'
@@ -23,6 +24,13 @@ import { redactUrl } from './url.js'
 
 /** The encoding of text without a charset: a label, or a function that picks one by content. */
 export type DefaultEncoding = string | ((content: Uint8Array) => string)
+
+/** What a transport says about a response, besides the response itself. */
+export interface ResponseExtensions {
+  /** What `CacheTransport` did; undefined without one. */
+  readonly cache?: CacheOutcome | undefined
+  readonly [key: string]: unknown
+}
 
 /** Options of a response. Give at most one of `content`, `text`, `html`, `json` and `stream`. */
 export interface ResponseInit<S = SyncByteStream | AsyncByteStream> {
@@ -89,8 +97,8 @@ export abstract class BaseResponse {
   /** "HTTP/1.0", "HTTP/1.1" or "HTTP/2". */
   readonly httpVersion: string
   readonly headers: Headers
-  /** Extras from the transport, such as `remoteAddress` and `localAddress`. */
-  readonly extensions: Readonly<Record<string, unknown>>
+  /** Extras from the transport, such as `remoteAddress`, `localAddress` and `cache`. */
+  readonly extensions: ResponseExtensions
   /** The redirect responses that led here, oldest first. */
   history: readonly BaseResponse[] = NONE
   /** The responses to earlier requests of the same authentication, oldest first. */

@@ -13,12 +13,9 @@ import {
   type WebSocketServerConfig,
   type WebSocketServerSettings,
 } from './config.js'
-import {
-  type ConnectionOwner,
-  openConnection,
-  startReading,
-  type WebSocketConnection,
-} from './connection.js'
+import type { ConnectionOwner } from './connection-owner.js'
+import { openConnection, startReading, type WebSocketConnection } from './connection.js'
+import { newCounters } from './counters.js'
 import { type AcceptedOffer, Deflater, negotiateDeflate } from './deflate.js'
 import {
   checkExtendedConnect,
@@ -27,7 +24,7 @@ import {
   type UpgradeRequest,
   upgradeRequired,
 } from './handshake.js'
-import { KEEP_ALIVE_SLOTS, KeepAliveTimer } from './keep-alive.js'
+import { KeepAliveTimer } from './keep-alive.js'
 import { originAllowed } from './origin.js'
 import { prepare, PreparedMessage } from './prepared-message.js'
 import { type PlainResponse, type Refusal, sendRefusal } from './refusal.js'
@@ -103,12 +100,11 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
   readonly config: WebSocketServerConfig
   readonly #options: WebSocketServerOptions<Context>
   readonly #connections: Set<WebSocketConnection<Context>> = new Set()
-  readonly #owner: ConnectionOwner
+  readonly #owner: ConnectionOwner<WebSocketConnection>
   readonly #keepAlive: KeepAliveTimer | null
   readonly #detachers: Set<() => void> = new Set()
   readonly #closing: AbortController = new AbortController()
   #handshakes = 0
-  #opened = 0
   #whenIdle: (() => void) | null = null
   #closed: Promise<void> | null = null
   /** The answer to upgrades that cannot be served now. */
@@ -126,6 +122,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     this.#owner = {
       role: 'server',
       config: this.config,
+      counters: newCounters(),
       onClosed: (connection) => {
         this.#connections.delete(connection as WebSocketConnection<Context>)
         this.#checkIdle()
@@ -373,10 +370,10 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     })
     const connection = openConnection(this.#owner, {
       socket: opening.socket,
+      request: opening.request,
       context: admission.context,
       protocol: protocol ?? '',
       deflater: agreement === null ? null : new Deflater(agreement, this.config.deflate!),
-      keepAliveSlot: this.#opened++ % KEEP_ALIVE_SLOTS,
     })
     this.#connections.add(connection)
     this.#keepAlive?.start()

@@ -11,10 +11,10 @@ import { checkFraming, checkTarget } from '../request-checks.js'
 import { FieldSectionReader, type StreamSection } from './field-sections.js'
 import {
   CONNECTION_WINDOW,
+  EMPTY_WINDOW_UPDATE,
   ReceiveWindow,
   STREAM_WINDOW,
   widened,
-  windowTooLarge,
 } from './flow-control.js'
 import { FrameWriter } from './frame-writer.js'
 import {
@@ -23,7 +23,7 @@ import {
   DEFAULT_WINDOW,
   FLAG,
   FRAME,
-  expectLength,
+  checkFrame,
   frame,
   frameHead,
   FrameParser,
@@ -36,6 +36,7 @@ import {
   settingsIn,
   uint32,
   windowUpdate,
+  wrongLength,
   type FrameEvents,
 } from './frames.js'
 import { encodeHead } from './head.js'
@@ -46,7 +47,6 @@ import { Http2Stream, type StreamLink } from './stream.js'
 /** Payload of our pings: any eight bytes. */
 const PING_PAYLOAD = 'are you?'
 const NOT_HTTP2 = 'the server does not speak HTTP/2'
-const EMPTY_WINDOW_UPDATE = 'the server sent a WINDOW_UPDATE of 0'
 
 /** Keeps connections for reuse; the pool, through `HttpTransport`. */
 export interface Http2Owner {
@@ -269,6 +269,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
   // --- called by the frame parser
 
   onData(id: number, chunk: Buffer, length: number, endStream: boolean): void {
+    if (!this.#settled) throw new Http2Fault(CODE.protocolError, NOT_HTTP2)
     this.#sections.assertNoneOpen()
     this.#receiveWindow.receive(length)
     const stream = this.#stream(id)
@@ -280,16 +281,19 @@ export class Http2Connection implements FrameEvents, StreamLink {
   onFrame(type: number, flags: number, id: number, payload: Buffer): void {
     if (!this.#settled && type !== FRAME.settings)
       throw new Http2Fault(CODE.protocolError, NOT_HTTP2)
+    checkFrame(type, id, payload)
     if (type === FRAME.continuation)
       return this.#onSection(this.#sections.continue(flags, id, payload))
     this.#sections.assertNoneOpen()
     switch (type) {
       case FRAME.headers:
         return this.#onSection(this.#sections.begin(flags, id, payload))
+      case FRAME.priority:
+        return this.#onPriority(id, payload)
       case FRAME.reset:
         return this.#onReset(id, payload)
       case FRAME.settings:
-        return this.#onSettings(flags, id, payload)
+        return this.#onSettings(flags, payload)
       case FRAME.pushPromise:
         throw new Http2Fault(CODE.protocolError, 'the server pushed, although push is disabled')
       case FRAME.ping:
@@ -305,8 +309,15 @@ export class Http2Connection implements FrameEvents, StreamLink {
     if (whole !== null) this.#stream(whole.stream)?.onFields(whole.section, whole.endStream)
   }
 
+  /** Priorities are ignored (RFC 9113, section 5.3), but not what is no PRIORITY frame. */
+  #onPriority(id: number, payload: Buffer): void {
+    if (payload.length === 5) return
+    const { message, code } = wrongLength('PRIORITY', payload.length)
+    if (!this.#streams.has(id)) throw new Http2Fault(code, message)
+    this.#streams.get(id)!.fail(new RemoteProtocolError(message), code)
+  }
+
   #onReset(id: number, payload: Buffer): void {
-    expectLength(payload, 4)
     const stream = this.#stream(id)
     if (stream === null) return
     this.#streams.delete(id)
@@ -315,15 +326,18 @@ export class Http2Connection implements FrameEvents, StreamLink {
       code === CODE.refusedStream
         ? new RefusedStreamError('the server refused the stream')
         : new RemoteProtocolError(`the server reset the HTTP/2 stream (code ${code})`),
-      false,
+      null,
     )
     this.#afterStream()
   }
 
-  #onSettings(flags: number, id: number, payload: Buffer): void {
-    if (id !== 0) throw new Http2Fault(CODE.protocolError, 'a SETTINGS frame names a stream')
-    if ((flags & FLAG.ack) !== 0) return
-    for (const [setting, value] of settingsIn(payload)) this.#onSetting(setting, value)
+  #onSettings(flags: number, payload: Buffer): void {
+    const settings = settingsIn(flags, payload)
+    if ((flags & FLAG.ack) !== 0) {
+      if (!this.#settled) throw new Http2Fault(CODE.protocolError, NOT_HTTP2)
+      return
+    }
+    for (const [setting, value] of settings) this.#onSetting(setting, value)
     this.#settle()
     this.#out.reply(frame(FRAME.settings, FLAG.ack, 0, ''))
     this.#wake()
@@ -340,13 +354,8 @@ export class Http2Connection implements FrameEvents, StreamLink {
   #onSetting(setting: number, value: number): void {
     if (setting === SETTING.headerTableSize) this.#encoder.limitTable(value)
     else if (setting === SETTING.maxConcurrentStreams) this.#maxStreams = value
-    else if (setting === SETTING.maxFrameSize) {
-      if (value < DEFAULT_FRAME_SIZE || value > 0xffffff) {
-        throw new Http2Fault(CODE.protocolError, `invalid SETTINGS_MAX_FRAME_SIZE ${value}`)
-      }
-      this.#maxFrame = value
-    } else if (setting === SETTING.initialWindowSize) {
-      if (value > MAX_WINDOW) throw windowTooLarge()
+    else if (setting === SETTING.maxFrameSize) this.#maxFrame = value
+    else if (setting === SETTING.initialWindowSize) {
       const change = value - this.#streamWindow
       this.#streamWindow = value
       for (const stream of this.#streams.values()) {
@@ -356,13 +365,11 @@ export class Http2Connection implements FrameEvents, StreamLink {
   }
 
   #onPing(flags: number, payload: Buffer): void {
-    expectLength(payload, 8)
     if ((flags & FLAG.ack) === 0)
       this.#out.reply(frame(FRAME.ping, FLAG.ack, 0, payload.toString('latin1')))
   }
 
   #onGoAway(payload: Buffer): void {
-    if (payload.length < 8) throw new Http2Fault(CODE.frameSizeError, 'a GOAWAY frame is cut short')
     const last = payload.readUInt32BE(0) & MAX_WINDOW
     const code = payload.readUInt32BE(4)
     this.#retire()
@@ -370,19 +377,15 @@ export class Http2Connection implements FrameEvents, StreamLink {
       if (id <= last) continue
       this.#streams.delete(id)
       const text = `the server closed the connection (code ${code}) without processing the request`
-      stream.fail(new RefusedStreamError(text), false)
+      stream.fail(new RefusedStreamError(text), null)
     }
     this.#afterStream()
   }
 
   #onWindowUpdate(id: number, payload: Buffer): void {
-    expectLength(payload, 4)
     const change = payload.readUInt32BE(0) & MAX_WINDOW
     if (id !== 0) {
-      const stream = this.#stream(id)
-      if (stream === null) return
-      if (change === 0) return stream.fail(new RemoteProtocolError(EMPTY_WINDOW_UPDATE))
-      stream.sendWindow = widened(stream.sendWindow, change)
+      this.#stream(id)?.widen(change)
     } else {
       if (change === 0) throw new Http2Fault(CODE.protocolError, EMPTY_WINDOW_UPDATE)
       this.#sendWindow = widened(this.#sendWindow, change)
@@ -442,7 +445,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
     this.#markGone()
     const streams = [...this.#streams.values()]
     this.#streams.clear()
-    for (const stream of streams) stream.fail(error, false)
+    for (const stream of streams) stream.fail(error, null)
     this.#wake()
   }
 

@@ -14,8 +14,8 @@ import {
 import { ReceivedResponse } from '../received-response.js'
 import { ResponseBody, type BodySource } from '../response-body.js'
 import { openUpload, type Upload } from '../upload.js'
-import { ReceiveWindow, STREAM_WINDOW } from './flow-control.js'
-import { CODE } from './frames.js'
+import { EMPTY_WINDOW_UPDATE, ReceiveWindow, STREAM_WINDOW } from './flow-control.js'
+import { CODE, MAX_WINDOW, windowTooLarge } from './frames.js'
 import { contentLengthOf, parseHead, parseTrailers } from './head.js'
 import type { FieldSection } from './hpack.js'
 
@@ -82,16 +82,29 @@ export class Http2Stream implements BodySource {
     else void this.#send(body)
   }
 
-  /** Ends the exchange with `error`. `reset` is false when the server has ended the stream. */
-  fail(error: unknown, reset = true): void {
+  /**
+   * Ends the exchange with `error`. `code` is for the server, null when it has ended the stream; a
+   * malformed response is a protocol error (RFC 9113, section 8.1.1).
+   */
+  fail(error: unknown, code: number | null = codeOf(error)): void {
     if (this.#over) return
     this.#settle()
-    if (reset) this.#link.reset(this, CODE.cancel)
+    if (code !== null) this.#link.reset(this, code)
     if (this.#body === null) this.#call.reject(error)
     else this.#body.fail(error)
   }
 
   // --- called by the connection
+
+  /** Takes a WINDOW_UPDATE, of which an invalid one ends this stream only. */
+  widen(change: number): void {
+    if (change === 0) return this.fail(new RemoteProtocolError(EMPTY_WINDOW_UPDATE))
+    if (this.sendWindow + change > MAX_WINDOW) {
+      const { message, code } = windowTooLarge()
+      return this.fail(new RemoteProtocolError(message), code)
+    }
+    this.sendWindow += change
+  }
 
   onFields(section: FieldSection, endStream: boolean): void {
     try {
@@ -287,6 +300,10 @@ export class Http2Stream implements BodySource {
     this.#upload = null
     abandonChunks(upload)
   }
+}
+
+function codeOf(error: unknown): number {
+  return error instanceof RemoteProtocolError ? CODE.protocolError : CODE.cancel
 }
 
 function malformed(what: string): RemoteProtocolError {
