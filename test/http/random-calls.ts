@@ -60,6 +60,7 @@ const MALFORMED = [
   'SSH-2.0-x\r\n\r\n',
   'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd',
   'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n',
+  `HTTP/1.1 200 OK\r\nContent-Encoding: br${', br'.repeat(5)}\r\nContent-Length: 2\r\n\r\nab`,
 ]
 
 /** A plan that depends on nothing but `random`. */
