@@ -101,7 +101,12 @@ async function sendPlain(call: Call, request: Request, options: SendOptions): Pr
       throw exchange.failed(error)
     }
     if (response.hasRedirectLocation) response = await drive(followed(call, request, response))
-    if (options.stream !== true && !response.readArrived()) await drive(readContent(response))
+    try {
+      if (options.stream !== true && !response.readArrived()) await response.read()
+    } catch (error) {
+      await response.close()
+      throw error
+    }
     if (call.raises && !response.isSuccess) await drive(raise(call, response))
     return response
   } catch (error) {

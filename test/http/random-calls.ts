@@ -5,6 +5,7 @@ import {
   AsyncClient,
   type AsyncClientOptions,
   type AsyncResponse,
+  HttpTransport,
   type Request,
   type RequestOptions,
 } from 'runwright/http'
@@ -61,6 +62,7 @@ const MALFORMED = [
   'HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 4\r\n\r\nabcd',
   'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nxyz\r\n',
   `HTTP/1.1 200 OK\r\nContent-Encoding: br${', br'.repeat(5)}\r\nContent-Length: 2\r\n\r\nab`,
+  `HTTP/1.1 200 OK\r\nContent-Encoding: br${', br'.repeat(5)}\r\nContent-Length: 3\r\n\r\nab`,
 ]
 
 /** A plan that depends on nothing but `random`. */
@@ -137,7 +139,7 @@ function randomOptions(random: Random): () => RequestOptions {
 
 /** The answers to the requests of one URL: of two, the first may be a connection that closes. */
 function randomAnswers(random: Random, method: string): Answer[] {
-  const last = random.chance(0.1)
+  const last = random.chance(0.15)
     ? { pieces: [Buffer.from(random.pick(MALFORMED), 'latin1')], closes: false }
     : randomAnswer(random, method)
   return random.chance(0.15) ? [{ pieces: [], closes: true }, last] : [last]
@@ -236,8 +238,10 @@ export class PlannedServer implements AsyncDisposable {
     this.#log = []
     this.#connections = 0
     const seen: unknown[] = []
-    await using client = new AsyncClient({ ...plan.client, ...more })
-    for (const call of plan.calls) seen.push(await observed(client, call))
+    const transport = new HttpTransport({ trustEnv: false })
+    await using client = new AsyncClient({ ...plan.client, ...more, transport })
+    for (const call of plan.calls) seen.push(await observed(client, call), transport.stats)
+    await transport.close()
     return [...seen, this.#log, client.cookies.toJSON().map(({ createdAt: _, ...rest }) => rest)]
   }
 
