@@ -64,7 +64,12 @@ export type ToWorker =
       readonly transport: number
       readonly request: WireRequest
     }
-  | { readonly t: 'chunk'; readonly id: number; readonly chunk: Uint8Array | null }
+  | {
+      readonly t: 'chunk'
+      readonly id: number
+      readonly attempt: number
+      readonly chunk: Uint8Array | null
+    }
   | { readonly t: 'more'; readonly id: number }
   | { readonly t: 'close'; readonly id: number }
   | {
@@ -106,7 +111,8 @@ export type FromWorker =
     }
   | { readonly t: 'data'; readonly id: number; readonly chunk: Uint8Array }
   | { readonly t: 'end'; readonly id: number; readonly trailers: string[] }
-  | { readonly t: 'pull'; readonly id: number; readonly restart: boolean }
+  /** Asks for the next chunk of the body; each attempt to send the request begins it anew. */
+  | { readonly t: 'pull'; readonly id: number; readonly attempt: number }
   | {
       readonly t: 'inflated'
       readonly id: number

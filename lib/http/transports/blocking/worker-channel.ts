@@ -22,6 +22,8 @@ export const WORKER_TIMEOUTS = {
   checkMs: 100,
   /** How long the worker may be silent before it is sent a ping. */
   sleepMs: 1_000,
+  /** How long a call whose time is up waits for a worker to say whether it has something for it. */
+  lastMs: 500,
   /** How long a worker may leave a ping unanswered. */
   stuckMs: 10_000,
 }
@@ -102,8 +104,8 @@ export class WorkerChannel {
    * Sleeps until there is a message for `id`.
    *
    * @param limits - End the wait for a worker that does not start.
-   * @returns null when `until` (a `performance.now()`) passes first; the time that the worker takes
-   *   to start does not count.
+   * @returns null when `until` (a `performance.now()`) passes first and the worker, asked then, has
+   *   read nothing for it; the time that the worker takes to start does not count.
    * @throws {@link WorkerError} when the worker has died or does not answer pings.
    */
   receive(id: number, until: number | null, limits?: Timeouts): FromWorker | null {
@@ -114,8 +116,11 @@ export class WorkerChannel {
     const inbox = this.#inboxes.get(id)!
     let waitedSince = 0
     let spinMs = 0
+    // When the wait for the worker's last word ends; 0 before it was asked.
+    let lastAt = 0
     for (;;) {
       const seen = Atomics.load(this.#control, CONTROL.posted)
+      const beat = Atomics.load(this.#control, CONTROL.heartbeat)
       this.#sort()
       const message = inbox.shift()
       if (message !== undefined) {
@@ -125,9 +130,10 @@ export class WorkerChannel {
       if (!this.alive) throw this.#thread.failure
       const now = performance.now()
       this.#checkPing(now)
-      if (until !== null && now >= until) {
+      if (lastAt !== 0 && (beat !== this.#pingBeat || now >= lastAt)) return null
+      if (lastAt === 0 && until !== null && now >= until) {
         this.#ping(now)
-        return null
+        until = lastAt = now + WORKER_TIMEOUTS.lastMs
       }
       if (waitedSince === 0) {
         waitedSince = now

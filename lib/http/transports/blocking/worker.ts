@@ -74,6 +74,8 @@ class Job {
   #window = WINDOW_BYTES
   #onMore: (() => void) | null = null
   #onChunk: ((chunk: Uint8Array | null) => void) | null = null
+  /** How often the body was begun. */
+  #attempt = 0
   #closed = false
 
   constructor(id: number) {
@@ -93,8 +95,9 @@ class Job {
     }
   }
 
-  /** Continues the upload with its next chunk; null ends it. */
-  supply(chunk: Uint8Array | null): void {
+  /** Continues the upload with its next chunk; null ends it. One of an earlier attempt is dropped. */
+  supply(chunk: Uint8Array | null, attempt: number = this.#attempt): void {
+    if (attempt !== this.#attempt) return
     const resolve = this.#onChunk
     this.#onChunk = null
     resolve?.(chunk)
@@ -186,9 +189,12 @@ class Job {
   }
 
   async *#pull(): AsyncGenerator<Uint8Array, void, undefined> {
-    for (let restart = true; !this.#closed; restart = false) {
+    // An upload that was answered early may still wait for its chunk.
+    this.supply(null)
+    const attempt = ++this.#attempt
+    while (!this.#closed && attempt === this.#attempt) {
       const next = new Promise<Uint8Array | null>((resolve) => (this.#onChunk = resolve))
-      post({ t: 'pull', id: this.#id, restart })
+      post({ t: 'pull', id: this.#id, attempt })
       const chunk = await next
       if (chunk === null) return
       yield chunk
@@ -222,7 +228,7 @@ function handle(message: ToWorker): void {
       return
     }
     case 'chunk':
-      jobs.get(message.id)?.supply(message.chunk)
+      jobs.get(message.id)?.supply(message.chunk, message.attempt)
       return
     case 'more':
       jobs.get(message.id)?.more()
@@ -244,8 +250,11 @@ function handle(message: ToWorker): void {
       void readBlob(message)
       return
     case 'ping':
-      Atomics.add(control, CONTROL.heartbeat, 1)
-      Atomics.notify(control, CONTROL.posted)
+      // After the sockets were read, so that what had arrived is posted before.
+      setImmediate(() => {
+        Atomics.add(control, CONTROL.heartbeat, 1)
+        wake()
+      })
   }
 }
 
