@@ -8,7 +8,7 @@ export const REQUEST_SLOT_BYTES: number = 32 * 1024
 const WAIT_MS = 1
 /** How long of that it spins: to put a thread to sleep and wake it takes about as long. */
 const SPIN_MS = 0.1
-/** The longest series of responses after which the worker does not wait, since waits were in vain. */
+/** The longest series of responses after which the worker does not wait, after waits in vain. */
 const MAX_SKIPS = 63
 
 /** Values of {@link CONTROL.slot}. */

@@ -127,7 +127,7 @@ export class WorkerChannel {
       this.#sort()
       const message = inbox.shift()
       if (message !== undefined) {
-        if (waitedSince !== 0) this.#adaptiveSpin.record(spinMs, performance.now() - waitedSince)
+        if (waitedSince !== 0) this.#adaptiveSpin.record(performance.now() - waitedSince)
         return message
       }
       if (!this.alive) throw this.#thread.failure
