@@ -227,7 +227,8 @@ both('a 304 without a Date makes the response as young as it is', async (world) 
 
 both('what a validation finds replaced or gone is no longer served', async (world) => {
   const sie = 'max-age=1, stale-if-error=1000'
-  for (const answer of [{ status: 404 }, { headers: { 'Cache-Control': 'no-store' } }]) {
+  const tooLarge = { headers: { ETag: '"2"' }, body: 'x'.repeat(6 * 1024 * 1024) }
+  for (const answer of [{ status: 404 }, { headers: { 'Cache-Control': 'no-store' } }, tooLarge]) {
     world.answers = [{ headers: { ETag: '"1"', 'Cache-Control': sie } }, answer, { status: 503 }]
     await world.get()
     world.wait(5)
@@ -580,6 +581,14 @@ test('AsyncClient: a store may be asynchronous, and one that hangs does not outl
 test('Client: a store whose get is asynchronous is an error that says so', async () => {
   const world = new World('Client', { store: storeOf({ get: async () => null }) })
   await assert.rejects(world.get(), { code: 'ERR_HTTP_CLIENT_STATE' })
+})
+
+test('Client: asynchronous content is an error that says so', async () => {
+  const stream = (async function* () {})()
+  const init = { headers: { 'Cache-Control': 'max-age=60' }, stream: stream as never }
+  const transport = new CacheTransport(new MockTransport(() => new Response(200, init)))
+  using client = new Client({ transport })
+  assert.throws(() => client.get('http://a.test'), { code: 'ERR_HTTP_CLIENT_STATE' })
 })
 
 test('Client: a store may write later, and errors of that are published', async () => {
