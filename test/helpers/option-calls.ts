@@ -75,6 +75,7 @@ function httpCalls(): Record<string, Call> {
     'BlockingTransport#options': (o) => new http.BlockingTransport(o),
     'HttpTransport#options': (o) => new http.HttpTransport(o),
     'HandlerTransport#options': (o) => new http.HandlerTransport(() => {}, o),
+    'RecordingTransport#options': (o) => new http.RecordingTransport(o),
     'RetryTransport#options': (o) => new http.RetryTransport(transport, o),
     'Proxy#init': (o) => new http.Proxy(o),
   }
