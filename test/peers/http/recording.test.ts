@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -11,7 +11,13 @@ import { Ajv } from 'ajv'
 import formats from 'ajv-formats'
 import draft6 from 'ajv/dist/refs/json-schema-draft-06.json' with { type: 'json' }
 import { createRequire } from 'node:module'
-import { AsyncClient, MockTransport, ReadTimeoutError, RecordingTransport, Response } from 'runwright/http'
+import {
+  AsyncClient,
+  MockTransport,
+  ReadTimeoutError,
+  RecordingTransport,
+  Response,
+} from 'runwright/http'
 import { openChromium } from '../server/chromium.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'runwright-har-peers-'))
@@ -55,9 +61,10 @@ after(() => {
 /** What is wrong with a HAR file according to npm's har-schema. */
 function problemsOf(file: string): unknown {
   const schemas = createRequire(import.meta.url)('har-schema') as Record<string, object>
-  const ajv = new Ajv({ strict: false, schemas: Object.values(schemas), meta: true })
+  const ajv = new Ajv({ strict: false })
   formats.default(ajv)
   ajv.addMetaSchema(draft6)
+  for (const schema of Object.values(schemas)) ajv.addSchema(schema)
   const validate = ajv.getSchema('har.json#')!
   const valid = validate(JSON.parse(readFileSync(file, 'utf8')))
   return valid === true ? null : validate.errors
@@ -66,7 +73,11 @@ function problemsOf(file: string): unknown {
 test('what is recorded is valid by har-schema, and a schema error is found', async () => {
   const file = join(folder, 'own.har')
   const recording = new RecordingTransport({ file })
-  await using client = new AsyncClient({ transport: recording, baseUrl: origin, followRedirects: true })
+  await using client = new AsyncClient({
+    transport: recording,
+    baseUrl: origin,
+    followRedirects: true,
+  })
   await client.get('/json?token=abc&q=%5B&q=2', { headers: { Authorization: 'Bearer x' } })
   await client.post('/json', { json: { password: 'x' } })
   await client.post('/json', { data: { a: 'b c' } })
@@ -86,6 +97,8 @@ test('what is recorded is valid by har-schema, and a schema error is found', asy
   await late.get('http://a.test/[secret]?q=[secret]')
   await failing.close()
   assert.deepEqual(problemsOf(file), null)
+  writeFileSync(file, readFileSync(file, 'utf8').replace('"cache"', '"cash"'))
+  assert.notEqual(problemsOf(file), null)
 })
 
 test('Chromium plays a recording, and a recording of Chromium is replayed', async (t) => {
@@ -102,7 +115,11 @@ test('Chromium plays a recording, and a recording of Chromium is replayed', asyn
   assert.deepEqual(problemsOf(file), null)
 
   const replay = new RecordingTransport({ file, mode: 'replay' })
-  await using client = new AsyncClient({ transport: replay, baseUrl: origin, followRedirects: true })
+  await using client = new AsyncClient({
+    transport: replay,
+    baseUrl: origin,
+    followRedirects: true,
+  })
   assert.equal((await client.get('/')).text, '<title>page</title>')
   const content = JSON.stringify({ n: 1 })
   assert.equal((await client.post('/json', { content })).text, posted)
@@ -112,8 +129,6 @@ test('Chromium plays a recording, and a recording of Chromium is replayed', asyn
   assert.deepEqual([...(await client.get('/binary')).content], [0x89, 0x50, 0xff, 0])
   replay.close()
 
-  const recording = new RecordingTransport({ file: own })
-  await using recorder = new AsyncClient({ transport: recording })
   const url = 'http://recorded.test/'
   const mock = new RecordingTransport({
     file: own,
@@ -122,7 +137,6 @@ test('Chromium plays a recording, and a recording of Chromium is replayed', asyn
   await using maker = new AsyncClient({ transport: mock })
   await maker.get(url)
   mock.close()
-  recording.close()
   const player = await openChromium(t)
   await player.routeFromHAR(own, { notFound: 'abort' })
   const shown = await player.newPage()
