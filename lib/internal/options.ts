@@ -34,9 +34,10 @@ export type OptionKinds<T> = {
 
 /** Names in other libraries, in lower case, and the options for it here, in whatever takes them. */
 const FOREIGN_NAMES: Readonly<Record<string, string>> = {
+  agent: 'connect',
   apikey: 'key',
   body: 'json, data, content, files',
-  ca: 'verify',
+  ca: 'verify, tls',
   cors: 'allowedOrigins',
   dir: 'directory',
   folder: 'directory',
@@ -58,7 +59,7 @@ const FOREIGN_NAMES: Readonly<Record<string, string>> = {
   qs: 'params',
   query: 'params',
   redirect: 'followRedirects',
-  rejectunauthorized: 'verify',
+  rejectunauthorized: 'verify, tls',
   responsetype: 'stream() or the response itself',
   run: 'execute',
   schema: 'parameters',
