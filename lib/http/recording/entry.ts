@@ -25,7 +25,6 @@ const NO_FIELDS: Omit<WireError, 'name' | 'message'> = {
   timeoutMs: undefined,
   statusCode: undefined,
   maxBytes: undefined,
-  stack: undefined,
   cause: undefined,
 }
 
