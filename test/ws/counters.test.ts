@@ -42,7 +42,8 @@ describe('counters', () => {
       return status
     }
     const statuses = [
-      await refuse({ 'Sec-WebSocket-Version': '8' }), await refuse({ Origin: 'https://evil.example' }),
+      await refuse({ 'Sec-WebSocket-Version': '8' }),
+      await refuse({ Origin: 'https://evil.example' }),
       await refuse({}, '/no'), await refuse({}, '/throw'),
     ]
     await w.open()
@@ -152,7 +153,8 @@ describe('a connection has', () => {
       })
       const cookies = ['a=1', 'b=2']
       const peer = await w.dial()
-      peer.write(opening({ Cookie: cookies, 'X-Twice': ['1', '2'], Host: 'here' }, { path: '/p?q=1' }))
+      const fields = { Cookie: cookies, 'X-Twice': ['1', '2'], Host: 'here' }
+      peer.write(opening(fields, { path: '/p?q=1' }))
       await peer.head()
       const [connection] = w.sockets.connections
       while (connection!.state !== 'open') await turn()
@@ -172,7 +174,9 @@ describe('a connection has', () => {
 
   test('its remote address, also when it is lost', async () => {
     for (const early of [true, false]) {
-      await using w = await world({ onConnection: (connection) => void (early && connection.request) })
+      await using w = await world({
+        onConnection: (connection) => void (early && connection.request),
+      })
       const peer = await w.open()
       const [connection] = w.sockets.connections
       await turn()

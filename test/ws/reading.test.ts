@@ -107,7 +107,7 @@ describe('a handler', () => {
     const one = await open()
     for (const bad of [5, 'x', {}, true]) {
       const set = (): unknown => (one.connection.onMessage = bad as unknown as null)
-      assert.throws(set, { name: 'TypeError', message: /^onMessage must be a function or null, got/ })
+      assert.throws(set, /^TypeError: onMessage must be a function or null, got/)
     }
     one.connection.onMessage = undefined as unknown as null
     assert.equal(one.connection.onMessage, null)

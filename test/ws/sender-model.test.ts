@@ -1,7 +1,7 @@
 /**
  * Random programs against a peer that reads now and then. The model of every policy is `missing()`:
- * what was accepted arrives, in order, and nothing else does. Only under `coalesce` may a message be
- * missing, if a newer one with its key arrives. MODEL_CASES plays more seeds for each setting.
+ * what was accepted arrives, in order, and nothing else does. Only under `coalesce` may a message
+ * be missing, if a newer one with its key arrives. MODEL_CASES plays more seeds for each setting.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -41,8 +41,11 @@ async function play(seed: number, { policy, takeover }: Setting): Promise<void> 
   const server = new WebSocketServer({
     keepAlive: null,
     backpressure: { highWaterBytes: 1_000, limitBytes: 1_000 + below(30_000), policy },
-    deflate:
-      takeover === null ? false : { thresholdBytes: 100, serverContextTakeover: takeover, level: 1 },
+    deflate: takeover !== null && {
+      thresholdBytes: 100,
+      serverContextTakeover: takeover,
+      level: 1,
+    },
   })
   const offer = { 'sec-websocket-extensions': 'permessage-deflate' }
   const { connection, socket } = await link(server, undefined, takeover === null ? {} : offer)
@@ -68,7 +71,8 @@ async function play(seed: number, { policy, takeover }: Setting): Promise<void> 
     drainsOwed ||= full
   }
   const stream = (): void => {
-    const pieces = Array.from({ length: below(4) }, (_, i) => `${sent.length}.${i}`.padEnd(below(400)))
+    const piece = (_: unknown, i: number): string => `${sent.length}.${i}`.padEnd(below(400))
+    const pieces = Array.from({ length: below(4) }, piece)
     const one: Sent = { text: pieces.join(''), key: undefined, result: 'closed' }
     sent.push(one)
     one.result = connection.sendStream(

@@ -5,7 +5,7 @@ import { WebSocketServer } from 'runwright/ws'
 
 /**
  * The settings of a server that decide what it answers to an offer (RFC 7692, section 7.1). Not a
- * window of 2^8: python3-autobahn refuses it, and zlib in python3-websockets cannot compress with it.
+ * window of 2^8: python3-autobahn refuses it, and python3-websockets cannot compress with it.
  */
 export const SETTINGS = [false, true].flatMap((serverContextTakeover) =>
   [false, true].flatMap((clientContextTakeover) =>

@@ -12,6 +12,7 @@ import { negotiationServer, SETTINGS } from './negotiation-server.js'
 
 const PYTHON = process.env['PYTHON'] ?? '/usr/bin/python3'
 const run = promisify(execFile)
+const MESSAGES = ['some words that come again '.repeat(300), '', 'words '.repeat(99)]
 
 function missing(module: string): string | false {
   try {
@@ -54,7 +55,7 @@ test('all offers of ws are agreed on', async () => {
           })
           await once(client, 'open')
           assert.match(client.extensions, /permessage-deflate/)
-          for (const message of ['some words that come again '.repeat(300), '', 'words '.repeat(99)]) {
+          for (const message of MESSAGES) {
             client.send(message)
             const [echo] = (await once(client, 'message')) as [Buffer]
             assert.equal(echo.toString(), message, JSON.stringify({ offer, path }))
@@ -87,7 +88,7 @@ test("Chromium's offer is agreed on with all settings", { skip: noChromium }, as
         })
         await next('open')
         if (!socket.extensions.startsWith('permessage-deflate')) faults.push([path, 'declined'])
-        for (const message of ['some words that come again '.repeat(300), '', 'words '.repeat(99)]) {
+        for (const message of ${JSON.stringify(MESSAGES)}) {
           if (socket.readyState === 1) socket.send(message)
           const { data, code } = await next('message')
           if (data !== message) faults.push([path, code])
