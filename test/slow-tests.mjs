@@ -193,6 +193,9 @@ const byFile = {
     ['two servers that start at once agree on the key', 2, STARTS],
     ['a key file that others can change or read is refused in one line', 2.1, STARTS],
   ],
+  'test/ws/sender-model.test.ts': [
+    ['what send() returned is true of what arrives, in 540 random programs', 4.5, RANDOM_CALLS],
+  ],
   'test/ws/fuzz.test.ts': [
     ['1500 random streams of frames get the replies of the RFC, by iteration', 1.3, RANDOM_CALLS],
     [
