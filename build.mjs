@@ -8,10 +8,12 @@
  *    imported only when needed, goes into chunks beside them.
  * 2. Names stay and lines are short, so that stack traces can be read; comments and indentation go.
  *    The declarations keep their comments.
- * 3. The bundler is the one that tsx brings along: nothing more to install.
+ * 3. No file is read at run time but by an import, so that a bundled program needs nothing beside
+ *    it: the worker of `Client` and the files of the dashboard are text in modules of their own.
+ * 4. The bundler is the one that tsx brings along: nothing more to install.
  */
 import { execFileSync } from 'node:child_process'
-import { cpSync, readFileSync, readdirSync, rmSync, rmdirSync, writeFileSync } from 'node:fs'
+import { readFileSync, readdirSync, rmSync, rmdirSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -20,10 +22,10 @@ const root = dirname(fileURLToPath(import.meta.url))
 const lib = join(root, 'lib')
 const dist = resolve(process.argv[2] ?? join(root, 'dist'))
 
-/** What is built together: the entries of one module, the worker that it starts among them. */
+/** What is built together: the entries of one module. */
 const modules = {
   '.': ['index.ts'],
-  http: ['index.ts', 'transports/blocking/worker.ts'],
+  http: ['index.ts'],
   ws: ['index.ts'],
   agent: ['index.ts', 'testing/index.ts'],
   server: ['index.ts'],
@@ -40,6 +42,14 @@ const compact = /** @type {const} */ ({
 const require = createRequire(import.meta.url)
 const esbuild = createRequire(require.resolve('tsx/package.json'))('esbuild')
 
+/** Modules that the source reads from files, and what takes their place. */
+const embedded = {
+  'http/transports/blocking/worker-code.ts': async () =>
+    `export const WORKER_CODE = ${JSON.stringify(await workerCode())}`,
+  'server/dashboard/files.ts': async () =>
+    `export const PAGE_FILES = ${JSON.stringify(await pageFiles())}`,
+}
+
 rmSync(dist, { recursive: true, force: true })
 const declarationsTo = ['-p', lib, '--emitDeclarationOnly', '--outDir', dist]
 execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...declarationsTo], {
@@ -47,7 +57,6 @@ execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), .
 })
 prune(dist, declarations(entryPoints().map(({ types }) => join(dist, relative('dist', types)))))
 for (const [name, entries] of Object.entries(modules)) await bundle(name, entries)
-await copyPage(join(lib, 'server/dashboard/static'), join(dist, 'server/static'))
 
 /** @returns {{ types: string }[]} The entries of `exports` that have types. */
 function entryPoints() {
@@ -63,8 +72,7 @@ async function bundle(name, entries) {
   const { metafile } = await esbuild.build({
     entryPoints: entries.map((entry) => ({
       in: join(lib, name, entry),
-      // A worker is started from beside the chunk that starts it.
-      out: entry.replace('transports/blocking/', '').replace('.ts', ''),
+      out: entry.replace('.ts', ''),
     })),
     outdir: join(dist, name),
     absWorkingDir: root,
@@ -81,6 +89,7 @@ async function bundle(name, entries) {
         name: 'modules stay apart',
         setup: (build) => build.onResolve({ filter: /^\./ }, apart(name)),
       },
+      { name: 'text in place of files', setup: embed },
     ],
   })
   for (const file of Object.keys(metafile.outputs)) restoreClassNames(join(root, file))
@@ -108,22 +117,44 @@ function restoreClassNames(file) {
     writeFileSync(file, code.replace(new RegExp(`\\b_(${names.join('|')})\\b`, 'g'), '$1'))
 }
 
-/**
- * The files of the dashboard, each a file still, scripts and styles without comments.
- *
- * @param {string} from
- * @param {string} to
- */
-async function copyPage(from, to) {
-  cpSync(from, to, { recursive: true })
-  const entryPoints = readdirSync(from).filter((file) => /\.(js|css)$/.test(file))
-  await esbuild.build({
-    ...compact,
-    entryPoints,
-    absWorkingDir: from,
-    outdir: to,
-    allowOverwrite: true,
+/** @typedef {(file: { path: string }) => Promise<object | undefined>} Load */
+
+/** @param {{ onLoad(where: { filter: RegExp }, load: Load): void }} build */
+function embed(build) {
+  build.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+    const contents = await embedded[relative(lib, path)]?.()
+    return contents === undefined ? undefined : { contents, loader: 'js' }
   })
+}
+
+/**
+ * The worker of `Client` as one script. Nobody sees its names: errors cross to the caller as data.
+ * The function that Node gives scripts to load its modules has another name elsewhere.
+ */
+async function workerCode() {
+  const { outputFiles } = await esbuild.build({
+    entryPoints: [join(lib, 'http/transports/blocking/worker.ts')],
+    ...compact,
+    minifyIdentifiers: true,
+    bundle: true,
+    write: false,
+    format: 'cjs',
+    platform: 'node',
+    target: 'node20.19',
+  })
+  return `(function(require){${outputFiles[0].text}})(process.getBuiltinModule)`
+}
+
+/** The files of the dashboard, scripts and styles without comments. */
+async function pageFiles() {
+  const folder = join(lib, 'server/dashboard/static')
+  const files = readdirSync(folder).map(async (name) => {
+    const text = readFileSync(join(folder, name), 'utf8')
+    const loader = /\.(js|css)$/.exec(name)?.[1]
+    if (loader === undefined) return [name, text]
+    return [name, (await esbuild.transform(text, { ...compact, loader })).code]
+  })
+  return Object.fromEntries(await Promise.all(files))
 }
 
 /** Leaves the index of another module as an import. @param {string} name */

@@ -40,6 +40,8 @@ import { parseTraceparent } from '../lib/agent/tracing/trace-context.js'
 import { diffText } from '../lib/agent/workspace/diff.js'
 import { parseChallenges } from '../lib/http/auth/challenges.js'
 import { parseNetrc } from '../lib/http/auth/netrc.js'
+import { CacheDirectives } from '../lib/http/cache/directives.js'
+import { parseHttpDate } from '../lib/http/cache/http-date.js'
 import { SseParser } from '../lib/http/content/sse-parser.js'
 import { encodingName, LineSplitter } from '../lib/http/content/text.js'
 import { Cookies } from '../lib/http/cookies/jar.js'
@@ -266,6 +268,15 @@ const PARSERS: readonly Parser[] = [
   { name: 'public suffixes', parse: parsePublicSuffixes, units: ['a', 'a.', '!', '*.', '\n', ' '] },
   { name: 'Set-Cookie', parse: parseSetCookie, units: ['a', ';', '=', ' ', ';expires=1', ';domain=a.'] },
   { name: 'dates of cookies', parse: parseCookieDate, units: ['1', ' ', '1:', 'jan ', '-'] },
+  { name: 'HTTP dates', parse: (text) => parseHttpDate(text, 0), units: ['Sun, ', '0', ' ', 'Jan'] },
+  {
+    name: 'Cache-Control',
+    parse: (text) => {
+      const control = new CacheDirectives(new Headers([['Cache-Control', text]]))
+      return [control.milliseconds('a'), control.fields('a'), control.isBare('a')]
+    },
+    units: ['a', 'a,', 'a=1,', '=', ' ', '"', 'a="', 'a="b",', '\\', '\\"', 'a="\\",', 'a="a, b",'],
+  },
   { name: 'lists', parse: listMembers, units: ['a', ',', ' ', '"'] },
   {
     name: 'Link',

@@ -7,11 +7,14 @@ const SEARCH = 'searches everything that a service writes for every part of ten 
 const GROWTH = 'feeds hundreds of hostile texts to sixty parsers'
 const RANDOM = 'plays dozens of random runs to their end'
 const CHECKS = 'runs the tests of a project several times'
-const WORKER = 'starts workers in workers'
+const WORKER = 'starts several workers'
 const FLOOD = 'a command writes 100 MB'
 const DISK = 'opens a store hundreds of times'
 const RANDOM_CALLS = 'makes hundreds of random calls'
+const UPLOADS = 'uploads up to 50 MB for each time and kind of answer'
 const RANDOM_TEXTS = 'splits long texts in thousands of ways'
+const RULES = 'opens a connection for each of a hundred rules'
+const SPLIT = 'decodes every content once for each place where it can be split'
 const LONG = 'fits conversations of thousands of turns'
 const COMPILE = 'compiles lib with TypeScript'
 const SAMPLE = 'starts a program for each sample'
@@ -224,6 +227,24 @@ const byFile = {
   'test/agent/run/hostile-turns.test.ts': [
     ['150 runs with hostile models end, and keep every invariant', 5, RANDOM],
   ],
+  'test/http/early-answers.test.ts': [
+    ['AsyncClient: answers at any time of an upload by HTTP/1.1 are returned', 4, UPLOADS],
+    ['AsyncClient: answers at any time of an upload by HTTP/1.1 and TLS are returned', 4, UPLOADS],
+    ['AsyncClient: answers at any time of an upload by HTTP/2 are returned', 4, UPLOADS],
+    ['AsyncClient: answers at any time of an upload by HTTP/2 and TLS are returned', 4, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/1.1 are returned', 6, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/1.1 and TLS are returned', 6, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/2 are returned', 6, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/2 and TLS are returned', 6, UPLOADS],
+  ],
+  'test/http/content/decoders.test.ts': [
+    ['only zeros may follow encoded content, however it is read and split', 0.6, SPLIT],
+    ['Client: only zeros may follow encoded content, however it is split', 0.5, SPLIT],
+  ],
+  'test/http/transports/http2/frame-rules.test.ts': [
+    ['frames that arrive whole are answered as RFC 9113, section 6 says', 0.5, RULES],
+    ['frames that arrive byte by byte are answered as RFC 9113, section 6 says', 0.8, RULES],
+  ],
   'test/http/client.test.ts': [
     ['a client works inside another worker', 1.2, WORKER],
     ['400 calls that end at random, however they end, leave no connection open', 2.1, RANDOM_CALLS],
@@ -241,6 +262,12 @@ const byFile = {
   'test/agent/conversation/fit.test.ts': [
     ['what is kept of a conversation depends on the budget, not on its length', 1.4, LONG],
   ],
+  'test/http/fetch.test.ts': [
+    ['client.fetch does what the fetch() of Node does', 0.6, 'makes two hundred calls'],
+  ],
+  'test/http/response-promise.test.ts': [
+    ['a failure that nobody handles is reported once', 0.8, 'starts a program'],
+  ],
   'test/http/surface.test.ts': [
     ['no public type is `any`', 1.4, COMPILE],
   ],
@@ -253,6 +280,12 @@ const byFile = {
   'test/agent/redaction/stream-redactor.test.ts': [
     ['random pieces give the same result as the whole text', 1.1, RANDOM_TEXTS],
   ],
+  'test/http/transports/blocking/worker-thread.test.ts': [
+    'does not parse', 'rejects when it starts', 'exits when it starts', 'ends before its first line',
+    'has no memory to start', 'runs out of memory in the middle',
+  ].map((end) => [
+    `a worker that ${end} fails the call with the reason, and the next call works`, 0.2, WORKER,
+  ]),
   'test/http/transports/pool.test.ts': [
     ['1000 random aborts leak no connection, waiter or listener', 0.8, RANDOM_CALLS],
   ],

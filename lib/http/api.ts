@@ -2,6 +2,7 @@ import { AsyncClient } from './async-client.js'
 import type { AsyncResponse } from './async-response.js'
 import type { RequestOptions } from './call-options.js'
 import { Client } from './client.js'
+import type { ResponsePromise } from './response-promise.js'
 import type { Response } from './sync-response.js'
 
 /** Without idle connections, nothing is left to close after a call. */
@@ -15,7 +16,7 @@ export function request(
   method: string,
   url: string | URL,
   options?: RequestOptions,
-): Promise<AsyncResponse> {
+): ResponsePromise {
   return new AsyncClient(SHORT_LIVED).request(method, url, options)
 }
 
@@ -35,37 +36,37 @@ export function requestSync(method: string, url: string | URL, options?: Request
 }
 
 /** Sends one GET request; see {@link request}. */
-export function get(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+export function get(url: string | URL, options?: RequestOptions): ResponsePromise {
   return request('GET', url, options)
 }
 
 /** Sends one POST request; see {@link request}. */
-export function post(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+export function post(url: string | URL, options?: RequestOptions): ResponsePromise {
   return request('POST', url, options)
 }
 
 /** Sends one PUT request; see {@link request}. */
-export function put(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+export function put(url: string | URL, options?: RequestOptions): ResponsePromise {
   return request('PUT', url, options)
 }
 
 /** Sends one PATCH request; see {@link request}. */
-export function patch(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+export function patch(url: string | URL, options?: RequestOptions): ResponsePromise {
   return request('PATCH', url, options)
 }
 
 /** Sends one DELETE request; also exported as `delete`. */
-export function del(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+export function del(url: string | URL, options?: RequestOptions): ResponsePromise {
   return request('DELETE', url, options)
 }
 
 /** Sends one HEAD request; see {@link request}. */
-export function head(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+export function head(url: string | URL, options?: RequestOptions): ResponsePromise {
   return request('HEAD', url, options)
 }
 
 /** Sends one OPTIONS request; see {@link request}. */
-export function options(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+export function options(url: string | URL, options?: RequestOptions): ResponsePromise {
   return request('OPTIONS', url, options)
 }
 

@@ -9,11 +9,13 @@ import type { Cookies } from './cookies/jar.js'
 import { ClientStateError } from './errors.js'
 import { EventSourceSession, type SseOptions } from './event-source.js'
 import { sendAsync, type Driver } from './exchange.js'
+import { makeFetch } from './fetch-call.js'
 import { settle } from './flow.js'
 import { printAs } from './inspect.js'
 import { resolveSettings, type BaseClientOptions, type ClientSettings } from './options.js'
 import { nextPage, pageOptions, resolvePagination, type PaginateOptions } from './pagination.js'
 import type { Request } from './request.js'
+import { withShortcuts, type ResponsePromise } from './response-promise.js'
 import type { AsyncTransport, TransportResponse } from './transports/base.js'
 import { HttpTransport, type HttpTransportOptions } from './transports/http-transport.js'
 import { redactUrl } from './url.js'
@@ -39,6 +41,7 @@ export class AsyncClient implements AsyncDisposable {
   readonly #transports: ClientTransports<AsyncTransport>
   readonly #driver: Driver
   #state: 'unopened' | 'opened' | 'closed' = 'unopened'
+  #fetch: typeof globalThis.fetch | null = null
 
   /** @throws TypeError naming the wrong option. */
   constructor(options: AsyncClientOptions = {}) {
@@ -70,55 +73,52 @@ export class AsyncClient implements AsyncDisposable {
   }
 
   /** Sends a GET request and reads the content of the response. */
-  get(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  get(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('GET', url, options)
   }
 
   /** Sends a POST request and reads the content of the response. */
-  post(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  post(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('POST', url, options)
   }
 
   /** Sends a PUT request and reads the content of the response. */
-  put(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  put(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('PUT', url, options)
   }
 
   /** Sends a PATCH request and reads the content of the response. */
-  patch(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  patch(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('PATCH', url, options)
   }
 
   /** Sends a DELETE request and reads the content of the response. */
-  delete(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  delete(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('DELETE', url, options)
   }
 
   /** Sends a HEAD request and reads the content of the response. */
-  head(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  head(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('HEAD', url, options)
   }
 
   /** Sends an OPTIONS request and reads the content of the response. */
-  options(url: string | URL, options?: RequestOptions): Promise<AsyncResponse> {
+  options(url: string | URL, options?: RequestOptions): ResponsePromise {
     return this.request('OPTIONS', url, options)
   }
 
   /**
-   * Sends a request and reads the content of the response. A 4xx or 5xx is no error.
+   * Sends a request and reads the content of the response. A 4xx or 5xx is no error, except with
+   * `raiseForStatus`. The promise has `json()`, `text()` and `bytes()` of the response.
    *
    * @throws {@link RequestError} without a usable response; `signal.reason` if the signal aborts.
    */
-  request(
-    method: string,
-    url: string | URL,
-    options: RequestOptions = {},
-  ): Promise<AsyncResponse> {
+  request(method: string, url: string | URL, options: RequestOptions = {}): ResponsePromise {
     // Not async, which would add a promise to the one of the call.
     try {
-      return this.#send(this.buildRequest(method, url, options), options)
+      return withShortcuts(this.#send(this.buildRequest(method, url, options), options))
     } catch (error) {
-      return Promise.reject(error as Error)
+      return withShortcuts(Promise.reject(error as Error))
     }
   }
 
@@ -178,6 +178,23 @@ export class AsyncClient implements AsyncDisposable {
       yield response
       target = nextPage(response, rel, this.#settings.params)
     }
+  }
+
+  /**
+   * `fetch()` of this client, by the Fetch Standard, to pass to libraries that take one: bound to
+   * the client, with its headers, params, auth, cookies, hooks, retries, proxies and connections. It
+   * resolves with Node's own `Response`, whose body is read as it is consumed, for every status.
+   *
+   * Differences: relative URLs start from `baseUrl`; redirects take along no header that is secret,
+   * such as X-Api-Key, to another origin; `credentials: 'omit'` sends neither cookies nor auth, all
+   * else sends both; `integrity` and `dispatcher` are errors; `cache`, `mode` and `referrer` have no
+   * effect; `data:` and `blob:` URLs are not fetched. Without the option `timeout` only connecting
+   * is limited in time. Consume or cancel the body of every response, as it holds its connection.
+   *
+   * @throws TypeError (by promise) with the failure as its `cause`; the signal's reason on abort.
+   */
+  get fetch(): typeof globalThis.fetch {
+    return (this.#fetch ??= makeFetch(this, this.#settings))
   }
 
   /**

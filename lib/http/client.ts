@@ -27,6 +27,8 @@ export type ClientOptions = BaseClientOptions<Response, Transport>
  * and all time limits apply. Hooks, auth and cookies run on the calling thread. Methods, options
  * and errors are those of `AsyncClient`.
  *
+ * `fetch`, which returns promises, and `lookup` are for `AsyncClient` only.
+ *
  * Nothing else runs on the calling thread during a call: a server on the same thread cannot
  * respond, and signals are checked between waits only. Use `timeout.total` to bound a call.
  *
@@ -110,7 +112,8 @@ export class Client implements Disposable {
   }
 
   /**
-   * Sends a request and reads the content of the response. A 4xx or 5xx is no error.
+   * Sends a request and reads the content of the response. A 4xx or 5xx is no error, except with
+   * `raiseForStatus`.
    *
    * @throws {@link RequestError} without a usable response; `signal.reason` if the signal aborts.
    */

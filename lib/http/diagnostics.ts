@@ -35,8 +35,17 @@ export interface RetryEvent {
   readonly statusCode: number | null
 }
 
+/** Message of the channel `runwright.http.cache`, when a cache could not do its work. */
+export interface CacheErrorEvent {
+  readonly request: Request
+  /** A method of the store, or a request in the background (stale-while-revalidate). */
+  readonly operation: 'get' | 'set' | 'delete' | 'revalidate'
+  readonly error: unknown
+}
+
 // Redirects and authentication requests are exchanges too, and published like any other.
 export const requestChannel: ReturnType<typeof channel> = channel('runwright.http.request')
 export const responseChannel: ReturnType<typeof channel> = channel('runwright.http.response')
 export const errorChannel: ReturnType<typeof channel> = channel('runwright.http.error')
 export const retryChannel: ReturnType<typeof channel> = channel('runwright.http.retry')
+export const cacheErrorChannel: ReturnType<typeof channel> = channel('runwright.http.cache')

@@ -12,6 +12,12 @@ export function listMembers(value: string | null): string[] {
   return value === null ? [] : value.toLowerCase().split(',').map((member) => member.trim())
 }
 
+/** Whether a comma-separated list has `member`, which is in lower case. */
+export function hasMember(value: string | null, member: string): boolean {
+  if (value === null || value.length < member.length) return false
+  return value === member || listMembers(value).includes(member)
+}
+
 /** Decodes a value of one byte per character: as UTF-8 where that is valid, else as latin1. */
 export function decodeValue(value: string): string {
   if (!/[\x80-\xff]/.test(value)) return value

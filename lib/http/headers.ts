@@ -240,6 +240,12 @@ export class Headers implements Iterable<[string, string]> {
     }
   }
 
+  /** The fields whose values printing masks, sorted by name. @internal */
+  secretFields(): [string, string][] {
+    const secret = [...this].filter(([key]) => this.#isSecret(key))
+    return secret.sort(([a], [b]) => (a < b ? -1 : a === b ? 0 : 1))
+  }
+
   /** Removes every field that printing masks, in whole or in part. @internal */
   deleteSecrets(): void {
     for (const key of new Set(this.#fields.keys)) {
@@ -264,8 +270,12 @@ export class Headers implements Iterable<[string, string]> {
     return shown
   }
 
+  #isSecret(key: string): boolean {
+    return isSensitiveHeader(key) || this.#alsoSensitive?.has(key) === true
+  }
+
   #printed(key: string): string {
-    if (isSensitiveHeader(key) || this.#alsoSensitive?.has(key) === true) return MASK
+    if (this.#isSecret(key)) return MASK
     const value = this.get(key)!
     return URL_FIELDS.has(key) ? redactUrl(value) : value
   }

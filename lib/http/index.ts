@@ -29,6 +29,11 @@ export type { AsyncClientOptions } from './async-client.js'
 export { Auth, BasicAuth, BearerAuth, FunctionAuth } from './auth/auth.js'
 export type { AuthFlow, AuthInit } from './auth/auth.js'
 export type { BodyChunk, BodyContent, FileLike } from './content/body.js'
+export { CacheTransport } from './cache/cache-transport.js'
+export type { CacheTransportOptions } from './cache/cache-transport.js'
+export { MemoryCacheStore } from './cache/memory-cache-store.js'
+export type { MemoryCacheStoreOptions } from './cache/memory-cache-store.js'
+export type { CachedResponse, CacheOutcome, CacheRecord, CacheStore } from './cache/store.js'
 export { Client } from './client.js'
 export type { ClientOptions } from './client.js'
 export { Cookies } from './cookies/jar.js'
@@ -86,7 +91,13 @@ export type { Netrc, NetrcEntry } from './auth/netrc.js'
 export type { BaseClientOptions } from './options.js'
 export { parsePublicSuffixes } from './cookies/public-suffixes.js'
 export type { PublicSuffixTest } from './cookies/public-suffixes.js'
-export type { ErrorEvent, RequestEvent, ResponseEvent, RetryEvent } from './diagnostics.js'
+export type {
+  CacheErrorEvent,
+  ErrorEvent,
+  RequestEvent,
+  ResponseEvent,
+  RetryEvent,
+} from './diagnostics.js'
 export type { SseOptions } from './event-source.js'
 export type { PaginateOptions } from './pagination.js'
 export { DEFAULT_RETRY } from './retry.js'
@@ -94,8 +105,14 @@ export type { RetryOptions, RetryPolicy } from './retry.js'
 export { Request } from './request.js'
 export type { BodyOptions, RequestExtensions, RequestInit } from './request.js'
 export { AsyncResponse } from './async-response.js'
+export type { ResponsePromise } from './response-promise.js'
 export { BaseResponse } from './response.js'
-export type { DefaultEncoding, IterOptions, ResponseInit } from './response.js'
+export type {
+  DefaultEncoding,
+  IterOptions,
+  ResponseExtensions,
+  ResponseInit,
+} from './response.js'
 export type { PhaseTimings, Timings } from './timings.js'
 export { Response } from './sync-response.js'
 export { parseSse, SseParser } from './content/sse-parser.js'

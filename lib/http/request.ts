@@ -119,6 +119,8 @@ export class Request {
   namedUrl: URL | null = null
   /** Whether the calling thread blocks, so that nothing can be awaited. @internal */
   blocking = false
+  /** Whether redirects change the method as the Fetch Standard has it, section 4.4. @internal */
+  standardRedirects = false
 
   /**
    * @throws {@link InvalidUrlError} when the URL does not parse.
@@ -189,11 +191,41 @@ export class Request {
     return this.body.bytes
   }
 
+  /**
+   * Length of the body in bytes: 0 without one, null if it is known only after reading. The
+   * headers have it as Content-Length, unless the caller set other framing.
+   */
+  get bodyLength(): number | null {
+    return this.body === null ? 0 : this.body.length
+  }
+
+  /**
+   * The body piece by piece, for transports: each piece is read from its source when it is asked
+   * for, and ending the iteration early lets the source clean up. Pieces are not copied. A body
+   * that is a stream can be iterated only once, by whoever comes first; others any number of times.
+   *
+   * Reports nothing to `onUpload`, which is for the transport to call.
+   *
+   * @throws {@link StreamConsumedError} when the body is a stream that was iterated before.
+   */
+  async *iterBytes(): AsyncGenerator<Uint8Array, void, undefined> {
+    if (this.body !== null) yield* this.body.open()
+  }
+
+  /**
+   * Blocking counterpart of {@link Request.iterBytes}.
+   *
+   * @throws {@link ClientStateError} when the body is asynchronous.
+   */
+  *iterBytesSync(): Generator<Uint8Array, void, undefined> {
+    if (this.body !== null) yield* blockingChunks(this.body.open())
+  }
+
   /** Reads a streaming body into memory, so that it can be inspected and sent again. */
   async read(): Promise<Uint8Array> {
     if (this.body !== null && this.body.bytes === null) {
       const collector = new ByteCollector()
-      for await (const chunk of this.body.open()) collector.add(chunk)
+      for await (const chunk of this.iterBytes()) collector.add(chunk)
       this.body = bytesBody(collector.take(), this.body.contentType)
     }
     return this.content
@@ -206,8 +238,8 @@ export class Request {
    */
   readSync(): Uint8Array {
     if (this.body !== null && this.body.bytes === null) {
-      const chunks = [...blockingChunks(this.body.open())]
-      this.body = bytesBody(Buffer.concat(chunks), this.body.contentType)
+      const content = Buffer.concat([...this.iterBytesSync()])
+      this.body = bytesBody(content, this.body.contentType)
     }
     return this.content
   }

@@ -1,4 +1,5 @@
 import { checkOptions, type OptionKinds } from '../internal/options.js'
+import type { CacheOutcome } from './cache/store.js'
 import { codingsOf } from './content/decoders.js'
 import { decodeText, encodingName, jsonEncoding } from './content/text.js'
 import { Cookies } from './cookies/jar.js'
@@ -18,10 +19,18 @@ import { parseLinks, relationsOf, type Link } from './links.js'
 import type { Request } from './request.js'
 import { completeTimings, type PhaseTimings, type Timings } from './timings.js'
 import type { AsyncByteStream, SyncByteStream, TransportResponse } from './transports/base.js'
+import { ReceivedResponse } from './transports/received-response.js'
 import { redactUrl } from './url.js'
 
 /** The encoding of text without a charset: a label, or a function that picks one by content. */
 export type DefaultEncoding = string | ((content: Uint8Array) => string)
+
+/** What a transport says about a response, besides the response itself. */
+export interface ResponseExtensions {
+  /** What `CacheTransport` did; undefined without one. */
+  readonly cache?: CacheOutcome | undefined
+  readonly [key: string]: unknown
+}
 
 /** Options of a response. Give at most one of `content`, `text`, `html`, `json` and `stream`. */
 export interface ResponseInit<S = SyncByteStream | AsyncByteStream> {
@@ -88,8 +97,8 @@ export abstract class BaseResponse {
   /** "HTTP/1.0", "HTTP/1.1" or "HTTP/2". */
   readonly httpVersion: string
   readonly headers: Headers
-  /** Extras from the transport, such as `remoteAddress` and `localAddress`. */
-  readonly extensions: Readonly<Record<string, unknown>>
+  /** Extras from the transport, such as `remoteAddress`, `localAddress` and `cache`. */
+  readonly extensions: ResponseExtensions
   /** The redirect responses that led here, oldest first. */
   history: readonly BaseResponse[] = NONE
   /** The responses to earlier requests of the same authentication, oldest first. */
@@ -116,7 +125,8 @@ export abstract class BaseResponse {
   #onFinish: (() => void) | null = null
 
   constructor(statusCode: number, init: ResponseInit = {}) {
-    checkOptions(init, RESPONSE_INIT, 'a response')
+    const received = init instanceof ReceivedResponse
+    if (!received) checkOptions(init, RESPONSE_INIT, 'a response')
     this.statusCode = statusCode
     this.reasonPhrase = init.reasonPhrase ?? reasonPhraseOf(statusCode)
     this.httpVersion = init.httpVersion ?? 'HTTP/1.1'
@@ -125,6 +135,7 @@ export abstract class BaseResponse {
     this.#request = init.request
     this.#trailers = init.trailers
     this.#phases = init.timings ?? null
+    if (received) return
     const content = this.#contentOf(init)
     if (init.stream === undefined) {
       const hasContent = content.length > 0 || init.content !== undefined
@@ -467,6 +478,7 @@ function reasonPhraseOf(statusCode: number): string {
 
 /** The options for a response with what a transport returned. @internal */
 export function initOf<S>(raw: TransportResponse<S>): ResponseInit<S> {
+  if (raw instanceof ReceivedResponse) return raw as ResponseInit<S>
   const { headers, stream, reasonPhrase, httpVersion, trailers, extensions, timings } = raw
   return { headers, stream, reasonPhrase, httpVersion, trailers, extensions, timings }
 }

@@ -1,3 +1,5 @@
+import { toBytes, type WebSocketBytes } from './payload.js'
+
 /** The status codes of Close frames in RFC 6455, section 7.4.1, and in its registry. */
 export const CloseCode = {
   /** The purpose of the connection has been fulfilled. */
@@ -51,8 +53,11 @@ export function checkCloseCode(code: number): void {
 }
 
 /** `reason` as UTF-8, cut after the last code point that fits (RFC 6455, section 5.5.1). */
-export function encodeReason(reason: string | Uint8Array): Buffer {
-  const text = typeof reason === 'string' ? reason : new TextDecoder().decode(reason)
+export function encodeReason(reason: string | WebSocketBytes): Buffer {
+  const text =
+    typeof reason === 'string'
+      ? reason
+      : new TextDecoder().decode(toBytes(reason, 'the reason of a Close frame'))
   const bytes = Buffer.from(text, 'utf8')
   if (bytes.length <= MAX_REASON_BYTES) return bytes
   let end = MAX_REASON_BYTES

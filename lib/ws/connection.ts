@@ -1,75 +1,42 @@
 import type { Duplex } from 'node:stream'
 import { raceAbort } from '../internal/abort.js'
-import { checkOptions, type OptionKinds } from '../internal/options.js'
+import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import { checkCloseCode } from './close-codes.js'
-import { type CloseInfo, CloseState } from './close-state.js'
-import type { WebSocketConnectionConfig } from './config.js'
-import type { Deflater } from './deflate.js'
-import { destroyTransport } from './destroy-transport.js'
+import { type CloseInfo, Closing } from './closing.js'
+import type { AcceptedHandshake, ConnectionOwner } from './connection-owner.js'
+import { ConnectionLostError, HandlerError, SlowReaderError } from './errors.js'
 import {
-  ConnectionLostError,
-  HandlerError,
-  SlowReaderError,
-  type WebSocketError,
-} from './errors.js'
-import { encodeClose, encodeFrame, MAX_CONTROL_BYTES, Opcode, type Role } from './frame.js'
+  checkSource,
+  FragmentedMessage,
+  type MessageSource,
+  type SendStreamOptions,
+} from './fragments.js'
+import { encodeClose, encodeFrame, MAX_CONTROL_BYTES, Opcode } from './frame.js'
+import type { UpgradeRequest } from './handshake.js'
+import { Inbox, type InboxEvents, MessageIterator } from './inbox.js'
 import { Inflater } from './inflater.js'
-import { MessageQueue } from './message-queue.js'
-import type { PreparedMessage } from './prepared-message.js'
+import { toBytes, type WebSocketBytes } from './payload.js'
+import { PreparedMessage } from './prepared-message.js'
 import { Receiver, type ReceiverEvents, type WebSocketMessage } from './receiver.js'
-import { Sender, type SendOptions, type SendResult } from './sender.js'
+import { packedAddress, packRequest, unpackRequest } from './request-copy.js'
+import { checkSendOptions, Sender, type SendOptions, type SendResult } from './sender.js'
 
 const WAIT: OptionKinds<{ signal?: AbortSignal }> = { signal: 'object' }
-
-/*
- *   open ──close()──▶ closing ──both Close frames──▶ ending ──socket closed──▶ closed
- *     └──peer's Close, or a rule broken──────────────▶ ┘
- *
- * 1. At most one Close frame is sent, and nothing after it (RFC 6455, section 5.5.1).
- * 2. `onClose` is called once, whatever ends the connection, and nothing a peer does throws.
- * 3. The server ends its side of the transport first, then discards input until the peer has ended
- *    its own: destroying a socket with unread input resets it, which could destroy the Close frame
- *    on its way (section 7.1.1). A client waits for the server's end before its own.
- *    `closeTimeoutMs` bounds each wait.
- * 4. During an async iteration, the end waits until the program has taken every message before it
- *    and asks for more, so that its replies go out first; `closeTimeoutMs` bounds this too.
- */
-
-/** What a server or client provides to all its connections. */
-export interface ConnectionOwner {
-  readonly role: Role
-  readonly config: WebSocketConnectionConfig
-  /** The transport is gone; called before the connection's own `onClose`. */
-  onClosed(connection: WebSocketConnection): void
-  /** A handler that the program set threw or rejected. */
-  onHandlerError(error: unknown): void
-}
-
-/** The outcome of one opening handshake. */
-export interface AcceptedHandshake<Context> {
-  readonly socket: Duplex
-  readonly context: Context
-  readonly protocol: string
-  /** `null` without compression. */
-  readonly deflater: Deflater | null
-  /** Which tick of an interval pings this connection; see `KeepAliveTimer`. */
-  readonly keepAliveSlot: number
-}
+const STREAM: OptionKinds<SendStreamOptions> = { compress: 'boolean', signal: 'object' }
 
 // For server and client only: functions, because methods would be public.
 
-export let openConnection: <Context>(
-  owner: ConnectionOwner,
+export let openConnection: <Context, Data>(
+  owner: Owner,
   accepted: AcceptedHandshake<Context>,
-) => WebSocketConnection<Context>
+) => WebSocketConnection<Context, Data>
 /** Starts reading; `head` is what followed the opening handshake in the same chunk. */
 export let startReading: (connection: WebSocketConnection, head: Buffer) => void
-/** Pings the connection if it is in `slot`; gives it up after `maxSilentIntervals` in silence. */
-export let keepAliveTick: (
-  connection: WebSocketConnection,
-  slot: number,
-  maxSilentIntervals: number,
-) => void
+/** Pings the peer; gives it up after `maxSilentIntervals` in silence. */
+export let keepAliveTick: (connection: WebSocketConnection, maxSilentIntervals: number) => void
+
+type Owner = ConnectionOwner<WebSocketConnection>
+type Handler = (message: WebSocketMessage) => unknown
 
 const EMPTY = Buffer.alloc(0)
 const PING = encodeFrame(Opcode.PING, EMPTY)
@@ -77,7 +44,12 @@ const PING = encodeFrame(Opcode.PING, EMPTY)
 const kConnection = Symbol('runwright.ws.connection')
 type OwnedSocket = Duplex & { [kConnection]: WebSocketConnection }
 
-const ignore = (): void => {}
+let lastId = 0
+/** Connections whose request the program has read, so that it must stay the same object. */
+const requestsInUse: WeakSet<WebSocketConnection> = new WeakSet()
+
+/** The handler after the program has left its loop. */
+const discard = (): void => {}
 
 /**
  * One end of a WebSocket. Created by a {@link WebSocketServer} or a {@link WebSocketClient}.
@@ -93,11 +65,15 @@ const ignore = (): void => {}
  * }
  * ```
  */
-export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
+export class WebSocketConnection<Context = unknown, Data = unknown> implements AsyncDisposable {
+  /** A number that no other connection of this process has. */
+  readonly id: number = ++lastId
   /** On a server, what `authorize` returned; on a client, the server's {@link OpeningResponse}. */
   readonly context: Context
   /** The subprotocol agreed on, or an empty string. */
   readonly protocol: string
+  /** Whatever the program keeps with this connection; undefined until it is set. */
+  data: Data | undefined = undefined
   /** Called with the payload of each Pong. */
   onPong: ((payload: Buffer) => void) | null = null
   /** Called with the payload of each Ping, after the Pong was queued. */
@@ -107,22 +83,21 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
   /** Called once, when the transport is gone. */
   onClose: ((info: CloseInfo) => void) | null = null
 
-  readonly #owner: ConnectionOwner
+  readonly #owner: Owner
   readonly #socket: Duplex
   readonly #receiver: Receiver<WebSocketConnection>
   readonly #sender: Sender
-  #onMessage: ((message: WebSocketMessage) => unknown) | null = null
+  /** The opening request; in one string if the program did not read it in time. */
+  #request: UpgradeRequest | string
+  #onMessage: Handler | null = null
   /** Exists while messages are iterated or nothing takes them. */
-  #queue: MessageQueue | null = null
-  #iterated = false
-  #paused = false
-  #state: 'open' | 'closing' | 'ending' | 'closed' = 'open'
-  #closeSent = false
-  readonly #keepAliveSlot: number
+  #inbox: Inbox<WebSocketConnection> | null = null
+  #owesDrain = false
   #silentIntervals = 0
-  #closing: CloseState | null = null
+  /** Exists once the connection ends, or the program waits for its end. */
+  #closing: Closing | null = null
 
-  private constructor(owner: ConnectionOwner, accepted: AcceptedHandshake<Context>) {
+  private constructor(owner: Owner, accepted: AcceptedHandshake<Context>) {
     if (accepted?.socket === undefined) {
       throw new TypeError(
         'connections are made by the upgrade() of a WebSocketServer or the connect() of a ' +
@@ -133,14 +108,14 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
     const { socket, deflater } = accepted
     this.#owner = owner
     this.#socket = socket
+    this.#request = accepted.request
     this.context = accepted.context
     this.protocol = accepted.protocol
-    this.#keepAliveSlot = accepted.keepAliveSlot
     const inflater = deflater === null
       ? null
       : new Inflater(config.maxMessageBytes, deflater.agreement.peerContextTakeover)
     this.#receiver = new Receiver(this, WebSocketConnection.#events, config, inflater, role)
-    this.#sender = new Sender(socket, config.backpressure, deflater, role)
+    this.#sender = new Sender(socket, owner, deflater)
     ;(socket as OwnedSocket)[kConnection] = this as WebSocketConnection
     socket.on('close', WebSocketConnection.#onClose)
     socket.on('drain', WebSocketConnection.#onDrain)
@@ -148,7 +123,26 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
 
   /** `closing` from the first Close frame of either side; `closed` when the transport is gone. */
   get state(): 'open' | 'closing' | 'closed' {
-    return this.#state === 'ending' ? 'closing' : this.#state
+    const state = this.#closing?.state ?? 'open'
+    return state === 'ending' ? 'closing' : state
+  }
+
+  /**
+   * The request that opened the connection. On a client, the fields that it has sent; on a server,
+   * the object that `authorize` and `onConnection` get if it is read before `onConnection` returns,
+   * otherwise an equal one: to keep the `IncomingMessage` would take a third more memory for each
+   * idle connection.
+   */
+  get request(): UpgradeRequest {
+    if (typeof this.#request === 'string') this.#request = unpackRequest(this.#request)
+    else requestsInUse.add(this as WebSocketConnection)
+    return this.#request
+  }
+
+  /** The peer's IP address, also after the end; undefined where the transport has none. */
+  get remoteAddress(): string | undefined {
+    const request = this.#request
+    return typeof request === 'string' ? packedAddress(request) : request.socket.remoteAddress
   }
 
   /** Bytes passed to `send` that the operating system has not taken yet. */
@@ -158,56 +152,102 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
 
   /** Resolves when the transport is gone; never rejects. */
   get closed(): Promise<CloseInfo> {
-    const closing = this.#closeState()
-    if (closing.info !== null) return Promise.resolve(closing.info)
-    return (closing.closed ??= new Promise((resolve) => {
-      closing.resolve = resolve
-    }))
+    return this.#ownClosing().closed
   }
 
   /**
-   * Called with each message, in order; queued messages are delivered when it is set. A handler
-   * that throws or rejects ends the connection with 1011. Set it or iterate, not both.
+   * Called with each message, in order; messages that wait are delivered when it is set. Calls
+   * never nest: a handler set by a handler gets the next message, after the present call. With
+   * `null` messages wait again, for the next reader. A handler that throws or rejects ends the
+   * connection with 1011. Set it or iterate: it ends iterations, and an iteration replaces it.
+   *
+   * @throws TypeError for anything but a function or `null`.
    */
-  get onMessage(): ((message: WebSocketMessage) => unknown) | null {
-    return this.#onMessage
+  get onMessage(): Handler | null {
+    return this.#onMessage === discard ? null : this.#onMessage
   }
 
-  /** `null` queues messages again. */
-  set onMessage(handler: ((message: WebSocketMessage) => unknown) | null) {
-    this.#onMessage = handler
-    if (handler === null || this.#queue === null) return
-    this.#queue.drain((message) => this.#call(handler, message))
-    this.#queue = null
-    this.#receiver.resume()
+  set onMessage(handler: Handler | null) {
+    if (handler != null && typeof handler !== 'function') {
+      throw new TypeError(`onMessage must be a function or null, got ${describeValue(handler)}`)
+    }
+    this.#onMessage = handler ?? null
+    if (this.#inbox === null || this.#onMessage === null) return
+    if (this.#inbox.iterated) this.#inbox = this.#inbox.handOver()
+    this.#drain(this.#inbox)
   }
 
   /**
-   * Sends a string as text, bytes as binary. Large binary payloads are not copied:
-   * leave them unchanged until `drained()`.
+   * Sends a string as text, bytes of any kind as binary. Binary payloads of 16 KiB and more are not
+   * copied: leave them unchanged until `drained()`.
+   *
+   * @throws TypeError for anything else.
    */
-  send(message: string | Uint8Array | PreparedMessage, options?: SendOptions): SendResult {
-    if (this.#state !== 'open') return 'closed'
-    return this.#closeIfFull(this.#sender.sendMessage(message, options))
+  send(message: string | WebSocketBytes | PreparedMessage, options?: SendOptions): SendResult {
+    if (this.#open) {
+      return this.#accepted(this.#sender.sendMessage(message, options))
+    }
+    if (options !== undefined) checkSendOptions(options)
+    const isKnown = typeof message === 'string' || message instanceof PreparedMessage
+    if (!isKnown) toBytes(message, 'a message')
+    return 'closed'
+  }
+
+  /**
+   * Sends one message in fragments, one for each piece of an (async) iterable, which is asked for
+   * the next one when the peer has room. Later messages wait until it is complete, and `close()`
+   * too; pings and pongs go in between. All pieces are strings, or all are bytes. A source without
+   * a piece sends nothing.
+   *
+   * If the source fails or the signal aborts after the first piece, the message cannot be completed
+   * and the connection ends with 1011.
+   *
+   * @returns `sent` or `full` when the last fragment is on its way, `dropped` if there was none,
+   * `closed` if the connection ended before.
+   * @throws whatever the source throws, `signal.reason`, or TypeError for a piece of another type.
+   */
+  async sendStream(source: MessageSource, options: SendStreamOptions = {}): Promise<SendResult> {
+    checkOptions(options, STREAM, 'sendStream()')
+    checkSource(source)
+    options.signal?.throwIfAborted()
+    if (!this.#open) return 'closed'
+    const message = new FragmentedMessage(this.#sender, options)
+    try {
+      return this.#accepted(await message.send(source))
+    } catch (cause) {
+      if (message.incomplete) {
+        this.#ownClosing().fail(new HandlerError('the source of a message failed', { cause }))
+      }
+      throw cause
+    }
   }
 
   /**
    * Sends a Ping with up to 125 bytes; the Pong is passed to `onPong`. While another one waits for
    * a slow peer it is `dropped`.
+   *
+   * @throws RangeError for more bytes, TypeError for anything but a string or bytes.
    */
-  ping(payload: string | Uint8Array = EMPTY): SendResult {
-    const bytes = typeof payload === 'string' ? Buffer.from(payload) : payload
+  ping(payload: string | WebSocketBytes = EMPTY): SendResult {
+    const bytes = typeof payload === 'string' ? Buffer.from(payload) : toBytes(payload, 'a ping')
     if (bytes.length > MAX_CONTROL_BYTES) {
       throw new RangeError(`a ping has at most ${MAX_CONTROL_BYTES} bytes, got ${bytes.length}`)
     }
-    if (this.#state !== 'open') return 'closed'
-    return this.#closeIfFull(this.#sender.ping(encodeFrame(Opcode.PING, bytes)))
+    if (!this.#open) return 'closed'
+    return this.#accepted(this.#sender.ping(encodeFrame(Opcode.PING, bytes)))
   }
 
-  #closeIfFull(result: SendResult): SendResult {
-    if (result === 'closed') {
+  #accepted(result: SendResult): SendResult {
+    if (result === 'full' && !this.#owesDrain) {
+      this.#owesDrain = true
+      this.#sender.onceDrained((drained) => {
+        this.#owesDrain = false
+        if (drained && this.onDrain !== null) this.#call(this.onDrain, undefined)
+      })
+    } else if (result === 'closed' && this.#open) {
       const { limitBytes } = this.#owner.config.backpressure
-      this.#fail(new SlowReaderError(`the peer left ${limitBytes} bytes unread`))
+      this.#owner.counters.slowReaders++
+      this.#ownClosing().fail(new SlowReaderError(`the peer left ${limitBytes} bytes unread`))
     }
     return result
   }
@@ -221,9 +261,9 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
   async drained(options?: { readonly signal?: AbortSignal | undefined }): Promise<boolean> {
     checkOptions(options ?? {}, WAIT, 'drained()')
     options?.signal?.throwIfAborted()
-    if (this.#state === 'closed') return false
+    if (this.state === 'closed') return false
     if (this.#sender.drained) return true
-    const drained = this.#sender.whenDrained()
+    const drained = new Promise<boolean>((resolve) => this.#sender.onceDrained(resolve))
     return options?.signal === undefined ? drained : await raceAbort(drained, options.signal)
   }
 
@@ -234,46 +274,34 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
    * @param code - 1000 to 1003, 1007 to 1014, or 3000 to 4999. Default: 1000.
    * @param reason - at most 123 bytes of UTF-8; a longer one is cut at a code point.
    * @returns how the connection ended, like {@link closed}.
-   * @throws RangeError for a code that may not be sent.
+   * @throws RangeError for a code that may not be sent, TypeError for a reason of another type.
    */
-  close(code = 1000, reason: string | Uint8Array = ''): Promise<CloseInfo> {
+  close(code = 1000, reason: string | WebSocketBytes = ''): Promise<CloseInfo> {
     checkCloseCode(code)
-    // An end that waits for the program to take its messages goes first, with its own code.
-    this.#runDeferred()
-    if (this.#state === 'open') {
-      this.#sendClose(code, reason)
-      this.#receiver.discard()
-      this.#startTimer()
-    }
+    const frame = encodeClose(code, reason)
+    this.#ownClosing().close(frame)
     return this.closed
   }
 
   /** Destroys the transport without a closing handshake: the peer sees 1006. */
   terminate(): void {
-    if (this.#state !== 'closed') destroyTransport(this.#socket)
+    this.#ownClosing().terminate()
   }
 
   /**
-   * The messages until the connection ends. Leaving the loop discards all later messages; the
-   * connection stays open.
+   * The messages until the connection ends. Leaving the loop discards the messages until the next
+   * reader; the connection stays open. Iterations that run at the same time share the messages:
+   * each goes to the `next()` that was called first.
    *
-   * @throws `signal.reason` from the loop when the signal aborts.
+   * @throws `signal.reason` from the loop when the signal aborts; messages then wait for the next
+   * reader.
    */
   messages(options?: {
     readonly signal?: AbortSignal | undefined
   }): AsyncIterableIterator<WebSocketMessage, undefined> {
     checkOptions(options ?? {}, WAIT, 'messages()')
-    this.#iterated = true
-    const queue = this.#messageQueue()
-    const iterator: AsyncIterableIterator<WebSocketMessage, undefined> = {
-      next: () => queue.take(options?.signal),
-      return: () => {
-        this.onMessage = ignore
-        this.#onTake()
-        return Promise.resolve({ done: true, value: undefined })
-      },
-      [Symbol.asyncIterator]: () => iterator,
-    }
+    const iterator = new MessageIterator(this.#ownInbox() as Inbox, options?.signal)
+    this.#onMessage = null
     return iterator
   }
 
@@ -295,45 +323,74 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
     pong: (connection, payload) => {
       if (connection.onPong !== null) connection.#call(connection.onPong, payload)
     },
-    close: (connection, code, reason) => connection.#receivedClose(code, reason),
-    failed: (connection, error) => connection.#whenTaken(() => connection.#fail(error)),
+    close: (connection, code, reason) => connection.#ownClosing().receivedClose(code, reason),
+    failed: (connection, error) => connection.#ownClosing().received(error),
     paused: (connection, paused) => {
-      connection.#paused = paused
       if (paused) connection.#socket.pause()
       else connection.#socket.resume()
-      if (!paused && connection.#closing?.inputEnded === true) connection.#inputEnded()
+      if (!paused) connection.#closing?.inputTaken()
     },
   }
 
+  static readonly #inboxEvents: InboxEvents<WebSocketConnection> = {
+    changed: (connection) => connection.#inboxChanged(),
+    left: (connection) => (connection.onMessage = discard),
+  }
+
   #read(chunk: Buffer): void {
-    if (this.#state === 'ending') return
+    if (this.#closing?.state === 'ending') return
     this.#silentIntervals = 0
+    this.#owner.counters.bytesReceived += chunk.length
     const corked = this.#sender.cork()
     this.#receiver.push(chunk)
     if (corked) this.#sender.uncork()
   }
 
   #deliver(message: WebSocketMessage): boolean {
-    if (this.#state !== 'open') return true
-    if (this.#onMessage === null) return this.#messageQueue().push(message)
-    this.#call(this.#onMessage, message)
-    return true
+    if (!this.#open) return true
+    this.#owner.counters.messagesReceived++
+    const inbox = this.#inbox
+    if (this.#onMessage !== null && (inbox === null || inbox.empty)) {
+      this.#call(this.#onMessage, message)
+      return true
+    }
+    return this.#ownInbox().push(message)
   }
 
-  #messageQueue(): MessageQueue {
-    this.#queue ??= new MessageQueue(this.#owner.config.receiveAheadBytes, () => this.#onTake())
-    if (this.#state === 'closed') this.#queue.end()
-    return this.#queue
+  #ownInbox(): Inbox<WebSocketConnection> {
+    this.#inbox ??= new Inbox<WebSocketConnection>(
+      this as WebSocketConnection,
+      WebSocketConnection.#inboxEvents,
+      this.#owner.config,
+    )
+    if (this.state === 'closed') this.#inbox.end()
+    return this.#inbox
   }
 
-  /** The program took a message, waits for one, or has stopped iterating. */
-  #onTake(): void {
-    if (this.#paused && (this.#queue === null || this.#queue.hasRoom)) this.#receiver.resume()
-    if (this.#queue === null || this.#queue.awaited) this.#runDeferred()
+  /** Passes the messages that wait to the handler, until it is removed or ends the connection. */
+  #drain(inbox: Inbox<WebSocketConnection>): void {
+    if (inbox.draining) return
+    inbox.draining = true
+    const wasOpen = this.#open
+    while (this.#onMessage !== null && this.#inbox === inbox && !inbox.empty) {
+      if (wasOpen && !this.#open) break
+      this.#call(this.#onMessage, inbox.shift()!)
+    }
+    inbox.draining = false
+    if (this.#inbox !== inbox) return
+    if (inbox.empty && this.#onMessage !== null) this.#inbox = null
+    this.#inboxChanged()
+  }
+
+  /** There may be room again; the program may wait for a message, or have stopped iterating. */
+  #inboxChanged(): void {
+    const inbox = this.#inbox
+    if (inbox === null || inbox.hasRoom) this.#receiver.resume()
+    if (inbox === null || inbox.awaited || !inbox.iterated) this.#closing?.runDeferred()
   }
 
   #answerPing(payload: Buffer): void {
-    if (this.#state !== 'open') return
+    if (!this.#open) return
     this.#sender.pong(encodeFrame(Opcode.PONG, payload))
     if (this.onPing !== null) this.#call(this.onPing, payload)
   }
@@ -349,123 +406,56 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
   }
 
   #handlerFailed(cause: unknown): void {
-    if (this.#state === 'open') this.#fail(new HandlerError('a handler failed', { cause }))
+    if (this.#open) this.#ownClosing().fail(new HandlerError('a handler failed', { cause }))
     this.#owner.onHandlerError(cause)
   }
 
-  // Closing (RFC 6455, section 7.1)
-
-  #closeState(): CloseState {
-    return (this.#closing ??= new CloseState())
+  get #open(): boolean {
+    return this.#closing === null || this.#closing.state === 'open'
   }
 
-  #receivedClose(code: number | null, reason: string): void {
-    const closing = this.#closeState()
-    closing.peerCode = code ?? 1005
-    closing.peerReason = reason
-    if (this.#closeSent) return this.#endTransport()
-    this.#whenTaken(() => {
-      if (this.#state !== 'open') return
-      this.#sendClose(code, '')
-      this.#endTransport()
-    })
-  }
-
-  /** Calls `end` once an iterating program has taken all messages before it; see invariant 4. */
-  #whenTaken(end: () => void): void {
-    const waits = this.#iterated && this.#onMessage === null && this.#state === 'open'
-    if (!waits || this.#messageQueue().awaited) return end()
-    this.#closeState().deferred = end
-    this.#startTimer()
-  }
-
-  /** Fails the connection: sends a Close frame and ignores all further input (section 7.1.7). */
-  #fail(error: WebSocketError): void {
-    if (this.#state === 'ending' || this.#state === 'closed') return
-    this.#closeState().error ??= error
-    this.#receiver.destroy()
-    if (!this.#closeSent) this.#sendClose(error.closeCode, error.message)
-    this.#endTransport()
-  }
-
-  #sendClose(code: number | null, reason: string | Uint8Array): void {
-    this.#state = 'closing'
-    this.#closeSent = true
-    this.#sender.pushClose(encodeClose(code, reason))
-  }
-
-  #endTransport(): void {
-    this.#state = 'ending'
-    this.#receiver.destroy()
-    this.#sender.flush()
-    if (this.#owner.role === 'server' || this.#closing?.inputEnded === true) this.#socket.end()
-    this.#socket.resume()
-    this.#startTimer()
-  }
-
-  #startTimer(): void {
-    const closing = this.#closeState()
-    clearTimeout(closing.timer)
-    closing.timer = setTimeout(() => {
-      if (!this.#runDeferred()) destroyTransport(this.#socket)
-    }, this.#owner.config.closeTimeoutMs)
-    closing.timer.unref()
-  }
-
-  #runDeferred(): boolean {
-    const deferred = this.#closing?.deferred ?? null
-    if (deferred === null) return false
-    this.#closing!.deferred = null
-    deferred()
-    return true
-  }
-
-  /** The peer has ended its side of the transport; input received before is still handled. */
-  #inputEnded(): void {
-    const closing = this.#closeState()
-    closing.inputEnded = true
-    if (this.#state === 'ending') return void this.#socket.end()
-    if (this.#paused) return
-    if (closing.peerCode !== null || closing.deferred !== null) return
-    this.#whenTaken(() => {
-      if (this.#state === 'ending' || this.#state === 'closed') return
-      closing.error ??= new ConnectionLostError('the peer ended its side without a Close frame')
-      this.#endTransport()
-    })
-  }
-
-  #transportClosed(): void {
-    if (this.#state === 'closed') return
-    const closing = this.#closeState()
-    this.#state = 'closed'
-    clearTimeout(closing.timer)
-    closing.deferred = null
-    this.#receiver.destroy()
-    this.#sender.destroy()
-    this.#queue?.end()
-    const info = closing.finish(this.#closeSent)
-    this.#owner.onClosed(this as WebSocketConnection)
-    if (this.onClose !== null) this.#call(this.onClose, info)
+  #ownClosing(): Closing {
+    return (this.#closing ??= new Closing({
+      role: this.#owner.role,
+      closeTimeoutMs: this.#owner.config.closeTimeoutMs,
+      socket: this.#socket,
+      sender: this.#sender,
+      receiver: this.#receiver,
+      behind: () => this.#inbox !== null && this.#inbox.iterated && !this.#inbox.awaited,
+      gone: (info) => {
+        this.#inbox?.end()
+        this.#owner.onClosed(this as WebSocketConnection)
+        if (this.onClose !== null) this.#call(this.onClose, info)
+      },
+    }))
   }
 
   // Called by the server and the socket
 
   #start(head: Buffer): void {
-    if (this.#state === 'closed') return
+    const inUse = requestsInUse.has(this as WebSocketConnection)
+    if (!inUse && typeof this.#request !== 'string') this.#request = packRequest(this.#request)
+    if (this.state === 'closed') return
     if (head.length > 0) this.#read(head)
     this.#socket.on('data', WebSocketConnection.#onData)
     this.#socket.on('end', WebSocketConnection.#onEnd)
-    if (this.#paused) this.#socket.pause()
+    if (this.#receiver.paused) this.#socket.pause()
     else this.#socket.resume()
   }
 
-  #keepAliveTick(slot: number, maxSilentIntervals: number): void {
-    if (this.#keepAliveSlot !== slot || this.#state !== 'open') return
+  #keepAliveTick(maxSilentIntervals: number): void {
+    if (!this.#open) return
+    const { counters } = this.#owner
     // While this side does not read, silence says nothing about the peer.
-    if (!this.#paused && ++this.#silentIntervals > maxSilentIntervals) {
-      this.#closeState().error = new ConnectionLostError('the peer sent nothing for too long')
-      destroyTransport(this.#socket)
-    } else if (this.#sender.drained) this.#sender.push(PING)
+    if (!this.#receiver.paused && this.#silentIntervals++ > 0) counters.pingsUnanswered++
+    if (this.#silentIntervals > maxSilentIntervals && !this.#receiver.paused) {
+      counters.peersLost++
+      const error = new ConnectionLostError('the peer sent nothing for too long')
+      this.#ownClosing().terminate(error)
+    } else if (this.#sender.idle) {
+      counters.pingsSent++
+      this.#sender.push(PING)
+    }
   }
 
   // Listeners shared by all sockets: a closure each would cost memory per idle connection.
@@ -475,24 +465,20 @@ export class WebSocketConnection<Context = unknown> implements AsyncDisposable {
   }
 
   static #onEnd(this: OwnedSocket): void {
-    this[kConnection].#inputEnded()
+    this[kConnection].#ownClosing().inputEnded()
   }
 
   static #onClose(this: OwnedSocket): void {
-    this[kConnection].#transportClosed()
+    this[kConnection].#ownClosing().transportClosed()
   }
 
   static #onDrain(this: OwnedSocket): void {
-    const connection = this[kConnection]
-    if (connection.#sender.onDrain() && connection.onDrain !== null) {
-      connection.#call(connection.onDrain, undefined)
-    }
+    this[kConnection].#sender.onDrain()
   }
 
   static {
     openConnection = (owner, accepted) => new WebSocketConnection(owner, accepted)
     startReading = (connection, head) => connection.#start(head)
-    keepAliveTick = (connection, slot, maxSilentIntervals) =>
-      connection.#keepAliveTick(slot, maxSilentIntervals)
+    keepAliveTick = (connection, max) => connection.#keepAliveTick(max)
   }
 }

@@ -22,7 +22,8 @@ export interface AcceptedOffer extends DeflateAgreement {
 interface Offer {
   serverNoContextTakeover: boolean
   clientNoContextTakeover: boolean
-  serverMaxWindowBits: number
+  /** `null`: the client does not limit the server's window. */
+  serverMaxWindowBits: number | null
   /** `null`: the client cannot limit its window, so the response must not ask it to. */
   clientMaxWindowBits: number | null
 }
@@ -44,7 +45,7 @@ function readOffer(parameters: ExtensionOffer['parameters']): Offer | null {
   const offer: Offer = {
     serverNoContextTakeover: false,
     clientNoContextTakeover: false,
-    serverMaxWindowBits: 15,
+    serverMaxWindowBits: null,
     clientMaxWindowBits: null,
   }
   if (new Set(parameters.map(([name]) => name)).size !== parameters.length) return null
@@ -78,11 +79,14 @@ export function isWindowBits(value: string | true): boolean {
 function agree(offer: Offer, config: Deflate): AcceptedOffer {
   const serverContextTakeover = config.serverContextTakeover && !offer.serverNoContextTakeover
   const clientContextTakeover = config.clientContextTakeover && !offer.clientNoContextTakeover
-  const serverWindowBits = Math.min(offer.serverMaxWindowBits, config.serverMaxWindowBits)
+  const serverWindowBits = Math.min(offer.serverMaxWindowBits ?? 15, config.serverMaxWindowBits)
   const parts = ['permessage-deflate']
   if (!serverContextTakeover) parts.push('server_no_context_takeover')
   if (!clientContextTakeover) parts.push('client_no_context_takeover')
-  if (serverWindowBits < 15) parts.push(`server_max_window_bits=${serverWindowBits}`)
+  // A client that asked for a limit must find it in the response, 15 too (section 7.1.2.1).
+  if (offer.serverMaxWindowBits !== null || serverWindowBits < 15) {
+    parts.push(`server_max_window_bits=${serverWindowBits}`)
+  }
   if (offer.clientMaxWindowBits !== null) {
     const bits = Math.min(offer.clientMaxWindowBits, config.clientMaxWindowBits)
     if (bits < 15) parts.push(`client_max_window_bits=${bits}`)
@@ -94,6 +98,8 @@ function agree(offer: Offer, config: Deflate): AcceptedOffer {
     response: parts.join('; '),
   }
 }
+
+const EMPTY = Buffer.alloc(0)
 
 /** The settings of zlib that change the output. */
 type Effort = Pick<Deflate, 'level' | 'memLevel'>
@@ -109,7 +115,7 @@ export function compress(
   bytes: Uint8Array,
   windowBits: number,
   { level, memLevel }: Effort,
-  window?: Buffer,
+  window: Buffer = EMPTY,
 ): Buffer {
   // zlib has no raw window of 2^8. In one of 2^9 it refers back 250 bytes at most, which fits a
   // peer's window of 2^8.
@@ -119,7 +125,7 @@ export function compress(
     memLevel,
     windowBits: engineBits,
     finishFlush: constants.Z_SYNC_FLUSH,
-    ...(window !== undefined && window.length > 0 ? { dictionary: window } : {}),
+    ...(window.length > 0 ? { dictionary: window } : {}),
   })
   return deflated.subarray(0, deflated.length - 4)
 }
@@ -128,7 +134,8 @@ export function compress(
 export class Deflater {
   readonly agreement: DeflateAgreement
   readonly config: Deflate
-  #window: Buffer = Buffer.alloc(0)
+  /** The end of the messages sent so far; empty without context takeover. */
+  #window: Buffer = EMPTY
 
   constructor(agreement: DeflateAgreement, config: Deflate) {
     this.agreement = agreement
@@ -140,20 +147,17 @@ export class Deflater {
     return length >= this.config.thresholdBytes && length <= this.config.maxBytes
   }
 
+  /** Compresses the next message; once it is certain to be sent, call {@link remember}. */
   compress(bytes: Uint8Array): Buffer {
-    const { windowBits, contextTakeover } = this.agreement
-    if (!contextTakeover) return compress(bytes, windowBits, this.config)
-    const deflated = compress(bytes, windowBits, this.config, this.#window)
-    this.#window = slide(this.#window, bytes)
-    return deflated
+    return compress(bytes, this.agreement.windowBits, this.config, this.#window)
   }
 
-  /** Adds a message that was sent without {@link compress} to the peer's window. */
+  /** Adds a compressed message, in the order of sending, to what later ones may refer to. */
   remember(bytes: Uint8Array): void {
     if (this.agreement.contextTakeover) this.#window = slide(this.#window, bytes)
   }
 
   destroy(): void {
-    this.#window = Buffer.alloc(0)
+    this.#window = EMPTY
   }
 }

@@ -1,4 +1,5 @@
 import { encodeReason } from './close-codes.js'
+import type { WebSocketBytes } from './payload.js'
 
 /** The opcodes of RFC 6455, section 5.2; 8 and above are control frames. */
 export const Opcode = {
@@ -67,8 +68,13 @@ export function encodeHeader(opcode: number, length: number): Buffer {
 
 /** A frame that ends its message: the header and a copy of `payload` in one buffer. */
 export function encodeFrame(opcode: number, payload: Uint8Array, rsv1 = 0): Buffer {
+  return encodeFragment(FIN | rsv1 | opcode, payload)
+}
+
+/** Any frame; `first` is its first byte. */
+export function encodeFragment(first: number, payload: Uint8Array): Buffer {
   const frame = Buffer.allocUnsafe(headerBytes(payload.length) + payload.length)
-  const at = writeHeader(frame, FIN | rsv1 | opcode, payload.length)
+  const at = writeHeader(frame, first, payload.length)
   if (payload.length > 0) frame.set(payload, at)
   return frame
 }
@@ -84,7 +90,7 @@ export function encodeText(text: string): Buffer {
 }
 
 /** A Close frame, without payload if `code` is null (RFC 6455, section 5.5.1). */
-export function encodeClose(code: number | null, reason: string | Uint8Array): Buffer {
+export function encodeClose(code: number | null, reason: string | WebSocketBytes): Buffer {
   if (code === null) return encodeFrame(Opcode.CLOSE, Buffer.alloc(0))
   const text = encodeReason(reason)
   const payload = Buffer.allocUnsafe(2 + text.length)

@@ -2,7 +2,7 @@ import type { KeepAlive } from './config.js'
 import { keepAliveTick, type WebSocketConnection } from './connection.js'
 
 /** Ticks per interval: each pings the connections of one slot, so that no tick takes long. */
-export const KEEP_ALIVE_SLOTS = 8
+const KEEP_ALIVE_SLOTS = 8
 
 /** One timer that pings all connections of a server, each once per interval. */
 export class KeepAliveTimer {
@@ -36,7 +36,8 @@ export class KeepAliveTimer {
     }
     const slot = this.#ticks++ % KEEP_ALIVE_SLOTS
     for (const connection of this.#connections) {
-      keepAliveTick(connection, slot, this.#maxSilentIntervals)
+      if (connection.id % KEEP_ALIVE_SLOTS !== slot) continue
+      keepAliveTick(connection, this.#maxSilentIntervals)
     }
   }
 }

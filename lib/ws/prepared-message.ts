@@ -1,9 +1,13 @@
-import { describeValue } from '../internal/options.js'
 import { compress, type Deflater } from './deflate.js'
 import { encodeFrame, encodeText, Opcode, RSV1 } from './frame.js'
+import { toBytes, type WebSocketBytes } from './payload.js'
 
-/** The frame of a prepared message for one connection; not a method, which would be public. */
+// Functions, because methods would be public.
+
+/** The frame of a prepared message for one connection. */
 export let frameOf: (message: PreparedMessage, deflater: Deflater | null) => Buffer
+/** What a prepared message contains, uncompressed. */
+export let payloadOf: (message: PreparedMessage) => Buffer
 
 /**
  * A message encoded once for any number of connections, which all send the same bytes. Created by
@@ -16,13 +20,12 @@ export class PreparedMessage {
   #deflated: Map<number, Buffer> | null = null
 
   /** @internal */
-  constructor(message: string | Uint8Array) {
-    if (typeof message !== 'string' && !(message instanceof Uint8Array)) {
-      throw new TypeError(`a message must be a string or bytes, got ${describeValue(message)}`)
-    }
-    this.#opcode = typeof message === 'string' ? Opcode.TEXT : Opcode.BINARY
-    this.#plain =
-      typeof message === 'string' ? encodeText(message) : encodeFrame(Opcode.BINARY, message)
+  constructor(message: string | WebSocketBytes) {
+    const isText = typeof message === 'string'
+    this.#opcode = isText ? Opcode.TEXT : Opcode.BINARY
+    this.#plain = isText
+      ? encodeText(message)
+      : encodeFrame(Opcode.BINARY, toBytes(message, 'a message'))
     const length = this.#plain[1]!
     this.#payload = this.#plain.subarray(length < 126 ? 2 : length === 126 ? 4 : 10)
   }
@@ -34,7 +37,6 @@ export class PreparedMessage {
 
   #frame(deflater: Deflater | null): Buffer {
     if (deflater === null || !deflater.wants(this.#payload.length)) return this.#plain
-    deflater.remember(this.#payload)
     const { level, memLevel } = deflater.config
     const setting = deflater.agreement.windowBits * 100 + level * 10 + memLevel
     const cached = this.#deflated?.get(setting)
@@ -48,6 +50,7 @@ export class PreparedMessage {
 
   static {
     frameOf = (message, deflater) => message.#frame(deflater)
+    payloadOf = (message) => message.#payload
   }
 }
 
@@ -55,12 +58,13 @@ export class PreparedMessage {
  * Encodes a message once, to be sent to many connections.
  *
  * @param message - a string is sent as text, bytes as binary; the bytes are copied.
+ * @throws TypeError for anything else.
  * @example
  * ```ts
  * const event = prepare(JSON.stringify({ kind: 'log', text: 'hello' }))
  * for (const connection of server.connections) connection.send(event)
  * ```
  */
-export function prepare(message: string | Uint8Array): PreparedMessage {
+export function prepare(message: string | WebSocketBytes): PreparedMessage {
   return new PreparedMessage(message)
 }

@@ -110,6 +110,11 @@ export class Receiver<Owner> {
     this.#inflater = inflater
   }
 
+  /** Whether input waits until the consumer resumes, or a message is inflated. */
+  get paused(): boolean {
+    return this.#unparsed !== null
+  }
+
   /** Parses a chunk of input, which the receiver owns from here on and may change. */
   push(chunk: Buffer): void {
     if (this.#done) return
@@ -224,7 +229,7 @@ export class Receiver<Owner> {
     else if (short === 127 && available >= 3 && bytes[at + 2]! >= 0x80) {
       return this.#protocolError('the top bit of a 64-bit length must be 0')
     }
-    if (available >= beforeKey && !this.#checkSize(first & 0x0f)) return 0
+    if (available >= beforeKey && !this.#checkSize(first & 0x0f, (first & RSV1) !== 0)) return 0
     if (available < beforeKey + this.#keyBytes) return 0
     this.#fin = (first & FIN) !== 0
     this.#opcode = first & 0x0f
@@ -250,10 +255,12 @@ export class Receiver<Owner> {
   }
 
   /** Checks the declared length against the limits, before any payload (section 10.4). */
-  #checkSize(opcode: number): boolean {
+  #checkSize(opcode: number, rsv1: boolean): boolean {
     if (opcode >= Opcode.CLOSE || this.#discarding) return true
+    const compressed = opcode === Opcode.CONTINUATION ? this.#compressed : rsv1
     const total = (opcode === Opcode.CONTINUATION ? this.#total : 0) + this.#length
-    if (total > this.#limits.maxMessageBytes) {
+    const { maxMessageBytes } = this.#limits
+    if (total > (compressed ? mostDeflated(maxMessageBytes) : maxMessageBytes)) {
       this.#fail(this.#tooBig())
     } else if (opcode === Opcode.CONTINUATION && this.#fragments >= this.#limits.maxFragments) {
       this.#fail(new PolicyError(`a message has at most ${this.#limits.maxFragments} fragments`))
@@ -455,6 +462,14 @@ export class Receiver<Owner> {
     this.destroy()
     this.#events.close(this.#owner, code, reason)
   }
+}
+
+/**
+ * The most bytes of a compressed message before it is inflated; the limit itself applies to the
+ * output. Data that cannot be compressed grows by an eighth at most, and by a few bytes per flush.
+ */
+function mostDeflated(limit: number): number {
+  return limit * 2 + 65_536
 }
 
 /** A copy if `bytes` is a small part of a large chunk, which it would keep in memory. */

@@ -1,12 +1,20 @@
 import type { Duplex } from 'node:stream'
 import { checkOptions, type OptionKinds } from '../internal/options.js'
+import {
+  Backlog,
+  FRAME_OVERHEAD_BYTES,
+  type HeldMessage,
+  type HeldStream,
+  weigh,
+} from './backlog.js'
 import type { Backpressure } from './config.js'
+import type { TrafficCounters } from './counters.js'
 import type { Deflater } from './deflate.js'
 import { FrameBatch } from './frame-batch.js'
 import { encodeFrame, encodeHeader, encodeText, Opcode, type Role, RSV1 } from './frame.js'
 import { maskFrame } from './mask.js'
-import { frameOf, PreparedMessage } from './prepared-message.js'
-import { FRAME_OVERHEAD_BYTES, SlowPeer } from './slow-peer.js'
+import { toBytes, type WebSocketBytes } from './payload.js'
+import { frameOf, payloadOf, PreparedMessage } from './prepared-message.js'
 
 /** Options of `send()` for one message. */
 export interface SendOptions {
@@ -28,8 +36,22 @@ const SEND_OPTIONS: OptionKinds<SendOptions> = { key: 'string', compress: 'boole
  */
 export type SendResult = 'sent' | 'full' | 'dropped' | 'closed'
 
+/** @throws TypeError for what are no options of `send()`. */
+export function checkSendOptions(options: SendOptions): void {
+  checkOptions(options, SEND_OPTIONS, 'send()')
+}
+
 /** Binary payloads of this size and above are written after their header, not copied behind it. */
 const UNCOPIED_FROM = 16_384
+const EMPTY = Buffer.alloc(0)
+
+/** What all senders of a server or client have in common. */
+export interface SenderSettings {
+  readonly role: Role
+  readonly config: { readonly backpressure: Backpressure }
+  readonly counters: TrafficCounters
+}
+
 /**
  * Messages in, frames out, for one socket.
  *
@@ -38,14 +60,16 @@ const UNCOPIED_FROM = 16_384
  *    `FrameBatch`). Replies to a chunk of input go out when the whole chunk has been handled.
  * 2. The bytes waiting for a slow peer are counted before a message is added, and bounded by
  *    `limitBytes`.
- * 3. While the peer is slow only the latest Pong is kept (RFC 6455, section 5.5.3), and no Ping is
+ * 3. What arrives is what was accepted, in the order of sending, less the messages that a newer one
+ *    of the same key has replaced. So once one message is held back, all later ones wait behind it,
+ *    and a compressed message that was not accepted leaves no trace in the window.
+ * 4. While the peer is slow only the latest Pong is kept (RFC 6455, section 5.5.3), and no Ping is
  *    added to one that waits.
  */
 export class Sender {
   readonly #socket: Duplex
-  readonly #limits: Backpressure
+  readonly #settings: SenderSettings
   readonly #deflater: Deflater | null
-  readonly #masks: boolean
   /** A single frame is kept as it is; the shared tree is used from the second one on. */
   #pending: Buffer | FrameBatch | null = null
   #pendingBytes = 0
@@ -54,115 +78,162 @@ export class Sender {
   #pinged = false
   #scheduled = false
   #blocked = false
-  #slow: SlowPeer | null = null
+  #backlog: Backlog | null = null
 
-  constructor(socket: Duplex, limits: Backpressure, deflater: Deflater | null, role: Role) {
-    this.#masks = role === 'client'
+  constructor(socket: Duplex, settings: SenderSettings, deflater: Deflater | null) {
     this.#socket = socket
-    this.#limits = limits
+    this.#settings = settings
     this.#deflater = deflater
+  }
+
+  get deflater(): Deflater | null {
+    return this.#deflater
+  }
+
+  get counters(): TrafficCounters {
+    return this.#settings.counters
   }
 
   /** Bytes that the operating system has not taken yet. */
   get bufferedAmount(): number {
-    return this.#pendingBytes + this.#socket.writableLength + (this.#slow?.latestBytes ?? 0)
+    return this.#pendingBytes + this.#socket.writableLength + (this.#backlog?.bytes ?? 0)
   }
 
   /** What waits for the peer, as the limits count it. */
   get #waiting(): number {
-    const { latestBytes, latestCount } = this.#slow ?? { latestBytes: 0, latestCount: 0 }
-    const written = this.#blocked ? this.#socket.writableLength : 0
-    const frames = this.#pieces + latestCount
-    return this.#pendingBytes + written + latestBytes + FRAME_OVERHEAD_BYTES * frames
+    let bytes = this.#pendingBytes + FRAME_OVERHEAD_BYTES * this.#pieces
+    if (this.#blocked) bytes += this.#socket.writableLength
+    const backlog = this.#backlog
+    return backlog === null ? bytes : bytes + backlog.bytes + FRAME_OVERHEAD_BYTES * backlog.count
   }
 
-  /** Whether nothing waits for the peer. */
-  get drained(): boolean {
+  /** Whether a Ping would go out at once. */
+  get idle(): boolean {
     return !this.#blocked && this.#pending === null
   }
 
-  /** @returns `closed` when there is no room and the policy is to close. */
-  sendMessage(message: string | Uint8Array | PreparedMessage, options?: SendOptions): SendResult {
-    if (options !== undefined) checkOptions(options, SEND_OPTIONS, 'send()')
-    const deflater = options?.compress === false ? null : this.#deflater
-    if (message instanceof PreparedMessage) {
-      return this.sendFrame(frameOf(message, deflater), null, options?.key)
-    }
-    if (deflater !== null && deflater.wants(Buffer.byteLength(message))) {
-      return this.#sendDeflated(deflater, message, options?.key)
-    }
-    if (typeof message === 'string') return this.sendFrame(encodeText(message), null, options?.key)
-    if (message.length < UNCOPIED_FROM || this.#masks) {
-      return this.sendFrame(encodeFrame(Opcode.BINARY, message), null, options?.key)
-    }
-    const payload = Buffer.from(message.buffer, message.byteOffset, message.byteLength)
-    return this.sendFrame(encodeHeader(Opcode.BINARY, payload.length), payload, options?.key)
+  /** Whether the operating system has taken everything, and nothing is held. */
+  get drained(): boolean {
+    return this.idle && this.#socket.writableLength === 0 && !this.#holds
   }
 
-  #sendDeflated(
+  /** Whether a message must wait behind others. */
+  get #holds(): boolean {
+    const backlog = this.#backlog
+    return backlog !== null && (backlog.stream !== null || backlog.count > 0)
+  }
+
+  /** @returns `closed` when there is no room and the policy is to close. */
+  sendMessage(
+    message: string | WebSocketBytes | PreparedMessage,
+    options?: SendOptions,
+  ): SendResult {
+    if (options !== undefined) checkSendOptions(options)
+    const deflater = options?.compress === false ? null : this.#deflater
+    const key = options?.key
+    if (typeof message === 'string') {
+      if (deflater === null || !deflater.wants(Buffer.byteLength(message))) {
+        return this.#add(encodeText(message), null, key)
+      }
+      return this.#addDeflated(deflater, Opcode.TEXT, Buffer.from(message), key)
+    }
+    if (message instanceof PreparedMessage) {
+      const frame = frameOf(message, deflater)
+      const deflated = (frame[0]! & RSV1) !== 0
+      return this.#add(frame, null, key, contextFor(deflated ? deflater : null, payloadOf(message)))
+    }
+    const bytes = toBytes(message, 'a message')
+    if (deflater !== null && deflater.wants(bytes.length)) {
+      return this.#addDeflated(deflater, Opcode.BINARY, bytes, key)
+    }
+    if (bytes.length < UNCOPIED_FROM || this.#settings.role === 'client') {
+      return this.#add(encodeFrame(Opcode.BINARY, bytes), null, key)
+    }
+    const payload = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    return this.#add(encodeHeader(Opcode.BINARY, payload.length), payload, key)
+  }
+
+  #addDeflated(
     deflater: Deflater,
-    message: string | Uint8Array,
+    opcode: number,
+    bytes: Uint8Array,
     key: string | undefined,
   ): SendResult {
-    const text = typeof message === 'string'
-    const bytes = deflater.compress(text ? Buffer.from(message) : message)
-    return this.sendFrame(encodeFrame(text ? Opcode.TEXT : Opcode.BINARY, bytes, RSV1), null, key)
+    const frame = encodeFrame(opcode, deflater.compress(bytes), RSV1)
+    return this.#add(frame, null, key, contextFor(deflater, bytes))
   }
 
-  /**
-   * Adds one frame, or a header with its `payload` in a second buffer.
-   *
-   * @returns `closed` when there is no room and the policy is to close.
-   */
-  sendFrame(frame: Buffer, payload: Buffer | null = null, key?: string): SendResult {
+  /** Adds a message: one frame, or a header with its `payload` in a second buffer. */
+  #add(
+    frame: Buffer,
+    payload: Buffer | null,
+    key?: string,
+    context: Uint8Array | null = null,
+  ): SendResult {
     const bytes = payload === null ? frame.length : frame.length + payload.length
     const waiting = this.#waiting
-    if (waiting + bytes > this.#limits.highWaterBytes) {
-      return this.#sendToSlow(frame, payload, key, waiting, bytes)
+    if (waiting + bytes > this.#settings.config.backpressure.highWaterBytes || this.#holds) {
+      return this.#addToSlow({ frame, payload, context }, key, waiting, bytes)
     }
-    this.push(frame)
-    if (payload !== null) this.push(payload)
+    this.#write(frame, payload, context)
     return 'sent'
   }
 
-  #sendToSlow(
-    frame: Buffer,
-    payload: Buffer | null,
+  #addToSlow(
+    message: HeldMessage,
     key: string | undefined,
     waiting: number,
     bytes: number,
   ): SendResult {
-    const { highWaterBytes, limitBytes, policy } = this.#limits
-    if (policy === 'coalesce' && key !== undefined && waiting > highWaterBytes) {
-      const whole = payload === null ? frame : Buffer.concat([frame, payload])
-      return this.#slowPeer().keepLatest(key, whole, limitBytes - waiting) ? 'full' : 'dropped'
+    const { highWaterBytes, limitBytes, policy } = this.#settings.config.backpressure
+    const coalesces = policy === 'coalesce' && key !== undefined
+    const holds = this.#holds || (coalesces && waiting > highWaterBytes)
+    const freed = holds && coalesces ? this.#backlog?.weightOf(key) ?? 0 : 0
+    const added = holds ? weigh(message) : bytes
+    if (waiting > 0 && waiting - freed + added > limitBytes) {
+      if (policy === 'close') return 'closed'
+      this.#settings.counters.messagesDropped++
+      return 'dropped'
     }
-    if (waiting > 0 && waiting + bytes > limitBytes) {
-      return policy === 'close' ? 'closed' : 'dropped'
+    if (!holds) this.#write(message.frame, message.payload, message.context)
+    else {
+      if (freed > 0) this.#settings.counters.messagesReplaced++
+      this.#ownBacklog().hold(ownContext(message), coalesces ? key : undefined)
     }
+    return waiting - freed + added > highWaterBytes ? 'full' : 'sent'
+  }
+
+  /** Adds the frames of a message that was accepted. */
+  #write(frame: Buffer, payload: Buffer | null, context: Uint8Array | null): void {
+    this.#settings.counters.messagesSent++
+    if (context !== null) this.#deflater!.remember(context)
     this.push(frame)
     if (payload !== null) this.push(payload)
-    return 'full'
   }
 
   /** Adds a Ping, unless another one waits for a slow peer: its answer will say as much. */
   ping(frame: Buffer): SendResult {
     if (this.#blocked && this.#pinged) return 'dropped'
-    const result = this.sendFrame(frame)
+    const { highWaterBytes, limitBytes, policy } = this.#settings.config.backpressure
+    const waiting = this.#waiting
+    if (waiting > 0 && waiting + frame.length > limitBytes) {
+      return policy === 'close' ? 'closed' : 'dropped'
+    }
+    this.push(frame)
     this.#pinged = this.#blocked
-    return result
+    return waiting + frame.length > highWaterBytes ? 'full' : 'sent'
   }
 
   /** Adds a Pong, or replaces the one that still waits for a slow peer. */
   pong(frame: Buffer): void {
-    if (this.#blocked) this.#slowPeer().pong = frame
+    if (this.#blocked) this.#ownBacklog().pong = frame
     else this.push(frame)
   }
 
   /** Adds bytes without checking the limits: control frames, and messages already checked. */
   push(bytes: Buffer): void {
     // Only here, so that no frame of a client goes out unmasked; a piece is then a whole frame.
-    const piece = this.#masks ? maskFrame(bytes) : bytes
+    const piece = this.#settings.role === 'client' ? maskFrame(bytes) : bytes
     const pending = this.#pending
     if (pending === null) this.#pending = piece
     else if (pending instanceof FrameBatch) this.#pending = pending.append(piece)
@@ -195,6 +266,7 @@ export class Sender {
   flush(): void {
     const pending = this.#pending
     if (pending === null) return
+    this.#settings.counters.bytesSent += this.#pendingBytes
     this.#pending = null
     this.#pendingBytes = 0
     if (pending instanceof FrameBatch) this.#blocked = !writeAll(this.#socket, pending.join())
@@ -208,59 +280,143 @@ export class Sender {
     this.flush()
   }
 
-  /**
-   * The socket took everything: writes what was kept for the slow peer.
-   *
-   * @returns whether nothing waits any more.
-   */
-  onDrain(): boolean {
+  /** The socket has room: writes what was held for the slow peer. */
+  onDrain(): void {
     this.#blocked = false
     this.#tookAll()
-    return this.drained
   }
 
   #tookAll(): void {
     this.#pinged = false
     this.#pieces = 0
-    if (this.#pushKept()) this.flush()
-    else if (this.drained) this.#settle(true)
+    const backlog = this.#backlog
+    if (backlog === null) return
+    this.#release(backlog)
+    if (this.#pending !== null) return this.flush()
+    const { whenRoom } = backlog
+    backlog.whenRoom = null
+    whenRoom?.()
+    this.#settle(backlog)
   }
 
-  /** Adds what was kept for the slow peer. Returns whether there was anything. */
-  #pushKept(): boolean {
-    const kept = this.#slow?.takeKept() ?? []
-    for (const frame of kept) this.push(frame)
-    return kept.length > 0
+  /** Adds what is held, up to the next message in fragments. */
+  #release(backlog: Backlog): void {
+    if (backlog.pong !== null) this.push(backlog.pong)
+    backlog.pong = null
+    while (backlog.stream === null) {
+      const held = backlog.shift()
+      if (held === undefined) break
+      if ('start' in held) {
+        backlog.stream = held
+        return held.start()
+      }
+      const { frame, payload, context } = held
+      this.#write(context === null ? frame : this.#deflateAgain(frame, context), payload, context)
+    }
+    if (backlog.stream !== null || backlog.close === null) return
+    this.push(backlog.close)
+    backlog.close = null
+  }
+
+  #deflateAgain(frame: Buffer, context: Uint8Array): Buffer {
+    return encodeFrame(frame[0]! & 0x0f, this.#deflater!.compress(context), RSV1)
   }
 
   /** Adds a Close frame, after all that was accepted before. */
   pushClose(frame: Buffer): void {
-    this.#pushKept()
-    this.push(frame)
+    const backlog = this.#backlog
+    if (backlog === null) return this.push(frame)
+    backlog.close = frame
+    this.#release(backlog)
   }
 
-  /** Resolves true once nothing waits for the peer, false if the connection ends before that. */
-  whenDrained(): Promise<boolean> {
-    return new Promise((resolve) => this.#slowPeer().waiters.push(resolve))
+  /** Writes what can still be sent at the end of the connection; no more fragments. */
+  finish(): void {
+    const backlog = this.#backlog
+    if (backlog !== null) {
+      backlog.abandon()
+      this.#release(backlog)
+    }
+    this.flush()
   }
 
-  /** Discards everything pending; `whenDrained()` resolves false. */
+  // Messages in fragments
+
+  /** Begins one after all that was sent before, at once or later. */
+  beginStream(stream: HeldStream): void {
+    const backlog = this.#ownBacklog()
+    backlog.holdStream(stream)
+    if (!this.#blocked) this.#release(backlog)
+  }
+
+  /** The message in fragments is over, so that others may follow. */
+  endStream(stream: HeldStream): void {
+    const backlog = this.#backlog
+    if (backlog === null || backlog.stream !== stream) return
+    backlog.stream = null
+    if (!this.#blocked || backlog.close !== null) this.#release(backlog)
+    if (this.#pending === null) this.#settle(backlog)
+  }
+
+  /** Whether the message in fragments should wait until there is room. */
+  get full(): boolean {
+    return this.#blocked || this.#pendingBytes > this.#settings.config.backpressure.highWaterBytes
+  }
+
+  /** Calls `continued` once the socket has room, unless the connection ends before that. */
+  onceRoom(continued: () => void): void {
+    this.#ownBacklog().whenRoom = continued
+  }
+
+  // Waiting for the peer
+
+  /** Calls `waiter` with true once nothing waits, or with false if the connection ends before. */
+  onceDrained(waiter: (drained: boolean) => void): void {
+    const backlog = this.#ownBacklog()
+    backlog.waiters.push(waiter)
+    if (this.idle) this.#settle(backlog)
+  }
+
+  /** Discards everything pending. */
   destroy(): void {
     this.#deflater?.destroy()
     this.#pending = null
     this.#pendingBytes = 0
-    this.#slow?.takeKept()
-    this.#settle(false)
+    const backlog = this.#backlog
+    this.#backlog = null
+    backlog?.discard()
   }
 
-  #settle(drained: boolean): void {
-    if (this.#slow === null || this.#slow.waiters.length === 0) return
-    for (const resolve of this.#slow.waiters.splice(0)) resolve(drained)
+  #settle(backlog: Backlog): void {
+    if (backlog.waiters.length === 0 || !this.idle || this.#holds) return
+    if (this.#socket.writableLength === 0) {
+      backlog.settle(true)
+    } else if (!backlog.watching && !this.#socket.writableEnded) {
+      // The socket emits 'drain' only after a write that it called too much. An empty one after all
+      // others tells when they have been taken.
+      backlog.watching = true
+      this.#socket.write(EMPTY, () => {
+        backlog.watching = false
+        if (this.#backlog === backlog) this.#settle(backlog)
+      })
+    }
   }
 
-  #slowPeer(): SlowPeer {
-    return (this.#slow ??= new SlowPeer())
+  #ownBacklog(): Backlog {
+    return (this.#backlog ??= new Backlog())
   }
+}
+
+/** What a compressed message adds to the window of later ones, if they may refer to it. */
+function contextFor(deflater: Deflater | null, bytes: Uint8Array): Uint8Array | null {
+  return deflater !== null && deflater.agreement.contextTakeover ? bytes : null
+}
+
+/** The message without its frame and with its own copy of the context, which are used later. */
+function ownContext(message: HeldMessage): HeldMessage {
+  const { frame, context } = message
+  if (context === null) return message
+  return { frame: Buffer.of(frame[0]!), payload: null, context: Buffer.from(context) }
 }
 
 function writeAll(socket: Duplex, pieces: readonly Buffer[]): boolean {

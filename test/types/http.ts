@@ -15,6 +15,7 @@ import type {
   MockTransport,
   RequestOptions,
   Response,
+  ResponsePromise,
   TimeoutOptions,
 } from 'runwright/http'
 
@@ -25,17 +26,21 @@ const yes = <T extends true>(): T | undefined => undefined
 declare const asyncClient: AsyncClient
 declare const client: Client
 
-// Both clients have the same methods, and a call of one is the promise of a call of the other.
+// Both clients have the same methods, and a call of one is the promise of a call of the other. Only
+// AsyncClient has `fetch`, which returns promises.
 type Verbs = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head' | 'options'
 type Methods = Verbs | 'request' | 'stream' | 'send'
-type AsyncMembers = Exclude<keyof AsyncClient, typeof Symbol.asyncDispose>
+type AsyncMembers = Exclude<keyof AsyncClient, typeof Symbol.asyncDispose | 'fetch'>
 type Members = Exclude<keyof Client, typeof Symbol.dispose>
 yes<Equal<AsyncMembers, Members>>()
 type AsyncParameters = { [K in Methods]: Parameters<AsyncClient[K]> }
 type BlockingParameters = { [K in Methods]: Parameters<Client[K]> }
 yes<Equal<AsyncParameters, BlockingParameters>>()
+yes<Equal<AsyncClient['fetch'], typeof globalThis.fetch>>()
 type AsyncResults = { [K in Methods]: ReturnType<AsyncClient[K]> }
-yes<Equal<AsyncResults, { [K in Methods]: Promise<AsyncResponse> }>>()
+type Promised<K> = K extends 'stream' | 'send' ? Promise<AsyncResponse> : ResponsePromise
+yes<Equal<AsyncResults, { [K in Methods]: Promised<K> }>>()
+yes<Equal<Awaited<ResponsePromise>, AsyncResponse>>()
 yes<Equal<{ [K in Methods]: ReturnType<Client[K]> }, { [K in Methods]: Response }>>()
 
 // Everything but reading is the same on both responses.
@@ -58,6 +63,14 @@ export async function calls(): Promise<void> {
   const posted = { json: { a: 1 }, timeout: { read: null } }
   const made: AsyncResponse = await asyncClient.post('/x', posted)
   made.raiseForStatus().json<Item>().id.toUpperCase()
+  const [item, unknown] = await Promise.all([
+    asyncClient.get('/x').json<Item>(),
+    asyncClient.request('GET', '/x').json(),
+  ])
+  yes<Equal<[typeof item, typeof unknown], [Item, unknown]>>()
+  const text: string = await asyncClient.get('/x').text()
+  const bytes: Uint8Array = await asyncClient.get('/x').bytes()
+  void [text, bytes]
   const params = { a: [1, 2], b: null, c: undefined }
   const same: Response = client.get('/x', { auth: ['u', 'p'], params })
   for (const line of same.iterLines()) line.trim()

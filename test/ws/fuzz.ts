@@ -193,7 +193,10 @@ export function answer(stream: Buffer, deflate: boolean, role: Role = 'server'):
     if (opcode < 8) {
       const before = opcode === 0 ? message!.parts : []
       const total = before.reduce((sum, part) => sum + part.length, 0) + length
-      if (total > LIMITS.maxMessageBytes) return [...out, closing(1009)]
+      const compressed = opcode === 0 ? message!.compressed : rsv === 4
+      // The limit is on the message; before it is inflated, it may have a little more than twice.
+      const most = LIMITS.maxMessageBytes * (compressed ? 2 : 1) + (compressed ? 65_536 : 0)
+      if (total > most) return [...out, closing(1009)]
       if (opcode === 0 && before.length >= LIMITS.maxFragments) return [...out, closing(1008)]
     }
     if (key === null) return [...out, 'end']

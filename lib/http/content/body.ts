@@ -1,6 +1,7 @@
-import { fstatSync, readSync } from 'node:fs'
+import { readSync } from 'node:fs'
 import { InvalidBodyError, StreamConsumedError } from '../errors.js'
 import { paramPairs, type ParamsInit } from '../url.js'
+import { fileLength, fileStreamLength } from './file-length.js'
 
 /** One piece of a streamed body; strings are sent as UTF-8. */
 export type BodyChunk = string | Uint8Array | ArrayBuffer
@@ -65,7 +66,8 @@ function describe(value: unknown): string {
 
 /** A body that is in memory. */
 export function bytesBody(bytes: Uint8Array, contentType: string | null = null): Body {
-  return { bytes, length: bytes.byteLength, contentType, replayable: true, open: () => [bytes] }
+  const length = bytes.byteLength
+  return { bytes, length, contentType, replayable: true, open: () => (length === 0 ? [] : [bytes]) }
 }
 
 /** `content` as a body. @throws {@link InvalidBodyError} for an unsupported type. */
@@ -139,8 +141,8 @@ const FILE_CHUNK = 256 * 1024
  * for both clients, and by position, so that it can be replayed.
  */
 function fileBody(file: FileLike): Body {
-  const length = fstatSync(file.fd).size
-  return streamedBody({ length, open: () => fileChunks(file.fd, length) })
+  const length = fileLength(file.fd)
+  return streamedBody({ length, open: () => fileChunks(file.fd, length ?? Infinity) })
 }
 
 function* fileChunks(fd: number, length: number): Generator<Uint8Array, void, undefined> {
@@ -161,8 +163,12 @@ function factoryBody(factory: () => BodyContent): Body {
 /** A body that can be sent only once, unless it is an array. */
 function streamBody(source: Iterable<BodyChunk> | AsyncIterable<BodyChunk>): Body {
   const replayable = Array.isArray(source)
+  const length = fileStreamLength(source)
+  // A stream that fails before it is read throws its error then, instead of ending the process.
+  if ('on' in source && typeof source.on === 'function') source.on('error', () => {})
   let opened = false
   return streamedBody({
+    length,
     replayable,
     open() {
       if (opened && !replayable) {
@@ -172,7 +178,8 @@ function streamBody(source: Iterable<BodyChunk> | AsyncIterable<BodyChunk>): Bod
         )
       }
       opened = true
-      return Symbol.asyncIterator in source ? asyncChunks(source) : syncChunks(source)
+      if (!(Symbol.asyncIterator in source)) return syncChunks(source)
+      return length === null ? asyncChunks(source) : upTo(length, asyncChunks(source))
     },
   })
 }
@@ -190,6 +197,19 @@ async function* asyncChunks(
   for await (const chunk of source) {
     const bytes = toBytes(chunk)
     if (bytes.byteLength > 0) yield bytes
+  }
+}
+
+/** The first bytes of `chunks`: a file may have grown since its length was declared. */
+async function* upTo(
+  length: number,
+  chunks: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let left = length
+  for await (const chunk of chunks) {
+    yield chunk.byteLength <= left ? chunk : chunk.subarray(0, left)
+    left -= chunk.byteLength
+    if (left <= 0) return
   }
 }
 

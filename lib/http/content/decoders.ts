@@ -4,7 +4,7 @@ import * as zlib from 'node:zlib'
 import { DecodingError, HttpError, ResponseTooLargeError } from '../errors.js'
 import { drive, driveSync, settle, type Flow } from '../flow.js'
 import type { Headers } from '../headers.js'
-import { hasZstd, ZstdDecoder, zstdDecode, zstdDecodeSync } from './zstd.js'
+import { EXTRA_BYTES, hasZstd, ZstdDecoder, zstdDecode, zstdDecodeSync } from './zstd.js'
 
 /** Most content codings of one response; more can only be an attack. */
 const MAX_CODINGS = 5
@@ -15,7 +15,6 @@ const INLINE_OUTPUT_BYTES = 8 * 1024 * 1024
 
 /** A content coding that can be decoded. */
 export type Coding = 'gzip' | 'deflate' | 'br' | 'zstd'
-type DecodeAsync = (input: Uint8Array, options: zlib.ZlibOptions) => Promise<Uint8Array>
 
 /** The value of Accept-Encoding; zstd only if this version of Node can decode it. */
 export const ACCEPT_ENCODING: string = hasZstd ? 'gzip, deflate, br, zstd' : 'gzip, deflate, br'
@@ -59,34 +58,79 @@ function hasZlibHeader(head: Uint8Array): boolean {
   return (first & 0x0f) === 8 && (head.length < 2 || ((first << 8) | head[1]!) % 31 === 0)
 }
 
+type Options = zlib.ZlibOptions & { readonly info: true }
+/** What `node:zlib` returns for the option `info`. */
+type Decoded = { readonly buffer: Uint8Array; readonly engine: { readonly bytesWritten: number } }
+type DecodeSync = (input: Uint8Array, options: Options) => Decoded
+type DecodeAsync = (input: Uint8Array, options: Options) => Promise<Decoded>
+
+const syncZlib = {
+  gzip: zlib.gunzipSync,
+  zlib: zlib.inflateSync,
+  raw: zlib.inflateRawSync,
+  br: zlib.brotliDecompressSync,
+} as unknown as Readonly<Record<Format, DecodeSync>>
+
 const asyncZlib = {
-  gunzip: promisify(zlib.gunzip) as DecodeAsync,
-  inflate: promisify(zlib.inflate) as DecodeAsync,
-  inflateRaw: promisify(zlib.inflateRaw) as DecodeAsync,
-  br: promisify(zlib.brotliDecompress) as DecodeAsync,
+  gzip: promisify(zlib.gunzip),
+  zlib: promisify(zlib.inflate),
+  raw: promisify(zlib.inflateRaw),
+  br: promisify(zlib.brotliDecompress),
+} as unknown as Readonly<Record<Format, DecodeAsync>>
+
+/** What `node:zlib` decodes. */
+type Format = 'gzip' | 'zlib' | 'raw' | 'br'
+
+/** @param head - The first bytes, which distinguish deflate with a zlib wrapper from raw deflate. */
+function formatOf(coding: Exclude<Coding, 'zstd'>, head: Uint8Array): Format {
+  if (coding !== 'deflate') return coding
+  return hasZlibHeader(head) ? 'zlib' : 'raw'
 }
 
 function decodeOnce(coding: Coding, input: Uint8Array, maxOutputLength: number): Uint8Array {
-  const options = { maxOutputLength }
-  if (coding === 'gzip') return zlib.gunzipSync(input, options)
-  if (coding === 'br') return zlib.brotliDecompressSync(input, options)
   if (coding === 'zstd') return zstdDecodeSync(input, maxOutputLength)
-  return hasZlibHeader(input)
-    ? zlib.inflateSync(input, options)
-    : zlib.inflateRawSync(input, options)
+  const decode = syncZlib[formatOf(coding, input)]
+  return wholeOf(input, decode(input, { maxOutputLength, info: true }))
 }
 
-function decodeOnceAsync(
+async function decodeOnceAsync(
   coding: Coding,
   input: Uint8Array,
   maxOutputLength: number,
 ): Promise<Uint8Array> {
-  const options = { maxOutputLength }
-  if (coding === 'gzip') return asyncZlib.gunzip(input, options)
-  if (coding === 'br') return asyncZlib.br(input, options)
-  if (coding === 'zstd') return zstdDecode(input, maxOutputLength)
-  const inflate = hasZlibHeader(input) ? asyncZlib.inflate : asyncZlib.inflateRaw
-  return inflate(input, options)
+  if (coding === 'zstd') return await zstdDecode(input, maxOutputLength)
+  const decode = asyncZlib[formatOf(coding, input)]
+  return wholeOf(input, await decode(input, { maxOutputLength, info: true }))
+}
+
+function wholeOf(input: Uint8Array, { buffer, engine }: Decoded): Uint8Array {
+  const tail = new TailCheck()
+  tail.add(input)
+  tail.check(engine.bytesWritten)
+  return buffer
+}
+
+/**
+ * Refuses bytes after the end of encoded data, all but zeros, which pad it: Node ignores them but
+ * for gzip, and what follows cut or mixed up content would be lost in silence.
+ */
+export class TailCheck {
+  #length = 0
+  /** Bytes up to the last one that is not zero. */
+  #used = 0
+
+  /** Takes the encoded bytes as they come. */
+  add(chunk: Uint8Array): void {
+    let end = chunk.byteLength
+    while (end > 0 && chunk[end - 1] === 0) end--
+    if (end > 0) this.#used = this.#length + end
+    this.#length += chunk.byteLength
+  }
+
+  /** @throws Error when there was more than the `taken` bytes of encoded data. */
+  check(taken: number): void {
+    if (this.#used > taken) throw new Error(EXTRA_BYTES)
+  }
 }
 
 /** `maxBytes` within the range that Node accepts for `maxOutputLength`. */
@@ -183,12 +227,25 @@ async function* decodeOne(
     const head = await firstBytes(iterator, 2)
     if (head.byteLength === 0) return
     const inflate = createDecoder(coding, head)
-    const rest: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => iterator }
-    pipeline(prefixed(head, rest), inflate, () => {})
+    const input = new EncodedInput(head, iterator)
+    let failure: unknown = null
+    const fed = new Promise<void>((resolve) => {
+      pipeline(input.chunks(), inflate, (error) => {
+        failure = error
+        resolve()
+      })
+    })
     try {
-      for await (const chunk of inflate) yield chunk as Uint8Array
+      // Not destroyed at its end, so that the rest of the source is looked at.
+      yield* inflate.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>
+      await fed
+      if (failure instanceof Error) throw failure
+      if (coding !== 'zstd') input.tail.check((inflate as zlib.Gunzip).bytesWritten)
     } catch (cause) {
-      throw decodingError(cause, coding, null)
+      // An abort, say, is no fault of the content.
+      throw input.failed ? input.failure : decodingError(cause, coding, null)
+    } finally {
+      inflate.destroy()
     }
   } finally {
     await iterator.return?.()
@@ -209,22 +266,49 @@ async function firstBytes(
   return head
 }
 
-async function* prefixed(
-  head: Uint8Array,
-  rest: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array, void, undefined> {
-  yield head
-  yield* rest
+/** The chunks of a source, of which the first ones were read already. */
+class EncodedInput {
+  readonly tail = new TailCheck()
+  /** Whether the source itself failed, and with what. */
+  failed = false
+  failure: unknown
+  readonly #head: Uint8Array
+  readonly #rest: AsyncIterator<Uint8Array>
+
+  constructor(head: Uint8Array, rest: AsyncIterator<Uint8Array>) {
+    this.#head = head
+    this.#rest = rest
+  }
+
+  async *chunks(): AsyncGenerator<Uint8Array, void, undefined> {
+    for (let chunk = this.#head; ; ) {
+      this.tail.add(chunk)
+      yield chunk
+      const next = await this.#next()
+      if (next.done === true) return
+      chunk = next.value
+    }
+  }
+
+  async #next(): Promise<IteratorResult<Uint8Array>> {
+    try {
+      return await this.#rest.next()
+    } catch (error) {
+      this.failed = true
+      this.failure = error
+      throw error
+    }
+  }
 }
 
-/**
- * A stream that decodes one coding.
- *
- * @param head - The first bytes, which distinguish deflate with a zlib wrapper from raw deflate.
- */
+const streams = {
+  gzip: zlib.createGunzip,
+  zlib: zlib.createInflate,
+  raw: zlib.createInflateRaw,
+  br: zlib.createBrotliDecompress,
+} as const
+
+/** A stream that decodes one coding, given the first bytes; see {@link TailCheck}. */
 export function createDecoder(coding: Coding, head: Uint8Array): Transform {
-  if (coding === 'gzip') return zlib.createGunzip()
-  if (coding === 'br') return zlib.createBrotliDecompress()
-  if (coding === 'zstd') return new ZstdDecoder()
-  return hasZlibHeader(head) ? zlib.createInflate() : zlib.createInflateRaw()
+  return coding === 'zstd' ? new ZstdDecoder() : streams[formatOf(coding, head)]()
 }

@@ -24,6 +24,9 @@ const native: ZstdFunctions = zlib as unknown as ZstdFunctions
 /** Whether this Node can decode Zstandard. */
 export const hasZstd: boolean = native.zstdDecompressSync !== undefined
 
+/** The message for content after the end of encoded data. */
+export const EXTRA_BYTES = 'more bytes after the end of the data'
+
 const FRAME_MAGIC = 0xfd2fb528
 /** The magic number of skippable frames, without its last four bits (RFC 8878, section 3.1.2). */
 const SKIPPABLE_MAGIC = 0x184d2a50
@@ -60,13 +63,18 @@ export class ZstdFrames {
   #left = 4
   #hasChecksum = false
   #lastBlock = false
+  #state: 'before' | 'frames' | 'padding' = 'before'
 
   /** Whether the input may end here: between frames. */
   get complete(): boolean {
     return this.#expected === 'magic' && this.#field.length === 0
   }
 
-  /** Cuts `chunk` at the ends of frames. @throws Error for bytes that start no frame. */
+  /**
+   * Cuts `chunk` at the ends of frames. Zeros may follow the last one.
+   *
+   * @throws Error for bytes that start no frame.
+   */
   feed(chunk: Uint8Array): FramePiece[] {
     const pieces: FramePiece[] = []
     let start = 0
@@ -76,6 +84,11 @@ export class ZstdFrames {
       start = at
     }
     while (at < chunk.length || this.#left === 0) {
+      if (this.#state === 'frames' && this.complete && chunk[at] === 0) this.#state = 'padding'
+      if (this.#state === 'padding') {
+        if (chunk.subarray(at).some((byte) => byte !== 0)) throw new Error(EXTRA_BYTES)
+        break
+      }
       const taken = Math.min(this.#left, chunk.length - at)
       const ended = this.#expected
       if (ended !== 'skipped' && ended !== 'block content') {
@@ -134,6 +147,7 @@ export class ZstdFrames {
   }
 
   #begin(magic: number): void {
+    this.#state = 'frames'
     if (magic === FRAME_MAGIC) this.#expect('descriptor', 1)
     else if ((magic & 0xfffffff0) === SKIPPABLE_MAGIC) this.#expect('skip size', 4)
     else throw new Error('unknown frame')

@@ -87,6 +87,8 @@ export const HTTP_TRANSPORT_OPTIONS: OptionKinds<HttpTransportOptions> = {
 }
 
 type Connection = Http1Connection | Http2Connection
+/** What the pool returns: a connection, null as a permit to open one, or a promise of either. */
+type Acquired = Connection | null | Promise<Connection | null>
 
 const NO_BYTES = new Uint8Array(0)
 /** Content of a 407 up to this size is read, so that the connection can be reused. */
@@ -163,6 +165,7 @@ export class HttpTransport implements AsyncTransport {
     let challenges = 0
     for (let fresh = false; ; ) {
       const clock = new PhaseClock()
+      // Nothing is sent in the turn of the call: if it is aborted there, the connection is kept.
       const connection = await this.#connection(request, fresh, clock)
       const reused = connection.exchanges > 0
       try {
@@ -220,30 +223,52 @@ export class HttpTransport implements AsyncTransport {
       : null
   }
 
-  async #connection(request: Request, fresh: boolean, clock: PhaseClock): Promise<Connection> {
-    const { url, signal } = request
+  /** A connection for `request`, by promise unless one is idle. */
+  #connection(
+    request: Request,
+    fresh: boolean,
+    clock: PhaseClock,
+  ): Connection | Promise<Connection> {
+    const acquired = this.#acquire(request)
+    const idle = acquired !== null && !(acquired instanceof Promise) && acquired.usable
+    return idle && !fresh ? acquired : this.#obtain(acquired, request, fresh, clock)
+  }
+
+  #acquire(request: Request): Acquired {
     const timeoutMs = (request.timeouts ?? DEFAULT_TIMEOUTS).pool
-    const key =
-      this.#forwarding(url) === null
-        ? `${url.protocol}//${url.host} ${serverNameOf(request) ?? ''}`
-        : 'proxy'
-    for (;;) {
-      const acquired = this.#pool.acquire(key, { timeoutMs, signal })
-      const pooled = (acquired instanceof Promise ? await acquired : acquired) as Connection | null
+    const limits = { timeoutMs, signal: request.signal }
+    return this.#pool.acquire(this.#keyOf(request), limits) as Acquired
+  }
+
+  /** What requests must have in common to use the same connections. */
+  #keyOf(request: Request): string {
+    const { url } = request
+    return this.#forwarding(url) === null
+      ? `${url.protocol}//${url.host} ${serverNameOf(request) ?? ''}`
+      : 'proxy'
+  }
+
+  /** Waits for, or opens, a connection; `first` is what the pool has returned. */
+  async #obtain(
+    first: Acquired,
+    request: Request,
+    fresh: boolean,
+    clock: PhaseClock,
+  ): Promise<Connection> {
+    const key = this.#keyOf(request)
+    for (let acquired = first; ; acquired = this.#acquire(request)) {
+      const pooled = acquired instanceof Promise ? await acquired : acquired
       if (acquired instanceof Promise) clock.lap('pool')
       if (pooled !== null) {
         if (pooled.protocol === 'HTTP/2' || (pooled.usable && !fresh)) return pooled
         pooled.destroy()
         continue
       }
-      const first = this.#opening.get(key)
-      if (first !== undefined) {
-        this.#pool.forfeit(key)
-        await first
-        clock.lap('pool')
-        continue
-      }
-      return await this.#open(key, request, clock)
+      const opening = this.#opening.get(key)
+      if (opening === undefined) return await this.#open(key, request, clock)
+      this.#pool.forfeit(key)
+      await opening
+      clock.lap('pool')
     }
   }
 

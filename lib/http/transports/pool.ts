@@ -243,6 +243,7 @@ export class ConnectionPool {
 
   /** Hands free connections and permits to waiters, the oldest first. */
   #serve(): void {
+    if (this.#waiters.size === 0) return
     for (const waiter of this.#waiters) {
       const ready = this.#takeReady(waiter.key)
       if (ready !== null) waiter.take(ready)

@@ -5,8 +5,10 @@ import { lengthMismatch } from './failures.js'
 
 /** Refuses framing that a server could read in two ways (RFC 9112, section 6). */
 export function checkFraming(request: Request): void {
-  const lengths = request.headers.getList('content-length')
-  const coding = request.headers.get('transfer-encoding')
+  const { headers } = request
+  const coding = headers.get('transfer-encoding')
+  if (coding === null && !headers.has('content-length')) return
+  const lengths = headers.getList('content-length')
   if (coding !== null) {
     if (lengths.length > 0) {
       throw new LocalProtocolError(

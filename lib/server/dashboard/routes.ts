@@ -5,16 +5,11 @@
  * @module
  */
 import { createHash } from 'node:crypto'
-import { readdir, readFile } from 'node:fs/promises'
 import { extname } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { ProblemError } from '../errors.js'
 import { matchesTag } from '../messages/etag.js'
 import type { HttpRequest, Reply } from '../messages/reply.js'
 import type { RouteDefinition } from '../router.js'
-
-/** Beside this file in the source, and beside the bundle in the built package. */
-const FOLDER = fileURLToPath(new URL('./static/', import.meta.url))
 
 const TYPES: Readonly<Record<string, string>> = {
   '.html': 'text/html; charset=utf-8',
@@ -43,11 +38,12 @@ interface StaticFile {
 }
 
 async function loadFiles(): Promise<ReadonlyMap<string, StaticFile>> {
+  const { PAGE_FILES } = await import('./files.js')
   const files = new Map<string, StaticFile>()
-  for (const name of await readdir(FOLDER)) {
+  for (const [name, text] of Object.entries(PAGE_FILES)) {
     const type = TYPES[extname(name)]
     if (type === undefined) continue
-    const content = await readFile(`${FOLDER}${name}`)
+    const content = Buffer.from(text)
     const tag = createHash('sha256').update(content).digest('base64url').slice(0, 22)
     files.set(name, {
       content,

@@ -1,14 +1,28 @@
 import assert from 'node:assert/strict'
+import { Readable } from 'node:stream'
 import { test } from 'node:test'
 import * as zlib from 'node:zlib'
-import { DecodingError, ResponseTooLargeError } from 'runwright/http'
-import { decodeContent } from '../../../lib/http/content/decoders.js'
+import {
+  Client,
+  DecodingError,
+  MockTransport,
+  Response,
+  ResponseTooLargeError,
+} from 'runwright/http'
+import {
+  decodeContent,
+  decodeContentSync,
+  decodeStream,
+  type Coding,
+} from '../../../lib/http/content/decoders.js'
+import { inflateSync } from '../../../lib/http/transports/blocking/inflate.js'
 import { ZstdFrames } from '../../../lib/http/content/zstd.js'
 import { behaviour, collect, failure, useApp } from '../both-clients.js'
 
 useApp()
 
-const zstd = 'zstdCompressSync' in zlib
+const newer = zlib as unknown as { zstdCompressSync?: (text: string) => Uint8Array }
+const zstd = newer.zstdCompressSync !== undefined
 const codings = [
   'gzip',
   'deflate',
@@ -102,6 +116,93 @@ for (const coding of ['gzip', 'br', 'gzip,gzip', ...(zstd ? ['zstd'] : [])]) {
   )
 }
 
+const encoded: readonly (readonly [name: string, coding: Coding, bytes: Buffer])[] = [
+  ['gzip', 'gzip', zlib.gzipSync('hello')],
+  ['gzip of two members', 'gzip', Buffer.concat([zlib.gzipSync('hel'), zlib.gzipSync('lo')])],
+  ['deflate with a zlib wrapper', 'deflate', zlib.deflateSync('hello')],
+  ['raw deflate', 'deflate', zlib.deflateRawSync('hello')],
+  ['br', 'br', zlib.brotliCompressSync('hello')],
+  ...(zstd
+    ? [['zstd', 'zstd', Buffer.from(newer.zstdCompressSync!('hello'))] as const]
+    : []),
+]
+const TAILS: readonly (readonly [name: string, tail: Buffer, valid: boolean])[] = [
+  ['nothing', Buffer.alloc(0), true],
+  ['zeros', Buffer.alloc(5), true],
+  ['a line break', Buffer.from('\n'), false],
+  ['text', Buffer.from('extra'), false],
+  ['text after zeros', Buffer.from('\0\0\0\0extra'), false],
+]
+
+interface Trailing {
+  readonly what: string
+  readonly coding: Coding
+  readonly bytes: Buffer
+  readonly expected: string
+}
+
+const trailing: readonly Trailing[] = encoded.flatMap(([name, coding, content]) =>
+  TAILS.map(([after, tail, valid]) => ({
+    what: `${name} and ${after}`,
+    coding,
+    bytes: Buffer.concat([content, tail]),
+    expected: valid ? 'hello' : 'ERR_HTTP_DECODING',
+  })),
+)
+const halves = (bytes: Buffer): Buffer[][] =>
+  Array.from({ length: bytes.length + 1 }, (_, cut) => [bytes.subarray(0, cut), bytes.subarray(cut)])
+const codeOf = (error: unknown): string => (error as { code: string }).code
+
+test('only zeros may follow encoded content, however it is read and split', async () => {
+  for (const { what, coding, bytes, expected } of trailing) {
+    const outcomes = new Set<string>()
+    const note = async (reading: Promise<Uint8Array>): Promise<void> => {
+      outcomes.add(await reading.then((all) => Buffer.from(all).toString(), codeOf))
+    }
+    await note(Promise.resolve().then(() => decodeContentSync(bytes, [coding], null)))
+    await note(decodeContent(bytes, [coding], null))
+    for (const pieces of [...halves(bytes), [...bytes].map((byte) => Buffer.from([byte]))]) {
+      await note(collect(decodeStream(Readable.from(pieces), [coding])).then((all) => Buffer.concat(all)))
+    }
+    assert.deepEqual([...outcomes], [expected], what)
+  }
+})
+
+test('Client: only zeros may follow encoded content, however it is split', () => {
+  for (const { what, coding, bytes, expected } of trailing) {
+    const outcomes = new Set<string>()
+    for (const pieces of halves(bytes)) {
+      try {
+        outcomes.add(Buffer.concat([...inflateSync(pieces, coding)]).toString())
+      } catch (error) {
+        outcomes.add(codeOf(error))
+      }
+    }
+    assert.deepEqual([...outcomes], [expected], what)
+  }
+})
+
+behaviour('an abort amid encoded content ends with its reason', async ({ make, client }) => {
+  const controller = new AbortController()
+  const reason = new Error('enough')
+  const stream = client instanceof Client ? abortingSync : aborting
+  const transport = new MockTransport(
+    () => new Response(200, { headers: { 'Content-Encoding': 'gzip' }, stream: stream() as never }),
+  )
+  const { signal } = controller
+  const response = await make({ transport }).stream('GET', 'http://a.test', { signal })
+  assert.equal(await failure(() => collect(response.iterBytes())), reason)
+
+  function* abortingSync(): Generator<Uint8Array> {
+    yield zlib.gzipSync('hello').subarray(0, 12)
+    controller.abort(reason)
+    yield Buffer.from('x')
+  }
+  async function* aborting(): AsyncGenerator<Uint8Array> {
+    yield* abortingSync()
+  }
+})
+
 // "abc" without a checksum; "abc" with one and its size; a skippable frame of two bytes.
 const plain = Buffer.from('28b52ffd0000190000616263', 'hex')
 const checked = Buffer.from('28b52ffd2403190000616263990977ad', 'hex')
@@ -123,6 +224,9 @@ test('zstd frames are separated by their lengths, however the input is split', (
     }
     assert.deepEqual(found, [plain, checked, plain], `pieces of ${size}`)
     assert.equal(frames.complete, true)
+    assert.deepEqual([...Buffer.alloc(9)].flatMap((byte) => frames.feed(Buffer.from([byte]))), [])
+    assert.equal(frames.complete, true)
+    assert.throws(() => frames.feed(plain), /more bytes after the end/)
   }
 })
 

@@ -180,12 +180,11 @@ class BlockingExchange implements SyncByteStream {
   /** The next part of the response. Serves upload requests and 1xx responses while it waits. */
   #next(): Exclude<FromWorker, { t: 'pull' | 'error' | 'information' }> {
     const { signal, deadlineAt } = this.#request
+    const timeouts = this.#request.timeouts ?? DEFAULT_TIMEOUTS
     for (;;) {
       signal?.throwIfAborted()
-      const message = this.#channel.receive(this.#id, deadlineAt)
-      if (message === null) {
-        throw totalTimeout((this.#request.timeouts ?? DEFAULT_TIMEOUTS).total ?? 0, this.#hint())
-      }
+      const message = this.#channel.receive(this.#id, deadlineAt, timeouts)
+      if (message === null) throw totalTimeout(timeouts.total ?? 0, this.#hint())
       if (message.t === 'pull') this.#sendChunk(message.restart)
       else if (message.t === 'information') {
         const headers = Headers.fromWire(message.headers)

@@ -1,5 +1,6 @@
 import type { Transform } from 'node:stream'
-import { createDecoder, type Coding } from '../../content/decoders.js'
+import type { Gunzip } from 'node:zlib'
+import { createDecoder, TailCheck, type Coding } from '../../content/decoders.js'
 import { DecodingError } from '../../errors.js'
 import { encodeError, type FromWorker } from './protocol.js'
 
@@ -14,6 +15,7 @@ export class Inflater {
   readonly #coding: Coding
   readonly #post: Post
   #zlib: Transform | null = null
+  readonly #tail = new TailCheck()
   #written = true
   #ended = false
   #finishing = false
@@ -28,21 +30,20 @@ export class Inflater {
 
   /** Inflates a chunk and posts a batch; an empty chunk asks for the next one, null is the end. */
   async take(chunk: Uint8Array | null): Promise<void> {
-    if (chunk === null) {
-      if (this.#zlib === null) this.#postBatch([], false)
-      else if (!this.#finishing) {
-        this.#finishing = true
-        this.#zlib.end()
-      }
-    } else if (chunk.byteLength > 0) {
+    if (chunk !== null && chunk.byteLength > 0) {
       this.#zlib ??= this.#create(chunk)
+      this.#tail.add(chunk)
       this.#written = false
       this.#zlib.write(chunk, () => {
         this.#written = true
         this.#wake?.()
       })
+    } else if (chunk === null && !this.#finishing) {
+      this.#finishing = true
+      this.#zlib?.end()
     }
-    if (this.#zlib !== null) await this.#collect(this.#zlib)
+    if (this.#zlib === null) this.#postBatch([], false)
+    else await this.#collect(this.#zlib)
   }
 
   close(): void {
@@ -59,7 +60,10 @@ export class Inflater {
         if ((length += chunk.byteLength) >= BATCH_BYTES) return this.#postBatch(chunks, true)
         continue
       }
-      if (this.#finishing ? this.#ended : this.#written) return this.#postBatch(chunks, false)
+      if (this.#finishing ? this.#ended : this.#written) {
+        if (!this.#finishing || this.#checkTail(stream)) return this.#postBatch(chunks, false)
+        continue
+      }
       await new Promise<void>((resolve) => (this.#wake = resolve))
       this.#wake = null
     }
@@ -69,6 +73,17 @@ export class Inflater {
     )
     this.#post({ t: 'error', id: this.#id, error: encodeError(error) })
     this.close()
+  }
+
+  /** Whether the input ended with the encoded data; otherwise sets the error. */
+  #checkTail(stream: Transform): boolean {
+    try {
+      if (this.#coding !== 'zstd') this.#tail.check((stream as Gunzip).bytesWritten)
+      return true
+    } catch (error) {
+      this.#error = error as Error
+      return false
+    }
   }
 
   #postBatch(chunks: Uint8Array<ArrayBuffer>[], more: boolean): void {

@@ -18,18 +18,24 @@ export const CONTROL = {
   mail: 4,
   /** Bytes of head and content in the mailbox. */
   mailLength: 5,
+  /** Bytes of the reason in {@link WorkerStart.report}; 0 without one. */
+  reported: 6,
   /** No index, but the length of the array. */
-  length: 6,
+  length: 7,
 } as const
 
 /** Values of {@link CONTROL.state}. */
 export const WORKER = { starting: 0, ready: 1, dead: 2 } as const
 
-/** Passed to the worker as `workerData`. Both sides share `control` and `mailbox`. */
+/** Passed to the worker as `workerData`. Both sides share `control`, `mailbox` and `report`. */
 export interface WorkerStart {
   readonly port: MessagePort
   readonly control: Int32Array
   readonly mailbox: SharedArrayBuffer
+  /** Closes when the worker ends. */
+  readonly lifeline: MessagePort
+  /** Where the worker leaves the reason of its end. */
+  readonly report: SharedArrayBuffer
 }
 
 /** A request as data for the worker. */
@@ -117,7 +123,6 @@ export interface WireError {
   readonly timeoutMs: number | undefined
   readonly statusCode: number | undefined
   readonly maxBytes: number | undefined
-  readonly stack: string | undefined
   readonly cause: WireError | undefined
 }
 
@@ -132,7 +137,6 @@ export function encodeError(error: unknown, depth = 0): WireError {
     timeoutMs: fields.timeoutMs,
     statusCode: fields.statusCode,
     maxBytes: fields.maxBytes,
-    stack: known.stack,
     cause: known.cause === undefined || depth > 2 ? undefined : encodeError(known.cause, depth + 1),
   }
 }

@@ -1,4 +1,5 @@
-import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from 'node:worker_threads'
+import { MessageChannel, receiveMessageOnPort, type MessagePort } from 'node:worker_threads'
+import type { Timeouts } from '../../config.js'
 import { WorkerError } from '../../errors.js'
 import { AdaptiveSpin } from './adaptive-spin.js'
 import { Mailbox, MAILBOX_BYTES } from './mailbox.js'
@@ -8,14 +9,18 @@ import {
   WORKER,
   type FromWorker,
   type ToWorker,
-  type WorkerStart,
 } from './protocol.js'
+import { WorkerThread } from './worker-thread.js'
 
 /** Mutable, so that tests can shorten them. */
-export const WORKER_TIMEOUTS: { startMs: number; sleepMs: number; stuckMs: number } = {
-  /** How long a new worker may take to start. */
-  startMs: 30_000,
-  /** How long one sleep lasts before the worker is sent a ping. */
+export const WORKER_TIMEOUTS = {
+  /** How long a new worker may take to start, if the call sets no limit. */
+  startMs: 10_000,
+  /** Calls with a smaller limit still allow a new worker this time: the machine may be busy. */
+  leastStartMs: 1_000,
+  /** How long one sleep lasts before it is checked that the worker lives. */
+  checkMs: 100,
+  /** How long the worker may be silent before it is sent a ping. */
   sleepMs: 1_000,
   /** How long a worker may leave a ping unanswered. */
   stuckMs: 10_000,
@@ -31,7 +36,7 @@ export const WORKER_TIMEOUTS: { startMs: number; sleepMs: number; stuckMs: numbe
  * 3. A ping stays pending across calls, so that short timeouts do not hide a worker that hangs.
  */
 export class WorkerChannel {
-  readonly #worker: Worker
+  readonly #thread: WorkerThread
   readonly #port: MessagePort
   readonly #control: Int32Array
   readonly #mailbox: Mailbox
@@ -40,7 +45,6 @@ export class WorkerChannel {
   readonly #inboxes = new Map<number, FromWorker[]>()
   #lastId = 0
   readonly #adaptiveSpin = new AdaptiveSpin()
-  #state: 'alive' | 'dead' = 'alive'
   /** `performance.now()` of the unanswered ping; null without one. */
   #pingedAt: number | null = null
   #pingBeat = 0
@@ -51,17 +55,18 @@ export class WorkerChannel {
     this.#control = new Int32Array(new SharedArrayBuffer(4 * CONTROL.length))
     const mailbox = new SharedArrayBuffer(MAILBOX_BYTES)
     this.#mailbox = new Mailbox(this.#control, mailbox)
-    this.#worker = startWorker({ port: port2, control: this.#control, mailbox })
-    this.#worker.unref()
-    this.#worker.on('error', () => this.#die())
-    this.#worker.on('exit', () => this.#die())
+    try {
+      this.#thread = new WorkerThread({ port: port2, control: this.#control, mailbox })
+    } catch (error) {
+      port1.close()
+      throw error
+    }
     port1.unref()
   }
 
   /** Whether the worker can still reply; it may be starting. */
   get alive(): boolean {
-    if (Atomics.load(this.#control, CONTROL.state) === WORKER.dead) this.#die()
-    return this.#state === 'alive'
+    return this.#thread.alive
   }
 
   /** The id of a new exchange; messages for it are kept until {@link WorkerChannel.forget}. */
@@ -96,13 +101,16 @@ export class WorkerChannel {
   /**
    * Sleeps until there is a message for `id`.
    *
+   * @param limits - End the wait for a worker that does not start.
    * @returns null when `until` (a `performance.now()`) passes first; the time that the worker takes
    *   to start does not count.
    * @throws {@link WorkerError} when the worker has died or does not answer pings.
    */
-  receive(id: number, until: number | null): FromWorker | null {
-    const startMs = this.#awaitStart()
-    if (until !== null) until += startMs
+  receive(id: number, until: number | null, limits?: Timeouts): FromWorker | null {
+    if (this.#thread.starting) {
+      const startMs = this.#awaitStart(limits)
+      if (until !== null) until += startMs
+    }
     const inbox = this.#inboxes.get(id)!
     let waitedSince = 0
     let spinMs = 0
@@ -114,9 +122,7 @@ export class WorkerChannel {
         if (waitedSince !== 0) this.#adaptiveSpin.record(spinMs, performance.now() - waitedSince)
         return message
       }
-      if (!this.alive) {
-        throw new WorkerError('the worker thread behind Client died; call again to start a new one')
-      }
+      if (!this.alive) throw this.#thread.failure
       const now = performance.now()
       this.#checkPing(now)
       if (until !== null && now >= until) {
@@ -128,17 +134,18 @@ export class WorkerChannel {
         spinMs = this.#adaptiveSpin.next()
         if (spinMs > 0 && this.#spin(seen, spinMs)) continue
       }
-      const { sleepMs } = WORKER_TIMEOUTS
-      const left = until === null ? sleepMs : Math.min(sleepMs, until - now)
-      const result = Atomics.wait(this.#control, CONTROL.posted, seen, left)
-      if (result === 'timed-out') this.#ping(performance.now())
+      const { checkMs, sleepMs } = WORKER_TIMEOUTS
+      const left = until === null ? checkMs : Math.min(checkMs, until - now)
+      if (Atomics.wait(this.#control, CONTROL.posted, seen, left) !== 'timed-out') continue
+      this.#thread.probe()
+      if (now - waitedSince >= sleepMs) this.#ping(now)
     }
   }
 
   /** Ends the worker; open exchanges fail with {@link WorkerError}. */
   terminate(): void {
-    this.#die()
-    void this.#worker.terminate()
+    this.#thread.terminate()
+    this.#port.close()
   }
 
   /** Sends a ping, unless one is pending. */
@@ -184,26 +191,25 @@ export class WorkerChannel {
   }
 
   /** Waits until the worker has started, and returns for how many ms. */
-  #awaitStart(): number {
-    if (Atomics.load(this.#control, CONTROL.state) !== WORKER.starting) return 0
+  #awaitStart(limits?: Timeouts): number {
+    const { checkMs, leastStartMs, startMs } = WORKER_TIMEOUTS
+    const own = Math.min(limits?.connect ?? startMs, limits?.total ?? startMs, startMs)
+    const limitMs = Math.max(own, leastStartMs)
     const began = performance.now()
-    while (Atomics.load(this.#control, CONTROL.state) === WORKER.starting) {
-      if (performance.now() - began > WORKER_TIMEOUTS.startMs) {
+    while (this.#thread.starting) {
+      const left = limitMs - (performance.now() - began)
+      if (left <= 0) {
         this.terminate()
         throw new WorkerError(
-          `the worker thread behind Client did not start within ${WORKER_TIMEOUTS.startMs} ms`,
+          `the worker thread behind Client did not start within ${limitMs} ms: the machine is ` +
+            'too busy, or a module that NODE_OPTIONS loads blocks the thread',
         )
       }
-      Atomics.wait(this.#control, CONTROL.state, WORKER.starting, WORKER_TIMEOUTS.sleepMs)
+      const sliceMs = Math.min(left, checkMs / 4)
+      const result = Atomics.wait(this.#control, CONTROL.state, WORKER.starting, sliceMs)
+      if (result === 'timed-out') this.#thread.probe()
     }
     return performance.now() - began
-  }
-
-  #die(): void {
-    if (this.#state === 'dead') return
-    this.#state = 'dead'
-    Atomics.store(this.#control, CONTROL.state, WORKER.dead)
-    this.#port.close()
   }
 }
 
@@ -213,22 +219,4 @@ let shared: WorkerChannel | null = null
 export function sharedChannel(): WorkerChannel {
   if (shared === null || !shared.alive) shared = new WorkerChannel()
   return shared
-}
-
-/**
- * Starts the worker from the built file or, when running from TypeScript, from source: a worker
- * does not inherit the loader of this thread, so it registers its own.
- */
-function startWorker(data: WorkerStart): Worker {
-  const options = { workerData: data, transferList: [data.port], execArgv: [], stdin: false }
-  if (!import.meta.url.endsWith('.ts')) {
-    return new Worker(new URL('./worker.js', import.meta.url), options)
-  }
-  const entry = new URL('./worker.ts', import.meta.url).href
-  const loader = import.meta.resolve('tsx/esm/api')
-  const code = `import(${JSON.stringify(loader)}).then((tsx) => {
-    tsx.register()
-    return import(${JSON.stringify(entry)})
-  })`
-  return new Worker(code, { ...options, eval: true })
 }

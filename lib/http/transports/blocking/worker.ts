@@ -1,13 +1,14 @@
 /**
  * The worker behind `Client`: owns the sockets and the decoders, and replies by messages. It never
- * writes to stdout or stderr: those go through the caller's thread, which sleeps.
+ * writes to stdout or stderr: those go through the caller's thread, which sleeps. What it throws,
+ * `WorkerThread` reports.
  *
  * @module
  */
 import { workerData } from 'node:worker_threads'
 import { bytesBody, type Body } from '../../content/body.js'
 import { Headers } from '../../headers.js'
-import { Request } from '../../request.js'
+import type { Request } from '../../request.js'
 import { encodeTimings } from '../../timings.js'
 import type { AsyncByteStream, TransportResponse } from '../base.js'
 import { Inflater } from './inflater.js'
@@ -29,6 +30,12 @@ const mailbox = new Mailbox(control, memory)
 
 /** Bytes of one response that are sent before the caller must ask for more. */
 const WINDOW_BYTES = 1024 * 1024
+
+/** What a transport reads. The class would bring the encoders of all bodies into the worker. */
+type PlainRequest = Pick<
+  Request,
+  'method' | 'url' | 'headers' | 'extensions' | 'signal' | 'body' | 'timeouts' | 'deadlineAt'
+>
 
 const transports = new Map<number, HttpTransport>()
 const jobs = new Map<number, Job>()
@@ -150,13 +157,17 @@ class Job {
           }
         : {}),
     }
-    const headers = Headers.fromWire(wire.headers)
-    const request = Request.fromParts(wire.method, new URL(wire.url), headers, body, {
+    const request: PlainRequest = {
+      method: wire.method,
+      url: new URL(wire.url),
+      headers: Headers.fromWire(wire.headers),
       extensions,
       signal: this.#abort.signal,
-    })
-    request.timeouts = wire.timeouts
-    return request
+      body,
+      timeouts: wire.timeouts,
+      deadlineAt: null,
+    }
+    return request as Request
   }
 
   /** A body whose chunks are requested from the caller one by one. */
@@ -234,20 +245,8 @@ function handle(message: ToWorker): void {
   }
 }
 
-function setState(state: number): void {
-  Atomics.store(control, CONTROL.state, state)
-  Atomics.notify(control, CONTROL.state)
-  Atomics.notify(control, CONTROL.posted)
-}
-
-const markDead = (): void => setState(WORKER.dead)
-
-process.on('uncaughtException', () => {
-  markDead()
-  process.exit(1)
-})
-process.on('exit', markDead)
 port.on('message', (message: ToWorker | string) => {
   handle(typeof message === 'string' ? (JSON.parse(message) as ToWorker) : message)
 })
-setState(WORKER.ready)
+Atomics.store(control, CONTROL.state, WORKER.ready)
+Atomics.notify(control, CONTROL.state)

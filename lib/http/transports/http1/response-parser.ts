@@ -1,7 +1,7 @@
 import { RemoteProtocolError } from '../../errors.js'
 import { Headers } from '../../headers.js'
 import { MAX_INFORMATIONAL, tooManyInformational } from '../failures.js'
-import { decodeValue, listMembers, trimBlanks } from '../../field-values.js'
+import { decodeValue, hasMember, trimBlanks } from '../../field-values.js'
 import { HeldBytes } from './held-bytes.js'
 
 /** Receives the parts of a response in their order. */
@@ -321,7 +321,7 @@ function checkTransferCoding(coding: string, contentLength: number | null, minor
 }
 
 function keepsAlive(headers: Headers, minorVersion: number): boolean {
-  const options = listMembers(headers.get('connection'))
-  if (options.includes('close')) return false
-  return minorVersion > 0 || options.includes('keep-alive')
+  const options = headers.get('connection')
+  if (hasMember(options, 'close')) return false
+  return minorVersion > 0 || hasMember(options, 'keep-alive')
 }

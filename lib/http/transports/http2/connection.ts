@@ -6,15 +6,15 @@ import { Timer, timerWheel } from '../../timer-wheel.js'
 import type { PhaseClock } from '../../timings.js'
 import type { TransportResponse } from '../base.js'
 import { addressesOf } from '../connect.js'
-import { closedEarly, connectionFailed } from '../failures.js'
+import { closedEarly, connectionFailed, sendFailed } from '../failures.js'
 import { checkFraming, checkTarget } from '../request-checks.js'
 import { FieldSectionReader, type StreamSection } from './field-sections.js'
 import {
   CONNECTION_WINDOW,
+  EMPTY_WINDOW_UPDATE,
   ReceiveWindow,
   STREAM_WINDOW,
   widened,
-  windowTooLarge,
 } from './flow-control.js'
 import { FrameWriter } from './frame-writer.js'
 import {
@@ -23,7 +23,7 @@ import {
   DEFAULT_WINDOW,
   FLAG,
   FRAME,
-  expectLength,
+  checkFrame,
   frame,
   frameHead,
   FrameParser,
@@ -36,17 +36,19 @@ import {
   settingsIn,
   uint32,
   windowUpdate,
+  wrongLength,
   type FrameEvents,
 } from './frames.js'
 import { encodeHead } from './head.js'
 import { HealthCheck } from './health-check.js'
 import { HpackEncoder, HpackError } from './hpack.js'
+import type { Http2Limits } from './limits.js'
 import { Http2Stream, type StreamLink } from './stream.js'
 
 /** Payload of our pings: any eight bytes. */
 const PING_PAYLOAD = 'are you?'
+const NO_SETTINGS = 'the server sent no SETTINGS in time'
 const NOT_HTTP2 = 'the server does not speak HTTP/2'
-const EMPTY_WINDOW_UPDATE = 'the server sent a WINDOW_UPDATE of 0'
 
 /** Keeps connections for reuse; the pool, through `HttpTransport`. */
 export interface Http2Owner {
@@ -54,18 +56,6 @@ export interface Http2Owner {
   onCapacity(connection: Http2Connection): void
   /** The connection takes no more streams; called once. */
   onClose(connection: Http2Connection): void
-}
-
-/** Limits of an {@link Http2Connection}; `null` means none. */
-export interface Http2Options {
-  /** How long it is kept without streams. */
-  readonly idleMs: number | null
-  /** How long the server may take to send its SETTINGS. */
-  readonly settingsMs: number | null
-  /** How long the server may be silent before it is sent a ping. */
-  readonly pingMs: number | null
-  /** Largest head of a response, in bytes. */
-  readonly maxHeaderBytes: number
 }
 
 /**
@@ -79,7 +69,8 @@ export interface Http2Options {
  *    own stream and holds at most one window of memory.
  * 3. A fault in one stream ends that stream; a fault in the framing or in HPACK, which all streams
  *    share, ends the connection.
- * 4. Header blocks are decoded even when their stream is over: later ones refer to them.
+ * 4. A response takes precedence over a failure to send: what has arrived is read first.
+ * 5. Header blocks are decoded even when their stream is over: later ones refer to them.
  */
 export class Http2Connection implements FrameEvents, StreamLink {
   readonly protocol = 'HTTP/2'
@@ -92,7 +83,9 @@ export class Http2Connection implements FrameEvents, StreamLink {
   /** Resolves when the server's SETTINGS have arrived, or the connection has ended. */
   readonly ready: Promise<void>
   #onReady: () => void = () => {}
-  readonly #settingsTimer = new Timer(() => this.#onFault(lateSettings()))
+  readonly #settingsTimer = new Timer(() =>
+    this.#onFault(new Http2Fault(CODE.settingsTimeout, NO_SETTINGS)),
+  )
   readonly #socket: Socket
   readonly #owner: Http2Owner
   readonly #idleMs: number | null
@@ -118,19 +111,19 @@ export class Http2Connection implements FrameEvents, StreamLink {
   readonly #health: HealthCheck
   #state: 'open' | 'retired' | 'gone' = 'open'
 
-  constructor(socket: Socket, owner: Http2Owner, options: Http2Options) {
+  constructor(socket: Socket, owner: Http2Owner, limits: Http2Limits) {
     this.#socket = socket
-    this.#out = new FrameWriter(socket)
+    this.#out = new FrameWriter(socket, () => this.#onWriteFailure())
     this.#owner = owner
-    this.#idleMs = options.idleMs
-    this.#sections = new FieldSectionReader(options.maxHeaderBytes)
+    this.#idleMs = limits.idleMs
+    this.#sections = new FieldSectionReader(limits.maxHeaderBytes)
     this.info = addressesOf(socket)
     this.ready = new Promise((resolve) => (this.#onReady = resolve))
-    this.#settingsTimer.start(options.settingsMs)
+    this.#settingsTimer.start(limits.settingsMs)
     const ping = (): void => this.#out.write(frame(FRAME.ping, 0, 0, PING_PAYLOAD))
-    this.#health = new HealthCheck(socket, options.pingMs, ping, () => {
+    this.#health = new HealthCheck(socket, limits.pingMs, ping, () => {
       this.lost = true
-      this.destroy(new ReadError(`the server did not answer a ping within ${options.pingMs} ms`))
+      this.destroy(new ReadError(`the server did not answer a ping within ${limits.pingMs} ms`))
     })
     this.#listen()
     this.#out.write(
@@ -138,7 +131,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
         settingsFrame([
           [SETTING.enablePush, 0],
           [SETTING.initialWindowSize, STREAM_WINDOW],
-          [SETTING.maxHeaderListSize, options.maxHeaderBytes],
+          [SETTING.maxHeaderListSize, limits.maxHeaderBytes],
         ]) +
         windowUpdate(0, CONNECTION_WINDOW - DEFAULT_WINDOW),
     )
@@ -269,6 +262,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
   // --- called by the frame parser
 
   onData(id: number, chunk: Buffer, length: number, endStream: boolean): void {
+    if (!this.#settled) throw new Http2Fault(CODE.protocolError, NOT_HTTP2)
     this.#sections.assertNoneOpen()
     this.#receiveWindow.receive(length)
     const stream = this.#stream(id)
@@ -280,16 +274,19 @@ export class Http2Connection implements FrameEvents, StreamLink {
   onFrame(type: number, flags: number, id: number, payload: Buffer): void {
     if (!this.#settled && type !== FRAME.settings)
       throw new Http2Fault(CODE.protocolError, NOT_HTTP2)
+    checkFrame(type, id, payload)
     if (type === FRAME.continuation)
       return this.#onSection(this.#sections.continue(flags, id, payload))
     this.#sections.assertNoneOpen()
     switch (type) {
       case FRAME.headers:
         return this.#onSection(this.#sections.begin(flags, id, payload))
+      case FRAME.priority:
+        return this.#onPriority(id, payload)
       case FRAME.reset:
         return this.#onReset(id, payload)
       case FRAME.settings:
-        return this.#onSettings(flags, id, payload)
+        return this.#onSettings(flags, payload)
       case FRAME.pushPromise:
         throw new Http2Fault(CODE.protocolError, 'the server pushed, although push is disabled')
       case FRAME.ping:
@@ -305,8 +302,15 @@ export class Http2Connection implements FrameEvents, StreamLink {
     if (whole !== null) this.#stream(whole.stream)?.onFields(whole.section, whole.endStream)
   }
 
+  /** Priorities are ignored (RFC 9113, section 5.3), but not what is no PRIORITY frame. */
+  #onPriority(id: number, payload: Buffer): void {
+    if (payload.length === 5) return
+    const { message, code } = wrongLength('PRIORITY', payload.length)
+    if (!this.#streams.has(id)) throw new Http2Fault(code, message)
+    this.#streams.get(id)!.fail(new RemoteProtocolError(message), code)
+  }
+
   #onReset(id: number, payload: Buffer): void {
-    expectLength(payload, 4)
     const stream = this.#stream(id)
     if (stream === null) return
     this.#streams.delete(id)
@@ -315,15 +319,18 @@ export class Http2Connection implements FrameEvents, StreamLink {
       code === CODE.refusedStream
         ? new RefusedStreamError('the server refused the stream')
         : new RemoteProtocolError(`the server reset the HTTP/2 stream (code ${code})`),
-      false,
+      null,
     )
     this.#afterStream()
   }
 
-  #onSettings(flags: number, id: number, payload: Buffer): void {
-    if (id !== 0) throw new Http2Fault(CODE.protocolError, 'a SETTINGS frame names a stream')
-    if ((flags & FLAG.ack) !== 0) return
-    for (const [setting, value] of settingsIn(payload)) this.#onSetting(setting, value)
+  #onSettings(flags: number, payload: Buffer): void {
+    const settings = settingsIn(flags, payload)
+    if ((flags & FLAG.ack) !== 0) {
+      if (!this.#settled) throw new Http2Fault(CODE.protocolError, NOT_HTTP2)
+      return
+    }
+    for (const [setting, value] of settings) this.#onSetting(setting, value)
     this.#settle()
     this.#out.reply(frame(FRAME.settings, FLAG.ack, 0, ''))
     this.#wake()
@@ -340,13 +347,8 @@ export class Http2Connection implements FrameEvents, StreamLink {
   #onSetting(setting: number, value: number): void {
     if (setting === SETTING.headerTableSize) this.#encoder.limitTable(value)
     else if (setting === SETTING.maxConcurrentStreams) this.#maxStreams = value
-    else if (setting === SETTING.maxFrameSize) {
-      if (value < DEFAULT_FRAME_SIZE || value > 0xffffff) {
-        throw new Http2Fault(CODE.protocolError, `invalid SETTINGS_MAX_FRAME_SIZE ${value}`)
-      }
-      this.#maxFrame = value
-    } else if (setting === SETTING.initialWindowSize) {
-      if (value > MAX_WINDOW) throw windowTooLarge()
+    else if (setting === SETTING.maxFrameSize) this.#maxFrame = value
+    else if (setting === SETTING.initialWindowSize) {
       const change = value - this.#streamWindow
       this.#streamWindow = value
       for (const stream of this.#streams.values()) {
@@ -356,13 +358,11 @@ export class Http2Connection implements FrameEvents, StreamLink {
   }
 
   #onPing(flags: number, payload: Buffer): void {
-    expectLength(payload, 8)
     if ((flags & FLAG.ack) === 0)
       this.#out.reply(frame(FRAME.ping, FLAG.ack, 0, payload.toString('latin1')))
   }
 
   #onGoAway(payload: Buffer): void {
-    if (payload.length < 8) throw new Http2Fault(CODE.frameSizeError, 'a GOAWAY frame is cut short')
     const last = payload.readUInt32BE(0) & MAX_WINDOW
     const code = payload.readUInt32BE(4)
     this.#retire()
@@ -370,19 +370,15 @@ export class Http2Connection implements FrameEvents, StreamLink {
       if (id <= last) continue
       this.#streams.delete(id)
       const text = `the server closed the connection (code ${code}) without processing the request`
-      stream.fail(new RefusedStreamError(text), false)
+      stream.fail(new RefusedStreamError(text), null)
     }
     this.#afterStream()
   }
 
   #onWindowUpdate(id: number, payload: Buffer): void {
-    expectLength(payload, 4)
     const change = payload.readUInt32BE(0) & MAX_WINDOW
     if (id !== 0) {
-      const stream = this.#stream(id)
-      if (stream === null) return
-      if (change === 0) return stream.fail(new RemoteProtocolError(EMPTY_WINDOW_UPDATE))
-      stream.sendWindow = widened(stream.sendWindow, change)
+      this.#stream(id)?.widen(change)
     } else {
       if (change === 0) throw new Http2Fault(CODE.protocolError, EMPTY_WINDOW_UPDATE)
       this.#sendWindow = widened(this.#sendWindow, change)
@@ -424,14 +420,25 @@ export class Http2Connection implements FrameEvents, StreamLink {
         ? new RemoteProtocolError(`the HTTP/2 connection failed: ${what}`, { cause })
         : error,
     )
-    this.#socket.destroySoon()
+    this.#out.close()
   }
 
   #onLost(cause: NodeJS.ErrnoException | null): void {
     if (this.#state === 'gone') return
     this.lost = true
-    this.#fail(cause === null ? closedEarly() : connectionFailed(cause))
+    const reason = this.#out.failure ?? cause
+    if (reason !== null)
+      for (const stream of this.#streams.values())
+        if (stream.unanswered) stream.fail(sendFailed(reason), null)
+    this.#fail(reason === null ? closedEarly() : connectionFailed(reason))
     this.#socket.destroy()
+  }
+
+  /** Stops sending and goes on reading, up to the responses or the end of the connection. */
+  #onWriteFailure(): void {
+    if (this.#state === 'gone') return this.#out.close()
+    for (const stream of this.#streams.values()) stream.stopUpload()
+    this.#retire()
   }
 
   // --- the end of the connection
@@ -442,7 +449,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
     this.#markGone()
     const streams = [...this.#streams.values()]
     this.#streams.clear()
-    for (const stream of streams) stream.fail(error, false)
+    for (const stream of streams) stream.fail(error, null)
     this.#wake()
   }
 
@@ -464,7 +471,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
   #closeGracefully(): void {
     this.#markGone()
     this.#writeGoAway(CODE.noError)
-    this.#socket.destroySoon()
+    this.#out.close()
   }
 
   #writeGoAway(code: number): void {
@@ -490,8 +497,4 @@ export class Http2Connection implements FrameEvents, StreamLink {
   #wake(): void {
     for (const resolve of this.#blocked.splice(0)) resolve()
   }
-}
-
-function lateSettings(): Http2Fault {
-  return new Http2Fault(CODE.settingsTimeout, 'the server sent no SETTINGS in time')
 }

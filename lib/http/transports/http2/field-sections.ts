@@ -1,5 +1,5 @@
 import { HpackDecoder, type FieldSection } from './hpack.js'
-import { CODE, FLAG, Http2Fault, withoutPadding } from './frames.js'
+import { CODE, FLAG, Http2Fault, withoutPadding, wrongLength } from './frames.js'
 
 /** Frames that may carry one field section: a flood of small or empty ones is an attack. */
 const MAX_FRAMES = 64
@@ -35,10 +35,11 @@ export class FieldSectionReader {
 
   /** Takes a HEADERS frame; null while the section is incomplete. */
   begin(flags: number, stream: number, payload: Buffer): StreamSection | null {
-    if (stream === 0)
-      throw new Http2Fault(CODE.protocolError, 'a HEADERS frame names no stream')
     let block = (flags & FLAG.padded) === 0 ? payload : withoutPadding(payload)
-    if ((flags & FLAG.priority) !== 0) block = block.subarray(5)
+    if ((flags & FLAG.priority) !== 0) {
+      if (block.length < 5) throw wrongLength('HEADERS', payload.length)
+      block = block.subarray(5)
+    }
     const endStream = (flags & FLAG.endStream) !== 0
     if ((flags & FLAG.endHeaders) !== 0)
       return { stream, endStream, section: this.#decoder.decode(block) }

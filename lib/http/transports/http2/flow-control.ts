@@ -1,7 +1,8 @@
-import { CODE, Http2Fault, MAX_WINDOW } from './frames.js'
+import { CODE, Http2Fault, MAX_WINDOW, windowTooLarge } from './frames.js'
 
 /** Bytes that the server may send on one stream; small windows slow large content down. */
 export const STREAM_WINDOW: number = 4 * 1024 * 1024
+export const EMPTY_WINDOW_UPDATE = 'the server sent a WINDOW_UPDATE of 0'
 /** Bytes that the server may send on all streams together. */
 export const CONNECTION_WINDOW: number = 64 * 1024 * 1024
 
@@ -50,11 +51,4 @@ export class ReceiveWindow {
 export function widened(window: number, change: number): number {
   if (window + change > MAX_WINDOW) throw windowTooLarge()
   return window + change
-}
-
-export function windowTooLarge(): Http2Fault {
-  return new Http2Fault(
-    CODE.flowControlError,
-    `the server set a flow-control window of more than ${MAX_WINDOW} bytes`,
-  )
 }

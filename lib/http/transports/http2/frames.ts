@@ -2,6 +2,7 @@
 export const FRAME = {
   data: 0,
   headers: 1,
+  priority: 2,
   reset: 3,
   settings: 4,
   pushPromise: 5,
@@ -163,7 +164,8 @@ export class FrameParser {
 /** The payload of a padded DATA or HEADERS frame; its first byte is the length of the padding. */
 export function withoutPadding(payload: Buffer): Buffer {
   const padding = payload[0]
-  if (padding === undefined || padding >= payload.length) {
+  if (padding === undefined) throw wrongLength('padded', 0)
+  if (padding >= payload.length) {
     throw new Http2Fault(CODE.protocolError, 'a frame has more padding than payload')
   }
   return payload.subarray(1, payload.length - padding)
@@ -204,12 +206,49 @@ export function windowUpdate(stream: number, bytes: number): string {
   return frame(FRAME.windowUpdate, 0, stream, uint32(bytes))
 }
 
-/** @throws {@link Http2Fault} when the payload of a fixed-length frame has another length. */
-export function expectLength(payload: Buffer, length: number): void {
-  if (payload.length !== length) {
-    const text = `a frame has a payload of ${payload.length} bytes instead of ${length}`
-    throw new Http2Fault(CODE.frameSizeError, text)
+interface FrameRule {
+  readonly name: string
+  /** Whether it belongs to a stream or to the connection; null for either. */
+  readonly ofStream: boolean | null
+  /** Fewest bytes of its payload, and most. */
+  readonly least?: number
+  readonly most?: number
+}
+
+/** What section 6 of RFC 9113 says about frames other than DATA, by type. */
+const RULES: readonly (FrameRule | undefined)[] = [
+  undefined,
+  { name: 'HEADERS', ofStream: true },
+  // Of the wrong length it is an error of its stream only.
+  { name: 'PRIORITY', ofStream: true },
+  { name: 'RST_STREAM', ofStream: true, least: 4, most: 4 },
+  { name: 'SETTINGS', ofStream: false },
+  { name: 'PUSH_PROMISE', ofStream: true },
+  { name: 'PING', ofStream: false, least: 8, most: 8 },
+  { name: 'GOAWAY', ofStream: false, least: 8 },
+  { name: 'WINDOW_UPDATE', ofStream: null, least: 4, most: 4 },
+  { name: 'CONTINUATION', ofStream: true },
+]
+
+/**
+ * Checks whose a frame is, and the length of its payload; nothing about those of unknown types.
+ *
+ * @throws {@link Http2Fault}
+ */
+export function checkFrame(type: number, stream: number, payload: Buffer): void {
+  const rule = RULES[type]
+  if (rule === undefined) return
+  const { name, ofStream, least = 0, most = DEFAULT_FRAME_SIZE } = rule
+  if (ofStream !== null && ofStream !== (stream !== 0)) {
+    const text = `a ${name} frame names ${ofStream ? 'no' : 'a'} stream`
+    throw new Http2Fault(CODE.protocolError, text)
   }
+  if (payload.length < least || payload.length > most) throw wrongLength(name, payload.length)
+}
+
+/** A frame whose payload cannot have this length (RFC 9113, section 4.2). */
+export function wrongLength(name: string, length: number): Http2Fault {
+  return new Http2Fault(CODE.frameSizeError, `a ${name} frame has a payload of ${length} bytes`)
 }
 
 /** A SETTINGS frame from pairs of identifier and value. */
@@ -220,15 +259,40 @@ export function settingsFrame(settings: readonly (readonly [number, number])[]):
   return frame(FRAME.settings, 0, 0, payload.join(''))
 }
 
-/** Reads the pairs of a SETTINGS payload. @throws {@link Http2Fault} when one is incomplete. */
-export function settingsIn(payload: Buffer): [setting: number, value: number][] {
-  if (payload.length % 6 !== 0)
-    throw new Http2Fault(CODE.frameSizeError, 'a SETTINGS frame is cut short')
+/** Reads the pairs of a server's SETTINGS. @throws {@link Http2Fault} when they are invalid. */
+export function settingsIn(flags: number, payload: Buffer): [setting: number, value: number][] {
+  const isAck = (flags & FLAG.ack) !== 0
+  if (payload.length % 6 !== 0 || (isAck && payload.length > 0))
+    throw wrongLength('SETTINGS', payload.length)
   const settings: [number, number][] = []
   for (let at = 0; at < payload.length; at += 6) {
-    settings.push([payload.readUInt16BE(at), payload.readUInt32BE(at + 2)])
+    const setting = payload.readUInt16BE(at)
+    const value = payload.readUInt32BE(at + 2)
+    checkSetting(setting, value)
+    settings.push([setting, value])
   }
   return settings
+}
+
+function checkSetting(setting: number, value: number): void {
+  if (setting === SETTING.initialWindowSize) {
+    if (value > MAX_WINDOW) throw windowTooLarge()
+    return
+  }
+  const valid =
+    setting === SETTING.maxFrameSize
+      ? value >= DEFAULT_FRAME_SIZE && value <= 0xffffff
+      : // Only a client may enable it.
+        setting !== SETTING.enablePush || value === 0
+  if (!valid)
+    throw new Http2Fault(CODE.protocolError, `the server set the setting ${setting} to ${value}`)
+}
+
+export function windowTooLarge(): Http2Fault {
+  return new Http2Fault(
+    CODE.flowControlError,
+    `the server set a flow-control window of more than ${MAX_WINDOW} bytes`,
+  )
 }
 
 /** Four bytes, big-endian, one per character. */

@@ -11,10 +11,11 @@ import {
   tooManyInformational,
   writeTimeout,
 } from '../failures.js'
+import { ReceivedResponse } from '../received-response.js'
 import { ResponseBody, type BodySource } from '../response-body.js'
 import { openUpload, type Upload } from '../upload.js'
-import { ReceiveWindow, STREAM_WINDOW } from './flow-control.js'
-import { CODE } from './frames.js'
+import { EMPTY_WINDOW_UPDATE, ReceiveWindow, STREAM_WINDOW } from './flow-control.js'
+import { CODE, MAX_WINDOW, windowTooLarge } from './frames.js'
 import { contentLengthOf, parseHead, parseTrailers } from './head.js'
 import type { FieldSection } from './hpack.js'
 
@@ -64,6 +65,7 @@ export class Http2Stream implements BodySource {
   #sent = false
   #over = false
   #upload: Upload | null = null
+  #uploadStopped = false
 
   constructor(id: number, call: ExchangeCall, sendWindow: number, link: StreamLink) {
     this.id = id
@@ -81,16 +83,43 @@ export class Http2Stream implements BodySource {
     else void this.#send(body)
   }
 
-  /** Ends the exchange with `error`. `reset` is false when the server has ended the stream. */
-  fail(error: unknown, reset = true): void {
+  /** Whether the request was not sent completely, and no head of a response has arrived. */
+  get unanswered(): boolean {
+    return !this.#sent && this.#body === null
+  }
+
+  /** Sends no more: the server has answered without waiting for the rest, or cannot be reached. */
+  stopUpload(): void {
+    if (this.#sent || this.#over) return
+    this.#uploadStopped = true
+    this.#writeTimer?.stop()
+    this.#abandonUpload()
+    if (this.#body === null) this.#readTimer.start(this.#call.timeouts.read)
+  }
+
+  /**
+   * Ends the exchange with `error`. `code` is for the server, null when it has ended the stream; a
+   * malformed response is a protocol error (RFC 9113, section 8.1.1).
+   */
+  fail(error: unknown, code: number | null = codeOf(error)): void {
     if (this.#over) return
     this.#settle()
-    if (reset) this.#link.reset(this, CODE.cancel)
+    if (code !== null) this.#link.reset(this, code)
     if (this.#body === null) this.#call.reject(error)
     else this.#body.fail(error)
   }
 
   // --- called by the connection
+
+  /** Takes a WINDOW_UPDATE, of which an invalid one ends this stream only. */
+  widen(change: number): void {
+    if (change === 0) return this.fail(new RemoteProtocolError(EMPTY_WINDOW_UPDATE))
+    if (this.sendWindow + change > MAX_WINDOW) {
+      const { message, code } = windowTooLarge()
+      return this.fail(new RemoteProtocolError(message), code)
+    }
+    this.sendWindow += change
+  }
 
   onFields(section: FieldSection, endStream: boolean): void {
     try {
@@ -164,17 +193,19 @@ export class Http2Stream implements BodySource {
     this.#expected = bodiless ? 0 : contentLengthOf(headers)
     this.#body = new ResponseBody(this)
     this.#trailers = new Headers()
-    if (statusCode >= 300 && !this.#sent) this.#abandonUpload()
-    this.#call.resolve({
-      statusCode,
-      reasonPhrase: undefined,
-      httpVersion: 'HTTP/2',
-      headers,
-      stream: this.#body,
-      trailers: this.#trailers,
-      extensions: { ...this.#link.info, streamId: this.id },
-      timings: this.#call.clock,
-    })
+    if (statusCode >= 300) this.stopUpload()
+    this.#call.resolve(
+      new ReceivedResponse({
+        statusCode,
+        reasonPhrase: undefined,
+        httpVersion: 'HTTP/2',
+        headers,
+        stream: this.#body,
+        trailers: this.#trailers,
+        extensions: { ...this.#link.info, streamId: this.id },
+        timings: this.#call.clock,
+      }),
+    )
   }
 
   #onTrailers(section: FieldSection, endStream: boolean): void {
@@ -208,7 +239,7 @@ export class Http2Stream implements BodySource {
       const whole = body.bytes !== null && body.bytes.length <= UPLOAD_SLICE_BYTES
       if (whole) await this.#sendChunk(body.bytes!)
       else if (!(await this.#sendStream(body))) return
-      if (this.#over) return
+      if (this.#over || this.#uploadStopped) return
       if (whole) this.request.extensions.onUpload?.(body.bytes!.length, body.bytes!.length)
       this.#link.sendEnd(this)
       this.#onSent()
@@ -231,6 +262,7 @@ export class Http2Stream implements BodySource {
       sent += next.value.length
       if (expected !== null && sent > expected) throw lengthMismatch(sent, expected)
       await this.#sendChunk(next.value)
+      if (this.#uploadStopped) return false
       this.request.extensions.onUpload?.(sent, body.length)
     }
     this.#upload = null
@@ -240,7 +272,7 @@ export class Http2Stream implements BodySource {
 
   async #sendChunk(chunk: Uint8Array): Promise<void> {
     let waiting = false
-    for (let at = 0; at < chunk.length && !this.#over; ) {
+    for (let at = 0; at < chunk.length && !this.#over && !this.#uploadStopped; ) {
       const taken = this.#link.sendData(this, chunk, at)
       at += taken
       if (taken === 0) {
@@ -256,8 +288,14 @@ export class Http2Stream implements BodySource {
   }
 
   #startWriteTimer(): void {
-    this.#writeTimer ??= new Timer((ms) => this.fail(writeTimeout(ms)))
+    this.#writeTimer ??= new Timer((ms) => this.#onWriteTimeout(ms))
     this.#writeTimer.start(this.#call.timeouts.write)
+  }
+
+  #onWriteTimeout(ms: number): void {
+    // The server may wait until this reader takes more: that is not its silence.
+    if (this.#paused || this.#link.held) this.#writeTimer!.start(ms)
+    else this.fail(writeTimeout(ms))
   }
 
   #onSent(): void {
@@ -284,6 +322,10 @@ export class Http2Stream implements BodySource {
     this.#upload = null
     abandonChunks(upload)
   }
+}
+
+function codeOf(error: unknown): number {
+  return error instanceof RemoteProtocolError ? CODE.protocolError : CODE.cancel
 }
 
 function malformed(what: string): RemoteProtocolError {

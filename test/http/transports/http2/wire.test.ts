@@ -2,127 +2,25 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { AsyncClient, ReadError, RemoteProtocolError, type AsyncResponse } from 'runwright/http'
-import { FrameParser, PREFACE } from '../../../../lib/http/transports/http2/frames.js'
+import { ReadError, RemoteProtocolError, type AsyncResponse } from 'runwright/http'
 import { HeldTimers } from '../../../helpers/held-timers.js'
-import { listen, type Served } from '../../../helpers/serve.js'
-
-const TYPE = {
-  data: 0,
-  headers: 1,
-  reset: 3,
-  settings: 4,
-  push: 5,
-  ping: 6,
-  goAway: 7,
-  window: 8,
-  continuation: 9,
-}
-const END_STREAM = 1
-const END_HEADERS = 4
-
-function frame(type: number, flags: number, stream: number, payload: Buffer | string = ''): Buffer {
-  const body = Buffer.from(payload as string, 'latin1')
-  const head = Buffer.alloc(9)
-  head.writeUIntBE(body.length, 0, 3)
-  head[3] = type
-  head[4] = flags
-  head.writeUInt32BE(stream, 5)
-  return Buffer.concat([head, body])
-}
-
-const uint32 = (value: number): Buffer => {
-  const bytes = Buffer.alloc(4)
-  bytes.writeUInt32BE(value)
-  return bytes
-}
-const setting = (id: number, value: number): Buffer =>
-  Buffer.concat([Buffer.from([0, id]), uint32(value)])
-/** A literal field without indexing. */
-const field = (name: string, value: string): string =>
-  `\x00${String.fromCharCode(name.length)}${name}${String.fromCharCode(value.length)}${value}`
-/** The indexed field `:status 200`. */
-const OK = '\x88'
-const ok = (stream: number, fields = '', flags = 0): Buffer =>
-  frame(TYPE.headers, END_HEADERS | flags, stream, OK + fields)
-const data = (stream: number, text: string, flags = END_STREAM): Buffer =>
-  frame(TYPE.data, flags, stream, text)
-
-interface Frame {
-  type: number
-  flags: number
-  stream: number
-  payload: Buffer
-}
-
-/** The server's end of one connection. */
-interface Peer {
-  write(...frames: Buffer[]): void
-  /** The next frame of this type from the client; rejects when the client has disconnected. */
-  next(type: number): Promise<Frame>
-  readonly closed: Promise<void>
-}
-
-/** A server that runs `script` for each connection. */
-async function scripted(
-  script: (peer: Peer) => Promise<void> | void,
-  settings: Buffer | string = '',
-): Promise<Served<ReturnType<typeof createServer>>> {
-  const server = createServer((socket: Socket) => {
-    const seen: Frame[] = []
-    let waiting: (() => void)[] = []
-    const wake = (): void => {
-      const now = waiting
-      waiting = []
-      for (const resolve of now) resolve()
-    }
-    const take = (type: number, flags: number, stream: number, payload: Buffer): void => {
-      seen.push({ type, flags, stream, payload: Buffer.from(payload) })
-      wake()
-    }
-    const parser = new FrameParser({
-      onFrame: take,
-      onData: (stream, chunk, _length, endStream) =>
-        take(TYPE.data, endStream ? 1 : 0, stream, chunk),
-    })
-    let preface = PREFACE.length
-    socket.on('data', (chunk) => {
-      const skip = Math.min(preface, chunk.length)
-      preface -= skip
-      parser.feed(chunk.subarray(skip))
-    })
-    const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()))
-    void closed.then(() => wake())
-    socket.write(frame(TYPE.settings, 0, 0, settings))
-    void script({
-      closed,
-      write: (...frames) => void socket.write(Buffer.concat(frames)),
-      async next(type) {
-        for (;;) {
-          const at = seen.findIndex((candidate) => candidate.type === type)
-          if (at !== -1) return seen.splice(at, 1)[0]!
-          if (socket.destroyed) throw new Error('the client has disconnected')
-          await new Promise<void>((resolve) => waiting.push(resolve))
-        }
-      },
-    })
-  })
-  return listen(server)
-}
-
-/** A script that answers every request with the frames of `answer`. */
-const answering =
-  (answer: (stream: number) => Buffer[]) =>
-  async (peer: Peer): Promise<void> => {
-    for (;;) {
-      const { stream } = await peer.next(TYPE.headers).catch(() => ({ stream: 0 }))
-      if (stream === 0) return
-      peer.write(...answer(stream))
-    }
-  }
-
-const clientOf = (options = {}): AsyncClient =>
-  new AsyncClient({ http1: false, http2: true, ...options })
+import { listen } from '../../../helpers/serve.js'
+import {
+  answering,
+  clientOf,
+  data,
+  END_HEADERS,
+  END_STREAM,
+  field,
+  frame,
+  ok,
+  OK,
+  scripted,
+  setting,
+  TYPE,
+  uint32,
+  type Frame,
+} from './scripted-server.js'
 
 test('a response is the same however its bytes are split', async () => {
   const whole = (stream: number): Buffer =>
