@@ -245,6 +245,13 @@ const byFile = {
     ['frames that arrive whole are answered as RFC 9113, section 6 says', 0.5, RULES],
     ['frames that arrive byte by byte are answered as RFC 9113, section 6 says', 0.8, RULES],
   ],
+  'test/http/plain-calls.test.ts': [
+    [
+      'plain calls do what calls with a hook that does nothing do, in 1000 random plans',
+      9,
+      RANDOM_CALLS,
+    ],
+  ],
   'test/http/client.test.ts': [
     ['a client works inside another worker', 1.2, WORKER],
     ['400 calls that end at random, however they end, leave no connection open', 2.1, RANDOM_CALLS],
