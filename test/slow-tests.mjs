@@ -193,6 +193,9 @@ const byFile = {
     ['two servers that start at once agree on the key', 2, STARTS],
     ['a key file that others can change or read is refused in one line', 2.1, STARTS],
   ],
+  'test/ws/sender-model.test.ts': [
+    ['what send() returned is true of what arrives, in 540 random programs', 4.5, RANDOM_CALLS],
+  ],
   'test/ws/fuzz.test.ts': [
     ['1500 random streams of frames get the replies of the RFC, by iteration', 1.3, RANDOM_CALLS],
     [
@@ -227,6 +230,16 @@ const byFile = {
   'test/agent/run/hostile-turns.test.ts': [
     ['150 runs with hostile models end, and keep every invariant', 5, RANDOM],
   ],
+  'test/http/cache/cache-model.test.ts': [
+    [
+      'AsyncClient: 600 random requests get what a model of a private cache says',
+      0.6,
+      RANDOM_CALLS,
+    ],
+  ],
+  'test/http/cache/cache-transport.test.ts': [
+    ['copies of responses that are being read take 64 MiB at most', 0.5, 'copies 200 MB'],
+  ],
   'test/http/early-answers.test.ts': [
     ['AsyncClient: answers at any time of an upload by HTTP/1.1 are returned', 4, UPLOADS],
     ['AsyncClient: answers at any time of an upload by HTTP/1.1 and TLS are returned', 4, UPLOADS],
@@ -245,6 +258,13 @@ const byFile = {
     ['frames that arrive whole are answered as RFC 9113, section 6 says', 0.5, RULES],
     ['frames that arrive byte by byte are answered as RFC 9113, section 6 says', 0.8, RULES],
   ],
+  'test/http/plain-calls.test.ts': [
+    [
+      'plain calls do what calls with a hook that does nothing do, in 1000 random plans',
+      9,
+      RANDOM_CALLS,
+    ],
+  ],
   'test/http/client.test.ts': [
     ['a client works inside another worker', 1.2, WORKER],
     ['400 calls that end at random, however they end, leave no connection open', 2.1, RANDOM_CALLS],
@@ -261,6 +281,9 @@ const byFile = {
   ],
   'test/agent/conversation/fit.test.ts': [
     ['what is kept of a conversation depends on the budget, not on its length', 1.4, LONG],
+  ],
+  'test/http/fetch.test.ts': [
+    ['client.fetch does what the fetch() of Node does', 0.6, 'makes two hundred calls'],
   ],
   'test/http/response-promise.test.ts': [
     ['a failure that nobody handles is reported once', 0.8, 'starts a program'],

@@ -12,6 +12,7 @@
  *           ProxyError
  *           UnsupportedProtocolError
  *           WorkerError               the thread behind `Client` died or hung
+ *           RecordingError            no recording of the request, or no usable file
  *         DecodingError               ResponseTooLargeError
  *         TooManyRedirectsError
  *       HttpStatusError               raiseForStatus() on anything but 2xx
@@ -46,6 +47,7 @@ export type HttpErrorCode =
   | 'ERR_HTTP_PROXY'
   | 'ERR_HTTP_UNSUPPORTED_PROTOCOL'
   | 'ERR_HTTP_WORKER'
+  | 'ERR_HTTP_RECORDING'
   | 'ERR_HTTP_DECODING'
   | 'ERR_HTTP_TOO_MANY_REDIRECTS'
   | 'ERR_HTTP_RESPONSE_TOO_LARGE'
@@ -222,6 +224,12 @@ export class UnsupportedProtocolError extends TransportError {
 export class WorkerError extends TransportError {
   override name = 'WorkerError'
   override readonly code = 'ERR_HTTP_WORKER'
+}
+
+/** A `RecordingTransport` has no recording of the request, or cannot use its file. */
+export class RecordingError extends TransportError {
+  override name = 'RecordingError'
+  override readonly code = 'ERR_HTTP_RECORDING'
 }
 
 /** The content does not match its Content-Encoding, or has too many codings. */

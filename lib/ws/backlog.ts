@@ -22,8 +22,8 @@ export interface HeldStream {
 }
 
 /**
- * The part of a sender's state that is only created for a peer that falls behind, or during a
- * message in fragments: what waits beside the socket, in the order of sending, and who waits for it.
+ * The part of a sender's state that is only created for a peer that falls behind, or for a message
+ * in fragments: what waits beside the socket, in the order of sending, and who waits for that.
  */
 export class Backlog {
   readonly #held: Map<unknown, HeldMessage | HeldStream> = new Map()
@@ -78,14 +78,25 @@ export class Backlog {
     return undefined
   }
 
-  /** Discards what cannot be sent any more. */
+  /** Gives up an unfinished message, and all that waits behind it. */
   abandon(): void {
-    const stream = this.stream
+    if (this.stream !== null) this.discard()
+  }
+
+  /** Gives up all that waits. */
+  discard(): void {
+    const { stream } = this
     this.stream = null
     stream?.ended()
     for (let held = this.shift(); held !== undefined; held = this.shift()) {
       if ('start' in held) held.ended()
     }
+    this.settle(false)
+  }
+
+  /** Calls those that wait. */
+  settle(drained: boolean): void {
+    for (const waiter of this.waiters.splice(0)) waiter(drained)
   }
 }
 

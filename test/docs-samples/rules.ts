@@ -260,6 +260,16 @@ export const rules: readonly Rule[] = [
   },
   {
     document: 'docs/http-client.md',
+    has: 'new RecordingTransport',
+    after: `const { readFileSync } = await import('node:fs')
+      assert.ok(!readFileSync('test/recordings/items.har', 'utf8').includes('a-real-token'))
+      const again = new RecordingTransport({ file: 'test/recordings/items.har', mode: 'replay' })
+      await using replaying = new AsyncClient({ transport: again, baseUrl: standIn + '/v1' })
+      const items = (await replaying.get('items')).json<{ name: string }[]>()
+      assert.deepEqual(items, [{ name: 'nut' }])`,
+  },
+  {
+    document: 'docs/http-client.md',
     has: 'class Refreshing',
     after: `const { AsyncClient: C, MockTransport: M, Response: R } = await import('runwright/http')
       const isFresh = (value: string | null): boolean => value === 'Bearer fresh'

@@ -75,6 +75,7 @@ function httpCalls(): Record<string, Call> {
     'BlockingTransport#options': (o) => new http.BlockingTransport(o),
     'HttpTransport#options': (o) => new http.HttpTransport(o),
     'HandlerTransport#options': (o) => new http.HandlerTransport(() => {}, o),
+    'RecordingTransport#options': (o) => new http.RecordingTransport(o),
     'CacheTransport#options': (o) => new http.CacheTransport(transport, o),
     'MemoryCacheStore#options': (o) => new http.MemoryCacheStore(o),
     'RetryTransport#options': (o) => new http.RetryTransport(transport, o),

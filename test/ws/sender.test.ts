@@ -1,81 +1,13 @@
 import assert from 'node:assert/strict'
-import { Duplex } from 'node:stream'
 import { describe, test } from 'node:test'
 import {
   type Backpressure,
   prepare,
   SlowReaderError,
-  type WebSocketConnection,
   WebSocketServer,
 } from 'runwright/ws'
-import { frame, readFrame, text, turn, world } from '../helpers/ws-peer.js'
-
-/** The server's end of a transport whose peer reads only while `reads` is true. */
-class StubSocket extends Duplex {
-  readonly writes: Buffer[] = []
-  #taken: (() => void)[] = []
-  reads = true
-
-  constructor() {
-    super({ writableHighWaterMark: 16_384, allowHalfOpen: true })
-  }
-
-  override _read(): void {}
-
-  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
-    this.writes.push(chunk)
-    if (this.reads) done()
-    else this.#taken.push(done)
-  }
-
-  /** Makes the peer read everything written so far, and all that follows. */
-  resumeReading(): void {
-    this.reads = true
-    for (const done of this.#taken.splice(0)) done()
-  }
-
-  /** The payloads of all frames written so far. */
-  frames(): Buffer[] {
-    let rest = Buffer.concat(this.writes)
-    const found: Buffer[] = []
-    for (let next = readFrame(rest); next !== null; next = readFrame(rest)) {
-      found.push(next.frame.payload)
-      rest = rest.subarray(next.size)
-    }
-    return found
-  }
-
-  texts(): string[] {
-    return this.frames().map((payload) => payload.toString())
-  }
-}
-
-interface Link {
-  readonly connection: WebSocketConnection<undefined>
-  readonly socket: StubSocket
-}
-
-async function link(server: WebSocketServer, socket: StubSocket = new StubSocket()): Promise<Link> {
-  const request = {
-    method: 'GET',
-    url: '/',
-    httpVersion: '1.1',
-    headers: {
-      host: 'localhost',
-      upgrade: 'websocket',
-      connection: 'Upgrade',
-      'sec-websocket-version': '13',
-      'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
-    },
-    rawHeaders: ['Host', 'localhost'],
-    socket: {},
-  }
-  const connection = await server.upgrade(request, socket)
-  connection!.onMessage = () => {}
-  await turn()
-  socket.writes.length = 0
-  return { connection: connection!, socket }
-}
+import { frame, text, turn, world } from '../helpers/ws-peer.js'
+import { type Link, link } from './stub-socket.js'
 
 const SMALL: Backpressure = { highWaterBytes: 1_000, limitBytes: 5_000, policy: 'close' }
 const server = (backpressure: Partial<Backpressure> = {}): WebSocketServer =>
@@ -211,6 +143,51 @@ describe('a slow reader', () => {
     assert.equal(await drained, true)
     assert.equal(one.connection.bufferedAmount, 0)
     assert.equal(drains, 1)
+  })
+
+  test('is drained only when the socket has nothing left, however little that is', async () => {
+    const { connection, socket } = await link(server({ policy: 'coalesce' }))
+    socket.reads = false
+    connection.send('less than the socket calls too much')
+    await turn()
+    assert.equal(socket.writableNeedDrain, false)
+    let drained = false
+    const waiting = connection.drained().then((result) => (drained = result))
+    await turn()
+    assert.deepEqual([drained, connection.bufferedAmount > 0], [false, true])
+    socket.resumeReading()
+    assert.equal(await waiting, true)
+    assert.equal(connection.bufferedAmount, 0)
+    assert.deepEqual(socket.texts(), ['less than the socket calls too much'])
+  })
+
+  test('gets onDrain after each full, also when that was taken at once', async () => {
+    const { connection } = await link(server({ highWaterBytes: 100 }))
+    let drains = 0
+    connection.onDrain = () => drains++
+    for (let i = 1; i <= 3; i++) {
+      assert.equal(connection.send('x'.repeat(200)), 'full')
+      assert.equal(connection.send('x'.repeat(200)), 'full')
+      await turn()
+      assert.equal(drains, i)
+    }
+  })
+
+  test('never gets an older state after a newer one, nor loses a full one', async () => {
+    const one = await link(server({ limitBytes: 30_000, policy: 'coalesce' }))
+    await stall(one)
+    one.connection.send('y'.repeat(4_000), { key: 'other' })
+    assert.equal(one.connection.send('old', { key: 'k' }), 'full')
+    // What waits falls below the high-water mark, because a message got smaller.
+    one.socket.takeOne()
+    one.connection.send('small', { key: 'other' })
+    one.connection.send('new', { key: 'k' })
+    one.connection.send('without a key')
+    one.socket.resumeReading()
+    await turn()
+    const texts = one.socket.texts().filter((message) => message.length < 100)
+    assert.ok(texts.indexOf('old') < texts.indexOf('new'), String(texts))
+    assert.deepEqual(texts.slice(-2), ['new', 'without a key'])
   })
 
   test('lets a source that awaits drained() send any amount in bounded memory', async () => {

@@ -10,6 +10,7 @@ import {
   type FromWorker,
   type ToWorker,
 } from './protocol.js'
+import { RequestSlot, REQUEST_SLOT_BYTES } from './request-slot.js'
 import { WorkerThread } from './worker-thread.js'
 
 /** Mutable, so that tests can shorten them. */
@@ -42,6 +43,7 @@ export class WorkerChannel {
   readonly #port: MessagePort
   readonly #control: Int32Array
   readonly #mailbox: Mailbox
+  readonly #slot: RequestSlot
   /** Counts messages taken from the port, as {@link CONTROL.queued} counts those posted to it. */
   #taken = 0
   readonly #inboxes = new Map<number, FromWorker[]>()
@@ -56,9 +58,11 @@ export class WorkerChannel {
     this.#port = port1
     this.#control = new Int32Array(new SharedArrayBuffer(4 * CONTROL.length))
     const mailbox = new SharedArrayBuffer(MAILBOX_BYTES)
+    const slot = new SharedArrayBuffer(REQUEST_SLOT_BYTES)
     this.#mailbox = new Mailbox(this.#control, mailbox)
+    this.#slot = new RequestSlot(this.#control, slot)
     try {
-      this.#thread = new WorkerThread({ port: port2, control: this.#control, mailbox })
+      this.#thread = new WorkerThread({ port: port2, control: this.#control, mailbox, slot })
     } catch (error) {
       port1.close()
       throw error
@@ -84,8 +88,12 @@ export class WorkerChannel {
   }
 
   post(message: ToWorker, transfer: ArrayBuffer[] = []): void {
+    // A request in the slot must not overtake messages.
+    if (message.t === 'request' && this.#slot.put(message)) return
+    Atomics.add(this.#control, CONTROL.sent, 1)
     const isText = message.t === 'request' && !(message.request.body instanceof Uint8Array)
     this.#port.postMessage(isText ? JSON.stringify(message) : message, transfer)
+    this.#slot.interrupt()
   }
 
   /**
@@ -124,7 +132,7 @@ export class WorkerChannel {
       this.#sort()
       const message = inbox.shift()
       if (message !== undefined) {
-        if (waitedSince !== 0) this.#adaptiveSpin.record(spinMs, performance.now() - waitedSince)
+        if (waitedSince !== 0) this.#adaptiveSpin.record(performance.now() - waitedSince)
         return message
       }
       if (!this.alive) throw this.#thread.failure

@@ -7,6 +7,7 @@
  */
 import { workerData } from 'node:worker_threads'
 import { bytesBody, type Body } from '../../content/body.js'
+import { Destination } from '../../destination.js'
 import { Headers } from '../../headers.js'
 import type { Request } from '../../request.js'
 import { encodeTimings } from '../../timings.js'
@@ -22,11 +23,13 @@ import {
   type WireRequest,
   type WorkerStart,
 } from './protocol.js'
+import { RequestSlot } from './request-slot.js'
 import { HttpTransport, type HttpTransportOptions } from '../http-transport.js'
 import { ResponseBody } from '../response-body.js'
 
-const { port, control, mailbox: memory } = workerData as WorkerStart
-const mailbox = new Mailbox(control, memory)
+const { port, control, ...memory } = workerData as WorkerStart
+const mailbox = new Mailbox(control, memory.mailbox)
+const slot = new RequestSlot(control, memory.slot)
 
 /** Bytes of one response that are sent before the caller must ask for more. */
 const WINDOW_BYTES = 1024 * 1024
@@ -34,7 +37,8 @@ const WINDOW_BYTES = 1024 * 1024
 /** What a transport reads. The class would bring the encoders of all bodies into the worker. */
 type PlainRequest = Pick<
   Request,
-  'method' | 'url' | 'headers' | 'extensions' | 'signal' | 'body' | 'timeouts' | 'deadlineAt'
+  | 'method' | 'url' | 'destination' | 'headers' | 'extensions' | 'signal' | 'body' | 'timeouts'
+  | 'deadlineAt'
 >
 
 const transports = new Map<number, HttpTransport>()
@@ -89,6 +93,7 @@ class Job {
       if (!this.#closed) post({ t: 'error', id: this.#id, error: encodeError(error) })
     } finally {
       jobs.delete(this.#id)
+      setImmediate(awaitRequest)
       if (!this.#closed && spareControllers.length < 16) spareControllers.push(this.#abort)
     }
   }
@@ -131,7 +136,10 @@ class Job {
       timings: response.timings ? encodeTimings(response.timings) : null,
       end: ready.ended ? (response.trailers?.raw.flat() ?? []) : null,
     }
-    if (mailbox.put({ ...head, chunks: ready.chunks })) return wake()
+    if (mailbox.put({ ...head, chunks: ready.chunks })) {
+      if (jobs.size === 1) slot.open()
+      return wake()
+    }
     const chunks = ready.chunks.map(inOwnBuffer)
     post({ ...head, info: { ...head.info }, chunks }, chunks.map((chunk) => chunk.buffer))
     if (ready.ended) return
@@ -160,9 +168,11 @@ class Job {
           }
         : {}),
     }
+    const url = new URL(wire.url)
     const request: PlainRequest = {
       method: wire.method,
-      url: new URL(wire.url),
+      url,
+      destination: new Destination(url),
       headers: Headers.fromWire(wire.headers),
       extensions,
       signal: this.#abort.signal,
@@ -254,7 +264,17 @@ function handle(message: ToWorker): void {
   }
 }
 
+/** Takes the next request, and waits a moment for it unless there is something else to do. */
+function awaitRequest(): void {
+  const message = slot.take(jobs.size === 0 && inflaters.size === 0)
+  if (message !== null) handle(message)
+}
+
 port.on('message', (message: ToWorker | string) => {
+  // A request that was left before the message was posted comes first.
+  const earlier = slot.take(false)
+  if (earlier !== null) handle(earlier)
+  Atomics.add(control, CONTROL.handled, 1)
   handle(typeof message === 'string' ? (JSON.parse(message) as ToWorker) : message)
 })
 Atomics.store(control, CONTROL.state, WORKER.ready)
