@@ -16,6 +16,7 @@ import type { Request } from './request.js'
 import { Response } from './sync-response.js'
 import type { Transport, TransportResponse } from './transports/base.js'
 import { BlockingTransport, refuseLookup } from './transports/blocking/blocking-transport.js'
+import type { HttpTransportOptions } from './transports/http-transport.js'
 import { redactUrl } from './url.js'
 
 /** Options of {@link Client}. */
@@ -51,7 +52,8 @@ export class Client implements Disposable {
     const parent = parentOf<Transport>(options)
     this.#settings = resolveSettings(options, parent?.settings ?? null)
     refuseLookup(options)
-    this.#pool = new ClientPool(options, parent?.pool ?? null, (made) => new BlockingTransport(made))
+    const make = (made: HttpTransportOptions): Transport => new BlockingTransport(made)
+    this.#pool = new ClientPool(options, parent?.pool ?? null, make)
     this.#transports = this.#pool.transports
     this.#driver = {
       settings: this.#settings,
