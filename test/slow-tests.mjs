@@ -11,6 +11,7 @@ const WORKER = 'starts several workers'
 const FLOOD = 'a command writes 100 MB'
 const DISK = 'opens a store hundreds of times'
 const RANDOM_CALLS = 'makes hundreds of random calls'
+const UPLOADS = 'uploads up to 50 MB for each time and kind of answer'
 const RANDOM_TEXTS = 'splits long texts in thousands of ways'
 const RULES = 'opens a connection for each of a hundred rules'
 const SPLIT = 'decodes every content once for each place where it can be split'
@@ -226,6 +227,16 @@ const byFile = {
   'test/agent/run/hostile-turns.test.ts': [
     ['150 runs with hostile models end, and keep every invariant', 5, RANDOM],
   ],
+  'test/http/early-answers.test.ts': [
+    ['AsyncClient: answers at any time of an upload by HTTP/1.1 are returned', 4, UPLOADS],
+    ['AsyncClient: answers at any time of an upload by HTTP/1.1 and TLS are returned', 4, UPLOADS],
+    ['AsyncClient: answers at any time of an upload by HTTP/2 are returned', 4, UPLOADS],
+    ['AsyncClient: answers at any time of an upload by HTTP/2 and TLS are returned', 4, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/1.1 are returned', 6, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/1.1 and TLS are returned', 6, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/2 are returned', 6, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/2 and TLS are returned', 6, UPLOADS],
+  ],
   'test/http/content/decoders.test.ts': [
     ['only zeros may follow encoded content, however it is read and split', 0.6, SPLIT],
     ['Client: only zeros may follow encoded content, however it is split', 0.5, SPLIT],
@@ -233,6 +244,13 @@ const byFile = {
   'test/http/transports/http2/frame-rules.test.ts': [
     ['frames that arrive whole are answered as RFC 9113, section 6 says', 0.5, RULES],
     ['frames that arrive byte by byte are answered as RFC 9113, section 6 says', 0.8, RULES],
+  ],
+  'test/http/plain-calls.test.ts': [
+    [
+      'plain calls do what calls with a hook that does nothing do, in 1000 random plans',
+      9,
+      RANDOM_CALLS,
+    ],
   ],
   'test/http/client.test.ts': [
     ['a client works inside another worker', 1.2, WORKER],

@@ -101,7 +101,12 @@ async function sendPlain(call: Call, request: Request, options: SendOptions): Pr
       throw exchange.failed(error)
     }
     if (response.hasRedirectLocation) response = await drive(followed(call, request, response))
-    if (options.stream !== true && !response.readArrived()) await drive(readContent(response))
+    try {
+      if (options.stream !== true && !response.readArrived()) await response.read()
+    } catch (error) {
+      await response.close()
+      throw error
+    }
     if (call.raises && !response.isSuccess) await drive(raise(call, response))
     return response
   } catch (error) {
@@ -194,8 +199,8 @@ function chooseAuth(settings: ClientSettings, request: Request, options: SendOpt
   // The credentials of the client are not for an origin that a server named.
   if (request.isForeign) return null
   if (settings.auth !== null) return settings.auth
-  const { username, password } = request.url
-  if (username !== '' || password !== '') {
+  if (request.destination.hasCredentials) {
+    const { username, password } = request.url
     return new BasicAuth(percentDecoded(username), percentDecoded(password))
   }
   // Credentials in the headers take precedence over those of a netrc file.
