@@ -11,6 +11,7 @@ const WORKER = 'starts several workers'
 const FLOOD = 'a command writes 100 MB'
 const DISK = 'opens a store hundreds of times'
 const RANDOM_CALLS = 'makes hundreds of random calls'
+const UPLOADS = 'uploads up to 50 MB for each time and kind of answer'
 const RANDOM_TEXTS = 'splits long texts in thousands of ways'
 const RULES = 'opens a connection for each of a hundred rules'
 const SPLIT = 'decodes every content once for each place where it can be split'
@@ -226,6 +227,16 @@ const byFile = {
   'test/agent/run/hostile-turns.test.ts': [
     ['150 runs with hostile models end, and keep every invariant', 5, RANDOM],
   ],
+  'test/http/early-answers.test.ts': [
+    ['AsyncClient: answers at any time of an upload by HTTP/1.1 are returned', 4, UPLOADS],
+    ['AsyncClient: answers at any time of an upload by HTTP/1.1 and TLS are returned', 4, UPLOADS],
+    ['AsyncClient: answers at any time of an upload by HTTP/2 are returned', 4, UPLOADS],
+    ['AsyncClient: answers at any time of an upload by HTTP/2 and TLS are returned', 4, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/1.1 are returned', 6, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/1.1 and TLS are returned', 6, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/2 are returned', 6, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/2 and TLS are returned', 6, UPLOADS],
+  ],
   'test/http/content/decoders.test.ts': [
     ['only zeros may follow encoded content, however it is read and split', 0.6, SPLIT],
     ['Client: only zeros may follow encoded content, however it is split', 0.5, SPLIT],
@@ -257,6 +268,9 @@ const byFile = {
   ],
   'test/agent/conversation/fit.test.ts': [
     ['what is kept of a conversation depends on the budget, not on its length', 1.4, LONG],
+  ],
+  'test/http/fetch.test.ts': [
+    ['client.fetch does what the fetch() of Node does', 0.6, 'makes two hundred calls'],
   ],
   'test/http/response-promise.test.ts': [
     ['a failure that nobody handles is reported once', 0.8, 'starts a program'],

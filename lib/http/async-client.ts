@@ -9,6 +9,7 @@ import type { Cookies } from './cookies/jar.js'
 import { ClientStateError } from './errors.js'
 import { EventSourceSession, type SseOptions } from './event-source.js'
 import { sendAsync, type Driver } from './exchange.js'
+import { makeFetch } from './fetch-call.js'
 import { settle } from './flow.js'
 import { printAs } from './inspect.js'
 import { resolveSettings, type BaseClientOptions, type ClientSettings } from './options.js'
@@ -40,6 +41,7 @@ export class AsyncClient implements AsyncDisposable {
   readonly #transports: ClientTransports<AsyncTransport>
   readonly #driver: Driver
   #state: 'unopened' | 'opened' | 'closed' = 'unopened'
+  #fetch: typeof globalThis.fetch | null = null
 
   /** @throws TypeError naming the wrong option. */
   constructor(options: AsyncClientOptions = {}) {
@@ -176,6 +178,23 @@ export class AsyncClient implements AsyncDisposable {
       yield response
       target = nextPage(response, rel, this.#settings.params)
     }
+  }
+
+  /**
+   * `fetch()` of this client, by the Fetch Standard, to pass to libraries that take one: bound to
+   * the client, with its headers, params, auth, cookies, hooks, retries, proxies and connections. It
+   * resolves with Node's own `Response`, whose body is read as it is consumed, for every status.
+   *
+   * Differences: relative URLs start from `baseUrl`; redirects take along no header that is secret,
+   * such as X-Api-Key, to another origin; `credentials: 'omit'` sends neither cookies nor auth, all
+   * else sends both; `integrity` and `dispatcher` are errors; `cache`, `mode` and `referrer` have no
+   * effect; `data:` and `blob:` URLs are not fetched. Without the option `timeout` only connecting
+   * is limited in time. Consume or cancel the body of every response, as it holds its connection.
+   *
+   * @throws TypeError (by promise) with the failure as its `cause`; the signal's reason on abort.
+   */
+  get fetch(): typeof globalThis.fetch {
+    return (this.#fetch ??= makeFetch(this, this.#settings))
   }
 
   /**

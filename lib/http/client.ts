@@ -27,6 +27,8 @@ export type ClientOptions = BaseClientOptions<Response, Transport>
  * and all time limits apply. Hooks, auth and cookies run on the calling thread. Methods, options
  * and errors are those of `AsyncClient`.
  *
+ * `fetch`, which returns promises, and `lookup` are for `AsyncClient` only.
+ *
  * Nothing else runs on the calling thread during a call: a server on the same thread cannot
  * respond, and signals are checked between waits only. Use `timeout.total` to bound a call.
  *

@@ -129,6 +129,8 @@ export class Request {
   /** Null until somebody asks for the URL that `#destination` stands for. */
   #url: URL | null
   readonly #destination: Destination | null
+  /** Whether redirects change the method as the Fetch Standard has it, section 4.4. @internal */
+  standardRedirects = false
 
   /**
    * @throws {@link InvalidUrlError} when the URL does not parse.

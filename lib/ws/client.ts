@@ -19,12 +19,9 @@ import {
   requestHead,
 } from './client-handshake.js'
 import { basicAuthorization, parseTarget, shownUrl, targetOf } from './client-target.js'
-import {
-  type ConnectionOwner,
-  openConnection,
-  startReading,
-  type WebSocketConnection,
-} from './connection.js'
+import type { ConnectionOwner } from './connection-owner.js'
+import { openConnection, startReading, type WebSocketConnection } from './connection.js'
+import { newCounters, type TrafficCounters } from './counters.js'
 import { Deflater } from './deflate.js'
 import {
   type ConnectFunction,
@@ -34,9 +31,10 @@ import {
   type WebSocketTlsOptions,
 } from './dial.js'
 import { HandshakeError } from './errors.js'
-import { KEEP_ALIVE_SLOTS, KeepAliveTimer } from './keep-alive.js'
+import { KeepAliveTimer } from './keep-alive.js'
 import { Opening } from './opening.js'
 import { readResponse } from './read-response.js'
+import { packSent } from './request-copy.js'
 import { headersOf } from './response-head.js'
 
 /** Options of a {@link WebSocketClient}. */
@@ -98,12 +96,14 @@ const CONNECT: OptionKinds<WebSocketConnectOptions> = {
 export class WebSocketClient {
   /** All settings, with defaults filled in. */
   readonly config: WebSocketClientConfig
+  /** What its connections have done so far, for metrics. The numbers are live. */
+  readonly counters: Readonly<TrafficCounters>
+  readonly #counters: TrafficCounters = newCounters()
   readonly #headers: OutgoingHttpHeaders
   readonly #dialing: DialOptions
   readonly #connections: Set<WebSocketConnection<OpeningResponse>> = new Set()
-  readonly #owner: ConnectionOwner
+  readonly #owner: ConnectionOwner<WebSocketConnection>
   readonly #keepAlive: KeepAliveTimer | null
-  #opened = 0
 
   /** @throws TypeError for an invalid option. */
   constructor(options: WebSocketClientOptions = {}) {
@@ -112,6 +112,7 @@ export class WebSocketClient {
     checkOptions(tls, TLS, 'tls')
     extraFields(headers)
     this.config = resolveClientConfig(settings)
+    this.counters = this.#counters
     this.#headers = { ...headers }
     this.#dialing = { connect, tls: { ...tls } }
     const { keepAlive } = this.config
@@ -119,6 +120,7 @@ export class WebSocketClient {
     this.#owner = {
       role: 'client',
       config: this.config,
+      counters: this.#counters,
       onClosed: (connection) => {
         this.#connections.delete(connection as WebSocketConnection<OpeningResponse>)
       },
@@ -178,18 +180,19 @@ export class WebSocketClient {
     const socket = await dial(targetOf(url), this.#dialing, opening)
     tune(socket)
     opening.deadline(handshakeTimeoutMs, `no response from ${shown}`)
-    socket.write(requestHead(url, offer, extra), 'latin1')
+    const sent = requestHead(url, offer, extra)
+    socket.write(sent, 'latin1')
     const { head, rest } = await readResponse(socket)
     if (head.status !== 101) throw refusedBy(head, rest, url)
     const agreed = checkResponse(head, offer)
     if (socket.destroyed) throw new HandshakeError('the connection was lost behind the 101')
     opening.signal.throwIfAborted()
-    const connection = openConnection<OpeningResponse>(this.#owner, {
+    const connection = openConnection<OpeningResponse, unknown>(this.#owner, {
       socket,
+      request: packSent(sent, (socket as Partial<Socket>).remoteAddress),
       context: { headers: headersOf(head) },
       protocol: agreed.protocol,
       deflater: agreed.deflate === null ? null : new Deflater(agreed.deflate, deflate!),
-      keepAliveSlot: this.#opened++ % KEEP_ALIVE_SLOTS,
     })
     this.#connections.add(connection)
     this.#keepAlive?.start()

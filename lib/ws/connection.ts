@@ -26,10 +26,10 @@ const STREAM: OptionKinds<SendStreamOptions> = { compress: 'boolean', signal: 'o
 
 // For server and client only: functions, because methods would be public.
 
-export let openConnection: <Context>(
+export let openConnection: <Context, Data>(
   owner: Owner,
   accepted: AcceptedHandshake<Context>,
-) => WebSocketConnection<Context>
+) => WebSocketConnection<Context, Data>
 /** Starts reading; `head` is what followed the opening handshake in the same chunk. */
 export let startReading: (connection: WebSocketConnection, head: Buffer) => void
 /** Pings the peer; gives it up after `maxSilentIntervals` in silence. */
@@ -128,9 +128,10 @@ export class WebSocketConnection<Context = unknown, Data = unknown> implements A
   }
 
   /**
-   * The request that opened the connection. On a server, the object that `authorize` and
-   * `onConnection` get if it is read before `onConnection` returns, otherwise an equal one: to keep
-   * the `IncomingMessage` would take a third more memory for each idle connection.
+   * The request that opened the connection. On a client, the fields that it has sent; on a server,
+   * the object that `authorize` and `onConnection` get if it is read before `onConnection` returns,
+   * otherwise an equal one: to keep the `IncomingMessage` would take a third more memory for each
+   * idle connection.
    */
   get request(): UpgradeRequest {
     if (typeof this.#request === 'string') this.#request = unpackRequest(this.#request)

@@ -76,6 +76,20 @@ describe('a client and the server of this library', () => {
     })
   }
 
+  test('request is what was sent, also after the end', async () => {
+    await using w = await world({ protocols: ['v1'] })
+    const client = new WebSocketClient({ headers: { 'X-Own': 'a' }, protocols: ['v1'] })
+    const connection = await client.connect(`${urlOf(w)}path?q=1`)
+    const { headers, httpVersion, method, url } = connection.request
+    assert.deepEqual([method, url, httpVersion], ['GET', '/path?q=1', '1.1'])
+    assert.equal(headers.host, `127.0.0.1:${w.port}`)
+    assert.equal(headers['x-own'], 'a')
+    assert.equal(headers['sec-websocket-protocol'], 'v1')
+    await connection.close()
+    await connection.closed
+    assert.equal(connection.remoteAddress, '127.0.0.1')
+  })
+
   test('close from either side, with the same outcome for both', async () => {
     for (const side of ['client', 'server', 'both'] as const) {
       await using w = await world(echo)
@@ -432,6 +446,21 @@ describe('the connect function', () => {
     await sockets.close()
     await stop(server)
     rmSync(path, { force: true })
+  })
+
+  test('may return a paused transport with bytes in it', async () => {
+    await using server = await rawServer()
+    const client = new WebSocketClient({
+      connect: async () => {
+        const socket = connect(server.port, '127.0.0.1')
+        await once(socket, 'connect')
+        socket.pause()
+        socket.unshift('HTTP/1.1 100 Continue\r\n\r\n')
+        return socket
+      },
+    })
+    const [connection] = await Promise.all([client.connect('ws://h/'), server.open()])
+    connection.terminate()
   })
 
   test('may return a transport of an own kind, to which TLS is added', async () => {

@@ -287,7 +287,7 @@ export class CacheTransport<T extends AsyncTransport | Transport>
     if (vary === null) return null
     const facts: CachedResponse = {
       statusCode,
-      reasonPhrase: raw.reasonPhrase ?? '',
+      reasonPhrase: raw.reasonPhrase ?? null,
       httpVersion: raw.httpVersion ?? 'HTTP/1.1',
       headers: storedFields(headers),
       body: NO_BYTES,
@@ -417,7 +417,8 @@ function fromStore(
   now: number,
   confirmation: TransportResponse | null = null,
 ): TransportResponse {
-  const { statusCode, reasonPhrase, httpVersion, body } = stored.facts
+  const { statusCode, httpVersion, body } = stored.facts
+  const reasonPhrase = stored.facts.reasonPhrase ?? undefined
   const headers = new Headers(stored.headers)
   const ageMs = stored.ageAt(now)
   // The cookies of a 304 are for the one who gets it, and are not stored.
