@@ -7,6 +7,7 @@
  */
 import { workerData } from 'node:worker_threads'
 import { bytesBody, type Body } from '../../content/body.js'
+import { Destination } from '../../destination.js'
 import { Headers } from '../../headers.js'
 import type { Request } from '../../request.js'
 import { encodeTimings } from '../../timings.js'
@@ -34,7 +35,8 @@ const WINDOW_BYTES = 1024 * 1024
 /** What a transport reads. The class would bring the encoders of all bodies into the worker. */
 type PlainRequest = Pick<
   Request,
-  'method' | 'url' | 'headers' | 'extensions' | 'signal' | 'body' | 'timeouts' | 'deadlineAt'
+  | 'method' | 'url' | 'destination' | 'headers' | 'extensions' | 'signal' | 'body' | 'timeouts'
+  | 'deadlineAt'
 >
 
 const transports = new Map<number, HttpTransport>()
@@ -157,9 +159,11 @@ class Job {
           }
         : {}),
     }
+    const url = new URL(wire.url)
     const request: PlainRequest = {
       method: wire.method,
-      url: new URL(wire.url),
+      url,
+      destination: new Destination(url),
       headers: Headers.fromWire(wire.headers),
       extensions,
       signal: this.#abort.signal,
