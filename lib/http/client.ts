@@ -183,7 +183,8 @@ export class Client implements Disposable {
    * {@link Cookies} is used as it is. Both have one pool of connections, which this client closes,
    * unless an option is given that says how connections are made (`transport`, `mounts`, `proxy`,
    * `limits`, `trustEnv`, `http1`, `http2`, `verify`, `cert`, `localAddress`): then the new
-   * client has transports of its own, which it closes.
+   * client has transports of its own, which it closes. A `transport` or `mounts` that this client
+   * was given stays in use; `null` leaves it.
    *
    * @throws TypeError naming the wrong option.
    * @throws {@link ClientStateError} when this client is closed.
