@@ -126,11 +126,11 @@ export class Request {
   namedUrl: URL | null = null
   /** Whether the calling thread blocks, so that nothing can be awaited. @internal */
   blocking = false
+  /** Whether redirects change the method as the Fetch Standard has it, section 4.4. @internal */
+  standardRedirects = false
   /** Null until somebody asks for the URL that `#destination` stands for. */
   #url: URL | null
   readonly #destination: Destination | null
-  /** Whether redirects change the method as the Fetch Standard has it, section 4.4. @internal */
-  standardRedirects = false
 
   /**
    * @throws {@link InvalidUrlError} when the URL does not parse.

@@ -84,7 +84,7 @@ const asyncZlib = {
 /** What `node:zlib` decodes. */
 type Format = 'gzip' | 'zlib' | 'raw' | 'br'
 
-/** @param head - The first bytes, which distinguish deflate with a zlib wrapper from raw deflate. */
+/** @param head - The first bytes, which tell deflate with a zlib wrapper from raw deflate. */
 function formatOf(coding: Exclude<Coding, 'zstd'>, head: Uint8Array): Format {
   if (coding !== 'deflate') return coding
   return hasZlibHeader(head) ? 'zlib' : 'raw'
