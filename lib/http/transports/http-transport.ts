@@ -231,8 +231,8 @@ export class HttpTransport implements AsyncTransport {
     clock: PhaseClock,
   ): Connection | Promise<Connection> {
     const acquired = this.#acquire(request)
-    const idle = acquired !== null && !(acquired instanceof Promise) && acquired.usable
-    return idle && !fresh ? acquired : this.#obtain(acquired, request, fresh, clock)
+    const ready = acquired !== null && !(acquired instanceof Promise)
+    return ready && !fresh ? acquired : this.#obtain(acquired, request, fresh, clock)
   }
 
   #acquire(request: Request): Acquired {
