@@ -16,7 +16,7 @@
  *         DecodingError               ResponseTooLargeError
  *         TooManyRedirectsError
  *       HttpStatusError               raiseForStatus() on anything but 2xx
- *     InvalidUrlError  CookieConflictError  InvalidBodyError
+ *     InvalidUrlError  CookieConflictError  InvalidBodyError  InvalidJsonError
  *     StreamError                     StreamConsumedError StreamClosedError
  *                                     ResponseNotReadError RequestNotReadError
  *     ClientStateError                closed client, sync and async mixed, …
@@ -299,10 +299,9 @@ export class InvalidBodyError extends TypeError {
   readonly code: HttpErrorCode = 'ERR_HTTP_INVALID_BODY'
 }
 
-/** The error of a response whose content is not JSON: a SyntaxError with a code. @internal */
-export function invalidJson(message: string, cause: SyntaxError): SyntaxError {
-  const code: HttpErrorCode = 'ERR_HTTP_INVALID_JSON'
-  return Object.assign(new SyntaxError(message, { cause }), { code })
+/** The content of a response is not JSON. Its `name` is that of the class it extends. */
+export class InvalidJsonError extends SyntaxError {
+  readonly code: HttpErrorCode = 'ERR_HTTP_INVALID_JSON'
 }
 
 /** A cookie was looked up by name alone, and several match. */

@@ -53,6 +53,7 @@ export {
   HttpError,
   HttpStatusError,
   InvalidBodyError,
+  InvalidJsonError,
   InvalidUrlError,
   LocalProtocolError,
   NetworkError,
