@@ -36,7 +36,6 @@ export let startReading: (connection: WebSocketConnection, head: Buffer) => void
 export let keepAliveTick: (connection: WebSocketConnection, maxSilentIntervals: number) => void
 
 type Owner = ConnectionOwner<WebSocketConnection>
-type Handler = (message: WebSocketMessage) => unknown
 
 const EMPTY = Buffer.alloc(0)
 const PING = encodeFrame(Opcode.PING, EMPTY)
@@ -89,7 +88,7 @@ export class WebSocketConnection<Context = unknown, Data = unknown> implements A
   readonly #sender: Sender
   /** The opening request; in one string if the program did not read it in time. */
   #request: UpgradeRequest | string
-  #onMessage: Handler | null = null
+  #onMessage: ((message: WebSocketMessage) => unknown) | null = null
   /** Exists while messages are iterated or nothing takes them. */
   #inbox: Inbox<WebSocketConnection> | null = null
   #owesDrain = false
@@ -163,11 +162,12 @@ export class WebSocketConnection<Context = unknown, Data = unknown> implements A
    *
    * @throws TypeError for anything but a function or `null`.
    */
-  get onMessage(): Handler | null {
+  get onMessage(): ((message: WebSocketMessage) => unknown) | null {
     return this.#onMessage === discard ? null : this.#onMessage
   }
 
-  set onMessage(handler: Handler | null) {
+  /** `null` makes messages wait again. */
+  set onMessage(handler: ((message: WebSocketMessage) => unknown) | null) {
     if (handler != null && typeof handler !== 'function') {
       throw new TypeError(`onMessage must be a function or null, got ${describeValue(handler)}`)
     }
