@@ -78,14 +78,25 @@ export class Backlog {
     return undefined
   }
 
-  /** Discards what cannot be sent any more. */
+  /** Gives up an unfinished message, and all that waits behind it. */
   abandon(): void {
-    const stream = this.stream
+    if (this.stream !== null) this.discard()
+  }
+
+  /** Gives up all that waits. */
+  discard(): void {
+    const { stream } = this
     this.stream = null
     stream?.ended()
     for (let held = this.shift(); held !== undefined; held = this.shift()) {
       if ('start' in held) held.ended()
     }
+    this.settle(false)
+  }
+
+  /** Calls those that wait. */
+  settle(drained: boolean): void {
+    for (const waiter of this.waiters.splice(0)) waiter(drained)
   }
 }
 

@@ -19,13 +19,9 @@ import {
   requestHead,
 } from './client-handshake.js'
 import { basicAuthorization, parseTarget, shownUrl, targetOf } from './client-target.js'
-import {
-  openConnection,
-  startReading,
-  type WebSocketConnection,
-} from './connection.js'
 import type { ConnectionOwner } from './connection-owner.js'
-import { newCounters } from './counters.js'
+import { openConnection, startReading, type WebSocketConnection } from './connection.js'
+import { newCounters, type TrafficCounters } from './counters.js'
 import { Deflater } from './deflate.js'
 import {
   type ConnectFunction,
@@ -35,11 +31,10 @@ import {
   type WebSocketTlsOptions,
 } from './dial.js'
 import { HandshakeError } from './errors.js'
-import type { UpgradeRequest } from './handshake.js'
 import { KeepAliveTimer } from './keep-alive.js'
 import { Opening } from './opening.js'
 import { readResponse } from './read-response.js'
-import { unpackRequest } from './request-copy.js'
+import { packSent } from './request-copy.js'
 import { headersOf } from './response-head.js'
 
 /** Options of a {@link WebSocketClient}. */
@@ -101,6 +96,9 @@ const CONNECT: OptionKinds<WebSocketConnectOptions> = {
 export class WebSocketClient {
   /** All settings, with defaults filled in. */
   readonly config: WebSocketClientConfig
+  /** What its connections have done so far, for metrics. The numbers are live. */
+  readonly counters: Readonly<TrafficCounters>
+  readonly #counters: TrafficCounters = newCounters()
   readonly #headers: OutgoingHttpHeaders
   readonly #dialing: DialOptions
   readonly #connections: Set<WebSocketConnection<OpeningResponse>> = new Set()
@@ -114,6 +112,7 @@ export class WebSocketClient {
     checkOptions(tls, TLS, 'tls')
     extraFields(headers)
     this.config = resolveClientConfig(settings)
+    this.counters = this.#counters
     this.#headers = { ...headers }
     this.#dialing = { connect, tls: { ...tls } }
     const { keepAlive } = this.config
@@ -121,7 +120,7 @@ export class WebSocketClient {
     this.#owner = {
       role: 'client',
       config: this.config,
-      counters: newCounters(),
+      counters: this.#counters,
       onClosed: (connection) => {
         this.#connections.delete(connection as WebSocketConnection<OpeningResponse>)
       },
@@ -188,12 +187,12 @@ export class WebSocketClient {
     const agreed = checkResponse(head, offer)
     if (socket.destroyed) throw new HandshakeError('the connection was lost behind the 101')
     opening.signal.throwIfAborted()
-    const connection = openConnection<OpeningResponse>(this.#owner, {
+    const connection = openConnection<OpeningResponse, unknown>(this.#owner, {
       socket,
+      request: packSent(sent, (socket as Partial<Socket>).remoteAddress),
       context: { headers: headersOf(head) },
       protocol: agreed.protocol,
       deflater: agreed.deflate === null ? null : new Deflater(agreed.deflate, deflate!),
-      request: requestOf(sent, socket),
     })
     this.#connections.add(connection)
     this.#keepAlive?.start()
@@ -201,18 +200,6 @@ export class WebSocketClient {
     queueMicrotask(() => process.nextTick(startReading, connection, rest))
     return connection
   }
-}
-
-/** The opening request as the connection shows it. */
-function requestOf(sent: string, socket: Duplex): UpgradeRequest {
-  const { remoteAddress = '' } = socket as Partial<Pick<Socket, 'remoteAddress'>>
-  const [line, ...fields] = sent.trimEnd().split('\r\n')
-  const [method, path] = line!.split(' ')
-  const rawHeaders = fields.flatMap((field) => {
-    const colon = field.indexOf(':')
-    return [field.slice(0, colon), field.slice(colon + 1).trim()]
-  })
-  return unpackRequest([method, path, '1.1', remoteAddress, ...rawHeaders].join('\n'))
 }
 
 /** No delay between small frames, and no idle timeout of the program's own. */

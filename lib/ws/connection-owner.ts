@@ -19,7 +19,8 @@ export interface ConnectionOwner<Connection> {
 /** The outcome of one opening handshake. */
 export interface AcceptedHandshake<Context> {
   readonly socket: Duplex
-  readonly request: UpgradeRequest
+  /** A string is one that `packRequest()` or `packSent()` made. */
+  readonly request: UpgradeRequest | string
   readonly context: Context
   readonly protocol: string
   /** `null` without compression. */

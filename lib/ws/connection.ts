@@ -26,10 +26,10 @@ const STREAM: OptionKinds<SendStreamOptions> = { compress: 'boolean', signal: 'o
 
 // For server and client only: functions, because methods would be public.
 
-export let openConnection: <Context>(
+export let openConnection: <Context, Data>(
   owner: Owner,
   accepted: AcceptedHandshake<Context>,
-) => WebSocketConnection<Context>
+) => WebSocketConnection<Context, Data>
 /** Starts reading; `head` is what followed the opening handshake in the same chunk. */
 export let startReading: (connection: WebSocketConnection, head: Buffer) => void
 /** Pings the peer; gives it up after `maxSilentIntervals` in silence. */

@@ -40,3 +40,38 @@ export function newCounters(): TrafficCounters {
     peersLost: 0,
   }
 }
+
+/** Opening handshakes that got no connection, by the reason. */
+export interface RefusedCounters {
+  /** They broke a rule of the standard or `maxHeaders`: 400, 405, 426, 431 or 505. */
+  handshake: number
+  /** Pages of other origins: 403. */
+  origin: number
+  /** By `authorize`. */
+  authorize: number
+  /** Too many connections, the server was closing, or `authorize` took too long: 503. */
+  unavailable: number
+  /** `authorize` threw, or returned what cannot be sent: 500. */
+  error: number
+  /** The client disconnected before it had an answer. */
+  gone: number
+}
+
+/** The counters of a server. All but `connectionsOpen` only grow. */
+export interface WebSocketServerCounters extends TrafficCounters {
+  /** Connections that are not closed, including those in a closing handshake. */
+  connectionsOpen: number
+  /** All connections so far. */
+  connectionsTotal: number
+  readonly refused: RefusedCounters
+}
+
+/** Counters of a new server. */
+export function newServerCounters(): WebSocketServerCounters {
+  return {
+    ...newCounters(),
+    connectionsOpen: 0,
+    connectionsTotal: 0,
+    refused: { handshake: 0, origin: 0, authorize: 0, unavailable: 0, error: 0, gone: 0 },
+  }
+}

@@ -111,11 +111,12 @@ export class FragmentedMessage implements HeldStream {
     if (chunk instanceof PreparedMessage) {
       throw new TypeError('a prepared message is whole: pass it to send()')
     }
-    const opcode = typeof chunk === 'string' ? Opcode.TEXT : Opcode.BINARY
+    const binary = typeof chunk === 'string' ? null : toBytes(chunk, 'a piece')
+    const opcode = binary === null ? Opcode.TEXT : Opcode.BINARY
     if (this.#opcode !== 0 && this.#opcode !== opcode) {
       throw new TypeError('the pieces of one message must be all strings, or all bytes')
     }
-    const bytes = typeof chunk === 'string' ? this.#encode(chunk) : toBytes(chunk, 'a piece')
+    const bytes = binary ?? this.#encode(chunk as string)
     this.#opcode = opcode
     const most = this.#deflater?.config.maxBytes ?? bytes.length
     for (let at = 0; at < bytes.length; at += most) this.#push(bytes.subarray(at, at + most), false)

@@ -24,6 +24,17 @@ export function packRequest({
   return [method, url, httpVersion, socket.remoteAddress ?? '', ...rawHeaders].join('\n')
 }
 
+/** The request that a client sent, from its text, in the same form. */
+export function packSent(head: string, remoteAddress: string | undefined): string {
+  const [first = '', ...lines] = head.trimEnd().split('\r\n')
+  const [method, url] = first.split(' ')
+  const fields = lines.flatMap((line) => {
+    const colon = line.indexOf(': ')
+    return [line.slice(0, colon), line.slice(colon + 2)]
+  })
+  return [method, url, '1.1', remoteAddress ?? '', ...fields].join('\n')
+}
+
 /** The peer's address in a packed request. */
 export function packedAddress(packed: string): string | undefined {
   return packed.split('\n', 4)[3] || undefined

@@ -384,16 +384,14 @@ export class Sender {
     this.#pendingBytes = 0
     const backlog = this.#backlog
     this.#backlog = null
-    if (backlog === null) return
-    backlog.abandon()
-    for (const waiter of backlog.waiters) waiter(false)
+    backlog?.discard()
   }
 
   #settle(backlog: Backlog): void {
     if (backlog.waiters.length === 0 || !this.idle || this.#holds) return
     if (this.#socket.writableLength === 0) {
-      for (const waiter of backlog.waiters.splice(0)) waiter(true)
-    } else if (!backlog.watching) {
+      backlog.settle(true)
+    } else if (!backlog.watching && !this.#socket.writableEnded) {
       // The socket emits 'drain' only after a write that it called too much. An empty one after all
       // others tells when they have been taken.
       backlog.watching = true

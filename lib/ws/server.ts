@@ -3,10 +3,11 @@ import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { abortListeners } from '../internal/abort.js'
-import { checkOptions, type OptionKinds } from '../internal/options.js'
+import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import { type Admission, checkRefusal, type HandshakeOffer } from './admission.js'
 import { selectProtocol, UNAVAILABLE } from './admission.js'
 import { type AttachableServer, type AttachOptions, attachTo } from './attach.js'
+import { checkCloseCode } from './close-codes.js'
 import {
   resolveConfig,
   SETTINGS,
@@ -14,8 +15,9 @@ import {
   type WebSocketServerSettings,
 } from './config.js'
 import type { ConnectionOwner } from './connection-owner.js'
-import { openConnection, startReading, type WebSocketConnection } from './connection.js'
-import { newCounters } from './counters.js'
+import { openConnection, startReading, WebSocketConnection } from './connection.js'
+import { newServerCounters, type RefusedCounters } from './counters.js'
+import type { WebSocketServerCounters } from './counters.js'
 import { type AcceptedOffer, Deflater, negotiateDeflate } from './deflate.js'
 import {
   checkExtendedConnect,
@@ -26,13 +28,15 @@ import {
 } from './handshake.js'
 import { KeepAliveTimer } from './keep-alive.js'
 import { originAllowed } from './origin.js'
+import type { WebSocketBytes } from './payload.js'
 import { prepare, PreparedMessage } from './prepared-message.js'
 import { type PlainResponse, type Refusal, sendRefusal } from './refusal.js'
 import { acceptUpgrade, refuseUpgrade } from './upgrade-http1.js'
 import { acceptConnect, refuseConnect } from './upgrade-http2.js'
 
 /** Options of a {@link WebSocketServer}. */
-export interface WebSocketServerOptions<Context = undefined> extends WebSocketServerSettings {
+export interface WebSocketServerOptions<Context = undefined, Data = unknown>
+  extends WebSocketServerSettings {
   /**
    * Decides on a valid handshake from an allowed origin, before the 101. Return an
    * {@link Admission}, or a {@link Refusal} with a status from 300 to 599. If it throws, the client
@@ -47,7 +51,7 @@ export interface WebSocketServerOptions<Context = undefined> extends WebSocketSe
     | undefined
   /** Called with each new connection before any of its messages: set handlers here. */
   readonly onConnection?:
-    | ((connection: WebSocketConnection<Context>, request: UpgradeRequest) => unknown)
+    | ((connection: WebSocketConnection<Context, Data>, request: UpgradeRequest) => unknown)
     | undefined
   /**
    * Called with whatever the program's own functions throw: `authorize`, `onConnection` and
@@ -95,15 +99,18 @@ const claimed: WeakSet<Duplex> = new WeakSet()
  * server.listen(8080)
  * ```
  */
-export class WebSocketServer<Context = undefined> implements AsyncDisposable {
+export class WebSocketServer<Context = undefined, Data = unknown> implements AsyncDisposable {
   /** All settings, with defaults filled in. */
   readonly config: WebSocketServerConfig
-  readonly #options: WebSocketServerOptions<Context>
-  readonly #connections: Set<WebSocketConnection<Context>> = new Set()
+  /** What has happened so far, for metrics. The numbers are live and cost nothing to read. */
+  readonly counters: Readonly<WebSocketServerCounters>
+  readonly #options: WebSocketServerOptions<Context, Data>
+  readonly #connections: Set<WebSocketConnection<Context, Data>> = new Set()
   readonly #owner: ConnectionOwner<WebSocketConnection>
   readonly #keepAlive: KeepAliveTimer | null
   readonly #detachers: Set<() => void> = new Set()
   readonly #closing: AbortController = new AbortController()
+  readonly #counters: WebSocketServerCounters = newServerCounters()
   #handshakes = 0
   #whenIdle: (() => void) | null = null
   #closed: Promise<void> | null = null
@@ -111,10 +118,11 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
   #unavailable: Refusal = UNAVAILABLE
 
   /** @throws TypeError for an invalid option. */
-  constructor(options: WebSocketServerOptions<Context> = {}) {
+  constructor(options: WebSocketServerOptions<Context, Data> = {}) {
     checkOptions(options, OPTIONS, 'new WebSocketServer()')
     this.#options = { ...options }
     this.config = resolveConfig(options)
+    this.counters = this.#counters
     this.#keepAlive =
       this.config.keepAlive === null
         ? null
@@ -122,9 +130,10 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     this.#owner = {
       role: 'server',
       config: this.config,
-      counters: newCounters(),
+      counters: this.#counters,
       onClosed: (connection) => {
-        this.#connections.delete(connection as WebSocketConnection<Context>)
+        this.#connections.delete(connection as WebSocketConnection<Context, Data>)
+        this.#counters.connectionsOpen = this.#connections.size
         this.#checkIdle()
       },
       onHandlerError: (error) => this.#report(error),
@@ -140,7 +149,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
   }
 
   /** The connections that are not closed, including those in a closing handshake. */
-  get connections(): ReadonlySet<WebSocketConnection<Context>> {
+  get connections(): ReadonlySet<WebSocketConnection<Context, Data>> {
     return this.#connections
   }
 
@@ -156,7 +165,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     request: UpgradeRequest,
     socket: Duplex,
     head: Uint8Array = EMPTY,
-  ): Promise<WebSocketConnection<Context> | null> {
+  ): Promise<WebSocketConnection<Context, Data> | null> {
     if (!this.#claim(socket)) return null
     tune(socket)
     return await this.#handshake(checkHandshake(request, this.config.maxHeaders), {
@@ -177,7 +186,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
   async connect(
     request: UpgradeRequest,
     stream: ServerHttp2Stream,
-  ): Promise<WebSocketConnection<Context> | null> {
+  ): Promise<WebSocketConnection<Context, Data> | null> {
     if (!this.#claim(stream)) return null
     return await this.#handshake(checkExtendedConnect(request, this.config.maxHeaders), {
       request,
@@ -220,14 +229,18 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
    *
    * @param to - default: all connections of this server.
    * @returns how many connections accepted it (`sent` or `full`).
+   * @throws TypeError for what is no message or no connection.
    */
   broadcast(
-    message: string | Uint8Array | PreparedMessage,
+    message: string | WebSocketBytes | PreparedMessage,
     to: Iterable<WebSocketConnection> = this.#connections,
   ): number {
     const prepared = message instanceof PreparedMessage ? message : prepare(message)
     let accepted = 0
     for (const connection of to) {
+      if (!(connection instanceof WebSocketConnection)) {
+        throw new TypeError(`broadcast() needs connections, got ${describeValue(connection)}`)
+      }
       const result = connection.send(prepared)
       if (result === 'sent' || result === 'full') accepted++
     }
@@ -238,6 +251,9 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
    * Closes every connection with 1001, refuses those that are being opened and new ones with
    * `refusal` (default: 503), and waits until all are gone, for `closeTimeoutMs` at most. Then
    * detaches, so that `close()` of the HTTP server can complete.
+   *
+   * @throws RangeError for a code that may not be sent, TypeError for another bad option; nothing
+   * is closed then.
    */
   close(
     options: {
@@ -247,6 +263,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     } = {},
   ): Promise<void> {
     checkOptions(options, CLOSE, 'close()')
+    checkCloseCode(options.code ?? 1001)
     if (this.#closed === null) this.#unavailable = checkRefusal(options.refusal ?? UNAVAILABLE)
     return (this.#closed ??= this.#shutDown(options.code ?? 1001, options.reason ?? ''))
   }
@@ -289,29 +306,33 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
   async #handshake(
     checked: Handshake | Refusal,
     opening: Opening,
-  ): Promise<WebSocketConnection<Context> | null> {
+  ): Promise<WebSocketConnection<Context, Data> | null> {
     // Without a listener, a reset during `authorize` would be an uncaught error.
     opening.socket.on('error', ignore)
     this.#handshakes++
     try {
       const refusal = this.#precheck(checked, opening.request)
-      if (refusal !== null) return this.#refuse(opening, refusal)
+      if (refusal !== null) return this.#refuse(opening, ...refusal)
       const handshake = checked as Handshake
       const admission = await this.#authorize(handshake, opening)
-      if ('status' in admission) return this.#refuse(opening, checkRefusal(admission))
-      if (this.#closing.signal.aborted) return this.#refuse(opening, this.#unavailable)
-      if (opening.socket.destroyed) return null
+      if ('status' in admission) {
+        const reason = admission === this.#unavailable ? 'unavailable' : 'authorize'
+        return this.#refuse(opening, checkRefusal(admission), reason)
+      }
+      const shut = this.#closing.signal.aborted || opening.socket.destroyed
+      if (shut) return this.#refuse(opening, this.#unavailable, 'unavailable')
       return this.#open(handshake, admission, opening)
     } catch (error) {
       this.#report(error)
-      return this.#refuse(opening, { status: 500 })
+      return this.#refuse(opening, { status: 500 }, 'error')
     } finally {
       this.#handshakes--
       this.#checkIdle()
     }
   }
 
-  #refuse(opening: Opening, refusal: Refusal): null {
+  #refuse(opening: Opening, refusal: Refusal, reason: keyof RefusedCounters): null {
+    this.#counters.refused[opening.socket.destroyed ? 'gone' : reason]++
     if (opening.socket.destroyed) return null
     try {
       opening.refuse(refusal)
@@ -323,11 +344,16 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
   }
 
   /** All checks before `authorize`; `null` if they pass. */
-  #precheck(checked: Handshake | Refusal, request: UpgradeRequest): Refusal | null {
-    if ('status' in checked) return checked
+  #precheck(
+    checked: Handshake | Refusal,
+    request: UpgradeRequest,
+  ): [Refusal, keyof RefusedCounters] | null {
+    if ('status' in checked) return [checked, 'handshake']
     const count = this.#connections.size + this.#handshakes
-    if (this.#closing.signal.aborted || count > this.config.maxConnections) return this.#unavailable
-    return originAllowed(request, this.config.origins) ? null : { status: 403 }
+    if (this.#closing.signal.aborted || count > this.config.maxConnections) {
+      return [this.#unavailable, 'unavailable']
+    }
+    return originAllowed(request, this.config.origins) ? null : [{ status: 403 }, 'origin']
   }
 
   /** Calls the program's `authorize`; 503 if the server closes, or the time is up. */
@@ -359,7 +385,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     handshake: Handshake,
     admission: Admission<Context>,
     opening: Opening,
-  ): WebSocketConnection<Context> {
+  ): WebSocketConnection<Context, Data> {
     const protocol = selectProtocol(this.config.protocols, handshake, admission)
     const agreement = this.#agree(handshake, admission)
     opening.accept({
@@ -368,7 +394,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
       ...(protocol === null ? {} : { 'Sec-WebSocket-Protocol': protocol }),
       ...(agreement === null ? {} : { 'Sec-WebSocket-Extensions': agreement.response }),
     })
-    const connection = openConnection(this.#owner, {
+    const connection: WebSocketConnection<Context, Data> = openConnection(this.#owner, {
       socket: opening.socket,
       request: opening.request,
       context: admission.context,
@@ -376,6 +402,8 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
       deflater: agreement === null ? null : new Deflater(agreement, this.config.deflate!),
     })
     this.#connections.add(connection)
+    this.#counters.connectionsTotal++
+    this.#counters.connectionsOpen = this.#connections.size
     this.#keepAlive?.start()
     this.#callOnConnection(connection, opening.request)
     // A caller that awaits `upgrade` must run before the first message is delivered.
@@ -388,7 +416,7 @@ export class WebSocketServer<Context = undefined> implements AsyncDisposable {
     return negotiateDeflate(handshake.extensions, this.config.deflate)
   }
 
-  #callOnConnection(connection: WebSocketConnection<Context>, request: UpgradeRequest): void {
+  #callOnConnection(connection: WebSocketConnection<Context, Data>, request: UpgradeRequest): void {
     const failed = (error: unknown): void => {
       void connection.close(1011)
       this.#report(error)

@@ -1,81 +1,13 @@
 import assert from 'node:assert/strict'
-import { Duplex } from 'node:stream'
 import { describe, test } from 'node:test'
 import {
   type Backpressure,
   prepare,
   SlowReaderError,
-  type WebSocketConnection,
   WebSocketServer,
 } from 'runwright/ws'
-import { frame, readFrame, text, turn, world } from '../helpers/ws-peer.js'
-
-/** The server's end of a transport whose peer reads only while `reads` is true. */
-class StubSocket extends Duplex {
-  readonly writes: Buffer[] = []
-  #taken: (() => void)[] = []
-  reads = true
-
-  constructor() {
-    super({ writableHighWaterMark: 16_384, allowHalfOpen: true })
-  }
-
-  override _read(): void {}
-
-  override _write(chunk: Buffer, _encoding: string, done: () => void): void {
-    this.writes.push(chunk)
-    if (this.reads) done()
-    else this.#taken.push(done)
-  }
-
-  /** Makes the peer read everything written so far, and all that follows. */
-  resumeReading(): void {
-    this.reads = true
-    for (const done of this.#taken.splice(0)) done()
-  }
-
-  /** The payloads of all frames written so far. */
-  frames(): Buffer[] {
-    let rest = Buffer.concat(this.writes)
-    const found: Buffer[] = []
-    for (let next = readFrame(rest); next !== null; next = readFrame(rest)) {
-      found.push(next.frame.payload)
-      rest = rest.subarray(next.size)
-    }
-    return found
-  }
-
-  texts(): string[] {
-    return this.frames().map((payload) => payload.toString())
-  }
-}
-
-interface Link {
-  readonly connection: WebSocketConnection<undefined>
-  readonly socket: StubSocket
-}
-
-async function link(server: WebSocketServer, socket: StubSocket = new StubSocket()): Promise<Link> {
-  const request = {
-    method: 'GET',
-    url: '/',
-    httpVersion: '1.1',
-    headers: {
-      host: 'localhost',
-      upgrade: 'websocket',
-      connection: 'Upgrade',
-      'sec-websocket-version': '13',
-      'sec-websocket-key': 'dGhlIHNhbXBsZSBub25jZQ==',
-    },
-    rawHeaders: ['Host', 'localhost'],
-    socket: {},
-  }
-  const connection = await server.upgrade(request, socket)
-  connection!.onMessage = () => {}
-  await turn()
-  socket.writes.length = 0
-  return { connection: connection!, socket }
-}
+import { frame, text, turn, world } from '../helpers/ws-peer.js'
+import { type Link, link } from './stub-socket.js'
 
 const SMALL: Backpressure = { highWaterBytes: 1_000, limitBytes: 5_000, policy: 'close' }
 const server = (backpressure: Partial<Backpressure> = {}): WebSocketServer =>
