@@ -11,6 +11,7 @@ const WORKER = 'starts several workers'
 const FLOOD = 'a command writes 100 MB'
 const DISK = 'opens a store hundreds of times'
 const RANDOM_CALLS = 'makes hundreds of random calls'
+const UPLOADS = 'uploads up to 50 MB for each time and kind of answer'
 const RANDOM_TEXTS = 'splits long texts in thousands of ways'
 const RULES = 'opens a connection for each of a hundred rules'
 const SPLIT = 'decodes every content once for each place where it can be split'
@@ -192,6 +193,9 @@ const byFile = {
     ['two servers that start at once agree on the key', 2, STARTS],
     ['a key file that others can change or read is refused in one line', 2.1, STARTS],
   ],
+  'test/ws/sender-model.test.ts': [
+    ['what send() returned is true of what arrives, in 540 random programs', 4.5, RANDOM_CALLS],
+  ],
   'test/ws/fuzz.test.ts': [
     ['1500 random streams of frames get the replies of the RFC, by iteration', 1.3, RANDOM_CALLS],
     [
@@ -226,6 +230,26 @@ const byFile = {
   'test/agent/run/hostile-turns.test.ts': [
     ['150 runs with hostile models end, and keep every invariant', 5, RANDOM],
   ],
+  'test/http/cache/cache-model.test.ts': [
+    [
+      'AsyncClient: 600 random requests get what a model of a private cache says',
+      0.6,
+      RANDOM_CALLS,
+    ],
+  ],
+  'test/http/cache/cache-transport.test.ts': [
+    ['copies of responses that are being read take 64 MiB at most', 0.5, 'copies 200 MB'],
+  ],
+  'test/http/early-answers.test.ts': [
+    ['AsyncClient: answers at any time of an upload by HTTP/1.1 are returned', 4, UPLOADS],
+    ['AsyncClient: answers at any time of an upload by HTTP/1.1 and TLS are returned', 4, UPLOADS],
+    ['AsyncClient: answers at any time of an upload by HTTP/2 are returned', 4, UPLOADS],
+    ['AsyncClient: answers at any time of an upload by HTTP/2 and TLS are returned', 4, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/1.1 are returned', 6, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/1.1 and TLS are returned', 6, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/2 are returned', 6, UPLOADS],
+    ['Client: answers at any time of an upload by HTTP/2 and TLS are returned', 6, UPLOADS],
+  ],
   'test/http/content/decoders.test.ts': [
     ['only zeros may follow encoded content, however it is read and split', 0.6, SPLIT],
     ['Client: only zeros may follow encoded content, however it is split', 0.5, SPLIT],
@@ -233,6 +257,13 @@ const byFile = {
   'test/http/transports/http2/frame-rules.test.ts': [
     ['frames that arrive whole are answered as RFC 9113, section 6 says', 0.5, RULES],
     ['frames that arrive byte by byte are answered as RFC 9113, section 6 says', 0.8, RULES],
+  ],
+  'test/http/plain-calls.test.ts': [
+    [
+      'plain calls do what calls with a hook that does nothing do, in 1000 random plans',
+      9,
+      RANDOM_CALLS,
+    ],
   ],
   'test/http/client.test.ts': [
     ['a client works inside another worker', 1.2, WORKER],
@@ -250,6 +281,9 @@ const byFile = {
   ],
   'test/agent/conversation/fit.test.ts': [
     ['what is kept of a conversation depends on the budget, not on its length', 1.4, LONG],
+  ],
+  'test/http/fetch.test.ts': [
+    ['client.fetch does what the fetch() of Node does', 0.6, 'makes two hundred calls'],
   ],
   'test/http/response-promise.test.ts': [
     ['a failure that nobody handles is reported once', 0.8, 'starts a program'],

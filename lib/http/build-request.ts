@@ -3,6 +3,7 @@ import { REQUEST_OPTIONS, type RequestOptions } from './call-options.js'
 import { resolveTimeouts } from './config.js'
 import { Cookies, type CookiesInit } from './cookies/jar.js'
 import { Headers } from './headers.js'
+import type { Destination } from './destination.js'
 import type { ClientSettings } from './options.js'
 import { Request } from './request.js'
 import { resolveRetry } from './retry.js'
@@ -17,9 +18,7 @@ export function buildRequest(
 ): Request {
   checkOptions(options, REQUEST_OPTIONS, 'a request')
   if (options.retry !== undefined && options.retry !== null) resolveRetry(options.retry)
-  const target = resolveUrl(url, settings.baseUrl)
-  if (options.params !== null) applyParams(target, settings.params)
-  applyParams(target, options.params)
+  const target = resolveTarget(settings, url, options.params)
   const headers = new Headers(options.headers === null ? settings.ownHeaders : settings.headers)
   if (options.headers !== undefined && options.headers !== null) headers.update(options.headers)
   const request = Request.ofCall(method, target, headers, options)
@@ -30,6 +29,21 @@ export function buildRequest(
   request.callCookies = ownCookies(request, options.cookies)
   setCookies(settings, request, true)
   return request
+}
+
+function resolveTarget(
+  settings: ClientSettings,
+  url: string | URL,
+  params: RequestOptions['params'],
+): URL | Destination {
+  const common = params === null ? null : settings.params
+  if (typeof url === 'string' && common === null && (params === undefined || params === null)) {
+    return settings.destinations.resolve(url)
+  }
+  const target = resolveUrl(url, settings.baseUrl)
+  applyParams(target, common)
+  applyParams(target, params)
+  return target
 }
 
 /** The cookies given with this call, by Cookie header and `cookies` option. */
@@ -48,7 +62,8 @@ function ownCookies(request: Request, init: CookiesInit | undefined): string {
  */
 export function setCookies(settings: ClientSettings, request: Request, direct: boolean): void {
   const own = direct ? (request.callCookies ?? '') : ''
-  const kept = settings.cookies.headerFor(request.url, direct) ?? ''
+  const { cookies } = settings
+  const kept = cookies.size === 0 ? '' : (cookies.headerFor(request.url, direct) ?? '')
   if (own === '' && kept === '') {
     request.headers.delete('cookie')
     return

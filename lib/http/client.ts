@@ -16,6 +16,7 @@ import type { Request } from './request.js'
 import { Response } from './sync-response.js'
 import type { Transport, TransportResponse } from './transports/base.js'
 import { BlockingTransport, refuseLookup } from './transports/blocking/blocking-transport.js'
+import type { HttpTransportOptions } from './transports/http-transport.js'
 import { redactUrl } from './url.js'
 
 /** Options of {@link Client}. */
@@ -26,6 +27,8 @@ export type ClientOptions = BaseClientOptions<Response, Transport>
  * worker thread owns the sockets, so connections are kept between calls, bodies stream both ways,
  * and all time limits apply. Hooks, auth and cookies run on the calling thread. Methods, options
  * and errors are those of `AsyncClient`.
+ *
+ * `fetch`, which returns promises, and `lookup` are for `AsyncClient` only.
  *
  * Nothing else runs on the calling thread during a call: a server on the same thread cannot
  * respond, and signals are checked between waits only. Use `timeout.total` to bound a call.
@@ -49,7 +52,8 @@ export class Client implements Disposable {
     const parent = parentOf<Transport>(options)
     this.#settings = resolveSettings(options, parent?.settings ?? null)
     refuseLookup(options)
-    this.#pool = new ClientPool(options, parent?.pool ?? null, (made) => new BlockingTransport(made))
+    const make = (made: HttpTransportOptions): Transport => new BlockingTransport(made)
+    this.#pool = new ClientPool(options, parent?.pool ?? null, make)
     this.#transports = this.#pool.transports
     this.#driver = {
       settings: this.#settings,
@@ -179,7 +183,8 @@ export class Client implements Disposable {
    * {@link Cookies} is used as it is. Both have one pool of connections, which this client closes,
    * unless an option is given that says how connections are made (`transport`, `mounts`, `proxy`,
    * `limits`, `trustEnv`, `http1`, `http2`, `verify`, `cert`, `localAddress`): then the new
-   * client has transports of its own, which it closes.
+   * client has transports of its own, which it closes. A `transport` or `mounts` that this client
+   * was given stays in use; `null` leaves it.
    *
    * @throws TypeError naming the wrong option.
    * @throws {@link ClientStateError} when this client is closed.

@@ -89,7 +89,8 @@ export function resolveTimeouts(
   if (option === null) return NO_TIMEOUTS
   if (typeof option === 'number') {
     checkMs('timeout', option)
-    return { connect: option, read: option, write: option, pool: option, total: inherited.total }
+    const all = { connect: option, read: option, write: option, pool: option }
+    return unlessSame(inherited, { ...all, total: inherited.total })
   }
   if (typeof option !== 'object') {
     throw new TypeError(
@@ -104,7 +105,12 @@ export function resolveTimeouts(
     if (value !== null) checkMs(`timeout.${name}`, value)
     merged[name] = value
   }
-  return merged
+  return unlessSame(inherited, merged)
+}
+
+/** A call whose limits are one object with those of its request needs no second request. */
+function unlessSame(inherited: Timeouts, merged: Timeouts): Timeouts {
+  return PHASES.every((name) => merged[name] === inherited[name]) ? inherited : merged
 }
 
 function checkMs(name: string, value: unknown): void {

@@ -2,8 +2,8 @@
  * One call, from its request to its response. Both clients run this code as a flow, each with its
  * own {@link Driver}. From the outside in:
  *
- * 1. `send` reads the content, unless it is streamed, and holds the call to its total time limit. It
- *    throws for the status, if the call asks for that.
+ * 1. `send` reads the content, unless it is streamed, throws for the status if the call asks for
+ *    that, and holds the call to its total time limit.
  * 2. `authenticated` sends the requests of the auth flow.
  * 3. `redirected` follows the redirects of each.
  * 4. `hooked` runs the hooks around each exchange, and `retried` repeats it.
@@ -101,7 +101,12 @@ async function sendPlain(call: Call, request: Request, options: SendOptions): Pr
       throw exchange.failed(error)
     }
     if (response.hasRedirectLocation) response = await drive(followed(call, request, response))
-    if (options.stream !== true && !response.readArrived()) await drive(readContent(response))
+    try {
+      if (options.stream !== true && !response.readArrived()) await response.read()
+    } catch (error) {
+      await response.close()
+      throw error
+    }
     if (call.raises && !response.isSuccess) await drive(raise(call, response))
     return response
   } catch (error) {
@@ -194,8 +199,8 @@ function chooseAuth(settings: ClientSettings, request: Request, options: SendOpt
   // The credentials of the client are not for an origin that a server named.
   if (request.isForeign) return null
   if (settings.auth !== null) return settings.auth
-  const { username, password } = request.url
-  if (username !== '' || password !== '') {
+  if (request.destination.hasCredentials) {
+    const { username, password } = request.url
     return new BasicAuth(percentDecoded(username), percentDecoded(password))
   }
   // Credentials in the headers take precedence over those of a netrc file.

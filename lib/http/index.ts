@@ -53,6 +53,7 @@ export {
   HttpError,
   HttpStatusError,
   InvalidBodyError,
+  InvalidJsonError,
   InvalidUrlError,
   LocalProtocolError,
   NetworkError,
@@ -61,6 +62,7 @@ export {
   ProxyError,
   ReadError,
   ReadTimeoutError,
+  RecordingError,
   RefusedStreamError,
   RemoteProtocolError,
   RequestError,
@@ -129,10 +131,16 @@ export { HandlerTransport } from './transports/handler-transport.js'
 export type { HandlerTransportOptions, RequestHandler } from './transports/handler-transport.js'
 export { HttpTransport } from './transports/http-transport.js'
 export type { HttpTransportOptions } from './transports/http-transport.js'
+export { RecordingTransport } from './recording/recording-transport.js'
+export type { RecordingTransportOptions } from './recording/recording-transport.js'
+export type { HarEntry, HarError, HarPair, HarRequest, HarResponse } from './recording/har.js'
 export { RetryTransport } from './transports/retry-transport.js'
 export { Proxy } from './transports/proxy/proxy.js'
+export { proxyConnect } from './transports/proxy/proxy-connect.js'
+export type { ProxyConnectOptions, TunnelTarget } from './transports/proxy/proxy-connect.js'
 export type { ProxyInit } from './transports/proxy/proxy.js'
-export type { ClientCertificate, Verify, VerifyOptions } from './tls.js'
+export { tlsConnectOptions } from './tls.js'
+export type { ClientCertificate, TlsConnectOptions, Verify, VerifyOptions } from './tls.js'
 export type { Mounts } from './client-transports.js'
 export { MockTransport } from './transports/mock-transport.js'
 export type { MockHandler } from './transports/mock-transport.js'

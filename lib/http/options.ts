@@ -16,6 +16,7 @@ import {
 import { ACCEPT_ENCODING } from './content/decoders.js'
 import { encodingName } from './content/text.js'
 import { Cookies, type CookiesInit } from './cookies/jar.js'
+import { Destinations } from './destination.js'
 import { netrcFile } from './environment.js'
 import { Headers, type HeadersInit } from './headers.js'
 import { NO_HOOKS, resolveHooks, type EventHookOptions, type EventHooks } from './hooks.js'
@@ -109,6 +110,7 @@ const USER_AGENT = 'runwright/0.1.0'
 /** Options of a client after {@link resolveSettings}. @internal */
 export interface ClientSettings {
   readonly baseUrl: URL | null
+  readonly destinations: Destinations
   readonly auth: Auth | null
   readonly headers: Headers
   /** The built-in headers alone, for calls that switch the client's headers off. */
@@ -151,8 +153,10 @@ export function resolveSettings<R extends BaseResponse>(
   const trustEnv = checkBoolean('trustEnv', options.trustEnv ?? base.trustEnv)
   const maxResponseBytes =
     options.maxResponseBytes === undefined ? base.maxResponseBytes : options.maxResponseBytes
+  const baseUrl = options.baseUrl === undefined ? base.baseUrl : resolveBase(options.baseUrl)
   return {
-    baseUrl: options.baseUrl === undefined ? base.baseUrl : resolveBase(options.baseUrl),
+    baseUrl,
+    destinations: new Destinations(baseUrl),
     auth: given(options.auth, base.auth, resolveAuth),
     netrc: inherited?.trustEnv === trustEnv ? inherited.netrc : resolveNetrc(trustEnv),
     trustEnv,
@@ -161,7 +165,10 @@ export function resolveSettings<R extends BaseResponse>(
     cookies: resolveCookies(options.cookies, inherited?.cookies ?? null),
     params: resolveParams(options.params, base.params),
     timeouts: resolveTimeouts(options.timeout, base.timeouts),
-    followRedirects: checkBoolean('followRedirects', options.followRedirects ?? base.followRedirects),
+    followRedirects: checkBoolean(
+      'followRedirects',
+      options.followRedirects ?? base.followRedirects,
+    ),
     maxRedirects: checkCount('maxRedirects', options.maxRedirects ?? base.maxRedirects, 0),
     defaultEncoding: checkEncoding(options.defaultEncoding ?? base.defaultEncoding),
     maxResponseBytes: checkCount('maxResponseBytes', maxResponseBytes, 0),

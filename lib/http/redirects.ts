@@ -47,7 +47,7 @@ export function redirectRequest(
   location: string,
 ): Request {
   const url = redirectUrl(request.url, location)
-  const method = redirectMethod(request.method, statusCode)
+  const method = redirectMethod(request, statusCode)
   const headers = new Headers(request.headers)
   // Rewriting the method drops the body, and 303 always does.
   const rewritten = method !== request.method || statusCode === 303
@@ -66,13 +66,19 @@ export function redirectRequest(
   next.timeouts = request.timeouts
   next.deadlineAt = request.deadlineAt
   next.callCookies = request.callCookies
+  next.standardRedirects = request.standardRedirects
   return next
 }
 
-/** 303 turns all methods but HEAD into GET; as in browsers, 302 does too, and 301 turns POST. */
-function redirectMethod(method: string, statusCode: number): string {
-  if (statusCode === 303 || statusCode === 302) return method === 'HEAD' ? 'HEAD' : 'GET'
-  return statusCode === 301 && method === 'POST' ? 'GET' : method
+/**
+ * 303 turns all methods but HEAD into GET, 302 does too, and 301 turns POST. The Fetch Standard has
+ * 302 turn POST only.
+ */
+function redirectMethod(request: Request, statusCode: number): string {
+  const { method, standardRedirects } = request
+  const turnsAll = statusCode === 303 || (statusCode === 302 && !standardRedirects)
+  if (turnsAll) return method === 'HEAD' ? 'HEAD' : 'GET'
+  return [301, 302].includes(statusCode) && method === 'POST' ? 'GET' : method
 }
 
 function redirectUrl(from: URL, location: string): URL {

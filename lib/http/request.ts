@@ -6,6 +6,7 @@ import { bytesBody, contentBody, formBody } from './content/body.js'
 import type { Body, BodyContent } from './content/body.js'
 import { jsonBody } from './content/json-body.js'
 import { filePairs, multipartBody, type FilesInit } from './content/multipart.js'
+import { Destination } from './destination.js'
 import { InvalidBodyError, LocalProtocolError, RequestNotReadError } from './errors.js'
 import { Headers, type HeadersInit } from './headers.js'
 import { printAs } from './inspect.js'
@@ -72,11 +73,19 @@ const BODY_EXPECTED = new Set(['POST', 'PUT', 'PATCH'])
  * body that is undefined is encoded from the options.
  */
 class CheckedParts {
+  /** In place of a URL. */
+  readonly destination: Destination | null
   readonly headers: Headers
   readonly options: RequestInit
   readonly body: Body | null | undefined
 
-  constructor(headers: Headers, options: RequestInit, body: Body | null | undefined) {
+  constructor(
+    destination: Destination | null,
+    headers: Headers,
+    options: RequestInit,
+    body: Body | null | undefined,
+  ) {
+    this.destination = destination
     this.headers = headers
     this.options = options
     this.body = body
@@ -96,8 +105,6 @@ class CheckedParts {
 export class Request {
   /** As sent: standard methods in upper case, others as given (RFC 9110, section 9.1). */
   readonly method: string
-  /** The absolute URL; its fragment is never sent. */
-  readonly url: URL
   readonly headers: Headers
   readonly extensions: RequestExtensions
   /** Aborting it ends the call with the signal's reason. */
@@ -119,6 +126,11 @@ export class Request {
   namedUrl: URL | null = null
   /** Whether the calling thread blocks, so that nothing can be awaited. @internal */
   blocking = false
+  /** Whether redirects change the method as the Fetch Standard has it, section 4.4. @internal */
+  standardRedirects = false
+  /** Null until somebody asks for the URL that `#destination` stands for. */
+  #url: URL | null
+  readonly #destination: Destination | null
 
   /**
    * @throws {@link InvalidUrlError} when the URL does not parse.
@@ -129,7 +141,8 @@ export class Request {
     this.method = checkedMethod(method)
     if (init instanceof CheckedParts) {
       const { options, body } = init
-      this.url = url as URL
+      this.#url = init.destination === null ? (url as URL) : null
+      this.#destination = init.destination
       this.headers = init.headers
       this.extensions = options.extensions ?? {}
       this.signal = options.signal ?? null
@@ -138,8 +151,9 @@ export class Request {
       return
     }
     checkOptions(init, REQUEST_INIT, 'new Request()')
-    this.url = parseUrl(url)
-    applyParams(this.url, init.params)
+    this.#url = parseUrl(url)
+    this.#destination = null
+    applyParams(this.#url, init.params)
     this.headers = new Headers(init.headers)
     this.extensions = { ...init.extensions }
     this.signal = checkedSignal(init.signal)
@@ -153,11 +167,18 @@ export class Request {
    *
    * @internal
    */
-  static ofCall(method: string, url: URL, headers: Headers, options: RequestInit): Request {
+  static ofCall(
+    method: string,
+    url: URL | Destination,
+    headers: Headers,
+    options: RequestInit,
+  ): Request {
     const { extensions, json, data, content, files } = options
     const signal = checkedSignal(options.signal)
     const copied = { json, data, content, files, signal, extensions: { ...extensions } }
-    return new Request(method, url, new CheckedParts(headers, copied, undefined) as RequestInit)
+    const destination = url instanceof Destination ? url : null
+    const parts = new CheckedParts(destination, headers, copied, undefined)
+    return new Request(method, url as URL, parts as RequestInit)
   }
 
   /** Makes a request from parts that were validated before. @internal */
@@ -168,7 +189,17 @@ export class Request {
     body: Body | null,
     from: RequestInit,
   ): Request {
-    return new Request(method, url, new CheckedParts(headers, from, body) as RequestInit)
+    return new Request(method, url, new CheckedParts(null, headers, from, body) as RequestInit)
+  }
+
+  /** The absolute URL; its fragment is never sent. */
+  get url(): URL {
+    return (this.#url ??= new URL(this.#destination!.href))
+  }
+
+  /** The parts of the URL, as it is now. @internal */
+  get destination(): Destination {
+    return this.#url === null ? this.#destination! : new Destination(this.#url)
   }
 
   /** Whether redirects led to an origin that must not get what was given for another. @internal */

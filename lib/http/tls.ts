@@ -1,6 +1,6 @@
 import { appendFileSync, readFileSync, statSync } from 'node:fs'
 import { isIP } from 'node:net'
-import type { SecureContext } from 'node:tls'
+import type { ConnectionOptions, SecureContext } from 'node:tls'
 import { checkOptions, type OptionKinds } from '../internal/options.js'
 import { certificatesFromEnvironment, certificatesIn, keyLogFile } from './environment.js'
 
@@ -130,6 +130,35 @@ function readOption<T>(option: string, path: string, read: (path: string) => T):
   } catch (cause) {
     throw new TypeError(`${option}: ${(cause as Error).message}`, { cause })
   }
+}
+
+/** Options of {@link tlsConnectOptions}, as those of a client. */
+export interface TlsConnectOptions {
+  /** Whether certificates are verified, and against which authorities. @defaultValue true */
+  readonly verify?: Verify | undefined
+  /** The program's own certificate. @defaultValue null */
+  readonly cert?: ClientCertificate | null | undefined
+  /** Reads SSL_CERT_FILE and SSL_CERT_DIR. @defaultValue true */
+  readonly trustEnv?: boolean | undefined
+}
+
+const TLS_CONNECT: OptionKinds<TlsConnectOptions> = {
+  verify: 'any', cert: 'any', trustEnv: 'boolean',
+}
+
+/**
+ * The options of `tls.connect()` for protocols other than HTTP that trust what a client of this
+ * library trusts: pass them as `tls` to a `WebSocketClient`.
+ *
+ * @throws TypeError naming option and path when a file cannot be read.
+ */
+export function tlsConnectOptions(
+  options: TlsConnectOptions = {},
+): Pick<ConnectionOptions, 'rejectUnauthorized' | 'secureContext'> {
+  checkOptions(options, TLS_CONNECT, 'tlsConnectOptions()')
+  const settings = resolveTls(options)
+  const { rejectUnauthorized, secureContext } = new TlsContext(settings).optionsFor('', [])
+  return { rejectUnauthorized, secureContext } as ReturnType<typeof tlsConnectOptions>
 }
 
 /** TLS options for the connections of one transport, which share one secure context. @internal */

@@ -71,6 +71,7 @@ export function readResponse(socket: Duplex): Promise<OpeningAnswer> {
     socket.on('end', onEnd)
     socket.on('error', onError)
     socket.on('close', onEnd)
+    socket.resume()
     if (socket.destroyed) onEnd()
   })
 }

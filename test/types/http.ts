@@ -26,15 +26,17 @@ const yes = <T extends true>(): T | undefined => undefined
 declare const asyncClient: AsyncClient
 declare const client: Client
 
-// Both clients have the same methods, and a call of one is the promise of a call of the other.
+// Both clients have the same methods, and a call of one is the promise of a call of the other. Only
+// AsyncClient has `fetch`, which returns promises.
 type Verbs = 'get' | 'post' | 'put' | 'patch' | 'delete' | 'head' | 'options'
 type Methods = Verbs | 'request' | 'stream' | 'send'
-type AsyncMembers = Exclude<keyof AsyncClient, typeof Symbol.asyncDispose>
+type AsyncMembers = Exclude<keyof AsyncClient, typeof Symbol.asyncDispose | 'fetch'>
 type Members = Exclude<keyof Client, typeof Symbol.dispose>
 yes<Equal<AsyncMembers, Members>>()
 type AsyncParameters = { [K in Methods]: Parameters<AsyncClient[K]> }
 type BlockingParameters = { [K in Methods]: Parameters<Client[K]> }
 yes<Equal<AsyncParameters, BlockingParameters>>()
+yes<Equal<AsyncClient['fetch'], typeof globalThis.fetch>>()
 type AsyncResults = { [K in Methods]: ReturnType<AsyncClient[K]> }
 type Promised<K> = K extends 'stream' | 'send' ? Promise<AsyncResponse> : ResponsePromise
 yes<Equal<AsyncResults, { [K in Methods]: Promised<K> }>>()

@@ -448,6 +448,21 @@ describe('the connect function', () => {
     rmSync(path, { force: true })
   })
 
+  test('may return a paused transport with bytes in it', async () => {
+    await using server = await rawServer()
+    const client = new WebSocketClient({
+      connect: async () => {
+        const socket = connect(server.port, '127.0.0.1')
+        await once(socket, 'connect')
+        socket.pause()
+        socket.unshift('HTTP/1.1 100 Continue\r\n\r\n')
+        return socket
+      },
+    })
+    const [connection] = await Promise.all([client.connect('ws://h/'), server.open()])
+    connection.terminate()
+  })
+
   test('may return a transport of an own kind, to which TLS is added', async () => {
     await using server = await tlsWorld({})
     const port = Number(new URL(server.url).port)

@@ -265,13 +265,14 @@ export class CacheTransport<T extends AsyncTransport | Transport>
     const { request, key } = lookup
     const outcome = { status: 'miss', ageMs: null } as const
     const facts = this.#factsOf(request, raw, requestedAt)
-    if (facts === null) {
+    const length = Number(raw.headers.get('content-length') ?? 0)
+    if (facts === null || length > this.#maxEntryBytes) {
       // An error may pass; anything else shows that the stored response is no longer right.
       if (stored !== null && raw.statusCode < 500) yield* this.#forget(key, request)
       return withOutcome(raw, outcome)
     }
-    const length = Number(raw.headers.get('content-length') ?? 0)
-    if (length > this.#maxEntryBytes) return withOutcome(raw, outcome)
+    // Client refuses asynchronous content, and says so.
+    if (request.blocking && !(Symbol.iterator in raw.stream)) return withOutcome(raw, outcome)
     const copy = new BodyCopy(this.#maxEntryBytes, this.#openBytes)
     const save = (body: Uint8Array): Flow<void> => this.#save(lookup, { ...facts, body })
     const stream = request.blocking
@@ -287,7 +288,7 @@ export class CacheTransport<T extends AsyncTransport | Transport>
     if (vary === null) return null
     const facts: CachedResponse = {
       statusCode,
-      reasonPhrase: raw.reasonPhrase ?? '',
+      reasonPhrase: raw.reasonPhrase ?? null,
       httpVersion: raw.httpVersion ?? 'HTTP/1.1',
       headers: storedFields(headers),
       body: NO_BYTES,
@@ -417,7 +418,8 @@ function fromStore(
   now: number,
   confirmation: TransportResponse | null = null,
 ): TransportResponse {
-  const { statusCode, reasonPhrase, httpVersion, body } = stored.facts
+  const { statusCode, httpVersion, body } = stored.facts
+  const reasonPhrase = stored.facts.reasonPhrase ?? undefined
   const headers = new Headers(stored.headers)
   const ageMs = stored.ageAt(now)
   // The cookies of a 304 are for the one who gets it, and are not stored.

@@ -1,7 +1,8 @@
 /** A response as a store holds it: plain data, for `structuredClone` and `v8.serialize`. */
 export interface CachedResponse {
   readonly statusCode: number
-  readonly reasonPhrase: string
+  /** Null where the protocol has none: the registered phrase. */
+  readonly reasonPhrase: string | null
   readonly httpVersion: string
   /** Name and value of each field; those of one connection and Set-Cookie are left out. */
   readonly headers: readonly (readonly [name: string, value: string])[]

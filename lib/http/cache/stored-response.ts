@@ -1,5 +1,5 @@
 import { isSensitiveHeader, Headers } from '../headers.js'
-import { CacheDirectives } from './directives.js'
+import { CacheDirectives, MAX_SECONDS } from './directives.js'
 import { parseHttpDate } from './http-date.js'
 import type { CachedResponse, CacheRecord } from './store.js'
 
@@ -34,11 +34,11 @@ export class StoredResponse {
     const { headers } = this
     const { receivedAt, requestedAt } = facts
     const date = parseHttpDate(headers.get('date'), receivedAt) ?? receivedAt
-    const age = headers.get('age')
-    const ageMs = age !== null && /^[0-9]+$/.test(age) ? Number(age) * 1000 : 0
+    const age = headers.get('age') ?? '0'
+    const isAgeValid = /^[0-9]+$/.test(age)
+    const ageMs = isAgeValid ? Math.min(Number(age), MAX_SECONDS) * 1000 : 0
     this.#initialAgeMs = Math.max(0, receivedAt - date, ageMs + receivedAt - requestedAt)
     // An Age that is not one number is a reason not to trust the response.
-    const isAgeValid = age === null || /^[0-9]+$/.test(age)
     this.lifetimeMs = isAgeValid ? this.#lifetime(date, heuristic) : 0
   }
 
@@ -85,7 +85,6 @@ export function selectVariant(
   open: (facts: CachedResponse) => StoredResponse,
 ): StoredResponse | null {
   for (const facts of record.variants) {
-    checkFacts(facts)
     const stored = open(facts)
     if (stored.suits(request)) return stored
   }
@@ -120,27 +119,34 @@ export function checkRecord(record: CacheRecord | null | undefined): CacheRecord
   if (typeof record !== 'object' || !Number.isInteger(record.version)) refuse()
   if (record.version !== 1) return null
   if (!Array.isArray(record.variants)) refuse()
+  for (const facts of record.variants) checkFacts(facts)
   return record
 }
 
 /** @throws TypeError when a store returned something that is no response, or only a part of one. */
-function checkFacts(facts: CachedResponse): void {
+function checkFacts(facts: CachedResponse | null): void {
+  if (typeof facts !== 'object' || facts === null) refuse()
   const { statusCode, reasonPhrase, httpVersion, headers, body, vary } = facts
   const isWhole =
     Number.isInteger(statusCode) &&
     statusCode >= 200 &&
     statusCode <= 999 &&
-    typeof reasonPhrase === 'string' &&
+    (typeof reasonPhrase === 'string' || reasonPhrase === null) &&
     typeof httpVersion === 'string' &&
     Number.isFinite(facts.requestedAt) &&
     Number.isFinite(facts.receivedAt) &&
     Array.isArray(headers) &&
     Array.isArray(vary) &&
-    vary.every((field) => Array.isArray(field) && typeof field[0] === 'string') &&
+    headers.every((field) => isField(field)) &&
+    vary.every((field) => isField(field) || field?.[1] === null) &&
     body instanceof Uint8Array
   if (!isWhole) refuse()
   const length = headers.find(([name]) => name.toLowerCase() === 'content-length')?.[1]
   if (length !== undefined && length !== String(body.length)) refuse()
+}
+
+function isField(field: unknown): boolean {
+  return Array.isArray(field) && typeof field[0] === 'string' && typeof field[1] === 'string'
 }
 
 function refuse(): never {

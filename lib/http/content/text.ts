@@ -12,6 +12,7 @@ const ALIASES: Readonly<Record<string, string>> = {
 
 /** The standard name of `label`; null if no decoder supports it. UTF-32 is supported here. */
 export function encodingName(label: string): string | null {
+  if (label === 'utf-8' || label === 'UTF-8') return 'utf-8'
   const key = label.trim().toLowerCase()
   const name = ALIASES[key] ?? key
   if (/^utf-?32(le|be)?$/.test(name)) return name.endsWith('be') ? 'utf-32be' : 'utf-32le'
@@ -41,7 +42,7 @@ function hasUtf8Bom(head: Uint8Array): boolean {
 export function jsonEncoding(head: Uint8Array): string {
   const bom = bomEncoding(head)
   if (bom !== null) return bom
-  if (head.length < 2) return 'utf-8'
+  if (head.length < 2 || (head[0] !== 0 && head[1] !== 0)) return 'utf-8'
   const [a, b, c, d] = [head[0] === 0, head[1] === 0, head[2] === 0, head[3] === 0]
   if (a && b && c) return 'utf-32be'
   if (b && c && d && head.length >= 4) return 'utf-32le'
@@ -54,7 +55,9 @@ export function decodeText(content: Uint8Array, encoding: string): string {
   const name = bomEncoding(content) ?? encoding
   if (name === 'utf-8') {
     const { buffer, byteOffset, byteLength } = content
-    return Buffer.from(buffer, byteOffset, byteLength).toString('utf8', hasUtf8Bom(content) ? 3 : 0)
+    const bytes =
+      content instanceof Buffer ? content : Buffer.from(buffer, byteOffset, byteLength)
+    return bytes.toString('utf8', hasUtf8Bom(content) ? 3 : 0)
   }
   const decoder = new IncrementalText(name)
   return decoder.feed(content) + decoder.end()

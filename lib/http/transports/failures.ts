@@ -3,6 +3,7 @@ import {
   ReadError,
   ReadTimeoutError,
   RemoteProtocolError,
+  WriteError,
   WriteTimeoutError,
 } from '../errors.js'
 
@@ -33,6 +34,14 @@ export function readTimeout(ms: number): ReadTimeoutError {
 
 export function writeTimeout(ms: number): WriteTimeoutError {
   return new WriteTimeoutError(`the server accepted no byte of the request for ${ms} ms`, ms)
+}
+
+/** The socket failed while the request was under way, and the server has not answered. */
+export function sendFailed(cause: NodeJS.ErrnoException): WriteError {
+  const reason = cause.code ?? cause.message
+  return new WriteError(`the connection failed while the request was being sent (${reason})`, {
+    cause,
+  })
 }
 
 /** The socket failed once the request was under way. */

@@ -155,9 +155,10 @@ export class HttpTransport implements AsyncTransport {
   }
 
   async handleRequest(request: Request): Promise<TransportResponse> {
-    const { url, signal } = request
-    if (url.protocol !== 'http:' && url.protocol !== 'https:') {
-      throw new UnsupportedProtocolError(`there is no transport for ${url.protocol}//`)
+    const { signal } = request
+    const { protocol } = request.destination
+    if (protocol !== 'http:' && protocol !== 'https:') {
+      throw new UnsupportedProtocolError(`there is no transport for ${protocol}//`)
     }
     signal?.throwIfAborted()
     checkHost(request.headers)
@@ -190,14 +191,14 @@ export class HttpTransport implements AsyncTransport {
   }
 
   #send(connection: Connection, request: Request, clock: PhaseClock): Promise<TransportResponse> {
-    const { url, extensions } = request
+    const { destination, extensions } = request
     const timeouts = request.timeouts ?? DEFAULT_TIMEOUTS
-    const target = extensions.target ?? url.pathname + url.search
+    const target = extensions.target ?? destination.target
     if (connection.protocol === 'HTTP/2')
       return connection.request(request, timeouts, target, clock)
-    const proxy = this.#forwarding(url)
+    const proxy = this.#forwarding(destination)
     if (proxy === null) return connection.request(request, timeouts, { target }, clock)
-    const absolute = extensions.target ?? `${url.protocol}//${url.host}${target}`
+    const absolute = extensions.target ?? destination.origin + target
     const content = request.body === null ? NO_BYTES : request.body.bytes
     const proxyHeaders = proxy.headersFor(request.method, absolute, content)
     return connection.request(request, timeouts, { target: absolute, proxyHeaders }, clock)
@@ -217,8 +218,8 @@ export class HttpTransport implements AsyncTransport {
   }
 
   /** The proxy that gets requests for `url` in absolute form; null with a tunnel or no proxy. */
-  #forwarding(url: URL): Proxy | null {
-    return this.#proxy !== null && !this.#proxy.socks && url.protocol === 'http:'
+  #forwarding({ protocol }: { readonly protocol: string }): Proxy | null {
+    return this.#proxy !== null && !this.#proxy.socks && protocol === 'http:'
       ? this.#proxy
       : null
   }
@@ -230,8 +231,8 @@ export class HttpTransport implements AsyncTransport {
     clock: PhaseClock,
   ): Connection | Promise<Connection> {
     const acquired = this.#acquire(request)
-    const idle = acquired !== null && !(acquired instanceof Promise) && acquired.usable
-    return idle && !fresh ? acquired : this.#obtain(acquired, request, fresh, clock)
+    const ready = acquired !== null && !(acquired instanceof Promise)
+    return ready && !fresh ? acquired : this.#obtain(acquired, request, fresh, clock)
   }
 
   #acquire(request: Request): Acquired {
@@ -242,10 +243,10 @@ export class HttpTransport implements AsyncTransport {
 
   /** What requests must have in common to use the same connections. */
   #keyOf(request: Request): string {
-    const { url } = request
-    return this.#forwarding(url) === null
-      ? `${url.protocol}//${url.host} ${serverNameOf(request) ?? ''}`
-      : 'proxy'
+    const { destination } = request
+    if (this.#forwarding(destination) !== null) return 'proxy'
+    const serverName = serverNameOf(request)
+    return serverName === null ? destination.origin : `${destination.origin} ${serverName}`
   }
 
   /** Waits for, or opens, a connection; `first` is what the pool has returned. */
@@ -330,6 +331,7 @@ export class HttpTransport implements AsyncTransport {
     }
     const peer = addressText(address)
     clock.skip()
+    const target = { host, port, lookup: this.#lookup }
     return connectWithin({ timeoutMs, signal }, peer, async (track) => {
       const tunnelled = proxy !== null && this.#forwarding(url) === null
       let socket: Socket
@@ -340,7 +342,7 @@ export class HttpTransport implements AsyncTransport {
           const tls = this.#tls.optionsFor(proxy.host, ['http/1.1'])
           socket = await openTls(socket, tls, peer, track)
         }
-        const connected = !tunnelled || (await tunnel(socket, proxy, { host, port, lookup: this.#lookup }, tries))
+        const connected = !tunnelled || (await tunnel(socket, proxy, target, tries))
         if (tunnelled || proxy?.secure === true) clock.lap('proxy')
         if (connected) break
         socket.destroy()

@@ -33,7 +33,7 @@ export type Authorize = (
 /** WebSocket subprotocol of the event streams, the only one that the service selects. */
 export const STREAM_PROTOCOL = 'runwright.v1'
 
-const BEARER_PROTOCOL = 'bearer.'
+export const BEARER_PROTOCOL = 'bearer.'
 
 /**
  * Reads the bearer token of a request (RFC 6750, section 2.1). Browsers cannot set headers on a

@@ -1,21 +1,36 @@
 import type { AsyncResponse } from '../../http/index.js'
 import { RunServiceError, type Problem } from '../errors.js'
 
+/** A response other than success, over HTTP or in place of a 101. */
+export interface Answer {
+  readonly status: number
+  readonly type: string | null
+  readonly retryAfter: string | null
+  readonly content: Uint8Array
+}
+
 /** The error for a response other than success, whose content is read. */
 export async function answerError(response: AsyncResponse): Promise<RunServiceError> {
-  const text = new TextDecoder().decode(await response.read())
-  const retryAfter = response.headers.get('retry-after')
+  return errorOf({
+    status: response.statusCode,
+    type: response.headers.get('content-type'),
+    retryAfter: response.headers.get('retry-after'),
+    content: await response.read(),
+  })
+}
+
+/** The error with the problem details of an answer, if it has any. */
+export function errorOf({ status, type, retryAfter, content }: Answer): RunServiceError {
   const retryAfterMs =
     retryAfter !== null && /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) * 1000 : null
-  const problem = problemIn(response.headers.get('content-type') ?? '', text)
+  const problem = problemIn(type ?? '', new TextDecoder().decode(content))
   if (problem === null) {
     const detail =
-      `the response is ${response.statusCode} without problem details; ` +
-      'check that baseUrl leads to the service'
-    return new RunServiceError(response.statusCode, 'unexpected_answer', detail, { retryAfterMs })
+      `the response is ${status} without problem details; check that baseUrl leads to the service`
+    return new RunServiceError(status, 'unexpected_answer', detail, { retryAfterMs })
   }
   const { code, detail, errors = [] } = problem
-  return new RunServiceError(response.statusCode, code, detail, { errors, retryAfterMs })
+  return new RunServiceError(status, code, detail, { errors, retryAfterMs })
 }
 
 function problemIn(type: string, text: string): Problem | null {

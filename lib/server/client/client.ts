@@ -18,6 +18,7 @@ import type {
 import {
   AsyncClient,
   BearerAuth,
+  ClientStateError,
   HandlerTransport,
   type AsyncResponse,
   type AsyncTransport,
@@ -31,7 +32,15 @@ import type { DamageCounts } from '../monitoring/damage.js'
 import type { HealthStatus } from '../monitoring/health.js'
 import type { RunService } from '../service.js'
 import { answerError } from './answer-error.js'
-import { FOLLOW_OPTIONS, followEvents, type FollowOptions, type ModelDelta } from './follow.js'
+import {
+  FOLLOW_OPTIONS,
+  followEvents,
+  type FollowOptions,
+  type ModelDelta,
+  type OpenStream,
+} from './follow.js'
+import { sseStreams } from './sse-stream.js'
+import { webSocketStreams, type WebSocketSettings } from './websocket-stream.js'
 
 /** Options of {@link RunServiceClient}. */
 export interface RunServiceClientOptions {
@@ -128,6 +137,9 @@ const DEFAULT_RETRIES = 2
  */
 export class RunServiceClient implements AsyncDisposable {
   readonly #http: AsyncClient
+  /** For streams by WebSocket; null with a transport of the caller's own. */
+  readonly #webSocket: WebSocketSettings | null
+  readonly #closing = new AbortController()
 
   /** @throws TypeError naming the invalid option. */
   constructor(options: RunServiceClientOptions) {
@@ -141,6 +153,9 @@ export class RunServiceClient implements AsyncDisposable {
       trustEnv: options.trustEnv,
       transport: options.transport,
     })
+    const { baseUrl, key, headers, timeout = DEFAULT_TIMEOUT_MS, trustEnv = true } = options
+    this.#webSocket =
+      options.transport === undefined ? { baseUrl, key, headers, timeout, trustEnv } : null
   }
 
   /**
@@ -249,9 +264,21 @@ export class RunServiceClient implements AsyncDisposable {
   ): AsyncGenerator<AgentEvent | ModelDelta, void> {
     checkOptions(options, FOLLOW_OPTIONS, 'events()')
     const { signal } = options
-    return followEvents(this.#http, pathOf(runId, '/events'), options, () =>
+    return followEvents(this.#streamsOf(runId, options), options, () =>
       this.get(runId, { signal }),
     )
+  }
+
+  #streamsOf(runId: string, { transport = 'sse' }: FollowOptions): OpenStream {
+    if (transport === 'sse') return sseStreams(this.#http, pathOf(runId, '/events'))
+    if (transport !== 'websocket') {
+      throw new TypeError(`transport must be 'sse' or 'websocket', got ${JSON.stringify(transport)}`)
+    }
+    if (this.#webSocket === null) {
+      throw new TypeError("a client with a transport of its own follows events by 'sse' only")
+    }
+    const path = pathOf(runId).replace('/runs/', '/ws/')
+    return webSocketStreams(this.#webSocket, path, this.#closing.signal)
   }
 
   /**
@@ -289,6 +316,7 @@ export class RunServiceClient implements AsyncDisposable {
 
   /** Closes the connections; open streams end with an error. */
   async close(): Promise<void> {
+    this.#closing.abort(new ClientStateError('the client was closed'))
     await this.#http.close()
   }
 

@@ -4,7 +4,8 @@
  * 1. The cursor is the `seq` of the last event received; each connection continues behind it.
  * 2. An event at or before the cursor is a repetition and is skipped. Without a filter, a gap after
  *    the cursor means a broken stream, which is reopened at the cursor.
- * 3. Only `run_end` or a 204 ends a run's events. A stream that ends otherwise is reopened.
+ * 3. Only `run_end` ends a run's events, or the answer that there will be no more: a 204, or a Close
+ *    with 1000 behind the last event of an ended run. A stream that ends otherwise is reopened.
  *
  * `AsyncClient.sse()` reconnects by other rules: it cannot move the cursor in the query, and it
  * counts failures and reads errors without the service's problem details.
@@ -21,17 +22,14 @@ import type {
 import {
   NetworkError,
   RemoteProtocolError,
-  SseParser,
   TimeoutError,
   TotalTimeoutError,
-  type AsyncClient,
-  type AsyncResponse,
 } from '../../http/index.js'
 import type { OptionKinds } from '../../internal/options.js'
 import { backoffDelay, TRANSIENT_STATUSES } from '../../internal/backoff.js'
 import { sleep } from '../../internal/sleep.js'
+import { OpeningError } from '../../ws/index.js'
 import { isUnusableRun, RunServiceError } from '../errors.js'
-import { answerError } from './answer-error.js'
 
 /**
  * A piece of text that a model is generating. It is no event of the log: it has no `seq`, is not
@@ -50,6 +48,11 @@ export interface FollowOptions {
   readonly kinds?: readonly EventKind[] | undefined
   /** Also yields the model's text while it is being generated. @defaultValue false */
   readonly deltas?: boolean | undefined
+  /**
+   * Server-sent events, or a WebSocket, which a `transport` of the client's own cannot carry.
+   * @defaultValue 'sse'
+   */
+  readonly transport?: 'sse' | 'websocket' | undefined
   /** Aborts the iteration, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal | undefined
   /** Longest delay before the first reconnect, in ms; doubles up to 15 s. @defaultValue 500 */
@@ -65,9 +68,31 @@ export interface FollowOptions {
 
 /** For `checkOptions()`. */
 export const FOLLOW_OPTIONS: OptionKinds<FollowOptions> = {
-  after: 'number', kinds: 'array', deltas: 'boolean', signal: 'object', reconnectMs: 'number',
-  maxFailures: 'number', silenceMs: 'number',
+  after: 'number', kinds: 'array', deltas: 'boolean', transport: 'string', signal: 'object',
+  reconnectMs: 'number', maxFailures: 'number', silenceMs: 'number',
 }
+
+/** One connection to the events of a run. */
+export interface EventStream {
+  /**
+   * Each event as JSON; returns when the connection has ended, true if the service closed it as
+   * that of a run without further events.
+   *
+   * @throws BrokenStreamError for what is no stream of events.
+   */
+  events(): AsyncGenerator<string, boolean>
+  close(): Promise<void>
+}
+
+/**
+ * Opens a stream with a query, such as `after=3`; null when there will be no more events. Silence
+ * of `silenceMs` ends it.
+ */
+export type OpenStream = (
+  params: Readonly<Record<string, string>>,
+  signal: AbortSignal,
+  silenceMs: number,
+) => Promise<EventStream | null>
 
 const DEFAULT_RECONNECT_MS = 500
 const MAX_RECONNECT_MS = 15_000
@@ -76,8 +101,7 @@ const DEFAULT_SILENCE_MS = 45_000
 
 /** Yields the events of one run. `details` reads the run, for the present end of its log. */
 export async function* followEvents(
-  http: AsyncClient,
-  path: string,
+  open: OpenStream,
   options: FollowOptions,
   details: () => Promise<RunDetails>,
 ): AsyncGenerator<AgentEvent | ModelDelta, void> {
@@ -86,20 +110,26 @@ export async function* followEvents(
   if (cursor.position < 0) cursor.position = (await details()).last_seq
   const signal = options.signal ?? new AbortController().signal
   const { maxFailures = DEFAULT_FAILURES, reconnectMs = DEFAULT_RECONNECT_MS } = options
+  const { silenceMs = DEFAULT_SILENCE_MS } = options
   let failures = 0
   let broken = 0
   for (let quiet = 0; ; quiet++) {
     const before = cursor.position
     let retryAfterMs = 0
-    let response: AsyncResponse | null = null
+    let stream: EventStream | null = null
     try {
-      response = await open(http, path, cursor, options)
-      if (response === null) return
+      stream = await open(cursor.params(), signal, silenceMs)
+      if (stream === null) return
       failures = 0
-      for await (const event of readEvents(response, cursor)) {
+      const texts = stream.events()
+      let next = await texts.next()
+      for (; next.done !== true; next = await texts.next()) {
+        const event = parseEvent(next.value)
+        if (event.kind !== 'model_delta' && !cursor.advance(event.seq)) continue
         if (cursor.isWanted(event)) yield event
         if (event.kind === 'run_end') return
       }
+      if (next.value) return await checkEnd(cursor, details)
     } catch (error) {
       signal.throwIfAborted()
       if (!isTransient(error)) throw error
@@ -110,7 +140,7 @@ export async function* followEvents(
       if (Math.max(failures, broken) > maxFailures) throw error
       if (error instanceof RunServiceError) retryAfterMs = error.retryAfterMs ?? 0
     } finally {
-      await response?.close()
+      await stream?.close()
     }
     if (cursor.position > before) quiet = 0
     const delayMs = backoffDelay(quiet + 1, { firstMs: reconnectMs, maxMs: MAX_RECONNECT_MS })
@@ -118,43 +148,14 @@ export async function* followEvents(
   }
 }
 
-/** Opens the stream behind the cursor; null when there will be no more events. */
-async function open(
-  http: AsyncClient,
-  path: string,
-  cursor: Cursor,
-  { signal, silenceMs = DEFAULT_SILENCE_MS }: FollowOptions,
-): Promise<AsyncResponse | null> {
-  const response = await http.stream('GET', path, {
-    params: cursor.params(),
-    headers: { Accept: 'text/event-stream', 'Cache-Control': 'no-store' },
-    timeout: { read: silenceMs },
-    signal,
+/** @throws BrokenStreamError unless the cursor is behind the last event of an ended run. */
+async function checkEnd(cursor: Cursor, details: () => Promise<RunDetails>): Promise<void> {
+  const run = await details().catch((cause: unknown) => {
+    if (!isTransient(cause)) throw cause
+    throw new BrokenStreamError('the stream has ended, and whether the run has is unknown', { cause })
   })
-  try {
-    const type = response.headers.get('content-type') ?? ''
-    if (response.statusCode === 200 && type.startsWith('text/event-stream')) return response
-    if (response.statusCode !== 204) throw await answerError(response)
-  } catch (error) {
-    await response.close()
-    throw error
-  }
-  await response.close()
-  return null
-}
-
-/** The new events of one connection. */
-async function* readEvents(
-  response: AsyncResponse,
-  cursor: Cursor,
-): AsyncGenerator<AgentEvent | ModelDelta, void> {
-  const parser = new SseParser()
-  for await (const chunk of response.iterBytes()) {
-    for (const { data } of parser.feed(chunk)) {
-      const event = parseEvent(data)
-      if (event.kind === 'model_delta' || cursor.advance(event.seq)) yield event
-    }
-  }
+  if (run.ended_at !== null && cursor.position >= run.last_seq) return
+  throw new BrokenStreamError('the stream was closed before the end of the run')
 }
 
 function parseEvent(data: string): AgentEvent | ModelDelta {
@@ -205,7 +206,7 @@ class Cursor {
 }
 
 /** Thrown for a stream with a gap or with data that is no event. */
-class BrokenStreamError extends RemoteProtocolError {}
+export class BrokenStreamError extends RemoteProtocolError {}
 
 function isTransient(error: unknown): boolean {
   if (error instanceof RunServiceError) {
@@ -215,6 +216,7 @@ function isTransient(error: unknown): boolean {
   return (
     error instanceof NetworkError ||
     error instanceof TimeoutError ||
-    error instanceof RemoteProtocolError
+    error instanceof RemoteProtocolError ||
+    error instanceof OpeningError
   )
 }

@@ -114,6 +114,10 @@ const rfc9111: Record<string, Row> = {
   },
   'Age counts': { first: cc('max-age=60', { Age: '50' }), wait: 9, is: 'hit', age: '59' },
   'Age is over': { first: cc('max-age=60', { Age: '50' }), wait: 10, is: 'miss' },
+  'a huge Age': {
+    first: cc('max-age=60', { Age: '9'.repeat(99) }), request: { 'Cache-Control': 'max-stale' },
+    is: 'stale', age: '2147483648',
+  },
   'an Age that is no number': { first: cc('max-age=60', { Age: 'abc' }), is: 'miss' },
   'a negative Age': { first: cc('max-age=60', { Age: '-1' }), is: 'miss' },
   'two Age': { first: cc('max-age=60', { Age: ['0', '0'] }), is: 'miss' },
@@ -222,7 +226,9 @@ const outage = (status: number): Answer => ({ status, body: 'down' })
 
 const rfc5861: Record<string, Row> = {
   'stale-while-revalidate': { first: swr, wait: 89, is: 'stale', age: '89', only: 'AsyncClient' },
-  'stale-while-revalidate in the foreground': { first: swr, wait: 89, is: 'revalidated', only: 'Client' },
+  'stale-while-revalidate in the foreground': {
+    first: swr, wait: 89, is: 'revalidated', only: 'Client',
+  },
   'stale-while-revalidate is over': { first: swr, wait: 90, is: 'revalidated' },
   'stale-while-revalidate against the request': {
     first: swr, wait: 70, request: { 'Cache-Control': 'max-age=100' }, is: 'revalidated',
@@ -232,7 +238,8 @@ const rfc5861: Record<string, Row> = {
   },
   ...Object.fromEntries(
     [500, 502, 503, 504].map((status) => [
-      `stale-if-error, ${status}`, { first: sie, wait: 89, then: outage(status), is: 'stale', age: '89' },
+      `stale-if-error, ${status}`,
+      { first: sie, wait: 89, then: outage(status), is: 'stale', age: '89' },
     ]),
   ),
   'stale-if-error, another error': { first: sie, wait: 70, then: outage(501), is: 'miss', status: 501 },
@@ -243,7 +250,8 @@ const rfc5861: Record<string, Row> = {
     wait: 70, then: outage(503), is: 'miss', status: 503,
   },
   'stale-if-error and no-cache in the request': {
-    first: sie, wait: 70, request: { 'Cache-Control': 'no-cache' }, then: outage(503), is: 'miss', status: 503,
+    first: sie, wait: 70, request: { 'Cache-Control': 'no-cache' },
+    then: outage(503), is: 'miss', status: 503,
   },
   'stale-if-error of the request': {
     first: cc('max-age=60'), wait: 70, request: { 'Cache-Control': 'stale-if-error=30' },
@@ -269,7 +277,8 @@ for (const [rfc, rows] of [['RFC 9111', rfc9111], ['RFC 5861', rfc5861]] as cons
         const isStored = ['hit', 'stale', 'revalidated'].includes(row.is)
         const usual = isStored ? row.first.status : row.then?.status
         assert.equal(response.statusCode, row.status ?? usual ?? 200, name)
-        const body = { 204: '', 304: '', 504: '', [row.then?.status ?? 0]: 'down' }[response.statusCode]
+        const bodies = { 204: '', 304: '', 504: '', [row.then?.status ?? 0]: 'down' }
+        const body = bodies[response.statusCode]
         assert.equal(response.text, body ?? `body ${isStored ? 1 : 2}`, name)
         assert.equal(response.headers.get('age'), row.age ?? response.headers.get('age'), name)
         if (isStored && status !== 'revalidated') assert.ok(response.headers.has('age'), name)

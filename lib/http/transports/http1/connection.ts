@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net'
 import type { Body } from '../../content/body.js'
 import type { Timeouts } from '../../config.js'
-import { RemoteProtocolError, WriteError } from '../../errors.js'
+import { RemoteProtocolError } from '../../errors.js'
 import { Headers } from '../../headers.js'
 import type { Request } from '../../request.js'
 import { Timer, timerWheel } from '../../timer-wheel.js'
@@ -13,6 +13,7 @@ import {
   connectionFailed,
   lengthMismatch,
   readTimeout,
+  sendFailed,
   writeTimeout,
 } from '../failures.js'
 import { hasMember } from '../../field-values.js'
@@ -23,6 +24,7 @@ import { ResponseParser, type ParserEvents, type ResponseHead } from './response
 import { ReceivedResponse } from '../received-response.js'
 import { ResponseBody, type BodySource } from '../response-body.js'
 import { openUpload } from '../upload.js'
+import { outliveWriteFailures } from '../write-failures.js'
 
 /** Bodies up to this size are written together with the head. */
 const MAX_INLINE_BODY_BYTES = 64 * 1024
@@ -41,7 +43,8 @@ export interface ConnectionOwner {
  * 1. It is idle or has exactly one exchange; bytes that arrive while it is idle close it.
  * 2. It becomes idle again only when request and response were transferred completely, both sides
  *    keep it alive, and no bytes are left over. In every other case it is destroyed.
- * 3. However an exchange ends, its timers are stopped and its abort listener is removed.
+ * 3. A response takes precedence over a failure to send: what has arrived is read first.
+ * 4. However an exchange ends, its timers are stopped and its abort listener is removed.
  */
 export class Http1Connection implements ParserEvents, BodySource {
   readonly protocol = 'HTTP/1.1'
@@ -61,6 +64,10 @@ export class Http1Connection implements ParserEvents, BodySource {
   readonly #info: Readonly<Record<string, unknown>>
   #exchange: Http1Exchange | null = null
   #drained: (() => void) | null = null
+  /** Why nothing more can be sent. */
+  #writeFailure: NodeJS.ErrnoException | null = null
+  /** Whether the reader of the response is too slow. */
+  #paused = false
   #closed = false
 
   constructor(socket: Socket, owner: ConnectionOwner, maxHeaderBytes: number) {
@@ -68,9 +75,10 @@ export class Http1Connection implements ParserEvents, BodySource {
     this.#owner = owner
     this.#parser = new ResponseParser(this, maxHeaderBytes)
     this.#readTimer = new Timer((ms) => this.destroy(readTimeout(ms)))
-    this.#writeTimer = new Timer((ms) => this.destroy(writeTimeout(ms)))
+    this.#writeTimer = new Timer((ms) => this.#onWriteTimeout(ms))
     this.#info = addressesOf(socket)
     socket.setNoDelay(true)
+    outliveWriteFailures(socket, (error) => this.#onWriteFailure(error))
     socket.on('data', (chunk: Buffer) => this.#onData(chunk))
     // A proxy handshake leaves the socket paused.
     socket.resume()
@@ -160,7 +168,7 @@ export class Http1Connection implements ParserEvents, BodySource {
     clock.lap('wait')
     exchange.head = head
     exchange.continueUpload()
-    if (head.statusCode >= 300) exchange.stopUpload()
+    if (head.statusCode >= 300) this.#stopUpload(exchange)
     this.keepAliveHint = keepAliveTimeout(head.headers)
     const body = new ResponseBody(this)
     exchange.body = body
@@ -201,10 +209,12 @@ export class Http1Connection implements ParserEvents, BodySource {
   }
 
   pause(): void {
+    this.#paused = true
     this.socket.pause()
   }
 
   resume(): void {
+    this.#paused = false
     this.socket.resume()
   }
 
@@ -249,20 +259,35 @@ export class Http1Connection implements ParserEvents, BodySource {
       this.#parser.end()
       this.#finish(exchange, false)
     } catch (error) {
-      this.destroy(error)
+      const unanswered = this.#writeFailure !== null && !this.answered
+      this.destroy(unanswered ? this.#failure(this.#writeFailure!) : error)
     }
   }
 
   #onError(error: NodeJS.ErrnoException): void {
+    // What a paused socket holds arrived before the failure.
+    const unread = this.socket.read() as Buffer | null
+    if (unread !== null && this.#exchange !== null) this.#onData(unread)
+    if (this.#exchange !== null) this.destroy(this.#failure(this.#writeFailure ?? error))
+  }
+
+  /** Stops sending and goes on reading, up to the response or the end of the connection. */
+  #onWriteFailure(error: NodeJS.ErrnoException): void {
     const exchange = this.#exchange
-    if (exchange === null) return
-    if (exchange.sent || this.answered) {
-      this.destroy(connectionFailed(error))
-      return
-    }
-    const reason = error.code ?? error.message
-    const text = `the connection failed while the request was being sent (${reason})`
-    this.destroy(new WriteError(text, { cause: error }))
+    if (exchange === null) return this.destroy()
+    this.#writeFailure = error
+    this.#stopUpload(exchange)
+    if (exchange.head === null) this.#readTimer.start(exchange.call.timeouts.read)
+  }
+
+  #failure(cause: NodeJS.ErrnoException): Error {
+    return this.#exchange!.sent || this.answered ? connectionFailed(cause) : sendFailed(cause)
+  }
+
+  #onWriteTimeout(ms: number): void {
+    // The server may wait until this reader takes more: that is not its silence.
+    if (this.#paused) this.#writeTimer.start(ms)
+    else this.destroy(writeTimeout(ms))
   }
 
   #onDrain(): void {
@@ -288,7 +313,8 @@ export class Http1Connection implements ParserEvents, BodySource {
     this.#detach(exchange)
     const { call, head } = exchange
     const closing = hasMember(call.request.headers.get('connection'), 'close')
-    const keep = clean && exchange.sent && head!.keepAlive && !closing
+    const taken = exchange.tookAll && this.socket.writableLength === 0
+    const keep = clean && taken && head!.keepAlive && !closing
     const delimited = head!.contentLength !== null || head!.headers.has('transfer-encoding')
     if (keep && delimited && !this.socket.destroyed) this.#goIdle()
     else {
@@ -301,6 +327,7 @@ export class Http1Connection implements ParserEvents, BodySource {
 
   #goIdle(): void {
     this.idleSince = performance.now()
+    this.#paused = false
     this.socket.resume()
     this.socket.unref()
     this.#owner.onIdle(this)
@@ -310,6 +337,12 @@ export class Http1Connection implements ParserEvents, BodySource {
     this.#readTimer.stop()
     this.#writeTimer.stop()
     exchange.detach()
+  }
+
+  /** Sends no further chunk: the server has answered without waiting for the rest. */
+  #stopUpload(exchange: Http1Exchange): void {
+    this.#onDrain()
+    exchange.stopUpload()
   }
 
   // --- sending
@@ -335,6 +368,7 @@ export class Http1Connection implements ParserEvents, BodySource {
       this.#sent(exchange)
     } else {
       if (this.socket.write(head, encoding)) this.#writeTimer.stop()
+      exchange.large = true
       void this.#upload(exchange, body, chunked)
     }
   }
@@ -348,8 +382,8 @@ export class Http1Connection implements ParserEvents, BodySource {
   }
 
   #awaitResponse(exchange: Http1Exchange): void {
-    exchange.call.clock.lap('send')
-    this.#readTimer.start(exchange.call.timeouts.read)
+    const { clock, timeouts } = exchange.call
+    this.#readTimer.start(timeouts.read, clock.lap('send'))
   }
 
   async #upload(exchange: Http1Exchange, body: Body, chunked: boolean): Promise<void> {

@@ -17,6 +17,8 @@ export class Http1Exchange {
   trailers: Headers | undefined
   /** Whether the whole request was written to the socket. */
   sent = false
+  /** Whether the body is sent in several parts. */
+  large = false
   /** Whether the whole response has arrived. */
   complete = false
   uploadStopped = false
@@ -26,6 +28,15 @@ export class Http1Exchange {
 
   constructor(call: ExchangeCall) {
     this.call = call
+  }
+
+  /**
+   * Whether the server, which has answered, is taken to have read the whole request. It need not
+   * have when it refuses a large one: the rest may be in the buffers of the kernel. A server that
+   * reads no further must close the connection, but some say so too late, or not at all.
+   */
+  get tookAll(): boolean {
+    return this.sent && !(this.large && this.head!.statusCode >= 300)
   }
 
   /** Rejects the call, or fails the response body once the call was resolved. */

@@ -15,7 +15,7 @@ export function encodeHead(request: Request, wire: WireOptions): string {
   const { target } = wire
   checkTarget(target)
   const { headers } = request
-  const host = headers.has('host') ? '' : `Host: ${request.url.host}\r\n`
+  const host = headers.has('host') ? '' : `Host: ${request.destination.host}\r\n`
   const forProxy = wire.proxyHeaders === undefined ? '' : wire.proxyHeaders.toLines()
   return `${request.method} ${target} HTTP/1.1\r\n${host}${forProxy}${headers.toLines()}\r\n`
 }

@@ -230,7 +230,7 @@ export class ResponseParser {
       return null
     }
     this.#held.clear()
-    const fields = parseFields(all.toString('latin1', 0, end).split('\r\n'), 0)
+    const fields = parseFields(all.toString('latin1', 0, end), 0)
     this.#complete(Headers.fromWire(fields))
     return all.subarray(end + 4)
   }
@@ -261,12 +261,14 @@ function hasBareLineFeed(head: Buffer): boolean {
   return false
 }
 
+const STATUS_LINE = /^HTTP\/1\.([0-9]) ([1-9][0-9]{2})(?: ([^\0-\x08\n-\x1f\x7f]*))?$/
+
 function parseHead(text: string): ResponseHead {
-  const lines = text.split('\r\n')
-  const match = /^HTTP\/1\.([0-9]) ([1-9][0-9]{2})(?: ([^\0-\x08\n-\x1f\x7f]*))?$/.exec(lines[0]!)
+  const end = lineEnd(text, 0)
+  const match = STATUS_LINE.exec(text.slice(0, end))
   if (match === null) throw new RemoteProtocolError('the server sent a malformed status line')
   const minorVersion = Number(match[1])
-  const headers = Headers.fromWire(parseFields(lines, 1))
+  const headers = Headers.fromWire(parseFields(text, end + 2))
   const contentLength = contentLengthOf(headers)
   const coding = headers.get('transfer-encoding')
   if (coding !== null) checkTransferCoding(coding, contentLength, minorVersion)
@@ -282,22 +284,32 @@ function parseHead(text: string): ResponseHead {
 
 const FIELD_NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const FORBIDDEN = /[\0-\x08\n-\x1f\x7f]/
+const NON_ASCII = /[\x80-\xff]/
 
-function parseFields(lines: readonly string[], from: number): string[] {
-  if (lines.length - from > MAX_FIELDS) {
-    throw new RemoteProtocolError(`the response has more than ${MAX_FIELDS} header fields`)
-  }
+/** The names and values of the field lines from `start`; the last has no line end. */
+function parseFields(text: string, start: number): string[] {
+  const ascii = !NON_ASCII.test(text)
   const flat: string[] = []
-  for (let i = from; i < lines.length; i++) {
-    const line = lines[i]!
-    const colon = line.indexOf(':')
-    const name = line.slice(0, Math.max(colon, 0))
-    if (!FIELD_NAME.test(name) || FORBIDDEN.test(line)) {
+  for (let at = start, end; at < text.length; at = end + 2) {
+    end = lineEnd(text, at)
+    const colon = text.indexOf(':', at)
+    const name = colon < end ? text.slice(at, Math.max(colon, at)) : ''
+    const value = text.slice(colon + 1, end)
+    if (!FIELD_NAME.test(name) || FORBIDDEN.test(value)) {
       throw new RemoteProtocolError('the server sent a malformed header field')
     }
-    flat.push(name, decodeValue(trimBlanks(line, colon + 1)))
+    if (flat.length === 2 * MAX_FIELDS) {
+      throw new RemoteProtocolError(`the response has more than ${MAX_FIELDS} header fields`)
+    }
+    const trimmed = trimBlanks(value)
+    flat.push(name, ascii ? trimmed : decodeValue(trimmed))
   }
   return flat
+}
+
+function lineEnd(text: string, from: number): number {
+  const end = text.indexOf('\r\n', from)
+  return end === -1 ? text.length : end
 }
 
 function contentLengthOf(headers: Headers): number | null {

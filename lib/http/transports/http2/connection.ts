@@ -6,7 +6,7 @@ import { Timer, timerWheel } from '../../timer-wheel.js'
 import type { PhaseClock } from '../../timings.js'
 import type { TransportResponse } from '../base.js'
 import { addressesOf } from '../connect.js'
-import { closedEarly, connectionFailed } from '../failures.js'
+import { closedEarly, connectionFailed, sendFailed } from '../failures.js'
 import { checkFraming, checkTarget } from '../request-checks.js'
 import { FieldSectionReader, type StreamSection } from './field-sections.js'
 import {
@@ -42,10 +42,12 @@ import {
 import { encodeHead } from './head.js'
 import { HealthCheck } from './health-check.js'
 import { HpackEncoder, HpackError } from './hpack.js'
+import type { Http2Limits } from './limits.js'
 import { Http2Stream, type StreamLink } from './stream.js'
 
 /** Payload of our pings: any eight bytes. */
 const PING_PAYLOAD = 'are you?'
+const NO_SETTINGS = 'the server sent no SETTINGS in time'
 const NOT_HTTP2 = 'the server does not speak HTTP/2'
 
 /** Keeps connections for reuse; the pool, through `HttpTransport`. */
@@ -54,18 +56,6 @@ export interface Http2Owner {
   onCapacity(connection: Http2Connection): void
   /** The connection takes no more streams; called once. */
   onClose(connection: Http2Connection): void
-}
-
-/** Limits of an {@link Http2Connection}; `null` means none. */
-export interface Http2Options {
-  /** How long it is kept without streams. */
-  readonly idleMs: number | null
-  /** How long the server may take to send its SETTINGS. */
-  readonly settingsMs: number | null
-  /** How long the server may be silent before it is sent a ping. */
-  readonly pingMs: number | null
-  /** Largest head of a response, in bytes. */
-  readonly maxHeaderBytes: number
 }
 
 /**
@@ -79,7 +69,8 @@ export interface Http2Options {
  *    own stream and holds at most one window of memory.
  * 3. A fault in one stream ends that stream; a fault in the framing or in HPACK, which all streams
  *    share, ends the connection.
- * 4. Header blocks are decoded even when their stream is over: later ones refer to them.
+ * 4. A response takes precedence over a failure to send: what has arrived is read first.
+ * 5. Header blocks are decoded even when their stream is over: later ones refer to them.
  */
 export class Http2Connection implements FrameEvents, StreamLink {
   readonly protocol = 'HTTP/2'
@@ -92,7 +83,9 @@ export class Http2Connection implements FrameEvents, StreamLink {
   /** Resolves when the server's SETTINGS have arrived, or the connection has ended. */
   readonly ready: Promise<void>
   #onReady: () => void = () => {}
-  readonly #settingsTimer = new Timer(() => this.#onFault(lateSettings()))
+  readonly #settingsTimer = new Timer(() =>
+    this.#onFault(new Http2Fault(CODE.settingsTimeout, NO_SETTINGS)),
+  )
   readonly #socket: Socket
   readonly #owner: Http2Owner
   readonly #idleMs: number | null
@@ -118,19 +111,19 @@ export class Http2Connection implements FrameEvents, StreamLink {
   readonly #health: HealthCheck
   #state: 'open' | 'retired' | 'gone' = 'open'
 
-  constructor(socket: Socket, owner: Http2Owner, options: Http2Options) {
+  constructor(socket: Socket, owner: Http2Owner, limits: Http2Limits) {
     this.#socket = socket
-    this.#out = new FrameWriter(socket)
+    this.#out = new FrameWriter(socket, () => this.#onWriteFailure())
     this.#owner = owner
-    this.#idleMs = options.idleMs
-    this.#sections = new FieldSectionReader(options.maxHeaderBytes)
+    this.#idleMs = limits.idleMs
+    this.#sections = new FieldSectionReader(limits.maxHeaderBytes)
     this.info = addressesOf(socket)
     this.ready = new Promise((resolve) => (this.#onReady = resolve))
-    this.#settingsTimer.start(options.settingsMs)
+    this.#settingsTimer.start(limits.settingsMs)
     const ping = (): void => this.#out.write(frame(FRAME.ping, 0, 0, PING_PAYLOAD))
-    this.#health = new HealthCheck(socket, options.pingMs, ping, () => {
+    this.#health = new HealthCheck(socket, limits.pingMs, ping, () => {
       this.lost = true
-      this.destroy(new ReadError(`the server did not answer a ping within ${options.pingMs} ms`))
+      this.destroy(new ReadError(`the server did not answer a ping within ${limits.pingMs} ms`))
     })
     this.#listen()
     this.#out.write(
@@ -138,7 +131,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
         settingsFrame([
           [SETTING.enablePush, 0],
           [SETTING.initialWindowSize, STREAM_WINDOW],
-          [SETTING.maxHeaderListSize, options.maxHeaderBytes],
+          [SETTING.maxHeaderListSize, limits.maxHeaderBytes],
         ]) +
         windowUpdate(0, CONNECTION_WINDOW - DEFAULT_WINDOW),
     )
@@ -427,14 +420,25 @@ export class Http2Connection implements FrameEvents, StreamLink {
         ? new RemoteProtocolError(`the HTTP/2 connection failed: ${what}`, { cause })
         : error,
     )
-    this.#socket.destroySoon()
+    this.#out.close()
   }
 
   #onLost(cause: NodeJS.ErrnoException | null): void {
     if (this.#state === 'gone') return
     this.lost = true
-    this.#fail(cause === null ? closedEarly() : connectionFailed(cause))
+    const reason = this.#out.failure ?? cause
+    if (reason !== null)
+      for (const stream of this.#streams.values())
+        if (stream.unanswered) stream.fail(sendFailed(reason), null)
+    this.#fail(reason === null ? closedEarly() : connectionFailed(reason))
     this.#socket.destroy()
+  }
+
+  /** Stops sending and goes on reading, up to the responses or the end of the connection. */
+  #onWriteFailure(): void {
+    if (this.#state === 'gone') return this.#out.close()
+    for (const stream of this.#streams.values()) stream.stopUpload()
+    this.#retire()
   }
 
   // --- the end of the connection
@@ -467,7 +471,7 @@ export class Http2Connection implements FrameEvents, StreamLink {
   #closeGracefully(): void {
     this.#markGone()
     this.#writeGoAway(CODE.noError)
-    this.#socket.destroySoon()
+    this.#out.close()
   }
 
   #writeGoAway(code: number): void {
@@ -493,8 +497,4 @@ export class Http2Connection implements FrameEvents, StreamLink {
   #wake(): void {
     for (const resolve of this.#blocked.splice(0)) resolve()
   }
-}
-
-function lateSettings(): Http2Fault {
-  return new Http2Fault(CODE.settingsTimeout, 'the server sent no SETTINGS in time')
 }

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net'
+import { outliveWriteFailures } from '../write-failures.js'
 import { CODE, Http2Fault } from './frames.js'
 
 /** Bytes of replies that a server may leave unread before the connection is closed. */
@@ -6,14 +7,21 @@ const MAX_BACKLOG_BYTES = 1024 * 1024
 
 /** Collects the frames of one turn of the event loop and sends them in one write. */
 export class FrameWriter {
+  /** Why nothing more can be sent; null while writes succeed. */
+  failure: NodeJS.ErrnoException | null = null
   readonly #socket: Socket
   /** Frames to be written, one byte per character. */
   #text = ''
   #corked = false
   #scheduled = false
 
-  constructor(socket: Socket) {
+  /** @param onFailure - Called when the peer has closed the connection; it may have answered. */
+  constructor(socket: Socket, onFailure: () => void) {
     this.#socket = socket
+    outliveWriteFailures(socket, (error) => {
+      this.failure = error
+      onFailure()
+    })
   }
 
   /** Adds frames, one byte per character. */
@@ -58,6 +66,12 @@ export class FrameWriter {
     if (!this.#corked) return
     this.#corked = false
     this.#socket.uncork()
+  }
+
+  /** Closes the socket, once what was written has left; after a failure nothing ever does. */
+  close(): void {
+    if (this.failure === null) this.#socket.destroySoon()
+    else this.#socket.destroy()
   }
 
   #writeText(): void {

@@ -65,6 +65,7 @@ export class Http2Stream implements BodySource {
   #sent = false
   #over = false
   #upload: Upload | null = null
+  #uploadStopped = false
 
   constructor(id: number, call: ExchangeCall, sendWindow: number, link: StreamLink) {
     this.id = id
@@ -80,6 +81,20 @@ export class Http2Stream implements BodySource {
     signal?.addEventListener('abort', this.#onAbort, { once: true })
     if (body === null) this.#onSent()
     else void this.#send(body)
+  }
+
+  /** Whether the request was not sent completely, and no head of a response has arrived. */
+  get unanswered(): boolean {
+    return !this.#sent && this.#body === null
+  }
+
+  /** Sends no more: the server has answered without waiting for the rest, or cannot be reached. */
+  stopUpload(): void {
+    if (this.#sent || this.#over) return
+    this.#uploadStopped = true
+    this.#writeTimer?.stop()
+    this.#abandonUpload()
+    if (this.#body === null) this.#readTimer.start(this.#call.timeouts.read)
   }
 
   /**
@@ -178,7 +193,7 @@ export class Http2Stream implements BodySource {
     this.#expected = bodiless ? 0 : contentLengthOf(headers)
     this.#body = new ResponseBody(this)
     this.#trailers = new Headers()
-    if (statusCode >= 300 && !this.#sent) this.#abandonUpload()
+    if (statusCode >= 300) this.stopUpload()
     this.#call.resolve(
       new ReceivedResponse({
         statusCode,
@@ -224,7 +239,7 @@ export class Http2Stream implements BodySource {
       const whole = body.bytes !== null && body.bytes.length <= UPLOAD_SLICE_BYTES
       if (whole) await this.#sendChunk(body.bytes!)
       else if (!(await this.#sendStream(body))) return
-      if (this.#over) return
+      if (this.#over || this.#uploadStopped) return
       if (whole) this.request.extensions.onUpload?.(body.bytes!.length, body.bytes!.length)
       this.#link.sendEnd(this)
       this.#onSent()
@@ -247,6 +262,7 @@ export class Http2Stream implements BodySource {
       sent += next.value.length
       if (expected !== null && sent > expected) throw lengthMismatch(sent, expected)
       await this.#sendChunk(next.value)
+      if (this.#uploadStopped) return false
       this.request.extensions.onUpload?.(sent, body.length)
     }
     this.#upload = null
@@ -256,7 +272,7 @@ export class Http2Stream implements BodySource {
 
   async #sendChunk(chunk: Uint8Array): Promise<void> {
     let waiting = false
-    for (let at = 0; at < chunk.length && !this.#over; ) {
+    for (let at = 0; at < chunk.length && !this.#over && !this.#uploadStopped; ) {
       const taken = this.#link.sendData(this, chunk, at)
       at += taken
       if (taken === 0) {
@@ -272,8 +288,14 @@ export class Http2Stream implements BodySource {
   }
 
   #startWriteTimer(): void {
-    this.#writeTimer ??= new Timer((ms) => this.fail(writeTimeout(ms)))
+    this.#writeTimer ??= new Timer((ms) => this.#onWriteTimeout(ms))
     this.#writeTimer.start(this.#call.timeouts.write)
+  }
+
+  #onWriteTimeout(ms: number): void {
+    // The server may wait until this reader takes more: that is not its silence.
+    if (this.#paused || this.#link.held) this.#writeTimer!.start(ms)
+    else this.fail(writeTimeout(ms))
   }
 
   #onSent(): void {
