@@ -105,7 +105,7 @@ export class ConnectError extends OpeningError {
   override readonly code = 'ERR_WS_CONNECT'
 }
 
-/** The response is no valid opening handshake (RFC 6455, section 4.1), or the transport was lost. */
+/** The response is no valid handshake (RFC 6455, section 4.1), or the transport was lost. */
 export class HandshakeError extends OpeningError {
   override name = 'HandshakeError'
   override readonly code = 'ERR_WS_HANDSHAKE'
