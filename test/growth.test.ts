@@ -51,6 +51,7 @@ import { listMembers } from '../lib/http/field-values.js'
 import { Headers } from '../lib/http/headers.js'
 import { parseLinks } from '../lib/http/links.js'
 import { parseNoProxy } from '../lib/http/no-proxy.js'
+import { Masker } from '../lib/http/recording/masking.js'
 import { parseRetryAfter } from '../lib/http/retry.js'
 import { ResponseParser } from '../lib/http/transports/http1/response-parser.js'
 import { parseUrl, percentDecoded, redactUrl } from '../lib/http/url.js'
@@ -258,6 +259,15 @@ const PARSERS: readonly Parser[] = [
       for (const char of text) parser.feed(char)
     },
     units: ['a', '\r', '\n', 'data:', ':', 'id:1\n', 'data:a\n\n'],
+  },
+  {
+    name: 'secrets of recordings',
+    parse: (text) => {
+      for (const type of ['application/json', 'multipart/form-data', 'application/x-www-form-urlencoded'])
+        new Masker().body(text, type)
+    },
+    units: ['"', '\\', '":"', ' ', '"token":"a",', 'a=b&', 'token=b&', '--a\r\n', '\r\n\r\n', '; name="a"'],
+    around: ['--a\r\n', '!'],
   },
   { name: 'charsets', parse: encodingName, units: ['a', ' ', '-'] },
   {

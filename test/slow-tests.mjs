@@ -208,6 +208,9 @@ const byFile = {
       'thousands of connections',
     ],
   ],
+  'test/ws/sender-model.test.ts': [
+    ['what send() returned is true of what arrives, in 540 random programs', 4.5, RANDOM_CALLS],
+  ],
   'test/ws/fuzz.test.ts': [
     ['1500 random streams of frames get the replies of the RFC, by iteration', 1.3, RANDOM_CALLS],
     [
@@ -241,6 +244,16 @@ const byFile = {
   ],
   'test/agent/run/hostile-turns.test.ts': [
     ['150 runs with hostile models end, and keep every invariant', 5, RANDOM],
+  ],
+  'test/http/cache/cache-model.test.ts': [
+    [
+      'AsyncClient: 600 random requests get what a model of a private cache says',
+      0.6,
+      RANDOM_CALLS,
+    ],
+  ],
+  'test/http/cache/cache-transport.test.ts': [
+    ['copies of responses that are being read take 64 MiB at most', 0.5, 'copies 200 MB'],
   ],
   'test/http/early-answers.test.ts': [
     ['AsyncClient: answers at any time of an upload by HTTP/1.1 are returned', 4, UPLOADS],

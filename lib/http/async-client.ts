@@ -182,12 +182,12 @@ export class AsyncClient implements AsyncDisposable {
 
   /**
    * `fetch()` of this client, by the Fetch Standard, to pass to libraries that take one: bound to
-   * the client, with its headers, params, auth, cookies, hooks, retries, proxies and connections. It
-   * resolves with Node's own `Response`, whose body is read as it is consumed, for every status.
+   * it, with its headers, params, auth, cookies, hooks, retries, proxies and connections. Whatever
+   * the status, it resolves with Node's own `Response`, whose body is read as it is consumed.
    *
-   * Differences: relative URLs start from `baseUrl`; redirects take along no header that is secret,
-   * such as X-Api-Key, to another origin; `credentials: 'omit'` sends neither cookies nor auth, all
-   * else sends both; `integrity` and `dispatcher` are errors; `cache`, `mode` and `referrer` have no
+   * Differences: relative URLs start from `baseUrl`; redirects take no header that is secret, such
+   * as X-Api-Key, to another origin; `credentials: 'omit'` sends neither cookies nor auth, all else
+   * sends both; `integrity` and `dispatcher` are errors; `cache`, `mode` and `referrer` have no
    * effect; `data:` and `blob:` URLs are not fetched. Without the option `timeout` only connecting
    * is limited in time. Consume or cancel the body of every response, as it holds its connection.
    *
@@ -205,8 +205,9 @@ export class AsyncClient implements AsyncDisposable {
    * Both have one cookie jar, unless cookies are given: these are set in a copy of it, and a
    * {@link Cookies} is used as it is. Both have one pool of connections, which this client closes,
    * unless an option is given that says how connections are made (`transport`, `mounts`, `proxy`,
-   * `limits`, `trustEnv`, `http1`, `http2`, `verify`, `cert`, `localAddress`, `lookup`): then the new
-   * client has transports of its own, which it closes.
+   * `limits`, `trustEnv`, `http1`, `http2`, `verify`, `cert`, `localAddress`, `lookup`): then the
+   * new client has transports of its own, which it closes. A `transport` or `mounts` that this
+   * client was given stays in use; `null` leaves it.
    *
    * @throws TypeError naming the wrong option.
    * @throws {@link ClientStateError} when this client is closed.

@@ -16,6 +16,7 @@ import type { Request } from './request.js'
 import { Response } from './sync-response.js'
 import type { Transport, TransportResponse } from './transports/base.js'
 import { BlockingTransport, refuseLookup } from './transports/blocking/blocking-transport.js'
+import type { HttpTransportOptions } from './transports/http-transport.js'
 import { redactUrl } from './url.js'
 
 /** Options of {@link Client}. */
@@ -51,7 +52,8 @@ export class Client implements Disposable {
     const parent = parentOf<Transport>(options)
     this.#settings = resolveSettings(options, parent?.settings ?? null)
     refuseLookup(options)
-    this.#pool = new ClientPool(options, parent?.pool ?? null, (made) => new BlockingTransport(made))
+    const make = (made: HttpTransportOptions): Transport => new BlockingTransport(made)
+    this.#pool = new ClientPool(options, parent?.pool ?? null, make)
     this.#transports = this.#pool.transports
     this.#driver = {
       settings: this.#settings,
@@ -181,7 +183,8 @@ export class Client implements Disposable {
    * {@link Cookies} is used as it is. Both have one pool of connections, which this client closes,
    * unless an option is given that says how connections are made (`transport`, `mounts`, `proxy`,
    * `limits`, `trustEnv`, `http1`, `http2`, `verify`, `cert`, `localAddress`): then the new
-   * client has transports of its own, which it closes.
+   * client has transports of its own, which it closes. A `transport` or `mounts` that this client
+   * was given stays in use; `null` leaves it.
    *
    * @throws TypeError naming the wrong option.
    * @throws {@link ClientStateError} when this client is closed.

@@ -12,10 +12,11 @@
  *           ProxyError
  *           UnsupportedProtocolError
  *           WorkerError               the thread behind `Client` died or hung
+ *           RecordingError            no recording of the request, or no usable file
  *         DecodingError               ResponseTooLargeError
  *         TooManyRedirectsError
  *       HttpStatusError               raiseForStatus() on anything but 2xx
- *     InvalidUrlError  CookieConflictError  InvalidBodyError
+ *     InvalidUrlError  CookieConflictError  InvalidBodyError  InvalidJsonError
  *     StreamError                     StreamConsumedError StreamClosedError
  *                                     ResponseNotReadError RequestNotReadError
  *     ClientStateError                closed client, sync and async mixed, …
@@ -46,6 +47,7 @@ export type HttpErrorCode =
   | 'ERR_HTTP_PROXY'
   | 'ERR_HTTP_UNSUPPORTED_PROTOCOL'
   | 'ERR_HTTP_WORKER'
+  | 'ERR_HTTP_RECORDING'
   | 'ERR_HTTP_DECODING'
   | 'ERR_HTTP_TOO_MANY_REDIRECTS'
   | 'ERR_HTTP_RESPONSE_TOO_LARGE'
@@ -224,6 +226,12 @@ export class WorkerError extends TransportError {
   override readonly code = 'ERR_HTTP_WORKER'
 }
 
+/** A `RecordingTransport` has no recording of the request, or cannot use its file. */
+export class RecordingError extends TransportError {
+  override name = 'RecordingError'
+  override readonly code = 'ERR_HTTP_RECORDING'
+}
+
 /** The content does not match its Content-Encoding, or has too many codings. */
 export class DecodingError extends RequestError {
   override name = 'DecodingError'
@@ -291,10 +299,9 @@ export class InvalidBodyError extends TypeError {
   readonly code: HttpErrorCode = 'ERR_HTTP_INVALID_BODY'
 }
 
-/** The error of a response whose content is not JSON: a SyntaxError with a code. @internal */
-export function invalidJson(message: string, cause: SyntaxError): SyntaxError {
-  const code: HttpErrorCode = 'ERR_HTTP_INVALID_JSON'
-  return Object.assign(new SyntaxError(message, { cause }), { code })
+/** The content of a response is not JSON. Its `name` is that of the class it extends. */
+export class InvalidJsonError extends SyntaxError {
+  readonly code: HttpErrorCode = 'ERR_HTTP_INVALID_JSON'
 }
 
 /** A cookie was looked up by name alone, and several match. */

@@ -2,8 +2,8 @@
  * One call, from its request to its response. Both clients run this code as a flow, each with its
  * own {@link Driver}. From the outside in:
  *
- * 1. `send` reads the content, unless it is streamed, and holds the call to its total time limit. It
- *    throws for the status, if the call asks for that.
+ * 1. `send` reads the content, unless it is streamed, throws for the status if the call asks for
+ *    that, and holds the call to its total time limit.
  * 2. `authenticated` sends the requests of the auth flow.
  * 3. `redirected` follows the redirects of each.
  * 4. `hooked` runs the hooks around each exchange, and `retried` repeats it.

@@ -14,8 +14,9 @@ export function listMembers(value: string | null): string[] {
 
 /** Whether a comma-separated list has `member`, which is in lower case. */
 export function hasMember(value: string | null, member: string): boolean {
-  if (value === null || value.length < member.length) return false
-  return value === member || listMembers(value).includes(member)
+  // Most values do not contain the word at all.
+  if (value === null || !value.toLowerCase().includes(member)) return false
+  return listMembers(value).includes(member)
 }
 
 /** Decodes a value of one byte per character: as UTF-8 where that is valid, else as latin1. */

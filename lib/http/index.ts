@@ -53,6 +53,7 @@ export {
   HttpError,
   HttpStatusError,
   InvalidBodyError,
+  InvalidJsonError,
   InvalidUrlError,
   LocalProtocolError,
   NetworkError,
@@ -61,6 +62,7 @@ export {
   ProxyError,
   ReadError,
   ReadTimeoutError,
+  RecordingError,
   RefusedStreamError,
   RemoteProtocolError,
   RequestError,
@@ -129,6 +131,9 @@ export { HandlerTransport } from './transports/handler-transport.js'
 export type { HandlerTransportOptions, RequestHandler } from './transports/handler-transport.js'
 export { HttpTransport } from './transports/http-transport.js'
 export type { HttpTransportOptions } from './transports/http-transport.js'
+export { RecordingTransport } from './recording/recording-transport.js'
+export type { RecordingTransportOptions } from './recording/recording-transport.js'
+export type { HarEntry, HarError, HarPair, HarRequest, HarResponse } from './recording/har.js'
 export { RetryTransport } from './transports/retry-transport.js'
 export { Proxy } from './transports/proxy/proxy.js'
 export { proxyConnect } from './transports/proxy/proxy-connect.js'

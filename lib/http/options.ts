@@ -165,7 +165,10 @@ export function resolveSettings<R extends BaseResponse>(
     cookies: resolveCookies(options.cookies, inherited?.cookies ?? null),
     params: resolveParams(options.params, base.params),
     timeouts: resolveTimeouts(options.timeout, base.timeouts),
-    followRedirects: checkBoolean('followRedirects', options.followRedirects ?? base.followRedirects),
+    followRedirects: checkBoolean(
+      'followRedirects',
+      options.followRedirects ?? base.followRedirects,
+    ),
     maxRedirects: checkCount('maxRedirects', options.maxRedirects ?? base.maxRedirects, 0),
     defaultEncoding: checkEncoding(options.defaultEncoding ?? base.defaultEncoding),
     maxResponseBytes: checkCount('maxResponseBytes', maxResponseBytes, 0),

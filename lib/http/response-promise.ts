@@ -12,7 +12,7 @@ export class ResponsePromise extends Promise<AsyncResponse> {
   /**
    * The content parsed as JSON; see `AsyncResponse.json()`.
    *
-   * @throws SyntaxError with code ERR_HTTP_INVALID_JSON when it is not JSON, as when it is empty.
+   * @throws {@link InvalidJsonError}, a SyntaxError, when it is not JSON, as when it is empty.
    */
   json<T = unknown>(): Promise<T> {
     return this.then((response) => response.json<T>())

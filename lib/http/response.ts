@@ -6,7 +6,7 @@ import { Cookies } from './cookies/jar.js'
 import {
   ClientStateError,
   HttpStatusError,
-  invalidJson,
+  InvalidJsonError,
   RequestError,
   ResponseNotReadError,
   ResponseTooLargeError,
@@ -329,7 +329,7 @@ export abstract class BaseResponse {
   /**
    * The content parsed as JSON, in UTF-8, UTF-16 or UTF-32.
    *
-   * @throws SyntaxError with code ERR_HTTP_INVALID_JSON when it is not JSON, as when it is empty.
+   * @throws {@link InvalidJsonError}, a SyntaxError, when it is not JSON, as when it is empty.
    */
   json<T = unknown>(): T {
     const text =
@@ -337,7 +337,7 @@ export abstract class BaseResponse {
     try {
       return JSON.parse(text) as T
     } catch (cause) {
-      throw this.#notJson(cause as SyntaxError)
+      throw this.#notJson(cause)
     }
   }
 
@@ -445,12 +445,13 @@ export abstract class BaseResponse {
     return Math.floor(this.statusCode / 100)
   }
 
-  #notJson(cause: SyntaxError): SyntaxError {
+  #notJson(cause: unknown): InvalidJsonError {
     const request = this.#request
     const whose = request === undefined ? '' : ` to ${request.method} ${redactUrl(request.url)}`
     const type = this.headers.get('content-type') ?? 'none'
     const facts = `status ${this.statusCode}, content type ${type}`
-    return invalidJson(`the response${whose} is not JSON (${facts}): ${cause.message}`, cause)
+    const message = `the response${whose} is not JSON (${facts}): ${(cause as Error).message}`
+    return new InvalidJsonError(message, { cause })
   }
 
   #defaultEncoding(): string {

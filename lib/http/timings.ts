@@ -38,11 +38,15 @@ export class PhaseClock implements PhaseTimings {
   wait = 0
   #since: number = performance.now()
 
-  /** Adds the time since the last call to `phase`, which may consist of several parts. */
-  lap(phase: keyof PhaseTimings): void {
+  /**
+   * Adds the time since the last call to `phase`, which may consist of several parts. Returns the
+   * present `performance.now()`.
+   */
+  lap(phase: keyof PhaseTimings): number {
     const now = performance.now()
     this[phase] = (this[phase] ?? 0) + now - this.#since
     this.#since = now
+    return now
   }
 
   /** Drops the time since the last call: it belongs to no phase. */

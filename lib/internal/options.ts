@@ -40,6 +40,7 @@ const FOREIGN_NAMES: Readonly<Record<string, string>> = {
   ca: 'verify, tls',
   cors: 'allowedOrigins',
   dir: 'directory',
+  dnslookup: 'lookup',
   folder: 'directory',
   form: 'data',
   formdata: 'data, files',
@@ -66,8 +67,10 @@ const FOREIGN_NAMES: Readonly<Record<string, string>> = {
   searchparams: 'params',
   server: 'attach(server)',
   socket: 'socketPath',
+  throwhttperrors: 'raiseForStatus',
   uds: 'socketPath',
   url: 'baseUrl',
+  validatestatus: 'raiseForStatus',
   verifyclient: 'authorize',
 }
 

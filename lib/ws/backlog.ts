@@ -22,8 +22,8 @@ export interface HeldStream {
 }
 
 /**
- * The part of a sender's state that is only created for a peer that falls behind, or during a
- * message in fragments: what waits beside the socket, in the order of sending, and who waits for it.
+ * The part of a sender's state that is only created for a peer that falls behind, or for a message
+ * in fragments: what waits beside the socket, in the order of sending, and who waits for that.
  */
 export class Backlog {
   readonly #held: Map<unknown, HeldMessage | HeldStream> = new Map()

@@ -11,7 +11,7 @@ export interface TrafficCounters {
   messagesSent: number
   /** Bytes passed on to the transports, without opening handshakes and TLS. */
   bytesSent: number
-  /** Messages that slow readers lost by the policies `drop` and `coalesce`: `send` said `dropped`. */
+  /** Messages for which `send` returned `dropped`, by the policies `drop` and `coalesce`. */
   messagesDropped: number
   /** Messages that newer ones with the same key replaced, by the policy `coalesce`. */
   messagesReplaced: number

@@ -61,7 +61,8 @@ function headersOf(rawHeaders: readonly string[]): IncomingHttpHeaders {
     const before = Object.hasOwn(headers, name) ? headers[name] : undefined
     if (name === 'set-cookie') headers[name] = [...((before as string[]) ?? []), value]
     else if (before === undefined) headers[name] = value
-    else if (!SINGLE.has(name)) headers[name] = `${before}${name === 'cookie' ? '; ' : ', '}${value}`
+    else if (name === 'cookie') headers[name] = `${before}; ${value}`
+    else if (!SINGLE.has(name)) headers[name] = `${before}, ${value}`
   }
   return headers
 }

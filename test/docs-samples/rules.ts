@@ -260,6 +260,38 @@ export const rules: readonly Rule[] = [
   },
   {
     document: 'docs/http-client.md',
+    has: 'new RecordingTransport',
+    after: `const { readFileSync } = await import('node:fs')
+      assert.ok(!readFileSync('test/recordings/items.har', 'utf8').includes('a-real-token'))
+      const again = new RecordingTransport({ file: 'test/recordings/items.har', mode: 'replay' })
+      await using replaying = new AsyncClient({ transport: again, baseUrl: standIn + '/v1' })
+      const items = (await replaying.get('items')).json<{ name: string }[]>()
+      assert.deepEqual(items, [{ name: 'nut' }])`,
+  },
+  {
+    document: 'docs/http-client.md',
+    has: 'client.extend(',
+    after: `await assert.rejects(async () => await admin.get('/none'), { code: 'ERR_HTTP_STATUS' })`,
+  },
+  {
+    document: 'docs/http-client.md',
+    has: 'new OpenAI(',
+    peers: true,
+    before: `process.env['OPENAI_BASE_URL'] = standIn + '/openai/v1'; process.env['OPENAI_API_KEY'] = 'key'`,
+    after: `assert.deepEqual(printed, ['hello']); await client.close()`,
+  },
+  {
+    document: 'docs/http-client.md',
+    has: 'client.post(\'/reports\', { json',
+    after: `assert.deepEqual([items, JSON.parse(report)], [['a', 'b'], { bytes: 19 }])`,
+  },
+  {
+    document: 'docs/http-client.md',
+    has: 'iterBytes(), outgoing',
+    after: `assert.equal((await client.post(standIn + '/reports', { content: ['one'] })).text, '{"bytes":3}')`,
+  },
+  {
+    document: 'docs/http-client.md',
     has: 'class Refreshing',
     after: `const { AsyncClient: C, MockTransport: M, Response: R } = await import('runwright/http')
       const isFresh = (value: string | null): boolean => value === 'Bearer fresh'

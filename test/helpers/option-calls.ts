@@ -36,6 +36,8 @@ function httpCalls(): Record<string, Call> {
   const calls: Record<string, Call> = {
     'AsyncClient#options': (o) => new http.AsyncClient(o),
     'Client#options': (o) => new http.Client(o),
+    'AsyncClient.extend#options': (o) => new http.AsyncClient({ trustEnv: false }).extend(o),
+    'Client.extend#options': (o) => new http.Client({ trustEnv: false }).extend(o),
     'AsyncClient.request#options': (o) => asyncClient.request('GET', URL, o),
     'AsyncClient.stream#options': (o) => asyncClient.stream('GET', URL, o),
     'AsyncClient.buildRequest#options': (o) => asyncClient.buildRequest('GET', URL, o),
@@ -75,6 +77,7 @@ function httpCalls(): Record<string, Call> {
     'BlockingTransport#options': (o) => new http.BlockingTransport(o),
     'HttpTransport#options': (o) => new http.HttpTransport(o),
     'HandlerTransport#options': (o) => new http.HandlerTransport(() => {}, o),
+    'RecordingTransport#options': (o) => new http.RecordingTransport(o),
     'CacheTransport#options': (o) => new http.CacheTransport(transport, o),
     'MemoryCacheStore#options': (o) => new http.MemoryCacheStore(o),
     'RetryTransport#options': (o) => new http.RetryTransport(transport, o),

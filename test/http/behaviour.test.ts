@@ -5,6 +5,7 @@ import { inspect } from 'node:util'
 import {
   HttpStatusError,
   InvalidBodyError,
+  InvalidJsonError,
   LocalProtocolError,
   MockTransport,
   ReadTimeoutError,
@@ -157,7 +158,8 @@ behaviour('json() of a response that is not JSON says which response', async ({ 
   const mocked = make({ transport, baseUrl: 'https://user:pass@a.test' })
   const html = await mocked.put('/page', { params: { api_key: 'secret1' } })
   assert.throws(() => html.json(), (error: Error & { code?: string }) => {
-    assert.ok(error instanceof SyntaxError && error.name === 'SyntaxError')
+    assert.ok(error instanceof InvalidJsonError && error instanceof SyntaxError)
+    assert.equal(error.name, 'SyntaxError')
     assert.equal(error.code, 'ERR_HTTP_INVALID_JSON')
     assert.match(
       error.message,

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { after, before, test } from 'node:test'
 import { Worker } from 'node:worker_threads'
-import { AsyncClient, type AsyncClientOptions, type AsyncResponse } from 'runwright/http'
+import {
+  AsyncClient,
+  Client,
+  TotalTimeoutError,
+  type AsyncClientOptions,
+  type AsyncResponse,
+} from 'runwright/http'
 import { sleepSync } from '../../lib/internal/sleep.js'
 import { testCa } from './both-clients.js'
 
@@ -130,5 +136,30 @@ test('no limit passes while the thread is blocked and what it waits for arrives'
     assert.deepEqual(failures, [])
   } finally {
     for (const client of clients) await client.close()
+  }
+})
+
+test('Client: what has arrived when the total time is up is returned', () => {
+  const total = 300
+  using client = new Client({ baseUrl: `http://127.0.0.1:${ports['HTTP/1.1']}` })
+  function* content(): Generator<Uint8Array, void, undefined> {
+    yield new Uint8Array(10)
+    // The caller's own code takes too long; the server has answered meanwhile.
+    sleepSync(total + 50)
+    yield new Uint8Array(10)
+  }
+  const timeout = { ...NONE, total }
+  assert.equal(client.post('/large', { content: content(), timeout }).content.length, 3_000_000)
+})
+
+test('Client: a response without end does not prolong the total time', () => {
+  using client = new Client({ baseUrl: `http://127.0.0.1:${ports['HTTP/1.1']}` })
+  assert.throws(() => client.get('/endless', { timeout: { total: 300 } }), TotalTimeoutError)
+})
+
+test('AsyncClient: a response without end does not prolong the total time', async () => {
+  for (const protocol of protocols) {
+    await using client = clientOf(protocol)
+    await assert.rejects(client.get('/endless', { timeout: { total: 100 } }), TotalTimeoutError)
   }
 })

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { after, before, test } from 'node:test'
@@ -10,6 +11,7 @@ import {
   WriteError,
   type AsyncClientOptions,
 } from 'runwright/http'
+import { sleepSync } from '../../lib/internal/sleep.js'
 import { listen } from '../helpers/serve.js'
 import { testCa, type AnyClient, type AnyClientOptions } from './both-clients.js'
 
@@ -50,6 +52,20 @@ function* pieces(size: number, ended?: () => void): Generator<Uint8Array, void, 
   } finally {
     ended?.()
   }
+}
+
+/** A body that can be sent again. Its second half comes late, and no two pieces are the same. */
+class Pieces extends Array<Uint8Array> {
+  override *[Symbol.iterator](): ArrayIterator<Uint8Array> {
+    for (let at = 0; at < this.length; at++) {
+      if (at === this.length / 2) sleepSync(100)
+      yield new Uint8Array(PIECE).fill(at + 1)
+    }
+  }
+}
+
+function sha1(content: Uint8Array): string {
+  return createHash('sha1').update(content).digest('hex')
 }
 
 /** When the answer comes, what follows it, and the size of the request's content. */
@@ -137,14 +153,15 @@ for (const kind of ['AsyncClient', 'Client'] as const) {
     [401, 'a challenge'],
   ] as const) {
     test(`${kind}: after ${what} in the middle of an upload the whole content is sent`, async () => {
+      const content = new Uint8Array(3e6).map((_, at) => at >> 8)
       for (const then of ['close', 'reset', 'keep']) {
         const client = clientOf(kind, 'HTTP/1.1', { followRedirects: true })
         try {
           const sent = Atomics.load(control, 0)
           const path = `/?at=during&then=${then}&status=${status}&size=3000000`
           const auth = status === 401 ? new DigestAuth('user', 'secret') : null
-          const response = await client.post(path, { content: new Uint8Array(3e6), auth })
-          assert.equal(response.statusCode, 200, then)
+          const response = await client.post(path, { content, auth })
+          assert.equal(response.text, sha1(content), then)
           assert.equal(Atomics.load(control, 0) - sent, 2, then)
         } finally {
           await client.close()
@@ -152,6 +169,23 @@ for (const kind of ['AsyncClient', 'Client'] as const) {
       }
     })
   }
+
+  test(`${kind}: after a proxy's challenge in the middle of an upload the whole is sent`, async () => {
+    const content = new Pieces(30)
+    const headers = { 'content-length': String(30 * PIECE) }
+    const proxy = `http://user:secret@127.0.0.1:${ports['HTTP/1.1']}`
+    const client = clientOf(kind, 'HTTP/1.1', {
+      proxy: { url: proxy, authScheme: 'digest' },
+      baseUrl: 'http://origin.test',
+    })
+    try {
+      const path = `/?at=during&then=close&status=407&size=${30 * PIECE}`
+      const response = await client.post(path, { content, headers })
+      assert.equal(response.text, sha1(Buffer.concat([...new Pieces(30)])))
+    } finally {
+      await client.close()
+    }
+  })
 
   test(`${kind}: an upload that fails without an answer is a write error, sent once`, async () => {
     const client = clientOf(kind, 'HTTP/1.1', { retry: 2 })

@@ -12,7 +12,8 @@ import {
   type Request,
 } from 'runwright/http'
 import { serve } from '../helpers/serve.js'
-import { behaviour, failure, useApp, type AnyClient, type AnyClientOptions } from './both-clients.js'
+import { behaviour, failure, useApp } from './both-clients.js'
+import type { AnyClient, AnyClientOptions } from './both-clients.js'
 
 useApp()
 

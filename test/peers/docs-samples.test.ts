@@ -20,3 +20,9 @@ test('the tracer of docs/observability.md brings runs to OpenTelemetry', async (
   t.after(() => runner.close())
   await runner.runModules(samplesOf('docs/observability.md'))
 })
+
+test('the SDK of docs/http-client.md runs on client.fetch', async (t) => {
+  const runner = await SampleRunner.open(['openai'])
+  t.after(() => runner.close())
+  await runner.runModules(samplesOf('docs/http-client.md'))
+})

@@ -9,7 +9,9 @@ import {
   type InflateRaw,
   inflateRawSync,
 } from 'node:zlib'
-import { prepare, type WebSocketServerOptions } from 'runwright/ws'
+import { DEFAULT_DEFLATE, prepare, type WebSocketServerOptions } from 'runwright/ws'
+import { negotiateDeflate } from '../../lib/ws/deflate.js'
+import { type ExtensionOffer, parseExtensions } from '../../lib/ws/extensions.js'
 import { collectGarbage } from '../helpers/garbage.js'
 import {
   closeFrame,
@@ -171,6 +173,63 @@ describe('negotiation (RFC 7692 §5.1 and 7.1)', () => {
       assert.equal((await peer.head()).headers.get('sec-websocket-extensions'), answer)
     }
   })
+})
+
+test('each of 360 offers gets a valid answer with 36 settings (RFC 7692 §7.1)', () => {
+  const flags = [false, true]
+  const bits = [8, 9, 10, 11, 12, 13, 14, 15]
+  const settings = flags.flatMap((serverContextTakeover) =>
+    flags.flatMap((clientContextTakeover) =>
+      [8, 10, 15].flatMap((serverMaxWindowBits) =>
+        [8, 12, 15].map((clientMaxWindowBits) => ({
+          ...DEFAULT_DEFLATE, serverContextTakeover, clientContextTakeover, serverMaxWindowBits,
+          clientMaxWindowBits,
+        })),
+      ),
+    ),
+  )
+  let count = 0
+  for (const noServer of flags) {
+    for (const noClient of flags) {
+      for (const server of [null, ...bits]) {
+        for (const client of [null, true as const, ...bits]) {
+          const header = [OFFER]
+          if (noServer) header.push('server_no_context_takeover')
+          if (noClient) header.push('client_no_context_takeover')
+          if (server !== null) header.push(`server_max_window_bits=${server}`)
+          if (client === true) header.push('client_max_window_bits')
+          else if (client !== null) header.push(`client_max_window_bits=${client}`)
+          const offers = parseExtensions(header.join('; '))!
+          for (const config of settings) {
+            count++
+            const agreed = negotiateDeflate(offers, config)!
+            const [{ name, parameters }] = parseExtensions(agreed.response)! as [ExtensionOffer]
+            const given = new Map(parameters)
+            assert.deepEqual([name, given.size], [OFFER, parameters.length])
+            const hint = `${header.join('; ')} -> ${agreed.response}`
+            const noTakeover = noServer || !config.serverContextTakeover
+            assert.equal(given.has('server_no_context_takeover'), noTakeover, hint)
+            assert.equal(agreed.contextTakeover, !noTakeover, hint)
+            const noPeerTakeover = noClient || !config.clientContextTakeover
+            assert.equal(given.has('client_no_context_takeover'), noPeerTakeover, hint)
+            assert.equal(agreed.peerContextTakeover, !noPeerTakeover, hint)
+            // A limit that the client asked for must be in the answer, 15 too (section 7.1.2.1).
+            const limit = Math.min(server ?? 15, config.serverMaxWindowBits)
+            const shown = given.get('server_max_window_bits')
+            assert.equal(shown ?? '15', `${limit}`, hint)
+            assert.equal(shown === undefined, server === null && limit === 15, hint)
+            assert.equal(agreed.windowBits, limit, hint)
+            // This one only if the client knows it (section 7.1.2.2).
+            const asked = typeof client === 'number' ? client : 15
+            const most = Math.min(asked, config.clientMaxWindowBits)
+            const expected = client === null || most === 15 ? undefined : `${most}`
+            assert.equal(given.get('client_max_window_bits'), expected, hint)
+          }
+        }
+      }
+    }
+  }
+  assert.equal(count, 360 * 36)
 })
 
 /** A peer that negotiated compression. */

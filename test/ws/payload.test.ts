@@ -85,7 +85,8 @@ describe('bytes of every kind are sent as they are in memory', () => {
     test(`${name}, of 40 000 bytes`, async () => {
       if (!ArrayBuffer.isView(value)) return
       const large = new Uint8Array(40_008).fill(7)
-      const View = value.constructor as new (b: ArrayBuffer, o: number, n?: number) => Uint8Array
+      type Make = new (buffer: ArrayBuffer, offset: number, length: number) => Uint8Array
+      const View = (Buffer.isBuffer(value) ? Uint8Array : value.constructor) as Make
       const size = 'BYTES_PER_ELEMENT' in View ? Number(View.BYTES_PER_ELEMENT) : 1
       const one = await open(false)
       one.connection.send(new View(large.buffer, 8, 40_000 / size))

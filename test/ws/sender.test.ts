@@ -145,6 +145,51 @@ describe('a slow reader', () => {
     assert.equal(drains, 1)
   })
 
+  test('is drained only when the socket has nothing left, however little that is', async () => {
+    const { connection, socket } = await link(server({ policy: 'coalesce' }))
+    socket.reads = false
+    connection.send('less than the socket calls too much')
+    await turn()
+    assert.equal(socket.writableNeedDrain, false)
+    let drained = false
+    const waiting = connection.drained().then((result) => (drained = result))
+    await turn()
+    assert.deepEqual([drained, connection.bufferedAmount > 0], [false, true])
+    socket.resumeReading()
+    assert.equal(await waiting, true)
+    assert.equal(connection.bufferedAmount, 0)
+    assert.deepEqual(socket.texts(), ['less than the socket calls too much'])
+  })
+
+  test('gets onDrain after each full, also when that was taken at once', async () => {
+    const { connection } = await link(server({ highWaterBytes: 100 }))
+    let drains = 0
+    connection.onDrain = () => drains++
+    for (let i = 1; i <= 3; i++) {
+      assert.equal(connection.send('x'.repeat(200)), 'full')
+      assert.equal(connection.send('x'.repeat(200)), 'full')
+      await turn()
+      assert.equal(drains, i)
+    }
+  })
+
+  test('never gets an older state after a newer one, nor loses a full one', async () => {
+    const one = await link(server({ limitBytes: 30_000, policy: 'coalesce' }))
+    await stall(one)
+    one.connection.send('y'.repeat(4_000), { key: 'other' })
+    assert.equal(one.connection.send('old', { key: 'k' }), 'full')
+    // What waits falls below the high-water mark, because a message got smaller.
+    one.socket.takeOne()
+    one.connection.send('small', { key: 'other' })
+    one.connection.send('new', { key: 'k' })
+    one.connection.send('without a key')
+    one.socket.resumeReading()
+    await turn()
+    const texts = one.socket.texts().filter((message) => message.length < 100)
+    assert.ok(texts.indexOf('old') < texts.indexOf('new'), String(texts))
+    assert.deepEqual(texts.slice(-2), ['new', 'without a key'])
+  })
+
   test('lets a source that awaits drained() send any amount in bounded memory', async () => {
     const { connection, socket } = await link(server({ limitBytes: 5_000 }))
     socket.reads = false

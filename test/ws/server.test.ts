@@ -21,6 +21,7 @@ import {
   text,
   world,
 } from '../helpers/ws-peer.js'
+import { link, StubSocket } from './stub-socket.js'
 
 const silent: WebSocketServerOptions = {
   onConnection: (connection) => (connection.onMessage = () => {}),
@@ -428,6 +429,36 @@ describe('shutdown', () => {
     server.close()
     await Promise.all([sockets.close(), sockets.close(), ended])
     peer.socket.destroy()
+  })
+
+  test('a bad option is refused at once, and a later close() completes', async () => {
+    await using w = await world(silent)
+    const peer = await w.open()
+    for (const code of [0, 999, 1004, 1005, 1006, 1015, 2000, 5000, NaN, 1000.5]) {
+      const close = (): unknown => w.sockets.close({ code })
+      assert.throws(close, /^(RangeError: close code|TypeError: code) must be/)
+    }
+    for (const bad of [{ reason: 5 }, { refusal: { status: 200 } }, { codes: 1000 }, 5]) {
+      assert.throws(() => w.sockets.close(bad as object), TypeError)
+    }
+    peer.write(frame(9, 'still open'))
+    assert.equal(await peer.line(), 'pong:still open')
+    const closed = w.sockets.close()
+    assert.throws(() => w.sockets.close({ code: 1005 }), RangeError)
+    assert.equal(await peer.line(), 'close:1001')
+    peer.socket.destroy()
+    await closed
+  })
+
+  test('close() completes over a transport that never reports its end', async () => {
+    const sockets = new WebSocketServer({ keepAlive: null, closeTimeoutMs: 20 })
+    const mute = new StubSocket()
+    const { connection } = await link(sockets, mute)
+    mute.destroy = () => mute
+    const alive = setInterval(() => {}, 1_000)
+    await sockets.close()
+    clearInterval(alive)
+    assert.equal((await connection.closed).wasClean, false)
   })
 
   test('a handshake in progress is answered 503', async () => {

@@ -265,13 +265,14 @@ export class CacheTransport<T extends AsyncTransport | Transport>
     const { request, key } = lookup
     const outcome = { status: 'miss', ageMs: null } as const
     const facts = this.#factsOf(request, raw, requestedAt)
-    if (facts === null) {
+    const length = Number(raw.headers.get('content-length') ?? 0)
+    if (facts === null || length > this.#maxEntryBytes) {
       // An error may pass; anything else shows that the stored response is no longer right.
       if (stored !== null && raw.statusCode < 500) yield* this.#forget(key, request)
       return withOutcome(raw, outcome)
     }
-    const length = Number(raw.headers.get('content-length') ?? 0)
-    if (length > this.#maxEntryBytes) return withOutcome(raw, outcome)
+    // Client refuses asynchronous content, and says so.
+    if (request.blocking && !(Symbol.iterator in raw.stream)) return withOutcome(raw, outcome)
     const copy = new BodyCopy(this.#maxEntryBytes, this.#openBytes)
     const save = (body: Uint8Array): Flow<void> => this.#save(lookup, { ...facts, body })
     const stream = request.blocking

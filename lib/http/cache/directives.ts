@@ -2,7 +2,7 @@ import { trimBlanks } from '../field-values.js'
 import type { Headers } from '../headers.js'
 
 /** Seconds from here on mean "for ever" (RFC 9111, section 1.2.2). */
-const MAX_SECONDS = 2 ** 31
+export const MAX_SECONDS: number = 2 ** 31
 
 /** Stands for an argument that is none, and equals nothing that a header can hold. */
 const MALFORMED = '\0'

@@ -1,5 +1,5 @@
 import { isSensitiveHeader, Headers } from '../headers.js'
-import { CacheDirectives } from './directives.js'
+import { CacheDirectives, MAX_SECONDS } from './directives.js'
 import { parseHttpDate } from './http-date.js'
 import type { CachedResponse, CacheRecord } from './store.js'
 
@@ -34,11 +34,11 @@ export class StoredResponse {
     const { headers } = this
     const { receivedAt, requestedAt } = facts
     const date = parseHttpDate(headers.get('date'), receivedAt) ?? receivedAt
-    const age = headers.get('age')
-    const ageMs = age !== null && /^[0-9]+$/.test(age) ? Number(age) * 1000 : 0
+    const age = headers.get('age') ?? '0'
+    const isAgeValid = /^[0-9]+$/.test(age)
+    const ageMs = isAgeValid ? Math.min(Number(age), MAX_SECONDS) * 1000 : 0
     this.#initialAgeMs = Math.max(0, receivedAt - date, ageMs + receivedAt - requestedAt)
     // An Age that is not one number is a reason not to trust the response.
-    const isAgeValid = age === null || /^[0-9]+$/.test(age)
     this.lifetimeMs = isAgeValid ? this.#lifetime(date, heuristic) : 0
   }
 

@@ -59,6 +59,9 @@ function hasZlibHeader(head: Uint8Array): boolean {
 }
 
 type Options = zlib.ZlibOptions & { readonly info: true }
+/** What deflate can make of a byte at most, 1032 bytes, and some room. */
+const MAX_EXPANSION = 1100
+const MIN_BLOCK_BYTES = 1024
 /** What `node:zlib` returns for the option `info`. */
 type Decoded = { readonly buffer: Uint8Array; readonly engine: { readonly bytesWritten: number } }
 type DecodeSync = (input: Uint8Array, options: Options) => Decoded
@@ -81,16 +84,33 @@ const asyncZlib = {
 /** What `node:zlib` decodes. */
 type Format = 'gzip' | 'zlib' | 'raw' | 'br'
 
-/** @param head - The first bytes, which distinguish deflate with a zlib wrapper from raw deflate. */
+/** @param head - The first bytes, which tell deflate with a zlib wrapper from raw deflate. */
 function formatOf(coding: Exclude<Coding, 'zstd'>, head: Uint8Array): Format {
   if (coding !== 'deflate') return coding
   return hasZlibHeader(head) ? 'zlib' : 'raw'
 }
 
+/**
+ * How many bytes `node:zlib` makes room for at a time: as many as gzip says that it has, so that
+ * they need not be put together from blocks of 16 KiB, but no more than `input` can hold.
+ */
+function blockSize(format: Format, input: Uint8Array, maxOutputLength: number): number {
+  const end = input.byteLength
+  const trailer = Buffer.from(input.buffer, input.byteOffset, end)
+  const size = format === 'gzip' && end >= 4 ? trailer.readUInt32LE(end - 4) : 4 * end
+  const most = Math.min(maxOutputLength, INLINE_OUTPUT_BYTES, MAX_EXPANSION * end)
+  // One byte more than there are, or zlib makes room for more to come.
+  return Math.max(MIN_BLOCK_BYTES, Math.min(Math.max(size, end), most) + 1)
+}
+
+function optionsFor(format: Format, input: Uint8Array, maxOutputLength: number): Options {
+  return { maxOutputLength, chunkSize: blockSize(format, input, maxOutputLength), info: true }
+}
+
 function decodeOnce(coding: Coding, input: Uint8Array, maxOutputLength: number): Uint8Array {
   if (coding === 'zstd') return zstdDecodeSync(input, maxOutputLength)
-  const decode = syncZlib[formatOf(coding, input)]
-  return wholeOf(input, decode(input, { maxOutputLength, info: true }))
+  const format = formatOf(coding, input)
+  return wholeOf(input, syncZlib[format](input, optionsFor(format, input, maxOutputLength)))
 }
 
 async function decodeOnceAsync(
@@ -99,8 +119,8 @@ async function decodeOnceAsync(
   maxOutputLength: number,
 ): Promise<Uint8Array> {
   if (coding === 'zstd') return await zstdDecode(input, maxOutputLength)
-  const decode = asyncZlib[formatOf(coding, input)]
-  return wholeOf(input, await decode(input, { maxOutputLength, info: true }))
+  const format = formatOf(coding, input)
+  return wholeOf(input, await asyncZlib[format](input, optionsFor(format, input, maxOutputLength)))
 }
 
 function wholeOf(input: Uint8Array, { buffer, engine }: Decoded): Uint8Array {

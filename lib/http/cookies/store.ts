@@ -20,9 +20,9 @@ const MAX_PER_DOMAIN = 180
 const MAX_COOKIES = 3000
 
 /**
- * The cookies of a jar. Expired ones are dropped whenever one is added; when there are too many, the
- * one that was changed or sent least recently is dropped, first within a domain that has more than
- * its share (RFC 6265, section 5.3). Adding takes logarithmic time, however many there are.
+ * The cookies of a jar. Expired ones are dropped whenever one is added; when there are too many,
+ * the one that was changed or sent least recently is dropped, first within a domain that has more
+ * than its share (RFC 6265, section 5.3). Adding takes logarithmic time, however many there are.
  */
 export class CookieStore implements Iterable<Cookie> {
   readonly #cookies = new RecentMap()

@@ -231,8 +231,8 @@ export class HttpTransport implements AsyncTransport {
     clock: PhaseClock,
   ): Connection | Promise<Connection> {
     const acquired = this.#acquire(request)
-    const idle = acquired !== null && !(acquired instanceof Promise) && acquired.usable
-    return idle && !fresh ? acquired : this.#obtain(acquired, request, fresh, clock)
+    const ready = acquired !== null && !(acquired instanceof Promise)
+    return ready && !fresh ? acquired : this.#obtain(acquired, request, fresh, clock)
   }
 
   #acquire(request: Request): Acquired {
@@ -331,6 +331,7 @@ export class HttpTransport implements AsyncTransport {
     }
     const peer = addressText(address)
     clock.skip()
+    const target = { host, port, lookup: this.#lookup }
     return connectWithin({ timeoutMs, signal }, peer, async (track) => {
       const tunnelled = proxy !== null && this.#forwarding(url) === null
       let socket: Socket
@@ -341,7 +342,7 @@ export class HttpTransport implements AsyncTransport {
           const tls = this.#tls.optionsFor(proxy.host, ['http/1.1'])
           socket = await openTls(socket, tls, peer, track)
         }
-        const connected = !tunnelled || (await tunnel(socket, proxy, { host, port, lookup: this.#lookup }, tries))
+        const connected = !tunnelled || (await tunnel(socket, proxy, target, tries))
         if (tunnelled || proxy?.secure === true) clock.lap('proxy')
         if (connected) break
         socket.destroy()

@@ -204,8 +204,34 @@ function forgetPeak() {
   }
 }
 
+/** How long requests are in flight before they count: all begin at once, and may open connections. */
+const RAMP_MS = 150
+
+/** The steady state of `flights` requests at a time. */
+async function measureFlights(once, flights, ms) {
+  let begun = null
+  let result = null
+  let count = 0
+  const begin = performance.now() + RAMP_MS
+  const lane = async () => {
+    while (result === null) {
+      await once()
+      const now = performance.now()
+      if (begun !== null) count++
+      else if (now >= begin) begun = { at: now, cpu: process.cpuUsage() }
+      if (begun !== null && result === null && now >= begun.at + ms) {
+        const { user, system } = process.cpuUsage(begun.cpu)
+        result = { us: ((now - begun.at) * 1000) / count, cpu: (user + system) / count, grown: 0 }
+      }
+    }
+  }
+  await Promise.all(Array.from({ length: flights }, lane))
+  return result
+}
+
 async function measure({ task, flights, ms, once: single }) {
   const once = tasks[task]
+  if (flights > 1) return measureFlights(once, flights, ms)
   if (single) await client.get(urls.get)
   forgetPeak()
   const before = memory('VmRSS')
@@ -219,13 +245,10 @@ async function measure({ task, flights, ms, once: single }) {
       count++
     } while (performance.now() < end)
   } else {
-    const lane = async () => {
-      do {
-        await once()
-        count++
-      } while (performance.now() < end)
-    }
-    await Promise.all(Array.from({ length: flights }, lane))
+    do {
+      await once()
+      count++
+    } while (performance.now() < end)
   }
   const us = ((performance.now() - start) * 1000) / count
   const used = process.cpuUsage(cpu)

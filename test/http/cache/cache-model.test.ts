@@ -229,15 +229,15 @@ async function play(kind: Kind, seed: number, steps: number): Promise<Record<str
 }
 
 for (const kind of KINDS) {
-  test(`${kind}: 900 random requests get what a model of a private cache says`, async () => {
+  test(`${kind}: 600 random requests get what a model of a private cache says`, async () => {
     const seen: Record<string, number> = {}
-    for (let seed = 1; seed <= 3; seed++) {
+    for (let seed = 1; seed <= 2; seed++) {
       for (const [status, count] of Object.entries(await play(kind, seed, 300))) {
         seen[status] = (seen[status] ?? 0) + count
       }
     }
     for (const status of ['hit', 'miss', 'stale', 'revalidated', 'bypass', 'error']) {
-      assert.ok(seen[status]! >= 8, `${status}: ${seen[status]}`)
+      assert.ok(seen[status]! >= 5, `${status}: ${seen[status]}`)
     }
   })
 }

@@ -227,7 +227,8 @@ both('a 304 without a Date makes the response as young as it is', async (world) 
 
 both('what a validation finds replaced or gone is no longer served', async (world) => {
   const sie = 'max-age=1, stale-if-error=1000'
-  for (const answer of [{ status: 404 }, { headers: { 'Cache-Control': 'no-store' } }]) {
+  const tooLarge = { headers: { ETag: '"2"' }, body: 'x'.repeat(6 * 1024 * 1024) }
+  for (const answer of [{ status: 404 }, { headers: { 'Cache-Control': 'no-store' } }, tooLarge]) {
     world.answers = [{ headers: { ETag: '"1"', 'Cache-Control': sie } }, answer, { status: 503 }]
     await world.get()
     world.wait(5)
@@ -334,8 +335,9 @@ test('a response that was on its way when its URL was changed is not stored', as
   await client.post('/a')
   for (const answer of answers.values()) answer(new Response(200, { text: 'old', ...FRESH }))
   await Promise.all(old)
-  const again = client.get('/a')
-  await until(() => origin.requests.length === 4)
+  let isAnswered = false
+  const again = client.get('/a').then((response) => ((isAnswered = true), response))
+  await until(() => isAnswered || origin.requests.length === 4)
   answers.get('/a')!(new Response(200, { text: 'new' }))
   assert.equal((await again).text, 'new')
   assert.equal((await client.get('/b')).extensions.cache?.status, 'hit')
@@ -582,6 +584,14 @@ test('Client: a store whose get is asynchronous is an error that says so', async
   await assert.rejects(world.get(), { code: 'ERR_HTTP_CLIENT_STATE' })
 })
 
+test('Client: asynchronous content is an error that says so', async () => {
+  const stream = (async function* () {})()
+  const init = { headers: { 'Cache-Control': 'max-age=60' }, stream: stream as never }
+  const transport = new CacheTransport(new MockTransport(() => new Response(200, init)))
+  using client = new Client({ transport })
+  assert.throws(() => client.get('http://a.test'), { code: 'ERR_HTTP_CLIENT_STATE' })
+})
+
 test('Client: a store may write later, and errors of that are published', async () => {
   const world = new World('Client', {
     store: storeOf({ set: () => Promise.reject(new Error('full')) }),
@@ -632,7 +642,7 @@ test('AsyncClient: a stale response is replaced in the background, once for all 
   const stale = await Promise.all([1, 2, 3].map(() => client.get('/', options)))
   assert.deepEqual(stale.map(({ text }) => text), ['old', 'old', 'old'])
   assert.ok(stale.every((response) => response.extensions.cache?.status === 'stale'))
-  await until(() => answers.length === 1)
+  await until(() => answers.length > 0)
   // The caller's signal and callbacks have no part in it.
   controller.abort()
   progress.length = 0
@@ -647,7 +657,7 @@ test('AsyncClient: a stale response is replaced in the background, once for all 
 test('AsyncClient: a 304 in the background makes the response fresh', async () => {
   const { client, answers } = await staleWorld(['/'])
   await client.get('/')
-  await until(() => answers.length === 1)
+  await until(() => answers.length > 0)
   answers[0]!(new Response(304, { headers: SWR }))
   await until(async () => (await client.get('/')).extensions.cache?.status === 'hit')
 })
@@ -656,9 +666,9 @@ test('AsyncClient: an error in the background is published, and the next request
   const { client, answers, requests } = await staleWorld(['/'])
   const events = await cacheErrors(async () => {
     await client.get('/')
-    await until(() => answers.length === 1)
+    await until(() => answers.length > 0)
     answers[0]!(new ConnectError('down'))
-    await until(async () => (await client.get('/')).text === 'old' && answers.length === 2)
+    await until(async () => (await client.get('/')).text === 'old' && answers.length > 1)
   })
   assert.deepEqual(events.map(({ operation }) => operation), ['revalidate'])
   assert.equal((events[0]!.error as Error).message, 'down')
@@ -669,7 +679,7 @@ test('AsyncClient: at most 16 requests run in the background, and closing ends t
   const paths = Array.from({ length: 20 }, (_, n) => `/${n}`)
   const { client, transport, requests, answers } = await staleWorld(paths)
   for (const path of paths) assert.equal((await client.get(path)).text, 'old')
-  await until(() => answers.length === 16)
+  await until(() => answers.length >= 16)
   assert.equal(requests.length, 36)
   const events = await cacheErrors(async () => {
     await client.close()
@@ -684,8 +694,8 @@ test('a request in the background ends after the total timeout of the call', asy
   const { client, transport, answers } = await staleWorld(['/'])
   const events = await cacheErrors(async () => {
     await client.get('/', { timeout: { total: 20 } })
-    await until(() => answers.length === 1)
-    await until(async () => (await client.get('/')).text === 'old' && answers.length === 2)
+    await until(() => answers.length > 0)
+    await until(async () => (await client.get('/')).text === 'old' && answers.length > 1)
   })
   assert.match((events[0]!.error as Error).message, /took over 20 ms/)
   await client.close()

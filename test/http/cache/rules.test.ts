@@ -114,6 +114,10 @@ const rfc9111: Record<string, Row> = {
   },
   'Age counts': { first: cc('max-age=60', { Age: '50' }), wait: 9, is: 'hit', age: '59' },
   'Age is over': { first: cc('max-age=60', { Age: '50' }), wait: 10, is: 'miss' },
+  'a huge Age': {
+    first: cc('max-age=60', { Age: '9'.repeat(99) }), request: { 'Cache-Control': 'max-stale' },
+    is: 'stale', age: '2147483648',
+  },
   'an Age that is no number': { first: cc('max-age=60', { Age: 'abc' }), is: 'miss' },
   'a negative Age': { first: cc('max-age=60', { Age: '-1' }), is: 'miss' },
   'two Age': { first: cc('max-age=60', { Age: ['0', '0'] }), is: 'miss' },

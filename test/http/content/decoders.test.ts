@@ -122,9 +122,7 @@ const encoded: readonly (readonly [name: string, coding: Coding, bytes: Buffer])
   ['deflate with a zlib wrapper', 'deflate', zlib.deflateSync('hello')],
   ['raw deflate', 'deflate', zlib.deflateRawSync('hello')],
   ['br', 'br', zlib.brotliCompressSync('hello')],
-  ...(zstd
-    ? [['zstd', 'zstd', Buffer.from(newer.zstdCompressSync!('hello'))] as const]
-    : []),
+  ...(zstd ? [['zstd', 'zstd', Buffer.from(newer.zstdCompressSync!('hello'))] as const] : []),
 ]
 const TAILS: readonly (readonly [name: string, tail: Buffer, valid: boolean])[] = [
   ['nothing', Buffer.alloc(0), true],
@@ -150,7 +148,10 @@ const trailing: readonly Trailing[] = encoded.flatMap(([name, coding, content]) 
   })),
 )
 const halves = (bytes: Buffer): Buffer[][] =>
-  Array.from({ length: bytes.length + 1 }, (_, cut) => [bytes.subarray(0, cut), bytes.subarray(cut)])
+  Array.from({ length: bytes.length + 1 }, (_, cut) => [
+    bytes.subarray(0, cut),
+    bytes.subarray(cut),
+  ])
 const codeOf = (error: unknown): string => (error as { code: string }).code
 
 test('only zeros may follow encoded content, however it is read and split', async () => {
@@ -162,7 +163,9 @@ test('only zeros may follow encoded content, however it is read and split', asyn
     await note(Promise.resolve().then(() => decodeContentSync(bytes, [coding], null)))
     await note(decodeContent(bytes, [coding], null))
     for (const pieces of [...halves(bytes), [...bytes].map((byte) => Buffer.from([byte]))]) {
-      await note(collect(decodeStream(Readable.from(pieces), [coding])).then((all) => Buffer.concat(all)))
+      await note(
+        collect(decodeStream(Readable.from(pieces), [coding])).then((all) => Buffer.concat(all)),
+      )
     }
     assert.deepEqual([...outcomes], [expected], what)
   }
@@ -224,7 +227,10 @@ test('zstd frames are separated by their lengths, however the input is split', (
     }
     assert.deepEqual(found, [plain, checked, plain], `pieces of ${size}`)
     assert.equal(frames.complete, true)
-    assert.deepEqual([...Buffer.alloc(9)].flatMap((byte) => frames.feed(Buffer.from([byte]))), [])
+    assert.deepEqual(
+      [...Buffer.alloc(9)].flatMap((byte) => frames.feed(Buffer.from([byte]))),
+      [],
+    )
     assert.equal(frames.complete, true)
     assert.throws(() => frames.feed(plain), /more bytes after the end/)
   }

@@ -8,12 +8,37 @@ import { behaviour, failure, testCa, useApp } from '../both-clients.js'
 useApp()
 
 const VALID = [
-  'a.test', 'a.test:8080', 'A_b-c.test.', '127.0.0.1:80', '[::1]', '[::1]:443', 'a.test:', 'a%20b',
+  'a.test',
+  'a.test:8080',
+  'A_b-c.test.',
+  '127.0.0.1:80',
+  '[::1]',
+  '[::1]:443',
+  'a.test:',
+  'a%20b',
 ]
 const INVALID = [
-  '', 'user@a.test', 'user:pw@a.test', 'a.test/path', 'a.test?q', 'a.test#f', 'http://a.test',
-  'a.test, b.test', 'a.test,b.test', 'a.test b.test', 'a.test:x', 'a.test:65536', 'a.test:80:80',
-  ':80', '[::1', '::1', '[::1]x', 'a\\b', '<a>', 'bücher.test', '[]',
+  '',
+  'user@a.test',
+  'user:pw@a.test',
+  'a.test/path',
+  'a.test?q',
+  'a.test#f',
+  'http://a.test',
+  'a.test, b.test',
+  'a.test,b.test',
+  'a.test b.test',
+  'a.test:x',
+  'a.test:65536',
+  'a.test:80:80',
+  ':80',
+  '[::1',
+  '::1',
+  '[::1]x',
+  'a\\b',
+  '<a>',
+  'bücher.test',
+  '[]',
 ]
 
 test('a Host header is a host, with or without a port', () => {
@@ -38,9 +63,18 @@ for (const http2 of [false, true]) {
       // Nothing listens there: an attempt to connect would be a ConnectError.
       const url = 'https://127.0.0.1:1/'
       for (const headers of [
-        [['Host', 'a.test'], ['Host', 'b.test']],
-        [['host', 'a.test'], ['HOST', 'a.test']],
-        [['Host', ''], ['hOst', '']],
+        [
+          ['Host', 'a.test'],
+          ['Host', 'b.test'],
+        ],
+        [
+          ['host', 'a.test'],
+          ['HOST', 'a.test'],
+        ],
+        [
+          ['Host', ''],
+          ['hOst', ''],
+        ],
         ...INVALID.map((host) => [['Host', host]]),
       ] as [string, string][][]) {
         const error = await failure(() => client.get(url, { headers }))
@@ -49,7 +83,10 @@ for (const http2 of [false, true]) {
       }
       const add = make({
         eventHooks: {
-          request: [(request) => ['a.test', 'b.test'].forEach((host) => request.headers.append('host', host))],
+          request: [
+            (request) =>
+              ['a.test', 'b.test'].forEach((host) => request.headers.append('host', host)),
+          ],
         },
       })
       assert.match((await failure(() => add.get(url))).message, /more than one Host header/)
@@ -65,7 +102,10 @@ for (const http2 of [false, true]) {
 behaviour('an application in process gets no second Host header either', async ({ make }) => {
   const transport = new HandlerTransport((_request, response) => response.end('ok'))
   const client = make({ transport, baseUrl: 'http://a.test' })
-  const headers: [string, string][] = [['Host', 'a'], ['Host', 'b']]
+  const headers: [string, string][] = [
+    ['Host', 'a'],
+    ['Host', 'b'],
+  ]
   assert.ok((await failure(() => client.get('/', { headers }))) instanceof LocalProtocolError)
   assert.equal((await client.get('/', { headers: { Host: 'b' } })).text, 'ok')
 })

@@ -23,6 +23,12 @@ type Head = Extract<FromWorker, { t: 'head' }>
 /** Received bytes after which the worker may send another window. */
 const CREDIT_BYTES = 512 * 1024
 
+/**
+ * Messages taken after the total time was up: what arrived in time counts, but a server that never
+ * ends must not prolong the call. As a window has 1 MiB, they hold all that the kernel can have.
+ */
+const MAX_LATE = 256
+
 let lastTransportId = 0
 
 /**
@@ -86,6 +92,10 @@ class BlockingExchange implements SyncByteStream {
   readonly #request: Request
   readonly #trailers = new Headers()
   #upload: Iterator<Uint8Array> | null = null
+  /** The attempt to which the upload belongs. */
+  #attempt = 0
+  /** Messages taken after the total time was up. */
+  #late = 0
   /** Content that arrived and was not read yet. */
   #ready: Uint8Array[] = []
   /** Bytes received since the last message that asked for more. */
@@ -183,9 +193,11 @@ class BlockingExchange implements SyncByteStream {
     const timeouts = this.#request.timeouts ?? DEFAULT_TIMEOUTS
     for (;;) {
       signal?.throwIfAborted()
-      const message = this.#channel.receive(this.#id, deadlineAt, timeouts)
+      const late = deadlineAt !== null && performance.now() >= deadlineAt
+      const over = late && ++this.#late > MAX_LATE
+      const message = over ? null : this.#channel.receive(this.#id, deadlineAt, timeouts)
       if (message === null) throw totalTimeout(timeouts.total ?? 0, this.#hint())
-      if (message.t === 'pull') this.#sendChunk(message.restart)
+      if (message.t === 'pull') this.#sendChunk(message.attempt)
       else if (message.t === 'information') {
         const headers = Headers.fromWire(message.headers)
         this.#request.extensions.onInformation?.(message.statusCode, headers)
@@ -197,21 +209,22 @@ class BlockingExchange implements SyncByteStream {
   }
 
   /** Sends the worker the next chunk of the body, which this thread's code produces. */
-  #sendChunk(restart: boolean): void {
-    if (restart || this.#upload === null) {
+  #sendChunk(attempt: number): void {
+    if (attempt !== this.#attempt) {
       abandonChunks(this.#upload)
+      this.#attempt = attempt
       this.#sent = 0
       this.#upload = blockingChunks(this.#request.body!.open())[Symbol.iterator]()
     }
-    const next = this.#upload.next()
+    const next = this.#upload!.next()
     if (next.done === true) {
       this.#upload = null
-      this.#channel.post({ t: 'chunk', id: this.#id, chunk: null })
+      this.#channel.post({ t: 'chunk', id: this.#id, attempt, chunk: null })
       return
     }
     const chunk = new Uint8Array(next.value)
     this.#sent += chunk.byteLength
-    this.#channel.post({ t: 'chunk', id: this.#id, chunk }, [chunk.buffer])
+    this.#channel.post({ t: 'chunk', id: this.#id, attempt, chunk }, [chunk.buffer])
     this.#request.extensions.onUpload?.(this.#sent, this.#request.body!.length)
   }
 

@@ -20,18 +20,29 @@ export const CONTROL = {
   mailLength: 5,
   /** Bytes of the reason in {@link WorkerStart.report}; 0 without one. */
   reported: 6,
+  /** Counts messages that were posted to the worker's port. */
+  sent: 11,
+  /** Counts those that the worker has taken. */
+  handled: 7,
+  /** Whether the request slot is closed, open or full. */
+  slot: 8,
+  /** Bytes of the message in the request slot, without the body. */
+  slotText: 9,
+  /** Bytes of message and body in the request slot. */
+  slotLength: 10,
   /** No index, but the length of the array. */
-  length: 7,
+  length: 12,
 } as const
 
 /** Values of {@link CONTROL.state}. */
 export const WORKER = { starting: 0, ready: 1, dead: 2 } as const
 
-/** Passed to the worker as `workerData`. Both sides share `control`, `mailbox` and `report`. */
+/** Passed to the worker as `workerData`. Both sides share all but the ports. */
 export interface WorkerStart {
   readonly port: MessagePort
   readonly control: Int32Array
   readonly mailbox: SharedArrayBuffer
+  readonly slot: SharedArrayBuffer
   /** Closes when the worker ends. */
   readonly lifeline: MessagePort
   /** Where the worker leaves the reason of its end. */
@@ -64,7 +75,12 @@ export type ToWorker =
       readonly transport: number
       readonly request: WireRequest
     }
-  | { readonly t: 'chunk'; readonly id: number; readonly chunk: Uint8Array | null }
+  | {
+      readonly t: 'chunk'
+      readonly id: number
+      readonly attempt: number
+      readonly chunk: Uint8Array | null
+    }
   | { readonly t: 'more'; readonly id: number }
   | { readonly t: 'close'; readonly id: number }
   | {
@@ -106,7 +122,8 @@ export type FromWorker =
     }
   | { readonly t: 'data'; readonly id: number; readonly chunk: Uint8Array }
   | { readonly t: 'end'; readonly id: number; readonly trailers: string[] }
-  | { readonly t: 'pull'; readonly id: number; readonly restart: boolean }
+  /** Asks for the next chunk of the body; each attempt to send the request begins it anew. */
+  | { readonly t: 'pull'; readonly id: number; readonly attempt: number }
   | {
       readonly t: 'inflated'
       readonly id: number

@@ -10,6 +10,7 @@ import {
   type FromWorker,
   type ToWorker,
 } from './protocol.js'
+import { RequestSlot, REQUEST_SLOT_BYTES } from './request-slot.js'
 import { WorkerThread } from './worker-thread.js'
 
 /** Mutable, so that tests can shorten them. */
@@ -22,6 +23,8 @@ export const WORKER_TIMEOUTS = {
   checkMs: 100,
   /** How long the worker may be silent before it is sent a ping. */
   sleepMs: 1_000,
+  /** How long a call whose time is up waits for a worker to say whether it has something for it. */
+  lastMs: 500,
   /** How long a worker may leave a ping unanswered. */
   stuckMs: 10_000,
 }
@@ -40,6 +43,7 @@ export class WorkerChannel {
   readonly #port: MessagePort
   readonly #control: Int32Array
   readonly #mailbox: Mailbox
+  readonly #slot: RequestSlot
   /** Counts messages taken from the port, as {@link CONTROL.queued} counts those posted to it. */
   #taken = 0
   readonly #inboxes = new Map<number, FromWorker[]>()
@@ -54,9 +58,11 @@ export class WorkerChannel {
     this.#port = port1
     this.#control = new Int32Array(new SharedArrayBuffer(4 * CONTROL.length))
     const mailbox = new SharedArrayBuffer(MAILBOX_BYTES)
+    const slot = new SharedArrayBuffer(REQUEST_SLOT_BYTES)
     this.#mailbox = new Mailbox(this.#control, mailbox)
+    this.#slot = new RequestSlot(this.#control, slot)
     try {
-      this.#thread = new WorkerThread({ port: port2, control: this.#control, mailbox })
+      this.#thread = new WorkerThread({ port: port2, control: this.#control, mailbox, slot })
     } catch (error) {
       port1.close()
       throw error
@@ -82,8 +88,12 @@ export class WorkerChannel {
   }
 
   post(message: ToWorker, transfer: ArrayBuffer[] = []): void {
+    // A request in the slot must not overtake messages.
+    if (message.t === 'request' && this.#slot.put(message)) return
+    Atomics.add(this.#control, CONTROL.sent, 1)
     const isText = message.t === 'request' && !(message.request.body instanceof Uint8Array)
     this.#port.postMessage(isText ? JSON.stringify(message) : message, transfer)
+    this.#slot.interrupt()
   }
 
   /**
@@ -102,8 +112,8 @@ export class WorkerChannel {
    * Sleeps until there is a message for `id`.
    *
    * @param limits - End the wait for a worker that does not start.
-   * @returns null when `until` (a `performance.now()`) passes first; the time that the worker takes
-   *   to start does not count.
+   * @returns null when `until` (a `performance.now()`) passes first and the worker, asked then, has
+   *   read nothing for it; the time that the worker takes to start does not count.
    * @throws {@link WorkerError} when the worker has died or does not answer pings.
    */
   receive(id: number, until: number | null, limits?: Timeouts): FromWorker | null {
@@ -114,20 +124,24 @@ export class WorkerChannel {
     const inbox = this.#inboxes.get(id)!
     let waitedSince = 0
     let spinMs = 0
+    // When the wait for the worker's last word ends; 0 before it was asked.
+    let lastAt = 0
     for (;;) {
       const seen = Atomics.load(this.#control, CONTROL.posted)
+      const beat = Atomics.load(this.#control, CONTROL.heartbeat)
       this.#sort()
       const message = inbox.shift()
       if (message !== undefined) {
-        if (waitedSince !== 0) this.#adaptiveSpin.record(spinMs, performance.now() - waitedSince)
+        if (waitedSince !== 0) this.#adaptiveSpin.record(performance.now() - waitedSince)
         return message
       }
       if (!this.alive) throw this.#thread.failure
       const now = performance.now()
       this.#checkPing(now)
-      if (until !== null && now >= until) {
+      if (lastAt !== 0 && (beat !== this.#pingBeat || now >= lastAt)) return null
+      if (lastAt === 0 && until !== null && now >= until) {
         this.#ping(now)
-        return null
+        until = lastAt = now + WORKER_TIMEOUTS.lastMs
       }
       if (waitedSince === 0) {
         waitedSince = now

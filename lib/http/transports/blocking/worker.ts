@@ -7,6 +7,7 @@
  */
 import { workerData } from 'node:worker_threads'
 import { bytesBody, type Body } from '../../content/body.js'
+import { Destination } from '../../destination.js'
 import { Headers } from '../../headers.js'
 import type { Request } from '../../request.js'
 import { encodeTimings } from '../../timings.js'
@@ -22,11 +23,13 @@ import {
   type WireRequest,
   type WorkerStart,
 } from './protocol.js'
+import { RequestSlot } from './request-slot.js'
 import { HttpTransport, type HttpTransportOptions } from '../http-transport.js'
 import { ResponseBody } from '../response-body.js'
 
-const { port, control, mailbox: memory } = workerData as WorkerStart
-const mailbox = new Mailbox(control, memory)
+const { port, control, ...memory } = workerData as WorkerStart
+const mailbox = new Mailbox(control, memory.mailbox)
+const slot = new RequestSlot(control, memory.slot)
 
 /** Bytes of one response that are sent before the caller must ask for more. */
 const WINDOW_BYTES = 1024 * 1024
@@ -34,7 +37,8 @@ const WINDOW_BYTES = 1024 * 1024
 /** What a transport reads. The class would bring the encoders of all bodies into the worker. */
 type PlainRequest = Pick<
   Request,
-  'method' | 'url' | 'headers' | 'extensions' | 'signal' | 'body' | 'timeouts' | 'deadlineAt'
+  | 'method' | 'url' | 'destination' | 'headers' | 'extensions' | 'signal' | 'body' | 'timeouts'
+  | 'deadlineAt'
 >
 
 const transports = new Map<number, HttpTransport>()
@@ -72,6 +76,8 @@ class Job {
   #window = WINDOW_BYTES
   #onMore: (() => void) | null = null
   #onChunk: ((chunk: Uint8Array | null) => void) | null = null
+  /** How often the body was begun. */
+  #attempt = 0
   #closed = false
 
   constructor(id: number) {
@@ -87,12 +93,14 @@ class Job {
       if (!this.#closed) post({ t: 'error', id: this.#id, error: encodeError(error) })
     } finally {
       jobs.delete(this.#id)
+      setImmediate(awaitRequest)
       if (!this.#closed && spareControllers.length < 16) spareControllers.push(this.#abort)
     }
   }
 
-  /** Continues the upload with its next chunk; null ends it. */
-  supply(chunk: Uint8Array | null): void {
+  /** Continues the upload with its next chunk; null ends it. One of an earlier attempt is dropped. */
+  supply(chunk: Uint8Array | null, attempt: number = this.#attempt): void {
+    if (attempt !== this.#attempt) return
     const resolve = this.#onChunk
     this.#onChunk = null
     resolve?.(chunk)
@@ -128,7 +136,10 @@ class Job {
       timings: response.timings ? encodeTimings(response.timings) : null,
       end: ready.ended ? (response.trailers?.raw.flat() ?? []) : null,
     }
-    if (mailbox.put({ ...head, chunks: ready.chunks })) return wake()
+    if (mailbox.put({ ...head, chunks: ready.chunks })) {
+      if (jobs.size === 1) slot.open()
+      return wake()
+    }
     const chunks = ready.chunks.map(inOwnBuffer)
     post({ ...head, info: { ...head.info }, chunks }, chunks.map((chunk) => chunk.buffer))
     if (ready.ended) return
@@ -157,9 +168,11 @@ class Job {
           }
         : {}),
     }
+    const url = new URL(wire.url)
     const request: PlainRequest = {
       method: wire.method,
-      url: new URL(wire.url),
+      url,
+      destination: new Destination(url),
       headers: Headers.fromWire(wire.headers),
       extensions,
       signal: this.#abort.signal,
@@ -182,9 +195,12 @@ class Job {
   }
 
   async *#pull(): AsyncGenerator<Uint8Array, void, undefined> {
-    for (let restart = true; !this.#closed; restart = false) {
+    // An upload that was answered early may still wait for its chunk.
+    this.supply(null)
+    const attempt = ++this.#attempt
+    while (!this.#closed && attempt === this.#attempt) {
       const next = new Promise<Uint8Array | null>((resolve) => (this.#onChunk = resolve))
-      post({ t: 'pull', id: this.#id, restart })
+      post({ t: 'pull', id: this.#id, attempt })
       const chunk = await next
       if (chunk === null) return
       yield chunk
@@ -218,7 +234,7 @@ function handle(message: ToWorker): void {
       return
     }
     case 'chunk':
-      jobs.get(message.id)?.supply(message.chunk)
+      jobs.get(message.id)?.supply(message.chunk, message.attempt)
       return
     case 'more':
       jobs.get(message.id)?.more()
@@ -240,12 +256,25 @@ function handle(message: ToWorker): void {
       void readBlob(message)
       return
     case 'ping':
-      Atomics.add(control, CONTROL.heartbeat, 1)
-      Atomics.notify(control, CONTROL.posted)
+      // After the sockets were read, so that what had arrived is posted before.
+      setImmediate(() => {
+        Atomics.add(control, CONTROL.heartbeat, 1)
+        wake()
+      })
   }
 }
 
+/** Takes the next request, and waits a moment for it unless there is something else to do. */
+function awaitRequest(): void {
+  const message = slot.take(jobs.size === 0 && inflaters.size === 0)
+  if (message !== null) handle(message)
+}
+
 port.on('message', (message: ToWorker | string) => {
+  // A request that was left before the message was posted comes first.
+  const earlier = slot.take(false)
+  if (earlier !== null) handle(earlier)
+  Atomics.add(control, CONTROL.handled, 1)
   handle(typeof message === 'string' ? (JSON.parse(message) as ToWorker) : message)
 })
 Atomics.store(control, CONTROL.state, WORKER.ready)

@@ -382,8 +382,8 @@ export class Http1Connection implements ParserEvents, BodySource {
   }
 
   #awaitResponse(exchange: Http1Exchange): void {
-    exchange.call.clock.lap('send')
-    this.#readTimer.start(exchange.call.timeouts.read)
+    const { clock, timeouts } = exchange.call
+    this.#readTimer.start(timeouts.read, clock.lap('send'))
   }
 
   async #upload(exchange: Http1Exchange, body: Body, chunked: boolean): Promise<void> {

@@ -18,7 +18,12 @@ export const TYPE = {
 export const END_STREAM: number = 1
 export const END_HEADERS: number = 4
 
-export function frame(type: number, flags: number, stream: number, payload: Buffer | string = ''): Buffer {
+export function frame(
+  type: number,
+  flags: number,
+  stream: number,
+  payload: Buffer | string = '',
+): Buffer {
   const body = Buffer.from(payload as string, 'latin1')
   const head = Buffer.alloc(9)
   head.writeUIntBE(body.length, 0, 3)
