@@ -386,6 +386,9 @@ describe('an opening that nobody answers', () => {
   })
 
   test('a transport that comes after the abort is destroyed', async () => {
+    const timers = (): string[] =>
+      process.getActiveResourcesInfo().filter((name) => name === 'Timeout')
+    const before = timers()
     let deliver = (_transport: PassThrough): void => {}
     const late = new Promise<PassThrough>((resolve) => (deliver = resolve))
     const signals: AbortSignal[] = []
@@ -402,8 +405,9 @@ describe('an opening that nobody answers', () => {
     assert.equal(signals[0]!.aborted, true)
     const transport = new PassThrough()
     deliver(transport)
-    if (!transport.closed) await once(transport, 'close')
+    for (let i = 0; i < 5; i++) await turn()
     assert.equal(transport.destroyed, true)
+    assert.deepEqual(timers(), before, 'no deadline is left')
   })
 
   test('a deadline does not fire while a response waits to be read', async () => {
