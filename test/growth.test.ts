@@ -61,7 +61,10 @@ import { chooseType } from '../lib/server/messages/accept.js'
 import { duplicateKey } from '../lib/server/messages/duplicate-key.js'
 import { matchesTag } from '../lib/server/messages/etag.js'
 import { targetOf } from '../lib/server/messages/request-target.js'
+import { HandshakeError } from '../lib/ws/errors.js'
 import { parseExtensions } from '../lib/ws/extensions.js'
+import { RefusedBody } from '../lib/ws/refused-body.js'
+import { HeadReader } from '../lib/ws/response-head.js'
 import { StepCounter } from './helpers/steps.js'
 
 /** Characters of the two texts whose steps are compared. */
@@ -359,6 +362,29 @@ const PARSERS: readonly Parser[] = [
     name: 'Sec-WebSocket-Extensions',
     parse: parseExtensions,
     units: ['a', ',', ';', 'a;b=', '"', 'a;b="', '\\', ' ', 'a;b="c",'],
+  },
+  {
+    name: 'responses to WebSocket handshakes, byte by byte',
+    parse: (text) => {
+      const reader = new HeadReader()
+      try {
+        for (const byte of Buffer.from(text, 'latin1')) reader.push(Buffer.of(byte))
+      } catch (error) {
+        assert.ok(error instanceof HandshakeError)
+      }
+    },
+    units: ['a', 'a: b\r\n', '\r\n', '\r', ' ', 'HTTP/1.1 100 a\r\n\r\n', 'Set-Cookie: a\r\n'],
+    around: ['HTTP/1.1 101 a\r\n', ''],
+  },
+  {
+    name: 'contents of refused WebSocket handshakes',
+    parse: (text) => {
+      const head = { status: 400, isHttp11: true, fields: [['transfer-encoding', 'chunked']] }
+      const body = new RefusedBody(head as never)
+      body.push(Buffer.from(text, 'latin1'))
+      body.take()
+    },
+    units: ['1\r\na\r\n', 'a', '\r\n', '1;', '0', 'f'],
   },
 ]
 

@@ -193,6 +193,21 @@ const byFile = {
     ['two servers that start at once agree on the key', 2, STARTS],
     ['a key file that others can change or read is refused in one line', 2.1, STARTS],
   ],
+  'test/ws/client.test.ts': [
+    [
+      'a client and the server of this library agree on any compression',
+      0.9,
+      'compresses and inflates megabytes with each setting',
+    ],
+  ],
+  'test/ws/client-fuzz.test.ts': [
+    ['2000 random streams of frames get the replies of a client, by iteration', 2.2, RANDOM_CALLS],
+    [
+      '3000 random streams of frames get the replies of a client, by handler',
+      3.2,
+      'thousands of connections',
+    ],
+  ],
   'test/ws/sender-model.test.ts': [
     ['what send() returned is true of what arrives, in 540 random programs', 4.5, RANDOM_CALLS],
   ],

@@ -119,7 +119,7 @@ export function refusedBy(head: ResponseHead, body: Buffer, url: URL): Handshake
   const headers = headersOf(head)
   const text = `the server refused the WebSocket: ${status} ${STATUS_CODES[status] ?? ''}`.trim()
   const hint = hintFor(status, headers.location, url)
-  return new HandshakeRefusedError(text + hint, { statusCode: status, headers, body })
+  return new HandshakeRefusedError(text + hint, status, headers, body)
 }
 
 function hintFor(status: number, location: string | undefined, url: URL): string {

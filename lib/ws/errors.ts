@@ -105,17 +105,10 @@ export class ConnectError extends OpeningError {
   override readonly code = 'ERR_WS_CONNECT'
 }
 
-/** The response is no valid opening handshake (RFC 6455, section 4.1), or the transport was lost. */
+/** The response is no valid handshake (RFC 6455, section 4.1), or the transport was lost. */
 export class HandshakeError extends OpeningError {
   override name = 'HandshakeError'
   override readonly code = 'ERR_WS_HANDSHAKE'
-}
-
-/** What the server answered in place of the 101. */
-interface RefusalContent {
-  readonly statusCode: number
-  readonly headers: IncomingHttpHeaders
-  readonly body: Buffer
 }
 
 /**
@@ -127,22 +120,24 @@ export class HandshakeRefusedError extends OpeningError {
   override readonly code = 'ERR_WS_HANDSHAKE_REFUSED'
   /** Never 101. */
   readonly statusCode: number
-  readonly #response: RefusalContent
+  readonly #headers: IncomingHttpHeaders
+  readonly #body: Buffer
 
-  constructor(message: string, response: RefusalContent) {
+  constructor(message: string, statusCode: number, headers: IncomingHttpHeaders, body: Buffer) {
     super(message)
-    this.statusCode = response.statusCode
-    this.#response = response
+    this.statusCode = statusCode
+    this.#headers = headers
+    this.#body = body
   }
 
   /** The header fields by name in lower case, as `node:http` has them: `www-authenticate`. */
   get headers(): IncomingHttpHeaders {
-    return this.#response.headers
+    return this.#headers
   }
 
   /** The content, at most its first 16 KiB and what arrived within a second of the head. */
   get body(): Buffer {
-    return this.#response.body
+    return this.#body
   }
 }
 

@@ -28,12 +28,13 @@ export class Opening {
     return this.#controller.signal
   }
 
-  /** Adds a transport to destroy on failure. */
+  /** Adds a transport to destroy on failure. @throws the reason if the opening has failed. */
   own<Transport extends Duplex>(transport: Transport): Transport {
     // It also keeps a reset between two steps from being an uncaught error.
     transport.on('error', ignore)
     this.#transports.add(transport)
     if (this.signal.aborted) transport.destroy()
+    this.signal.throwIfAborted()
     return transport
   }
 

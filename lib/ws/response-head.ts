@@ -20,7 +20,7 @@ export interface ResponseHead {
 
 /**
  * Reads the head of a response from chunks of any size (RFC 9112, sections 2 to 5). Linear in the
- * bytes, and strict: a lenient reader would take bytes for fields that another one takes for frames.
+ * bytes, and strict: a lenient reader takes bytes for fields that another one takes for frames.
  */
 export class HeadReader {
   #buffer: Buffer = Buffer.allocUnsafe(FIRST_CAPACITY)

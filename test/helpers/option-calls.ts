@@ -82,6 +82,9 @@ function httpCalls(): Record<string, Call> {
     'MemoryCacheStore#options': (o) => new http.MemoryCacheStore(o),
     'RetryTransport#options': (o) => new http.RetryTransport(transport, o),
     'Proxy#init': (o) => new http.Proxy(o),
+    'proxyConnect#proxy': (o) => http.proxyConnect(o),
+    'proxyConnect#options': (o) => http.proxyConnect('http://a.test', o),
+    'tlsConnectOptions#options': (o) => http.tlsConnectOptions(o),
   }
   for (const verb of VERBS) {
     calls[`AsyncClient.${verb}#options`] = (o) => asyncClient[verb](URL, o)
@@ -113,6 +116,8 @@ async function connect(): Promise<ws.WebSocketConnection> {
 }
 
 const wsCalls: Record<string, Call> = {
+  'WebSocketClient#options': (o) => new ws.WebSocketClient(o),
+  'WebSocketClient.connect#options': (o) => new ws.WebSocketClient().connect('ws://a.test', o),
   'WebSocketServer#options': (o) => new ws.WebSocketServer(o),
   'WebSocketServer.attach#options': (o) => new ws.WebSocketServer().attach({} as never, o),
   'WebSocketServer.close#options': (o) => new ws.WebSocketServer().close(o),

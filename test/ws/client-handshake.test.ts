@@ -62,7 +62,8 @@ describe('a valid response opens the connection (RFC 6455 §4.1)', () => {
     'without spaces before values': (request) => response(request).replaceAll(': ', ':'),
     'with a field of any bytes': (request) => response(request, { 'X-Any': 'gr\xfc\xdfe \xff' }),
     'behind interim responses': (request) =>
-      `HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n${response(request)}`,
+      'HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n' +
+      response(request),
     'with content that a 101 cannot have': (request) =>
       response(request, { 'Content-Length': '0' }),
     'with cookies': (request) => response(request, { 'Set-Cookie': ['a=1', 'b=2'] }),
@@ -505,7 +506,7 @@ test('a URL leads to host, port and TLS by its scheme', async () => {
   ])
 })
 
-test('no frame of a client is unmasked, and no two have the same key (RFC 6455 §5.3)', async () => {
+test('each frame of a client is masked, with a key of its own (RFC 6455 §5.3)', async () => {
   await using server = await rawServer()
   const [connection, peer] = await Promise.all([
     new WebSocketClient().connect(server.url),
@@ -520,7 +521,8 @@ test('no frame of a client is unmasked, and no two have the same key (RFC 6455 �
   for (let i = 0; i < 7; i++) frames.push((await peer.next())!)
   assert.deepEqual(frames.map(({ masked }) => masked), Array(7).fill(true))
   assert.deepEqual(frames.map(({ opcode }) => opcode).sort(), [1, 1, 1, 10, 2, 2, 9])
-  assert.deepEqual(frames.slice(0, 5).map(({ payload }) => payload.length), [0, 4, 70_000, 5, 100_000])
+  const sizes = frames.slice(0, 5).map(({ payload }) => payload.length)
+  assert.deepEqual(sizes, [0, 4, 70_000, 5, 100_000])
   assert.ok(large.every((byte) => byte === 7), 'the bytes of the program are unchanged')
   void connection.close(4000, 'bye')
   const close = (await peer.next())!

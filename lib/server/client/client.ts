@@ -272,7 +272,8 @@ export class RunServiceClient implements AsyncDisposable {
   #streamsOf(runId: string, { transport = 'sse' }: FollowOptions): OpenStream {
     if (transport === 'sse') return sseStreams(this.#http, pathOf(runId, '/events'))
     if (transport !== 'websocket') {
-      throw new TypeError(`transport must be 'sse' or 'websocket', got ${JSON.stringify(transport)}`)
+      const got = JSON.stringify(transport)
+      throw new TypeError(`transport must be 'sse' or 'websocket', got ${got}`)
     }
     if (this.#webSocket === null) {
       throw new TypeError("a client with a transport of its own follows events by 'sse' only")

@@ -4,8 +4,9 @@
  * 1. The cursor is the `seq` of the last event received; each connection continues behind it.
  * 2. An event at or before the cursor is a repetition and is skipped. Without a filter, a gap after
  *    the cursor means a broken stream, which is reopened at the cursor.
- * 3. Only `run_end` ends a run's events, or the answer that there will be no more: a 204, or a Close
- *    with 1000 behind the last event of an ended run. A stream that ends otherwise is reopened.
+ * 3. Only `run_end` ends a run's events, or the answer that there will be no more: a 204, or a
+ *    Close with 1000 behind the last event of an ended run. A stream that ends otherwise is
+ *    reopened.
  *
  * `AsyncClient.sse()` reconnects by other rules: it cannot move the cursor in the query, and it
  * counts failures and reads errors without the service's problem details.
@@ -152,7 +153,7 @@ export async function* followEvents(
 async function checkEnd(cursor: Cursor, details: () => Promise<RunDetails>): Promise<void> {
   const run = await details().catch((cause: unknown) => {
     if (!isTransient(cause)) throw cause
-    throw new BrokenStreamError('the stream has ended, and whether the run has is unknown', { cause })
+    throw new BrokenStreamError('the stream has ended; whether the run has is unknown', { cause })
   })
   if (run.ended_at !== null && cursor.position >= run.last_seq) return
   throw new BrokenStreamError('the stream was closed before the end of the run')

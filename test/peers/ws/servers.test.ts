@@ -153,7 +153,7 @@ for (const [name, { start, skip = false, noDeflate }] of Object.entries(servers)
         assert.deepEqual(await messages.next(), { done: false, value: message })
       }
       for (const message of sent) connection.send(message)
-      for (const message of sent) assert.equal((await messages.next()).value!.length, message.length)
+      for (const { length } of sent) assert.equal((await messages.next()).value!.length, length)
       const pong = new Promise<Buffer>((resolve) => (connection.onPong = resolve))
       connection.ping('are you there')
       assert.equal(String(await pong), 'are you there')

@@ -109,7 +109,7 @@ for (const { name, options, gives } of [
   })
 }
 
-test('the key is offered as a subprotocol, and a refusal is the problem of the service', async () => {
+test('the key is a subprotocol, and a refusal is the problem of the service', async () => {
   const engine = new FakeEngine()
   const key = 'sixteen-or-more-characters~+/='
   await using opened = await openService({ engine, authorize: bearerKeys({ me: key }) })
@@ -201,7 +201,7 @@ for (const { what, serve, error } of [
   {
     what: 'a Close with 1000 before the end',
     serve: (connection) => void connection.close(1000),
-    error: /the stream has ended, and whether the run has is unknown/,
+    error: /the stream has ended; whether the run has is unknown/,
   },
 ] satisfies { what: string; serve: (c: WebSocketConnection) => void; error: object }[]) {
   test(`${what} fails after maxFailures`, async () => {

@@ -17,7 +17,7 @@ export interface TunnelTarget {
 
 /** Options of {@link proxyConnect}. */
 export interface ProxyConnectOptions {
-  /** For TCP, TLS to the proxy and its answer together, in ms; `null` for none. @defaultValue 5000 */
+  /** For TCP, TLS to the proxy and its answer, in ms; `null` for none. @defaultValue 5000 */
   readonly timeout?: number | null | undefined
   /** How the certificate of an `https:` proxy is verified. @defaultValue true */
   readonly verify?: Verify | undefined
