@@ -264,9 +264,9 @@ const PARSERS: readonly Parser[] = [
     name: 'secrets of recordings',
     parse: (text) => {
       for (const type of ['application/json', 'multipart/form-data', 'application/x-www-form-urlencoded'])
-        new Masker().body(text, type)
+        new Masker().all(new Masker().body(text, type))
     },
-    units: ['"', '\\', '":"', ' ', '"token":"a",', 'a=b&', 'token=b&', '--a\r\n', '\r\n\r\n', '; name="a"'],
+    units: ['{"token":[', 'eyJaaaaa.', '://a', '"', '\\', '":"', ' ', '"token":"a",', 'a=b&', 'token=b&', '--a\r\n', '\r\n\r\n', '; name="a"'],
     around: ['--a\r\n', '!'],
   },
   { name: 'charsets', parse: encodingName, units: ['a', ' ', '-'] },

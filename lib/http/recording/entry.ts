@@ -77,7 +77,8 @@ function postDataOf(
           'latin1',
         )
   const { text, base64 } = textOf(same)
-  if (base64) return { mimeType, text, _encoding: 'base64' }
+  if (base64)
+    return { mimeType, text: masker.bytes(same, type).toString('base64'), _encoding: 'base64' }
   const masked = masker.all(masker.body(text, type))
   if (!/^application\/x-www-form-urlencoded\b/i.test(type)) return { mimeType, text: masked }
   const params = [...new URLSearchParams(masked)].map(([name, value]) => ({ name, value }))
@@ -119,8 +120,10 @@ function contentOf(raw: Uint8Array, headers: Headers, masker: Masker): HarRespon
   const mimeType = headers.get('content-type') ?? ''
   const decoded = decodedContent(raw, headers)
   const { text, base64 } = textOf(decoded ?? raw)
-  const shown = base64 ? text : masker.all(masker.body(text, mimeType))
-  const size = base64 ? (decoded ?? raw).byteLength : Buffer.byteLength(shown)
+  const shown = base64
+    ? masker.bytes(decoded ?? raw, mimeType).toString('base64')
+    : masker.all(masker.body(text, mimeType))
+  const size = Buffer.byteLength(shown, base64 ? 'base64' : 'utf8')
   const compressed = decoded !== null && decoded !== raw
   return {
     size,
