@@ -93,6 +93,16 @@ behaviour(
   },
 )
 
+behaviour('a request without a body ends, whatever Transfer-Encoding says', async ({ client }) => {
+  const headers = { 'Transfer-Encoding': 'chunked' }
+  for (const method of ['GET', 'POST']) {
+    // Without its end, the server would wait for it, or read it from the next request.
+    const options = { headers, timeout: 1000 }
+    assert.equal((await client.request(method, '/echo', options)).json<Echo>().body, '')
+    assert.equal((await client.post('/echo', { content: 'next' })).json<Echo>().body, 'next')
+  }
+})
+
 behaviour('a body that does not match its Content-Length is rejected', async ({ client }) => {
   for (const length of ['2', '4']) {
     const headers = { 'Content-Length': length }

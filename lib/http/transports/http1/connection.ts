@@ -27,6 +27,8 @@ import { outliveWriteFailures } from '../write-failures.js'
 
 /** Bodies up to this size are written together with the head. */
 const MAX_INLINE_BODY_BYTES = 64 * 1024
+/** The end of a chunked body without trailers. */
+const LAST_CHUNK = '0\r\n\r\n'
 
 /** Keeps connections for reuse; the pool, through `HttpTransport`. */
 export interface ConnectionOwner {
@@ -352,7 +354,7 @@ export class Http1Connection implements ParserEvents, BodySource {
     const chunked = exchange.call.request.headers.has('transfer-encoding')
     const bytes = body?.bytes ?? null
     if (body === null) {
-      this.socket.write(head, encoding)
+      this.socket.write(chunked ? head + LAST_CHUNK : head, encoding)
       this.#sent(exchange)
     } else if (
       bytes !== null &&
@@ -422,7 +424,7 @@ export class Http1Connection implements ParserEvents, BodySource {
     }
     exchange.upload = null
     if (expected !== null && sent !== expected) throw lengthMismatch(sent, expected)
-    if (chunked) this.socket.write('0\r\n\r\n', 'latin1')
+    if (chunked) this.socket.write(LAST_CHUNK, 'latin1')
     return true
   }
 
