@@ -168,5 +168,6 @@ function isPairs(pairs: unknown): boolean {
 
 /** An entry as a part of the file. */
 function indented(entry: HarEntry): string {
-  return JSON.stringify(entry, null, 2).replace(/^/gm, '      ')
+  // Not /^/m, which is also true behind U+2028 and U+2029, that strings may contain.
+  return '      ' + JSON.stringify(entry, null, 2).replaceAll('\n', '\n      ')
 }

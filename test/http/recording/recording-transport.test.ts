@@ -213,6 +213,17 @@ behaviour(
   },
 )
 
+behaviour('no character of a body is changed', async ({ make }) => {
+  // JSON leaves two kinds of line ends unescaped.
+  const content = Array.from({ length: 0x3000 }, (_, code) => String.fromCharCode(code)).join('')
+  const file = newFile()
+  const transport = new MockTransport((request) => new Response(200, { content: request.content }))
+  const calls = async (client: AnyClient): Promise<void> =>
+    assert.equal((await client.post('http://a.test/', { content })).text, content)
+  await recorded(make, { file, transport }, calls)
+  await recorded(make, replay(file), calls)
+})
+
 behaviour('content in an unknown or wrong coding stays as it is', async ({ make }) => {
   const file = newFile()
   const transport = new MockTransport(
