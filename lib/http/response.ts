@@ -18,8 +18,8 @@ import { printAs } from './inspect.js'
 import { parseLinks, relationsOf, type Link } from './links.js'
 import type { Request } from './request.js'
 import { completeTimings, type PhaseTimings, type Timings } from './timings.js'
-import type { AsyncByteStream, SyncByteStream, TransportResponse } from './transports/base.js'
-import { ReceivedResponse } from './transports/received-response.js'
+import { ReceivedResponse, type TransportResponse } from './transports/base.js'
+import type { AsyncByteStream, SyncByteStream } from './transports/base.js'
 import { redactUrl } from './url.js'
 
 /** The encoding of text without a charset: a label, or a function that picks one by content. */

@@ -121,6 +121,7 @@ export class WebSocketClient {
       role: 'client',
       config: this.config,
       counters: this.#counters,
+      receivers: [],
       onClosed: (connection) => {
         this.#connections.delete(connection as WebSocketConnection<OpeningResponse>)
       },
@@ -189,7 +190,7 @@ export class WebSocketClient {
     opening.signal.throwIfAborted()
     const connection = openConnection<OpeningResponse, unknown>(this.#owner, {
       socket,
-      request: packSent(sent, (socket as Partial<Socket>).remoteAddress),
+      request: packSent(sent),
       context: { headers: headersOf(head) },
       protocol: agreed.protocol,
       deflater: agreed.deflate === null ? null : new Deflater(agreed.deflate, deflate!),

@@ -18,8 +18,10 @@ export interface Backpressure {
   readonly limitBytes: number
   /**
    * `close`: end the connection with 1013. `drop`: discard the message and return `dropped`.
-   * `coalesce`: from `highWaterBytes` on, keep only the latest message of each `key` and send it
-   * once the peer has caught up; a message without a key is treated as with `drop`.
+   * `coalesce`: from `highWaterBytes` on, a message with a `key` waits until the peer has caught
+   * up, and a newer one with that key takes its place, behind all others. So of each key the newest
+   * accepted message arrives, in the order of sending, and nothing called `sent` or `full` is lost
+   * unless a newer message of its key arrives. A message without a key is treated as with `drop`.
    * A source that can pause should do so on `full` with any policy. @defaultValue 'close'
    */
   readonly policy: BackpressurePolicy
@@ -76,7 +78,10 @@ export interface WebSocketConnectionConfig {
   readonly maxControlFramesPerSecond: number | null
   /** Milliseconds for each step of closing; then the socket is destroyed. @defaultValue 5000 */
   readonly closeTimeoutMs: number
-  /** Bytes of messages queued for the program; beyond, reading pauses. @defaultValue 65536 */
+  /**
+   * Bytes of messages queued for the program; beyond, reading pauses. After a second without room,
+   * `maxMessageBytes` more are read, since Close and Pong may be behind. @defaultValue 65536
+   */
   readonly receiveAheadBytes: number
   /** `null` sends no pings and never gives a peer up. */
   readonly keepAlive: KeepAlive | null

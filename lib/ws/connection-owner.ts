@@ -4,12 +4,15 @@ import type { TrafficCounters } from './counters.js'
 import type { Deflater } from './deflate.js'
 import type { Role } from './frame.js'
 import type { UpgradeRequest } from './handshake.js'
+import type { Receiver } from './receiver.js'
 
 /** What a server or client provides to all its connections. */
 export interface ConnectionOwner<Connection> {
   readonly role: Role
   readonly config: WebSocketConnectionConfig
   readonly counters: TrafficCounters
+  /** Receivers at rest, which any of the connections may take. */
+  readonly receivers: Receiver<Connection>[]
   /** The transport is gone; called before the connection's own `onClose`. */
   onClosed(connection: Connection): void
   /** A handler that the program set threw or rejected. */

@@ -18,7 +18,7 @@ import { Inflater } from './inflater.js'
 import { toBytes, type WebSocketBytes } from './payload.js'
 import { PreparedMessage } from './prepared-message.js'
 import { Receiver, type ReceiverEvents, type WebSocketMessage } from './receiver.js'
-import { packedAddress, packRequest, unpackRequest } from './request-copy.js'
+import { addressOf, packRequest, unpackRequest } from './request-copy.js'
 import { checkSendOptions, Sender, type SendOptions, type SendResult } from './sender.js'
 
 const WAIT: OptionKinds<{ signal?: AbortSignal }> = { signal: 'object' }
@@ -36,9 +36,10 @@ export let startReading: (connection: WebSocketConnection, head: Buffer) => void
 export let keepAliveTick: (connection: WebSocketConnection, maxSilentIntervals: number) => void
 
 type Owner = ConnectionOwner<WebSocketConnection>
-type Handler = (message: WebSocketMessage) => unknown
 
 const EMPTY = Buffer.alloc(0)
+/** Receivers that wait for a connection with input, at most. */
+const RECEIVERS_AT_REST = 16
 const PING = encodeFrame(Opcode.PING, EMPTY)
 
 const kConnection = Symbol('runwright.ws.connection')
@@ -85,11 +86,13 @@ export class WebSocketConnection<Context = unknown, Data = unknown> implements A
 
   readonly #owner: Owner
   readonly #socket: Duplex
-  readonly #receiver: Receiver<WebSocketConnection>
+  /** Null while no frame or message has begun; `#controls` is then what it has to know. */
+  #receiver: Receiver<WebSocketConnection> | null = null
+  #controls = 0
   readonly #sender: Sender
   /** The opening request; in one string if the program did not read it in time. */
   #request: UpgradeRequest | string
-  #onMessage: Handler | null = null
+  #onMessage: ((message: WebSocketMessage) => unknown) | null = null
   /** Exists while messages are iterated or nothing takes them. */
   #inbox: Inbox<WebSocketConnection> | null = null
   #owesDrain = false
@@ -104,21 +107,20 @@ export class WebSocketConnection<Context = unknown, Data = unknown> implements A
           'WebSocketClient',
       )
     }
-    const { config, role } = owner
+    const { config } = owner
     const { socket, deflater } = accepted
     this.#owner = owner
     this.#socket = socket
     this.#request = accepted.request
     this.context = accepted.context
     this.protocol = accepted.protocol
-    const inflater = deflater === null
-      ? null
-      : new Inflater(config.maxMessageBytes, deflater.agreement.peerContextTakeover)
-    this.#receiver = new Receiver(this, WebSocketConnection.#events, config, inflater, role)
+    if (deflater !== null) {
+      const { peerContextTakeover } = deflater.agreement
+      this.#receiver = this.#newReceiver(new Inflater(config.maxMessageBytes, peerContextTakeover))
+    }
     this.#sender = new Sender(socket, owner, deflater)
     ;(socket as OwnedSocket)[kConnection] = this as WebSocketConnection
     socket.on('close', WebSocketConnection.#onClose)
-    socket.on('drain', WebSocketConnection.#onDrain)
   }
 
   /** `closing` from the first Close frame of either side; `closed` when the transport is gone. */
@@ -134,15 +136,17 @@ export class WebSocketConnection<Context = unknown, Data = unknown> implements A
    * idle connection.
    */
   get request(): UpgradeRequest {
-    if (typeof this.#request === 'string') this.#request = unpackRequest(this.#request)
-    else requestsInUse.add(this as WebSocketConnection)
+    if (typeof this.#request !== 'string') requestsInUse.add(this as WebSocketConnection)
+    else this.#request = unpackRequest(this.#request, this.#socket)
     return this.#request
   }
 
-  /** The peer's IP address, also after the end; undefined where the transport has none. */
+  /**
+   * The peer's IP address; undefined where the transport has none, and after the end of a transport
+   * that was lost before anybody asked for it.
+   */
   get remoteAddress(): string | undefined {
-    const request = this.#request
-    return typeof request === 'string' ? packedAddress(request) : request.socket.remoteAddress
+    return addressOf(this.#socket)
   }
 
   /** Bytes passed to `send` that the operating system has not taken yet. */
@@ -163,11 +167,12 @@ export class WebSocketConnection<Context = unknown, Data = unknown> implements A
    *
    * @throws TypeError for anything but a function or `null`.
    */
-  get onMessage(): Handler | null {
+  get onMessage(): ((message: WebSocketMessage) => unknown) | null {
     return this.#onMessage === discard ? null : this.#onMessage
   }
 
-  set onMessage(handler: Handler | null) {
+  /** `null` makes messages wait again. */
+  set onMessage(handler: ((message: WebSocketMessage) => unknown) | null) {
     if (handler != null && typeof handler !== 'function') {
       throw new TypeError(`onMessage must be a function or null, got ${describeValue(handler)}`)
     }
@@ -342,8 +347,29 @@ export class WebSocketConnection<Context = unknown, Data = unknown> implements A
     this.#silentIntervals = 0
     this.#owner.counters.bytesReceived += chunk.length
     const corked = this.#sender.cork()
-    this.#receiver.push(chunk)
+    const receiver = this.#ownReceiver()
+    receiver.push(chunk)
     if (corked) this.#sender.uncork()
+    if (this.#closing === null && receiver.atRest) this.#release(receiver)
+  }
+
+  #newReceiver(inflater: Inflater | null): Receiver<WebSocketConnection> {
+    const { config, role } = this.#owner
+    const self = this as WebSocketConnection
+    return new Receiver(self, WebSocketConnection.#events, config, inflater, role)
+  }
+
+  #ownReceiver(): Receiver<WebSocketConnection> {
+    if (this.#receiver !== null) return this.#receiver
+    const receiver = this.#owner.receivers.pop() ?? this.#newReceiver(null)
+    return (this.#receiver = receiver.serve(this as WebSocketConnection, this.#controls))
+  }
+
+  #release(receiver: Receiver<WebSocketConnection>): void {
+    const { receivers } = this.#owner
+    this.#receiver = null
+    this.#controls = receiver.controls
+    if (receivers.length < RECEIVERS_AT_REST) receivers.push(receiver)
   }
 
   #deliver(message: WebSocketMessage): boolean {
@@ -385,7 +411,7 @@ export class WebSocketConnection<Context = unknown, Data = unknown> implements A
   /** There may be room again; the program may wait for a message, or have stopped iterating. */
   #inboxChanged(): void {
     const inbox = this.#inbox
-    if (inbox === null || inbox.hasRoom) this.#receiver.resume()
+    if (inbox === null || inbox.hasRoom) this.#receiver?.resume()
     if (inbox === null || inbox.awaited || !inbox.iterated) this.#closing?.runDeferred()
   }
 
@@ -415,12 +441,14 @@ export class WebSocketConnection<Context = unknown, Data = unknown> implements A
   }
 
   #ownClosing(): Closing {
-    return (this.#closing ??= new Closing({
+    if (this.#closing !== null) return this.#closing
+    void this.remoteAddress // from here on the socket remembers it
+    return (this.#closing = new Closing({
       role: this.#owner.role,
       closeTimeoutMs: this.#owner.config.closeTimeoutMs,
       socket: this.#socket,
       sender: this.#sender,
-      receiver: this.#receiver,
+      receiver: this.#ownReceiver(),
       behind: () => this.#inbox !== null && this.#inbox.iterated && !this.#inbox.awaited,
       gone: (info) => {
         this.#inbox?.end()
@@ -439,7 +467,7 @@ export class WebSocketConnection<Context = unknown, Data = unknown> implements A
     if (head.length > 0) this.#read(head)
     this.#socket.on('data', WebSocketConnection.#onData)
     this.#socket.on('end', WebSocketConnection.#onEnd)
-    if (this.#receiver.paused) this.#socket.pause()
+    if (this.#receiver?.paused === true) this.#socket.pause()
     else this.#socket.resume()
   }
 
@@ -447,8 +475,9 @@ export class WebSocketConnection<Context = unknown, Data = unknown> implements A
     if (!this.#open) return
     const { counters } = this.#owner
     // While this side does not read, silence says nothing about the peer.
-    if (!this.#receiver.paused && this.#silentIntervals++ > 0) counters.pingsUnanswered++
-    if (this.#silentIntervals > maxSilentIntervals && !this.#receiver.paused) {
+    const reads = this.#receiver?.paused !== true
+    if (reads && this.#silentIntervals++ > 0) counters.pingsUnanswered++
+    if (reads && this.#silentIntervals > maxSilentIntervals) {
       counters.peersLost++
       const error = new ConnectionLostError('the peer sent nothing for too long')
       this.#ownClosing().terminate(error)
@@ -470,10 +499,6 @@ export class WebSocketConnection<Context = unknown, Data = unknown> implements A
 
   static #onClose(this: OwnedSocket): void {
     this[kConnection].#ownClosing().transportClosed()
-  }
-
-  static #onDrain(this: OwnedSocket): void {
-    this[kConnection].#sender.onDrain()
   }
 
   static {

@@ -79,7 +79,7 @@ export class SlowReaderError extends WebSocketError {
   override readonly closeCode = 1013
 }
 
-/** A handler of the program threw or rejected; `cause` is what it threw. */
+/** A handler of the program, or the source of a message, threw; `cause` is what it threw. */
 export class HandlerError extends WebSocketError {
   override name = 'HandlerError'
   override readonly code = 'ERR_WS_HANDLER'

@@ -21,11 +21,25 @@ export interface InboxLimits {
 /** How long there may be no room before more is read all the same. */
 const READ_AHEAD_AFTER_MS = 1_000
 
-/** A `next()` that waits for a message. */
+/**
+ * A `next()` that waits for a message. The iterator itself stands for the first of its own, since
+ * most connections are idle most of the time, and wait with exactly one.
+ */
 interface Waiter {
-  readonly iterator: unknown
-  readonly settle: (result: Result | Promise<Result>) => void
-  next: Waiter | null
+  readonly iterator: MessageIterator
+  settle: ((result: Result | Promise<Result>) => void) | null
+  later: Waiter | null
+}
+
+/** Messages that the program has not taken yet. */
+class Queue {
+  readonly messages: WebSocketMessage[] = []
+  bytes = 0
+  readsAhead = false
+  /** How often the program made room after there was none. */
+  relieved = 0
+  /** Started when there is no room. */
+  timer: NodeJS.Timeout | undefined
 }
 
 type Result = IteratorResult<WebSocketMessage, undefined>
@@ -43,10 +57,9 @@ const done = (): Result => ({ done: true, value: undefined })
 export class Inbox<Owner = unknown> {
   readonly #owner: Owner
   readonly #events: InboxEvents<Owner>
-  #messages: WebSocketMessage[] | null = null
-  #bytes = 0
   readonly #limits: InboxLimits
-  #readsAhead = false
+  /** Exists from the first message that had to wait. */
+  #queue: Queue | null = null
   /** The oldest of those that wait. */
   #waiter: Waiter | null = null
   #lastWaiter: Waiter | null = null
@@ -56,10 +69,6 @@ export class Inbox<Owner = unknown> {
   #cleanUps: Map<unknown, () => void> | null = null
   /** Whether a handler is being called with the messages. */
   draining = false
-  /** How often the program made room after there was none. */
-  #relieved = 0
-  /** Started when there is no room. */
-  #timer: NodeJS.Timeout | undefined
 
   constructor(owner: Owner, events: InboxEvents<Owner>, limits: InboxLimits) {
     this.#owner = owner
@@ -78,40 +87,43 @@ export class Inbox<Owner = unknown> {
   }
 
   get empty(): boolean {
-    return this.#messages === null || this.#messages.length === 0
+    return this.#queue === null || this.#queue.messages.length === 0
   }
 
   get hasRoom(): boolean {
+    const queue = this.#queue
+    if (queue === null) return true
     const { receiveAheadBytes, maxMessageBytes } = this.#limits
-    return this.#bytes < receiveAheadBytes + (this.#readsAhead ? maxMessageBytes : 0)
+    return queue.bytes < receiveAheadBytes + (queue.readsAhead ? maxMessageBytes : 0)
   }
 
   /** Adds a message; false when there is no room, so that reading should pause. */
   push(message: WebSocketMessage): boolean {
     const waiter = this.#waiter
     if (waiter !== null) {
-      this.#waiter = waiter.next
-      waiter.settle({ done: false, value: message })
+      this.#waiter = waiter.later
+      settle(waiter, { done: false, value: message })
       return true
     }
-    this.#messages ??= []
-    this.#messages.push(message)
-    this.#bytes += weigh(message)
+    const queue = (this.#queue ??= new Queue())
+    queue.messages.push(message)
+    queue.bytes += weigh(message)
     if (this.hasRoom) return true
-    this.#readAheadLater()
+    this.#readAheadLater(queue)
     return false
   }
 
   /** Removes the oldest message. */
   shift(): WebSocketMessage | undefined {
-    const message = this.#messages?.shift()
-    if (message === undefined) return undefined
+    const queue = this.#queue
+    const message = queue?.messages.shift()
+    if (queue === null || message === undefined) return undefined
     const limit = this.#limits.receiveAheadBytes
-    const wasFull = this.#bytes >= limit
-    this.#bytes -= weigh(message)
-    if (wasFull && this.#bytes < limit) {
-      this.#readsAhead = false
-      this.#relieved++
+    const wasFull = queue.bytes >= limit
+    queue.bytes -= weigh(message)
+    if (wasFull && queue.bytes < limit) {
+      queue.readsAhead = false
+      queue.relieved++
     }
     return message
   }
@@ -119,7 +131,7 @@ export class Inbox<Owner = unknown> {
   /** No message will follow: iterators take what is left, then they are done. */
   end(): void {
     this.#ended = true
-    clearTimeout(this.#timer)
+    clearTimeout(this.#queue?.timer)
     for (const cleanUp of this.#cleanUps?.values() ?? []) cleanUp()
     this.#cleanUps = null
     this.#settleAll(() => true, done)
@@ -128,27 +140,29 @@ export class Inbox<Owner = unknown> {
   /** Ends all iterations, and returns an inbox with what they have left. */
   handOver(): Inbox<Owner> {
     const rest = new Inbox(this.#owner, this.#events, this.#limits)
-    rest.#messages = this.#messages
-    rest.#bytes = this.#bytes
+    const queue = this.#queue
     rest.#ended = this.#ended
-    rest.#readsAhead = this.#readsAhead
-    this.#messages = null
+    this.#queue = null
     this.end()
-    if (!rest.hasRoom) rest.#readAheadLater()
+    if (queue === null) return rest
+    clearTimeout(queue.timer)
+    queue.timer = undefined
+    rest.#queue = queue
+    if (!rest.hasRoom) rest.#readAheadLater(queue)
     return rest
   }
 
-  #readAheadLater(): void {
-    if (this.#timer !== undefined || this.#readsAhead || this.#ended) return
-    const relieved = this.#relieved
-    this.#timer = setTimeout(() => {
-      this.#timer = undefined
+  #readAheadLater(queue: Queue): void {
+    if (queue.timer !== undefined || queue.readsAhead || this.#ended) return
+    const { relieved } = queue
+    queue.timer = setTimeout(() => {
+      queue.timer = undefined
       if (this.hasRoom) return
-      if (this.#relieved !== relieved) return this.#readAheadLater()
-      this.#readsAhead = true
+      if (queue.relieved !== relieved) return this.#readAheadLater(queue)
+      queue.readsAhead = true
       this.#events.changed(this.#owner)
     }, READ_AHEAD_AFTER_MS)
-    this.#timer.unref()
+    queue.timer.unref()
   }
 
   // For iterators
@@ -175,21 +189,27 @@ export class Inbox<Owner = unknown> {
   }
 
   /** Takes the oldest message, waiting for one if need be; `done` after the end. */
-  take(iterator: unknown): Promise<Result> {
+  take(iterator: MessageIterator): Promise<Result> {
     const message = this.shift()
     if (message !== undefined) {
       this.#events.changed(this.#owner)
       return Promise.resolve({ done: false, value: message })
     }
     if (this.#ended) return Promise.resolve(done())
-    const next = new Promise<Result>((settle) => this.#wait({ iterator, settle, next: null }))
+    const next = new Promise<Result>((resolve) => {
+      if (iterator.settle !== null) this.#wait({ iterator, settle: resolve, later: null })
+      else {
+        iterator.settle = resolve
+        this.#wait(iterator)
+      }
+    })
     this.#events.changed(this.#owner)
     return next
   }
 
   #wait(waiter: Waiter): void {
     if (this.#waiter === null) this.#waiter = waiter
-    else this.#lastWaiter!.next = waiter
+    else this.#lastWaiter!.later = waiter
     this.#lastWaiter = waiter
   }
 
@@ -200,20 +220,33 @@ export class Inbox<Owner = unknown> {
     let waiter = this.#waiter
     this.#waiter = null
     for (; waiter !== null; ) {
-      const { next } = waiter
-      waiter.next = null
-      if (picks(waiter)) waiter.settle(result())
+      const { later } = waiter
+      waiter.later = null
+      if (picks(waiter)) settle(waiter, result())
       else this.#wait(waiter)
-      waiter = next
+      waiter = later
     }
   }
+}
+
+function settle(waiter: Waiter, result: Result | Promise<Result>): void {
+  const resolve = waiter.settle!
+  waiter.settle = null
+  waiter.later = null
+  resolve(result)
 }
 
 /**
  * One iteration over the messages of a connection. Several take turns: each message goes to the
  * `next()` that was called first.
  */
-export class MessageIterator implements AsyncIterableIterator<WebSocketMessage, undefined> {
+export class MessageIterator
+  implements AsyncIterableIterator<WebSocketMessage, undefined>, Waiter
+{
+  /** @internal */
+  settle: Waiter['settle'] = null
+  /** @internal */
+  later: Waiter | null = null
   readonly #inbox: Inbox
   readonly #signal: AbortSignal | undefined
   #state: 'active' | 'aborted' | 'done' = 'active'
@@ -259,6 +292,11 @@ export class MessageIterator implements AsyncIterableIterator<WebSocketMessage, 
   }
 
   [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  /** @internal */
+  get iterator(): this {
     return this
   }
 

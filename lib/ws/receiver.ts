@@ -58,9 +58,15 @@ const EMPTY = Buffer.alloc(0)
 /** First capacity of a message's buffer, unless the message is smaller or the chunk larger. */
 const FIRST_CAPACITY = 4_096
 
-/** Parses what the peer of one connection sends. */
+/** Ranges of numbers, one for each second of the clock, in which control frames are counted. */
+const CONTROLS_PER_SECOND = 2 ** 20
+
+/**
+ * Parses what the peer of one connection sends. One that is at rest can serve another connection
+ * with the same limits and role, so that idle connections need none.
+ */
 export class Receiver<Owner> {
-  readonly #owner: Owner
+  #owner: Owner
   readonly #events: ReceiverEvents<Owner>
   readonly #limits: ReceiverLimits
   readonly #inflater: Inflater | null
@@ -93,8 +99,8 @@ export class Receiver<Owner> {
   #buffer: Buffer = EMPTY
   #filled = 0
 
-  #controlFrames = 0
-  #controlSince = 0
+  /** The control frames of this second, above the start of its range. */
+  #controls = 0
 
   constructor(
     owner: Owner,
@@ -108,6 +114,28 @@ export class Receiver<Owner> {
     this.#events = events
     this.#limits = limits
     this.#inflater = inflater
+  }
+
+  /**
+   * Whether nothing of a frame or message is here: all that a connection has to keep is
+   * {@link Receiver.controls}.
+   */
+  get atRest(): boolean {
+    const between = this.#message === 0 && !this.#inPayload && this.#partialHeader === null
+    const ended = this.#done || this.#discarding
+    return between && !ended && this.#unparsed === null && this.#inflater === null
+  }
+
+  /** A number that says how many control frames came lately. */
+  get controls(): number {
+    return this.#controls
+  }
+
+  /** Continues with another connection; only at rest. */
+  serve(owner: Owner, controls: number): this {
+    this.#owner = owner
+    this.#controls = controls
+    return this
   }
 
   /** Whether input waits until the consumer resumes, or a message is inflated. */
@@ -448,12 +476,9 @@ export class Receiver<Owner> {
   #tooManyControls(): boolean {
     const limit = this.#limits.maxControlFramesPerSecond
     if (limit === null) return false
-    const now = performance.now()
-    if (now - this.#controlSince >= 1_000) {
-      this.#controlSince = now
-      this.#controlFrames = 0
-    }
-    return ++this.#controlFrames > limit
+    const range = Math.floor(performance.now() / 1_000) * CONTROLS_PER_SECOND
+    if (this.#controls < range) this.#controls = range
+    return ++this.#controls - range > limit
   }
 
   #endClose(payload: Buffer): void {

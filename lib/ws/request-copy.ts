@@ -1,4 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
+import type { ServerHttp2Stream } from 'node:http2'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { UpgradeRequest } from './handshake.js'
 
 /*
@@ -13,44 +16,56 @@ const SINGLE = new Set(
     'retry-after server user-agent').split(' '),
 )
 
-/** `request` in one string: no part of it can contain a line break. */
+/** What nearly every opening handshake has, in the order of most clients, and what stands for it. */
+const USUAL = [
+  ['\nUpgrade\nwebsocket\nConnection\nUpgrade\n', '\n\x01\n'],
+  ['\nConnection\nUpgrade\nUpgrade\nwebsocket\n', '\n\x02\n'],
+  ['\nSec-WebSocket-Version\n13', '\n\x03'],
+  ['\nSec-WebSocket-Key\n', '\n\x04\n'],
+] as const
+
+/** `request` in one string: no part of it can contain a control character. */
 export function packRequest({
   method = '',
   url = '',
   httpVersion,
   rawHeaders,
-  socket,
-}: UpgradeRequest): string {
-  return [method, url, httpVersion, socket.remoteAddress ?? '', ...rawHeaders].join('\n')
+}: Omit<UpgradeRequest, 'headers' | 'socket'>): string {
+  const whole = [method, url, httpVersion, ...rawHeaders].join('\n')
+  const packed = USUAL.reduce((text, [usual, short]) => text.replace(usual, short), whole)
+  // A string of its own: the result of replacements refers to what it was made of.
+  return Buffer.from(packed).toString()
 }
 
 /** The request that a client sent, from its text, in the same form. */
-export function packSent(head: string, remoteAddress: string | undefined): string {
+export function packSent(head: string): string {
   const [first = '', ...lines] = head.trimEnd().split('\r\n')
   const [method, url] = first.split(' ')
-  const fields = lines.flatMap((line) => {
+  const rawHeaders = lines.flatMap((line) => {
     const colon = line.indexOf(': ')
     return [line.slice(0, colon), line.slice(colon + 2)]
   })
-  return [method, url, '1.1', remoteAddress ?? '', ...fields].join('\n')
+  return packRequest({ method, url, httpVersion: '1.1', rawHeaders })
 }
 
-/** The peer's address in a packed request. */
-export function packedAddress(packed: string): string | undefined {
-  return packed.split('\n', 4)[3] || undefined
-}
-
-/** An equal request. */
-export function unpackRequest(packed: string): UpgradeRequest {
-  const [method, url, httpVersion, remoteAddress, ...rawHeaders] = packed.split('\n')
+/** An equal request, of a client that is or was at the other end of `socket`. */
+export function unpackRequest(packed: string, socket: Duplex): UpgradeRequest {
+  const whole = USUAL.reduceRight((text, [usual, short]) => text.replace(short, usual), packed)
+  const [method, url, httpVersion, ...rawHeaders] = whole.split('\n')
   return {
     method,
     url,
     httpVersion: httpVersion!,
     headers: headersOf(rawHeaders),
     rawHeaders,
-    socket: { remoteAddress: remoteAddress || undefined },
+    socket: { remoteAddress: addressOf(socket) },
   }
+}
+
+/** The address of the peer at the other end of a socket, or of a stream of HTTP/2. */
+export function addressOf(socket: Duplex): string | undefined {
+  const { remoteAddress, session } = socket as Partial<Socket & ServerHttp2Stream>
+  return remoteAddress ?? session?.socket.remoteAddress
 }
 
 /** As in `IncomingMessage.headers`. */

@@ -131,6 +131,7 @@ export class WebSocketServer<Context = undefined, Data = unknown> implements Asy
       role: 'server',
       config: this.config,
       counters: this.#counters,
+      receivers: [],
       onClosed: (connection) => {
         this.#connections.delete(connection as WebSocketConnection<Context, Data>)
         this.#counters.connectionsOpen = this.#connections.size

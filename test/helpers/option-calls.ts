@@ -122,6 +122,7 @@ const wsCalls: Record<string, Call> = {
   'WebSocketServer.attach#options': (o) => new ws.WebSocketServer().attach({} as never, o),
   'WebSocketServer.close#options': (o) => new ws.WebSocketServer().close(o),
   'WebSocketConnection.send#options': async (o) => (await connect()).send('x', o),
+  'WebSocketConnection.sendStream#options': async (o) => (await connect()).sendStream([], o),
   'WebSocketConnection.drained#options': async (o) => (await connect()).drained(o),
   'WebSocketConnection.messages#options': async (o) => (await connect()).messages(o),
 }

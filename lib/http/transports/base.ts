@@ -32,6 +32,34 @@ export interface TransportResponse<S = SyncByteStream | AsyncByteStream> {
   readonly timings?: PhaseTimings | null | undefined
 }
 
+type Parts = Required<TransportResponse<AsyncByteStream>>
+
+/**
+ * The response of a connection. Our own parsers have made its parts, so a client does not check
+ * them, as it does with those of other transports.
+ */
+export class ReceivedResponse implements TransportResponse<AsyncByteStream> {
+  readonly statusCode: number
+  readonly reasonPhrase: string | undefined
+  readonly httpVersion: string | undefined
+  readonly headers: Headers
+  readonly stream: AsyncByteStream
+  readonly trailers: Headers | undefined
+  readonly extensions: Readonly<Record<string, unknown>> | undefined
+  readonly timings: PhaseTimings | null | undefined
+
+  constructor(parts: Parts) {
+    this.statusCode = parts.statusCode
+    this.reasonPhrase = parts.reasonPhrase
+    this.httpVersion = parts.httpVersion
+    this.headers = parts.headers
+    this.stream = parts.stream
+    this.trailers = parts.trailers
+    this.extensions = parts.extensions
+    this.timings = parts.timings
+  }
+}
+
 /**
  * One HTTP exchange, blocking: no redirects, cookies, authentication, hooks or decoding, which
  * belong to the client. The seam below `Client`.

@@ -29,7 +29,12 @@ function toEach<Socket>(
   }
 }
 
-function runwright(): Contender {
+/** How the documentation reads messages, but for its error handling. */
+async function iterate(connection: WebSocketConnection, echoes: boolean): Promise<void> {
+  for await (const message of connection) if (echoes) connection.send(message)
+}
+
+function runwright(iterates = false): Contender {
   const subscribers = new Set<WebSocketConnection>()
   const sockets = new WebSocketServer({
     origins: 'any',
@@ -40,12 +45,11 @@ function runwright(): Contender {
         ? { limitBytes: LIMIT }
         : { limitBytes: 2 ** 20, policy: 'drop' },
     onConnection(connection, request) {
-      if (isEcho(request)) {
-        connection.onMessage = (message) => connection.send(message)
-        return
-      }
+      const echoes = isEcho(request)
+      if (iterates) void iterate(connection, echoes)
+      else connection.onMessage = echoes ? (message) => connection.send(message) : () => {}
+      if (echoes) return
       subscribers.add(connection)
-      connection.onMessage = () => {}
       connection.onClose = () => subscribers.delete(connection)
     },
   })
@@ -207,7 +211,8 @@ function raw(): Contender {
 
 export const CONTENDERS: Readonly<Record<string, () => Contender>> = {
   raw,
-  runwright,
+  runwright: () => runwright(),
+  'runwright-iterated': () => runwright(true),
   ws,
   websocket,
   'faye-websocket': faye,

@@ -147,9 +147,17 @@ for (const kind of ['AsyncClient', 'Client'] as const) {
     config.setBaseUrl(origin)
     config.setUseBrowserCache(true)
     // Those that are left out for browsers are run too: a client can see and send more.
-    const all = structuredClone(suites.default.flatMap(({ tests }) => tests))
+    const all = suites.default.flatMap(({ tests }) => tests)
     for (const id of Object.keys(testResults)) delete testResults[id]
-    await Promise.all(all.map((each) => makeCacheTest(each)))
+    let open = all
+    // Cases have freshness of 2 s, which a busy machine may miss with all of them at once.
+    for (let round = 0; round < 3 && open.length > 0; round++) {
+      for (const { id } of open) delete testResults[id]
+      await Promise.all(open.map((each) => makeCacheTest(structuredClone(each))))
+      open = open.filter(({ id, kind: group }) => {
+        return group !== 'check' && notForUs[id] === undefined && testResults[id] !== true
+      })
+    }
     await client.close()
     await transport.close()
     const tally: Record<string, [passed: number, of: number]> = {}

@@ -98,7 +98,7 @@ class Job {
     }
   }
 
-  /** Continues the upload with its next chunk; null ends it. One of an earlier attempt is dropped. */
+  /** Continues the upload; null ends it. A chunk of an earlier attempt is dropped. */
   supply(chunk: Uint8Array | null, attempt: number = this.#attempt): void {
     if (attempt !== this.#attempt) return
     const resolve = this.#onChunk

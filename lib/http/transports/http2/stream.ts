@@ -11,7 +11,7 @@ import {
   tooManyInformational,
   writeTimeout,
 } from '../failures.js'
-import { ReceivedResponse } from '../received-response.js'
+import { ReceivedResponse } from '../base.js'
 import { ResponseBody, type BodySource } from '../response-body.js'
 import { openUpload, type Upload } from '../upload.js'
 import { EMPTY_WINDOW_UPDATE, ReceiveWindow, STREAM_WINDOW } from './flow-control.js'
