@@ -22,7 +22,7 @@ import { Http1Exchange } from './exchange.js'
 import { encodeHead, type WireOptions } from './request-head.js'
 import { ResponseParser, type ParserEvents, type ResponseHead } from './response-parser.js'
 import { ResponseBody, type BodySource } from '../response-body.js'
-import { openUpload } from '../upload.js'
+import { openUpload, Turns } from '../upload.js'
 import { outliveWriteFailures } from '../write-failures.js'
 
 /** Bodies up to this size are written together with the head. */
@@ -408,6 +408,7 @@ export class Http1Connection implements ParserEvents, BodySource {
     }
     const upload = openUpload(body)
     exchange.upload = upload
+    const turns = new Turns()
     let sent = 0
     for (;;) {
       if (stopped()) return false
@@ -419,6 +420,8 @@ export class Http1Connection implements ParserEvents, BodySource {
       if (expected !== null && sent > expected) throw lengthMismatch(sent, expected)
       if (!this.#writeChunk(chunk, chunked)) await this.#drain(exchange)
       onUpload?.(sent, body.length)
+      const turn = turns.next()
+      if (turn !== null) await turn
     }
     exchange.upload = null
     if (expected !== null && sent !== expected) throw lengthMismatch(sent, expected)
@@ -426,14 +429,17 @@ export class Http1Connection implements ParserEvents, BodySource {
     return true
   }
 
+  /** Chunks that are ready at the same time are written together. */
   #writeChunk(chunk: Uint8Array, chunked: boolean): boolean {
-    if (!chunked) return this.socket.write(chunk)
-    this.socket.cork()
-    this.socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1')
-    this.socket.write(chunk)
-    const flowing = this.socket.write('\r\n', 'latin1')
-    this.socket.uncork()
-    return flowing
+    const { socket } = this
+    if (socket.writableCorked === 0) {
+      socket.cork()
+      process.nextTick(uncork, socket)
+    }
+    if (!chunked) return socket.write(chunk)
+    socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1')
+    socket.write(chunk)
+    return socket.write('\r\n', 'latin1')
   }
 
   async #drain(exchange: Http1Exchange): Promise<void> {
@@ -443,6 +449,10 @@ export class Http1Connection implements ParserEvents, BodySource {
       this.#drained = resolve
     })
   }
+}
+
+function uncork(socket: Socket): void {
+  socket.uncork()
 }
 
 function expectsContinue(exchange: Http1Exchange): boolean {
