@@ -267,7 +267,11 @@ export class Http1Connection implements ParserEvents, BodySource {
     // What a paused socket holds arrived before the failure.
     const unread = this.socket.read() as Buffer | null
     if (unread !== null && this.#exchange !== null) this.#onData(unread)
-    if (this.#exchange !== null) this.destroy(this.#failure(this.#writeFailure ?? error))
+    const exchange = this.#exchange
+    if (exchange === null) return
+    // The part of the upload that the server left unread is reason enough for its reset.
+    if (this.#parser.endsWithConnection && !exchange.tookAll) this.#onEnd()
+    else this.destroy(this.#failure(this.#writeFailure ?? error))
   }
 
   /** Stops sending and goes on reading, up to the response or the end of the connection. */
