@@ -551,4 +551,45 @@ export const rules: readonly Rule[] = [
       assert.deepEqual([await peer.next(), await peer.next()], ['{"n":1}', '{"n":2}'])
       peer.end(); await sockets.close(); server.close()`,
   },
+  {
+    document: 'docs/websocket-client.md',
+    has: "send('subscribe')",
+    replace: { "'wss://feed.example/prices'": 'feedUrl' },
+    before: `const feed = (await import('node:http')).createServer().listen(0)
+      const { WebSocketServer: Feed } = await import('runwright/ws')
+      const feeds = new Feed({ onConnection: (peer) => {
+        peer.onMessage = (message) => { peer.send(message); void peer.close() }
+      } })
+      feeds.attach(feed)
+      const feedUrl = await originOf(feed)`,
+    after: `assert.equal((await connection.closed).code, 1000); feed.close()`,
+  },
+  {
+    document: 'docs/websocket-client.md',
+    has: 'HandshakeRefusedError, WebSocketClient',
+    replace: { "'wss://feed.example/prices'": 'feedUrl' },
+    before: `const { createServer } = await import('node:http')
+      const feed = createServer((_, r) => void r.end('no')).listen(0)
+      const feedUrl = await originOf(feed)`,
+    after: `feed.close()`,
+  },
+  {
+    document: 'docs/websocket-client.md',
+    has: 'failures++',
+    replace: { 'wss://feed.example': '${feedUrl}' },
+    before: `const feed = (await import('node:http')).createServer().listen(0)
+      const { WebSocketServer: Feed } = await import('runwright/ws')
+      const feeds = new Feed({ onConnection: (peer) => {
+        peer.onMessage = () => {}
+        peer.send('{"seq":7}'); void peer.close()
+      } })
+      feeds.attach(feed)
+      const feedUrl = await originOf(feed)`,
+    after: `assert.equal(last, 7); feed.close()`,
+  },
+  {
+    document: 'docs/websocket-client.md',
+    has: 'tlsConnectOptions()',
+    after: `assert.equal(local.connections.size + asClients.connections.size, 0)`,
+  },
 ]

@@ -27,7 +27,8 @@ async function against(
   const client = new WebSocketClient({
     deflate, maxMessageBytes: 16 * MIB, maxFragments: MIB, backpressure: { limitBytes: 64 * MIB },
   })
-  const connection = await client.connect(`ws://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const { port } = server.address() as AddressInfo
+  const connection = await client.connect(`ws://127.0.0.1:${port}`)
   const echo = (async () => {
     for await (const message of connection) {
       if (connection.send(message) === 'full') await connection.drained()
