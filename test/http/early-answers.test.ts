@@ -8,6 +8,7 @@ import {
   AsyncClient,
   Client,
   DigestAuth,
+  ReadError,
   WriteError,
   type AsyncClientOptions,
 } from 'runwright/http'
@@ -130,6 +131,22 @@ for (const kind of ['AsyncClient', 'Client'] as const) {
       checkAll(kind, protocol, allCells()))
   }
 
+  test(`${kind}: an early answer that ends with the connection is whole after a reset`, async () => {
+    for (const protocol of ['HTTP/1.1', 'HTTP/1.1 and TLS']) {
+      const client = clientOf(kind, protocol)
+      try {
+        for (const size of [3e5, 3e6]) {
+          // The kernel resets the connection, as bytes are unread.
+          const path = `/?framed=no&at=during&then=close&size=${size}`
+          const response = await client.post(path, { content: new Uint8Array(size) })
+          assert.equal(response.text, 'x'.repeat(9))
+        }
+      } finally {
+        await client.close()
+      }
+    }
+  })
+
   test(`${kind}: an upload that was answered early ends its source and its connection`, async () => {
     const client = clientOf(kind, 'HTTP/1.1')
     try {
@@ -227,4 +244,17 @@ test('a slow reader gets all that has arrived before a reset', async () => {
   await once(connection!, 'close')
   await turns()
   assert.equal((await response.read()).length, large.length + 1_000)
+})
+
+test('an answer to a whole request that ends with the connection is cut short by a reset', async () => {
+  // The server reads nothing, so that closing is a reset.
+  const server = createServer({ pauseOnConnect: true }, (socket) => {
+    socket.write('HTTP/1.1 200 OK\r\n\r\nbegin')
+  })
+  await using served = await listen(server)
+  await using client = new AsyncClient()
+  await using response = await client.stream('GET', served.origin)
+  const [connection] = [...served.sockets]
+  connection!.destroy()
+  await assert.rejects(Promise.resolve(response.read()), ReadError)
 })

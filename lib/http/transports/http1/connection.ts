@@ -22,7 +22,7 @@ import { Http1Exchange } from './exchange.js'
 import { encodeHead, type WireOptions } from './request-head.js'
 import { ResponseParser, type ParserEvents, type ResponseHead } from './response-parser.js'
 import { ResponseBody, type BodySource } from '../response-body.js'
-import { openUpload } from '../upload.js'
+import { openUpload, Turns } from '../upload.js'
 import { outliveWriteFailures } from '../write-failures.js'
 
 /** Bodies up to this size are written together with the head. */
@@ -269,7 +269,11 @@ export class Http1Connection implements ParserEvents, BodySource {
     // What a paused socket holds arrived before the failure.
     const unread = this.socket.read() as Buffer | null
     if (unread !== null && this.#exchange !== null) this.#onData(unread)
-    if (this.#exchange !== null) this.destroy(this.#failure(this.#writeFailure ?? error))
+    const exchange = this.#exchange
+    if (exchange === null) return
+    // The part of the upload that the server left unread is reason enough for its reset.
+    if (this.#parser.endsWithConnection && !exchange.tookAll) this.#onEnd()
+    else this.destroy(this.#failure(this.#writeFailure ?? error))
   }
 
   /** Stops sending and goes on reading, up to the response or the end of the connection. */
@@ -410,6 +414,7 @@ export class Http1Connection implements ParserEvents, BodySource {
     }
     const upload = openUpload(body)
     exchange.upload = upload
+    const turns = new Turns()
     let sent = 0
     for (;;) {
       if (stopped()) return false
@@ -421,6 +426,8 @@ export class Http1Connection implements ParserEvents, BodySource {
       if (expected !== null && sent > expected) throw lengthMismatch(sent, expected)
       if (!this.#writeChunk(chunk, chunked)) await this.#drain(exchange)
       onUpload?.(sent, body.length)
+      const turn = turns.next()
+      if (turn !== null) await turn
     }
     exchange.upload = null
     if (expected !== null && sent !== expected) throw lengthMismatch(sent, expected)
@@ -428,14 +435,17 @@ export class Http1Connection implements ParserEvents, BodySource {
     return true
   }
 
+  /** Chunks that are ready at the same time are written together. */
   #writeChunk(chunk: Uint8Array, chunked: boolean): boolean {
-    if (!chunked) return this.socket.write(chunk)
-    this.socket.cork()
-    this.socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1')
-    this.socket.write(chunk)
-    const flowing = this.socket.write('\r\n', 'latin1')
-    this.socket.uncork()
-    return flowing
+    const { socket } = this
+    if (socket.writableCorked === 0) {
+      socket.cork()
+      process.nextTick(uncork, socket)
+    }
+    if (!chunked) return socket.write(chunk)
+    socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1')
+    socket.write(chunk)
+    return socket.write('\r\n', 'latin1')
   }
 
   async #drain(exchange: Http1Exchange): Promise<void> {
@@ -445,6 +455,10 @@ export class Http1Connection implements ParserEvents, BodySource {
       this.#drained = resolve
     })
   }
+}
+
+function uncork(socket: Socket): void {
+  socket.uncork()
 }
 
 function expectsContinue(exchange: Http1Exchange): boolean {

@@ -82,6 +82,11 @@ export class ResponseParser {
     return rest !== null && rest.length > 0 ? rest : null
   }
 
+  /** Whether the content lasts until the connection is closed. */
+  get endsWithConnection(): boolean {
+    return this.#state === 'close'
+  }
+
   /**
    * Called when the connection has ended.
    *

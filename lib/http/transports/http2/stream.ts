@@ -13,7 +13,7 @@ import {
 } from '../failures.js'
 import { ReceivedResponse } from '../base.js'
 import { ResponseBody, type BodySource } from '../response-body.js'
-import { openUpload, type Upload } from '../upload.js'
+import { openUpload, Turns, type Upload } from '../upload.js'
 import { EMPTY_WINDOW_UPDATE, ReceiveWindow, STREAM_WINDOW } from './flow-control.js'
 import { CODE, MAX_WINDOW, windowTooLarge } from './frames.js'
 import { contentLengthOf, parseHead, parseTrailers } from './head.js'
@@ -254,10 +254,14 @@ export class Http2Stream implements BodySource {
     this.#upload = upload
     const declared = this.request.headers.get('content-length')
     const expected = declared === null ? null : Number(declared)
+    const turns = new Turns()
     let sent = 0
     for (;;) {
+      const turn = turns.next()
+      if (turn !== null) await turn
+      if (this.#upload === null) return false
       const next = await upload.next()
-      if (this.#upload === null || this.#over) return false
+      if (this.#upload === null) return false
       if (next.done === true) break
       sent += next.value.length
       if (expected !== null && sent > expected) throw lengthMismatch(sent, expected)
