@@ -18,7 +18,7 @@ const ENGINE_MADE =
   /cannot \w+ |is not (a function|iterable|a constructor|defined)|(?<!got (\w+, )*)undefined/i
 /** Marked `@internal`, or pure functions over records, states and usage of the package itself. */
 const EXEMPT =
-  /^(Request\.fromParts|(Async)?Response\.from|Headers\.fromWire|foldHead|summarize|transition|costOf)$/
+  /^(Request\.(fromParts|ofCall)|(Async)?Response\.from|Headers\.fromWire|foldHead|summarize|transition|costOf)$/
 
 type AnyFunction = (...input: readonly unknown[]) => unknown
 

@@ -3,7 +3,7 @@ import type { WebSocketConnectionConfig } from './config.js'
 import type { TrafficCounters } from './counters.js'
 import type { Deflater } from './deflate.js'
 import type { Role } from './frame.js'
-import type { UpgradeRequest } from './handshake.js'
+import type { UpgradeRequest } from './upgrade-request.js'
 import type { Receiver } from './receiver.js'
 
 /** What a server or client provides to all its connections. */

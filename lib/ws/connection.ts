@@ -12,7 +12,7 @@ import {
   type SendStreamOptions,
 } from './fragments.js'
 import { encodeClose, encodeFrame, MAX_CONTROL_BYTES, Opcode } from './frame.js'
-import type { UpgradeRequest } from './handshake.js'
+import type { UpgradeRequest } from './upgrade-request.js'
 import { Inbox, type InboxEvents, MessageIterator } from './inbox.js'
 import { Inflater } from './inflater.js'
 import { toBytes, type WebSocketBytes } from './payload.js'

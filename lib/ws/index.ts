@@ -16,7 +16,7 @@ export type { WebSocketClientConfig, WebSocketClientSettings } from './client-co
 export type { ConnectTarget } from './client-target.js'
 export type { ConnectFunction, WebSocketTlsOptions } from './dial.js'
 export type { AttachableServer, AttachOptions } from './attach.js'
-export type { UpgradeRequest } from './handshake.js'
+export type { UpgradeRequest } from './upgrade-request.js'
 export type { PlainResponse, Refusal } from './refusal.js'
 export type { OriginPolicy } from './origin.js'
 export { WebSocketConnection } from './connection.js'

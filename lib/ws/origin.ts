@@ -1,4 +1,4 @@
-import type { UpgradeRequest } from './handshake.js'
+import type { UpgradeRequest } from './upgrade-request.js'
 
 /**
  * Which pages may connect, by the Origin header that browsers send (RFC 6455, section 10.2).

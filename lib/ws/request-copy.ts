@@ -2,7 +2,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { UpgradeRequest } from './handshake.js'
+import type { UpgradeRequest } from './upgrade-request.js'
 
 /*
  * An `IncomingMessage` would take a third of the memory of an idle connection, so that one which
@@ -16,7 +16,7 @@ const SINGLE = new Set(
     'retry-after server user-agent').split(' '),
 )
 
-/** What nearly every opening handshake has, in the order of most clients, and what stands for it. */
+/** What nearly every opening handshake has, in the usual order, and what stands for it. */
 const USUAL = [
   ['\nUpgrade\nwebsocket\nConnection\nUpgrade\n', '\n\x01\n'],
   ['\nConnection\nUpgrade\nUpgrade\nwebsocket\n', '\n\x02\n'],

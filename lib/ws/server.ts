@@ -23,9 +23,9 @@ import {
   checkExtendedConnect,
   checkHandshake,
   type Handshake,
-  type UpgradeRequest,
   upgradeRequired,
 } from './handshake.js'
+import type { UpgradeRequest } from './upgrade-request.js'
 import { KeepAliveTimer } from './keep-alive.js'
 import { originAllowed } from './origin.js'
 import type { WebSocketBytes } from './payload.js'

@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders } from 'node:http'
 import type { IncomingHttpHeaders, ServerHttp2Stream } from 'node:http2'
-import type { UpgradeRequest } from './handshake.js'
+import type { UpgradeRequest } from './upgrade-request.js'
 import { headerFields, type Refusal, refusalContent, TEXT_PLAIN } from './refusal.js'
 
 /** An extended CONNECT as an upgrade request (RFC 8441, section 4). */

@@ -568,7 +568,8 @@ export const rules: readonly Rule[] = [
     document: 'docs/websocket-client.md',
     has: 'HandshakeRefusedError, WebSocketClient',
     replace: { "'wss://feed.example/prices'": 'feedUrl' },
-    before: `const feed = (await import('node:http')).createServer((_, r) => void r.end('no')).listen(0)
+    before: `const { createServer } = await import('node:http')
+      const feed = createServer((_, r) => void r.end('no')).listen(0)
       const feedUrl = await originOf(feed)`,
     after: `feed.close()`,
   },

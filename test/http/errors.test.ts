@@ -24,7 +24,8 @@ test('every error class is exported, and has its own name and code', () => {
   for (const [name, type] of classes) {
     assert.equal((http as unknown as Record<string, unknown>)[name], type, `${name} is exported`)
     const error = instance(name, type)
-    assert.equal(error.name, name)
+    // Programs look for what JSON.parse() throws.
+    assert.equal(error.name, name === 'InvalidJsonError' ? 'SyntaxError' : name)
     assert.match(error.code, /^ERR_HTTP(_[A-Z]+)*$/)
     assert.equal(codes.get(error.code), undefined, `${name} and ${codes.get(error.code)} differ`)
     codes.set(error.code, name)
@@ -34,8 +35,8 @@ test('every error class is exported, and has its own name and code', () => {
 
 test('an error of the thread behind Client keeps its class, code, fields and cause', () => {
   for (const [name, type] of classes) {
-    // Thrown by raiseForStatus() only, on the thread of the caller.
-    if (name === 'HttpStatusError') continue
+    // Thrown by raiseForStatus() and json() only, on the thread of the caller.
+    if (name === 'HttpStatusError' || name === 'InvalidJsonError') continue
     const error = instance(name, type)
     const wire = structuredClone(encodeError(error))
     const rebuilt = decodeError(wire) as Coded

@@ -112,5 +112,5 @@ test('a check that is resumed after a restart asks the store before its command'
 })
 
 function linesOf(file: string): string[] {
-  return existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : []
+  return existsSync(file) ? readFileSync(file, 'utf8').split('\n').filter(Boolean) : []
 }
