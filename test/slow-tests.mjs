@@ -16,6 +16,7 @@ const RANDOM_TEXTS = 'splits long texts in thousands of ways'
 const RULES = 'opens a connection for each of a hundred rules'
 const SPLIT = 'decodes every content once for each place where it can be split'
 const LONG = 'fits conversations of thousands of turns'
+const LIMITS = 'waits for limits that pass in real time'
 const COMPILE = 'compiles lib with TypeScript'
 const SAMPLE = 'starts a program for each sample'
 
@@ -57,6 +58,9 @@ const byFile = {
     ['process: a command that ignores SIGTERM is killed', 2.1, GRACE],
   ],
   'test/agent/goals/check-python.test.ts': [
+    ['pytest is not met by a test file replaced by a link', 1.0, CHECKS],
+    ['pytest takes test names from pytest itself', 0.8, CHECKS],
+    ['pytest is not met by pytest.exit in the module under test', 0.8, CHECKS],
     ['a module that cannot be loaded is one failure, and must later report its tests', 1.1, CHECKS],
     ['shell: PYTHONPATH=. pytest -q takes test names from pytest itself', 0.6, CHECKS],
     ['auto takes test names from pytest itself', 0.6, CHECKS],
@@ -71,6 +75,7 @@ const byFile = {
     ],
   ],
   'test/agent/goals/reports.test.ts': [
+    ['reports whose tests are too many, or named too long, are too large', 0.8, LONG],
     [
       'cargo-test reports the tests of every program, also those that never ended',
       3,
@@ -165,6 +170,8 @@ const byFile = {
     ],
   ],
   'test/examples.test.ts': [
+    ['examples/own-goal-and-model.ts prints its results, ends, and needs no network', 1.0, SAMPLE],
+    ['examples/http-transfers.ts prints its results, ends, and needs no network', 0.8, SAMPLE],
     ['examples/mcp-tools.ts prints its results, ends, and needs no network', 0.8, SAMPLE],
     ['examples/service-client.ts prints its results, ends, and needs no network', 1.6, SAMPLE],
     [
@@ -188,6 +195,9 @@ const byFile = {
     ['every regular expression takes linear time', 2.6, 'parses all sources with TypeScript'],
   ],
   'test/standalone.test.ts': [
+    ['damage is printed to standard error, one line each, and shown by the API', 1.2, STARTS],
+    ['a data folder that another server uses is reported in one line', 1.1, STARTS],
+    ['a port in use is reported in one line', 0.8, STARTS],
     ['a run survives three kill -9, and no event is lost or duplicated', 6.1, KILLS],
     ['with the key auto it makes one, prints a link with it, and keeps it', 2.1, STARTS],
     ['two servers that start at once agree on the key', 2, STARTS],
@@ -290,6 +300,7 @@ const byFile = {
     ['after damage at any offset each run is either whole or quarantined', 0.8, DISK],
   ],
   'test/agent/stores/reclaim.test.ts': [
+    ['many short lives of a process do not leave many files', 0.8, DISK],
     ['after any sequence of operations a store equals a map of lists', 2.6, DISK],
     ['a journal that is never idle stays within three times what it retains', 1.4, DISK],
     ['a crash at any step of a rewrite or an index file leaves the same runs', 1.1, DISK],
@@ -328,6 +339,10 @@ const byFile = {
     ['1000 random aborts over HTTP/2 keep the connection and leak no listener', 0.8, RANDOM_CALLS],
   ],
   'test/docs-samples/samples.test.ts': [
+    ['the shell lines of docs/runs.md do what they say', 2.0, SAMPLE],
+    ['the samples of docs/runs.md do what they say', 1.5, SAMPLE],
+    ['the shell lines of docs/rest-api.md do what they say', 1.0, SAMPLE],
+    ['the samples of docs/websocket-client.md do what they say', 0.8, SAMPLE],
     ['the samples of docs/testing-agents.md do what they say', 0.8, SAMPLE],
     ['the samples of docs/observability.md do what they say', 0.7, SAMPLE],
     ['test file 1 of docs/testing-agents.md passes', 0.8, SAMPLE],
@@ -358,6 +373,34 @@ const byFile = {
     ['process.exit(0) in a setup file of the test script leaves no complete report', 1.0, CHECKS],
     ['a runner started twice by one command is reported as one', 1.1, CHECKS],
     ['a test script that names a reporter of its own keeps it beside ours', 0.8, CHECKS],
+  ],
+  'test/server/client/websocket-stream.test.ts': [
+    ['a silent WebSocket is reopened at the cursor', 5.0, LIMITS],
+  ],
+  'test/http/deadlines.test.ts': [
+    ['no limit passes while the thread is blocked and what it waits for arrives', 2.5, LIMITS],
+  ],
+  'test/server/webhooks/endpoint.test.ts': [
+    ['200 refused runs delay no other run, and come again when they are due', 1.0, RANDOM],
+    ['a run with many events lets others have their turns', 1.0, RANDOM],
+  ],
+  'test/agent/redaction/recognition.test.ts': [
+    ['values of variables with telling names are masked everywhere', 1.2, SEARCH],
+  ],
+  'test/agent/goals/runner-files.test.ts': [
+    ['packages linked inside the workspace count by content, others by their link', 1.0, CHECKS],
+  ],
+  'test/agent/run/budgets.test.ts': [
+    ['a model that refuses a long conversation gets a shorter one, then and later', 1.0, LONG],
+  ],
+  'test/agent/run/lost-folder.test.ts': [
+    ['runs leave no descriptor open, however they end', 0.9, RANDOM],
+  ],
+  'test/ws/client-handshake.test.ts': [
+    ['a head of any size or split', 0.8, RANDOM_TEXTS],
+  ],
+  'test/docs.test.ts': [
+    ['the TypeScript samples of README.md compile', 4.5, COMPILE],
   ],
 }
 

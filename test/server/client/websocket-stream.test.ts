@@ -225,7 +225,7 @@ test('an unreachable service fails after maxFailures, with the reason', async ()
   await assert.rejects(collect(refused), { code: 'ERR_WS_CONNECT' })
 })
 
-test('a silent connection is reopened at the cursor', async () => {
+test('a silent WebSocket is reopened at the cursor', async () => {
   const afters: unknown[] = []
   const server = createHttp()
   const sockets = new WebSocketServer({
