@@ -349,8 +349,9 @@ export class WebSocketConnection<Context = unknown, Data = unknown> implements A
     const corked = this.#sender.cork()
     const receiver = this.#ownReceiver()
     receiver.push(chunk)
-    if (corked) this.#sender.uncork()
+    // Before the replies go out: a transport in memory may bring an answer within the write.
     if (this.#closing === null && receiver.atRest) this.#release(receiver)
+    if (corked) this.#sender.uncork()
   }
 
   #newReceiver(inflater: Inflater | null): Receiver<WebSocketConnection> {

@@ -6,7 +6,7 @@ const MESSAGE_OVERHEAD_BYTES = 64
 
 /** The callbacks of an inbox. One table serves all connections, hence the `owner` parameter. */
 export interface InboxEvents<Owner> {
-  /** The program took a message or waits for one, or there is room again. */
+  /** The program took a message, waits for one or has left a loop, or there is room again. */
   changed(owner: Owner): void
   /** The program left the last loop over the messages. */
   left(owner: Owner): void
@@ -181,6 +181,7 @@ export class Inbox<Owner = unknown> {
     this.#cleanUps?.get(iterator)?.()
     this.#cleanUps?.delete(iterator)
     this.#settleAll((waiter) => waiter.iterator === iterator, result)
+    this.#events.changed(this.#owner)
   }
 
   /** Tells the owner that the program left its loop, unless another loop goes on. */

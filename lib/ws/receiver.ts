@@ -76,6 +76,9 @@ export class Receiver<Owner> {
   #discarding = false
   /** Input not parsed yet while paused; `null` while parsing. */
   #unparsed: Buffer | null = null
+  /** Whether a chunk is being parsed, and what a handler has fed meanwhile. */
+  #parsing = false
+  #fed: Buffer | null = null
   #inflating = false
 
   // The present frame.
@@ -123,7 +126,8 @@ export class Receiver<Owner> {
   get atRest(): boolean {
     const between = this.#message === 0 && !this.#inPayload && this.#partialHeader === null
     const ended = this.#done || this.#discarding
-    return between && !ended && this.#unparsed === null && this.#inflater === null
+    const waits = this.#parsing || this.#unparsed !== null
+    return between && !ended && !waits && this.#inflater === null
   }
 
   /** A number that says how many control frames came lately. */
@@ -146,7 +150,8 @@ export class Receiver<Owner> {
   /** Parses a chunk of input, which the receiver owns from here on and may change. */
   push(chunk: Buffer): void {
     if (this.#done) return
-    if (this.#unparsed !== null) this.#unparsed = Buffer.concat([this.#unparsed, chunk])
+    if (this.#parsing) this.#fed = this.#fed === null ? chunk : Buffer.concat([this.#fed, chunk])
+    else if (this.#unparsed !== null) this.#unparsed = Buffer.concat([this.#unparsed, chunk])
     else this.#run(chunk)
   }
 
@@ -188,11 +193,17 @@ export class Receiver<Owner> {
 
   #run(chunk: Buffer): void {
     let at = 0
+    this.#parsing = true
     while (at < chunk.length && !this.#done && this.#unparsed === null) {
       at = this.#inPayload ? this.#takePayload(chunk, at) : this.#takeHeader(chunk, at)
     }
+    this.#parsing = false
     // `#pause()` cannot see the rest of this chunk.
     if (this.#unparsed !== null && !this.#done) this.#unparsed = chunk.subarray(at)
+    const fed = this.#fed
+    if (fed === null) return
+    this.#fed = null
+    this.push(fed)
   }
 
   #pause(): void {

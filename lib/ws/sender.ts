@@ -269,9 +269,12 @@ export class Sender {
     this.#settings.counters.bytesSent += this.#pendingBytes
     this.#pending = null
     this.#pendingBytes = 0
-    if (pending instanceof FrameBatch) this.#blocked = !writeAll(this.#socket, pending.join())
-    else this.#blocked = !this.#socket.write(pending)
-    if (!this.#blocked) this.#tookAll()
+    const pieces = pending instanceof FrameBatch ? pending.join() : null
+    const room = pieces === null ? this.#socket.write(pending) : writeAll(this.#socket, pieces)
+    // After a write that was too much, 'drain' comes in any case.
+    if (this.#blocked) return
+    this.#blocked = !room
+    if (room) this.#tookAll()
     // Idle sockets have no listener for this, which would take memory.
     else this.#socket.once('drain', () => this.#onDrain())
   }

@@ -154,6 +154,19 @@ describe('an iterator', () => {
     await assert.rejects(one.connection.messages({ signal: controller.signal }).next(), /enough/)
   })
 
+  test('that an abort ends holds up a Close no longer', async () => {
+    const { connection, socket } = await open()
+    const abort = new AbortController()
+    const messages = connection.messages({ signal: abort.signal })
+    socket.push(Buffer.concat([text('a'), text('b'), closeFrame(1000)]))
+    assert.equal((await messages.next()).value, 'a')
+    assert.equal(connection.state, 'open')
+    abort.abort()
+    assert.equal(connection.state, 'closing')
+    socket.destroy()
+    assert.equal((await connection.closed).wasClean, true)
+  })
+
   test('leaves messages to another one, which goes on when it ends', async () => {
     const one = await open()
     const [first, second] = [one.connection.messages(), one.connection.messages()]

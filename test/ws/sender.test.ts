@@ -145,6 +145,20 @@ describe('a slow reader', () => {
     assert.equal(drains, 1)
   })
 
+  test('has one listener on its socket, however many turns send to it', async () => {
+    const one = await link(server({ limitBytes: 10 ** 6 }))
+    await stall(one)
+    for (let i = 0; i < 20; i++) {
+      one.connection.send(`${i}`)
+      await turn()
+    }
+    assert.equal(one.socket.listenerCount('drain'), 1)
+    one.socket.resumeReading()
+    assert.equal(await one.connection.drained(), true)
+    assert.deepEqual(one.socket.texts(), Array.from({ length: 20 }, (_, i) => `${i}`))
+    assert.equal(one.socket.listenerCount('drain'), 0)
+  })
+
   test('is drained only when the socket has nothing left, however little that is', async () => {
     const { connection, socket } = await link(server({ policy: 'coalesce' }))
     socket.reads = false
