@@ -420,6 +420,7 @@ export const ownProcess = {
   'test/growth.test.ts': 'counts the steps of all code in its process',
   'test/regexps.test.ts': 'records what other modules do while they are loaded',
   'test/agent/executors/bubblewrap.test.ts': 'changes PATH for a while',
+  'test/agent/executors/named.test.ts': 'tries bubblewrap while it is loaded',
   'test/agent/executors/sandbox.test.ts': 'changes PATH for a while',
   'test/agent/run/lost-folder.test.ts': 'changes PATH for a while',
   'test/http/built.test.ts': 'starts many children beside a server in the same process',

@@ -36,7 +36,7 @@ test('auto chooses when the first command runs, and then has the name of its cho
     signal: new AbortController().signal,
   })
   assert.equal(output, 'hi\n')
-  assert.equal(executor.name, skip === false ? 'bubblewrap' : 'process')
+  assert.equal(executor.name, skip === false ? 'bubblewrap' : 'process', String(skip))
   assert.equal(await executor.killMarked('unused-mark'), 0)
 })
 
