@@ -34,6 +34,7 @@ import { HandshakeError } from './errors.js'
 import { KeepAliveTimer } from './keep-alive.js'
 import { Opening } from './opening.js'
 import { readResponse } from './read-response.js'
+import { ReceiverPool } from './receiver-pool.js'
 import { packSent } from './request-copy.js'
 import { headersOf } from './response-head.js'
 
@@ -121,7 +122,7 @@ export class WebSocketClient {
       role: 'client',
       config: this.config,
       counters: this.#counters,
-      receivers: [],
+      receivers: new ReceiverPool(this.config, 'client'),
       onClosed: (connection) => {
         this.#connections.delete(connection as WebSocketConnection<OpeningResponse>)
       },

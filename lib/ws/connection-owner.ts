@@ -4,15 +4,14 @@ import type { TrafficCounters } from './counters.js'
 import type { Deflater } from './deflate.js'
 import type { Role } from './frame.js'
 import type { UpgradeRequest } from './upgrade-request.js'
-import type { Receiver } from './receiver.js'
+import type { ReceiverPool } from './receiver-pool.js'
 
 /** What a server or client provides to all its connections. */
 export interface ConnectionOwner<Connection> {
   readonly role: Role
   readonly config: WebSocketConnectionConfig
   readonly counters: TrafficCounters
-  /** Receivers at rest, which any of the connections may take. */
-  readonly receivers: Receiver<Connection>[]
+  readonly receivers: ReceiverPool<Connection>
   /** The transport is gone; called before the connection's own `onClose`. */
   onClosed(connection: Connection): void
   /** A handler that the program set threw or rejected. */

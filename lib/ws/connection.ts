@@ -6,7 +6,7 @@ import { type CloseInfo, Closing } from './closing.js'
 import type { AcceptedHandshake, ConnectionOwner } from './connection-owner.js'
 import { ConnectionLostError, HandlerError, SlowReaderError } from './errors.js'
 import {
-  checkSource,
+  checkStream,
   FragmentedMessage,
   type MessageSource,
   type SendStreamOptions,
@@ -22,7 +22,6 @@ import { addressOf, packRequest, unpackRequest } from './request-copy.js'
 import { checkSendOptions, Sender, type SendOptions, type SendResult } from './sender.js'
 
 const WAIT: OptionKinds<{ signal?: AbortSignal }> = { signal: 'object' }
-const STREAM: OptionKinds<SendStreamOptions> = { compress: 'boolean', signal: 'object' }
 
 // For server and client only: functions, because methods would be public.
 
@@ -38,8 +37,6 @@ export let keepAliveTick: (connection: WebSocketConnection, maxSilentIntervals: 
 type Owner = ConnectionOwner<WebSocketConnection>
 
 const EMPTY = Buffer.alloc(0)
-/** Receivers that wait for a connection with input, at most. */
-const RECEIVERS_AT_REST = 16
 const PING = encodeFrame(Opcode.PING, EMPTY)
 
 const kConnection = Symbol('runwright.ws.connection')
@@ -115,8 +112,9 @@ export class WebSocketConnection<Context = unknown, Data = unknown> implements A
     this.context = accepted.context
     this.protocol = accepted.protocol
     if (deflater !== null) {
-      const { peerContextTakeover } = deflater.agreement
-      this.#receiver = this.#newReceiver(new Inflater(config.maxMessageBytes, peerContextTakeover))
+      const inflater = new Inflater(config.maxMessageBytes, deflater.agreement.peerContextTakeover)
+      const events = WebSocketConnection.#events
+      this.#receiver = owner.receivers.create(this as WebSocketConnection, events, inflater)
     }
     this.#sender = new Sender(socket, owner, deflater)
     ;(socket as OwnedSocket)[kConnection] = this as WebSocketConnection
@@ -212,9 +210,7 @@ export class WebSocketConnection<Context = unknown, Data = unknown> implements A
    * @throws whatever the source throws, `signal.reason`, or TypeError for a piece of another type.
    */
   async sendStream(source: MessageSource, options: SendStreamOptions = {}): Promise<SendResult> {
-    checkOptions(options, STREAM, 'sendStream()')
-    checkSource(source)
-    options.signal?.throwIfAborted()
+    checkStream(source, options)
     if (!this.#open) return 'closed'
     const message = new FragmentedMessage(this.#sender, options)
     try {
@@ -348,29 +344,23 @@ export class WebSocketConnection<Context = unknown, Data = unknown> implements A
     this.#owner.counters.bytesReceived += chunk.length
     const corked = this.#sender.cork()
     const receiver = this.#ownReceiver()
+    const waited = this.#inbox?.awaited === true
     receiver.push(chunk)
     // Before the replies go out: a transport in memory may bring an answer within the write.
-    if (this.#closing === null && receiver.atRest) this.#release(receiver)
-    if (corked) this.#sender.uncork()
-  }
-
-  #newReceiver(inflater: Inflater | null): Receiver<WebSocketConnection> {
-    const { config, role } = this.#owner
-    const self = this as WebSocketConnection
-    return new Receiver(self, WebSocketConnection.#events, config, inflater, role)
+    if (this.#closing === null && receiver.atRest) {
+      this.#receiver = null
+      this.#controls = receiver.controls
+      this.#owner.receivers.give(receiver)
+    }
+    if (!corked) return
+    // The one message of this chunk went to an iteration, which replies in a promise job.
+    if (waited && this.#inbox?.awaited === false && this.#inbox.empty) this.#sender.uncorkLater()
+    else this.#sender.uncork()
   }
 
   #ownReceiver(): Receiver<WebSocketConnection> {
-    if (this.#receiver !== null) return this.#receiver
-    const receiver = this.#owner.receivers.pop() ?? this.#newReceiver(null)
-    return (this.#receiver = receiver.serve(this as WebSocketConnection, this.#controls))
-  }
-
-  #release(receiver: Receiver<WebSocketConnection>): void {
-    const { receivers } = this.#owner
-    this.#receiver = null
-    this.#controls = receiver.controls
-    if (receivers.length < RECEIVERS_AT_REST) receivers.push(receiver)
+    const [self, events] = [this as WebSocketConnection, WebSocketConnection.#events]
+    return (this.#receiver ??= this.#owner.receivers.take(self, events, this.#controls))
   }
 
   #deliver(message: WebSocketMessage): boolean {

@@ -1,5 +1,5 @@
 import { raceAbort } from '../internal/abort.js'
-import { describeValue } from '../internal/options.js'
+import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import type { HeldStream } from './backlog.js'
 import { Deflater } from './deflate.js'
 import { encodeFragment, FIN, Opcode, RSV1 } from './frame.js'
@@ -20,6 +20,8 @@ export interface SendStreamOptions {
   /** Gives the message up; see {@link WebSocketConnection.sendStream}. */
   readonly signal?: AbortSignal | undefined
 }
+
+const OPTIONS: OptionKinds<SendStreamOptions> = { compress: 'boolean', signal: 'object' }
 
 /** What the end of each deflated piece has, except the last one (RFC 7692, section 7.2.1). */
 const SYNC_FLUSH = Buffer.from([0x00, 0x00, 0xff, 0xff])
@@ -177,8 +179,14 @@ function iteratorOf(source: MessageSource): AnyIterator {
     : source[Symbol.iterator]()
 }
 
-/** @throws TypeError for what is no source, or a whole message. */
-export function checkSource(source: unknown): asserts source is MessageSource {
+/** @throws TypeError for what is no source, or a whole message; `signal.reason` after an abort. */
+export function checkStream(source: unknown, options: SendStreamOptions): void {
+  checkOptions(options, OPTIONS, 'sendStream()')
+  checkSource(source)
+  options.signal?.throwIfAborted()
+}
+
+function checkSource(source: unknown): asserts source is MessageSource {
   const whole = ArrayBuffer.isView(source) || source instanceof PreparedMessage
   if (typeof source === 'object' && source !== null && !whole) {
     if (Symbol.asyncIterator in source || Symbol.iterator in source) return

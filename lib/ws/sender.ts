@@ -262,6 +262,11 @@ export class Sender {
     if (this.#pending !== null) this.flush()
   }
 
+  /** As {@link uncork}, behind the promise jobs that are queued now. */
+  uncorkLater(): void {
+    if (replying.push(this) === 1) void RESOLVED.then(uncorkReplying)
+  }
+
   /** Writes all pending frames without waiting for the end of the turn. */
   flush(): void {
     const pending = this.#pending
@@ -433,6 +438,15 @@ function writeAll(socket: Duplex, pieces: readonly Buffer[]): boolean {
   return room
 }
 
+const RESOLVED = Promise.resolve()
+let replying: Sender[] = []
+
+function uncorkReplying(): void {
+  const senders = replying
+  replying = []
+  for (const sender of senders) sender.uncork()
+}
+
 let unflushed: Sender[] = []
 let turnEndScheduled = false
 
@@ -451,8 +465,6 @@ function endTurnLater(): void {
   // Half the cost of queueMicrotask(), which makes an AsyncResource.
   void RESOLVED.then(endTurnInTick)
 }
-
-const RESOLVED = Promise.resolve()
 
 function endTurnInTick(): void {
   process.nextTick(endTurn)

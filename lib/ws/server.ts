@@ -27,6 +27,7 @@ import {
 } from './handshake.js'
 import type { UpgradeRequest } from './upgrade-request.js'
 import { KeepAliveTimer } from './keep-alive.js'
+import { ReceiverPool } from './receiver-pool.js'
 import { originAllowed } from './origin.js'
 import type { WebSocketBytes } from './payload.js'
 import { prepare, PreparedMessage } from './prepared-message.js'
@@ -131,7 +132,7 @@ export class WebSocketServer<Context = undefined, Data = unknown> implements Asy
       role: 'server',
       config: this.config,
       counters: this.#counters,
-      receivers: [],
+      receivers: new ReceiverPool(this.config, 'server'),
       onClosed: (connection) => {
         this.#connections.delete(connection as WebSocketConnection<Context, Data>)
         this.#counters.connectionsOpen = this.#connections.size
