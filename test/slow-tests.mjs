@@ -400,7 +400,7 @@ const byFile = {
     ['a head of any size or split', 0.8, RANDOM_TEXTS],
   ],
   'test/docs.test.ts': [
-    ['the TypeScript samples of README.md compile', 4.5, COMPILE],
+    ['the TypeScript samples of all documents compile', 4.5, COMPILE],
   ],
 }
 
