@@ -184,7 +184,7 @@ export class WebSocketClient {
     opening.deadline(handshakeTimeoutMs, `no response from ${shown}`)
     const sent = requestHead(url, offer, extra)
     socket.write(sent, 'latin1')
-    const { head, rest } = await readResponse(socket)
+    const { head, rest } = await readResponse(socket, () => opening.endDeadline())
     if (head.status !== 101) throw refusedBy(head, rest, url)
     const agreed = checkResponse(head, offer)
     if (socket.destroyed) throw new HandshakeError('the connection was lost behind the 101')

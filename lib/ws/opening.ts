@@ -54,6 +54,11 @@ export class Opening {
     }
   }
 
+  /** What is still awaited has a limit of its own. */
+  endDeadline(): void {
+    this.#cancelDeadline()
+  }
+
   /** Runs the steps, and destroys their transports if one fails. */
   async run<T>(steps: () => Promise<T>): Promise<T> {
     try {

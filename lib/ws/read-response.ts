@@ -14,12 +14,12 @@ export interface OpeningAnswer {
 }
 
 /**
- * Reads the response to an opening handshake, and the content of a refusal. Then the transport is
- * paused, and what follows is still in it.
+ * Reads the response to an opening handshake, and the content of a refusal, for at most a second
+ * after `onHead` was called. Then the transport is paused, and what follows is still in it.
  *
  * @throws HandshakeError when the transport ends first, or the response is malformed.
  */
-export function readResponse(socket: Duplex): Promise<OpeningAnswer> {
+export function readResponse(socket: Duplex, onHead: () => void): Promise<OpeningAnswer> {
   return new Promise((resolve, reject) => {
     const reader = new HeadReader()
     let head: ResponseHead | null = null
@@ -45,6 +45,7 @@ export function readResponse(socket: Duplex): Promise<OpeningAnswer> {
     const takeHead = (chunk: Buffer): void => {
       head = reader.push(chunk)
       if (head === null) return
+      onHead()
       if (head.status === 101) return finish(reader.rest())
       body = new RefusedBody(head)
       if (body.push(reader.rest())) return finish(body.take())
