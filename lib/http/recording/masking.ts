@@ -21,7 +21,7 @@ const JSON_STRING = /"((?:[^"\\]|\\.)*)"?(?:(\s{0,9}:\s{0,9})(?:"((?:[^"\\]|\\.)
 /** `name=value` of a URL or form within a text. */
 const TEXT_PAIR = /(?<![^?&#"'])[\w.%[\]-]{1,64}=[^&#\s"'<>\\]+/g
 /** User name and password of a URL within a text. */
-const TEXT_USER = /(?<=:\/\/)[^\s"'<>\\/?#@]+@/g
+const TEXT_USER = /:\/\/[^\s"'<>\\/?#@]+@/g
 /** A JSON Web Token: two JSON objects and a signature. */
 const JWT = /(?<![\w-])eyJ[\w-]{5,}\.eyJ[\w-]{5,}\.[\w-]*/g
 const MULTIPART = /^multipart\/form-data\b/i
@@ -159,7 +159,7 @@ export class Masker {
     if (depth > MAX_DEPTH) return text
     return this.#json(text, depth)
       .replace(TEXT_PAIR, (pair) => this.#pair(pair, depth))
-      .replace(TEXT_USER, `${URL_MASK}@`)
+      .replace(TEXT_USER, `://${URL_MASK}@`)
   }
 
   #json(text: string, depth: number): string {
