@@ -64,7 +64,8 @@ const inTheMiddle = (code: string) => (worker: string) =>
     setTimeout(() => { ${code} }, 20)
   })`
 
-const OUT_OF_MEMORY = 'const all = []; for (;;) all.push(new Array(1000).fill({}))'
+// Large pieces: over small ones, newer versions of V8 collect garbage for many seconds first.
+const OUT_OF_MEMORY = 'const all = []; for (;;) all.push(new Array(200_000).fill(0.5))'
 const SMALL: WorkerOptions = { resourceLimits: { maxOldGenerationSizeMb: 16 } }
 
 const ENDS: readonly [string, (code: string) => string, RegExp, WorkerOptions?][] = [
