@@ -1,6 +1,6 @@
 /** Every parameter of RFC 7692, section 7.1, in the offers of other implementations. */
 import assert from 'node:assert/strict'
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { test } from 'node:test'
@@ -9,19 +9,10 @@ import { promisify } from 'node:util'
 import { WebSocket } from 'ws'
 import { EXECUTABLE, openChromium } from '../server/chromium.js'
 import { negotiationServer, SETTINGS } from './negotiation-server.js'
+import { missing, PYTHON } from './python.js'
 
-const PYTHON = process.env['PYTHON'] ?? '/usr/bin/python3'
 const run = promisify(execFile)
 const MESSAGES = ['some words that come again '.repeat(300), '', 'words '.repeat(99)]
-
-function missing(module: string): string | false {
-  try {
-    execFileSync(PYTHON, ['-c', `import ${module}`], { stdio: 'ignore' })
-    return false
-  } catch {
-    return `${PYTHON} has no ${module}: apt-get install python3-${module}`
-  }
-}
 
 for (const [module, atLeast] of [['websockets', 500], ['autobahn', 150]] as const) {
   test(`all offers of python3-${module} are agreed on`, { skip: missing(module) }, async () => {

@@ -1,25 +1,13 @@
 import assert from 'node:assert/strict'
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { echoServer } from './echo-server.js'
-
-/** Debian's own interpreter, the only one that finds Debian's python3-… packages. */
-const PYTHON = process.env['PYTHON'] ?? '/usr/bin/python3'
+import { missing, PYTHON } from './python.js'
 
 const run = promisify(execFile)
 const script = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
-
-/** Why a test must be skipped here, or false. */
-function missing(module: string): string | false {
-  try {
-    execFileSync(PYTHON, ['-c', `import ${module}`], { stdio: 'ignore' })
-    return false
-  } catch {
-    return `${PYTHON} has no ${module}: apt-get install python3-${module}`
-  }
-}
 
 for (const mode of ['plain', 'deflate']) {
   test(

@@ -1,6 +1,6 @@
 /** The client against servers of others: npm's ws, websocket and faye-websocket, and Python's. */
 import assert from 'node:assert/strict'
-import { execFileSync, spawn } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { createRequire } from 'node:module'
@@ -12,9 +12,8 @@ import { type CloseInfo, WebSocketClient, type WebSocketClientOptions } from 'ru
 import websocket from 'websocket'
 import { WebSocketServer as WsServer } from 'ws'
 import { SIZES, TEXTS } from './echo-server.js'
+import { missing, PYTHON } from './python.js'
 
-/** Debian's own interpreter, the only one that finds Debian's python3-… packages. */
-const PYTHON = process.env['PYTHON'] ?? '/usr/bin/python3'
 const script = (name: string): string => fileURLToPath(new URL(name, import.meta.url))
 
 interface Peer extends AsyncDisposable {
@@ -45,15 +44,6 @@ async function python(name: string, mode: string): Promise<Peer> {
       child.kill('SIGTERM')
       await once(child, 'close')
     },
-  }
-}
-
-function missing(module: string): string | false {
-  try {
-    execFileSync(PYTHON, ['-c', `import ${module}`], { stdio: 'ignore' })
-    return false
-  } catch {
-    return `${PYTHON} has no ${module}: apt-get install python3-${module}`
   }
 }
 
