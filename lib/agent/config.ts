@@ -3,15 +3,18 @@
  *
  * @module
  */
+import { join, resolve } from 'node:path'
 import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import { systemClock, type Clock } from '../internal/clock.js'
 import type { Executor } from './executor.js'
 import { executorNamed, type ExecutorName } from './executors/named.js'
+import type { WorkspaceMode } from './events.js'
 import type { GoalDefinition } from './goal.js'
 import type { McpServerConfig, McpServerOptions } from './mcp/options.js'
 import { resolveMcpServers } from './mcp/servers.js'
 import type { ModelProvider } from './model-provider.js'
 import { DEFAULT_MODEL } from './models/registry.js'
+import type { ObjectStore } from './object-store.js'
 import { SHORTEST_SECRET } from './redaction/redactor.js'
 import { resolveRoots, type Roots, type RootsOf } from './request/roots.js'
 import type { RunStore } from './store.js'
@@ -82,6 +85,36 @@ export interface EngineOptions {
   readonly toolTimeoutMs?: number | undefined
   /** Let goals be met even if tests were changed. @defaultValue false */
   readonly allowTestChanges?: boolean | undefined
+  /**
+   * Store the content of a run's folder at its start, after each iteration that changed something
+   * and at its end: at most 256 MiB of content per run. Requests can only switch this off.
+   *
+   * @defaultValue 'auto', where the store of runs can store contents
+   */
+  readonly checkpoints?: 'auto' | 'off' | undefined
+  /** Where contents are stored. @defaultValue beside the log, `store.objects` */
+  readonly objects?: ObjectStore | undefined
+  /**
+   * Files that are never stored, as globs such as `data/**` or `*.sqlite`, besides `.env*`, `.npmrc`
+   * and private keys: left out of checkpoints and named in them.
+   */
+  readonly neverStore?: readonly string[] | undefined
+  /**
+   * Store these files all the same: they are secrets at rest then. Never in PostgreSQL.
+   *
+   * @defaultValue false
+   */
+  readonly storeSecretFiles?: boolean | undefined
+  /** Where runs work whose requests do not say so. @defaultValue 'in_place' */
+  readonly workspace?: WorkspaceMode | undefined
+  /**
+   * Folder for the copies in which isolated runs work, private to this process; it is created.
+   *
+   * @defaultValue `workspaces` in the data folder of the store; without one, isolated runs are refused
+   */
+  readonly workspaceFolder?: string | undefined
+  /** Bytes of one copy, dependencies included. @defaultValue 2 GiB */
+  readonly maxWorkspaceBytes?: number | undefined
   /** Folder of the files that `scripted:<file>` names; without it there are no scripted models. */
   readonly scripts?: string | undefined
   /**
@@ -106,7 +139,9 @@ const OPTIONS: OptionKinds<EngineOptions> = {
   cwdPolicy: 'string', maxTurnsPerIteration: 'number', detectStuck: 'boolean',
   maxRecoveries: 'number', gateTimeoutMs: 'number|null', toolTimeoutMs: 'number',
   allowTestChanges: 'boolean', scripts: 'string', secrets: 'array', tracer: 'object',
-  clock: 'object', random: 'function',
+  clock: 'object', random: 'function', checkpoints: 'string', objects: 'object',
+  neverStore: 'array', storeSecretFiles: 'boolean', workspace: 'string', workspaceFolder: 'string',
+  maxWorkspaceBytes: 'number',
 }
 
 /** Options with every default filled in. */
@@ -129,6 +164,14 @@ export interface EngineConfig {
   readonly gateTimeoutMs: number | null
   readonly toolTimeoutMs: number
   readonly allowTestChanges: boolean
+  /** Null: runs have no checkpoints. */
+  readonly objects: ObjectStore | null
+  readonly neverStore: readonly string[]
+  readonly storeSecretFiles: boolean
+  readonly workspace: WorkspaceMode
+  /** Null: there are no isolated runs. */
+  readonly workspaceFolder: string | null
+  readonly maxWorkspaceBytes: number
   readonly scripts: string | undefined
   readonly secrets: readonly string[]
   readonly tracer: Tracer | null
@@ -145,6 +188,7 @@ export const ENGINE_DEFAULTS: {
   readonly maxTurnsPerIteration: number
   readonly maxRecoveries: number
   readonly toolTimeoutMs: number
+  readonly maxWorkspaceBytes: number
 } = {
   defaultModel: DEFAULT_MODEL,
   maxConcurrentRuns: 4,
@@ -153,6 +197,7 @@ export const ENGINE_DEFAULTS: {
   maxTurnsPerIteration: 8,
   maxRecoveries: 3,
   toolTimeoutMs: 660_000,
+  maxWorkspaceBytes: 2 * 1024 ** 3,
 }
 
 /**
@@ -192,11 +237,48 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     gateTimeoutMs: gateTimeoutMs === null ? null : positive('gateTimeoutMs', gateTimeoutMs),
     toolTimeoutMs: count('toolTimeoutMs', options.toolTimeoutMs),
     allowTestChanges: options.allowTestChanges ?? false,
+    ...workspaceConfig(options),
     scripts: options.scripts,
     secrets: checkedSecrets(options.secrets ?? []),
     tracer: options.tracer ?? null,
     clock: options.clock ?? systemClock,
     random: options.random ?? Math.random,
+  }
+}
+
+/** @throws TypeError that names the invalid option. */
+function workspaceConfig(
+  options: EngineOptions,
+): Pick<
+  EngineConfig,
+  | 'objects'
+  | 'neverStore'
+  | 'storeSecretFiles'
+  | 'workspace'
+  | 'workspaceFolder'
+  | 'maxWorkspaceBytes'
+> {
+  const { store, checkpoints = 'auto', workspace = 'in_place', neverStore = [] } = options
+  if (!['auto', 'off'].includes(checkpoints)) {
+    throw new TypeError(`checkpoints must be 'auto' or 'off', got ${String(checkpoints)}`)
+  }
+  if (!['in_place', 'isolated'].includes(workspace)) {
+    throw new TypeError(`workspace must be 'in_place' or 'isolated', got ${String(workspace)}`)
+  }
+  for (const [i, glob] of neverStore.entries()) {
+    if (typeof glob === 'string' && glob !== '') continue
+    throw new TypeError(`neverStore[${i}] must be a glob, got ${describeValue(glob)}`)
+  }
+  const folder =
+    options.workspaceFolder ??
+    (store.dataFolder === undefined ? undefined : join(store.dataFolder, 'workspaces'))
+  return {
+    objects: checkpoints === 'off' ? null : (options.objects ?? store.objects ?? null),
+    neverStore: [...neverStore],
+    storeSecretFiles: options.storeSecretFiles ?? false,
+    workspace,
+    workspaceFolder: folder === undefined ? null : resolve(folder),
+    maxWorkspaceBytes: count('maxWorkspaceBytes', options.maxWorkspaceBytes),
   }
 }
 

@@ -1,7 +1,19 @@
-import { checkOptions, type OptionKinds } from '../internal/options.js'
+import { checkOptions } from '../internal/options.js'
 import type { JsonObject } from '../internal/json.js'
 import { uuidV7 } from '../internal/uuid.js'
+import type { RunWorkspaces } from './checkpoint.js'
 import { resolveEngineConfig, type EngineConfig, type EngineOptions } from './config.js'
+import {
+  CLOSE,
+  CREATE,
+  SUBSCRIBE,
+  type Caller,
+  type CreateOptions,
+  type GoalInfo,
+  type MessageOptions,
+  type ResumeResult,
+  type ToolInfo,
+} from './engine-calls.js'
 import {
   CursorError,
   CwdBusyError,
@@ -16,7 +28,6 @@ import {
 import { machineProblem } from './exhaustion.js'
 import {
   type AgentEvent,
-  type Decision,
   isTerminal,
   type PrivatePayloads,
   publicEvent,
@@ -49,50 +60,6 @@ import { QUERY, type RunQuery, type StoreDamage } from './store.js'
 import type { Tool } from './tool.js'
 import { readTraceContext } from './tracing/trace-context.js'
 import { Tracing } from './tracing/tracing.js'
-
-/** The principal of a call. Without one, the host itself is calling and may see every run. */
-export interface Caller {
-  readonly owner: RunOwner
-}
-
-/** The result of {@link RunEngine.resume}. */
-export interface ResumeResult {
-  readonly run_id: string
-  readonly status: RunStatus
-  readonly decision: Decision
-  readonly gate_id: string
-}
-
-/** A goal as shown to people. */
-export interface GoalInfo {
-  readonly name: string
-  readonly description: string
-  readonly usage: string
-}
-
-/** A tool as shown to people. */
-export type ToolInfo = Pick<Tool, 'name' | 'description' | 'effect'>
-
-/** Options of {@link RunEngine.create}. */
-export interface CreateOptions {
-  readonly caller?: Caller | undefined
-  /** A repeated request with the same key within 24 hours returns the first run. */
-  readonly idempotencyKey?: string | undefined
-  readonly parentRunId?: string | undefined
-  /**
-   * The trace that the request belongs to, from its headers `traceparent` and `tracestate`; ignored
-   * when malformed. The run's spans and model calls belong to it.
-   */
-  readonly trace?: TraceContext | undefined
-}
-
-const CREATE: OptionKinds<CreateOptions> = {
-  caller: 'object', idempotencyKey: 'string', parentRunId: 'string', trace: 'object',
-}
-const CLOSE: OptionKinds<{ graceMs?: number }> = { graceMs: 'number' }
-const SUBSCRIBE: OptionKinds<{ after?: number; deltas?: boolean }> = {
-  after: 'number', deltas: 'boolean',
-}
 
 /** Seconds for which an idempotency key is remembered. */
 const KEY_SECONDS = 24 * 3600
@@ -277,6 +244,42 @@ export class RunEngine {
     const request = requestAgain(first.private.request)
     const { details } = await this.create(request, { caller, parentRunId: runId, trace })
     return details
+  }
+
+  /** What runs did to their folders: checkpoints, changes, files, restore, apply. */
+  get workspaces(): RunWorkspaces {
+    throw new Error('not built yet')
+  }
+
+  /**
+   * Starts a new run from the end of an iteration of another one, with its conversation and its
+   * files: see `FORK_SCHEMA`.
+   *
+   * @throws as {@link RunEngine.get} and {@link RunEngine.create} do; {@link CheckpointError};
+   * {@link RunStateError} with `live` for a fork in place of a run that has not ended.
+   */
+  async fork(
+    runId: string,
+    request: JsonObject,
+    options: CreateOptions = {},
+  ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
+    throw new Error(`not built yet: ${runId} ${String(request)} ${String(options)}`)
+  }
+
+  /**
+   * Sends text to the model of a run that has not ended, see `MESSAGE_SCHEMA`; resolves once it is
+   * durable. The model hears it before its next call, or when the next iteration begins.
+   *
+   * @throws {@link UnknownRunError}, {@link InvalidRequestError}, {@link IdempotencyError},
+   * {@link StoreError}; {@link RunStateError} with `ended`, or with `too_many_messages` when 100 of
+   * them wait.
+   */
+  async message(
+    runId: string,
+    message: JsonObject,
+    options: MessageOptions = {},
+  ): Promise<{ readonly message_id: string }> {
+    throw new Error(`not built yet: ${runId} ${String(message)} ${String(options)}`)
   }
 
   /**

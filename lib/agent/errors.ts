@@ -18,6 +18,9 @@
  * ├─ IllegalTransitionError  ERR_AGENT_ILLEGAL_TRANSITION  a record does not fit its run's status
  * ├─ WorkspaceError          ERR_AGENT_OUTSIDE_WORKSPACE, ERR_AGENT_WORKSPACE,
  * │                          ERR_AGENT_WORKSPACE_LOST
+ * ├─ WorkspaceChangedError   ERR_AGENT_WORKSPACE_CHANGED   others changed the same files
+ * ├─ WorkspaceTooLargeError  ERR_AGENT_WORKSPACE_TOO_LARGE a copy would exceed the host's limit
+ * ├─ CheckpointError         ERR_AGENT_CHECKPOINT          no such checkpoint, or it cannot be used
  * ├─ StoreError              ERR_AGENT_STORE, ERR_AGENT_STORE_LOCKED, ERR_AGENT_STORE_CORRUPT,
  * │                          ERR_AGENT_STORE_VERSION, ERR_AGENT_SEQ_CONFLICT,
  * │                          ERR_AGENT_STORE_UNAVAILABLE, ERR_AGENT_CLAIM_LOST
@@ -49,6 +52,9 @@ export type AgentErrorCode =
   | 'ERR_AGENT_EXHAUSTED'
   | 'ERR_AGENT_ILLEGAL_TRANSITION'
   | 'ERR_AGENT_MCP'
+  | 'ERR_AGENT_WORKSPACE_CHANGED'
+  | 'ERR_AGENT_WORKSPACE_TOO_LARGE'
+  | 'ERR_AGENT_CHECKPOINT'
   | WorkspaceErrorCode
   | StoreErrorCode
   | ModelErrorCode
@@ -135,7 +141,14 @@ export class RunStateError extends AgentError {
   override name = 'RunStateError'
   override readonly code = 'ERR_AGENT_RUN_STATE'
   /** Stable, unlike the message: programs may match on it. */
-  readonly problem: 'not_waiting' | 'stale_gate' | 'already_decided' | 'ended' | 'live'
+  readonly problem:
+    | 'not_waiting'
+    | 'stale_gate'
+    | 'already_decided'
+    | 'ended'
+    | 'live'
+    | 'no_changes'
+    | 'too_many_messages'
 
   constructor(problem: RunStateError['problem'], message: string) {
     super(message)
@@ -245,6 +258,68 @@ export class WorkspaceError extends AgentError {
   constructor(code: WorkspaceErrorCode, message: string, options?: ErrorOptions) {
     super(message, options)
     this.code = code
+  }
+}
+
+/**
+ * Thrown when files that are to be restored or applied were changed by others meanwhile. Nothing
+ * was written.
+ */
+export class WorkspaceChangedError extends AgentError {
+  override name = 'WorkspaceChangedError'
+  override readonly code = 'ERR_AGENT_WORKSPACE_CHANGED'
+  /** `changed` since the last checkpoint, or `conflict`: by the run and by others. */
+  readonly problem: 'changed' | 'conflict'
+  /** The first 1000 of these files. */
+  readonly paths: readonly string[]
+
+  constructor(problem: 'changed' | 'conflict', paths: readonly string[]) {
+    const few = paths.slice(0, 5).join(', ')
+    const named = paths.length > 5 ? `${few} and ${paths.length - 5} more` : few
+    super(
+      problem === 'changed'
+        ? `files were changed since the last checkpoint: ${named}; force restores them as well`
+        : `files were changed by the run and by others: ${named}; nothing was applied. ` +
+            'Apply other paths, or force to take the content of the run',
+    )
+    this.problem = problem
+    this.paths = paths.slice(0, 1_000)
+  }
+}
+
+/** Thrown when the copy of a folder would be larger than the host allows; nothing is left of it. */
+export class WorkspaceTooLargeError extends AgentError {
+  override name = 'WorkspaceTooLargeError'
+  override readonly code = 'ERR_AGENT_WORKSPACE_TOO_LARGE'
+
+  constructor(folder: string, maxBytes: number) {
+    super(
+      `a copy of ${folder} would have more than ${maxBytes} bytes, the limit of this host; ` +
+        'run in place, or in a smaller folder',
+    )
+  }
+}
+
+/** Thrown when a checkpoint is unknown, or cannot be used as requested. */
+export class CheckpointError extends AgentError {
+  override name = 'CheckpointError'
+  override readonly code = 'ERR_AGENT_CHECKPOINT'
+  /**
+   * `unknown` to this run; `not_kept`: content of it was not stored; `off`: this run or host has no
+   * checkpoints; `redacted`: files hold secrets; `unsupported`: not on this system.
+   */
+  readonly problem: 'unknown' | 'not_kept' | 'off' | 'redacted' | 'unsupported'
+  /** The files concerned; often empty. */
+  readonly paths: readonly string[]
+
+  constructor(
+    problem: CheckpointError['problem'],
+    message: string,
+    paths: readonly string[] = [],
+  ) {
+    super(message)
+    this.problem = problem
+    this.paths = paths
   }
 }
 

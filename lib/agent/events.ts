@@ -11,8 +11,10 @@
  * @module
  */
 import type { JsonObject } from '../internal/json.js'
+import type { CheckpointReason, ChangesState } from './checkpoint.js'
 import type { GoalBaseline, GoalSpec, TestCounts, TestOutcomes } from './goal.js'
-import type { AssistantMessage, TraceContext } from './model.js'
+import type { AssistantMessage, Message, TraceContext } from './model.js'
+import type { LeftOut } from './tree.js'
 import type { ModelPrices } from './usage.js'
 import type { FileChange } from './workspace/workspace.js'
 
@@ -73,6 +75,10 @@ export interface EventPayloads {
     readonly max_iterations: number
     readonly hitl_enabled: boolean
     readonly parent_run_id: string | null
+    /** Where the run works; absent for `in_place`. */
+    readonly workspace?: WorkspaceMode
+    /** The run, and the event of it, whose conversation and files this run begins with. */
+    readonly forked_from?: ForkOrigin
   }
   readonly run_started: Record<never, never>
   /** The request to abort the run: durable, so that it survives a crash. */
@@ -81,6 +87,42 @@ export interface EventPayloads {
   readonly run_suspended: Record<never, never>
   /** The service died during the run, and a restart or another process took the run over. */
   readonly run_recovered: { readonly attempt: number; readonly in_doubt: readonly string[] }
+  /** The content of the folder was stored. */
+  readonly checkpoint: {
+    /** The hash of its tree. */
+    readonly checkpoint_id: string
+    readonly reason: CheckpointReason
+    readonly files: number
+    /** Bytes of all files, and of the content that was not stored before. */
+    readonly bytes: number
+    readonly new_bytes: number
+    readonly left_out: readonly LeftOut[]
+  }
+  /** Text for the model from a human or a program, heard before the model's next call. */
+  readonly user_message: {
+    readonly message_id: string
+    readonly text: string
+    readonly deliver: MessageDelivery
+    readonly by: string | null
+  }
+  /** The folder is about to be changed: what is not finished, the next start finishes. */
+  readonly files_changing: {
+    readonly operation_id: string
+    readonly operation: 'restore' | 'apply'
+    /** The folder before, and the tree whose content the paths get. */
+    readonly before: string
+    readonly after: string
+    readonly by: string | null
+  }
+  readonly files_changed: {
+    readonly operation_id: string
+    readonly operation: 'restore' | 'apply'
+    readonly paths: readonly string[]
+    /** Paths that somebody else changed meanwhile, and that were left alone. */
+    readonly skipped: readonly string[]
+  }
+  /** What becomes of the changes of an isolated run. */
+  readonly changes_decided: { readonly changes: ChangesState; readonly by: string | null }
   readonly step_start: { readonly node: NodeName }
   readonly llm_usage: {
     /** Includes tokens read from a cache. */
@@ -157,10 +199,31 @@ export interface EventPayloads {
     readonly reason: string
     readonly estimated_cost_usd: number
     readonly cost_known: boolean
+    /** The net change of the folder since the start; absent without checkpoints. */
+    readonly changes?: ChangeCounts
   }
   readonly error: { readonly message: string; readonly traceback: string; readonly code: string }
   readonly log: { readonly level: 'info' | 'warn' | 'error'; readonly message: string }
 }
+
+/** How much changed between two checkpoints. */
+export interface ChangeCounts {
+  readonly files: number
+  readonly additions: number
+  readonly deletions: number
+}
+
+/** Where a run works: in its `cwd`, or in a private copy of it. */
+export type WorkspaceMode = 'in_place' | 'isolated'
+
+/** The end of the part of a log with which a fork begins. */
+export interface ForkOrigin {
+  readonly run_id: string
+  readonly seq: number
+}
+
+/** When a message is heard: before the next model call, or before the first one of an iteration. */
+export type MessageDelivery = 'next_turn' | 'next_iteration'
 
 /** Which tool calls wait for a human's approval. */
 export type Approval = 'never' | 'writes' | 'all'
@@ -181,6 +244,25 @@ export interface RunRequest {
   readonly max_seconds: number | null
   readonly max_tool_calls: number | null
   readonly metadata: { readonly [name: string]: string }
+  /** Absent in logs of earlier versions: `in_place`. */
+  readonly workspace?: WorkspaceMode
+  /** Absent: as the host's option says. */
+  readonly checkpoints?: 'off'
+  /** Apply the changes of an isolated run as soon as it has achieved its goal. */
+  readonly apply?: 'on_achieved'
+}
+
+/** What a fork needs of its source, so that the source can be deleted. */
+export interface ForkBase {
+  /** The conversation, as it was sent to the model. */
+  readonly messages: readonly Message[]
+  /** The files that must not change, and the tests of the first check, of the source. */
+  readonly baseline: GoalBaseline
+  readonly baselineTests: TestOutcomes | null
+  /** The checkpoint with which the fork begins; null when the source had none. */
+  readonly checkpoint_id: string | null
+  /** Bytes of content that its objects have, counted against the fork's share. */
+  readonly message: string | null
 }
 
 /** What only the engine reads: frozen definitions, opaque provider data, full check output. */
@@ -195,6 +277,8 @@ export interface PrivatePayloads {
     readonly idempotency: { readonly key: string; readonly body_hash: string } | null
     /** The trace that the request belongs to; absent without one. */
     readonly trace?: TraceContext
+    /** Of a fork. */
+    readonly fork?: ForkBase
   }
   readonly run_started: {
     readonly baseline: GoalBaseline
@@ -205,6 +289,18 @@ export interface PrivatePayloads {
     readonly message: AssistantMessage
     /** Why the provider rejected the model's output: sent to the model before its next turn. */
     readonly feedback?: string
+    /** Ids of the messages that this call sent to the model first. */
+    readonly heard?: readonly string[]
+  }
+  readonly checkpoint: {
+    /** The `seq` of the checkpoint before; null for the first. */
+    readonly previous: number | null
+  }
+  readonly files_changing: {
+    /** The paths that get the content of `after`; null for all that differ. */
+    readonly paths: readonly string[] | null
+    /** The folder, by real path. */
+    readonly folder: string
   }
   readonly tool_started: { readonly plan: JsonObject }
   readonly goal_check: {
@@ -247,8 +343,8 @@ export type PrivatePart<K> = K extends keyof PrivatePayloads
 
 /** What records have besides the fields of their events, and subscribers never get. */
 export interface RecordFields {
-  /** The format version. */
-  readonly v: 1
+  /** The format version: the lowest whose readers may skip what they do not know of the record. */
+  readonly v: 1 | 2
   /**
    * Milliseconds before this record in which the run could not work: no process drove it, it waited
    * for a slot, or its store was unavailable. Absent for 0, and in logs of earlier versions.
@@ -275,8 +371,20 @@ export type RecordDraft = {
   }
 }[EventKind]
 
-/** The format version that this engine writes, and the newest one that it can read. */
-export const RECORD_VERSION = 1
+/** The newest format version that this engine can read. */
+export const RECORD_VERSION = 2
+
+/** Kinds that an engine of version 1 must not skip. */
+const SECOND_VERSION: ReadonlySet<EventKind> = new Set([
+  'user_message', 'files_changing', 'files_changed', 'changes_decided',
+])
+
+/** The format version of a new record: see {@link RecordFields.v}. */
+export function versionOf({ kind, payload }: RecordDraft): 1 | 2 {
+  if (SECOND_VERSION.has(kind)) return 2
+  if (kind !== 'run_created') return 1
+  return payload.workspace === undefined && payload.forked_from === undefined ? 1 : 2
+}
 
 /** The event of a record: without its version and its private part. */
 export function publicEvent(record: RunRecord): AgentEvent {

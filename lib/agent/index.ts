@@ -5,7 +5,37 @@
  * @module
  */
 export { RunEngine } from './engine.js'
-export type { Caller, CreateOptions, GoalInfo, ResumeResult, ToolInfo } from './engine.js'
+export type {
+  Caller,
+  CreateOptions,
+  GoalInfo,
+  MessageOptions,
+  ResumeResult,
+  ToolInfo,
+} from './engine-calls.js'
+export type {
+  ApplyResult,
+  ChangeRange,
+  ChangesState,
+  Checkpoint,
+  CheckpointReason,
+  FileContent,
+  FileEntry,
+  FileList,
+  NetChange,
+  NetChanges,
+  RestoreResult,
+  RunWorkspaces,
+  WorkspaceCaller,
+} from './checkpoint.js'
+export type { ObjectStore, StoredObject } from './object-store.js'
+export type { LeftOut, LeftOutReason, Tree, TreeEntry } from './tree.js'
+export {
+  APPLY_SCHEMA,
+  FORK_SCHEMA,
+  MESSAGE_SCHEMA,
+  RESTORE_SCHEMA,
+} from './request/workspace-requests.js'
 export { ENGINE_DEFAULTS } from './config.js'
 export type { EngineOptions } from './config.js'
 export type { Roots } from './request/roots.js'
@@ -15,6 +45,7 @@ export { RESUME_SCHEMA, START_REQUEST_SCHEMA } from './request/start-request.js'
 export type { StartRequest } from './request/start-request.js'
 export {
   AgentError,
+  CheckpointError,
   CursorError,
   ExhaustedError,
   ForeignFolderError,
@@ -31,7 +62,9 @@ export {
   RunStateError,
   StoreError,
   UnknownRunError,
+  WorkspaceChangedError,
   WorkspaceError,
+  WorkspaceTooLargeError,
 } from './errors.js'
 export type {
   AgentErrorCode,
@@ -45,13 +78,17 @@ export type {
   AgentEvent,
   Approval,
   CallEdit,
+  ChangeCounts,
   Decision,
   EndReason,
   EventFields,
   RecordFields,
   EventKind,
   EventPayloads,
+  ForkBase,
+  ForkOrigin,
   GatedCall,
+  MessageDelivery,
   NodeName,
   PrivatePart,
   PrivatePayloads,
@@ -59,6 +96,7 @@ export type {
   RunRecord,
   RunRequest,
   RunStatus,
+  WorkspaceMode,
 } from './events.js'
 export { foldHead, summarize } from './log/head.js'
 export type {

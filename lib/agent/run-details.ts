@@ -4,7 +4,10 @@
  *
  * @module
  */
-import type { Approval, EndReason, GatedCall, RunOwner, RunStatus } from './events.js'
+import type { ChangesState } from './checkpoint.js'
+import type {
+  Approval, EndReason, ForkOrigin, GatedCall, RunOwner, RunStatus, WorkspaceMode,
+} from './events.js'
 import type { Usage } from './usage.js'
 
 /** The gate at which a run waits for a human. */
@@ -67,6 +70,12 @@ export interface RunDetails {
   readonly max_cost_usd: number | null
   readonly max_seconds: number | null
   readonly max_tool_calls: number | null
+  readonly workspace: WorkspaceMode
+  /** The newest checkpoint; null before the first, and without checkpoints. */
+  checkpoint_id: string | null
+  /** What became of the changes of an isolated run that achieved its goal; null for other runs. */
+  changes: ChangesState | null
+  readonly forked_from: ForkOrigin | null
 }
 
 /** A run as an element of a list. */
@@ -97,6 +106,10 @@ export interface RunHead {
   last_ts: number
   /** The last answered gate and its answer, by which a repeated answer is recognised. */
   lastDecision: { readonly gate_id: string; readonly decision: string } | null
+  /** The `seq` of the newest checkpoint; null before the first. */
+  checkpointSeq: number | null
+  /** The restore or apply that has begun and is not finished; null for none. */
+  operation: string | null
   /** Why the run cannot be used; only in lists, for a quarantined run. Never stored. */
   readonly problem?: string
 }

@@ -12,6 +12,7 @@
  */
 import type { OptionKinds } from '../internal/options.js'
 import type { RunOwner, RunRecord, RunStatus } from './events.js'
+import type { ObjectStore } from './object-store.js'
 import type { RunHead } from './run-details.js'
 import type { SharedRuns } from './shared-store.js'
 
@@ -66,6 +67,13 @@ export interface StoreDamage {
 export interface RunStore {
   /** Folders of the store's data: closed to every tool, even inside a root. */
   readonly closedFolders?: readonly string[]
+  /**
+   * Where the contents of files are stored; ready once {@link RunStore.open} has resolved, closed
+   * with the store. Without it, and without the engine's option `objects`, runs have no checkpoints.
+   */
+  readonly objects?: ObjectStore | undefined
+  /** A folder of this machine, private to the store's data, for copies of folders that runs work in. */
+  readonly dataFolder?: string | undefined
   /** Set by stores that several processes share. */
   readonly shared?: SharedRuns | undefined
   /**

@@ -96,6 +96,10 @@ export class FakeEngine implements ServiceEngine {
       max_cost_usd: null,
       max_seconds: null,
       max_tool_calls: null,
+      workspace: 'in_place',
+      checkpoint_id: null,
+      changes: null,
+      forked_from: null,
     }
     this.runs.set(runId, {
       details,

@@ -51,6 +51,19 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
       head.lastDecision = { gate_id, decision }
       break
     }
+    case 'checkpoint':
+      details.checkpoint_id = record.payload.checkpoint_id
+      head.checkpointSeq = record.seq
+      break
+    case 'files_changing':
+      head.operation = record.payload.operation_id
+      break
+    case 'files_changed':
+      head.operation = null
+      break
+    case 'changes_decided':
+      details.changes = record.payload.changes
+      break
     case 'error':
       details.error = failureOf(record)
       break
@@ -58,10 +71,18 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
       details.end_reason = record.payload.end_reason
       details.ended_at = isoTime(record.ts)
       details.gate = null
+      if (hasPendingChanges(details, record.payload)) details.changes = 'pending'
       break
     default:
   }
   return head
+}
+
+function hasPendingChanges(
+  { workspace }: RunDetails,
+  { achieved, changes }: EventPayloads['run_end'],
+): boolean {
+  return workspace === 'isolated' && achieved && (changes?.files ?? 0) > 0
 }
 
 function foldUsage(details: RunDetails, payload: EventPayloads['llm_usage']): void {
@@ -134,12 +155,18 @@ function createHead(record: RunCreated): RunHead {
       max_cost_usd: request?.max_cost_usd ?? null,
       max_seconds: request?.max_seconds ?? null,
       max_tool_calls: request?.max_tool_calls ?? null,
+      workspace: payload.workspace ?? 'in_place',
+      checkpoint_id: null,
+      changes: null,
+      forked_from: payload.forked_from ?? null,
     },
     owner: frozen?.owner ?? { id: null, tenant: null },
     idempotency: frozen?.idempotency ?? null,
     recoveries: 0,
     last_ts: record.ts,
     lastDecision: null,
+    checkpointSeq: null,
+    operation: null,
   }
 }
 

@@ -65,14 +65,20 @@ const END_TRIGGERS: Readonly<Partial<Record<RunStatus, Trigger>>> = {
   aborted: 'abort',
 }
 
+/** What people do with the files of a run that has ended. */
+const AFTER_END: ReadonlySet<string> = new Set([
+  'checkpoint', 'files_changing', 'files_changed', 'changes_decided',
+])
+
 /**
- * The status after `record`. Nothing follows a final status.
+ * The status after `record`. Nothing follows a final status but what becomes of the run's files.
  *
  * @throws {@link IllegalTransitionError}
  */
 export function statusAfter(status: RunStatus, record: RunRecord): RunStatus {
   const trigger = triggerOf(record)
   const next = trigger === null ? status : transition(status, trigger)
-  if (next === null || isTerminal(status)) throw new IllegalTransitionError(status, record.kind)
+  const isLate = isTerminal(status) && !AFTER_END.has(record.kind)
+  if (next === null || isLate) throw new IllegalTransitionError(status, record.kind)
   return next
 }

@@ -14,7 +14,7 @@
 import { backoffDelay, type Backoff } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
 import { isUnavailable, StoreError } from '../errors.js'
-import { RECORD_VERSION, type RecordDraft, type RunRecord } from '../events.js'
+import { versionOf, type RecordDraft, type RunRecord } from '../events.js'
 import { redactedDraft } from './redacted-draft.js'
 import type { Redactor } from '../redaction/redactor.js'
 import type { RunHead } from '../run-details.js'
@@ -374,7 +374,7 @@ export function stamp<D extends RecordDraft>(
 ): Extract<RunRecord, { kind: D['kind'] }> {
   const { kind, iteration, payload } = draft
   const ts = Math.max(notBefore, clock.now() / 1000)
-  const v = RECORD_VERSION
+  const v = versionOf(draft)
   const record =
     'private' in draft
       ? { v, seq, run_id: runId, kind, iteration, ts, payload, private: draft.private }

@@ -116,7 +116,7 @@ export function createdRecord(
   parentRunId: string | null,
   more: Pick<PrivatePayloads['run_created'], 'tools' | 'owner' | 'idempotency' | 'trace'>,
 ): Extract<RecordDraft, { kind: 'run_created' }> {
-  const { cwd, model_name, max_iterations, hitl_enabled } = request
+  const { cwd, model_name, max_iterations, hitl_enabled, workspace } = request
   return {
     kind: 'run_created',
     iteration: 0,
@@ -127,6 +127,7 @@ export function createdRecord(
       max_iterations,
       hitl_enabled,
       parent_run_id: parentRunId,
+      ...(workspace === 'isolated' && { workspace }),
     },
     private: { request, goal, prices: model.prices, ...more },
   }

@@ -5,7 +5,7 @@
  */
 import type { JsonObject } from '../../internal/json.js'
 import { InvalidRequestError } from '../errors.js'
-import type { RunRequest } from '../events.js'
+import type { RunRequest, WorkspaceMode } from '../events.js'
 import { checkSchema, type JsonSchema } from '../schema.js'
 
 /** Bytes of a goal or a check command. */
@@ -78,6 +78,23 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
       description: 'Time budget in seconds of work; waiting for humans does not count.',
     },
     max_tool_calls: { type: 'integer', minimum: 1, description: 'Bound on tool calls that run.' },
+    workspace: {
+      type: 'string',
+      enum: ['in_place', 'isolated'],
+      description:
+        'Work in `cwd`, or in a private copy of it whose changes are applied later. Default: the ' +
+        "host's.",
+    },
+    checkpoints: {
+      type: 'string',
+      enum: ['off'],
+      description: 'Keep nothing of what the run changes.',
+    },
+    apply: {
+      type: 'string',
+      enum: ['on_achieved'],
+      description: 'Apply the changes of an isolated run as soon as its goal is achieved.',
+    },
     metadata: {
       type: 'object',
       maxProperties: 32,
@@ -160,7 +177,13 @@ export function parseStartRequest(value: unknown): StartRequest {
 }
 
 /** The request with all defaults, to be frozen in the log. */
-export function completeRequest(request: StartRequest, cwd: string, modelName: string): RunRequest {
+export function completeRequest(
+  request: StartRequest,
+  cwd: string,
+  modelName: string,
+  workspace: WorkspaceMode = request.workspace ?? 'in_place',
+): RunRequest {
+  const { checkpoints, apply } = request
   return {
     goal: request.goal,
     cwd,
@@ -174,6 +197,9 @@ export function completeRequest(request: StartRequest, cwd: string, modelName: s
     max_seconds: request.max_seconds ?? null,
     max_tool_calls: request.max_tool_calls ?? null,
     metadata: { ...request.metadata },
+    ...(workspace === 'isolated' && { workspace }),
+    ...(checkpoints !== undefined && { checkpoints }),
+    ...(apply !== undefined && { apply }),
   }
 }
 

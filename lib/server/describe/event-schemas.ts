@@ -5,11 +5,14 @@
  * @module
  */
 import type {
+  ChangeCounts,
   DeltaPayload,
   EventKind,
   EventPayloads,
   FileChange,
+  ForkOrigin,
   JsonSchema,
+  LeftOut,
 } from '../../agent/index.js'
 import { AGENT_EVENT, END_REASONS, RUN_STATUSES } from './schemas.js'
 
@@ -59,14 +62,20 @@ const gatedCall: JsonSchema = fields<
 >({ call_id: text, tool: text, args: object })
 
 const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
-  run_created: fields<EventPayloads['run_created']>({
-    goal: text,
-    model_name: text,
-    cwd: text,
-    max_iterations: count,
-    hitl_enabled: flag,
-    parent_run_id: orNull(text),
-  }),
+  run_created: fields<EventPayloads['run_created']>(
+    {
+      goal: text,
+      model_name: text,
+      cwd: text,
+      max_iterations: count,
+      hitl_enabled: flag,
+      parent_run_id: orNull(text),
+      workspace: oneOf('in_place', 'isolated'),
+      forked_from: fields<ForkOrigin>({ run_id: text, seq: count }),
+    },
+    'workspace',
+    'forked_from',
+  ),
   run_started: fields<EventPayloads['run_started']>({}),
   abort_requested: fields<EventPayloads['abort_requested']>({ by: orNull(text) }),
   run_suspended: fields<EventPayloads['run_suspended']>({}),
@@ -135,16 +144,57 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     'feedback',
     'edits',
   ),
-  run_end: fields<EventPayloads['run_end']>({
-    achieved: flag,
-    iterations: count,
-    total_tokens: count,
-    status: { type: 'string', enum: RUN_STATUSES },
-    end_reason: { type: 'string', enum: END_REASONS },
-    reason: text,
-    estimated_cost_usd: amount,
-    cost_known: flag,
+  user_message: fields<EventPayloads['user_message']>({
+    message_id: text,
+    text,
+    deliver: oneOf('next_turn', 'next_iteration'),
+    by: orNull(text),
   }),
+  checkpoint: fields<EventPayloads['checkpoint']>({
+    checkpoint_id: text,
+    reason: oneOf('start', 'iteration', 'restore', 'apply', 'end'),
+    files: count,
+    bytes: count,
+    new_bytes: count,
+    left_out: listOf(
+      fields<LeftOut>({
+        reason: oneOf('secret', 'size', 'count', 'kind', 'unreadable', 'budget'),
+        count,
+        paths: listOf(text),
+      }),
+    ),
+  }),
+  files_changing: fields<EventPayloads['files_changing']>({
+    operation_id: text,
+    operation: oneOf('restore', 'apply'),
+    before: text,
+    after: text,
+    by: orNull(text),
+  }),
+  files_changed: fields<EventPayloads['files_changed']>({
+    operation_id: text,
+    operation: oneOf('restore', 'apply'),
+    paths: listOf(text),
+    skipped: listOf(text),
+  }),
+  changes_decided: fields<EventPayloads['changes_decided']>({
+    changes: oneOf('pending', 'applied', 'discarded'),
+    by: orNull(text),
+  }),
+  run_end: fields<EventPayloads['run_end']>(
+    {
+      achieved: flag,
+      iterations: count,
+      total_tokens: count,
+      status: { type: 'string', enum: RUN_STATUSES },
+      end_reason: { type: 'string', enum: END_REASONS },
+      reason: text,
+      estimated_cost_usd: amount,
+      cost_known: flag,
+      changes: fields<ChangeCounts>({ files: count, additions: count, deletions: count }),
+    },
+    'changes',
+  ),
   error: fields<EventPayloads['error']>({ message: text, traceback: text, code: text }),
   log: fields<EventPayloads['log']>({ level: oneOf('info', 'warn', 'error'), message: text }),
 }
@@ -167,7 +217,12 @@ export const EVENT_MEANINGS: { readonly [K in EventKind]: string } = {
   iteration_complete: 'An iteration is complete',
   human_check_required: 'The run waits at a gate',
   human_check_response: 'A gate was answered',
-  run_end: 'The run has ended; the last event',
+  user_message: 'A message for the model, from a human or a program',
+  checkpoint: "The content of the run's folder was stored",
+  run_end: 'The run has ended; only what becomes of its files follows',
+  files_changing: 'Files are about to be restored or applied',
+  files_changed: 'Files were restored or applied',
+  changes_decided: 'The changes of an isolated run were applied or discarded',
   error: 'An error occurred',
   log: 'A log message',
 }

@@ -103,7 +103,12 @@ export const EVENT_KINDS: readonly EventKind[] = namesOf<EventKind>({
   iteration_complete: true,
   human_check_required: true,
   human_check_response: true,
+  user_message: true,
+  checkpoint: true,
   run_end: true,
+  files_changing: true,
+  files_changed: true,
+  changes_decided: true,
   error: true,
   log: true,
 })
@@ -168,6 +173,13 @@ export const RUN_DETAILS: JsonSchema = record({
   max_cost_usd: orNull(amount),
   max_seconds: orNull(amount),
   max_tool_calls: orNull(count),
+  workspace: { type: 'string', enum: ['in_place', 'isolated'] },
+  checkpoint_id: orNull(text, 'the newest checkpoint'),
+  changes: orNull(
+    { type: 'string', enum: ['pending', 'applied', 'discarded'] },
+    'of an isolated run that achieved its goal',
+  ),
+  forked_from: orNull(record({ run_id: runId, seq: count })),
 })
 
 /** An element of a list of runs. */

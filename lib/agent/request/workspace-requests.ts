@@ -1,0 +1,108 @@
+/**
+ * The requests about what a run did to its folder, and to a live run: their schemas, used both to
+ * validate and to document them.
+ *
+ * @module
+ */
+import type { JsonSchema } from '../schema.js'
+import { START_REQUEST_SCHEMA } from './start-request.js'
+
+/** Bytes of a message to a run. */
+export const MESSAGE_BYTES = 32_768
+
+/** Files that one request may name. */
+const MAX_PATHS = 10_000
+
+const force: JsonSchema = {
+  type: 'boolean',
+  default: false,
+  description: 'Overwrite what others changed meanwhile.',
+}
+
+/** Gives the folder the content of a checkpoint. */
+export const RESTORE_SCHEMA: JsonSchema = {
+  type: 'object',
+  title: 'RestoreRequest',
+  required: ['checkpoint_id'],
+  additionalProperties: false,
+  properties: {
+    checkpoint_id: { type: 'string', minLength: 64, maxLength: 64 },
+    force,
+  },
+}
+
+/** Brings the changes of an isolated run into its `cwd`. */
+export const APPLY_SCHEMA: JsonSchema = {
+  type: 'object',
+  title: 'ApplyRequest',
+  additionalProperties: false,
+  properties: {
+    paths: {
+      type: 'array',
+      minItems: 1,
+      maxItems: MAX_PATHS,
+      items: { type: 'string', minLength: 1, maxLength: 4096 },
+      description: 'Only these files. Default: all that the run changed.',
+    },
+    dry_run: {
+      type: 'boolean',
+      default: false,
+      description: 'Only tell what would be done.',
+    },
+    force,
+  },
+}
+
+const { goal: _, check: __, ...startFields } = START_REQUEST_SCHEMA.properties ?? {}
+
+/** Starts a run from a point of another one. */
+export const FORK_SCHEMA: JsonSchema = {
+  type: 'object',
+  title: 'ForkRequest',
+  additionalProperties: false,
+  properties: {
+    ...startFields,
+    at: {
+      anyOf: [
+        { type: 'string', enum: ['end', 'start'] },
+        {
+          type: 'object',
+          required: ['iteration'],
+          additionalProperties: false,
+          properties: { iteration: { type: 'integer', minimum: 0 } },
+        },
+        {
+          type: 'object',
+          required: ['seq'],
+          additionalProperties: false,
+          properties: { seq: { type: 'integer', minimum: 1 } },
+        },
+      ],
+      default: 'end',
+      description: 'The end of an iteration, by its number or by any event of it.',
+    },
+    message: {
+      type: 'string',
+      minLength: 1,
+      maxLength: MESSAGE_BYTES,
+      description: 'Told to the model first.',
+    },
+  },
+}
+
+/** Text for the model of a run that has not ended. */
+export const MESSAGE_SCHEMA: JsonSchema = {
+  type: 'object',
+  title: 'MessageRequest',
+  required: ['text'],
+  additionalProperties: false,
+  properties: {
+    text: { type: 'string', minLength: 1, maxLength: MESSAGE_BYTES },
+    deliver: {
+      type: 'string',
+      enum: ['next_turn', 'next_iteration'],
+      default: 'next_turn',
+      description: 'Heard before the next model call, or before the first one of an iteration.',
+    },
+  },
+}

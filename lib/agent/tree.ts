@@ -1,0 +1,49 @@
+/**
+ * The content of a folder at one moment: files and links by path, each with the hash of its
+ * content. Folders exist as far as they hold something. `workspace/manifest.ts` makes trees of
+ * folders, `workspace/tree-objects.ts` stores them.
+ *
+ * @module
+ */
+
+/** One file or link. */
+export interface TreeEntry {
+  readonly kind: 'file' | 'link'
+  /** Permission bits, such as 0o644; 0o777 for links. */
+  readonly mode: number
+  /** SHA-256 in hexadecimal, of the content or of the link's target. */
+  readonly sha256: string
+  /** Bytes of the content or of the link's target. */
+  readonly size: number
+  /**
+   * False for content that is not in the object store, because the run's share of it was used up:
+   * the file can be compared, but not brought back. Absent means true.
+   */
+  readonly stored?: false
+}
+
+/**
+ * Why something is no part of a tree, although it exists: its name says that it holds secrets, it is
+ * larger than 32 MiB, the tree has over 200 000 entries, it is neither file nor link, or it cannot
+ * be read. `budget`: part of the tree, but its content is not stored.
+ */
+export type LeftOutReason = 'secret' | 'size' | 'count' | 'kind' | 'unreadable' | 'budget'
+
+/** What was left out for one reason. */
+export interface LeftOut {
+  readonly reason: LeftOutReason
+  readonly count: number
+  /** The first 1000 paths. */
+  readonly paths: readonly string[]
+}
+
+/** See the comment of this file. */
+export interface Tree {
+  /**
+   * By path: relative, with forward slashes, in the order of its bytes. A byte that is not UTF-8
+   * becomes the lone surrogate U+DC00 + byte, so that every name of a file has a text.
+   */
+  readonly entries: ReadonlyMap<string, TreeEntry>
+  /** At most one for each reason, in alphabetical order. */
+  readonly leftOut: readonly LeftOut[]
+}
