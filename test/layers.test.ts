@@ -82,17 +82,21 @@ for (const [name, most] of Object.entries(depths)) {
 
 /** What the folders of agent may import besides themselves and the contracts. */
 const agentFolders: Readonly<Record<string, readonly string[]>> = {
+  checkpoints: ['log', 'redaction', 'request', 'workspace'],
   conversation: [],
   executors: [],
   goals: ['redaction', 'workspace'],
+  isolation: ['workspace'],
   log: ['conversation', 'redaction'],
   mcp: ['executors', 'redaction'],
   models: ['redaction'],
   redaction: [],
   request: ['goals', 'models', 'tools', 'workspace'],
   run: [
+    'checkpoints',
     'conversation',
     'goals',
+    'isolation',
     'log',
     'models',
     'redaction',

@@ -84,6 +84,8 @@ export async function openEngine(
   const engine = await RunEngine.open({
     store: new MemoryStore(),
     roots: [cwd],
+    // Their events would be in every log.
+    checkpoints: 'off',
     defaultModel: options.providers === undefined ? undefined : 'test:m',
     ...options,
   })
