@@ -13,22 +13,20 @@
  *
  * @module
  */
-import { backoffDelay } from '../../internal/backoff.js'
 import { nextTurn } from '../../internal/next-turn.js'
 import { sleep } from '../../internal/sleep.js'
 import { isUnavailable, RunStateError, StoreError } from '../errors.js'
 import { isTerminal, type RecordDraft, type RunStatus } from '../events.js'
 import { isExhausted, MachineWait } from '../exhaustion.js'
-import { loadState, type CallState, type RunState } from '../log/state.js'
-import { LogWriter, STORE_BACKOFF, type LogWriterOptions } from '../log/writer.js'
+import type { CallState, RunState } from '../log/state.js'
+import { LogWriter, type LogWriterOptions } from '../log/writer.js'
 import { warn } from '../output.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
 import { remainingMs } from './budgets.js'
-import { endFromRecords } from './end-from-records.js'
+import { endFromStore, isTakenAway, type EndingRun } from './end-from-store.js'
 import { nextStep, type Step, type StepLimits, type WorkStep } from './next-step.js'
-import { ABORTED, type Outcome } from './outcome.js'
 import type { RunFolder } from './run-folder.js'
 import type { Scheduler } from './scheduler.js'
 import { promptOf, type StepContext } from './step-context.js'
@@ -37,7 +35,6 @@ import {
   closingRecord,
   failureOf,
   finishRun,
-  type Failure,
 } from './steps/finish.js'
 
 /** What a run needs of its engine. */
@@ -441,41 +438,21 @@ export class RunLoop {
         // The state or the log is at fault.
       }
     }
-    await this.#endFromStore(outcome, failure)
-  }
-
-  /**
-   * Ends a run whose log could not be written. What was not stored never happened, so the state is
-   * loaded again, and the end appended once the store accepts it. If that throws as well, the end
-   * comes from the records alone. Stops when the service shuts down: the next start resumes the
-   * run.
-   */
-  async #endFromStore(outcome: Outcome, failure: Failure): Promise<void> {
-    const { store, clock } = this.#options
-    await this.#log.flush().catch(() => undefined) // what it still writes belongs to the log
-    let lastResort = false
-    for (let retry = 1; !this.#suspending; retry++) {
-      try {
-        if (lastResort) {
-          await endFromRecords(this.#options, this.#log.feed, outcome, failure)
-          return
-        }
-        const state = await loadState(store, this.#log.runId)
-        if (state === null || isTerminal(state.head.details.status) || this.#suspending) return
-        this.#log = new LogWriter(this.#options, this.#log.feed, state)
-        const end = state.abortRequested ? ABORTED : outcome
-        return await finishRun(this.#log, end, failure)
-      } catch (error) {
-        if (!(error instanceof StoreError)) {
-          if (lastResort) throw error
-          lastResort = true
-          continue
-        }
-        if (isTakenAway(error)) return this.lose(error)
-        const delay = backoffDelay(retry, STORE_BACKOFF)
-        await sleep(delay, this.#stop.signal, clock).catch(() => undefined)
+    const { clock } = this.#options
+    const run: EndingRun = {
+      log: this.#log,
+      isSuspending: () => this.#suspending,
+      reload: (state) => (this.#log = new LogWriter(this.#options, this.#log.feed, state)),
+      pause: async (ms) => {
+        await sleep(ms, this.#stop.signal, clock).catch(() => undefined)
         if (!this.#suspending) this.#stop = new AbortController()
-      }
+      },
+    }
+    try {
+      await endFromStore(this.#options, run, outcome, failure)
+    } catch (second) {
+      if (!isTakenAway(second)) throw second
+      this.lose(second)
     }
   }
 }
@@ -484,10 +461,3 @@ export class RunLoop {
 export function endedError(runId: string, status: RunStatus): RunStateError {
   return new RunStateError('ended', `run ${runId} has already ended: it is ${status}`)
 }
-
-/** Has another process taken over the run, or the store with all its runs? */
-function isTakenAway(error: unknown): error is StoreError {
-  return error instanceof StoreError && TAKEN_AWAY.has(error.code)
-}
-
-const TAKEN_AWAY = new Set(['ERR_AGENT_CLAIM_LOST', 'ERR_AGENT_STORE_LOCKED'])
