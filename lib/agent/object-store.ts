@@ -10,8 +10,8 @@
  *    stored by `put` for that purpose: in an {@link ObjectStore.exclusive} store while
  *    `ObjectUse.capturing` waits for it, in others for an hour. That a blob is there says nothing
  *    about the blobs that it names.
-  *
- * `testObjectStore()` from `runwright/agent/testing` checks an implementation against this contract.
+ *
+ * `testObjectStore()` from `runwright/agent/testing` checks an implementation against this.
  *
  * @module
  */
@@ -35,8 +35,8 @@ export interface ObjectStore {
    */
   readonly exclusive?: boolean | undefined
   /**
-   * Stores blobs, all of them or some; those that are there already are only used anew, in the sense
-   * of {@link ObjectStore.delete}.
+   * Stores blobs, all of them or, when it fails, some; those that are there already are only used
+   * anew, in the sense of {@link ObjectStore.delete}.
    *
    * @throws {@link StoreError} with `ERR_AGENT_STORE_UNAVAILABLE` when the same call may succeed
    * later: the disk is full, the server cannot be reached.
@@ -49,7 +49,7 @@ export interface ObjectStore {
    * does not have its hash.
    */
   get(hash: string): Promise<Uint8Array | null>
-  /** Which of these blobs there are. They are used anew, in the sense of {@link ObjectStore.delete}. */
+  /** Which of these there are. They are used anew, in the sense of {@link ObjectStore.delete}. */
   has(hashes: readonly string[]): Promise<ReadonlySet<string>>
   /** At most `limit` hashes in ascending order, from the first one after `after` (null: all). */
   list(after: string | null, limit: number): Promise<readonly string[]>
@@ -59,8 +59,8 @@ export interface ObjectStore {
    */
   delete(hashes: readonly string[], unusedMs: number): Promise<void>
   /**
-   * True for one of all processes that share the blobs, once in `everyMs` milliseconds: this one may
-   * remove what is not referred to. Absent: every process may.
+   * True for one of all processes that share the blobs, once in `everyMs` milliseconds: this one
+   * may remove what is not referred to. Absent: every process may.
    */
   claimSweep?(everyMs: number): Promise<boolean>
   /** Frees all resources. Calling it twice is harmless. Absent: there is nothing to free. */

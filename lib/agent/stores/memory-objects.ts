@@ -2,7 +2,7 @@ import { hash as digest } from 'node:crypto'
 import { systemClock, type Clock } from '../../internal/clock.js'
 import { StoreError } from '../errors.js'
 import type { ObjectStore, StoredObject } from '../object-store.js'
-import { checkHash, checkListing } from './object-checks.js'
+import { checkHash, checkLimit } from './object-checks.js'
 
 interface MemoryObject {
   readonly content: Uint8Array
@@ -64,7 +64,8 @@ export class MemoryObjects implements ObjectStore {
 
   async list(after: string | null, limit: number): Promise<readonly string[]> {
     this.#checkOpen()
-    checkListing(after, limit)
+    if (after !== null) checkHash(after)
+    checkLimit(limit)
     const page: string[] = []
     for (let i = after === null ? 0 : partOf(after); i < PARTS && page.length < limit; i++) {
       const hashes = [...(this.#parts[i]?.keys() ?? [])]

@@ -7,8 +7,7 @@ export function checkHash(hash: string): void {
   throw new TypeError(`a hash must have 64 hexadecimal digits in lower case, got ${got}`)
 }
 
-/** Checks the arguments of `ObjectStore.list`. @throws RangeError; TypeError for no hash. */
-export function checkListing(after: string | null, limit: number): void {
-  if (after !== null) checkHash(after)
+/** @throws RangeError when a page could hold nothing. */
+export function checkLimit(limit: number): void {
   if (!(limit >= 1)) throw new RangeError(`limit must be 1 or more, got ${limit}`)
 }
