@@ -8,8 +8,8 @@ import type { JsonObject } from '../internal/json.js'
 import type { RunOwner } from './events.js'
 import type { LeftOut } from './tree.js'
 
-/** When a checkpoint was made: before `restore` and `apply`, and else after what it is named for. */
-export type CheckpointReason = 'start' | 'iteration' | 'restore' | 'apply' | 'end'
+/** When a checkpoint was made: at the start and the end, after an iteration, before all others. */
+export type CheckpointReason = 'start' | 'iteration' | 'gate' | 'restore' | 'apply' | 'end'
 
 /** The content of a run's folder at one moment. */
 export interface Checkpoint {
