@@ -40,8 +40,8 @@ export interface NetChange {
   /** Permissions and kind as git writes them: `100644`, `100755`, `120000`; null before or after. */
   readonly mode: { readonly before: string | null; readonly after: string | null }
   /**
-   * Unified diff; empty for binary content, and null when it was left out: the content is too large
-   * or not stored, or the answer has 2 MiB of diffs already.
+   * Unified diff; empty for binary content, and null when it was left out: the content is too
+   * large or not stored, or the answer has 2 MiB of diffs already.
    */
   readonly diff: string | null
   /** True when the diff does not show a secret that the file holds. */
@@ -174,11 +174,11 @@ export interface RunWorkspaces {
     caller?: WorkspaceCaller,
   ): Promise<FileContent>
   /**
-   * Gives the folder of a run that waits at a gate or has ended the content of a checkpoint. Resolves
-   * when that is done; after a crash in the middle, the next start finishes it.
+   * Gives the folder of a run that waits at a gate or has ended the content of a checkpoint.
+   * Resolves when that is done; after a crash in the middle, the next start finishes it.
    *
-   * @throws {@link UnknownRunError}; {@link CheckpointError}; {@link RunStateError} with `live` while
-   * the run works; {@link CwdBusyError} while another run works in the folder;
+   * @throws {@link UnknownRunError}; {@link CheckpointError}; {@link RunStateError} with `live`
+   * while the run works; {@link CwdBusyError} while another run works in the folder;
    * {@link WorkspaceChangedError} when others changed files since, unless `force`.
    */
   restore(runId: string, request: JsonObject, caller?: WorkspaceCaller): Promise<RestoreResult>

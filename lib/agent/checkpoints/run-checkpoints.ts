@@ -1,8 +1,8 @@
 /**
  * The checkpoints of one run while this process drives it.
  *
- * 1. The first one is made beside the first model call, and is in the log before the first call of a
- *    tool that is not a read.
+ * 1. The first one is made beside the first model call, and is in the log before the first call of
+ *    a tool that is not a read.
  * 2. A later one is made only after something that may have changed files, and recorded only if
  *    something did change.
  * 3. What a checkpoint needs is stored before its record; until that is durable, nothing of it is
@@ -194,10 +194,11 @@ export class RunCheckpoints implements AsyncDisposable {
   /** @throws the signal's reason; an error of the machine. */
   async #capture(log: LogWriter, signal: AbortSignal): Promise<Captured | null> {
     const { clock, objects } = this.#settings
+    const { path } = this.#folder
     for (let retry = 1; ; retry++) {
       try {
         return await untilPossible(
-          () => this.#folder.guard(() => this.#tracked.capture(this.#folder.path, objects, { signal })),
+          () => this.#folder.guard(() => this.#tracked.capture(path, objects, { signal })),
           signal,
         )
       } catch (error) {

@@ -44,7 +44,8 @@ import {
 export interface RunLoopOptions
   extends
     LogWriterOptions,
-    Omit<StepContext, 'checkpoints' | 'fit' | 'folder' | 'log' | 'prompt' | 'signal' | 'workspace'> {
+    Omit<StepContext, keyof RunFolder | 'fit' | 'log' | 'prompt' | 'signal'>,
+    Pick<StepContext, 'executor'> {
   readonly scheduler: Scheduler
   readonly performStep: (step: WorkStep, context: StepContext) => Promise<void>
   readonly maxTurnsPerIteration: number

@@ -26,7 +26,8 @@ export interface Prompt {
 /** The prompt of a run, and the tools that it is offered. */
 export function promptOf({ frozen }: RunState, offered: ReadonlyMap<string, Tool>): Prompt {
   const { cwd, workspace } = frozen.request
-  const system = systemPrompt(workspace === 'isolated' ? null : cwd, frozen.goal.judge !== undefined)
+  const isJudged = frozen.goal.judge !== undefined
+  const system = systemPrompt(workspace === 'isolated' ? null : cwd, isJudged)
   const tools = [...offered.values()].map(({ name, description, parameters }) => ({
     name,
     description,
