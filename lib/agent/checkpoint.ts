@@ -37,7 +37,7 @@ export interface NetChange {
   readonly additions: number
   readonly deletions: number
   readonly binary: boolean
-  /** Permissions and kind as git writes them: `100644`, `100755`, `120000`; null before or after. */
+  /** Permissions and kind as git writes them: `100644`, `120000` for links; null for no file. */
   readonly mode: { readonly before: string | null; readonly after: string | null }
   /**
    * Unified diff; empty for binary content, and null when it was left out: the content is too
