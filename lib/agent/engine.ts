@@ -36,6 +36,7 @@ import {
   type RunStatus,
 } from './events.js'
 import { goalRegistry, type GoalRegistry } from './goals/registry.js'
+import { IsolatedFolders } from './isolation/isolated-folders.js'
 import { summarize } from './log/head.js'
 import { Observers, type RunObserver } from './log/observer.js'
 import type { RunSubscription, StreamItem } from './log/subscription.js'
@@ -112,7 +113,11 @@ export class RunEngine {
     const offeredTools = (): ReadonlyMap<string, Tool> => this.#tools()
     const { shared } = config.store
     const checkpoints = checkpointSettings(config)
-    const common = { ...config, offeredTools, observers: this.#observers, checkpoints }
+    const { workspaceFolder: folder, maxWorkspaceBytes: maxBytes, closed } = config
+    const isolation = folder === null ? null : new IsolatedFolders({ folder, maxBytes, closed })
+    const common = {
+      ...config, offeredTools, observers: this.#observers, checkpoints, isolation,
+    }
     const runs = new ActiveRuns({
       ...common,
       tracing,
