@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { MemoryStore, type ObjectStore, type RunRecord, type RunStore } from 'runwright/agent'
 import { ObjectUse } from '../../../lib/agent/checkpoints/object-use.js'
 import { Reclaimer } from '../../../lib/agent/checkpoints/reclaim.js'
+import { useTree } from '../../../lib/agent/checkpoints/use-tree.js'
 import { HashSet } from '../../../lib/agent/checkpoints/hash-set.js'
 import { blob, HOUR_MS, listAll } from '../../../lib/agent/testing/object-contract/suite.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
@@ -321,4 +322,41 @@ test('closing ends a sweep that is under way', async () => {
   await sweep
   await assert.rejects(process.reclaimer.sweep(), { name: 'AbortError' })
   process.reclaimer.deleted()
+})
+
+test('what a sweep is removing is not found by a capture meanwhile', async () => {
+  const { store } = await openWorld()
+  const { hash } = blob('garbage')
+  let begun = (): void => {}
+  let go = (): void => {}
+  const removing = new Promise<void>((resolve) => (begun = resolve))
+  const gate = new Promise<void>((resolve) => (go = resolve))
+  const objects: ObjectStore = {
+    ...bound(store.objects),
+    exclusive: true,
+    delete: async (hashes, unusedMs) => {
+      begun()
+      await gate
+      await store.objects.delete(hashes, unusedMs)
+    },
+  }
+  const use = new ObjectUse(objects, false)
+  const reclaimer = new Reclaimer({ store, use, onProblem: assert.fail })
+  const sweep = reclaimer.sweep()
+  await removing
+  const found = use.capturing(async (held) => await held.has([hash]))
+  const stored = use.capturing(async (held) => await held.put([blob('garbage')]))
+  go()
+  assert.deepEqual([...(await found)], [])
+  await Promise.all([sweep, stored])
+  assert.deepEqual([...(await objects.has([hash]))], [hash])
+})
+
+test('a tree of which a part is gone cannot be used anew', async () => {
+  const { store, files } = await openWorld()
+  const top = objectsOfFiles(files).at(-1)?.hash ?? ''
+  await useTree(store.objects, top)
+  await store.objects.delete([blob('text').hash], 0)
+  const refused = { code: 'ERR_AGENT_CHECKPOINT', problem: 'not_kept' }
+  await assert.rejects(useTree(store.objects, top), refused)
 })
