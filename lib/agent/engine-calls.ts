@@ -58,3 +58,5 @@ export interface MessageOptions {
   /** A repeated message to the run with the same key returns the first one's id. */
   readonly idempotencyKey?: string | undefined
 }
+
+export const MESSAGE: OptionKinds<MessageOptions> = { caller: 'object', idempotencyKey: 'string' }

@@ -42,6 +42,12 @@ export class Conversation {
     return fitted
   }
 
+  /** What has to be kept for calls within `budgetTokens`; all of it when it cannot be shortened. */
+  kept(budgetTokens: number): readonly Message[] {
+    const fitted = this.fit(budgetTokens)
+    return fitted.fits ? fitted.rest : this.#messages
+  }
+
   #countTokens(): number {
     for (; this.#counted < this.#messages.length; this.#counted++) {
       this.#tokens += estimateTokens(this.#messages[this.#counted] as Message)

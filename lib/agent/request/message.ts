@@ -99,7 +99,7 @@ export async function assertAccepted(
   store: RecordReader & { head(runId: string): Promise<{ details: { status: RunStatus } } | null> },
   runId: string,
   message: NewMessage,
-  isSure = !hasKey(message),
+  isSure: boolean = !hasKey(message),
 ): Promise<string> {
   for await (const records of !isSure ? readLog(store, runId, PAGE) : []) {
     for (const { kind, payload } of records) {

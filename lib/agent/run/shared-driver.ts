@@ -181,7 +181,8 @@ export class SharedDriver implements RunDriver {
     if (isTerminal(status)) return await assertAccepted(this.#options.store, run_id, message)
     return await this.#forwarding.send(run_id, message, () => {
       const run = this.#driven.get(run_id)?.run
-      return run === undefined ? undefined : (one) => run.message(one)
+      const isHeld = run !== undefined && this.#options.shared.holds(run_id)
+      return isHeld ? (one) => run.message(one) : undefined
     })
   }
 
