@@ -139,6 +139,7 @@ export type {
   Admission,
   Admitted,
   Claim,
+  LeftMessage,
   LogEnd,
   SharedRuns,
   SharedRunsListener,
