@@ -4,6 +4,7 @@ import type { ServiceContext } from '../context.js'
 import type { Parameter } from '../describe/operation.js'
 import { FILE_LIST } from '../describe/workspace-schemas.js'
 import { invalidField, ProblemError } from '../errors.js'
+import { chooseType } from '../messages/accept.js'
 import { matchesTag } from '../messages/etag.js'
 import { attachment, decodeFilePath } from '../messages/file-path.js'
 import { readText } from '../messages/query.js'
@@ -86,7 +87,9 @@ function readFile(context: ServiceContext): RouteDefinition {
       const path = decodeFilePath(call.rest)
       const { heavy } = context
       const found = await heavy.limited(() => find(context, call, path))
-      return 'entries' in found ? json(200, found) : contentReply(context, call, found)
+      const isFolder = 'entries' in found
+      chooseType(call.request.headers.accept, [isFolder ? 'application/json' : BYTES])
+      return isFolder ? json(200, found) : contentReply(context, call, found)
     },
   }
 }

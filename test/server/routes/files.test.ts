@@ -23,6 +23,23 @@ test('a folder is listed, a file is bytes', async () => {
   assert.deepEqual([file.status, file.text], [200, 'console.log(1)\n'])
 })
 
+test('a folder is JSON only, and a file bytes only', async () => {
+  const engine = new FakeEngine()
+  const run = engine.add()
+  await using opened = await openService({ engine })
+  for (const [path, accept, status] of [
+    ['src', 'application/json', 200],
+    ['src', 'application/octet-stream', 406],
+    ['readme.md', 'application/json', 406],
+    ['readme.md', 'application/octet-stream', 200],
+    ['readme.md', 'application/json, */*;q=0.1', 200],
+    ['readme.md', 'image/png', 406],
+  ] as const) {
+    const answer = await opened.call('GET', `/api/runs/${run}/files/${path}`, { headers: { accept } })
+    assert.equal(answer.status, status, `${path} as ${accept}`)
+  }
+})
+
 test('a file is for download only, whatever it holds', async () => {
   const engine = new FakeEngine()
   const run = engine.add()
