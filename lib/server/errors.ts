@@ -245,6 +245,11 @@ const GOAL_CODES: Readonly<Record<string, ProblemCode>> = {
   not_verifiable: 'goal_not_verifiable',
 }
 
+const CHANGED_CODES: Readonly<Record<string, ProblemCode>> = {
+  changed: 'workspace_changed',
+  conflict: 'apply_conflict',
+}
+
 /** Status and code by the problem of a `CheckpointError`. */
 const CHECKPOINT_PROBLEMS: Readonly<Record<string, readonly [number, ProblemCode]>> = {
   unknown: [404, 'checkpoint_not_found'],
@@ -302,10 +307,8 @@ const TRANSLATIONS: { readonly [C in AgentErrorCode]?: Translate } = {
       errors: [{ pointer: '/cwd', detail: message }],
     }),
   ERR_AGENT_WORKSPACE_LOST: ({ message }) => new ProblemError(409, 'workspace_lost', message),
-  ERR_AGENT_WORKSPACE_CHANGED: ({ message, problem, paths }) => {
-    const code = problem === 'conflict' ? 'apply_conflict' : 'workspace_changed'
-    return new ProblemError(409, code, message, { paths })
-  },
+  ERR_AGENT_WORKSPACE_CHANGED: ({ message, problem, paths }) =>
+    new ProblemError(409, CHANGED_CODES[String(problem)] ?? 'workspace_changed', message, { paths }),
   ERR_AGENT_WORKSPACE_TOO_LARGE: ({ message }) =>
     new ProblemError(422, 'workspace_too_large', message),
   ERR_AGENT_CHECKPOINT: ({ message, problem, paths }) => {
