@@ -48,6 +48,8 @@ const embedded = {
     `export const WORKER_CODE = ${JSON.stringify(await workerCode('http/transports/blocking/worker.ts'))}`,
   'agent/workspace/tree-worker-code.ts': async () =>
     `export const WORKER_CODE = ${JSON.stringify(await workerCode('agent/workspace/tree-worker.ts'))}`,
+  'agent/workspace/copy-worker-code.ts': async () =>
+    `export const COPY_WORKER_CODE = ${JSON.stringify(await workerCode('agent/workspace/copy-worker.ts'))}`,
   'server/dashboard/files.ts': async () =>
     `export const PAGE_FILES = ${JSON.stringify(await pageFiles())}`,
 }

@@ -28,7 +28,7 @@ export interface SeenObjects {
   add(hash: string): unknown
 }
 
-interface Folder {
+export interface Folder {
   readonly leftOut: readonly LeftOut[] | null
   readonly entries: readonly FolderEntry[]
 }
@@ -81,7 +81,9 @@ export async function* objectsOf(
     const fresh = level.filter((hash) => !seen.has(`${hash}/`))
     for (let at = 0; at < fresh.length; at += AT_ONCE) {
       const some = fresh.slice(at, at + AT_ONCE)
-      const read = await Promise.all(some.map((hash) => readFolder(objects, hash, depth === 0, work)))
+      const read = await Promise.all(
+        some.map((hash) => readFolder(objects, hash, depth === 0, work)),
+      )
       for (const [i, hash] of some.entries()) {
         seen.add(`${hash}/`)
         if (isNew(hash, seen)) yield hash
@@ -150,7 +152,9 @@ async function readFolders(
     const below = new Set<string>()
     for (let at = 0; at < level.length; at += AT_ONCE) {
       const some = level.slice(at, at + AT_ONCE)
-      const read = await Promise.all(some.map((hash) => readFolder(objects, hash, depth === 0, work)))
+      const read = await Promise.all(
+        some.map((hash) => readFolder(objects, hash, depth === 0, work)),
+      )
       for (const [i, hash] of some.entries()) {
         const folder = read[i]!
         folders.set(hash, folder)
@@ -166,11 +170,16 @@ async function readFolders(
   return folders
 }
 
-async function readFolder(
+/**
+ * One folder of a tree.
+ *
+ * @throws as {@link readTree} does.
+ */
+export async function readFolder(
   objects: ObjectReader,
   id: string,
   isTop: boolean,
-  work: LongWork,
+  work: LongWork = new LongWork(),
 ): Promise<Folder> {
   const bytes = await objects.get(id)
   if (bytes === null) throw damaged(id, 'it is missing')
@@ -191,6 +200,7 @@ async function readFolder(
   }
 }
 
-function damaged(hash: string, what: string): StoreError {
+/** The error for an object that is missing or damaged. */
+export function damaged(hash: string, what: string): StoreError {
   return new StoreError('ERR_AGENT_STORE_CORRUPT', `object ${hash} of a checkpoint: ${what}`)
 }
