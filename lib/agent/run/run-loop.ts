@@ -22,10 +22,12 @@ import type { CallState, RunState } from '../log/state.js'
 import { LogWriter, type LogWriterOptions } from '../log/writer.js'
 import { warn } from '../output.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
+import type { NewMessage } from '../request/message.js'
 import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
 import { remainingMs } from './budgets.js'
 import { endFromStore, isTakenAway, type EndingRun } from './end-from-store.js'
+import { Inbox } from './inbox.js'
 import { nextStep, type Step, type StepLimits, type WorkStep } from './next-step.js'
 import type { Outcome } from './outcome.js'
 import { placeOf } from './place-of.js'
@@ -83,6 +85,7 @@ export class RunLoop {
   #outOfTime = false
   /** Settles when the answer to the gate is durable or was refused. */
   #answering: Promise<void> | undefined
+  readonly #inbox = new Inbox()
   /** True while a step runs tools or checks. */
   #acts = false
   #halted = false
@@ -179,6 +182,16 @@ export class RunLoop {
       trace.endGate(trace.beginGate(gate.gate_id, gate.kind), answer.decision)
     this.#wake?.()
     return gate
+  }
+
+  /**
+   * Sends a message to the model, which hears it with its next call; resolves with its id once it
+   * is durable.
+   *
+   * @throws as {@link Inbox.add} does.
+   */
+  async message(message: NewMessage): Promise<string> {
+    return await this.#inbox.add(() => this.#log, message, () => this.#answering)
   }
 
   /**
