@@ -106,6 +106,10 @@ export interface RunState {
   readonly changedFiles: ReadonlyMap<string, ChangedFile>
   /** A crash left the outcome of a call unknown: which files it changed is unknown as well. */
   readonly hasUnseenChanges: boolean
+  /** The checkpoints of the run; null before the first. */
+  readonly checkpoints: RunTrees | null
+  /** The `seq` of the last record after which files may have changed; 0 before any. */
+  readonly lastWrite: number
   /** Tools called in this iteration, and how they ended. */
   readonly iterationTools: readonly ToolUse[]
   /** Ids of all calls so far: a repeated id is replaced. */
@@ -119,6 +123,16 @@ export interface RunState {
   readonly waitedMs: number
   /** Since when the open gate waits (epoch ms); null without an open gate. */
   readonly waitingSince: number | null
+}
+
+/** Checkpoints between which people compare: ids of trees. */
+export interface RunTrees {
+  readonly start: string
+  readonly newest: string
+  /** `seq` of the newest. */
+  readonly seq: number
+  /** The newest one when the last gate opened; the first without a gate. */
+  readonly gate: string
 }
 
 /** One tool call as the summary of a gate counts it. */
@@ -161,6 +175,7 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
       break
     case 'run_recovered':
       state.fruitlessRecoveries += 1
+      if (state.lastWrite > 0) state.lastWrite = record.seq
       // Calls that were started run again, unless a following result settles them.
       for (const call of state.calls) if (call.status === 'started') call.status = 'approved'
       if (state.lastCheck !== null) state.lastCheck.stale = true
@@ -195,6 +210,11 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
       break
     case 'human_check_required':
       state.waitingSince = record.ts * 1000
+      if (state.checkpoints !== null)
+        state.checkpoints = { ...state.checkpoints, gate: state.checkpoints.newest }
+      break
+    case 'checkpoint':
+      foldCheckpoint(state, record)
       break
     case 'human_check_response':
       foldResponse(state, record, gate)
@@ -245,6 +265,8 @@ function createState(record: RunRecord): FoldedState {
     mayHaveStrays: false,
     changedFiles: new Map(),
     hasUnseenChanges: false,
+    checkpoints: null,
+    lastWrite: 0,
     iterationTools: [],
     callIds: new Set(),
     abortRequested: false,
@@ -310,7 +332,15 @@ function foldStart(state: FoldedState, record: RecordOf<'tool_started'>): void {
   call.status = 'started'
   call.plan = record.private?.plan ?? null
   if (payload.pgid !== undefined) state.mayHaveStrays = true
-  if (payload.effect !== 'read' && state.lastCheck !== null) state.lastCheck.stale = true
+  if (payload.effect === 'read') return
+  state.lastWrite = record.seq
+  if (state.lastCheck !== null) state.lastCheck.stale = true
+}
+
+function foldCheckpoint(state: FoldedState, { payload, seq }: RecordOf<'checkpoint'>): void {
+  const newest = payload.checkpoint_id
+  const { start = newest, gate = newest } = state.checkpoints ?? {}
+  state.checkpoints = { start, gate, newest, seq }
 }
 
 function foldResult(state: FoldedState, payload: EventPayloads['tool_result']): void {

@@ -13,22 +13,22 @@
  *
  * @module
  */
-import { backoffDelay } from '../../internal/backoff.js'
 import { nextTurn } from '../../internal/next-turn.js'
 import { sleep } from '../../internal/sleep.js'
 import { isUnavailable, RunStateError, StoreError } from '../errors.js'
 import { isTerminal, type RecordDraft, type RunStatus } from '../events.js'
 import { isExhausted, MachineWait } from '../exhaustion.js'
-import { loadState, type CallState, type RunState } from '../log/state.js'
-import { LogWriter, STORE_BACKOFF, type LogWriterOptions } from '../log/writer.js'
+import type { CallState, RunState } from '../log/state.js'
+import { LogWriter, type LogWriterOptions } from '../log/writer.js'
 import { warn } from '../output.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
 import { remainingMs } from './budgets.js'
-import { endFromRecords } from './end-from-records.js'
+import { endFromStore, isTakenAway, type EndingRun } from './end-from-store.js'
 import { nextStep, type Step, type StepLimits, type WorkStep } from './next-step.js'
-import { ABORTED, type Outcome } from './outcome.js'
+import type { Outcome } from './outcome.js'
+import { placeOf } from './place-of.js'
 import type { RunFolder } from './run-folder.js'
 import type { Scheduler } from './scheduler.js'
 import { promptOf, type StepContext } from './step-context.js'
@@ -44,14 +44,15 @@ import {
 export interface RunLoopOptions
   extends
     LogWriterOptions,
-    Omit<StepContext, 'fit' | 'folder' | 'log' | 'prompt' | 'signal' | 'workspace'> {
+    Omit<StepContext, keyof RunFolder | 'fit' | 'log' | 'prompt' | 'signal'>,
+    Pick<StepContext, 'executor'> {
   readonly scheduler: Scheduler
   readonly performStep: (step: WorkStep, context: StepContext) => Promise<void>
   readonly maxTurnsPerIteration: number
-  /** Called when the run first works, with what its folder was recognised by when it started. */
+  /** Called when the run first works; `onLost` when its folder must not be used any more. */
   readonly openFolder: (
-    cwd: string,
-    before: RunState['folder'],
+    log: LogWriter,
+    signal: AbortSignal,
     onLost: (error: Error) => void,
   ) => Promise<RunFolder>
   /** True when a process that has died drove the run before. */
@@ -120,6 +121,7 @@ export class RunLoop {
 
   /** Closes the run's folder, which must not be used any more; never rejects. */
   async leaveFolder(): Promise<void> {
+    await this.#folder?.checkpoints?.[Symbol.asyncDispose]().catch(() => undefined)
     await this.#folder?.folder[Symbol.asyncDispose]().catch(() => undefined)
   }
 
@@ -302,7 +304,7 @@ export class RunLoop {
 
   async #perform(step: Exclude<Step, { kind: 'ended' }>): Promise<void> {
     if (step.kind === 'wait') return this.#waitForHuman()
-    if (step.kind === 'finish') return finishRun(this.#log, step.outcome)
+    if (step.kind === 'finish') return this.#finish(step.outcome)
     const { signal } = this.#stop
     if (!this.#options.scheduler.isWorking(this.#log.runId)) {
       await this.#enter(signal)
@@ -326,13 +328,13 @@ export class RunLoop {
   /** Waits for a slot; a run that has begun says so in its log, as its status does not show it. */
   async #enter(signal: AbortSignal): Promise<void> {
     const { scheduler } = this.#options
-    const { cwd } = this.state.frozen.request
-    const { iteration, started_at } = this.state.head.details
+    const { details } = this.state.head
+    const { iteration, started_at } = details
     if (started_at !== null && scheduler.isFull) {
       const payload = { level: 'info', message: 'waiting for a slot: all are taken' } as const
       this.#log.note({ kind: 'log', iteration, payload })
     }
-    const entered = scheduler.enter(this.#log.runId, cwd, signal)
+    const entered = scheduler.enter(this.#log.runId, placeOf(details), signal)
     await (started_at === null ? entered : this.#log.idleWhile(entered))
   }
 
@@ -361,13 +363,11 @@ export class RunLoop {
 
   async #makeContext(signal: AbortSignal): Promise<StepContext> {
     const { openFolder, tools } = this.#options
-    const { cwd } = this.state.frozen.request
-    this.#folder ??= await openFolder(cwd, this.state.folder, (error) => {
+    this.#folder ??= await openFolder(this.#log, signal, (error) => {
       this.#lostFolder = error
       this.#interrupt(error)
     })
-    const prompt =
-      this.#context?.prompt ?? promptOf(cwd, this.state.frozen.goal.judge !== undefined, tools)
+    const prompt = this.#context?.prompt ?? promptOf(this.state, tools)
     const fit = this.#context?.fit ?? { tokens: Infinity }
     this.#context = { ...this.#options, ...this.#folder, prompt, fit, log: this.#log, signal }
     return this.#context
@@ -383,7 +383,7 @@ export class RunLoop {
     const overdue = gate.gate_id === this.#options.overdueGate
     if (overdue || (left !== null && left <= 0)) {
       const reason = `gate ${gate.gate_id} was not answered by ${gate.deadline}`
-      return finishRun(this.#log, { status: 'aborted', endReason: 'gate_timeout', reason })
+      return this.#finish({ status: 'aborted', endReason: 'gate_timeout', reason })
     }
     if (this.#options.parksAtGates) {
       this.#left = true
@@ -426,6 +426,15 @@ export class RunLoop {
     await this.#log.append([...stopped, { kind: 'run_suspended', iteration, payload: {} }])
   }
 
+  /** Ends the run; its processes change nothing after the last checkpoint. */
+  async #finish(outcome: Outcome, failure?: Failure): Promise<void> {
+    const checkpoints = this.#context?.checkpoints ?? null
+    const { executor } = this.#options
+    const kills = checkpoints !== null && this.state.mayHaveStrays
+    if (kills) await executor.killMarked(this.#log.runId).catch(() => 0)
+    await finishRun(this.#log, outcome, failure, checkpoints)
+  }
+
   async #fail(error: unknown): Promise<void> {
     if (this.#left) return
     if (isTakenAway(error)) return this.lose(error)
@@ -436,46 +445,26 @@ export class RunLoop {
     const isAhead = error instanceof StoreError || isTerminal(this.state.head.details.status)
     if (!isAhead) {
       try {
-        return await finishRun(this.#log, outcome, failure)
+        return await this.#finish(outcome, failure)
       } catch {
         // The state or the log is at fault.
       }
     }
-    await this.#endFromStore(outcome, failure)
-  }
-
-  /**
-   * Ends a run whose log could not be written. What was not stored never happened, so the state is
-   * loaded again, and the end appended once the store accepts it. If that throws as well, the end
-   * comes from the records alone. Stops when the service shuts down: the next start resumes the
-   * run.
-   */
-  async #endFromStore(outcome: Outcome, failure: Failure): Promise<void> {
-    const { store, clock } = this.#options
-    await this.#log.flush().catch(() => undefined) // what it still writes belongs to the log
-    let lastResort = false
-    for (let retry = 1; !this.#suspending; retry++) {
-      try {
-        if (lastResort) {
-          await endFromRecords(this.#options, this.#log.feed, outcome, failure)
-          return
-        }
-        const state = await loadState(store, this.#log.runId)
-        if (state === null || isTerminal(state.head.details.status) || this.#suspending) return
-        this.#log = new LogWriter(this.#options, this.#log.feed, state)
-        const end = state.abortRequested ? ABORTED : outcome
-        return await finishRun(this.#log, end, failure)
-      } catch (error) {
-        if (!(error instanceof StoreError)) {
-          if (lastResort) throw error
-          lastResort = true
-          continue
-        }
-        if (isTakenAway(error)) return this.lose(error)
-        const delay = backoffDelay(retry, STORE_BACKOFF)
-        await sleep(delay, this.#stop.signal, clock).catch(() => undefined)
+    const { clock } = this.#options
+    const run: EndingRun = {
+      log: this.#log,
+      isSuspending: () => this.#suspending,
+      reload: (state) => (this.#log = new LogWriter(this.#options, this.#log.feed, state)),
+      pause: async (ms) => {
+        await sleep(ms, this.#stop.signal, clock).catch(() => undefined)
         if (!this.#suspending) this.#stop = new AbortController()
-      }
+      },
+    }
+    try {
+      await endFromStore(this.#options, run, outcome, failure)
+    } catch (second) {
+      if (!isTakenAway(second)) throw second
+      this.lose(second)
     }
   }
 }
@@ -484,10 +473,3 @@ export class RunLoop {
 export function endedError(runId: string, status: RunStatus): RunStateError {
   return new RunStateError('ended', `run ${runId} has already ended: it is ${status}`)
 }
-
-/** Has another process taken over the run, or the store with all its runs? */
-function isTakenAway(error: unknown): error is StoreError {
-  return error instanceof StoreError && TAKEN_AWAY.has(error.code)
-}
-
-const TAKEN_AWAY = new Set(['ERR_AGENT_CLAIM_LOST', 'ERR_AGENT_STORE_LOCKED'])
