@@ -38,7 +38,7 @@ import {
   type FileStoreOptions,
   type ResolvedFileStoreOptions,
 } from './options.js'
-import { quarantineError, RunReader } from './run-reader.js'
+import { quarantineError, RunReader, withProblem } from './run-reader.js'
 import { RunWriter } from './run-writer.js'
 import type { Segment } from './segment.js'
 import { TailFile } from './tail-file.js'
@@ -330,6 +330,10 @@ export class FileStore implements RunStore {
     return runs.hasForeignRun(folder, tenant)
   }
 
+  async operating(): Promise<readonly string[]> {
+    return this.#use().catalog.runs.operating()
+  }
+
   async delete(runId: string): Promise<void> {
     await this.#use().writer.delete(runId)
   }
@@ -491,9 +495,4 @@ export class FileStore implements RunStore {
       cause: error,
     })
   }
-}
-
-function withProblem(head: RunHead, { quarantined }: Catalog): RunHead {
-  const problem = quarantined.get(head.details.run_id)?.reason
-  return problem === undefined ? head : { ...head, problem }
 }

@@ -79,6 +79,15 @@ const MIGRATIONS: readonly Migration[] = [
   },
   // Nested folders, and folders of other tenants.
   { version: 2, compatibleFrom: 1, statements: PLACE_STATEMENTS },
+  // Restores and applies: rows that a process has claimed to change files, or has left so.
+  {
+    version: 3,
+    compatibleFrom: 1,
+    statements: [
+      `ALTER TABLE $schema.runs ADD COLUMN operates boolean NOT NULL DEFAULT false`,
+      `CREATE INDEX runs_operating ON $schema.runs (queue_number) WHERE operates`,
+    ],
+  },
 ]
 
 const NEWEST = MIGRATIONS.at(-1)?.version ?? 0
