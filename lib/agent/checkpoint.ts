@@ -8,8 +8,8 @@ import type { JsonObject } from '../internal/json.js'
 import type { RunOwner } from './events.js'
 import type { LeftOut } from './tree.js'
 
-/** When a checkpoint was made: before `restore` and `apply`, and else after what it is named for. */
-export type CheckpointReason = 'start' | 'iteration' | 'restore' | 'apply' | 'end'
+/** When a checkpoint was made: at the start and the end, after an iteration, before all others. */
+export type CheckpointReason = 'start' | 'iteration' | 'gate' | 'restore' | 'apply' | 'end'
 
 /** The content of a run's folder at one moment. */
 export interface Checkpoint {
@@ -37,11 +37,11 @@ export interface NetChange {
   readonly additions: number
   readonly deletions: number
   readonly binary: boolean
-  /** Permissions and kind as git writes them: `100644`, `100755`, `120000`; null before or after. */
+  /** Permissions and kind as git writes them: `100644`, `120000` for links; null for no file. */
   readonly mode: { readonly before: string | null; readonly after: string | null }
   /**
-   * Unified diff; empty for binary content, and null when it was left out: the content is too large
-   * or not stored, or the answer has 2 MiB of diffs already.
+   * Unified diff; empty for binary content, and null when it was left out: the content is too
+   * large or not stored, or the answer has 2 MiB of diffs already.
    */
   readonly diff: string | null
   /** True when the diff does not show a secret that the file holds. */
@@ -174,11 +174,11 @@ export interface RunWorkspaces {
     caller?: WorkspaceCaller,
   ): Promise<FileContent>
   /**
-   * Gives the folder of a run that waits at a gate or has ended the content of a checkpoint. Resolves
-   * when that is done; after a crash in the middle, the next start finishes it.
+   * Gives the folder of a run that waits at a gate or has ended the content of a checkpoint.
+   * Resolves when that is done; after a crash in the middle, the next start finishes it.
    *
-   * @throws {@link UnknownRunError}; {@link CheckpointError}; {@link RunStateError} with `live` while
-   * the run works; {@link CwdBusyError} while another run works in the folder;
+   * @throws {@link UnknownRunError}; {@link CheckpointError}; {@link RunStateError} with `live`
+   * while the run works; {@link CwdBusyError} while another run works in the folder;
    * {@link WorkspaceChangedError} when others changed files since, unless `force`.
    */
   restore(runId: string, request: JsonObject, caller?: WorkspaceCaller): Promise<RestoreResult>

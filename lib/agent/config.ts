@@ -95,8 +95,8 @@ export interface EngineOptions {
   /** Where contents are stored. @defaultValue beside the log, `store.objects` */
   readonly objects?: ObjectStore | undefined
   /**
-   * Files that are never stored, as globs such as `data/**` or `*.sqlite`, besides `.env*`, `.npmrc`
-   * and private keys: left out of checkpoints and named in them.
+   * Files that are never stored, as globs such as `data/**` or `*.sqlite`, besides `.env*`,
+   * `.npmrc` and private keys: left out of checkpoints and named in them.
    */
   readonly neverStore?: readonly string[] | undefined
   /**
@@ -110,7 +110,7 @@ export interface EngineOptions {
   /**
    * Folder for the copies in which isolated runs work, private to this process; it is created.
    *
-   * @defaultValue `workspaces` in the data folder of the store; without one, isolated runs are refused
+   * @defaultValue `workspaces` in the store's data folder; without one, isolated runs are refused
    */
   readonly workspaceFolder?: string | undefined
   /** Bytes of one copy, dependencies included. @defaultValue 2 GiB */

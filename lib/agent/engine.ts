@@ -110,7 +110,7 @@ export class RunEngine {
     const tracing = new Tracing(config.tracer, config.clock, redactor)
     const offeredTools = (): ReadonlyMap<string, Tool> => this.#tools()
     const { shared } = config.store
-    const common = { ...config, offeredTools, observers: this.#observers }
+    const common = { ...config, offeredTools, observers: this.#observers, checkpoints: null }
     const runs = new ActiveRuns({
       ...common,
       tracing,

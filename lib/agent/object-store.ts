@@ -6,7 +6,7 @@
  * 2. Blobs never change. Damage is found by the hash when a blob is read, and named.
  * 3. What is not referred to any more is removed by the engine with `list` and `delete`.
  *
- * `testObjectStore()` from `runwright/agent/testing` checks an implementation against this contract.
+ * `testObjectStore()` from `runwright/agent/testing` checks an implementation against this.
  *
  * @module
  */
@@ -21,8 +21,8 @@ export interface StoredObject {
 /** Stores blobs; the rules are in the comment of this file. */
 export interface ObjectStore {
   /**
-   * Stores blobs, all of them or some; those that are there already are only used anew, in the sense
-   * of {@link ObjectStore.delete}.
+   * Stores blobs, all of them or some; those that are there already are only used anew, in the
+   * sense of {@link ObjectStore.delete}.
    *
    * @throws {@link StoreError} with `ERR_AGENT_STORE_UNAVAILABLE` when the same call may succeed
    * later: the disk is full, the server cannot be reached.
@@ -35,7 +35,7 @@ export interface ObjectStore {
    * does not have its hash.
    */
   get(hash: string): Promise<Uint8Array | null>
-  /** Which of these blobs there are. They are used anew, in the sense of {@link ObjectStore.delete}. */
+  /** Which of these blobs there are. They are used anew: see {@link ObjectStore.delete}. */
   has(hashes: readonly string[]): Promise<ReadonlySet<string>>
   /** At most `limit` hashes in ascending order, from the first one after `after` (null: all). */
   list(after: string | null, limit: number): Promise<readonly string[]>

@@ -69,10 +69,10 @@ export interface RunStore {
   readonly closedFolders?: readonly string[]
   /**
    * Where the contents of files are stored; ready once {@link RunStore.open} has resolved, closed
-   * with the store. Without it, and without the engine's option `objects`, runs have no checkpoints.
+   * with the store. Without it and the engine's option `objects`, runs have no checkpoints.
    */
   readonly objects?: ObjectStore | undefined
-  /** A folder of this machine, private to the store's data, for copies of folders that runs work in. */
+  /** A folder of this machine, for data beside the store's: copies of folders that runs work in. */
   readonly dataFolder?: string | undefined
   /** Set by stores that several processes share. */
   readonly shared?: SharedRuns | undefined

@@ -23,9 +23,9 @@ export interface TreeEntry {
 }
 
 /**
- * Why something is no part of a tree, although it exists: its name says that it holds secrets, it is
- * larger than 32 MiB, the tree has over 200 000 entries, it is neither file nor link, or it cannot
- * be read. `budget`: part of the tree, but its content is not stored.
+ * Why something is no part of a tree, although it exists: its name says that it holds secrets, it
+ * is larger than 32 MiB, the tree has over 200 000 entries, it is neither file nor link, or it
+ * cannot be read. `budget`: part of the tree, but its content is not stored.
  */
 export type LeftOutReason = 'secret' | 'size' | 'count' | 'kind' | 'unreadable' | 'budget'
 

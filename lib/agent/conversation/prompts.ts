@@ -23,11 +23,12 @@ const JUDGED = [
     'met.',
 ]
 
-/** The system prompt, sent with every call. */
-export function systemPrompt(cwd: string, judged = false): string {
+/** The system prompt, sent with every call; `cwd` is null for a copy, whose path is no use. */
+export function systemPrompt(cwd: string | null, judged = false): string {
+  const named = cwd === null ? '' : `, ${cwd}`
   return [
     'You are an engineer who works on a project by calling tools, until its goal is met.',
-    `All paths are relative to the working directory, ${cwd}. Nothing outside it can be reached.`,
+    `All paths are relative to the working directory${named}. Nothing outside it can be reached.`,
     'Read before you change. Make small changes, and run what checks them.',
     ...(judged ? JUDGED : CHECKED),
     'When you have done what you can for now, answer without calling a tool: the goal is checked.',

@@ -13,6 +13,7 @@ import type { Tool } from '../tool.js'
 import { RunTrace } from '../tracing/run-trace.js'
 import type { Tracing } from '../tracing/tracing.js'
 import type { ModelPrices } from '../usage.js'
+import type { CheckpointSettings } from '../checkpoints/run-checkpoints.js'
 import { claimedExecutor } from './claimed-executor.js'
 import { RunLoop, type RunLoopOptions } from './run-loop.js'
 import { openRunFolder } from './run-folder.js'
@@ -33,6 +34,8 @@ type PerRun =
 /** What the runs of one engine have in common. */
 export interface ActiveRunsOptions extends Omit<RunLoopOptions, PerRun> {
   readonly rootsOf: RootsOf
+  /** Null: runs have no checkpoints. */
+  readonly checkpoints: CheckpointSettings | null
   readonly maxConcurrentRuns: number
   readonly cwdPolicy: 'queue' | 'reject' | 'allow'
   readonly tracing: Tracing
@@ -101,6 +104,7 @@ export class ActiveRuns {
     const { frozen, head } = log.state
     const { judge } = frozen.goal
     const { shared } = store
+    const checkpoints = frozen.request.checkpoints === 'off' ? null : this.#options.checkpoints
     const own =
       shared === undefined ? executor : claimedExecutor(executor, () => shared.confirm(log.runId))
     return new RunLoop(log, {
@@ -113,7 +117,8 @@ export class ActiveRuns {
       scheduler: this.scheduler,
       openFolder: async (...given) => {
         const roots = await this.#rootsOf(head.owner)
-        return await openRunFolder(own, { roots, closed: store.closedFolders ?? [] }, ...given)
+        const options = { roots, closed: store.closedFolders ?? [], checkpoints }
+        return await openRunFolder(own, options, ...given)
       },
       takenOver: abandoned,
       overdueGate: overdue ? (head.details.gate?.gate_id ?? null) : null,

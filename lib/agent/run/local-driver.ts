@@ -36,6 +36,7 @@ import type { RunDetails, RunHead } from '../run-details.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
 import { endUnreadable } from './end-from-records.js'
+import { placeOf } from './place-of.js'
 import { endedError, type RunLoop } from './run-loop.js'
 import { listOldestFirst, UntakenRuns, type UnfinishedRun } from './untaken-runs.js'
 
@@ -103,21 +104,21 @@ export class LocalDriver implements RunDriver {
     // Every folder in use is held before any run begins.
     for (const run of begun) {
       this.#untaken.add(run, () => this.#takeUpLater(run.runId))
-      this.#addUser(run.runId, run.cwd)
-      scheduler.hold(run.runId, run.cwd)
+      this.#addUser(run.runId, run.place)
+      scheduler.hold(run.runId, run.place)
     }
-    for (const { runId, cwd, status } of begun) {
+    for (const { runId, place, status } of begun) {
       if (status !== 'running') continue
-      scheduler.queue(runId, cwd, () => undefined)
+      scheduler.queue(runId, place, () => undefined)
       // Also without a slot: a run that waits for one says so.
       this.#takeUpLater(runId)
     }
     for (const run of await this.#listWith(['pending'])) {
-      const { runId, cwd } = run
+      const { runId, place } = run
       if (this.#isLive(runId)) continue
       this.#untaken.add(run, () => undefined)
-      this.#addUser(runId, cwd)
-      scheduler.queue(runId, cwd, () => void this.#takeUpPatiently(runId))
+      this.#addUser(runId, place)
+      scheduler.queue(runId, place, () => void this.#takeUpPatiently(runId))
     }
   }
 
@@ -340,12 +341,13 @@ export class LocalDriver implements RunDriver {
     if (cwdPolicy === 'reject') await this.#listed
     // No `await` between these checks and add(): they hold when the run is queued.
     this.#stopped.signal.throwIfAborted()
-    this.#assertRoom(created.payload.cwd)
     const feed = new RunFeed(created.run_id, store, 0)
     const log = new LogWriter(runs.logOptions, feed, foldState(null, created))
+    const place = placeOf(log.state.head.details)
+    this.#assertRoom(place)
     const run = runs.prepare(log, { abandoned: false }, model)
     runs.add(run)
-    this.#addUser(created.run_id, created.payload.cwd)
+    this.#addUser(created.run_id, place)
     const began = performance.now()
     try {
       await store.append(created.run_id, [created])
@@ -361,9 +363,9 @@ export class LocalDriver implements RunDriver {
     return { head, created: true }
   }
 
-  #assertRoom(cwd: string): void {
+  #assertRoom(place: string): void {
     const { maxQueuedRuns } = this.#options
-    const user = this.#users.find(cwd)
+    const user = this.#users.find(place)
     if (user !== undefined) throw new CwdBusyError(user)
     if (this.queued >= maxQueuedRuns) throw new QueueFullError(maxQueuedRuns)
   }
@@ -375,15 +377,15 @@ export class LocalDriver implements RunDriver {
     run.log.feed.finish()
   }
 
-  #addUser(runId: string, cwd: string): void {
+  #addUser(runId: string, place: string): void {
     if (this.#options.cwdPolicy !== 'reject' || this.#folders.has(runId)) return
-    this.#folders.set(runId, cwd)
-    this.#users.add(runId, cwd)
+    this.#folders.set(runId, place)
+    this.#users.add(runId, place)
   }
 
   #removeUser(runId: string): void {
-    const cwd = this.#folders.get(runId)
-    if (cwd !== undefined) this.#users.remove(runId, cwd)
+    const place = this.#folders.get(runId)
+    if (place !== undefined) this.#users.remove(runId, place)
     this.#folders.delete(runId)
   }
 }

@@ -1,3 +1,4 @@
+import { RunCheckpoints, type CheckpointSettings } from '../checkpoints/run-checkpoints.js'
 import type { Executor } from '../executor.js'
 import { explain } from '../workspace/files.js'
 import { openPinned, type PinnedWorkspace } from '../workspace/open.js'
@@ -8,18 +9,25 @@ import type { WorkspaceOptions } from '../workspace/workspace.js'
 /** The pinned folder of a run, and what works in it. */
 export interface RunFolder extends PinnedWorkspace {
   readonly executor: Executor
+  /** Null when the run has none. */
+  readonly checkpoints: RunCheckpoints | null
 }
 
 /** Opens the folder of a run; see {@link openPinned}. */
 export async function openRunFolder(
   executor: Executor,
-  options: WorkspaceOptions,
+  options: WorkspaceOptions & { readonly checkpoints: CheckpointSettings | null },
   cwd: string,
   before: FolderIdentity | null,
   onLost: (error: Error) => void,
 ): Promise<RunFolder> {
-  const pinned = await openPinned(cwd, options, before, onLost)
-  return { ...pinned, executor: pinnedExecutor(executor, pinned) }
+  const { checkpoints, roots, closed } = options
+  const pinned = await openPinned(cwd, { roots, closed }, before, onLost)
+  return {
+    ...pinned,
+    executor: pinnedExecutor(executor, pinned),
+    checkpoints: checkpoints === null ? null : new RunCheckpoints(checkpoints, pinned.folder),
+  }
 }
 
 /**

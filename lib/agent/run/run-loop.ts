@@ -27,6 +27,8 @@ import type { Tool } from '../tool.js'
 import { remainingMs } from './budgets.js'
 import { endFromStore, isTakenAway, type EndingRun } from './end-from-store.js'
 import { nextStep, type Step, type StepLimits, type WorkStep } from './next-step.js'
+import type { Outcome } from './outcome.js'
+import { placeOf } from './place-of.js'
 import type { RunFolder } from './run-folder.js'
 import type { Scheduler } from './scheduler.js'
 import { promptOf, type StepContext } from './step-context.js'
@@ -35,13 +37,15 @@ import {
   closingRecord,
   failureOf,
   finishRun,
+  type Failure,
 } from './steps/finish.js'
 
 /** What a run needs of its engine. */
 export interface RunLoopOptions
   extends
     LogWriterOptions,
-    Omit<StepContext, 'fit' | 'folder' | 'log' | 'prompt' | 'signal' | 'workspace'> {
+    Omit<StepContext, keyof RunFolder | 'fit' | 'log' | 'prompt' | 'signal'>,
+    Pick<StepContext, 'executor'> {
   readonly scheduler: Scheduler
   readonly performStep: (step: WorkStep, context: StepContext) => Promise<void>
   readonly maxTurnsPerIteration: number
@@ -117,6 +121,7 @@ export class RunLoop {
 
   /** Closes the run's folder, which must not be used any more; never rejects. */
   async leaveFolder(): Promise<void> {
+    await this.#folder?.checkpoints?.[Symbol.asyncDispose]().catch(() => undefined)
     await this.#folder?.folder[Symbol.asyncDispose]().catch(() => undefined)
   }
 
@@ -299,7 +304,7 @@ export class RunLoop {
 
   async #perform(step: Exclude<Step, { kind: 'ended' }>): Promise<void> {
     if (step.kind === 'wait') return this.#waitForHuman()
-    if (step.kind === 'finish') return finishRun(this.#log, step.outcome)
+    if (step.kind === 'finish') return this.#finish(step.outcome)
     const { signal } = this.#stop
     if (!this.#options.scheduler.isWorking(this.#log.runId)) {
       await this.#enter(signal)
@@ -323,13 +328,13 @@ export class RunLoop {
   /** Waits for a slot; a run that has begun says so in its log, as its status does not show it. */
   async #enter(signal: AbortSignal): Promise<void> {
     const { scheduler } = this.#options
-    const { cwd } = this.state.frozen.request
-    const { iteration, started_at } = this.state.head.details
+    const { details } = this.state.head
+    const { iteration, started_at } = details
     if (started_at !== null && scheduler.isFull) {
       const payload = { level: 'info', message: 'waiting for a slot: all are taken' } as const
       this.#log.note({ kind: 'log', iteration, payload })
     }
-    const entered = scheduler.enter(this.#log.runId, cwd, signal)
+    const entered = scheduler.enter(this.#log.runId, placeOf(details), signal)
     await (started_at === null ? entered : this.#log.idleWhile(entered))
   }
 
@@ -363,8 +368,7 @@ export class RunLoop {
       this.#lostFolder = error
       this.#interrupt(error)
     })
-    const prompt =
-      this.#context?.prompt ?? promptOf(cwd, this.state.frozen.goal.judge !== undefined, tools)
+    const prompt = this.#context?.prompt ?? promptOf(this.state, tools)
     const fit = this.#context?.fit ?? { tokens: Infinity }
     this.#context = { ...this.#options, ...this.#folder, prompt, fit, log: this.#log, signal }
     return this.#context
@@ -380,7 +384,7 @@ export class RunLoop {
     const overdue = gate.gate_id === this.#options.overdueGate
     if (overdue || (left !== null && left <= 0)) {
       const reason = `gate ${gate.gate_id} was not answered by ${gate.deadline}`
-      return finishRun(this.#log, { status: 'aborted', endReason: 'gate_timeout', reason })
+      return this.#finish({ status: 'aborted', endReason: 'gate_timeout', reason })
     }
     if (this.#options.parksAtGates) {
       this.#left = true
@@ -423,6 +427,15 @@ export class RunLoop {
     await this.#log.append([...stopped, { kind: 'run_suspended', iteration, payload: {} }])
   }
 
+  /** Ends the run; its processes change nothing after the last checkpoint. */
+  async #finish(outcome: Outcome, failure?: Failure): Promise<void> {
+    const checkpoints = this.#context?.checkpoints ?? null
+    const { executor } = this.#options
+    const kills = checkpoints !== null && this.state.mayHaveStrays
+    if (kills) await executor.killMarked(this.#log.runId).catch(() => 0)
+    await finishRun(this.#log, outcome, failure, checkpoints)
+  }
+
   async #fail(error: unknown): Promise<void> {
     if (this.#left) return
     if (isTakenAway(error)) return this.lose(error)
@@ -433,7 +446,7 @@ export class RunLoop {
     const isAhead = error instanceof StoreError || isTerminal(this.state.head.details.status)
     if (!isAhead) {
       try {
-        return await finishRun(this.#log, outcome, failure)
+        return await this.#finish(outcome, failure)
       } catch {
         // The state or the log is at fault.
       }

@@ -1,8 +1,12 @@
 import type { Clock } from '../../internal/clock.js'
+import type { CheckpointReason } from '../checkpoint.js'
+import type { Compare, RunCheckpoints } from '../checkpoints/run-checkpoints.js'
 import { estimateTokens } from '../conversation/fit.js'
 import { systemPrompt } from '../conversation/prompts.js'
+import type { RecordDraft } from '../events.js'
 import type { Executor } from '../executor.js'
 import { throwIfExhausted, untilPossible } from '../exhaustion.js'
+import type { RunState } from '../log/state.js'
 import type { LogWriter } from '../log/writer.js'
 import type { Model, ToolSpec } from '../model.js'
 import type { RunStore } from '../store.js'
@@ -19,9 +23,11 @@ export interface Prompt {
   readonly tokens: number
 }
 
-/** The prompt of a run in `cwd`, whose goal is `judged` by a model or checked by a command. */
-export function promptOf(cwd: string, judged: boolean, offered: ReadonlyMap<string, Tool>): Prompt {
-  const system = systemPrompt(cwd, judged)
+/** The prompt of a run, and the tools that it is offered. */
+export function promptOf({ frozen }: RunState, offered: ReadonlyMap<string, Tool>): Prompt {
+  const { cwd, workspace } = frozen.request
+  const isJudged = frozen.goal.judge !== undefined
+  const system = systemPrompt(workspace === 'isolated' ? null : cwd, isJudged)
   const tools = [...offered.values()].map(({ name, description, parameters }) => ({
     name,
     description,
@@ -45,6 +51,8 @@ export interface StepContext {
   readonly workspace: Workspace
   /** The folder of the workspace. */
   readonly folder: PinnedFolder
+  /** Null when the run has none. */
+  readonly checkpoints: RunCheckpoints | null
   /** Runs commands in that folder. */
   readonly executor: Executor
   readonly clock: Clock
@@ -61,6 +69,19 @@ export interface StepContext {
   readonly detectStuck: boolean
   /** Crashes without progress in between that the run survives. */
   readonly maxRecoveries: number
+}
+
+/**
+ * Calls `append` with the record of a checkpoint made now, or with none when there is nothing new;
+ * it must append that record.
+ */
+export async function withCheckpoint(
+  { checkpoints, log, signal }: StepContext,
+  reason: CheckpointReason,
+  append: (drafts: readonly RecordDraft[], compare: Compare) => Promise<void>,
+): Promise<void> {
+  if (checkpoints === null) return await append([], () => Promise.resolve(null))
+  await checkpoints.record(reason, log, signal, append)
 }
 
 /**

@@ -8,6 +8,7 @@ import type { Clock, Timer } from '../../internal/clock.js'
 import { nextTurn } from '../../internal/next-turn.js'
 import type { RunStatus } from '../events.js'
 import type { RunStore } from '../store.js'
+import { placeOf } from './place-of.js'
 
 /** Runs that are listed at once: more would block the event loop. */
 const PAGE = 100
@@ -15,7 +16,8 @@ const PAGE = 100
 /** A run that has not ended. */
 export interface UnfinishedRun {
   readonly runId: string
-  readonly cwd: string
+  /** See `placeOf`. */
+  readonly place: string
   readonly status: RunStatus
   /** Of its gate, in ISO 8601; null without one. */
   readonly deadline: string | null
@@ -79,9 +81,9 @@ export async function listOldestFirst(
     signal.throwIfAborted()
     const page = await store.list({ status, limit: PAGE, cursor })
     for (const { details, problem } of page.heads) {
-      const { run_id: runId, cwd, status, gate } = details
+      const { run_id: runId, status, gate } = details
       if (problem === undefined)
-        runs.push({ runId, cwd, status, deadline: gate?.deadline ?? null })
+        runs.push({ runId, place: placeOf(details), status, deadline: gate?.deadline ?? null })
     }
     cursor = page.next
   }

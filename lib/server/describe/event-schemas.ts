@@ -152,7 +152,7 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
   }),
   checkpoint: fields<EventPayloads['checkpoint']>({
     checkpoint_id: text,
-    reason: oneOf('start', 'iteration', 'restore', 'apply', 'end'),
+    reason: oneOf('start', 'iteration', 'gate', 'restore', 'apply', 'end'),
     files: count,
     bytes: count,
     new_bytes: count,

@@ -102,6 +102,7 @@ function refusalOf(
 async function execute(context: StepContext, tool: Tool, state: CallState): Promise<ToolOutput> {
   const { clock, log, signal, toolTimeoutMs, trace } = context
   const { call, args, feedback } = state
+  if (tool.effect !== 'read') await context.checkpoints?.recordFirst(log, signal)
   const span = trace.beginTool(log.state.head.details.iteration, tool, call.call_id)
   // After its time-out, a command gets the time that its executor needs to stop it.
   const stop = new ToolStop(

@@ -5,10 +5,10 @@ import type { RecordDraft } from '../../events.js'
 import { codeBehind, throwIfExhausted } from '../../exhaustion.js'
 import type { GoalVerdict } from '../../goal.js'
 import { checkGoal } from '../../goals/check.js'
-import type { LastCheck, RunState } from '../../log/state.js'
+import type { LastCheck } from '../../log/state.js'
 import { STORE_BACKOFF } from '../../log/writer.js'
 import { outcomeAtBoundary } from '../next-step.js'
-import type { StepContext } from '../step-context.js'
+import { withCheckpoint, type StepContext } from '../step-context.js'
 import { endRecord } from './finish.js'
 import { gateRecords } from './human-check.js'
 import { judgeGoal, unjudged, type JudgeVerdict } from './judge.js'
@@ -26,7 +26,11 @@ export async function checkBaseline(context: StepContext): Promise<void> {
   const { goal } = log.state.frozen
   // A judge has no evidence yet.
   const verdict = goal.judge === undefined ? await check(context) : unjudged('nothing was done yet')
-  await log.append([checkRecord(0, verdict)], (state) => ending(context, state))
+  await log.append([checkRecord(0, verdict)], (state) => {
+    if (state.lastCheck?.payload.achieved !== true) return []
+    const outcome = outcomeAtBoundary(state, context, log.now())
+    return outcome === null ? [] : [endRecord(state, outcome)]
+  })
 }
 
 /**
@@ -46,21 +50,24 @@ export async function evaluate(context: StepContext, iteration: number): Promise
       ? checkRecord(iteration, await check(context))
       : cachedRecord(iteration, lastCheck)
   const tokens = log.state.iterationTokens
-  await log.append(
-    [draft, { kind: 'iteration_complete', iteration, payload: { iteration, tokens } }],
-    (state) => {
-      const end = ending(context, state)
-      if (end.length > 0 || !state.frozen.request.hitl_enabled) return end
-      return gateRecords(state, { kind: 'iteration', calls: [] }, context)
-    },
-  )
-}
-
-function ending(context: StepContext, state: RunState): RecordDraft[] {
-  const achieved = state.lastCheck?.payload.achieved === true
-  if (state.head.details.iteration === 0 && !achieved) return []
-  const outcome = outcomeAtBoundary(state, context, context.log.now())
-  return outcome === null ? [] : [endRecord(state, outcome)]
+  const closing = [
+    draft,
+    { kind: 'iteration_complete', iteration, payload: { iteration, tokens } },
+  ] satisfies RecordDraft[]
+  await withCheckpoint(context, 'iteration', async (drafts, compare) => {
+    const { hitl_enabled } = log.state.frozen.request
+    const achieved = draft.kind === 'goal_check' && draft.payload.achieved
+    const sinceStart = achieved ? await compare('start') : null
+    const sinceGate = hitl_enabled && !achieved ? await compare('gate') : null
+    await log.append([...drafts, ...closing], (state) => {
+      const outcome = outcomeAtBoundary(state, context, log.now())
+      // What the whole run changed is not known yet: the next step finds that out and ends it.
+      if (outcome !== null && state.checkpoints !== null && sinceStart === null) return []
+      if (outcome !== null) return [endRecord(state, outcome, sinceStart?.counts)]
+      if (!hitl_enabled) return []
+      return gateRecords(state, { kind: 'iteration', calls: [], changes: sinceGate }, context)
+    })
+  })
 }
 
 /** Checks the goal; waits while the disk has no room for that, as a run waits for its store. */

@@ -4,8 +4,9 @@
  *
  * @module
  */
+import type { RunCheckpoints } from '../../checkpoints/run-checkpoints.js'
 import { AgentError, GoalCheckError, GoalError, ModelError } from '../../errors.js'
-import type { RecordDraft } from '../../events.js'
+import type { ChangeCounts, RecordDraft } from '../../events.js'
 import type { CallState, RunState } from '../../log/state.js'
 import type { LogWriter } from '../../log/writer.js'
 import { clip } from '../../output.js'
@@ -54,13 +55,17 @@ function endReasonOf(error: unknown): Outcome['endReason'] {
   return error.code === 'ERR_AGENT_MODEL_CONTEXT' ? 'context_exhausted' : 'provider_error'
 }
 
-/** Ends the run; resolves once its end is durable. */
+/** Ends the run, after a last checkpoint if it has any; resolves once its end is durable. */
 export async function finishRun(
   log: LogWriter,
   outcome: Outcome,
   failure?: Failure,
+  checkpoints: RunCheckpoints | null = null,
 ): Promise<void> {
-  await log.append(endingRecords(log.state, outcome, failure))
+  if (checkpoints === null) return await log.append(endingRecords(log.state, outcome, failure))
+  await checkpoints.recordLast(log, async (drafts, changes) => {
+    await log.append([...drafts, ...endingRecords(log.state, outcome, failure, changes?.counts)])
+  })
 }
 
 /**
@@ -82,6 +87,7 @@ export function endingRecords(
   state: RunState,
   outcome: Outcome,
   failure?: Failure,
+  changes?: ChangeCounts,
 ): readonly RecordDraft[] {
   const { iteration } = state.head.details
   const records = state.calls
@@ -92,11 +98,15 @@ export function endingRecords(
         : closingRecord(iteration, call, 130, 'Not run: the run ended before.'),
     )
   if (failure !== undefined) records.push({ kind: 'error', iteration, payload: failure })
-  return [...records, endRecord(state, outcome)]
+  return [...records, endRecord(state, outcome, changes)]
 }
 
-/** The `run_end` of a run without open calls. */
-export function endRecord({ head }: Pick<RunState, 'head'>, outcome: Outcome): RecordDraft {
+/** The `run_end` of a run without open calls; `changes`: of its folder, where that is known. */
+export function endRecord(
+  { head }: Pick<RunState, 'head'>,
+  outcome: Outcome,
+  changes?: ChangeCounts,
+): RecordDraft {
   const { iteration, cost_known, final_state } = head.details
   return {
     kind: 'run_end',
@@ -110,6 +120,7 @@ export function endRecord({ head }: Pick<RunState, 'head'>, outcome: Outcome): R
       reason: outcome.reason,
       estimated_cost_usd: final_state.estimated_cost_usd,
       cost_known,
+      ...(changes !== undefined && { changes }),
     },
   }
 }

@@ -1,11 +1,12 @@
 import { escapeInvisible } from '../../../internal/escape-invisible.js'
 import { uuidV7 } from '../../../internal/uuid.js'
+import type { ChangeSummary } from '../../checkpoints/compare.js'
 import type { GatedCall, RecordDraft } from '../../events.js'
 import { isoTime } from '../../log/head.js'
 import type { CallState, RunState } from '../../log/state.js'
 import { headAndTail } from '../../output.js'
 import { redactor } from '../../redaction/redactor.js'
-import type { StepContext } from '../step-context.js'
+import { withCheckpoint, type StepContext } from '../step-context.js'
 
 /** Bytes of a gate's summary, without the line that says how much was dropped. */
 const SUMMARY_BYTES = 1_940
@@ -22,6 +23,8 @@ export interface NewGate {
   readonly calls: readonly GatedCall[]
   /** First line of the summary; the state of the run follows. */
   readonly note?: string
+  /** What changed since the last gate; null when that is not known. */
+  readonly changes?: ChangeSummary | null
 }
 
 /** The records that open a gate: a node of its own after an iteration, else within a node. */
@@ -55,21 +58,18 @@ export async function askForCalls(
 ): Promise<void> {
   const gated = calls.map(({ call, args }) => ({ call_id: call.call_id, tool: call.tool, args }))
   const { log } = context
-  await log.append(gateRecords(log.state, { kind: 'tool', calls: gated }, context))
+  await withCheckpoint(context, 'gate', async (drafts, compare) => {
+    const changes = await compare('gate')
+    await log.append(drafts, (state) =>
+      gateRecords(state, { kind: 'tool', calls: gated, changes }, context),
+    )
+  })
 }
 
 function summaryOf(state: RunState, gate: NewGate): string {
   const { details } = state.head
   const { total_tokens, estimated_cost_usd, goal_reason } = details.final_state
-  // By hash, so that changes that were undone do not count.
-  const changed = [...state.changedFiles].filter(([, { first, now }]) => first !== now)
-  const files = changed.slice(0, MAX_FILES).map(([path, { added, removed }]) => {
-    const lines = [added > 0 ? `+${added}` : '', removed > 0 ? `-${removed}` : ''].filter(
-      (part) => part !== '',
-    )
-    return `${clip(path, PATH_CHARACTERS)}${lines.length === 0 ? '' : ` (${lines.join(' ')})`}`
-  })
-  const more = changed.length > MAX_FILES ? ` and ${changed.length - MAX_FILES} more` : ''
+  const files = changedFiles(state, gate)
   const cost = details.cost_known ? `, $${estimated_cost_usd.toFixed(4)}` : ', cost not known'
   const lines = [
     gate.note ?? '',
@@ -78,8 +78,7 @@ function summaryOf(state: RunState, gate: NewGate): string {
       : '',
     `Iteration ${details.iteration} of ${details.max_iterations}. ` +
       `Goal: ${clip(goal_reason.replaceAll('\n', ' '), REASON_CHARACTERS)}`,
-    files.length === 0 ? nothingSeen(state) : `Files changed: ${files.join(', ')}${more}`,
-    files.length > 0 && state.hasUnseenChanges ? UNSEEN : '',
+    files,
     toolsOf(state),
     commandsOf(state),
     `Used so far: ${total_tokens} tokens${cost}.`,
@@ -88,12 +87,37 @@ function summaryOf(state: RunState, gate: NewGate): string {
   return headAndTail(lines.filter((line) => line !== '').join('\n'), SUMMARY_BYTES)
 }
 
+/** The net change since the last gate; without checkpoints, what the tools have told. */
+function changedFiles(state: RunState, { changes }: NewGate): string {
+  if (changes != null) {
+    const more = changes.counts.files - changes.files.length
+    const named = changes.files.map(({ path, additions, deletions }) =>
+      fileLine(path, additions, deletions),
+    )
+    return named.length === 0
+      ? 'No file changed since the last gate.'
+      : `Files changed since the last gate: ${few(named, more)}`
+  }
+  // By hash, so that changes that were undone do not count.
+  const changed = [...state.changedFiles].filter(([, { first, now }]) => first !== now)
+  if (changed.length === 0) return state.hasUnseenChanges ? UNSEEN : 'No file changed.'
+  const named = changed.map(([path, { added, removed }]) => fileLine(path, added, removed))
+  return `Files changed: ${few(named, 0)}${state.hasUnseenChanges ? `\n${UNSEEN}` : ''}`
+}
+
+function fileLine(path: string, added: number, removed: number): string {
+  const lines = [added > 0 ? `+${added}` : '', removed > 0 ? `-${removed}` : '']
+  const counts = lines.filter((part) => part !== '').join(' ')
+  return `${clip(path, PATH_CHARACTERS)}${counts === '' ? '' : ` (${counts})`}`
+}
+
+function few(files: readonly string[], more: number): string {
+  const beyond = Math.max(0, files.length - MAX_FILES) + more
+  return `${files.slice(0, MAX_FILES).join(', ')}${beyond > 0 ? ` and ${beyond} more` : ''}`
+}
+
 /** After a crash during a call, its changes are in the folder but not in the log. */
 const UNSEEN = 'What calls of unknown outcome changed is not known: look into the folder.'
-
-function nothingSeen({ hasUnseenChanges }: RunState): string {
-  return hasUnseenChanges ? UNSEEN : 'No file changed.'
-}
 
 /** The last commands of this iteration with their exit codes. */
 function commandsOf({ iterationTools }: RunState): string {

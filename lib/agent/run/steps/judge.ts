@@ -90,7 +90,7 @@ async function askJudge(
   evidence: string,
   problem: string | null,
 ): Promise<ModelTurn | string> {
-  const { log, judge, signal, clock, trace } = context
+  const { folder, log, judge, signal, clock, trace } = context
   const { frozen, head } = log.state
   const { iteration } = head.details
   if (judge === null) throw new TypeError('the goal has no judge')
@@ -111,7 +111,7 @@ async function askJudge(
           turn: 0,
           goal: frozen.request.goal,
           check: null,
-          cwd: frozen.request.cwd,
+          cwd: folder.real,
         },
       })
       const returned: unknown = await raceAbort(call, signal)

@@ -1,6 +1,6 @@
 import type { RecordDraft } from '../../events.js'
 import type { CallState } from '../../log/state.js'
-import { toolContext, type StepContext } from '../step-context.js'
+import { toolContext, withCheckpoint, type StepContext } from '../step-context.js'
 import { closingRecord, finishRun } from './finish.js'
 import { gateRecords } from './human-check.js'
 
@@ -35,14 +35,18 @@ export async function recoverRun(context: StepContext): Promise<void> {
     (record) => record.kind === 'tool_result' && record.payload.exit_code === -1,
   )
   const in_doubt = started.map(({ call }) => call.call_id)
-  await log.append(
-    [{ kind: 'run_recovered', iteration, payload: { attempt, in_doubt } }, ...records],
-    (state) => {
-      if (!unknown || !frozen.request.hitl_enabled) return []
-      const note = 'The service stopped while a command ran; whether it did its work is not known.'
-      return gateRecords(state, { kind: 'recovery', calls: [], note }, context)
-    },
-  )
+  const recovered: RecordDraft[] = [
+    { kind: 'run_recovered', iteration, payload: { attempt, in_doubt } },
+    ...records,
+  ]
+  if (!unknown || !frozen.request.hitl_enabled) return await log.append(recovered)
+  await withCheckpoint(context, 'gate', async (drafts, compare) => {
+    const changes = await compare('gate')
+    const note = 'The service stopped while a command ran; whether it did its work is not known.'
+    await log.append([...recovered, ...drafts], (state) =>
+      gateRecords(state, { kind: 'recovery', calls: [], note, changes }, context),
+    )
+  })
 }
 
 /** The result that settles a call, or null when it may run again. */

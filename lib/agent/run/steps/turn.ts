@@ -36,7 +36,8 @@ export async function takeTurn(
   iteration: number,
   begins: boolean,
 ): Promise<void> {
-  const { log, model } = context
+  const { checkpoints, log, model } = context
+  checkpoints?.begin(log)
   if (begins) log.note({ kind: 'step_start', iteration, payload: { node: 'plan' } })
   try {
     const turn = await callModel(context, iteration)
@@ -79,7 +80,7 @@ async function callModel(context: StepContext, iteration: number): Promise<Model
 }
 
 async function attemptCall(
-  { clock, log, model, prompt, signal, trace }: StepContext,
+  { clock, folder, log, model, prompt, signal, trace }: StepContext,
   iteration: number,
   attempt: number,
   messages: readonly Message[],
@@ -104,7 +105,7 @@ async function attemptCall(
         turn: turns,
         goal: request.goal,
         check: goal.judge === undefined ? goal.command : null,
-        cwd: request.cwd,
+        cwd: folder.real,
       },
     })
     const returned: unknown = await raceAbort(call, signal) // a model may ignore the signal

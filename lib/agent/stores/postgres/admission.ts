@@ -26,7 +26,9 @@ export async function admit(context: AdmissionContext, admission: Admission): Pr
   const head = foldHead(null, admission.created)
   const { folder, labels } = placementOf(head)
   const json = [JSON.stringify(admission.created)]
-  const placement = { folder: admission.cwdPolicy === 'allow' ? null : folder, labels }
+  // An isolated run works in a copy of its own.
+  const shares = admission.cwdPolicy === 'allow' || head.details.workspace === 'isolated'
+  const placement = { folder: shares ? null : folder, labels }
   return await database.transaction(patienceMs, async (transaction) => {
     const lock = `SELECT pg_advisory_xact_lock(hashtext($1), 2)`
     await transaction.rows({ name: 'runwright_admit_lock', text: lock, values: [schema] })
@@ -58,7 +60,7 @@ async function findRefusal(
   }
   const foreign = await rows(foreignQuery(schema, own, labels))
   if (foreign.length > 0) return { outcome: 'foreign_folder' }
-  if (cwdPolicy === 'reject') {
+  if (cwdPolicy === 'reject' && own.details.workspace !== 'isolated') {
     const [row] = await rows(busyQuery(schema, own, labels))
     if (row !== undefined) return { outcome: 'cwd_busy', runId: row['run_id'] as string }
   }

@@ -1,0 +1,241 @@
+/**
+ * The checkpoints of one run while this process drives it.
+ *
+ * 1. The first one is made beside the first model call, and is in the log before the first call of
+ *    a tool that is not a read.
+ * 2. A later one is made only after something that may have changed files, and recorded only if
+ *    something did change.
+ * 3. What a checkpoint needs is stored before its record; until that is durable, nothing of it is
+ *    reclaimed.
+ * 4. While the object store is unavailable the run waits, as it does for its log. A checkpoint that
+ *    fails for another reason is missing, and the log says so; it never fails the run.
+ *
+ * @module
+ */
+import { raceAbort } from '../../internal/abort.js'
+import { backoffDelay } from '../../internal/backoff.js'
+import type { Clock } from '../../internal/clock.js'
+import { sleep } from '../../internal/sleep.js'
+import type { Checkpoint, CheckpointReason } from '../checkpoint.js'
+import { isUnavailable } from '../errors.js'
+import type { RecordDraft } from '../events.js'
+import { untilPossible } from '../exhaustion.js'
+import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
+import type { ObjectStore } from '../object-store.js'
+import type { PinnedFolder } from '../workspace/pinned-folder.js'
+import type { ChangeSummary } from './compare.js'
+
+/** The content of a folder, as it was stored. */
+export type Captured = Omit<Checkpoint, 'seq' | 'iteration' | 'reason'> & {
+  readonly new_bytes: number
+}
+
+/** Stores the content of one folder again and again. */
+export interface FolderTracker {
+  capture(
+    folder: string,
+    objects: ObjectStore,
+    options: { readonly signal: AbortSignal },
+  ): Promise<Captured>
+  close(): Promise<void>
+}
+
+/** What the checkpoints of all runs of an engine have in common. */
+export interface CheckpointSettings {
+  readonly objects: ObjectStore
+  readonly track: () => FolderTracker
+  /** Does work during which nothing that it stores or finds is reclaimed. */
+  readonly capturing: (work: () => Promise<void>) => Promise<void>
+  readonly compare: (objects: ObjectStore, from: string, to: string) => Promise<ChangeSummary>
+  readonly clock: Clock
+}
+
+/** What changed since the start of the run, or since its last gate; null when that is not known. */
+export type Compare = (since: 'start' | 'gate') => Promise<ChangeSummary | null>
+
+/** Milliseconds for the checkpoint at the end of a run. */
+const LAST_MS = 10_000
+
+/** A run's checkpoints; the rules are in the comment of this file. */
+export class RunCheckpoints implements AsyncDisposable {
+  readonly #settings: CheckpointSettings
+  readonly #folder: PinnedFolder
+  readonly #tracked: FolderTracker
+  /** The first one, until it is in the log. */
+  #first: Promise<Captured | null> | undefined
+  /** Ends the use of the objects of the first one. */
+  #firstRecorded: (() => void) | undefined
+  /** `lastWrite` of the state at the newest look; what was written until then has been seen. */
+  #seen = -1
+  #isOff = false
+  /** Aborted when the run is driven no longer. */
+  readonly #over = new AbortController()
+
+  constructor(settings: CheckpointSettings, folder: PinnedFolder) {
+    this.#settings = settings
+    this.#folder = folder
+    this.#tracked = settings.track()
+  }
+
+  /** Begins the first checkpoint, unless the run has one. */
+  begin(log: LogWriter): void {
+    const { checkpoints, lastWrite } = log.state
+    if (this.#first !== undefined || checkpoints !== null || this.#isOff) return
+    // Files were changed by a version that made none, or while none could be made.
+    if (lastWrite > 0) {
+      this.#isOff = true
+      return
+    }
+    const recorded = new Promise<void>((resolve) => (this.#firstRecorded = resolve))
+    this.#first = new Promise((resolve) => {
+      void this.#settings.capturing(async () => {
+        const capture = this.#capture(log, this.#over.signal)
+        resolve(capture)
+        if ((await capture.catch(() => null)) !== null) await recorded
+      })
+    })
+    this.#first.catch(() => undefined) // whoever waits for it gets the error
+  }
+
+  /** Records the first checkpoint; resolves once it is durable. */
+  async recordFirst(log: LogWriter, signal: AbortSignal): Promise<void> {
+    this.begin(log)
+    if (this.#first === undefined) return
+    const drafts = await this.#takeFirst(log, signal)
+    if (drafts.length > 0) await log.append(drafts)
+    this.#endFirst()
+  }
+
+  /**
+   * Calls `append` with the record of a new checkpoint, or with none when nothing has changed; the
+   * records that it appends must include that one. It also gets a function that compares.
+   */
+  async record(
+    reason: CheckpointReason,
+    log: LogWriter,
+    signal: AbortSignal,
+    append: (drafts: readonly RecordDraft[], compare: Compare) => Promise<void>,
+  ): Promise<void> {
+    this.begin(log)
+    if (this.#first !== undefined) {
+      const drafts = await this.#takeFirst(log, signal)
+      await append(drafts, this.#comparer(log, drafts))
+      this.#endFirst()
+      return
+    }
+    const { lastWrite } = log.state
+    if (this.#isOff || lastWrite <= this.#seen) return await append([], this.#comparer(log, []))
+    await this.#settings.capturing(async () => {
+      const captured = await this.#capture(log, signal)
+      this.#seen = lastWrite
+      const isNew = captured !== null && captured.checkpoint_id !== log.state.checkpoints?.newest
+      const drafts = isNew ? [draftOf(captured, reason, log)] : []
+      await append(drafts, this.#comparer(log, drafts))
+    })
+  }
+
+  /** Compares the newest checkpoint, the one in `drafts` included, with an earlier one. */
+  #comparer({ state }: LogWriter, [draft]: readonly RecordDraft[]): Compare {
+    const { checkpoints } = state
+    const added = draft?.kind === 'checkpoint' ? draft.payload.checkpoint_id : undefined
+    const newest = added ?? checkpoints?.newest
+    return async (since) => {
+      const from = checkpoints?.[since] ?? newest
+      if (from === undefined || newest === undefined || this.#isOff) return null
+      const { compare, objects } = this.#settings
+      // What cannot be read any more is named where people look at the changes.
+      return await compare(objects, from, newest).catch(() => null)
+    }
+  }
+
+  /** The draft of the first checkpoint; none when it failed. */
+  async #takeFirst(log: LogWriter, signal: AbortSignal): Promise<RecordDraft[]> {
+    const captured = await raceAbort(this.#first!, signal)
+    if (captured === null) {
+      this.#isOff = true
+      return []
+    }
+    this.#seen = log.state.lastWrite
+    return [draftOf(captured, 'start', log)]
+  }
+
+  /**
+   * As {@link RunCheckpoints.record} at the end of the run, which does not wait for long: without a
+   * checkpoint if that takes more than 10 seconds.
+   */
+  async recordLast(
+    log: LogWriter,
+    append: (drafts: readonly RecordDraft[], changes: ChangeSummary | null) => Promise<void>,
+  ): Promise<void> {
+    const stop = new AbortController()
+    const late = new Error('the last checkpoint took too long')
+    const timer = this.#settings.clock.setTimeout(() => stop.abort(late), LAST_MS)
+    let isAppending = false
+    try {
+      await this.record('end', log, stop.signal, async (drafts, compare) => {
+        const changes = await compare('start')
+        isAppending = true
+        await append(drafts, changes)
+      })
+    } catch (error) {
+      if (isAppending) throw error
+      this.#warn(log, `no checkpoint was made: ${(error as Error).message}`)
+      await append([], null)
+    } finally {
+      timer.cancel()
+    }
+  }
+
+  #endFirst(): void {
+    this.#firstRecorded?.()
+    this.#first = this.#firstRecorded = undefined
+  }
+
+  /** @throws the signal's reason; an error of the machine. */
+  async #capture(log: LogWriter, signal: AbortSignal): Promise<Captured | null> {
+    const { clock, objects } = this.#settings
+    const { path } = this.#folder
+    for (let retry = 1; ; retry++) {
+      try {
+        return await untilPossible(
+          () => this.#folder.guard(() => this.#tracked.capture(path, objects, { signal })),
+          signal,
+        )
+      } catch (error) {
+        signal.throwIfAborted()
+        const message = error instanceof Error ? error.message : String(error)
+        if (!isUnavailable(error)) {
+          this.#warn(log, `no checkpoint was made: ${message}`)
+          return null
+        }
+        if (retry === 1) this.#warn(log, `a checkpoint waits for its store: ${message}`)
+        await log.idleWhile(sleep(backoffDelay(retry, STORE_BACKOFF), signal, clock))
+      }
+    }
+  }
+
+  #warn(log: LogWriter, message: string): void {
+    const { iteration } = log.state.head.details
+    log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#over.abort(new Error('the run is driven no longer'))
+    this.#endFirst()
+    await this.#tracked.close()
+  }
+}
+
+function draftOf(
+  { checkpoint_id, files, bytes, new_bytes, left_out }: Captured,
+  reason: CheckpointReason,
+  { state }: LogWriter,
+): RecordDraft {
+  const { details, checkpointSeq } = state.head
+  return {
+    kind: 'checkpoint',
+    iteration: details.iteration,
+    payload: { checkpoint_id, reason, files, bytes, new_bytes, left_out },
+    private: { previous: checkpointSeq ?? null },
+  }
+}
