@@ -16,19 +16,15 @@ import { raceAbort } from '../../internal/abort.js'
 import { backoffDelay } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
 import { sleep } from '../../internal/sleep.js'
-import type { Checkpoint, CheckpointReason } from '../checkpoint.js'
+import type { CheckpointReason } from '../checkpoint.js'
 import { isUnavailable } from '../errors.js'
 import type { RecordDraft } from '../events.js'
 import { untilPossible } from '../exhaustion.js'
 import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
 import type { ObjectStore } from '../object-store.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
+import { checkpointDraft, type Captured } from './checkpoint-chain.js'
 import type { ChangeSummary } from './compare.js'
-
-/** The content of a folder, as it was stored. */
-export type Captured = Omit<Checkpoint, 'seq' | 'iteration' | 'reason'> & {
-  readonly new_bytes: number
-}
 
 /** Stores the content of one folder again and again. */
 export interface FolderTracker {
@@ -129,7 +125,7 @@ export class RunCheckpoints implements AsyncDisposable {
       const captured = await this.#capture(log, signal)
       this.#seen = lastWrite
       const isNew = captured !== null && captured.checkpoint_id !== log.state.checkpoints?.newest
-      const drafts = isNew ? [draftOf(captured, reason, log)] : []
+      const drafts = isNew ? [checkpointDraft(captured, reason, log.state.head)] : []
       await append(drafts, this.#comparer(log, drafts))
     })
   }
@@ -156,7 +152,7 @@ export class RunCheckpoints implements AsyncDisposable {
       return []
     }
     this.#seen = log.state.lastWrite
-    return [draftOf(captured, 'start', log)]
+    return [checkpointDraft(captured, 'start', log.state.head)]
   }
 
   /**
@@ -223,19 +219,5 @@ export class RunCheckpoints implements AsyncDisposable {
     this.#over.abort(new Error('the run is driven no longer'))
     this.#endFirst()
     await this.#tracked.close()
-  }
-}
-
-function draftOf(
-  { checkpoint_id, files, bytes, new_bytes, left_out }: Captured,
-  reason: CheckpointReason,
-  { state }: LogWriter,
-): RecordDraft {
-  const { details, checkpointSeq } = state.head
-  return {
-    kind: 'checkpoint',
-    iteration: details.iteration,
-    payload: { checkpoint_id, reason, files, bytes, new_bytes, left_out },
-    private: { previous: checkpointSeq ?? null },
   }
 }

@@ -21,6 +21,7 @@ import { Scheduler } from './scheduler.js'
 
 /** The options of a {@link RunLoop} that differ from run to run. */
 type PerRun =
+  | 'holdFolder'
   | 'judge'
   | 'model'
   | 'openFolder'
@@ -119,6 +120,10 @@ export class ActiveRuns {
         const roots = await this.#rootsOf(head.owner)
         const options = { roots, closed: store.closedFolders ?? [], checkpoints }
         return await openRunFolder(own, options, ...given)
+      },
+      holdFolder: async (folder) => {
+        if (shared === undefined) return this.scheduler.reserve(log.runId, folder) === null
+        return (await shared.occupy?.(log.runId, true))?.outcome === 'occupied'
       },
       takenOver: abandoned,
       overdueGate: overdue ? (head.details.gate?.gate_id ?? null) : null,
