@@ -3,9 +3,11 @@ import { systemClock, type Clock } from '../../internal/clock.js'
 import { StoreError } from '../errors.js'
 import { isTerminal, type RunOwner, type RunRecord, type RunStatus } from '../events.js'
 import { copyHead, foldHead } from '../log/head.js'
+import type { ObjectStore } from '../object-store.js'
 import type { RunHead } from '../run-details.js'
 import type { RunPage, RunQuery, RunStore } from '../store.js'
 import { checkAppend, checkPage } from './append-checks.js'
+import { MemoryObjects } from './memory-objects.js'
 import {
   checkRetention,
   indexFields,
@@ -34,6 +36,7 @@ interface MemoryRun extends IndexedRun {
  * outlive them. Appends resolve immediately, as nothing is made durable.
  */
 export class MemoryStore implements RunStore {
+  readonly objects: ObjectStore
   readonly #index = new RunIndex<MemoryRun>()
   readonly #retain: Retention
   readonly #clock: Clock
@@ -43,6 +46,7 @@ export class MemoryStore implements RunStore {
     checkOptions(options, OPTIONS, 'new MemoryStore()')
     this.#retain = checkRetention(options.retain ?? { runs: 10_000 })
     this.#clock = options.clock ?? systemClock
+    this.objects = new MemoryObjects(this.#clock)
   }
 
   async open(): Promise<void> {
@@ -115,6 +119,7 @@ export class MemoryStore implements RunStore {
 
   async close(): Promise<void> {
     this.#state = 'closed'
+    await this.objects.close?.()
   }
 
   /** For `await using`; the same as `close()`. */

@@ -1,6 +1,6 @@
 /**
  * For tests of agents, tools and stores: a model that follows a script, a clock that only moves
- * when told to, and the conformance suite of stores.
+ * when told to, and the conformance suites of stores.
  *
  * @module
  */
@@ -13,5 +13,7 @@ export type {
   ScriptedExpectation,
   ScriptedTurn,
 } from '../models/scripted/script.js'
+export { testObjectStore } from './test-object-store.js'
+export type { TestObjectStoreOptions } from './test-object-store.js'
 export { testRunStore } from './test-run-store.js'
 export type { TestRunStoreOptions } from './test-run-store.js'

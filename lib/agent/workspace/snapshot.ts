@@ -127,7 +127,7 @@ export class WorkspaceSnapshot {
     const changes: FileChange[] = []
     const sorted = differences.toSorted((a, b) => (a.path < b.path ? -1 : 1))
     for (const difference of sorted.slice(0, this.#limits.changes)) {
-      const change = changeOf(difference)
+      const change = await changeOf(difference)
       left -= Buffer.byteLength(change.diff)
       changes.push(left >= 0 ? change : { ...change, diff: '' })
       await nextTurn()
@@ -191,12 +191,12 @@ function renamed(path: string, from: string, before: Entry, after: Entry): FileC
 }
 
 /** A change, with its diff when the content before and after was kept. */
-function changeOf({ path, before, after, from }: Difference): FileChange {
+async function changeOf({ path, before, after, from }: Difference): Promise<FileChange> {
   if (from !== undefined) return renamed(path, from, before!, after!)
   const mode = before !== null && after !== null ? modeLines(before, after) : ''
   const known = (entry: Entry | null): boolean => entry === null || entry.content !== null
   if (known(before) && known(after)) {
-    const change = fileChange(path, before?.content ?? null, after?.content ?? null)
+    const change = await fileChange(path, before?.content ?? null, after?.content ?? null)
     return { ...change, diff: `${mode}${change.diff}` }
   }
   const change = before === null ? 'created' : after === null ? 'deleted' : 'modified'

@@ -106,6 +106,11 @@ export class SimulatedDisk {
     for (const path of this.names.keys()) {
       if (dirname(path) === directory) names.push(path.slice(directory.length + 1))
     }
+    for (const path of this.#directories.keys()) {
+      if (path !== directory && dirname(path) === directory) {
+        names.push(path.slice(directory.length + 1))
+      }
+    }
     return names
   }
 
@@ -114,11 +119,11 @@ export class SimulatedDisk {
     for (const path of this.#directories.keys()) {
       if (dirname(path) === directory) this.#directories.set(path, true)
     }
-    // There is one data directory: all changes are in it.
-    const changed = this.#changes[0]?.[0]?.[0]
-    if (changed === undefined || dirname(changed) !== directory) return
-    this.#durableNames = new Map(this.names)
-    this.#changes = []
+    // A file that moves from one directory to another does so at once.
+    const isHere = (change: NameChange): boolean =>
+      change.some(([path]) => dirname(path) === directory)
+    for (const change of this.#changes) if (isHere(change)) apply(this.#durableNames, change)
+    this.#changes = this.#changes.filter((change) => !isHere(change))
   }
 
   losePower(random: Random): void {
@@ -319,13 +324,18 @@ export class SimulatedProcess implements Disk {
     })
   }
 
-  touch(path: string): void {
+  touch(path: string): Promise<void> {
     const file = this.disk.names.get(path)
     if (file !== undefined && !this.#isDead) file.mtimeMs = Date.now()
+    return Promise.resolve()
   }
 
   syncDirectory(path: string): void {
     this.#do('syncDirectory', path, () => this.disk.syncDirectory(path), () => {})
+  }
+
+  syncFolder(path: string): Promise<void> {
+    return this.#later('syncFolder', path, () => () => this.disk.syncDirectory(path), () => {})
   }
 
   /** Performs an operation, unless it fails; `part` is what a failing one may have done. */

@@ -24,6 +24,7 @@ import {
   write,
   writeSync,
 } from 'node:fs'
+import { open } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 /** What {@link Disk.stat} reports of a file. `dev` and `ino` identify it while it is open. */
@@ -66,10 +67,12 @@ export interface Disk {
   link(existing: string, path: string): void
   /** Removes a file; a missing one is no error. */
   remove(path: string): void
-  /** Sets the modification time to now, in background; failures are ignored. */
-  touch(path: string): void
+  /** Sets the modification time to now, on another thread; failures are ignored. */
+  touch(path: string): Promise<void>
   /** Makes names in a directory durable: files created, renamed or removed in it. */
   syncDirectory(path: string): void
+  /** As {@link Disk.syncDirectory}, on another thread. */
+  syncFolder(path: string): Promise<void>
 }
 
 const PROBE_BYTES = 4_096
@@ -218,9 +221,9 @@ export class SystemDisk implements Disk {
     rmSync(path, { force: true })
   }
 
-  touch(path: string): void {
+  touch(path: string): Promise<void> {
     const now = new Date()
-    utimes(path, now, now, () => {})
+    return new Promise((resolve) => utimes(path, now, now, () => resolve()))
   }
 
   syncDirectory(path: string): void {
@@ -230,6 +233,16 @@ export class SystemDisk implements Disk {
       fsyncSync(fd)
     } finally {
       closeSync(fd)
+    }
+  }
+
+  async syncFolder(path: string): Promise<void> {
+    if (!this.#syncs) return
+    const folder = await open(path, 'r')
+    try {
+      await folder.sync()
+    } finally {
+      await folder.close()
     }
   }
 }

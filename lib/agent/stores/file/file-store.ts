@@ -5,6 +5,7 @@
  *     journal-00000007.0.jsonl   every record of every run, in order of arrival
  *     tail                       how far the journal reached at least
  *     checkpoint                 the index file: a summary of the journal
+ *     objects/3f/9ac1…           contents of files, by their hash
  *
  * 1. The journal is the truth. The index file, and everything in memory, are folds over it; the
  *    index file and `tail` are witnesses where a part of the journal is missing.
@@ -21,6 +22,7 @@
  */
 import { StoreError } from '../../errors.js'
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
+import type { ObjectStore } from '../../object-store.js'
 import type { RunHead } from '../../run-details.js'
 import type { QuarantinedRun, RunPage, RunQuery, RunStore, StoreDamage } from '../../store.js'
 import { checkPage } from '../append-checks.js'
@@ -29,6 +31,7 @@ import type { Catalog, StoredRun } from './catalog.js'
 import { OpenFiles } from './data-file.js'
 import { operationError, writeError } from './disk-errors.js'
 import { makeDurableDirectory, probe, SystemDisk, type Disk } from './disk.js'
+import { makeDurable, replaceByCopy } from './durable-segments.js'
 import { Journal } from './journal.js'
 import { loadCatalog, type LoadedCatalog } from './load-catalog.js'
 import { DirectoryLock, type LockHolder } from './lock.js'
@@ -38,6 +41,7 @@ import {
   type FileStoreOptions,
   type ResolvedFileStoreOptions,
 } from './options.js'
+import { FileObjects } from './objects.js'
 import { quarantineError, RunReader, withProblem } from './run-reader.js'
 import { RunWriter } from './run-writer.js'
 import type { Segment } from './segment.js'
@@ -75,8 +79,10 @@ interface Parts {
  * ```
  */
 export class FileStore implements RunStore {
+  readonly objects: ObjectStore
   readonly #options: ResolvedFileStoreOptions
   readonly #disk: Disk
+  readonly #objects: FileObjects
   readonly #process: LockHolder | undefined
   readonly #open: OpenFiles
   #parts: Parts | null = null
@@ -98,10 +104,19 @@ export class FileStore implements RunStore {
     this.#disk = disk ?? new SystemDisk(this.#options.sync === 'group')
     this.#process = process
     this.#open = new OpenFiles(this.#disk)
+    this.objects = this.#objects = new FileObjects({
+      directory: this.#options.directory,
+      disk: this.#disk,
+      onDamage: (problem) => this.#warn(problem),
+    })
   }
 
   get closedFolders(): readonly string[] {
     return [this.#options.directory]
+  }
+
+  get dataFolder(): string {
+    return this.#options.directory
   }
 
   async open(): Promise<void> {
@@ -128,6 +143,7 @@ export class FileStore implements RunStore {
     try {
       const loaded = await loadCatalog(directory, this.#open, lock)
       const { catalog, indexFile, isIndexed, unindexedBytes } = loaded
+      this.#objects.open(lock)
       catalog.addUnreadable()
       this.#reportDamage(catalog)
       const onDamaged = (runId: string): void => this.#warn(quarantineError(runId, catalog))
@@ -157,14 +173,15 @@ export class FileStore implements RunStore {
     const { crc, isLastEmpty, previous, nextId } = loaded
     const { directory, segmentBytes, sync } = this.#options
     const last = [...catalog.segments.values()].at(-1)
+    const files = { directory, disk: this.#disk, lock }
     // Records that were read become visible now, so they must survive a loss of power.
     for (const [index, segment] of scanned.entries()) {
       const length = segment === last ? validBytes : segment.size
       // The last one, or the one before it: the other process may just have begun the last one.
       const isShared = lock.isContested && index >= scanned.length - 2
-      if (isShared) await this.#replaceByCopy(segment, length, lock)
-      else if (segment !== last) await this.#makeDurable(segment, lock)
-      else await this.#makeDurable(segment, lock, [witnessedBytes, length])
+      if (isShared) await replaceByCopy(segment, length, files)
+      else if (segment !== last) await makeDurable(segment, files)
+      else await makeDurable(segment, files, [witnessedBytes, length])
     }
     const tail = await TailFile.open(this.#disk, directory, lock)
     const options = {
@@ -188,47 +205,6 @@ export class FileStore implements RunStore {
       tail.close()
       throw error
     }
-  }
-
-  /** Syncs a segment; with `end`, truncates it to that range's end and writes the range again. */
-  async #makeDurable(
-    segment: Segment,
-    lock: DirectoryLock,
-    [start, end]: readonly [start: number, end: number] = [0, Infinity],
-  ): Promise<void> {
-    const fd = this.#disk.open(segment.file.path, 'r+')
-    try {
-      // After it was opened: another process that has taken over works with a copy.
-      lock.check()
-      if (end < this.#disk.size(fd)) this.#disk.truncate(fd, end)
-      // What a failed sync of the last process left in memory is not written by another sync.
-      if (end < Infinity) {
-        await this.#disk.write(fd, await this.#disk.read(fd, end - start, start), start)
-      }
-      await this.#disk.sync(fd)
-    } finally {
-      this.#disk.close(fd)
-    }
-  }
-
-  /** Takes a segment away from a process that may still have it open for writing. */
-  async #replaceByCopy(segment: Segment, length: number, lock: DirectoryLock): Promise<void> {
-    const { file } = segment
-    const draft = `${file.path}.${lock.token}.new`
-    file.acquire()
-    const fd = this.#disk.open(draft, 'w')
-    try {
-      await this.#disk.write(fd, await file.read(0, length), 0)
-      await this.#disk.sync(fd)
-      segment.size = length
-    } finally {
-      this.#disk.close(fd)
-      file.release()
-    }
-    file.closeIdle()
-    lock.check()
-    this.#disk.rename(draft, file.path)
-    this.#disk.syncDirectory(this.#options.directory)
   }
 
   async #verify(catalog: Catalog, reader: RunReader): Promise<void> {
@@ -345,7 +321,8 @@ export class FileStore implements RunStore {
   }
 
   damage(): StoreDamage {
-    return { runs: this.quarantined, files: [...this.#use().catalog.problems] }
+    const { problems } = this.#use().catalog
+    return { runs: this.quarantined, files: [...problems, ...this.#objects.problems] }
   }
 
   /** Aborted once another process has taken the directory over. */
@@ -388,6 +365,7 @@ export class FileStore implements RunStore {
     const parts = this.#parts
     if (parts === null) return
     const { journal, maintenance, lock } = parts
+    await this.#objects.close()
     await journal.drain()
     await this.#verification
     try {

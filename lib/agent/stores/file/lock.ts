@@ -134,7 +134,7 @@ export class DirectoryLock {
   }
 
   #renew(): void {
-    if (!this.isLost()) this.#disk.touch(this.#path)
+    if (!this.isLost()) void this.#disk.touch(this.#path)
   }
 }
 

@@ -1,0 +1,37 @@
+import { writeFileSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { FileStore, MemoryStore, type ObjectStore } from 'runwright/agent'
+import { testObjectStore } from 'runwright/agent/testing'
+import { temporaryFolder } from './store-files.js'
+
+testObjectStore('MemoryStore', async () => {
+  const store = new MemoryStore()
+  await store.open()
+  return store.objects
+})
+
+const directories = new Map<ObjectStore, string>()
+const stores = new Map<ObjectStore, FileStore>()
+
+async function open(directory: string): Promise<ObjectStore> {
+  const store = new FileStore({ directory, sync: 'none', onWarning: () => {} })
+  await store.open()
+  stores.set(store.objects, store)
+  directories.set(store.objects, directory)
+  return store.objects
+}
+
+testObjectStore('FileStore', (t) => open(temporaryFolder(t, 'in memory')), {
+  reopen: async (objects) => {
+    await stores.get(objects)?.close()
+    return await open(directories.get(objects) ?? '')
+  },
+  damage: (objects, hash) => {
+    const folder = join(directories.get(objects) ?? '', 'objects')
+    const path = join(folder, hash.slice(0, 2), hash.slice(2))
+    const data = readFileSync(path)
+    data[data.length >> 1] = (data[data.length >> 1] ?? 0) ^ 1
+    writeFileSync(path, data)
+  },
+  teardown: async (objects) => await stores.get(objects)?.close(),
+})
