@@ -40,7 +40,7 @@ export async function applyChanges(
   const base = await readTree(objects, trees.start)
   const ours = await readTree(objects, trees.newest)
   const wanted = paths === null ? null : changedPaths(base, ours, paths)
-  const { captured, tree: theirs } = await folder.capture()
+  const { captured, tree: theirs } = await folder.capture(log)
   const plan = await operations.planApply({ base, ours, theirs }, wanted, force)
   const { steps, merged, conflicts } = plan
   if (steps.length + conflicts.length === 0) throw noChanges(log.runId)

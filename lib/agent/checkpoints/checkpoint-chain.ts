@@ -8,13 +8,9 @@ import type { Checkpoint, CheckpointReason } from '../checkpoint.js'
 import type { RecordDraft, RunRecord } from '../events.js'
 import type { RecordReader } from '../log/read-log.js'
 import type { RunHead } from '../run-details.js'
+import type { Captured } from '../workspace/manifest.js'
 
 type CheckpointRecord = Extract<RunRecord, { kind: 'checkpoint' }>
-
-/** The content of a folder, as it was stored. */
-export type Captured = Omit<Checkpoint, 'seq' | 'iteration' | 'reason'> & {
-  readonly new_bytes: number
-}
 
 /** The record of a checkpoint of a run with this head. */
 export function checkpointDraft(

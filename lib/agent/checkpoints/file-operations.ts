@@ -20,21 +20,24 @@ import { isUnavailable, StoreError } from '../errors.js'
 import type { RecordDraft, RunRecord } from '../events.js'
 import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
 import { warn } from '../output.js'
-import type { RunStore } from '../store.js'
+import type { ObjectStore } from '../object-store.js'
 import type { Tree } from '../tree.js'
 import { applySteps, planApply, planRestore, type PathStep } from '../workspace/apply.js'
 import type { ContentOf } from '../workspace/describe-changes.js'
+import type { TreeRules } from '../workspace/left-out.js'
 import { isSameEntry } from '../workspace/net-changes.js'
+import { TrackedFolder, type Captured } from '../workspace/manifest.js'
 import { openPinned } from '../workspace/open.js'
 import { isInside } from '../workspace/paths.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
-import { checkpointDraft, type Captured } from './checkpoint-chain.js'
-import type { CheckpointSettings, FolderTracker } from './run-checkpoints.js'
+import { checkpointDraft } from './checkpoint-chain.js'
+import type { CheckpointSettings } from './run-checkpoints.js'
 
 /** What operations on files need of their engine. */
 export interface FileSettings extends CheckpointSettings {
-  readonly store: RunStore
+  /** Folders that do not exist for runs. */
+  readonly closed: readonly string[]
 }
 
 /** A restore or an apply that is asked for. */
@@ -65,25 +68,29 @@ const PAGE = 64
 /** A folder that is pinned, and can be stored as often as needed. */
 export class StoredFolder implements AsyncDisposable {
   readonly pinned: PinnedFolder
-  readonly #settings: CheckpointSettings
+  readonly #objects: ObjectStore
   readonly #signal: AbortSignal
-  readonly #tracker: FolderTracker
+  readonly #tracker: TrackedFolder
 
-  constructor(settings: CheckpointSettings, pinned: PinnedFolder, signal: AbortSignal) {
+  constructor(
+    pinned: PinnedFolder,
+    rules: TreeRules,
+    objects: ObjectStore,
+    signal: AbortSignal,
+  ) {
     this.pinned = pinned
-    this.#settings = settings
+    this.#objects = objects
     this.#signal = signal
-    this.#tracker = settings.track()
+    this.#tracker = new TrackedFolder(rules)
   }
 
   /** Stores the content of the folder as it is. */
-  async capture(): Promise<{ readonly captured: Captured; readonly tree: Tree }> {
-    const { objects } = this.#settings
-    const options = { signal: this.#signal }
+  async capture(log: LogWriter): Promise<{ readonly captured: Captured; readonly tree: Tree }> {
+    const options = { previous: log.state.checkpoints?.newest ?? null, signal: this.#signal }
     const captured = await this.pinned.guard(() =>
-      this.#tracker.capture(this.pinned.path, objects, options),
+      this.#tracker.capture(this.pinned.path, this.#objects, options),
     )
-    return { captured, tree: await readTree(objects, captured.checkpoint_id) }
+    return { captured, tree: await readTree(this.#objects, captured.checkpoint_id) }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -111,16 +118,23 @@ export class FileOperations {
     signal: AbortSignal,
     work: (folder: StoredFolder) => Promise<T>,
   ): Promise<T> {
-    const { store, capturing } = this.#settings
-    // A copy lies in the data folder, which is closed to everything else.
-    const closed = (store.closedFolders ?? []).filter((one) => !isInside(folder, one))
+    const { rules, use } = this.#settings
+    const closed = this.#closedIn(folder)
     const pinned = await openPinned(folder, { roots, closed }, null, () => undefined)
-    await using stored = new StoredFolder(this.#settings, pinned.folder, signal)
-    let result: { readonly value: T } | undefined
-    await capturing(async () => {
-      result = { value: await work(stored) }
+    return await use.capturing(async (objects) => {
+      await using stored = new StoredFolder(
+        pinned.folder,
+        { ...rules, closed },
+        objects,
+        signal,
+      )
+      return await work(stored)
     })
-    return result!.value
+  }
+
+  /** A copy lies in the data folder, which is closed to everything else. */
+  #closedIn(folder: string): readonly string[] {
+    return this.#settings.closed.filter((one) => !isInside(folder, one))
   }
 
   /**
@@ -188,7 +202,7 @@ export class FileOperations {
     log: LogWriter,
     { operation, before, after, paths, force }: Omit<Operation, 'by'> & { readonly before: string },
   ): Promise<Steps> {
-    const { objects } = this.#settings
+    const { objects } = this.#settings.use
     const [now, target] = [await readTree(objects, before), await readTree(objects, after)]
     if (operation === 'restore') return { steps: restorable(planRestore(now, target)) }
     const base = await readTree(objects, log.state.checkpoints!.start)
@@ -201,20 +215,21 @@ export class FileOperations {
     paths: readonly string[] | null,
     force: boolean,
   ): Promise<Awaited<ReturnType<typeof planApply>>> {
-    const contentOf: ContentOf = (entry) => readContent(this.#settings.objects, entry)
+    const contentOf: ContentOf = (entry) => readContent(this.#settings.use.objects, entry)
     return await planApply(trees, contentOf, { paths, force })
   }
 
   /** Null, or why nothing was changed in the end. @throws the signal's reason */
   async #perform(signal: AbortSignal, folder: StoredFolder, steps: Steps): Promise<Error | null> {
-    const { objects } = this.#settings
+    const { objects } = this.#settings.use
+    const closed = this.#closedIn(folder.pinned.real)
     const contentOf: ContentOf = async (entry) => {
       signal.throwIfAborted()
       return steps.contents?.get(entry.sha256) ?? (await readContent(objects, entry))
     }
     const apply = (these: readonly PathStep[]): Promise<unknown> =>
       this.#patiently(signal, () =>
-        folder.pinned.guard(() => applySteps(folder.pinned.path, these, contentOf)),
+        folder.pinned.guard(() => applySteps(folder.pinned.path, these, contentOf, { closed })),
       )
     try {
       await apply(steps.steps)
@@ -248,7 +263,7 @@ export class FileOperations {
     { operation_id, operation, by }: Pick<Intent['payload'], 'operation_id' | 'operation' | 'by'>,
     steps: readonly PathStep[],
   ): Promise<Changed> {
-    const now = (await folder?.capture().catch(() => null)) ?? null
+    const now = (await folder?.capture(log).catch(() => null)) ?? null
     const isDone = ({ path, after }: PathStep): boolean =>
       now !== null && isSameEntry(now.tree.entries.get(path) ?? null, after)
     const paths = steps.filter(isDone).map(({ path }) => path)
@@ -284,7 +299,7 @@ export class FileOperations {
     const { checkpoints, head } = log.state
     const { changes, workspace } = head.details
     if (workspace !== 'isolated' || checkpoints === null || changes === 'discarded') return null
-    const { objects } = this.#settings
+    const { objects } = this.#settings.use
     const base = await readTree(objects, checkpoints.start)
     const ours = await readTree(objects, checkpoints.newest)
     const { steps, conflicts } = await this.planApply({ base, ours, theirs }, null, false)
@@ -320,7 +335,9 @@ export interface Steps {
 
 /** Those whose content was stored. */
 export function restorable(steps: readonly PathStep[]): readonly PathStep[] {
-  return steps.filter(({ after }) => after?.stored !== false)
+  return steps.filter(
+    ({ before, after }) => after?.stored !== false || before?.sha256 === after.sha256,
+  )
 }
 
 /** An isolated run works in a copy: what concerns the folder that was meant is marked as `apply`. */

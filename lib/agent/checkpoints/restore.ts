@@ -34,7 +34,7 @@ export async function restoreFolder(
   folder: StoredFolder,
   { checkpointId, newest, reason, force, by }: Restore,
 ): Promise<RestoreResult> {
-  const { captured, tree: now } = await folder.capture()
+  const { captured, tree: now } = await folder.capture(log)
   const target = await readTree(objects, checkpointId)
   const all = planRestore(now, target)
   const steps = restorable(all)
@@ -70,7 +70,8 @@ function notStored(paths: readonly string[]): CheckpointError {
 
 /** What was left out of a checkpoint, and the files whose content was not stored and would differ. */
 function withMissing(leftOut: readonly LeftOut[], steps: readonly PathStep[]): readonly LeftOut[] {
-  const missing = steps.filter(({ after }) => after?.stored === false).map(({ path }) => path)
+  const possible = new Set(restorable(steps))
+  const missing = steps.filter((step) => !possible.has(step)).map(({ path }) => path)
   const others = leftOut.filter(({ reason }) => reason !== 'budget')
   if (missing.length === 0) return others
   const budget = { reason: 'budget', count: missing.length, paths: missing.slice(0, 1_000) } as const

@@ -22,32 +22,24 @@ import type { RecordDraft } from '../events.js'
 import { untilPossible } from '../exhaustion.js'
 import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
 import type { ObjectStore } from '../object-store.js'
+import type { CountedChanges } from '../workspace/describe-changes.js'
+import type { TreeRules } from '../workspace/left-out.js'
+import { TrackedFolder, type Captured } from '../workspace/manifest.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
-import { checkpointDraft, type Captured } from './checkpoint-chain.js'
-import type { ChangeSummary } from './compare.js'
-
-/** Stores the content of one folder again and again. */
-export interface FolderTracker {
-  capture(
-    folder: string,
-    objects: ObjectStore,
-    options: { readonly signal: AbortSignal },
-  ): Promise<Captured>
-  close(): Promise<void>
-}
+import { checkpointDraft } from './checkpoint-chain.js'
+import { compareTrees } from './compare.js'
 
 /** What the checkpoints of all runs of an engine have in common. */
 export interface CheckpointSettings {
   readonly objects: ObjectStore
-  readonly track: () => FolderTracker
+  readonly rules: TreeRules
   /** Does work during which nothing that it stores or finds is reclaimed. */
   readonly capturing: (work: () => Promise<void>) => Promise<void>
-  readonly compare: (objects: ObjectStore, from: string, to: string) => Promise<ChangeSummary>
   readonly clock: Clock
 }
 
 /** What changed since the start of the run, or since its last gate; null when that is not known. */
-export type Compare = (since: 'start' | 'gate') => Promise<ChangeSummary | null>
+export type Compare = (since: 'start' | 'gate') => Promise<CountedChanges | null>
 
 /** Milliseconds for the checkpoint at the end of a run. */
 const LAST_MS = 10_000
@@ -56,7 +48,7 @@ const LAST_MS = 10_000
 export class RunCheckpoints implements AsyncDisposable {
   readonly #settings: CheckpointSettings
   readonly #folder: PinnedFolder
-  readonly #tracked: FolderTracker
+  readonly #tracked: TrackedFolder
   /** The first one, until it is in the log. */
   #first: Promise<Captured | null> | undefined
   /** Ends the use of the objects of the first one. */
@@ -70,7 +62,7 @@ export class RunCheckpoints implements AsyncDisposable {
   constructor(settings: CheckpointSettings, folder: PinnedFolder) {
     this.#settings = settings
     this.#folder = folder
-    this.#tracked = settings.track()
+    this.#tracked = new TrackedFolder(settings.rules)
   }
 
   /** Begins the first checkpoint, unless the run has one. */
@@ -138,9 +130,8 @@ export class RunCheckpoints implements AsyncDisposable {
     return async (since) => {
       const from = checkpoints?.[since] ?? newest
       if (from === undefined || newest === undefined || this.#isOff) return null
-      const { compare, objects } = this.#settings
       // What cannot be read any more is named where people look at the changes.
-      return await compare(objects, from, newest).catch(() => null)
+      return await compareTrees(this.#settings.objects, from, newest).catch(() => null)
     }
   }
 
@@ -161,7 +152,7 @@ export class RunCheckpoints implements AsyncDisposable {
    */
   async recordLast(
     log: LogWriter,
-    append: (drafts: readonly RecordDraft[], changes: ChangeSummary | null) => Promise<void>,
+    append: (drafts: readonly RecordDraft[], changes: CountedChanges | null) => Promise<void>,
   ): Promise<void> {
     const stop = new AbortController()
     const late = new Error('the last checkpoint took too long')
@@ -194,7 +185,11 @@ export class RunCheckpoints implements AsyncDisposable {
     for (let retry = 1; ; retry++) {
       try {
         return await untilPossible(
-          () => this.#folder.guard(() => this.#tracked.capture(path, objects, { signal })),
+          () =>
+            this.#folder.guard(() => {
+              const previous = log.state.checkpoints?.newest ?? null
+              return this.#tracked.capture(path, objects, { previous, signal })
+            }),
           signal,
         )
       } catch (error) {

@@ -18,7 +18,7 @@ import type { RunFiles } from './run-logs.js'
 /** The copies in which isolated runs work. */
 export interface Copies {
   /** The folder of a run's copy on this machine; null without one. */
-  find(runId: string): Promise<string | null>
+  find(runId: string): Promise<{ readonly root: string } | null>
   /** Removes the copy of a run, if there is one. */
   remove(runId: string): Promise<void>
 }
@@ -67,11 +67,11 @@ export class EngineRunFiles implements RunFiles {
   }
 
   async #apply(log: LogWriter, signal: AbortSignal): Promise<void> {
-    const { objects, rootsOf } = this.#settings
+    const { rootsOf, use } = this.#settings
     const { details, owner } = log.state.head
     const roots = await rootsOf(owner)
     await this.#operations.inFolder(details.cwd, roots, signal, (folder) =>
-      applyChanges(this.#operations, objects, log, signal, folder, {
+      applyChanges(this.#operations, use.objects, log, signal, folder, {
         paths: null,
         dryRun: false,
         force: false,

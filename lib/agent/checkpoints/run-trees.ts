@@ -13,6 +13,8 @@ import type { RunHead } from '../run-details.js'
 import type { RunStore } from '../store.js'
 import type { Tree, TreeEntry } from '../tree.js'
 import type { ContentOf } from '../workspace/describe-changes.js'
+import type { TreeRules } from '../workspace/left-out.js'
+import { manifestOf } from '../workspace/manifest.js'
 import { openPinned } from '../workspace/open.js'
 import { isInside } from '../workspace/paths.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
@@ -36,8 +38,9 @@ export interface RunTreesSettings {
   readonly rootsOf: RootsOf
   readonly copies: Copies | null
   readonly objects: ObjectStore
-  /** The content of a folder as it is, without storing it. */
-  readonly look: (folder: string) => Promise<Tree>
+  readonly rules: TreeRules
+  /** Folders that do not exist for runs. */
+  readonly closed: readonly string[]
 }
 
 /** Bytes of a file that is read; no tree has larger ones. */
@@ -115,17 +118,17 @@ export class RunTreeReader {
   }
 
   async #now(head: RunHead, owner: RunOwner): Promise<NamedTree> {
-    const { copies, look, rootsOf, store } = this.#settings
+    const { copies, rootsOf, rules } = this.#settings
     const { run_id, workspace, cwd } = head.details
-    const copy = workspace === 'isolated' ? ((await copies?.find(run_id)) ?? null) : null
+    const copy = workspace === 'isolated' ? ((await copies?.find(run_id))?.root ?? null) : null
     // Another machine may have the copy, or it was removed: its newest checkpoint is what is left.
     if (workspace === 'isolated' && copy === null) return await this.at(head, 'newest', owner)
     const folder = copy ?? cwd
     const roots = copy === null ? await rootsOf(owner) : [copy]
-    const closed = (store.closedFolders ?? []).filter((one) => !isInside(folder, one))
+    const closed = this.#settings.closed.filter((one) => !isInside(folder, one))
     const pinned = await openPinned(folder, { roots, closed }, null, () => undefined)
     await using held = pinned.folder
-    const tree = await held.guard(() => look(held.path))
+    const tree = await held.guard(() => manifestOf(held.path, { ...rules, closed }))
     const paths = new Map([...tree.entries].map(([path, { sha256 }]) => [sha256, path]))
     const read = async (path: string, entry: TreeEntry): Promise<Uint8Array> => {
       const again = await openPinned(folder, { roots, closed }, held.identity, () => undefined)

@@ -18,10 +18,10 @@ import { ownerOf } from '../request/owner-of.js'
 import type { RootsOf } from '../request/roots.js'
 import { visibleHead } from '../request/visible-head.js'
 import { APPLY_SCHEMA, RESTORE_SCHEMA } from '../request/workspace-requests.js'
+import type { ObjectStore } from '../object-store.js'
 import type { RunHead } from '../run-details.js'
 import { checkSchema, type JsonSchema } from '../schema.js'
 import type { RunStore } from '../store.js'
-import type { Tree } from '../tree.js'
 import { applyChanges, noChanges } from './apply-changes.js'
 import { isOfOriginal, newestFirst } from './checkpoint-chain.js'
 import { FileOperations } from './file-operations.js'
@@ -39,13 +39,14 @@ export interface WorkspacesSettings {
   readonly copies: Copies | null
   /** Null: the engine has no object store. */
   readonly checkpoints: CheckpointSettings | null
-  readonly look: (folder: string) => Promise<Tree>
+  /** Folders that do not exist for runs. */
+  readonly closed: readonly string[]
   readonly logs: RunLogs
 }
 
 /** Everything that needs contents. */
 interface Parts {
-  readonly checkpoints: CheckpointSettings
+  readonly objects: ObjectStore
   readonly trees: RunTreeReader
   readonly operations: FileOperations
 }
@@ -67,14 +68,19 @@ export class Workspaces implements RunWorkspaces {
 
   constructor(settings: WorkspacesSettings) {
     this.#settings = settings
-    const { checkpoints, store } = settings
+    const { checkpoints, closed } = settings
     this.#parts =
       checkpoints === null
         ? null
         : {
             checkpoints,
-            trees: new RunTreeReader({ ...settings, objects: checkpoints.objects }),
-            operations: new FileOperations({ ...checkpoints, store }),
+            objects: checkpoints.use.objects,
+            trees: new RunTreeReader({
+              ...settings,
+              objects: checkpoints.use.objects,
+              rules: checkpoints.rules,
+            }),
+            operations: new FileOperations({ ...checkpoints, closed }),
           }
   }
 
@@ -135,7 +141,7 @@ export class Workspaces implements RunWorkspaces {
   ): Promise<RestoreResult> {
     const head = await this.#head(runId, caller)
     const { checkpoint_id, force = false } = checked<RestoreRequest>(RESTORE_SCHEMA, request)
-    const { operations, checkpoints, trees } = this.#ready(head)
+    const { objects, operations, trees } = this.#ready(head)
     const target = await trees.find(head, checkpoint_id)
     const { workspace, cwd } = head.details
     const isOriginal = workspace === 'in_place' || isOfOriginal(target)
@@ -150,7 +156,7 @@ export class Workspaces implements RunWorkspaces {
       await operations.finish(log, signal)
       const newest = await this.#newest(log.state.head, isOriginal && workspace === 'isolated')
       return await operations.inFolder(folder, roots, signal, (stored) =>
-        restoreFolder(operations, checkpoints.objects, log, signal, stored, {
+        restoreFolder(operations, objects, log, signal, stored, {
           checkpointId: checkpoint_id,
           newest: newest ?? checkpoint_id,
           reason,
@@ -170,7 +176,7 @@ export class Workspaces implements RunWorkspaces {
       const detail = 'contains a key or password, which would be logged'
       throw new InvalidRequestError([{ pointer: `/paths/${secret}`, detail }])
     }
-    const { operations, checkpoints } = this.#ready(head)
+    const { objects, operations } = this.#ready(head)
     requireChanges(head)
     const { rootsOf, logs } = this.#settings
     const { cwd } = head.details
@@ -182,7 +188,7 @@ export class Workspaces implements RunWorkspaces {
       const append = log.offer.bind(log)
       const wanted = { paths, dryRun, force, by, append }
       return await operations.inFolder(cwd, roots, signal, (folder) =>
-        applyChanges(operations, checkpoints.objects, log, signal, folder, wanted),
+        applyChanges(operations, objects, log, signal, folder, wanted),
       )
     })
     const after = await this.#settings.store.head(runId)
@@ -218,7 +224,7 @@ export class Workspaces implements RunWorkspaces {
 
   async #copyOf({ details }: RunHead): Promise<string> {
     const { run_id } = details
-    const folder = (await this.#settings.copies?.find(run_id)) ?? null
+    const folder = (await this.#settings.copies?.find(run_id))?.root ?? null
     if (folder !== null) return folder
     const message =
       `the copy in which run ${run_id} worked was removed, or another machine has it; ` +

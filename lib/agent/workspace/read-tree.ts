@@ -28,7 +28,7 @@ export interface SeenObjects {
   add(hash: string): unknown
 }
 
-interface Folder {
+export interface Folder {
   readonly leftOut: readonly LeftOut[] | null
   readonly entries: readonly FolderEntry[]
 }
@@ -165,7 +165,16 @@ async function readFolders(
   return folders
 }
 
-async function readFolder(objects: ObjectReader, id: string, isTop: boolean): Promise<Folder> {
+/**
+ * One folder of a tree.
+ *
+ * @throws as {@link readTree} does.
+ */
+export async function readFolder(
+  objects: ObjectReader,
+  id: string,
+  isTop: boolean,
+): Promise<Folder> {
   const bytes = await objects.get(id)
   if (bytes === null) throw damaged(id, 'it is missing')
   if ((await hashOf(bytes)) !== id) throw damaged(id, 'its content does not have its hash')
@@ -186,6 +195,7 @@ async function readFolder(objects: ObjectReader, id: string, isTop: boolean): Pr
   }
 }
 
-function damaged(hash: string, what: string): StoreError {
+/** The error for an object that is missing or damaged. */
+export function damaged(hash: string, what: string): StoreError {
   return new StoreError('ERR_AGENT_STORE_CORRUPT', `object ${hash} of a checkpoint: ${what}`)
 }
