@@ -2,6 +2,7 @@ import { checkOptions } from '../internal/options.js'
 import type { JsonObject } from '../internal/json.js'
 import { uuidV7 } from '../internal/uuid.js'
 import type { RunWorkspaces } from './checkpoint.js'
+import { checkpointSettings } from './checkpoints/settings.js'
 import { resolveEngineConfig, type EngineConfig, type EngineOptions } from './config.js'
 import {
   CLOSE,
@@ -110,7 +111,8 @@ export class RunEngine {
     const tracing = new Tracing(config.tracer, config.clock, redactor)
     const offeredTools = (): ReadonlyMap<string, Tool> => this.#tools()
     const { shared } = config.store
-    const common = { ...config, offeredTools, observers: this.#observers, checkpoints: null }
+    const checkpoints = checkpointSettings(config)
+    const common = { ...config, offeredTools, observers: this.#observers, checkpoints }
     const runs = new ActiveRuns({
       ...common,
       tracing,

@@ -28,13 +28,12 @@ import { TrackedFolder, type Captured } from '../workspace/manifest.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
 import { checkpointDraft } from './checkpoint-chain.js'
 import { compareTrees } from './compare.js'
+import type { ObjectUse } from './object-use.js'
 
 /** What the checkpoints of all runs of an engine have in common. */
 export interface CheckpointSettings {
-  readonly objects: ObjectStore
+  readonly use: ObjectUse
   readonly rules: TreeRules
-  /** Does work during which nothing that it stores or finds is reclaimed. */
-  readonly capturing: (work: () => Promise<void>) => Promise<void>
   readonly clock: Clock
 }
 
@@ -76,8 +75,8 @@ export class RunCheckpoints implements AsyncDisposable {
     }
     const recorded = new Promise<void>((resolve) => (this.#firstRecorded = resolve))
     this.#first = new Promise((resolve) => {
-      void this.#settings.capturing(async () => {
-        const capture = this.#capture(log, this.#over.signal)
+      void this.#settings.use.capturing(async (objects) => {
+        const capture = this.#capture(log, objects, this.#over.signal)
         resolve(capture)
         if ((await capture.catch(() => null)) !== null) await recorded
       })
@@ -113,8 +112,8 @@ export class RunCheckpoints implements AsyncDisposable {
     }
     const { lastWrite } = log.state
     if (this.#isOff || lastWrite <= this.#seen) return await append([], this.#comparer(log, []))
-    await this.#settings.capturing(async () => {
-      const captured = await this.#capture(log, signal)
+    await this.#settings.use.capturing(async (objects) => {
+      const captured = await this.#capture(log, objects, signal)
       this.#seen = lastWrite
       const isNew = captured !== null && captured.checkpoint_id !== log.state.checkpoints?.newest
       const drafts = isNew ? [checkpointDraft(captured, reason, log.state.head)] : []
@@ -131,7 +130,7 @@ export class RunCheckpoints implements AsyncDisposable {
       const from = checkpoints?.[since] ?? newest
       if (from === undefined || newest === undefined || this.#isOff) return null
       // What cannot be read any more is named where people look at the changes.
-      return await compareTrees(this.#settings.objects, from, newest).catch(() => null)
+      return await compareTrees(this.#settings.use.objects, from, newest).catch(() => null)
     }
   }
 
@@ -179,8 +178,12 @@ export class RunCheckpoints implements AsyncDisposable {
   }
 
   /** @throws the signal's reason; an error of the machine. */
-  async #capture(log: LogWriter, signal: AbortSignal): Promise<Captured | null> {
-    const { clock, objects } = this.#settings
+  async #capture(
+    log: LogWriter,
+    objects: ObjectStore,
+    signal: AbortSignal,
+  ): Promise<Captured | null> {
+    const { clock } = this.#settings
     const { path } = this.#folder
     for (let retry = 1; ; retry++) {
       try {

@@ -35,6 +35,8 @@ type PerRun =
 /** What the runs of one engine have in common. */
 export interface ActiveRunsOptions extends Omit<RunLoopOptions, PerRun> {
   readonly rootsOf: RootsOf
+  /** Folders that do not exist for runs. */
+  readonly closed: readonly string[]
   /** Null: runs have no checkpoints. */
   readonly checkpoints: CheckpointSettings | null
   readonly maxConcurrentRuns: number
@@ -118,7 +120,7 @@ export class ActiveRuns {
       scheduler: this.scheduler,
       openFolder: async (...given) => {
         const roots = await this.#rootsOf(head.owner)
-        const options = { roots, closed: store.closedFolders ?? [], checkpoints }
+        const options = { roots, closed: this.#options.closed, checkpoints }
         return await openRunFolder(own, options, ...given)
       },
       holdFolder: async (folder) => {
