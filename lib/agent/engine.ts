@@ -2,7 +2,9 @@ import { checkOptions } from '../internal/options.js'
 import type { JsonObject } from '../internal/json.js'
 import { uuidV7 } from '../internal/uuid.js'
 import type { RunWorkspaces } from './checkpoint.js'
+import { EngineRunFiles } from './checkpoints/run-files.js'
 import { checkpointSettings } from './checkpoints/settings.js'
+import { Workspaces } from './checkpoints/workspaces.js'
 import { resolveEngineConfig, type EngineConfig, type EngineOptions } from './config.js'
 import {
   CLOSE,
@@ -36,6 +38,7 @@ import {
   type RunStatus,
 } from './events.js'
 import { goalRegistry, type GoalRegistry } from './goals/registry.js'
+import { IsolatedFolders } from './isolation/isolated-folders.js'
 import { summarize } from './log/head.js'
 import { Observers, type RunObserver } from './log/observer.js'
 import type { RunSubscription, StreamItem } from './log/subscription.js'
@@ -87,12 +90,16 @@ const HOST: RunOwner = { id: null, tenant: null }
  * ```
  */
 export class RunEngine {
+  /** What runs did to their folders: checkpoints, changes, files, restore, apply. */
+  readonly workspaces: RunWorkspaces
   readonly #config: EngineConfig
   #mcp: McpServers | undefined
   readonly #models: ModelRegistry
   readonly #goals: GoalRegistry
   readonly #observers = new Observers()
   readonly #driver: RunDriver
+  /** Null: there are no isolated runs. */
+  readonly #copies: IsolatedFolders | null
   #closing: Promise<void> | undefined
 
   private constructor(config: EngineConfig) {
@@ -112,7 +119,11 @@ export class RunEngine {
     const offeredTools = (): ReadonlyMap<string, Tool> => this.#tools()
     const { shared } = config.store
     const checkpoints = checkpointSettings(config)
-    const common = { ...config, offeredTools, observers: this.#observers, checkpoints }
+    const { closed, maxWorkspaceBytes: maxBytes, workspaceFolder: folder } = config
+    const isolated = folder === null ? null : new IsolatedFolders({ folder, maxBytes, closed })
+    const files =
+      checkpoints === null ? null : new EngineRunFiles({ ...config, ...checkpoints, copies: isolated })
+    const common = { ...config, offeredTools, observers: this.#observers, checkpoints, files }
     const runs = new ActiveRuns({
       ...common,
       tracing,
@@ -124,6 +135,8 @@ export class RunEngine {
       shared === undefined
         ? new LocalDriver({ ...common, runs })
         : new SharedDriver({ ...common, runs, shared })
+    this.#copies = isolated
+    this.workspaces = new Workspaces({ ...common, copies: isolated, logs: this.#driver })
   }
 
   /**
@@ -248,11 +261,6 @@ export class RunEngine {
     return details
   }
 
-  /** What runs did to their folders: checkpoints, changes, files, restore, apply. */
-  get workspaces(): RunWorkspaces {
-    throw new Error('not built yet')
-  }
-
   /**
    * Starts a new run from the end of an iteration of another one, with its conversation and its
    * files: see `FORK_SCHEMA`.
@@ -299,7 +307,9 @@ export class RunEngine {
       throw new RunStateError('live', `run ${runId} is ${head.details.status}; abort it first`)
     }
     await this.#driver.over(runId)
+    await this.#assertFilesAtRest(runId)
     await this.#answer(this.#config.store.delete(runId))
+    await this.#copies?.remove(runId)
   }
 
   /**
@@ -440,6 +450,13 @@ export class RunEngine {
       if (error instanceof StoreError) this.#assertOpen()
       throw error
     }
+  }
+
+  /** Whoever restores or applies files now could not finish that without the log. */
+  async #assertFilesAtRest(runId: string): Promise<void> {
+    const head = await this.#config.store.head(runId).catch(() => null)
+    if (head === null || head.operation === null || this.#config.objects === null) return
+    throw new RunStateError('live', `files of run ${runId} are being changed; try again`)
   }
 
   #assertOpen(): void {

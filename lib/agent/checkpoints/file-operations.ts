@@ -34,12 +34,6 @@ import { readContent, readTree } from '../workspace/read-tree.js'
 import { checkpointDraft } from './checkpoint-chain.js'
 import type { CheckpointSettings } from './run-checkpoints.js'
 
-/** What operations on files need of their engine. */
-export interface FileSettings extends CheckpointSettings {
-  /** Folders that do not exist for runs. */
-  readonly closed: readonly string[]
-}
-
 /** A restore or an apply that is asked for. */
 export interface Operation {
   readonly operation: 'restore' | 'apply'
@@ -101,9 +95,9 @@ export class StoredFolder implements AsyncDisposable {
 
 /** Does and finishes operations; the rules are in the comment of this file. */
 export class FileOperations {
-  readonly #settings: FileSettings
+  readonly #settings: CheckpointSettings
 
-  constructor(settings: FileSettings) {
+  constructor(settings: CheckpointSettings) {
     this.#settings = settings
   }
 
@@ -134,7 +128,7 @@ export class FileOperations {
 
   /** A copy lies in the data folder, which is closed to everything else. */
   #closedIn(folder: string): readonly string[] {
-    return this.#settings.closed.filter((one) => !isInside(folder, one))
+    return (this.#settings.rules.closed ?? []).filter((one) => !isInside(folder, one))
   }
 
   /**

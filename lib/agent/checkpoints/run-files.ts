@@ -12,7 +12,8 @@ import { warn } from '../output.js'
 import type { RootsOf } from '../request/roots.js'
 import type { RunDetails } from '../run-details.js'
 import { applyChanges } from './apply-changes.js'
-import { FileOperations, type FileSettings } from './file-operations.js'
+import { FileOperations } from './file-operations.js'
+import type { CheckpointSettings } from './run-checkpoints.js'
 import type { RunFiles } from './run-logs.js'
 
 /** The copies in which isolated runs work. */
@@ -24,7 +25,7 @@ export interface Copies {
 }
 
 /** What {@link EngineRunFiles} needs of its engine. */
-export interface RunFilesSettings extends FileSettings {
+export interface RunFilesSettings extends CheckpointSettings {
   readonly rootsOf: RootsOf
   readonly copies: Copies | null
 }

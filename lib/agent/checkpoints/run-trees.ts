@@ -39,8 +39,6 @@ export interface RunTreesSettings {
   readonly copies: Copies | null
   readonly objects: ObjectStore
   readonly rules: TreeRules
-  /** Folders that do not exist for runs. */
-  readonly closed: readonly string[]
 }
 
 /** Bytes of a file that is read; no tree has larger ones. */
@@ -125,7 +123,7 @@ export class RunTreeReader {
     if (workspace === 'isolated' && copy === null) return await this.at(head, 'newest', owner)
     const folder = copy ?? cwd
     const roots = copy === null ? await rootsOf(owner) : [copy]
-    const closed = this.#settings.closed.filter((one) => !isInside(folder, one))
+    const closed = (rules.closed ?? []).filter((one) => !isInside(folder, one))
     const pinned = await openPinned(folder, { roots, closed }, null, () => undefined)
     await using held = pinned.folder
     const tree = await held.guard(() => manifestOf(held.path, { ...rules, closed }))

@@ -39,8 +39,6 @@ export interface WorkspacesSettings {
   readonly copies: Copies | null
   /** Null: the engine has no object store. */
   readonly checkpoints: CheckpointSettings | null
-  /** Folders that do not exist for runs. */
-  readonly closed: readonly string[]
   readonly logs: RunLogs
 }
 
@@ -68,19 +66,18 @@ export class Workspaces implements RunWorkspaces {
 
   constructor(settings: WorkspacesSettings) {
     this.#settings = settings
-    const { checkpoints, closed } = settings
+    const { checkpoints } = settings
     this.#parts =
       checkpoints === null
         ? null
         : {
-            checkpoints,
             objects: checkpoints.use.objects,
             trees: new RunTreeReader({
               ...settings,
               objects: checkpoints.use.objects,
               rules: checkpoints.rules,
             }),
-            operations: new FileOperations({ ...checkpoints, closed }),
+            operations: new FileOperations(checkpoints),
           }
   }
 

@@ -17,6 +17,7 @@ import {
   firstMessage,
   gateFeedback,
   REPETITION,
+  restoreNotice,
   toolOutputForModel,
 } from '../conversation/prompts.js'
 import type {
@@ -27,7 +28,7 @@ import type {
   RunRecord,
 } from '../events.js'
 import type { GoalBaseline, TestOutcomes } from '../goal.js'
-import type { ToolCall } from '../model.js'
+import type { Message, ToolCall } from '../model.js'
 import type { Gate, RunHead } from '../run-details.js'
 import type { FileChange } from '../workspace/workspace.js'
 import { foldHead } from './head.js'
@@ -110,6 +111,8 @@ export interface RunState {
   readonly checkpoints: RunTrees | null
   /** The `seq` of the last record after which files may have changed; 0 before any. */
   readonly lastWrite: number
+  /** What the model hears once its calls have their results. */
+  readonly notices: readonly Message[]
   /** Tools called in this iteration, and how they ended. */
   readonly iterationTools: readonly ToolUse[]
   /** Ids of all calls so far: a repeated id is replaced. */
@@ -151,6 +154,7 @@ interface FoldedState extends Mutable<RunState> {
   progress: Progress
   lastCheck: Mutable<LastCheck> | null
   changedFiles: Map<string, ChangedFile>
+  notices: Message[]
   iterationTools: ToolUse[]
   callIds: Set<string>
 }
@@ -216,6 +220,9 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
     case 'checkpoint':
       foldCheckpoint(state, record)
       break
+    case 'files_changed':
+      foldFilesChanged(state, record)
+      break
     case 'human_check_response':
       foldResponse(state, record, gate)
       break
@@ -267,6 +274,7 @@ function createState(record: RunRecord): FoldedState {
     hasUnseenChanges: false,
     checkpoints: null,
     lastWrite: 0,
+    notices: [],
     iterationTools: [],
     callIds: new Set(),
     abortRequested: false,
@@ -338,9 +346,22 @@ function foldStart(state: FoldedState, record: RecordOf<'tool_started'>): void {
 }
 
 function foldCheckpoint(state: FoldedState, { payload, seq }: RecordOf<'checkpoint'>): void {
+  // Of the folder that was meant; the run works in a copy.
+  if (payload.reason === 'apply') return
   const newest = payload.checkpoint_id
   const { start = newest, gate = newest } = state.checkpoints ?? {}
   state.checkpoints = { start, gate, newest, seq }
+}
+
+/** Others changed files while the run waited: it is checked again, and the model hears of it. */
+function foldFilesChanged(state: FoldedState, record: RecordOf<'files_changed'>): void {
+  if (record.payload.operation !== 'restore') return
+  state.lastWrite = record.seq
+  if (state.lastCheck !== null) state.lastCheck.stale = true
+  const notice = restoreNotice(record.payload)
+  // A message cannot stand between a call and its result.
+  if (state.calls.every(({ status }) => status === 'done')) state.conversation.add(notice)
+  else state.notices.push(notice)
 }
 
 function foldResult(state: FoldedState, payload: EventPayloads['tool_result']): void {
@@ -368,6 +389,8 @@ function foldResult(state: FoldedState, payload: EventPayloads['tool_result']): 
     output: repeats ? `${shown}\n\n${REPETITION}` : shown,
     exit_code: payload.exit_code,
   })
+  if (!isLast) return
+  for (const notice of state.notices.splice(0)) state.conversation.add(notice)
 }
 
 function foldChange({ changedFiles }: FoldedState, change: FileChange): void {
