@@ -36,6 +36,12 @@ export {
   MESSAGE_SCHEMA,
   RESTORE_SCHEMA,
 } from './request/workspace-requests.js'
+export type {
+  ApplyRequest,
+  ForkRequest,
+  MessageRequest,
+  RestoreRequest,
+} from './request/workspace-requests.js'
 export { ENGINE_DEFAULTS } from './config.js'
 export type { EngineOptions } from './config.js'
 export type { Roots } from './request/roots.js'
@@ -139,6 +145,7 @@ export type {
   Admission,
   Admitted,
   Claim,
+  LeftMessage,
   LogEnd,
   SharedRuns,
   SharedRunsListener,

@@ -27,7 +27,7 @@ export interface Copies {
 /** What {@link EngineRunFiles} needs of its engine. */
 export interface RunFilesSettings extends CheckpointSettings {
   readonly rootsOf: RootsOf
-  readonly copies: Copies | null
+  readonly isolation: Copies | null
 }
 
 /** Milliseconds for which a run that has achieved its goal waits for the folder that was meant. */
@@ -98,7 +98,7 @@ export class EngineRunFiles implements RunFiles {
 
   async left({ run_id, status, workspace, changes }: RunDetails): Promise<void> {
     if (!isTerminal(status) || workspace !== 'isolated' || changes !== 'applied') return
-    await this.#settings.copies?.remove(run_id)
+    await this.#settings.isolation?.remove(run_id)
   }
 }
 

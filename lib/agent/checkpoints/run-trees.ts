@@ -36,7 +36,7 @@ export interface NamedTree {
 export interface RunTreesSettings {
   readonly store: RunStore
   readonly rootsOf: RootsOf
-  readonly copies: Copies | null
+  readonly isolation: Copies | null
   readonly objects: ObjectStore
   readonly rules: TreeRules
 }
@@ -116,9 +116,9 @@ export class RunTreeReader {
   }
 
   async #now(head: RunHead, owner: RunOwner): Promise<NamedTree> {
-    const { copies, rootsOf, rules } = this.#settings
+    const { isolation, rootsOf, rules } = this.#settings
     const { run_id, workspace, cwd } = head.details
-    const copy = workspace === 'isolated' ? ((await copies?.find(run_id))?.root ?? null) : null
+    const copy = workspace === 'isolated' ? ((await isolation?.find(run_id))?.root ?? null) : null
     // Another machine may have the copy, or it was removed: its newest checkpoint is what is left.
     if (workspace === 'isolated' && copy === null) return await this.at(head, 'newest', owner)
     const folder = copy ?? cwd

@@ -36,7 +36,7 @@ import { listTree, readTreeFile, showChanges, showPatch } from './views.js'
 export interface WorkspacesSettings {
   readonly store: RunStore
   readonly rootsOf: RootsOf
-  readonly copies: Copies | null
+  readonly isolation: Copies | null
   /** Null: the engine has no object store. */
   readonly checkpoints: CheckpointSettings | null
   readonly logs: RunLogs
@@ -189,7 +189,7 @@ export class Workspaces implements RunWorkspaces {
       )
     })
     const after = await this.#settings.store.head(runId)
-    if (after?.details.changes === 'applied') await this.#settings.copies?.remove(runId)
+    if (after?.details.changes === 'applied') await this.#settings.isolation?.remove(runId)
     return result
   }
 
@@ -197,7 +197,7 @@ export class Workspaces implements RunWorkspaces {
     const head = await this.#head(runId, caller)
     requireUnix()
     requireChanges(head)
-    const { copies, logs } = this.#settings
+    const { isolation, logs } = this.#settings
     await logs.operate(head, null, async (log) => {
       requireChanges(log.state.head)
       const { iteration, changes } = log.state.head.details
@@ -206,7 +206,7 @@ export class Workspaces implements RunWorkspaces {
       const payload = { changes: 'discarded', by } as const
       await log.offer([{ kind: 'changes_decided', iteration, payload }])
     })
-    await copies?.remove(runId)
+    await isolation?.remove(runId)
   }
 
   async #head(runId: string, caller: WorkspaceCaller | undefined): Promise<RunHead> {
@@ -221,7 +221,7 @@ export class Workspaces implements RunWorkspaces {
 
   async #copyOf({ details }: RunHead): Promise<string> {
     const { run_id } = details
-    const folder = (await this.#settings.copies?.find(run_id))?.root ?? null
+    const folder = (await this.#settings.isolation?.find(run_id))?.root ?? null
     if (folder !== null) return folder
     const message =
       `the copy in which run ${run_id} worked was removed, or another machine has it; ` +

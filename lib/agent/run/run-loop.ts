@@ -23,11 +23,13 @@ import type { CallState, RunState } from '../log/state.js'
 import { LogWriter, type LogWriterOptions } from '../log/writer.js'
 import { warn } from '../output.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
+import type { NewMessage } from '../request/message.js'
 import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
 import { remainingMs } from './budgets.js'
 import { liveError } from './ended-runs.js'
 import { endFromStore, isTakenAway, type EndingRun } from './end-from-store.js'
+import { Inbox } from './inbox.js'
 import { nextStep, type Step, type StepLimits, type WorkStep } from './next-step.js'
 import type { Outcome } from './outcome.js'
 import { placeOf } from './place-of.js'
@@ -51,10 +53,10 @@ export interface RunLoopOptions
   readonly scheduler: Scheduler
   readonly performStep: (step: WorkStep, context: StepContext) => Promise<void>
   readonly maxTurnsPerIteration: number
-  /** Called when the run first works, with what its folder was recognised by when it started. */
+  /** Called when the run first works; `onLost` when its folder must not be used any more. */
   readonly openFolder: (
-    cwd: string,
-    before: RunState['folder'],
+    log: LogWriter,
+    signal: AbortSignal,
     onLost: (error: Error) => void,
   ) => Promise<RunFolder>
   /** True when a process that has died drove the run before. */
@@ -91,6 +93,7 @@ export class RunLoop {
   #outOfTime = false
   /** Settles when what must happen alone has: an answer, the end of the run, a restore. */
   #answering: Promise<void> | undefined
+  readonly #inbox = new Inbox()
   /** True while a step runs tools or checks. */
   #acts = false
   #halted = false
@@ -213,6 +216,16 @@ export class RunLoop {
     const isOver = abortRequested || this.#suspending || this.#left
     if (status !== 'awaiting_human' || isOver) throw liveError(this.#log.runId, status)
     return await this.#alone(async () => ({ result: await work(this.#log, this.#lost.signal) }))
+  }
+
+  /**
+   * Sends a message to the model, which hears it with its next call; resolves with its id once it
+   * is durable.
+   *
+   * @throws as {@link Inbox.add} does.
+   */
+  async message(message: NewMessage): Promise<string> {
+    return await this.#inbox.add(() => this.#log, message, () => this.#answering)
   }
 
   /**
@@ -419,8 +432,7 @@ export class RunLoop {
 
   async #makeContext(signal: AbortSignal): Promise<StepContext> {
     const { openFolder, tools } = this.#options
-    const { cwd } = this.state.frozen.request
-    this.#folder ??= await openFolder(cwd, this.state.folder, (error) => {
+    this.#folder ??= await openFolder(this.#log, signal, (error) => {
       this.#lostFolder = error
       this.#interrupt(error)
     })
