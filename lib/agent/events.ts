@@ -11,7 +11,6 @@
  * @module
  */
 import type { JsonObject } from '../internal/json.js'
-import type { CheckpointReason, ChangesState } from './checkpoint.js'
 import type { GoalBaseline, GoalSpec, TestCounts, TestOutcomes } from './goal.js'
 import type { AssistantMessage, Message, TraceContext } from './model.js'
 import type { LeftOut } from './tree.js'
@@ -120,8 +119,10 @@ export interface EventPayloads {
     readonly operation_id: string
     readonly operation: 'restore' | 'apply'
     readonly paths: readonly string[]
-    /** Paths that somebody else changed meanwhile, and that were left alone. */
+    /** Paths that were left as they are: somebody else changed them, or the system refused it. */
     readonly skipped: readonly string[]
+    /** Paths beyond the first 1000 of each of these lists. */
+    readonly more: number
   }
   /** What becomes of the changes of an isolated run. */
   readonly changes_decided: { readonly changes: ChangesState; readonly by: string | null }
@@ -219,6 +220,12 @@ export interface EventPayloads {
   readonly log: { readonly level: 'info' | 'warn' | 'error'; readonly message: string }
 }
 
+/** When a checkpoint was made: at the start and the end, after an iteration, before all others. */
+export type CheckpointReason = 'start' | 'iteration' | 'gate' | 'restore' | 'apply' | 'end'
+
+/** What became of the changes of an isolated run. */
+export type ChangesState = 'pending' | 'applied' | 'discarded'
+
 /** How much changed between two checkpoints. */
 export interface ChangeCounts {
   readonly files: number
@@ -312,6 +319,8 @@ export interface PrivatePayloads {
     readonly paths: readonly string[] | null
     /** The folder, by real path. */
     readonly folder: string
+    /** Of an apply: the run's content was taken where both sides had changed a file. */
+    readonly force: boolean
   }
   readonly tool_started: { readonly plan: JsonObject }
   readonly goal_check: {
