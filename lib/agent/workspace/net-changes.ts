@@ -7,17 +7,27 @@ import type { Tree, TreeEntry } from '../tree.js'
 import { outsideTree } from './left-out.js'
 import { bytesOfName } from './tree-names.js'
 
+/** What two files or links are compared by; no hash: the content is not known. */
+interface Comparable {
+  readonly kind: TreeEntry['kind']
+  readonly mode: number
+  readonly sha256: string | null
+}
+
 /** What became of one file or link. */
-export interface TreeChange {
+export interface Change<E> {
   readonly path: string
   /** The path before, of a renamed one; else null. */
   readonly oldPath: string | null
   readonly status: 'added' | 'modified' | 'deleted' | 'renamed'
   /** Null for an added one. */
-  readonly before: TreeEntry | null
+  readonly before: E | null
   /** Null for a deleted one. */
-  readonly after: TreeEntry | null
+  readonly after: E | null
 }
+
+/** The same in a tree. */
+export type TreeChange = Change<TreeEntry>
 
 /**
  * The changes between two trees, by path in the order of its bytes. A file that is gone and a new
@@ -25,22 +35,30 @@ export interface TreeChange {
  * left out of one of both trees is no change.
  */
 export function netChanges(before: Tree, after: Tree): readonly TreeChange[] {
-  const changes: TreeChange[] = []
-  const gone = new Map<string, TreeEntry>()
   // Better a file too many that is new, than one that seems to be deleted.
-  const isUnseenBefore = unseenIn(before, 'named')
-  const isUnseenAfter = unseenIn(after, 'all')
-  for (const [path, old] of before.entries) {
-    const now = after.entries.get(path)
+  const isUnseen = { before: unseenIn(before, 'named'), after: unseenIn(after, 'all') }
+  return changesBetween(before.entries, after.entries, isUnseen)
+}
+
+/** The same for files by path. @param isUnseen which paths are not known before and after */
+export function changesBetween<E extends Comparable>(
+  before: ReadonlyMap<string, E>,
+  after: ReadonlyMap<string, E>,
+  isUnseen: Readonly<Record<'before' | 'after', (path: string) => boolean>> = ALL_SEEN,
+): readonly Change<E>[] {
+  const changes: Change<E>[] = []
+  const gone = new Map<string, E>()
+  const added = new Map<string, E>()
+  for (const [path, old] of before) {
+    const now = after.get(path)
     if (now === undefined) {
-      if (!isUnseenAfter(path)) gone.set(path, old)
+      if (!isUnseen.after(path)) gone.set(path, old)
     } else if (!isSameEntry(old, now)) {
       changes.push({ path, oldPath: null, status: 'modified', before: old, after: now })
     }
   }
-  const added = new Map<string, TreeEntry>()
-  for (const [path, now] of after.entries) {
-    if (!before.entries.has(path) && !isUnseenBefore(path)) added.set(path, now)
+  for (const [path, now] of after) {
+    if (!before.has(path) && !isUnseen.before(path)) added.set(path, now)
   }
   for (const [path, oldPath] of renames(gone, added)) {
     const [old, now] = [gone.get(oldPath)!, added.get(path)!]
@@ -57,10 +75,13 @@ export function netChanges(before: Tree, after: Tree): readonly TreeChange[] {
   return sortedByPath(changes)
 }
 
+const ALL_SEEN = { before: () => false, after: () => false }
+
 /** True for entries of the same kind, mode and content; null stands for none. */
-export function isSameEntry(a: TreeEntry | null, b: TreeEntry | null): boolean {
+export function isSameEntry(a: Comparable | null, b: Comparable | null): boolean {
   if (a === null || b === null) return a === b
-  return a.sha256 === b.sha256 && a.mode === b.mode && a.kind === b.kind
+  const isSameContent = a.sha256 !== null && a.sha256 === b.sha256
+  return isSameContent && a.mode === b.mode && a.kind === b.kind
 }
 
 /** The order of trees: by the bytes of the path. */
@@ -104,8 +125,8 @@ export function foldersAbove(path: string): readonly string[] {
 
 /** Which of the added paths had which of the gone ones. */
 function renames(
-  gone: ReadonlyMap<string, TreeEntry>,
-  added: ReadonlyMap<string, TreeEntry>,
+  gone: ReadonlyMap<string, Comparable>,
+  added: ReadonlyMap<string, Comparable>,
 ): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
   const addedBy = byContent(added)
@@ -117,9 +138,10 @@ function renames(
   return found
 }
 
-function byContent(entries: ReadonlyMap<string, TreeEntry>): Map<string, string[]> {
+function byContent(entries: ReadonlyMap<string, Comparable>): Map<string, string[]> {
   const paths = new Map<string, string[]>()
   for (const [path, { kind, sha256 }] of entries) {
+    if (sha256 === null) continue
     const content = kind === 'file' ? sha256 : kind + sha256
     const same = paths.get(content)
     if (same === undefined) paths.set(content, [path])
