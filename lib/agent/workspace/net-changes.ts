@@ -4,6 +4,7 @@
  * @module
  */
 import type { Tree, TreeEntry } from '../tree.js'
+import { outsideTree } from './left-out.js'
 import { bytesOfName } from './tree-names.js'
 
 /** What became of one file or link. */
@@ -72,17 +73,13 @@ export function comparePaths(a: string, b: string): number {
 const SURROGATE = /[\ud800-\udfff]/
 
 /**
- * Tells which paths a tree says nothing about: what was left out, and what is below that. If not
- * all of it is named, `all` takes everything for left out that is no part of the tree.
+ * Tells which paths a tree says nothing about. If not all that was left out is named, `all` takes
+ * everything for left out that is no part of the tree.
  */
 export function unseenIn(tree: Tree, which: 'named' | 'all'): (path: string) => boolean {
-  const unseen = tree.leftOut.filter(({ reason }) => reason !== 'budget')
-  if (unseen.length === 0) return () => false
-  if (which === 'all' && unseen.some(({ count, paths }) => count > paths.length)) {
-    return (path) => !tree.entries.has(path)
-  }
-  const named = new Set(unseen.flatMap(({ paths }) => paths))
-  return (path) => named.has(path) || foldersAbove(path).some((folder) => named.has(folder))
+  if (which === 'all') return outsideTree(tree)
+  const leftOut = tree.leftOut.map((it) => ({ ...it, count: it.paths.length }))
+  return outsideTree({ ...tree, leftOut })
 }
 
 /** The folders that a path leads through, the outermost first. */
