@@ -16,9 +16,7 @@ export type {
 export type {
   ApplyResult,
   ChangeRange,
-  ChangesState,
   Checkpoint,
-  CheckpointReason,
   FileContent,
   FileEntry,
   FileList,
@@ -85,6 +83,8 @@ export type {
   Approval,
   CallEdit,
   ChangeCounts,
+  ChangesState,
+  CheckpointReason,
   Decision,
   EndReason,
   EventFields,

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import assert from 'node:assert/strict'
 import {
-  IsolatedFolders, type CreateOptions, type NewCopy,
+  IsolatedFolders, type CreateOptions, type IsolatedFoldersOptions, type NewCopy,
 } from '../../lib/agent/isolation/isolated-folders.js'
 import { removeFolder } from '../../lib/agent/workspace/copy.js'
 import { wholeTree } from './whole-tree.js'
@@ -24,8 +24,12 @@ export class Project {
     this.cwd = join(this.top, below)
     mkdirSync(this.cwd, { recursive: true })
     this.copies = join(this.top, 'data/workspaces')
+    this.folders = this.foldersWith({})
+  }
+
+  foldersWith(options: Partial<IsolatedFoldersOptions>): IsolatedFolders {
     const closed = [join(this.top, 'data')]
-    this.folders = new IsolatedFolders({ folder: this.copies, maxBytes: 1e9, closed })
+    return new IsolatedFolders({ folder: this.copies, maxBytes: 1e9, closed, ...options })
   }
 
   /** Writes files by path; `@` in a text stands for the project. */
@@ -44,7 +48,7 @@ export class Project {
     for (const [path, target] of Object.entries(links)) {
       const link = join(this.cwd, path)
       mkdirSync(dirname(link), { recursive: true })
-      symlinkSync(target.replace('@', this.cwd), link)
+      symlinkSync(target.replace(/^@/, this.cwd), link)
     }
     return this
   }

@@ -15,7 +15,6 @@
 import { hash } from 'node:crypto'
 import { LongWork } from '../../internal/next-turn.js'
 import { WorkspaceError } from '../errors.js'
-import type { LeftOut } from '../tree.js'
 import { FolderScan, type ReadEntry, type Unread } from './folder-scan.js'
 import {
   childOf, entriesOf, forget, newFolder, summarize, type KnownFile, type KnownFolder,
@@ -23,19 +22,12 @@ import {
 import { isPrivateKey, secretPaths, type AllTreeRules, type LeftOutPaths } from './left-out.js'
 import { Batches, type SendBatch } from './tree-batches.js'
 import { encodeFolder } from './tree-objects.js'
+import type { Look } from './tree-protocol.js'
 
 /** A file changed this recently may change again within one tick of the disk's clock. */
 const UNSETTLED_MS = 2_000
 /** How much more than its share a run may store of what changed since its first capture. */
 const CHANGED_SHARE = 4
-
-/** What a look found. */
-export interface Look {
-  readonly checkpointId: string
-  readonly files: number
-  readonly bytes: number
-  readonly leftOut: readonly LeftOut[]
-}
 
 /** Hashes of content that a checkpoint did not store, by path. */
 export type NotStored = ReadonlyMap<string, string>
@@ -58,8 +50,8 @@ export class FolderTracker {
   readonly #isSecretPath: (path: string, name: string) => boolean
   readonly #top: KnownFolder = newFolder()
   #look = 0
-  /** The checkpoint whose objects are known to be stored; undefined at first. */
-  #stored: string | null | undefined
+  /** The checkpoint whose objects are known to be stored; undefined at first, and after an error. */
+  #stored: string | undefined
   /** Bytes and contents that count for the run's share; of these, 48 bits of their hash. */
   #used = 0
   #counted = new Set<number>()
@@ -93,9 +85,11 @@ export class FolderTracker {
 
   /** Finds out what is stored already, and what is not. */
   async #begin({ previous, notStoredIn }: LookOptions): Promise<NotStored | null> {
-    if (this.#stored !== undefined && this.#stored === previous) return null
-    const notStored = previous === null ? null : await notStoredIn(previous)
+    const isKnown = this.#stored !== undefined && this.#stored === previous
+    // What is stored by a look that fails may be reclaimed before the next one.
     this.#stored = undefined
+    if (isKnown) return null
+    const notStored = previous === null ? null : await notStoredIn(previous)
     forget(this.#top)
     this.#counted = new Set()
     this.#used = 0
@@ -108,7 +102,7 @@ export class FolderTracker {
     options: LookOptions,
   ): Promise<void> {
     const { unread } = scan
-    const isFirst = options.storeContents && this.#stored === undefined && options.previous === null
+    const isFirst = options.storeContents && options.previous === null
     let left = 0
     for (const { size } of unread) left += size + 1
     if (isFirst && left > this.rules.budgetBytes) {
@@ -193,7 +187,7 @@ export class FolderTracker {
     const leftOut = scan.leftOut.list()
     const object = encodeFolder(entriesOf(this.#top), leftOut)
     const checkpointId = hash('sha256', object)
-    if (!options.storeContents || checkpointId !== this.#stored) {
+    if (!options.storeContents || checkpointId !== options.previous) {
       await batches.add(checkpointId, object, () => undefined)
       await batches.end()
     }

@@ -81,7 +81,9 @@ export async function* objectsOf(
     const fresh = level.filter((hash) => !seen.has(`${hash}/`))
     for (let at = 0; at < fresh.length; at += AT_ONCE) {
       const some = fresh.slice(at, at + AT_ONCE)
-      const read = await Promise.all(some.map((hash) => readFolder(objects, hash, depth === 0, work)))
+      const read = await Promise.all(
+        some.map((hash) => readFolder(objects, hash, depth === 0, work)),
+      )
       for (const [i, hash] of some.entries()) {
         seen.add(`${hash}/`)
         if (isNew(hash, seen)) yield hash
@@ -150,7 +152,9 @@ async function readFolders(
     const below = new Set<string>()
     for (let at = 0; at < level.length; at += AT_ONCE) {
       const some = level.slice(at, at + AT_ONCE)
-      const read = await Promise.all(some.map((hash) => readFolder(objects, hash, depth === 0, work)))
+      const read = await Promise.all(
+        some.map((hash) => readFolder(objects, hash, depth === 0, work)),
+      )
       for (const [i, hash] of some.entries()) {
         const folder = read[i]!
         folders.set(hash, folder)
@@ -175,7 +179,7 @@ export async function readFolder(
   objects: ObjectReader,
   id: string,
   isTop: boolean,
-  work: LongWork,
+  work: LongWork = new LongWork(),
 ): Promise<Folder> {
   const bytes = await objects.get(id)
   if (bytes === null) throw damaged(id, 'it is missing')
