@@ -261,6 +261,7 @@ export class FileOperations {
       now !== null && isSameEntry(now.tree.entries.get(path) ?? null, after)
     const paths = steps.filter(isDone).map(({ path }) => path)
     const skipped = steps.filter((step) => !isDone(step)).map(({ path }) => path)
+    const more = [paths, skipped].reduce((n, all) => n + Math.max(0, all.length - MAX_NAMED), 0)
     const { iteration } = log.state.head.details
     const drafts: RecordDraft[] = [
       {
@@ -271,7 +272,7 @@ export class FileOperations {
           operation,
           paths: paths.slice(0, MAX_NAMED),
           skipped: skipped.slice(0, MAX_NAMED),
-          more: Math.max(0, paths.length - MAX_NAMED) + Math.max(0, skipped.length - MAX_NAMED),
+          ...(more > 0 && { more }),
         },
       },
     ]
