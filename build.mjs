@@ -9,7 +9,7 @@
  * 2. Names stay and lines are short, so that stack traces can be read; comments and indentation go.
  *    The declarations keep their comments.
  * 3. No file is read at run time but by an import, so that a bundled program needs nothing beside
- *    it: the worker of `Client` and the files of the dashboard are text in modules of their own.
+ *    it: workers and the files of the dashboard are text in modules of their own.
  * 4. The bundler is the one that tsx brings along: nothing more to install.
  */
 import { execFileSync } from 'node:child_process'
@@ -45,7 +45,11 @@ const esbuild = createRequire(require.resolve('tsx/package.json'))('esbuild')
 /** Modules that the source reads from files, and what takes their place. */
 const embedded = {
   'http/transports/blocking/worker-code.ts': async () =>
-    `export const WORKER_CODE = ${JSON.stringify(await workerCode())}`,
+    `export const WORKER_CODE = ${JSON.stringify(await workerCode('http/transports/blocking/worker.ts'))}`,
+  'agent/workspace/tree-worker-code.ts': async () =>
+    `export const WORKER_CODE = ${JSON.stringify(await workerCode('agent/workspace/tree-worker.ts'))}`,
+  'agent/workspace/copy-worker-code.ts': async () =>
+    `export const COPY_WORKER_CODE = ${JSON.stringify(await workerCode('agent/workspace/copy-worker.ts'))}`,
   'server/dashboard/files.ts': async () =>
     `export const PAGE_FILES = ${JSON.stringify(await pageFiles())}`,
 }
@@ -128,12 +132,14 @@ function embed(build) {
 }
 
 /**
- * The worker of `Client` as one script. Nobody sees its names: errors cross to the caller as data.
- * The function that Node gives scripts to load its modules has another name elsewhere.
+ * A worker as one script. Nobody sees its names: errors cross to the caller as data. The function
+ * that Node gives scripts to load its modules has another name elsewhere.
+ *
+ * @param {string} path
  */
-async function workerCode() {
+async function workerCode(path) {
   const { outputFiles } = await esbuild.build({
-    entryPoints: [join(lib, 'http/transports/blocking/worker.ts')],
+    entryPoints: [join(lib, path)],
     ...compact,
     minifyIdentifiers: true,
     bundle: true,

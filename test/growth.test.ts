@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 
 import { readCheckScript } from '../lib/agent/goals/check-script.js'
-import { compileGlobs } from '../lib/agent/goals/globs.js'
+import { compileGlobs } from '../lib/agent/workspace/globs.js'
 import { goalRegistry } from '../lib/agent/goals/registry.js'
 import { relevantPart } from '../lib/agent/goals/relevant-part.js'
 import { junitTests } from '../lib/agent/goals/reports/bun.js'

@@ -5,11 +5,8 @@
  * @module
  */
 import type { JsonObject } from '../internal/json.js'
-import type { RunOwner } from './events.js'
+import type { CheckpointReason, RunOwner } from './events.js'
 import type { LeftOut } from './tree.js'
-
-/** When a checkpoint was made: at the start and the end, after an iteration, before all others. */
-export type CheckpointReason = 'start' | 'iteration' | 'gate' | 'restore' | 'apply' | 'end'
 
 /** The content of a run's folder at one moment. */
 export interface Checkpoint {
@@ -113,9 +110,6 @@ export interface ApplyResult {
   readonly checkpoint_id: string | null
 }
 
-/** What became of the changes of an isolated run. */
-export type ChangesState = 'pending' | 'applied' | 'discarded'
-
 /** Two checkpoints: ids, or `start`, `newest` or `now`, the folder as it is. */
 export interface ChangeRange {
   /** @defaultValue 'start' */
@@ -142,12 +136,15 @@ export interface RunWorkspaces {
    * The same as one patch, with exact bytes, for `git apply` and `patch -p1`.
    *
    * @param raw false refuses files that hold secrets
+   * @param plain for programs that know neither renames nor git's binary patches, such as `patch
+   * -p1`: renames become a deletion and a new file, and binary content stands as it is
    * @throws as {@link RunWorkspaces.changes} does; {@link CheckpointError} with `redacted` and the
-   * paths of files that hold secrets.
+   * paths of files that hold secrets, with `not_kept` and the paths of those whose content is not
+   * stored, with `too_large` when the patch would exceed 64 MiB.
    */
   patch(
     runId: string,
-    range: ChangeRange & { readonly raw: boolean },
+    range: ChangeRange & { readonly raw: boolean; readonly plain?: boolean | undefined },
     caller?: WorkspaceCaller,
   ): Promise<Uint8Array>
   /**

@@ -1,6 +1,7 @@
 import { checkOptions } from '../internal/options.js'
 import type { JsonObject } from '../internal/json.js'
 import type { RunWorkspaces } from './checkpoint.js'
+import { checkpointSettings } from './checkpoints/settings.js'
 import { resolveEngineConfig, type EngineConfig, type EngineOptions } from './config.js'
 import {
   CLOSE,
@@ -33,6 +34,7 @@ import {
   type RunStatus,
 } from './events.js'
 import { goalRegistry, type GoalRegistry } from './goals/registry.js'
+import { IsolatedFolders } from './isolation/isolated-folders.js'
 import { summarize } from './log/head.js'
 import { Observers, type RunObserver } from './log/observer.js'
 import type { RunSubscription, StreamItem } from './log/subscription.js'
@@ -98,7 +100,12 @@ export class RunEngine {
     const tracing = new Tracing(config.tracer, config.clock, redactor)
     const offeredTools = (): ReadonlyMap<string, Tool> => this.#tools()
     const { shared } = config.store
-    const common = { ...config, offeredTools, observers: this.#observers, checkpoints: null }
+    const checkpoints = checkpointSettings(config)
+    const { workspaceFolder: folder, maxWorkspaceBytes: maxBytes, closed } = config
+    const isolation = folder === null ? null : new IsolatedFolders({ folder, maxBytes, closed })
+    const common = {
+      ...config, offeredTools, observers: this.#observers, checkpoints, isolation,
+    }
     const runs = new ActiveRuns({
       ...common,
       tracing,

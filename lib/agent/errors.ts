@@ -306,9 +306,10 @@ export class CheckpointError extends AgentError {
   override readonly code = 'ERR_AGENT_CHECKPOINT'
   /**
    * `unknown` to this run; `not_kept`: content of it was not stored; `off`: this run or host has no
-   * checkpoints; `redacted`: files hold secrets; `unsupported`: not on this system.
+   * checkpoints; `redacted`: files hold secrets; `too_large`: the patch would exceed 64 MiB;
+   * `unsupported`: not on this system.
    */
-  readonly problem: 'unknown' | 'not_kept' | 'off' | 'redacted' | 'unsupported'
+  readonly problem: 'unknown' | 'not_kept' | 'off' | 'redacted' | 'too_large' | 'unsupported'
   /** The files concerned; often empty. */
   readonly paths: readonly string[]
 

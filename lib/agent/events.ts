@@ -11,7 +11,6 @@
  * @module
  */
 import type { JsonObject } from '../internal/json.js'
-import type { CheckpointReason, ChangesState } from './checkpoint.js'
 import type { GoalBaseline, GoalSpec, TestCounts, TestOutcomes } from './goal.js'
 import type { AssistantMessage, Message, TraceContext } from './model.js'
 import type { LeftOut } from './tree.js'
@@ -218,6 +217,12 @@ export interface EventPayloads {
   readonly error: { readonly message: string; readonly traceback: string; readonly code: string }
   readonly log: { readonly level: 'info' | 'warn' | 'error'; readonly message: string }
 }
+
+/** When a checkpoint was made: at the start and the end, after an iteration, before all others. */
+export type CheckpointReason = 'start' | 'iteration' | 'gate' | 'restore' | 'apply' | 'end'
+
+/** What became of the changes of an isolated run. */
+export type ChangesState = 'pending' | 'applied' | 'discarded'
 
 /** How much changed between two checkpoints. */
 export interface ChangeCounts {

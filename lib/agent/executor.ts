@@ -25,6 +25,11 @@ export interface CommandOptions {
   readonly mark: string
   /** Additional folders that the command may write to, for executors that confine commands. */
   readonly writable: readonly string[]
+  /**
+   * Set for runs that work in a copy of a folder. An executor that confines commands shows them the
+   * copy, even below folders that it hides, and hides the original.
+   */
+  readonly isolated?: IsolatedCopy | undefined
   /** Stops the command with exit code 130: SIGTERM to its process group, SIGKILL after 2 s. */
   readonly signal: AbortSignal
   /**
@@ -32,6 +37,19 @@ export interface CommandOptions {
    * until the promise resolves. If it rejects, or this process dies, the command never runs.
    */
   readonly onStart?: (pgid: number) => Promise<void>
+}
+
+/** The private copy of a folder in which a run works. */
+export interface IsolatedCopy {
+  /** Real path of the copy. */
+  readonly root: string
+  /** Real path of the folder that was copied. */
+  readonly original: string
+  /**
+   * Folders of the original that commands see, unchangeable, at places in the copy. Only for
+   * executors with {@link Executor.mountsFolders}.
+   */
+  readonly readOnly: readonly { readonly from: string; readonly to: string }[]
 }
 
 /** The result of a command; one that cannot be started has exit code 127, not an exception. */
@@ -57,6 +75,8 @@ export interface Executor {
    * of it has run.
    */
   run(command: string, options: CommandOptions): Promise<CommandResult>
+  /** Does it mount the folders of {@link IsolatedCopy.readOnly}? Absent: it does not. */
+  mountsFolders?(): Promise<boolean>
   /** Kills every process with `mark`; resolves with their number, 0 where `/proc` is missing. */
   killMarked(mark: string): Promise<number>
 }

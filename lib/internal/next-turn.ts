@@ -20,3 +20,21 @@ export class LongWork {
     this.#since = performance.now()
   }
 }
+
+/** Does work that yields often, and other work of this process in between. */
+export async function inSlices<T>(work: Generator<void, T>): Promise<T> {
+  const slices = new LongWork()
+  for (;;) {
+    const { done, value } = work.next()
+    if (done === true) return value
+    if (slices.isDue) await slices.next()
+  }
+}
+
+/** Does the same work at once: for input that is known to be short. */
+export function atOnce<T>(work: Generator<void, T>): T {
+  for (;;) {
+    const { done, value } = work.next()
+    if (done === true) return value
+  }
+}

@@ -8,7 +8,7 @@ import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { CommandOptions, CommandResult, Executor } from '../executor.js'
 import { isExhausted } from '../exhaustion.js'
 import {
-  COMMAND_VARIABLE, findProgram, RUN_VARIABLE, scrubbedEnvironment,
+  COMMAND_VARIABLE, findProgram, redirectedEnvironment, RUN_VARIABLE, scrubbedEnvironment,
 } from './environment.js'
 import { holdArguments, notNow, runHeld } from './held-command.js'
 import { PROCESS_OPTIONS, processExecutor, type ProcessExecutorOptions } from './process.js'
@@ -145,8 +145,11 @@ class BubblewrapExecutor implements Executor {
   async run(command: string, options: CommandOptions): Promise<CommandResult> {
     const commandId = randomUUID()
     const marks = { [RUN_VARIABLE]: options.mark, [COMMAND_VARIABLE]: commandId }
-    const env = scrubbedEnvironment(process.env, this.#env, { ...options.env, ...marks })
-    const { cwd, cwdDescriptor } = options
+    const { cwd, cwdDescriptor, isolated } = options
+    const env = redirectedEnvironment(
+      scrubbedEnvironment(process.env, this.#env, { ...options.env, ...marks }),
+      isolated,
+    )
     const sandbox = await sandboxArguments({
       cwd,
       home: env['HOME'],
@@ -155,6 +158,7 @@ class BubblewrapExecutor implements Executor {
       readOnly: this.#readOnly,
       writable: options.writable,
       closed: this.#closed,
+      isolated,
     })
     // The temporary folder of this process does not exist in the sandbox.
     const all = Object.entries({ ...env, TMPDIR: '/tmp', ...options.env, ...marks })
@@ -171,6 +175,10 @@ class BubblewrapExecutor implements Executor {
       leaderIsSandbox: true,
     }
     return await runHeld(launch, options)
+  }
+
+  mountsFolders(): Promise<boolean> {
+    return Promise.resolve(true)
   }
 
   async killMarked(mark: string): Promise<number> {

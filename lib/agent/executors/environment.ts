@@ -1,5 +1,6 @@
 import { accessSync, constants } from 'node:fs'
-import { delimiter, isAbsolute, join } from 'node:path'
+import { delimiter, isAbsolute, join, sep } from 'node:path'
+import type { IsolatedCopy } from '../executor.js'
 
 /**
  * Variables of this process that commands get. Everything else stays out: keys, tokens, and
@@ -61,6 +62,25 @@ export function scrubbedEnvironment(
 /** PATH without relative folders: files in the working directory could replace programs. */
 function absolutePath(path: string): string {
   return path.split(delimiter).filter(isAbsolute).join(delimiter)
+}
+
+/**
+ * The environment for a run in a copy: tools that were found in the original, by `PATH` or as a
+ * virtual environment, are those of the copy.
+ */
+export function redirectedEnvironment(
+  environment: Readonly<Record<string, string>>,
+  isolated: IsolatedCopy | undefined,
+): Record<string, string> {
+  if (isolated === undefined) return { ...environment }
+  const { root, original } = isolated
+  const redirected = (path: string): string =>
+    path === original || path.startsWith(original + sep) ? root + path.slice(original.length) : path
+  return Object.fromEntries(
+    Object.entries(environment).map(([name, value]) => [
+      name, value.split(delimiter).map(redirected).join(delimiter),
+    ]),
+  )
 }
 
 /** Folders that belong to the system, not to a user or a project. */

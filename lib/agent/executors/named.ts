@@ -55,6 +55,10 @@ class AutoExecutor implements Executor {
     return await (await this.#executor()).run(command, options)
   }
 
+  async mountsFolders(): Promise<boolean> {
+    return (await (await this.#executor()).mountsFolders?.()) ?? false
+  }
+
   async killMarked(mark: string): Promise<number> {
     return await (await this.#executor()).killMarked(mark)
   }

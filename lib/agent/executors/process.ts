@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { CommandOptions, CommandResult, Executor } from '../executor.js'
-import { COMMAND_VARIABLE, RUN_VARIABLE, scrubbedEnvironment } from './environment.js'
+import {
+  COMMAND_VARIABLE, redirectedEnvironment, RUN_VARIABLE, scrubbedEnvironment,
+} from './environment.js'
 import { holdArguments, runHeld } from './held-command.js'
 import { killAll, markedProcesses } from './process-tree.js'
 
@@ -53,7 +55,10 @@ class ProcessExecutor implements Executor {
     const launch = {
       file: this.#shell,
       args: holdArguments(this.#shell, command),
-      env: scrubbedEnvironment(process.env, this.#env, { ...options.env, ...marks }),
+      env: redirectedEnvironment(
+        scrubbedEnvironment(process.env, this.#env, { ...options.env, ...marks }),
+        options.isolated,
+      ),
       cwd: options.cwd,
       cwdDescriptor: options.cwdDescriptor,
       commandId,

@@ -6,6 +6,7 @@
  */
 import { lstat, readlink, realpath } from 'node:fs/promises'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
+import type { IsolatedCopy } from '../executor.js'
 
 export interface SandboxPlan {
   readonly cwd: string
@@ -15,6 +16,7 @@ export interface SandboxPlan {
   readonly readOnly: readonly string[]
   readonly writable: readonly string[]
   readonly closed: readonly string[]
+  readonly isolated?: IsolatedCopy | undefined
 }
 
 /** Programs, libraries and their data: the same for all users. */
@@ -58,8 +60,25 @@ export async function sandboxArguments(plan: SandboxPlan): Promise<readonly stri
     ...['--tmpfs', '/tmp', '--tmpfs', '/var/tmp', '--dir', '/run'],
     ...(home === null || home === '/' ? [] : ['--tmpfs', home]),
     ...(await mounts(plan, home)),
-    ...(await Promise.all(plan.closed.map(mask))).flat(),
+    ...(await hidden(plan)),
     ...['--remount-ro', '/', '--chdir', plan.cwd],
+  ]
+}
+
+/**
+ * Closed folders behind empty ones; for a run in a copy the original as well, and on top of them
+ * the copy. What hides is made read-only at the end, when there is a place for the copy in it.
+ */
+async function hidden({ closed, isolated }: SandboxPlan): Promise<readonly string[]> {
+  const masks = (await Promise.all([...closed, ...(isolated ? [isolated.original] : [])].map(mask)))
+  if (isolated === undefined) return masks.flat()
+  const { root, readOnly } = isolated
+  const mounts = readOnly.flatMap(({ from, to }) => ['--ro-bind', from, to])
+  return [
+    ...masks.flatMap((words) => words.slice(0, 2)),
+    ...bind('--bind', root),
+    ...mounts,
+    ...masks.flatMap((words) => words.slice(2)),
   ]
 }
 

@@ -8,7 +8,7 @@ import { join, posix } from 'node:path'
 
 import { GoalError } from '../errors.js'
 import { readFolder } from '../workspace/read-folder.js'
-import { compileGlobs } from './globs.js'
+import { compileGlobs } from '../workspace/globs.js'
 import { readSmallFile } from './small-file.js'
 
 /** Assertion libraries, which can make every test pass as well as the runner can. */

@@ -51,10 +51,10 @@ export interface RunLoopOptions
   readonly scheduler: Scheduler
   readonly performStep: (step: WorkStep, context: StepContext) => Promise<void>
   readonly maxTurnsPerIteration: number
-  /** Called when the run first works, with what its folder was recognised by when it started. */
+  /** Called when the run first works; `onLost` when its folder must not be used any more. */
   readonly openFolder: (
-    cwd: string,
-    before: RunState['folder'],
+    log: LogWriter,
+    signal: AbortSignal,
     onLost: (error: Error) => void,
   ) => Promise<RunFolder>
   /** True when a process that has died drove the run before. */
@@ -376,8 +376,7 @@ export class RunLoop {
 
   async #makeContext(signal: AbortSignal): Promise<StepContext> {
     const { openFolder, tools } = this.#options
-    const { cwd } = this.state.frozen.request
-    this.#folder ??= await openFolder(cwd, this.state.folder, (error) => {
+    this.#folder ??= await openFolder(this.#log, signal, (error) => {
       this.#lostFolder = error
       this.#interrupt(error)
     })

@@ -2,11 +2,16 @@
  * Unified diffs, made here because a workspace's version control must not be run: its configuration
  * can start programs.
  *
+ * Texts are compared as they are, and the lines that a diff shows are redacted afterwards, with
+ * what stands around them: so a changed secret is a change, and none is shown.
+ *
  * @module
  */
 import { hash } from 'node:crypto'
+import { atOnce, inSlices } from '../../internal/next-turn.js'
 import { checkString } from '../../internal/options.js'
 import { redactor } from '../redaction/redactor.js'
+import { compareLines, countLines, linesOf, type LineChange } from './lines.js'
 import { decodeText } from './text.js'
 import type { FileChange } from './workspace.js'
 
@@ -22,50 +27,67 @@ export interface TextDiff {
 const CONTEXT = 3
 /** Bytes of a diff, unless the caller sets another limit. */
 const MAX_DIFF_BYTES = 16 * 1024
-/** Insertions and deletions after which two texts count as wholly different. */
-const MAX_EDITS = 1_000
-/** Comparisons of lines after which two texts count as wholly different. */
-const MAX_COMPARISONS = 5_000_000
 /** Content larger than this is not compared. */
-const MAX_COMPARED_BYTES = 4 * 1024 * 1024
+export const MAX_COMPARED_BYTES: number = 4 * 1024 * 1024
+/** UTF-16 units that are redacted at once, and those around them that may belong to a secret. */
+const [REDACTED_AT_ONCE, MARGIN] = [128 * 1024, 32 * 1024]
+/** Lines that are written between two yields. */
+const SLICE = 5_000
 
 /**
  * The change from `before` to `after`; null stands for a file that does not exist. Content that is
  * not UTF-8 text, or over 4 MiB, is not compared: its diff is empty and its counts are 0.
  */
-export function fileChange(
+export async function fileChange(
   path: string,
   before: Uint8Array | null,
   after: Uint8Array | null,
-): FileChange {
+): Promise<FileChange> {
   const change = before === null ? 'created' : after === null ? 'deleted' : 'modified'
   const [old, now] = [comparableText(before), comparableText(after)]
   const hashes = { before_sha256: hashOf(before), after_sha256: hashOf(after) }
   if (old === null || now === null) {
     return { path, change, added_lines: 0, removed_lines: 0, diff: '', ...hashes }
   }
-  const names = {
-    before: before === null ? '/dev/null' : `a/${path}`,
-    after: after === null ? '/dev/null' : `b/${path}`,
-  }
-  return { path, change, ...diffText(old, now, names), ...hashes }
+  const { comparison } = await inSlices(compareRedacted(old, now))
+  const { added, removed } = countLines(comparison.changes)
+  const names = diffNames(path, path, before === null, after === null)
+  const { text } = await inSlices(unifiedDiff(comparison, names, MAX_DIFF_BYTES))
+  return { path, change, added_lines: added, removed_lines: removed, diff: text, ...hashes }
 }
 
-/** The redacted text of a file; empty for none, null when it is binary or too large. */
-function comparableText(content: Uint8Array | null): string | null {
+/** The text of a file; empty for none, null when it is binary or too large. */
+export function comparableText(content: Uint8Array | null): string | null {
   if (content === null) return ''
-  const text = content.length > MAX_COMPARED_BYTES ? null : decodeText(content)
-  // A diff shows some lines of a secret in several lines, which could not be recognized.
-  return text === null ? null : redactor.lines(text)
+  return content.length > MAX_COMPARED_BYTES ? null : decodeText(content)
 }
 
 function hashOf(content: Uint8Array | null): string | null {
   return content === null ? null : hash('sha256', content)
 }
 
+/** The names of a file before and after, as diffs have them. */
+export interface DiffNames {
+  readonly before: string
+  readonly after: string
+}
+
+/** The names after `---` and `+++`. */
+export function diffNames(
+  oldPath: string,
+  path: string,
+  isNew: boolean,
+  isGone: boolean,
+): DiffNames {
+  return {
+    before: isNew ? '/dev/null' : `a/${oldPath}`,
+    after: isGone ? '/dev/null' : `b/${path}`,
+  }
+}
+
 /**
- * Compares two texts line by line (E. Myers, "An O(ND) difference algorithm", 1986). The work is
- * bounded: texts with more than 1000 differing lines are shown as one block replaced by another.
+ * Compares two texts line by line. The work is bounded: texts with more than 1000 differing lines
+ * are shown as one block replaced by another.
  *
  * @param names the file names after `---` and `+++`
  * @param maxBytes bytes of the diff; a last line tells how many lines did not fit
@@ -78,160 +100,142 @@ export function diffText(
 ): TextDiff {
   checkString('before', before)
   checkString('after', after)
-  const [a, b] = [linesOf(before), linesOf(after)]
-  const changes = compare(a, b)
-  if (changes.length === 0) return { diff: '', added_lines: 0, removed_lines: 0 }
-  let [added, removed] = [0, 0]
-  for (const change of changes) {
-    removed += change.aEnd - change.aStart
-    added += change.bEnd - change.bStart
-  }
-  const diff = render(a, b, changes, names, maxBytes)
-  return { diff, added_lines: added, removed_lines: removed }
+  const comparison = atOnce(compareTexts(before, after))
+  const { added, removed } = countLines(comparison.changes)
+  const { text } = atOnce(unifiedDiff(comparison, names, maxBytes))
+  return { diff: text, added_lines: added, removed_lines: removed }
 }
 
-/** Lines with their terminators: `a` and `a\n` are different lines. */
-function linesOf(text: string): readonly string[] {
-  return text === '' ? [] : text.split(/(?<=\n)/)
+/** The lines of two texts, and which of them changed. */
+export interface Comparison {
+  readonly a: readonly string[]
+  readonly b: readonly string[]
+  readonly changes: readonly LineChange[]
 }
 
-/** Lines aStart…aEnd of the old text became lines bStart…bEnd of the new one. */
-interface Change {
-  readonly aStart: number
-  readonly aEnd: number
-  readonly bStart: number
-  readonly bEnd: number
+/** See `lines.ts`. */
+export function* compareTexts(before: string, after: string): Generator<void, Comparison> {
+  const a = yield* linesOf(before)
+  const b = yield* linesOf(after)
+  return { a, b, changes: yield* compareLines(a, b) }
 }
 
-function compare(a: readonly string[], b: readonly string[]): readonly Change[] {
-  let start = 0
-  while (start < a.length && start < b.length && a[start] === b[start]) start += 1
-  let [aEnd, bEnd] = [a.length, b.length]
-  while (aEnd > start && bEnd > start && a[aEnd - 1] === b[bEnd - 1]) {
-    aEnd -= 1
-    bEnd -= 1
-  }
-  if (start === aEnd && start === bEnd) return []
-  const whole = [{ aStart: start, aEnd, bStart: start, bEnd }]
-  if (start === aEnd || start === bEnd) return whole
-  const numbers = new Map<string, number>()
-  const inner = (lines: readonly string[], end: number): Int32Array =>
-    Int32Array.from(lines.slice(start, end), (line) => {
-      const number = numbers.get(line) ?? numbers.size
-      numbers.set(line, number)
-      return number
-    })
-  const trace = search(inner(a, aEnd), inner(b, bEnd))
-  return trace === null ? whole : retrace(trace, aEnd - start, bEnd - start, start)
-}
-
-/** For each number of edits, how far along `a` each diagonal got (offset by that number). */
-type Trace = readonly Int32Array[]
-
-/** Finds the smallest number of edits; null when that exceeds the bounds. */
-function search(a: Int32Array, b: Int32Array): Trace | null {
-  const trace: Int32Array[] = []
-  const bound = Math.min(a.length + b.length, MAX_EDITS)
-  // reach[k + bound + 1]: the furthest x on diagonal k, where k = x - y.
-  const reach = new Int32Array(2 * bound + 3)
-  const middle = bound + 1
-  let comparisons = 0
-  for (let edits = 0; edits <= bound; edits++) {
-    for (let k = -edits; k <= edits; k += 2) {
-      const down = k === -edits || (k !== edits && reach[middle + k - 1]! < reach[middle + k + 1]!)
-      let x = down ? reach[middle + k + 1]! : reach[middle + k - 1]! + 1
-      let y = x - k
-      while (x < a.length && y < b.length && a[x] === b[y]) {
-        x += 1
-        y += 1
-        comparisons += 1
+/** The same with the lines redacted that a diff shows; `redacted` when that altered any. */
+export function* compareRedacted(
+  before: string,
+  after: string,
+): Generator<void, { readonly comparison: Comparison; readonly redacted: boolean }> {
+  const comparison = yield* compareTexts(before, after)
+  const hunks = hunksOf(comparison)
+  const a = yield* redactShown(comparison.a, hunks.map(({ aStart, aEnd }) => [aStart, aEnd]))
+  const b = yield* redactShown(comparison.b, hunks.map(({ bStart, bEnd }) => [bStart, bEnd]))
+  if (a === comparison.a && b === comparison.b) return { comparison, redacted: false }
+  // A line of both texts may be part of a secret in one of them only.
+  const shown = [...a]
+  for (const { aStart, bStart, changes, aEnd } of hunks) {
+    let [at, other] = [aStart, bStart]
+    for (const change of [...changes, { aStart: aEnd, aEnd, bStart: 0, bEnd: 0 }]) {
+      for (; at < change.aStart; at++, other++) {
+        if (b[other] !== comparison.b[other]) shown[at] = b[other]!
       }
-      reach[middle + k] = x
-      comparisons += 1
-      if (x >= a.length && y >= b.length) {
-        trace.push(reach.slice(middle - edits, middle + edits + 1))
-        return trace
+      ;[at, other] = [change.aEnd, change.bEnd]
+    }
+  }
+  return { comparison: { ...comparison, a: shown, b }, redacted: true }
+}
+
+/** Redacts the lines in these ranges; the same array when that alters none. */
+function* redactShown(
+  lines: readonly string[],
+  ranges: readonly (readonly [start: number, end: number])[],
+): Generator<void, readonly string[]> {
+  let shown: string[] | undefined
+  let range = 0
+  for (let start = 0, end: number; start < lines.length; start = end) {
+    end = endOf(lines, start, REDACTED_AT_ONCE, 1)
+    while (range < ranges.length && ranges[range]![1] <= start) range += 1
+    if (range === ranges.length) break
+    if (ranges[range]![0] >= end) continue
+    const from = endOf(lines, start - 1, MARGIN, -1) + 1
+    const text = lines.slice(from, endOf(lines, end, MARGIN, 1)).join('')
+    const redacted = redactor.lines(text)
+    yield
+    if (redacted === text) continue
+    const parts = yield* linesOf(redacted)
+    for (let next = range; next < ranges.length && ranges[next]![0] < end; next++) {
+      const [first, last] = ranges[next]!
+      for (let i = Math.max(first, start); i < Math.min(last, end); i++) {
+        const part = parts[i - from]!
+        if (part !== lines[i]) (shown ??= [...lines])[i] = part
       }
     }
-    trace.push(reach.slice(middle - edits, middle + edits + 1))
-    if (comparisons > MAX_COMPARISONS) return null
   }
-  return null
+  return shown ?? lines
 }
 
-/** Walks the trace back from the end and joins neighbouring edits into changes. */
-function retrace(trace: Trace, aLength: number, bLength: number, shift: number): readonly Change[] {
-  const changes: Change[] = []
-  let [x, y] = [aLength, bLength]
-  const add = (aStart: number, aEnd: number, bStart: number, bEnd: number): void => {
-    const next = changes.at(-1)
-    const joins = next !== undefined && next.aStart === aEnd + shift && next.bStart === bEnd + shift
-    if (joins) changes.pop()
-    changes.push({
-      aStart: aStart + shift,
-      bStart: bStart + shift,
-      aEnd: joins ? next.aEnd : aEnd + shift,
-      bEnd: joins ? next.bEnd : bEnd + shift,
+/** The index behind (or, backwards, before) as many lines as have about this many units. */
+function endOf(lines: readonly string[], start: number, units: number, step: 1 | -1): number {
+  let [at, left] = [start, units]
+  while (at >= 0 && at < lines.length && left > 0) {
+    left -= lines[at]!.length
+    at += step
+  }
+  return at
+}
+
+/** Changes whose context touches, with that context. */
+interface Hunk extends LineChange {
+  readonly changes: readonly LineChange[]
+}
+
+function hunksOf({ a, changes }: Comparison): readonly Hunk[] {
+  const hunks: Hunk[] = []
+  for (let i = 0; i < changes.length; ) {
+    let next = i + 1
+    while (
+      next < changes.length &&
+      changes[next]!.aStart - changes[next - 1]!.aEnd <= 2 * CONTEXT
+    ) {
+      next += 1
+    }
+    const [first, last] = [changes[i]!, changes[next - 1]!]
+    const lead = Math.min(CONTEXT, first.aStart)
+    const trail = Math.min(CONTEXT, a.length - last.aEnd)
+    hunks.push({
+      aStart: first.aStart - lead,
+      bStart: first.bStart - lead,
+      aEnd: last.aEnd + trail,
+      bEnd: last.bEnd + trail,
+      changes: changes.slice(i, next),
     })
+    i = next
   }
-  for (let edits = trace.length - 1; edits > 0; edits--) {
-    const before = trace[edits - 1]!
-    const at = (k: number): number => before[k + edits - 1] ?? -1
-    const k = x - y
-    const down = k === -edits || (k !== edits && at(k - 1) < at(k + 1))
-    const fromX = down ? at(k + 1) : at(k - 1)
-    const fromY = fromX - (down ? k + 1 : k - 1)
-    if (down) add(fromX, fromX, fromY, fromY + 1)
-    else add(fromX, fromX + 1, fromY, fromY)
-    ;[x, y] = [fromX, fromY]
-  }
-  return changes.reverse()
+  return hunks
 }
 
-function render(
-  a: readonly string[],
-  b: readonly string[],
-  changes: readonly Change[],
-  names: { readonly before: string; readonly after: string },
+/** A diff in the unified format; empty without changes. `cut`: lines are missing. */
+export function* unifiedDiff(
+  comparison: Comparison,
+  names: DiffNames,
   maxBytes: number,
-): string {
+): Generator<void, { readonly text: string; readonly cut: boolean }> {
+  if (comparison.changes.length === 0) return { text: '', cut: false }
   const writer = new DiffWriter(maxBytes)
   writer.line('--- ', oneLine(names.before))
   writer.line('+++ ', oneLine(names.after))
-  for (let i = 0; i < changes.length; ) {
-    let last = i
-    while (
-      last + 1 < changes.length &&
-      changes[last + 1]!.aStart - changes[last]!.aEnd <= 2 * CONTEXT
-    ) {
-      last += 1
+  const { a, b } = comparison
+  for (const { aStart, aEnd, bStart, bEnd, changes } of hunksOf(comparison)) {
+    writer.line(`@@ -${span(aStart, aEnd)} +${span(bStart, bEnd)} @@`, '')
+    let at = aStart
+    for (const change of changes) {
+      for (; at < change.aStart; at++) writer.line(' ', a[at]!)
+      for (; at < change.aEnd; at++) if (writer.line('-', a[at]!)) yield
+      for (let j = change.bStart; j < change.bEnd; j++) if (writer.line('+', b[j]!)) yield
     }
-    renderHunk(writer, a, b, changes.slice(i, last + 1))
-    i = last + 1
+    for (; at < aEnd; at++) writer.line(' ', a[at]!)
+    yield
   }
   return writer.finish()
-}
-
-function renderHunk(
-  writer: DiffWriter,
-  a: readonly string[],
-  b: readonly string[],
-  changes: readonly Change[],
-): void {
-  const [first, last] = [changes[0]!, changes.at(-1)!]
-  const lead = Math.min(CONTEXT, first.aStart)
-  const end = Math.min(a.length, last.aEnd + CONTEXT)
-  const bStart = first.bStart - lead
-  const bEnd = last.bEnd + (end - last.aEnd)
-  const aSpan = span(first.aStart - lead, end)
-  writer.line(`@@ -${aSpan} +${span(bStart, bEnd)} @@`, '')
-  let at = first.aStart - lead
-  for (const change of changes) {
-    for (; at < change.aStart; at++) writer.line(' ', a[at]!)
-    for (; at < change.aEnd; at++) writer.line('-', a[at]!)
-    for (let j = change.bStart; j < change.bEnd; j++) writer.line('+', b[j]!)
-  }
-  for (; at < end; at++) writer.line(' ', a[at]!)
 }
 
 /** `start,count` in the notation of unified diffs, where an empty range names the line before. */
@@ -249,13 +253,15 @@ export function oneLine(name: string): string {
 class DiffWriter {
   readonly #parts: string[] = []
   #bytesLeft: number
+  #lines = 0
   #skipped = 0
 
   constructor(maxBytes: number) {
     this.#bytesLeft = maxBytes - 64
   }
 
-  line(prefix: string, line: string): void {
+  /** Returns true now and then, when it is time to yield. */
+  line(prefix: string, line: string): boolean {
     const ended = line.endsWith('\n') || !/^[-+ ]$/.test(prefix)
     const text = `${prefix}${line}${line.endsWith('\n') ? '' : '\n'}`
     const part = ended ? text : `${text}\\ No newline at end of file\n`
@@ -265,10 +271,12 @@ class DiffWriter {
       this.#bytesLeft -= size
       this.#parts.push(part)
     }
+    this.#lines += 1
+    return this.#lines % SLICE === 0
   }
 
-  finish(): string {
+  finish(): { readonly text: string; readonly cut: boolean } {
     if (this.#skipped > 0) this.#parts.push(`… ${this.#skipped} more lines of this diff\n`)
-    return this.#parts.join('')
+    return { text: this.#parts.join(''), cut: this.#skipped > 0 }
   }
 }

@@ -8,13 +8,10 @@ import { constants, type Stats } from 'node:fs'
 import { mkdir, open, rename, unlink, type FileHandle } from 'node:fs/promises'
 import { basename, dirname } from 'node:path'
 import { WorkspaceError } from '../errors.js'
-import { fileChange } from './diff.js'
+import { fileChange, MAX_COMPARED_BYTES } from './diff.js'
 import { codeOf, failure, outside, statOrNull } from './paths.js'
 import type { Confinement, Location, OpenFolder } from './paths.js'
 import type { FileChange } from './workspace.js'
-
-/** Larger files are replaced without a diff. */
-const MAX_COMPARED_BYTES = 4 * 1024 * 1024
 
 /** Links are not followed, and opening a FIFO or terminal neither blocks nor takes it over. */
 const READ_FLAGS =
@@ -81,7 +78,7 @@ export async function replaceConfined(
     if (before !== null && old === null) {
       return { path: location.relative, change: 'modified', ...NOT_COMPARED }
     }
-    return fileChange(location.relative, old, content)
+    return await fileChange(location.relative, old, content)
   })
 }
 

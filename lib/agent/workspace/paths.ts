@@ -23,7 +23,7 @@ import { WorkspaceError } from '../errors.js'
 const MAX_PATH_LENGTH = 4_096
 
 /** True when folders can be entered through their descriptors. */
-const HAS_PROC: boolean = process.platform === 'linux' && existsSync('/proc/self/fd')
+export const HAS_PROC: boolean = process.platform === 'linux' && existsSync('/proc/self/fd')
 
 /** Where a path leads once its symbolic links are resolved. */
 export interface Location {
@@ -128,7 +128,7 @@ export class Confinement {
 
 /** Linux's O_PATH: a folder's entries can be reached although the folder is not readable. */
 const O_PATH = 0o10000000
-const FOLDER_FLAGS =
+export const FOLDER_FLAGS: number =
   constants.O_DIRECTORY | (constants.O_NOFOLLOW ?? 0) | (HAS_PROC ? O_PATH : constants.O_RDONLY)
 
 /** A folder held open, so that its entries are reached through it and not through its path. */
@@ -316,6 +316,11 @@ const REPOSITORY = ['HEAD', 'objects', 'refs']
 /** True for the names in a folder that git takes for a repository. */
 export function isRepository(names: readonly string[]): boolean {
   return REPOSITORY.every((name) => names.includes(name))
+}
+
+/** The same, asked of the folder. */
+export function isRepositoryAt(folder: OpenFolder): boolean {
+  return REPOSITORY.every((name) => exists(folder.entry(name)))
 }
 
 function isGitPath(path: string): boolean {

@@ -12,34 +12,23 @@ import type {
   FileChange,
   ForkOrigin,
   JsonSchema,
-  LeftOut,
 } from '../../agent/index.js'
+import {
+  amount,
+  count,
+  fields,
+  flag,
+  LEFT_OUT,
+  listOf,
+  object,
+  oneOf,
+  orNull,
+  text,
+  whole,
+} from './fields.js'
 import { AGENT_EVENT, END_REASONS, RUN_STATUSES } from './schemas.js'
 
-type Optional<T> = { readonly [K in keyof T]-?: undefined extends T[K] ? K : never }[keyof T]
-
-/** The schema of an object with the fields of `T`; `optional` names those that may be absent. */
-function fields<T>(
-  properties: { readonly [K in keyof T]-?: JsonSchema },
-  ...optional: readonly Optional<T>[]
-): JsonSchema {
-  const required = Object.keys(properties).filter(
-    (name) => !(optional as readonly string[]).includes(name),
-  )
-  return { type: 'object', properties, required }
-}
-
-const text: JsonSchema = { type: 'string' }
-const flag: JsonSchema = { type: 'boolean' }
-const whole: JsonSchema = { type: 'integer' }
-const count: JsonSchema = { type: 'integer', minimum: 0 }
-const amount: JsonSchema = { type: 'number', minimum: 0 }
-const object: JsonSchema = { type: 'object' }
 const decision: JsonSchema = { type: 'string', enum: ['approve', 'abort', 'reject'] }
-
-const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] })
-const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items })
-const oneOf = (...values: readonly string[]): JsonSchema => ({ type: 'string', enum: values })
 
 const fileChange: JsonSchema = fields<FileChange>(
   {
@@ -163,13 +152,7 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     files: count,
     bytes: count,
     new_bytes: count,
-    left_out: listOf(
-      fields<LeftOut>({
-        reason: oneOf('secret', 'size', 'count', 'kind', 'unreadable', 'budget'),
-        count,
-        paths: listOf(text),
-      }),
-    ),
+    left_out: listOf(LEFT_OUT),
   }),
   files_changing: fields<EventPayloads['files_changing']>({
     operation_id: text,

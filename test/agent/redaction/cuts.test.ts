@@ -135,11 +135,11 @@ const CHANNELS: Readonly<Record<string, Channel>> = {
   'a diff': {
     size: 2_000,
     cuts: [1_000],
-    show(text, random) {
+    async show(text, random) {
       // Before a line: a secret that the change itself divides is none in the file.
       const at = text.indexOf('\n', random.integer(0, text.length)) + 1
       const changed = `${text.slice(0, at)}changed\n${text.slice(at)}`
-      return fileChange('a', Buffer.from(text), Buffer.from(changed)).diff
+      return (await fileChange('a', Buffer.from(text), Buffer.from(changed))).diff
     },
   },
   'a label of a tool server': {

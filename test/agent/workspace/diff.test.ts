@@ -30,8 +30,8 @@ test('a missing newline at the end is a change, and is marked', () => {
   )
 })
 
-test('a created file has no lines before, a deleted file none after', () => {
-  assert.deepEqual(fileChange('x', null, bytes('a\nb\n')), {
+test('a created file has no lines before, a deleted file none after', async () => {
+  assert.deepEqual(await fileChange('x', null, bytes('a\nb\n')), {
     path: 'x',
     change: 'created',
     added_lines: 2,
@@ -40,7 +40,7 @@ test('a created file has no lines before, a deleted file none after', () => {
     before_sha256: null,
     after_sha256: hash('sha256', 'a\nb\n'),
   })
-  const deleted = fileChange('x', bytes('a\n'), null)
+  const deleted = await fileChange('x', bytes('a\n'), null)
   assert.equal(deleted.change, 'deleted')
   assert.equal(deleted.diff, '--- a/x\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n')
 })
@@ -49,8 +49,8 @@ for (const [name, content] of [
   ['a NUL byte', Buffer.from([97, 0, 98])],
   ['invalid UTF-8', Buffer.from([0xff, 0xfe])],
 ] as const) {
-  test(`content with ${name} has no diff`, () => {
-    assert.deepEqual(fileChange('x', bytes('a\n'), content), {
+  test(`content with ${name} has no diff`, async () => {
+    assert.deepEqual(await fileChange('x', bytes('a\n'), content), {
       path: 'x',
       change: 'modified',
       added_lines: 0,
@@ -62,8 +62,8 @@ for (const [name, content] of [
   })
 }
 
-test('a file name with a line break cannot forge lines of the diff', () => {
-  const { diff } = fileChange('x\n+++ b/y', null, bytes('a\n'))
+test('a file name with a line break cannot forge lines of the diff', async () => {
+  const { diff } = await fileChange('x\n+++ b/y', null, bytes('a\n'))
   assert.equal(diff.split('\n').filter((line) => line.startsWith('+++')).length, 1)
 })
 
@@ -142,14 +142,14 @@ function shortest(before: string, after: string): number {
   return a.length + b.length - 2 * common[a.length]![b.length]!
 }
 
-test('the patch program applies our diffs', (t) => {
+test('the patch program applies our diffs', async (t) => {
   if (spawnSync('patch', ['--version']).error !== undefined) return t.skip('patch is not installed')
   const folder = mkdtempSync(join(tmpdir(), 'runwright-diff-'))
   t.after(() => rmSync(folder, { recursive: true }))
   const before = Array.from({ length: 60 }, (_, i) => `line ${i}\n`).join('')
   const after = before.replace('line 3\n', '').replace('line 30\n', 'thirty\nand more\n') + 'end'
   writeFileSync(join(folder, 'x'), before)
-  const input = fileChange('x', bytes(before), bytes(after)).diff
+  const input = (await fileChange('x', bytes(before), bytes(after))).diff
   const result = spawnSync('patch', ['-p1'], { cwd: folder, input, encoding: 'utf8' })
   assert.equal(result.status, 0, result.stdout + result.stderr)
   assert.equal(readFileSync(join(folder, 'x'), 'utf8'), after)

@@ -69,7 +69,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     const before = await contents(schema)
     const refused = {
       code: 'ERR_AGENT_STORE_VERSION',
-      message: /schema "v\d+" need version 5 of the store, this one has 2; update runwright/,
+      message: /schema "v\d+" need version 5 of the store, this one has 3; update runwright/,
     }
     for (const migrate of [true, false]) {
       const store = new current.PostgresStore({ pool, schema, migrate })
@@ -103,7 +103,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     const root = scratch(t)
     const store = await openStore(t, { pool, schema })
     const [created, started] = sampleRun('newer', { status: 'running', records: 2 })
-    const record = { ...started, v: 2 } as unknown as RunRecord
+    const record = { ...started, v: 3 } as unknown as RunRecord
     await store.append('newer', [created!, record])
     const warnings: string[] = []
     const onWarning = ({ message }: Error): void => void warnings.push(message)
@@ -114,7 +114,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
       const { details } = await engine.create({ goal: 'shell: false', max_iterations: 1 })
       assertInvariants(await follow(engine, details.run_id))
     }
-    const refused = { code: 'ERR_AGENT_STORE_VERSION', message: /run newer .* format 2, .* update/ }
+    const refused = { code: 'ERR_AGENT_STORE_VERSION', message: /run newer .* format 3, .* update/ }
     await assert.rejects(engine.events('newer', { after: 0, limit: 10 }), refused)
     await assert.rejects(follow(engine, 'newer'), refused)
     const { rows } = await pool.query(`SELECT fence FROM "${schema}".runs WHERE run_id = 'newer'`)

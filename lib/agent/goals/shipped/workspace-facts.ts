@@ -2,7 +2,7 @@ import { join } from 'node:path'
 
 import { throwIfExhausted } from '../../exhaustion.js'
 import { readFolder } from '../../workspace/read-folder.js'
-import { compileGlobs } from '../globs.js'
+import { compileGlobs } from '../../workspace/globs.js'
 import { readSmallFile } from '../small-file.js'
 
 const MAX_ENTRIES = 20_000

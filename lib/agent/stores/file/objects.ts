@@ -15,7 +15,8 @@ import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { StoreError } from '../../errors.js'
 import type { ObjectStore, StoredObject } from '../../object-store.js'
-import { checkHash, checkLimit } from '../object-checks.js'
+import { ObjectCalls } from '../object-calls.js'
+import { checkLimit } from '../object-checks.js'
 import { hasHash, unpack } from '../packed.js'
 import { operationError } from './disk-errors.js'
 import type { Disk } from './disk.js'
@@ -51,9 +52,8 @@ export class FileObjects implements ObjectStore {
   readonly #folder: string
   readonly #parts: FileObjectsParts
   readonly #damaged = new Map<string, string>()
-  readonly #calls = new Set<Promise<unknown>>()
+  readonly #calls = new ObjectCalls(() => this.#checkOpen())
   #open: Open | null = null
-  #isClosed = false
 
   constructor(parts: FileObjectsParts) {
     this.#parts = parts
@@ -94,7 +94,11 @@ export class FileObjects implements ObjectStore {
         return null
       }
       const content = await unpack(data)
-      if (content !== null && (await hasHash(content, hash))) return content
+      if (content !== null && (await hasHash(content, hash))) {
+        // It may have been restored from a backup.
+        this.#damaged.delete(hash)
+        return content
+      }
       throw this.#damage(hash)
     })
   }
@@ -133,26 +137,21 @@ export class FileObjects implements ObjectStore {
 
   /** Waits for calls in flight. */
   async close(): Promise<void> {
-    this.#isClosed = true
-    await Promise.allSettled(this.#calls)
+    await this.#calls.close()
+  }
+
+  #call<T>(hashes: readonly string[], work: (open: Open) => Promise<T>): Promise<T> {
+    return this.#calls.run(hashes, () => work(this.#checkOpen()))
   }
 
   /** @throws {@link StoreError} while the store is not open, or not ours any more. */
-  async #call<T>(hashes: readonly string[], work: (open: Open) => Promise<T>): Promise<T> {
-    for (const hash of hashes) checkHash(hash)
+  #checkOpen(): Open {
     const open = this.#open
-    if (this.#isClosed || open === null) {
-      const what = this.#isClosed ? 'is closed' : 'is not open yet; call open() first'
-      throw new StoreError('ERR_AGENT_STORE', `the store ${what}`)
+    if (open === null) {
+      throw new StoreError('ERR_AGENT_STORE', 'the store is not open yet; call open() first')
     }
     open.lock.check()
-    const call = work(open)
-    this.#calls.add(call)
-    try {
-      return await call
-    } finally {
-      this.#calls.delete(call)
-    }
+    return open
   }
 
   async #has(hashes: readonly string[], { lock, writer }: Open): Promise<Set<string>> {

@@ -8,9 +8,10 @@ import { hostname } from 'node:os'
 import { uuidV7 } from '../../../internal/uuid.js'
 import { StoreError } from '../../errors.js'
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
+import type { ObjectStore } from '../../object-store.js'
 import type { RunHead } from '../../run-details.js'
 import type { SharedRuns, SharedRunsListener } from '../../shared-store.js'
-import type { RunPage, RunQuery, RunStore } from '../../store.js'
+import type { RunPage, RunQuery, RunStore, StoreDamage } from '../../store.js'
 import { checkPage } from '../append-checks.js'
 import { checkRetention, type Retention } from '../run-index.js'
 import { unreadableHead } from '../unreadable-head.js'
@@ -22,6 +23,7 @@ import { Database } from './database.js'
 import { HeartbeatConnection } from './heartbeat-connection.js'
 import { Messages } from './messages.js'
 import { Notifications } from './notifications.js'
+import { PostgresObjects } from './objects.js'
 import { foreignQuery } from './places.js'
 import {
   resolvePostgresStoreOptions,
@@ -41,6 +43,7 @@ const SWEEP_INTERVAL_MS = 10 * 60_000
 /** Keeps runs in PostgreSQL (14 or newer), for any number of processes. */
 export class PostgresStore implements RunStore {
   readonly shared: SharedRuns
+  readonly objects: ObjectStore
   readonly #options: ResolvedPostgresStoreOptions
   readonly #database: Database
   readonly #placementOf: (head: RunHead) => Placement
@@ -49,6 +52,7 @@ export class PostgresStore implements RunStore {
   readonly #messages: Messages
   readonly #appender: Appender
   readonly #queries: RunQueries
+  readonly #objects: PostgresObjects
   #listener: SharedRunsListener | undefined
   #state: 'new' | 'open' | 'closed' = 'new'
   #closing: Promise<void> | undefined
@@ -67,6 +71,8 @@ export class PostgresStore implements RunStore {
     this.#database = database
     this.#placementOf = (head) => placementOf(head, resolved.labelsFor(head.details))
     this.#queries = new RunQueries(database, schema, patienceMs)
+    const checkOpen = (): void => this.#checkOpen()
+    this.objects = this.#objects = new PostgresObjects({ ...common, checkOpen })
     this.#claims = new Claims({ ...common, leaseMs, labels, maxRunning })
     this.#notifications = new Notifications({
       ...common,
@@ -227,6 +233,10 @@ export class PostgresStore implements RunStore {
     throw new StoreError('ERR_AGENT_STORE_UNAVAILABLE', message)
   }
 
+  damage(): StoreDamage {
+    return { runs: [], files: this.#objects.problems }
+  }
+
   /**
    * Removes ended runs that `retain` no longer keeps and returns how many. The store does so by
    * itself every ten minutes.
@@ -253,7 +263,7 @@ export class PostgresStore implements RunStore {
     if (wasOpen) {
       // Pending appends fail when the database stays unavailable for this long.
       void this.#database.pause(this.#options.patienceMs).then(() => this.#database.giveUp())
-      await this.#appender.drain()
+      await Promise.all([this.#appender.drain(), this.#objects.close()])
       await this.#claims.resign()
     }
     await this.#database.close()

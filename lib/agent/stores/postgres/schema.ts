@@ -7,6 +7,7 @@
 import { StoreError } from '../../errors.js'
 import type { Database, Transaction } from './database.js'
 import { MESSAGE_STATEMENTS } from './messages.js'
+import { OBJECT_STATEMENTS } from './objects.js'
 import { PLACE_STATEMENTS } from './places.js'
 
 interface Migration {
@@ -80,8 +81,10 @@ const MIGRATIONS: readonly Migration[] = [
   },
   // Nested folders, and folders of other tenants.
   { version: 2, compatibleFrom: 1, statements: PLACE_STATEMENTS },
+  // Contents of files.
+  { version: 3, compatibleFrom: 1, statements: OBJECT_STATEMENTS },
   // Messages to runs that other processes hold.
-  { version: 3, compatibleFrom: 1, statements: MESSAGE_STATEMENTS },
+  { version: 4, compatibleFrom: 1, statements: MESSAGE_STATEMENTS },
 ]
 
 const NEWEST = MIGRATIONS.at(-1)?.version ?? 0

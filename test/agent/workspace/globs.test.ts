@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
-import { compileGlobs, isLiteral } from '../../../lib/agent/goals/globs.js'
+import { compileGlobs, isLiteral } from '../../../lib/agent/workspace/globs.js'
 
 for (const { glob, matching, not } of [
   { glob: '*.js', matching: ['a.js', '.js'], not: ['a/b.js', 'a.jsx', 'ajs'] },

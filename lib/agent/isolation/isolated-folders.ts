@@ -1,0 +1,321 @@
+/**
+ * The folders in which isolated runs work: complete, private copies, each in a folder of its own.
+ *
+ * ```text
+ * <folder>/<run_id>/<name>        the copy
+ * <folder>/<run_id>/copy.json     whose it is, and what it is a copy of
+ * <folder>/<run_id>/.git          keeps git from using a repository above, see `guards`
+ * <folder>/<run_id>/node_modules  packages found above the original, if any
+ * <folder>/<run_id>               a link, of a run that took over the copy of another one
+ * <folder>/.new-<run_id>-<uuid>   a copy that is being made
+ * <folder>/.old-<uuid>            one that is being removed
+ * ```
+ *
+ * A copy gets its name once it is complete, and is renamed before it is removed, so that no half of
+ * one is ever used. It keeps its path as long as it exists, because programs that were installed in
+ * it hold the path. Several processes may share the folder if they share the store: only the one
+ * that works on a run makes or changes its copy, and a sweep asks the store which runs there are.
+ *
+ * @module
+ */
+import { randomUUID } from 'node:crypto'
+import { lstat, mkdir, readdir, readFile, readlink, realpath, rename, symlink, unlink, writeFile }
+  from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import type { JsonValue } from '../../internal/json.js'
+import { failure, codeOf, isInside } from '../workspace/paths.js'
+import type { IsolatedCopy } from '../executor.js'
+import { copyTree, removeFolder } from '../workspace/copy.js'
+import { packagesAbove, problemsAbove } from './above.js'
+
+/** Where copies are made, and within what limits. */
+export interface IsolatedFoldersOptions {
+  /** Is created; private to what shares the store. */
+  readonly folder: string
+  /** Bytes of one copy. */
+  readonly maxBytes: number
+  /** Folders that are not copied: those of the store. */
+  readonly closed: readonly string[]
+}
+
+/** How the copy for a run is made. */
+export interface CreateOptions {
+  /** May large `node_modules` be mounted read-only? See `Executor.mountsFolders`. */
+  readonly mounts: boolean
+  /**
+   * Changes the copy before it can be used: gives it the files of a checkpoint. Resolves with what
+   * there is to tell.
+   */
+  readonly fill?: ((path: string) => Promise<readonly string[]>) | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A copy that was just made. */
+export interface NewCopy extends IsolatedCopy {
+  /** What the user has to know, as sentences. */
+  readonly notes: readonly string[]
+}
+
+/** `copy.json`. */
+interface Description {
+  readonly owner: string
+  readonly original: string
+  readonly name: string
+  /** Relative paths. */
+  readonly readOnly: readonly string[]
+}
+
+const DESCRIPTION = 'copy.json'
+const RUN_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/
+const NEW = '.new-'
+const OLD = '.old-'
+
+/**
+ * Stops programs that look for their settings in the folders above, and would find those of a
+ * project in which the copies lie: git would work on its repository, npm would install into it.
+ */
+const guards: Readonly<Record<string, string>> = {
+  '.git': 'gitdir: /nonexistent/no-repository-here\n',
+  'package.json': '{ "private": true }\n',
+}
+
+/** See the comment of this file. */
+export class IsolatedFolders {
+  readonly #options: IsolatedFoldersOptions
+
+  constructor(options: IsolatedFoldersOptions) {
+    this.#options = options
+  }
+
+  /**
+   * Makes the copy for a run; one that it had before is removed.
+   *
+   * @param cwd the real path of the folder
+   * @throws {@link WorkspaceTooLargeError}; {@link WorkspaceError} when the folder cannot be copied,
+   * for example because the disk is full; the signal's reason. Nothing is left then.
+   */
+  async create(runId: string, cwd: string, options: CreateOptions): Promise<NewCopy> {
+    checkRunId(runId)
+    await this.remove(runId)
+    const folder = await this.#ready()
+    const temporary = join(folder, `${NEW}${runId}-${randomUUID()}`)
+    try {
+      await mkdir(temporary, { mode: 0o700 })
+      const made = await this.#make(folder, temporary, runId, cwd, options)
+      await rename(temporary, join(folder, runId))
+      return made
+    } catch (error) {
+      await removeFolder(temporary).catch(() => undefined)
+      if (codeOf(error) === undefined || RUNWRIGHT.test(codeOf(error)!)) throw error
+      throw failure(`the copy of ${cwd} cannot be made in ${folder}`, error)
+    }
+  }
+
+  async #make(
+    folder: string,
+    temporary: string,
+    runId: string,
+    cwd: string,
+    { mounts, fill, signal }: CreateOptions,
+  ): Promise<NewCopy> {
+    const { maxBytes } = this.#options
+    const closed = [...this.#options.closed, folder]
+    const place = join(folder, runId)
+    const name = nameFor(cwd)
+    const original = { from: cwd, to: join(place, name) }
+    // A sandbox does not show what is above the folder, copied or not.
+    const above = mounts ? null : await packagesAbove(cwd, closed)
+    const packages = above === null ? [] : [{ from: above, to: join(place, 'node_modules') }]
+    const shared = { closed, signal }
+    const copied = await copyTree(cwd, join(temporary, name), {
+      ...shared, maxBytes, mounts, place: original.to, others: packages,
+    })
+    const problems = mounts ? [] : await problemsAbove(folder)
+    const notes = [...copied.notes, ...problems]
+    for (const { from, to } of packages) {
+      const rest = maxBytes - copied.bytes
+      const result = await copyTree(from, join(temporary, 'node_modules'), {
+        ...shared, maxBytes: rest, place: to, others: [original],
+      })
+      notes.push(`The packages in ${from} were copied as well.`, ...result.notes)
+    }
+    if (fill !== undefined) notes.push(...(await fill(join(temporary, name))))
+    signal?.throwIfAborted()
+    const { readOnly } = copied
+    const description: Description = { owner: runId, original: cwd, name, readOnly }
+    const files = { ...guards, [DESCRIPTION]: JSON.stringify(description) }
+    for (const [file, text] of Object.entries(files)) await writeFile(join(temporary, file), text)
+    return { ...copyAt(place, description), notes }
+  }
+
+  /** The copy in which a run works; null when it has none. */
+  async find(runId: string): Promise<IsolatedCopy | null> {
+    checkRunId(runId)
+    const found = await this.#found(runId)
+    if (found === null || found.description?.owner !== runId) return null
+    const copy = copyAt(found.place, found.description)
+    const stats = await lstat(copy.root).catch(() => null)
+    return stats?.isDirectory() === true ? copy : null
+  }
+
+  /**
+   * Hands the copy of a run to another one.
+   *
+   * @throws {@link WorkspaceError} when there is none.
+   */
+  async adopt(fromRunId: string, toRunId: string): Promise<IsolatedCopy> {
+    checkRunId(toRunId)
+    const found = (await this.find(fromRunId)) === null ? null : await this.#found(fromRunId)
+    if (found?.description == null) throw failure(`run ${fromRunId} has no copy of its folder`)
+    await this.remove(toRunId)
+    const description = { ...found.description, owner: toRunId }
+    await symlink(basename(found.place), join(dirname(found.place), toRunId))
+    const file = join(found.place, DESCRIPTION)
+    const temporary = `${file}.${randomUUID()}`
+    await writeFile(temporary, JSON.stringify(description))
+    await rename(temporary, file)
+    return copyAt(found.place, description)
+  }
+
+  /**
+   * Removes the copy of a run, and what was left of one that was being made. Removing what does not
+   * exist is harmless.
+   */
+  async remove(runId: string): Promise<void> {
+    checkRunId(runId)
+    const folder = await this.#existing()
+    if (folder === null) return
+    for (const name of await readdir(folder)) {
+      if (name.startsWith(`${NEW}${runId}-`)) await this.#discard(join(folder, name))
+    }
+    const found = await this.#found(runId)
+    if (found === null) return
+    if (found.link !== null) await unlink(found.link).catch(ignoreAbsence)
+    const owner = found.description?.owner ?? basename(found.place)
+    if (owner === runId) await this.#discard(found.place)
+  }
+
+  /**
+   * Removes the copies of runs that are not wanted any more, and what killed processes have left.
+   *
+   * @param isWanted must be true for a run from its creation until its copy may be removed,
+   * whichever process works on it
+   */
+  async sweep(isWanted: (runId: string) => Promise<boolean>): Promise<void> {
+    const folder = await this.#existing()
+    if (folder === null) return
+    for (const name of await readdir(folder)) {
+      const path = join(folder, name)
+      if (name.startsWith(OLD)) await removeFolder(path).catch(() => undefined)
+      else if (name.startsWith(NEW)) {
+        const runId = name.slice(NEW.length, -1 - randomUUID().length)
+        if (RUN_ID.test(runId) && !(await isWanted(runId))) await this.#discard(path)
+      } else if (RUN_ID.test(name)) await this.#sweepCopy(name, isWanted)
+    }
+  }
+
+  async #sweepCopy(name: string, isWanted: (runId: string) => Promise<boolean>): Promise<void> {
+    const found = await this.#found(name)
+    if (found === null) return
+    const owner = found.description?.owner ?? name
+    if (found.link !== null && owner !== name) await unlink(found.link).catch(ignoreAbsence)
+    else if (!(await isWanted(owner))) await this.remove(owner)
+  }
+
+  /** The folder of a run's copy, whether it is this run's or was; null when there is none. */
+  async #found(runId: string): Promise<Found | null> {
+    const folder = await this.#existing()
+    if (folder === null) return null
+    const path = join(folder, runId)
+    const stats = await lstat(path).catch(() => null)
+    if (stats === null) return null
+    const isLink = stats.isSymbolicLink()
+    const place = isLink ? join(folder, basename(await readlink(path))) : path
+    return { link: isLink ? path : null, place, description: await describedAt(place) }
+  }
+
+  /** Takes a folder away at once, and then removes it. */
+  async #discard(path: string): Promise<void> {
+    const old = join(dirname(path), `${OLD}${randomUUID()}`)
+    try {
+      await rename(path, old)
+    } catch (error) {
+      ignoreAbsence(error)
+      return
+    }
+    await removeFolder(old)
+  }
+
+  async #ready(): Promise<string> {
+    try {
+      await mkdir(this.#options.folder, { recursive: true, mode: 0o700 })
+      return await realpath(this.#options.folder)
+    } catch (error) {
+      throw failure(`${this.#options.folder} cannot be used for copies`, error)
+    }
+  }
+
+  async #existing(): Promise<string | null> {
+    return await realpath(this.#options.folder).catch(() => null)
+  }
+}
+
+interface Found {
+  readonly link: string | null
+  readonly place: string
+  readonly description: Description | null
+}
+
+/**
+ * The closed folders for tools that work in a copy: it lies in one of them, and nothing else of
+ * that one can be reached from it.
+ */
+export async function closedInCopy(
+  root: string,
+  closed: readonly string[],
+): Promise<readonly string[]> {
+  const real = await Promise.all(closed.map((path) => realpath(path).catch(() => path)))
+  return real.filter((folder) => !isInside(root, folder))
+}
+
+const RUNWRIGHT = /^ERR_AGENT_/
+
+function copyAt(place: string, { original, name, readOnly }: Description): IsolatedCopy {
+  const root = join(place, name)
+  return {
+    root,
+    original,
+    readOnly: readOnly.map((path) => ({ from: join(original, path), to: join(root, path) })),
+  }
+}
+
+async function describedAt(place: string): Promise<Description | null> {
+  try {
+    const value = JSON.parse(await readFile(join(place, DESCRIPTION), 'utf8')) as JsonValue
+    return isDescription(value) ? value : null
+  } catch {
+    return null
+  }
+}
+
+function isDescription(value: unknown): value is Description {
+  if (typeof value !== 'object' || value === null) return false
+  const { owner, original, name, readOnly } = value as Partial<Description>
+  const texts = [owner, original, name, ...(Array.isArray(readOnly) ? readOnly : [null])]
+  return texts.every((text) => typeof text === 'string')
+}
+
+/** The name of the original, unless a file beside the copy has it. */
+function nameFor(cwd: string): string {
+  const name = basename(cwd)
+  const isTaken = name === '' || name === DESCRIPTION || name === 'node_modules' || name in guards
+  return isTaken ? 'folder' : name
+}
+
+function checkRunId(runId: string): void {
+  if (!RUN_ID.test(runId)) throw new TypeError(`${runId} is no run id`)
+}
+
+function ignoreAbsence(error: unknown): void {
+  if (codeOf(error) !== 'ENOENT') throw error
+}

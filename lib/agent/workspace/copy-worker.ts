@@ -1,0 +1,33 @@
+/** The worker that copies and removes folders: does one thing, reports it, and ends. */
+import { parentPort, workerData } from 'node:worker_threads'
+import { codeOf } from './paths.js'
+import { removeTree } from './remove-tree.js'
+import { Aborted, TooLarge, TreeCopy, type CopyJob, type CopyResult } from './tree-copy.js'
+
+/** What the worker is to do; `aborted` becomes 1 when it is to stop. */
+export type WorkerTask =
+  | { readonly kind: 'copy'; readonly job: CopyJob; readonly aborted: Int32Array }
+  | { readonly kind: 'remove'; readonly folder: string }
+
+/** What it reports. */
+export type WorkerReport =
+  | { readonly result: CopyResult | null }
+  | { readonly failed: 'aborted' | 'too large' }
+  | { readonly error: string; readonly code: string | undefined }
+
+const report: WorkerReport = perform(workerData as WorkerTask)
+parentPort?.postMessage(report)
+
+function perform(task: WorkerTask): WorkerReport {
+  try {
+    if (task.kind === 'copy') {
+      return { result: new TreeCopy(task.job, () => task.aborted[0] === 1).run() }
+    }
+    removeTree(task.folder)
+    return { result: null }
+  } catch (error) {
+    if (error instanceof Aborted) return { failed: 'aborted' }
+    if (error instanceof TooLarge) return { failed: 'too large' }
+    return { error: error instanceof Error ? error.message : String(error), code: codeOf(error) }
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * Copies of folders, complete and private: see `tree-copy.ts` for what a copy is. Both functions
+ * work in a thread of their own, so that they never keep the program waiting.
+ *
+ * @module
+ */
+import { realpath } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { Worker } from 'node:worker_threads'
+import { WorkspaceTooLargeError } from '../errors.js'
+import { exhausted, isExhausted } from '../exhaustion.js'
+import { COPY_WORKER_CODE } from './copy-worker-code.js'
+import type { WorkerReport, WorkerTask } from './copy-worker.js'
+import { failure } from './paths.js'
+import type { CopyResult } from './tree-copy.js'
+
+/** How a folder is copied. */
+export interface CopyPolicy {
+  /** Where the copy will be found, if it gets its name once it is complete. @defaultValue `to` */
+  readonly place?: string | undefined
+  /** Folders that are not copied. @defaultValue none */
+  readonly closed?: readonly string[] | undefined
+  /** Bytes of all files, and 256 for each entry. @defaultValue no limit */
+  readonly maxBytes?: number | undefined
+  /**
+   * Lets large `node_modules` stay empty, to be mounted read-only, where the file system cannot
+   * share blocks and nothing in them leads back into the original. @defaultValue false
+   */
+  readonly mounts?: boolean | undefined
+  /** Other folders that are copied: what leads into them leads into their copies. */
+  readonly others?: readonly { readonly from: string; readonly to: string }[] | undefined
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * Copies a folder with all that is in it: links as links, permissions, times, hard links, holes,
+ * empty folders, names in any encoding. Not copied are closed folders, sockets, pipes and devices,
+ * owners, and attributes beyond permissions. What leads back into the original leads into the copy.
+ *
+ * Rejects with nothing left at `to`.
+ *
+ * @param to must not exist; the folder above it must
+ * @throws {@link WorkspaceTooLargeError}; {@link WorkspaceError} when the folder cannot be copied,
+ * for example because the disk is full; `signal`'s reason.
+ */
+export async function copyTree(
+  from: string,
+  to: string,
+  policy: CopyPolicy = {},
+): Promise<CopyResult> {
+  const { maxBytes = Infinity, mounts = false, others = [], closed = [], signal } = policy
+  signal?.throwIfAborted()
+  const source = await realpath(from).catch((error: unknown) => {
+    throw failure(`${from} cannot be copied`, error)
+  })
+  const target = join(await realpath(dirname(resolve(to))), basename(to))
+  const job = {
+    from: source,
+    to: target,
+    copies: [{ from: source, to: policy.place ?? target }, ...others],
+    closed: await Promise.all(closed.map(async (path) => await realpath(path).catch(() => path))),
+    maxBytes,
+    mounts,
+  }
+  const aborted = new Int32Array(new SharedArrayBuffer(4))
+  const abort = (): void => void Atomics.store(aborted, 0, 1)
+  signal?.addEventListener('abort', abort)
+  try {
+    signal?.throwIfAborted()
+    const report = await inWorker({ kind: 'copy', job, aborted })
+    if ('result' in report) return report.result!
+    await removeFolder(target)
+    if ('error' in report) throw asError(`${from} cannot be copied to ${to}`, report)
+    if (report.failed === 'too large') throw new WorkspaceTooLargeError(from, maxBytes)
+    throw signal?.reason
+  } finally {
+    signal?.removeEventListener('abort', abort)
+  }
+}
+
+/**
+ * Removes a folder with all that is in it, whatever its permissions and depth.
+ *
+ * @throws {@link WorkspaceError} when something cannot be removed.
+ */
+export async function removeFolder(folder: string): Promise<void> {
+  const report = await inWorker({ kind: 'remove', folder })
+  if ('error' in report) throw asError(`${folder} cannot be removed`, report)
+}
+
+async function inWorker(task: WorkerTask): Promise<WorkerReport> {
+  return await new Promise((done, fail) => {
+    const worker = new Worker(COPY_WORKER_CODE, {
+      eval: true,
+      workerData: task,
+      env: {},
+      execArgv: [],
+    })
+    let report: WorkerReport = { error: 'its thread ended', code: undefined }
+    worker.once('message', (message: WorkerReport) => (report = message))
+    worker.once('error', fail)
+    // Only then are its files closed.
+    worker.once('exit', () => done(report))
+  })
+}
+
+function asError(what: string, { error, code }: { error: string; code: string | undefined }): Error {
+  const cause = Object.assign(new Error(error), { code })
+  if (isExhausted(cause)) return exhausted(what, cause)
+  const remedy = REMEDIES[code ?? '']
+  return failure(`${what}: ${remedy ?? error}`, cause)
+}
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk is full; make room, or set workspaceFolder to a folder on another disk',
+  EDQUOT: 'the quota of the disk is used up; make room, or set workspaceFolder to another disk',
+}

@@ -1,0 +1,91 @@
+/**
+ * What is remembered of a folder between two looks; see `folder-tracker.ts`.
+ *
+ * @module
+ */
+import type { FolderEntry } from './tree-objects.js'
+
+/** Is the content of a file in the store? `never`: the run's share was used up. */
+export type Stored = 'unknown' | 'yes' | 'never'
+
+/** A file or link as it was at the last look. */
+export interface KnownFile {
+  readonly kind: 'file' | 'link'
+  readonly mode: number
+  readonly size: number
+  readonly sha256: string
+  readonly ino: number
+  readonly mtimeMs: number
+  readonly ctimeMs: number
+  readonly isSettled: boolean
+  /** Left out for its content. */
+  readonly isSecret: boolean
+  stored: Stored
+  seenAt: number
+}
+
+/** A folder as it was at the last look. */
+export interface KnownFolder {
+  readonly kind: 'folder'
+  readonly entries: Map<string, KnownFile | KnownFolder>
+  /** Hash of its object; empty while it holds nothing. */
+  sha256: string
+  isStored: boolean
+  /** The object does not show its entries any more. */
+  isStale: boolean
+  /** In its own files and links. */
+  files: number
+  bytes: number
+  notStored: number
+  seenAt: number
+}
+
+export function newFolder(): KnownFolder {
+  return {
+    kind: 'folder', entries: new Map(), sha256: '', isStored: false, isStale: true, files: 0,
+    bytes: 0, notStored: 0, seenAt: 0,
+  }
+}
+
+/** Nothing in a folder is known to be stored any more. */
+export function forget(folder: KnownFolder): void {
+  folder.isStored = false
+  folder.isStale = true
+  for (const entry of folder.entries.values()) {
+    if (entry.kind === 'folder') forget(entry)
+    else entry.stored = 'unknown'
+  }
+}
+
+/** What the object of a folder shows. */
+export function entriesOf(folder: KnownFolder): readonly FolderEntry[] {
+  const shown: FolderEntry[] = []
+  for (const [name, entry] of folder.entries) {
+    const { sha256 } = entry
+    if (entry.kind === 'folder') {
+      if (sha256 !== '') shown.push({ name, kind: 'folder', sha256 })
+    } else if (!entry.isSecret) {
+      const { kind, mode, size } = entry
+      shown.push({ name, kind, mode, size, sha256, isStored: entry.stored !== 'never' })
+    }
+  }
+  return shown
+}
+
+/** Counts the files and links of a folder anew. */
+export function summarize(folder: KnownFolder): void {
+  folder.files = 0
+  folder.bytes = 0
+  folder.notStored = 0
+  for (const entry of folder.entries.values()) {
+    if (entry.kind === 'folder' || entry.isSecret) continue
+    folder.files += 1
+    if (entry.kind === 'file') folder.bytes += entry.size
+    if (entry.stored === 'never') folder.notStored += 1
+  }
+}
+
+/** The path of an entry of a folder. */
+export function childOf(path: string, name: string): string {
+  return path === '' ? name : `${path}/${name}`
+}

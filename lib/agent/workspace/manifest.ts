@@ -1,0 +1,270 @@
+/**
+ * Trees of folders, and following a folder from checkpoint to checkpoint. A worker looks at the
+ * folder (see `folder-tracker.ts`); here is what it stores.
+ *
+ * @module
+ */
+import { ExhaustedError, WorkspaceError, type WorkspaceErrorCode } from '../errors.js'
+import { exhausted, isExhausted } from '../exhaustion.js'
+import type { ObjectStore } from '../object-store.js'
+import type { LeftOut, Tree } from '../tree.js'
+import { LongWork } from '../../internal/next-turn.js'
+import { allRules, type AllTreeRules, type TreeRules } from './left-out.js'
+import { readTree } from './read-tree.js'
+import type { FromTreeWorker } from './tree-protocol.js'
+import { treeWorkerThread, type TreeJob } from './tree-worker-thread.js'
+
+/** What a capture found and stored. */
+export interface Captured {
+  readonly checkpoint_id: string
+  /** Files and links. */
+  readonly files: number
+  /** Bytes of all files, and of the contents that were not stored before. */
+  readonly bytes: number
+  readonly new_bytes: number
+  readonly left_out: readonly LeftOut[]
+}
+
+export interface CaptureOptions {
+  /**
+   * The last checkpoint of the run that is durable in its log; null for its first one. What that one
+   * refers to is taken as stored.
+   */
+  readonly previous: string | null
+  readonly signal?: AbortSignal | undefined
+}
+
+/** A folder whose content is stored again and again. What is unchanged is not read again. */
+export class TrackedFolder {
+  readonly #rules: AllTreeRules
+  readonly #tracked: number
+  /** The look that runs or ran last; they do not overlap. */
+  #last: Promise<unknown> = Promise.resolve()
+  #isClosed = false
+
+  constructor(rules: TreeRules = {}) {
+    this.#rules = allRules(rules)
+    this.#tracked = treeWorkerThread.track()
+  }
+
+  /**
+   * Stores the content of the folder.
+   *
+   * @param folder its path, which may lead through a descriptor; it is not used after this settles
+   * @throws {@link WorkspaceError} when the folder cannot be entered; {@link ExhaustedError} for
+   * faults of the machine; what the store throws; the signal's reason. The same may be tried again.
+   */
+  async capture(folder: string, objects: ObjectStore, options: CaptureOptions): Promise<Captured> {
+    const { previous, signal } = options
+    const target = new StoreTarget(objects)
+    const found = await this.#look(folder, previous, target, signal)
+    const { checkpointId, files, bytes, leftOut } = found
+    const { newBytes } = target
+    return { checkpoint_id: checkpointId, files, bytes, new_bytes: newBytes, left_out: leftOut }
+  }
+
+  /** The content of the folder as a tree; nothing is stored. Throws as {@link capture} does. */
+  async manifest(folder: string, signal?: AbortSignal): Promise<Tree> {
+    const target = new MemoryTarget()
+    const { checkpointId } = await this.#look(folder, null, target, signal)
+    return await readTree(target, checkpointId)
+  }
+
+  /** Frees what is remembered; what runs, ends. Calling it twice is harmless. */
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#last
+    treeWorkerThread.forget(this.#tracked)
+  }
+
+  async #look(
+    folder: string,
+    previous: string | null,
+    target: Target,
+    signal: AbortSignal | undefined,
+  ): Promise<Done> {
+    const look = this.#last.then(async () => {
+      signal?.throwIfAborted()
+      if (this.#isClosed) throw new TypeError('this TrackedFolder is closed')
+      return await new LookJob(target, signal).run({
+        tracked: this.#tracked, folder, previous, rules: this.#rules,
+        storeContents: target.storeContents,
+      })
+    })
+    this.#last = look.catch(() => undefined)
+    return await look
+  }
+}
+
+/** The content of a folder as a tree. Throws as {@link TrackedFolder.capture} does. */
+export async function manifestOf(
+  folder: string,
+  rules: TreeRules = {},
+  signal?: AbortSignal,
+): Promise<Tree> {
+  const tracked = new TrackedFolder(rules)
+  try {
+    return await tracked.manifest(folder, signal)
+  } finally {
+    await tracked.close()
+  }
+}
+
+/** Where the worker's batches go. */
+interface Target {
+  readonly storeContents: boolean
+  put(hashes: readonly string[], contents: readonly Uint8Array[], isTree: boolean): Promise<void>
+  get(hash: string): Promise<Uint8Array | null>
+}
+
+class StoreTarget implements Target {
+  readonly storeContents = true
+  newBytes = 0
+  readonly #objects: ObjectStore
+
+  constructor(objects: ObjectStore) {
+    this.#objects = objects
+  }
+
+  async put(hashes: readonly string[], contents: readonly Uint8Array[], isTree: boolean) {
+    const stored = await this.#objects.has(hashes)
+    const missing = new Map<string, Uint8Array>()
+    for (const [i, hash] of hashes.entries()) {
+      if (!stored.has(hash)) missing.set(hash, contents[i]!)
+    }
+    if (missing.size === 0) return
+    await this.#objects.put([...missing].map(([hash, content]) => ({ hash, content })))
+    if (isTree) return
+    for (const content of missing.values()) this.newBytes += content.length
+  }
+
+  async get(hash: string): Promise<Uint8Array | null> {
+    return await this.#objects.get(hash)
+  }
+}
+
+/** Keeps the objects of one tree. */
+class MemoryTarget implements Target {
+  readonly storeContents = false
+  readonly #objects: Map<string, Uint8Array> = new Map()
+
+  async put(hashes: readonly string[], contents: readonly Uint8Array[]): Promise<void> {
+    for (const [i, hash] of hashes.entries()) this.#objects.set(hash, contents[i]!)
+  }
+
+  async get(hash: string): Promise<Uint8Array | null> {
+    return this.#objects.get(hash) ?? null
+  }
+}
+
+type Done = FromTreeWorker & { readonly t: 'done' }
+
+interface LookRequest {
+  readonly tracked: number
+  readonly folder: string
+  readonly previous: string | null
+  readonly rules: AllTreeRules
+  readonly storeContents: boolean
+}
+
+/**
+ * One look by the worker. It settles only when the worker does not use the folder any more, because
+ * the number of a descriptor may soon be another folder's.
+ */
+class LookJob implements TreeJob {
+  readonly #target: Target
+  readonly #signal: AbortSignal | undefined
+  readonly #done: Promise<Done>
+  #resolve: (found: Done) => void = () => undefined
+  #reject: (error: unknown) => void = () => undefined
+  #id = 0
+  /** Why the worker was told to stop. */
+  #reason: { readonly error: unknown } | null = null
+
+  constructor(target: Target, signal: AbortSignal | undefined) {
+    this.#target = target
+    this.#signal = signal
+    this.#done = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+  }
+
+  async run(request: LookRequest): Promise<Done> {
+    const onAbort = (): void => this.#stop(this.#signal?.reason)
+    this.#signal?.addEventListener('abort', onAbort)
+    try {
+      this.#id = treeWorkerThread.start(this)
+      treeWorkerThread.post({ t: 'look', job: this.#id, ...request })
+      return await this.#done
+    } finally {
+      this.#signal?.removeEventListener('abort', onAbort)
+      treeWorkerThread.finish(this.#id)
+    }
+  }
+
+  receive(message: FromTreeWorker): void {
+    switch (message.t) {
+      case 'batch':
+        return void this.#put(message).catch((error: unknown) => this.#stop(error))
+      case 'not stored':
+        return void this.#answer(message.checkpointId).catch((error: unknown) => this.#stop(error))
+      case 'done':
+        if (this.#reason === null) return this.#resolve(message)
+        return this.#reject(this.#reason.error)
+      case 'failed':
+        this.#reject(this.#reason === null ? errorOf(message) : this.#reason.error)
+    }
+  }
+
+  lose(error: Error): void {
+    if (this.#reason !== null) return this.#reject(this.#reason.error)
+    const message = 'the thread that looks at folders ended'
+    const isMemory = (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY'
+    const { message: reason } = error
+    this.#reject(
+      isMemory
+        ? new ExhaustedError(`${message}: it ran out of memory`, { cause: error })
+        : new Error(`${message}: ${reason}`, { cause: error }),
+    )
+  }
+
+  #stop(error: unknown): void {
+    if (this.#reason !== null) return
+    this.#reason = { error }
+    treeWorkerThread.post({ t: 'abort', job: this.#id })
+  }
+
+  async #put(message: FromTreeWorker & { readonly t: 'batch' }): Promise<void> {
+    if (this.#reason !== null) return
+    const { buffer, ends, hashes, isTree, number } = message
+    const contents = ends.map((end, i) => {
+      const from = i === 0 ? 0 : ends[i - 1]!
+      return new Uint8Array(buffer, from, end - from)
+    })
+    await this.#target.put(hashes, contents, isTree)
+    treeWorkerThread.post({ t: 'stored', job: this.#id, batch: number })
+  }
+
+  /** Tells the worker what the checkpoint before did not store. */
+  async #answer(checkpointId: string): Promise<void> {
+    const { entries } = await readTree(this.#target, checkpointId)
+    const work = new LongWork()
+    const pairs: string[] = []
+    for (const [path, { sha256, stored }] of entries) {
+      if (work.isDue) await work.next()
+      if (stored === false) pairs.push(path, sha256)
+    }
+    treeWorkerThread.post({ t: 'not stored', job: this.#id, pairs })
+  }
+}
+
+const WORKSPACE_CODES: ReadonlySet<string> = new Set<WorkspaceErrorCode>([
+  'ERR_AGENT_WORKSPACE', 'ERR_AGENT_WORKSPACE_LOST', 'ERR_AGENT_OUTSIDE_WORKSPACE',
+])
+
+function errorOf({ message, code }: { message: string; code: string | undefined }): Error {
+  if (WORKSPACE_CODES.has(code ?? '')) return new WorkspaceError(code as WorkspaceErrorCode, message)
+  const error = Object.assign(new Error(message), { code })
+  return isExhausted(error) ? exhausted('the folder cannot be looked at', error) : error
+}
