@@ -1,6 +1,7 @@
 import { checkOptions } from '../internal/options.js'
 import type { JsonObject } from '../internal/json.js'
 import type { RunWorkspaces } from './checkpoint.js'
+import { forkFiles } from './checkpoints/fork-files.js'
 import { checkpointSettings } from './checkpoints/settings.js'
 import { resolveEngineConfig, type EngineConfig, type EngineOptions } from './config.js'
 import {
@@ -122,7 +123,7 @@ export class RunEngine {
       goals: this.#goals,
       redactor,
       resolveModel: (name) => this.#models.resolve(name),
-      differences: () => Promise.resolve([]),
+      files: forkFiles(checkpoints),
       begin: (...given) => {
         this.#assertOpen()
         return this.#driver.begin(...given)
