@@ -35,6 +35,9 @@ const byFile = {
       GRACE,
     ],
   ],
+  'test/agent/checkpoints/reclaim.test.ts': [
+    ['what runs refer to stays, and nothing else, in many random histories', 6.5, RANDOM],
+  ],
   'test/agent/crash/kills.test.ts': [
     ['runs that are killed 50 times lose, duplicate and repeat nothing', 13.5, KILLS],
   ],

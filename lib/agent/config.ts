@@ -164,6 +164,8 @@ export interface EngineConfig {
   readonly gateTimeoutMs: number | null
   readonly toolTimeoutMs: number
   readonly allowTestChanges: boolean
+  /** Folders that do not exist for runs. */
+  readonly closed: readonly string[]
   /** Null: runs have no checkpoints. */
   readonly objects: ObjectStore | null
   readonly neverStore: readonly string[]
@@ -227,7 +229,6 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     goals: [...(options.goals ?? [])],
     tools: toolsByName(options.tools ?? []),
     mcpServers: resolveMcpServers(options, options.clock ?? systemClock),
-    executor: executorNamed(options.executor ?? 'process', options.store.closedFolders ?? []),
     maxConcurrentRuns: count('maxConcurrentRuns', options.maxConcurrentRuns),
     maxQueuedRuns: count('maxQueuedRuns', options.maxQueuedRuns),
     cwdPolicy,
@@ -251,6 +252,8 @@ function workspaceConfig(
   options: EngineOptions,
 ): Pick<
   EngineConfig,
+  | 'closed'
+  | 'executor'
   | 'objects'
   | 'neverStore'
   | 'storeSecretFiles'
@@ -269,15 +272,19 @@ function workspaceConfig(
     if (typeof glob === 'string' && glob !== '') continue
     throw new TypeError(`neverStore[${i}] must be a glob, got ${describeValue(glob)}`)
   }
-  const folder =
-    options.workspaceFolder ??
-    (store.dataFolder === undefined ? undefined : join(store.dataFolder, 'workspaces'))
+  const { dataFolder, closedFolders = [] } = store
+  const beside = dataFolder === undefined ? null : join(dataFolder, 'workspaces')
+  const { workspaceFolder = beside } = options
+  const folder = workspaceFolder === null ? null : resolve(workspaceFolder)
+  const closed = folder === null ? closedFolders : [...closedFolders, folder]
   return {
+    closed,
+    executor: executorNamed(options.executor ?? 'process', closed),
     objects: checkpoints === 'off' ? null : (options.objects ?? store.objects ?? null),
     neverStore: [...neverStore],
     storeSecretFiles: options.storeSecretFiles ?? false,
     workspace,
-    workspaceFolder: folder === undefined ? null : resolve(folder),
+    workspaceFolder: folder,
     maxWorkspaceBytes: count('maxWorkspaceBytes', options.maxWorkspaceBytes),
   }
 }

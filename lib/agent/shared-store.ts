@@ -14,7 +14,7 @@
  *
  * @module
  */
-import type { RunCreated, RunOwner } from './events.js'
+import type { EventPayloads, RunCreated, RunOwner } from './events.js'
 import type { RunHead } from './run-details.js'
 
 /** The first record of a run, and the conditions under which the run may begin. */
@@ -49,6 +49,8 @@ export interface Claim {
   readonly abandoned: boolean
   /** Set when an abort was requested. */
   readonly abort: AbortWish | null
+  /** True when messages were left for the run. */
+  readonly hasMessages: boolean
   /** True when the run's gate has expired, by the clock that all processes share. */
   readonly overdue: boolean
 }
@@ -58,12 +60,23 @@ export interface AbortWish {
   readonly by: string | null
 }
 
+/**
+ * What became of a message that was left for the holder of a run. `accepted`: it is in the log;
+ * `kept`: no process holds the run now, and whoever claims it next gets the message, before it
+ * works; `unclaimed`: nobody holds the run, so any process may append to it; `unanswered`: the
+ * holder did not take the message in time, and does not get it any more. The others are refusals.
+ */
+export type LeftMessage =
+  | 'accepted' | 'kept' | 'unclaimed' | 'unanswered' | 'ended' | 'too_many' | 'key_reused'
+
 /** How a store notifies the engine in its process. Called one at a time; must not throw. */
 export interface SharedRunsListener {
   /** Some run may have become claimable. */
   claimable(): void
   /** Abort this run, which this process holds. */
   abortRequested(runId: string, wish: AbortWish): void
+  /** Messages were left for this run, which this process holds. */
+  messagesLeft(runId: string): void
   /** The claim on this run was lost: stop working on it and append nothing. */
   lost(runId: string): void
   /**
@@ -90,6 +103,22 @@ export interface SharedRuns {
   release(runId: string): Promise<void>
   /** Durably requests the end of a run and notifies its holder. Repeating it is harmless. */
   requestAbort(runId: string, by: string | null): Promise<void>
+  /**
+   * Leaves a message for the process that holds the run, and waits for its answer. Repeating it with
+   * the same id is harmless.
+   */
+  leaveMessage(runId: string, message: EventPayloads['user_message']): Promise<LeftMessage>
+  /**
+   * The messages that were left for a run and not answered yet, in order: for its holder, and for a
+   * process that appends to it while there is none. Those taken before are among them.
+   */
+  takeMessages(runId: string): Promise<readonly EventPayloads['user_message'][]>
+  /** Answers a message that was taken. */
+  answerMessage(
+    runId: string,
+    messageId: string,
+    answer: Extract<LeftMessage, 'accepted' | 'too_many' | 'key_reused'>,
+  ): Promise<void>
   /** Registers the listener; called once, before the first claim. */
   listen(listener: SharedRunsListener): void
   /**

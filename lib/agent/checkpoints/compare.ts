@@ -1,8 +1,19 @@
-import type { NetChange } from '../checkpoint.js'
-import type { ChangeCounts } from '../events.js'
+import type { ObjectStore } from '../object-store.js'
+import { countChanges, type CountedChanges } from '../workspace/describe-changes.js'
+import { netChanges } from '../workspace/net-changes.js'
+import { readContent } from '../workspace/read-tree.js'
+import { readDifference } from '../workspace/tree-difference.js'
 
-/** The net change between two checkpoints, in numbers. */
-export interface ChangeSummary {
-  readonly counts: ChangeCounts
-  readonly files: readonly Pick<NetChange, 'path' | 'status' | 'additions' | 'deletions'>[]
+/**
+ * The net change between two checkpoints, in numbers.
+ *
+ * @throws as `readTree` does.
+ */
+export async function compareTrees(
+  objects: ObjectStore,
+  from: string,
+  to: string,
+): Promise<CountedChanges> {
+  const { before, after } = await readDifference(objects, from, to)
+  return await countChanges(netChanges(before, after), (entry) => readContent(objects, entry))
 }

@@ -16,42 +16,27 @@ import { raceAbort } from '../../internal/abort.js'
 import { backoffDelay } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
 import { sleep } from '../../internal/sleep.js'
-import type { Checkpoint, CheckpointReason } from '../checkpoint.js'
 import { isUnavailable } from '../errors.js'
-import type { RecordDraft } from '../events.js'
+import type { CheckpointReason, RecordDraft } from '../events.js'
 import { untilPossible } from '../exhaustion.js'
 import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
 import type { ObjectStore } from '../object-store.js'
+import type { CountedChanges } from '../workspace/describe-changes.js'
+import type { TreeRules } from '../workspace/left-out.js'
+import { TrackedFolder, type Captured } from '../workspace/manifest.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
-import type { ChangeSummary } from './compare.js'
-
-/** The content of a folder, as it was stored. */
-export type Captured = Omit<Checkpoint, 'seq' | 'iteration' | 'reason'> & {
-  readonly new_bytes: number
-}
-
-/** Stores the content of one folder again and again. */
-export interface FolderTracker {
-  capture(
-    folder: string,
-    objects: ObjectStore,
-    options: { readonly signal: AbortSignal },
-  ): Promise<Captured>
-  close(): Promise<void>
-}
+import { compareTrees } from './compare.js'
+import type { ObjectUse } from './object-use.js'
 
 /** What the checkpoints of all runs of an engine have in common. */
 export interface CheckpointSettings {
-  readonly objects: ObjectStore
-  readonly track: () => FolderTracker
-  /** Does work during which nothing that it stores or finds is reclaimed. */
-  readonly capturing: (work: () => Promise<void>) => Promise<void>
-  readonly compare: (objects: ObjectStore, from: string, to: string) => Promise<ChangeSummary>
+  readonly use: ObjectUse
+  readonly rules: TreeRules
   readonly clock: Clock
 }
 
 /** What changed since the start of the run, or since its last gate; null when that is not known. */
-export type Compare = (since: 'start' | 'gate') => Promise<ChangeSummary | null>
+export type Compare = (since: 'start' | 'gate') => Promise<CountedChanges | null>
 
 /** Milliseconds for the checkpoint at the end of a run. */
 const LAST_MS = 10_000
@@ -60,7 +45,7 @@ const LAST_MS = 10_000
 export class RunCheckpoints implements AsyncDisposable {
   readonly #settings: CheckpointSettings
   readonly #folder: PinnedFolder
-  readonly #tracked: FolderTracker
+  readonly #tracked: TrackedFolder
   /** The first one, until it is in the log. */
   #first: Promise<Captured | null> | undefined
   /** Ends the use of the objects of the first one. */
@@ -74,7 +59,7 @@ export class RunCheckpoints implements AsyncDisposable {
   constructor(settings: CheckpointSettings, folder: PinnedFolder) {
     this.#settings = settings
     this.#folder = folder
-    this.#tracked = settings.track()
+    this.#tracked = new TrackedFolder(settings.rules)
   }
 
   /** Begins the first checkpoint, unless the run has one. */
@@ -88,8 +73,8 @@ export class RunCheckpoints implements AsyncDisposable {
     }
     const recorded = new Promise<void>((resolve) => (this.#firstRecorded = resolve))
     this.#first = new Promise((resolve) => {
-      void this.#settings.capturing(async () => {
-        const capture = this.#capture(log, this.#over.signal)
+      void this.#settings.use.capturing(async (objects) => {
+        const capture = this.#capture(log, objects, this.#over.signal)
         resolve(capture)
         if ((await capture.catch(() => null)) !== null) await recorded
       })
@@ -125,8 +110,8 @@ export class RunCheckpoints implements AsyncDisposable {
     }
     const { lastWrite } = log.state
     if (this.#isOff || lastWrite <= this.#seen) return await append([], this.#comparer(log, []))
-    await this.#settings.capturing(async () => {
-      const captured = await this.#capture(log, signal)
+    await this.#settings.use.capturing(async (objects) => {
+      const captured = await this.#capture(log, objects, signal)
       this.#seen = lastWrite
       const isNew = captured !== null && captured.checkpoint_id !== log.state.checkpoints?.newest
       const drafts = isNew ? [draftOf(captured, reason, log)] : []
@@ -142,9 +127,8 @@ export class RunCheckpoints implements AsyncDisposable {
     return async (since) => {
       const from = checkpoints?.[since] ?? newest
       if (from === undefined || newest === undefined || this.#isOff) return null
-      const { compare, objects } = this.#settings
       // What cannot be read any more is named where people look at the changes.
-      return await compare(objects, from, newest).catch(() => null)
+      return await compareTrees(this.#settings.use.objects, from, newest).catch(() => null)
     }
   }
 
@@ -165,7 +149,7 @@ export class RunCheckpoints implements AsyncDisposable {
    */
   async recordLast(
     log: LogWriter,
-    append: (drafts: readonly RecordDraft[], changes: ChangeSummary | null) => Promise<void>,
+    append: (drafts: readonly RecordDraft[], changes: CountedChanges | null) => Promise<void>,
   ): Promise<void> {
     const stop = new AbortController()
     const late = new Error('the last checkpoint took too long')
@@ -192,13 +176,21 @@ export class RunCheckpoints implements AsyncDisposable {
   }
 
   /** @throws the signal's reason; an error of the machine. */
-  async #capture(log: LogWriter, signal: AbortSignal): Promise<Captured | null> {
-    const { clock, objects } = this.#settings
+  async #capture(
+    log: LogWriter,
+    objects: ObjectStore,
+    signal: AbortSignal,
+  ): Promise<Captured | null> {
+    const { clock } = this.#settings
     const { path } = this.#folder
     for (let retry = 1; ; retry++) {
       try {
         return await untilPossible(
-          () => this.#folder.guard(() => this.#tracked.capture(path, objects, { signal })),
+          () =>
+            this.#folder.guard(() => {
+              const previous = log.state.checkpoints?.newest ?? null
+              return this.#tracked.capture(path, objects, { previous, signal })
+            }),
           signal,
         )
       } catch (error) {

@@ -75,6 +75,21 @@ export function gateFeedback(feedback: string): UserMessage {
   return { role: 'user', text: `A human reviewed your work and says:\n\n${feedback}` }
 }
 
+/** What a fork is told after the conversation of its source: the state in which it begins. */
+export function forkFeedback(check: EventPayloads['goal_check'], output: string): UserMessage {
+  const text = [
+    'The work goes on from here: files are as they were at this point, and iterations count anew.',
+    `State now: ${check.reason}`,
+    outputBlock(output),
+  ]
+  return { role: 'user', text: text.filter((line) => line !== '').join('\n\n') }
+}
+
+/** A message that a human or a program sent to the run. */
+export function sentMessage(text: string): UserMessage {
+  return { role: 'user', text: `Message from the user:\n\n${text}` }
+}
+
 /** Appended to the result of a call when the model repeats itself. */
 export const REPETITION: string =
   '[This call gave the same result before, and so did the ones before it. Repeating them once ' +

@@ -10,6 +10,7 @@ import type { OpenFeed } from '../log/feed.js'
 import type { Observers } from '../log/observer.js'
 import type { Model } from '../model.js'
 import type { ResumeAnswer } from '../request/gate-answer.js'
+import type { NewMessage } from '../request/message.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { RunStore } from '../store.js'
 import type { Tool } from '../tool.js'
@@ -62,6 +63,12 @@ export interface RunDriver {
    * @throws {@link RunStateError} when the run has ended otherwise; {@link StoreError}.
    */
   abort(stored: RunDetails, by: string | null): Promise<boolean>
+  /**
+   * Sends a message to the model of a run; resolves with its id once it is durable.
+   *
+   * @throws as the engine's `message`.
+   */
+  message(stored: RunDetails, message: NewMessage): Promise<string>
   /** The feed of a run, up to date with its log. */
   follow(stored: RunDetails): Promise<OpenFeed>
   /** Resolves when this process does not drive the run, or no longer. */

@@ -32,6 +32,7 @@ import { warn } from '../output.js'
 import { hasForeignRun } from '../request/foreign-run.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import { repeatedRun } from '../request/idempotency.js'
+import { assertAccepted, type NewMessage } from '../request/message.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
@@ -246,6 +247,12 @@ export class LocalDriver implements RunDriver {
     const status = head?.details.status ?? stored.status
     if (status !== 'aborted') throw endedError(stored.run_id, status)
     return true
+  }
+
+  async message(stored: RunDetails, message: NewMessage): Promise<string> {
+    const live = await this.#liveRun(stored)
+    if (live !== null) return await live.message(message)
+    return await assertAccepted(this.#options.store, stored.run_id, message)
   }
 
   /** The run, taken up if necessary; null when it has ended. */

@@ -22,10 +22,12 @@ import type { CallState, RunState } from '../log/state.js'
 import { LogWriter, type LogWriterOptions } from '../log/writer.js'
 import { warn } from '../output.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
+import type { NewMessage } from '../request/message.js'
 import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
 import { remainingMs } from './budgets.js'
 import { endFromStore, isTakenAway, type EndingRun } from './end-from-store.js'
+import { Inbox } from './inbox.js'
 import { nextStep, type Step, type StepLimits, type WorkStep } from './next-step.js'
 import type { Outcome } from './outcome.js'
 import { placeOf } from './place-of.js'
@@ -49,10 +51,10 @@ export interface RunLoopOptions
   readonly scheduler: Scheduler
   readonly performStep: (step: WorkStep, context: StepContext) => Promise<void>
   readonly maxTurnsPerIteration: number
-  /** Called when the run first works, with what its folder was recognised by when it started. */
+  /** Called when the run first works; `onLost` when its folder must not be used any more. */
   readonly openFolder: (
-    cwd: string,
-    before: RunState['folder'],
+    log: LogWriter,
+    signal: AbortSignal,
     onLost: (error: Error) => void,
   ) => Promise<RunFolder>
   /** True when a process that has died drove the run before. */
@@ -83,6 +85,7 @@ export class RunLoop {
   #outOfTime = false
   /** Settles when the answer to the gate is durable or was refused. */
   #answering: Promise<void> | undefined
+  readonly #inbox = new Inbox()
   /** True while a step runs tools or checks. */
   #acts = false
   #halted = false
@@ -179,6 +182,16 @@ export class RunLoop {
       trace.endGate(trace.beginGate(gate.gate_id, gate.kind), answer.decision)
     this.#wake?.()
     return gate
+  }
+
+  /**
+   * Sends a message to the model, which hears it with its next call; resolves with its id once it
+   * is durable.
+   *
+   * @throws as {@link Inbox.add} does.
+   */
+  async message(message: NewMessage): Promise<string> {
+    return await this.#inbox.add(() => this.#log, message, () => this.#answering)
   }
 
   /**
@@ -363,8 +376,7 @@ export class RunLoop {
 
   async #makeContext(signal: AbortSignal): Promise<StepContext> {
     const { openFolder, tools } = this.#options
-    const { cwd } = this.state.frozen.request
-    this.#folder ??= await openFolder(cwd, this.state.folder, (error) => {
+    this.#folder ??= await openFolder(this.#log, signal, (error) => {
       this.#lostFolder = error
       this.#interrupt(error)
     })

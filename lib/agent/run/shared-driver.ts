@@ -25,11 +25,13 @@ import { LogWriter } from '../log/writer.js'
 import type { Model } from '../model.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import { repeatedRun } from '../request/idempotency.js'
+import { assertAccepted, type NewMessage } from '../request/message.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { Claim, SharedRuns } from '../shared-store.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
 import { endUnreadable } from './end-from-records.js'
+import { Forwarding, wasOvertaken } from './forwarding.js'
 import { endedError, type RunLoop } from './run-loop.js'
 import { answerGate } from './steps/finish.js'
 
@@ -51,6 +53,7 @@ export interface SharedDriverOptions extends DriverOptions {
 /** One of the drivers of a shared store: drives what this process has claimed. */
 export class SharedDriver implements RunDriver {
   readonly #feeds: SharedFeeds
+  readonly #forwarding: Forwarding
   readonly #options: SharedDriverOptions
   /** Runs that are driven here; `over` settles when a drive has finished. */
   readonly #driven = new Map<string, { readonly run: RunLoop; readonly over: Promise<void> }>()
@@ -62,7 +65,10 @@ export class SharedDriver implements RunDriver {
 
   constructor(options: SharedDriverOptions) {
     this.#options = options
-    this.#feeds = new SharedFeeds(options.store, options.shared, options.clock)
+    const { clock, runs, shared, store } = options
+    this.#feeds = new SharedFeeds(store, shared, clock)
+    const stopped = this.#stopped.signal
+    this.#forwarding = new Forwarding({ shared, clock, stopped, logOptions: runs.logOptions })
   }
 
   get queued(): number {
@@ -85,6 +91,10 @@ export class SharedDriver implements RunDriver {
           .get(runId)
           ?.run.abort(by)
           .catch(() => undefined),
+      messagesLeft: (runId) => {
+        const run = this.#driven.get(runId)?.run
+        if (run !== undefined) void this.#deliver(run).catch(() => undefined)
+      },
       lost: (runId) => this.#driven.get(runId)?.run.lose(claimLost(runId)),
       doubtful: (runId) => this.#driven.get(runId)?.run.halt(),
     })
@@ -167,6 +177,19 @@ export class SharedDriver implements RunDriver {
     return false
   }
 
+  async message({ run_id, status }: RunDetails, message: NewMessage): Promise<string> {
+    if (isTerminal(status)) return await assertAccepted(this.#options.store, run_id, message)
+    return await this.#forwarding.send(run_id, message, () => {
+      const run = this.#driven.get(run_id)?.run
+      const isHeld = run !== undefined && this.#options.shared.holds(run_id)
+      return isHeld ? (one) => run.message(one) : undefined
+    })
+  }
+
+  #deliver(run: RunLoop): Promise<void> {
+    return this.#forwarding.deliver(run.log.runId, (message) => run.message(message))
+  }
+
   async follow({ run_id, status, last_seq }: RunDetails): Promise<OpenFeed> {
     const { store } = this.#options
     if (isTerminal(status)) {
@@ -212,7 +235,7 @@ export class SharedDriver implements RunDriver {
     return [...this.#refused.keys()]
   }
 
-  async #take({ runId, abandoned, abort, overdue }: Claim): Promise<void> {
+  async #take({ runId, abandoned, abort, hasMessages, overdue }: Claim): Promise<void> {
     const { clock, runs, shared, store } = this.#options
     try {
       await this.#driven.get(runId)?.over
@@ -226,6 +249,8 @@ export class SharedDriver implements RunDriver {
       const log = new LogWriter(runs.logOptions, opened.feed, state, started_at !== null)
       const run = runs.prepare(log, { abandoned, overdue })
       if (abort !== null && !state.abortRequested) void run.abort(abort.by).catch(() => undefined)
+      // Before it can end: their senders may have been told that they are delivered.
+      if (hasMessages) await this.#deliver(run)
       this.#driven.set(runId, { run, over: this.#drive(run, opened) })
     } catch (error) {
       if (!isUnavailable(error)) this.#refused.set(runId, clock.now() + REFUSED_MS)
@@ -250,12 +275,4 @@ export class SharedDriver implements RunDriver {
 
 function claimLost(runId: string): StoreError {
   return new StoreError('ERR_AGENT_CLAIM_LOST', `another process has taken over run ${runId}`)
-}
-
-/** Did another process append first, or does it hold the run right now? */
-function wasOvertaken(error: unknown): boolean {
-  return (
-    error instanceof StoreError &&
-    ['ERR_AGENT_SEQ_CONFLICT', 'ERR_AGENT_CLAIM_LOST'].includes(error.code)
-  )
 }

@@ -3,7 +3,8 @@
  *
  * @module
  */
-import type { LeftOut, Tree, TreeEntry } from '../tree.js'
+import type { Tree, TreeEntry } from '../tree.js'
+import { outsideTree } from './left-out.js'
 import { bytesOfName } from './tree-names.js'
 
 /** What became of one file or link. */
@@ -26,8 +27,9 @@ export interface TreeChange {
 export function netChanges(before: Tree, after: Tree): readonly TreeChange[] {
   const changes: TreeChange[] = []
   const gone = new Map<string, TreeEntry>()
-  const isUnseenBefore = unseenIn(before)
-  const isUnseenAfter = unseenIn(after)
+  // Better a file too many that is new, than one that seems to be deleted.
+  const isUnseenBefore = unseenIn(before, 'named')
+  const isUnseenAfter = unseenIn(after, 'all')
   for (const [path, old] of before.entries) {
     const now = after.entries.get(path)
     if (now === undefined) {
@@ -71,18 +73,13 @@ export function comparePaths(a: string, b: string): number {
 const SURROGATE = /[\ud800-\udfff]/
 
 /**
- * Which paths a tree tells nothing about: what was left out, what is below it, and, if not all of
- * that is named, everything that is no part of the tree.
+ * Tells which paths a tree says nothing about. If not all that was left out is named, `all` takes
+ * everything for left out that is no part of the tree.
  */
-export function unseenIn(tree: Tree): (path: string) => boolean {
-  const unseen = tree.leftOut.filter(({ reason }) => reason !== 'budget')
-  if (unseen.length === 0) return () => false
-  // What is a secret is decided by its name alone, and was therefore never part of a tree.
-  const isUnnamed = ({ reason, count, paths }: LeftOut): boolean =>
-    reason !== 'secret' && count > paths.length
-  if (unseen.some(isUnnamed)) return (path) => !tree.entries.has(path)
-  const named = new Set(unseen.flatMap(({ paths }) => paths))
-  return (path) => named.has(path) || foldersAbove(path).some((folder) => named.has(folder))
+export function unseenIn(tree: Tree, which: 'named' | 'all'): (path: string) => boolean {
+  if (which === 'all') return outsideTree(tree)
+  const leftOut = tree.leftOut.map((it) => ({ ...it, count: it.paths.length }))
+  return outsideTree({ ...tree, leftOut })
 }
 
 /** The folders that a path leads through, the outermost first. */

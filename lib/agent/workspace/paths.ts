@@ -318,6 +318,11 @@ export function isRepository(names: readonly string[]): boolean {
   return REPOSITORY.every((name) => names.includes(name))
 }
 
+/** The same, asked of the folder. */
+export function isRepositoryAt(folder: OpenFolder): boolean {
+  return REPOSITORY.every((name) => exists(folder.entry(name)))
+}
+
 function isGitPath(path: string): boolean {
   return path.split('/').some(isGitFolder)
 }

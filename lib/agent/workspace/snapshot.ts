@@ -11,17 +11,16 @@
  * @module
  */
 import { hash } from 'node:crypto'
-import {
-  closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync, type Stats,
-} from 'node:fs'
-import { opendir } from 'node:fs/promises'
+import { lstatSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import { nextTurn } from '../../internal/next-turn.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import { fileChange, oneLine } from './diff.js'
-import { SKIPPED_FOLDERS } from './skipped-folders.js'
+import { childOf } from './known-folder.js'
+import { isPassedOver, MAX_TREE_DEPTH, MAX_TREE_ENTRIES } from './left-out.js'
 import type { FileChange } from './workspace.js'
-import { isRepository, type Confinement, type OpenFolder } from './paths.js'
+import { isRepository, type Confinement } from './paths.js'
+import { WalkedRoot, type ListedEntry, type WalkedFolder } from './tree-walk.js'
 
 /** Bounds of {@link WorkspaceSnapshot}. */
 export interface SnapshotLimits {
@@ -46,14 +45,10 @@ export const SNAPSHOT_LIMITS: SnapshotLimits = {
   diffBytes: 128 * 1024,
 }
 
-const MAX_DEPTH = 64
-/** Names read from one folder, so that a huge one cannot exhaust the memory. */
-const MAX_NAMES = 200_000
 /** Entries scanned between yields to the event loop. */
 const SLICE = 100
 /** A file changed this recently may change again within one tick of the disk's clock. */
 const UNSETTLED_MS = 50
-const READ_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 /** One file or link at the time of a scan. */
 interface Entry {
@@ -247,67 +242,53 @@ class Scan {
   }
 
   async run(): Promise<void> {
-    let level = ['']
-    for (let depth = 0; depth <= MAX_DEPTH && level.length > 0; depth++) {
-      const below: string[] = []
-      for (const path of level) await this.#folder(path, below)
-      level = below
+    try {
+      using root = new WalkedRoot(this.#confinement.at(this.#confinement.root))
+      let level = ['']
+      for (let depth = 0; depth <= MAX_TREE_DEPTH && level.length > 0; depth++) {
+        const below: string[] = []
+        for (const path of level) await this.#folder(root, path, below)
+        level = below
+      }
+      if (level.length > 0) this.partial = true
+    } catch (error) {
+      throwIfExhausted(error)
+      // The folder is gone, or not permitted.
     }
-    if (level.length > 0) this.partial = true
     // The content of deleted files is no longer kept.
     for (const [path, { content }] of this.#before ?? []) {
       if (!this.found.has(path)) this.keptBytes -= content?.length ?? 0
     }
   }
 
-  async #folder(path: string, below: string[]): Promise<void> {
-    const real = join(this.#confinement.root, path)
-    let folder: OpenFolder
-    try {
-      folder = await this.#confinement.openFolder(real)
-    } catch (error) {
-      throwIfExhausted(error)
-      return // deleted or replaced by a link meanwhile, or not permitted
-    }
-    try {
-      for (const name of await this.#namesIn(folder)) {
-        const child = path === '' ? name : `${path}/${name}`
-        if (this.#confinement.hides(folder, name)) continue
-        if (this.#entriesSeen >= this.#limits.entries) {
-          this.partial = true
-          return
-        }
-        this.#entriesSeen += 1
-        if (this.#entriesSeen % SLICE === 0) await nextTurn()
-        this.#entry(folder, name, child, below)
+  async #folder(root: WalkedRoot, path: string, below: string[]): Promise<void> {
+    const opened = root.open(path)
+    if (opened === null || opened === 'unreadable') return
+    using folder = opened
+    for (const entry of this.#entriesOf(folder)) {
+      const child = childOf(path, entry.name)
+      if (this.#confinement.isClosed(join(this.#confinement.root, child))) continue
+      if (this.#entriesSeen >= this.#limits.entries) {
+        this.partial = true
+        return
       }
-    } finally {
-      await folder[Symbol.asyncDispose]()
+      this.#entriesSeen += 1
+      if (this.#entriesSeen % SLICE === 0) await nextTurn()
+      if (entry.kind === 'folder') below.push(child)
+      else if (entry.kind !== 'other') this.#entry(folder, entry.name, child)
     }
   }
 
-  async #namesIn(folder: OpenFolder): Promise<readonly string[]> {
-    const names: string[] = []
-    try {
-      for await (const { name } of await opendir(folder.self, { bufferSize: 256 })) {
-        if (!SKIPPED_FOLDERS.has(name)) names.push(name)
-        if (names.length >= MAX_NAMES) break
-      }
-    } catch (error) {
-      throwIfExhausted(error)
-      // Not permitted: the folder counts as empty.
-    }
-    return isRepository(names) ? [] : names.sort()
+  #entriesOf(folder: WalkedFolder): readonly ListedEntry[] {
+    const found = folder.list(MAX_TREE_ENTRIES)
+    if (found === 'unreadable' || isRepository(found.entries.map(({ name }) => name))) return []
+    // Names that are not UTF-8 could not be shown.
+    return found.entries.filter(({ name }) => !isPassedOver(name) && !/\p{Surrogate}/u.test(name))
   }
 
-  #entry(folder: OpenFolder, name: string, path: string, below: string[]): void {
-    const stats = statsOf(folder.entry(name))
-    if (stats === null) return
-    if (stats.isDirectory()) {
-      below.push(path)
-      return
-    }
-    if (!stats.isFile() && !stats.isSymbolicLink()) return
+  #entry(folder: WalkedFolder, name: string, path: string): void {
+    const stats = folder.stat(name)
+    if (stats === null || !(stats.isFile() || stats.isSymbolicLink())) return
     const known = this.#before?.get(path)
     const fingerprint = fingerprintOf(stats)
     if (known?.fingerprint === fingerprint) {
@@ -321,10 +302,10 @@ class Scan {
     this.changed.push([path, { after, born: Math.max(stats.birthtimeMs, stats.ctimeMs) }])
   }
 
-  #read(folder: OpenFolder, name: string, stats: Stats, fingerprint: string): Entry {
+  #read(folder: WalkedFolder, name: string, stats: Stats, fingerprint: string): Entry {
     const isSettled = Date.now() - stats.ctimeMs > UNSETTLED_MS
     const kind = { mode: stats.mode & 0o777, isLink: stats.isSymbolicLink() }
-    const content = kind.isLink ? targetOf(folder, name) : this.#contentOf(folder, name, stats)
+    const content = kind.isLink ? folder.target(name) : this.#contentOf(folder, name, stats)
     if (content === null) return { ...kind, fingerprint, sha256: null, content: null }
     const fits = this.keptBytes + content.length <= this.#limits.keptBytes
     return {
@@ -335,38 +316,12 @@ class Scan {
     }
   }
 
-  /** Reads synchronously: through the thread pool, a small file takes ten times as long. */
-  #contentOf(folder: OpenFolder, name: string, stats: Stats): Uint8Array | null {
+  #contentOf(folder: WalkedFolder, name: string, stats: Stats): Uint8Array | null {
     if (stats.size > this.#limits.fileBytes) return null
-    let descriptor: number | undefined
-    try {
-      descriptor = openSync(folder.entry(name), READ_FLAGS)
-      const opened = fstatSync(descriptor)
-      if (!opened.isFile() || opened.size > this.#limits.fileBytes) return null
-      const buffer = Buffer.allocUnsafeSlow(opened.size)
-      return buffer.subarray(0, readSync(descriptor, buffer, 0, buffer.length, 0))
-    } catch (error) {
-      throwIfExhausted(error)
-      return null
-    } finally {
-      if (descriptor !== undefined) closeSync(descriptor)
-    }
-  }
-}
-
-function statsOf(path: string): Stats | null {
-  try {
-    return lstatSync(path)
-  } catch {
-    return null
-  }
-}
-
-function targetOf(folder: OpenFolder, name: string): Uint8Array | null {
-  try {
-    return readlinkSync(folder.entry(name), { encoding: 'buffer' })
-  } catch {
-    return null
+    const found = folder.read(name, this.#limits.fileBytes, (bytes) => {
+      return Buffer.allocUnsafeSlow(bytes)
+    })
+    return found instanceof Object ? found.content : null
   }
 }
 

@@ -22,11 +22,10 @@ export type ToTreeWorker =
     }
   | { readonly t: 'stored'; readonly job: number; readonly batch: number }
   | {
-      readonly t: 'share'
+      readonly t: 'not stored'
       readonly job: number
-      readonly used: number
       /** Path and hash, in turns. */
-      readonly notStored: readonly string[]
+      readonly pairs: readonly string[]
     }
   | { readonly t: 'abort'; readonly job: number }
   | { readonly t: 'forget'; readonly tracked: number }
@@ -34,7 +33,7 @@ export type ToTreeWorker =
 /** From the worker. */
 export type FromTreeWorker =
   | ({ readonly t: 'batch'; readonly job: number; readonly number: number } & Batch)
-  | { readonly t: 'share'; readonly job: number; readonly checkpointId: string }
+  | { readonly t: 'not stored'; readonly job: number; readonly checkpointId: string }
   | ({ readonly t: 'done'; readonly job: number; readonly leftOut: readonly LeftOut[] } & Look)
   | {
       readonly t: 'failed'

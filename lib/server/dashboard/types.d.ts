@@ -64,6 +64,77 @@ export interface RunDetails extends Omit<RunSummary, 'problem'> {
     readonly model_calls: number
     readonly tool_calls: number
   }
+  readonly workspace: 'in_place' | 'isolated'
+  /** Null before the first checkpoint, and without checkpoints. */
+  readonly checkpoint_id: string | null
+  readonly changes: ChangesState | null
+  readonly forked_from: { readonly run_id: string; readonly seq: number } | null
+}
+
+export type ChangesState = 'pending' | 'applied' | 'discarded'
+
+export interface LeftOut {
+  readonly reason: string
+  readonly count: number
+  readonly paths: readonly string[]
+}
+
+/** A checkpoint as its event reports it. */
+export interface Checkpoint {
+  readonly checkpoint_id: string
+  readonly seq: number
+  readonly iteration: number
+  readonly reason: string
+  readonly ts: number
+}
+
+export interface NetChange {
+  readonly path: string
+  readonly old_path: string | null
+  readonly status: 'added' | 'modified' | 'deleted' | 'renamed'
+  readonly additions: number
+  readonly deletions: number
+  readonly binary: boolean
+  readonly mode: { readonly before: string | null; readonly after: string | null }
+  /** Null when it was left out. */
+  readonly diff: string | null
+  readonly redacted: boolean
+}
+
+export interface NetChanges {
+  readonly from: string | null
+  readonly to: string | null
+  readonly changes: readonly NetChange[]
+  readonly more: number
+  readonly left_out: readonly LeftOut[]
+  readonly note: string | null
+}
+
+export interface FileEntry {
+  readonly path: string
+  readonly type: 'file' | 'folder' | 'link'
+  readonly size: number
+  readonly mode: string
+}
+
+export interface FileList {
+  readonly path: string
+  readonly at: string
+  readonly entries: readonly FileEntry[]
+  readonly more: number
+}
+
+export interface RestoreResult {
+  readonly restored: string
+  readonly checkpoint_id: string
+  readonly paths: readonly string[]
+  readonly left_out: readonly LeftOut[]
+}
+
+export interface ApplyResult {
+  readonly applied: readonly string[]
+  readonly merged: readonly string[]
+  readonly conflicts: readonly string[]
 }
 
 export interface FileChange {
@@ -84,9 +155,31 @@ export interface TestCounts {
 
 /** Payloads of the kinds that have a view of their own; others show their name. */
 export interface Payloads {
-  run_created: { goal: string; model_name: string; cwd: string }
+  run_created: {
+    goal: string
+    model_name: string
+    cwd: string
+    /** With which a fork begins. */
+    messages?: readonly { message_id: string; text: string; by: string | null }[]
+  }
   run_recovered: { attempt: number; in_doubt: readonly string[] }
   abort_requested: { by: string | null }
+  checkpoint: {
+    checkpoint_id: string
+    reason: string
+    files: number
+    bytes: number
+    new_bytes: number
+    left_out: readonly LeftOut[]
+  }
+  user_message: { message_id: string; text: string; deliver: string; by: string | null }
+  files_changing: { operation: 'restore' | 'apply'; by: string | null }
+  files_changed: {
+    operation: 'restore' | 'apply'
+    paths: readonly string[]
+    skipped: readonly string[]
+  }
+  changes_decided: { changes: ChangesState; by: string | null }
   step_start: { node: string }
   llm_usage: {
     input_tokens: number
@@ -94,7 +187,7 @@ export interface Payloads {
     cost_usd: number | null
     purpose: string
   }
-  model_turn: { turn: number; text: string; stop: string }
+  model_turn: { turn: number; text: string; stop: string; heard?: readonly string[] }
   reasoning: { text: string }
   tool_call: { tool: string; args: unknown; call_id: string }
   tool_started: { call_id: string }
@@ -121,7 +214,7 @@ export interface Payloads {
     gate_id: string
     decided_by: string | null
     feedback?: string
-      edits?: Record<string, object>
+    edits?: Record<string, object>
   }
   run_end: {
     achieved: boolean
@@ -130,6 +223,9 @@ export interface Payloads {
     status: Status
     end_reason: string
     reason: string
+    /** Ids of messages that came too late. */
+    unheard?: readonly string[]
+    changes?: { files: number; additions: number; deletions: number }
   }
   error: { message: string; traceback: string; code: string }
   log: { level: string; message: string }
@@ -166,4 +262,6 @@ export interface Problem {
   readonly detail: string
   readonly code: string
   readonly errors?: readonly { readonly pointer: string; readonly detail: string }[]
+  /** Files concerned. */
+  readonly paths?: readonly string[]
 }

@@ -50,6 +50,13 @@ const gatedCall: JsonSchema = fields<
   NonNullable<EventPayloads['human_check_required']['calls']>[number]
 >({ call_id: text, tool: text, args: object })
 
+const sentMessage: JsonSchema = fields<EventPayloads['user_message']>({
+  message_id: text,
+  text,
+  deliver: oneOf('next_turn', 'next_iteration'),
+  by: orNull(text),
+})
+
 const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
   run_created: fields<EventPayloads['run_created']>(
     {
@@ -61,9 +68,11 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
       parent_run_id: orNull(text),
       workspace: oneOf('in_place', 'isolated'),
       forked_from: fields<ForkOrigin>({ run_id: text, seq: count }),
+      messages: listOf(sentMessage),
     },
     'workspace',
     'forked_from',
+    'messages',
   ),
   run_started: fields<EventPayloads['run_started']>({}),
   abort_requested: fields<EventPayloads['abort_requested']>({ by: orNull(text) }),
@@ -80,7 +89,10 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     cost_usd: orNull(amount),
     purpose: oneOf('worker', 'judge'),
   }),
-  model_turn: fields<EventPayloads['model_turn']>({ turn: count, text, stop: text }),
+  model_turn: fields<EventPayloads['model_turn']>(
+    { turn: count, text, stop: text, heard: listOf(text) },
+    'heard',
+  ),
   reasoning: fields<EventPayloads['reasoning']>({ text }),
   tool_call: fields<EventPayloads['tool_call']>({ tool: text, args: object, call_id: text }),
   tool_started: fields<EventPayloads['tool_started']>(
@@ -133,12 +145,7 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     'feedback',
     'edits',
   ),
-  user_message: fields<EventPayloads['user_message']>({
-    message_id: text,
-    text,
-    deliver: oneOf('next_turn', 'next_iteration'),
-    by: orNull(text),
-  }),
+  user_message: sentMessage,
   checkpoint: fields<EventPayloads['checkpoint']>({
     checkpoint_id: text,
     reason: oneOf('start', 'iteration', 'gate', 'restore', 'apply', 'end'),
@@ -174,9 +181,11 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
       reason: text,
       estimated_cost_usd: amount,
       cost_known: flag,
+      unheard: listOf(text),
       changes: fields<ChangeCounts>({ files: count, additions: count, deletions: count }),
     },
     'changes',
+    'unheard',
   ),
   error: fields<EventPayloads['error']>({ message: text, traceback: text, code: text }),
   log: fields<EventPayloads['log']>({ level: oneOf('info', 'warn', 'error'), message: text }),

@@ -63,7 +63,7 @@ export async function evaluate(context: StepContext, iteration: number): Promise
       const outcome = outcomeAtBoundary(state, context, log.now())
       // What the whole run changed is not known yet: the next step finds that out and ends it.
       if (outcome !== null && state.checkpoints !== null && sinceStart === null) return []
-      if (outcome !== null) return [endRecord(state, outcome, sinceStart?.counts)]
+      if (outcome !== null) return [endRecord(state, outcome, sinceStart)]
       if (!hitl_enabled) return []
       return gateRecords(state, { kind: 'iteration', calls: [], changes: sinceGate }, context)
     })

@@ -64,7 +64,7 @@ export async function finishRun(
 ): Promise<void> {
   if (checkpoints === null) return await log.append(endingRecords(log.state, outcome, failure))
   await checkpoints.recordLast(log, async (drafts, changes) => {
-    await log.append([...drafts, ...endingRecords(log.state, outcome, failure, changes?.counts)])
+    await log.append([...drafts, ...endingRecords(log.state, outcome, failure, changes)])
   })
 }
 
@@ -87,7 +87,7 @@ export function endingRecords(
   state: RunState,
   outcome: Outcome,
   failure?: Failure,
-  changes?: ChangeCounts,
+  changes: ChangeCounts | null = null,
 ): readonly RecordDraft[] {
   const { iteration } = state.head.details
   const records = state.calls
@@ -103,11 +103,12 @@ export function endingRecords(
 
 /** The `run_end` of a run without open calls; `changes`: of its folder, where that is known. */
 export function endRecord(
-  { head }: Pick<RunState, 'head'>,
+  { head, messages }: Pick<RunState, 'head' | 'messages'>,
   outcome: Outcome,
-  changes?: ChangeCounts,
+  changes: ChangeCounts | null = null,
 ): RecordDraft {
   const { iteration, cost_known, final_state } = head.details
+  const unheard = messages.waiting.map(({ payload }) => payload.message_id)
   return {
     kind: 'run_end',
     iteration,
@@ -120,9 +121,14 @@ export function endRecord(
       reason: outcome.reason,
       estimated_cost_usd: final_state.estimated_cost_usd,
       cost_known,
-      ...(changes !== undefined && { changes }),
+      ...(changes !== null && { changes: countsOf(changes) }),
+      ...(unheard.length > 0 && { unheard }),
     },
   }
+}
+
+function countsOf({ files, additions, deletions }: ChangeCounts): ChangeCounts {
+  return { files, additions, deletions }
 }
 
 /** A result for a call that produced none. */

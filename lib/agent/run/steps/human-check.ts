@@ -1,11 +1,11 @@
 import { escapeInvisible } from '../../../internal/escape-invisible.js'
 import { uuidV7 } from '../../../internal/uuid.js'
-import type { ChangeSummary } from '../../checkpoints/compare.js'
 import type { GatedCall, RecordDraft } from '../../events.js'
 import { isoTime } from '../../log/head.js'
 import type { CallState, RunState } from '../../log/state.js'
 import { headAndTail } from '../../output.js'
 import { redactor } from '../../redaction/redactor.js'
+import type { CountedChanges } from '../../workspace/describe-changes.js'
 import { withCheckpoint, type StepContext } from '../step-context.js'
 
 /** Bytes of a gate's summary, without the line that says how much was dropped. */
@@ -24,7 +24,7 @@ export interface NewGate {
   /** First line of the summary; the state of the run follows. */
   readonly note?: string
   /** What changed since the last gate; null when that is not known. */
-  readonly changes?: ChangeSummary | null
+  readonly changes?: CountedChanges | null
 }
 
 /** The records that open a gate: a node of its own after an iteration, else within a node. */
@@ -90,8 +90,8 @@ function summaryOf(state: RunState, gate: NewGate): string {
 /** The net change since the last gate; without checkpoints, what the tools have told. */
 function changedFiles(state: RunState, { changes }: NewGate): string {
   if (changes != null) {
-    const more = changes.counts.files - changes.files.length
-    const named = changes.files.map(({ path, additions, deletions }) =>
+    const more = changes.files - changes.paths.length
+    const named = changes.paths.map(({ path, additions, deletions }) =>
       fileLine(path, additions, deletions),
     )
     return named.length === 0

@@ -265,6 +265,8 @@ export class Claims {
       ) c
       WHERE r.run_id = c.run_id
       RETURNING r.run_id, r.fence::text AS fence, c.before, r.abort_wanted, r.abort_by,
+        EXISTS (SELECT 1 FROM ${schema}.messages m
+          WHERE m.run_id = r.run_id AND m.answer IS NULL) AS has_messages,
         r.status = 'awaiting_human' AND coalesce(r.gate_deadline_ms <= ${NOW_MS}, false) AS overdue`
     const claimed = await rows({ name: 'runwright_claim', text, values: [workerId, runIds] })
     await this.#checkHolders(rows, claimed)
@@ -293,7 +295,13 @@ export class Claims {
     const wanted = row['abort_wanted'] === true
     if (wanted) this.#abortReported.add(runId)
     const abort = wanted ? { by: row['abort_by'] as string | null } : null
-    return { runId, abandoned: row['before'] !== null, abort, overdue: row['overdue'] === true }
+    return {
+      runId,
+      abandoned: row['before'] !== null,
+      abort,
+      hasMessages: row['has_messages'] === true,
+      overdue: row['overdue'] === true,
+    }
   }
 
   /** Releases claims of this process in the database that it does not know of. */

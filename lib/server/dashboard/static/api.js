@@ -94,12 +94,53 @@ export async function page(path, options = {}) {
 }
 
 /**
+ * The first bytes of a body, and whether they are all.
+ *
+ * @param {Response} response
+ * @param {number} limit
+ * @returns {Promise<{ bytes: Uint8Array, whole: boolean }>}
+ */
+export async function firstBytes(response, limit) {
+  const bytes = new Uint8Array(limit)
+  let length = 0
+  const reader = response.body?.getReader()
+  for (;;) {
+    const { value } = (await reader?.read()) ?? {}
+    if (value === undefined) return { bytes: bytes.subarray(0, length), whole: true }
+    bytes.set(value.subarray(0, limit - length), length)
+    length += value.length
+    if (length <= limit) continue
+    void reader?.cancel()
+    return { bytes, whole: false }
+  }
+}
+
+/**
+ * Saves a file through the browser: a link would not send the key.
+ *
+ * @param {string} path relative to the mount
+ * @param {string} name
+ * @param {string} accept
+ * @throws {ApiError}
+ */
+export async function download(path, name, accept) {
+  const response = await send('GET', path, { headers: { Accept: accept } })
+  // Whatever the file contains, the browser only saves it.
+  const blob = new Blob([await response.arrayBuffer()], { type: 'application/octet-stream' })
+  const link = document.createElement('a')
+  link.href = URL.createObjectURL(blob)
+  link.download = name
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000)
+}
+
+/**
  * @param {string} method
  * @param {string} path
  * @param {{ body?: unknown, headers?: Record<string, string>, signal?: AbortSignal }} options
  * @returns {Promise<Response>} always a success
  */
-async function send(method, path, options) {
+export async function send(method, path, options) {
   for (;;) {
     const key = storedKey()
     /** @type {RequestInit} */

@@ -1,11 +1,12 @@
 /** The page: the list of runs at the side, and the view that the address names beside it. */
+import { readAddress } from './address.js'
 import { onKeyNeeded, storedKey, storeKey } from './api.js'
 import { byId, setTitle } from './dom.js'
 import { Home } from './home.js'
 import { askForKey } from './key-dialog.js'
 import { takeKey } from './key-link.js'
 import { RunList } from './run-list.js'
-import { runView } from './run-view.js'
+import { RunView } from './run-view.js'
 import { StartForm } from './start-form.js'
 
 /** @typedef {import('./dom.js').View} View */
@@ -20,6 +21,7 @@ let hasRuns = null
 const list = new RunList((found) => {
   hasRuns = found ?? hasRuns
   void home?.update(hasRuns)
+  if (run !== null) run.view.noticed(list.lastSeq(run.id))
 })
 const main = byId('main')
 const forget = byId('forget')
@@ -34,37 +36,45 @@ function openHome() {
   return home
 }
 
-/**
- * The view that the address names.
- *
- * @param {string | null} runId
- * @returns {[name: string, view: View]}
- */
-function openView(runId) {
-  if (runId !== null) return ['run', runView(runId, () => void list.refresh())]
-  return location.hash === '#/new' ? ['form', new StartForm()] : ['list', openHome()]
-}
+/** The run that is shown. @type {{ id: string, view: RunView } | null} */
+let run = null
 
+/** @returns {boolean} false when the address names another part of the same view */
 function route() {
-  const run = /^#\/runs\/([0-9a-f-]{36})$/.exec(location.hash)?.[1] ?? null
+  const address = readAddress(location.hash)
+  if (run !== null && address?.runId === run.id) {
+    run.view.navigate(address)
+    return false
+  }
   view?.close()
   home = null
-  const [name, opened] = openView(run)
-  view = opened
+  run = null
+  if (address !== null) {
+    const opened = new RunView(address, () => void list.refresh())
+    run = { id: address.runId, view: opened }
+    view = opened
+  } else view = location.hash === '#/new' ? new StartForm() : openHome()
   setTitle(`${view.title} · runwright`)
-  document.body.dataset['view'] = name
+  document.body.dataset['view'] =
+    address !== null ? 'run' : view instanceof StartForm ? 'form' : 'list'
   main.replaceChildren(view.element)
   window.scrollTo({ top: 0 })
-  list.select(run)
+  list.select(address?.runId ?? null)
   void list.refresh()
+  return true
 }
 
 window.addEventListener('hashchange', () => {
   // A link that was opened in this tab: everything starts afresh with its key.
   if (takeKey()) return location.reload()
-  route()
   // Screen readers read a new view from its beginning.
-  main.focus({ preventScroll: true })
+  if (route()) main.focus({ preventScroll: true })
+})
+
+// The address names the view, so the link must not change it.
+document.querySelector('.skip')?.addEventListener('click', (event) => {
+  event.preventDefault()
+  main.focus()
 })
 
 forget.hidden = storedKey() === null

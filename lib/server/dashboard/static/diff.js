@@ -1,23 +1,25 @@
-/** The diff of one changed file. */
-import { button, h } from './dom.js'
+/** The diff of one changed file: line by line, or both sides beside each other. */
+import { button, h, setText } from './dom.js'
+import { number } from './format.js'
 
 /** @typedef {import('../types.js').FileChange} FileChange */
 
-/** Lines shown before the user asks for more. */
+/** Lines shown before the user asks for more, and shown more each time. */
 const SHOWN_LINES = 200
+const MORE_LINES = 2_000
 
-/** Lines before the first hunk: `---` and `+++`. */
-const HEAD_LINES = 2
+/** Lines of a diff that is open from the start, at most. */
+export const SHORT_DIFF = 40
 
 /** @type {Record<FileChange['change'], string>} */
 const WORDS = { created: 'new', modified: 'changed', deleted: 'deleted', renamed: 'renamed' }
 
 /** @param {FileChange} change */
 export function changeView(change) {
-  const lines = change.diff === '' ? [] : change.diff.replace(/\n$/, '').split('\n')
+  const lines = diffLines(change.diff)
   return h(
     'details',
-    { class: 'change', open: lines.length > 0 && lines.length <= 40 },
+    { class: 'change', open: lines.length > 0 && lines.length <= SHORT_DIFF },
     h(
       'summary',
       {},
@@ -26,7 +28,7 @@ export function changeView(change) {
       h('span', { class: 'added' }, `+${change.added_lines}`),
       h('span', { class: 'removed' }, `−${change.removed_lines}`),
     ),
-    lines.length === 0 ? h('p', { class: 'hint' }, 'No text to show.') : diffLines(lines),
+    lines.length === 0 ? h('p', { class: 'hint' }, 'No text to show.') : unified(lines),
   )
 }
 
@@ -35,34 +37,167 @@ function pathOf({ from, path }) {
   return from === undefined ? path : `${from} → ${path}`
 }
 
+/** @param {string} diff */
+export function diffLines(diff) {
+  return diff === '' ? [] : diff.replace(/\n$/, '').split('\n')
+}
+
 /** @param {readonly string[]} lines */
-function diffLines(lines) {
+export function unified(lines) {
   const code = h('pre', { class: 'diff', tabIndex: 0, 'aria-label': 'Changed lines' })
-  const show = (/** @type {number} */ from, /** @type {number} */ to) => {
-    const views = lines.slice(from, to).map((line, i) => {
-      return h('span', { class: `line ${lineKind(line, from + i)}` }, `${line}\n`)
-    })
-    code.append(...views)
-  }
-  show(0, SHOWN_LINES)
-  if (lines.length <= SHOWN_LINES) return code
-  const showRest = () => {
-    show(SHOWN_LINES, lines.length)
-    more.remove()
-  }
-  const label = `Show ${lines.length - SHOWN_LINES} more lines`
-  const more = button(label, showRest, { class: 'quiet' })
-  return h('div', {}, code, more)
+  const head = headLines(lines)
+  return inSteps(code, code, lines, (line, i) =>
+    h('span', { class: `line ${lineKind(line, i < head)}` }, `${line}\n`),
+  )
+}
+
+/**
+ * The number of lines before the first hunk.
+ *
+ * @param {readonly string[]} lines
+ */
+function headLines(lines) {
+  return Math.max(0, lines.findIndex((line) => line.startsWith('@@')))
 }
 
 /**
  * @param {string} line
- * @param {number} index tells a removed line that begins with `--` from the head
+ * @param {boolean} isHead tells a removed line that begins with `--` from the head
  */
-function lineKind(line, index) {
-  if (index < HEAD_LINES) return 'file'
+function lineKind(line, isHead) {
+  if (isHead) return 'file'
   if (line.startsWith('@@')) return 'hunk'
   if (line.startsWith('+')) return 'plus'
   if (line.startsWith('-')) return 'minus'
   return ''
+}
+
+/** One side of a row: number and text of the line; null for a gap. */
+/** @typedef {{ number: number | null, text: string, kind: string } | null} Side */
+
+/** @param {readonly string[]} lines of a unified diff */
+export function sideBySide(lines) {
+  const body = h('tbody', {})
+  const table = h(
+    'table',
+    { class: 'split' },
+    h(
+      'colgroup',
+      {},
+      ['numbers', '', 'numbers', ''].map((name) => h('col', { class: name })),
+    ),
+    h(
+      'thead',
+      { class: 'visually-hidden' },
+      h(
+        'tr',
+        {},
+        ['Line', 'Before', 'Line', 'After'].map((name) => h('th', { scope: 'col' }, name)),
+      ),
+    ),
+    body,
+  )
+  const box = h(
+    'div',
+    { class: 'diff', tabIndex: 0, role: 'group', 'aria-label': 'Both sides' },
+    table,
+  )
+  return inSteps(box, body, splitRows(lines), splitRow)
+}
+
+/** @param {string | readonly [Side, Side]} row a text is the head of a hunk */
+function splitRow(row) {
+  if (typeof row === 'string')
+    return h('tr', {}, h('td', { class: 'line hunk', colSpan: 4 }, row))
+  return h(
+    'tr',
+    {},
+    row.map((side) => [
+      h('td', { class: 'line-number' }, side?.number ?? ''),
+      h('td', { class: `line ${side?.kind ?? 'gap'}` }, side?.text ?? ''),
+    ]).flat(),
+  )
+}
+
+/**
+ * Pairs removed lines with the added ones that follow them.
+ *
+ * @param {readonly string[]} lines
+ */
+export function splitRows(lines) {
+  /** @type {(string | readonly [Side, Side])[]} */
+  const rows = []
+  /** @type {[Side[], Side[]]} */
+  let sides = [[], []]
+  let before = 0
+  let after = 0
+  const flush = () => {
+    const [left, right] = sides
+    for (let i = 0; i < Math.max(left.length, right.length); i++)
+      rows.push([left[i] ?? null, right[i] ?? null])
+    sides = [[], []]
+  }
+  let last = ' '
+  for (const line of lines.slice(headLines(lines))) {
+    const kind = line[0] ?? ' '
+    const text = line.slice(1)
+    if (kind === '@') {
+      flush()
+      const [, from, to] = /^@@ -(\d+)(?:,\d+)? \+(\d+)/.exec(line) ?? []
+      before = Number(from)
+      after = Number(to)
+      rows.push(line)
+    } else if (kind === '\\') {
+      // It is about the line before: there is no newline at its end.
+      const note = { number: null, text: line, kind: 'hunk' }
+      if (last !== '+') sides[0].push(note)
+      if (last !== '-') sides[1].push(note)
+    } else if (kind === '-') {
+      if (last === '+') flush()
+      sides[0].push({ number: before++, text, kind: 'minus' })
+    } else if (kind === '+') {
+      sides[1].push({ number: after++, text, kind: 'plus' })
+    } else {
+      flush()
+      rows.push([
+        { number: before++, text, kind: '' },
+        { number: after++, text, kind: '' },
+      ])
+    }
+    if (kind !== '\\') last = kind
+  }
+  flush()
+  return rows
+}
+
+/**
+ * Fills `into` with views of the first items; a button below `box` shows more.
+ *
+ * @template T
+ * @param {HTMLElement} box
+ * @param {Element} into
+ * @param {readonly T[]} items
+ * @param {(item: T, index: number) => Element} view
+ */
+function inSteps(box, into, items, view) {
+  let shown = 0
+  const show = (/** @type {number} */ to) => {
+    into.append(...items.slice(shown, to).map((item, i) => view(item, shown + i)))
+    shown = Math.min(to, items.length)
+  }
+  show(SHOWN_LINES)
+  if (items.length <= SHOWN_LINES) return box
+  const label = () => `Show ${number(Math.min(MORE_LINES, items.length - shown))} more lines`
+  const more = button(
+    label(),
+    () => {
+      show(shown + MORE_LINES)
+      if (shown < items.length) return setText(more, label())
+      // Keyboard users continue in the text.
+      box.focus({ preventScroll: true })
+      more.remove()
+    },
+    { class: 'quiet' },
+  )
+  return h('div', {}, box, more)
 }

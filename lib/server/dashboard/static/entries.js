@@ -1,7 +1,9 @@
 /** An event as an entry of the timeline. */
 import { changeView } from './diff.js'
-import { button, fill, h, programOutput, prose, setText } from './dom.js'
-import { clock, duration, endReason, number, plural, statusLabel } from './format.js'
+import { button, fill, h, programOutput, setText } from './dom.js'
+import { by, entry, LABELS, line, paragraph } from './entry.js'
+import { checkpointEntry, decisionEntry, filesEntry } from './folder-entries.js'
+import { duration, endReason, lineCounts, number, plural, statusLabel } from './format.js'
 import { clipped } from './visible.js'
 
 /**
@@ -18,9 +20,14 @@ const SHOWN_OUTPUT = 4_000
  */
 
 /**
- * What has become of a tool call since its event.
+ * What has become of a tool call or a message since its event; of a checkpoint, the one before.
  *
- * @typedef {{ started?: boolean, result?: EventOf<'tool_result'> }} Progress
+ * @typedef {{
+ *   started?: boolean,
+ *   result?: EventOf<'tool_result'>,
+ *   heard?: boolean,
+ *   previous?: string | null,
+ * }} Progress `heard` false: it came too late
  */
 
 /** Kinds that never have an entry of their own. */
@@ -39,23 +46,6 @@ export function isShown(event) {
   return event.kind in LABELS
 }
 
-/** The name of an entry for screen readers, by kind. @type {Record<string, string>} */
-const LABELS = {
-  run_created: 'Run created',
-  run_recovered: 'Resumed',
-  abort_requested: 'Abort requested',
-  llm_usage: 'Tokens',
-  model_turn: 'Model',
-  reasoning: 'Reasoning',
-  tool_call: 'Tool',
-  goal_check: 'Goal check',
-  human_check_required: 'Gate',
-  human_check_response: 'Answer',
-  run_end: 'End of the run',
-  error: 'Error',
-  log: 'Note',
-}
-
 /**
  * The entry of an event.
  *
@@ -65,6 +55,15 @@ const LABELS = {
  */
 export function entryView(event, progress) {
   switch (event.kind) {
+    case 'run_created':
+      return entry(
+        event,
+        'plain',
+        h('p', { class: 'what' }, LABELS[event.kind]),
+        ...(event.payload.messages ?? []).map(({ text, by: who }) =>
+          h('div', {}, h('p', { class: 'what' }, `Message${by(who)}`), paragraph(text)),
+        ),
+      )
     case 'run_recovered':
       return line(
         event,
@@ -81,6 +80,15 @@ export function entryView(event, progress) {
       return reasoningEntry(event)
     case 'tool_call':
       return toolEntry(event, progress)
+    case 'checkpoint':
+      return checkpointEntry(event, progress.previous ?? null)
+    case 'user_message':
+      return messageEntry(event, progress.heard)
+    case 'files_changing':
+    case 'files_changed':
+      return filesEntry(event)
+    case 'changes_decided':
+      return decisionEntry(event)
     case 'goal_check':
       return checkEntry(event)
     case 'human_check_required':
@@ -98,47 +106,6 @@ export function entryView(event, progress) {
   }
 }
 
-/** @param {string | null} who */
-function by(who) {
-  return who === null ? '' : ` by ${who}`
-}
-
-/**
- * @param {AgentEvent} event
- * @param {string} kind
- * @param {...(Node | false | null)} content
- */
-function entry(event, kind, ...content) {
-  const time = h(
-    'time',
-    { class: 'at', dateTime: new Date(event.ts * 1_000).toISOString() },
-    clock(event.ts),
-  )
-  return h(
-    'article',
-    { class: `entry ${kind}`, 'data-seq': event.seq, 'aria-label': LABELS[event.kind] },
-    time,
-    h('div', { class: 'body' }, content),
-  )
-}
-
-/** @param {string} text */
-function paragraph(text) {
-  return h('p', { class: 'prose', dir: 'auto' }, prose(text))
-}
-
-/**
- * @param {AgentEvent} event
- * @param {string} kind
- * @param {string} text
- * @param {string} [more]
- */
-function line(event, kind, text, more) {
-  const extra =
-    more === undefined || more === '' ? null : paragraph(more)
-  return entry(event, kind, h('p', { class: 'what' }, text), extra)
-}
-
 /**
  * @param {AgentEvent} event
  * @param {string} who
@@ -149,6 +116,28 @@ function said(event, who, text) {
     event,
     'said',
     h('p', { class: 'what' }, who),
+    paragraph(text),
+  )
+}
+
+/**
+ * @param {EventOf<'user_message'>} event
+ * @param {boolean} [heard]
+ */
+function messageEntry(event, heard) {
+  const { text, deliver, by: who } = event.payload
+  const waiting =
+    deliver === 'next_iteration' ? 'waits for the next iteration' : 'waits for the next model call'
+  const state = heard === undefined ? waiting : heard ? 'heard' : 'came too late to be heard'
+  return entry(
+    event,
+    'said message',
+    h(
+      'p',
+      { class: 'what' },
+      `Message${by(who)}`,
+      h('span', { class: 'fact' }, state),
+    ),
     paragraph(text),
   )
 }
@@ -240,8 +229,10 @@ export function countsView(counts) {
 
 /** @param {EventOf<'run_end'>} event */
 function endEntry(event) {
-  const { status, end_reason, reason, iterations, total_tokens } = event.payload
-  const facts = `${plural(iterations, 'iteration')} · ${plural(total_tokens, 'token')}`
+  const { status, end_reason, reason, iterations, total_tokens, changes } = event.payload
+  const facts = [plural(iterations, 'iteration'), plural(total_tokens, 'token')]
+  if (changes !== undefined)
+    facts.push(`${plural(changes.files, 'file')} changed`, lineCounts(changes))
   return entry(
     event,
     `end ${status}`,
@@ -249,7 +240,7 @@ function endEntry(event) {
       'p',
       { class: 'what' },
       `${statusLabel(status)}: ${endReason(end_reason)}`,
-      h('span', { class: 'fact' }, facts),
+      h('span', { class: 'fact' }, facts.join(' · ')),
     ),
     reason === '' ? null : paragraph(reason),
   )

@@ -39,7 +39,7 @@ const PAGE = 1_000
  *   events(events: readonly AgentEvent[]): void,
  *   state(state: 'connecting' | 'live' | 'waiting' | 'ended' | 'gone' | 'locked'): void,
  * }} reader
- * @returns {() => void} stops following
+ * @returns {{ stop(): void, again(): void }} `again` reads once what was added after the end
  */
 export function follow(runId, reader) {
   const controller = new AbortController()
@@ -64,7 +64,7 @@ export function follow(runId, reader) {
       })
       take(page)
       // A page may hold fewer events than the limit; an empty one is the end.
-      if (page.length === 0 || ended) return
+      if (page.length === 0) return
     }
   }
 
@@ -98,7 +98,10 @@ export function follow(runId, reader) {
   }
 
   void run()
-  return () => controller.abort()
+  return {
+    stop: () => controller.abort(),
+    again: () => void catchUp().catch(() => {}),
+  }
 }
 
 /**

@@ -96,3 +96,30 @@ export function clock(ts) {
 export function plural(count, one, many = `${one}s`) {
   return `${number(count)} ${count === 1 ? one : many}`
 }
+
+/** @param {{ readonly additions: number, readonly deletions: number }} counts of lines */
+export function lineCounts({ additions, deletions }) {
+  return `+${number(additions)} −${number(deletions)}`
+}
+
+/** @param {number} bytes */
+export function size(bytes) {
+  if (bytes < 1_024) return plural(bytes, 'byte')
+  const [unit, of] = bytes < 1_048_576 ? ['KiB', 1_024] : ['MiB', 1_048_576]
+  return `${(bytes / Number(of)).toFixed(1)} ${unit}`
+}
+
+/** @type {Record<string, string>} */
+const LEFT_OUT = {
+  secret: 'secret by name',
+  size: 'too large',
+  count: 'beyond the number of files',
+  kind: 'neither file nor link',
+  unreadable: 'unreadable',
+  budget: 'compared only, content not kept',
+}
+
+/** @param {string} reason */
+export function leftOutReason(reason) {
+  return LEFT_OUT[reason] ?? reason
+}

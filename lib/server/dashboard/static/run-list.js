@@ -91,6 +91,11 @@ export class RunList {
     this.#draw()
   }
 
+  /** How many events a run has, as far as the list knows. @param {string} runId */
+  lastSeq(runId) {
+    return this.#runs.find(({ run_id }) => run_id === runId)?.last_seq ?? 0
+  }
+
   /** @param {Status} status */
   show(status) {
     this.#filter.value = status

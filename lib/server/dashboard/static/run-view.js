@@ -1,15 +1,27 @@
 /** One run: status, usage, timeline, open gate, and the actions of the user. */
+import { readAddress, runAddress } from './address.js'
 import { ApiError, call, messageOf } from './api.js'
 import { ChangedFiles } from './changed-files.js'
+import { ChangesTab } from './changes-tab.js'
+import { checkpointName, checkpointOf } from './checkpoints.js'
 import { announce, button, fill, h, prose, setText, setTitle, toast } from './dom.js'
 import { countsView } from './entries.js'
+import { FilesTab } from './files-tab.js'
 import { follow } from './follow.js'
-import { cost, duration, endReason, isLive, number, plural, statusLabel } from './format.js'
+import { endReason, isLive, plural, statusLabel } from './format.js'
 import { GatePanel } from './gate-panel.js'
+import { MessageBox } from './message-box.js'
+import { leftOutView } from './path-list.js'
+import { forkDialog, restoreDialog } from './run-dialogs.js'
+import { badgesOf, factsOf, metersOf } from './run-facts.js'
+import { Tabs } from './tabs.js'
 import { isNearEnd, Timeline } from './timeline.js'
 import { clipped, visible } from './visible.js'
 
 /**
+ * @typedef {import('./address.js').RunAddress} RunAddress
+ * @typedef {import('./address.js').TabName} TabName
+ * @typedef {import('./folder-entries.js').Action} Action
  * @typedef {import('../types.js').AgentEvent} AgentEvent
  * @typedef {import('../types.js').Model} Model
  * @typedef {import('../types.js').RunDetails} RunDetails
@@ -24,6 +36,9 @@ const REFRESHING = new Set([
   'llm_usage',
   'goal_check',
   'iteration_complete',
+  'checkpoint',
+  'files_changed',
+  'changes_decided',
   'error',
 ])
 
@@ -45,17 +60,8 @@ const STREAM_TEXT = {
   gone: 'This run was deleted.',
 }
 
-/**
- * @param {string} runId
- * @param {() => void} changed called when the list may have changed
- * @returns {View}
- */
-export function runView(runId, changed) {
-  const view = new RunView(runId, changed)
-  return { element: view.element, title: 'Run', close: () => view.close() }
-}
-
-class RunView {
+export class RunView {
+  title = 'Run'
   element = h('article', { class: 'run-view', 'aria-labelledby': 'run-title' })
   #runId
   #changed
@@ -67,7 +73,17 @@ class RunView {
   #refreshing
   #closed = false
   #lastSeq = 0
-  #stop = () => {}
+  /** The last event that was received. */
+  #seen = 0
+  #ended = false
+  /** @type {ReturnType<typeof follow> | null} */
+  #following = null
+  /** @type {RunDetails | null} */
+  #details = null
+  /** The address of each tab, as it was left. @type {Partial<Record<TabName, string>>} */
+  #addresses = {}
+  /** @type {TabName} */
+  #tab = 'timeline'
   #files = new ChangedFiles((path) => this.#showFile(path))
   #unfolded = false
   #counted = false
@@ -89,6 +105,12 @@ class RunView {
   #meters = h('div', { class: 'meters' })
   #tests = h('div', { class: 'meter-tests' })
   #gate
+  #badges = h('span', { class: 'badges' })
+  #undo = h('div', { class: 'notice undo', role: 'status', hidden: true })
+  #filesTab
+  #changesTab
+  #messages
+  #tabs
   #find = h('input', {
     type: 'search',
     id: 'find',
@@ -102,17 +124,56 @@ class RunView {
   #latest = button('Latest ↓', () => this.#scrollToEnd(), { class: 'latest', hidden: true })
 
   /**
-   * @param {string} runId
-   * @param {() => void} changed
+   * @param {RunAddress} address
+   * @param {() => void} changed called when the list may have changed
    */
-  constructor(runId, changed) {
+  constructor(address, changed) {
+    const { runId } = address
     this.#runId = runId
+    this.#filesTab = new FilesTab(runId)
+    this.#changesTab = new ChangesTab(runId, () => this.#refreshNow())
+    this.#messages = new MessageBox(this.#openRun, (message) =>
+      this.#fork({ name: 'fork', at: 'end', from: 'End' }, message),
+    )
     this.#changed = changed
     this.#gate = new GatePanel(runId, () => {
       // The pressed button is gone: keyboard users continue from here, not from the top.
       this.#title.focus({ preventScroll: true })
       this.#refreshSoon()
     })
+    const body = h(
+      'section',
+      { class: 'run-body' },
+      h(
+        'section',
+        { class: 'about', 'aria-label': 'About this run' },
+        this.#kind,
+        this.#facts,
+        this.#files.element,
+      ),
+      h(
+        'section',
+        { class: 'story', 'aria-labelledby': 'timeline-title' },
+        h(
+          'div',
+          { class: 'story-head' },
+          h('h2', { id: 'timeline-title', class: 'visually-hidden' }, 'Timeline'),
+          this.#count,
+          this.#fold,
+          this.#find,
+        ),
+        this.#timeline.element,
+        this.#latest,
+      ),
+    )
+    this.#tabs = new Tabs(
+      [
+        { name: 'timeline', label: 'Timeline', panel: body },
+        { name: 'changes', label: 'Changes', panel: this.#changesTab.element },
+        { name: 'files', label: 'Files', panel: this.#filesTab.element },
+      ],
+      (name) => this.#choose(name),
+    )
     fill(
       this.element,
       h('a', { class: 'back', href: '#/' }, '← All runs'),
@@ -123,40 +184,27 @@ class RunView {
           'div',
           { class: 'run-head-title' },
           this.#title,
-          h('p', { class: 'run-head-state' }, this.#chip, this.#stream),
+          h('p', { class: 'run-head-state' }, this.#chip, this.#stream, this.#badges),
         ),
         h('div', { class: 'actions' }, this.#remove, this.#retry, this.#abort),
       ),
       this.#failure,
       this.#queued,
       this.#gate.element,
+      this.#undo,
       this.#meters,
-      h(
-        'div',
-        { class: 'run-body' },
-        h(
-          'section',
-          { class: 'about', 'aria-label': 'About this run' },
-          this.#kind,
-          this.#facts,
-          this.#files.element,
-        ),
-        h(
-          'section',
-          { class: 'story', 'aria-labelledby': 'timeline-title' },
-          h(
-            'div',
-            { class: 'story-head' },
-            h('h2', { id: 'timeline-title' }, 'Timeline'),
-            this.#count,
-            this.#fold,
-            this.#find,
-          ),
-          this.#timeline.element,
-          this.#latest,
-        ),
-      ),
+      this.#tabs.element,
+      body,
+      this.#changesTab.element,
+      this.#filesTab.element,
+      this.#messages.element,
     )
+    this.element.addEventListener('action', (event) => {
+      const action = /** @type {CustomEvent<Action>} */ (event).detail
+      if (action.name === 'fork') this.#fork(action)
+      else this.#restore(action.checkpoint.checkpoint_id, checkpointName(action.checkpoint))
+    })
+    this.navigate(address)
     window.addEventListener('scroll', this.#onScroll, { passive: true })
     void this.#open()
   }
@@ -173,9 +221,11 @@ class RunView {
       return this.#showMissing(error)
     }
     if (this.#closed) return
-    this.#stop = follow(this.#runId, {
+    this.#following = follow(this.#runId, {
       events: (events) => this.#add(events),
       state: (state) => {
+        this.#ended = state === 'ended'
+        if (this.#ended) this.#catchUp()
         setText(this.#stream, STREAM_TEXT[state] ?? '')
         this.#stream.className = `stream ${state}`
         this.#timeline.busy = state === 'connecting'
@@ -187,8 +237,40 @@ class RunView {
     this.#closed = true
     clearTimeout(this.#refreshing)
     window.removeEventListener('scroll', this.#onScroll)
-    this.#stop()
+    this.#following?.stop()
     this.#timeline.close()
+    this.#changesTab.close()
+    this.#filesTab.close()
+  }
+
+  /** Shows what an address of this run names. @param {RunAddress} address */
+  navigate({ tab, query }) {
+    this.#addresses[tab] = location.hash
+    this.#tab = tab
+    this.#tabs.show(tab)
+    this.#changesTab.show(tab === 'changes' ? query : null)
+    this.#filesTab.show(tab === 'files' ? query : null)
+    // The link that was followed may be in another tab.
+    if (document.activeElement?.closest('[hidden]')) this.#tabs.focus(tab)
+    this.#onScroll()
+  }
+
+  /** @param {TabName} tab */
+  #choose(tab) {
+    const hash = this.#addresses[tab] ?? runAddress(this.#runId, tab)
+    history.replaceState(null, '', hash)
+    const address = readAddress(hash)
+    if (address !== null) this.navigate(address)
+  }
+
+  /** The list of runs has seen so many events of this one. @param {number} lastSeq */
+  noticed(lastSeq) {
+    if (this.#ended && lastSeq > this.#lastSeq) this.#refreshSoon()
+  }
+
+  /** Reads what follows the end of the run: restores, applied changes. */
+  #catchUp() {
+    if (this.#ended && this.#lastSeq > this.#seen) this.#following?.again()
   }
 
   /** @param {unknown} error */
@@ -204,11 +286,18 @@ class RunView {
 
   /** @param {readonly AgentEvent[]} events */
   #add(events) {
-    const following = window.scrollY > 0 && isNearEnd()
+    const following = this.#tab === 'timeline' && window.scrollY > 0 && isNearEnd()
     this.#timeline.add(events)
     this.#files.add(events)
-    for (const event of events)
+    this.#seen = events.at(-1)?.seq ?? this.#seen
+    for (const event of events) {
+      this.#messages.add(event)
       if (event.kind === 'goal_check') this.#showTests(event.payload.counts)
+      if (event.kind === 'files_changed') this.#filesChanged()
+      if (event.kind !== 'checkpoint') continue
+      this.#changesTab.add(checkpointOf(event))
+      this.#filesTab.add(checkpointOf(event))
+    }
     if (events.some(({ kind }) => URGENT.has(kind))) this.#refreshNow()
     else if (events.some(({ kind }) => REFRESHING.has(kind))) this.#refreshSoon()
     // The page follows new entries only when it was scrolled to the end.
@@ -253,7 +342,6 @@ class RunView {
       (details) => {
         // Of two concurrent responses the older one may arrive last.
         if (this.#closed || details.last_seq < this.#lastSeq) return
-        this.#lastSeq = details.last_seq
         this.#show(details)
       },
       (error) => {
@@ -267,6 +355,8 @@ class RunView {
   /** @param {RunDetails} details */
   #show(details) {
     const { status, end_reason, error } = details
+    this.#details = details
+    this.#lastSeq = details.last_seq
     setText(this.#title, prose(details.goal))
     setTitle(`${statusLabel(status)} · ${clipped(details.goal, 60)} · runwright`)
     setText(this.#chip, statusLabel(status))
@@ -284,10 +374,17 @@ class RunView {
     this.#failure.hidden = error === null
     this.#queued.hidden = status !== 'pending'
     if (error !== null) setText(this.#failure, prose(error.message))
+    // A run that works cannot be restored: the style sheet hides the buttons.
+    this.element.dataset['status'] = status
     this.#gate.update(details)
+    this.#messages.update(details)
+    this.#changesTab.update(details)
+    this.#filesTab.update(details.checkpoint_id !== null)
     this.#showModel(details)
-    this.#showMeters(details)
-    this.#showFacts(details)
+    fill(this.#meters, metersOf(details, this.#tests, this.#counted))
+    fill(this.#facts, factsOf(details))
+    fill(this.#badges, badgesOf(details))
+    this.#catchUp()
     this.#onScroll()
   }
 
@@ -302,80 +399,6 @@ class RunView {
     setText(
       this.#kind,
       `${model_name} is a program, not a language model. ${model?.description ?? ''}`,
-    )
-  }
-
-  /** @param {RunDetails} details */
-  #showMeters(details) {
-    const {
-      iteration,
-      max_iterations,
-      usage,
-      final_state,
-      cost_known,
-      max_total_tokens,
-      max_cost_usd,
-    } = details
-    const spent = final_state.estimated_cost_usd
-    const budget = max_cost_usd === null ? '' : ` · budget $${max_cost_usd}`
-    const tokens = `${number(usage.input_tokens)} in · ${number(usage.output_tokens)} out`
-    fill(
-      this.#meters,
-      meter('Iterations', `${iteration} of ${max_iterations}`, iteration, max_iterations),
-      meter(
-        'Tokens',
-        number(final_state.total_tokens),
-        final_state.total_tokens,
-        max_total_tokens,
-        max_total_tokens === null ? tokens : `of ${number(max_total_tokens)} · ${tokens}`,
-      ),
-      meter(
-        'Cost',
-        cost(spent, cost_known),
-        spent,
-        max_cost_usd,
-        plural(usage.model_calls, 'model call') + budget,
-      ),
-      h(
-        'div',
-        { class: 'meter' },
-        h('p', { class: 'meter-name' }, 'Goal check'),
-        h('p', { class: 'meter-value' }, final_state.goal_achieved ? 'Met' : 'Not met'),
-        this.#tests,
-        h(
-          'p',
-          { class: 'meter-more', dir: 'auto' },
-          prose(this.#counted ? '' : final_state.goal_reason),
-        ),
-      ),
-    )
-  }
-
-  /** @param {RunDetails} details */
-  #showFacts(details) {
-    const { started_at, ended_at, created_at } = details
-    /** @type {[string, string | Node][]} */
-    const facts = [
-      ['Model', details.model_name],
-      ['Folder', details.cwd],
-      ['Created', new Date(created_at).toLocaleString()],
-    ]
-    if (started_at !== null && ended_at !== null)
-      facts.push(['Took', duration(Date.parse(ended_at) - Date.parse(started_at))])
-    if (details.end_reason !== null) facts.push(['Ended', endReason(details.end_reason)])
-    if (details.check !== null) facts.push(['Check', details.check])
-    if (details.hitl_enabled) facts.push(['Gates', 'after each iteration'])
-    if (details.approval !== 'never') facts.push(['Approval', details.approval])
-    if (details.parent_run_id !== null) {
-      facts.push([
-        'Retry of',
-        h('a', { href: `#/runs/${details.parent_run_id}` }, 'an earlier run'),
-      ])
-    }
-    facts.push(['Run', details.run_id])
-    fill(
-      this.#facts,
-      facts.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value))),
     )
   }
 
@@ -406,6 +429,56 @@ class RunView {
     }
   }
 
+  #filesChanged() {
+    this.#changesTab.refresh()
+    this.#filesTab.refresh()
+  }
+
+  #openRun = (/** @type {RunDetails} */ run) => {
+    this.#changed()
+    location.hash = runAddress(run.run_id)
+  }
+
+  /** @param {Action & { name: 'fork' }} action @param {string} [message] */
+  #fork({ at, from }, message = '') {
+    if (this.#details === null) return
+    const what = { at, from, message, models: this.#models, done: this.#openRun }
+    forkDialog(this.#details, what)
+  }
+
+  /**
+   * @param {string} checkpointId
+   * @param {string} name
+   * @param {boolean} [confirmed]
+   */
+  #restore(checkpointId, name, confirmed = false) {
+    restoreDialog(this.#runId, {
+      checkpointId,
+      name,
+      confirmed,
+      done: ({ checkpoint_id, paths, left_out }) => {
+        this.#filesChanged()
+        this.#refreshNow()
+        const undo = button('Undo', () => this.#restore(checkpoint_id, 'as before', true))
+        const hide = button('Hide', () => this.#hideUndo(), { class: 'quiet' })
+        this.#undo.hidden = false
+        fill(
+          this.#undo,
+          h('p', {}, `Restored ${plural(paths.length, 'file')}: ${name.toLowerCase()}.`),
+          undo,
+          hide,
+          ...leftOutView('Left as it is', left_out),
+        )
+        undo.focus()
+      },
+    })
+  }
+
+  #hideUndo() {
+    this.#undo.hidden = true
+    this.#tabs.focus(this.#tab)
+  }
+
   #onScroll = () => {
     // At a gate nothing new comes before it is answered.
     this.#latest.hidden = isNearEnd() || (this.#status !== 'running' && this.#status !== 'pending')
@@ -415,26 +488,4 @@ class RunView {
     this.#timeline.scrollToEnd()
     this.#latest.hidden = true
   }
-}
-
-/**
- * @param {string} name
- * @param {string} value
- * @param {number} used
- * @param {number | null} most null draws no bar
- * @param {string} [more]
- */
-function meter(name, value, used, most, more = '') {
-  const bar =
-    most === null
-      ? null
-      : h('progress', { max: most, value: Math.min(used, most), 'aria-label': `${name} used` })
-  return h(
-    'div',
-    { class: 'meter' },
-    h('p', { class: 'meter-name' }, name),
-    h('p', { class: 'meter-value' }, value),
-    bar,
-    h('p', { class: 'meter-more' }, more),
-  )
 }

@@ -9,7 +9,7 @@ import { button, fill, h, setText } from './dom.js'
  */
 
 /** Fields of the request, by type. An empty one is left out, so that the default applies. */
-const TEXT_FIELDS = ['goal', 'cwd', 'model_name', 'check', 'approval']
+const TEXT_FIELDS = ['goal', 'cwd', 'model_name', 'check', 'approval', 'workspace']
 const NUMBER_FIELDS = [
   'max_iterations',
   'max_total_tokens',
@@ -17,6 +17,9 @@ const NUMBER_FIELDS = [
   'max_seconds',
   'max_tool_calls',
 ]
+
+/** Boxes that set a field to the only value that it has. */
+const CHOICES = /** @type {const} */ ({ apply: 'on_achieved', checkpoints: 'off' })
 
 /** @implements {View} */
 export class StartForm {
@@ -60,9 +63,14 @@ export class StartForm {
         'div',
         { class: 'row' },
         numberField('max_iterations', 'Max iterations', { min: '1', max: '1000', value: '20' }),
-        approvalCheckbox(),
+        checkbox(
+          'hitl_enabled',
+          'Ask me after each iteration',
+          'The run waits at a gate until you approve.',
+        ),
       ),
       moreFields(),
+      folderFields(),
       this.#problem,
       h('div', { class: 'actions' }, this.#submit),
     )
@@ -223,15 +231,62 @@ function numberField(name, label, limits) {
   return field(name, label, h('input', { type: 'number', ...limits }))
 }
 
-function approvalCheckbox() {
-  const name = 'hitl_enabled'
+/**
+ * @param {string} name
+ * @param {string} label
+ * @param {string} hint
+ */
+function checkbox(name, label, hint) {
   return h(
     'div',
     { class: 'field check' },
     h('input', { type: 'checkbox', id: name, name, 'aria-describedby': `${name}-hint` }),
-    h('label', { for: name }, 'Ask me after each iteration'),
-    h('p', { class: 'hint', id: `${name}-hint` }, 'The run waits at a gate until you approve.'),
+    h('label', { for: name }, label),
+    h('p', { class: 'hint', id: `${name}-hint` }, hint),
     h('p', { class: 'error-text', id: `${name}-error` }),
+  )
+}
+
+function folderFields() {
+  const place = h(
+    'select',
+    { onchange: () => update() },
+    h('option', { value: '' }, "The host's default"),
+    h('option', { value: 'in_place' }, 'In the folder'),
+    h('option', { value: 'isolated' }, 'In a private copy'),
+  )
+  const apply = checkbox(
+    'apply',
+    'Apply the changes at once',
+    'When the goal is achieved, without asking.',
+  )
+  const update = () => {
+    for (const box of apply.querySelectorAll('input')) box.disabled = place.value === 'in_place'
+  }
+  return h(
+    'details',
+    { class: 'more' },
+    h('summary', {}, 'Private copy and checkpoints'),
+    h(
+      'div',
+      { class: 'stack' },
+      field(
+        'workspace',
+        'Where it works',
+        place,
+        'A private copy leaves the folder as it is until you apply the changes.',
+      ),
+      h(
+        'div',
+        { class: 'row' },
+        apply,
+        checkbox(
+          'checkpoints',
+          'Keep no checkpoints',
+          'Nothing can be compared or restored then.',
+        ),
+      ),
+    ),
   )
 }
 
@@ -271,6 +326,10 @@ function readRequest(form) {
   for (const name of TEXT_FIELDS) {
     const value = control(form, name).value
     if (value.trim() !== '') request[name] = value
+  }
+  for (const [name, value] of Object.entries(CHOICES)) {
+    const { checked, disabled } = control(form, name)
+    if (checked && !disabled) request[name] = value
   }
   const other = control(form, 'other_model')
   if (!other.hidden && other.value.trim() !== '') request['model_name'] = other.value.trim()

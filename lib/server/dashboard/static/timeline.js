@@ -9,6 +9,7 @@
  */
 import { entryView, isShown } from './entries.js'
 import { button, h, prose, setText } from './dom.js'
+import { actionButton } from './folder-entries.js'
 import { visible } from './visible.js'
 
 /**
@@ -123,6 +124,9 @@ class Iteration {
   #fact = null
   /** @type {HTMLElement | null} */
   #button = null
+  #complete = false
+  /** @type {HTMLElement | null} */
+  #fork = null
 
   /**
    * @param {number} index
@@ -153,11 +157,21 @@ class Iteration {
       class: 'fold',
       'aria-expanded': !this.#folded,
     })
-    return h('article', { class: 'iteration' }, h('h3', {}, this.#button), this.#fact)
+    this.#fork = actionButton('Fork from here', {
+      name: 'fork',
+      at: { iteration: this.#index },
+      from: `After iteration ${this.#index}`,
+    })
+    this.#fork.hidden = !this.#complete
+    return h('article', { class: 'iteration' }, h('h3', {}, this.#button), this.#fact, this.#fork)
   }
 
   /** @param {AgentEvent} event */
   note(event) {
+    if (event.kind === 'iteration_complete') {
+      this.#complete = true
+      if (this.#fork !== null) this.#fork.hidden = false
+    }
     if (event.kind !== 'goal_check') return
     this.outcome = event.payload.achieved ? 'Goal met' : event.payload.reason
     this.tone = event.payload.achieved ? 'good' : ''
@@ -221,6 +235,27 @@ function focusRow(element) {
   else element.focus()
 }
 
+/**
+ * What an event tells about the entries of earlier ones.
+ *
+ * @param {AgentEvent} event
+ * @returns {readonly (readonly [id: string, Progress])[]}
+ */
+function progressOf(event) {
+  switch (event.kind) {
+    case 'tool_started':
+      return [[event.payload.call_id, { started: true }]]
+    case 'tool_result':
+      return [[event.payload.call_id, { result: event }]]
+    case 'model_turn':
+      return (event.payload.heard ?? []).map((id) => [id, { heard: true }])
+    case 'run_end':
+      return (event.payload.unheard ?? []).map((id) => [id, { heard: false }])
+    default:
+      return []
+  }
+}
+
 /** The timeline of one run. Events are added in the order of the log. */
 export class Timeline {
   element
@@ -228,10 +263,13 @@ export class Timeline {
   #blocks = []
   /** @type {Map<Element, Block>} */
   #byElement = new Map()
-  /** Rows of tool calls. @type {Map<string, [Row, Block]>} */
+  /** Rows of tool calls and messages, by id. @type {Map<string, [Row, Block]>} */
   #calls = new Map()
   /** @type {Iteration[]} */
   #iterations = []
+  #ended = false
+  /** The newest checkpoint. @type {string | null} */
+  #checkpoint = null
   #index = 0
   #words = ''
   #counted
@@ -289,17 +327,23 @@ export class Timeline {
     }
     const iteration = this.#iterations.at(-1) ?? null
     iteration?.note(event)
-    if (event.kind === 'tool_started' || event.kind === 'tool_result') {
-      const [row, block] = this.#calls.get(event.payload.call_id) ?? []
-      if (row === undefined || block === undefined) return
-      row.note(event.kind === 'tool_started' ? { started: true } : { result: event })
+    for (const [id, progress] of progressOf(event)) {
+      const [row, block] = this.#calls.get(id) ?? []
+      if (row === undefined || block === undefined) continue
+      row.note(progress)
       touched.add(block)
     }
     if (!isShown(event)) return
-    // The end belongs to the run, not to its last iteration.
-    const row = new Row(event, event.kind === 'run_end' ? null : iteration)
+    // The end, and what follows it, belongs to the run, not to its last iteration.
+    this.#ended ||= event.kind === 'run_end'
+    const row = new Row(event, this.#ended ? null : iteration)
+    if (event.kind === 'checkpoint') {
+      row.note({ previous: this.#checkpoint })
+      this.#checkpoint = event.payload.checkpoint_id
+    }
     const block = this.#push(row, touched)
     if (event.kind === 'tool_call') this.#calls.set(event.payload.call_id, [row, block])
+    if (event.kind === 'user_message') this.#calls.set(event.payload.message_id, [row, block])
   }
 
   /**
@@ -350,6 +394,8 @@ export class Timeline {
 
   /** @param {readonly IntersectionObserverEntry[]} entries */
   #onIntersection(entries) {
+    // While another tab is shown, nothing has a height.
+    if (this.element.offsetParent === null) return
     const atEnd = isNearEnd() && window.scrollY > 0
     for (const { target, isIntersecting } of entries) {
       const block = this.#byElement.get(target)

@@ -1,0 +1,219 @@
+/**
+ * Removes the contents that no stored run refers to any more: marks what all checkpoints of all runs
+ * refer to, then sweeps what is not marked.
+ *
+ * 1. It runs after runs were deleted, by whomever, in background; most of the time it does not run.
+ * 2. What captures hold (`ObjectUse`), or what was used within the hour in a store that processes
+ *    share, is never removed.
+ * 3. While a run or a tree cannot be read, it may refer to anything: nothing is removed, and it is
+ *    named. A crash at any point costs nothing: the next sweep begins anew.
+ *
+ * @module
+ */
+import { isUnavailable, StoreError } from '../errors.js'
+import { objectsOf } from '../workspace/read-tree.js'
+import { SeenHashes, type HashSet } from './hash-set.js'
+import type { ObjectUse } from './object-use.js'
+import { checkpointsOf, type StoredRuns } from './roots.js'
+
+/** Collaborators of {@link Reclaimer}. */
+export interface ReclaimerParts {
+  readonly store: StoredRuns
+  readonly use: ObjectUse
+  /** Called when a sweep failed, once for each reason; the next one may succeed. */
+  readonly onProblem: (problem: Error) => void
+  /** For tests. @defaultValue a timer that does not keep the process alive */
+  readonly schedule?: ((callback: () => void, ms: number) => { cancel(): void }) | undefined
+  /** Milliseconds, for tests. @defaultValue `performance.now` */
+  readonly now?: (() => number) | undefined
+}
+
+/** What a sweep did. */
+export interface Reclaimed {
+  /** Blobs that some run refers to, and blobs that were removed. */
+  readonly kept: number
+  readonly removed: number
+}
+
+/** After a deletion, and after the start. */
+const AFTER_DELETE_MS = 1_000
+const AFTER_START_MS = 60_000
+/** How often it is looked whether runs were dropped by retention, or by other processes. */
+const LOOK_MS = 3_600_000
+/** Until this process asks again, when another one has swept. */
+const AFTER_OTHERS_MS = 300_000
+/** Until the next one, a sweep must be over for this many times as long as it took. */
+const REST = 20
+/** In stores that processes share: what was used within this time stays. */
+const UNUSED_MS = 3_600_000
+const BATCH = 500
+
+/** See the comment of this file. */
+export class Reclaimer {
+  readonly #parts: ReclaimerParts
+  readonly #now: () => number
+  readonly #closing = new AbortController()
+  #timer: { cancel(): void } | null = null
+  /** When the timer fires, and before when it must not. */
+  #at = Infinity
+  #notBefore = -Infinity
+  #running: Promise<unknown> = Promise.resolve()
+  /** The runs as they were when the last sweep that succeeded began. */
+  #lastRuns: string | null = null
+  #isWanted = false
+  #missing: readonly string[] = []
+  readonly #reported = new Set<string>()
+
+  constructor(parts: ReclaimerParts) {
+    this.#parts = parts
+    this.#now = parts.now ?? (() => performance.now())
+  }
+
+  /** Blobs that runs refer to and that are not there, as the last sweep found. */
+  get problems(): readonly string[] {
+    return this.#missing
+  }
+
+  /** Begins to look from time to time; the first time soon, for what a crash has left. */
+  start(): void {
+    this.#schedule(AFTER_START_MS)
+  }
+
+  /** Says that a run was deleted. */
+  deleted(): void {
+    this.#isWanted = true
+    this.#schedule(AFTER_DELETE_MS)
+  }
+
+  /**
+   * Sweeps now, after a sweep that is under way.
+   *
+   * @throws {@link StoreError} when something cannot be read: nothing was removed then, or not all.
+   */
+  sweep(): Promise<Reclaimed> {
+    const sweep = this.#running.then(() => this.#sweep())
+    this.#running = sweep.catch(() => undefined)
+    return sweep
+  }
+
+  /** Ends a sweep that is under way, and all later ones. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    this.#timer?.cancel()
+    await this.#running
+  }
+
+  #schedule(ms: number): void {
+    const at = Math.max(this.#now() + ms, this.#notBefore)
+    if (this.#closing.signal.aborted || at >= this.#at) return
+    this.#timer?.cancel()
+    this.#at = at
+    this.#timer = (this.#parts.schedule ?? inBackground)(() => this.#wake(), at - this.#now())
+  }
+
+  #wake(): void {
+    this.#at = Infinity
+    this.#timer = null
+    const work = this.#running.then(() => this.#look())
+    this.#running = work
+      .catch((error: unknown) => this.#report(error))
+      .then(() => this.#schedule(this.#isWanted ? AFTER_DELETE_MS : LOOK_MS))
+  }
+
+  /** Sweeps if runs may have gone since the last time. */
+  async #look(): Promise<void> {
+    const { use } = this.#parts
+    if (!this.#isWanted && (await this.#runsNow()) === this.#lastRuns) return
+    const isOurs = use.isExclusive || ((await use.objects.claimSweep?.(LOOK_MS)) ?? true)
+    if (isOurs) await this.#sweep()
+    else this.#notBefore = this.#now() + AFTER_OTHERS_MS
+  }
+
+  /** Differs when runs were created or dropped. */
+  async #runsNow(): Promise<string> {
+    const { store } = this.#parts
+    const [counts, newest] = [await store.counts(), await store.list({ limit: 1 })]
+    return JSON.stringify([counts, newest.heads[0]?.details.run_id])
+  }
+
+  async #sweep(): Promise<Reclaimed> {
+    const { use } = this.#parts
+    const { signal } = this.#closing
+    signal.throwIfAborted()
+    const began = this.#now()
+    this.#isWanted = false
+    try {
+      // Without contents there is nothing to look for.
+      if ((await use.objects.list(null, 1)).length === 0) return { kept: 0, removed: 0 }
+      const runs = await this.#runsNow()
+      const work = async (): Promise<Reclaimed> => this.#remove(await this.#mark(signal), signal)
+      const reclaimed = await use.sweeping(work)
+      this.#lastRuns = runs
+      return reclaimed
+    } catch (error) {
+      this.#isWanted = true
+      throw error
+    } finally {
+      const ended = this.#now()
+      const least = use.isExclusive ? (this.#isWanted ? AFTER_START_MS : 0) : LOOK_MS
+      const rest = Math.max((ended - began) * REST, least)
+      this.#notBefore = ended + rest
+    }
+  }
+
+  /** All that the checkpoints of all runs refer to. */
+  async #mark(signal: AbortSignal): Promise<HashSet> {
+    const { store, use } = this.#parts
+    const seen = new SeenHashes()
+    for await (const checkpointId of checkpointsOf(store, signal)) {
+      if (seen.has(`${checkpointId}/`)) continue
+      for await (const _ of objectsOf(use.objects, checkpointId, seen)) signal.throwIfAborted()
+    }
+    return seen.objects
+  }
+
+  async #remove(marked: HashSet, signal: AbortSignal): Promise<Reclaimed> {
+    const { use } = this.#parts
+    const counts = { kept: 0, removed: 0 }
+    let after: string | null = null
+    for (;;) {
+      signal.throwIfAborted()
+      const page: readonly string[] = await use.objects.list(after, BATCH)
+      const last = page.at(-1)
+      if (last === undefined) break
+      const garbage = page.filter((hash) => !marked.has(hash))
+      counts.kept += page.length - garbage.length
+      counts.removed += await use.remove(garbage, UNUSED_MS)
+      after = last
+    }
+    this.#missing = counts.kept < marked.size ? await this.#findMissing(marked) : []
+    return counts
+  }
+
+  async #findMissing(marked: HashSet): Promise<string[]> {
+    const missing: string[] = []
+    let batch: string[] = []
+    const check = async (): Promise<void> => {
+      const found = await this.#parts.use.objects.has(batch)
+      missing.push(...batch.filter((hash) => !found.has(hash)))
+      batch = []
+    }
+    for (const hash of marked) if (batch.push(hash) === BATCH) await check()
+    await check()
+    return missing.map((hash) => `object ${hash}, to which checkpoints refer, is missing`)
+  }
+
+  #report(error: unknown): void {
+    if (this.#closing.signal.aborted || isUnavailable(error)) return
+    const { message } = error as Error
+    if (this.#reported.has(message)) return
+    this.#reported.add(message)
+    const problem = `contents of deleted runs are not removed: ${message}`
+    this.#parts.onProblem(new StoreError('ERR_AGENT_STORE_CORRUPT', problem, { cause: error }))
+  }
+}
+
+function inBackground(callback: () => void, ms: number): { cancel(): void } {
+  const timer = setTimeout(callback, Math.min(ms, 0x7fffffff)).unref()
+  return { cancel: () => clearTimeout(timer) }
+}

@@ -1,0 +1,218 @@
+/**
+ * What must be done to a folder, path by path, so that it gets the content of a tree (restore) or
+ * the changes between two trees (apply). Paths of which a tree says nothing are left alone.
+ *
+ * @module
+ */
+import { hash } from 'node:crypto'
+import { inSlices } from '../../internal/next-turn.js'
+import { CheckpointError } from '../errors.js'
+import type { Tree, TreeEntry } from '../tree.js'
+import type { ContentOf } from './describe-changes.js'
+import { MAX_COMPARED_BYTES } from './diff.js'
+import { mergeTexts } from './merge-text.js'
+import { comparePaths, foldersAbove, isSameEntry, unseenIn } from './net-changes.js'
+
+/** One path that changes; null stands for no file. */
+export interface PathStep {
+  readonly path: string
+  /** What is found there, or else nothing is done. */
+  readonly before: TreeEntry | null
+  readonly after: TreeEntry | null
+}
+
+/** Bytes of all merged contents of one apply; what is beyond counts as a conflict. */
+const MAX_MERGED_BYTES = 64 * 1024 * 1024
+
+/**
+ * The steps from one tree to another, by path. A step whose `after` is not stored can only be done
+ * if `before` has the same content.
+ */
+export function planRestore(current: Tree, target: Tree): readonly PathStep[] {
+  const steps: PathStep[] = []
+  const isUnseenNow = unseenIn(current, 'named')
+  const isUnseenThen = unseenIn(target, 'all')
+  for (const [path, before] of current.entries) {
+    const after = target.entries.get(path) ?? null
+    if (isSameEntry(before, after) || (after === null && isUnseenThen(path))) continue
+    steps.push({ path, before, after })
+  }
+  for (const [path, after] of target.entries) {
+    if (current.entries.has(path) || isUnseenNow(path)) continue
+    steps.push({ path, before: null, after })
+  }
+  return steps.sort((a, b) => comparePaths(a.path, b.path))
+}
+
+/** The trees of an apply: where the run began, what it made of that, and the folder now. */
+export interface ApplyTrees {
+  readonly base: Tree
+  readonly ours: Tree
+  readonly theirs: Tree
+}
+
+/** What an apply does. */
+export interface ApplyPlan {
+  readonly steps: readonly PathStep[]
+  /** Paths of steps in which the lines of both sides were merged. */
+  readonly merged: readonly string[]
+  /** The merged contents, by their hash: no object store has them. */
+  readonly contents: ReadonlyMap<string, Uint8Array>
+  /**
+   * Paths that both sides changed, that are in each other's way, or whose content is not stored.
+   * With `force` there are steps for them that take ours, if that is possible.
+   */
+  readonly conflicts: readonly string[]
+}
+
+/**
+ * Plans to bring the changes from `base` to `ours` into `theirs`: a pure function of its arguments,
+ * so that the same plan can be made again.
+ *
+ * @param paths the changed paths that count; null for all
+ * @param force where both sides changed a path, ours is taken, and what is in its way removed
+ */
+export async function planApply(
+  { base, ours, theirs }: ApplyTrees,
+  contentOf: ContentOf,
+  options: { readonly paths?: readonly string[] | null; readonly force?: boolean } = {},
+): Promise<ApplyPlan> {
+  const { paths = null, force = false } = options
+  const wanted = paths === null ? null : new Set(paths)
+  const plan = new Planner(theirs, contentOf, force)
+  for (const { path, before, after } of planRestore(base, ours)) {
+    if (wanted === null || wanted.has(path)) await plan.add(path, before, after)
+  }
+  return plan.finish()
+}
+
+class Planner {
+  readonly #theirs: Tree
+  readonly #contentOf: ContentOf
+  readonly #force: boolean
+  readonly #isUnseen: (path: string) => boolean
+  readonly #steps: Map<string, PathStep> = new Map()
+  readonly #merged: string[] = []
+  readonly #contents: Map<string, Uint8Array> = new Map()
+  readonly #conflicts: Set<string> = new Set()
+  #bytesLeft = MAX_MERGED_BYTES
+
+  constructor(theirs: Tree, contentOf: ContentOf, force: boolean) {
+    this.#theirs = theirs
+    this.#contentOf = contentOf
+    this.#force = force
+    this.#isUnseen = unseenIn(theirs, 'named')
+  }
+
+  /** Plans what we changed from `base` to `ours`. */
+  async add(path: string, base: TreeEntry | null, ours: TreeEntry | null): Promise<void> {
+    const theirs = this.#theirs.entries.get(path) ?? null
+    if (isSameEntry(ours, theirs)) return
+    const isMissing = ours?.stored === false && ours.sha256 !== theirs?.sha256
+    if (isMissing || (theirs === null && this.#isUnseen(path))) {
+      this.#conflicts.add(path)
+      return
+    }
+    const after = isSameEntry(base, theirs) ? ours : await this.#merge(path, base, ours, theirs)
+    if (after === undefined) this.#conflicts.add(path)
+    if (after === undefined && !this.#force) return
+    this.#steps.set(path, { path, before: theirs, after: after === undefined ? ours : after })
+  }
+
+  /** What both sides made of a file; undefined for a conflict. */
+  async #merge(
+    path: string,
+    base: TreeEntry | null,
+    ours: TreeEntry | null,
+    theirs: TreeEntry | null,
+  ): Promise<TreeEntry | undefined> {
+    const all = [base, ours, theirs]
+    if (base === null || ours === null || theirs === null) return undefined
+    if (all.some((entry) => entry!.kind !== 'file')) return undefined
+    const mode = oneSided(base.mode, ours.mode, theirs.mode)
+    if (mode === undefined) return undefined
+    const sha256 = oneSided(base.sha256, ours.sha256, theirs.sha256)
+    if (sha256 !== undefined) return { ...(sha256 === ours.sha256 ? ours : theirs), mode }
+    const content = await this.#mergeContents([base, ours, theirs])
+    if (content === null) return undefined
+    const merged = { kind: 'file', mode, sha256: hash('sha256', content), size: content.length } as const
+    // Both may have made the same in other ways.
+    if (isSameEntry(merged, theirs)) return theirs
+    this.#contents.set(merged.sha256, content)
+    this.#merged.push(path)
+    return merged
+  }
+
+  async #mergeContents(entries: readonly TreeEntry[]): Promise<Uint8Array | null> {
+    const bytes = entries.reduce((sum, { size }) => sum + size, 0)
+    const isUsable = ({ size, stored }: TreeEntry): boolean =>
+      stored !== false && size <= MAX_COMPARED_BYTES
+    if (!entries.every(isUsable) || bytes > this.#bytesLeft) return null
+    this.#bytesLeft -= bytes
+    try {
+      const [base, ours, theirs] = await Promise.all(entries.map((it) => this.#contentOf(it)))
+      return await inSlices(mergeTexts(base!, ours!, theirs!))
+    } catch (error) {
+      if (error instanceof CheckpointError && error.problem === 'not_kept') return null
+      throw error
+    }
+  }
+
+  finish(): ApplyPlan {
+    this.#makeRoom()
+    const steps = [...this.#steps.values()].filter(
+      ({ before, after }) => !isSameEntry(before, after),
+    )
+    return {
+      steps: steps.sort((a, b) => comparePaths(a.path, b.path)),
+      merged: this.#merged.filter((path) => this.#steps.has(path)),
+      contents: this.#contents,
+      conflicts: [...this.#conflicts].sort(comparePaths),
+    }
+  }
+
+  /** New files need folders where they have files, and the other way round. */
+  #makeRoom(): void {
+    const isNew = ({ before, after }: PathStep): boolean => before === null && after !== null
+    const added = [...this.#steps.values()].filter(isNew)
+    if (added.length === 0) return
+    const paths = [...this.#theirs.entries.keys()]
+    const leftOut = new Set(this.#theirs.leftOut.flatMap((it) => it.paths.flatMap(foldersAbove)))
+    for (const { path } of added) {
+      const inTheWay = [...foldersAbove(path), ...pathsBelow(path, paths)].filter((other) => {
+        const theirs = this.#theirs.entries.get(other)
+        return theirs !== undefined && this.#steps.get(other)?.after !== null
+      })
+      const isBlocked = leftOut.has(path)
+      if (inTheWay.length === 0 && !isBlocked) continue
+      this.#conflicts.add(path)
+      if (!this.#force || isBlocked) this.#steps.delete(path)
+      else for (const other of inTheWay) this.#remove(other)
+    }
+  }
+
+  #remove(path: string): void {
+    this.#conflicts.add(path)
+    this.#steps.set(path, { path, before: this.#theirs.entries.get(path)!, after: null })
+  }
+}
+
+/** What one side changed, or both alike; undefined when each changed it in its own way. */
+function oneSided<T>(base: T, ours: T, theirs: T): T | undefined {
+  if (ours === theirs || theirs === base) return ours
+  return ours === base ? theirs : undefined
+}
+
+/** Those of sorted paths that lie below a path. */
+function pathsBelow(path: string, sorted: readonly string[]): readonly string[] {
+  const prefix = `${path}/`
+  let [low, high] = [0, sorted.length]
+  while (low < high) {
+    const middle = (low + high) >>> 1
+    if (comparePaths(sorted[middle]!, prefix) < 0) low = middle + 1
+    else high = middle
+  }
+  let end = low
+  while (end < sorted.length && sorted[end]!.startsWith(prefix)) end += 1
+  return sorted.slice(low, end)
+}

@@ -1,0 +1,115 @@
+/** Applies the changes of an isolated run: shows first what would happen, and what conflicts. */
+import { ApiError, call, messageOf } from './api.js'
+import { openDialog } from './dialog.js'
+import { button, fill, h, setText, toast } from './dom.js'
+import { plural } from './format.js'
+import { foldedPaths, pathList } from './path-list.js'
+
+/** @typedef {import('../types.js').ApplyResult} ApplyResult */
+
+/** Paths that one request may name. */
+const MAX_PATHS = 10_000
+
+/**
+ * @param {string} runId
+ * @param {{ folder: string, paths: readonly string[] | null, done: () => void }} what `paths` null
+ *   for all
+ */
+export function applyDialog(runId, { folder, paths, done }) {
+  const content = h('div', { class: 'stack', 'aria-live': 'polite' })
+  const problem = h('p', { class: 'error-text', role: 'alert' })
+  const force = h('input', { type: 'checkbox', onchange: () => update() })
+  const forceChoice = h(
+    'label',
+    { class: 'choice tick', hidden: true },
+    force,
+    "Overwrite the others' version of these files",
+  )
+  const apply = button('Apply', () => void send(false), { class: 'primary', disabled: true })
+  /** @type {readonly string[]} */
+  let conflicts = []
+  let checked = false
+  const update = () => {
+    forceChoice.hidden = conflicts.length === 0
+    apply.disabled = !checked || (conflicts.length > 0 && !force.checked)
+    apply.className = force.checked ? 'danger' : 'primary'
+  }
+  /** @param {readonly string[]} found */
+  const conflictView = (found) =>
+    found.length > 0 && [
+      h(
+        'p',
+        { class: 'notice bad' },
+        `${plural(found.length, 'file')} changed in both places, and cannot be merged:`,
+      ),
+      pathList(found),
+    ]
+  /** @param {boolean} dryRun */
+  const send = async (dryRun) => {
+    checked = false
+    update()
+    setText(problem, '')
+    try {
+      const body = {
+        ...(paths === null ? {} : { paths }),
+        ...(dryRun ? { dry_run: true } : {}),
+        ...(!dryRun && force.checked ? { force: true } : {}),
+      }
+      /** @type {ApplyResult} */
+      const result = await call('POST', `api/runs/${runId}/apply`, { body })
+      if (!dryRun) {
+        dialog.close()
+        toast(`Applied: ${plural(result.applied.length, 'file')}.`)
+        return done()
+      }
+      conflicts = result.conflicts
+      fill(
+        content,
+        h('p', {}, `${plural(result.applied.length, 'file')} in ${folder} would change.`),
+        result.merged.length > 0 &&
+          foldedPaths(
+            `Lines of both sides would be merged in ${plural(result.merged.length, 'file')}`,
+            result.merged,
+          ),
+        result.applied.length > 0 && foldedPaths('Paths', result.applied),
+        conflictView(conflicts),
+      )
+      checked = true
+    } catch (error) {
+      setText(problem, messageOf(error))
+      if (error instanceof ApiError && error.problem.code === 'apply_conflict') {
+        // They changed after the look.
+        conflicts = error.problem.paths ?? []
+        fill(content, conflictView(conflicts))
+        force.checked = false
+        checked = true
+      }
+    }
+    update()
+  }
+  const dialog = openDialog(
+    'Apply the changes',
+    content,
+    forceChoice,
+    problem,
+    h(
+      'div',
+      { class: 'actions' },
+      button('Cancel', () => dialog.close(), { class: 'quiet' }),
+      apply,
+    ),
+  )
+  fill(content, h('p', { class: 'hint' }, 'Looking at what would change…'))
+  if (paths === null || paths.length <= MAX_PATHS) void send(true)
+  else setText(problem, `At most ${MAX_PATHS} files can be chosen: apply all of them.`)
+}
+
+/**
+ * @param {string} runId
+ * @returns {Promise<boolean>} false when the user declined
+ */
+export async function discard(runId) {
+  if (!confirm('Remove the private copy and discard its changes for good?')) return false
+  await call('POST', `api/runs/${runId}/discard`)
+  return true
+}

@@ -1,0 +1,68 @@
+/** The parts that entries of the timeline have in common. */
+import { h, prose } from './dom.js'
+import { clock } from './format.js'
+
+/** @typedef {import('../types.js').AgentEvent} AgentEvent */
+
+/** The name of an entry for screen readers, by kind. @type {Record<string, string>} */
+export const LABELS = {
+  run_created: 'Run created',
+  run_recovered: 'Resumed',
+  abort_requested: 'Abort requested',
+  llm_usage: 'Tokens',
+  model_turn: 'Model',
+  reasoning: 'Reasoning',
+  tool_call: 'Tool',
+  goal_check: 'Goal check',
+  human_check_required: 'Gate',
+  human_check_response: 'Answer',
+  run_end: 'End of the run',
+  checkpoint: 'Checkpoint',
+  user_message: 'Message',
+  files_changing: 'Change of files',
+  files_changed: 'Files changed',
+  changes_decided: 'Changes',
+  error: 'Error',
+  log: 'Note',
+}
+
+/** @param {string | null} who */
+export function by(who) {
+  return who === null ? '' : ` by ${who}`
+}
+
+/**
+ * @param {AgentEvent} event
+ * @param {string} kind
+ * @param {...(Node | false | null)} content
+ */
+export function entry(event, kind, ...content) {
+  const time = h(
+    'time',
+    { class: 'at', dateTime: new Date(event.ts * 1_000).toISOString() },
+    clock(event.ts),
+  )
+  return h(
+    'article',
+    { class: `entry ${kind}`, 'data-seq': event.seq, 'aria-label': LABELS[event.kind] },
+    time,
+    h('div', { class: 'body' }, content),
+  )
+}
+
+/** @param {string} text */
+export function paragraph(text) {
+  return h('p', { class: 'prose', dir: 'auto' }, prose(text))
+}
+
+/**
+ * @param {AgentEvent} event
+ * @param {string} kind
+ * @param {string} text
+ * @param {string} [more]
+ */
+export function line(event, kind, text, more) {
+  const extra =
+    more === undefined || more === '' ? null : paragraph(more)
+  return entry(event, kind, h('p', { class: 'what' }, text), extra)
+}

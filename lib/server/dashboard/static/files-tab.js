@@ -1,0 +1,231 @@
+/** The files of a run at a checkpoint, or as they are: folder by folder, with a preview of text. */
+import { filesPath, pathFrom, runAddress } from './address.js'
+import { download, firstBytes, messageOf, send } from './api.js'
+import { CheckpointSelect } from './checkpoints.js'
+import { button, fill, h, toast } from './dom.js'
+import { number, size } from './format.js'
+import { Pager } from './pager.js'
+
+/**
+ * @typedef {import('../types.js').Checkpoint} Checkpoint
+ * @typedef {import('../types.js').FileEntry} FileEntry
+ * @typedef {import('../types.js').FileList} FileList
+ */
+
+/** Entries per page. */
+const PAGE = 200
+/** Bytes of a file that are read for its preview. */
+const PREVIEW_BYTES = 262_144
+
+const BYTES = 'application/octet-stream'
+
+export class FilesTab {
+  element
+  #runId
+  #visible = false
+  #hasCheckpoints = true
+  /** The address that was read last; null to read again. @type {string | null} */
+  #shown = null
+  #query = { at: '', path: '' }
+  #controller = new AbortController()
+  /** @type {FileList | null} */
+  #list = null
+  #at = new CheckpointSelect(
+    'at',
+    'At',
+    [
+      ['', 'Newest checkpoint'],
+      ['start', 'Start of the run'],
+      ['now', 'The folder now'],
+    ],
+    (at) => {
+      location.hash = this.#address({ at })
+    },
+  )
+  #crumbs = h('nav', { class: 'crumbs', 'aria-label': 'Folder' })
+  #content = h('div', { class: 'file-content' })
+  #pager = new Pager(PAGE, () => this.#drawFolder())
+
+  /** @param {string} runId */
+  constructor(runId) {
+    this.#runId = runId
+    const again = button('Read again', () => void this.#load(), { class: 'small' })
+    this.element = h(
+      'section',
+      { class: 'tab-panel' },
+      h('div', { class: 'tools' }, this.#at.element, again),
+      this.#crumbs,
+      this.#content,
+      this.#pager.element,
+    )
+  }
+
+  close() {
+    this.#controller.abort()
+  }
+
+  /** @param {Checkpoint} checkpoint */
+  add(checkpoint) {
+    if (checkpoint.reason !== 'start') this.#at.add(checkpoint)
+    if (this.#query.at === '') this.refresh()
+  }
+
+  /** @param {boolean} hasCheckpoints without any, the folder is shown as it is */
+  update(hasCheckpoints) {
+    if (this.#hasCheckpoints === hasCheckpoints) return
+    this.#hasCheckpoints = hasCheckpoints
+    this.refresh()
+  }
+
+  /** The files may have changed. What the user reads stays as it is until it is opened again. */
+  refresh() {
+    this.#shown = null
+    if (this.#visible && !this.#content.contains(document.activeElement)) void this.#load()
+  }
+
+  /** @param {URLSearchParams | null} query null while another tab is shown */
+  show(query) {
+    this.#visible = query !== null
+    if (query === null) return
+    const at = query.get('at') ?? ''
+    this.#query = { at: at === 'newest' ? '' : at, path: pathFrom(query) }
+    this.#at.show(this.#query.at)
+    if (this.#address() === this.#shown) return
+    // The link that was followed goes away.
+    const focused =
+      this.#content.contains(document.activeElement) ||
+      this.#crumbs.contains(document.activeElement)
+    this.#pager.start = 0
+    this.#drawCrumbs()
+    if (focused) /** @type {HTMLElement} */ (this.#crumbs.lastElementChild).focus()
+    void this.#load()
+  }
+
+  /** @param {{ at?: string, path?: string }} [change] */
+  #address(change = {}) {
+    return runAddress(this.#runId, 'files', { ...this.#query, ...change })
+  }
+
+  #drawCrumbs() {
+    const { path } = this.#query
+    const names = path === '' ? [] : path.split('/')
+    const last = names.pop()
+    const link = (/** @type {string} */ name, /** @type {string} */ to) => [
+      h('a', { class: 'path', href: this.#address({ path: to }) }, name),
+      h('span', { 'aria-hidden': 'true' }, '/'),
+    ]
+    fill(
+      this.#crumbs,
+      last !== undefined && link('Files', ''),
+      names.flatMap((name, i) => link(name, names.slice(0, i + 1).join('/'))),
+      h('span', { class: 'path', tabIndex: -1, 'aria-current': 'page' }, last ?? 'Files'),
+    )
+  }
+
+  /** The path of what is shown, by REST. */
+  #source() {
+    const { path, at } = this.#query
+    return filesPath(this.#runId, path, at || (this.#hasCheckpoints ? '' : 'now'))
+  }
+
+  async #load() {
+    this.#shown = this.#address()
+    this.#controller.abort()
+    const { signal } = (this.#controller = new AbortController())
+    this.element.setAttribute('aria-busy', 'true')
+    this.#list = null
+    try {
+      const headers = { Accept: `${BYTES}, application/json` }
+      const response = await send('GET', this.#source(), { headers, signal })
+      if (response.headers.get('Content-Type')?.startsWith('application/json')) {
+        this.#list = await response.json()
+        this.#drawFolder()
+      } else {
+        const { bytes, whole } = await firstBytes(response, PREVIEW_BYTES)
+        if (signal.aborted) return
+        this.#drawFile(bytes, whole)
+      }
+    } catch (error) {
+      if (signal.aborted) return
+      this.#pager.element.hidden = true
+      fill(this.#content, h('p', { class: 'notice', role: 'alert' }, messageOf(error)))
+    }
+    this.element.removeAttribute('aria-busy')
+  }
+
+  #drawFolder() {
+    const { entries = [], more = 0 } = this.#list ?? {}
+    fill(
+      this.#content,
+      entries.length === 0 && h('p', { class: 'hint' }, 'There are no files here.'),
+      h('ul', { class: 'entries' }, this.#pager.page(entries).map((entry) => this.#entry(entry))),
+      more > 0 && h('p', { class: 'notice' }, `${number(more)} more entries are not listed.`),
+    )
+  }
+
+  /** @param {FileEntry} entry */
+  #entry({ path, type, size: bytes, mode }) {
+    const name = nameOf(path)
+    const isFolder = type === 'folder'
+    return h(
+      'li',
+      {},
+      h(
+        'a',
+        { class: `path ${type}`, href: this.#address({ path }) },
+        isFolder ? `${name}/` : name,
+      ),
+      h(
+        'span',
+        { class: 'word' },
+        type === 'file' ? size(bytes) : type,
+        type === 'file' && mode.endsWith('755') && ' · executable',
+      ),
+    )
+  }
+
+  /**
+   * @param {Uint8Array} bytes
+   * @param {boolean} whole
+   */
+  #drawFile(bytes, whole) {
+    const source = this.#source()
+    const name = nameOf(this.#query.path)
+    const save = () =>
+      void download(source, name, BYTES).catch((error) => toast(messageOf(error), 'bad'))
+    const text = textOf(bytes)
+    const read = whole ? size(bytes.length) : `The first ${size(bytes.length)}`
+    this.#pager.element.hidden = true
+    fill(
+      this.#content,
+      h(
+        'div',
+        { class: 'tools' },
+        h('p', { class: 'hint' }, text === null ? 'Not text, or not in UTF-8.' : read),
+        button('Download', save, { class: 'small' }),
+      ),
+      text !== null &&
+        h('pre', { class: 'output whole', tabIndex: 0, 'aria-label': 'Content of the file' }, text),
+    )
+  }
+}
+
+/** @param {string} path */
+function nameOf(path) {
+  return path.slice(path.lastIndexOf('/') + 1)
+}
+
+/**
+ * The text of a file, whose last character may be cut; null for other content.
+ *
+ * @param {Uint8Array} bytes
+ */
+function textOf(bytes) {
+  if (bytes.includes(0)) return null
+  try {
+    const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+    return decoder.decode(bytes, { stream: true }).replaceAll('\r\n', '\n')
+  } catch {
+    return null
+  }
+}

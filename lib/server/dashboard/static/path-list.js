@@ -1,0 +1,41 @@
+/** Lists of paths, and what was left out of a checkpoint. */
+import { h } from './dom.js'
+import { leftOutReason, plural } from './format.js'
+
+/** @typedef {import('../types.js').LeftOut} LeftOut */
+
+/** The most paths shown. */
+const SHOWN = 100
+
+/**
+ * @param {readonly string[]} paths
+ * @param {number} [count] of all, when `paths` has only the first of them
+ */
+export function pathList(paths, count = paths.length) {
+  const rest = count - Math.min(paths.length, SHOWN)
+  return h(
+    'ul',
+    { class: 'paths' },
+    paths.slice(0, SHOWN).map((path) => h('li', { class: 'path' }, path)),
+    rest > 0 && h('li', { class: 'hint' }, `and ${rest} more`),
+  )
+}
+
+/**
+ * @param {string} title
+ * @param {readonly string[]} paths
+ * @param {number} [count]
+ */
+export function foldedPaths(title, paths, count) {
+  return h('details', {}, h('summary', {}, title), pathList(paths, count))
+}
+
+/**
+ * @param {string} what what it is missing in, such as `Not compared`
+ * @param {readonly LeftOut[]} leftOut
+ */
+export function leftOutView(what, leftOut) {
+  return leftOut.map(({ reason, count, paths }) =>
+    foldedPaths(`${what}: ${plural(count, 'path')} (${leftOutReason(reason)})`, paths, count),
+  )
+}

@@ -1,0 +1,176 @@
+/** Dialogs that restore the files of a checkpoint, and that start a fork. */
+import { ApiError, call, idempotencyKey, messageOf } from './api.js'
+import { openDialog } from './dialog.js'
+import { button, fill, h, setText } from './dom.js'
+import { isLive, lineCounts, plural } from './format.js'
+import { leftOutView, pathList } from './path-list.js'
+
+/**
+ * @typedef {import('../types.js').Model} Model
+ * @typedef {import('../types.js').NetChanges} NetChanges
+ * @typedef {import('../types.js').RestoreResult} RestoreResult
+ * @typedef {import('../types.js').RunDetails} RunDetails
+ */
+
+/**
+ * Shows what a restore would change, and restores when the user confirms.
+ *
+ * @param {string} runId
+ * @param {{
+ *   checkpointId: string,
+ *   name: string,
+ *   confirmed: boolean,
+ *   done: (result: RestoreResult) => void,
+ * }} what `confirmed` restores at once: to take a restore back
+ */
+export function restoreDialog(runId, { checkpointId, name, confirmed, done }) {
+  const content = h('div', { class: 'stack', 'aria-live': 'polite' })
+  const problem = h('p', { class: 'error-text', role: 'alert' })
+  let force = false
+  const restore = async () => {
+    act.disabled = true
+    setText(problem, '')
+    try {
+      const body = { checkpoint_id: checkpointId, ...(force ? { force } : {}) }
+      const result = await call('POST', `api/runs/${runId}/restore`, { body })
+      dialog.close()
+      done(result)
+    } catch (error) {
+      setText(problem, messageOf(error))
+      if (!(error instanceof ApiError) || error.problem.code !== 'workspace_changed') return
+      force = true
+      fill(
+        content,
+        h('p', { class: 'notice bad' }, 'Others changed these files. Their changes would be lost:'),
+        pathList(error.problem.paths ?? []),
+      )
+      setText(act, 'Overwrite and restore')
+      act.disabled = false
+    }
+  }
+  const act = button('Restore', () => void restore(), { class: 'danger', disabled: true })
+  const dialog = openDialog(
+    `Restore the files: ${name}`,
+    content,
+    problem,
+    h('div', { class: 'actions' }, button('Cancel', () => dialog.close(), { class: 'quiet' }), act),
+  )
+  const preview = async () => {
+    fill(content, h('p', { class: 'hint' }, 'Looking at what would change…'))
+    /** @type {NetChanges} */
+    const found = await call('GET', `api/runs/${runId}/changes?from=now&to=${checkpointId}`)
+    const { changes, more, left_out, note } = found
+    const nothing = 'The files are as they were: nothing would change.'
+    fill(
+      content,
+      changes.length === 0
+        ? h('p', {}, note ?? nothing)
+        : [
+            h('p', {}, `${plural(changes.length + more, 'file')} would change:`),
+            pathList(changes.map(changeText), changes.length + more),
+            h('p', { class: 'hint' }, 'A checkpoint is made first, so that you can undo it.'),
+          ],
+      ...leftOutView('Left as it is', left_out),
+    )
+    act.disabled = changes.length === 0
+  }
+  if (confirmed) void restore()
+  else preview().catch((error) => setText(problem, messageOf(error)))
+}
+
+/** @type {Record<string, string>} */
+const WOULD = { added: 'comes back', modified: 'changes', deleted: 'goes', renamed: 'is renamed' }
+
+/** @param {import('../types.js').NetChange} change */
+function changeText(change) {
+  const { path, old_path, status, binary } = change
+  const name = old_path === null ? path : `${old_path} → ${path}`
+  return `${name} ${WOULD[status] ?? status}${binary ? '' : ` ${lineCounts(change)}`}`
+}
+
+/**
+ * @param {RunDetails} details of the source
+ * @param {{
+ *   at: import('./folder-entries.js').ForkPoint,
+ *   from: string,
+ *   message: string,
+ *   models: readonly Model[],
+ *   done: (fork: RunDetails) => void,
+ * }} what
+ */
+export function forkDialog(details, { at, from, message, models, done }) {
+  const key = idempotencyKey()
+  const text = h('textarea', { id: 'fork-message', rows: 3, maxLength: 32_768, value: message })
+  const model = h(
+    'select',
+    { id: 'fork-model' },
+    h('option', { value: '' }, `As before (${details.model_name})`),
+    models.map(({ name }) => h('option', { value: name }, name)),
+  )
+  const most = h('input', {
+    id: 'fork-iterations',
+    type: 'number',
+    min: '1',
+    max: '1000',
+    value: String(details.max_iterations),
+  })
+  const place = h(
+    'select',
+    { id: 'fork-place' },
+    h('option', { value: '' }, 'In a private copy'),
+    h(
+      'option',
+      { value: 'in_place', disabled: isLive(details.status) },
+      isLive(details.status) ? 'In the folder itself (after the end of this run)' : 'In the folder',
+    ),
+  )
+  const problem = h('p', { class: 'error-text', role: 'alert' })
+  const submit = h('button', { type: 'submit', class: 'primary' }, 'Start the fork')
+  const start = async () => {
+    submit.disabled = true
+    setText(problem, '')
+    try {
+      const body = {
+        at,
+        ...(text.value.trim() === '' ? {} : { message: text.value }),
+        ...(model.value === '' ? {} : { model_name: model.value }),
+        ...(most.value === '' ? {} : { max_iterations: Number(most.value) }),
+        ...(place.value === '' ? {} : { workspace: place.value }),
+      }
+      const headers = { 'Idempotency-Key': key }
+      const fork = await call('POST', `api/runs/${details.run_id}/fork`, { body, headers })
+      dialog.close()
+      done(fork)
+    } catch (error) {
+      setText(problem, messageOf(error))
+      submit.disabled = false
+    }
+  }
+  const field = (/** @type {string} */ label, /** @type {HTMLElement} */ control) =>
+    h('div', { class: 'field' }, h('label', { for: control.id }, label), control)
+  const dialog = openDialog(
+    `Fork: ${from}`,
+    h('p', { class: 'hint' }, 'A new run goes on from here. This one stays as it is.'),
+    h(
+      'form',
+      {
+        class: 'stack',
+        noValidate: true,
+        onsubmit: (/** @type {Event} */ event) => {
+          event.preventDefault()
+          void start()
+        },
+      },
+      field('Go on with… (optional)', text),
+      h('div', { class: 'row' }, field('Model', model), field('Max iterations', most)),
+      field('Where', place),
+      problem,
+      h(
+        'div',
+        { class: 'actions' },
+        button('Cancel', () => dialog.close(), { class: 'quiet' }),
+        submit,
+      ),
+    ),
+  )
+}

@@ -1,0 +1,130 @@
+/** The numbers and facts of a run. */
+import { runAddress } from './address.js'
+import { h, prose } from './dom.js'
+import { cost, duration, endReason, number, plural } from './format.js'
+
+/** @typedef {import('../types.js').RunDetails} RunDetails */
+
+/**
+ * @param {RunDetails} details
+ * @param {HTMLElement} tests the counts of the last check
+ * @param {boolean} counted whether there are any
+ */
+export function metersOf(details, tests, counted) {
+  const {
+    iteration,
+    max_iterations,
+    usage,
+    final_state,
+    cost_known,
+    max_total_tokens,
+    max_cost_usd,
+  } = details
+  const spent = final_state.estimated_cost_usd
+  const budget = max_cost_usd === null ? '' : ` · budget $${max_cost_usd}`
+  const tokens = `${number(usage.input_tokens)} in · ${number(usage.output_tokens)} out`
+  return [
+    meter('Iterations', `${iteration} of ${max_iterations}`, iteration, max_iterations),
+    meter(
+      'Tokens',
+      number(final_state.total_tokens),
+      final_state.total_tokens,
+      max_total_tokens,
+      max_total_tokens === null ? tokens : `of ${number(max_total_tokens)} · ${tokens}`,
+    ),
+    meter(
+      'Cost',
+      cost(spent, cost_known),
+      spent,
+      max_cost_usd,
+      plural(usage.model_calls, 'model call') + budget,
+    ),
+    h(
+      'div',
+      { class: 'meter' },
+      h('p', { class: 'meter-name' }, 'Goal check'),
+      h('p', { class: 'meter-value' }, final_state.goal_achieved ? 'Met' : 'Not met'),
+      tests,
+      h(
+        'p',
+        { class: 'meter-more', dir: 'auto' },
+        prose(counted ? '' : final_state.goal_reason),
+      ),
+    ),
+  ]
+}
+
+/** @param {RunDetails} details */
+export function factsOf(details) {
+  const { started_at, ended_at, created_at } = details
+  /** @type {[string, string | Node][]} */
+  const facts = [
+    ['Model', details.model_name],
+    ['Folder', details.cwd],
+    ['Created', new Date(created_at).toLocaleString()],
+  ]
+  if (started_at !== null && ended_at !== null)
+    facts.push(['Took', duration(Date.parse(ended_at) - Date.parse(started_at))])
+  if (details.end_reason !== null) facts.push(['Ended', endReason(details.end_reason)])
+  if (details.check !== null) facts.push(['Check', details.check])
+  if (details.hitl_enabled) facts.push(['Gates', 'after each iteration'])
+  if (details.approval !== 'never') facts.push(['Approval', details.approval])
+  if (details.parent_run_id !== null) {
+    facts.push([
+      'Retry of',
+      h('a', { href: `#/runs/${details.parent_run_id}` }, 'an earlier run'),
+    ])
+  }
+  facts.push(['Run', details.run_id])
+  return facts.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value)))
+}
+
+/** @type {Record<string, string>} */
+const CHANGES = {
+  pending: 'Changes wait to be applied',
+  applied: 'Changes applied',
+  discarded: 'Changes discarded',
+}
+
+/**
+ * Where the run works, what became of its changes, and what it was forked from.
+ *
+ * @param {RunDetails} details
+ */
+export function badgesOf({ workspace, changes, forked_from }) {
+  const isolated = workspace === 'isolated'
+  return [
+    isolated && h('span', { class: 'badge' }, 'Private copy'),
+    isolated && changes !== null && h('span', { class: `badge ${changes}` }, CHANGES[changes]),
+    forked_from != null &&
+      h(
+        'span',
+        { class: 'fact' },
+        'Fork of ',
+        h('a', { href: runAddress(forked_from.run_id) }, 'another run'),
+        ` at event ${forked_from.seq}`,
+      ),
+  ]
+}
+
+/**
+ * @param {string} name
+ * @param {string} value
+ * @param {number} used
+ * @param {number | null} most null draws no bar
+ * @param {string} [more]
+ */
+function meter(name, value, used, most, more = '') {
+  const bar =
+    most === null
+      ? null
+      : h('progress', { max: most, value: Math.min(used, most), 'aria-label': `${name} used` })
+  return h(
+    'div',
+    { class: 'meter' },
+    h('p', { class: 'meter-name' }, name),
+    h('p', { class: 'meter-value' }, value),
+    bar,
+    h('p', { class: 'meter-more' }, more),
+  )
+}

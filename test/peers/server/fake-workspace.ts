@@ -1,0 +1,120 @@
+/**
+ * A service whose runs do nothing, in front of which the routes of workspaces answer what a test
+ * says: for answers that a real run gives rarely, or never.
+ */
+import { once } from 'node:events'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import type { TestContext } from 'node:test'
+import type { FileList, NetChange, NetChanges, RunDetails } from 'runwright/agent'
+import { createRunService } from 'runwright/server'
+import { FakeEngine } from '../../server/fake-engine.js'
+
+export interface Answer {
+  readonly status?: number
+  readonly json?: unknown
+  readonly bytes?: Uint8Array | string
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export interface Request {
+  readonly method: string
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly body: Record<string, unknown> | null
+  readonly headers: IncomingMessage['headers']
+}
+
+/** By the end of the path, such as `changes`; `files/…` also goes to `files`. */
+export type Routes = Record<string, (request: Request) => Answer | Promise<Answer>>
+
+/** The problem of a refused call. */
+export function problem(status: number, code: string, detail: string, paths?: string[]): Answer {
+  const headers = { 'content-type': 'application/problem+json' }
+  return { status, headers, json: { title: '', status, code, detail, paths } }
+}
+
+export function changed(path: string, facts: Partial<NetChange> = {}): NetChange {
+  return {
+    path,
+    old_path: null,
+    status: 'modified',
+    additions: 1,
+    deletions: 1,
+    binary: false,
+    mode: { before: '100644', after: '100644' },
+    diff: `--- a/${path}\n+++ b/${path}\n@@ -1,2 +1,2 @@\n-old of ${path}\n+new of ${path}\n same\n`,
+    redacted: false,
+    ...facts,
+  }
+}
+
+export function changesOf(...changes: NetChange[]): NetChanges {
+  return { from: 'a', to: 'b', changes, more: 0, left_out: [], note: null }
+}
+
+export function listOf(path: string, ...entries: FileList['entries']): FileList {
+  return { path, at: 'b', entries, more: 0 }
+}
+
+export interface FakeService {
+  readonly engine: FakeEngine
+  readonly runId: string
+  readonly url: string
+  readonly requests: Request[]
+  readonly routes: Routes
+  /** Changes the details of the run. */
+  set(details: Partial<RunDetails>): void
+  /** Appends a checkpoint with this digit as its id. */
+  checkpoint(digit: string, reason: 'start' | 'iteration' | 'restore' | 'end'): string
+}
+
+export async function openFake(t: TestContext, routes: Routes): Promise<FakeService> {
+  const engine = new FakeEngine()
+  const runId = engine.add()
+  const service = await createRunService({ engine })
+  const requests: Request[] = []
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? '', 'http://localhost')
+    const [, path] = /^\/api\/runs\/[^/]+\/(.+)$/.exec(url.pathname) ?? []
+    const route = routes[path?.split('/')[0] ?? '']
+    if (path === undefined || route === undefined) return void service.handler(request, response)
+    void (async () => {
+      const body = await text(request)
+      const { method = '', headers } = request
+      const parsed = body === '' ? null : (JSON.parse(body) as Record<string, unknown>)
+      const asked: Request = { method, path, query: url.searchParams, body: parsed, headers }
+      requests.push(asked)
+      const answer = await route(asked)
+      const type = answer.bytes === undefined ? 'application/json' : 'application/octet-stream'
+      response.writeHead(answer.status ?? 200, { 'content-type': type, ...answer.headers })
+      response.end(answer.bytes ?? (answer.json === undefined ? '' : JSON.stringify(answer.json)))
+    })()
+  })
+  service.attach(server)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(async () => {
+    await service.close({ graceMs: 0 })
+    server.closeAllConnections()
+    server.close()
+  })
+  const run = engine.runs.get(runId)!
+  return {
+    engine,
+    runId,
+    requests,
+    routes,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    set: (details) => Object.assign(run.details, details),
+    checkpoint: (digit, reason) => {
+      const checkpoint_id = digit.repeat(64)
+      Object.assign(run.details, { checkpoint_id })
+      const left_out = [{ reason: 'secret' as const, count: 1, paths: ['.env'] }]
+      const facts = { files: 3, bytes: 4_096, new_bytes: 10, left_out }
+      engine.append(runId, 'checkpoint', { checkpoint_id, reason, ...facts })
+      return checkpoint_id
+    },
+  }
+}
