@@ -37,8 +37,8 @@ export function describeStreams(basePath: string): object {
           `One event in each text message. Subprotocol ${STREAM_PROTOCOL}. A refused reader gets ` +
           'an HTTP response with problem details in place of the 101, with the code run_damaged ' +
           'when the log is damaged. Close codes: 1000 at the end of an ended run, 1001 the ' +
-          'service is shutting down, 1011 the log could not be read, 1013 the reader does not read, 4404 ' +
-          'the run was deleted. Messages from the client are ignored.',
+          'service is shutting down, 1011 the log could not be read, 1013 the reader does not ' +
+          'read, 4404 the run was deleted. Messages from the client are ignored.',
         bindings: {
           ws: { method: 'GET', query: queryOf(STREAM_PARAMETERS), bindingVersion: '0.1.0' },
         },
