@@ -327,6 +327,9 @@ function thrownProblems(): Map<string, string> {
     for (const [, status, code] of source.matchAll(/new ProblemError\(\s*(\d{3}),\s*'(\w+)'/g)) {
       statuses.set(code!, status!)
     }
+    for (const [, status, code] of source.matchAll(/\[(\d{3}), '(\w+)'\]/g)) {
+      statuses.set(code!, status!)
+    }
     for (const [, status, table] of source.matchAll(/new ProblemError\(\s*(\d{3}),\s*(\w+)\[/g)) {
       const body = new RegExp(`const ${table}[^=]*= \\{([^}]*)\\}`).exec(source)?.[1] ?? ''
       for (const [, code] of body.matchAll(/: '(\w+)'/g)) statuses.set(code!, status!)

@@ -91,7 +91,7 @@ const agentFolders: Readonly<Record<string, readonly string[]>> = {
   mcp: ['executors', 'redaction'],
   models: ['redaction'],
   redaction: [],
-  request: ['goals', 'models', 'tools', 'workspace'],
+  request: ['goals', 'log', 'models', 'redaction', 'tools', 'tracing', 'workspace'],
   run: [
     'checkpoints',
     'conversation',

@@ -35,6 +35,9 @@ const byFile = {
       GRACE,
     ],
   ],
+  'test/agent/checkpoints/reclaim.test.ts': [
+    ['what runs refer to stays, and nothing else, in many random histories', 6.5, RANDOM],
+  ],
   'test/agent/crash/kills.test.ts': [
     ['runs that are killed 50 times lose, duplicate and repeat nothing', 13.5, KILLS],
   ],
@@ -108,6 +111,9 @@ const byFile = {
   'test/agent/properties.test.ts': [
     ['60 random runs keep every invariant, whatever model, tools and humans do', 2.4, RANDOM],
   ],
+  'test/agent/run/message-crashes.test.ts': [
+    ['60 random runs hear each message once, or say that they did not', 3.5, RANDOM],
+  ],
   'test/agent/run/no-descriptors.test.ts': [
     [
       'runs wait while no file descriptor is left, and then achieve their goals',
@@ -118,6 +124,9 @@ const byFile = {
   'test/agent/run/recovery.test.ts': [
     ['a run without gates recovers from a crash at every position of its log', 2.9, CRASHES],
     ['a run with gates recovers from a crash at every position of its log', 3.7, CRASHES],
+  ],
+  'test/agent/stores/objects-faults.test.ts': [
+    ['acknowledged blobs survive faults, crashes and losses of power in many cases', 6, DISK],
   ],
   'test/agent/stores/aimed-kills.test.ts': [
     'create', 'sync', 'sync directory', 'write', 'rename', 'remove', 'tail',

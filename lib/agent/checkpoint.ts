@@ -5,11 +5,8 @@
  * @module
  */
 import type { JsonObject } from '../internal/json.js'
-import type { RunOwner } from './events.js'
+import type { CheckpointReason, RunOwner } from './events.js'
 import type { LeftOut } from './tree.js'
-
-/** When a checkpoint was made: at the start and the end, after an iteration, before all others. */
-export type CheckpointReason = 'start' | 'iteration' | 'gate' | 'restore' | 'apply' | 'end'
 
 /** The content of a run's folder at one moment. */
 export interface Checkpoint {
@@ -112,9 +109,6 @@ export interface ApplyResult {
   /** The checkpoint of the folder before; null for `dry_run`. */
   readonly checkpoint_id: string | null
 }
-
-/** What became of the changes of an isolated run. */
-export type ChangesState = 'pending' | 'applied' | 'discarded'
 
 /** Two checkpoints: ids, or `start`, `newest` or `now`, the folder as it is. */
 export interface ChangeRange {

@@ -55,6 +55,8 @@ export const SUBSCRIBE: OptionKinds<{ after?: number; deltas?: boolean }> = {
 /** Options of `RunEngine.message`. */
 export interface MessageOptions {
   readonly caller?: Caller | undefined
-  /** A repeated message to the run with the same key within 24 hours returns the first one's id. */
+  /** A repeated message to the run with the same key returns the first one's id. */
   readonly idempotencyKey?: string | undefined
 }
+
+export const MESSAGE: OptionKinds<MessageOptions> = { caller: 'object', idempotencyKey: 'string' }

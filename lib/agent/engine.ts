@@ -1,12 +1,15 @@
 import { checkOptions } from '../internal/options.js'
 import type { JsonObject } from '../internal/json.js'
-import { uuidV7 } from '../internal/uuid.js'
 import type { RunWorkspaces } from './checkpoint.js'
+import { EngineRunFiles } from './checkpoints/run-files.js'
+import { forkFiles } from './checkpoints/fork-files.js'
 import { checkpointSettings } from './checkpoints/settings.js'
+import { Workspaces } from './checkpoints/workspaces.js'
 import { resolveEngineConfig, type EngineConfig, type EngineOptions } from './config.js'
 import {
   CLOSE,
   CREATE,
+  MESSAGE,
   SUBSCRIBE,
   type Caller,
   type CreateOptions,
@@ -30,26 +33,23 @@ import { machineProblem } from './exhaustion.js'
 import {
   type AgentEvent,
   isTerminal,
-  type PrivatePayloads,
   publicEvent,
-  type RunOwner,
   type RunStatus,
 } from './events.js'
 import { goalRegistry, type GoalRegistry } from './goals/registry.js'
+import { IsolatedFolders } from './isolation/isolated-folders.js'
 import { summarize } from './log/head.js'
 import { Observers, type RunObserver } from './log/observer.js'
 import type { RunSubscription, StreamItem } from './log/subscription.js'
-import { stamp } from './log/writer.js'
 import { McpServers } from './mcp/servers.js'
-import type { Model, TraceContext } from './model.js'
+import type { TraceContext } from './model.js'
 import { createModelRegistry, type ModelInfo, type ModelRegistry } from './models/registry.js'
-import { redactedDraft } from './log/redacted-draft.js'
 import { addSecrets, redactor } from './redaction/redactor.js'
 import type { ResumeAnswer } from './request/gate-answer.js'
-import { repeatedRun } from './request/idempotency.js'
-import { createdRecord, requestHash, resolveNewRun } from './request/new-run.js'
+import { Creation, SECRET_IN_REQUEST } from './request/creation.js'
+import { parseMessage } from './request/message.js'
 import { ownerOf } from './request/owner-of.js'
-import { parseStartRequest, requestAgain, type StartRequest } from './request/start-request.js'
+import { requestAgain } from './request/start-request.js'
 import { visibleHead } from './request/visible-head.js'
 import type { RunDetails, RunHead, RunSummary } from './run-details.js'
 import { ActiveRuns } from './run/active-runs.js'
@@ -59,19 +59,10 @@ import { SharedDriver } from './run/shared-driver.js'
 import { performStep } from './run/steps/perform.js'
 import { QUERY, type RunQuery, type StoreDamage } from './store.js'
 import type { Tool } from './tool.js'
-import { readTraceContext } from './tracing/trace-context.js'
 import { Tracing } from './tracing/tracing.js'
 
-/** Seconds for which an idempotency key is remembered. */
-const KEY_SECONDS = 24 * 3600
-/** Detail of the violation when a request contains a secret. */
-const SECRET_IN_REQUEST =
-  'contains a key or password, which would be logged: ' +
-  'let commands read it from a file or an environment variable'
 /** Page size of a list without a limit. */
 const LIST_LIMIT = 10_000
-/** The owner of runs that the host starts itself. */
-const HOST: RunOwner = { id: null, tenant: null }
 
 /**
  * Creates, drives, stores, recovers and reports runs. Everything that it reports is durable.
@@ -87,12 +78,17 @@ const HOST: RunOwner = { id: null, tenant: null }
  * ```
  */
 export class RunEngine {
+  /** What runs did to their folders: checkpoints, changes, files, restore, apply. */
+  readonly workspaces: RunWorkspaces
   readonly #config: EngineConfig
   #mcp: McpServers | undefined
   readonly #models: ModelRegistry
   readonly #goals: GoalRegistry
   readonly #observers = new Observers()
   readonly #driver: RunDriver
+  /** Null: there are no isolated runs. */
+  readonly #copies: IsolatedFolders | null
+  readonly #creation: Creation
   #closing: Promise<void> | undefined
 
   private constructor(config: EngineConfig) {
@@ -112,7 +108,13 @@ export class RunEngine {
     const offeredTools = (): ReadonlyMap<string, Tool> => this.#tools()
     const { shared } = config.store
     const checkpoints = checkpointSettings(config)
-    const common = { ...config, offeredTools, observers: this.#observers, checkpoints }
+    const { workspaceFolder: folder, maxWorkspaceBytes: maxBytes, closed } = config
+    const isolation = folder === null ? null : new IsolatedFolders({ folder, maxBytes, closed })
+    const files =
+      checkpoints === null ? null : new EngineRunFiles({ ...config, ...checkpoints, isolation })
+    const common = {
+      ...config, offeredTools, observers: this.#observers, checkpoints, files, isolation,
+    }
     const runs = new ActiveRuns({
       ...common,
       tracing,
@@ -124,6 +126,19 @@ export class RunEngine {
       shared === undefined
         ? new LocalDriver({ ...common, runs })
         : new SharedDriver({ ...common, runs, shared })
+    this.#copies = isolation
+    this.workspaces = new Workspaces({ ...common, logs: this.#driver })
+    this.#creation = new Creation({
+      ...common,
+      goals: this.#goals,
+      redactor,
+      resolveModel: (name) => this.#models.resolve(name),
+      files: forkFiles(checkpoints),
+      begin: (...given) => {
+        this.#assertOpen()
+        return this.#driver.begin(...given)
+      },
+    })
   }
 
   /**
@@ -164,21 +179,7 @@ export class RunEngine {
   ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
     this.#assertOpen()
     checkOptions(options, CREATE, 'create()')
-    const owner = ownerOf(options.caller) ?? HOST
-    const parsed = parseStartRequest(request)
-    const { idempotencyKey } = options
-    if (idempotencyKey === undefined) return await this.#create(parsed, owner, null, options)
-    if (redactor.forbids(idempotencyKey)) {
-      const detail = `the idempotency key ${SECRET_IN_REQUEST}`
-      throw new InvalidRequestError([{ pointer: '', detail }])
-    }
-    const body_hash = requestHash(parsed)
-    const first = await this.#answer(
-      this.#config.store.findByKey(owner, idempotencyKey, this.#keysSince()),
-    )
-    const repeated = repeatedRun(first, body_hash)
-    if (repeated !== null) return { details: repeated.details, created: false }
-    return await this.#create(parsed, owner, { key: idempotencyKey, body_hash }, options)
+    return await this.#answer(this.#creation.create(request, options))
   }
 
   /** A page of runs, newest first; at most 10 000 without a limit. */
@@ -248,11 +249,6 @@ export class RunEngine {
     return details
   }
 
-  /** What runs did to their folders: checkpoints, changes, files, restore, apply. */
-  get workspaces(): RunWorkspaces {
-    throw new Error('not built yet')
-  }
-
   /**
    * Starts a new run from the end of an iteration of another one, with its conversation and its
    * files: see `FORK_SCHEMA`.
@@ -265,7 +261,10 @@ export class RunEngine {
     request: JsonObject,
     options: CreateOptions = {},
   ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
-    throw new Error(`not built yet: ${runId} ${String(request)} ${String(options)}`)
+    this.#assertOpen()
+    checkOptions(options, CREATE, 'fork()')
+    const source = await this.#head(runId, options.caller)
+    return await this.#answer(this.#creation.fork(source, request, options))
   }
 
   /**
@@ -281,7 +280,14 @@ export class RunEngine {
     message: JsonObject,
     options: MessageOptions = {},
   ): Promise<{ readonly message_id: string }> {
-    throw new Error(`not built yet: ${runId} ${String(message)} ${String(options)}`)
+    this.#assertOpen()
+    checkOptions(options, MESSAGE, 'message()')
+    const { caller, idempotencyKey: key } = options
+    const { details } = await this.#head(runId, caller)
+    const sender = { by: caller?.owner.id ?? null, key }
+    const parsed = parseMessage(runId, message, sender, this.#config.clock.now())
+    this.#creation.assertNoSecret({ text: parsed.text }, key)
+    return { message_id: await this.#answer(this.#driver.message(details, parsed)) }
   }
 
   /**
@@ -299,7 +305,9 @@ export class RunEngine {
       throw new RunStateError('live', `run ${runId} is ${head.details.status}; abort it first`)
     }
     await this.#driver.over(runId)
+    await this.#assertFilesAtRest(runId)
     await this.#answer(this.#config.store.delete(runId))
+    await this.#copies?.remove(runId)
   }
 
   /**
@@ -442,6 +450,13 @@ export class RunEngine {
     }
   }
 
+  /** Whoever restores or applies files now could not finish that without the log. */
+  async #assertFilesAtRest(runId: string): Promise<void> {
+    const head = await this.#config.store.head(runId).catch(() => null)
+    if (head === null || head.operation === null || this.#config.objects === null) return
+    throw new RunStateError('live', `files of run ${runId} are being changed; try again`)
+  }
+
   #assertOpen(): void {
     if (this.#closing !== undefined) throw new EngineClosedError()
   }
@@ -449,48 +464,6 @@ export class RunEngine {
   async #head(runId: string, caller: Caller | undefined): Promise<RunHead> {
     return await this.#answer(visibleHead(this.#config.store, runId, ownerOf(caller)))
   }
-
-  /** Older idempotency keys have expired, in float seconds since the epoch. */
-  #keysSince(): number {
-    return this.#config.clock.now() / 1000 - KEY_SECONDS
-  }
-
-  async #create(
-    request: StartRequest,
-    owner: RunOwner,
-    idempotency: PrivatePayloads['run_created']['idempotency'],
-    options: CreateOptions,
-  ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
-    const { clock } = this.#config
-    const secret = Object.entries(request).find(([, value]) => redactor.forbids(value))
-    if (secret !== undefined) {
-      throw new InvalidRequestError([{ pointer: `/${secret[0]}`, detail: SECRET_IN_REQUEST }])
-    }
-    const resolveModel = (name: string | undefined): Model => this.#models.resolve(name)
-    const context = { ...this.#config, goals: this.#goals, resolveModel }
-    const newRun = await resolveNewRun(request, context, owner)
-    this.#assertOpen()
-    const runId = uuidV7(clock.now())
-    const trace = withoutSecrets(readTraceContext(options.trace ?? {}))
-    const more = {
-      tools: [...this.#tools().keys()],
-      owner,
-      idempotency,
-      ...(trace !== null && { trace }),
-    }
-    const draft = createdRecord(newRun, options.parentRunId ?? null, more)
-    const record = stamp(redactedDraft(draft, redactor), runId, 1, 0, clock)
-    const { head, created } = await this.#answer(
-      this.#driver.begin(record, newRun.model, this.#keysSince()),
-    )
-    return { details: head.details, created }
-  }
-}
-
-/** The context without the caller's own state if that holds a secret. */
-function withoutSecrets(trace: TraceContext | null): TraceContext | null {
-  const isClean = trace === null || !redactor.forbids(trace.tracestate)
-  return isClean ? trace : { ...trace, tracestate: null }
 }
 
 function isCorrupt(error: unknown): boolean {

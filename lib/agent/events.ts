@@ -11,7 +11,6 @@
  * @module
  */
 import type { JsonObject } from '../internal/json.js'
-import type { CheckpointReason, ChangesState } from './checkpoint.js'
 import type { GoalBaseline, GoalSpec, TestCounts, TestOutcomes } from './goal.js'
 import type { AssistantMessage, Message, TraceContext } from './model.js'
 import type { LeftOut } from './tree.js'
@@ -79,6 +78,8 @@ export interface EventPayloads {
     readonly workspace?: WorkspaceMode
     /** The run, and the event of it, whose conversation and files this run begins with. */
     readonly forked_from?: ForkOrigin
+    /** With which a fork begins: those that its source did not hear, then its own. */
+    readonly messages?: readonly EventPayloads['user_message'][]
   }
   readonly run_started: Record<never, never>
   /** The request to abort the run: durable, so that it survives a crash. */
@@ -118,8 +119,10 @@ export interface EventPayloads {
     readonly operation_id: string
     readonly operation: 'restore' | 'apply'
     readonly paths: readonly string[]
-    /** Paths that somebody else changed meanwhile, and that were left alone. */
+    /** Paths that were left as they are: somebody else changed them, or the system refused it. */
     readonly skipped: readonly string[]
+    /** Paths beyond the first 1000 of each of these lists; absent for none. */
+    readonly more?: number
   }
   /** What becomes of the changes of an isolated run. */
   readonly changes_decided: { readonly changes: ChangesState; readonly by: string | null }
@@ -135,7 +138,13 @@ export interface EventPayloads {
     readonly cost_usd: number | null
     readonly purpose: 'worker' | 'judge'
   }
-  readonly model_turn: { readonly turn: number; readonly text: string; readonly stop: string }
+  readonly model_turn: {
+    readonly turn: number
+    readonly text: string
+    readonly stop: string
+    /** Ids of the messages that the model heard before this turn; absent for none. */
+    readonly heard?: readonly string[]
+  }
   readonly reasoning: { readonly text: string }
   /** The model called a tool; whether the call runs is decided after this event. */
   readonly tool_call: {
@@ -199,12 +208,23 @@ export interface EventPayloads {
     readonly reason: string
     readonly estimated_cost_usd: number
     readonly cost_known: boolean
+    /**
+     * Ids of messages that came too late for the model to hear them; absent for none. A fork of the
+     * run's end hears them first.
+     */
+    readonly unheard?: readonly string[]
     /** The net change of the folder since the start; absent without checkpoints. */
     readonly changes?: ChangeCounts
   }
   readonly error: { readonly message: string; readonly traceback: string; readonly code: string }
   readonly log: { readonly level: 'info' | 'warn' | 'error'; readonly message: string }
 }
+
+/** When a checkpoint was made: at the start and the end, after an iteration, before all others. */
+export type CheckpointReason = 'start' | 'iteration' | 'gate' | 'restore' | 'apply' | 'end'
+
+/** What became of the changes of an isolated run. */
+export type ChangesState = 'pending' | 'applied' | 'discarded'
 
 /** How much changed between two checkpoints. */
 export interface ChangeCounts {
@@ -254,15 +274,15 @@ export interface RunRequest {
 
 /** What a fork needs of its source, so that the source can be deleted. */
 export interface ForkBase {
-  /** The conversation, as it was sent to the model. */
+  /** The conversation, as it would be sent to the model. */
   readonly messages: readonly Message[]
   /** The files that must not change, and the tests of the first check, of the source. */
-  readonly baseline: GoalBaseline
+  readonly baseline: GoalBaseline | null
   readonly baselineTests: TestOutcomes | null
   /** The checkpoint with which the fork begins; null when the source had none. */
   readonly checkpoint_id: string | null
-  /** Bytes of content that its objects have, counted against the fork's share. */
-  readonly message: string | null
+  /** True for a fork that goes on in the copy of its source, whose changes were pending. */
+  readonly adopts: boolean
 }
 
 /** What only the engine reads: frozen definitions, opaque provider data, full check output. */
@@ -289,8 +309,6 @@ export interface PrivatePayloads {
     readonly message: AssistantMessage
     /** Why the provider rejected the model's output: sent to the model before its next turn. */
     readonly feedback?: string
-    /** Ids of the messages that this call sent to the model first. */
-    readonly heard?: readonly string[]
   }
   readonly checkpoint: {
     /** The `seq` of the checkpoint before; null for the first. */
@@ -301,6 +319,8 @@ export interface PrivatePayloads {
     readonly paths: readonly string[] | null
     /** The folder, by real path. */
     readonly folder: string
+    /** Of an apply: the run's content was taken where both sides had changed a file. */
+    readonly force: boolean
   }
   readonly tool_started: { readonly plan: JsonObject }
   readonly goal_check: {

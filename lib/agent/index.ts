@@ -16,9 +16,7 @@ export type {
 export type {
   ApplyResult,
   ChangeRange,
-  ChangesState,
   Checkpoint,
-  CheckpointReason,
   FileContent,
   FileEntry,
   FileList,
@@ -35,6 +33,12 @@ export {
   FORK_SCHEMA,
   MESSAGE_SCHEMA,
   RESTORE_SCHEMA,
+} from './request/workspace-requests.js'
+export type {
+  ApplyRequest,
+  ForkRequest,
+  MessageRequest,
+  RestoreRequest,
 } from './request/workspace-requests.js'
 export { ENGINE_DEFAULTS } from './config.js'
 export type { EngineOptions } from './config.js'
@@ -79,6 +83,8 @@ export type {
   Approval,
   CallEdit,
   ChangeCounts,
+  ChangesState,
+  CheckpointReason,
   Decision,
   EndReason,
   EventFields,
@@ -139,6 +145,7 @@ export type {
   Admission,
   Admitted,
   Claim,
+  LeftMessage,
   LogEnd,
   SharedRuns,
   SharedRunsListener,

@@ -4,9 +4,8 @@
  *
  * @module
  */
-import type { ChangesState } from './checkpoint.js'
 import type {
-  Approval, EndReason, ForkOrigin, GatedCall, RunOwner, RunStatus, WorkspaceMode,
+  Approval, ChangesState, EndReason, ForkOrigin, GatedCall, RunOwner, RunStatus, WorkspaceMode,
 } from './events.js'
 import type { Usage } from './usage.js'
 

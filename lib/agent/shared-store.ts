@@ -9,12 +9,14 @@
  *    that lost its claim without noticing is refused (`ERR_AGENT_CLAIM_LOST`).
  * 3. A holder starts nothing unless it is certain of its claim, and stops what runs before its
  *    lease ends: two processes never run commands of one run at the same time.
- * 4. A run keeps its folder from its first claim to its end. While it does, no run is claimed whose
+ * 4. A restore or apply is a claim as well: of a run that waits for a human or has ended, by the
+ *    process that changes its files. One whose holder died is claimed again, and finished.
+ * 5. A run keeps its folder from its first claim to its end. While it does, no run is claimed whose
  *    folder is the same, above or below, unless both had been claimed by a version that knew less.
  *
  * @module
  */
-import type { RunCreated, RunOwner } from './events.js'
+import type { EventPayloads, RunCreated, RunOwner } from './events.js'
 import type { RunHead } from './run-details.js'
 
 /** The first record of a run, and the conditions under which the run may begin. */
@@ -39,6 +41,14 @@ export type Admitted =
   /** This run works in the folder, in one above or in one below, or waits to. */
   | { readonly outcome: 'cwd_busy'; readonly runId: string }
 
+/** The result of {@link SharedRuns.occupy}. */
+export type Occupied =
+  | { readonly outcome: 'occupied' }
+  /** Another process holds the run, or there is none. */
+  | { readonly outcome: 'held' }
+  /** This run works in the folder, in one above or in one below. */
+  | { readonly outcome: 'cwd_busy'; readonly runId: string }
+
 /** A run that this process has claimed. */
 export interface Claim {
   readonly runId: string
@@ -49,6 +59,8 @@ export interface Claim {
   readonly abandoned: boolean
   /** Set when an abort was requested. */
   readonly abort: AbortWish | null
+  /** True when messages were left for the run. */
+  readonly hasMessages: boolean
   /** True when the run's gate has expired, by the clock that all processes share. */
   readonly overdue: boolean
 }
@@ -58,12 +70,23 @@ export interface AbortWish {
   readonly by: string | null
 }
 
+/**
+ * What became of a message that was left for the holder of a run. `accepted`: it is in the log;
+ * `kept`: no process holds the run now, and whoever claims it next gets the message, before it
+ * works; `unclaimed`: nobody holds the run, so any process may append to it; `unanswered`: the
+ * holder did not take the message in time, and does not get it any more. The others are refusals.
+ */
+export type LeftMessage =
+  | 'accepted' | 'kept' | 'unclaimed' | 'unanswered' | 'ended' | 'too_many' | 'key_reused'
+
 /** How a store notifies the engine in its process. Called one at a time; must not throw. */
 export interface SharedRunsListener {
   /** Some run may have become claimable. */
   claimable(): void
   /** Abort this run, which this process holds. */
   abortRequested(runId: string, wish: AbortWish): void
+  /** Messages were left for this run, which this process holds. */
+  messagesLeft(runId: string): void
   /** The claim on this run was lost: stop working on it and append nothing. */
   lost(runId: string): void
   /**
@@ -86,10 +109,34 @@ export interface SharedRuns {
    * Never runs of `except`, which this process cannot drive.
    */
   claim(slots: number, except?: readonly string[]): Promise<readonly Claim[]>
+  /**
+   * Claims a run that waits for a human or has ended, or keeps the claim that this process has, for
+   * a change of files; with `folder`, the run gets its folder as well. The claim ends with the
+   * append of `files_changed`, or with {@link SharedRuns.release}, and is not lost before by an
+   * append that leaves `operation` of the head open. Without this method, files of runs cannot be
+   * restored or applied.
+   */
+  occupy?(runId: string, folder: boolean): Promise<Occupied>
   /** Releases a claim, so that any process may claim the run; does nothing without a claim. */
   release(runId: string): Promise<void>
   /** Durably requests the end of a run and notifies its holder. Repeating it is harmless. */
   requestAbort(runId: string, by: string | null): Promise<void>
+  /**
+   * Leaves a message for the process that holds the run, and waits for its answer. Repeating it with
+   * the same id is harmless.
+   */
+  leaveMessage(runId: string, message: EventPayloads['user_message']): Promise<LeftMessage>
+  /**
+   * The messages that were left for a run and not answered yet, in order: for its holder, and for a
+   * process that appends to it while there is none. Those taken before are among them.
+   */
+  takeMessages(runId: string): Promise<readonly EventPayloads['user_message'][]>
+  /** Answers a message that was taken. */
+  answerMessage(
+    runId: string,
+    messageId: string,
+    answer: Extract<LeftMessage, 'accepted' | 'too_many' | 'key_reused'>,
+  ): Promise<void>
   /** Registers the listener; called once, before the first claim. */
   listen(listener: SharedRunsListener): void
   /**

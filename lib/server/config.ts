@@ -1,7 +1,7 @@
 import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { EngineOptions, RunEngine } from '../agent/index.js'
 import { escapeInvisible } from '../internal/escape-invisible.js'
-import type { Authorize } from './access/auth.js'
+import type { Authorize, Principal } from './access/auth.js'
 import type { LimitSettings } from './access/limits.js'
 import { isHttpOrigin } from './access/origin.js'
 import type { LogLine } from './monitoring/log.js'
@@ -17,6 +17,9 @@ export type ServiceEngine = Pick<
   | 'abort'
   | 'retry'
   | 'delete'
+  | 'fork'
+  | 'message'
+  | 'workspaces'
   | 'events'
   | 'subscribe'
   | 'models'
@@ -76,6 +79,14 @@ export interface RunServiceOptions {
    * gateway adds. Any other unknown name is answered with 422. @defaultValue []
    */
   readonly allowedQuery?: readonly string[] | undefined
+  /**
+   * Whether callers get files, and patches of files, that hold secrets: all callers, or those for
+   * which the function returns true. Others are refused those files, by name, and get all others;
+   * what is shown as JSON is redacted for everybody. `null` is the caller without `authorize`.
+   *
+   * @defaultValue false
+   */
+  readonly readFiles?: boolean | ((principal: Principal | null) => boolean) | undefined
   /** Serve the dashboard at `basePath + /`. @defaultValue true */
   readonly dashboard?: boolean | undefined
   /** Largest request body, in bytes. @defaultValue 1048576 */
@@ -103,8 +114,8 @@ export interface RunServiceOptions {
 const OPTIONS: OptionKinds<RunServiceOptions> = {
   engine: 'any! an engine, or its options: { store, roots }', basePath: 'string',
   authorize: 'function', publicOrigin: 'string', allowedOrigins: 'array', allowedQuery: 'array',
-  dashboard: 'boolean', maxBodyBytes: 'number', streams: 'object', limits: 'object',
-  metrics: 'boolean', onLog: 'function', webhooks: 'object', onError: 'function',
+  readFiles: 'any', dashboard: 'boolean', maxBodyBytes: 'number', streams: 'object',
+  limits: 'object', metrics: 'boolean', onLog: 'function', webhooks: 'object', onError: 'function',
 }
 const STREAMS: OptionKinds<Partial<StreamSettings>> = {
   pingMs: 'number', commentMs: 'number', stuckMs: 'number',
@@ -121,6 +132,7 @@ export interface ServiceConfig {
   readonly publicOrigin: string | null
   readonly allowedOrigins: ReadonlySet<string>
   readonly allowedQuery: ReadonlySet<string>
+  readonly readFiles: boolean | ((principal: Principal | null) => boolean)
   readonly dashboard: boolean
   readonly maxBodyBytes: number
   readonly streams: StreamSettings
@@ -166,12 +178,16 @@ export function resolveConfig(options: RunServiceOptions): ServiceConfig {
   expect(named, 'allowedQuery', 'a list of names', allowedQuery)
   const hasOrigin = publicOrigin === undefined || isHttpOrigin(publicOrigin)
   expect(hasOrigin, 'publicOrigin', 'an origin like https://agents.example', publicOrigin)
+  const { readFiles = false } = options
+  const isRule = typeof readFiles === 'boolean' || typeof readFiles === 'function'
+  expect(isRule, 'readFiles', 'true, false or a function', readFiles)
   return {
     basePath: checkBasePath(options.basePath ?? ''),
     authorize: authorize ?? null,
     publicOrigin: publicOrigin ?? null,
     allowedOrigins: new Set(allowedOrigins),
     allowedQuery: new Set(allowedQuery),
+    readFiles,
     dashboard: options.dashboard ?? true,
     maxBodyBytes: checkCount('maxBodyBytes', maxBodyBytes, 2 ** 30),
     streams: resolveStreams(options.streams ?? {}),

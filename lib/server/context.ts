@@ -1,8 +1,10 @@
 import { callHost } from '../internal/call-host.js'
+import { describeValue } from '../internal/options.js'
 import type { Principal } from './access/auth.js'
 import { Limiter } from './access/limits.js'
 import { accountOf } from './access/principal.js'
 import type { FailedCall, ServiceConfig, ServiceEngine } from './config.js'
+import { HeavyCalls } from './messages/heavy.js'
 import { draining, isUnusableRun, toProblemError, type ProblemError } from './errors.js'
 import type { StreamKind } from './monitoring/log.js'
 import { Monitor } from './monitoring/monitor.js'
@@ -16,6 +18,7 @@ export class ServiceContext {
   readonly limiter: Limiter | null
   /** Null when nothing is counted or logged. */
   readonly monitor: Monitor | null
+  readonly heavy: HeavyCalls
   /** `draining` starts no more runs; `closed` answers public routes only. */
   state: 'open' | 'draining' | 'closed' = 'open'
 
@@ -25,6 +28,19 @@ export class ServiceContext {
     this.limiter = config.limits === null ? null : new Limiter(config.limits)
     const monitored = config.metrics || config.onLog !== null
     this.monitor = monitored ? new Monitor(engine, config.onLog) : null
+    this.heavy = new HeavyCalls(config.streams.stuckMs)
+  }
+
+  /**
+   * Whether a caller gets the exact bytes of files that hold secrets.
+   *
+   * @throws TypeError when the host's function returns something else, which must open nothing.
+   */
+  mayReadFiles(principal: Principal | null): boolean {
+    const { readFiles } = this.config
+    const may: unknown = typeof readFiles === 'function' ? readFiles(principal) : readFiles
+    if (typeof may === 'boolean') return may
+    throw new TypeError(`readFiles must return true or false, got ${describeValue(may)}`)
   }
 
   /**

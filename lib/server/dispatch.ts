@@ -44,6 +44,7 @@ class RoutedCall implements Call {
   readonly request: HttpRequest
   readonly method: Call['method']
   readonly parameter: string
+  readonly rest: string
   readonly principal: Principal | null
   readonly caller: Caller
   readonly mediaType: string
@@ -52,14 +53,15 @@ class RoutedCall implements Call {
 
   constructor(
     { request, principal }: Exchange,
-    route: Route,
-    parameter: string,
+    { method }: Route,
+    { parameter, rest }: Match,
     query: string,
     mediaType: string,
   ) {
     this.request = request
-    this.method = route.method
+    this.method = method
     this.parameter = parameter
+    this.rest = rest
     this.principal = principal
     this.caller = callerFor(principal)
     this.mediaType = mediaType
@@ -181,7 +183,7 @@ export class Dispatcher {
       if (!isRunId(match.parameter)) throw unknownRun()
       exchange.runId = match.parameter
     }
-    const call = new RoutedCall(exchange, route, match.parameter, target.query, mediaType)
+    const call = new RoutedCall(exchange, route, match, target.query, mediaType)
     // Caches and probes may add parameters to what is public: files, descriptions, health.
     if (target.query !== '' && route.access === 'caller') {
       checkQuery(call.query, route.operation?.parameters ?? [], this.#context.config.allowedQuery)

@@ -24,8 +24,11 @@ export type ProblemCode =
   | 'forbidden_origin'
   | 'forbidden_tenant'
   | 'forbidden_cwd'
+  | 'redacted'
   | 'not_found'
   | 'run_not_found'
+  | 'checkpoint_not_found'
+  | 'file_not_found'
   | 'method_not_allowed'
   | 'not_acceptable'
   | 'cwd_busy'
@@ -34,7 +37,13 @@ export type ProblemCode =
   | 'already_decided'
   | 'run_ended'
   | 'run_live'
+  | 'no_changes'
+  | 'checkpoints_off'
+  | 'workspace_changed'
+  | 'apply_conflict'
+  | 'workspace_lost'
   | 'cursor_ahead'
+  | 'content_not_kept'
   | 'body_too_large'
   | 'unsupported_media_type'
   | 'invalid_request'
@@ -42,21 +51,24 @@ export type ProblemCode =
   | 'goal_unsuitable'
   | 'goal_not_verifiable'
   | 'idempotency_mismatch'
+  | 'workspace_too_large'
   | 'upgrade_required'
   | 'queue_full'
+  | 'too_many_messages'
   | 'rate_limited'
   | 'too_many_at_once'
   | 'internal_error'
   | 'run_damaged'
   | 'run_too_new'
   | 'mount_mismatch'
+  | 'unsupported'
   | 'draining'
   | 'store_unavailable'
 
 /** One invalid field of a request. */
 export interface FieldError extends SchemaViolation {
   /** The part of the request that holds the field; absent for the body. */
-  readonly in?: 'query' | 'header'
+  readonly in?: 'query' | 'header' | 'path'
 }
 
 /** The body of an error response: `application/problem+json` (RFC 9457). */
@@ -72,6 +84,8 @@ export interface Problem {
   readonly code: string
   /** All invalid fields; absent when there are none. */
   readonly errors?: readonly FieldError[]
+  /** The files concerned, at most 1000 of them; absent when there are none. */
+  readonly paths?: readonly string[]
 }
 
 /** Optional parts of a {@link ProblemError}. */
@@ -79,10 +93,12 @@ export interface ProblemOptions extends ErrorOptions {
   /** Response headers, for example `Retry-After`. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   readonly errors?: readonly FieldError[] | undefined
+  /** The files concerned. */
+  readonly paths?: readonly string[] | undefined
 }
 
 const PROBLEM_OPTIONS: OptionKinds<ProblemOptions> = {
-  cause: 'any', headers: 'object', errors: 'array',
+  cause: 'any', headers: 'object', errors: 'array', paths: 'array',
 }
 
 /**
@@ -95,6 +111,7 @@ export class ProblemError extends Error {
   readonly code: string
   readonly headers: Readonly<Record<string, string>>
   readonly errors: readonly FieldError[]
+  readonly paths: readonly string[]
 
   constructor(
     status: number,
@@ -111,12 +128,14 @@ export class ProblemError extends Error {
     this.code = code
     this.headers = options.headers ?? {}
     this.errors = options.errors ?? []
+    this.paths = options.paths ?? []
   }
 }
 
 /** Optional parts of a {@link RunServiceError}. */
 export interface RunServiceErrorFacts {
   readonly errors?: readonly FieldError[]
+  readonly paths?: readonly string[]
   readonly retryAfterMs?: number | null
 }
 
@@ -131,6 +150,8 @@ export class RunServiceError extends Error {
   readonly code: string
   /** All invalid fields; empty when the response names none. */
   readonly errors: readonly FieldError[]
+  /** The files concerned; empty when the response names none. */
+  readonly paths: readonly string[]
   /** The Retry-After of the response, in milliseconds; null without one. */
   readonly retryAfterMs: number | null
 
@@ -138,12 +159,13 @@ export class RunServiceError extends Error {
     status: number,
     code: ProblemCode | 'unexpected_answer' | (string & {}),
     detail: string,
-    { errors = [], retryAfterMs = null }: RunServiceErrorFacts = {},
+    { errors = [], paths = [], retryAfterMs = null }: RunServiceErrorFacts = {},
   ) {
     super(detail)
     this.status = status
     this.code = code
     this.errors = errors
+    this.paths = paths
     this.retryAfterMs = retryAfterMs
   }
 }
@@ -152,7 +174,7 @@ export class RunServiceError extends Error {
 export function invalidField(
   pointer: string,
   detail: string,
-  where?: 'query' | 'header',
+  where?: NonNullable<FieldError['in']>,
 ): ProblemError {
   const error: FieldError =
     where === undefined ? { pointer, detail } : { pointer, detail, in: where }
@@ -174,21 +196,30 @@ const PHRASES: Readonly<Record<number, string>> = {
   405: 'Method Not Allowed',
   406: 'Not Acceptable',
   409: 'Conflict',
+  410: 'Gone',
   413: 'Content Too Large',
   415: 'Unsupported Media Type',
   422: 'Unprocessable Content',
   426: 'Upgrade Required',
   429: 'Too Many Requests',
   500: 'Internal Server Error',
+  501: 'Not Implemented',
   503: 'Service Unavailable',
 }
 
 /** The problem details of a {@link ProblemError}. */
 export function problemOf(error: ProblemError): Problem {
-  const { status, code, message: detail, errors } = error
+  const { status, code, message: detail, errors, paths } = error
   const title = PHRASES[status] ?? (status < 500 ? 'Client Error' : 'Server Error')
-  const problem: Problem = { type: 'about:blank', title, status, detail, code }
-  return errors.length === 0 ? problem : { ...problem, errors }
+  return {
+    type: 'about:blank',
+    title,
+    status,
+    detail,
+    code,
+    ...(errors.length > 0 && { errors }),
+    ...(paths.length > 0 && { paths }),
+  }
 }
 
 /** Fields of the engine's errors that the translation reads. */
@@ -196,6 +227,7 @@ interface EngineErrorFacts {
   readonly code?: unknown
   readonly problem?: unknown
   readonly violations?: readonly SchemaViolation[]
+  readonly paths?: readonly string[]
 }
 
 const RUN_STATE_CODES: Readonly<Record<string, ProblemCode>> = {
@@ -204,6 +236,7 @@ const RUN_STATE_CODES: Readonly<Record<string, ProblemCode>> = {
   already_decided: 'already_decided',
   ended: 'run_ended',
   live: 'run_live',
+  no_changes: 'no_changes',
 }
 
 const GOAL_CODES: Readonly<Record<string, ProblemCode>> = {
@@ -212,8 +245,22 @@ const GOAL_CODES: Readonly<Record<string, ProblemCode>> = {
   not_verifiable: 'goal_not_verifiable',
 }
 
-/** Seconds after which a client should retry when the queue was full. */
-const QUEUE_RETRY_SECONDS = 5
+const CHANGED_CODES: Readonly<Record<string, ProblemCode>> = {
+  changed: 'workspace_changed',
+  conflict: 'apply_conflict',
+}
+
+/** Status and code by the problem of a `CheckpointError`. */
+const CHECKPOINT_PROBLEMS: Readonly<Record<string, readonly [number, ProblemCode]>> = {
+  unknown: [404, 'checkpoint_not_found'],
+  not_kept: [410, 'content_not_kept'],
+  off: [409, 'checkpoints_off'],
+  redacted: [403, 'redacted'],
+  unsupported: [501, 'unsupported'],
+}
+
+/** When a client should retry after the queue of runs, or of messages, was full. */
+const WAIT_FOR_ROOM: ProblemOptions = { headers: { 'Retry-After': '5' } }
 /** Seconds after which another process should have taken over from a draining one. */
 const DRAIN_RETRY_SECONDS = 10
 /** Seconds after which an unreachable store may be back. */
@@ -259,13 +306,24 @@ const TRANSLATIONS: { readonly [C in AgentErrorCode]?: Translate } = {
     new ProblemError(422, 'invalid_request', message, {
       errors: [{ pointer: '/cwd', detail: message }],
     }),
+  ERR_AGENT_WORKSPACE_LOST: ({ message }) => new ProblemError(409, 'workspace_lost', message),
+  ERR_AGENT_WORKSPACE_CHANGED: ({ message, problem, paths }) =>
+    new ProblemError(409, CHANGED_CODES[String(problem)] ?? 'workspace_changed', message, {
+      paths,
+    }),
+  ERR_AGENT_WORKSPACE_TOO_LARGE: ({ message }) =>
+    new ProblemError(422, 'workspace_too_large', message),
+  ERR_AGENT_CHECKPOINT: ({ message, problem, paths }) => {
+    const [status, code] = CHECKPOINT_PROBLEMS[String(problem)] ?? CHECKPOINT_PROBLEMS['unknown']!
+    return new ProblemError(status, code, message, { paths })
+  },
   ERR_AGENT_UNKNOWN_RUN: () => unknownRun(),
   ERR_AGENT_RUN_STATE: ({ message, problem }) =>
-    new ProblemError(409, RUN_STATE_CODES[String(problem)] ?? 'run_ended', message),
+    problem === 'too_many_messages'
+      ? new ProblemError(429, 'too_many_messages', message, WAIT_FOR_ROOM)
+      : new ProblemError(409, RUN_STATE_CODES[String(problem)] ?? 'run_ended', message),
   ERR_AGENT_QUEUE_FULL: ({ message }) =>
-    new ProblemError(429, 'queue_full', message, {
-      headers: { 'Retry-After': String(QUEUE_RETRY_SECONDS) },
-    }),
+    new ProblemError(429, 'queue_full', message, WAIT_FOR_ROOM),
   ERR_AGENT_CWD_BUSY: ({ message }) => new ProblemError(409, 'cwd_busy', message),
   ERR_AGENT_FOREIGN_FOLDER: ({ message }) => new ProblemError(403, 'forbidden_cwd', message),
   ERR_AGENT_IDEMPOTENCY: ({ message }) =>

@@ -1,7 +1,8 @@
 /**
  * Method and path to route. Paths are compared as sent, byte by byte: no percent-decoding, no dot
  * segments, no doubled or trailing slashes. So a proxy in front that guards paths sees the same
- * paths as this router, and no id or name in them needs encoding.
+ * paths as this router, and no id or name in them needs encoding. Only the rest of a path that ends
+ * with `{+path}` is the path of a file, which its route decodes.
  *
  * @module
  */
@@ -21,6 +22,8 @@ export interface Call {
   readonly query: URLSearchParams
   /** The `{…}` part of the path; empty when it has none. */
   readonly parameter: string
+  /** The `{+…}` end of the path, as sent; empty when it has none. */
+  readonly rest: string
   readonly principal: Principal | null
   /** The identity to call the engine with. */
   readonly caller: Caller
@@ -39,7 +42,10 @@ export interface Route extends RouteDefinition {
 /** One method of one resource. */
 export interface RouteDefinition {
   readonly method: RouteMethod
-  /** Relative to the mount, with at most one `{parameter}` segment: `/api/runs/{run_id}`. */
+  /**
+   * Relative to the mount, with at most one `{parameter}` segment: `/api/runs/{run_id}`. `{+path}`
+   * at the end stands for one or more segments.
+   */
   readonly path: string
   /** `public` routes serve no data and need no authorization. @defaultValue 'caller' */
   readonly access?: 'public' | 'caller'
@@ -51,10 +57,11 @@ export interface RouteDefinition {
   readonly handle: (call: Call) => Reply | Promise<Reply>
 }
 
-/** Routes of one path, by method, and the value of its parameter. */
+/** Routes of one path, by method, and the values of its parameters. */
 export interface Match {
   readonly byMethod: ReadonlyMap<string, Route>
   readonly parameter: string
+  readonly rest: string
 }
 
 const JSON_ONLY: readonly string[] = ['application/json']
@@ -63,6 +70,7 @@ const JSON_ONLY: readonly string[] = ['application/json']
 interface Segment {
   readonly literals: Map<string, Segment>
   parameter: Segment | null
+  rest: Segment | null
   readonly byMethod: Map<string, Route>
 }
 
@@ -84,7 +92,8 @@ export class Router {
   #add(route: Route): void {
     let node = this.#root
     for (const segment of route.path.split('/').slice(1)) {
-      if (segment.startsWith('{')) node = node.parameter ??= createSegment()
+      if (segment.startsWith('{+')) node = node.rest ??= createSegment()
+      else if (segment.startsWith('{')) node = node.parameter ??= createSegment()
       else {
         const next = node.literals.get(segment) ?? createSegment()
         node.literals.set(segment, next)
@@ -107,14 +116,16 @@ export class Router {
       else if (node.parameter !== null && segment !== '') {
         node = node.parameter
         parameter = segment
+      } else if (node.rest !== null && segment !== '') {
+        return { byMethod: node.rest.byMethod, parameter, rest: path.slice(start) }
       } else return null
     }
-    return node.byMethod.size === 0 ? null : { byMethod: node.byMethod, parameter }
+    return node.byMethod.size === 0 ? null : { byMethod: node.byMethod, parameter, rest: '' }
   }
 }
 
 function createSegment(): Segment {
-  return { literals: new Map(), parameter: null, byMethod: new Map() }
+  return { literals: new Map(), parameter: null, rest: null, byMethod: new Map() }
 }
 
 /** Value of the Allow header for a resource (RFC 9110, section 10.2.1). */

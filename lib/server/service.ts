@@ -25,9 +25,13 @@ import {
 import { failedCall } from './messages/request-target.js'
 import { Router } from './router.js'
 import { eventRoutes } from './routes/events.js'
+import { fileRoutes } from './routes/files.js'
+import { forkRoutes } from './routes/forks.js'
 import { gateRoutes } from './routes/gates.js'
+import { messageRoutes } from './routes/messages.js'
 import { metaRoutes } from './routes/meta.js'
 import { runRoutes } from './routes/runs.js'
+import { workspaceRoutes } from './routes/workspaces.js'
 import { SseStreams } from './streams/sse.js'
 import { RunSockets } from './streams/websocket.js'
 import { checkWebhooks } from './webhooks/options.js'
@@ -134,6 +138,10 @@ class Service implements RunService {
       ...runRoutes(context),
       ...gateRoutes(context),
       ...eventRoutes(context, this.#sse),
+      ...messageRoutes(context),
+      ...workspaceRoutes(context),
+      ...fileRoutes(context),
+      ...forkRoutes(context),
       ...metaRoutes(context, () => router.routes),
       ...(config.dashboard ? dashboardRoutes() : []),
     ])

@@ -105,6 +105,7 @@ export const boxes: readonly Box[] = [
       'object-store',
       'tree',
       'checkpoint',
+      'engine-calls',
       'executor',
       'schema',
       'output',

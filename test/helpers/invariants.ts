@@ -4,7 +4,8 @@ import { foldHead, type AgentEvent, type RunHead, type RunRecord } from 'runwrig
 /**
  * Asserts what holds for the log of every run: seq counts without gaps, run_end is single and last,
  * each call has one result, one gate is open at a time, the status is that of the fold, totals add
- * up, iterations and time never decrease.
+ * up, iterations and time never decrease, each message is heard once and in order, or reported as
+ * unheard.
  */
 export function assertInvariants(
   events: readonly (AgentEvent | RunRecord)[],
@@ -15,6 +16,13 @@ export function assertInvariants(
   let totalTokens = 0
   const open = new Set<string>()
   const seen = new Set<string>()
+  const waiting: string[] = []
+  const sent = new Set<string>()
+  const send = (id: string): void => {
+    assert.ok(!sent.has(id), `message ${id} is in the log once`)
+    sent.add(id)
+    waiting.push(id)
+  }
   let head: RunHead | null = null
   for (const [index, event] of events.entries()) {
     const before = events[index - 1]
@@ -24,6 +32,20 @@ export function assertInvariants(
     if (index === 0) assert.equal(event.kind, 'run_created')
     head = foldHead(head, { v: 1, ...event } as RunRecord)
     switch (event.kind) {
+      case 'run_created':
+        for (const { message_id } of event.payload.messages ?? []) send(message_id)
+        break
+      case 'user_message':
+        send(event.payload.message_id)
+        break
+      case 'model_turn': {
+        const { heard = [] } = event.payload
+        assert.deepEqual([...open], [], 'no turn, and no message, between a call and its result')
+        const due = waiting.filter((id) => heard.includes(id))
+        assert.deepEqual(due, heard, 'messages are heard once, in order')
+        for (const id of heard) waiting.splice(waiting.indexOf(id), 1)
+        break
+      }
       case 'step_start':
         if (event.payload.node === 'plan') iterationTokens = 0
         break
@@ -57,6 +79,7 @@ export function assertInvariants(
         assert.equal(index, events.length - 1, 'run_end comes last')
         assert.equal(event.payload.total_tokens, totalTokens, 'total tokens add up')
         assert.equal(head.details.status, event.payload.status)
+        assert.deepEqual(event.payload.unheard ?? [], waiting, 'what was not heard is reported')
         break
       default:
     }

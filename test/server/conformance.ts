@@ -114,10 +114,11 @@ export function assertDescribed(
 
 function operationOf(api: ApiDescription, method: string, path: string): Operation | undefined {
   const base = api.servers[0]!.url === '/' ? '' : api.servers[0]!.url
-  const own = path.replace(/\?.*$/s, '')
+  const sent = path.replace(/\?.*$/s, '')
   for (const [pattern, item] of Object.entries(api.paths)) {
-    const matcher = new RegExp(`^${base}${pattern.replace(/\{\w+\}/, '[^/]+')}$`)
-    if (matcher.test(own)) return item[method === 'HEAD' ? 'get' : method.toLowerCase()]
+    const own = pattern.replace('{run_id}', '[^/]+').replace('{path}', '.+')
+    const matcher = new RegExp(`^${base}${own}$`)
+    if (matcher.test(sent)) return item[method === 'HEAD' ? 'get' : method.toLowerCase()]
   }
   return undefined
 }

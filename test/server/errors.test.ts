@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import {
+  CheckpointError,
   CursorError,
   CwdBusyError,
   EngineClosedError,
@@ -12,7 +13,9 @@ import {
   RunStateError,
   StoreError,
   UnknownRunError,
+  WorkspaceChangedError,
   WorkspaceError,
+  WorkspaceTooLargeError,
 } from 'runwright/agent'
 import { ProblemError } from 'runwright/server'
 import { problemOf, toProblemError } from '../../lib/server/errors.js'
@@ -51,6 +54,21 @@ for (const { error, status, code, pointers = [] } of [
   { error: new RunStateError('already_decided', 'm'), status: 409, code: 'already_decided' },
   { error: new RunStateError('ended', 'm'), status: 409, code: 'run_ended' },
   { error: new RunStateError('live', 'm'), status: 409, code: 'run_live' },
+  { error: new RunStateError('no_changes', 'm'), status: 409, code: 'no_changes' },
+  { error: new RunStateError('too_many_messages', 'm'), status: 429, code: 'too_many_messages' },
+  { error: new WorkspaceChangedError('changed', ['a']), status: 409, code: 'workspace_changed' },
+  { error: new WorkspaceChangedError('conflict', ['a']), status: 409, code: 'apply_conflict' },
+  { error: new WorkspaceTooLargeError('/a', 9), status: 422, code: 'workspace_too_large' },
+  { error: new CheckpointError('unknown', 'm'), status: 404, code: 'checkpoint_not_found' },
+  { error: new CheckpointError('not_kept', 'm'), status: 410, code: 'content_not_kept' },
+  { error: new CheckpointError('off', 'm'), status: 409, code: 'checkpoints_off' },
+  { error: new CheckpointError('redacted', 'm', ['a']), status: 403, code: 'redacted' },
+  { error: new CheckpointError('unsupported', 'm'), status: 501, code: 'unsupported' },
+  {
+    error: new WorkspaceError('ERR_AGENT_WORKSPACE_LOST', 'm'),
+    status: 409,
+    code: 'workspace_lost',
+  },
   { error: new QueueFullError(256), status: 429, code: 'queue_full' },
   { error: new CwdBusyError('r'), status: 409, code: 'cwd_busy' },
   { error: new ForeignFolderError(), status: 403, code: 'forbidden_cwd' },
@@ -85,6 +103,7 @@ for (const { error, status, code, pointers = [] } of [
       (problem.errors ?? []).map(({ pointer }) => pointer),
       pointers,
     )
+    assert.deepEqual(problem.paths ?? [], (error as { paths?: string[] } | null)?.paths ?? [])
     assert.doesNotMatch(JSON.stringify(problem), /secret/)
     assert.match(problem.title, /^[A-Z]/)
   })

@@ -124,6 +124,33 @@ for (const { query, lastEventId, gives } of [
   })
 }
 
+test('what follows run_end is part of every stream, and an EventSource stops behind it', async () => {
+  const engine = new FakeEngine()
+  const runId = finished(engine, 4)
+  engine.append(runId, 'changes_decided', { changes: 'applied', by: null })
+  engine.append(runId, 'changes_decided', { changes: 'pending', by: null })
+  await using opened = await openService({ engine })
+  const path = `/api/runs/${runId}/events`
+  for (const { query, lastEventId, gives } of [
+    { query: '', gives: upTo(6) },
+    { query: '', lastEventId: '4', gives: [5, 6] },
+    // The last id without data leads behind what the filter leaves out.
+    { query: '?kinds=run_end', gives: [4, 6] },
+    { query: '?kinds=run_end', lastEventId: '4', gives: [6] },
+    { query: '?kinds=changes_decided', gives: [5, 6] },
+  ] as const) {
+    const headers: Record<string, string> =
+      lastEventId === undefined ? {} : { 'last-event-id': lastEventId }
+    const reader = await StreamReader.open(opened, `${path}${query}`, headers)
+    assert.deepEqual(await reader.ids(), gives, `${query} after ${lastEventId}`)
+  }
+  const headers = { accept: 'text/event-stream', 'last-event-id': '6' }
+  assert.equal((await opened.call('GET', path, { headers })).status, 204)
+  using socket = await opened.socket(`/api/ws/${runId}?after=4`)
+  const { events, code } = await socket.rest()
+  assert.deepEqual([events.map(({ seq }) => seq), code], [[5, 6], 1000])
+})
+
 for (const { query, lastEventId, status, code } of [
   { query: '?after=6', status: 204 },
   { query: '?after=-1', status: 204 },

@@ -19,6 +19,8 @@ import {
   UnknownRunError,
 } from 'runwright/agent'
 
+import { FakeWorkspaces } from './fake-workspaces.js'
+
 type Caller = Parameters<ServiceEngine['get']>[1]
 
 interface FakeRun {
@@ -253,6 +255,28 @@ export class FakeEngine implements ServiceEngine {
     const after = options?.after ?? 0
     if (after > run.events.length) throw new CursorError(after, run.events.length)
     return new FakeSubscription(runId, run, after === -1 ? run.events.length : after)
+  }
+
+  readonly workspaces: FakeWorkspaces = new FakeWorkspaces(
+    (...call) => this.#enter(...call),
+    (runId, caller) => void this.#run(runId, caller),
+  )
+
+  readonly fork: ServiceEngine['fork'] = async (runId, request, options) => {
+    this.#enter('fork', runId, request, options)
+    const { tenant, details } = this.#run(runId, options?.caller)
+    const forked_from = { run_id: runId, seq: details.last_seq }
+    return { details: { ...this.runs.get(this.add(tenant))!.details, forked_from }, created: true }
+  }
+
+  readonly message: ServiceEngine['message'] = async (runId, message, options) => {
+    this.#enter('message', runId, message, options)
+    const { details } = this.#run(runId, options?.caller)
+    if (details.ended_at !== null) throw new RunStateError('ended', 'the run has ended; fork it')
+    if (typeof message['text'] !== 'string') {
+      throw new InvalidRequestError([{ pointer: '/text', detail: 'is required' }])
+    }
+    return { message_id: 'm1' }
   }
 
   readonly models: ServiceEngine['models'] = () => [

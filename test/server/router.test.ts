@@ -22,20 +22,25 @@ const router = new Router([
   route('GET', '/api/runs/{run_id}'),
   route('DELETE', '/api/runs/{run_id}'),
   route('POST', '/api/runs/{run_id}/resume'),
+  route('GET', '/api/runs/{run_id}/files'),
+  route('GET', '/api/runs/{run_id}/files/{+path}'),
 ])
 
-for (const { path, found, parameter = '' } of [
+for (const { path, found, parameter = '', rest = '' } of [
   { path: '/', found: 'GET' },
   { path: '/api/runs', found: 'GET POST' },
   { path: `/api/runs/${RUN}`, found: 'GET DELETE', parameter: RUN },
   { path: '/api/runs/anything', found: 'GET DELETE', parameter: 'anything' },
   { path: '/api/runs/%2e%2e', found: 'GET DELETE', parameter: '%2e%2e' },
   { path: `/api/runs/${RUN}/resume`, found: 'POST', parameter: RUN },
+  { path: `/api/runs/${RUN}/files`, found: 'GET', parameter: RUN },
+  { path: `/api/runs/${RUN}/files/a`, found: 'GET', parameter: RUN, rest: 'a' },
+  { path: `/api/runs/${RUN}/files/a//..%2f/`, found: 'GET', parameter: RUN, rest: 'a//..%2f/' },
 ]) {
   test(`${path} is found and supports ${found}`, () => {
     const match = router.match(path)!
     assert.equal([...match.byMethod.keys()].join(' '), found)
-    assert.equal(match.parameter, parameter)
+    assert.deepEqual([match.parameter, match.rest], [parameter, rest])
   })
 }
 
@@ -57,6 +62,9 @@ for (const path of [
   `/api/runs/${RUN}/resume/`,
   `/api/runs/${RUN}/other`,
   `/api/runs//resume`,
+  `/api/runs/${RUN}/files/`,
+  `/api/runs/${RUN}/files//a`,
+  `/api/runs//files/a`,
   '/api/runs\0',
   '/constructor',
   '/__proto__',

@@ -1,3 +1,5 @@
+import type { SeenObjects } from '../workspace/read-tree.js'
+
 const HASH_BYTES = 32
 const SHARDS = 256
 const FIRST_SLOTS = 16
@@ -29,6 +31,24 @@ export class HashSet {
   /** In no particular order. */
   *[Symbol.iterator](): Generator<string> {
     for (let i = 0; i < SHARDS; i++) yield* this.#shards[i] ?? []
+  }
+}
+
+/** What `objectsOf` has seen: hashes of objects, and with a slash those of folders it looked at. */
+export class SeenHashes implements SeenObjects {
+  readonly objects: HashSet = new HashSet()
+  readonly #folders = new HashSet()
+
+  has(key: string): boolean {
+    return this.#setOf(key).has(key)
+  }
+
+  add(key: string): void {
+    this.#setOf(key).add(key)
+  }
+
+  #setOf(key: string): HashSet {
+    return key.endsWith('/') ? this.#folders : this.objects
   }
 }
 

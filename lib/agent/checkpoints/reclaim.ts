@@ -11,23 +11,15 @@
  * @module
  */
 import { isUnavailable, StoreError } from '../errors.js'
-import type { ObjectStore } from '../object-store.js'
-import { HashSet } from './hash-set.js'
+import { objectsOf } from '../workspace/read-tree.js'
+import { SeenHashes, type HashSet } from './hash-set.js'
 import type { ObjectUse } from './object-use.js'
 import { checkpointsOf, type StoredRuns } from './roots.js'
-
-/** `objectsOf` of `workspace/read-tree.ts`. */
-export type ObjectsOf = (
-  objects: Pick<ObjectStore, 'get'>,
-  checkpointId: string,
-  seen: { has(key: string): boolean; add(key: string): unknown },
-) => AsyncIterable<string>
 
 /** Collaborators of {@link Reclaimer}. */
 export interface ReclaimerParts {
   readonly store: StoredRuns
   readonly use: ObjectUse
-  readonly objectsOf: ObjectsOf
   /** Called when a sweep failed, once for each reason; the next one may succeed. */
   readonly onProblem: (problem: Error) => void
   /** For tests. @defaultValue a timer that does not keep the process alive */
@@ -48,6 +40,8 @@ const AFTER_DELETE_MS = 1_000
 const AFTER_START_MS = 60_000
 /** How often it is looked whether runs were dropped by retention, or by other processes. */
 const LOOK_MS = 3_600_000
+/** Until this process asks again, when another one has swept. */
+const AFTER_OTHERS_MS = 300_000
 /** Until the next one, a sweep must be over for this many times as long as it took. */
 const REST = 20
 /** In stores that processes share: what was used within this time stays. */
@@ -132,7 +126,7 @@ export class Reclaimer {
     if (!this.#isWanted && (await this.#runsNow()) === this.#lastRuns) return
     const isOurs = use.isExclusive || ((await use.objects.claimSweep?.(LOOK_MS)) ?? true)
     if (isOurs) await this.#sweep()
-    this.#isWanted = false
+    else this.#notBefore = this.#now() + AFTER_OTHERS_MS
   }
 
   /** Differs when runs were created or dropped. */
@@ -152,31 +146,30 @@ export class Reclaimer {
       // Without contents there is nothing to look for.
       if ((await use.objects.list(null, 1)).length === 0) return { kept: 0, removed: 0 }
       const runs = await this.#runsNow()
-      const reclaimed = await use.sweeping(async () => this.#remove(await this.#mark(signal), signal))
+      const work = async (): Promise<Reclaimed> => this.#remove(await this.#mark(signal), signal)
+      const reclaimed = await use.sweeping(work)
       this.#lastRuns = runs
       return reclaimed
+    } catch (error) {
+      this.#isWanted = true
+      throw error
     } finally {
       const ended = this.#now()
-      const rest = Math.max((ended - began) * REST, use.isExclusive ? 0 : LOOK_MS)
+      const least = use.isExclusive ? (this.#isWanted ? AFTER_START_MS : 0) : LOOK_MS
+      const rest = Math.max((ended - began) * REST, least)
       this.#notBefore = ended + rest
     }
   }
 
   /** All that the checkpoints of all runs refer to. */
   async #mark(signal: AbortSignal): Promise<HashSet> {
-    const { store, use, objectsOf } = this.#parts
-    const [marked, folders] = [new HashSet(), new HashSet()]
-    // A folder that was looked at has a slash behind its hash.
-    const tableOf = (key: string): HashSet => (key.endsWith('/') ? folders : marked)
-    const seen = {
-      has: (key: string) => tableOf(key).has(key),
-      add: (key: string) => tableOf(key).add(key),
-    }
+    const { store, use } = this.#parts
+    const seen = new SeenHashes()
     for await (const checkpointId of checkpointsOf(store, signal)) {
       if (seen.has(`${checkpointId}/`)) continue
       for await (const _ of objectsOf(use.objects, checkpointId, seen)) signal.throwIfAborted()
     }
-    return marked
+    return seen.objects
   }
 
   async #remove(marked: HashSet, signal: AbortSignal): Promise<Reclaimed> {

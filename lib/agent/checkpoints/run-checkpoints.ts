@@ -16,9 +16,8 @@ import { raceAbort } from '../../internal/abort.js'
 import { backoffDelay } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
 import { sleep } from '../../internal/sleep.js'
-import type { CheckpointReason } from '../checkpoint.js'
 import { isUnavailable } from '../errors.js'
-import type { RecordDraft } from '../events.js'
+import type { CheckpointReason, RecordDraft } from '../events.js'
 import { untilPossible } from '../exhaustion.js'
 import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
 import type { ObjectStore } from '../object-store.js'
@@ -26,6 +25,7 @@ import type { CountedChanges } from '../workspace/describe-changes.js'
 import type { TreeRules } from '../workspace/left-out.js'
 import { TrackedFolder, type Captured } from '../workspace/manifest.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
+import { checkpointDraft } from './checkpoint-chain.js'
 import { compareTrees } from './compare.js'
 import type { ObjectUse } from './object-use.js'
 
@@ -115,7 +115,7 @@ export class RunCheckpoints implements AsyncDisposable {
       const captured = await this.#capture(log, objects, signal)
       this.#seen = lastWrite
       const isNew = captured !== null && captured.checkpoint_id !== log.state.checkpoints?.newest
-      const drafts = isNew ? [draftOf(captured, reason, log)] : []
+      const drafts = isNew ? [checkpointDraft(captured, reason, log.state.head)] : []
       await append(drafts, this.#comparer(log, drafts))
     })
   }
@@ -141,7 +141,7 @@ export class RunCheckpoints implements AsyncDisposable {
       return []
     }
     this.#seen = log.state.lastWrite
-    return [draftOf(captured, 'start', log)]
+    return [checkpointDraft(captured, 'start', log.state.head)]
   }
 
   /**
@@ -216,19 +216,5 @@ export class RunCheckpoints implements AsyncDisposable {
     this.#over.abort(new Error('the run is driven no longer'))
     this.#endFirst()
     await this.#tracked.close()
-  }
-}
-
-function draftOf(
-  { checkpoint_id, files, bytes, new_bytes, left_out }: Captured,
-  reason: CheckpointReason,
-  { state }: LogWriter,
-): RecordDraft {
-  const { details, checkpointSeq } = state.head
-  return {
-    kind: 'checkpoint',
-    iteration: details.iteration,
-    payload: { checkpoint_id, reason, files, bytes, new_bytes, left_out },
-    private: { previous: checkpointSeq ?? null },
   }
 }

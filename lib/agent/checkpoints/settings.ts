@@ -1,9 +1,21 @@
-import type { EngineConfig } from '../config.js'
+import type { Clock } from '../../internal/clock.js'
+import type { ObjectStore } from '../object-store.js'
+import type { RunStore } from '../store.js'
 import { ObjectUse } from './object-use.js'
 import type { CheckpointSettings } from './run-checkpoints.js'
 
+/** The part of an engine's configuration that is about checkpoints. */
+export interface CheckpointConfig {
+  readonly clock: Clock
+  readonly closed: readonly string[]
+  readonly neverStore: readonly string[]
+  readonly objects: ObjectStore | null
+  readonly store: Pick<RunStore, 'shared'>
+  readonly storeSecretFiles: boolean
+}
+
 /** What the checkpoints of an engine need; null when its runs have none. */
-export function checkpointSettings(config: EngineConfig): CheckpointSettings | null {
+export function checkpointSettings(config: CheckpointConfig): CheckpointSettings | null {
   const { clock, closed, neverStore, objects, store, storeSecretFiles } = config
   if (objects === null) return null
   // Elsewhere, secrets could be read by others.

@@ -8,7 +8,7 @@
  * @module
  */
 import type { Message } from '../model.js'
-import { estimateTokens, fitContext, type FittedContext } from './fit.js'
+import { estimateConversation, estimateTokens, fitContext, type FittedContext } from './fit.js'
 
 /** A conversation that only grows; see the module's comment for what it forgets. */
 export class Conversation {
@@ -25,18 +25,27 @@ export class Conversation {
     this.#messages.push(message)
   }
 
-  /** What to send within `budgetTokens`, which never grows from one call to the next. */
-  fit(budgetTokens: number): FittedContext {
-    const messages = this.#messages
-    if (budgetTokens === Infinity || this.#countTokens() <= budgetTokens) {
-      return { fits: true, messages, masked: 0, dropped: 0, rest: messages }
-    }
-    const fitted = fitContext(messages, budgetTokens)
+  /**
+   * What to send within `budgetTokens`, which never grows from one call to the next: the messages,
+   * then `next`, which is sent as it is and added later if the call succeeds.
+   */
+  fit(budgetTokens: number, next: readonly Message[] = []): FittedContext {
+    const messages = next.length === 0 ? this.#messages : [...this.#messages, ...next]
+    const isSmall =
+      budgetTokens === Infinity || this.#countTokens() + estimateConversation(next) <= budgetTokens
+    if (isSmall) return { fits: true, messages, masked: 0, dropped: 0, rest: messages }
+    const fitted = fitContext(messages, budgetTokens, estimateTokens, next.length)
     if (fitted.fits && fitted.rest !== messages) {
-      this.#messages = [...fitted.rest]
+      this.#messages = fitted.rest.slice(0, fitted.rest.length - next.length)
       this.#tokens = this.#counted = 0
     }
     return fitted
+  }
+
+  /** What has to be kept for calls within `budgetTokens`; all of it when it cannot be shortened. */
+  kept(budgetTokens: number): readonly Message[] {
+    const fitted = this.fit(budgetTokens)
+    return fitted.fits ? fitted.rest : this.#messages
   }
 
   #countTokens(): number {

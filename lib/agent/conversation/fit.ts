@@ -67,17 +67,19 @@ interface Group {
  * has already subtracted the system prompt and the tools.
  *
  * @param estimate - tokens of one message; see {@link estimateTokens}.
+ * @param fresh - how many of the last messages the model has not seen yet: these stay as well.
  */
 export function fitContext(
   messages: readonly Message[],
   budgetTokens: number,
   estimate: (message: Message) => number = estimateTokens,
+  fresh = 0,
 ): FittedContext {
   const size = (message: Message): number => droppedOf(message)?.tokens ?? estimate(message)
   let total = 0
   for (const message of messages) total += size(message)
   if (total <= budgetTokens) return { fits: true, messages, masked: 0, dropped: 0, rest: messages }
-  return shorten(messages, budgetTokens, total, size)
+  return shorten(messages, budgetTokens, total, size, fresh)
 }
 
 function shorten(
@@ -85,8 +87,9 @@ function shorten(
   budget: number,
   total: number,
   estimate: (message: Message) => number,
+  fresh: number,
 ): FittedContext {
-  const { head, middle, tail } = split(messages, estimate)
+  const { head, middle, tail } = split(messages, estimate, fresh)
   const masked = takeUntil(middle, total, budget, (group) => group.tokens - group.masked.tokens)
   const maskedGroups = middle.map((group, i) => (i < masked.count ? group.masked : null))
   const fixed = [...head, ...tail].reduce((sum, message) => sum + estimate(message), 0)
@@ -164,10 +167,11 @@ function takeUntil(
 function split(
   messages: readonly Message[],
   estimate: (message: Message) => number,
+  fresh: number,
 ): { readonly head: Message[]; readonly middle: Group[]; readonly tail: readonly Message[] } {
   const firstUser = messages.findIndex(({ role }) => role === 'user')
   const lastTurn = messages.findLastIndex(({ role }) => role === 'assistant')
-  const tailFrom = lastTurn === -1 ? Math.max(0, messages.length - 1) : lastTurn
+  const tailFrom = lastTurn === -1 ? Math.max(0, messages.length - Math.max(1, fresh)) : lastTurn
   const head = firstUser !== -1 && firstUser < tailFrom ? [messages[firstUser]!] : []
   const middle: Group[] = []
   let open: Message[] = []

@@ -75,6 +75,34 @@ export function gateFeedback(feedback: string): UserMessage {
   return { role: 'user', text: `A human reviewed your work and says:\n\n${feedback}` }
 }
 
+/** Paths that are named to the model. */
+const MAX_NAMED = 20
+
+/** What the model is told when a human has taken files back. */
+export function restoreNotice({ paths, more = 0 }: EventPayloads['files_changed']): UserMessage {
+  const few = paths.slice(0, MAX_NAMED).join(', ')
+  const others = paths.length + more - Math.min(paths.length, MAX_NAMED)
+  const text =
+    `A human has given these files the content of an earlier checkpoint: ${few}` +
+    `${others > 0 ? ` and ${others} more` : ''}. Read them again before you change them.`
+  return { role: 'user', text }
+}
+
+/** What a fork is told after the conversation of its source: the state in which it begins. */
+export function forkFeedback(check: EventPayloads['goal_check'], output: string): UserMessage {
+  const text = [
+    'The work goes on from here: files are as they were at this point, and iterations count anew.',
+    `State now: ${check.reason}`,
+    outputBlock(output),
+  ]
+  return { role: 'user', text: text.filter((line) => line !== '').join('\n\n') }
+}
+
+/** A message that a human or a program sent to the run. */
+export function sentMessage(text: string): UserMessage {
+  return { role: 'user', text: `Message from the user:\n\n${text}` }
+}
+
 /** Appended to the result of a call when the model repeats itself. */
 export const REPETITION: string =
   '[This call gave the same result before, and so did the ones before it. Repeating them once ' +

@@ -15,8 +15,10 @@ import { Conversation } from '../conversation/conversation.js'
 import {
   checkFeedback,
   firstMessage,
+  forkFeedback,
   gateFeedback,
   REPETITION,
+  restoreNotice,
   toolOutputForModel,
 } from '../conversation/prompts.js'
 import type {
@@ -27,10 +29,17 @@ import type {
   RunRecord,
 } from '../events.js'
 import type { GoalBaseline, TestOutcomes } from '../goal.js'
-import type { ToolCall } from '../model.js'
+import type { Message, ToolCall } from '../model.js'
 import type { Gate, RunHead } from '../run-details.js'
 import type { FileChange } from '../workspace/workspace.js'
 import { foldHead } from './head.js'
+import {
+  newMessages,
+  noteMessage,
+  takeHeard,
+  type FoldedMessages,
+  type RunMessages,
+} from './messages.js'
 import {
   newProgress,
   noteCheck,
@@ -82,6 +91,8 @@ export interface RunState {
   /** The tests of the first check, with which later checks are compared. */
   readonly baselineTests: TestOutcomes | null
   readonly conversation: Conversation
+  /** What was sent to the run, and what of it the model has not heard. */
+  readonly messages: RunMessages
   /** The node that runs; null before the first iteration and between two. */
   readonly node: NodeName | null
   /** Model turns of this iteration. */
@@ -110,12 +121,14 @@ export interface RunState {
   readonly checkpoints: RunTrees | null
   /** The `seq` of the last record after which files may have changed; 0 before any. */
   readonly lastWrite: number
+  /** What the model hears once its calls have their results. */
+  readonly notices: readonly Message[]
   /** Tools called in this iteration, and how they ended. */
   readonly iterationTools: readonly ToolUse[]
   /** Ids of all calls so far: a repeated id is replaced. */
   readonly callIds: ReadonlySet<string>
   readonly abortRequested: boolean
-  /** True when the last record is `run_suspended`. */
+  /** True when nothing but messages follows `run_suspended`. */
   readonly suspended: boolean
   /** Recoveries after a crash since the run last made progress: a turn, a result or a check. */
   readonly fruitlessRecoveries: number
@@ -148,9 +161,11 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 /** The state as the fold sees it. */
 interface FoldedState extends Mutable<RunState> {
   calls: Mutable<CallState>[]
+  messages: FoldedMessages
   progress: Progress
   lastCheck: Mutable<LastCheck> | null
   changedFiles: Map<string, ChangedFile>
+  notices: Message[]
   iterationTools: ToolUse[]
   callIds: Set<string>
 }
@@ -167,7 +182,7 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
   const idle = record.idle_ms ?? downtimeBefore(state, record)
   if (started_at !== null && state.waitingSince === null) state.waitedMs += idle
   foldHead(state.head, record)
-  state.suspended = false
+  if (record.kind !== 'user_message') state.suspended = false
   switch (record.kind) {
     case 'run_started':
       state.baseline = record.private?.baseline ?? null
@@ -185,6 +200,9 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
       break
     case 'abort_requested':
       state.abortRequested = true
+      break
+    case 'user_message':
+      noteMessage(state.messages, record.payload)
       break
     case 'step_start':
       startNode(state, record.payload.node)
@@ -216,6 +234,9 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
     case 'checkpoint':
       foldCheckpoint(state, record)
       break
+    case 'files_changed':
+      foldFilesChanged(state, record)
+      break
     case 'human_check_response':
       foldResponse(state, record, gate)
       break
@@ -246,13 +267,18 @@ function createState(record: RunRecord): FoldedState {
   const frozen = record.kind === 'run_created' ? record.private : undefined
   if (frozen === undefined)
     throw new TypeError(`run ${record.run_id} has no frozen request in its log`)
+  const { fork } = frozen
+  const conversation = new Conversation()
+  for (const message of fork?.messages ?? []) conversation.add(message)
+  const sent = record.kind === 'run_created' ? record.payload.messages : undefined
   return {
     head,
     frozen,
     baseline: null,
     folder: null,
-    baselineTests: null,
-    conversation: new Conversation(),
+    baselineTests: fork?.baselineTests ?? null,
+    conversation,
+    messages: newMessages(sent),
     node: null,
     turns: 0,
     iterationTokens: 0,
@@ -267,14 +293,19 @@ function createState(record: RunRecord): FoldedState {
     hasUnseenChanges: false,
     checkpoints: null,
     lastWrite: 0,
+    notices: [],
     iterationTools: [],
-    callIds: new Set(),
+    callIds: new Set(fork?.messages.flatMap(callIdsOf)),
     abortRequested: false,
     suspended: false,
     fruitlessRecoveries: 0,
     waitedMs: 0,
     waitingSince: null,
   }
+}
+
+function callIdsOf(message: Message): string[] {
+  return message.role === 'assistant' ? message.calls.map(({ call_id }) => call_id) : []
 }
 
 function startNode(state: FoldedState, node: NodeName): void {
@@ -298,6 +329,7 @@ function foldTurn(state: FoldedState, record: RecordOf<'model_turn'>): void {
   const feedback = record.private?.feedback
   state.turns += 1
   state.fruitlessRecoveries = 0
+  if (record.payload.heard !== undefined) foldHeard(state, record.payload.heard)
   noteTurn(state.progress, message.calls, feedback !== undefined)
   state.conversation.add(message)
   if (feedback !== undefined) state.conversation.add({ role: 'user', text: feedback })
@@ -309,6 +341,14 @@ function foldTurn(state: FoldedState, record: RecordOf<'model_turn'>): void {
   // A turn without calls keeps the earlier ones, by which `iteration_complete` sees idleness.
   if (calls.length > 0) state.calls = calls
   for (const { call_id } of message.calls) state.callIds.add(call_id)
+}
+
+/** After a message, as after a human's answer: people may have changed files, and ask anew. */
+function foldHeard(state: FoldedState, ids: readonly string[]): void {
+  for (const message of takeHeard(state.messages, ids)) state.conversation.add(message)
+  resetCounts(state.progress)
+  state.idleIterations = 0
+  if (state.lastCheck !== null) state.lastCheck.stale = true
 }
 
 /**
@@ -338,9 +378,22 @@ function foldStart(state: FoldedState, record: RecordOf<'tool_started'>): void {
 }
 
 function foldCheckpoint(state: FoldedState, { payload, seq }: RecordOf<'checkpoint'>): void {
+  // Of the folder that was meant; the run works in a copy.
+  if (payload.reason === 'apply') return
   const newest = payload.checkpoint_id
   const { start = newest, gate = newest } = state.checkpoints ?? {}
   state.checkpoints = { start, gate, newest, seq }
+}
+
+/** Others changed files while the run waited: it is checked again, and the model hears of it. */
+function foldFilesChanged(state: FoldedState, record: RecordOf<'files_changed'>): void {
+  if (record.payload.operation !== 'restore') return
+  state.lastWrite = record.seq
+  if (state.lastCheck !== null) state.lastCheck.stale = true
+  const notice = restoreNotice(record.payload)
+  // A message cannot stand between a call and its result.
+  if (state.calls.every(({ status }) => status === 'done')) state.conversation.add(notice)
+  else state.notices.push(notice)
 }
 
 function foldResult(state: FoldedState, payload: EventPayloads['tool_result']): void {
@@ -368,6 +421,8 @@ function foldResult(state: FoldedState, payload: EventPayloads['tool_result']): 
     output: repeats ? `${shown}\n\n${REPETITION}` : shown,
     exit_code: payload.exit_code,
   })
+  if (!isLast) return
+  for (const notice of state.notices.splice(0)) state.conversation.add(notice)
 }
 
 function foldChange({ changedFiles }: FoldedState, change: FileChange): void {
@@ -406,11 +461,13 @@ function foldCheck(state: FoldedState, record: RecordOf<'goal_check'>): void {
   state.fruitlessRecoveries = 0
   const output = record.private?.output ?? state.lastCheck?.output ?? ''
   state.baselineTests ??= record.private?.tests ?? null
+  const isFirst = state.lastCheck === null
   state.lastCheck = { payload, output, stale: isUndecided(record) }
   if (!payload.cached) noteCheck(state.progress, payload.reason)
   if (!payload.cached) state.mayHaveStrays = false
   const { conversation, frozen } = state
   if (conversation.isEmpty) conversation.add(firstMessage(frozen, payload, output))
+  else if (isFirst) conversation.add(forkFeedback(payload, output))
   else if (!payload.achieved) conversation.add(checkFeedback(record.iteration, payload, output))
 }
 

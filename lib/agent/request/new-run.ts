@@ -5,7 +5,16 @@
  */
 import { hash } from 'node:crypto'
 import { ForeignFolderError, InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'
-import type { PrivatePayloads, RecordDraft, RunOwner, RunRequest } from '../events.js'
+import type {
+  EventPayloads,
+  ForkBase,
+  ForkOrigin,
+  PrivatePayloads,
+  RecordDraft,
+  RunOwner,
+  RunRequest,
+  WorkspaceMode,
+} from '../events.js'
 import type { GoalSpec } from '../goal.js'
 import type { GoalRegistry } from '../goals/registry.js'
 import type { Model } from '../model.js'
@@ -23,6 +32,10 @@ export interface RequestContext {
   readonly allowTestChanges: boolean
   readonly judgeModel: string | undefined
   readonly goals: GoalRegistry
+  /** Where runs work whose requests do not say so, and what isolated runs need. */
+  readonly workspace: WorkspaceMode
+  readonly workspaceFolder: string | null
+  readonly objects: object | null
   /** @throws when no provider has a model of this name; without one, returns the default model. */
   readonly resolveModel: (name: string | undefined) => Model
 }
@@ -47,9 +60,8 @@ export async function resolveNewRun(
 ): Promise<NewRun> {
   const { allowTestChanges, judgeModel, goals, resolveModel } = context
   const cwd = await resolveCwd(start.cwd, context, owner)
-  const model = modelOf(start, resolveModel)
-  if (model instanceof ReplayModel) await checkReplay(model, owner)
-  const request = completeRequest(start, cwd, model.name)
+  const model = await modelOf(start, context, owner)
+  const request = completeRequest(start, cwd, model.name, workspaceOf(start, context))
   const judge = judgeModel === undefined ? null : resolveModel(judgeModel)
   const goal = await goals.resolve(request.goal, cwd, {
     check: request.check,
@@ -58,6 +70,44 @@ export async function resolveNewRun(
   })
   if (goal.judge !== undefined) checkBudget(start, goal.judge.model, goal.judge.prices)
   return { request, goal, model }
+}
+
+/**
+ * The same for a fork, whose goal and check are those of its source.
+ *
+ * @throws as {@link resolveNewRun} does.
+ */
+export async function resolveForkedRun(
+  start: StartRequest,
+  goal: GoalSpec,
+  context: RequestContext,
+  owner: RunOwner,
+): Promise<NewRun> {
+  const cwd = await resolveCwd(start.cwd, context, owner)
+  const model = await modelOf(start, context, owner)
+  if (goal.judge !== undefined) checkBudget(start, goal.judge.model, goal.judge.prices)
+  return { request: completeRequest(start, cwd, model.name, workspaceOf(start, context)), goal, model }
+}
+
+/** Where the run works. @throws {@link InvalidRequestError} when it cannot work there. */
+function workspaceOf(
+  start: StartRequest,
+  { objects, workspace: byDefault, workspaceFolder }: RequestContext,
+): WorkspaceMode {
+  const workspace = start.workspace ?? byDefault
+  const refuse = (field: string, detail: string): never => {
+    throw new InvalidRequestError([{ pointer: `/${field}`, detail }])
+  }
+  if (workspace === 'in_place')
+    return start.apply === undefined ? workspace : refuse('apply', 'needs an isolated workspace')
+  if (process.platform === 'win32') refuse('workspace', 'cannot be isolated on Windows: use in_place')
+  if (workspaceFolder === null)
+    refuse('workspace', 'cannot be isolated here: the host must set workspaceFolder; use in_place')
+  if (objects === null)
+    refuse('workspace', 'cannot be isolated here: the host has no checkpoints; use in_place')
+  if (start.checkpoints === 'off')
+    refuse('checkpoints', 'must not be off for an isolated workspace, which is applied by them')
+  return workspace
 }
 
 async function resolveCwd(
@@ -78,15 +128,20 @@ async function resolveCwd(
   }
 }
 
-function modelOf(start: StartRequest, resolve: RequestContext['resolveModel']): Model {
+async function modelOf(
+  start: StartRequest,
+  { resolveModel }: RequestContext,
+  owner: RunOwner,
+): Promise<Model> {
   let model: Model
   try {
-    model = resolve(start.model_name)
+    model = resolveModel(start.model_name)
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error)
     throw new InvalidRequestError([{ pointer: '/model_name', detail }])
   }
   checkBudget(start, model.name, model.prices)
+  if (model instanceof ReplayModel) await checkReplay(model, owner)
   return model
 }
 
@@ -110,11 +165,20 @@ function checkBudget(
   throw new InvalidRequestError([{ pointer: '/max_cost_usd', detail }])
 }
 
+/** What a fork has besides the parts of every new run. */
+export interface NewFork {
+  readonly forked_from: ForkOrigin
+  /** The messages with which it begins. */
+  readonly messages: readonly EventPayloads['user_message'][]
+  readonly base: ForkBase
+}
+
 /** The draft of the first record of a run. */
 export function createdRecord(
   { request, goal, model }: NewRun,
   parentRunId: string | null,
   more: Pick<PrivatePayloads['run_created'], 'tools' | 'owner' | 'idempotency' | 'trace'>,
+  fork?: NewFork,
 ): Extract<RecordDraft, { kind: 'run_created' }> {
   const { cwd, model_name, max_iterations, hitl_enabled, workspace } = request
   return {
@@ -128,13 +192,21 @@ export function createdRecord(
       hitl_enabled,
       parent_run_id: parentRunId,
       ...(workspace === 'isolated' && { workspace }),
+      ...(fork !== undefined && { forked_from: fork.forked_from }),
+      ...(fork !== undefined && fork.messages.length > 0 && { messages: fork.messages }),
     },
-    private: { request, goal, prices: model.prices, ...more },
+    private: {
+      request,
+      goal,
+      prices: model.prices,
+      ...more,
+      ...(fork !== undefined && { fork: fork.base }),
+    },
   }
 }
 
 /** A hash that is equal for equal requests, in whatever order their fields are. */
-export function requestHash(request: StartRequest): string {
+export function requestHash(request: object): string {
   return hash('sha256', canonicalJson(request))
 }
 

@@ -181,7 +181,7 @@ export function completeRequest(
   request: StartRequest,
   cwd: string,
   modelName: string,
-  workspace: WorkspaceMode = request.workspace ?? 'in_place',
+  workspace: WorkspaceMode,
 ): RunRequest {
   const { checkpoints, apply } = request
   return {
@@ -206,5 +206,6 @@ export function completeRequest(
 /** The start request that results in the same frozen request. */
 export function requestAgain(request: RunRequest): JsonObject {
   const entries = Object.entries(request).filter(([, value]) => value !== null)
-  return Object.fromEntries(entries) as JsonObject
+  // Whatever the host's default is by now.
+  return { workspace: 'in_place', ...Object.fromEntries(entries) } as JsonObject
 }

@@ -5,7 +5,45 @@
  * @module
  */
 import type { JsonSchema } from '../schema.js'
-import { START_REQUEST_SCHEMA } from './start-request.js'
+import type { MessageDelivery } from '../events.js'
+import { START_REQUEST_SCHEMA, type StartRequest } from './start-request.js'
+
+/** What to restore. */
+export interface RestoreRequest {
+  readonly checkpoint_id: string
+  /** Overwrite what others changed meanwhile. @defaultValue false */
+  readonly force?: boolean | undefined
+}
+
+/** Which changes of an isolated run to apply. */
+export interface ApplyRequest {
+  /** @defaultValue all that the run changed */
+  readonly paths?: readonly string[] | undefined
+  /** Only tell what would be done. @defaultValue false */
+  readonly dry_run?: boolean | undefined
+  /** Overwrite what others changed meanwhile. @defaultValue false */
+  readonly force?: boolean | undefined
+}
+
+/** What a fork begins with, and how it differs from its source: any other field of a start request. */
+export interface ForkRequest extends Partial<Omit<StartRequest, 'goal' | 'check'>> {
+  /**
+   * The end of the log, the start, or the end of an iteration, by its number or by any event of it.
+   *
+   * @defaultValue 'end'
+   */
+  readonly at?: 'end' | 'start' | { readonly iteration: number } | { readonly seq: number } | undefined
+  /** Told to the model first; at most 32 KiB. */
+  readonly message?: string | undefined
+}
+
+/** Text for the model of a run. */
+export interface MessageRequest {
+  /** At most 32 KiB. */
+  readonly text: string
+  /** @defaultValue 'next_turn' */
+  readonly deliver?: MessageDelivery | undefined
+}
 
 /** Bytes of a message to a run. */
 export const MESSAGE_BYTES = 32_768

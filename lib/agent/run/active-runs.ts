@@ -6,6 +6,8 @@
  */
 import { StoreError, WorkspaceError } from '../errors.js'
 import type { RunOwner } from '../events.js'
+import type { Executor } from '../executor.js'
+import { closedInCopy, type IsolatedFolders } from '../isolation/isolated-folders.js'
 import type { LogWriter, LogWriterOptions } from '../log/writer.js'
 import type { Model } from '../model.js'
 import type { RootsOf } from '../request/roots.js'
@@ -13,14 +15,17 @@ import type { Tool } from '../tool.js'
 import { RunTrace } from '../tracing/run-trace.js'
 import type { Tracing } from '../tracing/tracing.js'
 import type { ModelPrices } from '../usage.js'
+import { resolveUnderRoots } from '../workspace/open.js'
 import type { CheckpointSettings } from '../checkpoints/run-checkpoints.js'
 import { claimedExecutor } from './claimed-executor.js'
 import { RunLoop, type RunLoopOptions } from './run-loop.js'
-import { openRunFolder } from './run-folder.js'
+import { openCopy } from './isolated-copy.js'
+import { openRunFolder, type RunFolder } from './run-folder.js'
 import { Scheduler } from './scheduler.js'
 
 /** The options of a {@link RunLoop} that differ from run to run. */
 type PerRun =
+  | 'holdFolder'
   | 'judge'
   | 'model'
   | 'openFolder'
@@ -36,6 +41,8 @@ export interface ActiveRunsOptions extends Omit<RunLoopOptions, PerRun> {
   readonly rootsOf: RootsOf
   /** Folders that do not exist for runs. */
   readonly closed: readonly string[]
+  /** Null: there are no isolated runs. */
+  readonly isolation: IsolatedFolders | null
   /** Null: runs have no checkpoints. */
   readonly checkpoints: CheckpointSettings | null
   readonly maxConcurrentRuns: number
@@ -117,15 +124,48 @@ export class ActiveRuns {
       trace: new RunTrace(tracing, log.runId, frozen.trace ?? null),
       model: model ?? this.#modelNamed(frozen.request.model_name, frozen.prices),
       scheduler: this.scheduler,
-      openFolder: async (...given) => {
+      openFolder: async (log, signal, onLost) => {
         const roots = await this.#rootsOf(head.owner)
-        const options = { roots, closed: this.#options.closed, checkpoints }
-        return await openRunFolder(own, options, ...given)
+        const { closed } = this.#options
+        const { cwd, workspace } = frozen.request
+        if (workspace === 'isolated') {
+          await resolveUnderRoots(cwd, roots)
+          return await this.#openIsolated(log, own, signal, onLost)
+        }
+        const options = { roots, closed, checkpoints }
+        return await openRunFolder(own, options, cwd, log.state.folder, onLost)
+      },
+      holdFolder: async (folder) => {
+        if (shared === undefined) return this.scheduler.reserve(log.runId, folder) === null
+        return (await shared.occupy?.(log.runId, true))?.outcome === 'occupied'
       },
       takenOver: abandoned,
       overdueGate: overdue ? (head.details.gate?.gate_id ?? null) : null,
       parksAtGates: shared !== undefined,
     })
+  }
+
+  async #openIsolated(
+    log: LogWriter,
+    executor: Executor,
+    signal: AbortSignal,
+    onLost: (error: Error) => void,
+  ): Promise<RunFolder> {
+    const { checkpoints, closed, isolation: folders, store } = this.#options
+    if (folders === null || checkpoints === null) {
+      const message = 'isolated runs need checkpoints and a folder for copies: see workspaceFolder'
+      throw new WorkspaceError('ERR_AGENT_WORKSPACE', message)
+    }
+    const { details } = log.state.head
+    const isHandedOver = store.shared !== undefined && details.started_at !== null
+    const options = { folders, checkpoints, executor, isHandedOver, signal }
+    const { copy, notes } = await openCopy(log.state, options)
+    for (const message of notes) {
+      log.note({ kind: 'log', iteration: details.iteration, payload: { level: 'info', message } })
+    }
+    const open = await closedInCopy(copy.root, closed)
+    const folder = { checkpoints, closed: open, isolated: copy }
+    return await openRunFolder(executor, folder, copy.root, null, onLost)
   }
 
   /** Registers a run before it is driven, so that it counts as queued. */

@@ -7,6 +7,7 @@ import type { Executor } from '../executor.js'
 export function claimedExecutor(executor: Executor, confirm: () => Promise<void>): Executor {
   return {
     name: executor.name,
+    mountsFolders: async () => (await executor.mountsFolders?.()) ?? false,
     killMarked: (mark) => executor.killMarked(mark),
     run: (command, options) =>
       executor.run(command, {

@@ -4,12 +4,14 @@
  *
  * @module
  */
+import type { RunFiles, RunLogs } from '../checkpoints/run-logs.js'
 import type { StoreError } from '../errors.js'
 import type { RunCreated, RunStatus } from '../events.js'
 import type { OpenFeed } from '../log/feed.js'
 import type { Observers } from '../log/observer.js'
 import type { Model } from '../model.js'
 import type { ResumeAnswer } from '../request/gate-answer.js'
+import type { NewMessage } from '../request/message.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { RunStore } from '../store.js'
 import type { Tool } from '../tool.js'
@@ -32,9 +34,11 @@ export interface DriverOptions {
   readonly maxQueuedRuns: number
   readonly observers: Observers
   readonly offeredTools: () => ReadonlyMap<string, Tool>
+  /** As for a run's loop. */
+  readonly files: RunFiles | null
 }
 
-export interface RunDriver {
+export interface RunDriver extends RunLogs {
   /**
    * Begins to take over the runs that have not ended, and accepts new ones from now on.
    *
@@ -62,6 +66,12 @@ export interface RunDriver {
    * @throws {@link RunStateError} when the run has ended otherwise; {@link StoreError}.
    */
   abort(stored: RunDetails, by: string | null): Promise<boolean>
+  /**
+   * Sends a message to the model of a run; resolves with its id once it is durable.
+   *
+   * @throws as the engine's `message`.
+   */
+  message(stored: RunDetails, message: NewMessage): Promise<string>
   /** The feed of a run, up to date with its log. */
   follow(stored: RunDetails): Promise<OpenFeed>
   /** Resolves when this process does not drive the run, or no longer. */

@@ -2,6 +2,7 @@ import { StoreError } from '../errors.js'
 import { isTerminal, type RecordDraft } from '../events.js'
 import type { RunFeed } from '../log/feed.js'
 import { foldHead } from '../log/head.js'
+import { newMessages, noteMessage, takeHeard } from '../log/messages.js'
 import { readLog } from '../log/read-log.js'
 import { stamp, type LogWriterOptions } from '../log/writer.js'
 import { warn } from '../output.js'
@@ -32,10 +33,14 @@ export async function endFromRecords(
   const { iteration, last_seq } = head.details
   let end = outcome
   const drafts: RecordDraft[] = []
+  const messages = newMessages()
   const open: { readonly call_id: string; readonly tool: string }[] = []
   for await (const page of readLog(store, runId, PAGE)) {
     for (const { kind, payload } of page) {
       if (kind === 'abort_requested') end = ABORTED
+      if (kind === 'run_created') payload.messages?.forEach((sent) => noteMessage(messages, sent))
+      if (kind === 'user_message') noteMessage(messages, payload)
+      if (kind === 'model_turn') takeHeard(messages, payload.heard ?? [])
       if (kind === 'tool_call') open.push(payload)
       if (kind !== 'tool_result') continue
       const at = open.findIndex(({ call_id }) => call_id === payload.call_id)
@@ -48,7 +53,7 @@ export async function endFromRecords(
     drafts.push({ kind: 'tool_result', iteration, payload })
   }
   if (failure !== undefined) drafts.push({ kind: 'error', iteration, payload: failure })
-  drafts.push(endRecord({ head }, end))
+  drafts.push(endRecord({ head, messages }, end))
   const records = drafts.map((draft, index) =>
     stamp(redactedDraft(draft, redactor), runId, last_seq + 1 + index, head.last_ts, clock),
   )

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { dueMessages } from '../log/messages.js'
 import { stuckReason } from '../log/progress.js'
 import type { CallState, RunState } from '../log/state.js'
 import { exhausted, remainingCalls } from './budgets.js'
@@ -70,10 +71,11 @@ function runningStep(state: RunState, limits: StepLimits, nowMs: number): Step {
   switch (state.node) {
     case 'plan':
     case 'act': {
-      const another = state.turns === 0 || state.wantsTurn
+      const isTold = dueMessages(state.messages, state.turns === 0).length > 0
+      const another = state.turns === 0 || state.wantsTurn || isTold
       if (!another || state.turns >= limits.maxTurnsPerIteration)
         return { kind: 'evaluate', iteration }
-      const end = spent ?? stuck(state, limits.detectStuck)
+      const end = spent ?? (isTold ? null : stuck(state, limits.detectStuck))
       if (end === null) return { kind: 'turn', iteration, begins: false }
       // Work that was paid for is checked before the run ends.
       return state.turns > 0
@@ -103,13 +105,16 @@ export function outcomeAtBoundary(
 ): Outcome | null {
   const { iteration, max_iterations } = state.head.details
   const check = state.lastCheck?.payload
-  if (check?.achieved === true) {
+  const isTold = state.messages.waiting.length > 0
+  // A fork of a run that has met its goal begins with what to do besides.
+  const goesOn = isTold && iteration === 0 && state.frozen.fork !== undefined
+  if (check?.achieved === true && !goesOn) {
     return { status: 'achieved', endReason: 'goal_achieved', reason: check.reason }
   }
   const reason = check?.reason ?? ''
-  if (state.gaveUp)
+  if (state.gaveUp && !isTold)
     return { status: 'failed', endReason: 'stuck', reason: `the model gave up: ${reason}` }
-  const round = stuck(state, detectStuck)
+  const round = isTold ? null : stuck(state, detectStuck)
   if (round !== null)
     return { status: 'failed', endReason: 'stuck', reason: `${round.reason}: ${reason}` }
   if (iteration >= max_iterations) {

@@ -1,5 +1,5 @@
 import { RunCheckpoints, type CheckpointSettings } from '../checkpoints/run-checkpoints.js'
-import type { Executor } from '../executor.js'
+import type { Executor, IsolatedCopy } from '../executor.js'
 import { explain } from '../workspace/files.js'
 import { openPinned, type PinnedWorkspace } from '../workspace/open.js'
 import { Confinement, isInside } from '../workspace/paths.js'
@@ -13,19 +13,25 @@ export interface RunFolder extends PinnedWorkspace {
   readonly checkpoints: RunCheckpoints | null
 }
 
+export interface RunFolderOptions extends WorkspaceOptions {
+  readonly checkpoints: CheckpointSettings | null
+  /** The copy of an isolated run, which is its folder. */
+  readonly isolated?: IsolatedCopy | undefined
+}
+
 /** Opens the folder of a run; see {@link openPinned}. */
 export async function openRunFolder(
   executor: Executor,
-  options: WorkspaceOptions & { readonly checkpoints: CheckpointSettings | null },
+  options: RunFolderOptions,
   cwd: string,
   before: FolderIdentity | null,
   onLost: (error: Error) => void,
 ): Promise<RunFolder> {
-  const { checkpoints, roots, closed } = options
+  const { checkpoints, roots, closed, isolated } = options
   const pinned = await openPinned(cwd, { roots, closed }, before, onLost)
   return {
     ...pinned,
-    executor: pinnedExecutor(executor, pinned),
+    executor: pinnedExecutor(executor, pinned, isolated),
     checkpoints: checkpoints === null ? null : new RunCheckpoints(checkpoints, pinned.folder),
   }
 }
@@ -35,13 +41,19 @@ export async function openRunFolder(
  * is put in its place. A command in a folder outside, which only a tool of the host can name, runs
  * there.
  */
-function pinnedExecutor(executor: Executor, { workspace, folder }: PinnedWorkspace): Executor {
+function pinnedExecutor(
+  executor: Executor,
+  { workspace, folder }: PinnedWorkspace,
+  isolated: IsolatedCopy | undefined,
+): Executor {
   const inside = new Confinement(folder.real, [], folder.path)
   return {
     name: executor.name,
+    mountsFolders: async () => (await executor.mountsFolders?.()) ?? false,
     killMarked: (mark) => executor.killMarked(mark),
-    run: async (command, options) =>
+    run: async (command, given) =>
       await folder.guard(async () => {
+        const options = isolated === undefined ? given : { ...given, isolated }
         if (!isInside(options.cwd, folder.real)) return await executor.run(command, options)
         const isRoot = options.cwd === folder.real
         const cwd = isRoot ? folder.real : await workspace.resolve(options.cwd)

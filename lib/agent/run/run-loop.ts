@@ -15,28 +15,33 @@
  */
 import { nextTurn } from '../../internal/next-turn.js'
 import { sleep } from '../../internal/sleep.js'
+import type { OnLog, RunFiles } from '../checkpoints/run-logs.js'
 import { isUnavailable, RunStateError, StoreError } from '../errors.js'
-import { isTerminal, type RecordDraft, type RunStatus } from '../events.js'
-import { isExhausted, MachineWait } from '../exhaustion.js'
+import { isTerminal, type RunStatus } from '../events.js'
+import { isExhausted } from '../exhaustion.js'
 import type { CallState, RunState } from '../log/state.js'
 import { LogWriter, type LogWriterOptions } from '../log/writer.js'
 import { warn } from '../output.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
+import type { NewMessage } from '../request/message.js'
 import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
-import { remainingMs } from './budgets.js'
+import { liveError } from './ended-runs.js'
 import { endFromStore, isTakenAway, type EndingRun } from './end-from-store.js'
+import { Inbox } from './inbox.js'
+import { MachinePause } from './machine-pause.js'
 import { nextStep, type Step, type StepLimits, type WorkStep } from './next-step.js'
 import type { Outcome } from './outcome.js'
 import { placeOf } from './place-of.js'
 import type { RunFolder } from './run-folder.js'
 import type { Scheduler } from './scheduler.js'
 import { promptOf, type StepContext } from './step-context.js'
+import { limitTime } from './time-limit.js'
 import {
   answerGate,
-  closingRecord,
   failureOf,
   finishRun,
+  startedResults,
   type Failure,
 } from './steps/finish.js'
 
@@ -49,10 +54,10 @@ export interface RunLoopOptions
   readonly scheduler: Scheduler
   readonly performStep: (step: WorkStep, context: StepContext) => Promise<void>
   readonly maxTurnsPerIteration: number
-  /** Called when the run first works, with what its folder was recognised by when it started. */
+  /** Called when the run first works; `onLost` when its folder must not be used any more. */
   readonly openFolder: (
-    cwd: string,
-    before: RunState['folder'],
+    log: LogWriter,
+    signal: AbortSignal,
     onLost: (error: Error) => void,
   ) => Promise<RunFolder>
   /** True when a process that has died drove the run before. */
@@ -61,6 +66,10 @@ export interface RunLoopOptions
   readonly overdueGate: string | null
   /** True when no process holds a run that waits for a human: any process continues it later. */
   readonly parksAtGates: boolean
+  /** Null: there are no checkpoints, so nothing is restored or applied. */
+  readonly files: RunFiles | null
+  /** Keeps a folder for the run until it ends; false while another one has it. */
+  readonly holdFolder: (folder: string) => Promise<boolean>
 }
 
 /** The abort reason of a run that is stopped now and resumed later. */
@@ -80,14 +89,17 @@ export class RunLoop {
   #takenOver: boolean
   /** True when this process must not touch the run any more: it is parked, or was taken away. */
   #left = false
+  /** Aborted when the log must not be used any more. */
+  readonly #lost = new AbortController()
   #outOfTime = false
-  /** Settles when the answer to the gate is durable or was refused. */
+  /** Settles when what must happen alone has: an answer, the end of the run, a restore. */
   #answering: Promise<void> | undefined
+  readonly #inbox = new Inbox()
   /** True while a step runs tools or checks. */
   #acts = false
   #halted = false
   #wake: (() => void) | undefined
-  #machineWait: MachineWait | undefined
+  readonly #machine: MachinePause
   #folder: RunFolder | undefined
   /** Why its folder must not be used any more. */
   #lostFolder: Error | undefined
@@ -97,6 +109,7 @@ export class RunLoop {
   constructor(log: LogWriter, options: RunLoopOptions) {
     this.#log = log
     this.#options = options
+    this.#machine = new MachinePause(options.clock)
     const needsApproval = (call: CallState): boolean => this.#needsApproval(call)
     const { maxTurnsPerIteration, detectStuck } = options
     this.#limits = { maxTurnsPerIteration, detectStuck, needsApproval }
@@ -132,6 +145,7 @@ export class RunLoop {
     try {
       const begun = this.#options.takenOver && this.state.head.details.started_at !== null
       if (begun || this.#takenOver) await this.#options.executor.killMarked(this.#log.runId)
+      await this.#finishFiles()
       await this.#driveSteps()
     } catch (error) {
       await this.#fail(error).catch((second: unknown) => {
@@ -141,9 +155,11 @@ export class RunLoop {
       // A process that has taken the run over may run commands with the same mark.
       const strays = this.state.mayHaveStrays && !this.#left
       if (strays) await this.#options.executor.killMarked(this.#log.runId).catch(() => 0)
-      this.#machineWait?.end()
+      this.#machine.end()
       await this.leaveFolder()
       this.#options.scheduler.leave(this.#log.runId)
+      this.#options.scheduler.release(this.#log.runId)
+      if (!this.#left) await this.#options.files?.left(this.state.head.details)
       trace.endRun(this.state.head.details)
     }
   }
@@ -162,12 +178,8 @@ export class RunLoop {
       await this.#log.confirm()
       return null
     }
-    const answered = answerGate(this.#log, gate, answer, by)
-    this.#answering = answered
-      .catch(() => undefined)
-      .finally(() => (this.#answering = undefined))
     try {
-      await answered
+      await this.#alone(() => answerGate(this.#log, gate, answer, by))
     } catch (error) {
       // Durable, and it cannot be folded: the loop then ends the run.
       if (!(error instanceof StoreError)) this.#wake?.()
@@ -179,6 +191,39 @@ export class RunLoop {
       trace.endGate(trace.beginGate(gate.gate_id, gate.kind), answer.decision)
     this.#wake?.()
     return gate
+  }
+
+  /** Lets nothing else happen to the run until `work` settles. */
+  async #alone<T>(work: () => Promise<T>): Promise<T> {
+    const done = work()
+    const settled = done.then(() => undefined, () => undefined)
+    this.#answering = settled.finally(() => (this.#answering = undefined))
+    return await done
+  }
+
+  /**
+   * As `RunLogs.operate`, while the run waits at a gate; resolves with null when it has ended.
+   *
+   * @throws {@link RunStateError} with `live` when it works.
+   */
+  async operate<T>(work: OnLog<T>): Promise<{ readonly result: T } | null> {
+    while (this.#answering !== undefined) await this.#answering
+    const { abortRequested, head } = this.state
+    const { status } = head.details
+    if (isTerminal(status)) return null
+    const isOver = abortRequested || this.#suspending || this.#left
+    if (status !== 'awaiting_human' || isOver) throw liveError(this.#log.runId, status)
+    return await this.#alone(async () => ({ result: await work(this.#log, this.#lost.signal) }))
+  }
+
+  /**
+   * Sends a message to the model, which hears it with its next call; resolves with its id once it
+   * is durable.
+   *
+   * @throws as {@link Inbox.add} does.
+   */
+  async message(message: NewMessage): Promise<string> {
+    return await this.#inbox.add(() => this.#log, message, () => this.#answering)
   }
 
   /**
@@ -221,6 +266,7 @@ export class RunLoop {
   /** Stops without writing anything more: the run belongs to another process, or to none. */
   lose(reason: Error): void {
     this.#left = true
+    this.#lost.abort(reason)
     this.#log.abandon(reason)
     this.#interrupt(new Suspended(reason.message))
   }
@@ -240,6 +286,24 @@ export class RunLoop {
     this.#wake?.()
   }
 
+  /** Finishes what a crash cut off in the folder. */
+  async #finishFiles(): Promise<void> {
+    if (this.state.head.operation === null) return
+    const { files } = this.#options
+    await this.#alone(async () => files?.finish(this.#log, this.#lost.signal))
+  }
+
+  /** Applies the changes of a run that has achieved its goal, if it is to do so. */
+  async #applyChanges(): Promise<void> {
+    const { files, holdFolder } = this.#options
+    const { signal } = this.#stop
+    const hold = async (): Promise<boolean> => {
+      signal.throwIfAborted()
+      return await holdFolder(this.state.head.details.cwd)
+    }
+    await files?.applyAchieved(this.#log, hold, this.#lost.signal)
+  }
+
   async #driveSteps(): Promise<void> {
     for (let steps = 1; ; steps++) {
       if (steps % STEPS_PER_TURN === 0) await nextTurn()
@@ -252,10 +316,12 @@ export class RunLoop {
       if (step.kind === 'ended') return
       try {
         await this.#perform(step)
-        this.#endMachineWait()
+        this.#machine.over(this.#log)
       } catch (error) {
         if (isExhausted(error) && !(error instanceof StoreError)) {
-          await this.#waitForMachine(error)
+          await this.#machine.wait(this.#log, error, this.#stop.signal)
+          const isOver = this.#suspending || this.#left
+          if (!isOver && this.#stop.signal.aborted) this.#stop = new AbortController()
           continue
         }
         if (!this.#stop.signal.aborted || error instanceof StoreError) throw error
@@ -263,32 +329,6 @@ export class RunLoop {
         if (!over) this.#stop = new AbortController() // nextStep() sees the reason in the state
       }
     }
-  }
-
-  /** After a fault of the machine the step is performed again, once it may succeed. */
-  async #waitForMachine(error: unknown): Promise<void> {
-    if (this.#machineWait === undefined) {
-      const { message } = failureOf(error, this.state.frozen.request.cwd).failure
-      this.#noteLine('warn', `waiting for the machine: ${message}`)
-    }
-    this.#machineWait ??= new MachineWait()
-    const pause = this.#machineWait.pause(error, this.#stop.signal, this.#options.clock)
-    await this.#log.idleWhile(pause).catch(() => undefined)
-    if (!this.#suspending && !this.#left && this.#stop.signal.aborted)
-      this.#stop = new AbortController()
-  }
-
-  #endMachineWait(): void {
-    if (this.#machineWait === undefined) return
-    this.#machineWait.end()
-    this.#machineWait = undefined
-    const isOver = isTerminal(this.state.head.details.status)
-    if (!isOver) this.#noteLine('info', 'the machine has room again')
-  }
-
-  #noteLine(level: 'info' | 'warn', message: string): void {
-    const { iteration } = this.state.head.details
-    this.#log.note({ kind: 'log', iteration, payload: { level, message } })
   }
 
   #nextStep(): Step {
@@ -304,7 +344,10 @@ export class RunLoop {
 
   async #perform(step: Exclude<Step, { kind: 'ended' }>): Promise<void> {
     if (step.kind === 'wait') return this.#waitForHuman()
-    if (step.kind === 'finish') return this.#finish(step.outcome)
+    if (step.kind === 'finish') {
+      if (step.outcome.status === 'achieved') await this.#applyChanges()
+      return this.#finish(step.outcome)
+    }
     const { signal } = this.#stop
     if (!this.#options.scheduler.isWorking(this.#log.runId)) {
       await this.#enter(signal)
@@ -315,7 +358,10 @@ export class RunLoop {
       this.#takenOver = false
       return this.#options.performStep({ kind: 'recover' }, context)
     }
-    const stopTimer = this.#limitTime()
+    const stopTimer = limitTime(this.#options.clock, this.#log, () => {
+      this.#outOfTime = true
+      this.#interrupt(new Error('out of time'))
+    })
     try {
       this.#acts = step.kind !== 'turn'
       await this.#options.performStep(step, context)
@@ -338,24 +384,6 @@ export class RunLoop {
     await (started_at === null ? entered : this.#log.idleWhile(entered))
   }
 
-  /** Interrupts the run when its time budget is used up; the returned function ends that. */
-  #limitTime(): () => void {
-    let timer: { cancel(): void } | undefined
-    const check = (): void => {
-      const left = remainingMs(this.state, this.#log.now())
-      if (left === Infinity) return
-      // The time may have stood still: see `now()` of the log.
-      if (left > 0) {
-        timer = this.#options.clock.setTimeout(check, left)
-        return
-      }
-      this.#outOfTime = true
-      this.#interrupt(new Error('out of time'))
-    }
-    check()
-    return () => timer?.cancel()
-  }
-
   /** The context of the last step, while its signal is current. */
   #contextFor(signal: AbortSignal): StepContext | undefined {
     return this.#context?.signal === signal ? this.#context : undefined
@@ -363,8 +391,7 @@ export class RunLoop {
 
   async #makeContext(signal: AbortSignal): Promise<StepContext> {
     const { openFolder, tools } = this.#options
-    const { cwd } = this.state.frozen.request
-    this.#folder ??= await openFolder(cwd, this.state.folder, (error) => {
+    this.#folder ??= await openFolder(this.#log, signal, (error) => {
       this.#lostFolder = error
       this.#interrupt(error)
     })
@@ -405,24 +432,16 @@ export class RunLoop {
     await this.#log.flush()
   }
 
-  /** Results for calls that were stopped while they ran. */
-  #closeStarted(output: string): RecordDraft[] {
-    const { head, calls } = this.state
-    return calls
-      .filter((call) => call.status === 'started')
-      .map((call) => closingRecord(head.details.iteration, call, 130, output))
-  }
-
   async #closeHalted(): Promise<void> {
     this.#halted = false
-    const stopped = this.#closeStarted('Stopped: the store could not be reached')
+    const stopped = startedResults(this.state, 'Stopped: the store could not be reached')
     if (stopped.length > 0) await this.#log.append(stopped)
   }
 
   async #suspendNow(): Promise<void> {
     const { iteration, status } = this.state.head.details
     if (isTerminal(status)) return
-    const stopped = this.#closeStarted('Stopped: the service shut down while this ran.')
+    const stopped = startedResults(this.state, 'Stopped: the service shut down while this ran.')
     if (status === 'pending' || status === 'awaiting_human') return this.#log.flush()
     await this.#log.append([...stopped, { kind: 'run_suspended', iteration, payload: {} }])
   }
@@ -432,8 +451,10 @@ export class RunLoop {
     const checkpoints = this.#context?.checkpoints ?? null
     const { executor } = this.#options
     const kills = checkpoints !== null && this.state.mayHaveStrays
-    if (kills) await executor.killMarked(this.#log.runId).catch(() => 0)
-    await finishRun(this.#log, outcome, failure, checkpoints)
+    await this.#alone(async () => {
+      if (kills) await executor.killMarked(this.#log.runId).catch(() => 0)
+      await finishRun(this.#log, outcome, failure, checkpoints)
+    })
   }
 
   async #fail(error: unknown): Promise<void> {

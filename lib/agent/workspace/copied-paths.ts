@@ -71,9 +71,12 @@ export class CopiedPaths {
     const found = new Map<string, string>()
     for (const [path] of content.toString('latin1').matchAll(ABSOLUTE)) {
       if (found.size >= MAX_SPELLINGS) break
-      const real = realPathOf(path)
-      const copy = real === null ? null : copyOf(real, this.#copies)
-      if (copy !== null && real !== path) found.set(path, copy)
+      if (copyOf(path, this.#copies) !== null) continue
+      // An interpreter is a link that leads out: its folder tells where it is.
+      const folder = realPathOf(dirname(path))
+      const copy = copyOf(folder === null ? '/' : `${folder}/${basename(path)}`, this.#copies) ??
+        copyOf(realPathOf(path) ?? '/', this.#copies)
+      if (copy !== null) found.set(path, copy)
     }
     const longestFirst = [...found].sort(([a], [b]) => b.length - a.length)
     return longestFirst.map(([from, to]) => [

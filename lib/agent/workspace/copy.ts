@@ -66,6 +66,7 @@ export async function copyTree(
   const abort = (): void => void Atomics.store(aborted, 0, 1)
   signal?.addEventListener('abort', abort)
   try {
+    signal?.throwIfAborted()
     const report = await inWorker({ kind: 'copy', job, aborted })
     if ('result' in report) return report.result!
     await removeFolder(target)

@@ -12,7 +12,8 @@ import { childOf, newFolder, type KnownFile, type KnownFolder } from './known-fo
 import {
   isPassedOver, LeftOutPaths, MAX_TREE_DEPTH, MAX_TREE_ENTRIES, type AllTreeRules,
 } from './left-out.js'
-import { isInside, isRepository } from './paths.js'
+import { isRepository } from './git-names.js'
+import { isInside } from './paths.js'
 import { WalkedRoot, type ListedEntry, type ReadFile, type WalkedFolder } from './tree-walk.js'
 
 /** A folder of the tree. */
@@ -30,7 +31,7 @@ export interface Unread {
   readonly path: string
   readonly name: string
   readonly kind: 'file' | 'link'
-  readonly stats: Stats
+  readonly size: number
 }
 
 /** What was read; of a link, its target. */
@@ -172,7 +173,7 @@ export class FolderScan implements Disposable {
         return true
       }
     }
-    this.unread.push({ folder, path, name, kind, stats })
+    this.unread.push({ folder, path, name, kind, size: stats.size })
     if (entry === undefined) return false
     entry.seenAt = this.#look
     return true
@@ -185,7 +186,7 @@ export class FolderScan implements Disposable {
       opened === null || opened === 'unreadable'
         ? opened
         : one.kind === 'link'
-          ? readLink(opened, one)
+          ? readLink(opened, one.name)
           : opened.read(one.name, this.#rules.fileBytes, room)
     if (found !== null && found !== 'unreadable' && found !== 'large') {
       return { ...found, kind: one.kind }
@@ -217,9 +218,10 @@ export class FolderScan implements Disposable {
   }
 }
 
-function readLink(opened: WalkedFolder, { name, stats }: Unread): ReadFile | null {
+function readLink(opened: WalkedFolder, name: string): ReadFile | null {
+  const stats = opened.stat(name)
   const content = opened.target(name)
-  return content === null ? null : { content, stats, isWhole: true }
+  return stats === null || content === null ? null : { content, stats, isWhole: true }
 }
 
 function isUnchanged(known: KnownFile, stats: Stats): boolean {

@@ -15,7 +15,6 @@
 import { hash } from 'node:crypto'
 import { LongWork } from '../../internal/next-turn.js'
 import { WorkspaceError } from '../errors.js'
-import type { LeftOut } from '../tree.js'
 import { FolderScan, type ReadEntry, type Unread } from './folder-scan.js'
 import {
   childOf, entriesOf, forget, newFolder, summarize, type KnownFile, type KnownFolder,
@@ -23,27 +22,15 @@ import {
 import { isPrivateKey, secretPaths, type AllTreeRules, type LeftOutPaths } from './left-out.js'
 import { Batches, type SendBatch } from './tree-batches.js'
 import { encodeFolder } from './tree-objects.js'
+import type { Look } from './tree-protocol.js'
 
 /** A file changed this recently may change again within one tick of the disk's clock. */
 const UNSETTLED_MS = 2_000
 /** How much more than its share a run may store of what changed since its first capture. */
 const CHANGED_SHARE = 4
 
-/** What a look found. */
-export interface Look {
-  readonly checkpointId: string
-  readonly files: number
-  readonly bytes: number
-  readonly leftOut: readonly LeftOut[]
-}
-
-/** What the last checkpoint of a run says of its share of storage, if this was not tracked since. */
-export interface Share {
-  /** Hashes of content that is not stored, by path. */
-  readonly notStored: ReadonlyMap<string, string>
-  /** Bytes that are. */
-  readonly used: number
-}
+/** Hashes of content that a checkpoint did not store, by path. */
+export type NotStored = ReadonlyMap<string, string>
 
 /** What is to be done with what is found. */
 export interface LookOptions {
@@ -54,7 +41,7 @@ export interface LookOptions {
   /** The last checkpoint of the run that is durable. */
   readonly previous: string | null
   /** Called when the checkpoint before is not that of the last look. */
-  readonly shareOf: (checkpointId: string) => Promise<Share>
+  readonly notStoredIn: (checkpointId: string) => Promise<NotStored>
 }
 
 /** See the comment of this file. */
@@ -63,8 +50,8 @@ export class FolderTracker {
   readonly #isSecretPath: (path: string, name: string) => boolean
   readonly #top: KnownFolder = newFolder()
   #look = 0
-  /** The checkpoint whose objects are known to be stored; undefined at first. */
-  #stored: string | null | undefined
+  /** The checkpoint whose objects are known to be stored; undefined at first, and after an error. */
+  #stored: string | undefined
   /** Bytes and contents that count for the run's share; of these, 48 bits of their hash. */
   #used = 0
   #counted = new Set<number>()
@@ -88,32 +75,38 @@ export class FolderTracker {
    */
   async look(folder: string, options: LookOptions): Promise<Look> {
     using scan = new FolderScan(folder, this.rules, this.#look + 1, options.storeContents)
-    const share = options.storeContents ? await this.#begin(options) : null
+    const notStored = options.storeContents ? await this.#begin(options) : null
     this.#look += 1
     await scan.run(this.#top, this.#isSecretPath, options.signal)
-    await this.#read(scan, share, options)
+    await this.#read(scan, notStored, options)
     if (!scan.exists) throw new WorkspaceError('ERR_AGENT_WORKSPACE_LOST', `${folder} was deleted`)
     return await this.#build(scan, options)
   }
 
-  /** Finds out what is stored already. */
-  async #begin({ previous, shareOf }: LookOptions): Promise<Share | null> {
-    if (this.#stored !== undefined && this.#stored === previous) return null
-    const share = previous === null ? null : await shareOf(previous)
+  /** Finds out what is stored already, and what is not. */
+  async #begin({ previous, notStoredIn }: LookOptions): Promise<NotStored | null> {
+    const isKnown = this.#stored !== undefined && this.#stored === previous
+    // What is stored by a look that fails may be reclaimed before the next one.
     this.#stored = undefined
+    if (isKnown) return null
+    const notStored = previous === null ? null : await notStoredIn(previous)
     forget(this.#top)
     this.#counted = new Set()
-    this.#used = share?.used ?? 0
-    return share
+    this.#used = 0
+    return notStored
   }
 
-  async #read(scan: FolderScan, share: Share | null, options: LookOptions): Promise<void> {
+  async #read(
+    scan: FolderScan,
+    notStored: NotStored | null,
+    options: LookOptions,
+  ): Promise<void> {
     const { unread } = scan
-    const isFirst = options.storeContents && this.#stored === undefined && options.previous === null
+    const isFirst = options.storeContents && options.previous === null
     let left = 0
-    for (const { stats } of unread) left += stats.size + 1
+    for (const { size } of unread) left += size + 1
     if (isFirst && left > this.rules.budgetBytes) {
-      unread.sort((a, b) => a.stats.size - b.stats.size)
+      unread.sort((a, b) => a.size - b.size)
     }
     const most = this.rules.budgetBytes * (isFirst ? 1 : CHANGED_SHARE)
     const batches = new Batches(options.storeContents ? options.send : null, false)
@@ -121,7 +114,7 @@ export class FolderTracker {
     for (const one of unread) {
       if (work.isDue) await work.next()
       options.signal.throwIfAborted()
-      const room = one.stats.size + 1
+      const room = one.size + 1
       await batches.makeRoom(room, left)
       left -= room
       const found = scan.read(one, (bytes) => batches.room(bytes))
@@ -129,7 +122,7 @@ export class FolderTracker {
       const known = this.#remember(one, found, scan)
       if (!options.storeContents || known.isSecret || known.stored !== 'unknown') continue
       const path = childOf(one.path, one.name)
-      if (share?.notStored.get(path) === known.sha256 || !this.#count(known, most)) {
+      if (notStored?.get(path) === known.sha256 || !this.#count(known, most)) {
         known.stored = 'never'
         continue
       }
@@ -194,7 +187,7 @@ export class FolderTracker {
     const leftOut = scan.leftOut.list()
     const object = encodeFolder(entriesOf(this.#top), leftOut)
     const checkpointId = hash('sha256', object)
-    if (!options.storeContents || checkpointId !== this.#stored) {
+    if (!options.storeContents || checkpointId !== options.previous) {
       await batches.add(checkpointId, object, () => undefined)
       await batches.end()
     }

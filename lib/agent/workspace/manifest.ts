@@ -207,8 +207,8 @@ class LookJob implements TreeJob {
     switch (message.t) {
       case 'batch':
         return void this.#put(message).catch((error: unknown) => this.#stop(error))
-      case 'share':
-        return void this.#share(message.checkpointId).catch((error: unknown) => this.#stop(error))
+      case 'not stored':
+        return void this.#answer(message.checkpointId).catch((error: unknown) => this.#stop(error))
       case 'done':
         if (this.#reason === null) return this.#resolve(message)
         return this.#reject(this.#reason.error)
@@ -246,19 +246,16 @@ class LookJob implements TreeJob {
     treeWorkerThread.post({ t: 'stored', job: this.#id, batch: number })
   }
 
-  async #share(checkpointId: string): Promise<void> {
+  /** Tells the worker what the checkpoint before did not store. */
+  async #answer(checkpointId: string): Promise<void> {
     const { entries } = await readTree(this.#target, checkpointId)
     const work = new LongWork()
-    const notStored: string[] = []
-    const counted = new Set<string>()
-    let used = 0
-    for (const [path, { sha256, size, stored }] of entries) {
+    const pairs: string[] = []
+    for (const [path, { sha256, stored }] of entries) {
       if (work.isDue) await work.next()
-      if (stored === false) notStored.push(path, sha256)
-      else if (!counted.has(sha256)) used += size
-      counted.add(sha256)
+      if (stored === false) pairs.push(path, sha256)
     }
-    treeWorkerThread.post({ t: 'share', job: this.#id, used, notStored })
+    treeWorkerThread.post({ t: 'not stored', job: this.#id, pairs })
   }
 }
 

@@ -40,10 +40,10 @@ export interface Folder {
  * or damaged; what the store throws.
  */
 export async function readTree(objects: ObjectReader, checkpointId: string): Promise<Tree> {
-  const folders = await readFolders(objects, checkpointId)
+  const work = new LongWork()
+  const folders = await readFolders(objects, checkpointId, work)
   const top = folders.get(checkpointId)!
   const entries = new Map<string, TreeEntry>()
-  const work = new LongWork()
   const add = async (folder: Folder, path: string, depth: number): Promise<void> => {
     for (const entry of folder.entries) {
       const at = `${path}${entry.name}`
@@ -81,7 +81,9 @@ export async function* objectsOf(
     const fresh = level.filter((hash) => !seen.has(`${hash}/`))
     for (let at = 0; at < fresh.length; at += AT_ONCE) {
       const some = fresh.slice(at, at + AT_ONCE)
-      const read = await Promise.all(some.map((hash) => readFolder(objects, hash, depth === 0)))
+      const read = await Promise.all(
+        some.map((hash) => readFolder(objects, hash, depth === 0, work)),
+      )
       for (const [i, hash] of some.entries()) {
         seen.add(`${hash}/`)
         if (isNew(hash, seen)) yield hash
@@ -120,14 +122,14 @@ export async function readContent(
   }
   const content = await objects.get(entry.sha256)
   if (content === null) throw damaged(entry.sha256, `it is missing, with the content of ${path}`)
-  if ((await hashOf(content)) === entry.sha256) return content
+  if ((await hashOf(content, new LongWork())) === entry.sha256) return content
   throw damaged(entry.sha256, `its content, that of ${path}, does not have its hash`)
 }
 
 /** The hash of content of any size, with other work in between. */
-async function hashOf(content: Uint8Array): Promise<string> {
+async function hashOf(content: Uint8Array, work: LongWork): Promise<string> {
+  if (work.isDue) await work.next()
   if (content.length <= HASHED_AT_ONCE) return hash('sha256', content)
-  const work = new LongWork()
   const hasher = createHash('sha256')
   for (let at = 0; at < content.length; at += HASHED_AT_ONCE) {
     if (work.isDue) await work.next()
@@ -140,6 +142,7 @@ async function hashOf(content: Uint8Array): Promise<string> {
 async function readFolders(
   objects: ObjectReader,
   checkpointId: string,
+  work: LongWork,
 ): Promise<ReadonlyMap<string, Folder>> {
   const folders = new Map<string, Folder>()
   let entries = 0
@@ -149,7 +152,9 @@ async function readFolders(
     const below = new Set<string>()
     for (let at = 0; at < level.length; at += AT_ONCE) {
       const some = level.slice(at, at + AT_ONCE)
-      const read = await Promise.all(some.map((hash) => readFolder(objects, hash, depth === 0)))
+      const read = await Promise.all(
+        some.map((hash) => readFolder(objects, hash, depth === 0, work)),
+      )
       for (const [i, hash] of some.entries()) {
         const folder = read[i]!
         folders.set(hash, folder)
@@ -166,7 +171,7 @@ async function readFolders(
 }
 
 /**
- * One folder of a tree.
+ * One folder of a tree; reading pauses when `work` is due.
  *
  * @throws as {@link readTree} does.
  */
@@ -174,12 +179,12 @@ export async function readFolder(
   objects: ObjectReader,
   id: string,
   isTop: boolean,
+  work: LongWork = new LongWork(),
 ): Promise<Folder> {
   const bytes = await objects.get(id)
   if (bytes === null) throw damaged(id, 'it is missing')
-  if ((await hashOf(bytes)) !== id) throw damaged(id, 'its content does not have its hash')
+  if ((await hashOf(bytes, work)) !== id) throw damaged(id, 'its content does not have its hash')
   const entries: FolderEntry[] = []
-  const work = new LongWork()
   try {
     const reader = new FolderReader(bytes)
     if ((reader.leftOut !== null) !== isTop) throw new MalformedTree('it is out of place')

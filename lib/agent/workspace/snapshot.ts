@@ -11,17 +11,19 @@
  * @module
  */
 import { hash } from 'node:crypto'
-import {
-  closeSync, constants, fstatSync, lstatSync, openSync, readlinkSync, readSync, type Stats,
-} from 'node:fs'
-import { opendir } from 'node:fs/promises'
+import { lstatSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import { nextTurn } from '../../internal/next-turn.js'
 import { throwIfExhausted } from '../exhaustion.js'
+import { modeOf } from './describe-changes.js'
 import { fileChange, oneLine } from './diff.js'
-import { SKIPPED_FOLDERS } from './skipped-folders.js'
+import { childOf } from './known-folder.js'
+import { isPassedOver, MAX_TREE_DEPTH, MAX_TREE_ENTRIES } from './left-out.js'
+import { changesBetween, type Change } from './net-changes.js'
 import type { FileChange } from './workspace.js'
-import { isRepository, type Confinement, type OpenFolder } from './paths.js'
+import { isRepository } from './git-names.js'
+import { type Confinement } from './paths.js'
+import { WalkedRoot, type ListedEntry, type WalkedFolder } from './tree-walk.js'
 
 /** Bounds of {@link WorkspaceSnapshot}. */
 export interface SnapshotLimits {
@@ -46,21 +48,17 @@ export const SNAPSHOT_LIMITS: SnapshotLimits = {
   diffBytes: 128 * 1024,
 }
 
-const MAX_DEPTH = 64
-/** Names read from one folder, so that a huge one cannot exhaust the memory. */
-const MAX_NAMES = 200_000
 /** Entries scanned between yields to the event loop. */
 const SLICE = 100
 /** A file changed this recently may change again within one tick of the disk's clock. */
 const UNSETTLED_MS = 50
-const READ_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 /** One file or link at the time of a scan. */
 interface Entry {
   /** What `lstat` reported; empty when the file must be read again in any case. */
   readonly fingerprint: string
   readonly mode: number
-  readonly isLink: boolean
+  readonly kind: 'file' | 'link'
   /** SHA-256 of the content, or of the link's target; null when it was not read. */
   readonly sha256: string | null
   /** The content, or the link's target; null when it is not kept. */
@@ -98,22 +96,19 @@ export class WorkspaceSnapshot {
     this.#keptBytes = scan.keptBytes
     this.#partial = scan.partial
     if (before === null) return []
-    const created = new Map(scan.changed.filter(([path]) => !before.has(path)))
-    // A scan may reach files that a partial one missed; only files newer than that are creations.
-    if (wasPartial) {
-      for (const [path, { born }] of created) {
-        if (born < previousScan - UNSETTLED_MS) created.delete(path)
-      }
+    const [old, now] = [new Map<string, Entry>(), new Map<string, Entry>()]
+    for (const [path, { after, born }] of scan.changed) {
+      const known = before.get(path)
+      // A scan may reach files that a partial one missed; only files newer than that are creations.
+      if (known === undefined && wasPartial && born < previousScan - UNSETTLED_MS) continue
+      if (known !== undefined) old.set(path, known)
+      now.set(path, after)
     }
-    const deleted = [...before].filter(
-      ([path]) => !scan.found.has(path) && (!scan.partial || !this.#exists(path)),
-    )
-    return await this.#bounded([
-      ...createdAndDeleted(created, new Map(deleted)),
-      ...scan.changed
-        .filter(([path, { after }]) => differs(before.get(path), after))
-        .map(([path, { after }]) => ({ path, before: before.get(path)!, after })),
-    ])
+    for (const [path, entry] of before) {
+      const isGone = !scan.found.has(path) && (!scan.partial || !this.#exists(path))
+      if (isGone) old.set(path, entry)
+    }
+    return await this.#bounded(changesBetween(old, now))
   }
 
   #exists(path: string): boolean {
@@ -122,58 +117,17 @@ export class WorkspaceSnapshot {
   }
 
   /** Only what is reported is compared line by line, and other work is done in between. */
-  async #bounded(differences: readonly Difference[]): Promise<readonly FileChange[]> {
+  async #bounded(found: readonly Change<Entry>[]): Promise<readonly FileChange[]> {
     let left = this.#limits.diffBytes
     const changes: FileChange[] = []
-    const sorted = differences.toSorted((a, b) => (a.path < b.path ? -1 : 1))
-    for (const difference of sorted.slice(0, this.#limits.changes)) {
-      const change = await changeOf(difference)
+    for (const one of found.slice(0, this.#limits.changes)) {
+      const change = await changeOf(one)
       left -= Buffer.byteLength(change.diff)
       changes.push(left >= 0 ? change : { ...change, diff: '' })
       await nextTurn()
     }
     return changes
   }
-}
-
-/** What happened to one file or link; null where it did not exist. */
-interface Difference {
-  readonly path: string
-  readonly before: Entry | null
-  readonly after: Entry | null
-  /** The path of a renamed file before. */
-  readonly from?: string
-}
-
-function differs(before: Entry | undefined, after: Entry): before is Entry {
-  if (before === undefined) return false
-  if (before.mode !== after.mode || before.isLink !== after.isLink) return true
-  return before.sha256 === null || before.sha256 !== after.sha256
-}
-
-/** New and deleted files; a new file with the content of a deleted one is renamed. */
-function createdAndDeleted(
-  created: ReadonlyMap<string, Found>,
-  deleted: Map<string, Entry>,
-): readonly Difference[] {
-  const pathsByHash = new Map<string, string[]>()
-  for (const [path, { sha256 }] of [...deleted].reverse()) {
-    const paths = pathsByHash.get(sha256 ?? '')
-    if (paths !== undefined) paths.push(path)
-    else if (sha256 !== null) pathsByHash.set(sha256, [path])
-  }
-  const differences: Difference[] = []
-  for (const [path, { after }] of created) {
-    const from = after.sha256 === null ? undefined : pathsByHash.get(after.sha256)?.pop()
-    const was = from === undefined ? undefined : deleted.get(from)
-    if (from === undefined || was === undefined) differences.push({ path, before: null, after })
-    else {
-      deleted.delete(from)
-      differences.push({ path, before: was, after, from })
-    }
-  }
-  for (const [path, before] of deleted) differences.push({ path, before, after: null })
-  return differences
 }
 
 function renamed(path: string, from: string, before: Entry, after: Entry): FileChange {
@@ -191,8 +145,8 @@ function renamed(path: string, from: string, before: Entry, after: Entry): FileC
 }
 
 /** A change, with its diff when the content before and after was kept. */
-async function changeOf({ path, before, after, from }: Difference): Promise<FileChange> {
-  if (from !== undefined) return renamed(path, from, before!, after!)
+async function changeOf({ path, oldPath, before, after }: Change<Entry>): Promise<FileChange> {
+  if (oldPath !== null) return renamed(path, oldPath, before!, after!)
   const mode = before !== null && after !== null ? modeLines(before, after) : ''
   const known = (entry: Entry | null): boolean => entry === null || entry.content !== null
   if (known(before) && known(after)) {
@@ -208,12 +162,8 @@ async function changeOf({ path, before, after, from }: Difference): Promise<File
 }
 
 function modeLines(before: Entry, after: Entry): string {
-  if (before.mode === after.mode && before.isLink === after.isLink) return ''
+  if (before.mode === after.mode && before.kind === after.kind) return ''
   return `old mode ${modeOf(before)}\nnew mode ${modeOf(after)}\n`
-}
-
-function modeOf({ isLink, mode }: Entry): string {
-  return isLink ? '120000' : `100${(mode & 0o777).toString(8).padStart(3, '0')}`
 }
 
 interface Found {
@@ -247,67 +197,53 @@ class Scan {
   }
 
   async run(): Promise<void> {
-    let level = ['']
-    for (let depth = 0; depth <= MAX_DEPTH && level.length > 0; depth++) {
-      const below: string[] = []
-      for (const path of level) await this.#folder(path, below)
-      level = below
+    try {
+      using root = new WalkedRoot(this.#confinement.at(this.#confinement.root))
+      let level = ['']
+      for (let depth = 0; depth <= MAX_TREE_DEPTH && level.length > 0; depth++) {
+        const below: string[] = []
+        for (const path of level) await this.#folder(root, path, below)
+        level = below
+      }
+      if (level.length > 0) this.partial = true
+    } catch (error) {
+      throwIfExhausted(error)
+      // The folder is gone, or not permitted.
     }
-    if (level.length > 0) this.partial = true
     // The content of deleted files is no longer kept.
     for (const [path, { content }] of this.#before ?? []) {
       if (!this.found.has(path)) this.keptBytes -= content?.length ?? 0
     }
   }
 
-  async #folder(path: string, below: string[]): Promise<void> {
-    const real = join(this.#confinement.root, path)
-    let folder: OpenFolder
-    try {
-      folder = await this.#confinement.openFolder(real)
-    } catch (error) {
-      throwIfExhausted(error)
-      return // deleted or replaced by a link meanwhile, or not permitted
-    }
-    try {
-      for (const name of await this.#namesIn(folder)) {
-        const child = path === '' ? name : `${path}/${name}`
-        if (this.#confinement.hides(folder, name)) continue
-        if (this.#entriesSeen >= this.#limits.entries) {
-          this.partial = true
-          return
-        }
-        this.#entriesSeen += 1
-        if (this.#entriesSeen % SLICE === 0) await nextTurn()
-        this.#entry(folder, name, child, below)
+  async #folder(root: WalkedRoot, path: string, below: string[]): Promise<void> {
+    const opened = root.open(path)
+    if (opened === null || opened === 'unreadable') return
+    using folder = opened
+    for (const entry of this.#entriesOf(folder)) {
+      const child = childOf(path, entry.name)
+      if (this.#confinement.isClosed(join(this.#confinement.root, child))) continue
+      if (this.#entriesSeen >= this.#limits.entries) {
+        this.partial = true
+        return
       }
-    } finally {
-      await folder[Symbol.asyncDispose]()
+      this.#entriesSeen += 1
+      if (this.#entriesSeen % SLICE === 0) await nextTurn()
+      if (entry.kind === 'folder') below.push(child)
+      else if (entry.kind !== 'other') this.#entry(folder, entry.name, child)
     }
   }
 
-  async #namesIn(folder: OpenFolder): Promise<readonly string[]> {
-    const names: string[] = []
-    try {
-      for await (const { name } of await opendir(folder.self, { bufferSize: 256 })) {
-        if (!SKIPPED_FOLDERS.has(name)) names.push(name)
-        if (names.length >= MAX_NAMES) break
-      }
-    } catch (error) {
-      throwIfExhausted(error)
-      // Not permitted: the folder counts as empty.
-    }
-    return isRepository(names) ? [] : names.sort()
+  #entriesOf(folder: WalkedFolder): readonly ListedEntry[] {
+    const found = folder.list(MAX_TREE_ENTRIES)
+    if (found === 'unreadable' || isRepository(found.entries.map(({ name }) => name))) return []
+    // Names that are not UTF-8 could not be shown.
+    return found.entries.filter(({ name }) => !isPassedOver(name) && !/\p{Surrogate}/u.test(name))
   }
 
-  #entry(folder: OpenFolder, name: string, path: string, below: string[]): void {
-    const stats = statsOf(folder.entry(name))
-    if (stats === null) return
-    if (stats.isDirectory()) {
-      below.push(path)
-      return
-    }
-    if (!stats.isFile() && !stats.isSymbolicLink()) return
+  #entry(folder: WalkedFolder, name: string, path: string): void {
+    const stats = folder.stat(name)
+    if (stats === null || !(stats.isFile() || stats.isSymbolicLink())) return
     const known = this.#before?.get(path)
     const fingerprint = fingerprintOf(stats)
     if (known?.fingerprint === fingerprint) {
@@ -321,10 +257,11 @@ class Scan {
     this.changed.push([path, { after, born: Math.max(stats.birthtimeMs, stats.ctimeMs) }])
   }
 
-  #read(folder: OpenFolder, name: string, stats: Stats, fingerprint: string): Entry {
+  #read(folder: WalkedFolder, name: string, stats: Stats, fingerprint: string): Entry {
     const isSettled = Date.now() - stats.ctimeMs > UNSETTLED_MS
-    const kind = { mode: stats.mode & 0o777, isLink: stats.isSymbolicLink() }
-    const content = kind.isLink ? targetOf(folder, name) : this.#contentOf(folder, name, stats)
+    const isLink = stats.isSymbolicLink()
+    const kind = { mode: stats.mode & 0o777, kind: isLink ? 'link' : 'file' } as const
+    const content = isLink ? folder.target(name) : this.#contentOf(folder, name, stats)
     if (content === null) return { ...kind, fingerprint, sha256: null, content: null }
     const fits = this.keptBytes + content.length <= this.#limits.keptBytes
     return {
@@ -335,38 +272,12 @@ class Scan {
     }
   }
 
-  /** Reads synchronously: through the thread pool, a small file takes ten times as long. */
-  #contentOf(folder: OpenFolder, name: string, stats: Stats): Uint8Array | null {
+  #contentOf(folder: WalkedFolder, name: string, stats: Stats): Uint8Array | null {
     if (stats.size > this.#limits.fileBytes) return null
-    let descriptor: number | undefined
-    try {
-      descriptor = openSync(folder.entry(name), READ_FLAGS)
-      const opened = fstatSync(descriptor)
-      if (!opened.isFile() || opened.size > this.#limits.fileBytes) return null
-      const buffer = Buffer.allocUnsafeSlow(opened.size)
-      return buffer.subarray(0, readSync(descriptor, buffer, 0, buffer.length, 0))
-    } catch (error) {
-      throwIfExhausted(error)
-      return null
-    } finally {
-      if (descriptor !== undefined) closeSync(descriptor)
-    }
-  }
-}
-
-function statsOf(path: string): Stats | null {
-  try {
-    return lstatSync(path)
-  } catch {
-    return null
-  }
-}
-
-function targetOf(folder: OpenFolder, name: string): Uint8Array | null {
-  try {
-    return readlinkSync(folder.entry(name), { encoding: 'buffer' })
-  } catch {
-    return null
+    const found = folder.read(name, this.#limits.fileBytes, (bytes) => {
+      return Buffer.allocUnsafeSlow(bytes)
+    })
+    return found instanceof Object ? found.content : null
   }
 }
 

@@ -1,3 +1,4 @@
+import { LongWork } from '../../internal/next-turn.js'
 import type { Tree, TreeEntry } from '../tree.js'
 import { MAX_TREE_DEPTH } from './left-out.js'
 import { damaged, readFolder, type ObjectReader } from './read-tree.js'
@@ -21,9 +22,10 @@ export async function readDifference(
   to: string,
 ): Promise<TreeDifference> {
   const [before, after] = [new Map<string, TreeEntry>(), new Map<string, TreeEntry>()]
+  const work = new LongWork()
   const [top, newTop] = await Promise.all([
-    readFolder(objects, from, true),
-    readFolder(objects, to, true),
+    readFolder(objects, from, true, work),
+    readFolder(objects, to, true, work),
   ])
   const compare = async (
     old: readonly FolderEntry[],
@@ -54,7 +56,7 @@ export async function readDifference(
   ): Promise<void> => {
     const [a, b] = await Promise.all(
       [old, now].map(async (entry) =>
-        entry === undefined ? [] : (await readFolder(objects, entry.sha256, false)).entries,
+        entry === undefined ? [] : (await readFolder(objects, entry.sha256, false, work)).entries,
       ),
     )
     await compare(a!, b!, `${path}${(old ?? now)!.name}/`, depth + 1)

@@ -5,9 +5,16 @@
  * @module
  */
 import type { LeftOut } from '../tree.js'
-import type { Look } from './folder-tracker.js'
 import type { AllTreeRules } from './left-out.js'
 import type { Batch } from './tree-batches.js'
+
+/** What a look found. */
+export interface Look {
+  readonly checkpointId: string
+  readonly files: number
+  readonly bytes: number
+  readonly leftOut: readonly LeftOut[]
+}
 
 /** To the worker. A job is one look at a folder, `tracked` numbers what is tracked. */
 export type ToTreeWorker =
@@ -22,11 +29,10 @@ export type ToTreeWorker =
     }
   | { readonly t: 'stored'; readonly job: number; readonly batch: number }
   | {
-      readonly t: 'share'
+      readonly t: 'not stored'
       readonly job: number
-      readonly used: number
       /** Path and hash, in turns. */
-      readonly notStored: readonly string[]
+      readonly pairs: readonly string[]
     }
   | { readonly t: 'abort'; readonly job: number }
   | { readonly t: 'forget'; readonly tracked: number }
@@ -34,7 +40,7 @@ export type ToTreeWorker =
 /** From the worker. */
 export type FromTreeWorker =
   | ({ readonly t: 'batch'; readonly job: number; readonly number: number } & Batch)
-  | { readonly t: 'share'; readonly job: number; readonly checkpointId: string }
+  | { readonly t: 'not stored'; readonly job: number; readonly checkpointId: string }
   | ({ readonly t: 'done'; readonly job: number; readonly leftOut: readonly LeftOut[] } & Look)
   | {
       readonly t: 'failed'

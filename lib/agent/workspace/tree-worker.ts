@@ -5,7 +5,7 @@
  * @module
  */
 import { parentPort } from 'node:worker_threads'
-import { FolderTracker, type Share } from './folder-tracker.js'
+import { FolderTracker, type NotStored } from './folder-tracker.js'
 import type { Batch } from './tree-batches.js'
 import type { FromTreeWorker, ToTreeWorker } from './tree-protocol.js'
 
@@ -28,7 +28,7 @@ class Job {
   readonly #abort = new AbortController()
   readonly #batches: Map<number, () => void> = new Map()
   #sent = 0
-  #onShare: ((share: Share) => void) | null = null
+  #onNotStored: ((found: NotStored) => void) | null = null
 
   constructor(id: number, tracked: number) {
     this.#id = id
@@ -46,7 +46,7 @@ class Job {
         storeContents,
         previous,
         send: (batch) => this.#send(batch),
-        shareOf: (checkpointId) => this.#shareOf(checkpointId),
+        notStoredIn: (checkpointId) => this.#notStoredIn(checkpointId),
       })
       post({ t: 'done', job: this.#id, ...found })
     } catch (error) {
@@ -63,8 +63,8 @@ class Job {
     this.#batches.delete(batch)
   }
 
-  share(share: Share): void {
-    this.#onShare?.(share)
+  notStored(found: NotStored): void {
+    this.#onNotStored?.(found)
   }
 
   abort(): void {
@@ -72,7 +72,7 @@ class Job {
     this.#abort.abort(reason)
     // Whoever waits goes on, and finds the signal aborted.
     for (const resolve of this.#batches.values()) resolve()
-    this.#onShare?.({ notStored: new Map(), used: 0 })
+    this.#onNotStored?.(new Map())
   }
 
   async #send(batch: Batch): Promise<void> {
@@ -83,10 +83,10 @@ class Job {
     this.#abort.signal.throwIfAborted()
   }
 
-  async #shareOf(checkpointId: string): Promise<Share> {
-    const share = new Promise<Share>((resolve) => (this.#onShare = resolve))
-    post({ t: 'share', job: this.#id, checkpointId })
-    const found = await share
+  async #notStoredIn(checkpointId: string): Promise<NotStored> {
+    const answer = new Promise<NotStored>((resolve) => (this.#onNotStored = resolve))
+    post({ t: 'not stored', job: this.#id, checkpointId })
+    const found = await answer
     this.#abort.signal.throwIfAborted()
     return found
   }
@@ -115,12 +115,11 @@ port.on('message', (message: ToTreeWorker) => {
     }
     case 'stored':
       return jobs.get(message.job)?.stored(message.batch)
-    case 'share': {
-      const { used, notStored } = message
-      const pairs = notStored.flatMap((path, i): [string, string][] =>
-        i % 2 === 0 ? [[path, notStored[i + 1]!]] : [],
-      )
-      return jobs.get(message.job)?.share({ used, notStored: new Map(pairs) })
+    case 'not stored': {
+      const found = new Map<string, string>()
+      const { pairs } = message
+      for (let i = 0; i < pairs.length; i += 2) found.set(pairs[i]!, pairs[i + 1]!)
+      return jobs.get(message.job)?.notStored(found)
     }
     case 'abort':
       return jobs.get(message.job)?.abort()

@@ -6,8 +6,17 @@
 import { randomUUID } from 'node:crypto'
 import type {
   AgentEvent,
+  ApplyRequest,
+  ApplyResult,
+  Checkpoint,
+  FileList,
+  ForkRequest,
   GoalInfo,
+  MessageRequest,
   ModelInfo,
+  NetChanges,
+  RestoreRequest,
+  RestoreResult,
   ResumeAnswer,
   ResumeResult,
   RunDetails,
@@ -32,6 +41,22 @@ import type { DamageCounts } from '../monitoring/damage.js'
 import type { HealthStatus } from '../monitoring/health.js'
 import type { RunService } from '../service.js'
 import { answerError } from './answer-error.js'
+import {
+  atOf,
+  CHANGES,
+  FILTER,
+  filesPath,
+  filterParams,
+  KEYED,
+  pathOf,
+  rangeOf,
+  signalOf,
+  type CallSignal,
+  type ChangesCall,
+  type FilesCall,
+  type KeyedCall,
+  type RunFilter,
+} from './calls.js'
 import {
   FOLLOW_OPTIONS,
   followEvents,
@@ -60,31 +85,6 @@ export interface RunServiceClientOptions {
   readonly transport?: AsyncTransport | undefined
 }
 
-/** Cancellation of a call: it rejects with the signal's reason. */
-export interface CallSignal {
-  readonly signal?: AbortSignal | undefined
-}
-
-/** Conditions for runs to list. All must hold. */
-export interface RunFilter {
-  /** Any of these statuses. */
-  readonly status?: RunStatus | readonly RunStatus[] | undefined
-  /** The exact goal. */
-  readonly goal?: string | undefined
-  /** The exact model name. */
-  readonly modelName?: string | undefined
-  /** Words that all occur in the goal, the model name or the run id, ignoring case. */
-  readonly search?: string | undefined
-  /** Only runs created after this time. */
-  readonly createdAfter?: Date | string | undefined
-  /** Only runs created before this time. */
-  readonly createdBefore?: Date | string | undefined
-  /** Runs per page at most, from 1 to 10 000. @defaultValue 10 000; 100 for `runs()` */
-  readonly limit?: number | undefined
-  /** `next` of an earlier page with the same conditions. */
-  readonly cursor?: string | undefined
-}
-
 /** One page of runs, newest first. */
 export interface RunList {
   readonly runs: readonly RunSummary[]
@@ -107,15 +107,6 @@ const OPTIONS: OptionKinds<RunServiceClientOptions> = {
   baseUrl: 'any! the address of the service', key: 'string', headers: 'any', timeout: 'any',
   retry: 'any', trustEnv: 'boolean', transport: 'object',
 }
-const CALL: OptionKinds<CallSignal> = { signal: 'object' }
-const CREATE: OptionKinds<CallSignal & { idempotencyKey?: string }> = {
-  ...CALL, idempotencyKey: 'string',
-}
-const FILTER: OptionKinds<RunFilter> = {
-  status: 'any', goal: 'string', modelName: 'string', search: 'string', createdAfter: 'any',
-  createdBefore: 'any', limit: 'number', cursor: 'string',
-}
-
 const DEFAULT_TIMEOUT_MS = 30_000
 const DEFAULT_RETRIES = 2
 
@@ -179,16 +170,9 @@ export class RunServiceClient implements AsyncDisposable {
   /**
    * Starts a run; resolves once it is durable. The same call with the same `idempotencyKey` never
    * starts a second run.
-   *
-   * @param options.idempotencyKey - 1 to 255 visible ASCII characters. Default: a random one.
    */
-  async create(
-    request: StartRequest,
-    options: CallSignal & { readonly idempotencyKey?: string | undefined } = {},
-  ): Promise<RunDetails> {
-    checkOptions(options, CREATE, 'create()')
-    const headers = { 'Idempotency-Key': options.idempotencyKey ?? randomUUID() }
-    return this.#json('POST', '/api/runs', { json: request, headers, signal: options.signal })
+  async create(request: StartRequest, options: KeyedCall = {}): Promise<RunDetails> {
+    return this.#keyed('create()', '/api/runs', request, options)
   }
 
   /** Reads one page of runs, newest first. */
@@ -237,6 +221,106 @@ export class RunServiceClient implements AsyncDisposable {
     return this.#json('POST', pathOf(runId, '/retry'), { json: {}, ...signalOf(call) })
   }
 
+  /**
+   * Starts a new run from the end of an iteration, or the start, of this one, with its conversation
+   * and files; see {@link ForkRequest}. Resolves once it is durable.
+   */
+  async fork(
+    runId: string,
+    request: ForkRequest = {},
+    options: KeyedCall = {},
+  ): Promise<RunDetails> {
+    return this.#keyed('fork()', pathOf(runId, '/fork'), request, options)
+  }
+
+  /**
+   * Sends text to the model of a run that has not ended; resolves once it is durable. The model
+   * gets it before its next call, or before the next iteration.
+   */
+  async message(
+    runId: string,
+    message: MessageRequest,
+    options: KeyedCall = {},
+  ): Promise<{ readonly message_id: string }> {
+    return this.#keyed('message()', pathOf(runId, '/messages'), message, options)
+  }
+
+  /** Lists the checkpoints of a run's folder, oldest first. */
+  async checkpoints(runId: string, call: CallSignal = {}): Promise<readonly Checkpoint[]> {
+    return this.#json('GET', pathOf(runId, '/checkpoints'), signalOf(call))
+  }
+
+  /** Reads the net changes between two checkpoints, with secrets redacted. */
+  async changes(runId: string, options: ChangesCall = {}): Promise<NetChanges> {
+    checkOptions(options, CHANGES, 'changes()')
+    return this.#json('GET', pathOf(runId, '/changes'), rangeOf(options))
+  }
+
+  /**
+   * Reads the same changes as one patch, with exact bytes, for `git apply` and `patch -p1`.
+   *
+   * @throws {@link RunServiceError} 403 `redacted` with `paths`, when these files hold secrets and
+   * the service does not let this caller read them.
+   */
+  async patch(runId: string, options: ChangesCall = {}): Promise<Uint8Array> {
+    checkOptions(options, CHANGES, 'patch()')
+    const headers = { Accept: 'text/x-diff' }
+    const path = pathOf(runId, '/changes')
+    return (await this.#call('GET', path, { ...rangeOf(options), headers })).content
+  }
+
+  /** Lists a folder of a run's folder; `''` is the whole. */
+  async files(runId: string, path = '', options: FilesCall = {}): Promise<FileList> {
+    const headers = { Accept: 'application/json' }
+    return this.#json('GET', filesPath(runId, path), { ...atOf(options, 'files()'), headers })
+  }
+
+  /**
+   * Reads a file of a run's folder.
+   *
+   * @throws {@link RunServiceError} 404 `file_not_found`, 406 for a folder, 410 `content_not_kept`,
+   * and 403 `redacted` as {@link RunServiceClient.patch} does.
+   */
+  async file(runId: string, path: string, options: FilesCall = {}): Promise<Uint8Array> {
+    const headers = { Accept: 'application/octet-stream' }
+    const more = { ...atOf(options, 'file()'), headers }
+    return (await this.#call('GET', filesPath(runId, path), more)).content
+  }
+
+  /**
+   * Gives the folder of a run that waits at a gate or has ended the content of a checkpoint.
+   *
+   * @returns with the id of a checkpoint made before: restoring that takes the restore back.
+   * @throws {@link RunServiceError} 409 `workspace_changed` with the `paths` that others changed,
+   * unless `force`.
+   */
+  async restore(
+    runId: string,
+    request: RestoreRequest,
+    call: CallSignal = {},
+  ): Promise<RestoreResult> {
+    return this.#json('POST', pathOf(runId, '/restore'), { json: request, ...signalOf(call) })
+  }
+
+  /**
+   * Brings the changes of an isolated run into its `cwd`, three-way for each file.
+   *
+   * @throws {@link RunServiceError} 409 `apply_conflict` with the `paths` that both sides changed,
+   * unless `force`: nothing was written.
+   */
+  async apply(
+    runId: string,
+    request: ApplyRequest = {},
+    call: CallSignal = {},
+  ): Promise<ApplyResult> {
+    return this.#json('POST', pathOf(runId, '/apply'), { json: request, ...signalOf(call) })
+  }
+
+  /** Removes the copy in which an isolated run worked; its changes count as discarded. */
+  async discard(runId: string, call: CallSignal = {}): Promise<void> {
+    await this.#call('POST', pathOf(runId, '/discard'), { json: {}, ...signalOf(call) })
+  }
+
   /** Deletes an ended run and its log. */
   async delete(runId: string, call: CallSignal = {}): Promise<void> {
     await this.#call('DELETE', pathOf(runId), signalOf(call))
@@ -244,8 +328,9 @@ export class RunServiceClient implements AsyncDisposable {
 
   /**
    * Follows a run to its end: each event once, in order and without gaps, whatever happens to the
-   * connection or the service meanwhile. Ends after `run_end`. A lost stream is reopened behind the
-   * last event yielded; leaving the loop ends the stream.
+   * connection or the service meanwhile. Ends after `run_end`, and what the log has behind it by
+   * then. A lost stream is reopened behind the last event yielded; leaving the loop ends the
+   * stream.
    *
    * @throws {@link RunServiceError} for an unknown or deleted run, and when more than `maxFailures`
    * attempts in a row have failed; the signal's reason.
@@ -292,8 +377,7 @@ export class RunServiceClient implements AsyncDisposable {
     runId: string,
     options: Omit<FollowOptions, 'kinds' | 'after' | 'deltas'> = {},
   ): Promise<RunDetails> {
-    const end = this.events(runId, { ...options, kinds: ['run_end'] })
-    while ((await end.next()).done !== true);
+    for await (const _ of this.events(runId, { ...options, kinds: ['run_end'] })) break
     return this.get(runId, { signal: options.signal })
   }
 
@@ -326,6 +410,17 @@ export class RunServiceClient implements AsyncDisposable {
     await this.close()
   }
 
+  async #keyed<T>(
+    what: string,
+    path: string,
+    request: object,
+    options: KeyedCall,
+  ): Promise<T> {
+    checkOptions(options, KEYED, what)
+    const headers = { 'Idempotency-Key': options.idempotencyKey ?? randomUUID() }
+    return this.#json('POST', path, { json: request, headers, signal: options.signal })
+  }
+
   async #json<T>(method: string, path: string, options: RequestOptions): Promise<T> {
     return (await this.#call(method, path, options)).json<T>()
   }
@@ -338,35 +433,4 @@ export class RunServiceClient implements AsyncDisposable {
     if (response.isSuccess) return response
     throw await answerError(response)
   }
-}
-
-/** @throws TypeError for an unknown option of a call. */
-function signalOf(call: CallSignal): CallSignal {
-  checkOptions(call, CALL, 'a call')
-  return call
-}
-
-/** @throws TypeError for what would be the path of another resource: nothing, `.` and `..`. */
-function pathOf(runId: string, rest = ''): string {
-  if (typeof runId !== 'string' || /^\.{0,2}$/.test(runId)) {
-    throw new TypeError(`the id of a run must be a string, got ${JSON.stringify(runId)}`)
-  }
-  return `/api/runs/${encodeURIComponent(runId)}${rest}`
-}
-
-function filterParams(filter: RunFilter): [string, string][] {
-  const { status = [], createdAfter, createdBefore } = filter
-  const single = {
-    goal: filter.goal,
-    model_name: filter.modelName,
-    search: filter.search,
-    created_after: createdAfter instanceof Date ? createdAfter.toISOString() : createdAfter,
-    created_before: createdBefore instanceof Date ? createdBefore.toISOString() : createdBefore,
-    limit: filter.limit?.toString(),
-    cursor: filter.cursor,
-  }
-  const given = Object.entries(single).filter((pair): pair is [string, string] => {
-    return pair[1] !== undefined
-  })
-  return [...[status].flat().map((one): [string, string] => ['status', one]), ...given]
 }

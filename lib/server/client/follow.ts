@@ -4,9 +4,9 @@
  * 1. The cursor is the `seq` of the last event received; each connection continues behind it.
  * 2. An event at or before the cursor is a repetition and is skipped. Without a filter, a gap after
  *    the cursor means a broken stream, which is reopened at the cursor.
- * 3. Only `run_end` ends a run's events, or the answer that there will be no more: a 204, or a
- *    Close with 1000 behind the last event of an ended run. A stream that ends otherwise is
- *    reopened.
+ * 3. A run's events end with the stream that brought `run_end`, whose last events may be behind it,
+ *    or with the answer that there will be no more: a 204, or a Close with 1000 behind the last
+ *    event of an ended run. A stream that ends otherwise is reopened.
  *
  * `AsyncClient.sse()` reconnects by other rules: it cannot move the cursor in the query, and it
  * counts failures and reads errors without the service's problem details.
@@ -82,6 +82,8 @@ export interface EventStream {
    * @throws BrokenStreamError for what is no stream of events.
    */
   events(): AsyncGenerator<string, boolean>
+  /** The last `seq` that the service has come to, whether the event was wanted or not; else 0. */
+  readonly position: number
   close(): Promise<void>
 }
 
@@ -114,6 +116,7 @@ export async function* followEvents(
   const { silenceMs = DEFAULT_SILENCE_MS } = options
   let failures = 0
   let broken = 0
+  let ended = false
   for (let quiet = 0; ; quiet++) {
     const before = cursor.position
     let retryAfterMs = 0
@@ -127,13 +130,16 @@ export async function* followEvents(
       for (; next.done !== true; next = await texts.next()) {
         const event = parseEvent(next.value)
         if (event.kind !== 'model_delta' && !cursor.advance(event.seq)) continue
+        if (event.kind === 'run_end') ended = true
         if (cursor.isWanted(event)) yield event
-        if (event.kind === 'run_end') return
       }
-      if (next.value) return await checkEnd(cursor, details)
+      if (ended) return
+      cursor.position = Math.max(cursor.position, stream.position)
+      if (next.value) return await checkEnd(cursor, broken > 0, details)
     } catch (error) {
       signal.throwIfAborted()
       if (!isTransient(error)) throw error
+      if (ended) return
       // A stream that opens and is cut is no failure; a broken stream is one.
       if (cursor.position > before) broken = 0
       if (error instanceof BrokenStreamError) broken += 1
@@ -149,13 +155,24 @@ export async function* followEvents(
   }
 }
 
-/** @throws BrokenStreamError unless the cursor is behind the last event of an ended run. */
-async function checkEnd(cursor: Cursor, details: () => Promise<RunDetails>): Promise<void> {
+/**
+ * `again`: the same has happened to the connection before.
+ *
+ * @throws BrokenStreamError unless the cursor is behind the last event of an ended run that is
+ * wanted.
+ */
+async function checkEnd(
+  cursor: Cursor,
+  again: boolean,
+  details: () => Promise<RunDetails>,
+): Promise<void> {
   const run = await details().catch((cause: unknown) => {
     if (!isTransient(cause)) throw cause
     throw new BrokenStreamError('the stream has ended; whether the run has is unknown', { cause })
   })
-  if (run.ended_at !== null && cursor.position >= run.last_seq) return
+  // Events that are not wanted may be behind the cursor.
+  const isLast = cursor.position >= run.last_seq || (cursor.isFiltered && again)
+  if (run.ended_at !== null && isLast) return
   throw new BrokenStreamError('the stream was closed before the end of the run')
 }
 
@@ -180,6 +197,10 @@ class Cursor {
     this.position = after
     this.#deltas = deltas
     this.#kinds = kinds === undefined ? null : new Set(kinds)
+  }
+
+  get isFiltered(): boolean {
+    return this.#kinds !== null
   }
 
   isWanted({ kind }: AgentEvent | ModelDelta): boolean {

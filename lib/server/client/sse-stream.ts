@@ -27,13 +27,17 @@ export function sseStreams(http: AsyncClient, path: string): OpenStream {
 }
 
 function streamOf(response: AsyncResponse): EventStream {
+  const parser = new SseParser()
   return {
     async *events() {
-      const parser = new SseParser()
       for await (const chunk of response.iterBytes()) {
         for (const { data } of parser.feed(chunk)) yield data
       }
       return false
+    },
+    get position() {
+      const id = parser.lastEventId
+      return /^\d{1,15}$/.test(id) ? Number(id) : 0
     },
     close: () => response.close(),
   }

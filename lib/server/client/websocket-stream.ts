@@ -77,6 +77,8 @@ function streamOf(connection: WebSocketConnection, signal: AbortSignal): EventSt
       }
       return code === CloseCode.NORMAL
     },
+    // Events that the filter leaves out are not told.
+    position: 0,
     async close() {
       // Nobody waits for a closing handshake with a service that may have vanished.
       if (connection.state === 'open') void connection.close()

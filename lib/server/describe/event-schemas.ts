@@ -12,34 +12,23 @@ import type {
   FileChange,
   ForkOrigin,
   JsonSchema,
-  LeftOut,
 } from '../../agent/index.js'
+import {
+  amount,
+  count,
+  fields,
+  flag,
+  LEFT_OUT,
+  listOf,
+  object,
+  oneOf,
+  orNull,
+  text,
+  whole,
+} from './fields.js'
 import { AGENT_EVENT, END_REASONS, RUN_STATUSES } from './schemas.js'
 
-type Optional<T> = { readonly [K in keyof T]-?: undefined extends T[K] ? K : never }[keyof T]
-
-/** The schema of an object with the fields of `T`; `optional` names those that may be absent. */
-function fields<T>(
-  properties: { readonly [K in keyof T]-?: JsonSchema },
-  ...optional: readonly Optional<T>[]
-): JsonSchema {
-  const required = Object.keys(properties).filter(
-    (name) => !(optional as readonly string[]).includes(name),
-  )
-  return { type: 'object', properties, required }
-}
-
-const text: JsonSchema = { type: 'string' }
-const flag: JsonSchema = { type: 'boolean' }
-const whole: JsonSchema = { type: 'integer' }
-const count: JsonSchema = { type: 'integer', minimum: 0 }
-const amount: JsonSchema = { type: 'number', minimum: 0 }
-const object: JsonSchema = { type: 'object' }
 const decision: JsonSchema = { type: 'string', enum: ['approve', 'abort', 'reject'] }
-
-const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] })
-const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items })
-const oneOf = (...values: readonly string[]): JsonSchema => ({ type: 'string', enum: values })
 
 const fileChange: JsonSchema = fields<FileChange>(
   {
@@ -61,6 +50,13 @@ const gatedCall: JsonSchema = fields<
   NonNullable<EventPayloads['human_check_required']['calls']>[number]
 >({ call_id: text, tool: text, args: object })
 
+const sentMessage: JsonSchema = fields<EventPayloads['user_message']>({
+  message_id: text,
+  text,
+  deliver: oneOf('next_turn', 'next_iteration'),
+  by: orNull(text),
+})
+
 const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
   run_created: fields<EventPayloads['run_created']>(
     {
@@ -72,9 +68,11 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
       parent_run_id: orNull(text),
       workspace: oneOf('in_place', 'isolated'),
       forked_from: fields<ForkOrigin>({ run_id: text, seq: count }),
+      messages: listOf(sentMessage),
     },
     'workspace',
     'forked_from',
+    'messages',
   ),
   run_started: fields<EventPayloads['run_started']>({}),
   abort_requested: fields<EventPayloads['abort_requested']>({ by: orNull(text) }),
@@ -91,7 +89,10 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     cost_usd: orNull(amount),
     purpose: oneOf('worker', 'judge'),
   }),
-  model_turn: fields<EventPayloads['model_turn']>({ turn: count, text, stop: text }),
+  model_turn: fields<EventPayloads['model_turn']>(
+    { turn: count, text, stop: text, heard: listOf(text) },
+    'heard',
+  ),
   reasoning: fields<EventPayloads['reasoning']>({ text }),
   tool_call: fields<EventPayloads['tool_call']>({ tool: text, args: object, call_id: text }),
   tool_started: fields<EventPayloads['tool_started']>(
@@ -144,25 +145,14 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     'feedback',
     'edits',
   ),
-  user_message: fields<EventPayloads['user_message']>({
-    message_id: text,
-    text,
-    deliver: oneOf('next_turn', 'next_iteration'),
-    by: orNull(text),
-  }),
+  user_message: sentMessage,
   checkpoint: fields<EventPayloads['checkpoint']>({
     checkpoint_id: text,
     reason: oneOf('start', 'iteration', 'gate', 'restore', 'apply', 'end'),
     files: count,
     bytes: count,
     new_bytes: count,
-    left_out: listOf(
-      fields<LeftOut>({
-        reason: oneOf('secret', 'size', 'count', 'kind', 'unreadable', 'budget'),
-        count,
-        paths: listOf(text),
-      }),
-    ),
+    left_out: listOf(LEFT_OUT),
   }),
   files_changing: fields<EventPayloads['files_changing']>({
     operation_id: text,
@@ -171,12 +161,16 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     after: text,
     by: orNull(text),
   }),
-  files_changed: fields<EventPayloads['files_changed']>({
-    operation_id: text,
-    operation: oneOf('restore', 'apply'),
-    paths: listOf(text),
-    skipped: listOf(text),
-  }),
+  files_changed: fields<EventPayloads['files_changed']>(
+    {
+      operation_id: text,
+      operation: oneOf('restore', 'apply'),
+      paths: listOf(text),
+      skipped: listOf(text),
+      more: count,
+    },
+    'more',
+  ),
   changes_decided: fields<EventPayloads['changes_decided']>({
     changes: oneOf('pending', 'applied', 'discarded'),
     by: orNull(text),
@@ -191,9 +185,11 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
       reason: text,
       estimated_cost_usd: amount,
       cost_known: flag,
+      unheard: listOf(text),
       changes: fields<ChangeCounts>({ files: count, additions: count, deletions: count }),
     },
     'changes',
+    'unheard',
   ),
   error: fields<EventPayloads['error']>({ message: text, traceback: text, code: text }),
   log: fields<EventPayloads['log']>({ level: oneOf('info', 'warn', 'error'), message: text }),

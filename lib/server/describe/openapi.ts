@@ -14,6 +14,10 @@ import { PROBLEM } from './schemas.js'
 const COMMON_PROBLEMS = [403, 406, 500]
 const CALLER_PROBLEMS = [401, 422, 429, 503]
 
+const FILE_PATH =
+  'One or more segments with slashes between them. A byte of a name that is not UTF-8 is sent as ' +
+  'its percent-encoding.'
+
 /** Returns the OpenAPI document. Schemas in `named` become components and are referenced. */
 export function describeApi(
   routes: readonly Route[],
@@ -24,7 +28,8 @@ export function describeApi(
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of routes) {
     if (route.operation === null) continue
-    const item = (paths[route.path] ??= pathParameters(route.path))
+    const path = route.path.replace('{+', '{')
+    const item = (paths[path] ??= pathParameters(route.path))
     item[route.method.toLowerCase()] = describeRoute(route, route.operation, schemas)
   }
   return {
@@ -47,10 +52,15 @@ export function describeApi(
 }
 
 function pathParameters(path: string): Record<string, unknown> {
-  const name = /\{(\w+)\}/.exec(path)?.[1]
-  if (name === undefined) return {}
-  const schema = { type: 'string', format: 'uuid' }
-  return { parameters: [{ name, in: 'path', required: true, schema }] }
+  const parameters = [...path.matchAll(/\{(\+?)(\w+)\}/g)].map(([, plus, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    ...(plus === ''
+      ? { schema: { type: 'string', format: 'uuid' } }
+      : { description: FILE_PATH, schema: { type: 'string' } }),
+  }))
+  return parameters.length === 0 ? {} : { parameters }
 }
 
 function describeRoute(route: Route, operation: Operation, schemas: Schemas): object {

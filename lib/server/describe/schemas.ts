@@ -260,13 +260,18 @@ export const PROBLEM: JsonSchema = record(
         {
           pointer: { type: 'string', description: 'JSON Pointer (RFC 6901) to the field' },
           detail: text,
-          in: { type: 'string', enum: ['query', 'header'], description: 'the body when absent' },
+          in: {
+            type: 'string',
+            enum: ['query', 'header', 'path'],
+            description: 'the body when absent',
+          },
         },
         ['in'],
       ),
     },
+    paths: { type: 'array', items: text, description: 'the files concerned' },
   },
-  ['errors'],
+  ['errors', 'paths'],
 )
 
 /**

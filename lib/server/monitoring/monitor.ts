@@ -10,6 +10,7 @@ import type { Principal } from '../access/auth.js'
 import type { ServiceEngine } from '../config.js'
 import type { StreamEnd } from '../streams/pump.js'
 import { countDamage, damageOf } from './damage.js'
+import { FileMetrics } from './file-metrics.js'
 import type { LogLine, StreamKind } from './log.js'
 import { Counter, exposition, Gauge, Histogram } from './metrics.js'
 
@@ -75,6 +76,7 @@ export class Monitor {
     'Estimated cost of model calls of known price.',
     ['model'],
   )
+  readonly #files = new FileMetrics()
   readonly #page = [
     new Gauge('runwright_runs', 'Runs in the store, by status.', ['status'], () =>
       Object.entries(this.#counts ?? {}).map(([status, count]) => [count, status]),
@@ -100,6 +102,7 @@ export class Monitor {
     this.#modelCalls,
     this.#tokens,
     this.#cost,
+    ...this.#files.all,
     this.#requests,
     this.#requestSeconds,
     this.#streamEnds,
@@ -158,7 +161,9 @@ export class Monitor {
   #appended({ details, events, durationMs }: ObservedAppend): void {
     this.#events.add(events.length)
     this.#appendSeconds.observe(durationMs / 1_000)
-    for (const { kind, payload } of events) {
+    for (const event of events) {
+      const { kind, payload } = event
+      this.#files.count(event)
       if (kind === 'llm_usage') {
         const model = details.model_name
         this.#modelCalls.add(1, model)

@@ -1,10 +1,20 @@
 /** The service itself: models, goals, health, metrics and the API descriptions. @module */
-import { RESUME_SCHEMA, START_REQUEST_SCHEMA, type JsonSchema } from '../../agent/index.js'
+import {
+  APPLY_SCHEMA,
+  FORK_SCHEMA,
+  MESSAGE_SCHEMA,
+  RESTORE_SCHEMA,
+  RESUME_SCHEMA,
+  START_REQUEST_SCHEMA,
+  type JsonSchema,
+} from '../../agent/index.js'
 import { authorized } from '../access/principal.js'
 import type { ServiceContext } from '../context.js'
 import { describeStreams } from '../describe/asyncapi.js'
 import { describeApi } from '../describe/openapi.js'
+import { LEFT_OUT } from '../describe/fields.js'
 import * as schemas from '../describe/schemas.js'
+import * as workspace from '../describe/workspace-schemas.js'
 import { ProblemError } from '../errors.js'
 import { json, jsonText } from '../messages/reply.js'
 import { countDamage, damageOf } from '../monitoring/damage.js'
@@ -23,6 +33,17 @@ const NAMED = {
   ResumeRequest: RESUME_SCHEMA,
   ResumeResult: schemas.RESUME_RESULT,
   AgentEvent: schemas.AGENT_EVENT,
+  Checkpoint: workspace.CHECKPOINT,
+  LeftOut: LEFT_OUT,
+  NetChanges: workspace.NET_CHANGES,
+  FileList: workspace.FILE_LIST,
+  RestoreRequest: RESTORE_SCHEMA,
+  RestoreResult: workspace.RESTORE_RESULT,
+  ApplyRequest: APPLY_SCHEMA,
+  ApplyResult: workspace.APPLY_RESULT,
+  ForkRequest: FORK_SCHEMA,
+  MessageRequest: MESSAGE_SCHEMA,
+  MessageResult: workspace.MESSAGE_RESULT,
   Model: schemas.MODEL_INFO,
   Goal: schemas.GOAL_INFO,
   Health: schemas.HEALTH,

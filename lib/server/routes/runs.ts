@@ -4,19 +4,27 @@ import {
   type RunDetails,
   type RunStatus,
   type RunSummary,
-  type TraceContext,
 } from '../../agent/index.js'
-import type { ServiceConfig } from '../config.js'
 import type { ServiceContext } from '../context.js'
 import type { Parameter } from '../describe/operation.js'
-import { NO_FIELDS, RUN_DETAILS, RUN_STATUSES, RUN_SUMMARY, validate } from '../describe/schemas.js'
-import { draining, invalidField } from '../errors.js'
-import { readJson } from '../messages/body.js'
+import { NO_FIELDS, RUN_DETAILS, RUN_STATUSES, RUN_SUMMARY } from '../describe/schemas.js'
+import { invalidField } from '../errors.js'
 import { matchesTag } from '../messages/etag.js'
 import { readChoices, readInteger, readText, readTime } from '../messages/query.js'
 import { json, jsonText, type Reply } from '../messages/reply.js'
-import type { Call, RouteDefinition } from '../router.js'
+import type { RouteDefinition } from '../router.js'
 import { VERSION } from '../version.js'
+import {
+  checkOpen,
+  IDEMPOTENCY_KEY,
+  readIdempotencyKey,
+  readNoFields,
+  readRequest,
+  STARTED,
+  startedReply,
+  TRACEPARENT,
+  traceOf,
+} from './calls.js'
 
 /** The largest limit of a list, and its default. */
 const MAX_LISTED = 10_000
@@ -68,20 +76,6 @@ const LIST_PARAMETERS: readonly Parameter[] = [
   },
 ]
 
-const IDEMPOTENCY_KEY: Parameter = {
-  name: 'Idempotency-Key',
-  in: 'header',
-  description: 'the same key and body within 24 hours return the run that was started first',
-  schema: { type: 'string', minLength: 1, maxLength: 255 },
-}
-
-const TRACEPARENT: Parameter = {
-  name: 'traceparent',
-  in: 'header',
-  description: 'the W3C trace that the run joins; ignored when malformed',
-  schema: { type: 'string' },
-}
-
 export function runRoutes(context: ServiceContext): readonly RouteDefinition[] {
   const encoded = new EncodedDetails()
   return [
@@ -96,7 +90,6 @@ export function runRoutes(context: ServiceContext): readonly RouteDefinition[] {
 
 function createRun(context: ServiceContext): RouteDefinition {
   const { engine, config } = context
-  const headers = { Location: 'path of the run' }
   return {
     method: 'POST',
     path: '/api/runs',
@@ -105,25 +98,17 @@ function createRun(context: ServiceContext): RouteDefinition {
       summary: 'Start a run',
       parameters: [IDEMPOTENCY_KEY, TRACEPARENT],
       body: { schema: START_REQUEST_SCHEMA },
-      answers: {
-        200: {
-          description: 'the run that an earlier request with this Idempotency-Key started',
-          schema: RUN_DETAILS,
-          headers,
-        },
-        201: { description: 'started', schema: RUN_DETAILS, headers },
-      },
+      answers: STARTED,
       problems: [409, 429],
     },
-    handle: async ({ request, caller }) => {
+    handle: async (call) => {
       checkOpen(context)
-      const idempotencyKey = readIdempotencyKey(request.headers['idempotency-key'])
-      const body = await readJson(request, config.maxBodyBytes)
-      // The engine validates the content. An absent body counts as an empty object.
-      const start = (body ?? {}) as Parameters<typeof engine.create>[0]
+      const { request, caller } = call
+      const idempotencyKey = readIdempotencyKey(request)
+      const start = await readRequest(call, config)
       const trace = traceOf(request)
       const { details, created } = await engine.create(start, { caller, idempotencyKey, trace })
-      return json(created ? 201 : 200, details, locationOf(details, config))
+      return startedReply(details, created, config)
     },
   }
 }
@@ -263,7 +248,7 @@ function retryRun(context: ServiceContext): RouteDefinition {
       await readNoFields(call, config)
       const { request, parameter, caller } = call
       const details = await engine.retry(parameter, caller, traceOf(request))
-      return json(201, details, locationOf(details, config))
+      return startedReply(details, true, config)
     },
   }
 }
@@ -271,19 +256,6 @@ function retryRun(context: ServiceContext): RouteDefinition {
 function withoutPaths(run: RunSummary): RunSummary {
   const problem = 'this run cannot be used; ask the operator of this service'
   return run.problem === null ? run : { ...run, problem }
-}
-
-function checkOpen({ state }: ServiceContext): void {
-  if (state !== 'open') throw draining()
-}
-
-async function readNoFields({ request }: Call, { maxBodyBytes }: ServiceConfig): Promise<void> {
-  const body = await readJson(request, maxBodyBytes)
-  if (body !== undefined) validate(NO_FIELDS, body)
-}
-
-function locationOf({ run_id }: RunDetails, { basePath }: ServiceConfig): Record<string, string> {
-  return { Location: `${basePath}/api/runs/${run_id}` }
 }
 
 /** Replies with details, cached for the runs read last: the text changes only with `last_seq`. */
@@ -315,21 +287,8 @@ function validatorsOf({ last_seq }: RunDetails): {
   return { ETag: `"${VERSION}-${last_seq}"`, 'Cache-Control': 'no-cache' }
 }
 
-/** The trace that a request belongs to; the engine ignores a malformed one. */
-function traceOf({ headers }: Call['request']): TraceContext | undefined {
-  const { traceparent, tracestate } = headers
-  if (typeof traceparent !== 'string') return undefined
-  return { traceparent, tracestate: tracestate?.toString() ?? null }
-}
-
 function readSearch(query: URLSearchParams): string | undefined {
   const search = readText(query, 'search')
   if (search === undefined || search.length <= MAX_SEARCH) return search
   throw invalidField('/search', `must have at most ${MAX_SEARCH} characters`, 'query')
-}
-
-function readIdempotencyKey(header: string | readonly string[] | undefined): string | undefined {
-  if (header === undefined) return undefined
-  if (typeof header === 'string' && /^[\x21-\x7e]{1,255}$/.test(header)) return header
-  throw invalidField('/idempotency-key', 'must be 1 to 255 visible ASCII characters', 'header')
 }

@@ -39,12 +39,15 @@ function encode(event: StreamItem): string {
 
 class SseSink implements EventSink {
   readonly #response: ServerResponse
+  /** The last `seq` written; null before the first. */
+  lastSeq: number | null = null
 
   constructor(response: ServerResponse) {
     this.#response = response
   }
 
   write(events: readonly StreamItem[]): boolean {
+    for (const { seq } of events) this.lastSeq = seq ?? this.lastSeq
     if (this.#response.destroyed) return true
     const room = this.#response.write(events.map(encode).join(''))
     flush(this.#response)
@@ -122,9 +125,10 @@ export class SseStreams {
     this.#add(response, subscription)
     response.write(OPENING)
     try {
-      const end = await pump(subscription, new SseSink(response), options)
-      // An EventSource that has not seen the log's last id would reconnect for ever.
-      if (end === 'run_end' && options.kinds?.has('run_end') === false) {
+      const sink = new SseSink(response)
+      const end = await pump(subscription, sink, options)
+      // A reader that has not seen the log's last id would reconnect for ever.
+      if (end === 'run_end' && sink.lastSeq !== subscription.position) {
         response.write(`id: ${subscription.position}\n\n`)
       }
       // A reader that takes nothing would not take the end of the response either.

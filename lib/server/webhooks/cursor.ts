@@ -28,6 +28,8 @@ export interface Progress {
   attempts: number
   /** It is not attempted again before this time. */
   next: number
+  /** 1 once `run_end` needs no more attempts: only what becomes of its files may follow. */
+  ended: number
 }
 
 /** A line of the file: unset fields are absent. */
@@ -132,7 +134,14 @@ export class WebhookCursor {
     // The creation of a damaged run may be unknown.
     const time = Number.isFinite(created) ? created : 0
     this.#since = Math.max(this.#since, time)
-    this.#runs.set(runId, { seq: 0, created: time, first: 0, attempts: 0, next: 0 })
+    this.#runs.set(runId, { seq: 0, created: time, first: 0, attempts: 0, next: 0, ended: 0 })
+    this.#dirty.add(runId)
+  }
+
+  /** Adds a run that was finished, for the events behind `seq`. */
+  addAgain(runId: string, created: number, seq: number): void {
+    this.#finished.delete(runId)
+    this.#runs.set(runId, { seq, created, first: 0, attempts: 0, next: 0, ended: 1 })
     this.#dirty.add(runId)
   }
 
@@ -303,12 +312,13 @@ export class WebhookCursor {
     }
   }
 
-  #take({ run, done, seq = 0, created = 0, first = 0, attempts = 0, next = 0 }: Line): void {
+  #take(line: Line): void {
+    const { run, done, seq = 0, created = 0, first = 0, attempts = 0, next = 0, ended = 0 } = line
     this.#since = Math.max(this.#since, created)
     if (done === true) {
       this.#runs.delete(run)
       this.#finished.set(run, created)
-    } else this.#runs.set(run, { seq, created, first, attempts, next })
+    } else this.#runs.set(run, { seq, created, first, attempts, next, ended })
   }
 }
 

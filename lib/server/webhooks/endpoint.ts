@@ -57,6 +57,8 @@ export class Endpoint {
   readonly #clock: Clock
   readonly #rules: TargetRules
   readonly #stop = new AbortController()
+  /** The newest wanted event of runs that had ended, and of which something is to be delivered. */
+  readonly #late = new Map<string, number>()
   /** Since when the store could not be read, in epoch ms; null when it could. */
   #unreadable: number | null = null
 
@@ -109,14 +111,23 @@ export class Endpoint {
 
   observe({ details, events }: ObservedAppend): void {
     const { run_id } = details
-    if (!this.#cursor.runs.has(run_id)) {
+    const [first] = events
+    if (first === undefined) return
+    const isOver = events.some(({ kind }) => kind === 'run_end')
+    const isWanted = events.some(({ kind }) => this.#kinds.has(kind))
+    // What becomes of the files of a run that has ended before.
+    const isLate = details.ended_at !== null && !isOver
+    if (this.#cursor.runs.has(run_id)) {
+      if (isLate && isWanted) this.#late.set(run_id, events.at(-1)!.seq)
+    } else {
       const created = Date.parse(details.created_at)
       // Another run may have been saved before this one, and the process killed in between.
-      const isMissed = events[0]?.seq !== 1 && created > this.#cursor.start
-      if (events[0]?.seq === 1 || isMissed) this.#cursor.add(run_id, created)
+      const isMissed = first.seq !== 1 && created > this.#cursor.start
+      if (isMissed && isLate) {
+        if (isWanted) this.#cursor.addAgain(run_id, created, first.seq - 1)
+      } else if (first.seq === 1 || isMissed) this.#cursor.add(run_id, created)
     }
-    const isOver = events.at(-1)?.kind === 'run_end'
-    if (isOver || events.some(({ kind }) => this.#kinds.has(kind))) this.#schedule.add(run_id)
+    if (isOver || isWanted) this.#schedule.add(run_id)
   }
 
   /** Deliveries in progress are aborted, and repeated after the next start. */
@@ -147,7 +158,7 @@ export class Endpoint {
       if (this.#stop.signal.aborted) return 'idle'
       if (error instanceof UnknownRunError) {
         // The run was deleted.
-        this.#cursor.finish(runId)
+        this.#finish(runId)
         return 'idle'
       }
       return isDamage(error) ? 'idle' : this.#afterFailedRead(error)
@@ -166,12 +177,27 @@ export class Endpoint {
       const next = isWanted ? await this.#attempt(event, progress) : null
       if (next !== null) return next
       this.#cursor.advance(runId, event.seq)
-      if (event.kind === 'run_end') this.#cursor.finish(runId)
+      if (event.kind === 'run_end') this.#cursor.update(runId, { ended: 1 })
+      // An event may have been stored since this page was read.
+      const isRead = event === events.at(-1) && events.length < PAGE
+      const isLast = isRead && !this.#hasMore(runId, progress)
+      if (isLast && progress.ended === 1) this.#finish(runId)
       if (isWanted) void this.#cursor.save()
-      if (event.kind === 'run_end') return 'idle'
+      if (isLast) return 'idle'
       if (this.#clock.now() - began >= TURN_MS) return 'more'
     }
-    return events.length < PAGE ? 'idle' : 'more'
+    if (events.length > 0 || this.#hasMore(runId, progress)) return 'more'
+    if (progress.ended === 1) this.#finish(runId)
+    return 'idle'
+  }
+
+  #hasMore(runId: string, { seq }: Readonly<Progress>): boolean {
+    return (this.#late.get(runId) ?? 0) > seq
+  }
+
+  #finish(runId: string): void {
+    this.#late.delete(runId)
+    this.#cursor.finish(runId)
   }
 
   /**

@@ -3,6 +3,8 @@ import {
   MemoryStore,
   StoreError,
   type Claim,
+  type EventPayloads,
+  type LeftMessage,
   type LogEnd,
   type RunRecord,
   type RunStore,
@@ -34,6 +36,11 @@ interface Process {
   onReleased: () => void
 }
 
+interface Left {
+  readonly message: EventPayloads['user_message']
+  answer: LeftMessage | null
+}
+
 /** Processes that share the runs in memory, without leases: a test decides when claims lapse. */
 export class SharedCluster {
   readonly #memory = new MemoryStore()
@@ -41,6 +48,8 @@ export class SharedCluster {
   /** The holder of each claimed run; null when the holder has lapsed. */
   readonly #holders = new Map<string, Process | null>()
   readonly #watchers = new Map<string, Set<(end: LogEnd) => void>>()
+  /** Messages left for holders, by run; a holder answers by the function. */
+  readonly #left = new Map<string, Map<string, Left>>()
 
   /** Opens the store of one more process. */
   async connect(hook: AppendHook = (_, store) => store()): Promise<ClusterStore> {
@@ -79,6 +88,15 @@ export class SharedCluster {
       requestAbort: async (runId, by) => {
         this.#holders.get(runId)?.listener?.abortRequested(runId, { by })
       },
+      leaveMessage: (runId, message) => this.#leave(runId, message),
+      takeMessages: async (runId) =>
+        [...(this.#left.get(runId)?.values() ?? [])]
+          .filter(({ answer }) => answer === null)
+          .map(({ message }) => message),
+      answerMessage: async (runId, messageId, answer) => {
+        const left = this.#left.get(runId)?.get(messageId)
+        if (left !== undefined) left.answer = answer
+      },
       listen: (listener) => void (own.listener = listener),
       watch: (runId, changed) => {
         const watchers = this.#watchers.get(runId) ?? new Set()
@@ -103,8 +121,31 @@ export class SharedCluster {
       const abandoned = this.#holders.has(runId)
       this.#holders.set(runId, own)
       own.held.add(runId)
-      return { runId, abandoned, abort: null, overdue: false }
+      const hasMessages = [...(this.#left.get(runId)?.values() ?? [])].some(
+        ({ answer }) => answer === null,
+      )
+      return { runId, abandoned, abort: null, hasMessages, overdue: false }
     })
+  }
+
+  async #leave(runId: string, message: EventPayloads['user_message']): Promise<LeftMessage> {
+    const all = this.#left.get(runId) ?? new Map<string, Left>()
+    this.#left.set(runId, all)
+    for (;;) {
+      const known = all.get(message.message_id)
+      if (known !== undefined && known.answer !== null) {
+        all.delete(message.message_id)
+        return known.answer
+      }
+      const head = await this.#memory.head(runId)
+      if (head === null || isTerminal(head.details.status)) return 'ended'
+      const holder = this.#holders.get(runId)
+      if (holder === undefined) return 'unclaimed'
+      if (known === undefined) all.set(message.message_id, { message, answer: null })
+      if (holder === null) return 'kept'
+      holder.listener?.messagesLeft(runId)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
   }
 
   async #append(own: Process, runId: string, records: readonly RunRecord[]): Promise<void> {

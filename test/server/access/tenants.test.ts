@@ -111,12 +111,14 @@ const bob = (more: CallOptions = {}): CallOptions => ({
 function requestsOf(method: string): readonly (readonly [query: string, CallOptions])[] {
   if (method === 'POST') {
     const answers = [{ decision: 'approve' }, { decision: 'abort', gate_id: 'g' }]
-    const bodies = [undefined, {}, ...answers, 'x']
+    const acts = [{ checkpoint_id: 'a'.repeat(64) }, { dry_run: true }, { text: 'x' }, { at: 'end' }]
+    const bodies = [undefined, {}, ...answers, ...acts, 'x']
     return bodies.map((body) => ['', bob(body === undefined ? {} : { body })])
   }
   if (method === 'DELETE') return [['', bob()]]
-  return ['', '?after=0&limit=1', '?after=9999', '?kinds=no'].flatMap((query) =>
-    ['application/json', 'text/event-stream'].map((accept) => {
+  const events = ['?after=0&limit=1', '?after=9999', '?kinds=no']
+  return ['', ...events, '?from=start&to=now', '?at=now'].flatMap((query) =>
+    ['application/json', 'text/event-stream', 'text/x-diff'].map((accept) => {
       const headers = { accept, 'if-none-match': '*', 'last-event-id': '3' }
       return [query, bob({ headers })] as const
     }),
@@ -131,7 +133,7 @@ test("every route answers for another tenant's run as for one that does not exis
   for (const { method, path } of ofRuns) {
     for (const [query, options] of requestsOf(method)) {
       const ask = async (runId: string): Promise<unknown> => {
-        const target = path.replace('{run_id}', runId).replaceAll(/{\w+}/g, 'x')
+        const target = path.replace('{run_id}', runId).replaceAll(/{\+?\w+}/g, 'x')
         return seen(await opened.call(method, `${target}${query}`, options))
       }
       const expected = await ask(UNKNOWN)

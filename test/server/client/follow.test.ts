@@ -275,3 +275,32 @@ test('an invalid cursor is refused at once', async () => {
     await assert.rejects(collect(runs.events(RUN, { after })), RangeError)
   }
 })
+
+for (const transport of ['sse', 'websocket'] as const) {
+  test(`what follows run_end is read over ${transport}, with and without a filter`, async () => {
+    const engine = new FakeEngine()
+    await using opened = await openService({ engine })
+    const baseUrl = `http://127.0.0.1:${opened.port}`
+    await using runs = new RunServiceClient({ baseUrl, trustEnv: false })
+    const runId = engine.add()
+    engine.log(runId, 2)
+    engine.finish(runId)
+    const decided = { changes: 'applied', by: null } as const
+    engine.append(runId, 'changes_decided', decided)
+    engine.append(runId, 'files_changed', {
+      operation_id: 'o1', operation: 'apply', paths: ['a'], skipped: [], more: 0,
+    })
+    const read = async (more: object): Promise<number[]> =>
+      seqs(await collect(runs.events(runId, { transport, reconnectMs: 0, ...more })))
+    assert.deepEqual(await read({}), [1, 2, 3, 4, 5, 6])
+    assert.deepEqual(await read({ after: 4 }), [5, 6])
+    assert.deepEqual(await read({ after: 6 }), [])
+    assert.deepEqual(await read({ kinds: ['log'] }), [2, 3])
+    assert.deepEqual(await read({ kinds: ['run_end'] }), [4])
+    assert.deepEqual(await read({ kinds: ['changes_decided'] }), [5])
+    assert.deepEqual(await read({ kinds: ['changes_decided'], after: 4 }), [5])
+    // Nothing that is wanted is left, but the cursor is not at the end of the log.
+    assert.deepEqual(await read({ kinds: ['log'], after: 4 }), [])
+    assert.equal((await runs.wait(runId, { transport })).status, 'achieved')
+  })
+}

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { RESUME_SCHEMA, START_REQUEST_SCHEMA } from 'runwright/agent'
+import {
+  APPLY_SCHEMA,
+  FORK_SCHEMA,
+  MESSAGE_SCHEMA,
+  RESTORE_SCHEMA,
+  RESUME_SCHEMA,
+  START_REQUEST_SCHEMA,
+} from 'runwright/agent'
 import { openService } from '../open-service.js'
 import { resolveSchema, type ApiDescription, type Operation } from '../conformance.js'
 
@@ -27,9 +34,18 @@ test('every route of the API is described, and no other', async () => {
     'GET /api/openapi.json',
     'GET /api/runs',
     'GET /api/runs/{run_id}',
+    'GET /api/runs/{run_id}/changes',
+    'GET /api/runs/{run_id}/checkpoints',
     'GET /api/runs/{run_id}/events',
+    'GET /api/runs/{run_id}/files',
+    'GET /api/runs/{run_id}/files/{path}',
     'POST /api/runs',
     'POST /api/runs/{run_id}/abort',
+    'POST /api/runs/{run_id}/apply',
+    'POST /api/runs/{run_id}/discard',
+    'POST /api/runs/{run_id}/fork',
+    'POST /api/runs/{run_id}/messages',
+    'POST /api/runs/{run_id}/restore',
     'POST /api/runs/{run_id}/resume',
     'POST /api/runs/{run_id}/retry',
   ])
@@ -41,8 +57,16 @@ test('requests are described by the schemas that validate them', async () => {
     const { requestBody } = api.paths[path]!['post']!
     return resolveSchema(requestBody!.content['application/json']!.schema, api)
   }
-  assert.deepEqual(body('/api/runs'), JSON.parse(JSON.stringify(START_REQUEST_SCHEMA)))
-  assert.deepEqual(body('/api/runs/{run_id}/resume'), JSON.parse(JSON.stringify(RESUME_SCHEMA)))
+  for (const [path, schema] of [
+    ['/api/runs', START_REQUEST_SCHEMA],
+    ['/api/runs/{run_id}/resume', RESUME_SCHEMA],
+    ['/api/runs/{run_id}/restore', RESTORE_SCHEMA],
+    ['/api/runs/{run_id}/apply', APPLY_SCHEMA],
+    ['/api/runs/{run_id}/fork', FORK_SCHEMA],
+    ['/api/runs/{run_id}/messages', MESSAGE_SCHEMA],
+  ] as const) {
+    assert.deepEqual(body(path), JSON.parse(JSON.stringify(schema)), path)
+  }
 })
 
 test('each operation has a unique id, a summary, and a description of each response', async () => {
@@ -50,7 +74,10 @@ test('each operation has a unique id, a summary, and a description of each respo
   const ids = new Set<string>()
   for (const [path, item] of Object.entries(api.paths)) {
     const parameters = item.parameters?.map(({ name }) => name) ?? []
-    assert.deepEqual(parameters, path.includes('{run_id}') ? ['run_id'] : [])
+    assert.deepEqual(
+      parameters,
+      [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name),
+    )
     for (const [method, described] of Object.entries(item)) {
       if (method === 'parameters') continue
       const operation = described as Operation

@@ -152,3 +152,39 @@ test('the page is served even if the store cannot count its runs', async () => {
   assert.ok(samples.has('runwright_queue_depth'))
   assert.ok(!samples.has('runwright_gates_waiting'))
 })
+
+test('checkpoints, operations on files, forks and messages are counted', async () => {
+  const engine = new FakeEngine()
+  await using opened = await openService({ engine, metrics: true })
+  const runId = engine.add()
+  const started = {
+    goal: 'g', model_name: 'm', cwd: '/', max_iterations: 1, hitl_enabled: false,
+    parent_run_id: null,
+  }
+  engine.append(runId, 'run_created', started)
+  const forked_from = { run_id: runId, seq: 1 }
+  engine.append(runId, 'run_created', { ...started, workspace: 'isolated', forked_from })
+  const checkpoint = { checkpoint_id: 'a', files: 1, bytes: 9, left_out: [] }
+  engine.append(runId, 'checkpoint', { ...checkpoint, reason: 'start', new_bytes: 7 })
+  engine.append(runId, 'checkpoint', { ...checkpoint, reason: 'end', new_bytes: 2 })
+  const by = null
+  engine.append(runId, 'user_message', { message_id: 'm', text: 't', deliver: 'next_turn', by })
+  const changed = { operation_id: 'o', paths: ['a'], more: 0 }
+  engine.append(runId, 'files_changed', { ...changed, operation: 'restore', skipped: [] })
+  engine.append(runId, 'files_changed', { ...changed, operation: 'apply', skipped: ['b'] })
+  engine.append(runId, 'changes_decided', { changes: 'applied', by })
+  const samples = samplesOf((await opened.call('GET', '/metrics')).text)
+  for (const [name, value] of Object.entries({
+    'runwright_checkpoints_total{reason="start"}': 1,
+    'runwright_checkpoints_total{reason="end"}': 1,
+    runwright_checkpoint_bytes_total: 9,
+    'runwright_file_operations_total{operation="restore",outcome="done"}': 1,
+    'runwright_file_operations_total{operation="apply",outcome="incomplete"}': 1,
+    'runwright_changes_decided_total{changes="applied"}': 1,
+    runwright_isolated_runs_total: 1,
+    runwright_forks_total: 1,
+    runwright_messages_total: 1,
+  })) {
+    assert.equal(samples.get(name), value, name)
+  }
+})

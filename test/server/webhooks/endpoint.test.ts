@@ -11,7 +11,7 @@ import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { StoreError } from 'runwright/agent'
+import { StoreError, type EventKind } from 'runwright/agent'
 import { ManualClock } from 'runwright/agent/testing'
 import type { WebhookFailure } from 'runwright/server'
 import { FakeEngine } from '../fake-engine.js'
@@ -389,4 +389,84 @@ test('a full disk stops no delivery', async (t) => {
   mkdirSync(join(directory, `${name}.new`))
   for (let i = 0; i < 20; i++) engine.finish(engine.add())
   await until(20)
+})
+
+const upTo = (last: number): number[] => Array.from({ length: last }, (_, i) => i + 1)
+
+/** Decides the changes of a run. */
+function decide(engine: FakeEngine, runId: string, changes: 'pending' | 'applied'): void {
+  engine.append(runId, 'changes_decided', { changes, by: null })
+}
+
+test('what follows run_end is delivered once, and nothing is delivered again for it', async (t) => {
+  const { url, received, until } = await openReceiver(t)
+  const engine = new FakeEngine()
+  const directory = progressFolder(t)
+  const kinds: EventKind[] = ['run_started', 'run_end', 'changes_decided']
+  const endpoints = [{ url, secret: SECRET, allowPrivate: true, kinds }]
+  const clock = new ManualClock()
+  const forgotten = async (runId: string): Promise<void> => {
+    while (progressIn(directory).findLast(({ run }) => run === runId)?.done !== true) {
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+  }
+  const webhooks = await openWebhooks(t, engine, url, { directory, endpoints, clock })
+  const runId = engine.add()
+  engine.finish(runId)
+  decide(engine, runId, 'pending')
+  await until(3)
+  await forgotten(runId)
+  decide(engine, runId, 'applied')
+  await until(4)
+  await forgotten(runId)
+  await webhooks.close()
+  // Its line is gone, as that of any run that ended long ago.
+  const [name = ''] = readdirSync(directory)
+  const [header] = readFileSync(join(directory, name), 'utf8').split('\n')
+  writeFileSync(join(directory, name), `${header}\n`)
+  const again = new FakeEngine()
+  const last = await openWebhooks(t, again, url, { directory, endpoints, clock })
+  again.runs.set(runId, engine.runs.get(runId)!)
+  decide(again, runId, 'pending')
+  await until(5)
+  await forgotten(runId)
+  await last.close()
+  assert.deepEqual(received.map(({ id }) => id), upTo(5).map((seq) => `${runId}.${seq}`))
+})
+
+test('files of ended runs that nobody wants to hear of begin no delivery', async (t) => {
+  const { url, received, until } = await openReceiver(t)
+  const engine = new FakeEngine()
+  await openWebhooks(t, engine, url, {})
+  const runId = engine.add()
+  engine.finish(runId)
+  await until(1)
+  for (let i = 0; i < 300; i++) decide(engine, runId, 'applied')
+  const other = engine.add()
+  engine.finish(other)
+  await until(2)
+  assert.deepEqual(received.map(({ id }) => id), [`${runId}.2`, `${other}.2`])
+})
+
+test('events that follow run_end at any moment of its delivery arrive in order', async (t) => {
+  // Each delivery of the run causes the next event, until there are 20.
+  const engine = new FakeEngine()
+  let runId = ''
+  const { url, received, until } = await openReceiver(t, (_, response) => {
+    if (engine.runs.get(runId)!.events.length < 20) decide(engine, runId, 'applied')
+    response.end()
+  })
+  const kinds: EventKind[] = ['run_end', 'changes_decided']
+  await openWebhooks(t, engine, url, {
+    endpoints: [{ url, secret: SECRET, allowPrivate: true, kinds }],
+  })
+  for (const runs of [1, 2, 3]) {
+    runId = engine.add()
+    engine.finish(runId)
+    await until(19 * runs)
+    assert.deepEqual(
+      received.slice(-19).map(({ id }) => id),
+      upTo(20).slice(1).map((seq) => `${runId}.${seq}`),
+    )
+  }
 })

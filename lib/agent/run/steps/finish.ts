@@ -103,11 +103,12 @@ export function endingRecords(
 
 /** The `run_end` of a run without open calls; `changes`: of its folder, where that is known. */
 export function endRecord(
-  { head }: Pick<RunState, 'head'>,
+  { head, messages }: Pick<RunState, 'head' | 'messages'>,
   outcome: Outcome,
   changes: ChangeCounts | null = null,
 ): RecordDraft {
   const { iteration, cost_known, final_state } = head.details
+  const unheard = messages.waiting.map(({ payload }) => payload.message_id)
   return {
     kind: 'run_end',
     iteration,
@@ -121,6 +122,7 @@ export function endRecord(
       estimated_cost_usd: final_state.estimated_cost_usd,
       cost_known,
       ...(changes !== null && { changes: countsOf(changes) }),
+      ...(unheard.length > 0 && { unheard }),
     },
   }
 }
@@ -139,4 +141,11 @@ export function closingRecord(
   const { tool, call_id } = call
   const payload = { tool, output, exit_code: exitCode, call_id, duration_ms: 0 }
   return { kind: 'tool_result', iteration, payload }
+}
+
+/** Results for calls that were stopped while they ran. */
+export function startedResults({ head, calls }: RunState, output: string): RecordDraft[] {
+  return calls
+    .filter((call) => call.status === 'started')
+    .map((call) => closingRecord(head.details.iteration, call, 130, output))
 }

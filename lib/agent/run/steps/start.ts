@@ -3,9 +3,10 @@ import type { StepContext } from '../step-context.js'
 
 /** Begins a run: records the files that must not change before the agent can touch anything. */
 export async function startRun({ log, folder }: StepContext): Promise<void> {
-  const { goal } = log.state.frozen
+  const { goal, fork } = log.state.frozen
   const { identity, path, real } = folder
-  const baseline = await folder.guard(() => captureBaseline(goal, real, path))
+  // What the source changed of its tests is noticed in a fork as well.
+  const baseline = fork?.baseline ?? (await folder.guard(() => captureBaseline(goal, real, path)))
   const facts = { baseline, folder: identity }
   await log.append([{ kind: 'run_started', iteration: 0, payload: {}, private: facts }])
 }

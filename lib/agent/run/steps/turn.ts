@@ -1,9 +1,10 @@
 import { raceAbort } from '../../../internal/abort.js'
 import { sleep } from '../../../internal/sleep.js'
-import { estimateConversation } from '../../conversation/fit.js'
+import { estimateConversation, estimateTokens } from '../../conversation/fit.js'
 import { ModelError } from '../../errors.js'
-import type { RecordDraft } from '../../events.js'
+import type { EventPayloads, RecordDraft } from '../../events.js'
 import { DeltaWriter } from '../../log/deltas.js'
+import { dueMessages, type WaitingMessage } from '../../log/messages.js'
 import type { RunState } from '../../log/state.js'
 import type { Message, ModelTurn } from '../../model.js'
 import { retryDelay } from '../../models/call-retry.js'
@@ -20,6 +21,8 @@ import type { StepContext } from '../step-context.js'
 const MISTAKE_CHARACTERS = 4_000
 /** Part of the context window that is reserved for the model's output. */
 const ANSWER_SHARE = 0.2
+/** Part of the room for the conversation that new messages may take. */
+const MESSAGES_SHARE = 0.5
 /** Retries with a shorter conversation after the model refused its length. */
 const MAX_REFITS = 2
 /** The length of such a retry, as a part of what was refused. */
@@ -37,26 +40,34 @@ export async function takeTurn(
   begins: boolean,
 ): Promise<void> {
   const { checkpoints, log, model } = context
+  const heard: string[] = []
   checkpoints?.begin(log)
   if (begins) log.note({ kind: 'step_start', iteration, payload: { node: 'plan' } })
   try {
-    const turn = await callModel(context, iteration)
+    const turn = await callModel(context, iteration, heard)
     if (turn === null) return // nextStep() finds the exhausted budget
-    await log.append(turnRecords(log.state, iteration, turn))
+    await log.append(turnRecords(log.state, iteration, turn, heard))
   } catch (error) {
     if (!(error instanceof ModelError && error.modelMistake)) throw error
-    await log.append([mistakeRecord(log.state, iteration, error, model.name)])
+    await log.append([mistakeRecord(log.state, iteration, error, model.name, heard)])
   }
 }
 
-/** The model's turn; null when failed attempts have exhausted a budget. */
-async function callModel(context: StepContext, iteration: number): Promise<ModelTurn | null> {
+/**
+ * The model's turn; null when failed attempts have exhausted a budget. `heard` gets the ids of the
+ * messages that the last attempt sent.
+ */
+async function callModel(
+  context: StepContext,
+  iteration: number,
+  heard: string[],
+): Promise<ModelTurn | null> {
   const { clock, log, random, signal } = context
   const warn = (message: string): void =>
     log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
-  let fitted = fitMessages(context)
   let refits = 0
   for (let attempt = 1; ; attempt++) {
+    const fitted = fitMessages(context, heard)
     try {
       return await attemptCall(context, iteration, attempt, fitted)
     } catch (error) {
@@ -67,7 +78,6 @@ async function callModel(context: StepContext, iteration: number): Promise<Model
       if (isContextProblem(error) && refits < MAX_REFITS) {
         refits += 1
         context.fit.tokens = Math.floor(estimateConversation(fitted) * REFIT_SHARE)
-        fitted = fitMessages(context)
         warn(`the model refused the conversation: ${error.message}; sending less`)
         continue
       }
@@ -126,15 +136,31 @@ function isContextProblem(error: unknown): error is ModelError {
   return error instanceof ModelError && error.code === 'ERR_AGENT_MODEL_CONTEXT'
 }
 
-function fitMessages({ fit, log, model, prompt }: StepContext): readonly Message[] {
+function fitMessages(
+  { fit, log, model, prompt }: StepContext,
+  heard: string[],
+): readonly Message[] {
+  const { conversation, messages, turns } = log.state
   const window = (model.contextWindow ?? Infinity) * (1 - ANSWER_SHARE) - prompt.tokens
   const budget = Math.floor(Math.min(window, fit.tokens))
-  const fitted = log.state.conversation.fit(budget)
+  const due = withinBudget(dueMessages(messages, turns === 0), budget * MESSAGES_SHARE)
+  heard.splice(0, Infinity, ...due.map(({ payload }) => payload.message_id))
+  const fitted = conversation.fit(budget, due.map(({ message }) => message))
   if (fitted.fits) return fitted.messages
   const message =
     `the conversation needs at least ${fitted.neededTokens} tokens, but the context of ` +
     `${model.name} has ${budget} left for it`
   throw new ModelError('ERR_AGENT_MODEL_CONTEXT', message, { retryable: false })
+}
+
+/** The first messages within the budget, and one at least: the others are heard in later turns. */
+function withinBudget(
+  due: readonly WaitingMessage[],
+  budgetTokens: number,
+): readonly WaitingMessage[] {
+  let tokens = 0
+  const over = due.findIndex(({ message }) => (tokens += estimateTokens(message)) > budgetTokens)
+  return over < 0 ? due : due.slice(0, Math.max(1, over))
 }
 
 function usageRecord({ frozen }: RunState, iteration: number, reported: Usage): RecordDraft {
@@ -143,7 +169,12 @@ function usageRecord({ frozen }: RunState, iteration: number, reported: Usage): 
   return { kind: 'llm_usage', iteration, payload: { ...usage, cost_usd, purpose: 'worker' } }
 }
 
-function turnRecords(state: RunState, iteration: number, turn: ModelTurn): RecordDraft[] {
+function turnRecords(
+  state: RunState,
+  iteration: number,
+  turn: ModelTurn,
+  heard: readonly string[],
+): RecordDraft[] {
   const { message } = turn
   const records: RecordDraft[] = [usageRecord(state, iteration, turn.usage)]
   if (turn.reasoning !== '') {
@@ -152,7 +183,7 @@ function turnRecords(state: RunState, iteration: number, turn: ModelTurn): Recor
   records.push({
     kind: 'model_turn',
     iteration,
-    payload: { turn: state.turns + 1, text: message.text, stop: turn.stop },
+    payload: { ...turnNumber(state, heard), text: message.text, stop: turn.stop },
     private: { message },
   })
   if (message.calls.length > 0 && state.node === 'plan') {
@@ -164,17 +195,25 @@ function turnRecords(state: RunState, iteration: number, turn: ModelTurn): Recor
   return records
 }
 
+function turnNumber(
+  { turns }: RunState,
+  heard: readonly string[],
+): Pick<EventPayloads['model_turn'], 'turn' | 'heard'> {
+  return { turn: turns + 1, ...(heard.length > 0 && { heard }) }
+}
+
 function mistakeRecord(
   state: RunState,
   iteration: number,
   error: ModelError,
   model: string,
+  heard: readonly string[],
 ): RecordDraft {
   const detail = clip(error.message, MISTAKE_CHARACTERS)
   return {
     kind: 'model_turn',
     iteration,
-    payload: { turn: state.turns + 1, text: '', stop: 'other' },
+    payload: { ...turnNumber(state, heard), text: '', stop: 'other' },
     private: {
       message: { role: 'assistant', text: '(this turn could not be read)', calls: [] },
       feedback: mistakeFeedback(model, detail),

@@ -26,6 +26,8 @@ interface Message {
   readonly ends?: Readonly<Record<string, number>>
   readonly deleted?: readonly string[]
   readonly aborts?: readonly string[]
+  /** Runs for whose holders messages were left, or whose holders answered some. */
+  readonly messages?: readonly string[]
   /** There may be a run to claim. */
   readonly claimable?: boolean
 }
@@ -45,6 +47,8 @@ export interface NotificationsOptions {
   readonly onClaimable: () => void
   /** Called when another process requested the end of these runs. */
   readonly onAbortsRequested: (runIds: readonly string[]) => void
+  /** Called when messages to this run were left for its holder, or answered, by any process. */
+  readonly onMessages: (runId: string) => void
 }
 
 /** Notifies other processes of changes here, and watchers here of changes anywhere. */
@@ -55,6 +59,7 @@ export class Notifications {
   #ends = new Map<string, number>()
   #deleted = new Set<string>()
   #aborts = new Set<string>()
+  #messages = new Set<string>()
   #claimable = false
   #sending: Promise<void> | undefined
   readonly #loops: Promise<void>[] = []
@@ -112,6 +117,13 @@ export class Notifications {
     this.#send()
   }
 
+  /** Reports that messages to this run were left for its holder, or answered. */
+  messages(runId: string): void {
+    this.#options.onMessages(runId)
+    this.#messages.add(runId)
+    this.#send()
+  }
+
   #notifyWatchers(runId: string, end: LogEnd): void {
     for (const changed of this.#watchers.get(runId) ?? []) changed(end)
   }
@@ -133,10 +145,11 @@ export class Notifications {
   }
 
   #next(): Message | null {
-    if (this.#ends.size + this.#deleted.size + this.#aborts.size === 0 && !this.#claimable)
-      return null
+    const changed = [this.#ends, this.#deleted, this.#aborts, this.#messages]
+    if (!this.#claimable && changed.every(({ size }) => size === 0)) return null
     const room = { bytes: IDS_BYTES }
     const aborts = take(this.#aborts, room)
+    const messages = take(this.#messages, room)
     const deleted = take(this.#deleted, room)
     const lastSeqs = new Map(this.#ends)
     const ends = Object.fromEntries(
@@ -144,7 +157,7 @@ export class Notifications {
     )
     const claimable = this.#claimable
     this.#claimable = false
-    return { from: this.#options.workerId, ends, deleted, aborts, claimable }
+    return { from: this.#options.workerId, ends, deleted, aborts, messages, claimable }
   }
 
   async #listen(pool: PgPool): Promise<void> {
@@ -206,6 +219,7 @@ export class Notifications {
       this.#notifyWatchers(runId, lastSeq)
     }
     for (const runId of message.deleted ?? []) this.#notifyWatchers(runId, 'deleted')
+    for (const runId of message.messages ?? []) this.#options.onMessages(runId)
     const { aborts = [] } = message
     if (aborts.length > 0) this.#options.onAbortsRequested(aborts)
     if (message.claimable === true) this.#options.onClaimable()

@@ -21,6 +21,7 @@ import { Appender } from './appender.js'
 import { Claims } from './claims.js'
 import { Database } from './database.js'
 import { HeartbeatConnection } from './heartbeat-connection.js'
+import { Messages } from './messages.js'
 import { Notifications } from './notifications.js'
 import { PostgresObjects } from './objects.js'
 import { foreignQuery } from './places.js'
@@ -48,6 +49,7 @@ export class PostgresStore implements RunStore {
   readonly #placementOf: (head: RunHead) => Placement
   readonly #claims: Claims
   readonly #notifications: Notifications
+  readonly #messages: Messages
   readonly #appender: Appender
   readonly #queries: RunQueries
   readonly #objects: PostgresObjects
@@ -78,6 +80,16 @@ export class PostgresStore implements RunStore {
       pollMs,
       onClaimable: () => this.#listener?.claimable(),
       onAbortsRequested: (runIds) => void this.#claims.checkAborts(runIds),
+      onMessages: (runId) => {
+        if (this.#claims.fence(runId) !== undefined) this.#listener?.messagesLeft(runId)
+        this.#messages.answered(runId)
+      },
+    })
+    this.#messages = new Messages({
+      ...common,
+      leaseMs,
+      onChanged: (runId) => this.#notifications.messages(runId),
+      onFreed: () => this.#notifications.claimable(),
     })
     this.#appender = new Appender({
       ...common,
@@ -109,6 +121,10 @@ export class PostgresStore implements RunStore {
         this.#checkOpen()
         return await claims.claim(slots, except)
       },
+      occupy: async (runId, folder) => {
+        this.#checkOpen()
+        return await claims.occupy(runId, folder)
+      },
       release: async (runId) => {
         this.#appender.forget(runId)
         if (await claims.release(runId)) notifications.claimable()
@@ -119,6 +135,12 @@ export class PostgresStore implements RunStore {
         notifications.abortRequested(runId)
         notifications.claimable()
       },
+      leaveMessage: async (runId, message) => {
+        this.#checkOpen()
+        return await this.#messages.leave(runId, message)
+      },
+      takeMessages: (runId) => this.#messages.take(runId),
+      answerMessage: (...answer) => this.#messages.answer(...answer),
       listen: (listener) => {
         this.#listener = listener
         claims.listen(listener)

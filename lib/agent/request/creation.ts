@@ -1,0 +1,145 @@
+/**
+ * Creates runs, new ones and forks: checks what is asked for, recognises repetitions, and stamps the
+ * first record.
+ *
+ * @module
+ */
+import type { Clock } from '../../internal/clock.js'
+import type { JsonObject } from '../../internal/json.js'
+import { uuidV7 } from '../../internal/uuid.js'
+import type { CreateOptions } from '../engine-calls.js'
+import { InvalidRequestError } from '../errors.js'
+import type { PrivatePayloads, RunCreated, RunOwner } from '../events.js'
+import { redactedDraft } from '../log/redacted-draft.js'
+import { stamp } from '../log/writer.js'
+import type { Model, TraceContext } from '../model.js'
+import type { Redactor } from '../redaction/redactor.js'
+import type { RunDetails, RunHead } from '../run-details.js'
+import type { Tool } from '../tool.js'
+import { readTraceContext } from '../tracing/trace-context.js'
+import { parseForkRequest, resolveFork, type ForkContext, type UseCheckpoint } from './fork.js'
+import { repeatedRun } from './idempotency.js'
+import { createdRecord, requestHash, resolveNewRun, type NewFork, type NewRun } from './new-run.js'
+import { ownerOf } from './owner-of.js'
+import { parseStartRequest } from './start-request.js'
+
+/** Seconds for which an idempotency key is remembered. */
+const KEY_SECONDS = 24 * 3600
+/** Detail of the violation when a request contains a secret. */
+export const SECRET_IN_REQUEST: string =
+  'contains a key or password, which would be logged: ' +
+  'let commands read it from a file or an environment variable'
+/** The owner of runs that the host starts itself. */
+const HOST: RunOwner = { id: null, tenant: null }
+
+/** A run, and whether the call created it or an earlier one with the same key did. */
+export interface CreatedRun {
+  readonly details: RunDetails
+  readonly created: boolean
+}
+
+/** What creation needs of its engine. */
+export interface CreationOptions extends ForkContext {
+  readonly clock: Clock
+  readonly redactor: Redactor
+  readonly offeredTools: () => ReadonlyMap<string, Tool>
+  /** As `RunDriver.begin`; throws when the engine is closed. */
+  readonly begin: (
+    created: RunCreated,
+    model: Model,
+    keysSince: number,
+  ) => Promise<{ readonly head: RunHead; readonly created: boolean }>
+}
+
+/** The parts of a run that depend on whether it is a fork. */
+interface Resolved {
+  readonly newRun: NewRun
+  readonly fork?: NewFork
+}
+
+/** Creates the runs of one engine. */
+export class Creation {
+  readonly #options: CreationOptions
+
+  constructor(options: CreationOptions) {
+    this.#options = options
+  }
+
+  /** As `RunEngine.create`. */
+  async create(request: JsonObject, options: CreateOptions): Promise<CreatedRun> {
+    const parsed = parseStartRequest(request)
+    return await this.#once(parsed, requestHash(parsed), options, async (owner) => ({
+      newRun: await resolveNewRun(parsed, this.#options, owner),
+    }))
+  }
+
+  /** As `RunEngine.fork`, of the run with this head. */
+  async fork(source: RunHead, request: JsonObject, options: CreateOptions): Promise<CreatedRun> {
+    const parsed = parseForkRequest(request)
+    const body = requestHash({ fork: source.details.run_id, request: parsed })
+    const { clock, files } = this.#options
+    const begin = (use: UseCheckpoint): Promise<CreatedRun> =>
+      this.#once(parsed, body, options, (owner) =>
+        resolveFork(source, parsed, this.#options, { owner, nowMs: clock.now(), use }),
+      )
+    return await (files === null ? begin(() => Promise.resolve()) : files.keeping(begin))
+  }
+
+  /** @throws {@link InvalidRequestError} for a key, or a field of a request, with a secret. */
+  assertNoSecret(request: object, idempotencyKey?: string): void {
+    const { redactor } = this.#options
+    if (idempotencyKey !== undefined && redactor.forbids(idempotencyKey)) {
+      const detail = `the idempotency key ${SECRET_IN_REQUEST}`
+      throw new InvalidRequestError([{ pointer: '', detail }])
+    }
+    const secret = Object.entries(request).find(([, value]) => redactor.forbids(value))
+    if (secret !== undefined)
+      throw new InvalidRequestError([{ pointer: `/${secret[0]}`, detail: SECRET_IN_REQUEST }])
+  }
+
+  /** Creates the run unless an earlier call with the same key did. */
+  async #once(
+    request: object,
+    body_hash: string,
+    options: CreateOptions,
+    resolve: (owner: RunOwner) => Promise<Resolved>,
+  ): Promise<CreatedRun> {
+    const { clock, store } = this.#options
+    const { idempotencyKey: key } = options
+    const owner = ownerOf(options.caller) ?? HOST
+    const keysSince = clock.now() / 1000 - KEY_SECONDS
+    if (key !== undefined) {
+      this.assertNoSecret({}, key)
+      const first = await store.findByKey(owner, key, keysSince)
+      const repeated = repeatedRun(first, body_hash)
+      if (repeated !== null) return { details: repeated.details, created: false }
+    }
+    this.assertNoSecret(request)
+    const resolved = await resolve(owner)
+    const idempotency = key === undefined ? null : { key, body_hash }
+    const { newRun } = resolved
+    const record = this.#stamp(resolved, owner, idempotency, options)
+    const { head, created } = await this.#options.begin(record, newRun.model, keysSince)
+    return { details: head.details, created }
+  }
+
+  #stamp(
+    { newRun, fork }: Resolved,
+    owner: RunOwner,
+    idempotency: PrivatePayloads['run_created']['idempotency'],
+    { parentRunId, trace: given }: CreateOptions,
+  ): RunCreated {
+    const { clock, offeredTools, redactor } = this.#options
+    const trace = this.#withoutSecrets(readTraceContext(given ?? {}))
+    const tools = [...offeredTools().keys()]
+    const more = { tools, owner, idempotency, ...(trace !== null && { trace }) }
+    const draft = createdRecord(newRun, parentRunId ?? null, more, fork)
+    return stamp(redactedDraft(draft, redactor), uuidV7(clock.now()), 1, 0, clock)
+  }
+
+  /** The context without the caller's own state if that holds a secret. */
+  #withoutSecrets(trace: TraceContext | null): TraceContext | null {
+    const isClean = trace === null || !this.#options.redactor.forbids(trace.tracestate)
+    return isClean ? trace : { ...trace, tracestate: null }
+  }
+}

@@ -1,0 +1,205 @@
+/**
+ * From a fork request to the first record of the fork: what it takes over of its source, so that
+ * the source can go on, change or be deleted.
+ *
+ * @module
+ */
+import type { JsonObject } from '../../internal/json.js'
+import { uuidV7 } from '../../internal/uuid.js'
+import {
+  CheckpointError,
+  InvalidRequestError,
+  RunStateError,
+  UnknownRunError,
+  WorkspaceChangedError,
+} from '../errors.js'
+import {
+  isTerminal,
+  type EventPayloads,
+  type PrivatePayloads,
+  type RunOwner,
+} from '../events.js'
+import { readLog } from '../log/read-log.js'
+import { foldState, type RunState } from '../log/state.js'
+import type { Message } from '../model.js'
+import type { RunHead } from '../run-details.js'
+import { checkSchema } from '../schema.js'
+import { findForkPoint, type ForkAt, type ForkPoint } from './fork-point.js'
+import { textViolations } from './message.js'
+import { resolveForkedRun, type NewFork, type NewRun, type RequestContext } from './new-run.js'
+import { parseStartRequest, requestAgain, type StartRequest } from './start-request.js'
+import { FORK_SCHEMA } from './workspace-requests.js'
+
+/** Records read from the store at once. */
+const PAGE = 1_000
+/** Tokens of a conversation that a fork takes over at most, for models without a known limit. */
+const MAX_TOKENS = 1_000_000
+
+/** A fork request, valid by `FORK_SCHEMA`. */
+export type ForkRequest = Partial<Omit<StartRequest, 'goal' | 'check'>> & {
+  readonly at?: ForkAt
+  readonly message?: string
+}
+
+/** @throws {@link InvalidRequestError} with a violation per invalid field. */
+export function parseForkRequest(value: JsonObject): ForkRequest {
+  const violations = [...checkSchema(FORK_SCHEMA, value)]
+  const request = value as ForkRequest
+  if (violations.length === 0 && request.message !== undefined)
+    violations.push(...textViolations('/message', request.message))
+  if (violations.length > 0) throw new InvalidRequestError(violations)
+  return request
+}
+
+/** The files with which forks begin. */
+export interface ForkFiles {
+  /**
+   * Does work in which `use` makes a checkpoint the fork's own, too: it stays when its run is
+   * deleted, if the record of the fork is durable when the work is done.
+   */
+  keeping<T>(work: (use: UseCheckpoint) => Promise<T>): Promise<T>
+  /** The paths in which a folder differs from a checkpoint. */
+  differences(folder: string, checkpointId: string): Promise<readonly string[]>
+}
+
+/** @throws {@link CheckpointError} with `not_kept` when it is not stored any more. */
+export type UseCheckpoint = (checkpointId: string) => Promise<void>
+
+/** What forking needs of its engine. */
+export interface ForkContext extends RequestContext {
+  /** Null for an engine without checkpoints. */
+  readonly files: ForkFiles | null
+}
+
+/** Who forks a run. */
+export interface Forker {
+  readonly owner: RunOwner
+  readonly nowMs: number
+  readonly use: UseCheckpoint
+}
+
+/**
+ * Resolves a fork of the run with this head.
+ *
+ * @throws as the engine's `fork`.
+ */
+export async function resolveFork(
+  source: RunHead,
+  { at = 'end', message, ...given }: ForkRequest,
+  context: ForkContext,
+  { owner, nowMs, use }: Forker,
+): Promise<{ readonly newRun: NewRun; readonly fork: NewFork }> {
+  const { details } = source
+  const hasEnded = isTerminal(details.status)
+  const workspace = given.workspace ?? 'isolated'
+  if (workspace === 'in_place' && !hasEnded) {
+    const text = `run ${details.run_id} is ${details.status} and works in this folder: fork it isolated`
+    throw new RunStateError('live', text)
+  }
+  const frozen = await frozenOf(context, details.run_id)
+  const start = startOf(frozen, { ...given, workspace })
+  const newRun = await resolveForkedRun(start, frozen.goal, context, owner)
+  const point = await findForkPoint(context.store, details.run_id, at)
+  await checkFiles(newRun, point, details.run_id, context, use)
+  const state = await stateAt(context, details.run_id, point)
+  const isEnd = point.kind === 'end'
+  const unheard = isEnd ? state.messages.waiting.map(({ payload }) => payload) : []
+  const own = { message_id: uuidV7(nowMs), deliver: 'next_turn', by: owner.id } as const
+  const messages: EventPayloads['user_message'][] = [...unheard]
+  if (message !== undefined) messages.push({ ...own, text: message })
+  const isSameCopy = isEnd && details.changes === 'pending' && newRun.request.cwd === details.cwd
+  return {
+    newRun,
+    fork: {
+      forked_from: { run_id: details.run_id, seq: point.seq },
+      messages,
+      base: {
+        messages: conversationAt(state, point, newRun),
+        baseline: state.baseline ?? frozen.fork?.baseline ?? null,
+        baselineTests: state.baselineTests ?? point.firstTests,
+        checkpoint_id: point.checkpointId,
+        adopts: isSameCopy && workspace === 'isolated' && message !== undefined,
+      },
+    },
+  }
+}
+
+async function frozenOf(
+  { store }: ForkContext,
+  runId: string,
+): Promise<PrivatePayloads['run_created']> {
+  const [first] = await store.read(runId, 0, 1)
+  if (first?.kind === 'run_created' && first.private !== undefined) return first.private
+  throw new UnknownRunError(runId)
+}
+
+/** The start request of the fork: the source's, but for what is given. */
+function startOf({ request }: PrivatePayloads['run_created'], given: ForkRequest): StartRequest {
+  const { apply, checkpoints, ...before } = requestAgain(request)
+  const isolated = given.workspace === 'isolated'
+  return parseStartRequest({
+    ...before,
+    ...(isolated && apply !== undefined && { apply }),
+    ...(!isolated && checkpoints !== undefined && { checkpoints }),
+    ...given,
+  })
+}
+
+/** @throws {@link CheckpointError}; {@link WorkspaceChangedError} */
+async function checkFiles(
+  { request }: NewRun,
+  { checkpointId, kind }: ForkPoint,
+  runId: string,
+  { files }: ForkContext,
+  use: UseCheckpoint,
+): Promise<void> {
+  const inPlace = request.workspace === undefined
+  if (checkpointId === null) {
+    if (inPlace && kind === 'end') return
+    const text =
+      `run ${runId} stored no files at this point; only its end can be forked, ` +
+      'with workspace in_place and the folder as it is'
+    throw new CheckpointError('not_kept', text)
+  }
+  if (files === null) {
+    const text = 'the host has no checkpoints any more: the files of this point cannot be read'
+    throw new CheckpointError('off', text)
+  }
+  await use(checkpointId)
+  if (!inPlace) return
+  const paths = await files.differences(request.cwd, checkpointId)
+  if (paths.length > 0) throw new WorkspaceChangedError('changed', paths)
+}
+
+/** The state of the run at the point. */
+async function stateAt(
+  { store }: ForkContext,
+  runId: string,
+  { seq }: ForkPoint,
+): Promise<RunState> {
+  let state: RunState | null = null
+  for await (const records of readLog(store, runId, PAGE)) {
+    for (const record of records) if (record.seq <= seq) state = foldState(state, record)
+    if ((records.at(-1)?.seq ?? seq) >= seq) break
+  }
+  if (state === null) throw new UnknownRunError(runId)
+  return state
+}
+
+/** The conversation, as far as the fork's model can get it. */
+function conversationAt(
+  { conversation, frozen }: RunState,
+  { kind }: ForkPoint,
+  { model }: NewRun,
+): readonly Message[] {
+  if (kind === 'start') return frozen.fork?.messages ?? []
+  const budget = Math.min(model.contextWindow ?? Infinity, MAX_TOKENS)
+  const rest = conversation.kept(budget)
+  if (model.name === frozen.request.model_name) return rest
+  // What a provider signed or encrypted is of no use to another model, and may be refused.
+  return rest.map((message) => {
+    if (message.role !== 'assistant') return message
+    const { parts: _, ...plain } = message
+    return plain
+  })
+}

@@ -1,0 +1,99 @@
+/**
+ * The copy in which an isolated run works.
+ *
+ * 1. It is made when the run first works: of the folder as it is then, and for a fork with the files
+ *    of its checkpoint.
+ * 2. A restart finds it again. A process that takes the run over from another one brings it to the
+ *    newest checkpoint, or makes it anew: what was done since then is lost, and the model hears so.
+ * 3. What storage leaves out (secrets, dependencies) is as it is in the folder when the copy is made.
+ *
+ * @module
+ */
+import type { CheckpointSettings } from '../checkpoints/run-checkpoints.js'
+import type { Executor, IsolatedCopy } from '../executor.js'
+import type { IsolatedFolders } from '../isolation/isolated-folders.js'
+import type { RunState } from '../log/state.js'
+import type { TreeEntry } from '../tree.js'
+import { applySteps, planRestore } from '../workspace/apply.js'
+import { manifestOf } from '../workspace/manifest.js'
+import { readContent, readTree } from '../workspace/read-tree.js'
+
+/** What is needed to open the copies of an engine. */
+export interface CopyOptions {
+  readonly folders: IsolatedFolders
+  readonly checkpoints: CheckpointSettings
+  /** True when other processes may have worked on the run since this one did. */
+  readonly isHandedOver: boolean
+  readonly executor: Executor
+  readonly signal: AbortSignal
+}
+
+/** The copy of a run, and what there is to tell about it. */
+export interface OpenedCopy {
+  readonly copy: IsolatedCopy
+  readonly notes: readonly string[]
+}
+
+/**
+ * Finds or makes the copy of a run; see the comment of this file.
+ *
+ * @throws {@link WorkspaceTooLargeError}; {@link WorkspaceError}; {@link StoreError}; the signal's
+ * reason.
+ */
+export async function openCopy(state: RunState, options: CopyOptions): Promise<OpenedCopy> {
+  const { folders, executor, isHandedOver, signal } = options
+  const { cwd } = state.frozen.request
+  const { run_id: runId } = state.head.details
+  const { fork } = state.frozen
+  const newest = state.checkpoints?.newest ?? fork?.checkpoint_id ?? null
+  const fill = async (path: string): Promise<readonly string[]> =>
+    newest === null ? [] : await giveTree(path, newest, options)
+  const found = await folders.find(runId)
+  if (found !== null) return { copy: found, notes: isHandedOver ? await fill(found.root) : [] }
+  const adopted = fork?.adopts === true ? await adoptedFrom(state, folders) : null
+  if (adopted !== null) return { copy: adopted, notes: await fill(adopted.root) }
+  const mounts = (await executor.mountsFolders?.()) ?? false
+  const { notes, ...copy } = await folders.create(runId, cwd, { mounts, fill, signal })
+  return { copy, notes }
+}
+
+async function adoptedFrom(
+  { frozen, head }: RunState,
+  folders: IsolatedFolders,
+): Promise<IsolatedCopy | null> {
+  const from = head.details.forked_from
+  if (from === null || frozen.fork === undefined) return null
+  if ((await folders.find(from.run_id)) === null) return null
+  return await folders.adopt(from.run_id, head.details.run_id)
+}
+
+/** Gives a copy the files of a checkpoint; returns what there is to tell. */
+async function giveTree(
+  path: string,
+  checkpointId: string,
+  { checkpoints, signal }: CopyOptions,
+): Promise<readonly string[]> {
+  const { objects } = checkpoints.use
+  const rules = { ...checkpoints.rules, closed: [] }
+  const target = await readTree(objects, checkpointId)
+  const steps = planRestore(await manifestOf(path, rules, signal), target)
+  const possible = steps.filter(({ after }) => after?.stored !== false)
+  const contentOf = (entry: TreeEntry): Promise<Uint8Array> => readContent(objects, entry)
+  const { skipped } = await applySteps(path, possible, contentOf)
+  const missing = [
+    ...steps.filter(({ after }) => after?.stored === false).map((step) => step.path),
+    ...skipped,
+  ]
+  const left = target.leftOut.flatMap(({ paths }) => paths)
+  return [
+    ...(missing.length === 0 ? [] : [`Not as in checkpoint ${checkpointId}: ${few(missing)}.`]),
+    ...(left.length === 0 ? [] : [`As in the folder now, because not stored: ${few(left)}.`]),
+  ]
+}
+
+const NAMED = 10
+
+function few(paths: readonly string[]): string {
+  const more = paths.length - NAMED
+  return `${paths.slice(0, NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+}

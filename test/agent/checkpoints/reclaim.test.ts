@@ -1,0 +1,362 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { MemoryStore, type ObjectStore, type RunRecord, type RunStore } from 'runwright/agent'
+import { ObjectUse } from '../../../lib/agent/checkpoints/object-use.js'
+import { Reclaimer } from '../../../lib/agent/checkpoints/reclaim.js'
+import { useTree } from '../../../lib/agent/checkpoints/use-tree.js'
+import { HashSet } from '../../../lib/agent/checkpoints/hash-set.js'
+import { blob, HOUR_MS, listAll } from '../../../lib/agent/testing/object-contract/suite.js'
+import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+import { Random } from '../../helpers/random.js'
+import { Died, objectsOfFiles, TestProcess, type Files } from './object-world.js'
+
+function randomFiles(random: Random): Files {
+  const files = new Map<string, string>()
+  for (let i = random.integer(0, 6); i > 0; i--) {
+    files.set(`${random.integer(0, 2)}/${random.integer(0, 4)}`, `text ${random.integer(0, 12)}`)
+  }
+  return files
+}
+
+/** What the runs of a store refer to, by the logs themselves. */
+async function referred(store: RunStore, trees: ReadonlyMap<string, Files>): Promise<Set<string>> {
+  const hashes = new Set<string>()
+  const { heads } = await store.list({ limit: 1_000 })
+  for (const { details } of heads) {
+    for (const record of await store.read(details.run_id, 0, 1_000)) {
+      const id = record.kind === 'checkpoint' ? record.payload.checkpoint_id : baseOf(record)
+      if (id === null) continue
+      const files = trees.get(id)
+      assert.ok(files !== undefined)
+      for (const { hash } of objectsOfFiles(files)) hashes.add(hash)
+    }
+  }
+  return hashes
+}
+
+function baseOf(record: RunRecord): string | null {
+  return record.kind === 'run_created' ? (record.private?.fork?.checkpoint_id ?? null) : null
+}
+
+async function assertComplete(
+  store: RunStore,
+  objects: ObjectStore,
+  trees: ReadonlyMap<string, Files>,
+): Promise<void> {
+  const needed = await referred(store, trees)
+  const found = await objects.has([...needed])
+  assert.deepEqual([...needed].filter((hash) => !found.has(hash)), [], 'nothing is lost')
+}
+
+for (const [name, seeds] of [['a few', 4], ['many', 150]] as const) {
+  test(`what runs refer to stays, and nothing else, in ${name} random histories`, async () => {
+    for (let seed = 1; seed <= seeds; seed++) await history(seed)
+  })
+}
+
+async function history(seed: number): Promise<void> {
+  const random = new Random(seed * 7_919)
+  const store = new MemoryStore()
+  await store.open()
+  const trees = new Map<string, Files>()
+  let runs = 0
+  for (let life = 0; life < 4; life++) {
+    const left = life < 3 ? random.integer(20, 400) : Infinity
+    const living = new TestProcess(store, store.objects, random, left)
+    const work: Promise<unknown>[] = []
+    const begin = (act: () => Promise<unknown>): void => {
+      work.push(act().catch((error: unknown) => {
+        const { code } = error as { code?: string }
+        const isGone = code === 'ERR_AGENT_CHECKPOINT' || code === 'ERR_AGENT_STORE_CORRUPT'
+        if (!(error instanceof Died) && !isGone) throw error
+      }))
+    }
+    for (let step = 0; step < 25 && !living.isDead; step++) {
+      const { heads } = await store.list({ limit: 100 })
+      const head = heads.length === 0 ? undefined : random.pick(heads)
+      const kind = random.integer(0, 9)
+      if (head === undefined || kind < 2) {
+        const runId = `run-${++runs}`
+        begin(() => living.store.append(runId, sampleRun(runId, { status: 'running' })))
+      } else if (kind < 6) {
+        const files = randomFiles(random)
+        trees.set(objectsOfFiles(files).at(-1)?.hash ?? '', files)
+        begin(() => living.checkpoint(head.details.run_id, files))
+      } else if (kind < 7) {
+        const base = head.details.checkpoint_id
+        if (base !== null) begin(() => living.fork(`run-${++runs}`, base))
+      } else if (kind < 8) begin(() => living.store.delete(head.details.run_id))
+      else begin(() => living.reclaimer.sweep())
+      if (random.chance(0.4)) await Promise.allSettled(work)
+      if (random.chance(0.3)) await assertComplete(store, store.objects, trees)
+    }
+    await Promise.all(work)
+    await living.reclaimer.close()
+    await assertComplete(store, store.objects, trees)
+  }
+  const last = new TestProcess(store, store.objects, random)
+  const { kept } = await last.reclaimer.sweep()
+  const needed = await referred(store, trees)
+  assert.deepEqual(await listAll(store.objects, 50), [...needed].sort(), `seed ${seed}`)
+  assert.equal(kept, needed.size)
+  assert.deepEqual(last.reclaimer.problems, [])
+  await store.close()
+}
+
+test('a set of hashes holds what was added', () => {
+  const set = new HashSet()
+  const hashes = Array.from({ length: 5_000 }, (_, i) => blob(`${i}`).hash)
+  for (const hash of [...hashes, ...hashes]) set.add(hash)
+  assert.equal(set.size, hashes.length)
+  assert.ok(hashes.every((hash) => set.has(hash)))
+  assert.ok(!set.has(blob('x').hash) && !new HashSet().has(blob('x').hash))
+  assert.deepEqual([...set].sort(), hashes.sort())
+})
+
+interface Open {
+  readonly store: MemoryStore
+  readonly process: TestProcess
+  readonly files: Files
+}
+
+/** A store with a run `a` that has one checkpoint, and a blob that nothing refers to. */
+async function openWorld(): Promise<Open> {
+  const store = new MemoryStore()
+  await store.open()
+  await store.append('a', sampleRun('a', { status: 'running' }))
+  const process = new TestProcess(store, store.objects, new Random(1))
+  const files = new Map([['folder/file', 'text']])
+  await process.checkpoint('a', files)
+  await store.objects.put([blob('garbage')])
+  return { store, process, files }
+}
+
+test('while a run cannot be read nothing is removed, and it is named', async () => {
+  const { store, process } = await openWorld()
+  await process.checkpoint('a', new Map([['folder/file', 'other']]))
+  await store.append('b', sampleRun('b'))
+  const problems: Error[] = []
+  let bad: string | null = null
+  const runs: RunStore = Object.create(store, {
+    list: {
+      value: async (query: Parameters<RunStore['list']>[0]) => {
+        const { heads, next } = await store.list(query)
+        const mark = heads.map((head) =>
+          head.details.run_id === bad ? { ...head, problem: 'it is damaged' } : head)
+        return { heads: mark, next }
+      },
+    },
+    ...Object.fromEntries(
+      (['counts', 'head', 'read'] as const).map((name) => [name, { value: store[name].bind(store) }]),
+    ),
+  })
+  const use = new ObjectUse(store.objects, false)
+  const onProblem = (problem: Error): void => void problems.push(problem)
+  const reclaimer = new Reclaimer({ store: runs, use, onProblem })
+  const before = await listAll(store.objects)
+  bad = 'b'
+  await assert.rejects(reclaimer.sweep(), { message: /run b cannot be read: it is damaged/ })
+  const { objects } = store
+  assert.deepEqual(await listAll(objects), before)
+  bad = null
+  const folder = before.find((hash) => hash === (objectsOfFiles(new Map([['folder/file', 'text']])).at(-1)?.hash))
+  await objects.delete([folder as string], 0)
+  await assert.rejects(reclaimer.sweep(), { code: 'ERR_AGENT_STORE_CORRUPT', message: /is missing/ })
+  assert.equal((await listAll(objects)).length, before.length - 1, 'nothing was removed')
+  await store.delete('a')
+  assert.deepEqual(await reclaimer.sweep(), { kept: 0, removed: before.length - 1 })
+})
+
+test('contents that are missing are named, and swept is all the same', async () => {
+  const { store, process } = await openWorld()
+  const { hash } = blob('text')
+  await store.objects.delete([hash], 0)
+  assert.deepEqual(await process.reclaimer.sweep(), { kept: 2, removed: 1 })
+  assert.deepEqual(process.reclaimer.problems, [
+    `object ${hash}, to which checkpoints refer, is missing`,
+  ])
+})
+
+/** A schedule that a test moves. */
+class TestSchedule {
+  now = 0
+  #timers: { readonly at: number; readonly callback: () => void }[] = []
+
+  get next(): number | undefined {
+    return this.#timers[0]?.at
+  }
+
+  readonly schedule = (callback: () => void, ms: number): { cancel(): void } => {
+    const timer = { at: this.now + ms, callback }
+    this.#timers = [...this.#timers, timer].sort((a, b) => a.at - b.at)
+    return { cancel: () => void (this.#timers = this.#timers.filter((one) => one !== timer)) }
+  }
+
+  fire(): void {
+    const [first, ...rest] = this.#timers
+    assert.ok(first !== undefined)
+    this.#timers = rest
+    this.now = first.at
+    first.callback()
+  }
+
+  async whenScheduled(): Promise<void> {
+    while (this.#timers.length === 0) await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+test('a sweep comes soon after a deletion, but rests 20 times as long as it takes', async () => {
+  const { store } = await openWorld()
+  const time = new TestSchedule()
+  const { objects } = store
+  const slow: ObjectStore = {
+    ...bound(objects),
+    exclusive: true,
+    list: (after, limit) => {
+      time.now += 1_000
+      return objects.list(after, limit)
+    },
+  }
+  const reclaimer = new Reclaimer({
+    store, use: new ObjectUse(slow, false), onProblem: assert.fail,
+    schedule: time.schedule, now: () => time.now,
+  })
+  reclaimer.start()
+  assert.equal(time.next, 60_000)
+  await store.delete('a')
+  reclaimer.deleted()
+  reclaimer.deleted()
+  assert.equal(time.next, 1_000)
+  time.fire()
+  await time.whenScheduled()
+  assert.deepEqual(await listAll(objects), [])
+  const ended = time.now
+  assert.ok(ended >= 3_000)
+  reclaimer.deleted()
+  assert.ok((time.next ?? 0) >= ended + 20 * (ended - 1_000), 'it rests')
+  await reclaimer.close()
+  assert.equal(time.next, undefined)
+})
+
+function bound(objects: ObjectStore): ObjectStore {
+  return {
+    put: (blobs) => objects.put(blobs),
+    get: (hash) => objects.get(hash),
+    has: (hashes) => objects.has(hashes),
+    list: (after, limit) => objects.list(after, limit),
+    delete: (hashes, unusedMs) => objects.delete(hashes, unusedMs),
+  }
+}
+
+test('runs that retention dropped are noticed within the hour, an idle store costs a look', async () => {
+  const { store } = await openWorld()
+  const time = new TestSchedule()
+  let lists = 0
+  const counted = { ...bound(store.objects), exclusive: true }
+  const list = counted.list.bind(counted)
+  counted.list = (after, limit) => {
+    lists += 1
+    return list(after, limit)
+  }
+  const reclaimer = new Reclaimer({
+    store, use: new ObjectUse(counted, false), onProblem: assert.fail,
+    schedule: time.schedule, now: () => time.now,
+  })
+  reclaimer.start()
+  time.fire()
+  await time.whenScheduled()
+  const [afterStart, left] = [lists, (await listAll(store.objects)).length]
+  assert.equal(left, 3)
+  for (let hour = 0; hour < 3; hour++) {
+    assert.equal(time.next, time.now + HOUR_MS)
+    time.fire()
+    await time.whenScheduled()
+  }
+  assert.equal(lists, afterStart)
+  await store.delete('a')
+  time.fire()
+  await time.whenScheduled()
+  assert.deepEqual(await listAll(store.objects), [])
+  await reclaimer.close()
+})
+
+test('in a shared store one process sweeps in an hour, and what was used lately stays', async () => {
+  const { store } = await openWorld()
+  const calls: unknown[] = []
+  let mine = true
+  const shared: ObjectStore = {
+    ...bound(store.objects),
+    delete: (hashes, unusedMs) => {
+      calls.push([hashes.length, unusedMs])
+      return Promise.resolve()
+    },
+    claimSweep: (everyMs) => {
+      calls.push(everyMs)
+      return Promise.resolve(mine)
+    },
+  }
+  const time = new TestSchedule()
+  const reclaimer = new Reclaimer({
+    store, use: new ObjectUse(shared, true), onProblem: assert.fail,
+    schedule: time.schedule, now: () => time.now,
+  })
+  reclaimer.deleted()
+  time.fire()
+  await time.whenScheduled()
+  assert.deepEqual(calls, [HOUR_MS, [1, HOUR_MS]])
+  reclaimer.deleted()
+  assert.equal(time.next, time.now + HOUR_MS)
+  mine = false
+  time.fire()
+  await time.whenScheduled()
+  assert.deepEqual(calls.slice(2), [HOUR_MS])
+  assert.equal(time.next, time.now + 300_000)
+  await reclaimer.close()
+})
+
+test('closing ends a sweep that is under way', async () => {
+  const { store, process } = await openWorld()
+  await store.delete('a')
+  const sweep = assert.rejects(process.reclaimer.sweep(), { name: 'AbortError' })
+  await process.reclaimer.close()
+  await sweep
+  await assert.rejects(process.reclaimer.sweep(), { name: 'AbortError' })
+  process.reclaimer.deleted()
+})
+
+test('what a sweep is removing is not found by a capture meanwhile', async () => {
+  const { store } = await openWorld()
+  const { hash } = blob('garbage')
+  let begun = (): void => {}
+  let go = (): void => {}
+  const removing = new Promise<void>((resolve) => (begun = resolve))
+  const gate = new Promise<void>((resolve) => (go = resolve))
+  const objects: ObjectStore = {
+    ...bound(store.objects),
+    exclusive: true,
+    delete: async (hashes, unusedMs) => {
+      begun()
+      await gate
+      await store.objects.delete(hashes, unusedMs)
+    },
+  }
+  const use = new ObjectUse(objects, false)
+  const reclaimer = new Reclaimer({ store, use, onProblem: assert.fail })
+  const sweep = reclaimer.sweep()
+  await removing
+  const found = use.capturing(async (held) => await held.has([hash]))
+  const stored = use.capturing(async (held) => await held.put([blob('garbage')]))
+  go()
+  assert.deepEqual([...(await found)], [])
+  await Promise.all([sweep, stored])
+  assert.deepEqual([...(await objects.has([hash]))], [hash])
+})
+
+test('a tree of which a part is gone cannot be used anew', async () => {
+  const { store, files } = await openWorld()
+  const top = objectsOfFiles(files).at(-1)?.hash ?? ''
+  await useTree(store.objects, top)
+  await store.objects.delete([blob('text').hash], 0)
+  const refused = { code: 'ERR_AGENT_CHECKPOINT', problem: 'not_kept' }
+  await assert.rejects(useTree(store.objects, top), refused)
+})

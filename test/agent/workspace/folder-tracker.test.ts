@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
+import fs from 'node:fs'
+import { join } from 'node:path'
+import { syncBuiltinESMExports } from 'node:module'
+import { test, type TestContext } from 'node:test'
+import { FolderTracker, type LookOptions } from '../../../lib/agent/workspace/folder-tracker.js'
+import { allRules } from '../../../lib/agent/workspace/left-out.js'
+import type { Batch } from '../../../lib/agent/workspace/tree-batches.js'
+import { WalkedRoot, type ReadFile } from '../../../lib/agent/workspace/tree-walk.js'
+import { scratch } from '../../helpers/engine.js'
+
+/** Looks at a folder, and keeps what it sends. */
+function looking(folder: string): { look: () => Promise<string>; sent: Map<string, Buffer> } {
+  const tracker = new FolderTracker(allRules({}))
+  const sent = new Map<string, Buffer>()
+  let previous: string | null = null
+  const send = async ({ buffer, hashes, ends }: Batch): Promise<void> => {
+    for (const [i, one] of hashes.entries()) {
+      sent.set(one, Buffer.from(buffer.slice(ends[i - 1] ?? 0, ends[i])))
+    }
+  }
+  const look = async (): Promise<string> => {
+    const options: LookOptions = {
+      signal: new AbortController().signal, storeContents: true, send, previous,
+      notStoredIn: async () => new Map(),
+    }
+    return (previous = (await tracker.look(folder, options)).checkpointId)
+  }
+  return { look, sent }
+}
+
+/** Lets the system report these times for every file. */
+function freezeTimes(t: TestContext, times: { ms: number }): void {
+  for (const name of ['lstatSync', 'fstatSync'] as const) {
+    const original = fs[name] as (...args: unknown[]) => fs.Stats
+    t.mock.method(fs, name, (...args: unknown[]) => {
+      return Object.assign(original(...args), { mtimeMs: times.ms, ctimeMs: times.ms })
+    })
+  }
+  syncBuiltinESMExports()
+  t.after(() => {
+    t.mock.restoreAll()
+    syncBuiltinESMExports()
+  })
+}
+
+test('a file is read again if it may have changed since without a change of its times', async (t) => {
+  const folder = scratch(t)
+  const path = join(folder, 'file')
+  const { look, sent } = looking(folder)
+  const times = { ms: Date.now() }
+  freezeTimes(t, times)
+  for (const [age, isSeen] of [
+    [0, true],
+    [1_500, true],
+    [-60_000, true],
+    [60_000, false],
+  ] as const) {
+    times.ms = Date.now() - age
+    fs.writeFileSync(path, `first ${age}`)
+    await look()
+    assert.ok(sent.has(hash('sha256', `first ${age}`)))
+    fs.writeFileSync(path, `other ${age}`)
+    await look()
+    assert.equal(sent.has(hash('sha256', `other ${age}`)), isSeen, `${age} ms before the look`)
+  }
+})
+
+test('what is sent has its hash, and is what the file held', async (t) => {
+  const folder = scratch(t)
+  const { look, sent } = looking(folder)
+  const contents = ['', 'a', 'x'.repeat(5_000_000), 'y'.repeat(4_194_304), 'z'.repeat(100)]
+  for (const [i, content] of contents.entries()) fs.writeFileSync(join(folder, `file${i}`), content)
+  await look()
+  for (const [one, content] of sent) assert.equal(hash('sha256', content), one)
+  for (const content of contents) assert.deepEqual(sent.get(hash('sha256', content))?.toString(), content)
+})
+
+/** Reads a file that is changed after each time its size was asked for, before it is read. */
+function readWhile(folder: string, change: (attempt: number) => void): { found: unknown; attempts: number } {
+  let attempts = 0
+  using root = new WalkedRoot(folder)
+  using opened = root.open('') as Exclude<ReturnType<WalkedRoot['open']>, null | 'unreadable'>
+  const found = opened.read('file', 100, (bytes) => {
+    change(++attempts)
+    return Buffer.alloc(bytes)
+  })
+  return { found, attempts }
+}
+
+for (const [what, change] of [
+  ['grows', (path) => fs.appendFileSync(path, 'more')],
+  ['shrinks', (path) => fs.truncateSync(path, 2)],
+  ['is changed in place', (path) => fs.writeFileSync(path, 'CONTENT')],
+] as [string, (path: string) => void][]) {
+  test(`a file that ${what} while it is read is read again`, (t) => {
+    const folder = scratch(t)
+    const path = join(folder, 'file')
+    fs.writeFileSync(path, 'content')
+    fs.utimesSync(path, 1, 1)
+    const { found, attempts } = readWhile(folder, (attempt) => attempt === 1 && change(path))
+    const { content, isWhole } = found as ReadFile
+    assert.deepEqual([Buffer.from(content).toString(), isWhole], [fs.readFileSync(path, 'utf8'), true])
+    assert.equal(attempts, 2)
+  })
+}
+
+test('a file that changes all the time is read in part, and is not taken for settled', (t) => {
+  const folder = scratch(t)
+  const path = join(folder, 'file')
+  fs.writeFileSync(path, 'content')
+  const { found, attempts } = readWhile(folder, () => fs.appendFileSync(path, 'more'))
+  assert.equal((found as ReadFile).isWhole, false)
+  assert.ok(attempts <= 3)
+})
+
+test('a file that outgrows the limit while it is read is too large', (t) => {
+  const folder = scratch(t)
+  const path = join(folder, 'file')
+  fs.writeFileSync(path, 'content')
+  const { found } = readWhile(folder, () => fs.writeFileSync(path, 'x'.repeat(101)))
+  assert.equal(found, 'large')
+})

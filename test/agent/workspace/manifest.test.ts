@@ -1,0 +1,411 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { hash } from 'node:crypto'
+import * as fs from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { test, type TestContext } from 'node:test'
+import { StoreError, type LeftOut, type ObjectStore } from 'runwright/agent'
+import { MemoryObjects } from '../../../lib/agent/stores/memory-objects.js'
+import type { TreeRules } from '../../../lib/agent/workspace/left-out.js'
+import {
+  manifestOf, TrackedFolder, type Captured,
+} from '../../../lib/agent/workspace/manifest.js'
+import { objectsOf, readContent, readTree } from '../../../lib/agent/workspace/read-tree.js'
+import { scratch } from '../../helpers/engine.js'
+import { Random } from '../../helpers/random.js'
+import { EditedFolder } from './edited-folder.js'
+
+/** A run that captures a folder again and again. */
+class Captures {
+  readonly root: string
+  readonly objects: MemoryObjects = new MemoryObjects()
+  #tracked: TrackedFolder
+  readonly #rules: TreeRules
+  previous: string | null = null
+
+  constructor(t: TestContext, rules: TreeRules = {}, root: string = scratch(t)) {
+    this.root = root
+    this.#rules = rules
+    this.#tracked = new TrackedFolder(rules)
+    t.after(() => this.#tracked.close())
+  }
+
+  write(path: string, content: string | Uint8Array = path): void {
+    const at = join(this.root, path)
+    fs.mkdirSync(join(at, '..'), { recursive: true })
+    fs.writeFileSync(at, content)
+  }
+
+  async capture(objects: ObjectStore = this.objects, signal?: AbortSignal): Promise<Captured> {
+    const captured = await this.#tracked.capture(this.root, objects, { previous: this.previous, signal })
+    this.previous = captured.checkpoint_id
+    return captured
+  }
+
+  /** As another process does that takes the run over. */
+  async restart(): Promise<void> {
+    await this.#tracked.close()
+    this.#tracked = new TrackedFolder(this.#rules)
+  }
+
+  /** Paths of the newest checkpoint; those that are not stored have a star. */
+  async paths(): Promise<readonly string[]> {
+    const { entries } = await readTree(this.objects, this.previous!)
+    return [...entries].map(([path, { stored }]) => (stored === false ? `${path}*` : path))
+  }
+
+  /** Paths that were left out, by reason. */
+  async leftOut(): Promise<Readonly<Record<string, readonly string[]>>> {
+    return byReason((await readTree(this.objects, this.previous!)).leftOut)
+  }
+}
+
+const byReason = (leftOut: readonly LeftOut[]): Record<string, readonly string[]> =>
+  Object.fromEntries(leftOut.map(({ reason, paths }) => [reason, paths]))
+
+/** Counts the calls of a store, and lets them fail. */
+function watched(objects: ObjectStore, before: (call: string, hashes: readonly string[]) => void | Promise<void>): ObjectStore {
+  return {
+    put: async (blobs) => {
+      await before('put', blobs.map(({ hash }) => hash))
+      await objects.put(blobs)
+    },
+    has: async (hashes) => {
+      await before('has', hashes)
+      return await objects.has(hashes)
+    },
+    get: (hash) => objects.get(hash),
+    list: (after, limit) => objects.list(after, limit),
+    delete: (hashes, unusedMs) => objects.delete(hashes, unusedMs),
+  }
+}
+
+async function playEdits(t: TestContext, seed: number, rounds: number): Promise<void> {
+  t.diagnostic(`seed ${seed}`)
+  const random = new Random(seed)
+  const captures = new Captures(t)
+  const folder = new EditedFolder(captures.root, random)
+  const kept = new Map<string, ReturnType<EditedFolder['entries']>>()
+  for (let round = 0; round < rounds; round++) {
+    for (let edits = random.integer(0, 30); edits > 0; edits--) folder.edit()
+    if (random.chance(0.1)) await captures.restart()
+    const { checkpoint_id, files, bytes, left_out } = await captures.capture()
+    const expected = folder.entries()
+    kept.set(checkpoint_id, expected)
+    assert.equal(files, expected.length)
+    assert.equal(bytes, sum(expected.filter(([, { kind }]) => kind === 'file').map(([, { size }]) => size)))
+    assert.deepEqual(left_out, [])
+    const { entries } = await readTree(captures.objects, checkpoint_id)
+    assert.deepEqual([...entries], expected)
+    for (const [path, { content }] of folder.files) {
+      assert.deepEqual(Buffer.from(await readContent(captures.objects, entries.get(path)!)), content)
+    }
+    if (random.chance(0.2)) {
+      assert.deepEqual([...(await manifestOf(captures.root)).entries], expected)
+    }
+  }
+  // Whatever was captured since, all earlier checkpoints are whole, and nothing else is stored.
+  const seen = new Set<string>()
+  for (const [id, expected] of kept) {
+    assert.deepEqual([...(await readTree(captures.objects, id)).entries], expected)
+    for await (const object of objectsOf(captures.objects, id, seen)) assert.match(object, /^\w{64}$/)
+  }
+  const referred = [...seen].filter((key) => !key.endsWith('/')).sort()
+  assert.deepEqual(await captures.objects.list(null, 1e6), referred)
+}
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)
+
+test('what is captured while a folder is edited at random is what the model holds', async (t) => {
+  await playEdits(t, Number(process.env['SEED'] ?? Date.now() % 1_000_000), 6)
+})
+
+test('30 folders that are edited at random are captured as their models are', async (t) => {
+  for (let seed = 1; seed <= Number(process.env['SEEDS'] ?? 30); seed++) await playEdits(t, seed, 20)
+})
+
+test('equal folders have equal checkpoints, and an unchanged one stores nothing', async (t) => {
+  const [one, other] = [new Captures(t), new Captures(t)]
+  for (const { write } of [one, other].map((captures) => ({ write: captures.write.bind(captures) }))) {
+    for (const path of ['b/c/d.txt', 'a', 'b.txt']) write(path)
+  }
+  const first = await one.capture()
+  assert.equal((await other.capture()).checkpoint_id, first.checkpoint_id)
+  assert.equal(first.new_bytes, sum(['b/c/d.txt', 'a', 'b.txt'].map(({ length }) => length)))
+  const calls: string[] = []
+  const objects = watched(one.objects, (call) => void calls.push(call))
+  assert.deepEqual(await one.capture(objects), { ...first, new_bytes: 0 })
+  assert.deepEqual(calls, [])
+  one.write('b/e')
+  fs.rmSync(join(one.root, 'b/e'))
+  assert.equal((await one.capture()).checkpoint_id, first.checkpoint_id)
+  fs.mkdirSync(join(one.root, 'empty/folder'), { recursive: true })
+  assert.equal((await one.capture()).checkpoint_id, first.checkpoint_id)
+})
+
+test('an edit stores its file and the folders above it, and nothing else', async (t) => {
+  const captures = new Captures(t)
+  for (let i = 0; i < 50; i++) captures.write(`folder${i % 5}/sub/file${i}`)
+  await captures.capture()
+  const stored: string[] = []
+  captures.write('folder3/sub/file3', 'changed')
+  const { new_bytes } = await captures.capture(
+    watched(captures.objects, (call, hashes) => void (call === 'put' && stored.push(...hashes))),
+  )
+  assert.equal(new_bytes, 'changed'.length)
+  assert.equal(stored.length, 4)
+  assert.equal(stored[0], hash('sha256', 'changed'))
+  assert.equal(stored[3], captures.previous)
+})
+
+test('the folder may be given by a descriptor, and be renamed', async (t) => {
+  const captures = new Captures(t)
+  captures.write('a/b')
+  const { checkpoint_id } = await captures.capture()
+  const fd = fs.openSync(captures.root, fs.constants.O_DIRECTORY)
+  t.after(() => fs.closeSync(fd))
+  fs.renameSync(captures.root, `${captures.root}-moved`)
+  t.after(() => fs.rmSync(`${captures.root}-moved`, { recursive: true }))
+  const { entries } = await manifestOf(`/proc/self/fd/${fd}`)
+  assert.deepEqual(entries, (await readTree(captures.objects, checkpoint_id)).entries)
+})
+
+test('what is no work of the run, or cannot be stored, is passed over or left out and named', async (t) => {
+  const captures = new Captures(t, { fileBytes: 1_000, neverStore: ['*.sqlite', 'data/**', '!data/ok'] })
+  for (const path of [
+    'node_modules/x', 'a/.git/config', '.GIT/x', 'a/.venv/x', '.runwright-0123456789abcdef.tmp',
+    'kept', 'a/kept', 'data/ok', 'data/x', 'deep/db.sqlite', '.env', '.env.local', 'a/.envrc',
+    '.npmrc', 'a/ID_RSA', 'id_rsa.pub', 'server.PEM', '.ssh/config', 'keys/key.p12',
+  ]) captures.write(path)
+  for (const name of ['HEAD', 'objects/x', 'refs/x', 'secret']) captures.write(`mirror/${name}`)
+  captures.write('key', '-----BEGIN OPENSSH PRIVATE KEY-----\nabc')
+  captures.write('text-of-a-key', 'see -----BEGIN OPENSSH PRIVATE KEY-----\nabc')
+  captures.write('large', 'x'.repeat(1_001))
+  captures.write('largest', 'x'.repeat(1_000))
+  execFileSync('mkfifo', [join(captures.root, 'a/pipe')])
+  const expected = {
+    kind: ['a/pipe', 'mirror'],
+    secret: [
+      '.env', '.env.local', '.npmrc', '.ssh', 'a/.envrc', 'a/ID_RSA', 'data/x', 'deep/db.sqlite',
+      'key', 'keys/key.p12', 'server.PEM',
+    ],
+    size: ['large'],
+  }
+  const { left_out } = await captures.capture()
+  assert.deepEqual(byReason(left_out), expected)
+  assert.deepEqual(await captures.leftOut(), expected)
+  const paths = ['a/kept', 'data/ok', 'id_rsa.pub', 'kept', 'largest', 'text-of-a-key']
+  assert.deepEqual(await captures.paths(), paths)
+  // Also when nothing has changed since.
+  assert.deepEqual((await captures.capture()).left_out, left_out)
+})
+
+test('a host may let secrets be stored', async (t) => {
+  const captures = new Captures(t, { storeSecretFiles: true, neverStore: ['x'] })
+  for (const path of ['.env', 'x', 'id_rsa']) captures.write(path, '-----BEGIN PRIVATE KEY-----')
+  await captures.capture()
+  assert.deepEqual(await captures.paths(), ['.env', 'id_rsa', 'x'])
+})
+
+test('a file that becomes a secret, too large or unreadable leaves the tree, and comes back', async (t) => {
+  const captures = new Captures(t, { fileBytes: 100 })
+  captures.write('a', 'text')
+  captures.write('b')
+  const { checkpoint_id } = await captures.capture()
+  for (const [content, reason] of [
+    ['-----BEGIN RSA PRIVATE KEY-----', 'secret'],
+    ['x'.repeat(101), 'size'],
+  ] as const) {
+    captures.write('a', content)
+    assert.deepEqual(byReason((await captures.capture()).left_out), { [reason]: ['a'] })
+    assert.deepEqual(await captures.paths(), ['b'])
+  }
+  captures.write('a', 'text')
+  assert.equal((await captures.capture()).checkpoint_id, checkpoint_id)
+})
+
+test('closed folders do not exist, and are not named', async (t) => {
+  const root = scratch(t)
+  const captures = new Captures(t, { closed: [join(root, 'data'), join(root, 'a/b'), '/elsewhere'] }, root)
+  for (const path of ['data/journal', 'a/b/c', 'a/c', 'database']) captures.write(path)
+  assert.deepEqual((await captures.capture()).left_out, [])
+  assert.deepEqual(await captures.paths(), ['a/c', 'database'])
+  const inside = new Captures(t, { closed: [root] }, join(root, 'a'))
+  await inside.capture()
+  assert.deepEqual(await inside.paths(), [])
+})
+
+test('a folder with too many entries is captured from the top', async (t) => {
+  const captures = new Captures(t, { entries: 5 })
+  for (const path of ['z', 'y', 'a/b/c', 'a/c', 'deep/er/x']) captures.write(path)
+  const { left_out } = await captures.capture()
+  assert.deepEqual(await captures.paths(), ['y', 'z'])
+  assert.deepEqual(left_out, [{ reason: 'count', count: 3, paths: ['a/c', 'a/b', 'deep'].sort() }])
+})
+
+test('folders in folders are captured as deep as tools go', async (t) => {
+  const captures = new Captures(t)
+  captures.write(`${'d/'.repeat(64)}x`)
+  captures.write(`${'e/'.repeat(65)}x`)
+  const { left_out } = await captures.capture()
+  assert.deepEqual(await captures.paths(), [`${'d/'.repeat(64)}x`])
+  assert.deepEqual(byReason(left_out), { count: ['e/'.repeat(65).slice(0, -1)] })
+})
+
+test('beyond the share of a run, the smallest files are stored, and what changed since', async (t) => {
+  const captures = new Captures(t, { budgetBytes: 100 })
+  captures.write('large', 'l'.repeat(90))
+  captures.write('same', 's'.repeat(40))
+  captures.write('same-again', 's'.repeat(40))
+  captures.write('small', 'x'.repeat(50))
+  const first = await captures.capture()
+  assert.deepEqual(await captures.paths(), ['large*', 'same', 'same-again', 'small'])
+  assert.deepEqual(first.left_out, [{ reason: 'budget', count: 1, paths: ['large'] }])
+  assert.equal(first.new_bytes, 90)
+  const tree = await readTree(captures.objects, first.checkpoint_id)
+  await assert.rejects(readContent(captures.objects, tree.entries.get('large')!, 'large'), {
+    name: 'CheckpointError', problem: 'not_kept', paths: ['large'],
+  })
+  // Not stored later either, as long as it is what it was.
+  fs.utimesSync(join(captures.root, 'large'), 1, 1)
+  assert.equal((await captures.capture()).checkpoint_id, first.checkpoint_id)
+  await captures.restart()
+  assert.equal((await captures.capture()).checkpoint_id, first.checkpoint_id)
+  captures.write('large', 'L'.repeat(91))
+  captures.write('new', 'n'.repeat(100))
+  await captures.capture()
+  assert.deepEqual(await captures.paths(), ['large', 'new', 'same', 'same-again', 'small'])
+  // Four times the share is the end of it.
+  captures.write('more', 'm'.repeat(99))
+  captures.write('most', 'M'.repeat(98))
+  const { left_out } = await captures.capture()
+  assert.deepEqual(await captures.paths(), [
+    'large', 'more', 'most*', 'new', 'same', 'same-again', 'small',
+  ])
+  assert.deepEqual(byReason(left_out), { budget: ['most'] })
+})
+
+test('a checkpoint that never became durable is stored again', async (t) => {
+  const captures = new Captures(t)
+  captures.write('a')
+  const first = await captures.capture()
+  captures.write('b')
+  await captures.capture()
+  // Its event was lost, and what only it had is gone.
+  captures.previous = first.checkpoint_id
+  await captures.objects.delete([hash('sha256', 'b')], 0)
+  await captures.capture()
+  const { entries } = await readTree(captures.objects, captures.previous!)
+  for (const path of ['a', 'b']) {
+    assert.equal(Buffer.from(await readContent(captures.objects, entries.get(path)!)).toString(), path)
+  }
+})
+
+test('an error of the store ends a capture, and the next one stores what is missing', async (t) => {
+  const broken = new StoreError('ERR_AGENT_STORE_UNAVAILABLE', 'the disk is full')
+  for (const failing of ['has', 'put']) {
+    // Two batches of contents, one of folders, and the top.
+    for (const failAt of [1, 2, 3, 4]) {
+      const captures = new Captures(t)
+      captures.write('before')
+      await captures.capture()
+      for (let i = 0; i < 600; i++) captures.write(`folder/file${i}`, `content ${i}`)
+      let calls = 0
+      const objects = watched(captures.objects, (call) => {
+        if (call === failing && ++calls === failAt) throw broken
+      })
+      await assert.rejects(captures.capture(objects), broken)
+      // What nothing durable refers to is reclaimed.
+      const kept = new Set<string>()
+      for await (const one of objectsOf(captures.objects, captures.previous!, new Set())) kept.add(one)
+      const stored = await captures.objects.list(null, 1e6)
+      await captures.objects.delete(stored.filter((one) => !kept.has(one)), 0)
+      await captures.capture()
+      const { entries } = await readTree(captures.objects, captures.previous!)
+      assert.equal(entries.size, 601)
+      for (const entry of entries.values()) await readContent(captures.objects, entry)
+    }
+  }
+})
+
+test('an object is stored after everything that it refers to', async (t) => {
+  const captures = new Captures(t)
+  const folder = new EditedFolder(captures.root, new Random(11))
+  for (let i = 0; i < 300; i++) folder.edit()
+  const whole = new Set<string>()
+  const objects = watched(captures.objects, (call, hashes) => {
+    if (call === 'put') for (const one of hashes) whole.add(one)
+  })
+  const { checkpoint_id } = await captures.capture(objects)
+  const order = [...whole]
+  const seen = new Set<string>()
+  for await (const one of objectsOf(captures.objects, checkpoint_id, seen)) assert.ok(whole.has(one))
+  assert.equal(order.at(-1), checkpoint_id)
+})
+
+test('a capture that is aborted ends, with the reason; the folder is not used after that', async (t) => {
+  const captures = new Captures(t)
+  for (let i = 0; i < 600; i++) captures.write(`file${i}`)
+  const reason = new Error('enough')
+  await assert.rejects(captures.capture(captures.objects, AbortSignal.abort(reason)), reason)
+  const stop = new AbortController()
+  // The store never answers.
+  const objects = watched(captures.objects, () => {
+    stop.abort(reason)
+    return new Promise(() => undefined)
+  })
+  await assert.rejects(captures.capture(objects, stop.signal), reason)
+  await captures.capture()
+  assert.equal((await captures.paths()).length, 600)
+})
+
+test('a folder that cannot be entered is an error, whatever is in a folder is none', async (t) => {
+  const captures = new Captures(t)
+  const gone = new Captures(t, {}, join(captures.root, 'nowhere'))
+  await assert.rejects(gone.capture(), { code: 'ERR_AGENT_WORKSPACE' })
+  captures.write('file')
+  const file = new Captures(t, {}, join(captures.root, 'file'))
+  await assert.rejects(file.capture(), { code: 'ERR_AGENT_WORKSPACE' })
+  if (process.getuid?.() === 0) return
+  captures.write('locked/file')
+  captures.write('unreadable')
+  fs.chmodSync(join(captures.root, 'locked'), 0)
+  fs.chmodSync(join(captures.root, 'unreadable'), 0)
+  t.after(() => fs.chmodSync(join(captures.root, 'locked'), 0o755))
+  assert.deepEqual(byReason((await captures.capture()).left_out), { unreadable: ['locked', 'unreadable'] })
+})
+
+test('swapping folders for links during a capture never leads outside', async (t) => {
+  const top = scratch(t)
+  const captures = new Captures(t, {}, join(top, 'root'))
+  const inside = new Set<string>()
+  for (let i = 0; i < 200; i++) {
+    const content = `inside ${i}`
+    inside.add(hash('sha256', content))
+    captures.write(`a/b/c/file${i}`, content)
+    const outside = join(top, 'outside/c')
+    fs.mkdirSync(outside, { recursive: true })
+    fs.writeFileSync(join(outside, `file${i}`), `outside ${i}`)
+  }
+  const target = join(top, 'outside')
+  inside.add(hash('sha256', target))
+  const [folder, away] = [join(captures.root, 'a/b'), join(top, 'away')]
+  let swaps = 0
+  for (let round = 0; round < 20; round++) {
+    let isDone = false
+    const capture = captures.capture().finally(() => (isDone = true))
+    for (; !isDone; swaps++) {
+      fs.renameSync(folder, away)
+      fs.symlinkSync(target, folder)
+      fs.unlinkSync(folder)
+      fs.renameSync(away, folder)
+      if (swaps % 5 === 0) await nextTurn()
+    }
+    await capture
+    const { entries } = await readTree(captures.objects, captures.previous!)
+    for (const [path, { sha256 }] of entries) assert.ok(inside.has(sha256), path)
+    await captures.restart()
+  }
+  t.diagnostic(`${swaps} swaps`)
+})

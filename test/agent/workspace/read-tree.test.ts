@@ -1,0 +1,156 @@
+import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
+import { test } from 'node:test'
+import type { TreeEntry } from 'runwright/agent'
+import { objectsOf, readContent, readTree } from '../../../lib/agent/workspace/read-tree.js'
+import { encodeFolder, type FolderEntry } from '../../../lib/agent/workspace/tree-objects.js'
+
+/** Objects by hash, whether their content has it or not. */
+class Objects {
+  readonly blobs: Map<string, Uint8Array> = new Map()
+  gets = 0
+
+  add(content: Uint8Array | string): string {
+    const id = hash('sha256', content)
+    this.blobs.set(id, Buffer.from(content))
+    return id
+  }
+
+  async get(id: string): Promise<Uint8Array | null> {
+    this.gets += 1
+    return this.blobs.get(id) ?? null
+  }
+
+  file(name: string, content: string = name): FolderEntry {
+    const sha256 = this.add(content)
+    return { name, kind: 'file', mode: 0o644, size: content.length, sha256, isStored: true }
+  }
+
+  folder(name: string, ...entries: FolderEntry[]): FolderEntry {
+    return { name, kind: 'folder', sha256: this.add(encodeFolder(entries)) }
+  }
+
+  top(...entries: FolderEntry[]): string {
+    return this.add(encodeFolder(entries, []))
+  }
+}
+
+async function all(objects: Objects, id: string, seen: Set<string> = new Set()): Promise<string[]> {
+  const found: string[] = []
+  for await (const one of objectsOf(objects, id, seen)) found.push(one)
+  return found
+}
+
+const corrupt = (id: string, reason: RegExp) => (error: Error) => {
+  assert.equal((error as NodeJS.ErrnoException).code, 'ERR_AGENT_STORE_CORRUPT')
+  assert.match(error.message, reason)
+  assert.ok(error.message.includes(id), error.message)
+  return true
+}
+
+test('an object that is missing or damaged is named', async () => {
+  for (const what of ['missing', 'changed', 'no folder', 'out of place', 'empty'] as const) {
+    for (const isTop of [true, false]) {
+      const objects = new Objects()
+      const inner = objects.folder('b', objects.file('c'))
+      const bad =
+        what === 'no folder' ? objects.add('text')
+        : what === 'out of place' ? (isTop ? inner.sha256 : objects.top(objects.file('x')))
+        : what === 'empty' ? objects.add(encodeFolder([]))
+        : isTop ? objects.top(inner) : inner.sha256
+      const id = isTop ? bad : objects.top({ name: 'b', kind: 'folder', sha256: bad })
+      if (what === 'missing') objects.blobs.delete(bad)
+      if (what === 'changed') objects.blobs.set(bad, encodeFolder([objects.file('d')], isTop ? [] : undefined))
+      await assert.rejects(readTree(objects, id), corrupt(bad, /missing|hash|version|place|empty/))
+      await assert.rejects(all(objects, id), corrupt(bad, /missing|hash|version|place|empty/))
+    }
+  }
+})
+
+test('content that is missing, damaged or was not stored is named', async () => {
+  const objects = new Objects()
+  const { sha256 } = objects.file('a')
+  const entry: TreeEntry = { kind: 'file', mode: 0o644, size: 1, sha256 }
+  assert.equal(String(await readContent(objects, entry)), 'a')
+  await assert.rejects(readContent(objects, { ...entry, stored: false }, 'x/a'), {
+    code: 'ERR_AGENT_CHECKPOINT', problem: 'not_kept', paths: ['x/a'],
+  })
+  for (const length of [1, 9_000_000]) {
+    objects.blobs.set(sha256, Buffer.alloc(length))
+    await assert.rejects(readContent(objects, entry, 'x/a'), corrupt(sha256, /x\/a/))
+  }
+  objects.blobs.delete(sha256)
+  await assert.rejects(readContent(objects, entry, 'x/a'), corrupt(sha256, /missing.*x\/a/))
+  const large = objects.add('y'.repeat(9_000_000))
+  assert.equal((await readContent(objects, { ...entry, sha256: large })).length, 9_000_000)
+})
+
+test('a tree is in the order of the bytes of its paths', async () => {
+  const objects = new Objects()
+  const id = objects.top(
+    objects.folder('a', objects.file('z'), objects.folder('b', objects.file('x'))),
+    objects.file('a-b'), objects.file('a0'), objects.file('\uffee'), objects.file('\u{1f600}'),
+  )
+  const { entries } = await readTree(objects, id)
+  assert.deepEqual([...entries.keys()], ['a-b', 'a/b/x', 'a/z', 'a0', '\uffee', '\u{1f600}'])
+})
+
+test('what refers to one folder many times reads it once', async () => {
+  const objects = new Objects()
+  let folder = objects.folder('x', objects.file('a'), objects.file('b'))
+  const twice = (one: FolderEntry): FolderEntry[] => [{ ...one, name: 'l' }, { ...one, name: 'r' }]
+  for (let depth = 0; depth < 10; depth++) folder = objects.folder('x', ...twice(folder))
+  const id = objects.top(folder)
+  objects.gets = 0
+  assert.equal((await readTree(objects, id)).entries.size, 2 * 2 ** 10)
+  assert.equal(objects.gets, 12)
+  assert.equal((await all(objects, id)).length, 14)
+})
+
+test('a tree with too many entries is refused, however few objects it has', async () => {
+  const objects = new Objects()
+  let folder = objects.folder('x', objects.file('a'), objects.file('b'))
+  const twice = (one: FolderEntry): FolderEntry[] => [{ ...one, name: 'l' }, { ...one, name: 'r' }]
+  for (let depth = 0; depth < 50; depth++) folder = objects.folder('x', ...twice(folder))
+  const bomb = objects.top(folder)
+  await assert.rejects(readTree(objects, bomb), corrupt(bomb, /too many/))
+  assert.equal((await all(objects, bomb)).length, 54)
+})
+
+test('folders that are too deep are refused, also where a shallow one leads to them', async () => {
+  const objects = new Objects()
+  let folder = objects.folder('x', objects.file('a'))
+  const levels = [folder]
+  for (let depth = 1; depth < 64; depth++) levels.push((folder = objects.folder('x', folder)))
+  assert.equal((await readTree(objects, objects.top(folder))).entries.size, 1)
+  folder = objects.folder('x', folder)
+  for (const id of [objects.top(folder), objects.top(...levels.map((one, i) => ({ ...one, name: `${i}` })), folder)]) {
+    await assert.rejects(readTree(objects, id), /too deep/)
+  }
+})
+
+test('objects of several trees are reported once, and what they share is read once', async () => {
+  const objects = new Objects()
+  const shared = objects.folder('shared', objects.file('a'), objects.file('b'))
+  const unstored: FolderEntry = { ...(objects.file('c') as FolderEntry & { kind: 'file' }), isStored: false }
+  const [one, other] = [objects.top(shared, unstored), objects.top(shared, objects.file('d'))]
+  const seen = new Set<string>()
+  assert.deepEqual((await all(objects, one, seen)).length, 4)
+  objects.gets = 0
+  assert.deepEqual(await all(objects, other, seen), [other, hash('sha256', 'd')])
+  assert.equal(objects.gets, 1)
+  assert.deepEqual(await all(objects, one, seen), [])
+})
+
+test('a file with the content of a folder hides nothing of that folder', async () => {
+  const objects = new Objects()
+  const folder = objects.folder('folder', objects.file('a'))
+  const copy = Buffer.from(objects.blobs.get(folder.sha256)!).toString('latin1')
+  const stolen: FolderEntry = {
+    name: 'copy', kind: 'file', mode: 0o644, size: copy.length, sha256: folder.sha256, isStored: true,
+  }
+  const [first, second] = [objects.top(stolen), objects.top(folder)]
+  const seen = new Set<string>()
+  await all(objects, first, seen)
+  assert.deepEqual(await all(objects, second, seen), [second, hash('sha256', 'a')])
+})

@@ -1,0 +1,66 @@
+/**
+ * Kills at every write: the functions of `node:fs/promises` that change something fail from a given
+ * call on, as they would for a process that is no more. Content is written in half by the last call.
+ */
+import promises, { type FileHandle } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
+import { tmpdir } from 'node:os'
+
+/** Thrown by everything that would change something after the kill. */
+export class KilledError extends Error {}
+
+const PATHS = ['link', 'mkdir', 'rename', 'rmdir', 'symlink', 'unlink'] as const
+const HANDLES = ['chmod', 'datasync', 'sync', 'writeFile'] as const
+
+type AnyFunction = (this: unknown, ...args: unknown[]) => Promise<unknown>
+type Functions = Record<string, AnyFunction>
+
+/**
+ * Does work that is killed at the change with number `at`, from 1. Returns how many changes were
+ * begun; fewer than `at` when it ended before.
+ */
+export async function killedAt(at: number, work: () => Promise<unknown>): Promise<number> {
+  let begun = 0
+  const handle = await promises.open(tmpdir())
+  await handle.close()
+  const targets: readonly [Functions, readonly string[]][] = [
+    [promises as unknown as Functions, [...PATHS, 'open']],
+    [Object.getPrototypeOf(handle) as Functions, HANDLES],
+  ]
+  const originals = targets.map(([target, names]) => names.map((name) => target[name]!))
+  targets.forEach(([target, names], i) =>
+    names.forEach((name, j) => {
+      const original = originals[i]![j]!
+      target[name] = async function (...args) {
+        const isChange = name !== 'open' || (Number(args[1]) & constants.O_CREAT) !== 0
+        if (!isChange) return await original.apply(this, args)
+        begun += 1
+        if (begun === at && name === 'writeFile') {
+          const content = args[0] as Uint8Array
+          await original.call(this, content.subarray(0, Math.floor(content.length / 2)))
+        }
+        if (begun >= at) throw new KilledError(`killed at change ${begun}: ${name}`)
+        return await original.apply(this, args)
+      }
+    }),
+  )
+  syncBuiltinESMExports()
+  try {
+    await work()
+  } catch (error) {
+    if (!(error instanceof KilledError) && !isCausedByKill(error)) throw error
+  } finally {
+    targets.forEach(([target, names], i) =>
+      names.forEach((name, j) => (target[name] = originals[i]![j]!)),
+    )
+    syncBuiltinESMExports()
+  }
+  return begun
+}
+
+function isCausedByKill(error: unknown): boolean {
+  return error instanceof Error && error.cause instanceof KilledError
+}
+
+export type { FileHandle }
