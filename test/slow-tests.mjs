@@ -125,6 +125,9 @@ const byFile = {
     ['a run without gates recovers from a crash at every position of its log', 2.9, CRASHES],
     ['a run with gates recovers from a crash at every position of its log', 3.7, CRASHES],
   ],
+  'test/agent/stores/objects-faults.test.ts': [
+    ['acknowledged blobs survive faults, crashes and losses of power in many cases', 6, DISK],
+  ],
   'test/agent/stores/aimed-kills.test.ts': [
     'create', 'sync', 'sync directory', 'write', 'rename', 'remove', 'tail',
   ].map((name) => [

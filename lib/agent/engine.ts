@@ -2,7 +2,9 @@ import { checkOptions } from '../internal/options.js'
 import type { JsonObject } from '../internal/json.js'
 import type { RunWorkspaces } from './checkpoint.js'
 import { forkFiles } from './checkpoints/fork-files.js'
+import { EngineRunFiles } from './checkpoints/run-files.js'
 import { checkpointSettings } from './checkpoints/settings.js'
+import { Workspaces } from './checkpoints/workspaces.js'
 import { resolveEngineConfig, type EngineConfig, type EngineOptions } from './config.js'
 import {
   CLOSE,
@@ -76,12 +78,16 @@ const LIST_LIMIT = 10_000
  * ```
  */
 export class RunEngine {
+  /** What runs did to their folders: checkpoints, changes, files, restore, apply. */
+  readonly workspaces: RunWorkspaces
   readonly #config: EngineConfig
   #mcp: McpServers | undefined
   readonly #models: ModelRegistry
   readonly #goals: GoalRegistry
   readonly #observers = new Observers()
   readonly #driver: RunDriver
+  /** Null: there are no isolated runs. */
+  readonly #copies: IsolatedFolders | null
   readonly #creation: Creation
   #closing: Promise<void> | undefined
 
@@ -104,8 +110,10 @@ export class RunEngine {
     const checkpoints = checkpointSettings(config)
     const { workspaceFolder: folder, maxWorkspaceBytes: maxBytes, closed } = config
     const isolation = folder === null ? null : new IsolatedFolders({ folder, maxBytes, closed })
+    const files =
+      checkpoints === null ? null : new EngineRunFiles({ ...config, ...checkpoints, isolation })
     const common = {
-      ...config, offeredTools, observers: this.#observers, checkpoints, isolation,
+      ...config, offeredTools, observers: this.#observers, checkpoints, files, isolation,
     }
     const runs = new ActiveRuns({
       ...common,
@@ -118,6 +126,8 @@ export class RunEngine {
       shared === undefined
         ? new LocalDriver({ ...common, runs })
         : new SharedDriver({ ...common, runs, shared })
+    this.#copies = isolation
+    this.workspaces = new Workspaces({ ...common, logs: this.#driver })
     this.#creation = new Creation({
       ...common,
       goals: this.#goals,
@@ -239,11 +249,6 @@ export class RunEngine {
     return details
   }
 
-  /** What runs did to their folders: checkpoints, changes, files, restore, apply. */
-  get workspaces(): RunWorkspaces {
-    throw new Error('not built yet')
-  }
-
   /**
    * Starts a new run from the end of an iteration of another one, with its conversation and its
    * files: see `FORK_SCHEMA`.
@@ -300,7 +305,9 @@ export class RunEngine {
       throw new RunStateError('live', `run ${runId} is ${head.details.status}; abort it first`)
     }
     await this.#driver.over(runId)
+    await this.#assertFilesAtRest(runId)
     await this.#answer(this.#config.store.delete(runId))
+    await this.#copies?.remove(runId)
   }
 
   /**
@@ -441,6 +448,13 @@ export class RunEngine {
       if (error instanceof StoreError) this.#assertOpen()
       throw error
     }
+  }
+
+  /** Whoever restores or applies files now could not finish that without the log. */
+  async #assertFilesAtRest(runId: string): Promise<void> {
+    const head = await this.#config.store.head(runId).catch(() => null)
+    if (head === null || head.operation === null || this.#config.objects === null) return
+    throw new RunStateError('live', `files of run ${runId} are being changed; try again`)
   }
 
   #assertOpen(): void {

@@ -119,8 +119,10 @@ export interface EventPayloads {
     readonly operation_id: string
     readonly operation: 'restore' | 'apply'
     readonly paths: readonly string[]
-    /** Paths that somebody else changed meanwhile, and that were left alone. */
+    /** Paths that were left as they are: somebody else changed them, or the system refused it. */
     readonly skipped: readonly string[]
+    /** Paths beyond the first 1000 of each of these lists. */
+    readonly more: number
   }
   /** What becomes of the changes of an isolated run. */
   readonly changes_decided: { readonly changes: ChangesState; readonly by: string | null }
@@ -317,6 +319,8 @@ export interface PrivatePayloads {
     readonly paths: readonly string[] | null
     /** The folder, by real path. */
     readonly folder: string
+    /** Of an apply: the run's content was taken where both sides had changed a file. */
+    readonly force: boolean
   }
   readonly tool_started: { readonly plan: JsonObject }
   readonly goal_check: {

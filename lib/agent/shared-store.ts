@@ -9,7 +9,9 @@
  *    that lost its claim without noticing is refused (`ERR_AGENT_CLAIM_LOST`).
  * 3. A holder starts nothing unless it is certain of its claim, and stops what runs before its
  *    lease ends: two processes never run commands of one run at the same time.
- * 4. A run keeps its folder from its first claim to its end. While it does, no run is claimed whose
+ * 4. A restore or apply is a claim as well: of a run that waits for a human or has ended, by the
+ *    process that changes its files. One whose holder died is claimed again, and finished.
+ * 5. A run keeps its folder from its first claim to its end. While it does, no run is claimed whose
  *    folder is the same, above or below, unless both had been claimed by a version that knew less.
  *
  * @module
@@ -37,6 +39,14 @@ export type Admitted =
   /** The folder, one above or one below has a run of another tenant. */
   | { readonly outcome: 'foreign_folder' }
   /** This run works in the folder, in one above or in one below, or waits to. */
+  | { readonly outcome: 'cwd_busy'; readonly runId: string }
+
+/** The result of {@link SharedRuns.occupy}. */
+export type Occupied =
+  | { readonly outcome: 'occupied' }
+  /** Another process holds the run, or there is none. */
+  | { readonly outcome: 'held' }
+  /** This run works in the folder, in one above or in one below. */
   | { readonly outcome: 'cwd_busy'; readonly runId: string }
 
 /** A run that this process has claimed. */
@@ -99,6 +109,14 @@ export interface SharedRuns {
    * Never runs of `except`, which this process cannot drive.
    */
   claim(slots: number, except?: readonly string[]): Promise<readonly Claim[]>
+  /**
+   * Claims a run that waits for a human or has ended, or keeps the claim that this process has, for
+   * a change of files; with `folder`, the run gets its folder as well. The claim ends with the
+   * append of `files_changed`, or with {@link SharedRuns.release}, and is not lost before by an
+   * append that leaves `operation` of the head open. Without this method, files of runs cannot be
+   * restored or applied.
+   */
+  occupy?(runId: string, folder: boolean): Promise<Occupied>
   /** Releases a claim, so that any process may claim the run; does nothing without a claim. */
   release(runId: string): Promise<void>
   /** Durably requests the end of a run and notifies its holder. Repeating it is harmless. */

@@ -119,6 +119,11 @@ export interface RunStore {
    * for each new run of a tenant.
    */
   hasForeignRun?(folder: string, tenant: string | null): Promise<boolean>
+  /**
+   * The ids of runs whose heads have an `operation`. Without this method, the engine reads the heads
+   * of all runs when it starts. Retention never drops such a run.
+   */
+  operating?(): Promise<readonly string[]>
   /** Permanently removes a run and its log; ignores unknown runs. Durable when it resolves. */
   delete(runId: string): Promise<void>
   /**

@@ -25,6 +25,7 @@ import type { CountedChanges } from '../workspace/describe-changes.js'
 import type { TreeRules } from '../workspace/left-out.js'
 import { TrackedFolder, type Captured } from '../workspace/manifest.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
+import { checkpointDraft } from './checkpoint-chain.js'
 import { compareTrees } from './compare.js'
 import type { ObjectUse } from './object-use.js'
 
@@ -114,7 +115,7 @@ export class RunCheckpoints implements AsyncDisposable {
       const captured = await this.#capture(log, objects, signal)
       this.#seen = lastWrite
       const isNew = captured !== null && captured.checkpoint_id !== log.state.checkpoints?.newest
-      const drafts = isNew ? [draftOf(captured, reason, log)] : []
+      const drafts = isNew ? [checkpointDraft(captured, reason, log.state.head)] : []
       await append(drafts, this.#comparer(log, drafts))
     })
   }
@@ -140,7 +141,7 @@ export class RunCheckpoints implements AsyncDisposable {
       return []
     }
     this.#seen = log.state.lastWrite
-    return [draftOf(captured, 'start', log)]
+    return [checkpointDraft(captured, 'start', log.state.head)]
   }
 
   /**
@@ -215,19 +216,5 @@ export class RunCheckpoints implements AsyncDisposable {
     this.#over.abort(new Error('the run is driven no longer'))
     this.#endFirst()
     await this.#tracked.close()
-  }
-}
-
-function draftOf(
-  { checkpoint_id, files, bytes, new_bytes, left_out }: Captured,
-  reason: CheckpointReason,
-  { state }: LogWriter,
-): RecordDraft {
-  const { details, checkpointSeq } = state.head
-  return {
-    kind: 'checkpoint',
-    iteration: details.iteration,
-    payload: { checkpoint_id, reason, files, bytes, new_bytes, left_out },
-    private: { previous: checkpointSeq ?? null },
   }
 }

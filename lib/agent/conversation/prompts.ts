@@ -75,6 +75,19 @@ export function gateFeedback(feedback: string): UserMessage {
   return { role: 'user', text: `A human reviewed your work and says:\n\n${feedback}` }
 }
 
+/** Paths that are named to the model. */
+const MAX_NAMED = 20
+
+/** What the model is told when a human has taken files back. */
+export function restoreNotice({ paths, more }: EventPayloads['files_changed']): UserMessage {
+  const few = paths.slice(0, MAX_NAMED).join(', ')
+  const others = paths.length + more - Math.min(paths.length, MAX_NAMED)
+  const text =
+    `A human has given these files the content of an earlier checkpoint: ${few}` +
+    `${others > 0 ? ` and ${others} more` : ''}. Read them again before you change them.`
+  return { role: 'user', text }
+}
+
 /** What a fork is told after the conversation of its source: the state in which it begins. */
 export function forkFeedback(check: EventPayloads['goal_check'], output: string): UserMessage {
   const text = [

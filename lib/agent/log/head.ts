@@ -52,7 +52,8 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
       break
     }
     case 'checkpoint':
-      details.checkpoint_id = record.payload.checkpoint_id
+      // `apply`: of the folder that was meant, while the run works in a copy.
+      if (record.payload.reason !== 'apply') details.checkpoint_id = record.payload.checkpoint_id
       head.checkpointSeq = record.seq
       break
     case 'files_changing':
@@ -71,7 +72,7 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
       details.end_reason = record.payload.end_reason
       details.ended_at = isoTime(record.ts)
       details.gate = null
-      if (hasPendingChanges(details, record.payload)) details.changes = 'pending'
+      if (hasPendingChanges(details, record.payload)) details.changes ??= 'pending'
       break
     default:
   }

@@ -18,6 +18,7 @@ import {
   forkFeedback,
   gateFeedback,
   REPETITION,
+  restoreNotice,
   toolOutputForModel,
 } from '../conversation/prompts.js'
 import type {
@@ -120,6 +121,8 @@ export interface RunState {
   readonly checkpoints: RunTrees | null
   /** The `seq` of the last record after which files may have changed; 0 before any. */
   readonly lastWrite: number
+  /** What the model hears once its calls have their results. */
+  readonly notices: readonly Message[]
   /** Tools called in this iteration, and how they ended. */
   readonly iterationTools: readonly ToolUse[]
   /** Ids of all calls so far: a repeated id is replaced. */
@@ -162,6 +165,7 @@ interface FoldedState extends Mutable<RunState> {
   progress: Progress
   lastCheck: Mutable<LastCheck> | null
   changedFiles: Map<string, ChangedFile>
+  notices: Message[]
   iterationTools: ToolUse[]
   callIds: Set<string>
 }
@@ -230,6 +234,9 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
     case 'checkpoint':
       foldCheckpoint(state, record)
       break
+    case 'files_changed':
+      foldFilesChanged(state, record)
+      break
     case 'human_check_response':
       foldResponse(state, record, gate)
       break
@@ -286,6 +293,7 @@ function createState(record: RunRecord): FoldedState {
     hasUnseenChanges: false,
     checkpoints: null,
     lastWrite: 0,
+    notices: [],
     iterationTools: [],
     callIds: new Set(fork?.messages.flatMap(callIdsOf)),
     abortRequested: false,
@@ -370,9 +378,22 @@ function foldStart(state: FoldedState, record: RecordOf<'tool_started'>): void {
 }
 
 function foldCheckpoint(state: FoldedState, { payload, seq }: RecordOf<'checkpoint'>): void {
+  // Of the folder that was meant; the run works in a copy.
+  if (payload.reason === 'apply') return
   const newest = payload.checkpoint_id
   const { start = newest, gate = newest } = state.checkpoints ?? {}
   state.checkpoints = { start, gate, newest, seq }
+}
+
+/** Others changed files while the run waited: it is checked again, and the model hears of it. */
+function foldFilesChanged(state: FoldedState, record: RecordOf<'files_changed'>): void {
+  if (record.payload.operation !== 'restore') return
+  state.lastWrite = record.seq
+  if (state.lastCheck !== null) state.lastCheck.stale = true
+  const notice = restoreNotice(record.payload)
+  // A message cannot stand between a call and its result.
+  if (state.calls.every(({ status }) => status === 'done')) state.conversation.add(notice)
+  else state.notices.push(notice)
 }
 
 function foldResult(state: FoldedState, payload: EventPayloads['tool_result']): void {
@@ -400,6 +421,8 @@ function foldResult(state: FoldedState, payload: EventPayloads['tool_result']): 
     output: repeats ? `${shown}\n\n${REPETITION}` : shown,
     exit_code: payload.exit_code,
   })
+  if (!isLast) return
+  for (const notice of state.notices.splice(0)) state.conversation.add(notice)
 }
 
 function foldChange({ changedFiles }: FoldedState, change: FileChange): void {

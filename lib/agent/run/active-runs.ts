@@ -25,6 +25,7 @@ import { Scheduler } from './scheduler.js'
 
 /** The options of a {@link RunLoop} that differ from run to run. */
 type PerRun =
+  | 'holdFolder'
   | 'judge'
   | 'model'
   | 'openFolder'
@@ -133,6 +134,10 @@ export class ActiveRuns {
         }
         const options = { roots, closed, checkpoints }
         return await openRunFolder(own, options, cwd, log.state.folder, onLost)
+      },
+      holdFolder: async (folder) => {
+        if (shared === undefined) return this.scheduler.reserve(log.runId, folder) === null
+        return (await shared.occupy?.(log.runId, true))?.outcome === 'occupied'
       },
       takenOver: abandoned,
       overdueGate: overdue ? (head.details.gate?.gate_id ?? null) : null,

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { RunFiles, RunLogs } from '../checkpoints/run-logs.js'
 import type { StoreError } from '../errors.js'
 import type { RunCreated, RunStatus } from '../events.js'
 import type { OpenFeed } from '../log/feed.js'
@@ -33,9 +34,11 @@ export interface DriverOptions {
   readonly maxQueuedRuns: number
   readonly observers: Observers
   readonly offeredTools: () => ReadonlyMap<string, Tool>
+  /** As for a run's loop. */
+  readonly files: RunFiles | null
 }
 
-export interface RunDriver {
+export interface RunDriver extends RunLogs {
   /**
    * Begins to take over the runs that have not ended, and accepts new ones from now on.
    *

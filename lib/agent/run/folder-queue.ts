@@ -63,6 +63,23 @@ export class FolderQueue {
     for (const name of visit.folders) letIn(this.#folder(name), visit, name)
   }
 
+  /**
+   * Gives a visitor its folder if no one has it or waits for it; null then, else who has or wants
+   * the folder, one above or one below.
+   */
+  tryTake(runId: string, path: string): string | null {
+    const visit = { runId, folders: foldersTo(path), waitsAt: 0 }
+    const isBusy = visit.folders.some((name) => {
+      const folder = this.#folders.get(name)
+      return folder !== undefined && (folder.waiting.size > 0 || !isFree(folder, visit, name))
+    })
+    if (isBusy) {
+      for (const other of this.#visits.values()) if (overlap(visit, other)) return other.runId
+    }
+    this.take(runId, path)
+    return null
+  }
+
   /** Frees the run's folder, or gives up its position. */
   leave(runId: string): void {
     const visit = this.#visits.get(runId)
@@ -100,6 +117,11 @@ export class FolderQueue {
 
 function isOwn({ folders }: Visit, name: string): boolean {
   return folders.at(-1) === name
+}
+
+function overlap(a: Visit, b: Visit): boolean {
+  const [short, long] = a.folders.length < b.folders.length ? [a, b] : [b, a]
+  return long.folders.includes(short.folders.at(-1) ?? '')
 }
 
 /** May this run be let in beside those that have been? */

@@ -14,6 +14,7 @@ import { backoffDelay } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
 import { FolderIndex } from '../../internal/folder-index.js'
 import { sleep } from '../../internal/sleep.js'
+import type { OnLog } from '../checkpoints/run-logs.js'
 import {
   CwdBusyError,
   EngineClosedError,
@@ -36,15 +37,24 @@ import { assertAccepted, type NewMessage } from '../request/message.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
+import { EndedRuns } from './ended-runs.js'
 import { endUnreadable } from './end-from-records.js'
 import { placeOf } from './place-of.js'
 import { endedError, type RunLoop } from './run-loop.js'
-import { listOldestFirst, UntakenRuns, type UnfinishedRun } from './untaken-runs.js'
+import {
+  listOldestFirst,
+  operatingHeads,
+  UntakenRuns,
+  type UnfinishedRun,
+} from './untaken-runs.js'
 
 export interface LocalDriverOptions extends DriverOptions {
   readonly clock: Clock
   readonly runs: ActiveRuns
 }
+
+/** Milliseconds beyond the grace period for a restore or apply; the next start finishes it. */
+const FILES_MS = 15_000
 
 /** The only driver of its store. */
 export class LocalDriver implements RunDriver {
@@ -71,9 +81,11 @@ export class LocalDriver implements RunDriver {
   readonly #feeds = new Map<string, { readonly feed: RunFeed; users: number }>()
   /** Aborted when this process drives no runs any more. */
   readonly #stopped = new AbortController()
+  readonly #ended: EndedRuns
 
   constructor(options: LocalDriverOptions) {
     this.#options = options
+    this.#ended = new EndedRuns(options.runs.logOptions)
     this.#untaken = new UntakenRuns(options.clock)
   }
 
@@ -85,8 +97,9 @@ export class LocalDriver implements RunDriver {
     return this.#options.runs.refusal
   }
 
-  over(runId: string): Promise<void> {
-    return this.#options.runs.over(runId)
+  async over(runId: string): Promise<void> {
+    await this.#options.runs.over(runId)
+    await this.#ended.over(runId)
   }
 
   async start(): Promise<void> {
@@ -101,6 +114,7 @@ export class LocalDriver implements RunDriver {
   /** Lists the runs that have not ended. Never rejects. */
   async #list(): Promise<void> {
     const { scheduler } = this.#options.runs
+    const operating = await this.#listOperating()
     const begun = await this.#listWith(['running', 'awaiting_human'])
     // Every folder in use is held before any run begins.
     for (const run of begun) {
@@ -109,6 +123,7 @@ export class LocalDriver implements RunDriver {
       scheduler.hold(run.runId, run.place)
     }
     for (const { runId, place, status } of begun) {
+      if (status !== 'running' && operating.has(runId)) this.#takeUpLater(runId)
       if (status !== 'running') continue
       scheduler.queue(runId, place, () => undefined)
       // Also without a slot: a run that waits for one says so.
@@ -121,6 +136,29 @@ export class LocalDriver implements RunDriver {
       this.#addUser(runId, place)
       scheduler.queue(runId, place, () => void this.#takeUpPatiently(runId))
     }
+  }
+
+  /**
+   * Runs whose files were being changed when the last process died. For those that have ended, that
+   * is finished now, in folders that no run gets before; the others do so when they are taken up.
+   */
+  async #listOperating(): Promise<ReadonlySet<string>> {
+    const { files, runs, store } = this.#options
+    if (files === null) return new Set()
+    const problem = 'no restore or apply that was cut off is finished'
+    const heads = await this.#patiently(problem, () => operatingHeads(store))
+    for (const { details } of heads ?? []) {
+      const { run_id, cwd, status } = details
+      if (!isTerminal(status)) continue
+      runs.scheduler.reserve(run_id, cwd)
+      void this.#ended
+        .use(run_id, (log, signal) => files.finish(log, signal))
+        .catch((error: unknown) => {
+          if (!this.#stopped.signal.aborted) warn(`run ${run_id}: ${String(error)}`)
+        })
+        .finally(() => runs.scheduler.release(run_id))
+    }
+    return new Set((heads ?? []).map(({ details }) => details.run_id))
   }
 
   #isLive(runId: string): boolean {
@@ -240,6 +278,24 @@ export class LocalDriver implements RunDriver {
     return { status: head.details.status, gateId }
   }
 
+  async operate<T>(stored: RunHead, folder: string | null, work: OnLog<T>): Promise<T> {
+    const { scheduler } = this.#options.runs
+    const { run_id } = stored.details
+    const live = await this.#liveRun(stored.details)
+    // Folders of an earlier process's runs are known from then on.
+    if (folder !== null) await this.#listed
+    const busy = folder === null ? null : scheduler.reserve(run_id, folder)
+    if (busy !== null) throw new CwdBusyError(busy)
+    try {
+      const done = (await live?.operate(work)) ?? null
+      if (done !== null) return done.result
+      await this.#options.runs.over(run_id)
+      return await this.#ended.use(run_id, work)
+    } finally {
+      if (folder !== null) scheduler.release(run_id)
+    }
+  }
+
   async abort(stored: RunDetails, by: string | null): Promise<boolean> {
     const live = await this.#liveRun(stored)
     if (live !== null) return await live.abort(by)
@@ -312,7 +368,12 @@ export class LocalDriver implements RunDriver {
     this.#untaken.clear()
     await this.#listed
     await Promise.allSettled(this.#taking.values())
-    await this.#options.runs.close(graceMs)
+    let timer: { cancel(): void } | undefined
+    const late = new Promise<void>((resolve) => {
+      timer = this.#options.clock.setTimeout(resolve, graceMs + FILES_MS)
+    })
+    await Promise.all([this.#options.runs.close(graceMs), this.#ended.close(late)])
+    timer?.cancel()
     this.#endFeeds()
   }
 
@@ -320,6 +381,7 @@ export class LocalDriver implements RunDriver {
     this.#stopped.abort(reason)
     this.#untaken.clear()
     this.#options.runs.lose(reason)
+    this.#ended.lose(reason)
     this.#endFeeds()
   }
 

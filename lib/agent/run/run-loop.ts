@@ -15,6 +15,7 @@
  */
 import { nextTurn } from '../../internal/next-turn.js'
 import { sleep } from '../../internal/sleep.js'
+import type { OnLog, RunFiles } from '../checkpoints/run-logs.js'
 import { isUnavailable, RunStateError, StoreError } from '../errors.js'
 import { isTerminal, type RecordDraft, type RunStatus } from '../events.js'
 import { isExhausted, MachineWait } from '../exhaustion.js'
@@ -26,6 +27,7 @@ import type { NewMessage } from '../request/message.js'
 import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
 import { remainingMs } from './budgets.js'
+import { liveError } from './ended-runs.js'
 import { endFromStore, isTakenAway, type EndingRun } from './end-from-store.js'
 import { Inbox } from './inbox.js'
 import { nextStep, type Step, type StepLimits, type WorkStep } from './next-step.js'
@@ -63,6 +65,10 @@ export interface RunLoopOptions
   readonly overdueGate: string | null
   /** True when no process holds a run that waits for a human: any process continues it later. */
   readonly parksAtGates: boolean
+  /** Null: there are no checkpoints, so nothing is restored or applied. */
+  readonly files: RunFiles | null
+  /** Keeps a folder for the run until it ends; false while another one has it. */
+  readonly holdFolder: (folder: string) => Promise<boolean>
 }
 
 /** The abort reason of a run that is stopped now and resumed later. */
@@ -82,8 +88,10 @@ export class RunLoop {
   #takenOver: boolean
   /** True when this process must not touch the run any more: it is parked, or was taken away. */
   #left = false
+  /** Aborted when the log must not be used any more. */
+  readonly #lost = new AbortController()
   #outOfTime = false
-  /** Settles when the answer to the gate is durable or was refused. */
+  /** Settles when what must happen alone has: an answer, the end of the run, a restore. */
   #answering: Promise<void> | undefined
   readonly #inbox = new Inbox()
   /** True while a step runs tools or checks. */
@@ -135,6 +143,7 @@ export class RunLoop {
     try {
       const begun = this.#options.takenOver && this.state.head.details.started_at !== null
       if (begun || this.#takenOver) await this.#options.executor.killMarked(this.#log.runId)
+      await this.#finishFiles()
       await this.#driveSteps()
     } catch (error) {
       await this.#fail(error).catch((second: unknown) => {
@@ -147,6 +156,8 @@ export class RunLoop {
       this.#machineWait?.end()
       await this.leaveFolder()
       this.#options.scheduler.leave(this.#log.runId)
+      this.#options.scheduler.release(this.#log.runId)
+      if (!this.#left) await this.#options.files?.left(this.state.head.details)
       trace.endRun(this.state.head.details)
     }
   }
@@ -165,12 +176,8 @@ export class RunLoop {
       await this.#log.confirm()
       return null
     }
-    const answered = answerGate(this.#log, gate, answer, by)
-    this.#answering = answered
-      .catch(() => undefined)
-      .finally(() => (this.#answering = undefined))
     try {
-      await answered
+      await this.#alone(() => answerGate(this.#log, gate, answer, by))
     } catch (error) {
       // Durable, and it cannot be folded: the loop then ends the run.
       if (!(error instanceof StoreError)) this.#wake?.()
@@ -182,6 +189,33 @@ export class RunLoop {
       trace.endGate(trace.beginGate(gate.gate_id, gate.kind), answer.decision)
     this.#wake?.()
     return gate
+  }
+
+  /** Lets nothing else happen to the run until `work` settles. */
+  async #alone<T>(work: () => Promise<T>): Promise<T> {
+    const done = work()
+    this.#answering = done
+      .then(
+        () => undefined,
+        () => undefined,
+      )
+      .finally(() => (this.#answering = undefined))
+    return await done
+  }
+
+  /**
+   * As `RunLogs.operate`, while the run waits at a gate; resolves with null when it has ended.
+   *
+   * @throws {@link RunStateError} with `live` when it works.
+   */
+  async operate<T>(work: OnLog<T>): Promise<{ readonly result: T } | null> {
+    while (this.#answering !== undefined) await this.#answering
+    const { abortRequested, head } = this.state
+    const { status } = head.details
+    if (isTerminal(status)) return null
+    const isOver = abortRequested || this.#suspending || this.#left
+    if (status !== 'awaiting_human' || isOver) throw liveError(this.#log.runId, status)
+    return await this.#alone(async () => ({ result: await work(this.#log, this.#lost.signal) }))
   }
 
   /**
@@ -234,6 +268,7 @@ export class RunLoop {
   /** Stops without writing anything more: the run belongs to another process, or to none. */
   lose(reason: Error): void {
     this.#left = true
+    this.#lost.abort(reason)
     this.#log.abandon(reason)
     this.#interrupt(new Suspended(reason.message))
   }
@@ -251,6 +286,24 @@ export class RunLoop {
   #interrupt(reason: Error): void {
     this.#stop.abort(reason)
     this.#wake?.()
+  }
+
+  /** Finishes what a crash cut off in the folder. */
+  async #finishFiles(): Promise<void> {
+    if (this.state.head.operation === null) return
+    const { files } = this.#options
+    await this.#alone(async () => files?.finish(this.#log, this.#lost.signal))
+  }
+
+  /** Applies the changes of a run that has achieved its goal, if it is to do so. */
+  async #applyChanges(): Promise<void> {
+    const { files, holdFolder } = this.#options
+    const { signal } = this.#stop
+    const hold = async (): Promise<boolean> => {
+      signal.throwIfAborted()
+      return await holdFolder(this.state.head.details.cwd)
+    }
+    await files?.applyAchieved(this.#log, hold, this.#lost.signal)
   }
 
   async #driveSteps(): Promise<void> {
@@ -317,7 +370,10 @@ export class RunLoop {
 
   async #perform(step: Exclude<Step, { kind: 'ended' }>): Promise<void> {
     if (step.kind === 'wait') return this.#waitForHuman()
-    if (step.kind === 'finish') return this.#finish(step.outcome)
+    if (step.kind === 'finish') {
+      if (step.outcome.status === 'achieved') await this.#applyChanges()
+      return this.#finish(step.outcome)
+    }
     const { signal } = this.#stop
     if (!this.#options.scheduler.isWorking(this.#log.runId)) {
       await this.#enter(signal)
@@ -444,8 +500,10 @@ export class RunLoop {
     const checkpoints = this.#context?.checkpoints ?? null
     const { executor } = this.#options
     const kills = checkpoints !== null && this.state.mayHaveStrays
-    if (kills) await executor.killMarked(this.#log.runId).catch(() => 0)
-    await finishRun(this.#log, outcome, failure, checkpoints)
+    await this.#alone(async () => {
+      if (kills) await executor.killMarked(this.#log.runId).catch(() => 0)
+      await finishRun(this.#log, outcome, failure, checkpoints)
+    })
   }
 
   async #fail(error: unknown): Promise<void> {

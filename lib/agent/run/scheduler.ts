@@ -5,16 +5,19 @@
  *    in folders of which one contains the other.
  * 2. A run whose folder is busy waits, and only runs whose folders overlap with its own wait behind
  *    it: see {@link FolderQueue}.
- * 3. A run keeps its folder from its first slot to its end. Runs that have begun come before the
+ * 3. A restore or apply has a folder for itself, or is refused.
+ * 4. A run keeps its folder from its first slot to its end. Runs that have begun come before the
  *    queue: those that return from a gate, and those of an earlier process.
  *
  * @module
  */
+import { FolderIndex } from '../../internal/folder-index.js'
 import { FolderQueue } from './folder-queue.js'
 
 /** A run that waits for a slot. */
 interface Ticket {
   readonly runId: string
+  readonly cwd: string
   /** Its position: tickets are numbered as they come. */
   readonly order: number
   start: () => void
@@ -23,8 +26,9 @@ interface Ticket {
 /** The slots and folders of one engine; the rules are in the comment of this file. */
 export class Scheduler {
   readonly #slots: number
-  /** Null when folders are not exclusive. */
-  readonly #folders: FolderQueue | null
+  /** Are the folders of runs exclusive? */
+  readonly #exclusive: boolean
+  readonly #folders: FolderQueue
   #order = 0
   /** All tickets, by run. */
   readonly #tickets = new Map<string, Ticket>()
@@ -33,13 +37,14 @@ export class Scheduler {
   /** The others whose folder is free, in their order. */
   readonly #ready: Ticket[] = []
   readonly #working = new Set<string>()
-  /** Runs that have begun, which keep their folders. */
-  readonly #holders = new Set<string>()
+  /** Runs that have begun, and the folders that they keep. */
+  readonly #holders = new Map<string, string>()
 
   /** `exclusive`: runs whose folders are equal or nested do not work at the same time. */
   constructor(slots: number, exclusive: boolean) {
     this.#slots = slots
-    this.#folders = exclusive ? new FolderQueue((runId) => this.#onFree(runId)) : null
+    this.#exclusive = exclusive
+    this.#folders = new FolderQueue((runId) => this.#onFree(runId))
   }
 
   /** Runs that wait for a slot. */
@@ -89,18 +94,41 @@ export class Scheduler {
       known.start = start
       return
     }
-    const ticket = { runId, order: this.#order++, start }
+    const ticket = { runId, cwd, order: this.#order++, start }
     this.#tickets.set(runId, ticket)
     if (this.#holders.has(runId)) this.#begun.push(ticket)
-    else if (this.#folders === null) this.#ready.push(ticket)
+    else if (!this.#exclusive) this.#ready.push(ticket)
     else this.#folders.enter(runId, cwd)
     this.#fill()
   }
 
   /** Gives the run its folder without a slot: for runs that had begun before a restart. */
   hold(runId: string, cwd: string): void {
-    this.#holders.add(runId)
-    this.#folders?.take(runId, cwd)
+    this.#holders.set(runId, cwd)
+    if (this.#exclusive) this.#folders.take(runId, cwd)
+  }
+
+  /**
+   * Reserves a folder for a restore or apply of a run, unless the run has it anyway; null then, else
+   * the run that has or wants the folder, one above or one below.
+   */
+  reserve(runId: string, folder: string): string | null {
+    const own = this.#holders.get(runId)
+    if (this.#exclusive && own === folder) return null
+    if (!this.#exclusive) {
+      const used = new FolderIndex<string>()
+      for (const [holder, cwd] of this.#holders) used.add(holder, cwd)
+      const holder = used.find(folder, runId)
+      if (holder !== undefined) return holder
+    }
+    const holder = this.#folders.tryTake(reservation(runId), folder)
+    return holder === null ? null : holder.slice(holder.indexOf(' ') + 1)
+  }
+
+  /** Ends a reservation; does nothing without one. */
+  release(runId: string): void {
+    this.#folders.leave(reservation(runId))
+    this.#fill()
   }
 
   /** Frees the run's slot; it keeps its folder. */
@@ -122,7 +150,7 @@ export class Scheduler {
       if (next === undefined) return
       this.#tickets.delete(next.runId)
       this.#working.add(next.runId)
-      this.#holders.add(next.runId)
+      this.#holders.set(next.runId, next.cwd)
       next.start()
     }
   }
@@ -136,13 +164,18 @@ export class Scheduler {
   #withdraw(runId: string): void {
     const ticket = this.#tickets.get(runId)
     this.#tickets.delete(runId)
-    if (!this.#holders.has(runId)) this.#folders?.leave(runId)
+    if (!this.#holders.has(runId)) this.#folders.leave(runId)
     if (ticket === undefined) return
     for (const queue of [this.#begun, this.#ready]) {
       const index = queue.indexOf(ticket)
       if (index >= 0) queue.splice(index, 1)
     }
   }
+}
+
+/** The name under which the folder of a restore or apply is taken: the run may have another one. */
+function reservation(runId: string): string {
+  return `files ${runId}`
 }
 
 /** Inserts a ticket at its position. */

@@ -7,6 +7,7 @@
  */
 import type { Clock } from '../../internal/clock.js'
 import { sleep } from '../../internal/sleep.js'
+import type { OnLog } from '../checkpoints/run-logs.js'
 import {
   CwdBusyError,
   EngineClosedError,
@@ -20,7 +21,7 @@ import { isTerminal, type RunCreated } from '../events.js'
 import { RunFeed, type OpenFeed } from '../log/feed.js'
 import { foldHead } from '../log/head.js'
 import { SharedFeeds, type OpenSharedFeed } from '../log/shared-feeds.js'
-import { loadState } from '../log/state.js'
+import { loadState, type RunState } from '../log/state.js'
 import { LogWriter } from '../log/writer.js'
 import type { Model } from '../model.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
@@ -33,11 +34,13 @@ import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.
 import { endUnreadable } from './end-from-records.js'
 import { Forwarding, wasOvertaken } from './forwarding.js'
 import { endedError, type RunLoop } from './run-loop.js'
+import { SharedOperations } from './shared-operations.js'
 import { answerGate } from './steps/finish.js'
 
 /** Retries of an answer after another process appended to the run in between. */
-const MAX_RACES = 20
+const MAX_RACES = 80
 const RACE_DELAY_MS = 25
+const MAX_RACE_DELAY_MS = 500
 /** Milliseconds until a run that could not be driven here is claimed again. */
 const REFUSED_MS = 60_000
 /** Milliseconds beyond the grace period for suspended runs to stop and to append that. */
@@ -57,6 +60,8 @@ export class SharedDriver implements RunDriver {
   readonly #options: SharedDriverOptions
   /** Runs that are driven here; `over` settles when a drive has finished. */
   readonly #driven = new Map<string, { readonly run: RunLoop; readonly over: Promise<void> }>()
+  /** Runs whose files are being changed by this process. */
+  readonly #operating: SharedOperations
   /** Runs that could not be driven here, and when to try them again (epoch ms). */
   readonly #refused = new Map<string, number>()
   #claiming: Promise<void> | undefined
@@ -69,6 +74,12 @@ export class SharedDriver implements RunDriver {
     this.#feeds = new SharedFeeds(store, shared, clock)
     const stopped = this.#stopped.signal
     this.#forwarding = new Forwarding({ shared, clock, stopped, logOptions: runs.logOptions })
+    this.#operating = new SharedOperations({
+      ...options,
+      feeds: this.#feeds,
+      logOptions: runs.logOptions,
+      onReleased: () => this.#claimSoon(),
+    })
   }
 
   get queued(): number {
@@ -81,6 +92,13 @@ export class SharedDriver implements RunDriver {
 
   async over(runId: string): Promise<void> {
     await this.#driven.get(runId)?.over
+    await this.#operating.over(runId)
+  }
+
+  async operate<T>(stored: RunHead, folder: string | null, work: OnLog<T>): Promise<T> {
+    const { run_id } = stored.details
+    await this.#driven.get(run_id)?.over
+    return await this.#operating.operate(run_id, folder !== null, work)
   }
 
   async start(): Promise<void> {
@@ -95,8 +113,14 @@ export class SharedDriver implements RunDriver {
         const run = this.#driven.get(runId)?.run
         if (run !== undefined) void this.#deliver(run).catch(() => undefined)
       },
-      lost: (runId) => this.#driven.get(runId)?.run.lose(claimLost(runId)),
-      doubtful: (runId) => this.#driven.get(runId)?.run.halt(),
+      lost: (runId) => {
+        this.#driven.get(runId)?.run.lose(claimLost(runId))
+        this.#operating.lose(runId, claimLost(runId))
+      },
+      doubtful: (runId) => {
+        this.#driven.get(runId)?.run.halt()
+        this.#operating.lose(runId, claimLost(runId))
+      },
     })
     this.#claimSoon()
   }
@@ -109,6 +133,7 @@ export class SharedDriver implements RunDriver {
     const over = runs
       .close(graceMs)
       .then(() => Promise.all([...this.#driven.values()].map((driven) => driven.over)))
+      .then(() => this.#operating.allOver())
     // Runs wait for an unreachable store without limit; closing the store ends these waits.
     let timer: { cancel(): void } | undefined
     const patience = new Promise<void>((resolve) => {
@@ -116,6 +141,7 @@ export class SharedDriver implements RunDriver {
     })
     await Promise.race([over, patience])
     timer?.cancel()
+    this.#operating.loseAll(new EngineClosedError())
     this.#feeds.close()
   }
 
@@ -166,7 +192,9 @@ export class SharedDriver implements RunDriver {
       } catch (error) {
         if (!wasOvertaken(error) || races === MAX_RACES) throw error
       }
-      await sleep(RACE_DELAY_MS, this.#stopped.signal, clock)
+      // A restore may hold the run.
+      const delay = Math.min(RACE_DELAY_MS * (races + 1), MAX_RACE_DELAY_MS)
+      await sleep(delay, this.#stopped.signal, clock)
     }
   }
 
@@ -239,9 +267,11 @@ export class SharedDriver implements RunDriver {
     const { clock, runs, shared, store } = this.#options
     try {
       await this.#driven.get(runId)?.over
+      // A restore here has waited for whoever held the run: it releases the claim.
+      if (this.#operating.has(runId)) return
       const state = await loadState(store, runId)
       if (state === null || isTerminal(state.head.details.status) || this.#stopped.signal.aborted) {
-        return await shared.release(runId)
+        return await this.#finishFiles(runId, state)
       }
       const { last_seq, started_at } = state.head.details
       const opened = this.#feeds.open(runId, last_seq)
@@ -257,6 +287,19 @@ export class SharedDriver implements RunDriver {
       await endUnreadable(error, runs.logOptions, new RunFeed(runId, store, 0))
       await shared.release(runId).catch(() => undefined)
     }
+  }
+
+  /** Finishes what a process that died did with the files of a run that has ended. */
+  async #finishFiles(runId: string, state: RunState | null): Promise<void> {
+    const { clock, files, shared } = this.#options
+    const isOpen = state !== null && state.head.operation !== null
+    if (!isOpen || files === null || this.#stopped.signal.aborted) {
+      if (isOpen) this.#refused.set(runId, clock.now() + REFUSED_MS)
+      return await shared.release(runId)
+    }
+    void this.#operating
+      .finish(runId, state, files)
+      .catch(() => this.#refused.set(runId, clock.now() + REFUSED_MS))
   }
 
   async #drive(run: RunLoop, { feed, release, catchUp }: OpenSharedFeed): Promise<void> {

@@ -7,6 +7,7 @@
 import type { Clock, Timer } from '../../internal/clock.js'
 import { nextTurn } from '../../internal/next-turn.js'
 import type { RunStatus } from '../events.js'
+import type { RunHead } from '../run-details.js'
 import type { RunStore } from '../store.js'
 import { placeOf } from './place-of.js'
 
@@ -88,4 +89,19 @@ export async function listOldestFirst(
     cursor = page.next
   }
   return runs.reverse()
+}
+
+/** The heads of the runs whose files were being changed when their process died. */
+export async function operatingHeads(store: RunStore): Promise<readonly RunHead[]> {
+  const heads: (RunHead | null)[] = []
+  if (store.operating !== undefined) {
+    for (const runId of await store.operating()) heads.push(await store.head(runId))
+  } else {
+    for (let cursor: string | null | undefined; cursor !== null; await nextTurn()) {
+      const page = await store.list({ limit: PAGE, cursor })
+      heads.push(...page.heads.filter(({ operation, problem }) => operation && !problem))
+      cursor = page.next
+    }
+  }
+  return heads.filter((head) => head !== null)
 }

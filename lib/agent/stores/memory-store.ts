@@ -106,6 +106,11 @@ export class MemoryStore implements RunStore {
     return this.#index.hasForeignRun(folder, tenant)
   }
 
+  async operating(): Promise<readonly string[]> {
+    this.#checkOpen()
+    return this.#index.operating()
+  }
+
   async delete(runId: string): Promise<void> {
     this.#checkOpen()
     const run = this.#index.get(runId)

@@ -17,7 +17,10 @@ import type { RunHead } from '../run-details.js'
 import type { RunQuery } from '../store.js'
 import { compareRuns, newestFirst, OrderedRuns, type SortKey } from './ordered-runs.js'
 
-/** The fields by which a run is listed and found. Only `status`, `endedMs` and null ever change. */
+/**
+ * The fields by which a run is listed and found. Only `status`, `endedMs`, `operates` and null ever
+ * change.
+ */
 export interface IndexedRun extends SortKey {
   readonly goal: string
   readonly modelName: string
@@ -30,6 +33,8 @@ export interface IndexedRun extends SortKey {
   status: RunStatus
   /** Epoch milliseconds; 0 until the run has ended. */
   endedMs: number
+  /** Has a restore or apply begun that is not finished? */
+  operates: boolean
 }
 
 /** One page of {@link RunIndex.page}. */
@@ -77,7 +82,13 @@ export function indexFields(head: RunHead): IndexedRun {
     key: idempotency?.key ?? null,
     status: details.status,
     endedMs: details.ended_at === null ? 0 : Date.parse(details.ended_at),
+    operates: isOperating(head),
   }
+}
+
+/** Heads of earlier versions do not have the field. */
+function isOperating({ operation }: { readonly operation?: string | null }): boolean {
+  return (operation ?? null) !== null
 }
 
 export class RunIndex<R extends IndexedRun> {
@@ -93,6 +104,7 @@ export class RunIndex<R extends IndexedRun> {
     aborted: new OrderedRuns(),
   }
   readonly #byKey = new Map<string, R[]>()
+  readonly #operating = new Set<R>()
   /** The tenants of each folder; null until there has been a need for them. */
   #folders: FolderIndex<string | null> | null = null
 
@@ -102,6 +114,11 @@ export class RunIndex<R extends IndexedRun> {
 
   get(runId: string): R | undefined {
     return this.#byId.get(runId)
+  }
+
+  /** As `RunStore.operating`. */
+  operating(): string[] {
+    return [...this.#operating].map(({ runId }) => runId)
   }
 
   /** All runs, oldest first; the array is a copy. */
@@ -114,6 +131,7 @@ export class RunIndex<R extends IndexedRun> {
     this.#byId.set(run.runId, run)
     this.#all.add(run)
     this.#byStatus[run.status].add(run)
+    if (run.operates) this.#operating.add(run)
     let inTenant = this.#byTenant.get(run.tenant)
     if (inTenant === undefined) {
       inTenant = new OrderedRuns()
@@ -134,6 +152,7 @@ export class RunIndex<R extends IndexedRun> {
     this.#byId.delete(run.runId)
     this.#all.remove(run)
     this.#byStatus[run.status].remove(run)
+    this.#operating.delete(run)
     const inTenant = this.#byTenant.get(run.tenant)
     inTenant?.remove(run)
     if (inTenant?.size === 0) this.#byTenant.delete(run.tenant)
@@ -145,9 +164,12 @@ export class RunIndex<R extends IndexedRun> {
     else this.#byKey.set(name, others)
   }
 
-  /** Brings `status` and `endedMs` of a run up to date with its head. */
+  /** Brings what can change of a run up to date with its head. */
   update(run: R, head: RunHead): void {
     const { status, ended_at } = head.details
+    run.operates = isOperating(head)
+    if (run.operates) this.#operating.add(run)
+    else this.#operating.delete(run)
     if (run.status === status) return
     this.#byStatus[run.status].remove(run)
     this.#byStatus[status].add(run)
@@ -246,7 +268,7 @@ export class RunIndex<R extends IndexedRun> {
       const run = this.#all.at(i) as R
       // A run created after the limit cannot have ended before it.
       if (surplus <= 0 && run.createdMs >= limit) break
-      if (!isTerminal(run.status)) continue
+      if (!isTerminal(run.status) || run.operates) continue
       if (surplus > 0 || run.endedMs < limit) {
         expired.push(run)
         surplus -= 1

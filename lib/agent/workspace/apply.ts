@@ -26,9 +26,8 @@ import type { TreeEntry } from '../tree.js'
 import type { ContentOf } from './describe-changes.js'
 import { explain } from './files.js'
 import { comparePaths, foldersAbove, isSameEntry } from './net-changes.js'
-import {
-  codeOf, confine, FOLDER_FLAGS, HAS_PROC, isGitFolder, isRepositoryAt, OpenFolder, type Confinement,
-} from './paths.js'
+import { isGitFolder } from './git-names.js'
+import { codeOf, confine, FOLDER_FLAGS, HAS_PROC, isRepositoryAt, OpenFolder, type Confinement } from './paths.js'
 import type { PathStep } from './plan-steps.js'
 import { bytesOfName } from './tree-names.js'
 import { isSameStats } from './tree-walk.js'

@@ -166,6 +166,7 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     operation: oneOf('restore', 'apply'),
     paths: listOf(text),
     skipped: listOf(text),
+    more: count,
   }),
   changes_decided: fields<EventPayloads['changes_decided']>({
     changes: oneOf('pending', 'applied', 'discarded'),

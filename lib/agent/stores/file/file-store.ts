@@ -42,7 +42,7 @@ import {
   type ResolvedFileStoreOptions,
 } from './options.js'
 import { FileObjects } from './objects.js'
-import { quarantineError, RunReader } from './run-reader.js'
+import { quarantineError, RunReader, withProblem } from './run-reader.js'
 import { RunWriter } from './run-writer.js'
 import type { Segment } from './segment.js'
 import { TailFile } from './tail-file.js'
@@ -306,6 +306,10 @@ export class FileStore implements RunStore {
     return runs.hasForeignRun(folder, tenant)
   }
 
+  async operating(): Promise<readonly string[]> {
+    return this.#use().catalog.runs.operating()
+  }
+
   async delete(runId: string): Promise<void> {
     await this.#use().writer.delete(runId)
   }
@@ -469,9 +473,4 @@ export class FileStore implements RunStore {
       cause: error,
     })
   }
-}
-
-function withProblem(head: RunHead, { quarantined }: Catalog): RunHead {
-  const problem = quarantined.get(head.details.run_id)?.reason
-  return problem === undefined ? head : { ...head, problem }
 }

@@ -72,7 +72,7 @@ interface Footer extends IndexContent {
 
 type Row = [
   string, number, RunStatus, number, number, string, string, string | null, string | null,
-  string | null, number[], number, number, number, (string | null)?,
+  string | null, number[], number, number, number, (string | null)?, boolean?,
 ]
 
 /** Reads the index file of a directory; null when it is missing or of a newer version. */
@@ -149,6 +149,7 @@ function parseRows(text: Buffer, file: DataFile): StoredRun[] {
         key: row[9],
         // Files of earlier versions do not have it.
         cwd: share(row[14] ?? null),
+        operates: row[15] ?? false,
         status: share(row[2]),
         endedMs: row[3],
         lastSeq: row[4],
@@ -254,11 +255,13 @@ export async function writeIndexFile(
       const crc = crc32(data)
       const cold = { file, offset: out.size, length: data.length, crc }
       moved.push({ run, cold, lastSeq })
-      rows.push([
+      const row: Row = [
         run.runId, run.createdMs, run.status, run.endedMs, lastSeq, run.goal, run.modelName,
         run.ownerId, run.tenant, run.key, run.bytesBySegment.slice(), cold.offset, cold.length, crc,
         run.cwd,
-      ])
+      ]
+      if (run.operates) row[15] = true
+      rows.push(row)
       if (out.add(data)) await out.flush()
     }
     await out.writeRows(rows)

@@ -235,6 +235,12 @@ export function quarantineError(runId: string, catalog: Catalog): StoreError {
   return new StoreError(code, message)
 }
 
+/** The head as lists show it. */
+export function withProblem(head: RunHead, { quarantined }: Catalog): RunHead {
+  const problem = quarantined.get(head.details.run_id)?.reason
+  return problem === undefined ? head : { ...head, problem }
+}
+
 /** Index of the extent that contains `seq`. */
 function extentWith(extents: readonly number[], seq: number): number {
   let low = 0

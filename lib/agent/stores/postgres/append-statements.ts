@@ -41,9 +41,12 @@ export function placementOf({ details }: RunHead, labels: readonly string[]): Pl
   return { folder: keyText(JSON.stringify([details.cwd, ...sorted])), labels: sorted }
 }
 
-/** Does a run keep its claim after an append? Not while it waits for a human, nor after its end. */
-export function keepsClaim({ details: { status } }: RunHead): boolean {
-  return status !== 'awaiting_human' && !isTerminal(status)
+/**
+ * Does a run keep its claim after an append? While it waits for a human, and after its end, only as
+ * long as its files are being changed.
+ */
+export function keepsClaim({ details: { status }, operation }: RunHead): boolean {
+  return operation !== null || (status !== 'awaiting_human' && !isTerminal(status))
 }
 
 /** Inserts a new run with its first records, unless the id is taken. Returns the id if inserted. */
@@ -104,12 +107,14 @@ export function updateRunsQuery(
         last_seq = m.last_seq, status = m.status, head = m.head,
         gate_deadline_ms = m.gate_deadline_ms, ended_ms = m.ended_ms,
         claimed_by = CASE WHEN m.keeps THEN r.claimed_by END,
-        holds_folder = r.holds_folder AND m.ended_ms IS NULL,
+        holds_folder = r.holds_folder AND (m.ended_ms IS NULL OR m.operates),
+        operates = m.operates,
         abort_wanted = r.abort_wanted AND m.ended_ms IS NULL
       FROM unnest($1::text[], $2::bigint[], $3::boolean[], $4::integer[], $5::integer[],
-        $6::text[], $7::json[], $8::double precision[], $9::double precision[], $10::boolean[])
+        $6::text[], $7::json[], $8::double precision[], $9::double precision[], $10::boolean[],
+        $15::boolean[])
         AS m(run_id, fence, held, from_seq, last_seq, status, head, gate_deadline_ms, ended_ms,
-          keeps)
+          keeps, operates)
       WHERE r.run_id = m.run_id AND r.last_seq = m.from_seq AND r.fence = m.fence
         AND r.claimed_by IS NOT DISTINCT FROM CASE WHEN m.held THEN $14 END
       RETURNING r.run_id
@@ -135,6 +140,7 @@ export function updateRunsQuery(
     records.map(({ seq }) => seq),
     records.map(({ text }) => text),
     workerId,
+    updates.map(({ head }) => head.operation !== null),
   ]
   return { name: 'runwright_append', text, values }
 }

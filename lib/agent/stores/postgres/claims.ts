@@ -13,10 +13,11 @@
  */
 import { FolderIndex } from '../../../internal/folder-index.js'
 import { isUnavailable, StoreError } from '../../errors.js'
-import type { Claim, SharedRunsListener } from '../../shared-store.js'
+import type { Claim, Occupied, SharedRunsListener } from '../../shared-store.js'
 import type { Database, Transaction } from './database.js'
 import type { HeartbeatConnection } from './heartbeat-connection.js'
 import type { PgQuery, PgRow } from './pg-types.js'
+import { holderQuery } from './places.js'
 
 /** Runs per claim that only have to be ended, for which no slot is needed. */
 const MAX_ENDINGS = 64
@@ -47,6 +48,8 @@ export class Claims {
   #listener: SharedRunsListener | undefined
   /** True after a lost answer: this process may hold claims in the database that are not here. */
   #inDoubt = false
+  /** Settles when the claims so far have: what they do in the database they do one after another. */
+  #turn: Promise<unknown> = Promise.resolve()
   #heartbeats: Promise<void> | undefined
   /** The lease is valid at least until then, by `performance.now()`. */
   #validUntil = -Infinity
@@ -107,7 +110,22 @@ export class Claims {
   }
 
   /** As `SharedRuns.claim`. */
-  async claim(slots: number, except: readonly string[]): Promise<readonly Claim[]> {
+  claim(slots: number, except: readonly string[]): Promise<readonly Claim[]> {
+    return this.#inTurn(() => this.#claim(slots, except))
+  }
+
+  /** As `SharedRuns.occupy`. */
+  occupy(runId: string, folder: boolean): Promise<Occupied> {
+    return this.#inTurn(() => this.#occupy(runId, folder))
+  }
+
+  #inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const done = this.#turn.then(work)
+    this.#turn = done.catch(() => undefined)
+    return done
+  }
+
+  async #claim(slots: number, except: readonly string[]): Promise<readonly Claim[]> {
     const { database } = this.#options
     if (!this.#isCertain) await this.#beat(0)
     const validUntil = this.#validUntil
@@ -129,6 +147,53 @@ export class Claims {
     }
   }
 
+  async #occupy(runId: string, folder: boolean): Promise<Occupied> {
+    const { database, patienceMs } = this.#options
+    if (!this.#isCertain) await this.#beat(patienceMs)
+    const validUntil = this.#validUntil
+    try {
+      const row = await database.transaction(patienceMs, (transaction) =>
+        this.#occupyWithin(transaction, runId, folder),
+      )
+      if (performance.now() >= validUntil) this.#validUntil = -Infinity
+      if (row === undefined) return { outcome: 'held' }
+      const holder = row['holder'] as string | null
+      if (holder !== null) return { outcome: 'cwd_busy', runId: holder }
+      this.#held.set(runId, BigInt(row['fence'] as string))
+      return { outcome: 'occupied' }
+    } catch (error) {
+      this.#inDoubt = true
+      throw error
+    }
+  }
+
+  /** The fence of the run's row, or who holds its folder; undefined when it cannot be claimed. */
+  async #occupyWithin(
+    { rows }: Transaction,
+    runId: string,
+    folder: boolean,
+  ): Promise<PgRow | undefined> {
+    const { schema, workerId } = this.#options
+    await rows(this.#claimLock())
+    if (this.#inDoubt) await rows(this.#releaseUnknown())
+    const fence = this.#held.get(runId)?.toString() ?? null
+    const own = '(claimed_by = $1 AND fence = $3)'
+    // A folder that is held is found by a trigger, which then skips the row.
+    const text = `UPDATE ${schema}.runs SET claimed_by = $1, operates = true,
+        fence = CASE WHEN ${own} THEN fence ELSE fence + 1 END,
+        holds_folder = holds_folder OR $4
+      WHERE run_id = $2 AND (${own} OR (
+        $3::bigint IS NULL AND (ended_ms IS NOT NULL OR status = 'awaiting_human')
+        AND ${this.#unclaimed()}
+      ))
+      RETURNING fence::text AS fence, NULL AS holder`
+    const values = [workerId, runId, fence, folder]
+    const [row] = await rows({ name: 'runwright_occupy', text, values })
+    if (row !== undefined || !folder) return row
+    const [holder] = await rows(holderQuery(schema, runId))
+    return holder
+  }
+
   /** Forgets a claim that an append has cleared in the database. */
   forget(runId: string): void {
     this.#held.delete(runId)
@@ -148,7 +213,8 @@ export class Claims {
     const fence = this.#held.get(runId)
     if (fence === undefined) return false
     this.forget(runId)
-    const text = `UPDATE ${schema}.runs SET claimed_by = NULL
+    const text = `UPDATE ${schema}.runs SET claimed_by = NULL, operates = ${IS_OPEN},
+        holds_folder = holds_folder AND (ended_ms IS NULL OR ${IS_OPEN})
       WHERE run_id = $1 AND claimed_by = $2 AND fence = $3`
     try {
       await database.rows({ text, values: [runId, workerId, String(fence)] }, patienceMs)
@@ -243,8 +309,7 @@ export class Claims {
     except: readonly string[],
   ): Promise<readonly PgRow[]> {
     const { schema, workerId, maxRunning } = this.#options
-    const lock = `SELECT pg_advisory_xact_lock(hashtext($1), 1)`
-    await rows({ name: 'runwright_claim_lock', text: lock, values: [schema] })
+    await rows(this.#claimLock())
     // Under the lock, because a claim that timed out here may still have been running there.
     if (this.#inDoubt) await rows(this.#releaseUnknown())
     let free = slots
@@ -257,10 +322,12 @@ export class Claims {
     // Rows may have changed since they were read: check again, and skip those being written.
     const text = `UPDATE ${schema}.runs r
       SET claimed_by = $1, fence = r.fence + 1,
-        holds_folder = r.folder IS NOT NULL AND (r.holds_folder OR NOT c.ends)
+        holds_folder = (r.operates AND r.holds_folder)
+          OR (r.folder IS NOT NULL AND (r.holds_folder OR NOT c.ends))
       FROM (
-        SELECT run_id, claimed_by AS before, ${ENDS} AS ends FROM ${schema}.runs
-        WHERE run_id = ANY($2) AND ended_ms IS NULL AND ${this.#unclaimed()}
+        SELECT run_id, claimed_by AS before, ${ENDS} OR ended_ms IS NOT NULL AS ends
+        FROM ${schema}.runs
+        WHERE run_id = ANY($2) AND (ended_ms IS NULL OR operates) AND ${this.#unclaimed()}
         ORDER BY queue_number FOR UPDATE SKIP LOCKED
       ) c
       WHERE r.run_id = c.run_id
@@ -274,6 +341,11 @@ export class Claims {
     return [...claimed].sort(
       (a, b) => (order.get(String(a['run_id'])) ?? 0) - (order.get(String(b['run_id'])) ?? 0),
     )
+  }
+
+  #claimLock(): PgQuery {
+    const text = `SELECT pg_advisory_xact_lock(hashtext($1), 1)`
+    return { name: 'runwright_claim_lock', text, values: [this.#options.schema] }
   }
 
   /** A holder whose lease had ended may have renewed it before its runs were locked here. */
@@ -344,16 +416,19 @@ export class Claims {
 
   /**
    * Runs that wait, in order. `ends` marks runs that only have to be ended, which any process may
-   * do, as the machine with the run's labels may be gone. Without slots only these. `place` is null
-   * when the run needs no folder or has it; `held`: another run has it, one above or one below.
+   * do, as the machine with the run's labels may be gone, and changes of files to be finished, which
+   * need that machine. Without slots only these. `place` is null when the run needs no folder or has
+   * it; `held`: another run has it, one above or one below.
    */
   #candidates(slots: number, limit: number, offset: number, except: readonly string[]): PgQuery {
     const { schema, labels } = this.#options
-    const columns = `run_id, queue_number, ${ENDS} AS ends,
+    const columns = `run_id, queue_number, ${ENDS} OR ended_ms IS NOT NULL AS ends,
       CASE WHEN NOT (${ENDS} OR holds_folder OR folder IS NULL) THEN place END AS place,
       holds_folder OR status <> 'pending' AS begun`
+    const free = `${this.#unclaimed()} AND NOT run_id = ANY($4)`
+    const isOperation = `operates AND (ended_ms IS NOT NULL OR status = 'awaiting_human')`
     const open = `ended_ms IS NULL AND (${ENDS} OR ($3 AND labels <@ $1))
-      AND ${this.#unclaimed()} AND NOT run_id = ANY($4)`
+      AND NOT (${isOperation}) AND ${free}`
     const text = `WITH page AS MATERIALIZED (
         SELECT * FROM (
           SELECT ${columns} FROM ${schema}.runs
@@ -362,6 +437,8 @@ export class Claims {
           SELECT ${columns} FROM ${schema}.runs
           WHERE status = 'awaiting_human' AND NOT abort_wanted
             AND gate_deadline_ms <= ${NOW_MS} AND ${open}
+          UNION ALL
+          SELECT ${columns} FROM ${schema}.runs WHERE ${isOperation} AND labels <@ $1 AND ${free}
         ) AS waiting
         ORDER BY ends DESC, begun DESC, queue_number LIMIT $2 OFFSET $5
       )
@@ -378,7 +455,7 @@ export class Claims {
   #countRunning(): PgQuery {
     const { schema } = this.#options
     const text = `SELECT count(*)::integer AS working FROM ${schema}.runs
-      WHERE claimed_by IS NOT NULL AND NOT ${ENDS} AND NOT ${this.#unclaimed()}`
+      WHERE claimed_by IS NOT NULL AND ended_ms IS NULL AND NOT ${ENDS} AND NOT ${this.#unclaimed()}`
     return { name: 'runwright_working', text }
   }
 
@@ -400,5 +477,7 @@ export function claimLost(runId: string): StoreError {
 
 /** The database's clock, in epoch milliseconds: clocks of processes need not agree. */
 const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)'
+/** Condition: files of the run are being changed, by its log. */
+const IS_OPEN = `(head ->> 'operation' IS NOT NULL)`
 /** Condition: the run only has to be ended. */
 const ENDS = `(abort_wanted OR status = 'awaiting_human')`

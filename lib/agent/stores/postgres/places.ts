@@ -131,3 +131,12 @@ export function busyQuery(
   const values = [pathOf(details.cwd), [...labels], details.run_id]
   return { name: 'runwright_busy', text, values }
 }
+
+/** Selects, as `holder`, a run other than this one that has its folder, one above or one below. */
+export function holderQuery(schema: string, runId: string): PgQuery {
+  const text = `SELECT r.run_id AS holder, NULL AS fence
+    FROM ${schema}.runs r, (SELECT place FROM ${schema}.runs WHERE run_id = $1) AS wanted
+    WHERE r.holds_folder AND r.run_id <> $1
+      AND (starts_with(r.place, wanted.place) OR starts_with(wanted.place, r.place)) LIMIT 1`
+  return { name: 'runwright_holder', text, values: [runId] }
+}

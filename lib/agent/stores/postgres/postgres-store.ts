@@ -121,6 +121,10 @@ export class PostgresStore implements RunStore {
         this.#checkOpen()
         return await claims.claim(slots, except)
       },
+      occupy: async (runId, folder) => {
+        this.#checkOpen()
+        return await claims.occupy(runId, folder)
+      },
       release: async (runId) => {
         this.#appender.forget(runId)
         if (await claims.release(runId)) notifications.claimable()

@@ -40,6 +40,7 @@ export async function sweep(
   if (days !== undefined) {
     const text = `SELECT run_id, last_seq FROM ${schema}.runs
       WHERE ended_ms < extract(epoch FROM clock_timestamp()) * 1000 - $1::double precision
+        AND NOT operates
       ORDER BY ended_ms LIMIT ${RUNS_PER_BATCH}`
     await remove(({ rows }) => rows({ text, values: [days * MS_PER_DAY] }))
   }
@@ -49,7 +50,7 @@ export async function sweep(
       ORDER BY created_ms DESC, run_id DESC OFFSET $1 LIMIT 1`
     const [row] = await database.rows({ text: newest, values: [runs] }, 0)
     const text = `SELECT run_id, last_seq FROM ${schema}.runs
-      WHERE ended_ms IS NOT NULL AND (created_ms, run_id) <= ($1, $2)
+      WHERE ended_ms IS NOT NULL AND NOT operates AND (created_ms, run_id) <= ($1, $2)
       ORDER BY created_ms, run_id LIMIT ${RUNS_PER_BATCH}`
     const values = [row?.['created_ms'], row?.['run_id']]
     if (row !== undefined) await remove(({ rows }) => rows({ text, values }))

@@ -38,17 +38,20 @@ export function fixedJson({ details, owner, idempotency }: RunHead): string {
 }
 
 /** Content of the column `head`, which each append writes. */
-export function movingJson({ details, recoveries, last_ts, lastDecision }: RunHead): string {
+export function movingJson({ details, owner: _, idempotency: __, ...head }: RunHead): string {
   const moving: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(details)) if (!IS_FIXED.has(name)) moving[name] = value
-  return JSON.stringify({ details: moving, recoveries, last_ts, lastDecision })
+  return JSON.stringify({ ...head, details: moving })
 }
 
 /** The head of a row with {@link HEAD_COLUMNS}. */
 export function headOf(row: PgRow): RunHead {
   const fixed = JSON.parse(row['fixed'] as string) as RunHead
-  const moving = JSON.parse(row['head'] as string) as RunHead
-  return { ...fixed, ...moving, details: { ...fixed.details, ...moving.details } }
+  const moving = JSON.parse(row['head'] as string) as Partial<RunHead>
+  const details = { ...fixed.details, ...moving.details }
+  // Rows of earlier versions do not have these.
+  const { checkpointSeq = null, operation = null } = moving
+  return { ...fixed, ...moving, checkpointSeq, operation, details }
 }
 
 /** Characters of a text that is indexed as it is; PostgreSQL limits an index key to 2704 bytes. */

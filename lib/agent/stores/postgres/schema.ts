@@ -85,6 +85,15 @@ const MIGRATIONS: readonly Migration[] = [
   { version: 3, compatibleFrom: 1, statements: OBJECT_STATEMENTS },
   // Messages to runs that other processes hold.
   { version: 4, compatibleFrom: 1, statements: MESSAGE_STATEMENTS },
+  // Restores and applies: rows that a process has claimed to change files, or has left so.
+  {
+    version: 5,
+    compatibleFrom: 1,
+    statements: [
+      `ALTER TABLE $schema.runs ADD COLUMN operates boolean NOT NULL DEFAULT false`,
+      `CREATE INDEX runs_operating ON $schema.runs (queue_number) WHERE operates`,
+    ],
+  },
 ]
 
 const NEWEST = MIGRATIONS.at(-1)?.version ?? 0

@@ -1,0 +1,92 @@
+import type { ApplyResult } from '../checkpoint.js'
+import { InvalidRequestError, RunStateError, WorkspaceChangedError } from '../errors.js'
+import type { RecordDraft } from '../events.js'
+import type { RunTrees } from '../log/state.js'
+import type { LogWriter } from '../log/writer.js'
+import type { ObjectStore } from '../object-store.js'
+import type { Tree } from '../tree.js'
+import { netChanges } from '../workspace/net-changes.js'
+import { readTree } from '../workspace/read-tree.js'
+import type { FileOperations, StoredFolder } from './file-operations.js'
+
+/** What is applied of an isolated run. */
+export interface Apply {
+  /** Null for all that the run changed. */
+  readonly paths: readonly string[] | null
+  readonly dryRun: boolean
+  readonly force: boolean
+  readonly by: string | null
+  /** As for {@link FileOperations.change}. */
+  readonly append: (drafts: readonly RecordDraft[]) => Promise<void>
+}
+
+/**
+ * Brings what an isolated run changed into the folder that was meant; nothing is changed if that is
+ * refused.
+ *
+ * @throws {@link WorkspaceChangedError} with the paths that conflict; {@link RunStateError} with
+ * `no_changes`; {@link InvalidRequestError} for paths that the run did not change; as
+ * {@link FileOperations.change} does.
+ */
+export async function applyChanges(
+  operations: FileOperations,
+  objects: ObjectStore,
+  log: LogWriter,
+  signal: AbortSignal,
+  folder: StoredFolder,
+  { paths, dryRun, force, by, append }: Apply,
+): Promise<ApplyResult> {
+  const trees = treesOf(log)
+  const base = await readTree(objects, trees.start)
+  const ours = await readTree(objects, trees.newest)
+  const wanted = paths === null ? null : changedPaths(base, ours, paths)
+  const { captured, tree: theirs } = await folder.capture(log)
+  const plan = await operations.planApply({ base, ours, theirs }, wanted, force)
+  const { steps, merged, conflicts } = plan
+  if (steps.length + conflicts.length === 0) throw noChanges(log.runId)
+  if (conflicts.length > 0 && !force && !dryRun) {
+    throw new WorkspaceChangedError('conflict', conflicts)
+  }
+  const applied = steps.map(({ path }) => path)
+  if (dryRun) return { applied, merged, conflicts, checkpoint_id: null }
+  const operation = { operation: 'apply', after: trees.newest, paths: wanted, force, by } as const
+  const done = await operations.change(log, signal, folder, operation, captured, plan, append)
+  const reached = new Set(done.paths)
+  return {
+    applied: done.paths,
+    merged: merged.filter((path) => reached.has(path)),
+    conflicts,
+    checkpoint_id: captured.checkpoint_id,
+  }
+}
+
+function treesOf(log: LogWriter): RunTrees {
+  const { checkpoints } = log.state
+  if (checkpoints === null) throw noChanges(log.runId)
+  return checkpoints
+}
+
+/** The refusal to apply or discard what is not there. */
+export function noChanges(runId: string): RunStateError {
+  const message = `run ${runId} has no changes that wait to be applied`
+  return new RunStateError('no_changes', message)
+}
+
+/** These paths, and where they were renamed from. */
+function changedPaths(base: Tree, ours: Tree, paths: readonly string[]): readonly string[] {
+  const changes = new Map(netChanges(base, ours).map((change) => [change.path, change]))
+  const renamedFrom = new Set([...changes.values()].map(({ oldPath }) => oldPath))
+  const detail = 'is no file that the run changed'
+  const violations = paths.flatMap((path, i) =>
+    changes.has(path) || renamedFrom.has(path) ? [] : [{ pointer: `/paths/${i}`, detail }],
+  )
+  if (violations.length > 0) throw new InvalidRequestError(violations)
+  return [
+    ...new Set(
+      paths.flatMap((path) => {
+        const oldPath = changes.get(path)?.oldPath ?? null
+        return oldPath === null ? [path] : [path, oldPath]
+      }),
+    ),
+  ]
+}

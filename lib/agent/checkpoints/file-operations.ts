@@ -1,0 +1,339 @@
+/**
+ * Changes of a folder by a restore or an apply, such that a kill at any moment leaves nothing half
+ * done.
+ *
+ * 1. The folder is stored first. The record of that checkpoint and the intent, `files_changing`,
+ *    become durable together, before anything is changed.
+ * 2. What is changed follows from checkpoints alone: after a kill, the next start finds the same
+ *    steps and does those that are not done. A step that finds neither what it expects nor what it
+ *    makes does nothing: somebody else has changed the file meanwhile.
+ * 3. `files_changed` ends it, with a checkpoint of what the folder has then.
+ * 4. If the system refuses a step, the steps before it are taken back.
+ *
+ * @module
+ */
+import { backoffDelay } from '../../internal/backoff.js'
+import { sleep } from '../../internal/sleep.js'
+import { uuidV7 } from '../../internal/uuid.js'
+import { isUnavailable, StoreError } from '../errors.js'
+import type { ChangesState, RecordDraft, RunRecord } from '../events.js'
+import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
+import { warn } from '../output.js'
+import type { ObjectStore } from '../object-store.js'
+import type { Tree } from '../tree.js'
+import { applySteps, planApply, planRestore, type PathStep } from '../workspace/apply.js'
+import type { ContentOf } from '../workspace/describe-changes.js'
+import type { TreeRules } from '../workspace/left-out.js'
+import { isSameEntry } from '../workspace/net-changes.js'
+import { TrackedFolder, type Captured } from '../workspace/manifest.js'
+import { openPinned } from '../workspace/open.js'
+import { isInside } from '../workspace/paths.js'
+import type { PinnedFolder } from '../workspace/pinned-folder.js'
+import { readContent, readTree } from '../workspace/read-tree.js'
+import { checkpointDraft } from './checkpoint-chain.js'
+import type { CheckpointSettings } from './run-checkpoints.js'
+
+/** A restore or an apply that is asked for. */
+export interface Operation {
+  readonly operation: 'restore' | 'apply'
+  /** The checkpoint whose content the files get. */
+  readonly after: string
+  /** Of an apply: only these; null for all. */
+  readonly paths: readonly string[] | null
+  /** Of an apply: take the run's content where both sides changed a file. */
+  readonly force: boolean
+  readonly by: string | null
+}
+
+/** What became of it. */
+export interface Changed {
+  readonly paths: readonly string[]
+  readonly skipped: readonly string[]
+}
+
+type Intent = Extract<RunRecord, { kind: 'files_changing' }>
+
+/** Paths that an event names. */
+const MAX_NAMED = 1_000
+/** Records read from the log at once. */
+const PAGE = 64
+
+/** A folder that is pinned, and can be stored as often as needed. */
+export class StoredFolder implements AsyncDisposable {
+  readonly pinned: PinnedFolder
+  readonly #objects: ObjectStore
+  readonly #signal: AbortSignal
+  readonly #tracker: TrackedFolder
+
+  constructor(
+    pinned: PinnedFolder,
+    rules: TreeRules,
+    objects: ObjectStore,
+    signal: AbortSignal,
+  ) {
+    this.pinned = pinned
+    this.#objects = objects
+    this.#signal = signal
+    this.#tracker = new TrackedFolder(rules)
+  }
+
+  /** Stores the content of the folder as it is. */
+  async capture(log: LogWriter): Promise<{ readonly captured: Captured; readonly tree: Tree }> {
+    const options = { previous: log.state.checkpoints?.newest ?? null, signal: this.#signal }
+    const captured = await this.pinned.guard(() =>
+      this.#tracker.capture(this.pinned.path, this.#objects, options),
+    )
+    return { captured, tree: await readTree(this.#objects, captured.checkpoint_id) }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#tracker.close()
+    await this.pinned[Symbol.asyncDispose]()
+  }
+}
+
+/** Does and finishes operations; the rules are in the comment of this file. */
+export class FileOperations {
+  readonly #settings: CheckpointSettings
+
+  constructor(settings: CheckpointSettings) {
+    this.#settings = settings
+  }
+
+  /**
+   * Works in a folder; nothing that is stored meanwhile is reclaimed.
+   *
+   * @param roots folders of which one must contain it
+   */
+  async inFolder<T>(
+    folder: string,
+    roots: readonly string[],
+    signal: AbortSignal,
+    work: (folder: StoredFolder) => Promise<T>,
+  ): Promise<T> {
+    const { rules, use } = this.#settings
+    const closed = this.#closedIn(folder)
+    const pinned = await openPinned(folder, { roots, closed }, null, () => undefined)
+    return await use.capturing(async (objects) => {
+      await using stored = new StoredFolder(
+        pinned.folder,
+        { ...rules, closed },
+        objects,
+        signal,
+      )
+      return await work(stored)
+    })
+  }
+
+  /** A copy lies in the data folder, which is closed to everything else. */
+  #closedIn(folder: string): readonly string[] {
+    return (this.#settings.rules.closed ?? []).filter((one) => !isInside(folder, one))
+  }
+
+  /**
+   * Does an operation; resolves once that is durable.
+   *
+   * @param append makes the intent durable, or throws and leaves everything as it was
+   * @throws {@link WorkspaceError} when the system refused a change: all were taken back.
+   */
+  async change(
+    log: LogWriter,
+    signal: AbortSignal,
+    folder: StoredFolder,
+    { operation, after, paths, force, by }: Operation,
+    before: Captured,
+    steps: Steps,
+    append: (drafts: readonly RecordDraft[]) => Promise<void>,
+  ): Promise<Changed> {
+    const { head } = log.state
+    const { iteration } = head.details
+    const operation_id = uuidV7(this.#settings.clock.now())
+    const isOriginal = folder.pinned.real === head.details.cwd
+    await append([
+      checkpointDraft(before, reasonOf(log, isOriginal), head),
+      {
+        kind: 'files_changing',
+        iteration,
+        payload: { operation_id, operation, before: before.checkpoint_id, after, by },
+        private: { paths, folder: folder.pinned.real, force },
+      },
+    ])
+    const error = await this.#perform(signal, folder, steps)
+    const changed = await this.#end(log, folder, { operation_id, operation, by }, steps.steps)
+    if (error !== null) throw error
+    return changed
+  }
+
+  /** As `RunFiles.finish`. */
+  async finish(log: LogWriter, signal: AbortSignal): Promise<void> {
+    const intent = await this.#openIntent(log)
+    if (intent === null) return
+    const { operation_id, operation, by } = intent.payload
+    const { folder, paths, force = false } = intent.private!
+    let steps: readonly PathStep[] = []
+    try {
+      await this.#patiently(signal, () =>
+        this.inFolder(folder, [folder], signal, async (stored) => {
+          const planned = await this.#planAgain(log, { ...intent.payload, paths, force })
+          steps = planned.steps
+          const error = await this.#perform(signal, stored, planned)
+          if (error !== null) throw error
+          await this.#end(log, stored, { operation_id, operation, by }, steps)
+        }),
+      )
+    } catch (error) {
+      signal.throwIfAborted()
+      if (log.hasFailed || log.state.head.operation === null) throw error
+      const reason = error instanceof Error ? error.message : String(error)
+      warn(`run ${log.runId}: its ${operation} was cut off and cannot be finished: ${reason}`)
+      await this.#end(log, null, { operation_id, operation, by }, steps)
+    }
+  }
+
+  /** The steps of an operation, from its checkpoints alone. */
+  async #planAgain(
+    log: LogWriter,
+    { operation, before, after, paths, force }: Omit<Operation, 'by'> & { readonly before: string },
+  ): Promise<Steps> {
+    const { objects } = this.#settings.use
+    const [now, target] = [await readTree(objects, before), await readTree(objects, after)]
+    if (operation === 'restore') return { steps: restorable(planRestore(now, target)) }
+    const base = await readTree(objects, log.state.checkpoints!.start)
+    return await this.planApply({ base, ours: target, theirs: now }, paths, force)
+  }
+
+  /** The three-way apply of what a run changed, of all files or some. */
+  async planApply(
+    trees: { readonly base: Tree; readonly ours: Tree; readonly theirs: Tree },
+    paths: readonly string[] | null,
+    force: boolean,
+  ): Promise<Awaited<ReturnType<typeof planApply>>> {
+    const contentOf: ContentOf = (entry) => readContent(this.#settings.use.objects, entry)
+    return await planApply(trees, contentOf, { paths, force })
+  }
+
+  /** Null, or why nothing was changed in the end. @throws the signal's reason */
+  async #perform(signal: AbortSignal, folder: StoredFolder, steps: Steps): Promise<Error | null> {
+    const { objects } = this.#settings.use
+    const closed = this.#closedIn(folder.pinned.real)
+    const contentOf: ContentOf = async (entry) => {
+      signal.throwIfAborted()
+      return steps.contents?.get(entry.sha256) ?? (await readContent(objects, entry))
+    }
+    const apply = (these: readonly PathStep[]): Promise<unknown> =>
+      this.#patiently(signal, () =>
+        folder.pinned.guard(() => applySteps(folder.pinned.path, these, contentOf, { closed })),
+      )
+    try {
+      await apply(steps.steps)
+      return null
+    } catch (error) {
+      signal.throwIfAborted()
+      const back = steps.steps.map(({ path, before, after }) => ({ path, before: after, after: before }))
+      await apply(back).catch(() => signal.throwIfAborted())
+      return error as Error
+    }
+  }
+
+  /** Repeats `attempt` while the object store is unavailable. @throws the signal's reason */
+  async #patiently<T>(signal: AbortSignal, attempt: () => Promise<T>): Promise<T> {
+    const { clock } = this.#settings
+    for (let retry = 1; ; retry++) {
+      try {
+        return await attempt()
+      } catch (error) {
+        signal.throwIfAborted()
+        if (!isUnavailable(error)) throw error
+      }
+      await sleep(backoffDelay(retry, STORE_BACKOFF), signal, clock)
+    }
+  }
+
+  /** Ends an operation with what the folder has now; null: that is not known. */
+  async #end(
+    log: LogWriter,
+    folder: StoredFolder | null,
+    { operation_id, operation, by }: Pick<Intent['payload'], 'operation_id' | 'operation' | 'by'>,
+    steps: readonly PathStep[],
+  ): Promise<Changed> {
+    const now = (await folder?.capture(log).catch(() => null)) ?? null
+    const isDone = ({ path, after }: PathStep): boolean =>
+      now !== null && isSameEntry(now.tree.entries.get(path) ?? null, after)
+    const paths = steps.filter(isDone).map(({ path }) => path)
+    const skipped = steps.filter((step) => !isDone(step)).map(({ path }) => path)
+    const { iteration } = log.state.head.details
+    const drafts: RecordDraft[] = [
+      {
+        kind: 'files_changed',
+        iteration,
+        payload: {
+          operation_id,
+          operation,
+          paths: paths.slice(0, MAX_NAMED),
+          skipped: skipped.slice(0, MAX_NAMED),
+          more: Math.max(0, paths.length - MAX_NAMED) + Math.max(0, skipped.length - MAX_NAMED),
+        },
+      },
+    ]
+    if (folder !== null && now !== null) {
+      const isOriginal = folder.pinned.real === log.state.head.details.cwd
+      drafts.push(checkpointDraft(now.captured, reasonOf(log, isOriginal), log.state.head))
+      const state = isOriginal ? await this.#stateOf(log, now.tree) : null
+      if (state !== null) {
+        drafts.push({ kind: 'changes_decided', iteration, payload: { changes: state, by } })
+      }
+    }
+    await log.append(drafts)
+    return { paths, skipped }
+  }
+
+  /** What has become of an isolated run's changes; null when that is no news. */
+  async #stateOf(log: LogWriter, theirs: Tree): Promise<ChangesState | null> {
+    const { checkpoints, head } = log.state
+    const { changes, workspace } = head.details
+    if (workspace !== 'isolated' || checkpoints === null || changes === 'discarded') return null
+    const { objects } = this.#settings.use
+    const base = await readTree(objects, checkpoints.start)
+    const ours = await readTree(objects, checkpoints.newest)
+    const { steps, conflicts } = await this.planApply({ base, ours, theirs }, null, false)
+    const state = steps.length + conflicts.length === 0 ? 'applied' : 'pending'
+    return state === changes ? null : state
+  }
+
+  /** The intent without an end; null when there is none. */
+  async #openIntent(log: LogWriter): Promise<Intent | null> {
+    const { operation, checkpointSeq } = log.state.head
+    if (operation === null) return null
+    // It was appended together with the checkpoint before it.
+    for (let after = checkpointSeq ?? 0; ; ) {
+      const records = await log.read(log.runId, after, PAGE)
+      for (const record of records) {
+        if (record.kind === 'files_changing' && record.payload.operation_id === operation)
+          return record
+      }
+      const last = records.at(-1)
+      if (last === undefined) {
+        throw new StoreError('ERR_AGENT_STORE_CORRUPT', `operation ${operation} is not in the log`)
+      }
+      after = last.seq
+    }
+  }
+}
+
+/** Steps, and contents that are in no store. */
+export interface Steps {
+  readonly steps: readonly PathStep[]
+  readonly contents?: ReadonlyMap<string, Uint8Array>
+}
+
+/** Those whose content was stored. */
+export function restorable(steps: readonly PathStep[]): readonly PathStep[] {
+  return steps.filter(
+    ({ before, after }) => after?.stored !== false || before?.sha256 === after.sha256,
+  )
+}
+
+/** An isolated run works in a copy: what concerns the folder that was meant is marked as `apply`. */
+function reasonOf({ state }: LogWriter, isOriginal: boolean): 'restore' | 'apply' {
+  return isOriginal && state.head.details.workspace === 'isolated' ? 'apply' : 'restore'
+}

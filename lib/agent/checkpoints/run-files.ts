@@ -1,0 +1,109 @@
+/**
+ * What runs do with their files by themselves: finishing what a kill cut off, and applying the
+ * changes of an isolated run that has achieved its goal.
+ *
+ * @module
+ */
+import { sleep } from '../../internal/sleep.js'
+import { AgentError } from '../errors.js'
+import { isTerminal } from '../events.js'
+import type { LogWriter } from '../log/writer.js'
+import { warn } from '../output.js'
+import type { RootsOf } from '../request/roots.js'
+import type { RunDetails } from '../run-details.js'
+import { applyChanges } from './apply-changes.js'
+import { FileOperations } from './file-operations.js'
+import type { CheckpointSettings } from './run-checkpoints.js'
+import type { RunFiles } from './run-logs.js'
+
+/** The copies in which isolated runs work. */
+export interface Copies {
+  /** The folder of a run's copy on this machine; null without one. */
+  find(runId: string): Promise<{ readonly root: string } | null>
+  /** Removes the copy of a run, if there is one. */
+  remove(runId: string): Promise<void>
+}
+
+/** What {@link EngineRunFiles} needs of its engine. */
+export interface RunFilesSettings extends CheckpointSettings {
+  readonly rootsOf: RootsOf
+  readonly isolation: Copies | null
+}
+
+/** Milliseconds for which a run that has achieved its goal waits for the folder that was meant. */
+const FOLDER_WAIT_MS = 60_000
+const FOLDER_POLL_MS = 250
+
+/** See the comment of this file. */
+export class EngineRunFiles implements RunFiles {
+  readonly #settings: RunFilesSettings
+  readonly #operations: FileOperations
+
+  constructor(settings: RunFilesSettings) {
+    this.#settings = settings
+    this.#operations = new FileOperations(settings)
+  }
+
+  async finish(log: LogWriter, signal: AbortSignal): Promise<void> {
+    await this.#operations.finish(log, signal)
+  }
+
+  async applyAchieved(
+    log: LogWriter,
+    hold: () => Promise<boolean>,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { details } = log.state.head
+    if (!appliesItself(log) || details.changes !== null) return
+    try {
+      if (await this.#waitFor(hold, signal)) return await this.#apply(log, signal)
+      this.#warn(log, 'another run works in the folder')
+    } catch (error) {
+      signal.throwIfAborted()
+      if (log.hasFailed) throw error
+      // Errors of the host and of the system are for the host.
+      if (!(error instanceof AgentError)) warn(`run ${log.runId}: ${String(error)}`)
+      this.#warn(log, error instanceof AgentError ? error.message : 'see the log of the host')
+    }
+  }
+
+  async #apply(log: LogWriter, signal: AbortSignal): Promise<void> {
+    const { rootsOf, use } = this.#settings
+    const { details, owner } = log.state.head
+    const roots = await rootsOf(owner)
+    await this.#operations.inFolder(details.cwd, roots, signal, (folder) =>
+      applyChanges(this.#operations, use.objects, log, signal, folder, {
+        paths: null,
+        dryRun: false,
+        force: false,
+        by: null,
+        append: (drafts) => log.append(drafts),
+      }),
+    )
+  }
+
+  async #waitFor(hold: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+    for (let waited = 0; waited <= FOLDER_WAIT_MS; waited += FOLDER_POLL_MS) {
+      if (await hold()) return true
+      await sleep(FOLDER_POLL_MS, signal, this.#settings.clock)
+    }
+    return false
+  }
+
+  #warn(log: LogWriter, problem: string): void {
+    const { iteration } = log.state.head.details
+    const message = `the changes were not applied and stay pending: ${problem}`
+    log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
+  }
+
+  async left({ run_id, status, workspace, changes }: RunDetails): Promise<void> {
+    if (!isTerminal(status) || workspace !== 'isolated' || changes !== 'applied') return
+    await this.#settings.isolation?.remove(run_id)
+  }
+}
+
+/** Are the changes of the run applied when it achieves its goal? */
+export function appliesItself({ state }: Pick<LogWriter, 'state'>): boolean {
+  const { apply, workspace } = state.frozen.request
+  return apply === 'on_achieved' && workspace === 'isolated'
+}

@@ -1,0 +1,161 @@
+/**
+ * What is shown of a run's files: net changes, patches, folders and files of checkpoints and of the
+ * folder as it is. Nothing is changed.
+ *
+ * @module
+ */
+import { createHash } from 'node:crypto'
+import type { ChangeRange, FileContent, FileEntry, FileList, NetChanges } from '../checkpoint.js'
+import { CheckpointError, WorkspaceError } from '../errors.js'
+import type { RunOwner } from '../events.js'
+import type { RunHead } from '../run-details.js'
+import type { LeftOut, TreeEntry } from '../tree.js'
+import { describeChanges, holdsSecret, modeOf, secretsIn } from '../workspace/describe-changes.js'
+import { netChanges, type TreeChange } from '../workspace/net-changes.js'
+import { patchOf } from '../workspace/patch.js'
+import { nothingKept, type NamedTree, type RunTreeReader } from './run-trees.js'
+
+/** Entries of one folder that are listed. */
+const MAX_LISTED = 10_000
+/** Paths that are named for one reason. */
+const MAX_NAMED = 1_000
+
+/** As `RunWorkspaces.changes`; `trees` is null for an engine without an object store. */
+export async function showChanges(
+  trees: RunTreeReader | null,
+  head: RunHead,
+  range: ChangeRange,
+  owner: RunOwner,
+): Promise<NetChanges> {
+  const from = range.from ?? 'start'
+  const to = range.to ?? 'newest'
+  if (trees === null || head.checkpointSeq === null) {
+    return { from: null, to: null, changes: [], more: 0, left_out: [], note: nothingKept(head) }
+  }
+  const [before, after] = await bothTrees(trees, head, { from, to }, owner)
+  const changes = netChanges(before.tree, after.tree)
+  const described = await describeChanges(changes, eitherContent(before, after))
+  const left_out = joined(before.tree.leftOut, after.tree.leftOut)
+  const hasMoved = to === 'now' && after.at !== 'now'
+  const note = hasMoved ? 'the copy in which the run worked is not here: its newest checkpoint' : null
+  return { from: before.at, to: after.at, ...described, left_out, note }
+}
+
+/** As `RunWorkspaces.patch`. */
+export async function showPatch(
+  trees: RunTreeReader,
+  head: RunHead,
+  { from = 'start', to = 'newest', raw, plain }: ChangeRange & PatchRequest,
+  owner: RunOwner,
+): Promise<Uint8Array> {
+  const [before, after] = await bothTrees(trees, head, { from, to }, owner)
+  const changes = netChanges(before.tree, after.tree)
+  const contentOf = eitherContent(before, after)
+  if (!raw) await refuseSecrets(changes, contentOf)
+  return await patchOf(changes, contentOf, { plain })
+}
+
+interface PatchRequest {
+  readonly raw: boolean
+  readonly plain?: boolean | undefined
+}
+
+async function bothTrees(
+  trees: RunTreeReader,
+  head: RunHead,
+  { from, to }: { readonly from: string; readonly to: string },
+  owner: RunOwner,
+): Promise<readonly [NamedTree, NamedTree]> {
+  return [await trees.at(head, from, owner), await trees.at(head, to, owner)]
+}
+
+/** Content of either tree: of the folder as it is, only what no checkpoint has. */
+function eitherContent(before: NamedTree, after: NamedTree): NamedTree['contentOf'] {
+  const hashes = new Set([...after.tree.entries.values()].map(({ sha256 }) => sha256))
+  return (entry) => (hashes.has(entry.sha256) ? after : before).contentOf(entry)
+}
+
+async function refuseSecrets(
+  changes: readonly TreeChange[],
+  contentOf: NamedTree['contentOf'],
+): Promise<void> {
+  const stored = changes.filter(({ before, after }) =>
+    [before, after].every((entry) => entry?.stored !== false),
+  )
+  const paths = await secretsIn(stored, contentOf)
+  if (paths.length > 0) throw redacted(paths)
+}
+
+function redacted(paths: readonly string[]): CheckpointError {
+  const few = paths.slice(0, 5).join(', ')
+  const message = `${few} would show a key or password, so it is not given out as it is`
+  return new CheckpointError('redacted', message, paths)
+}
+
+/** As `RunWorkspaces.list`. */
+export async function listTree(
+  trees: RunTreeReader,
+  head: RunHead,
+  { path = '', at = 'newest' }: { readonly path?: string | undefined; readonly at?: string | undefined },
+  owner: RunOwner,
+): Promise<FileList> {
+  const named = await trees.at(head, at, owner)
+  const folder = path.replace(/\/$/, '')
+  const entries = entriesOf(named.tree.entries, folder)
+  if (entries.length === 0 && folder !== '') throw noSuch(path, named, 'folder')
+  const listed = entries.slice(0, MAX_LISTED)
+  return { path: folder, at: named.at, entries: listed, more: entries.length - listed.length }
+}
+
+/** The entries of one folder, sorted by name; folders exist as far as they hold something. */
+function entriesOf(tree: ReadonlyMap<string, TreeEntry>, folder: string): readonly FileEntry[] {
+  const prefix = folder === '' ? '' : `${folder}/`
+  const found = new Map<string, FileEntry>()
+  for (const [path, entry] of tree) {
+    if (!path.startsWith(prefix)) continue
+    const slash = path.indexOf('/', prefix.length)
+    const own = slash < 0 ? path : path.slice(0, slash)
+    const file = { path, type: entry.kind, size: entry.size, mode: modeOf(entry) ?? '' }
+    found.set(own, slash < 0 ? file : { path: own, type: 'folder', size: 0, mode: '040000' })
+  }
+  return [...found.values()].sort((a, b) => (a.path < b.path ? -1 : 1))
+}
+
+/** As `RunWorkspaces.read`. */
+export async function readTreeFile(
+  trees: RunTreeReader,
+  head: RunHead,
+  path: string,
+  { at = 'newest', raw }: { readonly at?: string | undefined; readonly raw: boolean },
+  owner: RunOwner,
+): Promise<FileContent> {
+  const named = await trees.at(head, at, owner)
+  const entry = named.tree.entries.get(path)
+  if (entry === undefined) throw noSuch(path, named, 'file')
+  if (entry.kind === 'link') {
+    const message = `${path} is a symbolic link, which is not followed`
+    throw new WorkspaceError('ERR_AGENT_WORKSPACE', message)
+  }
+  const content = await named.read(path, entry)
+  if (!raw && (await holdsSecret(content))) throw redacted([path])
+  const sha256 = createHash('sha256').update(content).digest('hex')
+  return { path, at: named.at, content, sha256 }
+}
+
+function noSuch(path: string, { at }: NamedTree, kind: 'file' | 'folder'): WorkspaceError {
+  const where = at === 'now' ? 'the folder' : `checkpoint ${at}`
+  const message = `${where} has no ${kind} ${path || '.'}, or it was left out`
+  return new WorkspaceError('ERR_AGENT_WORKSPACE', message)
+}
+
+/** What was left out of one of both. */
+function joined(before: readonly LeftOut[], after: readonly LeftOut[]): readonly LeftOut[] {
+  const reasons = new Set([...before, ...after].map(({ reason }) => reason))
+  return [...reasons].sort().map((reason) => {
+    const both = [before, after].flatMap((list) => list.filter((one) => one.reason === reason))
+    const paths = [...new Set(both.flatMap((one) => one.paths))].sort()
+    // Those that are not named may be the same in both.
+    const count = Math.max(paths.length, ...both.map((one) => one.count))
+    return { reason, count, paths: paths.slice(0, MAX_NAMED) }
+  })
+}

@@ -1,0 +1,283 @@
+import { checkOptions, checkString, type OptionKinds } from '../../internal/options.js'
+import type { JsonObject } from '../../internal/json.js'
+import type {
+  ApplyResult,
+  ChangeRange,
+  Checkpoint,
+  FileContent,
+  FileList,
+  NetChanges,
+  RestoreResult,
+  RunWorkspaces,
+  WorkspaceCaller,
+} from '../checkpoint.js'
+import { CheckpointError, InvalidRequestError, RunStateError } from '../errors.js'
+import { isTerminal } from '../events.js'
+import { redactor } from '../redaction/redactor.js'
+import { ownerOf } from '../request/owner-of.js'
+import type { RootsOf } from '../request/roots.js'
+import { visibleHead } from '../request/visible-head.js'
+import { APPLY_SCHEMA, RESTORE_SCHEMA } from '../request/workspace-requests.js'
+import type { ObjectStore } from '../object-store.js'
+import type { RunHead } from '../run-details.js'
+import { checkSchema, type JsonSchema } from '../schema.js'
+import type { RunStore } from '../store.js'
+import { applyChanges, noChanges } from './apply-changes.js'
+import { isOfOriginal, newestFirst } from './checkpoint-chain.js'
+import { FileOperations } from './file-operations.js'
+import { restoreFolder } from './restore.js'
+import type { CheckpointSettings } from './run-checkpoints.js'
+import type { Copies } from './run-files.js'
+import type { RunLogs } from './run-logs.js'
+import { nothingKept, RunTreeReader } from './run-trees.js'
+import { listTree, readTreeFile, showChanges, showPatch } from './views.js'
+
+/** What {@link Workspaces} needs of its engine. */
+export interface WorkspacesSettings {
+  readonly store: RunStore
+  readonly rootsOf: RootsOf
+  readonly isolation: Copies | null
+  /** Null: the engine has no object store. */
+  readonly checkpoints: CheckpointSettings | null
+  readonly logs: RunLogs
+}
+
+/** Everything that needs contents. */
+interface Parts {
+  readonly objects: ObjectStore
+  readonly trees: RunTreeReader
+  readonly operations: FileOperations
+}
+
+const RANGE: OptionKinds<ChangeRange> = { from: 'string', to: 'string' }
+const PATCH: OptionKinds<ChangeRange & { raw: boolean; plain?: boolean }> = {
+  from: 'string', to: 'string', raw: 'boolean! true if the caller may read files that hold secrets',
+  plain: 'boolean',
+}
+const LIST: OptionKinds<{ path?: string; at?: string }> = { path: 'string', at: 'string' }
+const READ: OptionKinds<{ at?: string; raw: boolean }> = {
+  at: 'string', raw: 'boolean! true if the caller may read files that hold secrets',
+}
+
+/** What an engine offers as `workspaces`. */
+export class Workspaces implements RunWorkspaces {
+  readonly #settings: WorkspacesSettings
+  readonly #parts: Parts | null
+
+  constructor(settings: WorkspacesSettings) {
+    this.#settings = settings
+    const { checkpoints } = settings
+    this.#parts =
+      checkpoints === null
+        ? null
+        : {
+            objects: checkpoints.use.objects,
+            trees: new RunTreeReader({
+              ...settings,
+              objects: checkpoints.use.objects,
+              rules: checkpoints.rules,
+            }),
+            operations: new FileOperations(checkpoints),
+          }
+  }
+
+  async checkpoints(runId: string, caller?: WorkspaceCaller): Promise<readonly Checkpoint[]> {
+    const head = await this.#head(runId, caller)
+    const found: Checkpoint[] = []
+    for await (const checkpoint of newestFirst(this.#settings.store, head)) found.push(checkpoint)
+    return found.reverse()
+  }
+
+  async changes(
+    runId: string,
+    range: ChangeRange = {},
+    caller?: WorkspaceCaller,
+  ): Promise<NetChanges> {
+    checkOptions(range, RANGE, 'changes()')
+    const head = await this.#head(runId, caller)
+    requireUnix()
+    return await showChanges(this.#parts?.trees ?? null, head, range, ownerFor(head, caller))
+  }
+
+  async patch(
+    runId: string,
+    range: ChangeRange & { readonly raw: boolean; readonly plain?: boolean | undefined },
+    caller?: WorkspaceCaller,
+  ): Promise<Uint8Array> {
+    checkOptions(range, PATCH, 'patch()')
+    const head = await this.#head(runId, caller)
+    return await showPatch(this.#ready(head).trees, head, range, ownerFor(head, caller))
+  }
+
+  async list(
+    runId: string,
+    options: { readonly path?: string | undefined; readonly at?: string | undefined } = {},
+    caller?: WorkspaceCaller,
+  ): Promise<FileList> {
+    checkOptions(options, LIST, 'list()')
+    const head = await this.#head(runId, caller)
+    return await listTree(this.#ready(head).trees, head, options, ownerFor(head, caller))
+  }
+
+  async read(
+    runId: string,
+    path: string,
+    options: { readonly at?: string | undefined; readonly raw: boolean },
+    caller?: WorkspaceCaller,
+  ): Promise<FileContent> {
+    checkString('path', path)
+    checkOptions(options, READ, 'read()')
+    const head = await this.#head(runId, caller)
+    return await readTreeFile(this.#ready(head).trees, head, path, options, ownerFor(head, caller))
+  }
+
+  async restore(
+    runId: string,
+    request: JsonObject,
+    caller?: WorkspaceCaller,
+  ): Promise<RestoreResult> {
+    const head = await this.#head(runId, caller)
+    const { checkpoint_id, force = false } = checked<RestoreRequest>(RESTORE_SCHEMA, request)
+    const { objects, operations, trees } = this.#ready(head)
+    const target = await trees.find(head, checkpoint_id)
+    const { workspace, cwd } = head.details
+    const isOriginal = workspace === 'in_place' || isOfOriginal(target)
+    const folder = isOriginal ? cwd : await this.#copyOf(head)
+    const { rootsOf, logs } = this.#settings
+    const allowed = await rootsOf(ownerFor(head, caller))
+    // A copy is made of a folder that the caller must be allowed to use.
+    const roots = isOriginal ? allowed : [folder]
+    const reason = workspace === 'isolated' && isOriginal ? 'apply' : 'restore'
+    const by = caller?.owner.id ?? null
+    return await logs.operate(head, isOriginal ? cwd : null, async (log, signal) => {
+      await operations.finish(log, signal)
+      const newest = await this.#newest(log.state.head, isOriginal && workspace === 'isolated')
+      return await operations.inFolder(folder, roots, signal, (stored) =>
+        restoreFolder(operations, objects, log, signal, stored, {
+          checkpointId: checkpoint_id,
+          newest: newest ?? checkpoint_id,
+          reason,
+          force,
+          by,
+        }),
+      )
+    })
+  }
+
+  async apply(runId: string, request: JsonObject, caller?: WorkspaceCaller): Promise<ApplyResult> {
+    const head = await this.#head(runId, caller)
+    const given = checked<ApplyRequest>(APPLY_SCHEMA, request)
+    const { paths = null, dry_run: dryRun = false, force = false } = given
+    const secret = paths?.findIndex((path) => redactor.forbids(path)) ?? -1
+    if (secret >= 0) {
+      const detail = 'contains a key or password, which would be logged'
+      throw new InvalidRequestError([{ pointer: `/paths/${secret}`, detail }])
+    }
+    const { objects, operations } = this.#ready(head)
+    requireChanges(head)
+    const { rootsOf, logs } = this.#settings
+    const { cwd } = head.details
+    const roots = await rootsOf(ownerFor(head, caller))
+    const by = caller?.owner.id ?? null
+    const result = await logs.operate(head, dryRun ? null : cwd, async (log, signal) => {
+      await operations.finish(log, signal)
+      requireChanges(log.state.head)
+      const append = log.offer.bind(log)
+      const wanted = { paths, dryRun, force, by, append }
+      return await operations.inFolder(cwd, roots, signal, (folder) =>
+        applyChanges(operations, objects, log, signal, folder, wanted),
+      )
+    })
+    const after = await this.#settings.store.head(runId)
+    if (after?.details.changes === 'applied') await this.#settings.isolation?.remove(runId)
+    return result
+  }
+
+  async discard(runId: string, caller?: WorkspaceCaller): Promise<void> {
+    const head = await this.#head(runId, caller)
+    requireUnix()
+    requireChanges(head)
+    const { isolation, logs } = this.#settings
+    await logs.operate(head, null, async (log) => {
+      requireChanges(log.state.head)
+      const { iteration, changes } = log.state.head.details
+      if (changes === 'applied') throw noChanges(runId)
+      const by = caller?.owner.id ?? null
+      const payload = { changes: 'discarded', by } as const
+      await log.offer([{ kind: 'changes_decided', iteration, payload }])
+    })
+    await isolation?.remove(runId)
+  }
+
+  async #head(runId: string, caller: WorkspaceCaller | undefined): Promise<RunHead> {
+    return await visibleHead(this.#settings.store, runId, ownerOf(caller))
+  }
+
+  #ready(head: RunHead): Parts {
+    requireUnix()
+    if (this.#parts !== null) return this.#parts
+    throw new CheckpointError('off', `${nothingKept(head)}; this host has no checkpoints`)
+  }
+
+  async #copyOf({ details }: RunHead): Promise<string> {
+    const { run_id } = details
+    const folder = (await this.#settings.isolation?.find(run_id))?.root ?? null
+    if (folder !== null) return folder
+    const message =
+      `the copy in which run ${run_id} worked was removed, or another machine has it; ` +
+      'fork the run from this checkpoint'
+    throw new CheckpointError('not_kept', message)
+  }
+
+  /** The newest checkpoint of the folder that was meant, or of the one in which the run works. */
+  async #newest(head: RunHead, ofOriginal: boolean): Promise<string | undefined> {
+    for await (const checkpoint of newestFirst(this.#settings.store, head)) {
+      if (isOfOriginal(checkpoint) === ofOriginal) return checkpoint.checkpoint_id
+    }
+    return undefined
+  }
+}
+
+interface RestoreRequest {
+  readonly checkpoint_id: string
+  readonly force?: boolean
+}
+
+interface ApplyRequest {
+  readonly paths?: readonly string[]
+  readonly dry_run?: boolean
+  readonly force?: boolean
+}
+
+/** The principal whose folders count: the caller's, or the run's when the host itself is calling. */
+function ownerFor(head: RunHead, caller: WorkspaceCaller | undefined): RunHead['owner'] {
+  return ownerOf(caller) ?? head.owner
+}
+
+/** @throws {@link InvalidRequestError} */
+function checked<T>(schema: JsonSchema, request: JsonObject): T {
+  const violations = checkSchema(schema, request)
+  if (violations.length > 0) throw new InvalidRequestError(violations)
+  return request as T
+}
+
+/** @throws {@link CheckpointError} with `unsupported` */
+function requireUnix(): void {
+  if (process.platform !== 'win32') return
+  const message = 'files of runs are not shown, restored or applied on Windows'
+  throw new CheckpointError('unsupported', message)
+}
+
+/** Refuses what only isolated runs that have ended can do. */
+function requireChanges({ details }: RunHead): void {
+  const { run_id, status, workspace, changes } = details
+  if (workspace !== 'isolated') {
+    const message = `run ${run_id} works in its folder itself: restore a checkpoint instead`
+    throw new RunStateError('no_changes', message)
+  }
+  if (!isTerminal(status)) {
+    const message = `run ${run_id} is ${status}; its changes can be applied when it has ended`
+    throw new RunStateError('live', message)
+  }
+  if (changes === 'discarded') throw noChanges(run_id)
+}

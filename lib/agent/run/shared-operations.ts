@@ -1,0 +1,148 @@
+/**
+ * What this process does with the files of runs that wait or have ended, in a store that several
+ * processes share. The run is claimed for that, as for driving it: no other process appends to it or
+ * claims it, and one that finds a claim whose holder died finishes what that has begun.
+ *
+ * @module
+ */
+import type { Clock } from '../../internal/clock.js'
+import { sleep } from '../../internal/sleep.js'
+import type { OnLog, RunFiles } from '../checkpoints/run-logs.js'
+import {
+  CheckpointError,
+  CwdBusyError,
+  RunStateError,
+  UnknownRunError,
+} from '../errors.js'
+import { isTerminal } from '../events.js'
+import type { SharedFeeds } from '../log/shared-feeds.js'
+import { loadState, type RunState } from '../log/state.js'
+import { LogWriter, type LogWriterOptions } from '../log/writer.js'
+import type { SharedRuns } from '../shared-store.js'
+import { liveError } from './ended-runs.js'
+
+/** Pauses and their number, while another process holds the run for a moment. */
+const HELD_DELAY_MS = 250
+const MAX_HELD = 120
+
+export interface SharedOperationsOptions {
+  readonly shared: SharedRuns
+  readonly clock: Clock
+  readonly feeds: SharedFeeds
+  readonly logOptions: LogWriterOptions
+  /** Called when a run may be claimed again. */
+  readonly onReleased: () => void
+}
+
+interface Operating {
+  readonly stop: AbortController
+  readonly over: Promise<void>
+  log: LogWriter | null
+}
+
+/** See the comment of this file. */
+export class SharedOperations {
+  readonly #options: SharedOperationsOptions
+  readonly #operating = new Map<string, Operating>()
+
+  constructor(options: SharedOperationsOptions) {
+    this.#options = options
+  }
+
+  /** As `RunLogs.operate`; `folder`: the run must have its folder for itself. */
+  async operate<T>(runId: string, folder: boolean, work: OnLog<T>): Promise<T> {
+    return await this.#alone(runId, async (operating) => {
+      await this.#occupy(runId, folder, operating.stop.signal)
+      const state = await loadState(this.#options.logOptions.store, runId)
+      return await this.#work(runId, state, operating, work)
+    })
+  }
+
+  /** Finishes what is open in the log of a run that this process has claimed. */
+  async finish(runId: string, state: RunState, files: RunFiles): Promise<void> {
+    await this.#alone(runId, (operating) =>
+      this.#work(runId, state, operating, (log, signal) => files.finish(log, signal)),
+    )
+  }
+
+  has(runId: string): boolean {
+    return this.#operating.has(runId)
+  }
+
+  /** Resolves when nothing is done with the files of the run. */
+  async over(runId: string): Promise<void> {
+    await this.#operating.get(runId)?.over
+  }
+
+  async allOver(): Promise<void> {
+    await Promise.all([...this.#operating.values()].map(({ over }) => over))
+  }
+
+  /** Stops without writing anything more: another process finishes it. */
+  lose(runId: string, reason: Error): void {
+    const operating = this.#operating.get(runId)
+    operating?.stop.abort(reason)
+    operating?.log?.abandon(reason)
+  }
+
+  loseAll(reason: Error): void {
+    for (const runId of this.#operating.keys()) this.lose(runId, reason)
+  }
+
+  async #alone<T>(runId: string, work: (operating: Operating) => Promise<T>): Promise<T> {
+    while (this.#operating.has(runId)) await this.over(runId)
+    let end: () => void = () => undefined
+    const over = new Promise<void>((resolve) => (end = resolve))
+    const operating = { stop: new AbortController(), over, log: null }
+    this.#operating.set(runId, operating)
+    try {
+      return await work(operating)
+    } finally {
+      await this.#options.shared.release(runId).catch(() => undefined)
+      this.#operating.delete(runId)
+      end()
+      this.#options.onReleased()
+    }
+  }
+
+  async #work<T>(
+    runId: string,
+    state: RunState | null,
+    operating: Operating,
+    work: OnLog<T>,
+  ): Promise<T> {
+    if (state === null) throw new UnknownRunError(runId)
+    const { last_seq, status } = state.head.details
+    if (!isTerminal(status) && status !== 'awaiting_human') throw liveError(runId, status)
+    const opened = this.#options.feeds.open(runId, last_seq)
+    try {
+      opened.catchUp(last_seq)
+      operating.log = new LogWriter(this.#options.logOptions, opened.feed, state)
+      return await work(operating.log, operating.stop.signal)
+    } finally {
+      opened.release()
+    }
+  }
+
+  /** Claims the run, after whoever holds it for a moment. */
+  async #occupy(runId: string, folder: boolean, signal: AbortSignal): Promise<void> {
+    const { clock, logOptions, shared } = this.#options
+    if (shared.occupy === undefined) {
+      throw new CheckpointError('unsupported', 'this store cannot restore or apply files')
+    }
+    for (let attempt = 1; ; attempt++) {
+      signal.throwIfAborted()
+      const occupied = await shared.occupy(runId, folder)
+      if (occupied.outcome === 'occupied') return
+      if (occupied.outcome === 'cwd_busy') throw new CwdBusyError(occupied.runId)
+      const head = await logOptions.store.head(runId)
+      if (head === null) throw new UnknownRunError(runId)
+      const { status } = head.details
+      if (!isTerminal(status) && status !== 'awaiting_human') throw liveError(runId, status)
+      if (attempt === MAX_HELD) break
+      await sleep(HELD_DELAY_MS, signal, clock)
+    }
+    const message = `files of run ${runId} are being changed by another request; try again`
+    throw new RunStateError('live', message)
+  }
+}
