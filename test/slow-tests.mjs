@@ -111,6 +111,9 @@ const byFile = {
   'test/agent/properties.test.ts': [
     ['60 random runs keep every invariant, whatever model, tools and humans do', 2.4, RANDOM],
   ],
+  'test/agent/run/message-crashes.test.ts': [
+    ['60 random runs hear each message once, or say that they did not', 3.5, RANDOM],
+  ],
   'test/agent/run/no-descriptors.test.ts': [
     [
       'runs wait while no file descriptor is left, and then achieve their goals',

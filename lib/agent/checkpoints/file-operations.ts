@@ -15,9 +15,8 @@
 import { backoffDelay } from '../../internal/backoff.js'
 import { sleep } from '../../internal/sleep.js'
 import { uuidV7 } from '../../internal/uuid.js'
-import type { ChangesState } from '../checkpoint.js'
 import { isUnavailable, StoreError } from '../errors.js'
-import type { RecordDraft, RunRecord } from '../events.js'
+import type { ChangesState, RecordDraft, RunRecord } from '../events.js'
 import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
 import { warn } from '../output.js'
 import type { ObjectStore } from '../object-store.js'
@@ -262,6 +261,7 @@ export class FileOperations {
       now !== null && isSameEntry(now.tree.entries.get(path) ?? null, after)
     const paths = steps.filter(isDone).map(({ path }) => path)
     const skipped = steps.filter((step) => !isDone(step)).map(({ path }) => path)
+    const more = [paths, skipped].reduce((n, all) => n + Math.max(0, all.length - MAX_NAMED), 0)
     const { iteration } = log.state.head.details
     const drafts: RecordDraft[] = [
       {
@@ -272,7 +272,7 @@ export class FileOperations {
           operation,
           paths: paths.slice(0, MAX_NAMED),
           skipped: skipped.slice(0, MAX_NAMED),
-          more: Math.max(0, paths.length - MAX_NAMED) + Math.max(0, skipped.length - MAX_NAMED),
+          ...(more > 0 && { more }),
         },
       },
     ]

@@ -25,9 +25,10 @@ import { throwIfExhausted } from '../exhaustion.js'
 import type { TreeEntry } from '../tree.js'
 import type { ContentOf } from './describe-changes.js'
 import { explain } from './files.js'
-import { comparePaths, foldersAbove, isSameEntry } from './net-changes.js'
+import { isGitFolder } from './git-names.js'
+import { comparePaths, foldersAbove, isSameEntry, sortedByPath } from './net-changes.js'
 import {
-  codeOf, confine, FOLDER_FLAGS, HAS_PROC, isGitFolder, isRepositoryAt, OpenFolder, type Confinement,
+  codeOf, confine, FOLDER_FLAGS, HAS_PROC, isRepositoryAt, OpenFolder, type Confinement,
 } from './paths.js'
 import type { PathStep } from './plan-steps.js'
 import { bytesOfName } from './tree-names.js'
@@ -63,7 +64,7 @@ export async function applySteps(
     if (!isDone) skipped.add(path)
     return isDone
   }
-  const sorted = steps.toSorted((a, b) => comparePaths(a.path, b.path))
+  const sorted = sortedByPath([...steps])
   const gone = sorted.filter(({ after }) => after === null).reverse()
   const coming = sorted.filter(({ after }) => after !== null)
   const emptied = new Set<string>()

@@ -15,7 +15,6 @@
 import { hash } from 'node:crypto'
 import { LongWork } from '../../internal/next-turn.js'
 import { WorkspaceError } from '../errors.js'
-import type { LeftOut } from '../tree.js'
 import { FolderScan, type ReadEntry, type Unread } from './folder-scan.js'
 import {
   childOf, entriesOf, forget, newFolder, summarize, type KnownFile, type KnownFolder,
@@ -23,19 +22,12 @@ import {
 import { isPrivateKey, secretPaths, type AllTreeRules, type LeftOutPaths } from './left-out.js'
 import { Batches, type SendBatch } from './tree-batches.js'
 import { encodeFolder } from './tree-objects.js'
+import type { Look } from './tree-protocol.js'
 
 /** A file changed this recently may change again within one tick of the disk's clock. */
 const UNSETTLED_MS = 2_000
 /** How much more than its share a run may store of what changed since its first capture. */
 const CHANGED_SHARE = 4
-
-/** What a look found. */
-export interface Look {
-  readonly checkpointId: string
-  readonly files: number
-  readonly bytes: number
-  readonly leftOut: readonly LeftOut[]
-}
 
 /** Hashes of content that a checkpoint did not store, by path. */
 export type NotStored = ReadonlyMap<string, string>

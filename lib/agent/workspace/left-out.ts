@@ -12,7 +12,7 @@
  */
 import type { LeftOut, LeftOutReason, Tree } from '../tree.js'
 import { compileGlobs, type PathMatcher } from './globs.js'
-import { isGitFolder } from './paths.js'
+import { isGitFolder } from './git-names.js'
 import { SKIPPED_FOLDERS } from './skipped-folders.js'
 
 /** What trees of a folder hold. */

@@ -11,7 +11,7 @@ import type { Tree, TreeEntry } from '../tree.js'
 import type { ContentOf } from './describe-changes.js'
 import { MAX_COMPARED_BYTES } from './diff.js'
 import { mergeTexts } from './merge-text.js'
-import { comparePaths, foldersAbove, isSameEntry, unseenIn } from './net-changes.js'
+import { comparePaths, foldersAbove, isSameEntry, sortedByPath, unseenIn } from './net-changes.js'
 
 /** One path that changes; null stands for no file. */
 export interface PathStep {
@@ -41,7 +41,7 @@ export function planRestore(current: Tree, target: Tree): readonly PathStep[] {
     if (current.entries.has(path) || isUnseenNow(path)) continue
     steps.push({ path, before: null, after })
   }
-  return steps.sort((a, b) => comparePaths(a.path, b.path))
+  return sortedByPath(steps)
 }
 
 /** The trees of an apply: where the run began, what it made of that, and the folder now. */
@@ -164,7 +164,7 @@ class Planner {
       ({ before, after }) => !isSameEntry(before, after),
     )
     return {
-      steps: steps.sort((a, b) => comparePaths(a.path, b.path)),
+      steps: sortedByPath(steps),
       merged: this.#merged.filter((path) => this.#steps.has(path)),
       contents: this.#contents,
       conflicts: [...this.#conflicts].sort(comparePaths),

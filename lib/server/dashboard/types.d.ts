@@ -135,6 +135,7 @@ export interface ApplyResult {
   readonly applied: readonly string[]
   readonly merged: readonly string[]
   readonly conflicts: readonly string[]
+  readonly checkpoint_id: string | null
 }
 
 export interface FileChange {
