@@ -67,6 +67,7 @@ test('heads of an earlier version get the fields that it did not know', async (t
   await before.append('ended', sampleRun('ended'))
   await before.append('live', sampleRun('live', { status: 'running' }))
   const heads = [await before.head('ended'), await before.head('live')]
+  await before.compact()
   await before.close()
   makeOld(join(directory, INDEX_FILE))
   const after = await open(directory)
@@ -86,6 +87,7 @@ test('an index file that the version before wrote meanwhile hides no checkpoint'
   }
   await before.append('ended', [{ ...(sampleRun('ended')[3] as RunRecord), seq: 5 }])
   await before.objects.put([blob('tree')])
+  await before.compact()
   await before.close()
   makeOld(join(directory, INDEX_FILE))
   for (const round of [1, 2]) {
