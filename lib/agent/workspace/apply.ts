@@ -20,7 +20,6 @@ import {
   link, lstat, mkdir, open, readlink, rename, rmdir, symlink, unlink, type FileHandle,
 } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AgentError } from '../errors.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import type { TreeEntry } from '../tree.js'
 import type { ContentOf } from './describe-changes.js'
@@ -84,7 +83,9 @@ async function unlessOvertaken(path: string, work: () => Promise<boolean>): Prom
     return await work()
   } catch (error) {
     if (OVERTAKEN.has(codeOf(error) ?? '')) return false
-    if (error instanceof AgentError) throw error
+    // Faults of the machine, and those of who gives the contents, are not about this path.
+    throwIfExhausted(error)
+    if (typeof (error as NodeJS.ErrnoException).syscall !== 'string') throw error
     return await explain(path, () => Promise.reject(error as Error))
   }
 }
@@ -145,20 +146,17 @@ async function write(
   if (place === null) return false
   await place.removeTemporary()
   const found = await place.look(step)
-  if (found === null) {
-    if (before !== null) return false
-    const content = await contentOf(after)
-    folders.changed()
-    return await place.create(after, content)
-  }
-  const { entry, stats } = found
-  if (entry === null) return false
-  if (isSameEntry(entry, after)) return true
-  if (!isSameEntry(entry, before)) return false
-  const isKnown = entry.sha256 === after.sha256 && entry.kind === after.kind
-  const content = isKnown ? found.content : await contentOf(after)
+  const entry = found?.entry ?? null
+  if (entry !== null && isSameEntry(entry, after)) return true
+  if (found === null ? before !== null : entry === null || !isSameEntry(entry, before)) return false
+  const isKnown = entry?.sha256 === after.sha256 && entry.kind === after.kind
+  const content = isKnown ? found!.content : await contentOf(after)
+  // That may have taken long: is it still where it was?
+  const now = await Place.of(folders, path, false)
+  if (now === null) return false
   folders.changed()
-  return await place.replace(stats, after, content)
+  if (found === null) return await now.create(after, content)
+  return await now.replace(found.stats, after, content)
 }
 
 /** What is at a path. */
