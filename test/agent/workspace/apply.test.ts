@@ -115,7 +115,7 @@ function scenario(seed: number): { before: Model; found: Model; target: Model } 
 const OUTSIDE = new Map(['a', 'b', 'c'].map((name) => [name, file(`outside ${name}\n`)]))
 
 test('a folder gets what the steps say; what others changed is left alone and named', async () => {
-  for (let seed = 1; seed <= Number(process.env['ROUNDS'] ?? 60); seed++) {
+  for (let seed = 1; seed <= Number(process.env['ROUNDS'] ?? 100); seed++) {
     const { before, found, target } = scenario(seed)
     using disk = new Disk(before, OUTSIDE)
     disk.change(before, found)
