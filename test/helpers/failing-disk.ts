@@ -1,6 +1,6 @@
 /**
  * Kills at every write: the functions of `node:fs/promises` that change something fail from a given
- * call on, as they would for a process that is no more. Content is written in half by the last call.
+ * call on, as they would for a process that is no more. The last call may write half of a content.
  */
 import promises from 'node:fs/promises'
 import { constants } from 'node:fs'

@@ -5,8 +5,8 @@
  * 1. A path that has what it shall have is done. One that is neither that nor what was expected was
  *    changed by somebody else, and is left alone.
  * 2. A file is written beside its place and renamed, or linked, into it: it is the old or the new
- *    one, never a part. The temporary name follows from the path, so that the next attempt finds and
- *    removes what the last one left.
+ *    one, never a part. The temporary name follows from the path, so that the next attempt removes
+ *    what the last one left.
  * 3. Folders are entered through their descriptors, never through a link (see `paths.ts`). Closed
  *    folders and what belongs to git are never entered.
  * 4. First what goes, then the folders that are empty thereby, then what comes: so a file can take
@@ -26,7 +26,8 @@ import type { ContentOf } from './describe-changes.js'
 import { explain } from './files.js'
 import { comparePaths, foldersAbove, isSameEntry, sortedByPath } from './net-changes.js'
 import {
-  codeOf, confine, FOLDER_FLAGS, HAS_PROC, isGitFolder, isRepositoryAt, OpenFolder, type Confinement,
+  codeOf, confine, FOLDER_FLAGS, HAS_PROC, isGitFolder, isRepositoryAt, OpenFolder,
+  type Confinement,
 } from './paths.js'
 import type { PathStep } from './plan-steps.js'
 import { bytesOfName } from './tree-names.js'
@@ -95,7 +96,9 @@ const OVERTAKEN: ReadonlySet<string> = new Set([
   'EEXIST', 'EISDIR', 'ELOOP', 'ENOENT', 'ENOTDIR', 'ENOTEMPTY', 'ESTALE',
 ])
 /** Codes of file systems that have no hard links. */
-const NO_LINKS: ReadonlySet<string> = new Set(['EMLINK', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EPERM'])
+const NO_LINKS: ReadonlySet<string> = new Set([
+  'EMLINK', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EPERM',
+])
 
 /** Links are not followed, and opening a FIFO or terminal neither blocks nor takes it over. */
 const READ_FLAGS =

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import {
-  existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmdirSync, rmSync, statSync, symlinkSync,
-  writeFileSync,
+  existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmdirSync, rmSync,
+  statSync, symlinkSync, writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -47,9 +47,7 @@ class Disk implements Disposable {
     }
     for (const [path, value] of after) {
       const old = before.get(path)
-      if (old !== undefined && listing(new Map([['', old]]))[0] === listing(new Map([['', value]]))[0]) {
-        continue
-      }
+      if (old !== undefined && same(old, entryOf(value))) continue
       rmSync(diskPath(this.folder, path), { force: true })
       writeModel(this.folder, new Map([[path, value]]))
     }
@@ -152,7 +150,8 @@ test('steps that are killed at any change can be done again', async () => {
 
 const steps = (before: Model, target: Model): readonly PathStep[] =>
   planRestore(treeOf(before), treeOf(target))
-const filesOf = (files: Readonly<Record<string, ModelFile>>): Model => new Map(Object.entries(files))
+const filesOf = (files: Readonly<Record<string, ModelFile>>): Model =>
+  new Map(Object.entries(files))
 
 test('folders that become empty are removed, others stay, and missing ones are made', async () => {
   const before = filesOf({ 'a/b/c': file('x'), 'd/e': file('x'), 'd/f': file('x'), 'g/h': file('x') })
@@ -171,7 +170,6 @@ test('folders that become empty are removed, others stay, and missing ones are m
 test('a mode is changed without touching a hard link to the file elsewhere', async () => {
   const before = filesOf({ a: file('x') })
   using disk = new Disk(before, filesOf({ kept: file('y') }))
-  const { linkSync } = await import('node:fs')
   rmSync(join(disk.folder, 'a'))
   linkSync(join(disk.outside, 'kept'), join(disk.folder, 'a'))
   const [was, now] = [filesOf({ a: file('y') }), filesOf({ a: file('y', 0o755) })]

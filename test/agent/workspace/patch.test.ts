@@ -52,7 +52,8 @@ async function check(
     const input = await patchOf(changes, contentsOf(before, after), { plain })
     const [command, ...args] = PROGRAMS[program].command
     if (input.length > 0) {
-      const { status, stdout, stderr } = spawnSync(command!, args, { cwd: folder, input, env: GIT_ENV })
+      const options = { cwd: folder, input, env: GIT_ENV }
+      const { status, stdout, stderr } = spawnSync(command!, args, options)
       const why = `${hint} ${program} ${plain ? 'plain' : ''}\n${stdout}${stderr}\n${input.toString('latin1')}`
       assert.equal(status, 0, why)
       assert.deepEqual(listing(readModel(folder)), listing(after), why)
@@ -123,7 +124,8 @@ function allCases(program: keyof typeof PROGRAMS, isBack: boolean) {
 
 for (const [name, { plain }] of Object.entries(PROGRAMS)) {
   const program = name as keyof typeof PROGRAMS
-  test(`${program} applies a patch with every kind of change`, { skip: isMissing(program) }, async () => {
+  const skip = isMissing(program)
+  test(`${program} applies a patch with every kind of change`, { skip }, async () => {
     for (const form of plain) {
       for (const isBack of [false, true]) {
         const { before, after, changes } = allCases(program, isBack)
@@ -133,17 +135,20 @@ for (const [name, { plain }] of Object.entries(PROGRAMS)) {
   })
 }
 
-for (const [program, { plain }] of Object.entries(PROGRAMS)) {
-  test(`${program} applies patches of 250 random changes`, { skip: isMissing(program) }, async () => {
+for (const [name, { plain }] of Object.entries(PROGRAMS)) {
+  const program = name as keyof typeof PROGRAMS
+  const skip = isMissing(program)
+  test(`${program} applies patches of 250 random changes`, { skip }, async () => {
     for (let seed = 1; seed <= Number(process.env['ROUNDS'] ?? 250); seed++) {
       const random = new Random(Math.imul(seed, 0x9e3779b1))
       const before = randomModel(random, random.integer(0, 12))
       const after = randomEdits(random, before, random.integer(1, 12))
       if (program === 'patch' && collides(before, after)) continue
       // Patch knows renames, but not git's form of binary content.
-      const isText = [...before.values(), ...after.values()].every(({ content }) => !content.includes(0))
+      const all = [...before.values(), ...after.values()]
+      const isText = all.every(({ content }) => !content.includes(0))
       const forms = isText ? [false, true] : plain
-      await check(program as keyof typeof PROGRAMS, before, after, random.pick(forms), `seed ${seed}: `)
+      await check(program, before, after, random.pick(forms), `seed ${seed}:`)
     }
   })
 }
@@ -151,7 +156,8 @@ for (const [program, { plain }] of Object.entries(PROGRAMS)) {
 test('a patch beyond its limit, or with content that was not stored, is refused by name', async () => {
   const after = new Map([['a', file('x'.repeat(1_000))], ['b', file('y')]])
   const changes = netChanges(treeOf(new Map()), treeOf(after))
-  await assert.rejects(patchOf(changes, contentsOf(after), { maxBytes: 1_000 }), { problem: 'too_large' })
+  const large = patchOf(changes, contentsOf(after), { maxBytes: 1_000 })
+  await assert.rejects(large, { problem: 'too_large' })
   const lost = changes.map((it) => ({ ...it, after: { ...it.after!, stored: false as const } }))
   await assert.rejects(patchOf(lost, contentsOf(after)), { problem: 'not_kept', paths: ['a', 'b'] })
 })
