@@ -32,7 +32,14 @@ export async function openRunFolder(
   return {
     ...pinned,
     executor: pinnedExecutor(executor, pinned, isolated),
-    checkpoints: checkpoints === null ? null : new RunCheckpoints(checkpoints, pinned.folder),
+    // A copy lies below a folder that is closed to other runs.
+    checkpoints:
+      checkpoints === null
+        ? null
+        : new RunCheckpoints(
+            { ...checkpoints, rules: { ...checkpoints.rules, closed } },
+            pinned.folder,
+          ),
   }
 }
 
