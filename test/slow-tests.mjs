@@ -158,6 +158,26 @@ const byFile = {
       'its time limit of two seconds passes in real time',
     ],
   ],
+  'test/agent/workspace/manifest.test.ts': [
+    ['30 folders that are edited at random are captured as their models are', 6, RANDOM],
+    [
+      'an error of the store ends a capture, and the next one stores what is missing',
+      1.5,
+      'captures thousands of files',
+    ],
+    [
+      'swapping folders for links during a capture never leads outside',
+      0.6,
+      'captures a folder twenty times',
+    ],
+  ],
+  'test/agent/workspace/read-tree.test.ts': [
+    [
+      'a tree with too many entries is refused, however few objects it has',
+      0.6,
+      'reads 200 000 entries',
+    ],
+  ],
   'test/agent/workspace/hostile-trees.test.ts': [
     ['nothing outside 30 hostile trees is shown or changed', 9, RANDOM],
     [
