@@ -179,6 +179,8 @@ export interface Payloads {
     operation: 'restore' | 'apply'
     paths: readonly string[]
     skipped: readonly string[]
+    /** Paths beyond those of both lists. */
+    more?: number
   }
   changes_decided: { changes: ChangesState; by: string | null }
   step_start: { node: string }

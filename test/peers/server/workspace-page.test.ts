@@ -455,7 +455,7 @@ test('what follows the end of a run is shown, also what others do', async (t) =>
   await page.getByText('Changes discarded by bob').waitFor()
   await page.getByText('A restore of files began by bob').waitFor()
   await page.getByText('Restored: 1 file').waitFor()
-  await page.getByText('Left alone, as others changed them: 1').click()
+  await page.getByText('Left as they were, changed by others or not writable: 1').click()
   await page.getByText('b.js').waitFor()
   await assertAccessible(page, 'after the end')
 })
@@ -701,7 +701,7 @@ test('hostile names, contents and texts are shown visibly, and are never markup'
     await assertAccessible(page, where)
   }
   await page.getByRole('button', { name: 'Unfold all' }).click()
-  await page.getByText('Left alone, as others').waitFor()
+  await page.getByText('Left as they were').waitFor()
   await check('the timeline')
   await page.getByLabel('Message to the run').fill('x')
   await page.getByRole('button', { name: 'Send' }).click()
