@@ -112,6 +112,9 @@ const byFile = {
   'test/agent/properties.test.ts': [
     ['60 random runs keep every invariant, whatever model, tools and humans do', 2.4, RANDOM],
   ],
+  'test/agent/run/message-crashes.test.ts': [
+    ['60 random runs hear each message once, or say that they did not', 3.5, RANDOM],
+  ],
   'test/agent/run/no-descriptors.test.ts': [
     [
       'runs wait while no file descriptor is left, and then achieve their goals',
@@ -122,6 +125,9 @@ const byFile = {
   'test/agent/run/recovery.test.ts': [
     ['a run without gates recovers from a crash at every position of its log', 2.9, CRASHES],
     ['a run with gates recovers from a crash at every position of its log', 3.7, CRASHES],
+  ],
+  'test/agent/stores/objects-faults.test.ts': [
+    ['acknowledged blobs survive faults, crashes and losses of power in many cases', 6, DISK],
   ],
   'test/agent/stores/aimed-kills.test.ts': [
     'create', 'sync', 'sync directory', 'write', 'rename', 'remove', 'tail',
@@ -174,6 +180,26 @@ const byFile = {
   'test/agent/workspace/patch.test.ts': [
     ['git applies patches of 250 random changes', 2.0, PROGRAMS],
     ['patch applies patches of 250 random changes', 2.0, PROGRAMS],
+  ],
+  'test/agent/workspace/manifest.test.ts': [
+    ['30 folders that are edited at random are captured as their models are', 6, RANDOM],
+    [
+      'an error of the store ends a capture, and the next one stores what is missing',
+      1.5,
+      'captures thousands of files',
+    ],
+    [
+      'swapping folders for links during a capture never leads outside',
+      0.6,
+      'captures a folder twenty times',
+    ],
+  ],
+  'test/agent/workspace/read-tree.test.ts': [
+    [
+      'a tree with too many entries is refused, however few objects it has',
+      0.6,
+      'reads 200 000 entries',
+    ],
   ],
   'test/agent/workspace/hostile-trees.test.ts': [
     ['nothing outside 30 hostile trees is shown or changed', 9, RANDOM],

@@ -2,6 +2,7 @@ import { checkOptions } from '../internal/options.js'
 import type { JsonObject } from '../internal/json.js'
 import type { RunWorkspaces } from './checkpoint.js'
 import { EngineRunFiles } from './checkpoints/run-files.js'
+import { forkFiles } from './checkpoints/fork-files.js'
 import { checkpointSettings } from './checkpoints/settings.js'
 import { Workspaces } from './checkpoints/workspaces.js'
 import { resolveEngineConfig, type EngineConfig, type EngineOptions } from './config.js'
@@ -132,7 +133,7 @@ export class RunEngine {
       goals: this.#goals,
       redactor,
       resolveModel: (name) => this.#models.resolve(name),
-      differences: () => Promise.resolve([]),
+      files: forkFiles(checkpoints),
       begin: (...given) => {
         this.#assertOpen()
         return this.#driver.begin(...given)

@@ -308,7 +308,9 @@ const TRANSLATIONS: { readonly [C in AgentErrorCode]?: Translate } = {
     }),
   ERR_AGENT_WORKSPACE_LOST: ({ message }) => new ProblemError(409, 'workspace_lost', message),
   ERR_AGENT_WORKSPACE_CHANGED: ({ message, problem, paths }) =>
-    new ProblemError(409, CHANGED_CODES[String(problem)] ?? 'workspace_changed', message, { paths }),
+    new ProblemError(409, CHANGED_CODES[String(problem)] ?? 'workspace_changed', message, {
+      paths,
+    }),
   ERR_AGENT_WORKSPACE_TOO_LARGE: ({ message }) =>
     new ProblemError(422, 'workspace_too_large', message),
   ERR_AGENT_CHECKPOINT: ({ message, problem, paths }) => {

@@ -79,7 +79,7 @@ export function gateFeedback(feedback: string): UserMessage {
 const MAX_NAMED = 20
 
 /** What the model is told when a human has taken files back. */
-export function restoreNotice({ paths, more }: EventPayloads['files_changed']): UserMessage {
+export function restoreNotice({ paths, more = 0 }: EventPayloads['files_changed']): UserMessage {
   const few = paths.slice(0, MAX_NAMED).join(', ')
   const others = paths.length + more - Math.min(paths.length, MAX_NAMED)
   const text =

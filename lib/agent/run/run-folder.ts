@@ -29,10 +29,12 @@ export async function openRunFolder(
 ): Promise<RunFolder> {
   const { checkpoints, roots, closed, isolated } = options
   const pinned = await openPinned(cwd, { roots, closed }, before, onLost)
+  // A copy lies in a folder that is closed to all others.
+  const settings = checkpoints && { ...checkpoints, rules: { ...checkpoints.rules, closed } }
   return {
     ...pinned,
     executor: pinnedExecutor(executor, pinned, isolated),
-    checkpoints: checkpoints === null ? null : new RunCheckpoints(checkpoints, pinned.folder),
+    checkpoints: settings && new RunCheckpoints(settings, pinned.folder),
   }
 }
 

@@ -24,10 +24,10 @@ import { throwIfExhausted } from '../exhaustion.js'
 import type { TreeEntry } from '../tree.js'
 import type { ContentOf } from './describe-changes.js'
 import { explain } from './files.js'
+import { isGitFolder } from './git-names.js'
 import { comparePaths, foldersAbove, isSameEntry, sortedByPath } from './net-changes.js'
 import {
-  codeOf, confine, FOLDER_FLAGS, HAS_PROC, isGitFolder, isRepositoryAt, OpenFolder,
-  type Confinement,
+  codeOf, confine, FOLDER_FLAGS, HAS_PROC, isRepositoryAt, OpenFolder, type Confinement,
 } from './paths.js'
 import type { PathStep } from './plan-steps.js'
 import { bytesOfName } from './tree-names.js'

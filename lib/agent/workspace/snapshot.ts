@@ -21,7 +21,8 @@ import { childOf } from './known-folder.js'
 import { isPassedOver, MAX_TREE_DEPTH, MAX_TREE_ENTRIES } from './left-out.js'
 import { changesBetween, type Change } from './net-changes.js'
 import type { FileChange } from './workspace.js'
-import { isRepository, type Confinement } from './paths.js'
+import { isRepository } from './git-names.js'
+import { type Confinement } from './paths.js'
 import { WalkedRoot, type ListedEntry, type WalkedFolder } from './tree-walk.js'
 
 /** Bounds of {@link WorkspaceSnapshot}. */

@@ -24,7 +24,8 @@ import { CopiedPaths, isState } from './copied-paths.js'
 import { CopiedRepositories, isPointer, NO_REPOSITORY } from './copied-git.js'
 import { CopyNotes } from './copy-notes.js'
 import { canBeMounted } from './mountable.js'
-import { codeOf, isRepository } from './paths.js'
+import { isRepository } from './git-names.js'
+import { codeOf } from './paths.js'
 import { rawPath, toSystem, toText, type RawPath } from './raw-paths.js'
 
 /** What to copy, and how. All folders are absolute, real paths. */

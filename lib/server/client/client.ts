@@ -234,8 +234,8 @@ export class RunServiceClient implements AsyncDisposable {
   }
 
   /**
-   * Sends text to the model of a run that has not ended; resolves once it is durable. The model gets
-   * it before its next call, or before the next iteration.
+   * Sends text to the model of a run that has not ended; resolves once it is durable. The model
+   * gets it before its next call, or before the next iteration.
    */
   async message(
     runId: string,
@@ -329,7 +329,8 @@ export class RunServiceClient implements AsyncDisposable {
   /**
    * Follows a run to its end: each event once, in order and without gaps, whatever happens to the
    * connection or the service meanwhile. Ends after `run_end`, and what the log has behind it by
-   * then. A lost stream is reopened behind the last event yielded; leaving the loop ends the stream.
+   * then. A lost stream is reopened behind the last event yielded; leaving the loop ends the
+   * stream.
    *
    * @throws {@link RunServiceError} for an unknown or deleted run, and when more than `maxFailures`
    * attempts in a row have failed; the signal's reason.

@@ -161,13 +161,16 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     after: text,
     by: orNull(text),
   }),
-  files_changed: fields<EventPayloads['files_changed']>({
-    operation_id: text,
-    operation: oneOf('restore', 'apply'),
-    paths: listOf(text),
-    skipped: listOf(text),
-    more: count,
-  }),
+  files_changed: fields<EventPayloads['files_changed']>(
+    {
+      operation_id: text,
+      operation: oneOf('restore', 'apply'),
+      paths: listOf(text),
+      skipped: listOf(text),
+      more: count,
+    },
+    'more',
+  ),
   changes_decided: fields<EventPayloads['changes_decided']>({
     changes: oneOf('pending', 'applied', 'discarded'),
     by: orNull(text),

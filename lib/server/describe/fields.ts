@@ -23,7 +23,10 @@ export const object: JsonSchema = { type: 'object' }
 
 export const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] })
 export const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items })
-export const oneOf = (...values: readonly string[]): JsonSchema => ({ type: 'string', enum: values })
+export const oneOf = (...values: readonly string[]): JsonSchema => ({
+  type: 'string',
+  enum: values,
+})
 
 /** What is no part of a checkpoint, for one reason. */
 export const LEFT_OUT: JsonSchema = fields<LeftOut>({

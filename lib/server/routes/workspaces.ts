@@ -3,7 +3,12 @@ import { APPLY_SCHEMA, RESTORE_SCHEMA } from '../../agent/index.js'
 import type { ServiceContext } from '../context.js'
 import type { Parameter } from '../describe/operation.js'
 import { NO_FIELDS } from '../describe/schemas.js'
-import { APPLY_RESULT, CHECKPOINT, NET_CHANGES, RESTORE_RESULT } from '../describe/workspace-schemas.js'
+import {
+  APPLY_RESULT,
+  CHECKPOINT,
+  NET_CHANGES,
+  RESTORE_RESULT,
+} from '../describe/workspace-schemas.js'
 import { attachment } from '../messages/file-path.js'
 import { readText } from '../messages/query.js'
 import { json } from '../messages/reply.js'
@@ -60,9 +65,9 @@ function readChanges(context: ServiceContext): RouteDefinition {
       id: 'readChanges',
       summary: 'Read the net changes between two checkpoints',
       description:
-        `As ${PATCH}: one patch with exact bytes for \`git apply\` and \`patch -p1\`, refused when ` +
-        'files hold secrets, unless the host lets the caller read files. As JSON: with secrets ' +
-        'redacted.',
+        `As ${PATCH}: one patch with exact bytes for \`git apply\` and \`patch -p1\`, refused ` +
+        'when files hold secrets, unless the host lets the caller read files. As JSON: with ' +
+        'secrets redacted.',
       parameters: [end('from', 'start'), end('to', 'newest')],
       answers: {
         200: [

@@ -70,15 +70,20 @@ test('a file is read again if it may have changed since without a change of its 
 test('what is sent has its hash, and is what the file held', async (t) => {
   const folder = scratch(t)
   const { look, sent } = looking(folder)
-  const contents = ['', 'a', 'x'.repeat(5_000_000), 'y'.repeat(4_194_304), 'z'.repeat(100)]
+  const contents = ['', 'a', 'x'.repeat(4_300_000), 'y'.repeat(1_000_000), 'z'.repeat(100)]
   for (const [i, content] of contents.entries()) fs.writeFileSync(join(folder, `file${i}`), content)
   await look()
   for (const [one, content] of sent) assert.equal(hash('sha256', content), one)
-  for (const content of contents) assert.deepEqual(sent.get(hash('sha256', content))?.toString(), content)
+  for (const content of contents) {
+    assert.deepEqual(sent.get(hash('sha256', content))?.toString(), content)
+  }
 })
 
 /** Reads a file that is changed after each time its size was asked for, before it is read. */
-function readWhile(folder: string, change: (attempt: number) => void): { found: unknown; attempts: number } {
+function readWhile(
+  folder: string,
+  change: (attempt: number) => void,
+): { readonly found: unknown; readonly attempts: number } {
   let attempts = 0
   using root = new WalkedRoot(folder)
   using opened = root.open('') as Exclude<ReturnType<WalkedRoot['open']>, null | 'unreadable'>
@@ -101,7 +106,8 @@ for (const [what, change] of [
     fs.utimesSync(path, 1, 1)
     const { found, attempts } = readWhile(folder, (attempt) => attempt === 1 && change(path))
     const { content, isWhole } = found as ReadFile
-    assert.deepEqual([Buffer.from(content).toString(), isWhole], [fs.readFileSync(path, 'utf8'), true])
+    assert.equal(Buffer.from(content).toString(), fs.readFileSync(path, 'utf8'))
+    assert.ok(isWhole)
     assert.equal(attempts, 2)
   })
 }

@@ -35,7 +35,8 @@ test('a folder is JSON only, and a file bytes only', async () => {
     ['readme.md', 'application/json, */*;q=0.1', 200],
     ['readme.md', 'image/png', 406],
   ] as const) {
-    const answer = await opened.call('GET', `/api/runs/${run}/files/${path}`, { headers: { accept } })
+    const headers = { accept }
+    const answer = await opened.call('GET', `/api/runs/${run}/files/${path}`, { headers })
     assert.equal(answer.status, status, `${path} as ${accept}`)
   }
 })

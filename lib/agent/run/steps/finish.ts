@@ -142,3 +142,10 @@ export function closingRecord(
   const payload = { tool, output, exit_code: exitCode, call_id, duration_ms: 0 }
   return { kind: 'tool_result', iteration, payload }
 }
+
+/** Results for calls that were stopped while they ran. */
+export function startedResults({ head, calls }: RunState, output: string): RecordDraft[] {
+  return calls
+    .filter((call) => call.status === 'started')
+    .map((call) => closingRecord(head.details.iteration, call, 130, output))
+}
