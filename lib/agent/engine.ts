@@ -1,6 +1,7 @@
 import { checkOptions } from '../internal/options.js'
 import type { JsonObject } from '../internal/json.js'
 import type { RunWorkspaces } from './checkpoint.js'
+import { forkFiles } from './checkpoints/fork-files.js'
 import { EngineRunFiles } from './checkpoints/run-files.js'
 import { checkpointSettings } from './checkpoints/settings.js'
 import { Workspaces } from './checkpoints/workspaces.js'
@@ -35,7 +36,8 @@ import {
   publicEvent,
   type RunStatus,
 } from './events.js'
-import { goalRegistry, type GoalRegistry } from './goals/registry.js'
+import type { GoalRegistry } from './goals/goal-registry.js'
+import { goalRegistry } from './goals/registry.js'
 import { IsolatedFolders } from './isolation/isolated-folders.js'
 import { summarize } from './log/head.js'
 import { Observers, type RunObserver } from './log/observer.js'
@@ -132,7 +134,7 @@ export class RunEngine {
       goals: this.#goals,
       redactor,
       resolveModel: (name) => this.#models.resolve(name),
-      differences: () => Promise.resolve([]),
+      files: forkFiles(checkpoints),
       begin: (...given) => {
         this.#assertOpen()
         return this.#driver.begin(...given)

@@ -92,11 +92,16 @@ export class IsolatedFolders {
    *
    * @param cwd the real path of the folder
    * @throws {@link WorkspaceTooLargeError}; {@link WorkspaceError} when the folder cannot be copied,
-   * for example because the disk is full; the signal's reason. Nothing is left then.
+   * for example because the disk is full, or when another run took over the copy of this one; the
+   * signal's reason. Nothing is left then.
    */
   async create(runId: string, cwd: string, options: CreateOptions): Promise<NewCopy> {
     checkRunId(runId)
     await this.remove(runId)
+    const taken = (await this.#found(runId))?.description
+    if (taken != null) {
+      throw failure(`the copy of run ${runId} was handed on to run ${taken.owner}; fork that one`)
+    }
     const folder = await this.#ready()
     const temporary = join(folder, `${NEW}${runId}-${randomUUID()}`)
     try {
@@ -230,6 +235,7 @@ export class IsolatedFolders {
     const stats = await lstat(path).catch(() => null)
     if (stats === null) return null
     const isLink = stats.isSymbolicLink()
+    if (!isLink && !stats.isDirectory()) return null
     const place = isLink ? join(folder, basename(await readlink(path))) : path
     return { link: isLink ? path : null, place, description: await describedAt(place) }
   }
