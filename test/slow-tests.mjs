@@ -624,6 +624,10 @@ const byFile = {
   'test/agent/run/lost-folder.test.ts': [
     ['runs leave no descriptor open, however they end', 0.9, RANDOM],
   ],
+  'test/agent/checkpoints/kills.test.ts': [
+    ['a restore that is killed at any write is finished by the next start', 20, KILLS],
+    ['an apply that is killed at any write is finished by the next start', 25, KILLS],
+  ],
   'test/ws/client-handshake.test.ts': [
     ['a head of any size or split', 0.8, RANDOM_TEXTS],
   ],
