@@ -93,7 +93,8 @@ export async function resolveFork(
   const hasEnded = isTerminal(details.status)
   const workspace = given.workspace ?? 'isolated'
   if (workspace === 'in_place' && !hasEnded) {
-    const text = `run ${details.run_id} is ${details.status} and works in this folder: fork it isolated`
+    const { run_id, status } = details
+    const text = `run ${run_id} is ${status} and works in this folder: fork it isolated`
     throw new RunStateError('live', text)
   }
   const frozen = await frozenOf(context, details.run_id)
