@@ -36,7 +36,8 @@ import {
   publicEvent,
   type RunStatus,
 } from './events.js'
-import { goalRegistry, type GoalRegistry } from './goals/registry.js'
+import type { GoalRegistry } from './goals/goal-registry.js'
+import { goalRegistry } from './goals/registry.js'
 import { IsolatedFolders } from './isolation/isolated-folders.js'
 import { summarize } from './log/head.js'
 import { Observers, type RunObserver } from './log/observer.js'

@@ -70,15 +70,18 @@ export async function sandboxArguments(plan: SandboxPlan): Promise<readonly stri
  * the copy. What hides is made read-only at the end, when there is a place for the copy in it.
  */
 async function hidden({ closed, isolated }: SandboxPlan): Promise<readonly string[]> {
-  const masks = (await Promise.all([...closed, ...(isolated ? [isolated.original] : [])].map(mask)))
-  if (isolated === undefined) return masks.flat()
-  const { root, readOnly } = isolated
-  const mounts = readOnly.flatMap(({ from, to }) => ['--ro-bind', from, to])
+  if (isolated === undefined) return (await Promise.all(closed.map(mask))).flat()
+  const { root, original, readOnly } = isolated
+  const paths = [...closed, original].map((path) => realpath(path).catch(() => null))
+  const existing = new Set((await Promise.all(paths)).filter((path) => path !== null))
+  const outer = [...existing].filter(
+    (path) => ![...existing].some((other) => other !== path && isInside(path, other)),
+  )
   return [
-    ...masks.flatMap((words) => words.slice(0, 2)),
+    ...outer.flatMap((path) => ['--tmpfs', path]),
     ...bind('--bind', root),
-    ...mounts,
-    ...masks.flatMap((words) => words.slice(2)),
+    ...readOnly.flatMap(({ from, to }) => ['--ro-bind-try', from, to]),
+    ...outer.flatMap((path) => ['--remount-ro', path]),
   ]
 }
 

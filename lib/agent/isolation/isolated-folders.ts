@@ -23,7 +23,7 @@ import { lstat, mkdir, readdir, readFile, readlink, realpath, rename, symlink, u
   from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { JsonValue } from '../../internal/json.js'
-import { failure, codeOf, isInside } from '../workspace/paths.js'
+import { failure, codeOf } from '../workspace/paths.js'
 import type { IsolatedCopy } from '../executor.js'
 import { copyTree, removeFolder } from '../workspace/copy.js'
 import { packagesAbove, problemsAbove } from './above.js'
@@ -92,11 +92,16 @@ export class IsolatedFolders {
    *
    * @param cwd the real path of the folder
    * @throws {@link WorkspaceTooLargeError}; {@link WorkspaceError} when the folder cannot be copied,
-   * for example because the disk is full; the signal's reason. Nothing is left then.
+   * for example because the disk is full, or when another run took over the copy of this one; the
+   * signal's reason. Nothing is left then.
    */
   async create(runId: string, cwd: string, options: CreateOptions): Promise<NewCopy> {
     checkRunId(runId)
     await this.remove(runId)
+    const taken = (await this.#found(runId))?.description
+    if (taken != null) {
+      throw failure(`the copy of run ${runId} was handed on to run ${taken.owner}; fork that one`)
+    }
     const folder = await this.#ready()
     const temporary = join(folder, `${NEW}${runId}-${randomUUID()}`)
     try {
@@ -230,6 +235,7 @@ export class IsolatedFolders {
     const stats = await lstat(path).catch(() => null)
     if (stats === null) return null
     const isLink = stats.isSymbolicLink()
+    if (!isLink && !stats.isDirectory()) return null
     const place = isLink ? join(folder, basename(await readlink(path))) : path
     return { link: isLink ? path : null, place, description: await describedAt(place) }
   }
@@ -264,18 +270,6 @@ interface Found {
   readonly link: string | null
   readonly place: string
   readonly description: Description | null
-}
-
-/**
- * The closed folders for tools that work in a copy: it lies in one of them, and nothing else of
- * that one can be reached from it.
- */
-export async function closedInCopy(
-  root: string,
-  closed: readonly string[],
-): Promise<readonly string[]> {
-  const real = await Promise.all(closed.map((path) => realpath(path).catch(() => path)))
-  return real.filter((folder) => !isInside(root, folder))
 }
 
 const RUNWRIGHT = /^ERR_AGENT_/

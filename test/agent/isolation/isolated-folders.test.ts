@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { WorkspaceError, WorkspaceTooLargeError } from '../../../lib/agent/errors.js'
+import { closedInCopy } from '../../../lib/agent/workspace/closed-folders.js'
+import { Project } from '../../helpers/isolated.js'
+import { programAt } from '../../helpers/programs.js'
+import { noSmallDisk, runOnSmallDisk } from '../../helpers/small-disk.js'
+import { wholeTree } from '../../helpers/whole-tree.js'
+
+const files = { 'a.txt': 'a', 'b/c.txt': 'c', '.env': 'KEY=1', 'node_modules/x/index.js': 'x' }
+
+/** A small project. */
+function project(t: TestContext): Project {
+  return new Project(t).write(files)
+}
+
+test('a run gets a copy with the name of the folder, private to this user', async (t) => {
+  const { folders, cwd, copies } = project(t)
+  const before = wholeTree(cwd)
+  const copy = await folders.create('run1', cwd, { mounts: false })
+  assert.deepEqual(copy, {
+    root: join(copies, 'run1', 'project'), original: cwd, readOnly: [], notes: [],
+  })
+  assert.deepEqual(wholeTree(copy.root, { times: false }), wholeTree(cwd, { times: false }))
+  assert.equal(statSync(join(copies, 'run1')).mode & 0o777, 0o700)
+  assert.equal(statSync(copies).mode & 0o777, 0o700)
+  assert.deepEqual(wholeTree(cwd), before)
+  const { notes: _, ...found } = copy
+  assert.deepEqual(await folders.find('run1'), found)
+  assert.equal(await folders.find('run2'), null)
+})
+
+test('two runs of one folder have a copy each; making one anew replaces it', async (t) => {
+  const { folders, cwd } = project(t)
+  const one = await folders.create('run1', cwd, { mounts: false })
+  const two = await folders.create('run2', cwd, { mounts: false })
+  writeFileSync(join(one.root, 'a.txt'), 'one')
+  assert.equal(readFileSync(join(two.root, 'a.txt'), 'utf8'), 'a')
+  await folders.create('run1', cwd, { mounts: false })
+  assert.equal(readFileSync(join(one.root, 'a.txt'), 'utf8'), 'a')
+})
+
+test('names that files beside the copy have are no names of copies', async (t) => {
+  for (const name of ['node_modules', 'package.json', '.git', 'copy.json']) {
+    const place = new Project(t, name).write({ x: '' })
+    const { root } = await place.isolate()
+    assert.deepEqual(readdirSync(root), ['x'])
+    assert.ok((await place.folders.find('run')) !== null)
+  }
+})
+
+test('a copy that is handed on stays where it is, and is removed with its new owner', async (t) => {
+  const { folders, cwd, copies } = project(t)
+  const { root } = await folders.create('run1', cwd, { mounts: false })
+  await folders.adopt('run1', 'run2')
+  const third = await folders.adopt('run2', 'run3')
+  assert.equal(third.root, root)
+  assert.deepEqual(await folders.find('run3'), third)
+  assert.equal(await folders.find('run1'), null)
+  assert.equal(await folders.find('run2'), null)
+  await assert.rejects(folders.adopt('run1', 'run4'), WorkspaceError)
+  await folders.remove('run1')
+  await folders.remove('run2')
+  assert.ok(existsSync(root))
+  await folders.create('run2', cwd, { mounts: false })
+  await folders.remove('run3')
+  assert.deepEqual(readdirSync(copies), ['run2'])
+})
+
+test('a run whose copy was handed on gets no other one', async (t) => {
+  const { folders, cwd, copies } = project(t)
+  await folders.create('run1', cwd, { mounts: false })
+  const adopted = await folders.adopt('run1', 'run2')
+  const message = /^the copy of run run1 was handed on to run run2/
+  await assert.rejects(folders.create('run1', cwd, { mounts: false }), { message })
+  assert.deepEqual(await folders.find('run2'), adopted)
+  await folders.remove('run2')
+  assert.deepEqual(readdirSync(copies), [])
+})
+
+test('removing is complete, whatever the permissions, and harmless when there is nothing', async (t) => {
+  const { folders, cwd, copies } = project(t)
+  await folders.remove('run1')
+  const { root } = await folders.create('run1', cwd, { mounts: false })
+  chmodSync(join(root, 'b'), 0o000)
+  mkdirSync(join(copies, '.new-run1-11111111-1111-1111-1111-111111111111'))
+  mkdirSync(join(copies, '.new-run10-11111111-1111-1111-1111-111111111111'))
+  await folders.remove('run1')
+  await folders.remove('run1')
+  assert.deepEqual(readdirSync(copies), ['.new-run10-11111111-1111-1111-1111-111111111111'])
+})
+
+test('a copy into which a process goes on writing is taken away at once', async (t) => {
+  const { folders, cwd, copies } = project(t)
+  const { root } = await folders.create('run1', cwd, { mounts: false })
+  const loop = 'i=0; echo on; while :; do i=$((i+1)); mkdir -p d$((i%7)) 2>/dev/null && : > d$((i%7))/$i; done'
+  const child = spawn('sh', ['-c', `${loop} 2>/dev/null`], { cwd: root, stdio: ['ignore', 'pipe', 'ignore'] })
+  const exit = once(child, 'exit')
+  t.after(() => child.kill('SIGKILL'))
+  await once(child.stdout, 'data')
+  await folders.remove('run1').catch(() => undefined)
+  assert.equal(await folders.find('run1'), null)
+  child.kill('SIGKILL')
+  await exit
+  await folders.sweep(() => Promise.resolve(true))
+  assert.deepEqual(readdirSync(copies), [])
+})
+
+test('a sweep removes what no run wants, and nothing else', async (t) => {
+  const { folders, cwd, copies } = project(t)
+  const create = async (id: string): Promise<unknown> => await folders.create(id, cwd, { mounts: false })
+  await folders.sweep(() => Promise.reject(new Error('there is nothing to ask about')))
+  for (const id of ['wanted', 'gone', 'handed', 'both']) await create(id)
+  await folders.adopt('handed', 'taker')
+  await folders.adopt('both', 'lost')
+  const uuid = '11111111-1111-1111-1111-111111111111'
+  for (const name of [`.new-wanted-${uuid}`, `.new-gone-${uuid}`, `.old-${uuid}`]) {
+    mkdirSync(join(copies, name, 'deep'), { recursive: true })
+  }
+  writeFileSync(join(copies, 'README'), 'not ours')
+  const asked: string[] = []
+  const wanted = ['wanted', 'taker']
+  await folders.sweep((runId) => {
+    asked.push(runId)
+    return Promise.resolve(wanted.includes(runId))
+  })
+  const left = readdirSync(copies).sort()
+  assert.deepEqual(left, [`.new-wanted-${uuid}`, 'README', 'handed', 'taker', 'wanted'].sort())
+  assert.deepEqual([...new Set(asked)].sort(), ['gone', 'lost', 'taker', 'wanted'])
+  assert.ok((await folders.find('taker')) !== null)
+})
+
+test('what is too large leaves nothing, and so does what fails or is aborted', async (t) => {
+  const place = project(t)
+  const small = place.foldersWith({ maxBytes: 500 })
+  await assert.rejects(small.create('run1', place.cwd, { mounts: false }), WorkspaceTooLargeError)
+  const gone = join(place.top, 'gone')
+  await assert.rejects(place.folders.create('run1', gone, { mounts: false }), WorkspaceError)
+  const reason = new Error('stop')
+  const stop = new AbortController()
+  const fill = (): Promise<never> => {
+    stop.abort(reason)
+    return Promise.reject(reason)
+  }
+  await assert.rejects(place.isolate('run1', { fill, signal: stop.signal }), reason)
+  assert.deepEqual(readdirSync(place.copies), [])
+})
+
+test('a copy is filled before it can be found', async (t) => {
+  const place = project(t)
+  const { root, notes } = await place.isolate('run1', {
+    fill: async (path) => {
+      assert.equal(await place.folders.find('run1'), null)
+      writeFileSync(join(path, 'a.txt'), 'filled')
+      return ['Filled.']
+    },
+  })
+  assert.equal(readFileSync(join(root, 'a.txt'), 'utf8'), 'filled')
+  assert.deepEqual(notes, ['Filled.'])
+})
+
+test('a run id cannot lead out of the folder', async (t) => {
+  const { folders, cwd } = project(t)
+  for (const id of ['', '..', 'a/b', '.new-x', '../x']) {
+    await assert.rejects(folders.create(id, cwd, { mounts: false }), TypeError)
+    await assert.rejects(folders.remove(id), TypeError)
+    await assert.rejects(folders.find(id), TypeError)
+  }
+})
+
+test('copies below a project are reported, since programs look in the folders above', async (t) => {
+  const place = project(t)
+  writeFileSync(join(place.top, 'pyproject.toml'), '')
+  const { notes } = await place.isolate()
+  assert.equal(notes.length, 1)
+  assert.match(notes[0]!, /^Programs that look in the folders above find .*\/pyproject\.toml there/)
+  assert.deepEqual((await place.isolate('sandboxed', { mounts: true })).notes, [])
+})
+
+test('for tools in a copy, the folder that it lies in is open and every other one closed', async (t) => {
+  const place = project(t)
+  const { root } = await place.isolate()
+  const data = join(place.top, 'data')
+  const inside = join(root, 'b')
+  assert.deepEqual(await closedInCopy(root, [data, inside, '/elsewhere']), [inside, '/elsewhere'])
+})
+
+test('a process that is killed leaves no half of a copy', async (t) => {
+  const place = new Project(t)
+  for (let i = 0; i < 100; i++) place.write({ [`f${i}/x`]: `${i}` })
+  for (let i = 0; i < 4; i++) {
+    const args = [...programAt('test/agent/isolation/copy-for-ever.ts'), place.copies, place.cwd]
+    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
+    await once(child.stdout, 'data')
+    child.stdout.resume()
+    for (let turns = 0; turns < i * 15; turns++) await new Promise(setImmediate)
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+    const found = await place.folders.find('run')
+    if (found !== null) {
+      assert.deepEqual(wholeTree(found.root, { times: false }), wholeTree(place.cwd, { times: false }))
+    }
+    const { root } = await place.isolate('run')
+    assert.deepEqual(wholeTree(root, { times: false }), wholeTree(place.cwd, { times: false }))
+    await place.folders.sweep((runId) => Promise.resolve(runId === 'run'))
+    assert.deepEqual(readdirSync(place.copies), ['run'])
+    rmSync(root, { recursive: true })
+  }
+})
+
+test('a full disk is an error that says so, and nothing is left', { skip: noSmallDisk() }, () => {
+  const { status, stdout, stderr } = runOnSmallDisk('test/agent/isolation/copy-to-full-disk.ts')
+  assert.equal(status, 0, stderr)
+  assert.match(stdout, /cannot be copied to .*: the disk is full; make room, or set workspaceFolder/)
+  assert.match(stdout, /left: \[\]/)
+})
+
+test('two processes that remove and sweep at once do not disturb each other', async (t) => {
+  const place = project(t)
+  for (let i = 0; i < 5; i++) await place.isolate(`run${i}`)
+  const sweep = (): Promise<void> => place.folders.sweep(() => Promise.resolve(false))
+  const removals = Array.from({ length: 5 }, (_, i) => place.folders.remove(`run${i}`))
+  await Promise.all([sweep(), ...removals, sweep()])
+  await sweep()
+  assert.deepEqual(readdirSync(place.copies), [])
+})
