@@ -22,6 +22,7 @@ import {
   type Said,
 } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
+import { judgeProvider } from '../../helpers/judge.js'
 
 const invalid = (pointer: string, message: RegExp) => (error: Error): boolean => {
   assert.ok(error instanceof InvalidRequestError, String(error))
@@ -283,4 +284,18 @@ test('isolated runs are refused where they cannot be, by the field that is at fa
   })
   const unkept = { ...goal, checkpoints: 'off' }
   await assert.rejects(able.create(unkept), invalid('/checkpoints', /isolated/))
+})
+
+test('the judge of a fork also sees what its source had done', async (t) => {
+  const { provider, asked } = judgeProvider(() => ({ achieved: false, reason: 'not yet' }))
+  const said: Said = { calls: [{ tool: 'write_file', args: { path: 'early', content: 'x' } }] }
+  const worker = testProvider(({ messages }) => (messages.length < 2 ? said : {}))
+  const options = { providers: [worker, provider], judgeModel: 'judge:j' }
+  const { engine } = await openEngine(t, options)
+  const { details } = await runToEnd(engine, { goal: 'do it', max_iterations: 1 })
+  const request = { message: 'go on', max_iterations: 1 }
+  const fork = await forkToEnd(engine, details.run_id, request)
+  await forkToEnd(engine, fork.runId, request)
+  for (const { messages } of asked) assert.match(JSON.stringify(messages), /early was/)
+  assert.equal(asked.length, 3)
 })
