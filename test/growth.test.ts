@@ -38,6 +38,8 @@ import { literalMatcher } from '../lib/agent/tools/line-matcher.js'
 import { TextFinder } from '../lib/agent/tools/text-finder.js'
 import { parseTraceparent } from '../lib/agent/tracing/trace-context.js'
 import { diffText } from '../lib/agent/workspace/diff.js'
+import { mergeTexts } from '../lib/agent/workspace/merge-text.js'
+import { atOnce } from '../lib/internal/next-turn.js'
 import { parseChallenges } from '../lib/http/auth/challenges.js'
 import { parseNetrc } from '../lib/http/auth/netrc.js'
 import { CacheDirectives } from '../lib/http/cache/directives.js'
@@ -59,6 +61,7 @@ import { bearerToken } from '../lib/server/access/auth.js'
 import { isLoopbackHost } from '../lib/server/access/origin.js'
 import { chooseType } from '../lib/server/messages/accept.js'
 import { duplicateKey } from '../lib/server/messages/duplicate-key.js'
+import { decodeFilePath, encodeFilePath } from '../lib/server/messages/file-path.js'
 import { matchesTag } from '../lib/server/messages/etag.js'
 import { targetOf } from '../lib/server/messages/request-target.js'
 import { HandshakeError } from '../lib/ws/errors.js'
@@ -247,6 +250,14 @@ const PARSERS: readonly Parser[] = [
     units: ['aaaaaaaaaaaaaaaaaaa', 'ba', '\n'],
   },
   {
+    name: 'merged texts',
+    parse: (text) => {
+      const [base, ours, theirs] = [text, `b${text}`, `${text}\nb`].map((it) => Buffer.from(it))
+      atOnce(mergeTexts(base!, ours!, theirs!))
+    },
+    units: ['a', 'a\n', '\n', 'ab\nb\n'],
+  },
+  {
     name: 'challenges',
     parse: (text) => parseChallenges([text]),
     units: ['a', 'a=', 'a="', '"', '\\"', ' ', ',', 'Basic realm="\\'],
@@ -345,6 +356,16 @@ const PARSERS: readonly Parser[] = [
       }
     },
     units: ['a', ',', ';', 'a/b;q=', ' ', ';q=1'],
+  },
+  {
+    name: 'paths of files',
+    parse: (text) => decodeFilePath(text),
+    units: ['a', '%ff', '%c3%a4', '/', '%', '%2', '..', '/.', '%2f', 'ä'],
+  },
+  {
+    name: 'names of files',
+    parse: (text) => encodeFilePath(text),
+    units: ['a', '/', '\udcff', '\ud800', '😀', '%', ' '],
   },
   { name: 'If-None-Match', parse: (text) => matchesTag(text, 'x'), units: ['"', ',', 'W/', ' ', 'W/"a",'] },
   {

@@ -31,7 +31,7 @@ import { openPinned } from '../workspace/open.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
 import { checkpointDraft } from './checkpoint-chain.js'
-import type { CheckpointSettings } from './run-checkpoints.js'
+import type { CheckpointSettings } from './settings.js'
 
 /** A restore or an apply that is asked for. */
 export interface Operation {

@@ -8,10 +8,16 @@ import { FolderTracker, type LookOptions } from '../../../lib/agent/workspace/fo
 import { allRules } from '../../../lib/agent/workspace/left-out.js'
 import type { Batch } from '../../../lib/agent/workspace/tree-batches.js'
 import { WalkedRoot, type ReadFile } from '../../../lib/agent/workspace/tree-walk.js'
+import { readTree } from '../../../lib/agent/workspace/read-tree.js'
 import { scratch } from '../../helpers/engine.js'
+import { Random } from '../../helpers/random.js'
+import { EditedFolder } from './edited-folder.js'
 
 /** Looks at a folder, and keeps what it sends. */
-function looking(folder: string): { look: () => Promise<string>; sent: Map<string, Buffer> } {
+function looking(folder: string): {
+  readonly look: () => Promise<string>
+  readonly sent: Map<string, Buffer>
+} {
   const tracker = new FolderTracker(allRules({}))
   const sent = new Map<string, Buffer>()
   let previous: string | null = null
@@ -64,6 +70,44 @@ test('a file is read again if it may have changed since without a change of its 
     fs.writeFileSync(path, `other ${age}`)
     await look()
     assert.equal(sent.has(hash('sha256', `other ${age}`)), isSeen, `${age} ms before the look`)
+  }
+})
+
+/** Waits until a change has later times than those before, on systems whose clocks tick slowly. */
+function nextTick(folder: string): void {
+  const probe = `${folder}-probe`
+  const times = (): number => {
+    fs.writeFileSync(probe, '')
+    return fs.statSync(probe).ctimeMs
+  }
+  for (const before = times(); times() <= before;);
+  fs.rmSync(probe)
+}
+
+test('edits of files that count as settled are all seen, and nothing else is read', async (t) => {
+  const folder = scratch(t)
+  const { look, sent } = looking(folder)
+  const now = Date.now
+  t.mock.method(Date, 'now', () => now() + 3_600_000)
+  const read = t.mock.method(fs, 'readSync')
+  syncBuiltinESMExports()
+  t.after(() => {
+    t.mock.restoreAll()
+    syncBuiltinESMExports()
+  })
+  const edited = new EditedFolder(folder, new Random(19))
+  fs.writeFileSync(join(folder, 'key'), '-----BEGIN PRIVATE KEY-----')
+  for (let round = 0; round < 20; round++) {
+    for (let edits = round; edits > 0; edits--) edited.edit()
+    const id = await look()
+    const { entries, leftOut } = await readTree({ get: async (one) => sent.get(one) ?? null }, id)
+    assert.deepEqual([...entries], edited.entries())
+    assert.deepEqual(leftOut, [{ reason: 'secret', count: 1, paths: ['key'] }])
+    read.mock.resetCalls()
+    const stored = sent.size
+    assert.equal(await look(), id)
+    assert.deepEqual([read.mock.callCount(), sent.size], [0, stored])
+    nextTick(folder)
   }
 })
 
