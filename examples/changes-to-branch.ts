@@ -13,21 +13,21 @@ const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-example-')))
 const project = join(folder, 'project')
 
 /** The host's own git, which obeys no configuration of the machine and runs no hooks. */
-function git(args: readonly string[], input?: Uint8Array, env: Record<string, string> = {}): string {
+function git(args: readonly string[], input: Uint8Array | string = '', env: object = {}): string {
   const own = { GIT_CONFIG_GLOBAL: devNull, GIT_CONFIG_SYSTEM: devNull, ...env }
   const author = { GIT_AUTHOR_NAME: 'run', GIT_AUTHOR_EMAIL: 'run@example.test' }
   const committer = { GIT_COMMITTER_NAME: 'run', GIT_COMMITTER_EMAIL: 'run@example.test' }
   const { PATH = '' } = process.env
   return execFileSync('git', ['-C', project, '-c', `core.hooksPath=${devNull}`, ...args], {
-    input: input ?? '',
+    input,
     env: { PATH, ...own, ...author, ...committer },
     encoding: 'utf8',
   }).trim()
 }
 
 /**
- * Commits a patch to a new branch that begins at `base`, by an index of its own in place of a working
- * tree. Throws when the patch does not fit: the run began with other content than `base` has.
+ * Commits a patch to a new branch that begins at `base`, by an index of its own in place of a
+ * working tree. Throws when the patch does not fit: the run began with other content than `base`.
  */
 function commitPatch(branch: string, base: string, patch: Uint8Array, message: string): string {
   const index = { GIT_INDEX_FILE: join(folder, 'index') }

@@ -61,6 +61,7 @@ import { bearerToken } from '../lib/server/access/auth.js'
 import { isLoopbackHost } from '../lib/server/access/origin.js'
 import { chooseType } from '../lib/server/messages/accept.js'
 import { duplicateKey } from '../lib/server/messages/duplicate-key.js'
+import { decodeFilePath, encodeFilePath } from '../lib/server/messages/file-path.js'
 import { matchesTag } from '../lib/server/messages/etag.js'
 import { targetOf } from '../lib/server/messages/request-target.js'
 import { HandshakeError } from '../lib/ws/errors.js'
@@ -355,6 +356,16 @@ const PARSERS: readonly Parser[] = [
       }
     },
     units: ['a', ',', ';', 'a/b;q=', ' ', ';q=1'],
+  },
+  {
+    name: 'paths of files',
+    parse: (text) => decodeFilePath(text),
+    units: ['a', '%ff', '%c3%a4', '/', '%', '%2', '..', '/.', '%2f', 'ä'],
+  },
+  {
+    name: 'names of files',
+    parse: (text) => encodeFilePath(text),
+    units: ['a', '/', '\udcff', '\ud800', '😀', '%', ' '],
   },
   { name: 'If-None-Match', parse: (text) => matchesTag(text, 'x'), units: ['"', ',', 'W/', ' ', 'W/"a",'] },
   {

@@ -18,6 +18,7 @@ const SPLIT = 'decodes every content once for each place where it can be split'
 const LONG = 'fits conversations of thousands of turns'
 const LIMITS = 'waits for limits that pass in real time'
 const COMPILE = 'compiles lib with TypeScript'
+const COMMANDS = 'several runs with commands, one after the other'
 const PROGRAMS = 'starts a program hundreds of times'
 const COPIES = 'copies folders, and starts programs in them'
 const GIT = 'starts git dozens of times'
@@ -399,6 +400,8 @@ const byFile = {
   ],
   'test/examples.test.ts': [
     ['examples/own-goal-and-model.ts prints its results, ends, and needs no network', 1.0, SAMPLE],
+    ['examples/review-and-apply.ts prints its results, ends, and needs no network', 2.2, SAMPLE],
+    ['examples/changes-to-branch.ts prints its results, ends, and needs no network', 2.3, SAMPLE],
     ['examples/http-transfers.ts prints its results, ends, and needs no network', 0.8, SAMPLE],
     ['examples/mcp-tools.ts prints its results, ends, and needs no network', 0.8, SAMPLE],
     ['examples/service-client.ts prints its results, ends, and needs no network', 1.6, SAMPLE],
@@ -411,6 +414,11 @@ const byFile = {
   'test/growth.test.ts': [
     ['twice as much of anything hostile takes at most three times the steps', 4.5, GROWTH],
     ['setting cookies takes as many steps in a full jar as in an empty one', 1.2, GROWTH],
+  ],
+  'test/server/routes/end-to-end.test.ts': [
+    ['what a run changed is seen, taken back, and brought again', 0.9, COMMANDS],
+    ['an isolated run is applied where it does not conflict, or discarded', 1.2, COMMANDS],
+    ['a run hears a message, and is forked with its files', 0.8, COMMANDS],
   ],
   'test/server/secrets.test.ts': [
     [
@@ -569,6 +577,8 @@ const byFile = {
   'test/docs-samples/samples.test.ts': [
     ['the shell lines of docs/runs.md do what they say', 2.0, SAMPLE],
     ['the samples of docs/runs.md do what they say', 1.5, SAMPLE],
+    ['the samples of docs/workspaces.md do what they say', 3.5, SAMPLE],
+    ['the shell lines of docs/workspaces.md do what they say', 2.0, SAMPLE],
     ['the shell lines of docs/rest-api.md do what they say', 1.0, SAMPLE],
     ['the samples of docs/websocket-client.md do what they say', 0.8, SAMPLE],
     ['the samples of docs/testing-agents.md do what they say', 0.8, SAMPLE],
