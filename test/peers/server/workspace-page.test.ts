@@ -250,6 +250,7 @@ test('a checkpoint refreshes the changes of a live run under focus and scroll', 
   fake.checkpoint('3', 'iteration')
   await page.getByText('40 files changed').waitFor()
   assert.match(await active(page), /f040\.js/)
+  assert.equal(await page.locator('.change-row').count(), 40)
   assert.equal(await page.locator('.change-row', { hasText: 'f040.js' }).locator('pre').count(), 1)
   assert.ok(Math.abs((await top()) - before) < 40, `moved by ${(await top()) - before} px`)
   assert.equal(await page.getByLabel('To', { exact: true }).locator('option').count(), 6)
