@@ -44,12 +44,12 @@ const esbuild = createRequire(require.resolve('tsx/package.json'))('esbuild')
 
 /** Modules that the source reads from files, and what takes their place. */
 const embedded = {
-  'http/transports/blocking/worker-code.ts': async () =>
-    `export const WORKER_CODE = ${JSON.stringify(await workerCode('http/transports/blocking/worker.ts'))}`,
-  'agent/workspace/tree-worker-code.ts': async () =>
-    `export const WORKER_CODE = ${JSON.stringify(await workerCode('agent/workspace/tree-worker.ts'))}`,
-  'agent/workspace/copy-worker-code.ts': async () =>
-    `export const COPY_WORKER_CODE = ${JSON.stringify(await workerCode('agent/workspace/copy-worker.ts'))}`,
+  'http/transports/blocking/worker-code.ts': () =>
+    workerModule('WORKER_CODE', 'http/transports/blocking/worker.ts'),
+  'agent/workspace/tree-worker-code.ts': () =>
+    workerModule('WORKER_CODE', 'agent/workspace/tree-worker.ts'),
+  'agent/workspace/copy-worker-code.ts': () =>
+    workerModule('COPY_WORKER_CODE', 'agent/workspace/copy-worker.ts'),
   'server/dashboard/files.ts': async () =>
     `export const PAGE_FILES = ${JSON.stringify(await pageFiles())}`,
 }
@@ -129,6 +129,16 @@ function embed(build) {
     const contents = await embedded[relative(lib, path)]?.()
     return contents === undefined ? undefined : { contents, loader: 'js' }
   })
+}
+
+/**
+ * A worker as text in a module of its own.
+ *
+ * @param {string} name
+ * @param {string} path
+ */
+async function workerModule(name, path) {
+  return `export const ${name} = ${JSON.stringify(await workerCode(path))}`
 }
 
 /**

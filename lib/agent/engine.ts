@@ -1,8 +1,8 @@
 import { checkOptions } from '../internal/options.js'
 import type { JsonObject } from '../internal/json.js'
 import type { RunWorkspaces } from './checkpoint.js'
-import { EngineRunFiles } from './checkpoints/run-files.js'
 import { forkFiles } from './checkpoints/fork-files.js'
+import { EngineRunFiles } from './checkpoints/run-files.js'
 import { checkpointSettings } from './checkpoints/settings.js'
 import { Workspaces } from './checkpoints/workspaces.js'
 import { resolveEngineConfig, type EngineConfig, type EngineOptions } from './config.js'
@@ -36,7 +36,8 @@ import {
   publicEvent,
   type RunStatus,
 } from './events.js'
-import { goalRegistry, type GoalRegistry } from './goals/registry.js'
+import type { GoalRegistry } from './goals/goal-registry.js'
+import { goalRegistry } from './goals/registry.js'
 import { IsolatedFolders } from './isolation/isolated-folders.js'
 import { summarize } from './log/head.js'
 import { Observers, type RunObserver } from './log/observer.js'

@@ -22,16 +22,16 @@ import { warn } from '../output.js'
 import type { ObjectStore } from '../object-store.js'
 import type { Tree } from '../tree.js'
 import { applySteps, planApply, planRestore, type PathStep } from '../workspace/apply.js'
+import { closedInCopy } from '../workspace/closed-folders.js'
 import type { ContentOf } from '../workspace/describe-changes.js'
 import type { TreeRules } from '../workspace/left-out.js'
 import { isSameEntry } from '../workspace/net-changes.js'
 import { TrackedFolder, type Captured } from '../workspace/manifest.js'
 import { openPinned } from '../workspace/open.js'
-import { isInside } from '../workspace/paths.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
 import { checkpointDraft } from './checkpoint-chain.js'
-import type { CheckpointSettings } from './run-checkpoints.js'
+import type { CheckpointSettings } from './settings.js'
 
 /** A restore or an apply that is asked for. */
 export interface Operation {
@@ -61,6 +61,8 @@ const PAGE = 64
 /** A folder that is pinned, and can be stored as often as needed. */
 export class StoredFolder implements AsyncDisposable {
   readonly pinned: PinnedFolder
+  /** Folders in it that do not exist for runs. */
+  readonly closed: readonly string[]
   readonly #objects: ObjectStore
   readonly #signal: AbortSignal
   readonly #tracker: TrackedFolder
@@ -72,6 +74,7 @@ export class StoredFolder implements AsyncDisposable {
     signal: AbortSignal,
   ) {
     this.pinned = pinned
+    this.closed = rules.closed ?? []
     this.#objects = objects
     this.#signal = signal
     this.#tracker = new TrackedFolder(rules)
@@ -112,22 +115,12 @@ export class FileOperations {
     work: (folder: StoredFolder) => Promise<T>,
   ): Promise<T> {
     const { rules, use } = this.#settings
-    const closed = this.#closedIn(folder)
+    const closed = await closedInCopy(folder, rules.closed ?? [])
     const pinned = await openPinned(folder, { roots, closed }, null, () => undefined)
     return await use.capturing(async (objects) => {
-      await using stored = new StoredFolder(
-        pinned.folder,
-        { ...rules, closed },
-        objects,
-        signal,
-      )
+      await using stored = new StoredFolder(pinned.folder, { ...rules, closed }, objects, signal)
       return await work(stored)
     })
-  }
-
-  /** A copy lies in the data folder, which is closed to everything else. */
-  #closedIn(folder: string): readonly string[] {
-    return (this.#settings.rules.closed ?? []).filter((one) => !isInside(folder, one))
   }
 
   /**
@@ -215,7 +208,7 @@ export class FileOperations {
   /** Null, or why nothing was changed in the end. @throws the signal's reason */
   async #perform(signal: AbortSignal, folder: StoredFolder, steps: Steps): Promise<Error | null> {
     const { objects } = this.#settings.use
-    const closed = this.#closedIn(folder.pinned.real)
+    const { closed } = folder
     const contentOf: ContentOf = async (entry) => {
       signal.throwIfAborted()
       return steps.contents?.get(entry.sha256) ?? (await readContent(objects, entry))

@@ -1,4 +1,5 @@
-import { RunCheckpoints, type CheckpointSettings } from '../checkpoints/run-checkpoints.js'
+import { RunCheckpoints } from '../checkpoints/run-checkpoints.js'
+import type { CheckpointSettings } from '../checkpoints/settings.js'
 import type { Executor, IsolatedCopy } from '../executor.js'
 import { explain } from '../workspace/files.js'
 import { openPinned, type PinnedWorkspace } from '../workspace/open.js'
@@ -29,7 +30,7 @@ export async function openRunFolder(
 ): Promise<RunFolder> {
   const { checkpoints, roots, closed, isolated } = options
   const pinned = await openPinned(cwd, { roots, closed }, before, onLost)
-  // The copy of an isolated run lies in a folder that is closed to other runs.
+  // A copy lies in a folder that is closed to all others.
   const settings = checkpoints && { ...checkpoints, rules: { ...checkpoints.rules, closed } }
   return {
     ...pinned,

@@ -1,6 +1,6 @@
 /**
- * One look at a folder: compares what is there with what is remembered, level by level, and collects
- * what must be read.
+ * One look at a folder: compares what is there with what is remembered, level by level, and
+ * collects what must be read.
  *
  * @module
  */

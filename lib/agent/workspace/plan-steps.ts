@@ -135,7 +135,8 @@ class Planner {
     if (sha256 !== undefined) return { ...(sha256 === ours.sha256 ? ours : theirs), mode }
     const content = await this.#mergeContents([base, ours, theirs])
     if (content === null) return undefined
-    const merged = { kind: 'file', mode, sha256: hash('sha256', content), size: content.length } as const
+    const size = content.length
+    const merged = { kind: 'file', mode, sha256: hash('sha256', content), size } as const
     // Both may have made the same in other ways.
     if (isSameEntry(merged, theirs)) return theirs
     this.#contents.set(merged.sha256, content)

@@ -19,6 +19,7 @@ import {
   ftruncateSync, unlinkSync, writeSync, type Dirent, type Stats,
 } from 'node:fs'
 import { throwIfExhausted } from '../exhaustion.js'
+import type { CopyJob, CopyResult } from './copy-job.js'
 import { copiedLink, type CopiedFolder } from './copied-links.js'
 import { CopiedPaths, isState } from './copied-paths.js'
 import { CopiedRepositories, isPointer, NO_REPOSITORY } from './copied-git.js'
@@ -27,28 +28,6 @@ import { canBeMounted } from './mountable.js'
 import { isRepository } from './git-names.js'
 import { codeOf } from './paths.js'
 import { rawPath, toSystem, toText, type RawPath } from './raw-paths.js'
-
-/** What to copy, and how. All folders are absolute, real paths. */
-export interface CopyJob {
-  readonly from: string
-  /** Does not exist; the folder above it does. */
-  readonly to: string
-  /** First: `from`, and where its copy will be found. Then other folders that are copied. */
-  readonly copies: readonly { readonly from: string; readonly to: string }[]
-  readonly closed: readonly string[]
-  readonly maxBytes: number
-  /** May folders of dependencies be left to be mounted? */
-  readonly mounts: boolean
-}
-
-/** What was copied. */
-export interface CopyResult {
-  readonly files: number
-  readonly bytes: number
-  /** Folders of dependencies that are empty in the copy, to be mounted read-only: relative paths. */
-  readonly readOnly: readonly string[]
-  readonly notes: readonly string[]
-}
 
 /** Thrown when the copy would exceed `maxBytes`. */
 export class TooLarge extends Error {}
