@@ -161,24 +161,15 @@ async function workerCode(path) {
   return `(function(require){${outputFiles[0].text}})(process.getBuiltinModule)`
 }
 
-/**
- * A module that exports a worker's code.
- *
- * @param {string} name
- * @param {string} path
- */
-async function workerModule(name, path) {
-  return `export const ${name} = ${JSON.stringify(await workerCode(path))}`
-}
-
-/** The files of the dashboard, scripts and styles without comments. */
+/** The files of the dashboard, scripts and styles without comments; nobody calls their names. */
 async function pageFiles() {
   const folder = join(lib, 'server/dashboard/static')
   const files = readdirSync(folder).map(async (name) => {
     const text = readFileSync(join(folder, name), 'utf8')
     const loader = /\.(js|css)$/.exec(name)?.[1]
     if (loader === undefined) return [name, text]
-    return [name, (await esbuild.transform(text, { ...compact, loader })).code]
+    const options = { ...compact, minifyIdentifiers: true, loader }
+    return [name, (await esbuild.transform(text, options)).code]
   })
   return Object.fromEntries(await Promise.all(files))
 }

@@ -44,7 +44,9 @@ export function changed(path: string, facts: Partial<NetChange> = {}): NetChange
     deletions: 1,
     binary: false,
     mode: { before: '100644', after: '100644' },
-    diff: `--- a/${path}\n+++ b/${path}\n@@ -1,2 +1,2 @@\n-old of ${path}\n+new of ${path}\n same\n`,
+    diff:
+      `--- a/${path}\n+++ b/${path}\n@@ -1,2 +1,2 @@\n` +
+      `-old of ${path}\n+new of ${path}\n same\n`,
     redacted: false,
     ...facts,
   }

@@ -1,6 +1,6 @@
 /**
- * Real runs in the dashboard, in a real Chromium: restored at a gate, spoken to, forked, and applied
- * from a private copy. What the page says is compared with the folder on disk.
+ * Real runs in the dashboard, in a real Chromium: restored at a gate, spoken to, forked, and
+ * applied from a private copy. What the page says is compared with the folder on disk.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -72,7 +72,7 @@ async function start(page: Page, goal: string, choose: () => Promise<void>): Pro
   await page.getByRole('heading', { level: 1, name: goal }).waitFor()
 }
 
-test('a run is restored at its gate, undone, spoken to, and forked from an iteration', async (t) => {
+test('a run is restored at its gate, undone, told something, and forked', async (t) => {
   const said: string[] = []
   const { page, file } = await open(t, (request, n) => {
     said.push(JSON.stringify(request.messages))

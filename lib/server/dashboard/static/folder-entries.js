@@ -95,7 +95,7 @@ export function filesEntry(event) {
     paths.length === 0 ? null : foldedPaths('Paths', paths, all),
     skipped.length === 0
       ? null
-      : foldedPaths(`Left as they were, changed by others or not writable: ${skipped.length}`, skipped),
+      : foldedPaths(`Left as they were: ${skipped.length} (changed by others or refused)`, skipped),
   )
 }
 
