@@ -25,7 +25,8 @@ interface Version {
 
 /** What version 1 does not know of the details of a run. */
 const UNKNOWN = {
-  max_tool_calls: null, workspace: 'in_place', checkpoint_id: null, changes: null, forked_from: null,
+  max_tool_calls: null, workspace: 'in_place', checkpoint_id: null, changes: null,
+  forked_from: null,
 }
 
 let postgres: Postgres
