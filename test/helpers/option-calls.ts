@@ -200,6 +200,8 @@ const testingCalls: Record<string, Call | OptionCall> = {
     call: (o: any) => new testing.ScriptedModel(o),
     base: () => [{ calls: [{ tool: 'bash' }] }],
   },
+  'testObjectStore#options': (o) =>
+    testing.testObjectStore('x', () => Promise.resolve(new agent.MemoryStore().objects), o),
   'testRunStore#options': (o) => testing.testRunStore('x', () => Promise.resolve(store), o),
 }
 

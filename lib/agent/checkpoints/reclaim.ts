@@ -1,6 +1,6 @@
 /**
- * Removes the contents that no stored run refers to any more: marks what all checkpoints of all runs
- * refer to, then sweeps what is not marked.
+ * Removes the contents that no stored run refers to any more: marks what all checkpoints of all
+ * runs refer to, then sweeps what is not marked.
  *
  * 1. It runs after runs were deleted, by whomever, in background; most of the time it does not run.
  * 2. What captures hold (`ObjectUse`), or what was used within the hour in a store that processes

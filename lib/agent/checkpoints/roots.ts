@@ -9,8 +9,8 @@ export type StoredRuns = Pick<RunStore, 'counts' | 'head' | 'list' | 'read'>
 const PAGE = 50
 
 /**
- * The ids of all checkpoints that stored runs refer to, some of them several times. Only the records
- * of checkpoints are read, from the newest one back, and of forks the first record.
+ * The ids of all checkpoints that stored runs refer to, some of them several times. Only the
+ * records of checkpoints are read, from the newest one back, and of forks the first record.
  *
  * @throws {@link StoreError} when some run cannot be read, and may refer to anything; the signal's
  * reason.

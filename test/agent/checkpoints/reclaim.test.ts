@@ -147,7 +147,9 @@ test('while a run cannot be read nothing is removed, and it is named', async () 
       },
     },
     ...Object.fromEntries(
-      (['counts', 'head', 'read'] as const).map((name) => [name, { value: store[name].bind(store) }]),
+      (['counts', 'head', 'read'] as const).map((name) => {
+        return [name, { value: store[name].bind(store) }]
+      }),
     ),
   })
   const use = new ObjectUse(store.objects, false)
@@ -159,9 +161,10 @@ test('while a run cannot be read nothing is removed, and it is named', async () 
   const { objects } = store
   assert.deepEqual(await listAll(objects), before)
   bad = null
-  const folder = before.find((hash) => hash === (objectsOfFiles(new Map([['folder/file', 'text']])).at(-1)?.hash))
+  const folder = objectsOfFiles(new Map([['folder/file', 'text']])).at(-1)?.hash
   await objects.delete([folder as string], 0)
-  await assert.rejects(reclaimer.sweep(), { code: 'ERR_AGENT_STORE_CORRUPT', message: /is missing/ })
+  const missing = { code: 'ERR_AGENT_STORE_CORRUPT', message: /is missing/ }
+  await assert.rejects(reclaimer.sweep(), missing)
   assert.equal((await listAll(objects)).length, before.length - 1, 'nothing was removed')
   await store.delete('a')
   assert.deepEqual(await reclaimer.sweep(), { kept: 0, removed: before.length - 1 })
@@ -248,7 +251,7 @@ function bound(objects: ObjectStore): ObjectStore {
   }
 }
 
-test('runs that retention dropped are noticed within the hour, an idle store costs a look', async () => {
+test('runs that retention dropped are noticed within the hour, and idle costs a look', async () => {
   const { store } = await openWorld()
   const time = new TestSchedule()
   let lists = 0
@@ -280,7 +283,7 @@ test('runs that retention dropped are noticed within the hour, an idle store cos
   await reclaimer.close()
 })
 
-test('in a shared store one process sweeps in an hour, and what was used lately stays', async () => {
+test('in a shared store one process sweeps in an hour, what was used lately stays', async () => {
   const { store } = await openWorld()
   const calls: unknown[] = []
   let mine = true

@@ -36,7 +36,9 @@ function makeOld(path: string): void {
     return [size - Buffer.byteLength(text) - 1, Buffer.byteLength(text), crc32(text)]
   }
   for (const line of lines) {
-    const value = JSON.parse(line) as unknown[] | { head: Record<string, unknown>; places: number[] }
+    const value = JSON.parse(line) as
+      | unknown[]
+      | { head: Record<string, unknown>; places: number[] }
     if (Array.isArray(value)) {
       rows.push(...(value as unknown[][]))
       continue
