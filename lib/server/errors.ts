@@ -52,6 +52,7 @@ export type ProblemCode =
   | 'goal_not_verifiable'
   | 'idempotency_mismatch'
   | 'workspace_too_large'
+  | 'patch_too_large'
   | 'upgrade_required'
   | 'queue_full'
   | 'too_many_messages'
@@ -256,6 +257,7 @@ const CHECKPOINT_PROBLEMS: Readonly<Record<string, readonly [number, ProblemCode
   not_kept: [410, 'content_not_kept'],
   off: [409, 'checkpoints_off'],
   redacted: [403, 'redacted'],
+  too_large: [422, 'patch_too_large'],
   unsupported: [501, 'unsupported'],
 }
 

@@ -1,9 +1,9 @@
 import { CheckpointError } from '../errors.js'
-import type { ForkFiles } from '../request/fork.js'
+import type { ForkFiles } from '../request/fork-files.js'
 import { manifestOf } from '../workspace/manifest.js'
 import { comparePaths, netChanges } from '../workspace/net-changes.js'
 import { readTree } from '../workspace/read-tree.js'
-import type { CheckpointSettings } from './run-checkpoints.js'
+import type { CheckpointSettings } from './settings.js'
 import { useTree } from './use-tree.js'
 
 /** The files of checkpoints with which forks begin; null for an engine without checkpoints. */

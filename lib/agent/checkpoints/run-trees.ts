@@ -20,7 +20,7 @@ import { openPinned } from '../workspace/open.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
 import { WalkedRoot } from '../workspace/tree-walk.js'
 import { isOfOriginal, newestFirst } from './checkpoint-chain.js'
-import type { Copies } from './run-files.js'
+import type { Copies } from './run-logs.js'
 
 /** A tree, the name by which it is known, and its contents. */
 export interface NamedTree {

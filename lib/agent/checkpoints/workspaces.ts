@@ -26,9 +26,8 @@ import { applyChanges, noChanges } from './apply-changes.js'
 import { isOfOriginal, newestFirst } from './checkpoint-chain.js'
 import { FileOperations } from './file-operations.js'
 import { restoreFolder } from './restore.js'
-import type { CheckpointSettings } from './run-checkpoints.js'
-import type { Copies } from './run-files.js'
-import type { RunLogs } from './run-logs.js'
+import type { CheckpointSettings } from './settings.js'
+import type { Copies, RunLogs } from './run-logs.js'
 import { nothingKept, RunTreeReader } from './run-trees.js'
 import { listTree, readTreeFile, showChanges, showPatch } from './views.js'
 
@@ -249,7 +248,7 @@ interface ApplyRequest {
   readonly force?: boolean
 }
 
-/** The principal whose folders count: the caller's, or the run's when the host itself is calling. */
+/** Whose folders count: the caller's, or the run's when the host itself is calling. */
 function ownerFor(head: RunHead, caller: WorkspaceCaller | undefined): RunHead['owner'] {
   return ownerOf(caller) ?? head.owner
 }

@@ -98,11 +98,6 @@ export function forkFeedback(check: EventPayloads['goal_check'], output: string)
   return { role: 'user', text: text.filter((line) => line !== '').join('\n\n') }
 }
 
-/** A message that a human or a program sent to the run. */
-export function sentMessage(text: string): UserMessage {
-  return { role: 'user', text: `Message from the user:\n\n${text}` }
-}
-
 /** Appended to the result of a call when the model repeats itself. */
 export const REPETITION: string =
   '[This call gave the same result before, and so did the ones before it. Repeating them once ' +

@@ -24,6 +24,7 @@ import { foldState, type RunState } from '../log/state.js'
 import type { Message } from '../model.js'
 import type { RunHead } from '../run-details.js'
 import { checkSchema } from '../schema.js'
+import type { ForkFiles, UseCheckpoint } from './fork-files.js'
 import { findForkPoint, type ForkAt, type ForkPoint } from './fork-point.js'
 import { textViolations } from './message.js'
 import { resolveForkedRun, type NewFork, type NewRun, type RequestContext } from './new-run.js'
@@ -50,20 +51,6 @@ export function parseForkRequest(value: JsonObject): ForkRequest {
   if (violations.length > 0) throw new InvalidRequestError(violations)
   return request
 }
-
-/** The files with which forks begin. */
-export interface ForkFiles {
-  /**
-   * Does work in which `use` makes a checkpoint the fork's own, too: it stays when its run is
-   * deleted, if the record of the fork is durable when the work is done.
-   */
-  keeping<T>(work: (use: UseCheckpoint) => Promise<T>): Promise<T>
-  /** The paths in which a folder differs from a checkpoint. */
-  differences(folder: string, checkpointId: string): Promise<readonly string[]>
-}
-
-/** @throws {@link CheckpointError} with `not_kept` when it is not stored any more. */
-export type UseCheckpoint = (checkpointId: string) => Promise<void>
 
 /** What forking needs of its engine. */
 export interface ForkContext extends RequestContext {

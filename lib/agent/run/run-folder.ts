@@ -1,4 +1,5 @@
-import { RunCheckpoints, type CheckpointSettings } from '../checkpoints/run-checkpoints.js'
+import { RunCheckpoints } from '../checkpoints/run-checkpoints.js'
+import type { CheckpointSettings } from '../checkpoints/settings.js'
 import type { Executor, IsolatedCopy } from '../executor.js'
 import { explain } from '../workspace/files.js'
 import { openPinned, type PinnedWorkspace } from '../workspace/open.js'

@@ -10,9 +10,8 @@ import { Worker } from 'node:worker_threads'
 import { WorkspaceTooLargeError } from '../errors.js'
 import { exhausted, isExhausted } from '../exhaustion.js'
 import { COPY_WORKER_CODE } from './copy-worker-code.js'
-import type { WorkerReport, WorkerTask } from './copy-worker.js'
+import type { CopyResult, WorkerReport, WorkerTask } from './copy-job.js'
 import { failure } from './paths.js'
-import type { CopyResult } from './tree-copy.js'
 
 /** How a folder is copied. */
 export interface CopyPolicy {
@@ -104,7 +103,8 @@ async function inWorker(task: WorkerTask): Promise<WorkerReport> {
   })
 }
 
-function asError(what: string, { error, code }: { error: string; code: string | undefined }): Error {
+function asError(what: string, failed: { error: string; code: string | undefined }): Error {
+  const { error, code } = failed
   const cause = Object.assign(new Error(error), { code })
   if (isExhausted(cause)) return exhausted(what, cause)
   const remedy = REMEDIES[code ?? '']

@@ -15,6 +15,7 @@ import type {
 } from '../../agent/index.js'
 import {
   amount,
+  CHECKPOINT_REASON,
   count,
   fields,
   flag,
@@ -148,7 +149,7 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
   user_message: sentMessage,
   checkpoint: fields<EventPayloads['checkpoint']>({
     checkpoint_id: text,
-    reason: oneOf('start', 'iteration', 'gate', 'restore', 'apply', 'end'),
+    reason: CHECKPOINT_REASON,
     files: count,
     bytes: count,
     new_bytes: count,

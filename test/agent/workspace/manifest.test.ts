@@ -11,7 +11,9 @@ import type { TreeRules } from '../../../lib/agent/workspace/left-out.js'
 import {
   manifestOf, TrackedFolder, type Captured,
 } from '../../../lib/agent/workspace/manifest.js'
-import { objectsOf, readContent, readTree } from '../../../lib/agent/workspace/read-tree.js'
+import {
+  objectsOf, readContent, readFolder, readTree,
+} from '../../../lib/agent/workspace/read-tree.js'
 import { scratch } from '../../helpers/engine.js'
 import { Random } from '../../helpers/random.js'
 import { EditedFolder } from './edited-folder.js'
@@ -343,17 +345,25 @@ test('an object is stored after everything that it refers to', async (t) => {
   const captures = new Captures(t)
   const folder = new EditedFolder(captures.root, new Random(11))
   for (let i = 0; i < 300; i++) folder.edit()
-  const whole = new Set<string>()
-  const objects = watched(captures.objects, (call, hashes) => {
-    if (call === 'put') for (const one of hashes) whole.add(one)
+  const puts = new Map<string, number>()
+  let order = 0
+  const objects = watched(captures.objects, async (call, hashes) => {
+    if (call !== 'put') return
+    // Nothing counts as stored before that.
+    for (let turn = 0; turn < 20; turn++) await nextTurn()
+    for (const one of hashes) puts.set(one, order++)
   })
   const { checkpoint_id } = await captures.capture(objects)
-  const order = [...whole]
-  const seen = new Set<string>()
-  for await (const one of objectsOf(captures.objects, checkpoint_id, seen)) {
-    assert.ok(whole.has(one))
+  let references = 0
+  const check = async (id: string, isTop: boolean): Promise<void> => {
+    for (const { kind, sha256 } of (await readFolder(captures.objects, id, isTop)).entries) {
+      assert.ok(puts.get(sha256)! < puts.get(id)!)
+      references += 1
+      if (kind === 'folder') await check(sha256, false)
+    }
   }
-  assert.equal(order.at(-1), checkpoint_id)
+  await check(checkpoint_id, true)
+  assert.ok(references > 20)
 })
 
 test('a capture that is aborted ends, with the reason; the folder is not used after that', async (t) => {

@@ -37,6 +37,8 @@ interface Open {
   readonly writer: ObjectWriter
 }
 
+/** Its name in the data directory. */
+export const OBJECTS_FOLDER = 'objects'
 const FOLDERS = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, '0'))
 const NAME = /^[0-9a-f]{62}$/
 /** Files that are looked at before other work of the process gets its turn. */
@@ -57,7 +59,7 @@ export class FileObjects implements ObjectStore {
 
   constructor(parts: FileObjectsParts) {
     this.#parts = parts
-    this.#folder = join(parts.directory, 'objects')
+    this.#folder = join(parts.directory, OBJECTS_FOLDER)
   }
 
   /** Removes what crashed processes left unfinished. @throws the system's error. */
