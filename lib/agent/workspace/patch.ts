@@ -17,7 +17,7 @@ import { CheckpointError } from '../errors.js'
 import type { TreeEntry } from '../tree.js'
 import type { ContentOf } from './describe-changes.js'
 import { compareTexts, diffNames, unifiedDiff } from './diff.js'
-import { foldersAbove, type TreeChange } from './net-changes.js'
+import type { TreeChange } from './net-changes.js'
 import { bytesOfName } from './tree-names.js'
 
 /** Options of {@link patchOf}. */
@@ -89,14 +89,11 @@ interface Section {
 /** Deletions, then renames, then the rest: see rule 2. */
 function sectionsOf(changes: readonly TreeChange[], plain: boolean): readonly Section[] {
   const [gone, moved, rest]: [Section[], Section[], Section[]] = [[], [], []]
-  const isInTheWay = collisions(changes)
   for (const { path, oldPath, before, after } of changes) {
     const from = oldPath ?? path
     // Patch takes a renamed link for a file, since no line names its mode.
     const isWhole =
-      oldPath === null
-        ? before?.kind === after?.kind
-        : !plain && before?.kind === 'file' && !isInTheWay(path)
+      oldPath === null ? before?.kind === after?.kind : !plain && before?.kind === 'file'
     const whole = { oldPath: from, path, before, after }
     if (before === null) rest.push(whole)
     else if (after === null) gone.push(whole)
@@ -107,18 +104,6 @@ function sectionsOf(changes: readonly TreeChange[], plain: boolean): readonly Se
     }
   }
   return [...gone, ...moved, ...rest]
-}
-
-/** Tells which new paths are a folder that must go first, or lie below a file that must. */
-function collisions(changes: readonly TreeChange[]): (path: string) => boolean {
-  const gone = new Set<string>()
-  const folders = new Set<string>()
-  for (const { path, oldPath, status } of changes) {
-    if (status !== 'deleted' && status !== 'renamed') continue
-    gone.add(oldPath ?? path)
-    for (const folder of foldersAbove(oldPath ?? path)) folders.add(folder)
-  }
-  return (path) => folders.has(path) || foldersAbove(path).some((folder) => gone.has(folder))
 }
 
 async function partsOf(

@@ -59,6 +59,7 @@ const APPLY: Readonly<Record<string, Case>> = {
   'other lines': { base: { a: t }, ours: { a: t1 }, theirs: { a: t5 }, merged: ['a'], steps: ['a: t5 -> merged'] },
   'a mode of ours and lines of theirs': { base: { a: t }, ours: { a: exe(t) }, theirs: { a: t5 }, steps: ['a: t5 -> t5*'] },
   'lines of ours and a mode of theirs': { base: { a: t }, ours: { a: t1 }, theirs: { a: exe(t) }, steps: ['a: t* -> t1*'] },
+  'modes of both': { base: { a: x }, ours: { a: exe(x) }, theirs: { a: file('x', 0o600) }, conflicts: ['a'], forced: ['a: x -> x*'] },
   'a link of ours and lines of theirs': { base: { a: t }, ours: { a: link('x') }, theirs: { a: t5 }, conflicts: ['a'], forced: ['a: t5 -> x'] },
   'links with different targets': { base: { a: link('x') }, ours: { a: link('y') }, theirs: { a: link('z') }, conflicts: ['a'], forced: ['a: z -> y'] },
   'renamed by us, changed by them': { base: { a: t }, ours: { b: t }, theirs: { a: t5 }, conflicts: ['a'], steps: ['b: - -> t'], forced: ['a: t5 -> -', 'b: - -> t'] },
