@@ -132,6 +132,16 @@ function embed(build) {
 }
 
 /**
+ * A worker as text in a module of its own.
+ *
+ * @param {string} name
+ * @param {string} path
+ */
+async function workerModule(name, path) {
+  return `export const ${name} = ${JSON.stringify(await workerCode(path))}`
+}
+
+/**
  * A worker as one script. Nobody sees its names: errors cross to the caller as data. The function
  * that Node gives scripts to load its modules has another name elsewhere.
  *

@@ -3,7 +3,7 @@
  * them to a branch of its own: neither the index, nor HEAD, nor a file of the user is touched.
  */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { devNull, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FileStore } from 'runwright/agent'
@@ -26,8 +26,8 @@ function git(args: readonly string[], input?: Uint8Array, env: Record<string, st
 }
 
 /**
- * Commits a patch that was made from the tree of `base`, or from its working tree, to a new branch.
- * An index of its own takes the place of a working tree.
+ * Commits a patch to a new branch that begins at `base`, by an index of its own in place of a working
+ * tree. Throws when the patch does not fit: the run began with other content than `base` has.
  */
 function commitPatch(branch: string, base: string, patch: Uint8Array, message: string): string {
   const index = { GIT_INDEX_FILE: join(folder, 'index') }
@@ -76,7 +76,6 @@ try {
   console.log(git(['diff', 'main', branch]))
   const isSame = git(['status', '--porcelain=v2', '--branch']) === before
   console.log(`index, HEAD and files are ${isSame ? 'as' : 'not as'} before`)
-  console.log(readFileSync(join(project, 'sum.js'), 'utf8').includes('a - b'))
   await runs.discard(run_id)
 } finally {
   await service.close({ graceMs: 0 })

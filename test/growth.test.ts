@@ -38,6 +38,8 @@ import { literalMatcher } from '../lib/agent/tools/line-matcher.js'
 import { TextFinder } from '../lib/agent/tools/text-finder.js'
 import { parseTraceparent } from '../lib/agent/tracing/trace-context.js'
 import { diffText } from '../lib/agent/workspace/diff.js'
+import { mergeTexts } from '../lib/agent/workspace/merge-text.js'
+import { atOnce } from '../lib/internal/next-turn.js'
 import { parseChallenges } from '../lib/http/auth/challenges.js'
 import { parseNetrc } from '../lib/http/auth/netrc.js'
 import { CacheDirectives } from '../lib/http/cache/directives.js'
@@ -245,6 +247,14 @@ const PARSERS: readonly Parser[] = [
       diffText(lines, `b${lines}\nb`, { before: 'a', after: 'b' })
     },
     units: ['aaaaaaaaaaaaaaaaaaa', 'ba', '\n'],
+  },
+  {
+    name: 'merged texts',
+    parse: (text) => {
+      const [base, ours, theirs] = [text, `b${text}`, `${text}\nb`].map((it) => Buffer.from(it))
+      atOnce(mergeTexts(base!, ours!, theirs!))
+    },
+    units: ['a', 'a\n', '\n', 'ab\nb\n'],
   },
   {
     name: 'challenges',

@@ -18,6 +18,7 @@ const SPLIT = 'decodes every content once for each place where it can be split'
 const LONG = 'fits conversations of thousands of turns'
 const LIMITS = 'waits for limits that pass in real time'
 const COMPILE = 'compiles lib with TypeScript'
+const PROGRAMS = 'starts a program hundreds of times'
 const COPIES = 'copies folders, and starts programs in them'
 const GIT = 'starts git dozens of times'
 const SAMPLE = 'starts a program for each sample'
@@ -274,6 +275,9 @@ const byFile = {
   'test/agent/properties.test.ts': [
     ['60 random runs keep every invariant, whatever model, tools and humans do', 2.4, RANDOM],
   ],
+  'test/agent/run/message-crashes.test.ts': [
+    ['60 random runs hear each message once, or say that they did not', 3.5, RANDOM],
+  ],
   'test/agent/run/no-descriptors.test.ts': [
     [
       'runs wait while no file descriptor is left, and then achieve their goals',
@@ -284,6 +288,9 @@ const byFile = {
   'test/agent/run/recovery.test.ts': [
     ['a run without gates recovers from a crash at every position of its log', 2.9, CRASHES],
     ['a run with gates recovers from a crash at every position of its log', 3.7, CRASHES],
+  ],
+  'test/agent/stores/objects-faults.test.ts': [
+    ['acknowledged blobs survive faults, crashes and losses of power in many cases', 6, DISK],
   ],
   'test/agent/stores/aimed-kills.test.ts': [
     'create', 'sync', 'sync directory', 'write', 'rename', 'remove', 'tail',
@@ -327,6 +334,48 @@ const byFile = {
     ['a folder of any depth, without permissions, and with links is removed', 1, COPIES],
     ['a program in a copy gets from no link into the original', 1, COPIES],
     ['an aborted copy rejects with the reason, and nothing is left of it', 1, COPIES],
+  ],
+  'test/agent/workspace/manifest.test.ts': [
+    ['30 folders that are edited at random are captured as their models are', 6, RANDOM],
+    [
+      'an error of the store ends a capture, and the next one stores what is missing',
+      1.5,
+      'captures thousands of files',
+    ],
+    [
+      'swapping folders for links during a capture never leads outside',
+      0.6,
+      'captures a folder twenty times',
+    ],
+  ],
+  'test/agent/workspace/read-tree.test.ts': [
+    [
+      'a tree with too many entries is refused, however few objects it has',
+      0.6,
+      'reads 200 000 entries',
+    ],
+  ],
+  'test/agent/workspace/apply.test.ts': [
+    ['a folder gets what the steps say; what others changed is left alone and named', 1.5, RANDOM],
+    ['steps that are killed at any change can be done again', 4.0, 'writes a folder for each change'],
+  ],
+  'test/agent/workspace/describe-changes.test.ts': [
+    [
+      'a line of a private key is not shown, wherever the change and however long the file',
+      1.0,
+      RANDOM_TEXTS,
+    ],
+    ['beyond 2 MiB of diffs, and 2000 changes, diffs and changes are left out', 0.7, LONG],
+  ],
+  'test/agent/workspace/merge-text.test.ts': [
+    ['what git merges cleanly is the same here, or a conflict', 3.0, PROGRAMS],
+  ],
+  'test/agent/workspace/net-changes.test.ts': [
+    ['40 000 files that all moved, most of them equal, are compared in near-linear time', 0.8, LONG],
+  ],
+  'test/agent/workspace/patch.test.ts': [
+    ['git applies patches of 250 random changes', 2.0, PROGRAMS],
+    ['patch applies patches of 250 random changes', 2.0, PROGRAMS],
   ],
   'test/agent/workspace/hostile-trees.test.ts': [
     ['nothing outside 30 hostile trees is shown or changed', 9, RANDOM],
@@ -594,6 +643,7 @@ export const slowTests = Object.entries(byFile).flatMap(([file, tests]) =>
  * @type {Readonly<Record<string, string>>}
  */
 export const ownProcess = {
+  'test/agent/workspace/apply.test.ts': 'replaces functions of node:fs for a while',
   'test/agent/models/repair-loading.test.ts': 'asks which files its process has loaded',
   'test/internal/uuid.test.ts': 'ids never go back in time, and others make ids of today',
   'test/growth.test.ts': 'counts the steps of all code in its process',

@@ -1,8 +1,10 @@
 import { checkOptions } from '../internal/options.js'
 import type { JsonObject } from '../internal/json.js'
 import type { RunWorkspaces } from './checkpoint.js'
+import { forkFiles } from './checkpoints/fork-files.js'
 import { EngineRunFiles } from './checkpoints/run-files.js'
 import { checkpointSettings } from './checkpoints/settings.js'
+import { Upkeep } from './checkpoints/upkeep.js'
 import { Workspaces } from './checkpoints/workspaces.js'
 import { resolveEngineConfig, type EngineConfig, type EngineOptions } from './config.js'
 import {
@@ -35,7 +37,8 @@ import {
   publicEvent,
   type RunStatus,
 } from './events.js'
-import { goalRegistry, type GoalRegistry } from './goals/registry.js'
+import type { GoalRegistry } from './goals/goal-registry.js'
+import { goalRegistry } from './goals/registry.js'
 import { IsolatedFolders } from './isolation/isolated-folders.js'
 import { summarize } from './log/head.js'
 import { Observers, type RunObserver } from './log/observer.js'
@@ -87,6 +90,7 @@ export class RunEngine {
   readonly #driver: RunDriver
   /** Null: there are no isolated runs. */
   readonly #copies: IsolatedFolders | null
+  readonly #upkeep: Upkeep
   readonly #creation: Creation
   #closing: Promise<void> | undefined
 
@@ -126,13 +130,14 @@ export class RunEngine {
         ? new LocalDriver({ ...common, runs })
         : new SharedDriver({ ...common, runs, shared })
     this.#copies = isolation
+    this.#upkeep = new Upkeep({ store: config.store, checkpoints, isolation })
     this.workspaces = new Workspaces({ ...common, logs: this.#driver })
     this.#creation = new Creation({
       ...common,
       goals: this.#goals,
       redactor,
       resolveModel: (name) => this.#models.resolve(name),
-      differences: () => Promise.resolve([]),
+      files: forkFiles(checkpoints),
       begin: (...given) => {
         this.#assertOpen()
         return this.#driver.begin(...given)
@@ -156,6 +161,7 @@ export class RunEngine {
     try {
       await engine.#config.store.open()
       await engine.#driver.start()
+      engine.#upkeep.start()
     } catch (error) {
       await engine.#mcp.close()
       throw error
@@ -306,7 +312,9 @@ export class RunEngine {
     await this.#driver.over(runId)
     await this.#assertFilesAtRest(runId)
     await this.#answer(this.#config.store.delete(runId))
-    await this.#copies?.remove(runId)
+    // What cannot be removed now, a sweep removes.
+    await this.#copies?.remove(runId).catch(() => undefined)
+    this.#upkeep.deleted()
   }
 
   /**
@@ -431,6 +439,7 @@ export class RunEngine {
 
   async #close(graceMs: number): Promise<void> {
     await this.#driver.close(graceMs)
+    await this.#upkeep.close()
     await Promise.all([this.#config.store.close(), this.#mcp?.close()])
   }
 

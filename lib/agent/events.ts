@@ -121,8 +121,8 @@ export interface EventPayloads {
     readonly paths: readonly string[]
     /** Paths that were left as they are: somebody else changed them, or the system refused it. */
     readonly skipped: readonly string[]
-    /** Paths beyond the first 1000 of each of these lists. */
-    readonly more: number
+    /** Paths beyond the first 1000 of each of these lists; absent for none. */
+    readonly more?: number
   }
   /** What becomes of the changes of an isolated run. */
   readonly changes_decided: { readonly changes: ChangesState; readonly by: string | null }

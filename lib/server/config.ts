@@ -114,8 +114,8 @@ export interface RunServiceOptions {
 const OPTIONS: OptionKinds<RunServiceOptions> = {
   engine: 'any! an engine, or its options: { store, roots }', basePath: 'string',
   authorize: 'function', publicOrigin: 'string', allowedOrigins: 'array', allowedQuery: 'array',
-  readFiles: 'any', dashboard: 'boolean', maxBodyBytes: 'number', streams: 'object', limits: 'object',
-  metrics: 'boolean', onLog: 'function', webhooks: 'object', onError: 'function',
+  readFiles: 'any', dashboard: 'boolean', maxBodyBytes: 'number', streams: 'object',
+  limits: 'object', metrics: 'boolean', onLog: 'function', webhooks: 'object', onError: 'function',
 }
 const STREAMS: OptionKinds<Partial<StreamSettings>> = {
   pingMs: 'number', commentMs: 'number', stuckMs: 'number',

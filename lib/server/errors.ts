@@ -52,6 +52,7 @@ export type ProblemCode =
   | 'goal_not_verifiable'
   | 'idempotency_mismatch'
   | 'workspace_too_large'
+  | 'patch_too_large'
   | 'upgrade_required'
   | 'queue_full'
   | 'too_many_messages'
@@ -256,6 +257,7 @@ const CHECKPOINT_PROBLEMS: Readonly<Record<string, readonly [number, ProblemCode
   not_kept: [410, 'content_not_kept'],
   off: [409, 'checkpoints_off'],
   redacted: [403, 'redacted'],
+  too_large: [422, 'patch_too_large'],
   unsupported: [501, 'unsupported'],
 }
 
@@ -308,7 +310,9 @@ const TRANSLATIONS: { readonly [C in AgentErrorCode]?: Translate } = {
     }),
   ERR_AGENT_WORKSPACE_LOST: ({ message }) => new ProblemError(409, 'workspace_lost', message),
   ERR_AGENT_WORKSPACE_CHANGED: ({ message, problem, paths }) =>
-    new ProblemError(409, CHANGED_CODES[String(problem)] ?? 'workspace_changed', message, { paths }),
+    new ProblemError(409, CHANGED_CODES[String(problem)] ?? 'workspace_changed', message, {
+      paths,
+    }),
   ERR_AGENT_WORKSPACE_TOO_LARGE: ({ message }) =>
     new ProblemError(422, 'workspace_too_large', message),
   ERR_AGENT_CHECKPOINT: ({ message, problem, paths }) => {

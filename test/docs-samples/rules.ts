@@ -173,6 +173,71 @@ export const rules: readonly Rule[] = [
     before: '{',
     after: '} > answer; grep -q "\\"parent_run_id\\":\\"$id\\"" answer',
   },
+  // Workspaces
+  {
+    document: 'docs/workspaces.md',
+    has: '"max_iterations": 3}',
+    bugs: true,
+    before: 'cp -r srv faulty',
+    after: 'until_status achieved $id',
+  },
+  {
+    document: 'docs/workspaces.md',
+    has: "'accept: text/x-diff'",
+    before: '{',
+    after: `} > range.patch; grep -q '^+++ b/range.js' range.patch
+      patch -sp1 -d faulty/projects/shop < range.patch; diff -r faulty srv`,
+  },
+  {
+    document: 'docs/workspaces.md',
+    has: 'files/range.js?at=start',
+    before: '{',
+    after: `} > start.txt; ! diff start.txt srv/projects/shop/range.js > differs
+      grep -q '"reason":"start"' start.txt; grep -q '"type":"file"' start.txt`,
+  },
+  {
+    document: 'docs/workspaces.md',
+    has: '/restore',
+    before: 'cp srv/projects/shop/range.js fixed.js; {',
+    after: `} > restored.json; grep -q '"restored"' restored.json
+      ! diff fixed.js srv/projects/shop/range.js > differs`,
+  },
+  ...['const fork =', "workspace: 'isolated'", 'runs.message('].map((has) => ({
+    document: 'docs/workspaces.md',
+    has,
+    bugs: true,
+    before: `const { FileStore } = await import('runwright/agent')
+      const { createRunService } = await import('runwright/server')
+      const service = await createRunService({
+        engine: {
+          store: new FileStore({ directory: folder + '/data' }),
+          roots: [folder + '/srv/projects/shop'],
+          defaultModel: 'two:steps',
+          providers: [twoSteps],
+        },
+      })
+      const server = (await import('node:http')).createServer(service.handler).listen(0)
+      const origin = await originOf(server)`,
+    replace: { "'http://127.0.0.1:8000'": 'origin' },
+    after: `${
+      {
+        'const fork =': `assert.match(printed.at(-1)!, /achieved$/)
+          assert.equal(fork.forked_from?.run_id, source.run_id)`,
+        "workspace: 'isolated'": `assert.match(printed[0]!, /^modified range.js/)
+          assert.match(printed.at(-1)!, /'range.js'/)
+          assert.equal((await runs.get(run_id)).changes, 'applied')`,
+        'runs.message(': `assert.equal((await runs.get(run_id)).status, 'achieved')`,
+      }[has]
+    }; await runs.close(); await shut(service, server)`,
+  })),
+  {
+    document: 'docs/workspaces.md',
+    has: 'readFiles:',
+    after: `await tryService(await (async () => {
+      const server = (await import('node:http')).createServer(service.handler).listen(0)
+      return originOf(server)
+    })(), process.env.ALICE_KEY!); await service.close({ graceMs: 0 }); process.exit(0)`,
+  },
   // Goals
   {
     document: 'docs/goals.md',

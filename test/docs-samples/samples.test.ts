@@ -40,6 +40,7 @@ async function serviceFor(cwd: string): Promise<{ origin: string; close: () => P
     engine: {
       store: new MemoryStore(),
       roots,
+      workspaceFolder: join(cwd, 'copies'),
       cwdPolicy: 'allow',
       defaultModel: 'two:steps',
       providers: [twoSteps],

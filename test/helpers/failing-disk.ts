@@ -1,8 +1,8 @@
 /**
  * Kills at every write: the functions of `node:fs/promises` that change something fail from a given
- * call on, as they would for a process that is no more. Content is written in half by the last call.
+ * call on, as they would for a process that is no more. The last call may write half of a content.
  */
-import promises, { type FileHandle } from 'node:fs/promises'
+import promises from 'node:fs/promises'
 import { constants } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -49,7 +49,7 @@ export async function killedAt(at: number, work: () => Promise<unknown>): Promis
   try {
     await work()
   } catch (error) {
-    if (!(error instanceof KilledError) && !isCausedByKill(error)) throw error
+    if (!(error instanceof KilledError)) throw error
   } finally {
     targets.forEach(([target, names], i) =>
       names.forEach((name, j) => (target[name] = originals[i]![j]!)),
@@ -58,9 +58,3 @@ export async function killedAt(at: number, work: () => Promise<unknown>): Promis
   }
   return begun
 }
-
-function isCausedByKill(error: unknown): boolean {
-  return error instanceof Error && error.cause instanceof KilledError
-}
-
-export type { FileHandle }

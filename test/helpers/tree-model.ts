@@ -135,9 +135,9 @@ export function randomContent(random: Random): Buffer {
     case 1:
       return Buffer.from(lines.join('\r\n'))
     case 2:
-      return Buffer.from(Array.from({ length: random.integer(0, 400) }, () => random.integer(0, 255)))
+      return randomBytes(random, random.integer(0, 400), 0)
     case 3:
-      return Buffer.from(Array.from({ length: random.integer(1, 90) }, () => random.integer(1, 255)))
+      return randomBytes(random, random.integer(1, 90), 1)
     case 4:
       return Buffer.from(lines.join('\n'))
     case 5:
@@ -145,6 +145,10 @@ export function randomContent(random: Random): Buffer {
     default:
       return Buffer.from(lines.map((line) => `${line}\n`).join(''))
   }
+}
+
+function randomBytes(random: Random, length: number, least: number): Buffer {
+  return Buffer.from(Array.from({ length }, () => random.integer(least, 255)))
 }
 
 const WORDS = [
@@ -158,7 +162,11 @@ export function randomFile(random: Random): ModelFile {
 }
 
 /** A random tree in which no file lies where another path needs a folder. */
-export function randomModel(random: Random, size: number, names?: readonly string[]): Map<string, ModelFile> {
+export function randomModel(
+  random: Random,
+  size: number,
+  names?: readonly string[],
+): Map<string, ModelFile> {
   const model = new Map<string, ModelFile>()
   for (let i = 0; i < size; i++) put(model, randomPath(random, names), randomFile(random))
   return model
@@ -213,7 +221,8 @@ export function editLines(random: Random, content: Buffer): Buffer {
   for (let i = random.integer(1, 3); i > 0; i--) {
     const at = random.integer(0, lines.length - 1)
     const replaced = random.integer(0, 2)
-    const added = Array.from({ length: random.integer(0, 2) }, () => random.pick(['new', 'two', '']))
+    const word = (): string => random.pick(['new', 'two', ''])
+    const added = Array.from({ length: random.integer(0, 2) }, word)
     lines.splice(at, replaced, ...added)
   }
   return Buffer.from(lines.join('\n'), 'latin1')

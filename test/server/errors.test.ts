@@ -63,6 +63,7 @@ for (const { error, status, code, pointers = [] } of [
   { error: new CheckpointError('not_kept', 'm'), status: 410, code: 'content_not_kept' },
   { error: new CheckpointError('off', 'm'), status: 409, code: 'checkpoints_off' },
   { error: new CheckpointError('redacted', 'm', ['a']), status: 403, code: 'redacted' },
+  { error: new CheckpointError('too_large', 'm'), status: 422, code: 'patch_too_large' },
   { error: new CheckpointError('unsupported', 'm'), status: 501, code: 'unsupported' },
   {
     error: new WorkspaceError('ERR_AGENT_WORKSPACE_LOST', 'm'),

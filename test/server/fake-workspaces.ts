@@ -65,7 +65,8 @@ export class FakeWorkspaces implements RunWorkspaces {
     return Buffer.concat(texts.flat().map((part) => Buffer.from(part as string)))
   }
 
-  readonly list: RunWorkspaces['list'] = async (runId, { path = '', at = 'newest' } = {}, caller) => {
+  readonly list: RunWorkspaces['list'] = async (runId, options = {}, caller) => {
+    const { path = '', at = 'newest' } = options
     this.#called('list', runId, caller, { path, at })
     const id = idOf(at)
     if (path.split('/').includes('outside')) {

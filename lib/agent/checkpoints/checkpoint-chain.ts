@@ -4,8 +4,8 @@
  *
  * @module
  */
-import type { Checkpoint, CheckpointReason } from '../checkpoint.js'
-import type { RecordDraft, RunRecord } from '../events.js'
+import type { Checkpoint } from '../checkpoint.js'
+import type { CheckpointReason, RecordDraft, RunRecord } from '../events.js'
 import type { RecordReader } from '../log/read-log.js'
 import type { RunHead } from '../run-details.js'
 import type { Captured } from '../workspace/manifest.js'

@@ -15,24 +15,23 @@
 import { backoffDelay } from '../../internal/backoff.js'
 import { sleep } from '../../internal/sleep.js'
 import { uuidV7 } from '../../internal/uuid.js'
-import type { ChangesState } from '../checkpoint.js'
 import { isUnavailable, StoreError } from '../errors.js'
-import type { RecordDraft, RunRecord } from '../events.js'
+import type { ChangesState, RecordDraft, RunRecord } from '../events.js'
 import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
 import { warn } from '../output.js'
 import type { ObjectStore } from '../object-store.js'
 import type { Tree } from '../tree.js'
 import { applySteps, planApply, planRestore, type PathStep } from '../workspace/apply.js'
+import { closedInCopy } from '../workspace/closed-folders.js'
 import type { ContentOf } from '../workspace/describe-changes.js'
 import type { TreeRules } from '../workspace/left-out.js'
 import { isSameEntry } from '../workspace/net-changes.js'
 import { TrackedFolder, type Captured } from '../workspace/manifest.js'
 import { openPinned } from '../workspace/open.js'
-import { isInside } from '../workspace/paths.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
 import { checkpointDraft } from './checkpoint-chain.js'
-import type { CheckpointSettings } from './run-checkpoints.js'
+import type { CheckpointSettings } from './settings.js'
 
 /** A restore or an apply that is asked for. */
 export interface Operation {
@@ -62,6 +61,8 @@ const PAGE = 64
 /** A folder that is pinned, and can be stored as often as needed. */
 export class StoredFolder implements AsyncDisposable {
   readonly pinned: PinnedFolder
+  /** Folders in it that do not exist for runs. */
+  readonly closed: readonly string[]
   readonly #objects: ObjectStore
   readonly #signal: AbortSignal
   readonly #tracker: TrackedFolder
@@ -73,6 +74,7 @@ export class StoredFolder implements AsyncDisposable {
     signal: AbortSignal,
   ) {
     this.pinned = pinned
+    this.closed = rules.closed ?? []
     this.#objects = objects
     this.#signal = signal
     this.#tracker = new TrackedFolder(rules)
@@ -113,22 +115,12 @@ export class FileOperations {
     work: (folder: StoredFolder) => Promise<T>,
   ): Promise<T> {
     const { rules, use } = this.#settings
-    const closed = this.#closedIn(folder)
+    const closed = await closedInCopy(folder, rules.closed ?? [])
     const pinned = await openPinned(folder, { roots, closed }, null, () => undefined)
     return await use.capturing(async (objects) => {
-      await using stored = new StoredFolder(
-        pinned.folder,
-        { ...rules, closed },
-        objects,
-        signal,
-      )
+      await using stored = new StoredFolder(pinned.folder, { ...rules, closed }, objects, signal)
       return await work(stored)
     })
-  }
-
-  /** A copy lies in the data folder, which is closed to everything else. */
-  #closedIn(folder: string): readonly string[] {
-    return (this.#settings.rules.closed ?? []).filter((one) => !isInside(folder, one))
   }
 
   /**
@@ -216,7 +208,7 @@ export class FileOperations {
   /** Null, or why nothing was changed in the end. @throws the signal's reason */
   async #perform(signal: AbortSignal, folder: StoredFolder, steps: Steps): Promise<Error | null> {
     const { objects } = this.#settings.use
-    const closed = this.#closedIn(folder.pinned.real)
+    const { closed } = folder
     const contentOf: ContentOf = async (entry) => {
       signal.throwIfAborted()
       return steps.contents?.get(entry.sha256) ?? (await readContent(objects, entry))
@@ -262,6 +254,7 @@ export class FileOperations {
       now !== null && isSameEntry(now.tree.entries.get(path) ?? null, after)
     const paths = steps.filter(isDone).map(({ path }) => path)
     const skipped = steps.filter((step) => !isDone(step)).map(({ path }) => path)
+    const more = [paths, skipped].reduce((n, all) => n + Math.max(0, all.length - MAX_NAMED), 0)
     const { iteration } = log.state.head.details
     const drafts: RecordDraft[] = [
       {
@@ -272,7 +265,7 @@ export class FileOperations {
           operation,
           paths: paths.slice(0, MAX_NAMED),
           skipped: skipped.slice(0, MAX_NAMED),
-          more: Math.max(0, paths.length - MAX_NAMED) + Math.max(0, skipped.length - MAX_NAMED),
+          ...(more > 0 && { more }),
         },
       },
     ]

@@ -14,7 +14,6 @@
  */
 import { raceAbort } from '../../internal/abort.js'
 import { backoffDelay } from '../../internal/backoff.js'
-import type { Clock } from '../../internal/clock.js'
 import { sleep } from '../../internal/sleep.js'
 import { isUnavailable } from '../errors.js'
 import type { CheckpointReason, RecordDraft } from '../events.js'
@@ -22,19 +21,11 @@ import { untilPossible } from '../exhaustion.js'
 import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
 import type { ObjectStore } from '../object-store.js'
 import type { CountedChanges } from '../workspace/describe-changes.js'
-import type { TreeRules } from '../workspace/left-out.js'
 import { TrackedFolder, type Captured } from '../workspace/manifest.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
 import { checkpointDraft } from './checkpoint-chain.js'
 import { compareTrees } from './compare.js'
-import type { ObjectUse } from './object-use.js'
-
-/** What the checkpoints of all runs of an engine have in common. */
-export interface CheckpointSettings {
-  readonly use: ObjectUse
-  readonly rules: TreeRules
-  readonly clock: Clock
-}
+import type { CheckpointSettings } from './settings.js'
 
 /** What changed since the start of the run, or since its last gate; null when that is not known. */
 export type Compare = (since: 'start' | 'gate') => Promise<CountedChanges | null>

@@ -13,16 +13,8 @@ import type { RootsOf } from '../request/roots.js'
 import type { RunDetails } from '../run-details.js'
 import { applyChanges } from './apply-changes.js'
 import { FileOperations } from './file-operations.js'
-import type { CheckpointSettings } from './run-checkpoints.js'
-import type { RunFiles } from './run-logs.js'
-
-/** The copies in which isolated runs work. */
-export interface Copies {
-  /** The folder of a run's copy on this machine; null without one. */
-  find(runId: string): Promise<{ readonly root: string } | null>
-  /** Removes the copy of a run, if there is one. */
-  remove(runId: string): Promise<void>
-}
+import type { CheckpointSettings } from './settings.js'
+import type { Copies, RunFiles } from './run-logs.js'
 
 /** What {@link EngineRunFiles} needs of its engine. */
 export interface RunFilesSettings extends CheckpointSettings {

@@ -36,3 +36,11 @@ export interface RunFiles {
   /** Removes the copy of an isolated run that needs it no longer. The run is driven no longer. */
   left(details: RunDetails): Promise<void>
 }
+
+/** The copies in which isolated runs work. */
+export interface Copies {
+  /** The folder of a run's copy on this machine; null without one. */
+  find(runId: string): Promise<{ readonly root: string } | null>
+  /** Removes the copy of a run, if there is one. */
+  remove(runId: string): Promise<void>
+}

@@ -12,15 +12,15 @@ import type { RootsOf } from '../request/roots.js'
 import type { RunHead } from '../run-details.js'
 import type { RunStore } from '../store.js'
 import type { Tree, TreeEntry } from '../tree.js'
+import { closedInCopy } from '../workspace/closed-folders.js'
 import type { ContentOf } from '../workspace/describe-changes.js'
 import type { TreeRules } from '../workspace/left-out.js'
 import { manifestOf } from '../workspace/manifest.js'
 import { openPinned } from '../workspace/open.js'
-import { isInside } from '../workspace/paths.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
 import { WalkedRoot } from '../workspace/tree-walk.js'
 import { isOfOriginal, newestFirst } from './checkpoint-chain.js'
-import type { Copies } from './run-files.js'
+import type { Copies } from './run-logs.js'
 
 /** A tree, the name by which it is known, and its contents. */
 export interface NamedTree {
@@ -123,7 +123,7 @@ export class RunTreeReader {
     if (workspace === 'isolated' && copy === null) return await this.at(head, 'newest', owner)
     const folder = copy ?? cwd
     const roots = copy === null ? await rootsOf(owner) : [copy]
-    const closed = (rules.closed ?? []).filter((one) => !isInside(folder, one))
+    const closed = await closedInCopy(folder, rules.closed ?? [])
     const pinned = await openPinned(folder, { roots, closed }, null, () => undefined)
     await using held = pinned.folder
     const tree = await held.guard(() => manifestOf(held.path, { ...rules, closed }))

@@ -1,8 +1,15 @@
 import type { Clock } from '../../internal/clock.js'
 import type { ObjectStore } from '../object-store.js'
 import type { RunStore } from '../store.js'
+import type { TreeRules } from '../workspace/left-out.js'
 import { ObjectUse } from './object-use.js'
-import type { CheckpointSettings } from './run-checkpoints.js'
+
+/** What the checkpoints of all runs of an engine have in common. */
+export interface CheckpointSettings {
+  readonly use: ObjectUse
+  readonly rules: TreeRules
+  readonly clock: Clock
+}
 
 /** The part of an engine's configuration that is about checkpoints. */
 export interface CheckpointConfig {

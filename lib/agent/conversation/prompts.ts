@@ -79,7 +79,7 @@ export function gateFeedback(feedback: string): UserMessage {
 const MAX_NAMED = 20
 
 /** What the model is told when a human has taken files back. */
-export function restoreNotice({ paths, more }: EventPayloads['files_changed']): UserMessage {
+export function restoreNotice({ paths, more = 0 }: EventPayloads['files_changed']): UserMessage {
   const few = paths.slice(0, MAX_NAMED).join(', ')
   const others = paths.length + more - Math.min(paths.length, MAX_NAMED)
   const text =
@@ -96,11 +96,6 @@ export function forkFeedback(check: EventPayloads['goal_check'], output: string)
     outputBlock(output),
   ]
   return { role: 'user', text: text.filter((line) => line !== '').join('\n\n') }
-}
-
-/** A message that a human or a program sent to the run. */
-export function sentMessage(text: string): UserMessage {
-  return { role: 'user', text: `Message from the user:\n\n${text}` }
 }
 
 /** Appended to the result of a call when the model repeats itself. */

@@ -23,7 +23,7 @@ import { lstat, mkdir, readdir, readFile, readlink, realpath, rename, symlink, u
   from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { JsonValue } from '../../internal/json.js'
-import { failure, codeOf, isInside } from '../workspace/paths.js'
+import { failure, codeOf } from '../workspace/paths.js'
 import type { IsolatedCopy } from '../executor.js'
 import { copyTree, removeFolder } from '../workspace/copy.js'
 import { packagesAbove, problemsAbove } from './above.js'
@@ -270,18 +270,6 @@ interface Found {
   readonly link: string | null
   readonly place: string
   readonly description: Description | null
-}
-
-/**
- * The closed folders for tools that work in a copy: it lies in one of them, and nothing else of
- * that one can be reached from it.
- */
-export async function closedInCopy(
-  root: string,
-  closed: readonly string[],
-): Promise<readonly string[]> {
-  const real = await Promise.all(closed.map((path) => realpath(path).catch(() => path)))
-  return real.filter((folder) => !isInside(root, folder))
 }
 
 const RUNWRIGHT = /^ERR_AGENT_/

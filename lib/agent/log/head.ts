@@ -171,6 +171,32 @@ function createHead(record: RunCreated): RunHead {
   }
 }
 
+/** A head as it was stored: earlier versions did not know some of the fields. */
+export type StoredHead = Omit<RunHead, 'details' | NewHeadField> &
+  Partial<Pick<RunHead, NewHeadField>> & {
+    readonly details: Omit<RunDetails, NewField> & Partial<Pick<RunDetails, NewField>>
+  }
+
+type NewHeadField = 'checkpointSeq' | 'operation'
+type NewField = 'changes' | 'checkpoint_id' | 'forked_from' | 'max_tool_calls' | 'workspace'
+
+/** Fills in what a stored head lacks. */
+export function completeHead({ details, ...head }: StoredHead): RunHead {
+  return {
+    checkpointSeq: null,
+    operation: null,
+    ...head,
+    details: {
+      max_tool_calls: null,
+      workspace: 'in_place',
+      checkpoint_id: null,
+      changes: null,
+      forked_from: null,
+      ...details,
+    },
+  }
+}
+
 /** A copy of a head that later folds do not change. */
 export function copyHead(head: RunHead): RunHead {
   const { details } = head

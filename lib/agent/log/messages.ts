@@ -7,7 +7,7 @@
  * @module
  */
 import { hash } from 'node:crypto'
-import { sentMessage } from '../conversation/prompts.js'
+import { sentMessage } from '../conversation/sent-message.js'
 import type { EventPayloads } from '../events.js'
 import type { UserMessage } from '../model.js'
 

@@ -18,6 +18,7 @@ import type { RunDetails, RunHead } from '../run-details.js'
 import type { Tool } from '../tool.js'
 import { readTraceContext } from '../tracing/trace-context.js'
 import { parseForkRequest, resolveFork, type ForkContext } from './fork.js'
+import type { UseCheckpoint } from './fork-files.js'
 import { repeatedRun } from './idempotency.js'
 import { createdRecord, requestHash, resolveNewRun, type NewFork, type NewRun } from './new-run.js'
 import { ownerOf } from './owner-of.js'
@@ -77,13 +78,12 @@ export class Creation {
   async fork(source: RunHead, request: JsonObject, options: CreateOptions): Promise<CreatedRun> {
     const parsed = parseForkRequest(request)
     const body = requestHash({ fork: source.details.run_id, request: parsed })
-    return await this.#once(parsed, body, options, (owner) =>
-      resolveFork(source, parsed, this.#options, {
-        owner,
-        by: owner.id,
-        nowMs: this.#options.clock.now(),
-      }),
-    )
+    const { clock, files } = this.#options
+    const begin = (use: UseCheckpoint): Promise<CreatedRun> =>
+      this.#once(parsed, body, options, (owner) =>
+        resolveFork(source, parsed, this.#options, { owner, nowMs: clock.now(), use }),
+      )
+    return await (files === null ? begin(() => Promise.resolve()) : files.keeping(begin))
   }
 
   /** @throws {@link InvalidRequestError} for a key, or a field of a request, with a secret. */

@@ -22,9 +22,9 @@ import {
 import { readLog } from '../log/read-log.js'
 import { foldState, type RunState } from '../log/state.js'
 import type { Message } from '../model.js'
-import type { ObjectStore } from '../object-store.js'
 import type { RunHead } from '../run-details.js'
 import { checkSchema } from '../schema.js'
+import type { ForkFiles, UseCheckpoint } from './fork-files.js'
 import { findForkPoint, type ForkAt, type ForkPoint } from './fork-point.js'
 import { textViolations } from './message.js'
 import { resolveForkedRun, type NewFork, type NewRun, type RequestContext } from './new-run.js'
@@ -54,9 +54,15 @@ export function parseForkRequest(value: JsonObject): ForkRequest {
 
 /** What forking needs of its engine. */
 export interface ForkContext extends RequestContext {
-  readonly objects: ObjectStore | null
-  /** The paths in which a folder differs from a checkpoint. */
-  readonly differences: (folder: string, checkpointId: string) => Promise<readonly string[]>
+  /** Null for an engine without checkpoints. */
+  readonly files: ForkFiles | null
+}
+
+/** Who forks a run. */
+export interface Forker {
+  readonly owner: RunOwner
+  readonly nowMs: number
+  readonly use: UseCheckpoint
 }
 
 /**
@@ -68,7 +74,7 @@ export async function resolveFork(
   source: RunHead,
   { at = 'end', message, ...given }: ForkRequest,
   context: ForkContext,
-  caller: { readonly owner: RunOwner; readonly by: string | null; readonly nowMs: number },
+  { owner, nowMs, use }: Forker,
 ): Promise<{ readonly newRun: NewRun; readonly fork: NewFork }> {
   const { details } = source
   const hasEnded = isTerminal(details.status)
@@ -79,13 +85,13 @@ export async function resolveFork(
   }
   const frozen = await frozenOf(context, details.run_id)
   const start = startOf(frozen, { ...given, workspace })
-  const newRun = await resolveForkedRun(start, frozen.goal, context, caller.owner)
+  const newRun = await resolveForkedRun(start, frozen.goal, context, owner)
   const point = await findForkPoint(context.store, details.run_id, at)
-  await checkFiles(newRun, point, details.run_id, context)
+  await checkFiles(newRun, point, details.run_id, context, use)
   const state = await stateAt(context, details.run_id, point)
   const isEnd = point.kind === 'end'
   const unheard = isEnd ? state.messages.waiting.map(({ payload }) => payload) : []
-  const own = { message_id: uuidV7(caller.nowMs), deliver: 'next_turn', by: caller.by } as const
+  const own = { message_id: uuidV7(nowMs), deliver: 'next_turn', by: owner.id } as const
   const messages: EventPayloads['user_message'][] = [...unheard]
   if (message !== undefined) messages.push({ ...own, text: message })
   const isSameCopy = isEnd && details.changes === 'pending' && newRun.request.cwd === details.cwd
@@ -131,7 +137,8 @@ async function checkFiles(
   { request }: NewRun,
   { checkpointId, kind }: ForkPoint,
   runId: string,
-  { objects, differences }: ForkContext,
+  { files }: ForkContext,
+  use: UseCheckpoint,
 ): Promise<void> {
   const inPlace = request.workspace === undefined
   if (checkpointId === null) {
@@ -141,16 +148,13 @@ async function checkFiles(
       'with workspace in_place and the folder as it is'
     throw new CheckpointError('not_kept', text)
   }
-  if (objects === null) {
+  if (files === null) {
     const text = 'the host has no checkpoints any more: the files of this point cannot be read'
     throw new CheckpointError('off', text)
   }
-  if (!(await objects.has([checkpointId])).has(checkpointId)) {
-    const text = `the files of checkpoint ${checkpointId} of run ${runId} are not stored any more`
-    throw new CheckpointError('not_kept', text)
-  }
+  await use(checkpointId)
   if (!inPlace) return
-  const paths = await differences(request.cwd, checkpointId)
+  const paths = await files.differences(request.cwd, checkpointId)
   if (paths.length > 0) throw new WorkspaceChangedError('changed', paths)
 }
 

@@ -16,7 +16,7 @@ import type {
   WorkspaceMode,
 } from '../events.js'
 import type { GoalSpec } from '../goal.js'
-import type { GoalRegistry } from '../goals/registry.js'
+import type { GoalRegistry } from '../goals/goal-registry.js'
 import type { Model } from '../model.js'
 import { ReplayModel } from '../models/replay.js'
 import type { RunStore } from '../store.js'

@@ -7,7 +7,7 @@
 import { StoreError, WorkspaceError } from '../errors.js'
 import type { RunOwner } from '../events.js'
 import type { Executor } from '../executor.js'
-import { closedInCopy, type IsolatedFolders } from '../isolation/isolated-folders.js'
+import type { IsolatedFolders } from '../isolation/isolated-folders.js'
 import type { LogWriter, LogWriterOptions } from '../log/writer.js'
 import type { Model } from '../model.js'
 import type { RootsOf } from '../request/roots.js'
@@ -16,7 +16,8 @@ import { RunTrace } from '../tracing/run-trace.js'
 import type { Tracing } from '../tracing/tracing.js'
 import type { ModelPrices } from '../usage.js'
 import { resolveUnderRoots } from '../workspace/open.js'
-import type { CheckpointSettings } from '../checkpoints/run-checkpoints.js'
+import type { CheckpointSettings } from '../checkpoints/settings.js'
+import { closedInCopy } from '../workspace/closed-folders.js'
 import { claimedExecutor } from './claimed-executor.js'
 import { RunLoop, type RunLoopOptions } from './run-loop.js'
 import { openCopy } from './isolated-copy.js'
@@ -164,7 +165,8 @@ export class ActiveRuns {
       log.note({ kind: 'log', iteration: details.iteration, payload: { level: 'info', message } })
     }
     const open = await closedInCopy(copy.root, closed)
-    const folder = { checkpoints, closed: open, isolated: copy }
+    const inCopy = { ...checkpoints, rules: { ...checkpoints.rules, closed: open } }
+    const folder = { checkpoints: inCopy, closed: open, isolated: copy }
     return await openRunFolder(executor, folder, copy.root, null, onLost)
   }
 

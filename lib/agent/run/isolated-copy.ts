@@ -9,7 +9,7 @@
  *
  * @module
  */
-import type { CheckpointSettings } from '../checkpoints/run-checkpoints.js'
+import type { CheckpointSettings } from '../checkpoints/settings.js'
 import type { Executor, IsolatedCopy } from '../executor.js'
 import type { IsolatedFolders } from '../isolation/isolated-folders.js'
 import type { RunState } from '../log/state.js'

@@ -1,4 +1,5 @@
-import { RunCheckpoints, type CheckpointSettings } from '../checkpoints/run-checkpoints.js'
+import { RunCheckpoints } from '../checkpoints/run-checkpoints.js'
+import type { CheckpointSettings } from '../checkpoints/settings.js'
 import type { Executor, IsolatedCopy } from '../executor.js'
 import { explain } from '../workspace/files.js'
 import { openPinned, type PinnedWorkspace } from '../workspace/open.js'
@@ -29,10 +30,12 @@ export async function openRunFolder(
 ): Promise<RunFolder> {
   const { checkpoints, roots, closed, isolated } = options
   const pinned = await openPinned(cwd, { roots, closed }, before, onLost)
+  // A copy lies in a folder that is closed to all others.
+  const settings = checkpoints && { ...checkpoints, rules: { ...checkpoints.rules, closed } }
   return {
     ...pinned,
     executor: pinnedExecutor(executor, pinned, isolated),
-    checkpoints: checkpoints === null ? null : new RunCheckpoints(checkpoints, pinned.folder),
+    checkpoints: settings && new RunCheckpoints(settings, pinned.folder),
   }
 }
 

@@ -17,8 +17,8 @@ import { nextTurn } from '../../internal/next-turn.js'
 import { sleep } from '../../internal/sleep.js'
 import type { OnLog, RunFiles } from '../checkpoints/run-logs.js'
 import { isUnavailable, RunStateError, StoreError } from '../errors.js'
-import { isTerminal, type RecordDraft, type RunStatus } from '../events.js'
-import { isExhausted, MachineWait } from '../exhaustion.js'
+import { isTerminal, type RunStatus } from '../events.js'
+import { isExhausted } from '../exhaustion.js'
 import type { CallState, RunState } from '../log/state.js'
 import { LogWriter, type LogWriterOptions } from '../log/writer.js'
 import { warn } from '../output.js'
@@ -26,21 +26,22 @@ import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import type { NewMessage } from '../request/message.js'
 import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
-import { remainingMs } from './budgets.js'
 import { liveError } from './ended-runs.js'
-import { endFromStore, isTakenAway, type EndingRun } from './end-from-store.js'
+import { endFromStore, isTakenAway, type EndingRun } from './end-from-records.js'
 import { Inbox } from './inbox.js'
+import { MachinePause } from './machine-pause.js'
 import { nextStep, type Step, type StepLimits, type WorkStep } from './next-step.js'
 import type { Outcome } from './outcome.js'
 import { placeOf } from './place-of.js'
 import type { RunFolder } from './run-folder.js'
 import type { Scheduler } from './scheduler.js'
 import { promptOf, type StepContext } from './step-context.js'
+import { limitTime } from './time-limit.js'
 import {
   answerGate,
-  closingRecord,
   failureOf,
   finishRun,
+  startedResults,
   type Failure,
 } from './steps/finish.js'
 
@@ -98,7 +99,7 @@ export class RunLoop {
   #acts = false
   #halted = false
   #wake: (() => void) | undefined
-  #machineWait: MachineWait | undefined
+  readonly #machine: MachinePause
   #folder: RunFolder | undefined
   /** Why its folder must not be used any more. */
   #lostFolder: Error | undefined
@@ -108,6 +109,7 @@ export class RunLoop {
   constructor(log: LogWriter, options: RunLoopOptions) {
     this.#log = log
     this.#options = options
+    this.#machine = new MachinePause(options.clock)
     const needsApproval = (call: CallState): boolean => this.#needsApproval(call)
     const { maxTurnsPerIteration, detectStuck } = options
     this.#limits = { maxTurnsPerIteration, detectStuck, needsApproval }
@@ -153,7 +155,7 @@ export class RunLoop {
       // A process that has taken the run over may run commands with the same mark.
       const strays = this.state.mayHaveStrays && !this.#left
       if (strays) await this.#options.executor.killMarked(this.#log.runId).catch(() => 0)
-      this.#machineWait?.end()
+      this.#machine.end()
       await this.leaveFolder()
       this.#options.scheduler.leave(this.#log.runId)
       this.#options.scheduler.release(this.#log.runId)
@@ -194,12 +196,8 @@ export class RunLoop {
   /** Lets nothing else happen to the run until `work` settles. */
   async #alone<T>(work: () => Promise<T>): Promise<T> {
     const done = work()
-    this.#answering = done
-      .then(
-        () => undefined,
-        () => undefined,
-      )
-      .finally(() => (this.#answering = undefined))
+    const settled = done.then(() => undefined, () => undefined)
+    this.#answering = settled.finally(() => (this.#answering = undefined))
     return await done
   }
 
@@ -318,10 +316,12 @@ export class RunLoop {
       if (step.kind === 'ended') return
       try {
         await this.#perform(step)
-        this.#endMachineWait()
+        this.#machine.over(this.#log)
       } catch (error) {
         if (isExhausted(error) && !(error instanceof StoreError)) {
-          await this.#waitForMachine(error)
+          await this.#machine.wait(this.#log, error, this.#stop.signal)
+          const isOver = this.#suspending || this.#left
+          if (!isOver && this.#stop.signal.aborted) this.#stop = new AbortController()
           continue
         }
         if (!this.#stop.signal.aborted || error instanceof StoreError) throw error
@@ -329,32 +329,6 @@ export class RunLoop {
         if (!over) this.#stop = new AbortController() // nextStep() sees the reason in the state
       }
     }
-  }
-
-  /** After a fault of the machine the step is performed again, once it may succeed. */
-  async #waitForMachine(error: unknown): Promise<void> {
-    if (this.#machineWait === undefined) {
-      const { message } = failureOf(error, this.state.frozen.request.cwd).failure
-      this.#noteLine('warn', `waiting for the machine: ${message}`)
-    }
-    this.#machineWait ??= new MachineWait()
-    const pause = this.#machineWait.pause(error, this.#stop.signal, this.#options.clock)
-    await this.#log.idleWhile(pause).catch(() => undefined)
-    if (!this.#suspending && !this.#left && this.#stop.signal.aborted)
-      this.#stop = new AbortController()
-  }
-
-  #endMachineWait(): void {
-    if (this.#machineWait === undefined) return
-    this.#machineWait.end()
-    this.#machineWait = undefined
-    const isOver = isTerminal(this.state.head.details.status)
-    if (!isOver) this.#noteLine('info', 'the machine has room again')
-  }
-
-  #noteLine(level: 'info' | 'warn', message: string): void {
-    const { iteration } = this.state.head.details
-    this.#log.note({ kind: 'log', iteration, payload: { level, message } })
   }
 
   #nextStep(): Step {
@@ -384,7 +358,10 @@ export class RunLoop {
       this.#takenOver = false
       return this.#options.performStep({ kind: 'recover' }, context)
     }
-    const stopTimer = this.#limitTime()
+    const stopTimer = limitTime(this.#options.clock, this.#log, () => {
+      this.#outOfTime = true
+      this.#interrupt(new Error('out of time'))
+    })
     try {
       this.#acts = step.kind !== 'turn'
       await this.#options.performStep(step, context)
@@ -405,24 +382,6 @@ export class RunLoop {
     }
     const entered = scheduler.enter(this.#log.runId, placeOf(details), signal)
     await (started_at === null ? entered : this.#log.idleWhile(entered))
-  }
-
-  /** Interrupts the run when its time budget is used up; the returned function ends that. */
-  #limitTime(): () => void {
-    let timer: { cancel(): void } | undefined
-    const check = (): void => {
-      const left = remainingMs(this.state, this.#log.now())
-      if (left === Infinity) return
-      // The time may have stood still: see `now()` of the log.
-      if (left > 0) {
-        timer = this.#options.clock.setTimeout(check, left)
-        return
-      }
-      this.#outOfTime = true
-      this.#interrupt(new Error('out of time'))
-    }
-    check()
-    return () => timer?.cancel()
   }
 
   /** The context of the last step, while its signal is current. */
@@ -473,24 +432,16 @@ export class RunLoop {
     await this.#log.flush()
   }
 
-  /** Results for calls that were stopped while they ran. */
-  #closeStarted(output: string): RecordDraft[] {
-    const { head, calls } = this.state
-    return calls
-      .filter((call) => call.status === 'started')
-      .map((call) => closingRecord(head.details.iteration, call, 130, output))
-  }
-
   async #closeHalted(): Promise<void> {
     this.#halted = false
-    const stopped = this.#closeStarted('Stopped: the store could not be reached')
+    const stopped = startedResults(this.state, 'Stopped: the store could not be reached')
     if (stopped.length > 0) await this.#log.append(stopped)
   }
 
   async #suspendNow(): Promise<void> {
     const { iteration, status } = this.state.head.details
     if (isTerminal(status)) return
-    const stopped = this.#closeStarted('Stopped: the service shut down while this ran.')
+    const stopped = startedResults(this.state, 'Stopped: the service shut down while this ran.')
     if (status === 'pending' || status === 'awaiting_human') return this.#log.flush()
     await this.#log.append([...stopped, { kind: 'run_suspended', iteration, payload: {} }])
   }

@@ -5,8 +5,8 @@
  * 1. A path that has what it shall have is done. One that is neither that nor what was expected was
  *    changed by somebody else, and is left alone.
  * 2. A file is written beside its place and renamed, or linked, into it: it is the old or the new
- *    one, never a part. The temporary name follows from the path, so that the next attempt finds and
- *    removes what the last one left.
+ *    one, never a part. The temporary name follows from the path, so that the next attempt removes
+ *    what the last one left.
  * 3. Folders are entered through their descriptors, never through a link (see `paths.ts`). Closed
  *    folders and what belongs to git are never entered.
  * 4. First what goes, then the folders that are empty thereby, then what comes: so a file can take
@@ -20,14 +20,14 @@ import {
   link, lstat, mkdir, open, readlink, rename, rmdir, symlink, unlink, type FileHandle,
 } from 'node:fs/promises'
 import { join } from 'node:path'
-import { AgentError } from '../errors.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import type { TreeEntry } from '../tree.js'
 import type { ContentOf } from './describe-changes.js'
 import { explain } from './files.js'
-import { comparePaths, foldersAbove, isSameEntry } from './net-changes.js'
+import { isGitFolder } from './git-names.js'
+import { comparePaths, foldersAbove, isSameEntry, sortedByPath } from './net-changes.js'
 import {
-  codeOf, confine, FOLDER_FLAGS, HAS_PROC, isGitFolder, isRepositoryAt, OpenFolder, type Confinement,
+  codeOf, confine, FOLDER_FLAGS, HAS_PROC, isRepositoryAt, OpenFolder, type Confinement,
 } from './paths.js'
 import type { PathStep } from './plan-steps.js'
 import { bytesOfName } from './tree-names.js'
@@ -63,8 +63,8 @@ export async function applySteps(
     if (!isDone) skipped.add(path)
     return isDone
   }
-  const sorted = steps.toSorted((a, b) => comparePaths(a.path, b.path))
-  const gone = sorted.filter(({ after }) => after === null).reverse()
+  const sorted = sortedByPath([...steps])
+  const gone = sorted.filter(({ after }) => after === null)
   const coming = sorted.filter(({ after }) => after !== null)
   const emptied = new Set<string>()
   for (const step of gone) {
@@ -84,7 +84,9 @@ async function unlessOvertaken(path: string, work: () => Promise<boolean>): Prom
     return await work()
   } catch (error) {
     if (OVERTAKEN.has(codeOf(error) ?? '')) return false
-    if (error instanceof AgentError) throw error
+    // Faults of the machine, and those of who gives the contents, are not about this path.
+    throwIfExhausted(error)
+    if (typeof (error as NodeJS.ErrnoException).syscall !== 'string') throw error
     return await explain(path, () => Promise.reject(error as Error))
   }
 }
@@ -94,7 +96,9 @@ const OVERTAKEN: ReadonlySet<string> = new Set([
   'EEXIST', 'EISDIR', 'ELOOP', 'ENOENT', 'ENOTDIR', 'ENOTEMPTY', 'ESTALE',
 ])
 /** Codes of file systems that have no hard links. */
-const NO_LINKS: ReadonlySet<string> = new Set(['EMLINK', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EPERM'])
+const NO_LINKS: ReadonlySet<string> = new Set([
+  'EMLINK', 'ENOSYS', 'ENOTSUP', 'EOPNOTSUPP', 'EPERM',
+])
 
 /** Links are not followed, and opening a FIFO or terminal neither blocks nor takes it over. */
 const READ_FLAGS =
@@ -145,20 +149,17 @@ async function write(
   if (place === null) return false
   await place.removeTemporary()
   const found = await place.look(step)
-  if (found === null) {
-    if (before !== null) return false
-    const content = await contentOf(after)
-    folders.changed()
-    return await place.create(after, content)
-  }
-  const { entry, stats } = found
-  if (entry === null) return false
-  if (isSameEntry(entry, after)) return true
-  if (!isSameEntry(entry, before)) return false
-  const isKnown = entry.sha256 === after.sha256 && entry.kind === after.kind
-  const content = isKnown ? found.content : await contentOf(after)
+  const entry = found?.entry ?? null
+  if (entry !== null && isSameEntry(entry, after)) return true
+  if (found === null ? before !== null : entry === null || !isSameEntry(entry, before)) return false
+  const isKnown = entry?.sha256 === after.sha256 && entry.kind === after.kind
+  const content = isKnown ? found!.content : await contentOf(after)
+  // That may have taken long: is it still where it was?
+  const now = await Place.of(folders, path, false)
+  if (now === null) return false
   folders.changed()
-  return await place.replace(stats, after, content)
+  if (found === null) return await now.create(after, content)
+  return await now.replace(found.stats, after, content)
 }
 
 /** What is at a path. */

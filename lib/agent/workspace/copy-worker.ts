@@ -1,19 +1,9 @@
 /** The worker that copies and removes folders: does one thing, reports it, and ends. */
 import { parentPort, workerData } from 'node:worker_threads'
+import type { WorkerReport, WorkerTask } from './copy-job.js'
 import { codeOf } from './paths.js'
 import { removeTree } from './remove-tree.js'
-import { Aborted, TooLarge, TreeCopy, type CopyJob, type CopyResult } from './tree-copy.js'
-
-/** What the worker is to do; `aborted` becomes 1 when it is to stop. */
-export type WorkerTask =
-  | { readonly kind: 'copy'; readonly job: CopyJob; readonly aborted: Int32Array }
-  | { readonly kind: 'remove'; readonly folder: string }
-
-/** What it reports. */
-export type WorkerReport =
-  | { readonly result: CopyResult | null }
-  | { readonly failed: 'aborted' | 'too large' }
-  | { readonly error: string; readonly code: string | undefined }
+import { Aborted, TooLarge, TreeCopy } from './tree-copy.js'
 
 const report: WorkerReport = perform(workerData as WorkerTask)
 parentPort?.postMessage(report)

@@ -10,9 +10,8 @@ import { Worker } from 'node:worker_threads'
 import { WorkspaceTooLargeError } from '../errors.js'
 import { exhausted, isExhausted } from '../exhaustion.js'
 import { COPY_WORKER_CODE } from './copy-worker-code.js'
-import type { WorkerReport, WorkerTask } from './copy-worker.js'
+import type { CopyResult, WorkerReport, WorkerTask } from './copy-job.js'
 import { failure } from './paths.js'
-import type { CopyResult } from './tree-copy.js'
 
 /** How a folder is copied. */
 export interface CopyPolicy {

@@ -73,7 +73,10 @@ export async function countChanges(
   return { files: changes.length, additions, deletions, paths }
 }
 
-/** The paths of files whose diffs show something that would be redacted, or that are binary and hold it. */
+/**
+ * The paths of changes of which a patch would show a secret: in the lines that a diff shows, or
+ * anywhere in binary content.
+ */
 export async function secretsIn(
   changes: readonly TreeChange[],
   contentOf: ContentOf,
@@ -187,5 +190,6 @@ function fieldsOf({ path, oldPath, status, before, after }: TreeChange): Pick<
 /** The kind and permissions as git writes them; null for no file. */
 export function modeOf(entry: Pick<TreeEntry, 'kind' | 'mode'> | null): string | null {
   if (entry === null) return null
-  return entry.kind === 'link' ? '120000' : `100${(entry.mode & 0o777).toString(8).padStart(3, '0')}`
+  if (entry.kind === 'link') return '120000'
+  return `100${(entry.mode & 0o777).toString(8).padStart(3, '0')}`
 }

@@ -1,6 +1,6 @@
 /**
- * One look at a folder: compares what is there with what is remembered, level by level, and collects
- * what must be read.
+ * One look at a folder: compares what is there with what is remembered, level by level, and
+ * collects what must be read.
  *
  * @module
  */
@@ -12,7 +12,8 @@ import { childOf, newFolder, type KnownFile, type KnownFolder } from './known-fo
 import {
   isPassedOver, LeftOutPaths, MAX_TREE_DEPTH, MAX_TREE_ENTRIES, type AllTreeRules,
 } from './left-out.js'
-import { isInside, isRepository } from './paths.js'
+import { isRepository } from './git-names.js'
+import { isInside } from './paths.js'
 import { WalkedRoot, type ListedEntry, type ReadFile, type WalkedFolder } from './tree-walk.js'
 
 /** A folder of the tree. */

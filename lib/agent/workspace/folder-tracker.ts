@@ -1,21 +1,20 @@
 /**
- * One folder, looked at again and again: what it held the last time is remembered, so that only what
- * may have changed is read. Runs in the worker behind `TrackedFolder`.
+ * One folder, looked at again and again: what it held the last time is remembered, so that only
+ * what may have changed is read. Runs in the worker behind `TrackedFolder`.
  *
  * 1. A file is read again when size, mode, inode or times differ. A program that edits a file
  *    cannot set its change time back. What had changed within two seconds before a look is read
  *    again at the next one, because times have a granularity.
  * 2. Level by level, so that a bound on entries leaves out the deepest.
- * 3. Contents are on their way to the store when their hash is known; trees follow when all contents
- *    are durable, folders before those that they lie in, so that nothing stored ever refers to
- *    something that is not.
+ * 3. Contents are on their way to the store when their hash is known; trees follow when all
+ *    contents are durable, folders before those that they lie in, so that nothing stored ever
+ *    refers to something that is not.
  *
  * @module
  */
 import { hash } from 'node:crypto'
 import { LongWork } from '../../internal/next-turn.js'
 import { WorkspaceError } from '../errors.js'
-import type { LeftOut } from '../tree.js'
 import { FolderScan, type ReadEntry, type Unread } from './folder-scan.js'
 import {
   childOf, entriesOf, forget, newFolder, summarize, type KnownFile, type KnownFolder,
@@ -23,19 +22,12 @@ import {
 import { isPrivateKey, secretPaths, type AllTreeRules, type LeftOutPaths } from './left-out.js'
 import { Batches, type SendBatch } from './tree-batches.js'
 import { encodeFolder } from './tree-objects.js'
+import type { Look } from './tree-protocol.js'
 
 /** A file changed this recently may change again within one tick of the disk's clock. */
 const UNSETTLED_MS = 2_000
 /** How much more than its share a run may store of what changed since its first capture. */
 const CHANGED_SHARE = 4
-
-/** What a look found. */
-export interface Look {
-  readonly checkpointId: string
-  readonly files: number
-  readonly bytes: number
-  readonly leftOut: readonly LeftOut[]
-}
 
 /** Hashes of content that a checkpoint did not store, by path. */
 export type NotStored = ReadonlyMap<string, string>
@@ -58,7 +50,9 @@ export class FolderTracker {
   readonly #isSecretPath: (path: string, name: string) => boolean
   readonly #top: KnownFolder = newFolder()
   #look = 0
-  /** The checkpoint whose objects are known to be stored; undefined at first, and after an error. */
+  /**
+   * The checkpoint whose objects are known to be stored; undefined at first, and after an error.
+   */
   #stored: string | undefined
   /** Bytes and contents that count for the run's share; of these, 48 bits of their hash. */
   #used = 0
@@ -78,8 +72,8 @@ export class FolderTracker {
   /**
    * Looks at the folder.
    *
-   * @throws {@link WorkspaceError} when it cannot be entered, or is deleted meanwhile; for faults of
-   * the machine; what `send` throws; the signal's reason.
+   * @throws {@link WorkspaceError} when it cannot be entered, or is deleted meanwhile; for faults
+   * of the machine; what `send` throws; the signal's reason.
    */
   async look(folder: string, options: LookOptions): Promise<Look> {
     using scan = new FolderScan(folder, this.rules, this.#look + 1, options.storeContents)

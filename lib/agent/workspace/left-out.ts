@@ -12,7 +12,7 @@
  */
 import type { LeftOut, LeftOutReason, Tree } from '../tree.js'
 import { compileGlobs, type PathMatcher } from './globs.js'
-import { isGitFolder } from './paths.js'
+import { isGitFolder } from './git-names.js'
 import { SKIPPED_FOLDERS } from './skipped-folders.js'
 
 /** What trees of a folder hold. */
@@ -25,7 +25,8 @@ export interface TreeRules {
   readonly storeSecretFiles?: boolean | undefined
   /**
    * Bytes of content that are stored for one run, the smallest files first. Beyond that only what
-   * changed since the run's first capture is stored, up to four times as much. @defaultValue 256 MiB
+   * changed since the run's first capture is stored, up to four times as much. @defaultValue 256
+   * MiB
    */
   readonly budgetBytes?: number | undefined
   /** Bytes of the largest file. @defaultValue 32 MiB */
@@ -70,30 +71,28 @@ const SECRET_NAMES: ReadonlySet<string> = new Set([
   'terraform.rc', 'credentials.tfrc.json', '.ssh', '.gnupg', '.aws', '.kube',
   'application_default_credentials.json',
 ])
-/** `.env` with anything behind it; keys by the names that programs give them; key stores. */
-const SECRET_NAME =
-  /^\.env|^id_(?:rsa|dsa|ecdsa|ed25519|xmss)(?:_sk)?$|\.(?:pem|key|p8|p12|pfx|pkcs12|keystore|jks|ppk|kdbx)$/
+/** `.env` with anything behind it, and keys by the names that programs give them. */
+const SECRET_NAME = /^\.env|^id_(?:rsa|dsa|ecdsa|ed25519|xmss)(?:_sk)?$/
+/** Files of keys and stores of keys. */
+const KEY_FILE = /\.(?:pem|key|p8|p12|pfx|pkcs12|keystore|jks|ppk|kdbx)$/
 
 /** True for a name that says that a file holds secrets, in any case. */
 export function isSecretName(name: string): boolean {
   const plain = name.toLowerCase()
-  return SECRET_NAMES.has(plain) || SECRET_NAME.test(plain)
+  return SECRET_NAMES.has(plain) || SECRET_NAME.test(plain) || KEY_FILE.test(plain)
 }
 
 /** Bytes at the start of a file that show whether it is a private key. */
 const KEY_START = 200
 const PRIVATE_KEY =
-  /^(?:\xef\xbb\xbf)?\s*(?:-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key-File-)/
+  /^(?:\xef\xbb\xbf)?\s*(?:-----BEGIN [A-Z0-9 ]{0,30}PRIVATE KEY(?: BLOCK)?-----|PuTTY-User-Key)/
 
 /** True for content that begins as private keys do. */
 export function isPrivateKey(content: Uint8Array): boolean {
-  const first = content[0]
-  // Spaces, a byte order mark, '-' or 'P': most files are told by their first byte.
-  if (first === undefined || !(first <= 0x20 || first === 0xef || first === 0x2d || first === 0x50)) {
-    return false
-  }
-  const start = content.subarray(0, KEY_START)
-  return PRIVATE_KEY.test(Buffer.from(start.buffer, start.byteOffset, start.length).toString('latin1'))
+  const first = content[0] ?? 0
+  // Spaces, '-', 'P', or a byte order mark: most files are told by their first byte.
+  if (first > 0x20 && ![0x2d, 0x50, 0xef].includes(first)) return false
+  return PRIVATE_KEY.test(Buffer.from(content.subarray(0, KEY_START)).toString('latin1'))
 }
 
 /**
@@ -135,9 +134,9 @@ export class LeftOutPaths {
 }
 
 /**
- * Tells of which paths a tree says nothing, although they may exist: they, or a folder that they lie
- * in, were passed over or left out. When more was left out than is named, that may be any path that
- * the tree does not have.
+ * Tells of which paths a tree says nothing, although they may exist: they, or a folder that they
+ * lie in, were passed over or left out. When more was left out than is named, that may be any path
+ * that the tree does not have.
  */
 export function outsideTree(tree: Tree): (path: string) => boolean {
   const reasons = tree.leftOut.filter(({ reason }) => reason !== 'budget')

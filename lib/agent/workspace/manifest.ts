@@ -27,8 +27,8 @@ export interface Captured {
 
 export interface CaptureOptions {
   /**
-   * The last checkpoint of the run that is durable in its log; null for its first one. What that one
-   * refers to is taken as stored.
+   * The last checkpoint of the run that is durable in its log; null for its first one. What that
+   * one refers to is taken as stored.
    */
   readonly previous: string | null
   readonly signal?: AbortSignal | undefined
@@ -264,7 +264,9 @@ const WORKSPACE_CODES: ReadonlySet<string> = new Set<WorkspaceErrorCode>([
 ])
 
 function errorOf({ message, code }: { message: string; code: string | undefined }): Error {
-  if (WORKSPACE_CODES.has(code ?? '')) return new WorkspaceError(code as WorkspaceErrorCode, message)
+  if (WORKSPACE_CODES.has(code ?? '')) {
+    return new WorkspaceError(code as WorkspaceErrorCode, message)
+  }
   const error = Object.assign(new Error(message), { code })
   return isExhausted(error) ? exhausted('the folder cannot be looked at', error) : error
 }

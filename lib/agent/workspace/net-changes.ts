@@ -7,17 +7,27 @@ import type { Tree, TreeEntry } from '../tree.js'
 import { outsideTree } from './left-out.js'
 import { bytesOfName } from './tree-names.js'
 
+/** What two files or links are compared by; no hash: the content is not known. */
+interface Comparable {
+  readonly kind: TreeEntry['kind']
+  readonly mode: number
+  readonly sha256: string | null
+}
+
 /** What became of one file or link. */
-export interface TreeChange {
+export interface Change<E> {
   readonly path: string
   /** The path before, of a renamed one; else null. */
   readonly oldPath: string | null
   readonly status: 'added' | 'modified' | 'deleted' | 'renamed'
   /** Null for an added one. */
-  readonly before: TreeEntry | null
+  readonly before: E | null
   /** Null for a deleted one. */
-  readonly after: TreeEntry | null
+  readonly after: E | null
 }
+
+/** The same in a tree. */
+export type TreeChange = Change<TreeEntry>
 
 /**
  * The changes between two trees, by path in the order of its bytes. A file that is gone and a new
@@ -25,22 +35,30 @@ export interface TreeChange {
  * left out of one of both trees is no change.
  */
 export function netChanges(before: Tree, after: Tree): readonly TreeChange[] {
-  const changes: TreeChange[] = []
-  const gone = new Map<string, TreeEntry>()
   // Better a file too many that is new, than one that seems to be deleted.
-  const isUnseenBefore = unseenIn(before, 'named')
-  const isUnseenAfter = unseenIn(after, 'all')
-  for (const [path, old] of before.entries) {
-    const now = after.entries.get(path)
+  const isUnseen = { before: unseenIn(before, 'named'), after: unseenIn(after, 'all') }
+  return changesBetween(before.entries, after.entries, isUnseen)
+}
+
+/** The same for files by path. @param isUnseen which paths are not known before and after */
+export function changesBetween<E extends Comparable>(
+  before: ReadonlyMap<string, E>,
+  after: ReadonlyMap<string, E>,
+  isUnseen: Readonly<Record<'before' | 'after', (path: string) => boolean>> = ALL_SEEN,
+): readonly Change<E>[] {
+  const changes: Change<E>[] = []
+  const gone = new Map<string, E>()
+  const added = new Map<string, E>()
+  for (const [path, old] of before) {
+    const now = after.get(path)
     if (now === undefined) {
-      if (!isUnseenAfter(path)) gone.set(path, old)
+      if (!isUnseen.after(path)) gone.set(path, old)
     } else if (!isSameEntry(old, now)) {
       changes.push({ path, oldPath: null, status: 'modified', before: old, after: now })
     }
   }
-  const added = new Map<string, TreeEntry>()
-  for (const [path, now] of after.entries) {
-    if (!before.entries.has(path) && !isUnseenBefore(path)) added.set(path, now)
+  for (const [path, now] of after) {
+    if (!before.has(path) && !isUnseen.before(path)) added.set(path, now)
   }
   for (const [path, oldPath] of renames(gone, added)) {
     const [old, now] = [gone.get(oldPath)!, added.get(path)!]
@@ -54,13 +72,16 @@ export function netChanges(before: Tree, after: Tree): readonly TreeChange[] {
   for (const [path, entry] of added) {
     changes.push({ path, oldPath: null, status: 'added', before: null, after: entry })
   }
-  return changes.sort((a, b) => comparePaths(a.path, b.path))
+  return sortedByPath(changes)
 }
 
+const ALL_SEEN = { before: () => false, after: () => false }
+
 /** True for entries of the same kind, mode and content; null stands for none. */
-export function isSameEntry(a: TreeEntry | null, b: TreeEntry | null): boolean {
+export function isSameEntry(a: Comparable | null, b: Comparable | null): boolean {
   if (a === null || b === null) return a === b
-  return a.sha256 === b.sha256 && a.mode === b.mode && a.kind === b.kind
+  const isSameContent = a.sha256 !== null && a.sha256 === b.sha256
+  return isSameContent && a.mode === b.mode && a.kind === b.kind
 }
 
 /** The order of trees: by the bytes of the path. */
@@ -68,6 +89,17 @@ export function comparePaths(a: string, b: string): number {
   // The order of UTF-16 is the same but for what surrogates stand for.
   if (!SURROGATE.test(a) && !SURROGATE.test(b)) return a < b ? -1 : a > b ? 1 : 0
   return Buffer.compare(bytesOfName(a), bytesOfName(b))
+}
+
+/** Sorts in place. */
+export function sortedByPath<T extends { readonly path: string }>(items: T[]): T[] {
+  const isPlain = !items.some(({ path }) => SURROGATE.test(path))
+  const compare = isPlain ? (a: T, b: T) => (a.path < b.path ? -1 : 1) : byBytes
+  return items.sort(compare)
+}
+
+function byBytes(a: { readonly path: string }, b: { readonly path: string }): number {
+  return comparePaths(a.path, b.path)
 }
 
 const SURROGATE = /[\ud800-\udfff]/
@@ -91,37 +123,69 @@ export function foldersAbove(path: string): readonly string[] {
   return folders
 }
 
-/** Names at the end of two paths that are compared, to find what was moved with its folder. */
-const ENDS = [5, 4, 3, 2, 1] as const
-
-/** Which of the added paths had which of the gone ones. Each round is linear. */
+/** Which of the added paths had which of the gone ones. */
 function renames(
-  gone: ReadonlyMap<string, TreeEntry>,
-  added: ReadonlyMap<string, TreeEntry>,
+  gone: ReadonlyMap<string, Comparable>,
+  added: ReadonlyMap<string, Comparable>,
 ): ReadonlyMap<string, string> {
   const found = new Map<string, string>()
-  const taken = new Set<string>()
+  const addedBy = byContent(added)
+  for (const [content, oldPaths] of byContent(gone)) {
+    const paths = addedBy.get(content) ?? []
+    if (paths.length === 1 && oldPaths.length === 1) found.set(paths[0]!, oldPaths[0]!)
+    else if (paths.length > 0) pair(oldPaths, paths, found)
+  }
+  return found
+}
+
+function byContent(entries: ReadonlyMap<string, Comparable>): Map<string, string[]> {
+  const paths = new Map<string, string[]>()
+  for (const [path, { kind, sha256 }] of entries) {
+    if (sha256 === null) continue
+    const content = kind === 'file' ? sha256 : kind + sha256
+    const same = paths.get(content)
+    if (same === undefined) paths.set(content, [path])
+    else same.push(path)
+  }
+  return paths
+}
+
+/** Names at the end of two paths that are compared, to find what was moved with its folder. */
+const ENDS = [4, 3, 2, 1] as const
+
+/** Pairs paths of equal content: those that end alike, that are in one folder, and then any. */
+function pair(
+  oldPaths: readonly string[],
+  paths: readonly string[],
+  found: Map<string, string>,
+): void {
+  let [free, left] = [oldPaths, paths]
   const round = (keyOf: (path: string) => string): void => {
-    if (found.size === added.size || taken.size === gone.size) return
-    const free = new Map<string, string[]>()
-    for (const [path, { kind, sha256 }] of gone) {
-      if (taken.has(path)) continue
-      const key = `${kind} ${sha256} ${keyOf(path)}`
-      const paths = free.get(key)
-      if (paths === undefined) free.set(key, [path])
-      else paths.push(path)
+    const byKey = new Map<string, string[]>()
+    for (const path of free.toReversed()) {
+      const key = keyOf(path)
+      const same = byKey.get(key)
+      if (same === undefined) byKey.set(key, [path])
+      else same.push(path)
     }
-    for (const paths of free.values()) paths.reverse()
-    for (const [path, { kind, sha256 }] of added) {
-      if (found.has(path)) continue
-      const oldPath = free.get(`${kind} ${sha256} ${keyOf(path)}`)?.pop()
-      if (oldPath === undefined) continue
+    const taken = new Set<string>()
+    left = left.filter((path) => {
+      const oldPath = byKey.get(keyOf(path))?.pop()
+      if (oldPath === undefined) return true
       found.set(path, oldPath)
       taken.add(oldPath)
-    }
+      return false
+    })
+    free = free.filter((path) => !taken.has(path))
   }
-  for (const names of ENDS) round((path) => path.split('/').slice(-names).join('/'))
+  for (const names of ENDS) round((path) => endOf(path, names))
   round((path) => path.slice(0, path.lastIndexOf('/') + 1))
   round(() => '')
-  return found
+}
+
+/** The last names of a path. */
+function endOf(path: string, names: number): string {
+  let at = path.length
+  for (let i = 0; i < names && at >= 0; i++) at = path.lastIndexOf('/', at - 1)
+  return path.slice(at + 1)
 }

@@ -3,8 +3,8 @@
  *
  * 1. Contents without NUL bytes are compared as text, byte for byte, whatever their encoding.
  * 2. Programs that apply a patch section by section must find room for what comes: sections that
- *    take something away come first. GNU patch 2.7 removes files at its end all the same, so that it
- *    cannot put a file where there was a folder, or the other way round; git can.
+ *    take something away come first. GNU patch 2.7 removes files at its end all the same, so that
+ *    it cannot put a file where there was a folder, or the other way round; git can.
  * 3. Nothing is redacted: a caller that must not show secrets asks `secretsIn` first.
  *
  * @module
@@ -216,8 +216,7 @@ const LINES = 1_000
 /** Lines of at most 52 bytes: their number as a letter, and five digits for each four bytes. */
 function* base85(content: Uint8Array): Generator<void, Buffer> {
   const lines = Math.ceil(content.length / LINE)
-  const groups = Math.floor(content.length / LINE) * (LINE / 4) + Math.ceil((content.length % LINE) / 4)
-  const text = Buffer.allocUnsafe(groups * 5 + lines * 2)
+  const text = Buffer.allocUnsafe(Math.ceil(content.length / 4) * 5 + lines * 2)
   let at = 0
   for (let line = 0; line < lines; line++) {
     const end = Math.min(content.length, (line + 1) * LINE)

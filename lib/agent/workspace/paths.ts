@@ -16,8 +16,8 @@
 import { constants, existsSync, lstatSync, type BigIntStats, type Stats } from 'node:fs'
 import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
-import { trimEndOf } from '../../internal/trim-end.js'
 import { WorkspaceError } from '../errors.js'
+import { isGitFolder, REPOSITORY } from './git-names.js'
 
 /** Longer paths are refused before the file system sees them. */
 const MAX_PATH_LENGTH = 4_096
@@ -310,31 +310,13 @@ function checkText(path: string): void {
   }
 }
 
-/** Names by which git recognises a repository, whatever the name of its folder. */
-const REPOSITORY = ['HEAD', 'objects', 'refs']
-
-/** True for the names in a folder that git takes for a repository. */
-export function isRepository(names: readonly string[]): boolean {
-  return REPOSITORY.every((name) => names.includes(name))
-}
-
-/** The same, asked of the folder. */
+/** Does git take this folder for a repository? */
 export function isRepositoryAt(folder: OpenFolder): boolean {
   return REPOSITORY.every((name) => exists(folder.entry(name)))
 }
 
 function isGitPath(path: string): boolean {
   return path.split('/').some(isGitFolder)
-}
-
-/**
- * True for a name that some file system takes for `.git`: with other case, trailing dots or spaces,
- * as a short name (Windows), or with zero-width characters (macOS).
- */
-export function isGitFolder(name: string): boolean {
-  const visible = name.replaceAll(/[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g, '')
-  const plain = trimEndOf(visible, '. ').toLowerCase()
-  return plain === '.git' || plain === 'git~1'
 }
 
 /** Synchronous: it is asked for many paths, of which the system has just looked up the folders. */

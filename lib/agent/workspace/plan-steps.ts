@@ -11,7 +11,7 @@ import type { Tree, TreeEntry } from '../tree.js'
 import type { ContentOf } from './describe-changes.js'
 import { MAX_COMPARED_BYTES } from './diff.js'
 import { mergeTexts } from './merge-text.js'
-import { comparePaths, foldersAbove, isSameEntry, unseenIn } from './net-changes.js'
+import { comparePaths, foldersAbove, isSameEntry, sortedByPath, unseenIn } from './net-changes.js'
 
 /** One path that changes; null stands for no file. */
 export interface PathStep {
@@ -41,7 +41,7 @@ export function planRestore(current: Tree, target: Tree): readonly PathStep[] {
     if (current.entries.has(path) || isUnseenNow(path)) continue
     steps.push({ path, before: null, after })
   }
-  return steps.sort((a, b) => comparePaths(a.path, b.path))
+  return sortedByPath(steps)
 }
 
 /** The trees of an apply: where the run began, what it made of that, and the folder now. */
@@ -135,7 +135,8 @@ class Planner {
     if (sha256 !== undefined) return { ...(sha256 === ours.sha256 ? ours : theirs), mode }
     const content = await this.#mergeContents([base, ours, theirs])
     if (content === null) return undefined
-    const merged = { kind: 'file', mode, sha256: hash('sha256', content), size: content.length } as const
+    const size = content.length
+    const merged = { kind: 'file', mode, sha256: hash('sha256', content), size } as const
     // Both may have made the same in other ways.
     if (isSameEntry(merged, theirs)) return theirs
     this.#contents.set(merged.sha256, content)
@@ -164,7 +165,7 @@ class Planner {
       ({ before, after }) => !isSameEntry(before, after),
     )
     return {
-      steps: steps.sort((a, b) => comparePaths(a.path, b.path)),
+      steps: sortedByPath(steps),
       merged: this.#merged.filter((path) => this.#steps.has(path)),
       contents: this.#contents,
       conflicts: [...this.#conflicts].sort(comparePaths),

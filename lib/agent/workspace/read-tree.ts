@@ -20,8 +20,8 @@ const HASHED_AT_ONCE = 4 * 1024 * 1024
 export type ObjectReader = Pick<ObjectStore, 'get'>
 
 /**
- * What was seen: hashes of objects, and with a slash behind them those of folders whose entries were
- * looked at. The two are apart because a file may have the content of such an object.
+ * What was seen: hashes of objects, and with a slash behind them those of folders whose entries
+ * were looked at. The two are apart because a file may have the content of such an object.
  */
 export interface SeenObjects {
   has(hash: string): boolean
@@ -108,8 +108,9 @@ function isNew(hash: string, seen: SeenObjects): boolean {
  * The content of a file, or the target of a link.
  *
  * @param path names it in errors
- * @throws {@link CheckpointError} with `not_kept` for content that was not stored; {@link StoreError}
- * with `ERR_AGENT_STORE_CORRUPT` for content that is missing or damaged; what the store throws.
+ * @throws {@link CheckpointError} with `not_kept` for content that was not stored; {@link
+ * StoreError} with `ERR_AGENT_STORE_CORRUPT` for content that is missing or damaged; what the store
+ * throws.
  */
 export async function readContent(
   objects: ObjectReader,

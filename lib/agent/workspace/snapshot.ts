@@ -15,11 +15,14 @@ import { lstatSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
 import { nextTurn } from '../../internal/next-turn.js'
 import { throwIfExhausted } from '../exhaustion.js'
+import { modeOf } from './describe-changes.js'
 import { fileChange, oneLine } from './diff.js'
 import { childOf } from './known-folder.js'
 import { isPassedOver, MAX_TREE_DEPTH, MAX_TREE_ENTRIES } from './left-out.js'
+import { changesBetween, type Change } from './net-changes.js'
 import type { FileChange } from './workspace.js'
-import { isRepository, type Confinement } from './paths.js'
+import { isRepository } from './git-names.js'
+import { type Confinement } from './paths.js'
 import { WalkedRoot, type ListedEntry, type WalkedFolder } from './tree-walk.js'
 
 /** Bounds of {@link WorkspaceSnapshot}. */
@@ -55,7 +58,7 @@ interface Entry {
   /** What `lstat` reported; empty when the file must be read again in any case. */
   readonly fingerprint: string
   readonly mode: number
-  readonly isLink: boolean
+  readonly kind: 'file' | 'link'
   /** SHA-256 of the content, or of the link's target; null when it was not read. */
   readonly sha256: string | null
   /** The content, or the link's target; null when it is not kept. */
@@ -93,22 +96,19 @@ export class WorkspaceSnapshot {
     this.#keptBytes = scan.keptBytes
     this.#partial = scan.partial
     if (before === null) return []
-    const created = new Map(scan.changed.filter(([path]) => !before.has(path)))
-    // A scan may reach files that a partial one missed; only files newer than that are creations.
-    if (wasPartial) {
-      for (const [path, { born }] of created) {
-        if (born < previousScan - UNSETTLED_MS) created.delete(path)
-      }
+    const [old, now] = [new Map<string, Entry>(), new Map<string, Entry>()]
+    for (const [path, { after, born }] of scan.changed) {
+      const known = before.get(path)
+      // A scan may reach files that a partial one missed; only files newer than that are creations.
+      if (known === undefined && wasPartial && born < previousScan - UNSETTLED_MS) continue
+      if (known !== undefined) old.set(path, known)
+      now.set(path, after)
     }
-    const deleted = [...before].filter(
-      ([path]) => !scan.found.has(path) && (!scan.partial || !this.#exists(path)),
-    )
-    return await this.#bounded([
-      ...createdAndDeleted(created, new Map(deleted)),
-      ...scan.changed
-        .filter(([path, { after }]) => differs(before.get(path), after))
-        .map(([path, { after }]) => ({ path, before: before.get(path)!, after })),
-    ])
+    for (const [path, entry] of before) {
+      const isGone = !scan.found.has(path) && (!scan.partial || !this.#exists(path))
+      if (isGone) old.set(path, entry)
+    }
+    return await this.#bounded(changesBetween(old, now))
   }
 
   #exists(path: string): boolean {
@@ -117,58 +117,17 @@ export class WorkspaceSnapshot {
   }
 
   /** Only what is reported is compared line by line, and other work is done in between. */
-  async #bounded(differences: readonly Difference[]): Promise<readonly FileChange[]> {
+  async #bounded(found: readonly Change<Entry>[]): Promise<readonly FileChange[]> {
     let left = this.#limits.diffBytes
     const changes: FileChange[] = []
-    const sorted = differences.toSorted((a, b) => (a.path < b.path ? -1 : 1))
-    for (const difference of sorted.slice(0, this.#limits.changes)) {
-      const change = await changeOf(difference)
+    for (const one of found.slice(0, this.#limits.changes)) {
+      const change = await changeOf(one)
       left -= Buffer.byteLength(change.diff)
       changes.push(left >= 0 ? change : { ...change, diff: '' })
       await nextTurn()
     }
     return changes
   }
-}
-
-/** What happened to one file or link; null where it did not exist. */
-interface Difference {
-  readonly path: string
-  readonly before: Entry | null
-  readonly after: Entry | null
-  /** The path of a renamed file before. */
-  readonly from?: string
-}
-
-function differs(before: Entry | undefined, after: Entry): before is Entry {
-  if (before === undefined) return false
-  if (before.mode !== after.mode || before.isLink !== after.isLink) return true
-  return before.sha256 === null || before.sha256 !== after.sha256
-}
-
-/** New and deleted files; a new file with the content of a deleted one is renamed. */
-function createdAndDeleted(
-  created: ReadonlyMap<string, Found>,
-  deleted: Map<string, Entry>,
-): readonly Difference[] {
-  const pathsByHash = new Map<string, string[]>()
-  for (const [path, { sha256 }] of [...deleted].reverse()) {
-    const paths = pathsByHash.get(sha256 ?? '')
-    if (paths !== undefined) paths.push(path)
-    else if (sha256 !== null) pathsByHash.set(sha256, [path])
-  }
-  const differences: Difference[] = []
-  for (const [path, { after }] of created) {
-    const from = after.sha256 === null ? undefined : pathsByHash.get(after.sha256)?.pop()
-    const was = from === undefined ? undefined : deleted.get(from)
-    if (from === undefined || was === undefined) differences.push({ path, before: null, after })
-    else {
-      deleted.delete(from)
-      differences.push({ path, before: was, after, from })
-    }
-  }
-  for (const [path, before] of deleted) differences.push({ path, before, after: null })
-  return differences
 }
 
 function renamed(path: string, from: string, before: Entry, after: Entry): FileChange {
@@ -186,8 +145,8 @@ function renamed(path: string, from: string, before: Entry, after: Entry): FileC
 }
 
 /** A change, with its diff when the content before and after was kept. */
-async function changeOf({ path, before, after, from }: Difference): Promise<FileChange> {
-  if (from !== undefined) return renamed(path, from, before!, after!)
+async function changeOf({ path, oldPath, before, after }: Change<Entry>): Promise<FileChange> {
+  if (oldPath !== null) return renamed(path, oldPath, before!, after!)
   const mode = before !== null && after !== null ? modeLines(before, after) : ''
   const known = (entry: Entry | null): boolean => entry === null || entry.content !== null
   if (known(before) && known(after)) {
@@ -203,12 +162,8 @@ async function changeOf({ path, before, after, from }: Difference): Promise<File
 }
 
 function modeLines(before: Entry, after: Entry): string {
-  if (before.mode === after.mode && before.isLink === after.isLink) return ''
+  if (before.mode === after.mode && before.kind === after.kind) return ''
   return `old mode ${modeOf(before)}\nnew mode ${modeOf(after)}\n`
-}
-
-function modeOf({ isLink, mode }: Entry): string {
-  return isLink ? '120000' : `100${(mode & 0o777).toString(8).padStart(3, '0')}`
 }
 
 interface Found {
@@ -304,8 +259,9 @@ class Scan {
 
   #read(folder: WalkedFolder, name: string, stats: Stats, fingerprint: string): Entry {
     const isSettled = Date.now() - stats.ctimeMs > UNSETTLED_MS
-    const kind = { mode: stats.mode & 0o777, isLink: stats.isSymbolicLink() }
-    const content = kind.isLink ? folder.target(name) : this.#contentOf(folder, name, stats)
+    const isLink = stats.isSymbolicLink()
+    const kind = { mode: stats.mode & 0o777, kind: isLink ? 'link' : 'file' } as const
+    const content = isLink ? folder.target(name) : this.#contentOf(folder, name, stats)
     if (content === null) return { ...kind, fingerprint, sha256: null, content: null }
     const fits = this.keptBytes + content.length <= this.#limits.keptBytes
     return {

@@ -19,6 +19,7 @@ import {
   writeSync, type Dirent, type Stats,
 } from 'node:fs'
 import { throwIfExhausted } from '../exhaustion.js'
+import type { CopyJob, CopyResult } from './copy-job.js'
 import { copiedLink, type CopiedFolder } from './copied-links.js'
 import { CopiedPaths, isState } from './copied-paths.js'
 import { CopiedRepositories, isPointer, NO_REPOSITORY } from './copied-git.js'
@@ -27,9 +28,11 @@ import {
 } from './copy-io.js'
 import { CopyNotes } from './copy-notes.js'
 import { canBeMounted } from './mountable.js'
-import { codeOf, isRepository } from './paths.js'
+import { isRepository } from './git-names.js'
+import { codeOf } from './paths.js'
 import { rawPath, toSystem, toText, type RawPath } from './raw-paths.js'
 
+<<<<<<< HEAD
 /** What to copy, and how. All folders are absolute, real paths. */
 export interface CopyJob {
   readonly from: string
@@ -52,6 +55,8 @@ export interface CopyResult {
   readonly notes: readonly string[]
 }
 
+=======
+>>>>>>> checkpoints
 /** Thrown when the copy would exceed `maxBytes`. */
 export class TooLarge extends Error {}
 /** Thrown when the copy was aborted. */

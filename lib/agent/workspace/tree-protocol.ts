@@ -5,9 +5,16 @@
  * @module
  */
 import type { LeftOut } from '../tree.js'
-import type { Look } from './folder-tracker.js'
 import type { AllTreeRules } from './left-out.js'
 import type { Batch } from './tree-batches.js'
+
+/** What a look found. */
+export interface Look {
+  readonly checkpointId: string
+  readonly files: number
+  readonly bytes: number
+  readonly leftOut: readonly LeftOut[]
+}
 
 /** To the worker. A job is one look at a folder, `tracked` numbers what is tracked. */
 export type ToTreeWorker =

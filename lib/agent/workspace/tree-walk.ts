@@ -1,6 +1,6 @@
 /**
- * Looking at a folder for {@link WorkspaceSnapshot} and for trees: synchronously, since a small file
- * takes ten times as long through the thread pool, by callers that divide their work.
+ * Looking at a folder for {@link WorkspaceSnapshot} and for trees: synchronously, since a small
+ * file takes ten times as long through the thread pool, by callers that divide their work.
  *
  * 1. Folders are entered through their descriptors, and only if they lie where they should, so that
  *    neither a rename nor a link leads outside (see `paths.ts`).
@@ -41,7 +41,9 @@ export interface ListedEntry {
 export interface ReadFile {
   readonly content: Uint8Array
   readonly stats: Stats
-  /** False for a file that changed at each attempt: its content was read in part before a change. */
+  /**
+   * False for a file that changed at each attempt: its content was read in part before a change.
+   */
   readonly isWhole: boolean
 }
 

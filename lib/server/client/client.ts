@@ -48,6 +48,7 @@ import {
   filesPath,
   filterParams,
   KEYED,
+  PATCH,
   pathOf,
   rangeOf,
   signalOf,
@@ -55,6 +56,7 @@ import {
   type ChangesCall,
   type FilesCall,
   type KeyedCall,
+  type PatchCall,
   type RunFilter,
 } from './calls.js'
 import {
@@ -234,8 +236,8 @@ export class RunServiceClient implements AsyncDisposable {
   }
 
   /**
-   * Sends text to the model of a run that has not ended; resolves once it is durable. The model gets
-   * it before its next call, or before the next iteration.
+   * Sends text to the model of a run that has not ended; resolves once it is durable. The model
+   * gets it before its next call, or before the next iteration.
    */
   async message(
     runId: string,
@@ -262,8 +264,8 @@ export class RunServiceClient implements AsyncDisposable {
    * @throws {@link RunServiceError} 403 `redacted` with `paths`, when these files hold secrets and
    * the service does not let this caller read them.
    */
-  async patch(runId: string, options: ChangesCall = {}): Promise<Uint8Array> {
-    checkOptions(options, CHANGES, 'patch()')
+  async patch(runId: string, options: PatchCall = {}): Promise<Uint8Array> {
+    checkOptions(options, PATCH, 'patch()')
     const headers = { Accept: 'text/x-diff' }
     const path = pathOf(runId, '/changes')
     return (await this.#call('GET', path, { ...rangeOf(options), headers })).content
@@ -329,7 +331,8 @@ export class RunServiceClient implements AsyncDisposable {
   /**
    * Follows a run to its end: each event once, in order and without gaps, whatever happens to the
    * connection or the service meanwhile. Ends after `run_end`, and what the log has behind it by
-   * then. A lost stream is reopened behind the last event yielded; leaving the loop ends the stream.
+   * then. A lost stream is reopened behind the last event yielded; leaving the loop ends the
+   * stream.
    *
    * @throws {@link RunServiceError} for an unknown or deleted run, and when more than `maxFailures`
    * attempts in a row have failed; the signal's reason.

@@ -135,6 +135,7 @@ export interface ApplyResult {
   readonly applied: readonly string[]
   readonly merged: readonly string[]
   readonly conflicts: readonly string[]
+  readonly checkpoint_id: string | null
 }
 
 export interface FileChange {
@@ -178,6 +179,8 @@ export interface Payloads {
     operation: 'restore' | 'apply'
     paths: readonly string[]
     skipped: readonly string[]
+    /** Paths beyond those of both lists. */
+    more?: number
   }
   changes_decided: { changes: ChangesState; by: string | null }
   step_start: { node: string }

@@ -23,9 +23,9 @@ export function describeStreams(basePath: string): object {
       version: VERSION,
       description:
         'The event log of a run, from any position on and then live. Each event of the log is ' +
-        'sent once, in order and without gaps, after it has become durable. After run_end, the log ' +
-        "has only what became of the run's files later: checkpoint, files_changing, files_changed " +
-        'and changes_decided. A stream ends with the log of an ended run.',
+        'sent once, in order and without gaps, after it has become durable. After run_end, the ' +
+        "log has only what became of the run's files later: checkpoint, files_changing, " +
+        'files_changed and changes_decided. A stream ends with the log of an ended run.',
       license: { name: 'MIT' },
     },
     defaultContentType: 'application/json',
@@ -36,9 +36,9 @@ export function describeStreams(basePath: string): object {
         description:
           `One event in each text message. Subprotocol ${STREAM_PROTOCOL}. A refused reader gets ` +
           'an HTTP response with problem details in place of the 101, with the code run_damaged ' +
-          'when the log is damaged. Close codes: 1000 at the end of an ended run, 1001 the service is ' +
-          'shutting down, 1011 the log could not be read, 1013 the reader does not read, 4404 ' +
-          'the run was deleted. Messages from the client are ignored.',
+          'when the log is damaged. Close codes: 1000 at the end of an ended run, 1001 the ' +
+          'service is shutting down, 1011 the log could not be read, 1013 the reader does not ' +
+          'read, 4404 the run was deleted. Messages from the client are ignored.',
         bindings: {
           ws: { method: 'GET', query: queryOf(STREAM_PARAMETERS), bindingVersion: '0.1.0' },
         },

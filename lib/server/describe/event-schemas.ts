@@ -15,6 +15,7 @@ import type {
 } from '../../agent/index.js'
 import {
   amount,
+  CHECKPOINT_REASON,
   count,
   fields,
   flag,
@@ -148,7 +149,7 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
   user_message: sentMessage,
   checkpoint: fields<EventPayloads['checkpoint']>({
     checkpoint_id: text,
-    reason: oneOf('start', 'iteration', 'gate', 'restore', 'apply', 'end'),
+    reason: CHECKPOINT_REASON,
     files: count,
     bytes: count,
     new_bytes: count,
@@ -161,13 +162,16 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     after: text,
     by: orNull(text),
   }),
-  files_changed: fields<EventPayloads['files_changed']>({
-    operation_id: text,
-    operation: oneOf('restore', 'apply'),
-    paths: listOf(text),
-    skipped: listOf(text),
-    more: count,
-  }),
+  files_changed: fields<EventPayloads['files_changed']>(
+    {
+      operation_id: text,
+      operation: oneOf('restore', 'apply'),
+      paths: listOf(text),
+      skipped: listOf(text),
+      more: count,
+    },
+    'more',
+  ),
   changes_decided: fields<EventPayloads['changes_decided']>({
     changes: oneOf('pending', 'applied', 'discarded'),
     by: orNull(text),

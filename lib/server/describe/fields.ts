@@ -1,5 +1,5 @@
 /** Parts of schemas, whose fields the compiler compares with a type's. @module */
-import type { JsonSchema, LeftOut } from '../../agent/index.js'
+import type { CheckpointReason, JsonSchema, LeftOut, LeftOutReason } from '../../agent/index.js'
 
 type Optional<T> = { readonly [K in keyof T]-?: undefined extends T[K] ? K : never }[keyof T]
 
@@ -21,13 +21,38 @@ export const count: JsonSchema = { type: 'integer', minimum: 0 }
 export const amount: JsonSchema = { type: 'number', minimum: 0 }
 export const object: JsonSchema = { type: 'object' }
 
+/** One of a union's members; the compiler checks that none is missing. */
+export function memberOf<T extends string>(members: Readonly<Record<T, true>>): JsonSchema {
+  return oneOf(...Object.keys(members))
+}
+
 export const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] })
 export const listOf = (items: JsonSchema): JsonSchema => ({ type: 'array', items })
-export const oneOf = (...values: readonly string[]): JsonSchema => ({ type: 'string', enum: values })
+export const oneOf = (...values: readonly string[]): JsonSchema => ({
+  type: 'string',
+  enum: values,
+})
+
+/** When a checkpoint was made. */
+export const CHECKPOINT_REASON: JsonSchema = memberOf<CheckpointReason>({
+  start: true,
+  iteration: true,
+  gate: true,
+  restore: true,
+  apply: true,
+  end: true,
+})
 
 /** What is no part of a checkpoint, for one reason. */
 export const LEFT_OUT: JsonSchema = fields<LeftOut>({
-  reason: oneOf('secret', 'size', 'count', 'kind', 'unreadable', 'budget'),
+  reason: memberOf<LeftOutReason>({
+    secret: true,
+    size: true,
+    count: true,
+    kind: true,
+    unreadable: true,
+    budget: true,
+  }),
   count,
   paths: { ...listOf(text), description: 'the first 1000' },
 })

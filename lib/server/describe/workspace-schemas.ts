@@ -14,7 +14,17 @@ import type {
   NetChanges,
   RestoreResult,
 } from '../../agent/index.js'
-import { count, fields, flag, LEFT_OUT, listOf, oneOf, orNull, text } from './fields.js'
+import {
+  CHECKPOINT_REASON,
+  count,
+  fields,
+  flag,
+  LEFT_OUT,
+  listOf,
+  oneOf,
+  orNull,
+  text,
+} from './fields.js'
 
 const path: JsonSchema = {
   ...text,
@@ -28,7 +38,7 @@ export const CHECKPOINT: JsonSchema = fields<Checkpoint>({
   checkpoint_id: { ...checkpointId, description: 'of equal trees it is equal' },
   seq: { ...count, description: 'of the event that reports it' },
   iteration: count,
-  reason: oneOf('start', 'iteration', 'restore', 'apply', 'end'),
+  reason: CHECKPOINT_REASON,
   files: count,
   bytes: count,
   left_out: listOf(LEFT_OUT),

@@ -3,9 +3,14 @@ import { APPLY_SCHEMA, RESTORE_SCHEMA } from '../../agent/index.js'
 import type { ServiceContext } from '../context.js'
 import type { Parameter } from '../describe/operation.js'
 import { NO_FIELDS } from '../describe/schemas.js'
-import { APPLY_RESULT, CHECKPOINT, NET_CHANGES, RESTORE_RESULT } from '../describe/workspace-schemas.js'
+import {
+  APPLY_RESULT,
+  CHECKPOINT,
+  NET_CHANGES,
+  RESTORE_RESULT,
+} from '../describe/workspace-schemas.js'
 import { attachment } from '../messages/file-path.js'
-import { readText } from '../messages/query.js'
+import { readChoices, readText } from '../messages/query.js'
 import { json } from '../messages/reply.js'
 import type { RouteDefinition } from '../router.js'
 import { readNoFields, readRequest } from './calls.js'
@@ -21,6 +26,13 @@ function end(name: 'from' | 'to', byDefault: string): Parameter {
     description: 'a checkpoint id, `start`, `newest`, or `now`, the folder as it is',
     schema: { type: 'string', default: byDefault },
   }
+}
+
+const PLAIN: Parameter = {
+  name: 'plain',
+  in: 'query',
+  description: "patches: 1 is for programs that know neither renames nor git's binary patches",
+  schema: { type: 'string', enum: ['0', '1'], default: '0' },
 }
 
 /** Creates the routes of checkpoints and of what is done with them. */
@@ -60,10 +72,10 @@ function readChanges(context: ServiceContext): RouteDefinition {
       id: 'readChanges',
       summary: 'Read the net changes between two checkpoints',
       description:
-        `As ${PATCH}: one patch with exact bytes for \`git apply\` and \`patch -p1\`, refused when ` +
-        'files hold secrets, unless the host lets the caller read files. As JSON: with secrets ' +
-        'redacted.',
-      parameters: [end('from', 'start'), end('to', 'newest')],
+        `As ${PATCH}: one patch with exact bytes for \`git apply\` and \`patch -p1\`, refused ` +
+        'when files hold secrets, unless the host lets the caller read files. As JSON: with ' +
+        'secrets redacted.',
+      parameters: [end('from', 'start'), end('to', 'newest'), PLAIN],
       answers: {
         200: [
           { description: 'the changes', schema: NET_CHANGES },
@@ -75,14 +87,14 @@ function readChanges(context: ServiceContext): RouteDefinition {
     handle: async ({ request, query, parameter, principal, caller, mediaType }) => {
       const { engine, heavy } = context
       const range = { from: readText(query, 'from'), to: readText(query, 'to') }
+      const [plain] = readChoices(query, 'plain', ['0', '1'])
       if (mediaType !== PATCH) {
         const read = engine.workspaces.changes.bind(engine.workspaces, parameter, range, caller)
         return json(200, await heavy.limited(read))
       }
       const raw = context.mayReadFiles(principal)
-      const patch = await heavy.limited(() =>
-        engine.workspaces.patch(parameter, { ...range, raw }, caller),
-      )
+      const how = { ...range, raw, plain: plain === '1' }
+      const patch = await heavy.limited(() => engine.workspaces.patch(parameter, how, caller))
       const named = { 'Content-Disposition': attachment(`${parameter}.patch`) }
       return heavy.reply(request, { ...UNTRUSTED, 'Content-Type': PATCH, ...named }, patch)
     },

@@ -5,83 +5,17 @@ import {
   ModelError,
   RunEngine,
   type AgentEvent,
-  type Clock,
   type ModelRequest,
-  type RunStore,
   type Tool,
 } from 'runwright/agent'
 import { scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
+import { MortalStore, mortalClock } from '../../helpers/mortal.js'
 import { Random } from '../../helpers/random.js'
 
 const RUNS = Number(process.env['RUNWRIGHT_RANDOM_RUNS'] ?? 60)
 /** Most crashes of one run: one more than it may recover from. */
 const MAX_CRASHES = 4
-
-const never = <T>(): Promise<T> => new Promise<T>(() => undefined)
-
-/**
- * A store that a process loses when it dies. The append at which it dies is stored or not, at
- * random; what is stored is there for the next process.
- */
-class MortalStore {
-  readonly store: RunStore
-  readonly died: Promise<void>
-  #die: () => void = () => undefined
-  #dead = false
-
-  constructor(disk: MemoryStore, dieAt: number, keepsLast: boolean) {
-    this.died = new Promise((resolve) => (this.#die = resolve))
-    let appends = 0
-    const alive = <T>(work: () => Promise<T>): Promise<T> => (this.#dead ? never() : work())
-    this.store = {
-      open: () => Promise.resolve(),
-      close: () => Promise.resolve(),
-      read: (runId, after, limit) => alive(() => disk.read(runId, after, limit)),
-      head: (runId) => alive(() => disk.head(runId)),
-      list: (query) => alive(() => disk.list(query)),
-      counts: () => alive(() => disk.counts()),
-      findByKey: (owner, key, since) => alive(() => disk.findByKey(owner, key, since)),
-      delete: (runId) => alive(() => disk.delete(runId)),
-      append: (runId, records) =>
-        alive(async () => {
-          appends += 1
-          if (appends !== dieAt) return disk.append(runId, records)
-          this.#dead = true
-          if (keepsLast) await disk.append(runId, records)
-          this.#die()
-          return never()
-        }),
-    }
-  }
-}
-
-/** A clock whose timers end with the process that set them. */
-function mortalClock(died: Promise<void>): Clock {
-  const timers = new Set<NodeJS.Timeout>()
-  let dead = false
-  void died.then(() => {
-    dead = true
-    for (const timer of timers) clearTimeout(timer)
-  })
-  return {
-    now: () => Date.now(),
-    setTimeout: (callback, ms) => {
-      if (dead) return { cancel: () => undefined }
-      const timer = setTimeout(() => {
-        timers.delete(timer)
-        callback()
-      }, ms)
-      timers.add(timer)
-      return {
-        cancel: () => {
-          timers.delete(timer)
-          clearTimeout(timer)
-        },
-      }
-    },
-  }
-}
 
 function randomTurn(random: Random, request: ModelRequest): Said {
   const n = request.messages.length

@@ -15,7 +15,8 @@ import {
   type TestOutcomes,
 } from 'runwright/agent'
 import { checkGoal } from '../../../lib/agent/goals/check.js'
-import { goalRegistry, type ResolveOptions } from '../../../lib/agent/goals/registry.js'
+import type { ResolveOptions } from '../../../lib/agent/goals/goal-registry.js'
+import { goalRegistry } from '../../../lib/agent/goals/registry.js'
 import { captureBaseline } from '../../../lib/agent/goals/protected-files.js'
 
 /** Files of a workspace by path. */

@@ -7,7 +7,7 @@ import {
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { WorkspaceError, WorkspaceTooLargeError } from '../../../lib/agent/errors.js'
-import { closedInCopy } from '../../../lib/agent/isolation/isolated-folders.js'
+import { closedInCopy } from '../../../lib/agent/workspace/closed-folders.js'
 import { Project } from '../../helpers/isolated.js'
 import { programAt } from '../../helpers/programs.js'
 import { noSmallDisk, runOnSmallDisk } from '../../helpers/small-disk.js'

@@ -119,11 +119,17 @@ export class SimulatedDisk {
     for (const path of this.#directories.keys()) {
       if (dirname(path) === directory) this.#directories.set(path, true)
     }
-    // A file that moves from one directory to another does so at once.
-    const isHere = (change: NameChange): boolean =>
-      change.some(([path]) => dirname(path) === directory)
-    for (const change of this.#changes) if (isHere(change)) apply(this.#durableNames, change)
-    this.#changes = this.#changes.filter((change) => !isHere(change))
+    // A file that moves from one directory to another does so at once, and what happened to these
+    // names before comes first.
+    const paths = new Set<string>()
+    const synced = new Set<NameChange>()
+    for (const change of this.#changes.toReversed()) {
+      if (!change.some(([path]) => dirname(path) === directory || paths.has(path))) continue
+      for (const [path] of change) paths.add(path)
+      synced.add(change)
+    }
+    for (const change of this.#changes) if (synced.has(change)) apply(this.#durableNames, change)
+    this.#changes = this.#changes.filter((change) => !synced.has(change))
   }
 
   losePower(random: Random): void {

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs'
+import {
+  existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmdirSync, rmSync,
+  statSync, symlinkSync, writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
@@ -44,9 +47,7 @@ class Disk implements Disposable {
     }
     for (const [path, value] of after) {
       const old = before.get(path)
-      if (old !== undefined && listing(new Map([['', old]]))[0] === listing(new Map([['', value]]))[0]) {
-        continue
-      }
+      if (old !== undefined && same(old, entryOf(value))) continue
       rmSync(diskPath(this.folder, path), { force: true })
       writeModel(this.folder, new Map([[path, value]]))
     }
@@ -112,7 +113,7 @@ function scenario(seed: number): { before: Model; found: Model; target: Model } 
 const OUTSIDE = new Map(['a', 'b', 'c'].map((name) => [name, file(`outside ${name}\n`)]))
 
 test('a folder gets what the steps say; what others changed is left alone and named', async () => {
-  for (let seed = 1; seed <= Number(process.env['ROUNDS'] ?? 60); seed++) {
+  for (let seed = 1; seed <= Number(process.env['ROUNDS'] ?? 100); seed++) {
     const { before, found, target } = scenario(seed)
     using disk = new Disk(before, OUTSIDE)
     disk.change(before, found)
@@ -145,4 +146,117 @@ test('steps that are killed at any change can be done again', async () => {
     }
   }
   assert.ok(kills > 50, `${kills} kills`)
+})
+
+const steps = (before: Model, target: Model): readonly PathStep[] =>
+  planRestore(treeOf(before), treeOf(target))
+const filesOf = (files: Readonly<Record<string, ModelFile>>): Model =>
+  new Map(Object.entries(files))
+
+test('folders that become empty are removed, others stay, and missing ones are made', async () => {
+  const before = filesOf({ 'a/b/c': file('x'), 'd/e': file('x'), 'd/f': file('x'), 'g/h': file('x') })
+  using disk = new Disk(before)
+  mkdirSync(join(disk.folder, 'empty/one'), { recursive: true })
+  mkdirSync(join(disk.folder, 'g/empty'))
+  const target = filesOf({ 'd/f': file('x'), 'i/j/k': file('y', 0o755), 'd/e2': file('x') })
+  await applySteps(disk.folder, steps(before, target), contentsOf(target))
+  disk.check(target, '')
+  const folders = readdirSync(disk.folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ parentPath, name }) => `${parentPath}/${name}`.slice(disk.folder.length + 1))
+  assert.deepEqual(folders.sort(), ['d', 'empty', 'empty/one', 'g', 'g/empty', 'i', 'i/j'])
+})
+
+test('a folder whose files are all others afterwards stays the same folder', async () => {
+  const [before, target] = [filesOf({ 'd/e/x': file('x') }), filesOf({ 'd/e/y': file('y') })]
+  using disk = new Disk(before)
+  const { ino } = statSync(join(disk.folder, 'd/e'))
+  await applySteps(disk.folder, steps(before, target), contentsOf(target))
+  disk.check(target, '')
+  assert.equal(statSync(join(disk.folder, 'd/e')).ino, ino)
+})
+
+test('no folder is made for a file that somebody has removed with its folder', async () => {
+  const [before, target] = [filesOf({ 'd/e/x': file('x') }), filesOf({ 'd/e/x': file('y') })]
+  using disk = new Disk(filesOf({ kept: file('k') }))
+  const { done, skipped } = await applySteps(disk.folder, steps(before, target), contentsOf(target))
+  assert.deepEqual([done, skipped], [[], ['d/e/x']])
+  assert.ok(!existsSync(join(disk.folder, 'd')))
+})
+
+test('a mode is changed without touching a hard link to the file elsewhere', async () => {
+  const before = filesOf({ a: file('x') })
+  using disk = new Disk(before, filesOf({ kept: file('y') }))
+  rmSync(join(disk.folder, 'a'))
+  linkSync(join(disk.outside, 'kept'), join(disk.folder, 'a'))
+  const [was, now] = [filesOf({ a: file('y') }), filesOf({ a: file('y', 0o755) })]
+  // The content is there, so that nothing needs to be stored.
+  await applySteps(disk.folder, steps(was, now), contentsOf())
+  disk.check(now, '')
+})
+
+test('what belongs to git, lies in closed folders or leads out of the folder is never written', async () => {
+  const kept = filesOf({ '.git/config': file('x'), 'sub/.git/config': file('x'), 'data/log': file('x'), 'bare/HEAD': file('x'), 'bare/objects/o': file('x'), 'bare/refs/r': file('x') })
+  using disk = new Disk(kept)
+  const paths = [
+    '.git/config', '.git/hooks/post-checkout', '.GIT/x', 'sub/.git/config', 'data/log', 'data/new', 'bare/config',
+    'bare/HEAD', '../outside/x', '/etc/x', 'a/../../outside/x', './a', 'a//b', '', '.', 'a/', 'a\0b',
+  ]
+  const [x, y] = [entryOf(file('x')), entryOf(file('y'))]
+  const all = paths.flatMap((path) => [
+    { path, before: x, after: null },
+    { path, before: x, after: y },
+    { path, before: null, after: y },
+  ])
+  const contentOf = contentsOf(filesOf({ y: file('y') }))
+  const closed = [join(disk.folder, 'data')]
+  for (const step of all) {
+    const { done } = await applySteps(disk.folder, [step], contentOf, { closed })
+    const isAbsent = step.path === 'bare/config' && step.after === null
+    assert.deepEqual(done, isAbsent ? done : [], JSON.stringify(step))
+  }
+  disk.check(kept, '')
+})
+
+test('what somebody does while content is read is not lost, and not followed out of the folder', async () => {
+  const before = filesOf({ 'a/old': file('old'), 'a/z': file('old') })
+  const target = filesOf({ 'a/new': file('new'), 'a/old': file('new 2'), 'a/z': file('new 3') })
+  const contents = contentsOf(target)
+  type Trick = readonly [during: string, (disk: Disk) => void, Model, skipped: readonly string[]]
+  const tricks: readonly Trick[] = [
+    ['new', (disk) => writeFileSync(join(disk.folder, 'a/new'), 'mine'), filesOf({ ...Object.fromEntries(target), 'a/new': file('mine') }), ['a/new']],
+    ['new 2', (disk) => writeFileSync(join(disk.folder, 'a/old'), 'old', { mode: 0o644 }), filesOf({ ...Object.fromEntries(target), 'a/old': file('old') }), ['a/old']],
+    ['new 2', (disk) => rmSync(join(disk.folder, 'a/old')), filesOf({ 'a/new': file('new'), 'a/z': file('new 3') }), ['a/old']],
+    ['new', (disk) => renameSync(join(disk.folder, 'a'), join(disk.folder, 'b')), filesOf({ 'b/old': file('old'), 'b/z': file('old') }), ['a/new', 'a/old', 'a/z']],
+    ['new 2', (disk) => {
+      renameSync(join(disk.folder, 'a'), join(disk.folder, 'b'))
+      symlinkSync('b', join(disk.folder, 'a'))
+    }, filesOf({ a: link('b'), 'b/new': file('new'), 'b/old': file('old'), 'b/z': file('old') }), ['a/old', 'a/z']],
+  ]
+  for (const [during, trick, expected, skipped] of tricks) {
+    using disk = new Disk(before)
+    const result = await applySteps(disk.folder, steps(before, target), async (entry) => {
+      const content = await contents(entry)
+      if (String(content) === during) trick(disk)
+      return content
+    })
+    disk.check(expected, during)
+    assert.deepEqual(result.skipped, skipped)
+  }
+})
+
+test('an error of the object store is thrown as it is, one of the system names the path', async () => {
+  using disk = new Disk(filesOf({}))
+  const target = filesOf({ 'a/b': file('x') })
+  const gone = new Error('the store is away')
+  const failing = () => Promise.reject(gone)
+  await assert.rejects(applySteps(disk.folder, steps(filesOf({}), target), failing), gone)
+  await applySteps(disk.folder, steps(filesOf({}), target), contentsOf(target))
+  disk.check(target, '')
+  const long = filesOf({ [`a/${'n'.repeat(300)}`]: file('x') })
+  await assert.rejects(applySteps(disk.folder, steps(filesOf({}), long), contentsOf(long)), {
+    code: 'ERR_AGENT_WORKSPACE',
+    message: /too long/,
+  })
+  assert.ok(existsSync(join(disk.folder, 'a/b')) && statSync(disk.folder).isDirectory())
 })

@@ -7,7 +7,9 @@ import {
 } from '../../../lib/agent/workspace/describe-changes.js'
 import { netChanges } from '../../../lib/agent/workspace/net-changes.js'
 import { Random } from '../../helpers/random.js'
-import { contentsOf, file, link, randomEdits, randomModel, treeOf, type ModelFile } from '../../helpers/tree-model.js'
+import {
+  contentsOf, file, link, randomEdits, randomModel, treeOf, type ModelFile,
+} from '../../helpers/tree-model.js'
 
 type Files = Readonly<Record<string, ModelFile>>
 
@@ -41,8 +43,16 @@ test('each kind of change has its lines, modes and diff', async () => {
   )
 })
 
-function change(path: string, status: string, [additions, deletions]: number[], [before, after]: (string | null)[], diff: string) {
-  return { path, old_path: null, status, mode: { before, after }, additions, deletions, binary: false, diff, redacted: false }
+function change(
+  path: string,
+  status: string,
+  [additions, deletions]: number[],
+  [before, after]: (string | null)[],
+  diff: string,
+) {
+  const mode = { before, after }
+  const fields = { path, old_path: null, status, mode, additions, deletions }
+  return { ...fields, binary: false, diff, redacted: false }
 }
 
 const TOKEN = `ghp_${'a1B2c3D4e5F6g7H8i9'.repeat(2)}`
@@ -64,7 +74,8 @@ test('secrets are redacted where a diff would show them, and only then is it sai
 test('a line of a private key is not shown, wherever the change and however long the file', async () => {
   const random = new Random(3)
   for (let round = 0; round < 40; round++) {
-    const [above, below] = [lines(random.integer(0, 12_000), 'above '), lines(random.integer(0, 12_000), 'below ')]
+    const above = lines(random.integer(0, 12_000), 'above ')
+    const below = lines(random.integer(0, 12_000), 'below ')
     const before = `${above}${KEY}${below}`
     const at = before.indexOf('\n', above.length + random.integer(-10, KEY.length + 10)) + 1
     const after = `${before.slice(0, at)}changed\n${before.slice(at)}`
@@ -95,7 +106,8 @@ test('a patch that would show a secret is found by the same rule as a redacted d
     }
     const changes = netChanges(treeOf(before), treeOf(after))
     const contentOf = contentsOf(before, after)
-    const shown = (await describeChanges(changes, contentOf)).changes.filter(({ binary }) => !binary)
+    const all = (await describeChanges(changes, contentOf)).changes
+    const shown = all.filter(({ binary }) => !binary)
     const found = new Set(await secretsIn(changes, contentOf))
     for (const { path, redacted } of shown) assert.equal(found.has(path), redacted, path)
   }
@@ -124,7 +136,10 @@ test('counts are those of the descriptions', async () => {
     const contentOf = contentsOf(before, after)
     const full = (await describeChanges(changes, contentOf)).changes
     const counted = await countChanges(changes, contentOf)
-    assert.deepEqual(counted.paths, full.map(({ diff: _diff, redacted: _redacted, ...fields }) => fields))
+    assert.deepEqual(
+      counted.paths,
+      full.map(({ diff: _diff, redacted: _redacted, ...fields }) => fields),
+    )
     assert.equal(counted.files, changes.length)
     assert.equal(counted.additions, full.reduce((sum, { additions }) => sum + additions, 0))
   }
@@ -143,12 +158,16 @@ test('beyond 2 MiB of diffs, and 2000 changes, diffs and changes are left out', 
 })
 
 test('content that is too large or not stored has no diff; damage is an error', async () => {
-  const { changes, contentOf } = both({}, { big: file('x\n'.repeat(2_200_000)), lost: file('lost'), a: file('a') })
+  const big = file('x\n'.repeat(2_200_000))
+  const { changes, contentOf } = both({}, { big, lost: file('lost'), a: file('a') })
   const lost = changes.map((it) =>
     it.path === 'lost' ? { ...it, after: { ...it.after!, stored: false as const } } : it,
   )
   const { changes: shown } = await describeChanges(lost, contentOf)
-  assert.deepEqual(shown.map(({ path, diff }) => [path, diff === null]), [['a', false], ['big', true], ['lost', true]])
+  assert.deepEqual(
+    shown.map(({ path, diff }) => [path, diff === null]),
+    [['a', false], ['big', true], ['lost', true]],
+  )
   const gone = () => Promise.reject(new CheckpointError('not_kept', 'gone'))
   assert.ok((await describeChanges(changes, gone)).changes.every(({ diff }) => diff === null))
   const damaged = () => Promise.reject(new StoreError('ERR_AGENT_STORE_CORRUPT', 'damaged'))

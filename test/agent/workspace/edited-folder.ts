@@ -103,9 +103,11 @@ export class EditedFolder {
     const content = this.#random.chance(0.5) ? Buffer.from(entry.content) : this.#content()
     if (content.length > 0) content[content.length - 1]! ^= 1
     if (this.#random.chance(0.3)) fs.unlinkSync(this.at(path))
-    const times = this.#random.chance(0.3) ? fs.lstatSync(this.at(path), { throwIfNoEntry: false }) : undefined
+    const times = fs.lstatSync(this.at(path), { throwIfNoEntry: false })
     this.#write(path, content, entry.mode)
-    if (times !== undefined) fs.utimesSync(this.at(path), times.atime, times.mtime)
+    if (times !== undefined && this.#random.chance(0.3)) {
+      fs.utimesSync(this.at(path), times.atime, times.mtime)
+    }
   }
 
   #chmod(path: string): void {

@@ -27,7 +27,8 @@ test('content tells private keys by how it begins', () => {
   ]) assert.ok(isPrivateKey(Buffer.from(`${begin}\nMIIE`)), begin)
   for (const begin of [
     '', '-', 'text -----BEGIN PRIVATE KEY-----', '-----BEGIN PUBLIC KEY-----', 'PRIVATE',
-    '-----BEGIN CERTIFICATE-----', '-----BEGIN  KEY-----', `${' '.repeat(300)}-----BEGIN PRIVATE KEY-----`,
+    '-----BEGIN CERTIFICATE-----', '-----BEGIN  KEY-----',
+    `${' '.repeat(300)}-----BEGIN PRIVATE KEY-----`,
   ]) assert.ok(!isPrivateKey(Buffer.from(begin)), begin)
 })
 
@@ -88,5 +89,7 @@ test('version control, dependencies and unfinished files are passed over', () =>
   for (const name of ['.git', '.GIT', 'git~1', '.git.', 'node_modules', '.venv', '.runwright-0123456789abcdef.tmp']) {
     assert.ok(isPassedOver(name), name)
   }
-  for (const name of ['git', '.gitignore', 'node_module', '.runwright', 'src']) assert.ok(!isPassedOver(name), name)
+  for (const name of ['git', '.gitignore', 'node_module', '.runwright', 'src']) {
+    assert.ok(!isPassedOver(name), name)
+  }
 })

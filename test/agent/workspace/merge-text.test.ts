@@ -67,7 +67,8 @@ function randomTriple(random: Random, distinct: boolean): [string, string, strin
 
 test('one side that changed nothing, and two that are equal, merge to the other one', () => {
   for (let seed = 1; seed <= 300; seed++) {
-    const [base, ours, theirs] = randomTriple(new Random(Math.imul(seed, 0x9e3779b1)), seed % 2 === 0)
+    const random = new Random(Math.imul(seed, 0x9e3779b1))
+    const [base, ours, theirs] = randomTriple(random, seed % 2 === 0)
     assert.equal(merge(base, ours, base), ours)
     assert.equal(merge(base, base, theirs), theirs)
     assert.equal(merge(base, ours, ours), ours)
@@ -89,7 +90,8 @@ test('what git merges cleanly is the same here, or a conflict', { skip: !hasGit 
       writeFileSync(join(folder, name), texts[i]!, 'latin1')
       return join(folder, name)
     })
-    const git = spawnSync('git', ['merge-file', '-p', a!, o!, b!], { encoding: 'latin1', cwd: folder })
+    const args = ['merge-file', '-p', a!, o!, b!]
+    const git = spawnSync('git', args, { encoding: 'latin1', cwd: folder })
     const theirs = git.status === 0 ? git.stdout : null
     const ours = merge(...texts)
     if (ours === theirs) found[ours === null ? 'conflicts' : 'merged'] += 1

@@ -11,14 +11,22 @@ import {
 type Files = Readonly<Record<string, ModelFile>>
 
 /** The changes, each in one line. */
-function changes(before: Files, after: Files, leftOut: readonly (readonly LeftOut[])[] = []): readonly string[] {
+function changes(
+  before: Files,
+  after: Files,
+  leftOut: readonly (readonly LeftOut[])[] = [],
+): readonly string[] {
   const trees = [before, after].map((it, i) => treeOf(new Map(Object.entries(it)), leftOut[i]))
   return netChanges(trees[0]!, trees[1]!).map(({ status, path, oldPath }) =>
     oldPath === null ? `${status} ${path}` : `${status} ${oldPath} -> ${path}`,
   )
 }
 
-const left = (reason: LeftOut['reason'], ...paths: string[]): LeftOut => ({ reason, count: paths.length, paths })
+const left = (reason: LeftOut['reason'], ...paths: string[]): LeftOut => ({
+  reason,
+  count: paths.length,
+  paths,
+})
 const [x, y] = [file('x'), file('y')]
 
 const CASES: Readonly<Record<string, readonly [Files, Files, readonly string[]]>> = {
@@ -39,7 +47,7 @@ const CASES: Readonly<Record<string, readonly [Files, Files, readonly string[]]>
     ['renamed a/x/i -> c/x/i', 'renamed a/y/i -> c/y/i'],
   ],
   'the same name counts more than the same folder': [
-    { 'a/x': x, 'b/y': x }, { 'a/y': x }, ['renamed b/y -> a/y', 'deleted a/x'].sort(),
+    { 'a/x': x, 'b/y': x }, { 'a/y': x }, ['deleted a/x', 'renamed b/y -> a/y'],
   ],
   'the same folder counts more than another': [
     { 'a/x': x, 'b/x': x }, { 'b/z': x }, ['deleted a/x', 'renamed b/x -> b/z'],
@@ -51,16 +59,18 @@ const CASES: Readonly<Record<string, readonly [Files, Files, readonly string[]]>
 }
 
 for (const [name, [before, after, expected]] of Object.entries(CASES)) {
-  test(`net changes: ${name}`, () => assert.deepEqual([...changes(before, after)].sort(), [...expected].sort()))
+  test(`net changes: ${name}`, () => assert.deepEqual(changes(before, after), expected))
 }
 
 test('net changes are in the order of their paths, and those in the order of their bytes', () => {
   const random = new Random(5)
   for (let round = 0; round < 50; round++) {
     const before = randomModel(random, 10)
-    const paths = netChanges(treeOf(before), treeOf(randomEdits(random, before, 10))).map(({ path }) => path)
+    const after = randomEdits(random, before, 10)
+    const paths = netChanges(treeOf(before), treeOf(after)).map(({ path }) => path)
     assert.deepEqual(paths, paths.toSorted(comparePaths))
-    assert.deepEqual(paths, paths.toSorted((a, b) => Buffer.compare(bytesOfName(a), bytesOfName(b))))
+    const byBytes = (a: string, b: string) => Buffer.compare(bytesOfName(a), bytesOfName(b))
+    assert.deepEqual(paths, paths.toSorted(byBytes))
   }
 })
 
@@ -95,7 +105,7 @@ test('net changes and their reverse mirror each other, and lead from one tree to
   }
 })
 
-test('200 000 files that all moved, most of them equal, are compared in near-linear time', () => {
+test('40 000 files that all moved, most of them equal, are compared in near-linear time', () => {
   const entry = entryOf(x)
   const tree = (folder: string, size: number): Tree => ({
     entries: new Map(Array.from({ length: size }, (_, i) => [`${folder}/${i % 500}/f${i}`, entry])),
@@ -110,8 +120,8 @@ test('200 000 files that all moved, most of them equal, are compared in near-lin
     assert.ok(found.every(({ path, oldPath }) => oldPath === path.replace('b', 'a')))
     return user + system
   }
-  cpu(10_000)
-  const [few, many] = [cpu(25_000), cpu(200_000)]
-  assert.ok(many < few * 40, `${few} µs for 25 000, ${many} µs for 200 000`)
+  cpu(5_000)
+  const [few, many] = [cpu(5_000), cpu(40_000)]
+  assert.ok(many < few * 40, `${few} µs for 5000, ${many} µs for 40 000`)
 })
 

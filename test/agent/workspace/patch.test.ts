@@ -4,12 +4,12 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { netChanges } from '../../../lib/agent/workspace/net-changes.js'
+import { netChanges, type TreeChange } from '../../../lib/agent/workspace/net-changes.js'
 import { patchOf } from '../../../lib/agent/workspace/patch.js'
 import { Random } from '../../helpers/random.js'
 import {
   contentsOf, file, link, listing, randomEdits, randomModel, readModel, treeOf, writeModel,
-  type Model,
+  type Model, type ModelFile,
 } from '../../helpers/tree-model.js'
 
 const GIT_ENV = {
@@ -43,17 +43,18 @@ async function check(
   before: Model,
   after: Model,
   plain: boolean,
-  hint = '',
+  hint: string,
+  changes: readonly TreeChange[] = netChanges(treeOf(before), treeOf(after)),
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'patch-'))
   try {
     writeModel(folder, before)
-    const changes = netChanges(treeOf(before), treeOf(after))
     const input = await patchOf(changes, contentsOf(before, after), { plain })
     const [command, ...args] = PROGRAMS[program].command
     if (input.length > 0) {
-      const { status, stdout, stderr } = spawnSync(command!, args, { cwd: folder, input, env: GIT_ENV })
-      const why = `${hint}${program} ${plain ? 'plain' : ''}\n${stdout}${stderr}\n${input.toString('latin1')}`
+      const options = { cwd: folder, input, env: GIT_ENV }
+      const { status, stdout, stderr } = spawnSync(command!, args, options)
+      const why = `${hint} ${program} ${plain ? 'plain' : ''}\n${stdout}${stderr}\n${input.toString('latin1')}`
       assert.equal(status, 0, why)
       assert.deepEqual(listing(readModel(folder)), listing(after), why)
     }
@@ -65,7 +66,9 @@ async function check(
 const lines = (count: number): string => Array.from({ length: count }, (_, i) => `${i}\n`).join('')
 const binary = Buffer.from([0, 1, 2, 255, 10, 0, 13, 10])
 
-const CASES: Readonly<Record<string, readonly [Readonly<Record<string, ReturnType<typeof file>>>, Readonly<Record<string, ReturnType<typeof file>>>]>> = {
+type Files = Readonly<Record<string, ModelFile>>
+
+const CASES: Readonly<Record<string, readonly [before: Files, after: Files]>> = {
   'changed lines': [{ a: file(lines(40)) }, { a: file(lines(40).replace('7\n', 'seven\n')) }],
   'a new file in new folders': [{}, { 'a/b/c': file('x\n') }],
   'a deleted file': [{ a: file('x\n'), b: file('y') }, { b: file('y') }],
@@ -103,30 +106,58 @@ const CASES: Readonly<Record<string, readonly [Readonly<Record<string, ReturnTyp
   ],
 }
 
-for (const [name, [before, after]] of Object.entries(CASES)) {
-  for (const [program, { plain }] of Object.entries(PROGRAMS)) {
-    test(`${program} applies a patch: ${name}`, { skip: isMissing(program) }, async () => {
-      for (const form of plain) {
-        const [a, b] = [new Map(Object.entries(before)), new Map(Object.entries(after))]
-        if (program === 'patch' && collides(a, b)) continue
-        await check(program as keyof typeof PROGRAMS, a, b, form)
-        await check(program as keyof typeof PROGRAMS, b, a, form, 'back: ')
-      }
-    })
+/** All cases at once, each in a folder of its own, and compared for itself. */
+function allCases(program: keyof typeof PROGRAMS, isBack: boolean) {
+  const [before, after] = [new Map<string, ModelFile>(), new Map<string, ModelFile>()]
+  const changes: TreeChange[] = []
+  for (const [name, pair] of Object.entries(CASES)) {
+    const inFolder = (files: Files): Model =>
+      new Map(Object.entries(files).map(([path, it]) => [`${name}/${path}`, it]))
+    const [old, now] = [inFolder(pair[isBack ? 1 : 0]), inFolder(pair[isBack ? 0 : 1])]
+    if (program === 'patch' && collides(old, now)) continue
+    for (const [path, it] of old) before.set(path, it)
+    for (const [path, it] of now) after.set(path, it)
+    changes.push(...netChanges(treeOf(old), treeOf(now)))
   }
+  return { before, after, changes }
 }
 
-for (const [program, { plain }] of Object.entries(PROGRAMS)) {
-  test(`${program} applies patches of 250 random changes`, { skip: isMissing(program) }, async () => {
+for (const [name, { plain }] of Object.entries(PROGRAMS)) {
+  const program = name as keyof typeof PROGRAMS
+  const skip = isMissing(program)
+  test(`${program} applies a patch with every kind of change`, { skip }, async () => {
+    for (const form of plain) {
+      for (const isBack of [false, true]) {
+        const { before, after, changes } = allCases(program, isBack)
+        await check(program, before, after, form, isBack ? 'back:' : 'forth:', changes)
+      }
+    }
+  })
+}
+
+for (const [name, { plain }] of Object.entries(PROGRAMS)) {
+  const program = name as keyof typeof PROGRAMS
+  const skip = isMissing(program)
+  test(`${program} applies patches of 250 random changes`, { skip }, async () => {
     for (let seed = 1; seed <= Number(process.env['ROUNDS'] ?? 250); seed++) {
       const random = new Random(Math.imul(seed, 0x9e3779b1))
       const before = randomModel(random, random.integer(0, 12))
       const after = randomEdits(random, before, random.integer(1, 12))
       if (program === 'patch' && collides(before, after)) continue
       // Patch knows renames, but not git's form of binary content.
-      const isText = [...before.values(), ...after.values()].every(({ content }) => !content.includes(0))
+      const all = [...before.values(), ...after.values()]
+      const isText = all.every(({ content }) => !content.includes(0))
       const forms = isText ? [false, true] : plain
-      await check(program as keyof typeof PROGRAMS, before, after, random.pick(forms), `seed ${seed}: `)
+      await check(program, before, after, random.pick(forms), `seed ${seed}:`)
     }
   })
 }
+
+test('a patch beyond its limit, or with content that was not stored, is refused by name', async () => {
+  const after = new Map([['a', file('x'.repeat(1_000))], ['b', file('y')]])
+  const changes = netChanges(treeOf(new Map()), treeOf(after))
+  const large = patchOf(changes, contentsOf(after), { maxBytes: 1_000 })
+  await assert.rejects(large, { problem: 'too_large' })
+  const lost = changes.map((it) => ({ ...it, after: { ...it.after!, stored: false as const } }))
+  await assert.rejects(patchOf(lost, contentsOf(after)), { problem: 'not_kept', paths: ['a', 'b'] })
+})

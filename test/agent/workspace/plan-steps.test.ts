@@ -14,7 +14,11 @@ import {
 type Files = Readonly<Record<string, ModelFile>>
 
 const model = (files: Files): Model => new Map(Object.entries(files))
-const left = (reason: LeftOut['reason'], ...paths: string[]): LeftOut => ({ reason, count: paths.length, paths })
+const left = (reason: LeftOut['reason'], ...paths: string[]): LeftOut => ({
+  reason,
+  count: paths.length,
+  paths,
+})
 
 /** Each step in one line. */
 const shown = (steps: readonly PathStep[]): readonly string[] =>
@@ -26,7 +30,8 @@ const text = '1\n2\n3\n4\n5\n'
 const [x, y, z, t] = [file('x'), file('y'), file('z'), file(text)]
 const t1 = file(text.replace('1', 'one'))
 const t5 = file(text.replace('5', 'five'))
-const NAMES = new Map(Object.entries({ x, y, z, t, t1, t5 }).map(([name, it]) => [hash('sha256', it.content), name]))
+const named = Object.entries({ x, y, z, t, t1, t5 })
+const NAMES = new Map(named.map(([name, it]) => [hash('sha256', it.content), name]))
 const exe = (it: ModelFile): ModelFile => ({ ...it, mode: 0o755 })
 
 interface Case {
@@ -94,16 +99,19 @@ test('apply: content that was not stored is a conflict, unless it is there alrea
   const lost = { ...entryOf(y), stored: false } as const
   const treeWith = (entry: TreeEntry) => ({ entries: new Map([['a', entry]]), leftOut: [] })
   const base = treeWith(entryOf(x))
-  const plan = await planApply({ base, ours: treeWith(lost), theirs: base }, contentsOf(), { force: true })
+  const trees = { base, ours: treeWith(lost), theirs: base }
+  const plan = await planApply(trees, contentsOf(), { force: true })
   assert.deepEqual([plan.steps, plan.conflicts], [[], ['a']])
   const theirs = treeWith(entryOf(exe(y)))
-  const mode = await planApply({ base: treeWith(entryOf(exe(x))), ours: treeWith(lost), theirs }, contentsOf())
+  const again = { base: treeWith(entryOf(exe(x))), ours: treeWith(lost), theirs }
+  const mode = await planApply(again, contentsOf())
   assert.deepEqual(shown(mode.steps), ['a: y* -> y'])
 })
 
 /** What both sides made of a tree; null for a conflict. */
 function bothChanged(base: Model, ours: Model, theirs: Model): Model | null {
-  const key = (it: ModelFile | undefined): string => JSON.stringify(it === undefined ? null : entryOf(it))
+  const key = (it: ModelFile | undefined): string =>
+    JSON.stringify(it === undefined ? null : entryOf(it))
   const result = new Map<string, ModelFile>()
   for (const path of new Set([...base.keys(), ...ours.keys(), ...theirs.keys()])) {
     const [b, o, t] = [base.get(path), ours.get(path), theirs.get(path)]
@@ -113,9 +121,13 @@ function bothChanged(base: Model, ours: Model, theirs: Model): Model | null {
     else {
       if (b === undefined || o === undefined || t === undefined) return null
       if ([b, o, t].some((it) => it.link === true)) return null
-      const mode = o.mode === b.mode ? t.mode : t.mode === b.mode || t.mode === o.mode ? o.mode : null
-      const equal = o.content.equals(b.content) ? t.content : t.content.equals(b.content) || t.content.equals(o.content) ? o.content : null
-      const content = equal ?? atOnce(mergeTexts(b.content, o.content, t.content))
+      let mode: number | null = null
+      if (t.mode === b.mode || t.mode === o.mode) mode = o.mode
+      else if (o.mode === b.mode) mode = t.mode
+      let content: Buffer | null
+      if (t.content.equals(b.content) || t.content.equals(o.content)) content = o.content
+      else if (o.content.equals(b.content)) content = t.content
+      else content = atOnce(mergeTexts(b.content, o.content, t.content))
       if (mode === null || content === null) return null
       value = { content, mode }
     }
@@ -156,7 +168,7 @@ test('applying random changes gives what both sides made, or names a conflict', 
       assert.equal(clean.size, result.size, `seed ${seed}: a file lies where a folder must be`)
       // Forced, everything that we changed is ours but for what merged.
       for (const { path, after } of planRestore(trees.base, trees.ours)) {
-        if (after === null) assert.ok(!result.has(path) , `seed ${seed}: ${path}`)
+        if (after === null) assert.ok(!result.has(path), `seed ${seed}: ${path}`)
         else assert.ok(result.has(path), `seed ${seed}: ${path}`)
       }
     }
@@ -177,13 +189,15 @@ async function performed(
     result.delete(path)
     if (after === null) continue
     const content = await contentOf(after)
-    result.set(path, { content, mode: after.mode, ...(after.kind === 'link' ? { link: true } : {}) })
+    const kind = after.kind === 'link' ? { link: true } : {}
+    result.set(path, { content, mode: after.mode, ...kind })
   }
   return result
 }
 
 test('restore: everything that differs, and nothing that one of both trees does not tell of', () => {
   const now = treeOf(model({ a: x, b: x, 'new/c': y, big: x, 'lib/x': x }), [left('size', 'huge')])
-  const then = treeOf(model({ a: x, b: y, d: z, huge: z }), [left('size', 'big'), left('unreadable', 'lib')])
+  const leftOut = [left('size', 'big'), left('unreadable', 'lib')]
+  const then = treeOf(model({ a: x, b: y, d: z, huge: z }), leftOut)
   assert.deepEqual(shown(planRestore(now, then)), ['b: x -> y', 'd: - -> z', 'new/c: y -> -'])
 })

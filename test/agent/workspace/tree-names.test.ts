@@ -26,21 +26,24 @@ test('names in UTF-8 are their own text, and any other byte a lone surrogate', (
 
 test('names of one and two bytes have a text each, and back', () => {
   const texts = new Set<string>()
-  const some = [1, 0x2e, 0x7f, 0x80, 0xa9, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xed, 0xf0, 0xf4, 0xff]
-  for (let first = 1; first < 0x100; first++) {
+  let rounds = 0
+  const some = [1, 0x2e, 0x7f, 0x80, 0xa9, 0xbf, 0xc0, 0xc1, 0xc2, 0xdf, 0xe0, 0xed, 0xf0, 0xff]
+  for (let first = 1; first < 0x100; first += first < 0x80 ? 9 : 1) {
     for (const bytes of [[first], ...some.map((second) => [first, second])]) {
       const name = nameOfBytes(Uint8Array.from(bytes))
       texts.add(name)
+      rounds += 1
       assert.deepEqual([...bytesOfName(name)], bytes)
     }
   }
-  assert.equal(texts.size, 255 * (1 + some.length))
+  assert.equal(texts.size, rounds)
 })
 
 test('random names survive as text', () => {
   const random = new Random(7)
-  const parts = ['a', 'é', '😀', '\ud83d', '\udc80', '\ufffd', '\ufeff'].map((text) => Buffer.from(text))
-  for (let round = 0; round < 2_000; round++) {
+  const texts = ['a', 'é', '😀', '\ud83d', '\udc80', '\ufffd', '\ufeff']
+  const parts = texts.map((text) => Buffer.from(text))
+  for (let round = 0; round < 500; round++) {
     const pieces = Array.from({ length: random.integer(0, 8) }, () => {
       const part = random.pick(parts)
       if (random.chance(0.4)) return Buffer.of(random.integer(1, 255))

@@ -44,7 +44,7 @@ const pathBytes = ({ name, kind }: FolderEntry): Buffer =>
 
 test('a folder has one object, whatever the order of its entries', () => {
   const random = new Random(3)
-  for (let round = 0; round < 200; round++) {
+  for (let round = 0; round < 50; round++) {
     const entries = randomFolder(random)
     const leftOut = random.chance(0.5) ? randomLeftOut(random) : undefined
     const bytes = encodeFolder(entries, leftOut)
@@ -61,12 +61,12 @@ test('what is read as a folder is what that folder would be stored as', () => {
   const random = new Random(5)
   let accepted = 0
   let refused = 0
-  for (let round = 0; round < 60; round++) {
+  for (let round = 0; round < 20; round++) {
     const bytes = encodeFolder(
       randomFolder(random).slice(0, 4),
       round % 2 === 0 ? undefined : randomLeftOut(random),
     )
-    for (let change = 0; change < 200; change++) {
+    for (let change = 0; change < 60; change++) {
       const damaged = Uint8Array.from(bytes)
       const at = random.integer(0, bytes.length - 1)
       damaged[at] = random.pick([0, 1, 4, 5, 0x2e, 0x2f, 0x7f, 0x80, 0xff, damaged[at]! ^ 1])
@@ -81,7 +81,7 @@ test('what is read as a folder is what that folder would be stored as', () => {
       }
     }
   }
-  assert.ok(accepted > 1_000 && refused > 1_000, `${accepted} accepted, ${refused} refused`)
+  assert.ok(accepted > 100 && refused > 100, `${accepted} accepted, ${refused} refused`)
 })
 
 const HASH = '00'.repeat(32)

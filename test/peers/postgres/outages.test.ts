@@ -110,16 +110,17 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
       abortRequested: () => undefined,
       lost: (runId) => lost.push(runId),
       doubtful: () => undefined,
+      messagesLeft: () => undefined,
     })
     assert.deepEqual(await one.shared.claim(1), [
-      { runId: 'a', abandoned: false, abort: null, overdue: false },
+      { runId: 'a', abandoned: false, abort: null, hasMessages: false, overdue: false },
     ])
     await one.append('a', records.slice(2, 3))
     const claimed = firstClaim(two)
     proxy.stall()
     const late = one.append('a', records.slice(3))
     late.catch(() => undefined)
-    assert.deepEqual(await claimed, { runId: 'a', abandoned: true, abort: null, overdue: false })
+    assert.deepEqual(await claimed, { runId: 'a', abandoned: true, abort: null, hasMessages: false, overdue: false })
     await two.append('a', [{ ...records[3], ts: records[3]!.ts + 1 } as (typeof records)[number]])
     proxy.flow()
     await assert.rejects(late, { code: 'ERR_AGENT_CLAIM_LOST' })
@@ -168,7 +169,7 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
     await assert.rejects(store.shared.claim(1), UNAVAILABLE)
     assert.equal(store.shared.holds('a'), false)
     assert.deepEqual(await store.shared.claim(1), [
-      { runId: 'a', abandoned: false, abort: null, overdue: false },
+      { runId: 'a', abandoned: false, abort: null, hasMessages: false, overdue: false },
     ])
   })
 

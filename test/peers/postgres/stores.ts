@@ -68,6 +68,7 @@ export async function firstClaim(store: PostgresStore): Promise<unknown> {
       abortRequested: () => undefined,
       lost: () => undefined,
       doubtful: () => undefined,
+      messagesLeft: () => undefined,
       claimable: () => {
         if (claiming) return
         claiming = true

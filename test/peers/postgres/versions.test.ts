@@ -23,6 +23,11 @@ interface Version {
   readonly bundle: string | undefined
 }
 
+/** What version 1 does not know of the details of a run. */
+const UNKNOWN = {
+  max_tool_calls: null, workspace: 'in_place', checkpoint_id: null, changes: null, forked_from: null,
+}
+
 let postgres: Postgres
 let pool: ReturnType<Postgres['pool']>
 let schemas = 0
@@ -64,12 +69,12 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
   test('a schema of a newer version is refused by name, and nothing in it changes', async (t) => {
     const schema = next()
     await (await openStore(t, { pool, schema })).append('a', sampleRun('a'))
-    await pool.query(`INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (7, 5)`)
+    await pool.query(`INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (9, 7)`)
     await pool.query(`ALTER TABLE "${schema}".runs ADD COLUMN newer text`)
     const before = await contents(schema)
     const refused = {
       code: 'ERR_AGENT_STORE_VERSION',
-      message: /schema "v\d+" need version 5 of the store, this one has 3; update runwright/,
+      message: /schema "v\d+" need version 7 of the store, this one has 5; update runwright/,
     }
     for (const migrate of [true, false]) {
       const store = new current.PostgresStore({ pool, schema, migrate })
@@ -93,9 +98,35 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     await newer.query(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".migrations (
       version integer PRIMARY KEY, compatible_from integer NOT NULL,
       applied_at timestamptz NOT NULL DEFAULT now());
-      INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (5, 5); COMMIT`)
+      INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (9, 9); COMMIT`)
     await assert.rejects(opening, { code: 'ERR_AGENT_STORE_VERSION' })
     await store.close()
+  })
+
+  test('what version 1 appends to a run hides no checkpoint of it', async (t) => {
+    const schema = next()
+    const store = await openStore(t, { pool, schema })
+    const records = sampleRun('run', { status: 'running', records: 3 })
+    await store.append('run', records)
+    const payload = { checkpoint_id: 'c'.repeat(64), reason: 'start', files: 0, bytes: 0 } as const
+    await store.append('run', [{
+      v: 1, run_id: 'run', seq: 4, iteration: 1, ts: 1_800_000_000, kind: 'checkpoint',
+      payload: { ...payload, new_bytes: 0, left_out: [] }, private: { previous: null },
+    }])
+    const { library } = versions['version 1'] as Version
+    const old = new library.PostgresStore({ pool, schema })
+    await old.open()
+    t.after(() => old.close())
+    await old.append('run', [{ ...(records[2] as RunRecord), seq: 5, ts: 1_800_000_001 }])
+    const head = await store.head('run')
+    assert.equal(head?.details.last_seq, 5)
+    assert.equal(head?.checkpointSeq, 4)
+    assert.equal(head?.details.checkpoint_id, 'c'.repeat(64))
+    await old.append('old', sampleRun('old'))
+    const { details, checkpointSeq, operation } = (await store.head('old')) ?? assert.fail()
+    assert.deepEqual([checkpointSeq, operation, details.checkpoint_id], [null, null, null])
+    assert.deepEqual([details.workspace, details.changes, details.forked_from],
+      ['in_place', null, null])
   })
 
   test('a run that a newer version continued is refused by name, others go on', async (t) => {
@@ -223,7 +254,7 @@ class Cluster {
     assertInvariants(logs[0]!)
     assert.deepEqual(logs[1], logs[0])
     const details = [...this.#engines.values()].map((engine) => engine.get(runId))
-    assert.deepEqual(await details[1], await details[0])
+    assert.deepEqual({ ...UNKNOWN, ...(await details[1]) }, { ...UNKNOWN, ...(await details[0]) })
     return logs[0]!
   }
 }

@@ -216,6 +216,12 @@ test('a run of which nothing was kept says so, and its page works', async (t) =>
   await page.getByRole('link', { name: 'a.js' }).waitFor()
   await page.getByLabel('At', { exact: true }).selectOption('Start of the run')
   await page.getByText('this run has no checkpoints').waitFor()
+  // No copy can be made of it: a fork goes on in the folder, if the user wants that.
+  await page.getByLabel('Go on with…').fill('again')
+  await page.getByRole('button', { name: 'Start a fork' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Fork: End' })
+  assert.equal(await dialog.getByLabel('Where').inputValue(), 'in_place')
+  assert.equal(await dialog.getByLabel('Go on with…').inputValue(), 'again')
 })
 
 test('a checkpoint of a live run refreshes the changes under the focus and the scroll', async (t) => {
@@ -244,7 +250,7 @@ test('a checkpoint of a live run refreshes the changes under the focus and the s
   assert.equal(await page.getByLabel('To', { exact: true }).locator('option').count(), 6)
 })
 
-test('2 000 changed files and long diffs keep the page small, and all can be reached', async (t) => {
+test('5 000 events, 2 000 changed files and long diffs keep the page small, and all can be reached', async (t) => {
   const long = `@@ -1,1 +1,9000 @@\n${Array.from({ length: 9_000 }, (_, i) => `+line ${i}\n`).join('')}`
   const fake = await twoIterations(t, {
     changes: () => ({
@@ -255,6 +261,9 @@ test('2 000 changed files and long diffs keep the page small, and all can be rea
     }),
   })
   const elements = () => page.evaluate(() => document.querySelectorAll('*').length)
+  fake.engine.log(fake.runId, 5_000)
+  fake.engine.log(fake.runId, 1, 'the last note')
+  fake.set({ status: 'awaiting_human' })
   const page = await open(t, fake, '/changes')
   await page.getByText('2,000 files changed').waitFor()
   assert.ok((await elements()) < 3_000, `${await elements()} elements`)
@@ -272,6 +281,40 @@ test('2 000 changed files and long diffs keep the page small, and all can be rea
   await page.getByLabel('Find a changed file').fill('1998')
   await page.getByText('1 file changed').waitFor()
   await page.getByText('src/1998.js').waitFor()
+  // The timeline is drawn when it is shown.
+  await page.getByRole('tab', { name: 'Timeline' }).click()
+  await page.locator('article.checkpoint').first().waitFor()
+  assert.ok((await elements()) < 3_000, `${await elements()} elements`)
+  await page.getByLabel('Find in this run').fill('the last note')
+  await page.getByText('1 entry found').waitFor()
+  await page.getByLabel('Find in this run').fill('')
+  await page.locator('article.checkpoint').first().getByRole('button', { name: 'Restore' }).click()
+  await page.getByText('and 1900 more').waitFor()
+  await assertAccessible(page, 'a restore of many files')
+})
+
+test('what has the focus is not below the bar of messages', async (t) => {
+  const fake = await twoIterations(t, {
+    changes: () => ({
+      json: changesOf(
+        ...Array.from({ length: 60 }, (_, i) => changed(`src/${i}.js`, { diff: null })),
+      ),
+    }),
+  })
+  const page = await open(t, fake, '/changes')
+  await page.getByText('60 files changed').waitFor()
+  await page.getByRole('button', { name: 'Download patch' }).focus()
+  for (let i = 0; i < 60; i++) {
+    await page.keyboard.press('Tab')
+    const [text, seen] = await page.evaluate(() => {
+      const element = document.activeElement!
+      const { x, y, width, height } = element.getBoundingClientRect()
+      const top = document.elementFromPoint(x + width / 2, y + height / 2)
+      return [element.textContent, element.contains(top)]
+    })
+    assert.match(String(text), new RegExp(`^src/${i}\\.js`))
+    assert.ok(seen, `${text} is covered`)
+  }
 })
 
 test('files are browsed folder by folder, previewed as text, and downloaded', async (t) => {
@@ -412,7 +455,7 @@ test('what follows the end of a run is shown, also what others do', async (t) =>
   await page.getByText('Changes discarded by bob').waitFor()
   await page.getByText('A restore of files began by bob').waitFor()
   await page.getByText('Restored: 1 file').waitFor()
-  await page.getByText('Left alone, as others changed them: 1').click()
+  await page.getByText('Left as they were, changed by others or not writable: 1').click()
   await page.getByText('b.js').waitFor()
   await assertAccessible(page, 'after the end')
 })
@@ -487,7 +530,7 @@ test('messages are sent to a live run, and what the model heard is told', async 
   await page.getByLabel('When it is heard').selectOption('At the next iteration')
   await box.focus()
   await page.keyboard.press('Control+Enter')
-  await page.getByText('Sent: the model hears it before').waitFor()
+  await page.getByText('Sent.', { exact: true }).waitFor()
   assert.equal(await box.inputValue(), '')
   const [sent] = fake.requests.filter(({ path }) => path === 'messages')
   assert.deepEqual(sent?.body, { text: 'look at the tests', deliver: 'next_iteration' })
@@ -532,6 +575,7 @@ test('messages are sent to a live run, and what the model heard is told', async 
 
 test('changes of a private copy are ticked, looked at, applied and discarded', async (t) => {
   const applies: Record<string, unknown>[] = []
+  const restored: unknown[] = []
   const decide = (changes: 'applied' | 'pending' | 'discarded'): void => {
     fake.set({ changes })
     fake.engine.append(fake.runId, 'changes_decided', { changes, by: 'ann' })
@@ -555,6 +599,11 @@ test('changes of a private copy are ticked, looked at, applied and discarded', a
       decide('applied')
       return { json: { applied, merged: [], conflicts: [], checkpoint_id: 'f'.repeat(64) } }
     },
+    restore: ({ body }) => {
+      restored.push(body)
+      decide('pending')
+      return { json: { restored: '', checkpoint_id: '', paths: ['src/a.js'], left_out: [] } }
+    },
     discard: () => {
       decide('discarded')
       return { status: 204 }
@@ -572,9 +621,8 @@ test('changes of a private copy are ticked, looked at, applied and discarded', a
   await page.getByText('2 of 3 files').waitFor()
   await page.getByRole('button', { name: 'Apply…' }).click()
   const dialog = page.getByRole('dialog', { name: 'Apply the changes' })
-  await dialog.getByText('3 files in /home/ann/app would change.').waitFor()
-  // A renamed file is two paths.
-  assert.deepEqual(applies, [{ paths: ['src/a.js', 'to.js', 'from.js'], dry_run: true }])
+  await dialog.getByText('2 files in /home/ann/app would change.').waitFor()
+  assert.deepEqual(applies, [{ paths: ['src/a.js', 'to.js'], dry_run: true }])
   await dialog.getByText('Lines of both sides would be merged in 1 file').waitFor()
   await dialog.getByText('1 file changed in both places').waitFor()
   const apply = dialog.getByRole('button', { name: 'Apply' })
@@ -595,14 +643,17 @@ test('changes of a private copy are ticked, looked at, applied and discarded', a
   assert.ok(await apply.isDisabled())
   await dialog.getByLabel("Overwrite the others' version").check()
   await apply.click()
-  await page.getByText('Applied: 3 files.').waitFor()
+  await page.getByText('Applied 3 files.').waitFor()
+  assert.equal(await active(page), 'Undo')
   assert.deepEqual(applies.at(-1), { force: true })
   await page.locator('.run-head').getByText('Changes applied').waitFor()
   assert.equal(await page.getByRole('button', { name: 'Apply…' }).count(), 0)
   assert.equal(await page.locator('.change-row input:visible').count(), 0)
-  // Discard.
-  decide('pending')
-  await page.reload()
+  // What was applied can be taken back.
+  await page.getByRole('button', { name: 'Undo' }).click()
+  await page.getByText('Restored 1 file: as before.').waitFor()
+  assert.deepEqual(restored, [{ checkpoint_id: 'f'.repeat(64) }])
+  await page.locator('.run-head').getByText('Changes wait to be applied').waitFor()
   let answer = false
   page.on('dialog', (asked) => void (answer ? asked.accept() : asked.dismiss()))
   await page.getByRole('button', { name: 'Discard…' }).click()
@@ -650,7 +701,7 @@ test('hostile names, contents and texts are shown visibly, and are never markup'
     await assertAccessible(page, where)
   }
   await page.getByRole('button', { name: 'Unfold all' }).click()
-  await page.getByText('Left alone, as others').waitFor()
+  await page.getByText('Left as they were').waitFor()
   await check('the timeline')
   await page.getByLabel('Message to the run').fill('x')
   await page.getByRole('button', { name: 'Send' }).click()

@@ -288,7 +288,7 @@ for (const transport of ['sse', 'websocket'] as const) {
     const decided = { changes: 'applied', by: null } as const
     engine.append(runId, 'changes_decided', decided)
     engine.append(runId, 'files_changed', {
-      operation_id: 'o1', operation: 'apply', paths: ['a'], skipped: [],
+      operation_id: 'o1', operation: 'apply', paths: ['a'], skipped: [], more: 0,
     })
     const read = async (more: object): Promise<number[]> =>
       seqs(await collect(runs.events(runId, { transport, reconnectMs: 0, ...more })))

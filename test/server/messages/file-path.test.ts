@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { attachment, decodeFilePath, encodeFilePath } from '../../../lib/server/messages/file-path.js'
+import {
+  attachment,
+  decodeFilePath,
+  encodeFilePath,
+} from '../../../lib/server/messages/file-path.js'
 
 for (const { sent, path } of [
   { sent: 'readme.md', path: 'readme.md' },

@@ -62,8 +62,8 @@ test('what is being sent has a bound, which frees itself when a response closes'
     open.push(response)
   }
   for (let i = 0; i < 8; i++) start()
-  const isFull = (error: any): boolean =>
-    error.status === 429 && error.code === 'too_many_at_once' && error.headers['Retry-After'] === '5'
+  const isFull = ({ status, code, headers }: any): boolean =>
+    status === 429 && code === 'too_many_at_once' && headers['Retry-After'] === '5'
   assert.throws(start, isFull)
   // Small replies and those without content are like any other.
   assert.equal(calls.reply(GET, {}, new Uint8Array(MIB)).stream, undefined)

@@ -169,7 +169,7 @@ test('checkpoints, operations on files, forks and messages are counted', async (
   engine.append(runId, 'checkpoint', { ...checkpoint, reason: 'end', new_bytes: 2 })
   const by = null
   engine.append(runId, 'user_message', { message_id: 'm', text: 't', deliver: 'next_turn', by })
-  const changed = { operation_id: 'o', paths: ['a'] }
+  const changed = { operation_id: 'o', paths: ['a'], more: 0 }
   engine.append(runId, 'files_changed', { ...changed, operation: 'restore', skipped: [] })
   engine.append(runId, 'files_changed', { ...changed, operation: 'apply', skipped: ['b'] })
   engine.append(runId, 'changes_decided', { changes: 'applied', by })

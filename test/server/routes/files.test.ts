@@ -35,7 +35,8 @@ test('a folder is JSON only, and a file bytes only', async () => {
     ['readme.md', 'application/json, */*;q=0.1', 200],
     ['readme.md', 'image/png', 406],
   ] as const) {
-    const answer = await opened.call('GET', `/api/runs/${run}/files/${path}`, { headers: { accept } })
+    const headers = { accept }
+    const answer = await opened.call('GET', `/api/runs/${run}/files/${path}`, { headers })
     assert.equal(answer.status, status, `${path} as ${accept}`)
   }
 })
@@ -128,16 +129,25 @@ test('errors of the folder and of contents are no unknown files', async () => {
   }
 })
 
-test('a large file arrives whole, and a reader that takes nothing is disconnected', async () => {
+const large = Buffer.alloc(16 * 1024 * 1024, 'runwright ')
+
+test('a large file arrives whole', async () => {
   const engine = new FakeEngine()
   const run = engine.add()
-  const large = Buffer.alloc(16 * 1024 * 1024, 'runwright ')
   engine.workspaces.files.set('large', large)
-  await using opened = await openService({ engine, streams: { stuckMs: 50 } })
+  await using opened = await openService({ engine })
   const path = `/api/runs/${run}/files/large`
   const { status, headers, text } = await opened.call('GET', path)
   assert.deepEqual([status, headers['content-length']], [200, String(large.length)])
   assert.equal(text, large.toString())
+})
+
+test('a reader that takes nothing of a large file is disconnected', async () => {
+  const engine = new FakeEngine()
+  const run = engine.add()
+  engine.workspaces.files.set('large', large)
+  await using opened = await openService({ engine, streams: { stuckMs: 50 } })
+  const path = `/api/runs/${run}/files/large`
   const socket = connect(opened.port, '127.0.0.1')
   socket.on('error', () => {})
   socket.pause().write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`)

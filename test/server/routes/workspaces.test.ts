@@ -45,6 +45,9 @@ test('changes are one patch by Accept, for download only', async () => {
   assert.match(String(answer.headers['content-disposition']), /^attachment; filename=".+\.patch"/)
   assert.match(String(answer.headers['content-security-policy']), /sandbox/)
   assert.match(answer.text, /console\.log\(1\)/)
+  assert.equal((engine.calls.at(-1)![2] as { plain: boolean }).plain, false)
+  await opened.call('GET', `/api/runs/${run}/changes?plain=1`, { headers })
+  assert.equal((engine.calls.at(-1)![2] as { plain: boolean }).plain, true)
   const other = await opened.call('GET', `/api/runs/${run}/changes`, {
     headers: { accept: 'text/html' },
   })
@@ -167,7 +170,8 @@ test('a fork is a run of its own, at its own place', async () => {
   assert.notEqual(answer.json.run_id, run)
   assert.deepEqual(answer.json.forked_from, { run_id: run, seq: 1 })
   const trace = { traceparent: headers.traceparent, tracestate: null }
-  assert.deepEqual(engine.calls.at(-1), ['fork', run, body, { caller, idempotencyKey: 'k1', trace }])
+  const options = { caller, idempotencyKey: 'k1', trace }
+  assert.deepEqual(engine.calls.at(-1), ['fork', run, body, options])
   assert.equal((await opened.call('POST', `/agents/api/runs/${run}/fork`)).status, 201)
 })
 
@@ -182,7 +186,8 @@ test('a message is accepted, and refused once the run has ended', async () => {
   assert.deepEqual([answer.status, answer.json], [202, { message_id: 'm1' }])
   assert.deepEqual(engine.calls.at(-1), ['message', run, body, { caller, idempotencyKey: 'k1' }])
   assert.equal((await opened.call('POST', path)).status, 422)
-  assert.equal((await opened.call('POST', path, { headers: { 'idempotency-key': '' } })).status, 422)
+  const empty = await opened.call('POST', path, { headers: { 'idempotency-key': '' } })
+  assert.equal(empty.status, 422)
   engine.failure = new RunStateError('too_many_messages', '100 messages wait')
   const full = await opened.call('POST', path, { body })
   assert.deepEqual([full.status, full.json.code], [429, 'too_many_messages'])

@@ -1,5 +1,6 @@
 import { backoffDelay } from '../../../internal/backoff.js'
 import { sleep } from '../../../internal/sleep.js'
+import { appliesItself } from '../../checkpoints/run-files.js'
 import { GoalCheckError } from '../../errors.js'
 import type { RecordDraft } from '../../events.js'
 import { codeBehind, throwIfExhausted } from '../../exhaustion.js'
@@ -63,6 +64,7 @@ export async function evaluate(context: StepContext, iteration: number): Promise
       const outcome = outcomeAtBoundary(state, context, log.now())
       // What the whole run changed is not known yet: the next step finds that out and ends it.
       if (outcome !== null && state.checkpoints !== null && sinceStart === null) return []
+      if (outcome?.status === 'achieved' && appliesItself(log)) return []
       if (outcome !== null) return [endRecord(state, outcome, sinceStart)]
       if (!hitl_enabled) return []
       return gateRecords(state, { kind: 'iteration', calls: [], changes: sinceGate }, context)

@@ -4,7 +4,6 @@
  *
  * @module
  */
-import type { RunCheckpoints } from '../../checkpoints/run-checkpoints.js'
 import { AgentError, GoalCheckError, GoalError, ModelError } from '../../errors.js'
 import type { ChangeCounts, RecordDraft } from '../../events.js'
 import type { CallState, RunState } from '../../log/state.js'
@@ -55,12 +54,20 @@ function endReasonOf(error: unknown): Outcome['endReason'] {
   return error.code === 'ERR_AGENT_MODEL_CONTEXT' ? 'context_exhausted' : 'provider_error'
 }
 
+/** Makes the last checkpoint of a run; see `RunCheckpoints`. */
+export interface LastCheckpoint {
+  recordLast(
+    log: LogWriter,
+    append: (drafts: readonly RecordDraft[], changes: ChangeCounts | null) => Promise<void>,
+  ): Promise<void>
+}
+
 /** Ends the run, after a last checkpoint if it has any; resolves once its end is durable. */
 export async function finishRun(
   log: LogWriter,
   outcome: Outcome,
   failure?: Failure,
-  checkpoints: RunCheckpoints | null = null,
+  checkpoints: LastCheckpoint | null = null,
 ): Promise<void> {
   if (checkpoints === null) return await log.append(endingRecords(log.state, outcome, failure))
   await checkpoints.recordLast(log, async (drafts, changes) => {
@@ -141,4 +148,11 @@ export function closingRecord(
   const { tool, call_id } = call
   const payload = { tool, output, exit_code: exitCode, call_id, duration_ms: 0 }
   return { kind: 'tool_result', iteration, payload }
+}
+
+/** Results for calls that were stopped while they ran. */
+export function startedResults({ head, calls }: RunState, output: string): RecordDraft[] {
+  return calls
+    .filter((call) => call.status === 'started')
+    .map((call) => closingRecord(head.details.iteration, call, 130, output))
 }

@@ -19,7 +19,7 @@ import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { StoreErrorCode } from '../../errors.js'
 import { isTerminal, RECORD_VERSION, type RunStatus } from '../../events.js'
-import type { RunHead } from '../../run-details.js'
+import { completeHead, type StoredHead } from '../../log/head.js'
 import type { Catalog, ColdPart, StoredRun, WarmPart } from './catalog.js'
 import { unreadableHead } from '../unreadable-head.js'
 import { DataFile, type OpenFiles } from './data-file.js'
@@ -56,6 +56,8 @@ interface IndexContent {
 
 /** An index file that was read and is intact. */
 export interface LoadedIndexFile extends IndexContent {
+  /** Newest record version that the writer knew. */
+  readonly records: number
   readonly runs: readonly StoredRun[]
   /** Acquired; the caller releases it. */
   readonly file: DataFile
@@ -178,8 +180,8 @@ export async function loadCold(cold: ColdPart): Promise<WarmPart> {
 /** As {@link loadCold}, from bytes that were already read. @throws Error when they are damaged. */
 export function parseCold(cold: ColdPart, data: Buffer): WarmPart {
   if (crc32(data) !== cold.crc) throw new Error(DAMAGED)
-  const { head, places } = JSON.parse(data.toString()) as { head: RunHead; places: number[] }
-  return { head, extents: places }
+  const { head, places } = JSON.parse(data.toString()) as { head: StoredHead; places: number[] }
+  return { head: completeHead(head), extents: places }
 }
 
 /** Reads cold parts one after another; neighbours in the file share one read. */

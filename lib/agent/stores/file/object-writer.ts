@@ -34,6 +34,7 @@ export class ObjectWriter {
   readonly #doubtful = new Set<string>()
   #running: Promise<void> | null = null
   #drafts = 0
+  #isDurable = false
 
   constructor(folder: string, disk: Disk, lock: DirectoryLock) {
     this.#folder = folder
@@ -49,10 +50,13 @@ export class ObjectWriter {
     await Promise.all(outcomes)
   }
 
-  /** Resolves once none of these blobs is being written. */
-  async finished(hashes: readonly string[]): Promise<void> {
-    const found = hashes.flatMap((hash) => this.#waiting.get(hash)?.done ?? [])
-    if (found.length > 0) await Promise.allSettled(found)
+  isWriting(hash: string): boolean {
+    return this.#waiting.has(hash)
+  }
+
+  /** Resolves once a blob that is being written is stored, or is not. */
+  async finished(hash: string): Promise<void> {
+    await Promise.allSettled([this.#waiting.get(hash)?.done])
   }
 
   /** Is there a file of which nobody knows whether it survives a loss of power? */
@@ -169,6 +173,9 @@ export class ObjectWriter {
   }
 
   async #makeDurable(folder: string): Promise<void> {
+    // First the folder of all: an earlier attempt may have created it, and failed then.
+    if (!this.#isDurable) makeDurableDirectory(this.#disk, this.#folder)
+    this.#isDurable = true
     makeDurableDirectory(this.#disk, folder)
     await this.#disk.syncFolder(folder)
   }

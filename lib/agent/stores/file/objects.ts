@@ -37,6 +37,8 @@ interface Open {
   readonly writer: ObjectWriter
 }
 
+/** Its name in the data directory. */
+export const OBJECTS_FOLDER = 'objects'
 const FOLDERS = Array.from({ length: 256 }, (_, i) => i.toString(16).padStart(2, '0'))
 const NAME = /^[0-9a-f]{62}$/
 /** Files that are looked at before other work of the process gets its turn. */
@@ -57,7 +59,7 @@ export class FileObjects implements ObjectStore {
 
   constructor(parts: FileObjectsParts) {
     this.#parts = parts
-    this.#folder = join(parts.directory, 'objects')
+    this.#folder = join(parts.directory, OBJECTS_FOLDER)
   }
 
   /** Removes what crashed processes left unfinished. @throws the system's error. */
@@ -79,7 +81,11 @@ export class FileObjects implements ObjectStore {
   put(objects: readonly StoredObject[]): Promise<void> {
     return this.#call(objects.map(({ hash }) => hash), async (open) => {
       const known = await this.#has(objects.map(({ hash }) => hash), open)
-      const unknown = objects.filter(({ hash }) => !known.has(hash))
+      const unknown = objects.filter(({ hash }) => {
+        if (known.has(hash)) return false
+        // Others may have stored it meanwhile: it must not be removed if we fail to do so again.
+        return open.writer.isWriting(hash) || !this.#find(hash, open.writer, [])
+      })
       await open.writer.write(unknown)
       for (const { hash } of unknown) this.#damaged.delete(hash)
     })
@@ -90,7 +96,7 @@ export class FileObjects implements ObjectStore {
       const data = await this.#read(hash)
       if (data === null) {
         // Another process that has taken over may have removed it.
-        lock.check()
+        this.#checkLock(lock)
         return null
       }
       const content = await unpack(data)
@@ -127,9 +133,10 @@ export class FileObjects implements ObjectStore {
   delete(hashes: readonly string[], unusedMs: number): Promise<void> {
     return this.#call(hashes, async ({ lock, writer }) => {
       for (let i = 0; i < hashes.length; i += FILES_PER_TURN) {
-        const some = hashes.slice(i, i + FILES_PER_TURN)
-        await writer.finished(some)
-        for (const hash of some) this.#remove(hash, unusedMs, lock)
+        for (const hash of hashes.slice(i, i + FILES_PER_TURN)) {
+          while (writer.isWriting(hash)) await writer.finished(hash)
+          this.#remove(hash, unusedMs, lock)
+        }
         await nextTurn()
       }
     })
@@ -150,23 +157,33 @@ export class FileObjects implements ObjectStore {
     if (open === null) {
       throw new StoreError('ERR_AGENT_STORE', 'the store is not open yet; call open() first')
     }
-    open.lock.check()
+    this.#checkLock(open.lock)
     return open
+  }
+
+  /** @throws {@link StoreError} when another process has taken over, or that cannot be known. */
+  #checkLock(lock: DirectoryLock): void {
+    try {
+      lock.check()
+    } catch (error) {
+      throw operationError(`cannot use ${this.#folder}`, error)
+    }
   }
 
   async #has(hashes: readonly string[], { lock, writer }: Open): Promise<Set<string>> {
     const found = new Set<string>()
     for (let i = 0; i < hashes.length; i += FILES_PER_TURN) {
-      const some = hashes.slice(i, i + FILES_PER_TURN)
-      // What is being written is there once that is done.
-      await writer.finished(some)
       const uses: Promise<void>[] = []
-      for (const hash of some) if (this.#find(hash, writer, uses)) found.add(hash)
+      for (const hash of hashes.slice(i, i + FILES_PER_TURN)) {
+        // What is being written is there once that is done.
+        while (writer.isWriting(hash)) await writer.finished(hash)
+        if (this.#find(hash, writer, uses)) found.add(hash)
+      }
       await Promise.all(uses)
       if (i > 0) await nextTurn()
     }
     await writer.settle([...found])
-    lock.check()
+    this.#checkLock(lock)
     return found
   }
 

@@ -3,16 +3,19 @@
  *
  * 1. Of two files of one segment the one with the higher generation counts, if it is whole; it was
  *    complete before it got its name.
- * 2. An index file is only used with the files that it lists, and with no other rewritten ones.
+ * 2. An index file is only used with the files that it lists, and with no other rewritten ones; and
+ *    not one that an earlier version has written beside contents that it did not know.
  *
  * @module
  */
 import { join } from 'node:path'
 import { StoreError } from '../../errors.js'
+import { RECORD_VERSION } from '../../events.js'
 import type { ChainedSegment } from './chain.js'
 import type { OpenFiles } from './data-file.js'
 import { readIndexFile, type LoadedIndexFile } from './index-file.js'
 import { JOURNAL_VERSION } from './journal-line.js'
+import { OBJECTS_FOLDER } from './objects.js'
 import {
   isWhole,
   makeSegment,
@@ -49,7 +52,10 @@ export async function surveyDirectory(directory: string, open: OpenFiles): Promi
   const found = readIndexFile(directory, open)
   const isIndexDamaged = found === 'damaged'
   const indexFile = isIndexDamaged ? null : found
-  const isIndexed = indexFile !== null && matches(indexFile, files)
+  // A version that knows nothing of checkpoints has left them out of the heads that it wrote.
+  const isOld = indexFile !== null && indexFile.records < RECORD_VERSION
+  const isIncomplete = isOld && open.disk.list(directory).includes(OBJECTS_FOLDER)
+  const isIndexed = indexFile !== null && !isIncomplete && matches(indexFile, files)
   const choice = isIndexed ? await filesOf(indexFile, files) : await newestFiles(files)
   for (const { segment, header } of choice.links) checkVersion(segment, header)
   for (const segment of choice.obsolete) checkVersion(segment, await readHeader(segment))

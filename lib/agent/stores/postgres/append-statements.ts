@@ -60,8 +60,8 @@ export function insertRunQuery(
   const text = `WITH begun AS (
       INSERT INTO ${schema}.runs (run_id, created_ms, ended_ms, status, goal_hash, model_name,
         owner_id, tenant, idempotency_key, fixed, head, last_seq, gate_deadline_ms, folder, labels,
-        search_text)
-      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $17)
+        search_text, checkpoint_seq)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $17, $18)
       ON CONFLICT (run_id) DO NOTHING
       RETURNING run_id
     ), added AS (
@@ -88,6 +88,7 @@ export function insertRunQuery(
     [...labels],
     [...json],
     searchText(details),
+    head.checkpointSeq,
   ]
   return { name: 'runwright_begin', text, values }
 }
@@ -108,13 +109,13 @@ export function updateRunsQuery(
         gate_deadline_ms = m.gate_deadline_ms, ended_ms = m.ended_ms,
         claimed_by = CASE WHEN m.keeps THEN r.claimed_by END,
         holds_folder = r.holds_folder AND (m.ended_ms IS NULL OR m.operates),
-        operates = m.operates,
+        operates = m.operates, checkpoint_seq = m.checkpoint_seq,
         abort_wanted = r.abort_wanted AND m.ended_ms IS NULL
       FROM unnest($1::text[], $2::bigint[], $3::boolean[], $4::integer[], $5::integer[],
         $6::text[], $7::json[], $8::double precision[], $9::double precision[], $10::boolean[],
-        $15::boolean[])
+        $15::boolean[], $16::integer[])
         AS m(run_id, fence, held, from_seq, last_seq, status, head, gate_deadline_ms, ended_ms,
-          keeps, operates)
+          keeps, operates, checkpoint_seq)
       WHERE r.run_id = m.run_id AND r.last_seq = m.from_seq AND r.fence = m.fence
         AND r.claimed_by IS NOT DISTINCT FROM CASE WHEN m.held THEN $14 END
       RETURNING r.run_id
@@ -141,6 +142,7 @@ export function updateRunsQuery(
     records.map(({ text }) => text),
     workerId,
     updates.map(({ head }) => head.operation !== null),
+    updates.map(({ head }) => head.checkpointSeq),
   ]
   return { name: 'runwright_append', text, values }
 }

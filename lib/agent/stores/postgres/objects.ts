@@ -36,6 +36,8 @@ export const OBJECT_STATEMENTS: readonly string[] = [
   // They are compressed already.
   `ALTER TABLE $schema.objects ALTER COLUMN data SET STORAGE EXTERNAL`,
   `ALTER TABLE $schema.object_chunks ALTER COLUMN data SET STORAGE EXTERNAL`,
+  // Of the newest checkpoint, from which all others are found.
+  `ALTER TABLE $schema.runs ADD COLUMN checkpoint_seq integer`,
   `CREATE TABLE $schema.sweeps (what text PRIMARY KEY, begun_at timestamptz NOT NULL)`,
 ]
 

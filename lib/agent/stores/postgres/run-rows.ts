@@ -6,6 +6,7 @@
  */
 import { hash } from 'node:crypto'
 import { toUSVString } from 'node:util'
+import { completeHead, type StoredHead } from '../../log/head.js'
 import type { RunDetails, RunHead } from '../../run-details.js'
 import type { PgRow } from './pg-types.js'
 
@@ -29,7 +30,8 @@ const FIXED: readonly (keyof RunDetails)[] = [
 const IS_FIXED = new Set<string>(FIXED)
 
 /** The columns that {@link headOf} needs. */
-export const HEAD_COLUMNS = 'run_id, fixed::text AS fixed, head::text AS head'
+export const HEAD_COLUMNS =
+  'run_id, fixed::text AS fixed, head::text AS head, checkpoint_seq'
 
 /** Content of the column `fixed`, which is written once. */
 export function fixedJson({ details, owner, idempotency }: RunHead): string {
@@ -46,12 +48,12 @@ export function movingJson({ details, owner: _, idempotency: __, ...head }: RunH
 
 /** The head of a row with {@link HEAD_COLUMNS}. */
 export function headOf(row: PgRow): RunHead {
-  const fixed = JSON.parse(row['fixed'] as string) as RunHead
-  const moving = JSON.parse(row['head'] as string) as Partial<RunHead>
+  const fixed = JSON.parse(row['fixed'] as string) as StoredHead
+  const moving = JSON.parse(row['head'] as string) as StoredHead
   const details = { ...fixed.details, ...moving.details }
-  // Rows of earlier versions do not have these.
-  const { checkpointSeq = null, operation = null } = moving
-  return { ...fixed, ...moving, checkpointSeq, operation, details }
+  // In a column of its own: processes of an earlier version do not write it into the head.
+  const checkpointSeq = (row['checkpoint_seq'] as number | null | undefined) ?? null
+  return completeHead({ ...fixed, ...moving, checkpointSeq, details })
 }
 
 /** Characters of a text that is indexed as it is; PostgreSQL limits an index key to 2704 bytes. */

@@ -1,19 +1,19 @@
 /** Applies the changes of an isolated run: shows first what would happen, and what conflicts. */
 import { ApiError, call, messageOf } from './api.js'
 import { openDialog } from './dialog.js'
-import { button, fill, h, setText, toast } from './dom.js'
+import { button, fill, h, setText } from './dom.js'
 import { plural } from './format.js'
 import { foldedPaths, pathList } from './path-list.js'
 
 /** @typedef {import('../types.js').ApplyResult} ApplyResult */
 
-/** Paths that one request may name. */
-const MAX_PATHS = 10_000
-
 /**
  * @param {string} runId
- * @param {{ folder: string, paths: readonly string[] | null, done: () => void }} what `paths` null
- *   for all
+ * @param {{
+ *   folder: string,
+ *   paths: readonly string[] | null,
+ *   done: (result: ApplyResult) => void,
+ * }} what `paths` null for all
  */
 export function applyDialog(runId, { folder, paths, done }) {
   const content = h('div', { class: 'stack', 'aria-live': 'polite' })
@@ -59,8 +59,7 @@ export function applyDialog(runId, { folder, paths, done }) {
       const result = await call('POST', `api/runs/${runId}/apply`, { body })
       if (!dryRun) {
         dialog.close()
-        toast(`Applied: ${plural(result.applied.length, 'file')}.`)
-        return done()
+        return done(result)
       }
       conflicts = result.conflicts
       fill(
@@ -100,8 +99,7 @@ export function applyDialog(runId, { folder, paths, done }) {
     ),
   )
   fill(content, h('p', { class: 'hint' }, 'Looking at what would change…'))
-  if (paths === null || paths.length <= MAX_PATHS) void send(true)
-  else setText(problem, `At most ${MAX_PATHS} files can be chosen: apply all of them.`)
+  void send(true)
 }
 
 /**

@@ -10,6 +10,7 @@ import { Pager } from './pager.js'
 import { leftOutView } from './path-list.js'
 
 /**
+ * @typedef {import('../types.js').ApplyResult} ApplyResult
  * @typedef {import('../types.js').Checkpoint} Checkpoint
  * @typedef {import('../types.js').NetChanges} NetChanges
  * @typedef {import('../types.js').RunDetails} RunDetails
@@ -28,7 +29,8 @@ const SPLIT = 'runwright.split'
 export class ChangesTab {
   element
   #runId
-  #changed
+  #applied
+  #discarded
   #query = { from: '', to: '' }
   #visible = false
   #stale = true
@@ -97,11 +99,13 @@ export class ChangesTab {
 
   /**
    * @param {string} runId
-   * @param {() => void} changed called when changes were applied or discarded
+   * @param {(result: ApplyResult) => void} applied
+   * @param {() => void} discarded
    */
-  constructor(runId, changed) {
+  constructor(runId, applied, discarded) {
     this.#runId = runId
-    this.#changed = changed
+    this.#applied = applied
+    this.#discarded = discarded
     this.element = h(
       'section',
       { class: 'tab-panel' },
@@ -285,7 +289,12 @@ export class ChangesTab {
     const count = changes.filter(({ path }) => !this.#unticked.has(path)).length
     this.#all.checked = count === changes.length
     this.#all.indeterminate = count > 0 && count < changes.length
-    setText(this.#ticked, `${number(count)} of ${plural(changes.length, 'file')}`)
+    const unlisted = count < changes.length && (this.#answer?.more ?? 0) > 0
+    setText(
+      this.#ticked,
+      `${number(count)} of ${plural(changes.length, 'file')}` +
+        (unlisted ? ', and none that is not listed' : ''),
+    )
     this.#apply.disabled = count === 0
     // The boxes of the rows come and go with the bar.
     if (wasHidden !== this.#bar.hidden && this.#rows.size > 0) this.#draw()
@@ -295,17 +304,13 @@ export class ChangesTab {
     const { changes } = /** @type {NetChanges} */ (this.#answer)
     const ticked = changes.filter(({ path }) => !this.#unticked.has(path))
     const all = ticked.length === changes.length
-    // Both names of a renamed file: one goes, the other one comes.
-    const paths = ticked.flatMap(({ path, old_path }) =>
-      old_path === null ? [path] : [path, old_path],
-    )
-    const folder = this.#details?.cwd ?? ''
-    applyDialog(this.#runId, { folder, paths: all ? null : paths, done: this.#changed })
+    const paths = all ? null : ticked.map(({ path }) => path)
+    applyDialog(this.#runId, { folder: this.#details?.cwd ?? '', paths, done: this.#applied })
   }
 
   async #discardAll() {
     try {
-      if (await discard(this.#runId)) this.#changed()
+      if (await discard(this.#runId)) this.#discarded()
     } catch (error) {
       toast(messageOf(error), 'bad')
     }

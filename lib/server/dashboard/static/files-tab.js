@@ -30,7 +30,7 @@ export class FilesTab {
   #controller = new AbortController()
   /** @type {FileList | null} */
   #list = null
-  #at = new CheckpointSelect(
+  #choice = new CheckpointSelect(
     'at',
     'At',
     [
@@ -53,7 +53,7 @@ export class FilesTab {
     this.element = h(
       'section',
       { class: 'tab-panel' },
-      h('div', { class: 'tools' }, this.#at.element, again),
+      h('div', { class: 'tools' }, this.#choice.element, again),
       this.#crumbs,
       this.#content,
       this.#pager.element,
@@ -66,7 +66,7 @@ export class FilesTab {
 
   /** @param {Checkpoint} checkpoint */
   add(checkpoint) {
-    if (checkpoint.reason !== 'start') this.#at.add(checkpoint)
+    if (checkpoint.reason !== 'start') this.#choice.add(checkpoint)
     if (this.#query.at === '') this.refresh()
   }
 
@@ -74,6 +74,7 @@ export class FilesTab {
   update(hasCheckpoints) {
     if (this.#hasCheckpoints === hasCheckpoints) return
     this.#hasCheckpoints = hasCheckpoints
+    this.#choice.show(this.#at)
     this.refresh()
   }
 
@@ -89,7 +90,7 @@ export class FilesTab {
     if (query === null) return
     const at = query.get('at') ?? ''
     this.#query = { at: at === 'newest' ? '' : at, path: pathFrom(query) }
-    this.#at.show(this.#query.at)
+    this.#choice.show(this.#at)
     if (this.#address() === this.#shown) return
     // The link that was followed goes away.
     const focused =
@@ -122,10 +123,15 @@ export class FilesTab {
     )
   }
 
+  /** Without checkpoints the folder is shown as it is. */
+  get #at() {
+    return this.#query.at || (this.#hasCheckpoints ? '' : 'now')
+  }
+
   /** The path of what is shown, by REST. */
   #source() {
-    const { path, at } = this.#query
-    return filesPath(this.#runId, path, at || (this.#hasCheckpoints ? '' : 'now'))
+    const { path } = this.#query
+    return filesPath(this.#runId, path, this.#at)
   }
 
   async #load() {
@@ -170,11 +176,14 @@ export class FilesTab {
     return h(
       'li',
       {},
-      h(
-        'a',
-        { class: `path ${type}`, href: this.#address({ path }) },
-        isFolder ? `${name}/` : name,
-      ),
+      // Links are not followed.
+      type === 'link'
+        ? h('span', { class: 'path' }, name)
+        : h(
+            'a',
+            { class: `path ${type}`, href: this.#address({ path }) },
+            isFolder ? `${name}/` : name,
+          ),
       h(
         'span',
         { class: 'word' },

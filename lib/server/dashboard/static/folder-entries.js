@@ -86,15 +86,16 @@ export function filesEntry(event) {
   const [doing, done] = OPERATIONS[event.payload.operation] ?? ['Files are changing', 'Changed']
   if (event.kind === 'files_changing')
     return line(event, 'plain', `${doing}${by(event.payload.by)}`)
-  const { paths, skipped } = event.payload
+  const { paths, skipped, more = 0 } = event.payload
+  const all = paths.length + more
   return entry(
     event,
     skipped.length === 0 ? 'files-changed' : 'warn',
-    h('p', { class: 'what' }, `${done}: ${plural(paths.length, 'file')}`),
-    paths.length === 0 ? null : foldedPaths('Paths', paths),
+    h('p', { class: 'what' }, `${done}: ${plural(all, 'file')}`),
+    paths.length === 0 ? null : foldedPaths('Paths', paths, all),
     skipped.length === 0
       ? null
-      : foldedPaths(`Left alone, as others changed them: ${skipped.length}`, skipped),
+      : foldedPaths(`Left as they were, changed by others or not writable: ${skipped.length}`, skipped),
   )
 }
 

@@ -20,6 +20,8 @@ export class MessageBox {
   /** Ids of messages that the model has not heard. @type {Set<string>} */
   #unheard = new Set()
   #sending = false
+  /** Shown when nothing else is to be said. */
+  #said = ''
   /** Of this message: sending it again sends it once. */
   #key = idempotencyKey()
   #text = h('textarea', {
@@ -28,6 +30,7 @@ export class MessageBox {
     'aria-describedby': 'message-state message-problem',
     oninput: () => {
       this.#key = idempotencyKey()
+      this.#said = ''
       this.#update()
     },
     onkeydown: (/** @type {KeyboardEvent} */ event) => {
@@ -94,11 +97,11 @@ export class MessageBox {
     else if (kind === 'run_end') this.#unheard = new Set(payload.unheard)
     else if (heard.length === 0) return
     for (const id of heard) this.#unheard.delete(id)
-    this.#update(heard.length > 0 ? 'Heard.' : '')
+    if (heard.length > 0) this.#said = 'Heard.'
+    this.#update()
   }
 
-  /** @param {string} [otherwise] shown when nothing else is to be said */
-  #update(otherwise = '') {
+  #update() {
     const { value } = this.#text
     const bytes = value.length > MOST / 4 ? new TextEncoder().encode(value).length : 0
     this.#submit.disabled = this.#sending || value.trim() === '' || bytes > MOST
@@ -113,13 +116,16 @@ export class MessageBox {
         ? `${number(bytes)} of ${number(MOST)} bytes`
         : this.#unheard.size > 0
           ? about
-          : otherwise,
+          : this.#said,
     )
   }
 
   async #send() {
     const details = this.#details
     if (this.#submit.disabled || details === null) return
+    // Of a run without checkpoints no copy can be made: the user decides on the folder.
+    if (!isLive(details.status) && details.checkpoint_id === null)
+      return this.#options(this.#text.value)
     this.#sending = true
     this.#update()
     setText(this.#problem, '')
@@ -136,8 +142,9 @@ export class MessageBox {
       }
       this.#key = idempotencyKey()
       this.#text.value = ''
+      this.#said = live ? 'Sent.' : ''
       this.#sending = false
-      this.#update('Sent: the model hears it before its next call.')
+      this.#update()
     } catch (error) {
       this.#sending = false
       this.#update()

@@ -4,8 +4,9 @@ import { leftOutReason, plural } from './format.js'
 
 /** @typedef {import('../types.js').LeftOut} LeftOut */
 
-/** The most paths shown. */
+/** The most paths shown, and from how many on they may scroll. */
 const SHOWN = 100
+const SCROLLED = 3
 
 /**
  * @param {readonly string[]} paths
@@ -15,7 +16,8 @@ export function pathList(paths, count = paths.length) {
   const rest = count - Math.min(paths.length, SHOWN)
   return h(
     'ul',
-    { class: 'paths' },
+    // A list that scrolls must be reachable by keyboard.
+    paths.length > SCROLLED ? { class: 'paths', tabIndex: 0 } : { class: 'paths' },
     paths.slice(0, SHOWN).map((path) => h('li', { class: 'path' }, path)),
     rest > 0 && h('li', { class: 'hint' }, `and ${rest} more`),
   )

@@ -19,11 +19,13 @@ import { leftOutView, pathList } from './path-list.js'
  * @param {{
  *   checkpointId: string,
  *   name: string,
- *   confirmed: boolean,
+ *   how: 'preview' | 'original' | 'confirmed',
+ *   folder: string,
  *   done: (result: RestoreResult) => void,
- * }} what `confirmed` restores at once: to take a restore back
+ * }} what `confirmed` restores at once: to take a restore back; `original`: the checkpoint is of
+ *   the `folder` to which changes were applied, and not of the run's copy
  */
-export function restoreDialog(runId, { checkpointId, name, confirmed, done }) {
+export function restoreDialog(runId, { checkpointId, name, how, folder, done }) {
   const content = h('div', { class: 'stack', 'aria-live': 'polite' })
   const problem = h('p', { class: 'error-text', role: 'alert' })
   let force = false
@@ -66,6 +68,7 @@ export function restoreDialog(runId, { checkpointId, name, confirmed, done }) {
       changes.length === 0
         ? h('p', {}, note ?? nothing)
         : [
+            note !== null && h('p', { class: 'notice' }, note),
             h('p', {}, `${plural(changes.length + more, 'file')} would change:`),
             pathList(changes.map(changeText), changes.length + more),
             h('p', { class: 'hint' }, 'A checkpoint is made first, so that you can undo it.'),
@@ -74,8 +77,10 @@ export function restoreDialog(runId, { checkpointId, name, confirmed, done }) {
     )
     act.disabled = changes.length === 0
   }
-  if (confirmed) void restore()
-  else preview().catch((error) => setText(problem, messageOf(error)))
+  if (how === 'confirmed') return void restore()
+  if (how === 'preview') return void preview().catch((error) => setText(problem, messageOf(error)))
+  fill(content, h('p', {}, `The files of ${folder} become what they were before the changes.`))
+  act.disabled = false
 }
 
 /** @type {Record<string, string>} */
@@ -120,8 +125,13 @@ export function forkDialog(details, { at, from, message, models, done }) {
     h('option', { value: '' }, 'In a private copy'),
     h(
       'option',
-      { value: 'in_place', disabled: isLive(details.status) },
-      isLive(details.status) ? 'In the folder itself (after the end of this run)' : 'In the folder',
+      {
+        value: 'in_place',
+        disabled: isLive(details.status),
+        // Without checkpoints there is nothing of which a copy could be made.
+        selected: !isLive(details.status) && details.checkpoint_id === null,
+      },
+      isLive(details.status) ? 'In the folder (after the end of this run)' : 'In the folder',
     ),
   )
   const problem = h('p', { class: 'error-text', role: 'alert' })

@@ -79,6 +79,20 @@ export function factsOf(details) {
   return facts.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value)))
 }
 
+/**
+ * What to say about a model that is a program; null for a language model.
+ *
+ * @param {string} name
+ * @param {readonly import('../types.js').Model[]} models
+ */
+export function aboutProgram(name, models) {
+  const model = models.find((each) => each.name === name)
+  const isProgram =
+    model === undefined ? /^(builtin|scripted|replay):/.test(name) : !model.is_language_model
+  if (!isProgram) return null
+  return `${name} is a program, not a language model. ${model?.description ?? ''}`
+}
+
 /** @type {Record<string, string>} */
 const CHANGES = {
   pending: 'Changes wait to be applied',

@@ -13,7 +13,7 @@ import { GatePanel } from './gate-panel.js'
 import { MessageBox } from './message-box.js'
 import { leftOutView } from './path-list.js'
 import { forkDialog, restoreDialog } from './run-dialogs.js'
-import { badgesOf, factsOf, metersOf } from './run-facts.js'
+import { aboutProgram, badgesOf, factsOf, metersOf } from './run-facts.js'
 import { Tabs } from './tabs.js'
 import { isNearEnd, Timeline } from './timeline.js'
 import { clipped, visible } from './visible.js'
@@ -131,9 +131,14 @@ export class RunView {
     const { runId } = address
     this.#runId = runId
     this.#filesTab = new FilesTab(runId)
-    this.#changesTab = new ChangesTab(runId, () => this.#refreshNow())
+    this.#changesTab = new ChangesTab(
+      runId,
+      ({ applied, checkpoint_id }) =>
+        this.#offerUndo(`Applied ${plural(applied.length, 'file')}.`, checkpoint_id),
+      () => this.#refreshNow(),
+    )
     this.#messages = new MessageBox(this.#openRun, (message) =>
-      this.#fork({ name: 'fork', at: 'end', from: 'End' }, message),
+      this.#fork('end', 'End', message),
     )
     this.#changed = changed
     this.#gate = new GatePanel(runId, () => {
@@ -201,8 +206,10 @@ export class RunView {
     )
     this.element.addEventListener('action', (event) => {
       const action = /** @type {CustomEvent<Action>} */ (event).detail
-      if (action.name === 'fork') this.#fork(action)
-      else this.#restore(action.checkpoint.checkpoint_id, checkpointName(action.checkpoint))
+      if (action.name === 'fork') return this.#fork(action.at, action.from)
+      const { checkpoint_id, reason } = action.checkpoint
+      const name = checkpointName(action.checkpoint)
+      this.#restore(checkpoint_id, name, reason === 'apply' ? 'original' : 'preview')
     })
     this.navigate(address)
     window.addEventListener('scroll', this.#onScroll, { passive: true })
@@ -265,7 +272,7 @@ export class RunView {
 
   /** The list of runs has seen so many events of this one. @param {number} lastSeq */
   noticed(lastSeq) {
-    if (this.#ended && lastSeq > this.#lastSeq) this.#refreshSoon()
+    if (this.#ended && lastSeq > this.#seen) this.#refreshSoon()
   }
 
   /** Reads what follows the end of the run: restores, applied changes. */
@@ -380,26 +387,14 @@ export class RunView {
     this.#messages.update(details)
     this.#changesTab.update(details)
     this.#filesTab.update(details.checkpoint_id !== null)
-    this.#showModel(details)
+    const program = aboutProgram(details.model_name, this.#models)
+    this.#kind.hidden = program === null
+    setText(this.#kind, program ?? '')
     fill(this.#meters, metersOf(details, this.#tests, this.#counted))
     fill(this.#facts, factsOf(details))
     fill(this.#badges, badgesOf(details))
     this.#catchUp()
     this.#onScroll()
-  }
-
-  /** @param {RunDetails} details */
-  #showModel({ model_name }) {
-    const model = this.#models.find(({ name }) => name === model_name)
-    const program =
-      model === undefined
-        ? /^(builtin|scripted|replay):/.test(model_name)
-        : !model.is_language_model
-    this.#kind.hidden = !program
-    setText(
-      this.#kind,
-      `${model_name} is a program, not a language model. ${model?.description ?? ''}`,
-    )
   }
 
   /** @param {'abort' | 'retry'} action */
@@ -439,8 +434,12 @@ export class RunView {
     location.hash = runAddress(run.run_id)
   }
 
-  /** @param {Action & { name: 'fork' }} action @param {string} [message] */
-  #fork({ at, from }, message = '') {
+  /**
+   * @param {import('./folder-entries.js').ForkPoint} at
+   * @param {string} from
+   * @param {string} [message]
+   */
+  #fork(at, from, message = '') {
     if (this.#details === null) return
     const what = { at, from, message, models: this.#models, done: this.#openRun }
     forkDialog(this.#details, what)
@@ -449,29 +448,31 @@ export class RunView {
   /**
    * @param {string} checkpointId
    * @param {string} name
-   * @param {boolean} [confirmed]
+   * @param {'preview' | 'original' | 'confirmed'} how as `restoreDialog()`
    */
-  #restore(checkpointId, name, confirmed = false) {
-    restoreDialog(this.#runId, {
-      checkpointId,
-      name,
-      confirmed,
-      done: ({ checkpoint_id, paths, left_out }) => {
-        this.#filesChanged()
-        this.#refreshNow()
-        const undo = button('Undo', () => this.#restore(checkpoint_id, 'as before', true))
-        const hide = button('Hide', () => this.#hideUndo(), { class: 'quiet' })
-        this.#undo.hidden = false
-        fill(
-          this.#undo,
-          h('p', {}, `Restored ${plural(paths.length, 'file')}: ${name.toLowerCase()}.`),
-          undo,
-          hide,
-          ...leftOutView('Left as it is', left_out),
-        )
-        undo.focus()
-      },
-    })
+  #restore(checkpointId, name, how) {
+    const done = (/** @type {import('../types.js').RestoreResult} */ result) => {
+      const { checkpoint_id, paths, left_out } = result
+      const text = `Restored ${plural(paths.length, 'file')}: ${name.toLowerCase()}.`
+      this.#offerUndo(text, checkpoint_id, left_out)
+    }
+    restoreDialog(this.#runId, { checkpointId, name, how, folder: this.#details?.cwd ?? '', done })
+  }
+
+  /**
+   * @param {string} text what was done
+   * @param {string | null} checkpointId of the files before
+   * @param {readonly import('../types.js').LeftOut[]} [leftOut]
+   */
+  #offerUndo(text, checkpointId, leftOut = []) {
+    this.#filesChanged()
+    this.#refreshNow()
+    const take = () => this.#restore(checkpointId ?? '', 'as before', 'confirmed')
+    const undo = button('Undo', take, { hidden: checkpointId === null })
+    const hide = button('Hide', () => this.#hideUndo(), { class: 'quiet' })
+    this.#undo.hidden = false
+    fill(this.#undo, h('p', {}, text), undo, hide, ...leftOutView('Left as it is', leftOut))
+    undo.focus()
   }
 
   #hideUndo() {

@@ -338,8 +338,10 @@ export class Timeline {
     this.#ended ||= event.kind === 'run_end'
     const row = new Row(event, this.#ended ? null : iteration)
     if (event.kind === 'checkpoint') {
-      row.note({ previous: this.#checkpoint })
-      this.#checkpoint = event.payload.checkpoint_id
+      // Those before an apply may be of another folder.
+      const isApply = event.payload.reason === 'apply'
+      row.note({ previous: isApply ? null : this.#checkpoint })
+      if (!isApply) this.#checkpoint = event.payload.checkpoint_id
     }
     const block = this.#push(row, touched)
     if (event.kind === 'tool_call') this.#calls.set(event.payload.call_id, [row, block])

@@ -1,0 +1,32 @@
+/** What to copy, and how. All folders are absolute, real paths. */
+export interface CopyJob {
+  readonly from: string
+  /** Does not exist; the folder above it does. */
+  readonly to: string
+  /** First: `from`, and where its copy will be found. Then other folders that are copied. */
+  readonly copies: readonly { readonly from: string; readonly to: string }[]
+  readonly closed: readonly string[]
+  readonly maxBytes: number
+  /** May folders of dependencies be left to be mounted? */
+  readonly mounts: boolean
+}
+
+/** What was copied. */
+export interface CopyResult {
+  readonly files: number
+  readonly bytes: number
+  /** Folders of dependencies that are empty in the copy, to be mounted read-only: relative paths. */
+  readonly readOnly: readonly string[]
+  readonly notes: readonly string[]
+}
+
+/** What the worker is to do; `aborted` becomes 1 when it is to stop. */
+export type WorkerTask =
+  | { readonly kind: 'copy'; readonly job: CopyJob; readonly aborted: Int32Array }
+  | { readonly kind: 'remove'; readonly folder: string }
+
+/** What it reports. */
+export type WorkerReport =
+  | { readonly result: CopyResult | null }
+  | { readonly failed: 'aborted' | 'too large' }
+  | { readonly error: string; readonly code: string | undefined }

@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { MemoryStore, type EngineOptions, type Message, type RunEngine } from 'runwright/agent'
+import { follow, openEngine, runToEnd, scratch, testProvider, type Said } from '../../helpers/engine.js'
+import { assertInvariants } from '../../helpers/invariants.js'
+
+const write = (path: string, content: string): Said => ({
+  calls: [{ tool: 'write_file', args: { path, content } }],
+})
+
+/** Each iteration of a run writes its number to the file n; one that is told "show" reads it. */
+async function engineOf(
+  t: TestContext,
+  options: Partial<EngineOptions> = {},
+): Promise<{ readonly engine: RunEngine; readonly cwd: string; readonly read: string[] }> {
+  const read: string[] = []
+  const said = (messages: readonly Message[], iteration: number): Said => {
+    const last = messages.at(-1)
+    if (last?.role === 'tool') {
+      if (last.tool === 'read_file') read.push(last.output)
+      return {}
+    }
+    const shows = messages.some(({ role, ...one }) => role === 'user' && 'text' in one && one.text.endsWith('show'))
+    return shows ? { calls: [{ tool: 'read_file', args: { path: 'n' } }] } : write('n', `n${iteration}`)
+  }
+  const { engine, cwd } = await openEngine(t, {
+    store: new MemoryStore(),
+    checkpoints: 'auto',
+    workspaceFolder: scratch(t),
+    providers: [testProvider(({ messages, run }) => said(messages, run.iteration))],
+    ...options,
+  })
+  return { engine, cwd, read }
+}
+
+const changed = (paths: readonly string[]) => ({ code: 'ERR_AGENT_WORKSPACE_CHANGED', paths })
+
+test('an isolated fork begins with the files of its point, also of a deleted source', async (t) => {
+  const { engine, cwd, read } = await engineOf(t)
+  writeFileSync(join(cwd, 'n'), 'n0')
+  const { details } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 3 })
+  for (const [at, content] of [
+    ['end', 'n3'], [{ iteration: 2 }, 'n2'], [{ iteration: 1 }, 'n1'], ['start', 'n0'],
+  ] as const) {
+    const request = { at, message: 'show', max_iterations: 1 }
+    const fork = await engine.fork(details.run_id, request)
+    if (at === 'start') await engine.delete(details.run_id)
+    assertInvariants(await follow(engine, fork.details.run_id))
+    assert.match(read.at(-1) ?? '', new RegExp(content), JSON.stringify(at))
+    const again = await engine.fork(fork.details.run_id, { ...request, at: 'start' })
+    await follow(engine, again.details.run_id)
+    assert.match(read.at(-1) ?? '', new RegExp(content), `a fork of the fork at ${JSON.stringify(at)}`)
+  }
+  assert.equal(readFileSync(join(cwd, 'n'), 'utf8'), 'n3')
+  assert.equal(read.length, 8)
+})
+
+test('a live run is forked while it waits, and both go on', async (t) => {
+  const { engine, cwd, read } = await engineOf(t)
+  const request = { goal: 'shell: false', hitl_enabled: true, max_iterations: 3 }
+  const { details } = await engine.create(request)
+  await follow(engine, details.run_id, ({ kind }) => kind === 'human_check_required')
+  const fork = await engine.fork(details.run_id, {
+    message: 'show', hitl_enabled: false, max_iterations: 1,
+  })
+  assertInvariants(await follow(engine, fork.details.run_id))
+  assert.match(read[0] ?? '', /n1/)
+  await engine.resume(details.run_id, { decision: 'approve' })
+  await follow(engine, details.run_id, ({ kind, iteration }) =>
+    kind === 'human_check_required' && iteration === 2,
+  )
+  assert.equal(readFileSync(join(cwd, 'n'), 'utf8'), 'n2')
+  await engine.abort(details.run_id)
+})
+
+test('a fork in place needs the folder as it was', async (t) => {
+  const { engine, cwd, read } = await engineOf(t)
+  writeFileSync(join(cwd, 'other'), 'one')
+  const { details } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 2 })
+  const fork = { workspace: 'in_place', message: 'show', max_iterations: 1 }
+  await assert.rejects(engine.fork(details.run_id, { ...fork, at: { iteration: 1 } }), changed(['n']))
+  writeFileSync(join(cwd, 'other'), 'two')
+  await assert.rejects(engine.fork(details.run_id, fork), changed(['other']))
+  writeFileSync(join(cwd, 'other'), 'one')
+  const { details: forked } = await engine.fork(details.run_id, fork)
+  assertInvariants(await follow(engine, forked.run_id))
+  assert.match(read[0] ?? '', /n2/)
+  writeFileSync(join(cwd, 'n'), 'n1')
+  const back = await engine.fork(details.run_id, { ...fork, at: { iteration: 1 } })
+  await follow(engine, back.details.run_id)
+  assert.match(read[1] ?? '', /n1/)
+})
+
+test('a message to pending changes is a fork that goes on in the same copy', async (t) => {
+  const { engine, cwd, read } = await engineOf(t)
+  const request = { goal: 'shell: test -f n', workspace: 'isolated', max_iterations: 2 }
+  const { details } = await runToEnd(engine, request)
+  assert.deepEqual([details.status, details.changes], ['achieved', 'pending'])
+  const fork = await engine.fork(details.run_id, { message: 'show' })
+  assertInvariants(await follow(engine, fork.details.run_id))
+  const { status, iteration, workspace } = await engine.get(fork.details.run_id)
+  assert.deepEqual([status, iteration, workspace], ['achieved', 1, 'isolated'])
+  assert.match(read[0] ?? '', /n1/)
+  assert.throws(() => readFileSync(join(cwd, 'n')))
+})
