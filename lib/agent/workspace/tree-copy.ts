@@ -32,31 +32,6 @@ import { isRepository } from './git-names.js'
 import { codeOf } from './paths.js'
 import { rawPath, toSystem, toText, type RawPath } from './raw-paths.js'
 
-<<<<<<< HEAD
-/** What to copy, and how. All folders are absolute, real paths. */
-export interface CopyJob {
-  readonly from: string
-  /** Does not exist; the folder above it does. */
-  readonly to: string
-  /** First: `from`, and where its copy will be found. Then other folders that are copied. */
-  readonly copies: readonly { readonly from: string; readonly to: string }[]
-  readonly closed: readonly string[]
-  readonly maxBytes: number
-  /** May folders of dependencies be left to be mounted? */
-  readonly mounts: boolean
-}
-
-/** What was copied. */
-export interface CopyResult {
-  readonly files: number
-  readonly bytes: number
-  /** Relative paths of folders of packages that are empty, to be mounted read-only. */
-  readonly readOnly: readonly string[]
-  readonly notes: readonly string[]
-}
-
-=======
->>>>>>> checkpoints
 /** Thrown when the copy would exceed `maxBytes`. */
 export class TooLarge extends Error {}
 /** Thrown when the copy was aborted. */
