@@ -15,7 +15,7 @@ export interface CopyJob {
 export interface CopyResult {
   readonly files: number
   readonly bytes: number
-  /** Folders of dependencies that are empty in the copy, to be mounted read-only: relative paths. */
+  /** Relative paths of folders of packages that are empty, to be mounted read-only. */
   readonly readOnly: readonly string[]
   readonly notes: readonly string[]
 }

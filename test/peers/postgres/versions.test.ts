@@ -23,12 +23,6 @@ interface Version {
   readonly bundle: string | undefined
 }
 
-/** What version 1 does not know of the details of a run. */
-const UNKNOWN = {
-  max_tool_calls: null, workspace: 'in_place', checkpoint_id: null, changes: null,
-  forked_from: null,
-}
-
 let postgres: Postgres
 let pool: ReturnType<Postgres['pool']>
 let schemas = 0
