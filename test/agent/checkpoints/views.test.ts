@@ -35,7 +35,9 @@ test('changes, files and patches of checkpoints and of the folder as it is', asy
   const { engine, cwd, runId } = await ended(t)
   const { workspaces } = engine
   const paths = async (from?: string, to?: string): Promise<readonly string[]> =>
-    (await workspaces.changes(runId, { from, to })).changes.map(({ status, path }) => `${status} ${path}`)
+    (await workspaces.changes(runId, { from, to })).changes.map(
+      ({ status, path }) => `${status} ${path}`,
+    )
   assert.deepEqual(await paths(), ['modified a', 'added sub/deep/c'])
   writeFileSync(join(cwd, 'b'), 'of the user\n')
   assert.deepEqual(await paths('newest', 'now'), ['modified b'])
@@ -43,7 +45,9 @@ test('changes, files and patches of checkpoints and of the folder as it is', asy
   const patch = Buffer.from(await workspaces.patch(runId, { to: 'now', raw: false })).toString()
   assert.match(patch, /^\+of the user$/m)
   const names = async (at: string, path?: string): Promise<readonly string[]> =>
-    (await workspaces.list(runId, { at, path })).entries.map((entry) => `${entry.type} ${entry.path}`)
+    (await workspaces.list(runId, { at, path })).entries.map(
+      (entry) => `${entry.type} ${entry.path}`,
+    )
   assert.deepEqual(await names('start'), ['file a', 'file b'])
   assert.deepEqual(await names('now'), ['file a', 'file b', 'folder sub'])
   assert.deepEqual(await names('newest', 'sub'), ['folder sub/deep'])
@@ -66,7 +70,8 @@ test('secrets are shown to nobody who may not read files', async (t) => {
   const refused = { problem: 'redacted', paths: ['b'] }
   await assert.rejects(workspaces.patch(runId, { ...range, raw: false }), refused)
   await assert.rejects(workspaces.read(runId, 'b', { at: 'now', raw: false }), refused)
-  assert.match(Buffer.from(await workspaces.patch(runId, { ...range, raw: true })).toString(), /ghp_/)
+  const raw = await workspaces.patch(runId, { ...range, raw: true })
+  assert.match(Buffer.from(raw).toString(), /ghp_/)
 })
 
 test('a run of which nothing was kept says so', async (t) => {
@@ -107,7 +112,8 @@ test('what cannot be done is refused by name', async (t) => {
     ['a bad apply', () => w.apply(runId, { paths: [] }), invalid],
   ]
   for (const [name, call, error] of table) await assert.rejects(call, error, name)
-  const other = await engine.create({ goal: 'shell: false', cwd, hitl_enabled: true, max_iterations: 2 })
+  const again = { goal: 'shell: false', cwd, hitl_enabled: true, max_iterations: 2 }
+  const other = await engine.create(again)
   await follow(engine, other.details.run_id, ({ kind }) => kind === 'human_check_required')
   const [start] = await w.checkpoints(runId)
   const request = { checkpoint_id: start!.checkpoint_id, force: true }

@@ -35,13 +35,15 @@ describe('restores in a PostgresStore', { skip: noPostgres }, () => {
     const runId = details.run_id
     const [start] = await second.workspaces.checkpoints(runId)
     const checkpointId = start!.checkpoint_id
-    const { checkpoint_id } = await second.workspaces.restore(runId, { checkpoint_id: checkpointId })
+    const wanted = { checkpoint_id: checkpointId }
+    const { checkpoint_id } = await second.workspaces.restore(runId, wanted)
     assert.deepEqual(read(cwd), ['old a\n', 'old b\n'])
     await first.workspaces.restore(runId, { checkpoint_id })
     assert.deepEqual(read(cwd), ['new a\n', 'new b\n'])
+    const place = { port: postgres.port, schema, root: cwd }
     const child = spawn(process.execPath, [
       childScript(t),
-      JSON.stringify({ port: postgres.port, schema, root: cwd, leaseMs: 1_000, runId, checkpointId }),
+      JSON.stringify({ ...place, leaseMs: 1_000, runId, checkpointId }),
     ], { stdio: ['ignore', 'inherit', 'inherit'] })
     const [, signal] = (await once(child, 'exit')) as [number | null, string | null]
     assert.equal(signal, 'SIGKILL')
@@ -97,7 +99,8 @@ describe('restores in a PostgresStore', { skip: noPostgres }, () => {
       code: 'ERR_AGENT_CWD_BUSY',
     })
     const [own] = await second.workspaces.checkpoints(otherId)
-    const { paths } = await second.workspaces.restore(otherId, { checkpoint_id: own!.checkpoint_id })
+    const same = { checkpoint_id: own!.checkpoint_id }
+    const { paths } = await second.workspaces.restore(otherId, same)
     assert.deepEqual(paths, [])
     await second.resume(otherId, { decision: 'abort' })
     await second.workspaces.restore(details.run_id, request)
