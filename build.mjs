@@ -161,6 +161,16 @@ async function workerCode(path) {
   return `(function(require){${outputFiles[0].text}})(process.getBuiltinModule)`
 }
 
+/**
+ * A module that exports a worker's code.
+ *
+ * @param {string} name
+ * @param {string} path
+ */
+async function workerModule(name, path) {
+  return `export const ${name} = ${JSON.stringify(await workerCode(path))}`
+}
+
 /** The files of the dashboard, scripts and styles without comments. */
 async function pageFiles() {
   const folder = join(lib, 'server/dashboard/static')

@@ -20,6 +20,8 @@ const LIMITS = 'waits for limits that pass in real time'
 const COMPILE = 'compiles lib with TypeScript'
 const COMMANDS = 'several runs with commands, one after the other'
 const PROGRAMS = 'starts a program hundreds of times'
+const COPIES = 'copies folders, and starts programs in them'
+const GIT = 'starts git dozens of times'
 const SAMPLE = 'starts a program for each sample'
 
 /**
@@ -58,6 +60,14 @@ const byFile = {
     ['bubblewrap: of 100 MB of output only head and tail are kept in memory', 4.8, FLOOD],
     ['bubblewrap: a command that ignores SIGTERM is killed', 2.1, GRACE],
   ],
+  'test/agent/executors/isolated-copy.test.ts': [
+    ['a sandbox shows the copy and nothing else of the closed folder', 0.6, COPIES],
+    ['a sandbox does not show the original, even in a folder that commands may read', 0.6, COPIES],
+    ['packages of the original are used in a sandbox, and cannot be changed', 0.6, COPIES],
+    ['a command in a folder of the copy sees the whole copy', 0.6, COPIES],
+    ['a copy that lies in the original is shown while the original is not', 0.6, COPIES],
+    ['packages that were moved away are missing, and commands run', 0.6, COPIES],
+  ],
   'test/agent/executors/process.test.ts': [
     ['process: of 100 MB of output only head and tail are kept in memory', 2.7, FLOOD],
     ['process: a command that ignores SIGTERM is killed', 2.1, GRACE],
@@ -86,6 +96,159 @@ const byFile = {
       3,
       'waits for programs that never end to be stopped',
     ],
+  ],
+  'test/agent/isolation/dependencies.test.ts': [
+    ["a copy uses its own code, not the original's: npm workspaces", 0.7, COPIES],
+    [
+      "a copy uses its own code, not the original's: workspace links that are absolute, as yarn link makes them",
+      0.7,
+      COPIES,
+    ],
+    [
+      "a copy uses its own code, not the original's: yarn workspaces with links in scopes",
+      0.7,
+      COPIES,
+    ],
+    ["a copy uses its own code, not the original's: pnpm with its virtual store", 0.7, COPIES],
+    ["a copy uses its own code, not the original's: yarn with plug and play", 0.7, COPIES],
+    [
+      "a copy uses its own code, not the original's: packages that are found above it, in a monorepo",
+      0.7,
+      COPIES,
+    ],
+    ["a copy uses its own code, not the original's: an editable install by a path", 0.7, COPIES],
+    ["a copy uses its own code, not the original's: an editable install by a finder", 0.7, COPIES],
+    [
+      "a copy uses its own code, not the original's: an editable install by an egg link",
+      0.7,
+      COPIES,
+    ],
+    [
+      "a copy uses its own code, not the original's: an editable install by another name of the folder",
+      0.7,
+      COPIES,
+    ],
+    [
+      "a copy uses its own code, not the original's: an editable install in a folder with spaces, letters beyond ASCII and a long name",
+      0.7,
+      COPIES,
+    ],
+    [
+      "a copy uses its own code, not the original's: an activated environment under another name",
+      0.7,
+      COPIES,
+    ],
+    ['packages are mounted for a sandbox: only packages', 0.7, COPIES],
+    ['packages are mounted for a sandbox: relative links to a workspace', 0.7, COPIES],
+    ['packages are copied for a sandbox: an absolute link', 0.7, COPIES],
+    ['packages are copied for a sandbox: a link out', 0.7, COPIES],
+    ['packages are copied for a sandbox: a script with the path', 0.7, COPIES],
+    ['packages are copied for a sandbox: settings with the path', 0.7, COPIES],
+    ['packages are copied for a sandbox: a closed folder', 0.7, COPIES],
+    ['packages are copied for a sandbox: a pipe', 0.7, COPIES],
+    ['npm installs nothing above a copy that is no package', 0.7, COPIES],
+    ['packages are copied for plain processes, and never linked', 0.7, COPIES],
+  ],
+  'test/agent/isolation/isolated-folders.test.ts': [
+    ['two runs of one folder have a copy each; making one anew replaces it', 0.5, COPIES],
+    ['names that files beside the copy have are no names of copies', 0.5, COPIES],
+    ['a copy that is handed on stays where it is, and is removed with its new owner', 0.5, COPIES],
+    ['a run whose copy was handed on gets no other one', 0.5, COPIES],
+    [
+      'removing is complete, whatever the permissions, and harmless when there is nothing',
+      0.5,
+      COPIES,
+    ],
+    ['a copy into which a process goes on writing is taken away at once', 0.5, COPIES],
+    ['a sweep removes what no run wants, and nothing else', 0.5, COPIES],
+    ['what is too large leaves nothing, and so does what fails or is aborted', 0.5, COPIES],
+    ['a copy is filled before it can be found', 0.5, COPIES],
+    ['copies below a project are reported, since programs look in the folders above', 0.5, COPIES],
+    [
+      'for tools in a copy, the folder that it lies in is open and every other one closed',
+      0.5,
+      COPIES,
+    ],
+    ['a process that is killed leaves no half of a copy', 0.5, COPIES],
+    ['a full disk is an error that says so, and nothing is left', 0.5, COPIES],
+    ['two processes that remove and sweep at once do not disturb each other', 0.5, COPIES],
+  ],
+  'test/agent/isolation/repositories.test.ts': [
+    ['git in a copy of a folder with a repository leaves everything else as it was', 0.8, GIT],
+    ['git in a copy of a folder with no repository leaves everything else as it was', 0.8, GIT],
+    [
+      'git in a copy of a folder with a linked working tree beside it leaves everything else as it was',
+      0.8,
+      GIT,
+    ],
+    [
+      'git in a copy of a folder with a linked working tree in it leaves everything else as it was',
+      0.8,
+      GIT,
+    ],
+    [
+      'git in a copy of a folder with a linked working tree of a repository beside it leaves everything else as it was',
+      0.8,
+      GIT,
+    ],
+    ['git in a copy of a folder with a submodule leaves everything else as it was', 0.8, GIT],
+    [
+      'git in a copy of a folder with a folder that is a submodule leaves everything else as it was',
+      0.8,
+      GIT,
+    ],
+    [
+      'git in a copy of a folder with a working tree that is set by its absolute path leaves everything else as it was',
+      0.8,
+      GIT,
+    ],
+    [
+      'git in a copy of a folder with a working tree elsewhere leaves everything else as it was',
+      0.8,
+      GIT,
+    ],
+    [
+      'git in a copy of a folder with hooks set by their absolute path leaves everything else as it was',
+      0.8,
+      GIT,
+    ],
+    [
+      'git in a copy of a folder with hooks that write to an absolute path leaves everything else as it was',
+      0.8,
+      GIT,
+    ],
+    [
+      'git in a copy of a folder with a repository that is a link leaves everything else as it was',
+      0.8,
+      GIT,
+    ],
+    [
+      'git in a copy of a folder with references and objects that are links leaves everything else as it was',
+      0.8,
+      GIT,
+    ],
+    [
+      'git in a copy of a folder with objects borrowed from a repository in it leaves everything else as it was',
+      0.8,
+      GIT,
+    ],
+    [
+      'git in a copy of a folder with objects borrowed from a repository beside it leaves everything else as it was',
+      0.8,
+      GIT,
+    ],
+    [
+      'git in a copy of a folder with a commit under way leaves everything else as it was',
+      0.8,
+      GIT,
+    ],
+    [
+      'git in a copy of a folder with a bare repository with linked working trees leaves everything else as it was',
+      0.8,
+      GIT,
+    ],
+    ['a copied repository has history, index, branches, stash, settings', 0.8, GIT],
+    ['a repository is copied so that what refers to objects comes before them', 0.8, GIT],
   ],
   'test/agent/mcp/stdio.test.ts': [
     ['closing kills a server that ignores it, and its processes', 2.1, GRACE],
@@ -201,6 +364,19 @@ const byFile = {
   'test/agent/workspace/patch.test.ts': [
     ['git applies patches of 250 random changes', 2.0, PROGRAMS],
     ['patch applies patches of 250 random changes', 2.0, PROGRAMS],
+  ],
+  'test/agent/workspace/copy.test.ts': [
+    [
+      'a copy has everything: kinds, contents, permissions, times, names in any encoding',
+      1,
+      COPIES,
+    ],
+    ['holes stay holes', 1, COPIES],
+    ['a copy beyond the limit is refused, and nothing is left of it', 1, COPIES],
+    ['a file that goes on changing is copied, and named', 1, COPIES],
+    ['a folder of any depth, without permissions, and with links is removed', 1, COPIES],
+    ['a program in a copy gets from no link into the original', 1, COPIES],
+    ['an aborted copy rejects with the reason, and nothing is left of it', 1, COPIES],
   ],
   'test/agent/workspace/hostile-trees.test.ts': [
     ['nothing outside 30 hostile trees is shown or changed', 9, RANDOM],
@@ -458,6 +634,10 @@ const byFile = {
   'test/agent/run/lost-folder.test.ts': [
     ['runs leave no descriptor open, however they end', 0.9, RANDOM],
   ],
+  'test/agent/checkpoints/kills.test.ts': [
+    ['a restore that is killed at any write is finished by the next start', 20, KILLS],
+    ['an apply that is killed at any write is finished by the next start', 25, KILLS],
+  ],
   'test/ws/client-handshake.test.ts': [
     ['a head of any size or split', 0.8, RANDOM_TEXTS],
   ],
@@ -484,7 +664,9 @@ export const ownProcess = {
   'test/regexps.test.ts': 'records what other modules do while they are loaded',
   'test/agent/executors/bubblewrap.test.ts': 'changes PATH for a while',
   'test/agent/executors/named.test.ts': 'tries bubblewrap while it is loaded',
+  'test/agent/executors/isolated-copy.test.ts': 'changes PATH for a while',
   'test/agent/executors/sandbox.test.ts': 'changes PATH for a while',
+  'test/agent/workspace/copy.test.ts': 'is another user for a while',
   'test/agent/run/lost-folder.test.ts': 'changes PATH for a while',
   'test/http/built.test.ts': 'starts many children beside a server in the same process',
 }

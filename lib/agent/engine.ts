@@ -4,6 +4,7 @@ import type { RunWorkspaces } from './checkpoint.js'
 import { forkFiles } from './checkpoints/fork-files.js'
 import { EngineRunFiles } from './checkpoints/run-files.js'
 import { checkpointSettings } from './checkpoints/settings.js'
+import { Upkeep } from './checkpoints/upkeep.js'
 import { Workspaces } from './checkpoints/workspaces.js'
 import { resolveEngineConfig, type EngineConfig, type EngineOptions } from './config.js'
 import {
@@ -89,6 +90,7 @@ export class RunEngine {
   readonly #driver: RunDriver
   /** Null: there are no isolated runs. */
   readonly #copies: IsolatedFolders | null
+  readonly #upkeep: Upkeep
   readonly #creation: Creation
   #closing: Promise<void> | undefined
 
@@ -128,6 +130,7 @@ export class RunEngine {
         ? new LocalDriver({ ...common, runs })
         : new SharedDriver({ ...common, runs, shared })
     this.#copies = isolation
+    this.#upkeep = new Upkeep({ store: config.store, checkpoints, isolation })
     this.workspaces = new Workspaces({ ...common, logs: this.#driver })
     this.#creation = new Creation({
       ...common,
@@ -158,6 +161,7 @@ export class RunEngine {
     try {
       await engine.#config.store.open()
       await engine.#driver.start()
+      engine.#upkeep.start()
     } catch (error) {
       await engine.#mcp.close()
       throw error
@@ -308,7 +312,9 @@ export class RunEngine {
     await this.#driver.over(runId)
     await this.#assertFilesAtRest(runId)
     await this.#answer(this.#config.store.delete(runId))
-    await this.#copies?.remove(runId)
+    // What cannot be removed now, a sweep removes.
+    await this.#copies?.remove(runId).catch(() => undefined)
+    this.#upkeep.deleted()
   }
 
   /**
@@ -433,6 +439,7 @@ export class RunEngine {
 
   async #close(graceMs: number): Promise<void> {
     await this.#driver.close(graceMs)
+    await this.#upkeep.close()
     await Promise.all([this.#config.store.close(), this.#mcp?.close()])
   }
 

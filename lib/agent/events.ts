@@ -281,6 +281,8 @@ export interface ForkBase {
   readonly baselineTests: TestOutcomes | null
   /** The checkpoint with which the fork begins; null when the source had none. */
   readonly checkpoint_id: string | null
+  /** What the source showed of its work, for the judge of its goal; absent without one. */
+  readonly evidence?: string
   /** True for a fork that goes on in the copy of its source, whose changes were pending. */
   readonly adopts: boolean
 }

@@ -120,8 +120,8 @@ export interface RunStore {
    */
   hasForeignRun?(folder: string, tenant: string | null): Promise<boolean>
   /**
-   * The ids of runs whose heads have an `operation`. Without this method, the engine reads the heads
-   * of all runs when it starts. Retention never drops such a run.
+   * The ids of runs whose heads have an `operation`. Without this method, the engine reads the
+   * heads of all runs when it starts. Retention never drops such a run.
    */
   operating?(): Promise<readonly string[]>
   /** Permanently removes a run and its log; ignores unknown runs. Durable when it resolves. */

@@ -143,6 +143,8 @@ const agentCalls: Record<string, Call | OptionCall> = {
     base: (names) => ({ store, roots, mcpServers: [mcpServer(names)] }),
   },
   'RunEngine.create#options': async (o) => (await openEngine()).create({ goal: 'x' }, o),
+  'RunEngine.fork#options': async (o) => (await openEngine()).fork(RUN, {}, o),
+  'RunEngine.message#options': async (o) => (await openEngine()).message(RUN, { text: 'x' }, o),
   'RunEngine.list#query': async (o) => (await openEngine()).list(o),
   'RunEngine.subscribe#options': async (o) => (await openEngine()).subscribe(RUN, o),
   'RunEngine.close#options': async (o) => (await openEngine()).close(o),

@@ -222,7 +222,11 @@ export class FileOperations {
       return null
     } catch (error) {
       signal.throwIfAborted()
-      const back = steps.steps.map(({ path, before, after }) => ({ path, before: after, after: before }))
+      const back = steps.steps.map(({ path, before: after, after: before }) => ({
+        path,
+        before,
+        after,
+      }))
       await apply(back).catch(() => signal.throwIfAborted())
       return error as Error
     }
@@ -327,7 +331,7 @@ export function restorable(steps: readonly PathStep[]): readonly PathStep[] {
   )
 }
 
-/** An isolated run works in a copy: what concerns the folder that was meant is marked as `apply`. */
+/** An isolated run works in a copy: `apply` marks what concerns the folder that was meant. */
 function reasonOf({ state }: LogWriter, isOriginal: boolean): 'restore' | 'apply' {
   return isOriginal && state.head.details.workspace === 'isolated' ? 'apply' : 'restore'
 }

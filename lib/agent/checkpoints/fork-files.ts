@@ -25,7 +25,9 @@ export function forkFiles(settings: CheckpointSettings | null): ForkFiles | null
     differences: async (folder, checkpointId) => {
       const before = await readTree(use.objects, checkpointId)
       const changes = netChanges(before, await manifestOf(folder, rules))
-      const paths = changes.flatMap(({ path, oldPath }) => (oldPath === null ? [path] : [path, oldPath]))
+      const paths = changes.flatMap(({ path, oldPath }) =>
+        oldPath === null ? [path] : [path, oldPath],
+      )
       return paths.sort(comparePaths)
     },
   }

@@ -22,6 +22,8 @@ export interface ReclaimerParts {
   readonly use: ObjectUse
   /** Called when a sweep failed, once for each reason; the next one may succeed. */
   readonly onProblem: (problem: Error) => void
+  /** Called after each sweep in background, and whenever none was needed. */
+  readonly onSwept?: (() => void) | undefined
   /** For tests. @defaultValue a timer that does not keep the process alive */
   readonly schedule?: ((callback: () => void, ms: number) => { cancel(): void }) | undefined
   /** Milliseconds, for tests. @defaultValue `performance.now` */
@@ -116,6 +118,7 @@ export class Reclaimer {
     this.#timer = null
     const work = this.#running.then(() => this.#look())
     this.#running = work
+      .then(() => this.#parts.onSwept?.())
       .catch((error: unknown) => this.#report(error))
       .then(() => this.#schedule(this.#isWanted ? AFTER_DELETE_MS : LOOK_MS))
   }

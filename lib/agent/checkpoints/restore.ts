@@ -63,17 +63,18 @@ export async function restoreFolder(
 
 function notStored(paths: readonly string[]): CheckpointError {
   const message =
-    'the content that these files have now is too large to be stored, so that the restore could ' +
-    'not be taken back; force restores them all the same'
+    'the content that these files have now is too large to be stored, so that the restore ' +
+    'could not be taken back; force restores them all the same'
   return new CheckpointError('not_kept', message, paths)
 }
 
-/** What was left out of a checkpoint, and the files whose content was not stored and would differ. */
+/** What was left out of a checkpoint, and the files that would differ but were not stored. */
 function withMissing(leftOut: readonly LeftOut[], steps: readonly PathStep[]): readonly LeftOut[] {
   const possible = new Set(restorable(steps))
   const missing = steps.filter((step) => !possible.has(step)).map(({ path }) => path)
   const others = leftOut.filter(({ reason }) => reason !== 'budget')
   if (missing.length === 0) return others
-  const budget = { reason: 'budget', count: missing.length, paths: missing.slice(0, 1_000) } as const
+  const paths = missing.slice(0, 1_000)
+  const budget = { reason: 'budget', count: missing.length, paths } as const
   return [budget, ...others]
 }

@@ -37,7 +37,7 @@ export async function showChanges(
   const described = await describeChanges(changes, eitherContent(before, after))
   const left_out = joined(before.tree.leftOut, after.tree.leftOut)
   const hasMoved = to === 'now' && after.at !== 'now'
-  const note = hasMoved ? 'the copy in which the run worked is not here: its newest checkpoint' : null
+  const note = hasMoved ? 'the copy of the run is not here: this is its newest checkpoint' : null
   return { from: before.at, to: after.at, ...described, left_out, note }
 }
 
@@ -96,9 +96,10 @@ function redacted(paths: readonly string[]): CheckpointError {
 export async function listTree(
   trees: RunTreeReader,
   head: RunHead,
-  { path = '', at = 'newest' }: { readonly path?: string | undefined; readonly at?: string | undefined },
+  options: { readonly path?: string | undefined; readonly at?: string | undefined },
   owner: RunOwner,
 ): Promise<FileList> {
+  const { path = '', at = 'newest' } = options
   const named = await trees.at(head, at, owner)
   const folder = path.replace(/\/$/, '')
   const entries = entriesOf(named.tree.entries, folder)

@@ -248,7 +248,7 @@ interface ApplyRequest {
   readonly force?: boolean
 }
 
-/** The principal whose folders count: the caller's, or the run's when the host itself is calling. */
+/** Whose folders count: the caller's, or the run's when the host itself is calling. */
 function ownerFor(head: RunHead, caller: WorkspaceCaller | undefined): RunHead['owner'] {
   return ownerOf(caller) ?? head.owner
 }

@@ -7,6 +7,18 @@ const MAX_DIFF = 12_000
 /** Characters of all commands with their output, and of one command or output. */
 const MAX_COMMANDS = 24_000
 const MAX_COMMAND = 4_000
+/** Bytes of a fork's evidence, with that of its source. */
+const MAX_ALL = 150_000
+
+/** The same for a run that may be a fork, with what its source had shown. */
+export function evidenceOf(
+  fork: { readonly evidence?: string } | undefined,
+  records: Iterable<RunRecord>,
+): string {
+  const own = collectEvidence(records)
+  if (fork?.evidence === undefined) return own
+  return headAndTail(`Before this run:\n\n${fork.evidence}\n\nSince then:\n\n${own}`, MAX_ALL)
+}
 
 /**
  * What the log shows of the work, as text for a judge: the changes of each file and the commands,

@@ -91,9 +91,9 @@ export class IsolatedFolders {
    * Makes the copy for a run; one that it had before is removed.
    *
    * @param cwd the real path of the folder
-   * @throws {@link WorkspaceTooLargeError}; {@link WorkspaceError} when the folder cannot be copied,
-   * for example because the disk is full, or when another run took over the copy of this one; the
-   * signal's reason. Nothing is left then.
+   * @throws {@link WorkspaceTooLargeError}; {@link WorkspaceError} when the folder cannot be
+   * copied, for example because the disk is full, or when another run took over the copy of this
+   * one; the signal's reason. Nothing is left then.
    */
   async create(runId: string, cwd: string, options: CreateOptions): Promise<NewCopy> {
     checkRunId(runId)

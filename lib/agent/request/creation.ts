@@ -1,13 +1,12 @@
 /**
- * Creates runs, new ones and forks: checks what is asked for, recognises repetitions, and stamps the
- * first record.
+ * Creates runs, new ones and forks: checks what is asked for, recognises repetitions, and stamps
+ * the first record.
  *
  * @module
  */
 import type { Clock } from '../../internal/clock.js'
 import type { JsonObject } from '../../internal/json.js'
 import { uuidV7 } from '../../internal/uuid.js'
-import type { CreateOptions } from '../engine-calls.js'
 import { InvalidRequestError } from '../errors.js'
 import type { PrivatePayloads, RunCreated, RunOwner } from '../events.js'
 import { redactedDraft } from '../log/redacted-draft.js'
@@ -39,6 +38,14 @@ export interface CreatedRun {
   readonly created: boolean
 }
 
+/** The options of a call that creates a run; see `CreateOptions` of the engine. */
+export interface CreationCall {
+  readonly caller?: { readonly owner: RunOwner } | undefined
+  readonly idempotencyKey?: string | undefined
+  readonly parentRunId?: string | undefined
+  readonly trace?: TraceContext | undefined
+}
+
 /** What creation needs of its engine. */
 export interface CreationOptions extends ForkContext {
   readonly clock: Clock
@@ -67,7 +74,7 @@ export class Creation {
   }
 
   /** As `RunEngine.create`. */
-  async create(request: JsonObject, options: CreateOptions): Promise<CreatedRun> {
+  async create(request: JsonObject, options: CreationCall): Promise<CreatedRun> {
     const parsed = parseStartRequest(request)
     return await this.#once(parsed, requestHash(parsed), options, async (owner) => ({
       newRun: await resolveNewRun(parsed, this.#options, owner),
@@ -75,7 +82,7 @@ export class Creation {
   }
 
   /** As `RunEngine.fork`, of the run with this head. */
-  async fork(source: RunHead, request: JsonObject, options: CreateOptions): Promise<CreatedRun> {
+  async fork(source: RunHead, request: JsonObject, options: CreationCall): Promise<CreatedRun> {
     const parsed = parseForkRequest(request)
     const body = requestHash({ fork: source.details.run_id, request: parsed })
     const { clock, files } = this.#options
@@ -102,7 +109,7 @@ export class Creation {
   async #once(
     request: object,
     body_hash: string,
-    options: CreateOptions,
+    options: CreationCall,
     resolve: (owner: RunOwner) => Promise<Resolved>,
   ): Promise<CreatedRun> {
     const { clock, store } = this.#options
@@ -128,7 +135,7 @@ export class Creation {
     { newRun, fork }: Resolved,
     owner: RunOwner,
     idempotency: PrivatePayloads['run_created']['idempotency'],
-    { parentRunId, trace: given }: CreateOptions,
+    { parentRunId, trace: given }: CreationCall,
   ): RunCreated {
     const { clock, offeredTools, redactor } = this.#options
     const trace = this.#withoutSecrets(readTraceContext(given ?? {}))

@@ -18,7 +18,9 @@ import {
   type EventPayloads,
   type PrivatePayloads,
   type RunOwner,
+  type RunRecord,
 } from '../events.js'
+import { evidenceOf } from '../goals/evidence.js'
 import { readLog } from '../log/read-log.js'
 import { foldState, type RunState } from '../log/state.js'
 import type { Message } from '../model.js'
@@ -80,7 +82,8 @@ export async function resolveFork(
   const hasEnded = isTerminal(details.status)
   const workspace = given.workspace ?? 'isolated'
   if (workspace === 'in_place' && !hasEnded) {
-    const text = `run ${details.run_id} is ${details.status} and works in this folder: fork it isolated`
+    const { run_id, status } = details
+    const text = `run ${run_id} is ${status} and works in this folder: fork it isolated`
     throw new RunStateError('live', text)
   }
   const frozen = await frozenOf(context, details.run_id)
@@ -88,7 +91,7 @@ export async function resolveFork(
   const newRun = await resolveForkedRun(start, frozen.goal, context, owner)
   const point = await findForkPoint(context.store, details.run_id, at)
   await checkFiles(newRun, point, details.run_id, context, use)
-  const state = await stateAt(context, details.run_id, point)
+  const { evidence, state } = await replayTo(context, details.run_id, point)
   const isEnd = point.kind === 'end'
   const unheard = isEnd ? state.messages.waiting.map(({ payload }) => payload) : []
   const own = { message_id: uuidV7(nowMs), deliver: 'next_turn', by: owner.id } as const
@@ -105,6 +108,7 @@ export async function resolveFork(
         baseline: state.baseline ?? frozen.fork?.baseline ?? null,
         baselineTests: state.baselineTests ?? point.firstTests,
         checkpoint_id: point.checkpointId,
+        ...(evidence !== null && { evidence }),
         adopts: isSameCopy && workspace === 'isolated' && message !== undefined,
       },
     },
@@ -158,19 +162,23 @@ async function checkFiles(
   if (paths.length > 0) throw new WorkspaceChangedError('changed', paths)
 }
 
-/** The state of the run at the point. */
-async function stateAt(
+/** The state of the run at the point, and what it showed until then for a judge. */
+async function replayTo(
   { store }: ForkContext,
   runId: string,
   { seq }: ForkPoint,
-): Promise<RunState> {
+): Promise<{ readonly evidence: string | null; readonly state: RunState }> {
   let state: RunState | null = null
+  const judged: RunRecord[] = []
   for await (const records of readLog(store, runId, PAGE)) {
-    for (const record of records) if (record.seq <= seq) state = foldState(state, record)
-    if ((records.at(-1)?.seq ?? seq) >= seq) break
+    const before = records.filter((record) => record.seq <= seq)
+    for (const record of before) state = foldState(state, record)
+    if (state?.frozen.goal.judge !== undefined) judged.push(...before)
+    if (before.length < records.length) break
   }
   if (state === null) throw new UnknownRunError(runId)
-  return state
+  const evidence = judged.length === 0 ? null : evidenceOf(state.frozen.fork, judged)
+  return { evidence, state }
 }
 
 /** The conversation, as far as the fork's model can get it. */

@@ -121,8 +121,8 @@ function repeated(content: string, message: NewMessage): null {
 function messageTooLate(runId: string, status: RunStatus): RunStateError {
   return new RunStateError(
     'ended',
-    `run ${runId} has ended as ${status}, and the message was not delivered: fork the run with it ` +
-      'to go on from there',
+    `run ${runId} has ended as ${status}, and the message was not delivered: fork the run with ` +
+      'it to go on from there',
   )
 }
 

@@ -86,7 +86,8 @@ export async function resolveForkedRun(
   const cwd = await resolveCwd(start.cwd, context, owner)
   const model = await modelOf(start, context, owner)
   if (goal.judge !== undefined) checkBudget(start, goal.judge.model, goal.judge.prices)
-  return { request: completeRequest(start, cwd, model.name, workspaceOf(start, context)), goal, model }
+  const request = completeRequest(start, cwd, model.name, workspaceOf(start, context))
+  return { request, goal, model }
 }
 
 /** Where the run works. @throws {@link InvalidRequestError} when it cannot work there. */
@@ -100,7 +101,8 @@ function workspaceOf(
   }
   if (workspace === 'in_place')
     return start.apply === undefined ? workspace : refuse('apply', 'needs an isolated workspace')
-  if (process.platform === 'win32') refuse('workspace', 'cannot be isolated on Windows: use in_place')
+  if (process.platform === 'win32')
+    refuse('workspace', 'cannot be isolated on Windows: use in_place')
   if (workspaceFolder === null)
     refuse('workspace', 'cannot be isolated here: the host must set workspaceFolder; use in_place')
   if (objects === null)

@@ -109,8 +109,8 @@ export class Scheduler {
   }
 
   /**
-   * Reserves a folder for a restore or apply of a run, unless the run has it anyway; null then, else
-   * the run that has or wants the folder, one above or one below.
+   * Reserves a folder for a restore or apply of a run, unless the run has it anyway; null then,
+   * else the run that has or wants the folder, one above or one below.
    */
   reserve(runId: string, folder: string): string | null {
     const own = this.#holders.get(runId)

@@ -1,7 +1,7 @@
 /**
  * What this process does with the files of runs that wait or have ended, in a store that several
- * processes share. The run is claimed for that, as for driving it: no other process appends to it or
- * claims it, and one that finds a claim whose holder died finishes what that has begun.
+ * processes share. The run is claimed for that, as for driving it: no other process appends to it
+ * or claims it, and one that finds a claim whose holder died finishes what that has begun.
  *
  * @module
  */

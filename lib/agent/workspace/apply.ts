@@ -64,7 +64,7 @@ export async function applySteps(
     return isDone
   }
   const sorted = sortedByPath([...steps])
-  const gone = sorted.filter(({ after }) => after === null).reverse()
+  const gone = sorted.filter(({ after }) => after === null)
   const coming = sorted.filter(({ after }) => after !== null)
   const emptied = new Set<string>()
   for (const step of gone) {

@@ -95,10 +95,10 @@ export class CopiedRepositories {
   #settings(folder: RawPath, content: Buffer): CopiedFile | undefined {
     let ledOut = false
     const kept = content.toString('latin1').split('\n').map((line) => {
-      const [, section, value] = WORKTREE.exec(line) ?? []
-      if (value === undefined || !this.#leadsOut(folder, value)) return line
+      const worktree = worktreeIn(line)
+      if (worktree === null || !this.#leadsOut(folder, worktree.value)) return line
       ledOut = true
-      return section ?? ''
+      return worktree.section
     })
     if (!ledOut) return this.#redirected(content)
     const text = Buffer.from(kept.join('\n'), 'latin1')
@@ -118,8 +118,18 @@ export class CopiedRepositories {
   }
 }
 
-/** The setting `core.worktree`, after the name of its section if both are in one line. */
-const WORKTREE = /^(\s*\[[^\]]*\])?\s*worktree\s*=\s*"?([^"#;]*[^"#;\s])"?\s*(?:[#;].*)?$/i
+/** The value of `core.worktree`, and the name of its section if it is in the same line. */
+function worktreeIn(line: string): { section: string; value: string } | null {
+  const equals = line.indexOf('=')
+  const name = line.slice(0, Math.max(equals, 0))
+  const start = name.lastIndexOf(']') + 1
+  if (name.slice(start).trim().toLowerCase() !== 'worktree') return null
+  const text = line.slice(equals + 1).trim()
+  const isQuoted = text.startsWith('"')
+  const end = isQuoted ? text.indexOf('"', 1) : text.search(/[#;]/)
+  const value = text.slice(isQuoted ? 1 : 0, end === -1 ? undefined : end).trimEnd()
+  return { section: name.slice(0, start), value }
+}
 
 const LEFT_OUT: CopiedFile = { content: null, ledOut: true }
 

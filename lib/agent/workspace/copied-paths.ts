@@ -15,9 +15,12 @@ import { toSystem, type RawPath } from './raw-paths.js'
 /** Longer first lines of scripts are cut by some systems. */
 const MAX_SHEBANG = 127
 
-/** Files by which tools find their own parts, by name. */
-const STATE =
-  /^(pyvenv\.cfg|direct_url\.json|.*\.pth|.*\.egg-link|__editable__.*\.py|\.modules\.yaml|\.pdm-python|\.pnpm-workspace-state.*\.json|\.yarn-state\.yml|\.package-lock\.json)$/
+/** Files by which tools find their own parts: virtual environments, pip, pnpm, yarn, npm. */
+const STATE: ReadonlySet<string> = new Set([
+  'pyvenv.cfg', 'direct_url.json', '.modules.yaml', '.yarn-state.yml', '.package-lock.json',
+])
+const STATE_BEGINNINGS: readonly string[] = ['__editable__', '.pnpm-workspace-state']
+const STATE_ENDINGS: readonly string[] = ['.pth', '.egg-link']
 
 /** Folders of scripts and settings with paths, in folders of dependencies. */
 const STATE_FOLDERS: ReadonlySet<string> = new Set(['bin', '.bin', 'kernels', 'conda-meta'])
@@ -28,7 +31,9 @@ export function isState(path: RawPath, inDependencies: boolean): boolean {
   if (name === '.pdm-python') return true
   if (!inDependencies) return false
   const folder = dirname(path)
-  if (STATE.test(name) || STATE_FOLDERS.has(basename(folder))) return true
+  if (STATE.has(name) || STATE_BEGINNINGS.some((text) => name.startsWith(text))) return true
+  if (STATE_ENDINGS.some((text) => name.endsWith(text))) return true
+  if (STATE_FOLDERS.has(basename(folder))) return true
   return STATE_FOLDERS.has(basename(dirname(folder)))
 }
 
@@ -163,8 +168,9 @@ function isNameByte(byte: number | undefined): boolean {
 function shortShebang(content: Buffer): Buffer {
   const end = content.indexOf(0x0a)
   const line = content.subarray(0, Math.max(end, 0)).toString('latin1')
-  const [, program] = /^#!\s*(\/.*python[\w.]*)\s*$/.exec(line) ?? []
-  if (program === undefined || (line.length <= MAX_SHEBANG && !program.includes(' '))) return content
+  const program = line.slice(2).trim()
+  const isPython = line.startsWith('#!/') && basename(program).startsWith('python')
+  if (!isPython || (line.length <= MAX_SHEBANG && !program.includes(' '))) return content
   const start = `#!/bin/sh\n'''exec' "${program}" "$0" "$@"\n' '''`
   return Buffer.concat([Buffer.from(start, 'latin1'), content.subarray(end)])
 }

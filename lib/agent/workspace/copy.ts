@@ -103,7 +103,8 @@ async function inWorker(task: WorkerTask): Promise<WorkerReport> {
   })
 }
 
-function asError(what: string, { error, code }: { error: string; code: string | undefined }): Error {
+function asError(what: string, failed: { error: string; code: string | undefined }): Error {
+  const { error, code } = failed
   const cause = Object.assign(new Error(error), { code })
   if (isExhausted(cause)) return exhausted(what, cause)
   const remedy = REMEDIES[code ?? '']

@@ -1,4 +1,6 @@
-import { closeSync, constants, openSync, readdirSync, readFileSync, readlinkSync, type Dirent } from 'node:fs'
+import {
+  closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, readlinkSync, type Dirent,
+} from 'node:fs'
 import { throwIfExhausted } from '../exhaustion.js'
 import { copiedLink, type CopiedFolder } from './copied-links.js'
 import type { CopiedPaths } from './copied-paths.js'
@@ -7,6 +9,7 @@ import { toSystem, type RawPath } from './raw-paths.js'
 /** Smaller folders are copied in no time, and can be written to then. */
 const WORTH_IT = 200
 const MAX_DEPTH = 64
+const MAX_STATE_BYTES = 32 * 1024 * 1024
 const FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 /**
@@ -39,7 +42,7 @@ export function canBeMounted(
       if (withFile(child, shares)) return false
     }
     const isState = depth === 0 ? entry.name.startsWith('.') : path.endsWith('/.bin')
-    return !isState || withFile(child, (file) => !paths.isIn(readFileSync(file)))
+    return !isState || withFile(child, (file) => holdsNone(file, paths))
   }
   const areFine = (path: RawPath, depth: number): boolean =>
     readdirSync(toSystem(path), { encoding: 'latin1', withFileTypes: true }).every((entry) =>
@@ -51,6 +54,11 @@ export function canBeMounted(
     throwIfExhausted(error)
     return false // something changed meanwhile, or cannot be read: copying tells what
   }
+}
+
+/** Does a file not hold the path of an original? One that is too large may. */
+function holdsNone(file: number, paths: CopiedPaths): boolean {
+  return fstatSync(file).size <= MAX_STATE_BYTES && !paths.isIn(readFileSync(file))
 }
 
 function withFile(path: RawPath, use: (file: number) => boolean): boolean {

@@ -14,15 +14,18 @@
  * @module
  */
 import {
-  closeSync, constants, copyFileSync, existsSync, fchmodSync, fstatSync, futimesSync, linkSync,
-  lstatSync, lutimesSync, mkdirSync, openSync, readdirSync, readlinkSync, readSync, symlinkSync,
-  ftruncateSync, unlinkSync, writeSync, type Dirent, type Stats,
+  closeSync, constants, copyFileSync, existsSync, fchmodSync, fstatSync, ftruncateSync, futimesSync,
+  linkSync, lstatSync, lutimesSync, mkdirSync, openSync, readdirSync, readlinkSync, symlinkSync,
+  writeSync, type Dirent, type Stats,
 } from 'node:fs'
 import { throwIfExhausted } from '../exhaustion.js'
 import type { CopyJob, CopyResult } from './copy-job.js'
 import { copiedLink, type CopiedFolder } from './copied-links.js'
 import { CopiedPaths, isState } from './copied-paths.js'
 import { CopiedRepositories, isPointer, NO_REPOSITORY } from './copied-git.js'
+import {
+  FILE_FLAGS, finished, inodeOf, read, readAt, ReadError, readSmall, unlinkIfThere, writeAll,
+} from './copy-io.js'
 import { CopyNotes } from './copy-notes.js'
 import { canBeMounted } from './mountable.js'
 import { isRepository } from './git-names.js'
@@ -61,7 +64,6 @@ const CHUNK = 1024 * 1024
 /** Bytes of zeros that are not written. */
 const HOLE = 64 * 1024
 const ATTEMPTS = 3
-const FILE_FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 const FOLDER_FLAGS = constants.O_RDONLY | constants.O_DIRECTORY | (constants.O_NOFOLLOW ?? 0)
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL
 const HAS_PROC = process.platform === 'linux' && existsSync('/proc/self/fd')
@@ -441,83 +443,11 @@ type Kind = Pick<
   'isSymbolicLink' | 'isSocket' | 'isFIFO' | 'isCharacterDevice' | 'isBlockDevice'
 >
 
-/** The original could not be read. */
-class ReadError extends Error {}
-
 const ZEROS = Buffer.alloc(HOLE)
 /** What `FICLONE` fails with where blocks cannot be shared. */
 const CANNOT_SHARE: ReadonlySet<string> = new Set([
   'ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOTTY', 'ENOSYS', 'EPERM',
 ])
-
-/** Gives a written file the attributes of the original, and closes it. */
-function finished(
-  out: number,
-  stats: Stats,
-  keepsTimes: boolean,
-  write: () => boolean,
-): 'copied' | 'changed' {
-  try {
-    const isWhole = write()
-    fchmodSync(out, stats.mode & 0o777)
-    if (keepsTimes) futimesSync(out, stats.atimeMs / 1000, stats.mtimeMs / 1000)
-    return isWhole ? 'copied' : 'changed'
-  } finally {
-    closeSync(out)
-  }
-}
-
-/** The file from its beginning, as far as the buffer reaches. */
-function read(file: number, buffer: Buffer): Buffer {
-  let length = 0
-  while (length < buffer.length) {
-    const count = readAt(file, buffer.subarray(length), buffer.length - length, length)
-    if (count === 0) break
-    length += count
-  }
-  return buffer.subarray(0, length)
-}
-
-function readAt(file: number, buffer: Buffer, length: number, position: number): number {
-  try {
-    return readSync(file, buffer, 0, length, position)
-  } catch (error) {
-    throw new ReadError('cannot be read', { cause: error })
-  }
-}
-
-/** A small file; null when it cannot be read. */
-function readSmall(path: RawPath): Buffer | null {
-  let file: number | undefined
-  try {
-    file = openSync(toSystem(path), FILE_FLAGS)
-    return Buffer.from(read(file, Buffer.alloc(SMALL)))
-  } catch (error) {
-    throwIfExhausted(error)
-    return null
-  } finally {
-    if (file !== undefined) closeSync(file)
-  }
-}
-
-function writeAll(file: number, content: Buffer, position = 0): void {
-  for (let done = 0; done < content.length; ) {
-    done += writeSync(file, content, done, content.length - done, position + done)
-  }
-}
-
-function unlinkIfThere(path: RawPath): void {
-  try {
-    unlinkSync(toSystem(path))
-  } catch (error) {
-    if (codeOf(error) !== 'ENOENT') throw error
-  }
-}
-
-function inodeOf(file: number): string {
-  const { dev, ino } = fstatSync(file, { bigint: true })
-  return `${dev} ${ino}`
-}
 
 function isObjects(entry: Dirent): number {
   return entry.name === 'objects' ? 1 : 0

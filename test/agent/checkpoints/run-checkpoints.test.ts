@@ -55,6 +55,18 @@ async function play(
   return { events, cwd, runId: details.run_id, store }
 }
 
+test('checkpoints of an isolated run hold the files of its copy', async (t) => {
+  const { events } = await play(
+    t,
+    [bash('echo x > goal.txt')],
+    { workspace: 'isolated' },
+    { workspaceFolder: scratch(t) },
+  )
+  const counts = payloads(events, 'checkpoint').map(({ reason, files }) => [reason, files])
+  assert.deepEqual(counts, [['start', 1], ['iteration', 2]])
+  assert.equal(payloads(events, 'run_end')[0]?.changes?.files, 1)
+})
+
 test('the first checkpoint is in the log before the first call that may write', async (t) => {
   const { events } = await play(t, [bash('echo x > goal.txt')])
   const made = kinds(events).indexOf('checkpoint')

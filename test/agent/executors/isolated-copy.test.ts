@@ -30,7 +30,9 @@ async function sandboxed(
   below?: string,
 ): Promise<{ project: Project; copy: IsolatedCopy; executor: Executor }> {
   const project = new Project(t, below)
-  const packages = Array.from({ length: 210 }, (_, i) => [`node_modules/p${i}/index.js`, `module.exports = ${i}`])
+  const packages = Array.from({ length: 210 }, (_, i) => [
+    `node_modules/p${i}/index.js`, `module.exports = ${i}`,
+  ])
   project.write({ 'package.json': '{}', 'a.txt': 'original', ...Object.fromEntries(packages) })
   writeFileSync(join(project.top, 'beside.txt'), 'beside')
   mkdirSync(join(project.top, 'data/runs'), { recursive: true })
@@ -74,7 +76,8 @@ test('packages of the original are used in a sandbox, and cannot be changed', { 
   assert.equal(copy.readOnly.length, 1)
   const before = project.outside()
   const { output } = await inCopy(executor, copy, `node -e 'console.log(require("p7"))'
-    echo x > node_modules/p7/index.js; mkdir node_modules/new; rm -rf node_modules; chmod 777 node_modules
+    echo x > node_modules/p7/index.js; mkdir node_modules/new; rm -rf node_modules
+    chmod 777 node_modules
     node -e 'console.log(require("p8"))'`)
   assert.match(output, /^7\n/)
   assert.match(output, /Read-only file system/)
@@ -85,7 +88,8 @@ test('packages of the original are used in a sandbox, and cannot be changed', { 
 test('a command in a folder of the copy sees the whole copy', { skip }, async (t) => {
   const { copy, executor } = await sandboxed(t)
   mkdirSync(join(copy.root, 'sub'))
-  const { output } = await inCopy(executor, copy, 'cat ../a.txt; echo x > ../b && ls ..', join(copy.root, 'sub'))
+  const command = 'cat ../a.txt; echo x > ../b && ls ..'
+  const { output } = await inCopy(executor, copy, command, join(copy.root, 'sub'))
   assert.match(output, /^original/)
   assert.match(output, /\nb\n/)
 })
@@ -113,7 +117,8 @@ test('which executors mount folders', { skip }, async () => {
 })
 
 test('tools of the original that the environment names are those of the copy', async (t) => {
-  const project = new Project(t).write({ 'node_modules/.bin/tool': '#!/bin/sh\nprintf "$0"\n' }, 0o755)
+  const tool = { 'node_modules/.bin/tool': '#!/bin/sh\nprintf "$0"\n' }
+  const project = new Project(t).write(tool, 0o755)
   const copy = await project.isolate()
   const before = process.env['PATH']
   t.after(() => (process.env['PATH'] = before))

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, lstatSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync, existsSync, lstatSync, readFileSync, readlinkSync, writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { attempt, Project } from '../../helpers/isolated.js'
@@ -41,7 +43,9 @@ function editable(files: Readonly<Record<string, string>>): (project: Project) =
     project.write({ '.venv/bin/a': script }, 0o755)
     const info = { 'dir_info': { editable: true }, url: `file://${encodeURI(project.cwd)}` }
     project.write({ '.venv/site/a-1.0.dist-info/direct_url.json': JSON.stringify(info) })
-    for (const [path, text] of Object.entries(files)) project.write({ [`.venv/site/${path}`]: text })
+    for (const [path, text] of Object.entries(files)) {
+      project.write({ [`.venv/site/${path}`]: text })
+    }
   }
 }
 
@@ -236,7 +240,7 @@ function mentions(root: string, path: string): readonly string[] {
   })
 }
 
-test('npm installs into a copy, whose project is not a package, nothing above', { skip: !has('npm') }, async (t) => {
+test('npm installs nothing above a copy that is no package', { skip: !has('npm') }, async (t) => {
   const project = new Project(t)
   project.write({ 'x.js': '', '../dep/package.json': '{"name":"dep","version":"1.0.0"}' })
   project.write({ '../package.json': '{"name":"above","private":true}' })
@@ -249,7 +253,7 @@ test('npm installs into a copy, whose project is not a package, nothing above', 
 
 /** A folder of packages that is large enough to be mounted. */
 function manyPackages(project: Project): void {
-  const files = Array.from({ length: 250 }, (_, i) => [`node_modules/p${i}/index.js`, `${i}`] as const)
+  const files = Array.from({ length: 250 }, (_, i) => [`node_modules/p${i}/index.js`, `${i}`])
   project.write({ 'package.json': '{}', 'a.js': 'a', ...Object.fromEntries(files) })
 }
 
@@ -302,7 +306,8 @@ for (const { name, more, mounted } of mountCases) {
     const mounts = [{ from: join(project.cwd, 'node_modules'), to: packages }]
     assert.deepEqual(readOnly, mounted ? mounts : [])
     assert.equal(existsSync(join(packages, 'p1')), !mounted)
-    assert.equal(notes.some((text) => /^node_modules cannot be changed by commands/.test(text)), mounted)
+    const isTold = notes.some((text) => /^node_modules cannot be changed by/.test(text))
+    assert.equal(isTold, mounted)
     assert.deepEqual((await folders.find('run'))?.readOnly, readOnly)
   })
 }

@@ -3,7 +3,14 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { MemoryStore, type EngineOptions, type Message, type RunEngine } from 'runwright/agent'
-import { follow, openEngine, runToEnd, scratch, testProvider, type Said } from '../../helpers/engine.js'
+import {
+  follow,
+  openEngine,
+  runToEnd,
+  scratch,
+  testProvider,
+  type Said,
+} from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 
 const write = (path: string, content: string): Said => ({
@@ -22,8 +29,9 @@ async function engineOf(
       if (last.tool === 'read_file') read.push(last.output)
       return {}
     }
-    const shows = messages.some(({ role, ...one }) => role === 'user' && 'text' in one && one.text.endsWith('show'))
-    return shows ? { calls: [{ tool: 'read_file', args: { path: 'n' } }] } : write('n', `n${iteration}`)
+    const shows = messages.some((one) => one.role === 'user' && one.text.endsWith('show'))
+    if (shows) return { calls: [{ tool: 'read_file', args: { path: 'n' } }] }
+    return write('n', `n${iteration}`)
   }
   const { engine, cwd } = await openEngine(t, {
     store: new MemoryStore(),
@@ -51,7 +59,7 @@ test('an isolated fork begins with the files of its point, also of a deleted sou
     assert.match(read.at(-1) ?? '', new RegExp(content), JSON.stringify(at))
     const again = await engine.fork(fork.details.run_id, { ...request, at: 'start' })
     await follow(engine, again.details.run_id)
-    assert.match(read.at(-1) ?? '', new RegExp(content), `a fork of the fork at ${JSON.stringify(at)}`)
+    assert.match(read.at(-1) ?? '', new RegExp(content), `again at ${JSON.stringify(at)}`)
   }
   assert.equal(readFileSync(join(cwd, 'n'), 'utf8'), 'n3')
   assert.equal(read.length, 8)
@@ -80,7 +88,8 @@ test('a fork in place needs the folder as it was', async (t) => {
   writeFileSync(join(cwd, 'other'), 'one')
   const { details } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 2 })
   const fork = { workspace: 'in_place', message: 'show', max_iterations: 1 }
-  await assert.rejects(engine.fork(details.run_id, { ...fork, at: { iteration: 1 } }), changed(['n']))
+  const early = { ...fork, at: { iteration: 1 } }
+  await assert.rejects(engine.fork(details.run_id, early), changed(['n']))
   writeFileSync(join(cwd, 'other'), 'two')
   await assert.rejects(engine.fork(details.run_id, fork), changed(['other']))
   writeFileSync(join(cwd, 'other'), 'one')
@@ -88,7 +97,7 @@ test('a fork in place needs the folder as it was', async (t) => {
   assertInvariants(await follow(engine, forked.run_id))
   assert.match(read[0] ?? '', /n2/)
   writeFileSync(join(cwd, 'n'), 'n1')
-  const back = await engine.fork(details.run_id, { ...fork, at: { iteration: 1 } })
+  const back = await engine.fork(details.run_id, early)
   await follow(engine, back.details.run_id)
   assert.match(read[1] ?? '', /n1/)
 })

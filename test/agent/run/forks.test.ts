@@ -13,8 +13,16 @@ import {
 } from 'runwright/agent'
 import { findForkPoint, type ForkAt } from '../../../lib/agent/request/fork-point.js'
 import { loadState } from '../../../lib/agent/log/state.js'
-import { follow, openEngine, runToEnd, testProvider, type Said } from '../../helpers/engine.js'
+import {
+  follow,
+  openEngine,
+  runToEnd,
+  scratch,
+  testProvider,
+  type Said,
+} from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
+import { judgeProvider } from '../../helpers/judge.js'
 
 const invalid = (pointer: string, message: RegExp) => (error: Error): boolean => {
   assert.ok(error instanceof InvalidRequestError, String(error))
@@ -85,7 +93,8 @@ test('a fork goes on where a run stopped by its bound, with a message', async (t
     'user', 'assistant', 'user', 'assistant', 'user',
   ])
   assert.match(texts(first)[0]!, /exit code|State now/)
-  assert.match(first.at(-2)?.role === 'user' ? (first.at(-2) as { text: string }).text : '', /goes on/)
+  const told = first.at(-2)
+  assert.match(told?.role === 'user' ? told.text : '', /goes on/)
   assert.equal(texts(first).at(-1), 'write it')
   assert.equal(events[0]?.kind === 'run_created' && events[0].payload.messages?.[0]?.text, 'write it')
   assert.deepEqual(await engine.events(source.details.run_id, { after: 0, limit: 1000 }), before)
@@ -262,14 +271,31 @@ test('isolated runs are refused where they cannot be, by the field that is at fa
     engine.create({ ...goal, workspace: 'isolated' }),
     invalid('/workspace', /the host must set workspaceFolder/),
   )
-  await assert.rejects(engine.create({ ...goal, apply: 'on_achieved' }), invalid('/apply', /isolated/))
-  const { engine: off, cwd } = await openEngine(t, { workspaceFolder: '/tmp/w', checkpoints: 'off' })
+  const applied = { ...goal, apply: 'on_achieved' }
+  await assert.rejects(engine.create(applied), invalid('/apply', /isolated/))
+  const workspaceFolder = scratch(t)
+  const { engine: off, cwd } = await openEngine(t, { workspaceFolder, checkpoints: 'off' })
   await assert.rejects(
     off.create({ ...goal, cwd, workspace: 'isolated' }),
     invalid('/workspace', /the host has no checkpoints/),
   )
   const { engine: able } = await openEngine(t, {
-    workspaceFolder: '/tmp/w', checkpoints: 'auto', workspace: 'isolated',
+    workspaceFolder, checkpoints: 'auto', workspace: 'isolated',
   })
-  await assert.rejects(able.create({ ...goal, checkpoints: 'off' }), invalid('/checkpoints', /isolated/))
+  const unkept = { ...goal, checkpoints: 'off' }
+  await assert.rejects(able.create(unkept), invalid('/checkpoints', /isolated/))
+})
+
+test('the judge of a fork also sees what its source had done', async (t) => {
+  const { provider, asked } = judgeProvider(() => ({ achieved: false, reason: 'not yet' }))
+  const said: Said = { calls: [{ tool: 'write_file', args: { path: 'early', content: 'x' } }] }
+  const worker = testProvider(({ messages }) => (messages.length < 2 ? said : {}))
+  const options = { providers: [worker, provider], judgeModel: 'judge:j' }
+  const { engine } = await openEngine(t, options)
+  const { details } = await runToEnd(engine, { goal: 'do it', max_iterations: 1 })
+  const request = { message: 'go on', max_iterations: 1 }
+  const fork = await forkToEnd(engine, details.run_id, request)
+  await forkToEnd(engine, fork.runId, request)
+  for (const { messages } of asked) assert.match(JSON.stringify(messages), /early was/)
+  assert.equal(asked.length, 3)
 })

@@ -200,7 +200,9 @@ function unheardTexts(records: readonly RunRecord[]): string[] {
   const end = records.find((record) => record.kind === 'run_end')
   const ids = end?.kind === 'run_end' ? (end.payload.unheard ?? []) : []
   return ids.map((id) => {
-    const found = records.find((one) => one.kind === 'user_message' && one.payload.message_id === id)
+    const found = records.find(
+      (one) => one.kind === 'user_message' && one.payload.message_id === id,
+    )
     return found?.kind === 'user_message' ? found.payload.text : ''
   })
 }

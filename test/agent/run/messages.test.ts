@@ -124,7 +124,7 @@ test('an ended run takes no message, and names what does', async (t) => {
   answer({})
   await end()
   await assert.rejects(engine.message(runId, { text: 'two' }), {
-    ...REFUSED, problem: 'ended', message: /failed, and the message was not delivered: fork the run/,
+    ...REFUSED, problem: 'ended', message: /failed, and the message was not delivered: fork/,
   })
   assert.deepEqual(await engine.message(runId, { text: 'one' }, key), first)
   await assert.rejects(engine.message(runId, { text: 'two' }, key), {

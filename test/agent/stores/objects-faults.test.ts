@@ -124,6 +124,28 @@ async function playCase(seed: number): Promise<void> {
   }
 }
 
+test('what a process that died has left is found only once it is durable', async () => {
+  const disk = new SimulatedDisk('/data')
+  const [one] = BLOBS as [StoredObject]
+  let renamed = false
+  const first = await open(disk, new Random(1), ({ kind, path }) => {
+    if (kind === 'rename' && path.includes('/objects/')) renamed = true
+    return renamed && kind === 'syncFolder' ? { kind: 'crash', partly: false } : null
+  })
+  await assert.rejects(first?.store.objects.put([one]) as Promise<void>)
+  await first?.store.close().catch(() => undefined)
+  const second = await open(disk, new Random(1), () => null)
+  assert.equal((await second?.store.objects.has([one.hash]))?.size, 1)
+  for (let seed = 1; seed <= 20; seed++) {
+    const copy = disk.clone('/data')
+    copy.losePower(new Random(seed * 7_919))
+    const { store } = (await open(copy, new Random(1), () => null)) as Opened
+    assert.ok((await store.objects.get(one.hash)) !== null, `seed ${seed}`)
+    await store.close()
+  }
+  await second?.store.close()
+})
+
 for (const [name, seeds] of [['a few', 5], ['many', 250]] as const) {
   test(`acknowledged blobs survive faults, crashes and losses of power in ${name} cases`, async () => {
     for (let seed = 1; seed <= seeds; seed++) await playCase(seed)

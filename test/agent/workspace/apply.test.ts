@@ -167,6 +167,23 @@ test('folders that become empty are removed, others stay, and missing ones are m
   assert.deepEqual(folders.sort(), ['d', 'empty', 'empty/one', 'g', 'g/empty', 'i', 'i/j'])
 })
 
+test('a folder whose files are all others afterwards stays the same folder', async () => {
+  const [before, target] = [filesOf({ 'd/e/x': file('x') }), filesOf({ 'd/e/y': file('y') })]
+  using disk = new Disk(before)
+  const { ino } = statSync(join(disk.folder, 'd/e'))
+  await applySteps(disk.folder, steps(before, target), contentsOf(target))
+  disk.check(target, '')
+  assert.equal(statSync(join(disk.folder, 'd/e')).ino, ino)
+})
+
+test('no folder is made for a file that somebody has removed with its folder', async () => {
+  const [before, target] = [filesOf({ 'd/e/x': file('x') }), filesOf({ 'd/e/x': file('y') })]
+  using disk = new Disk(filesOf({ kept: file('k') }))
+  const { done, skipped } = await applySteps(disk.folder, steps(before, target), contentsOf(target))
+  assert.deepEqual([done, skipped], [[], ['d/e/x']])
+  assert.ok(!existsSync(join(disk.folder, 'd')))
+})
+
 test('a mode is changed without touching a hard link to the file elsewhere', async () => {
   const before = filesOf({ a: file('x') })
   using disk = new Disk(before, filesOf({ kept: file('y') }))

@@ -7,7 +7,7 @@ import { test, type TestContext } from 'node:test'
 import { FolderTracker, type LookOptions } from '../../../lib/agent/workspace/folder-tracker.js'
 import { allRules } from '../../../lib/agent/workspace/left-out.js'
 import type { Batch } from '../../../lib/agent/workspace/tree-batches.js'
-import { WalkedRoot, type ReadFile } from '../../../lib/agent/workspace/tree-walk.js'
+import { WalkedFolder, WalkedRoot, type ReadFile } from '../../../lib/agent/workspace/tree-walk.js'
 import { readTree } from '../../../lib/agent/workspace/read-tree.js'
 import { scratch } from '../../helpers/engine.js'
 import { Random } from '../../helpers/random.js'
@@ -109,6 +109,39 @@ test('edits of files that count as settled are all seen, and nothing else is rea
     assert.deepEqual([read.mock.callCount(), sent.size], [0, stored])
     nextTick(folder)
   }
+})
+
+test('a change that sets the time of the change before is seen', async (t) => {
+  const folder = scratch(t)
+  const path = join(folder, 'file')
+  const { look, sent } = looking(folder)
+  const now = Date.now
+  t.mock.method(Date, 'now', () => now() + 3_600_000)
+  for (const content of ['one', 'two', 'six']) {
+    fs.writeFileSync(path, content)
+    fs.utimesSync(path, 1, 1)
+    await look()
+    assert.ok(sent.has(hash('sha256', content)), content)
+    nextTick(folder)
+  }
+})
+
+test('a folder that lies elsewhere, through a link above it, is not opened', (t) => {
+  const top = scratch(t)
+  fs.mkdirSync(join(top, 'root/a/b'), { recursive: true })
+  fs.mkdirSync(join(top, 'outside/b'), { recursive: true })
+  using root = new WalkedRoot(join(top, 'root'))
+  const opens = (): boolean => {
+    const opened = root.open('a/b')
+    if (opened instanceof WalkedFolder) opened[Symbol.dispose]()
+    return opened !== null
+  }
+  assert.ok(opens())
+  fs.renameSync(join(top, 'root'), join(top, 'moved'))
+  assert.ok(opens())
+  fs.renameSync(join(top, 'moved/a'), join(top, 'away'))
+  fs.symlinkSync('../outside', join(top, 'moved/a'))
+  assert.ok(!opens())
 })
 
 test('what is sent has its hash, and is what the file held', async (t) => {

@@ -120,7 +120,9 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
     proxy.stall()
     const late = one.append('a', records.slice(3))
     late.catch(() => undefined)
-    assert.deepEqual(await claimed, { runId: 'a', abandoned: true, abort: null, hasMessages: false, overdue: false })
+    assert.deepEqual(await claimed, {
+      runId: 'a', abandoned: true, abort: null, hasMessages: false, overdue: false,
+    })
     await two.append('a', [{ ...records[3], ts: records[3]!.ts + 1 } as (typeof records)[number]])
     proxy.flow()
     await assert.rejects(late, { code: 'ERR_AGENT_CLAIM_LOST' })

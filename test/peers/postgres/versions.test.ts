@@ -64,12 +64,12 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
   test('a schema of a newer version is refused by name, and nothing in it changes', async (t) => {
     const schema = next()
     await (await openStore(t, { pool, schema })).append('a', sampleRun('a'))
-    await pool.query(`INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (7, 5)`)
+    await pool.query(`INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (99, 98)`)
     await pool.query(`ALTER TABLE "${schema}".runs ADD COLUMN newer text`)
     const before = await contents(schema)
     const refused = {
       code: 'ERR_AGENT_STORE_VERSION',
-      message: /schema "v\d+" need version 5 of the store, this one has 3; update runwright/,
+      message: /schema "v\d+" need version 98 of the store, this one has 5; update runwright/,
     }
     for (const migrate of [true, false]) {
       const store = new current.PostgresStore({ pool, schema, migrate })
@@ -93,7 +93,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     await newer.query(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".migrations (
       version integer PRIMARY KEY, compatible_from integer NOT NULL,
       applied_at timestamptz NOT NULL DEFAULT now());
-      INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (5, 5); COMMIT`)
+      INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (99, 99); COMMIT`)
     await assert.rejects(opening, { code: 'ERR_AGENT_STORE_VERSION' })
     await store.close()
   })

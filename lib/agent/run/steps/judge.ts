@@ -3,7 +3,7 @@ import { sleep } from '../../../internal/sleep.js'
 import { ModelError } from '../../errors.js'
 import type { RunRecord } from '../../events.js'
 import type { GoalVerdict } from '../../goal.js'
-import { collectEvidence } from '../../goals/evidence.js'
+import { evidenceOf } from '../../goals/evidence.js'
 import {
   judgeMessage,
   judgeSystem,
@@ -64,7 +64,7 @@ export async function judgeGoal(context: StepContext): Promise<JudgeVerdict> {
   const spent = exhausted(log.state, log.now())
   if (spent !== null) return undecided(spent.reason)
   const began = clock.now()
-  const evidence = collectEvidence(await recordsOf(context))
+  const evidence = evidenceOf(log.state.frozen.fork, await recordsOf(context))
   let problem: string | null = null
   for (let attempt = 1; attempt <= MAX_TURNS; attempt++) {
     const turn: ModelTurn | string = await askJudge(context, evidence, problem)

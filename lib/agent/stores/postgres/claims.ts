@@ -48,7 +48,7 @@ export class Claims {
   #listener: SharedRunsListener | undefined
   /** True after a lost answer: this process may hold claims in the database that are not here. */
   #inDoubt = false
-  /** Settles when the claims so far have: what they do in the database they do one after another. */
+  /** Settles when the claims so far have: they are made one after another. */
   #turn: Promise<unknown> = Promise.resolve()
   #heartbeats: Promise<void> | undefined
   /** The lease is valid at least until then, by `performance.now()`. */
@@ -416,9 +416,9 @@ export class Claims {
 
   /**
    * Runs that wait, in order. `ends` marks runs that only have to be ended, which any process may
-   * do, as the machine with the run's labels may be gone, and changes of files to be finished, which
-   * need that machine. Without slots only these. `place` is null when the run needs no folder or has
-   * it; `held`: another run has it, one above or one below.
+   * do, as the machine with the run's labels may be gone, and changes of files to be finished,
+   * which need that machine. Without slots only these. `place` is null when the run needs no folder
+   * or has it; `held`: another run has it, one above or one below.
    */
   #candidates(slots: number, limit: number, offset: number, except: readonly string[]): PgQuery {
     const { schema, labels } = this.#options
@@ -455,7 +455,8 @@ export class Claims {
   #countRunning(): PgQuery {
     const { schema } = this.#options
     const text = `SELECT count(*)::integer AS working FROM ${schema}.runs
-      WHERE claimed_by IS NOT NULL AND ended_ms IS NULL AND NOT ${ENDS} AND NOT ${this.#unclaimed()}`
+      WHERE claimed_by IS NOT NULL AND ended_ms IS NULL AND NOT ${ENDS}
+        AND NOT ${this.#unclaimed()}`
     return { name: 'runwright_working', text }
   }
 

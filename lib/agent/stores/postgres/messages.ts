@@ -1,6 +1,6 @@
 /**
- * Messages to runs that other processes hold: only the holder appends to a run, so a message is left
- * for it in a table, and its sender waits for the answer.
+ * Messages to runs that other processes hold: only the holder appends to a run, so a message is
+ * left for it in a table, and its sender waits for the answer.
  *
  * 1. The run's row is locked while a message is left, so messages of one run have an order, and
  *    whether the run has ended, or has a holder, stays true until the message is there.

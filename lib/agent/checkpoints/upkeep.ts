@@ -1,0 +1,79 @@
+/**
+ * Removes what nobody needs any more: contents to which no run refers, and copies of runs that are
+ * gone or whose changes were applied or discarded. In background; a failure is for the host's log.
+ *
+ * @module
+ */
+import { warn } from '../output.js'
+import type { RunStore } from '../store.js'
+import { Reclaimer } from './reclaim.js'
+import type { CheckpointSettings } from './settings.js'
+
+export interface UpkeepParts {
+  readonly store: RunStore
+  /** Null: there are no contents. */
+  readonly checkpoints: CheckpointSettings | null
+  /** Null: there are no copies. */
+  readonly isolation: SweptCopies | null
+}
+
+/** The copies of isolated runs. */
+export interface SweptCopies {
+  sweep(isWanted: (runId: string) => Promise<boolean>): Promise<void>
+}
+
+/** See the comment of this file. */
+export class Upkeep {
+  readonly #parts: UpkeepParts
+  readonly #reclaimer: Reclaimer | null
+  #sweep: Promise<void> = Promise.resolve()
+  #isClosed = false
+
+  constructor(parts: UpkeepParts) {
+    const { checkpoints, store } = parts
+    this.#parts = parts
+    this.#reclaimer =
+      checkpoints === null
+        ? null
+        : new Reclaimer({
+            store,
+            use: checkpoints.use,
+            onProblem: ({ message }) => warn(message),
+            onSwept: () => this.#sweepCopies(),
+          })
+  }
+
+  /** Begins; called once the store is open. */
+  start(): void {
+    this.#reclaimer?.start()
+    this.#sweepCopies()
+  }
+
+  /** Says that a run was deleted. */
+  deleted(): void {
+    this.#reclaimer?.deleted()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#reclaimer?.close()
+    await this.#sweep
+  }
+
+  #sweepCopies(): void {
+    const { isolation } = this.#parts
+    if (isolation === null || this.#isClosed) return
+    const next = this.#sweep.then(() => isolation.sweep((runId) => this.#isWanted(runId)))
+    this.#sweep = next.catch((error: unknown) => {
+      if (!this.#isClosed) warn(`copies of runs that are over were not removed: ${String(error)}`)
+    })
+  }
+
+  async #isWanted(runId: string): Promise<boolean> {
+    // What is left, the next start removes.
+    if (this.#isClosed) return true
+    const head = await this.#parts.store.head(runId)
+    const changes = head?.details.changes
+    return head !== null && changes !== 'applied' && changes !== 'discarded'
+  }
+}

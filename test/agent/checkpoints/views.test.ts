@@ -1,0 +1,118 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import type { JsonObject, RunEngine } from 'runwright/agent'
+import { follow, openEngine, runToEnd, testProvider } from '../../helpers/engine.js'
+
+const TOKEN = `ghp_${'aB3dE5fG7h'.repeat(4).slice(0, 36)}`
+const OTHER = { owner: { id: 'eve', tenant: 'other' } }
+const NONE = '0'.repeat(64)
+
+async function ended(
+  t: Parameters<typeof openEngine>[0],
+  request: JsonObject = {},
+): Promise<{ readonly engine: RunEngine; readonly cwd: string; readonly runId: string }> {
+  const provider = testProvider((_, n) =>
+    n === 0
+      ? {
+          calls: [
+            { tool: 'write_file', args: { path: 'a', content: 'new\n' } },
+            { tool: 'write_file', args: { path: 'sub/deep/c', content: 'c\n' } },
+          ],
+        }
+      : { text: 'done' },
+  )
+  const { engine, cwd } = await openEngine(t, { providers: [provider], checkpoints: 'auto' })
+  writeFileSync(join(cwd, 'a'), 'old\n')
+  writeFileSync(join(cwd, 'b'), 'kept\n')
+  const { details } = await runToEnd(engine, { goal: 'shell: grep -q new a', cwd, ...request })
+  assert.equal(details.status, 'achieved')
+  return { engine, cwd, runId: details.run_id }
+}
+
+test('changes, files and patches of checkpoints and of the folder as it is', async (t) => {
+  const { engine, cwd, runId } = await ended(t)
+  const { workspaces } = engine
+  const paths = async (from?: string, to?: string): Promise<readonly string[]> =>
+    (await workspaces.changes(runId, { from, to })).changes.map(({ status, path }) => `${status} ${path}`)
+  assert.deepEqual(await paths(), ['modified a', 'added sub/deep/c'])
+  writeFileSync(join(cwd, 'b'), 'of the user\n')
+  assert.deepEqual(await paths('newest', 'now'), ['modified b'])
+  assert.deepEqual(await paths('now', 'start'), ['modified a', 'modified b', 'deleted sub/deep/c'])
+  const patch = Buffer.from(await workspaces.patch(runId, { to: 'now', raw: false })).toString()
+  assert.match(patch, /^\+of the user$/m)
+  const names = async (at: string, path?: string): Promise<readonly string[]> =>
+    (await workspaces.list(runId, { at, path })).entries.map((entry) => `${entry.type} ${entry.path}`)
+  assert.deepEqual(await names('start'), ['file a', 'file b'])
+  assert.deepEqual(await names('now'), ['file a', 'file b', 'folder sub'])
+  assert.deepEqual(await names('newest', 'sub'), ['folder sub/deep'])
+  const text = async (path: string, at: string): Promise<string> =>
+    Buffer.from((await workspaces.read(runId, path, { at, raw: false })).content).toString()
+  assert.deepEqual(
+    [await text('a', 'start'), await text('a', 'newest'), await text('b', 'now')],
+    ['old\n', 'new\n', 'of the user\n'],
+  )
+})
+
+test('secrets are shown to nobody who may not read files', async (t) => {
+  const { engine, cwd, runId } = await ended(t)
+  writeFileSync(join(cwd, 'b'), `key ${TOKEN}\n`)
+  const { workspaces } = engine
+  const { changes } = await workspaces.changes(runId, { from: 'newest', to: 'now' })
+  assert.equal(changes[0]?.redacted, true)
+  assert.doesNotMatch(JSON.stringify(changes), new RegExp(TOKEN))
+  const range = { from: 'newest', to: 'now' }
+  const refused = { problem: 'redacted', paths: ['b'] }
+  await assert.rejects(workspaces.patch(runId, { ...range, raw: false }), refused)
+  await assert.rejects(workspaces.read(runId, 'b', { at: 'now', raw: false }), refused)
+  assert.match(Buffer.from(await workspaces.patch(runId, { ...range, raw: true })).toString(), /ghp_/)
+})
+
+test('a run of which nothing was kept says so', async (t) => {
+  const { engine, runId } = await ended(t, { checkpoints: 'off' })
+  const { note, changes } = await engine.workspaces.changes(runId)
+  assert.deepEqual(changes, [])
+  assert.match(note ?? '', /^nothing was kept/)
+  assert.deepEqual(await engine.workspaces.checkpoints(runId), [])
+  await assert.rejects(engine.workspaces.list(runId), { problem: 'off' })
+  await assert.rejects(engine.workspaces.patch(runId, { raw: true }), { problem: 'off' })
+})
+
+test('what cannot be done is refused by name', async (t) => {
+  const { engine, cwd, runId } = await ended(t)
+  const { workspaces: w } = engine
+  const unknown = { code: 'ERR_AGENT_UNKNOWN_RUN' }
+  const invalid = { code: 'ERR_AGENT_INVALID_REQUEST' }
+  const table: readonly (readonly [string, () => Promise<unknown>, object])[] = [
+    ['foreign checkpoints', () => w.checkpoints(runId, OTHER), unknown],
+    ['foreign changes', () => w.changes(runId, {}, OTHER), unknown],
+    ['foreign patch', () => w.patch(runId, { raw: true }, OTHER), unknown],
+    ['foreign list', () => w.list(runId, {}, OTHER), unknown],
+    ['foreign read', () => w.read(runId, 'a', { raw: true }, OTHER), unknown],
+    ['foreign restore', () => w.restore(runId, { checkpoint_id: NONE }, OTHER), unknown],
+    ['foreign apply', () => w.apply(runId, {}, OTHER), unknown],
+    ['foreign discard', () => w.discard(runId, OTHER), unknown],
+    ['no such run', () => w.restore('none', { checkpoint_id: NONE }), unknown],
+    ['no checkpoint named', () => w.restore(runId, {}), invalid],
+    ['a field too many', () => w.restore(runId, { checkpoint_id: NONE, at: 1 }), invalid],
+    ['an id that is none', () => w.restore(runId, { checkpoint_id: 'x' }), invalid],
+    ['an unknown checkpoint', () => w.restore(runId, { checkpoint_id: NONE }), { problem: 'unknown' }],
+    ['an unknown range', () => w.changes(runId, { from: NONE }), { problem: 'unknown' }],
+    ['no such file', () => w.read(runId, 'none', { raw: true }), { code: 'ERR_AGENT_WORKSPACE' }],
+    ['a path outside', () => w.read(runId, '../x', { raw: true }), { code: 'ERR_AGENT_WORKSPACE' }],
+    ['no such folder', () => w.list(runId, { path: 'a/b' }), { code: 'ERR_AGENT_WORKSPACE' }],
+    ['apply in place', () => w.apply(runId, {}), { problem: 'no_changes' }],
+    ['discard in place', () => w.discard(runId), { problem: 'no_changes' }],
+    ['a bad apply', () => w.apply(runId, { paths: [] }), invalid],
+  ]
+  for (const [name, call, error] of table) await assert.rejects(call, error, name)
+  const other = await engine.create({ goal: 'shell: false', cwd, hitl_enabled: true, max_iterations: 2 })
+  await follow(engine, other.details.run_id, ({ kind }) => kind === 'human_check_required')
+  const [start] = await w.checkpoints(runId)
+  const request = { checkpoint_id: start!.checkpoint_id, force: true }
+  await assert.rejects(w.restore(runId, request), { code: 'ERR_AGENT_CWD_BUSY' })
+  await engine.abort(other.details.run_id)
+  await follow(engine, other.details.run_id)
+  await w.restore(runId, request)
+})

@@ -1,0 +1,168 @@
+/** Restores in a store that several processes share. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, test, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type pg from 'pg'
+import { PostgresStore, RunEngine } from 'runwright/agent'
+import { nextTurn } from '../../../lib/internal/next-turn.js'
+import { bundle } from '../../helpers/bundle.js'
+import { follow, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
+import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+
+let postgres: Postgres
+let pool: pg.Pool
+let schemas = 0
+
+describe('restores in a PostgresStore', { skip: noPostgres }, () => {
+  before(async () => {
+    postgres = await startPostgres({ fsync: 'off' })
+    pool = postgres.pool({ max: 30 })
+  })
+  after(async () => {
+    await pool.end()
+    await postgres.remove()
+  })
+
+  test('any process restores any run, and finishes what one that died has begun', async (t) => {
+    const { engines, cwd, schema } = await open(t, 2, 1_000)
+    const [first, second] = engines as [RunEngine, RunEngine]
+    const { details } = await runToEnd(first, { goal: 'shell: grep -q new a', cwd })
+    assert.equal(details.status, 'achieved')
+    const runId = details.run_id
+    const [start] = await second.workspaces.checkpoints(runId)
+    const checkpointId = start!.checkpoint_id
+    const { checkpoint_id } = await second.workspaces.restore(runId, { checkpoint_id: checkpointId })
+    assert.deepEqual(read(cwd), ['old a\n', 'old b\n'])
+    await first.workspaces.restore(runId, { checkpoint_id })
+    assert.deepEqual(read(cwd), ['new a\n', 'new b\n'])
+    const child = spawn(process.execPath, [
+      childScript(t),
+      JSON.stringify({ port: postgres.port, schema, root: cwd, leaseMs: 1_000, runId, checkpointId }),
+    ], { stdio: ['ignore', 'inherit', 'inherit'] })
+    const [, signal] = (await once(child, 'exit')) as [number | null, string | null]
+    assert.equal(signal, 'SIGKILL')
+    await finished(first, runId, 3)
+    assert.deepEqual(read(cwd), ['old a\n', 'old b\n'])
+    // The folder is free again.
+    const next = await runToEnd(second, { goal: 'shell: grep -q new a', cwd })
+    assert.equal(next.details.status, 'achieved')
+  })
+
+  test('no run begins in a folder that is being restored', async (t) => {
+    const { engines, cwd, stores } = await open(t, 2, 600_000)
+    const [first, second] = engines as [RunEngine, RunEngine]
+    const { details } = await runToEnd(first, { goal: 'shell: grep -q new a', cwd })
+    const runId = details.run_id
+    const [start] = await first.workspaces.checkpoints(runId)
+    let reached: () => void = () => undefined
+    const atIntent = new Promise<void>((resolve) => (reached = resolve))
+    let goOn: () => void = () => undefined
+    const held = new Promise<void>((resolve) => (goOn = resolve))
+    const append = stores[0]!.append.bind(stores[0])
+    stores[0]!.append = async (id, records) => {
+      await append(id, records)
+      if (!records.some(({ kind }) => kind === 'files_changing')) return
+      reached()
+      await held
+    }
+    const request = { checkpoint_id: start!.checkpoint_id }
+    const restoring = first.workspaces.restore(runId, request)
+    await atIntent
+    await assert.rejects(second.delete(runId), { problem: 'live' })
+    const sub = join(cwd, 'sub')
+    const waiting = await second.create({ goal: 'shell: true', cwd: sub })
+    await second.counts()
+    assert.equal((await second.get(waiting.details.run_id)).status, 'pending')
+    goOn()
+    await restoring
+    await follow(second, waiting.details.run_id)
+    assert.equal((await second.get(waiting.details.run_id)).status, 'achieved')
+    assert.deepEqual(read(cwd), ['old a\n', 'old b\n'])
+  })
+
+  test('a run that works keeps its folder from being restored', async (t) => {
+    const { engines, cwd } = await open(t, 2, 600_000)
+    const [first, second] = engines as [RunEngine, RunEngine]
+    const { details } = await runToEnd(first, { goal: 'shell: grep -q new a', cwd })
+    const [start] = await first.workspaces.checkpoints(details.run_id)
+    const other = await first.create({ goal: 'shell: false', cwd, hitl_enabled: true })
+    const otherId = other.details.run_id
+    await follow(first, otherId, ({ kind }) => kind === 'human_check_required')
+    const request = { checkpoint_id: start!.checkpoint_id, force: true }
+    await assert.rejects(second.workspaces.restore(details.run_id, request), {
+      code: 'ERR_AGENT_CWD_BUSY',
+    })
+    const [own] = await second.workspaces.checkpoints(otherId)
+    const { paths } = await second.workspaces.restore(otherId, { checkpoint_id: own!.checkpoint_id })
+    assert.deepEqual(paths, [])
+    await second.resume(otherId, { decision: 'abort' })
+    await second.workspaces.restore(details.run_id, request)
+    assert.deepEqual(read(cwd), ['old a\n', 'old b\n'])
+  })
+})
+
+/** Resolves when so many operations on the files of a run are over. */
+async function finished(engine: RunEngine, runId: string, count: number): Promise<void> {
+  for (;;) {
+    const events = await engine.events(runId, { after: 0, limit: 1_000 })
+    const ended = events.filter(({ kind }) => kind === 'files_changed').length
+    assert.ok(ended <= count)
+    if (ended === count) return
+    await nextTurn()
+  }
+}
+
+function read(cwd: string): readonly string[] {
+  return ['a', 'b'].map((name) => readFileSync(join(cwd, name), 'utf8'))
+}
+
+function childScript(t: TestContext): string {
+  const target = scratch(t)
+  const modules = fileURLToPath(new URL('../node_modules', import.meta.url))
+  symlinkSync(modules, join(target, 'node_modules'))
+  writeFileSync(join(target, 'package.json'), '{ "type": "module" }')
+  const worker = new URL('../../../lib/agent/workspace/tree-worker.ts', import.meta.url)
+  renameSync(bundle(worker, target), join(target, 'tree-worker.js'))
+  return bundle(new URL('restore-child.ts', import.meta.url), target)
+}
+
+async function open(
+  t: TestContext,
+  count: number,
+  leaseMs: number,
+): Promise<{
+  readonly engines: readonly RunEngine[]
+  readonly stores: readonly PostgresStore[]
+  readonly cwd: string
+  readonly schema: string
+}> {
+  const cwd = scratch(t)
+  mkdirSync(join(cwd, 'sub'))
+  for (const name of ['a', 'b']) writeFileSync(join(cwd, name), `old ${name}\n`)
+  const schema = `r${(schemas += 1)}`
+  const engines: RunEngine[] = []
+  const stores: PostgresStore[] = []
+  for (let i = 0; i < count; i++) {
+    const provider = testProvider((_, n) =>
+      n === 0
+        ? {
+            calls: ['a', 'b'].map((name) => ({
+              tool: 'write_file',
+              args: { path: name, content: `new ${name}\n` },
+            })),
+          }
+        : { text: 'done' },
+    )
+    const store = new PostgresStore({ pool, schema, leaseMs })
+    const options = { store, roots: [cwd], providers: [provider], defaultModel: 'test:m' }
+    const engine = await RunEngine.open(options)
+    t.after(() => engine.close())
+    engines.push(engine)
+    stores.push(store)
+  }
+  return { engines, stores, cwd, schema }
+}
