@@ -60,6 +60,7 @@ import { parseUrl, percentDecoded, redactUrl } from '../lib/http/url.js'
 import { bearerToken } from '../lib/server/access/auth.js'
 import { isLoopbackHost } from '../lib/server/access/origin.js'
 import { chooseType } from '../lib/server/messages/accept.js'
+import { ProblemError } from '../lib/server/errors.js'
 import { duplicateKey } from '../lib/server/messages/duplicate-key.js'
 import { decodeFilePath, encodeFilePath } from '../lib/server/messages/file-path.js'
 import { matchesTag } from '../lib/server/messages/etag.js'
@@ -359,7 +360,14 @@ const PARSERS: readonly Parser[] = [
   },
   {
     name: 'paths of files',
-    parse: (text) => decodeFilePath(text),
+    parse: (text) => {
+      try {
+        return decodeFilePath(text)
+      } catch (error) {
+        assert.ok(error instanceof ProblemError)
+        return null
+      }
+    },
     units: ['a', '%ff', '%c3%a4', '/', '%', '%2', '..', '/.', '%2f', 'ä'],
   },
   {
