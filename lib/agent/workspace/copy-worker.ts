@@ -16,7 +16,8 @@ function perform(task: WorkerTask): WorkerReport {
     }
     if (task.kind === 'measure') {
       const { folder, maxBytes, closed, skipped } = task
-      return isLarger(folder, maxBytes, closed, skipped) ? { failed: 'too large' } : { result: null }
+      if (isLarger(folder, maxBytes, closed, skipped)) return { failed: 'too large' }
+      return { result: null }
     }
     removeTree(task.folder)
     return { result: null }
