@@ -150,8 +150,8 @@ async function open(
   const engines: RunEngine[] = []
   const stores: PostgresStore[] = []
   for (let i = 0; i < count; i++) {
-    const provider = testProvider((_, n) =>
-      n === 0
+    const provider = testProvider(({ messages }) =>
+      messages.every(({ role }) => role !== 'tool')
         ? {
             calls: ['a', 'b'].map((name) => ({
               tool: 'write_file',

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { after, before, describe, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import * as current from 'runwright/agent'
-import type { AgentEvent, RunEngine, RunRecord } from 'runwright/agent'
+import type { AgentEvent, EngineOptions, PostgresStore, RunDetails, RunEngine, RunRecord } from 'runwright/agent'
+import type { RunCreated } from '../../../lib/agent/events.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
@@ -26,6 +27,39 @@ interface Version {
 let postgres: Postgres
 let pool: ReturnType<Postgres['pool']>
 let schemas = 0
+
+/** How a run comes to have what version 1 would misread; resolves when nobody holds it. */
+const MISREAD: Readonly<
+  Record<string, (store: PostgresStore, created: RunCreated, schema: string) => Promise<void>>
+> = {
+  'an isolated run': async (store, created) => {
+    await admitted(store, { ...created, v: 2, payload: { ...created.payload, workspace: 'isolated' } })
+  },
+  'a run that was stored at once': (store, created) =>
+    store.append(created.run_id, [{ ...created, v: 2 }]),
+  'a message in the log': async (store, created) => {
+    await admitted(store, created)
+    const { run_id, iteration, ts } = created
+    const record = { v: 2, seq: 2, run_id, iteration, ts, kind: 'user_message', payload: MESSAGE } as const
+    await store.append(run_id, [record])
+  },
+  'a message for a holder that has died': async (store, created, schema) => {
+    await admitted(store, created)
+    assert.equal((await store.shared.claim(1)).length, 1)
+    await pool.query(`UPDATE ${schema}.workers SET expires_at = '2020-01-01'
+      WHERE worker_id = (SELECT claimed_by FROM ${schema}.runs WHERE run_id = 'new')`)
+    const other = new current.PostgresStore({ pool, schema })
+    await other.open()
+    assert.equal(await other.shared.leaveMessage(created.run_id, MESSAGE), 'kept')
+    await other.close()
+  },
+}
+const MESSAGE = { message_id: 'm', text: 'also b', deliver: 'next_turn', by: null } as const
+
+async function admitted(store: PostgresStore, created: RunCreated): Promise<void> {
+  const terms = { cwdPolicy: 'queue', maxQueued: 9, keysSince: 0 } as const
+  assert.deepEqual(await store.shared.admit({ created, ...terms }), { outcome: 'admitted' })
+}
 
 describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
   const versions: Record<string, Version> = {}
@@ -69,7 +103,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     const before = await contents(schema)
     const refused = {
       code: 'ERR_AGENT_STORE_VERSION',
-      message: /schema "v\d+" need version 98 of the store, this one has 5; update runwright/,
+      message: /schema "v\d+" need version 98 of the store, this one has 6; update runwright/,
     }
     for (const migrate of [true, false]) {
       const store = new current.PostgresStore({ pool, schema, migrate })
@@ -96,6 +130,61 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
       INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (99, 99); COMMIT`)
     await assert.rejects(opening, { code: 'ERR_AGENT_STORE_VERSION' })
     await store.close()
+  })
+
+  for (const [what, store] of Object.entries(MISREAD)) {
+    test(`version 1 does not claim ${what}, and claims what comes later`, async (t) => {
+      const schema = next()
+      const options = { pool, schema, listen: false, leaseMs: 600_000 } as const
+      const writer = await openStore(t, options)
+      const old = new versions['version 1']!.library.PostgresStore(options)
+      await old.open()
+      t.after(() => old.close())
+      const [created] = sampleRun('new', { status: 'pending' }) as [RunCreated]
+      await store(writer, created, schema)
+      const [plain] = sampleRun('plain', { status: 'pending', cwd: '/elsewhere' }) as [RunCreated]
+      await admitted(writer, plain)
+      const claimed = async (by: PostgresStore): Promise<readonly string[]> =>
+        (await by.shared.claim(1)).map(({ runId }) => runId)
+      assert.deepEqual(await claimed(old), ['plain'])
+      assert.deepEqual(await claimed(old), [])
+      const reader = await openStore(t, options)
+      assert.deepEqual(await claimed(reader), ['new'])
+      // The label is no part of the folder.
+      const terms = { cwdPolicy: 'reject', maxQueued: 9, keysSince: 0 } as const
+      const busy = await writer.shared.admit({ created: { ...created, run_id: 'b' }, ...terms })
+      if (what !== 'an isolated run') assert.deepEqual(busy, { outcome: 'cwd_busy', runId: 'new' })
+      assert.equal(await writer.hasForeignRun(created.payload.cwd, 'stranger'), true)
+    })
+  }
+
+  test('version 1 ends an isolated run and never works in its folder', async (t) => {
+    const schema = next()
+    const root = scratch(t)
+    const isolated = { goal: 'shell: grep -q new a', cwd: root, workspace: 'isolated' }
+    writeFileSync(join(root, 'a'), 'old\n')
+    const workspaceFolder = scratch(t)
+    const writes = testProvider(({ messages }) =>
+      messages.some(({ role }) => role === 'tool')
+        ? { text: 'done' }
+        : { calls: [{ tool: 'write_file', args: { path: 'a', content: 'new\n' } }] },
+    )
+    const providers = [writes]
+    const front = await open(t, current, schema, root, { workspaceFolder, providers })
+    const old = await open(t, versions['version 1']!.library, schema, root, { providers }, ['worker'])
+    const [first, second] = [await front.create(isolated), await front.create(isolated)]
+    const plain = await front.create({ goal: 'shell: true', cwd: root })
+    await follow(front, plain.details.run_id)
+    for (const { details } of [first, second])
+      assert.equal((await front.get(details.run_id)).status, 'pending')
+    await old.abort(first.details.run_id)
+    await follow(front, first.details.run_id)
+    assert.equal((await front.get(first.details.run_id)).status, 'aborted')
+    await open(t, current, schema, root, { workspaceFolder, providers }, ['worker'])
+    await follow(front, second.details.run_id)
+    const { status, changes } = await front.get(second.details.run_id)
+    assert.deepEqual({ status, changes }, { status: 'achieved', changes: 'pending' })
+    assert.equal(readFileSync(join(root, 'a'), 'utf8'), 'old\n')
   })
 
   test('a run that a newer version continued is refused by name, others go on', async (t) => {
@@ -222,10 +311,17 @@ class Cluster {
     )
     assertInvariants(logs[0]!)
     assert.deepEqual(logs[1], logs[0])
-    const details = [...this.#engines.values()].map((engine) => engine.get(runId))
+    const details = [...this.#engines.values()].map(async (engine) => known(await engine.get(runId)))
     assert.deepEqual(await details[1], await details[0])
     return logs[0]!
   }
+}
+
+/** Details without the fields that version 1 does not have. */
+function known(details: RunDetails): unknown {
+  const { workspace, checkpoint_id: _, changes: __, forked_from: ___, ...rest } = details
+  assert.notEqual(workspace, 'isolated')
+  return rest
 }
 
 async function open(
@@ -233,11 +329,12 @@ async function open(
   { PostgresStore, RunEngine: Engine }: typeof current,
   schema: string,
   root: string,
-  more: { readonly maxConcurrentRuns?: number } = {},
+  more: Partial<EngineOptions> = {},
+  labels: readonly string[] = [],
 ): Promise<RunEngine> {
   const labelsFor = (): readonly string[] => ('maxConcurrentRuns' in more ? [] : ['worker'])
   const engine = await Engine.open({
-    store: new PostgresStore({ pool, schema, leaseMs: LEASE_MS, labelsFor, pollMs: 50 }),
+    store: new PostgresStore({ pool, schema, leaseMs: LEASE_MS, labels, labelsFor, pollMs: 50 }),
     roots: [root],
     defaultModel: 'test:m',
     providers: [testProvider(() => ({}))],

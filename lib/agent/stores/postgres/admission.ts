@@ -34,7 +34,8 @@ export async function admit(context: AdmissionContext, admission: Admission): Pr
     await transaction.rows({ name: 'runwright_admit_lock', text: lock, values: [schema] })
     const refusal = await findRefusal(transaction, schema, admission, head, labels)
     if (refusal !== null) return refusal
-    await transaction.rows(insertRunQuery(schema, head, placement, json))
+    const records = [admission.created]
+    await transaction.rows(insertRunQuery(schema, head, placement, records, json))
     return { outcome: 'admitted' }
   })
 }

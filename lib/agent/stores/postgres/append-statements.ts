@@ -4,8 +4,9 @@
  *
  * @module
  */
-import { isTerminal } from '../../events.js'
+import { isTerminal, type RunRecord } from '../../events.js'
 import type { RunHead } from '../../run-details.js'
+import { FORMAT_LABEL, LABELS_WITH_FORMAT, needsFormat } from './formats.js'
 import type { PgQuery } from './pg-types.js'
 import { epochMs, fixedJson, goalHash, keyText, movingJson, searchText } from './run-rows.js'
 
@@ -28,6 +29,8 @@ export interface RowUpdate {
   readonly head: RunHead
   /** JSON of each record, in the order of `seq`. */
   readonly json: readonly string[]
+  /** See `needsFormat()`. */
+  readonly needsFormat: boolean
 }
 
 /** The `last_seq` that the row must still have. */
@@ -54,9 +57,11 @@ export function insertRunQuery(
   schema: string,
   head: RunHead,
   { folder, labels }: Placement,
+  records: readonly RunRecord[],
   json: readonly string[],
 ): PgQuery {
   const { details, owner, idempotency } = head
+  const rowLabels = needsFormat(records) ? [...labels, FORMAT_LABEL] : [...labels]
   const text = `WITH begun AS (
       INSERT INTO ${schema}.runs (run_id, created_ms, ended_ms, status, goal_hash, model_name,
         owner_id, tenant, idempotency_key, fixed, head, last_seq, gate_deadline_ms, folder, labels,
@@ -85,7 +90,7 @@ export function insertRunQuery(
     details.last_seq,
     epochMs(details.gate?.deadline ?? null),
     folder,
-    [...labels],
+    rowLabels,
     [...json],
     searchText(details),
     head.checkpointSeq,
@@ -110,12 +115,13 @@ export function updateRunsQuery(
         claimed_by = CASE WHEN m.keeps THEN r.claimed_by END,
         holds_folder = r.holds_folder AND (m.ended_ms IS NULL OR m.operates),
         operates = m.operates, checkpoint_seq = m.checkpoint_seq,
-        abort_wanted = r.abort_wanted AND m.ended_ms IS NULL
+        abort_wanted = r.abort_wanted AND m.ended_ms IS NULL,
+        labels = CASE WHEN m.needs_format THEN ${LABELS_WITH_FORMAT} ELSE r.labels END
       FROM unnest($1::text[], $2::bigint[], $3::boolean[], $4::integer[], $5::integer[],
         $6::text[], $7::json[], $8::double precision[], $9::double precision[], $10::boolean[],
-        $15::boolean[], $16::integer[])
+        $15::boolean[], $16::integer[], $17::boolean[])
         AS m(run_id, fence, held, from_seq, last_seq, status, head, gate_deadline_ms, ended_ms,
-          keeps, operates, checkpoint_seq)
+          keeps, operates, checkpoint_seq, needs_format)
       WHERE r.run_id = m.run_id AND r.last_seq = m.from_seq AND r.fence = m.fence
         AND r.claimed_by IS NOT DISTINCT FROM CASE WHEN m.held THEN $14 END
       RETURNING r.run_id
@@ -143,6 +149,7 @@ export function updateRunsQuery(
     workerId,
     updates.map(({ head }) => head.operation !== null),
     updates.map(({ head }) => head.checkpointSeq),
+    updates.map((update) => update.needsFormat),
   ]
   return { name: 'runwright_append', text, values }
 }

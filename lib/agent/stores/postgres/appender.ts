@@ -23,6 +23,7 @@ import {
 } from './append-statements.js'
 import { claimLost, type Claims } from './claims.js'
 import type { Database } from './database.js'
+import { needsFormat } from './formats.js'
 import type { PgRow } from './pg-types.js'
 import { HEAD_COLUMNS, headOf, isRunId } from './run-rows.js'
 
@@ -324,7 +325,8 @@ export class Appender {
   async #insert({ runId, appends, head }: RunUpdate, patience: number): Promise<boolean> {
     const { database, schema, placementOf } = this.#options
     const json = appends.flatMap((append) => append.json)
-    const query = insertRunQuery(schema, head, placementOf(head), json)
+    const records = appends.flatMap((append) => append.records)
+    const query = insertRunQuery(schema, head, placementOf(head), records, json)
     const rows = await database.rows(query, patience, () => markInDoubt(appends))
     return rows.some((row) => row['run_id'] === runId)
   }
@@ -358,7 +360,8 @@ export class Appender {
     const rowUpdates = updates.map(({ runId, appends, row, head }) => {
       const json = appends.flatMap((append) => append.json)
       const held = claims.fence(runId) !== undefined
-      return { runId, fence: row?.fence ?? '', held, head, json }
+      const needs = appends.some(({ records }) => needsFormat(records))
+      return { runId, fence: row?.fence ?? '', held, head, json, needsFormat: needs }
     })
     const query = updateRunsQuery(schema, workerId, rowUpdates)
     const again = (): void => updates.forEach(({ appends }) => markInDoubt(appends))

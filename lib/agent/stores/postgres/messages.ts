@@ -6,6 +6,7 @@
  *    whether the run has ended, or has a holder, stays true until the message is there.
  * 2. A holder whose lease has ended may still believe that it holds the run. Then the run is taken
  *    away from it first: whoever claims the run next gets the message before it works.
+ * 3. Processes of an earlier version would not look for it: from then on they do not get the run.
  *
  * @module
  */
@@ -13,6 +14,7 @@ import { StoreError, type StoreErrorCode } from '../../errors.js'
 import type { EventPayloads } from '../../events.js'
 import type { LeftMessage } from '../../shared-store.js'
 import type { Database, Transaction } from './database.js'
+import { LABELS_WITH_FORMAT } from './formats.js'
 import { isRunId } from './run-rows.js'
 
 type Message = EventPayloads['user_message']
@@ -147,8 +149,10 @@ export class Messages {
         WHERE run_id = $1 AND answer IS NULL`
       const [left] = await rows({ text: count, values: [runId] })
       if ((left?.['waiting'] as number) >= MAX_LEFT) return 'too_many'
-      const insert = `INSERT INTO ${schema}.messages (run_id, message_id, message)
-        VALUES ($1, $2, $3)`
+      const insert = `WITH labelled AS (
+          UPDATE ${schema}.runs r SET labels = ${LABELS_WITH_FORMAT} WHERE run_id = $1
+        )
+        INSERT INTO ${schema}.messages (run_id, message_id, message) VALUES ($1, $2, $3)`
       await rows({ text: insert, values: [...own, json] })
     }
     if (run['live'] === true) return null

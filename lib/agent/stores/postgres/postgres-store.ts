@@ -20,6 +20,7 @@ import { placementOf, type Placement } from './append-statements.js'
 import { Appender } from './appender.js'
 import { Claims } from './claims.js'
 import { Database } from './database.js'
+import { FORMAT_LABEL } from './formats.js'
 import { HeartbeatConnection } from './heartbeat-connection.js'
 import { Messages } from './messages.js'
 import { Notifications } from './notifications.js'
@@ -73,7 +74,7 @@ export class PostgresStore implements RunStore {
     this.#queries = new RunQueries(database, schema, patienceMs)
     const checkOpen = (): void => this.#checkOpen()
     this.objects = this.#objects = new PostgresObjects({ ...common, checkOpen })
-    this.#claims = new Claims({ ...common, leaseMs, labels, maxRunning })
+    this.#claims = new Claims({ ...common, leaseMs, maxRunning, labels: [...labels, FORMAT_LABEL] })
     this.#notifications = new Notifications({
       ...common,
       listen,

@@ -6,6 +6,7 @@
  */
 import { StoreError } from '../../errors.js'
 import type { Database, Transaction } from './database.js'
+import { FORMAT_STATEMENTS } from './formats.js'
 import { MESSAGE_STATEMENTS } from './messages.js'
 import { OBJECT_STATEMENTS } from './objects.js'
 import { PLACE_STATEMENTS } from './places.js'
@@ -94,6 +95,8 @@ const MIGRATIONS: readonly Migration[] = [
       `CREATE INDEX runs_operating ON $schema.runs (queue_number) WHERE operates`,
     ],
   },
+  // Runs that processes of an earlier version must not drive.
+  { version: 6, compatibleFrom: 1, statements: FORMAT_STATEMENTS },
 ]
 
 const NEWEST = MIGRATIONS.at(-1)?.version ?? 0
