@@ -32,5 +32,5 @@ export function needsFormat(records: readonly RunRecord[]): boolean {
 }
 
 /** Expression: the labels of the row `r`, with {@link FORMAT_LABEL}. */
-export const LABELS_WITH_FORMAT =
+export const LABELS_WITH_FORMAT: string =
   `array_append(array_remove(r.labels, '${FORMAT_LABEL}'), '${FORMAT_LABEL}')`
