@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { uuidV7 } from '../../internal/uuid.js'
 import { StoreError, WorkspaceError } from '../errors.js'
 import type { RunOwner } from '../events.js'
 import type { Executor } from '../executor.js'
@@ -160,9 +161,14 @@ export class ActiveRuns {
     const { details } = log.state.head
     const isHandedOver = store.shared !== undefined && details.started_at !== null
     const options = { folders, checkpoints, executor, isHandedOver, signal }
-    const { copy, notes } = await openCopy(log.state, options)
+    const { copy, notes, loss } = await openCopy(log.state, options)
     for (const message of notes) {
       log.note({ kind: 'log', iteration: details.iteration, payload: { level: 'info', message } })
+    }
+    if (loss !== null) {
+      const message = { message_id: uuidV7(this.#options.clock.now()), text: loss, by: null }
+      const payload = { ...message, deliver: 'next_turn' } as const
+      await log.append([{ kind: 'user_message', iteration: details.iteration, payload }])
     }
     const open = await closedInCopy(copy.root, closed)
     const inCopy = { ...checkpoints, rules: { ...checkpoints.rules, closed: open } }

@@ -32,6 +32,8 @@ export interface CopyOptions {
 export interface OpenedCopy {
   readonly copy: IsolatedCopy
   readonly notes: readonly string[]
+  /** For the model: what it may have done since the newest checkpoint is gone. */
+  readonly loss: string | null
 }
 
 /**
@@ -48,14 +50,21 @@ export async function openCopy(state: RunState, options: CopyOptions): Promise<O
   const newest = state.checkpoints?.newest ?? fork?.checkpoint_id ?? null
   const fill = async (path: string): Promise<readonly string[]> =>
     newest === null ? [] : await giveTree(path, newest, options)
+  const loss = state.lastWrite > (state.checkpoints?.seq ?? 0) ? LOSS : null
   const found = await folders.find(runId)
-  if (found !== null) return { copy: found, notes: isHandedOver ? await fill(found.root) : [] }
+  if (found !== null && !isHandedOver) return { copy: found, notes: [], loss: null }
+  if (found !== null) return { copy: found, notes: await fill(found.root), loss }
   const adopted = fork?.adopts === true ? await adoptedFrom(state, folders) : null
-  if (adopted !== null) return { copy: adopted, notes: await fill(adopted.root) }
+  if (adopted !== null) return { copy: adopted, notes: await fill(adopted.root), loss }
   const mounts = (await executor.mountsFolders?.()) ?? false
   const { notes, ...copy } = await folders.create(runId, cwd, { mounts, fill, signal })
-  return { copy, notes }
+  return { copy, notes, loss }
 }
+
+const LOSS =
+  'Another process goes on with this run, in a copy that has the files of the newest checkpoint. ' +
+  'What was changed after it is lost: read files again before you rely on earlier changes.'
+
 
 async function adoptedFrom(
   { frozen, head }: RunState,

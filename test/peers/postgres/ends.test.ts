@@ -42,17 +42,21 @@ describe('a process that is cut off while it appends run_end', { skip: noPostgre
     let go: () => void = () => undefined
     const reached = new Promise<void>((resolve) => (go = resolve))
     // The run waits for its end here until the first process has noticed its loss.
+    let takeOver: () => void = () => undefined
+    const takenOver = new Promise<void>((resolve) => (takeOver = resolve))
     const held = wrap(pool, async (client, query) => {
-      if (endsRun(query)) await reached
+      if (endsRun(query)) {
+        takeOver()
+        await reached
+      }
       return await client.query(query)
     })
     const two = await open(t, held, schema, root)
     const learned = follow(await two.subscribe(details.run_id))
-    await learned.until('run_recovered')
+    await takenOver
     wire.mend()
     // By its heartbeat or by its append, the first process finds out, and looks for other work.
     for (let polls = 0; polls < 3; polls++) await wire.saw('runwright_candidates')
-    await reader.until('run_recovered')
     go()
     assert.equal(await reader.end, 'run_end')
     await learned.end
@@ -151,23 +155,13 @@ async function open(
 function follow(reader: RunSubscription): {
   readonly events: AgentEvent[]
   readonly end: Promise<RunSubscription['end']>
-  /** Resolves with the first event of this kind, and when the subscription has ended. */
-  readonly until: (kind: AgentEvent['kind']) => Promise<void>
 } {
   const events: AgentEvent[] = []
-  let changed: () => void = () => undefined
   const end = (async () => {
     for await (const batch of reader) {
       events.push(...batch.map(({ json }) => JSON.parse(json) as AgentEvent))
-      changed()
     }
-    changed()
     return reader.end
   })()
-  const until = async (kind: AgentEvent['kind']): Promise<void> => {
-    while (reader.end === undefined && !events.some((event) => event.kind === kind)) {
-      await new Promise<void>((resolve) => (changed = resolve))
-    }
-  }
-  return { events, end, until }
+  return { events, end }
 }

@@ -2,16 +2,15 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import type pg from 'pg'
 import { PostgresStore, RunEngine } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
-import { bundle } from '../../helpers/bundle.js'
 import { follow, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { childScript } from './workers.js'
 
 let postgres: Postgres
 let pool: pg.Pool
@@ -42,7 +41,7 @@ describe('restores in a PostgresStore', { skip: noPostgres }, () => {
     assert.deepEqual(read(cwd), ['new a\n', 'new b\n'])
     const place = { port: postgres.port, schema, root: cwd }
     const child = spawn(process.execPath, [
-      childScript(t),
+      childScript(t, 'restore-child.ts'),
       JSON.stringify({ ...place, leaseMs: 1_000, runId, checkpointId }),
     ], { stdio: ['ignore', 'inherit', 'inherit'] })
     const [, signal] = (await once(child, 'exit')) as [number | null, string | null]
@@ -121,16 +120,6 @@ async function finished(engine: RunEngine, runId: string, count: number): Promis
 
 function read(cwd: string): readonly string[] {
   return ['a', 'b'].map((name) => readFileSync(join(cwd, name), 'utf8'))
-}
-
-function childScript(t: TestContext): string {
-  const target = scratch(t)
-  const modules = fileURLToPath(new URL('../node_modules', import.meta.url))
-  symlinkSync(modules, join(target, 'node_modules'))
-  writeFileSync(join(target, 'package.json'), '{ "type": "module" }')
-  const worker = new URL('../../../lib/agent/workspace/tree-worker.ts', import.meta.url)
-  renameSync(bundle(worker, target), join(target, 'tree-worker.js'))
-  return bundle(new URL('restore-child.ts', import.meta.url), target)
 }
 
 async function open(

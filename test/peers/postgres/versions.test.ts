@@ -6,7 +6,14 @@ import { join } from 'node:path'
 import { after, before, describe, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import * as current from 'runwright/agent'
-import type { AgentEvent, EngineOptions, PostgresStore, RunDetails, RunEngine, RunRecord } from 'runwright/agent'
+import type {
+  AgentEvent,
+  EngineOptions,
+  PostgresStore,
+  RunDetails,
+  RunEngine,
+  RunRecord,
+} from 'runwright/agent'
 import type { RunCreated } from '../../../lib/agent/events.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
@@ -33,15 +40,16 @@ const MISREAD: Readonly<
   Record<string, (store: PostgresStore, created: RunCreated, schema: string) => Promise<void>>
 > = {
   'an isolated run': async (store, created) => {
-    await admitted(store, { ...created, v: 2, payload: { ...created.payload, workspace: 'isolated' } })
+    const payload = { ...created.payload, workspace: 'isolated' } as const
+    await admitted(store, { ...created, v: 2, payload })
   },
   'a run that was stored at once': (store, created) =>
     store.append(created.run_id, [{ ...created, v: 2 }]),
   'a message in the log': async (store, created) => {
     await admitted(store, created)
     const { run_id, iteration, ts } = created
-    const record = { v: 2, seq: 2, run_id, iteration, ts, kind: 'user_message', payload: MESSAGE } as const
-    await store.append(run_id, [record])
+    const fields = { v: 2, seq: 2, run_id, iteration, ts } as const
+    await store.append(run_id, [{ ...fields, kind: 'user_message', payload: MESSAGE }])
   },
   'a message for a holder that has died': async (store, created, schema) => {
     await admitted(store, created)
@@ -171,7 +179,8 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     )
     const providers = [writes]
     const front = await open(t, current, schema, root, { workspaceFolder, providers })
-    const old = await open(t, versions['version 1']!.library, schema, root, { providers }, ['worker'])
+    const { library } = versions['version 1']!
+    const old = await open(t, library, schema, root, { providers }, ['worker'])
     const [first, second] = [await front.create(isolated), await front.create(isolated)]
     const plain = await front.create({ goal: 'shell: true', cwd: root })
     await follow(front, plain.details.run_id)
@@ -311,7 +320,8 @@ class Cluster {
     )
     assertInvariants(logs[0]!)
     assert.deepEqual(logs[1], logs[0])
-    const details = [...this.#engines.values()].map(async (engine) => known(await engine.get(runId)))
+    const engines = [...this.#engines.values()]
+    const details = engines.map(async (engine) => known(await engine.get(runId)))
     assert.deepEqual(await details[1], await details[0])
     return logs[0]!
   }

@@ -1,0 +1,55 @@
+/**
+ * Drives an isolated run in PostgreSQL: one whole iteration, then half of one, in which a command
+ * never ends. Bundled: only relative imports work here. Argument: JSON of {@link ChildOptions}.
+ */
+import pg from 'pg'
+import { NO_USAGE, PostgresStore, RunEngine } from './worker-library.js'
+
+export interface ChildOptions {
+  readonly port: number
+  readonly schema: string
+  readonly root: string
+  readonly workspaceFolder: string
+  readonly leaseMs: number
+}
+
+const options = JSON.parse(process.argv[2] ?? '{}') as ChildOptions
+const { port, schema, root, workspaceFolder, leaseMs } = options
+const turns = [
+  [{ tool: 'write_file', args: { path: 'a', content: 'new a\n' } }],
+  [],
+  [{ tool: 'write_file', args: { path: 'b', content: 'half\n' } }],
+  [{ tool: 'bash', args: { command: 'sleep 600' } }],
+]
+const pool = new pg.Pool({ host: '127.0.0.1', port, user: 'runwright', database: 'postgres' })
+await RunEngine.open({
+  store: new PostgresStore({ pool, schema, leaseMs, labels: ['worker'] }),
+  roots: [root],
+  workspaceFolder,
+  providers: [
+    {
+      id: 'test',
+      description: 'turns of the test',
+      isLanguageModel: false,
+      suggestions: ['m'],
+      create: () => ({
+        name: 'test:m',
+        isLanguageModel: false,
+        contextWindow: null,
+        prices: null,
+        complete: async () => {
+          const calls = (turns.shift() ?? []).map((call, i) => ({
+            call_id: `c${turns.length}-${i}`,
+            ...call,
+          }))
+          return {
+            message: { role: 'assistant', text: '', calls },
+            reasoning: '',
+            usage: NO_USAGE,
+            stop: calls.length > 0 ? 'tool_calls' : 'end',
+          }
+        },
+      }),
+    },
+  ],
+})
