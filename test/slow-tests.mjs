@@ -39,6 +39,13 @@ const byFile = {
       GRACE,
     ],
   ],
+  'test/agent/checkpoints/model.test.ts': [
+    [
+      'folders, copies and checkpoints are what a model says, in many random histories',
+      40,
+      RANDOM,
+    ],
+  ],
   'test/agent/checkpoints/reclaim.test.ts': [
     ['what runs refer to stays, and nothing else, in many random histories', 6.5, RANDOM],
   ],

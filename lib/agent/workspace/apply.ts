@@ -17,7 +17,7 @@
 import { hash } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
 import {
-  link, lstat, mkdir, open, readlink, rename, rmdir, symlink, unlink, type FileHandle,
+  link, lstat, mkdir, open, readdir, readlink, rename, rmdir, symlink, unlink, type FileHandle,
 } from 'node:fs/promises'
 import { join } from 'node:path'
 import { throwIfExhausted } from '../exhaustion.js'
@@ -25,12 +25,13 @@ import type { TreeEntry } from '../tree.js'
 import type { ContentOf } from './describe-changes.js'
 import { explain } from './files.js'
 import { isGitFolder } from './git-names.js'
+import { isPassedOver } from './left-out.js'
 import { comparePaths, foldersAbove, isSameEntry, sortedByPath } from './net-changes.js'
 import {
   codeOf, confine, FOLDER_FLAGS, HAS_PROC, isRepositoryAt, OpenFolder, type Confinement,
 } from './paths.js'
 import type { PathStep } from './plan-steps.js'
-import { bytesOfName } from './tree-names.js'
+import { bytesOfName, nameOfBytes } from './tree-names.js'
 import { isSameStats } from './tree-walk.js'
 
 export { planApply, planRestore, type ApplyPlan, type PathStep } from './plan-steps.js'
@@ -136,6 +137,24 @@ async function removeEmpty(folders: FolderChain, path: string): Promise<void> {
   }
 }
 
+/** Removes a folder that holds nothing but folders; false when it holds anything else. */
+async function removeEmptyFolders(folders: FolderChain, path: string): Promise<boolean> {
+  const found = [path]
+  for (const at of found) {
+    const folder = folders.mayEnter(at) ? await folders.at(at, false) : null
+    if (folder === null || found.length > MAX_EMPTY) return false
+    const entries = await readdir(folder.self, { encoding: 'buffer', withFileTypes: true })
+    for (const entry of entries) {
+      const name = nameOfBytes(entry.name)
+      if (!entry.isDirectory() || isPassedOver(name)) return false
+      found.push(`${at}/${name}`)
+    }
+  }
+  for (const at of found.reverse()) await removeEmpty(folders, at)
+  const above = await Place.of(folders, path, false)
+  return above !== null && (await above.look({ path, before: null, after: null })) === null
+}
+
 /** Writes a file or link; false when there is another one. */
 async function write(
   folders: FolderChain,
@@ -149,6 +168,11 @@ async function write(
   if (place === null) return false
   await place.removeTemporary()
   const found = await place.look(step)
+  // Trees know no empty folders: one that is left must not keep a file from its place.
+  if (before === null && found?.stats.isDirectory() === true) {
+    if (!(await removeEmptyFolders(folders, path))) return false
+    return await write(folders, step, contentOf)
+  }
   const entry = found?.entry ?? null
   if (entry !== null && isSameEntry(entry, after)) return true
   if (found === null ? before !== null : entry === null || !isSameEntry(entry, before)) return false
@@ -171,6 +195,8 @@ interface Found {
 }
 
 const NOTHING = new Uint8Array()
+/** Empty folders in one that has to make room. */
+const MAX_EMPTY = 1_000
 
 /** A name in an open folder. */
 class Place {

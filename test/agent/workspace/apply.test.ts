@@ -11,8 +11,8 @@ import { comparePaths } from '../../../lib/agent/workspace/net-changes.js'
 import { killedAt } from '../../helpers/failing-disk.js'
 import { Random } from '../../helpers/random.js'
 import {
-  contentsOf, diskPath, entryOf, file, link, listing, put, randomEdits, randomModel, readModel,
-  treeOf, writeModel, type Model, type ModelFile,
+  contentsOf, diskPath, entryOf, file, foldersOf, link, listing, put, randomEdits, randomModel,
+  readModel, treeOf, writeModel, type Model, type ModelFile,
 } from '../../helpers/tree-model.js'
 
 const NAMES = ['a', 'b', 'c', 'd e', '\udcffraw', 'ümläut']
@@ -165,6 +165,18 @@ test('folders that become empty are removed, others stay, and missing ones are m
     .filter((entry) => entry.isDirectory())
     .map(({ parentPath, name }) => `${parentPath}/${name}`.slice(disk.folder.length + 1))
   assert.deepEqual(folders.sort(), ['d', 'empty', 'empty/one', 'g', 'g/empty', 'i', 'i/j'])
+})
+
+test('a file takes the place of empty folders, but not of what somebody has put there', async () => {
+  const after: Model = new Map([['a', file('a\n')], ['b', file('b\n')]])
+  using disk = new Disk(new Map())
+  for (const folder of ['a/x/y', 'a/z', 'b/.git']) {
+    mkdirSync(join(disk.folder, folder), { recursive: true })
+  }
+  const steps = planRestore(treeOf(new Map()), treeOf(after))
+  const { done, skipped } = await applySteps(disk.folder, steps, contentsOf(after))
+  assert.deepEqual([done, skipped], [['a'], ['b']])
+  assert.deepEqual(foldersOf(disk.folder), ['b', 'b/.git'])
 })
 
 test('a folder whose files are all others afterwards stays the same folder', async () => {

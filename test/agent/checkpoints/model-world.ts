@@ -1,0 +1,307 @@
+/** Folders that runs and a stranger edit at random, beside what is expected of them. */
+import assert from 'node:assert/strict'
+import {
+  chmodSync, lstatSync, mkdirSync, renameSync, rmSync, rmdirSync, symlinkSync, utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import type { JsonObject, RunEngine } from 'runwright/agent'
+import { mergeTexts } from '../../../lib/agent/workspace/merge-text.js'
+import { comparePaths } from '../../../lib/agent/workspace/net-changes.js'
+import { bytesOfName } from '../../../lib/agent/workspace/tree-names.js'
+import type { Random } from '../../helpers/random.js'
+import {
+  diskPath, file, link, listing, put, randomContent, randomEdits, randomPath, type Model,
+  type ModelFile,
+} from '../../helpers/tree-model.js'
+
+export const NAMES: readonly string[] = [
+  'a', 'b', 'c', 'sub', 'd e', 'ümläut', '\udcff\udc80raw', 'x\ny', '-dash', '😀',
+]
+const HIDDEN = new Set(['.env', 'k.pem', 'node_modules'])
+
+/** Is it left out of checkpoints, by its name? */
+export function isHidden(path: string): boolean {
+  return path.split('/').some((name) => HIDDEN.has(name))
+}
+
+export function visible(model: Model): Map<string, ModelFile> {
+  return new Map([...model].filter(([path]) => !isHidden(path)))
+}
+
+export function isSame(a: ModelFile | undefined, b: ModelFile | undefined): boolean {
+  if (a === undefined || b === undefined) return a === b
+  return a.mode === b.mode && a.link === b.link && a.content.equals(b.content)
+}
+
+export function differing(a: Model, b: Model): string[] {
+  return [...new Set([...a.keys(), ...b.keys()])]
+    .filter((path) => !isSame(a.get(path), b.get(path)))
+    .sort(comparePaths)
+}
+
+/** A few random edits, such as a program or a person would make. */
+export function edited(
+  random: Random,
+  before: Model,
+  canary: string,
+  bigBytes: number,
+): Map<string, ModelFile> {
+  const isFixed = (path: string): boolean => path.includes('node_modules')
+  const own = new Map([...before].filter(([path]) => !isFixed(path)))
+  const after = randomEdits(random, own, random.integer(1, 4), NAMES)
+  if (random.chance(0.15)) put(after, randomPath(random, NAMES), link(canary))
+  if (random.chance(0.1)) put(after, `${random.pick(NAMES)}/.env`, file(`S=${random.next()}`))
+  if (random.chance(0.2)) put(after, randomPath(random, NAMES), file(randomContent(random), 0o640))
+  if (random.chance(0.05)) put(after, 'big', file(Buffer.alloc(bigBytes, random.integer(0, 255))))
+  for (const [path, value] of before) if (isFixed(path)) after.set(path, value)
+  return after
+}
+
+/** One change of a folder on the way from one model to another. */
+export type Edit =
+  | { readonly do: 'remove'; readonly path: string }
+  | { readonly do: 'removeFolder'; readonly path: string }
+  | { readonly do: 'move'; readonly path: string; readonly to: string }
+  | {
+      readonly do: 'write'
+      readonly path: string
+      readonly value: ModelFile
+      /** Neither it nor anything below it was there. */
+      readonly isNew: boolean
+    }
+
+export function editsBetween(random: Random, before: Model, after: Model): Edit[] {
+  const paths = differing(before, after)
+  const gone = paths.filter((path) => before.has(path) && !after.has(path))
+  const edits: Edit[] = []
+  const moved = new Map<ModelFile, string>()
+  for (const path of gone) {
+    const value = before.get(path)!
+    const to = paths.find((other) => after.get(other) === value && !before.has(other))
+    const isApart = to !== undefined && !gone.some((it) => to.startsWith(`${it}/`))
+    if (isApart && !path.startsWith(`${to}/`) && !moved.has(value)) moved.set(value, to)
+    if (moved.get(value) === to && to !== undefined) edits.push({ do: 'move', path, to })
+    else edits.push({ do: 'remove', path })
+    const slash = path.lastIndexOf('/')
+    if (slash > 0 && random.chance(0.5)) {
+      edits.push({ do: 'removeFolder', path: path.slice(0, slash) })
+    }
+  }
+  edits.sort((x, y) => Number(x.do === 'move') - Number(y.do === 'move'))
+  for (const path of paths) {
+    const value = after.get(path)
+    if (value === undefined || moved.get(value) === path) continue
+    const isNew = ![...before.keys()].some((it) => it === path || it.startsWith(`${path}/`))
+    edits.push({ do: 'write', path, value, isNew })
+  }
+  return edits
+}
+
+/** What a stranger does. @param sly keeps the time and the file, if only its bytes change */
+export function perform(folder: string, edits: readonly Edit[], sly: boolean): void {
+  for (const edit of edits) {
+    const at = diskPath(folder, edit.path)
+    if (edit.do === 'remove') rmSync(at)
+    else if (edit.do === 'removeFolder') removeIfEmpty(at)
+    else if (edit.do === 'move') {
+      const to = diskPath(folder, edit.to)
+      mkdirSync(to.subarray(0, to.lastIndexOf('/')), { recursive: true })
+      rmSync(to, { recursive: true, force: true })
+      renameSync(at, to)
+    } else write(at, edit.value, sly)
+  }
+}
+
+function removeIfEmpty(at: Buffer): void {
+  try {
+    rmdirSync(at)
+  } catch {
+    // It holds something.
+  }
+}
+
+function write(at: Buffer, { content, mode, link }: ModelFile, sly: boolean): void {
+  const old = lstatSync(at, { throwIfNoEntry: false })
+  mkdirSync(at.subarray(0, at.lastIndexOf('/')), { recursive: true })
+  const keeps = sly && old?.isFile() === true && link !== true
+  if (!keeps) rmSync(at, { recursive: true, force: true })
+  if (link === true) return symlinkSync(content, at)
+  writeFileSync(at, content)
+  chmodSync(at, mode)
+  if (keeps) utimesSync(at, old.atime, old.mtime)
+}
+
+/** The same as calls of tools. @param payload a folder for the contents */
+export function callsFor(
+  edits: readonly Edit[],
+  payload: string,
+): { readonly tool: string; readonly args: JsonObject }[] {
+  const [only] = edits
+  if (edits.length === 1 && only?.do === 'write' && /^[a-z]$/.test(only.path)) {
+    const { content, mode, link } = only.value
+    const text = content.toString()
+    if (mode === 0o644 && link !== true && Buffer.from(text).equals(content) && only.isNew) {
+      return [{ tool: 'write_file', args: { path: only.path, content: text } }]
+    }
+  }
+  const lines = edits.map((edit, i) => {
+    const at = quoted(edit.path)
+    const above = edit.path.slice(0, Math.max(0, edit.path.lastIndexOf('/')))
+    if (edit.do === 'remove') return `rm -- ${at}`
+    if (edit.do === 'removeFolder') return `rmdir -- ${at} 2>/dev/null || true`
+    if (edit.do === 'move') {
+      const into = edit.to.slice(0, Math.max(0, edit.to.lastIndexOf('/')))
+      const make = into === '' ? '' : `mkdir -p -- ${quoted(into)}; `
+      return `${make}rm -rf -- ${quoted(edit.to)}; mv -T -- ${at} ${quoted(edit.to)}`
+    }
+    const { content, mode, link } = edit.value
+    const make = above === '' ? '' : `mkdir -p -- ${quoted(above)}; `
+    if (link === true) {
+      return `${make}rm -rf -- ${at}; ln -sT -- ${quotedBytes(content)} ${at}`
+    }
+    const source = join(payload, `p${i}`)
+    writeFileSync(source, content)
+    return `${make}rm -rf -- ${at}; cp -- ${source} ${at}; chmod ${mode.toString(8)} -- ${at}`
+  })
+  const script = join(payload, 'script')
+  writeFileSync(script, ['set -e', ...lines, 'true'].join('\n'))
+  return [{ tool: 'bash', args: { command: `bash ${script}` } }]
+}
+
+function quoted(path: string): string {
+  return quotedBytes(bytesOfName(path))
+}
+
+function quotedBytes(bytes: Uint8Array): string {
+  const text = [...bytes].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')
+  return `$'${text}'`
+}
+
+/** What a restore does: the steps, and those among them that nothing can do. */
+export function expectedRestore(now: Model, target: Model): { steps: string[]; done: string[] } {
+  const steps = differing(visible(now), target)
+  const hidden = [...now.keys()].filter(isHidden)
+  const isBlocked = (path: string): boolean =>
+    target.has(path) && hidden.some((other) => other.startsWith(`${path}/`))
+  return { steps, done: steps.filter((path) => !isBlocked(path)) }
+}
+
+/** The folder after these paths got the values of a target. */
+export function withPaths(now: Model, target: Model, paths: readonly string[]): Model {
+  const after = new Map(now)
+  for (const path of paths) {
+    const value = target.get(path)
+    if (value === undefined) after.delete(path)
+  }
+  for (const path of paths) if (target.has(path)) after.set(path, target.get(path)!)
+  return after
+}
+
+export interface ExpectedApply {
+  readonly conflicts: string[]
+  readonly merged: string[]
+  readonly applied: string[]
+  readonly after: Model
+}
+
+/** What an apply does; with conflicts and no `force`, that would be done. */
+export function expectedApply(
+  base: Model,
+  ours: Model,
+  now: Model,
+  wanted: ReadonlySet<string> | null,
+  force: boolean,
+): ExpectedApply {
+  const theirs = visible(now)
+  const hidden = [...now.keys()].filter(isHidden)
+  const [conflicts, merged] = [new Set<string>(), new Set<string>()]
+  const steps = new Map<string, ModelFile | undefined>()
+  for (const path of differing(base, ours)) {
+    if (wanted !== null && !wanted.has(path)) continue
+    const [o, a, b] = [base.get(path), ours.get(path), theirs.get(path)]
+    if (isSame(a, b)) continue
+    if (isSame(o, b)) steps.set(path, a)
+    else {
+      const both = mergedFile(o, a, b)
+      if (both === null) {
+        conflicts.add(path)
+        if (force) steps.set(path, a)
+      } else if (!isSame(both, b)) {
+        steps.set(path, both)
+        if (!both.content.equals(a!.content) && !both.content.equals(b!.content)) merged.add(path)
+      }
+    }
+  }
+  for (const [path, value] of [...steps]) {
+    if (value === undefined || theirs.has(path)) continue
+    const inWay = [...theirs.keys()].filter(
+      (it) => it.startsWith(`${path}/`) || path.startsWith(`${it}/`),
+    )
+    const left = inWay.filter((it) => !steps.has(it) || steps.get(it) !== undefined)
+    const isBlocked = hidden.some((it) => it.startsWith(`${path}/`))
+    if (left.length === 0 && !isBlocked) continue
+    conflicts.add(path)
+    if (!force || isBlocked) steps.delete(path)
+    else for (const it of left) {
+      conflicts.add(it)
+      steps.set(it, undefined)
+    }
+  }
+  const applied = [...steps.keys()].sort(comparePaths)
+  const target = new Map([...steps].filter(([, value]) => value !== undefined)) as Model
+  const after = withPaths(now, target, applied)
+  const sorted = (paths: Iterable<string>): string[] => [...paths].sort(comparePaths)
+  return { conflicts: sorted(conflicts), merged: sorted(merged), applied, after }
+}
+
+/** Null for a conflict. */
+function mergedFile(
+  o: ModelFile | undefined,
+  a: ModelFile | undefined,
+  b: ModelFile | undefined,
+): ModelFile | null {
+  if (o === undefined || a === undefined || b === undefined) return null
+  if (o.link === true || a.link === true || b.link === true) return null
+  if (a.mode !== o.mode && b.mode !== o.mode && a.mode !== b.mode) return null
+  const mode = a.mode === o.mode ? b.mode : a.mode
+  const takesOurs = a.content.equals(b.content) || b.content.equals(o.content)
+  if (takesOurs) return { content: a.content, mode }
+  if (a.content.equals(o.content)) return { content: b.content, mode }
+  const work = mergeTexts(o.content, a.content, b.content)
+  for (;;) {
+    const { done, value } = work.next()
+    if (done === true) return value === null ? null : { content: value, mode }
+  }
+}
+
+/** Reads a checkpoint through the engine and compares it. */
+export async function assertTree(
+  engine: RunEngine,
+  runId: string,
+  at: string,
+  wanted: Model,
+  context: string,
+): Promise<void> {
+  const found = new Map<string, string>()
+  const visit = async (path: string | undefined): Promise<void> => {
+    const { entries } = await engine.workspaces.list(runId, { path, at })
+    for (const entry of entries) {
+      if (entry.type === 'folder') await visit(entry.path)
+      else if (entry.type === 'link') found.set(entry.path, `link ${entry.size}`)
+      else {
+        const { content } = await engine.workspaces.read(runId, entry.path, { at, raw: true })
+        const value = file(Buffer.from(content), Number.parseInt(entry.mode.slice(-3), 8))
+        found.set(entry.path, listing(new Map([[entry.path, value]]))[0]!)
+      }
+    }
+  }
+  await visit(undefined)
+  const expected = [...wanted].map(([path, value]): [string, string] => {
+    if (value.link === true) return [path, `link ${value.content.length}`]
+    return [path, listing(new Map([[path, value]]))[0]!]
+  })
+  const sorted = (all: Iterable<[string, string]>): [string, string][] =>
+    [...all].sort(([x], [y]) => comparePaths(x, y))
+  assert.deepEqual(sorted(found), sorted(expected), `${context}: checkpoint ${at}`)
+}
