@@ -135,9 +135,9 @@ export interface RunWorkspaces {
   /**
    * The same as one patch, with exact bytes, for `git apply` and `patch -p1`.
    *
-   * @param raw false refuses files that hold secrets
-   * @param plain for programs that know neither renames nor git's binary patches, such as `patch
-   * -p1`: renames become a deletion and a new file, and binary content stands as it is
+   * @param range.raw - false refuses files that hold secrets
+   * @param range.plain - for programs that know neither renames nor git's binary patches, such as
+   * `patch -p1`: renames become a deletion and a new file, and binary content stands as it is
    * @throws as {@link RunWorkspaces.changes} does; {@link CheckpointError} with `redacted` and the
    * paths of files that hold secrets, with `not_kept` and the paths of those whose content is not
    * stored, with `too_large` when the patch would exceed 64 MiB.
@@ -150,7 +150,7 @@ export interface RunWorkspaces {
   /**
    * The entries of a folder, sorted by name.
    *
-   * @param at a checkpoint id, `start`, `newest` (the default) or `now`
+   * @param options.at - a checkpoint id, `start`, `newest` (the default) or `now`
    * @throws as {@link RunWorkspaces.changes} does; {@link WorkspaceError} for a path that is none.
    */
   list(
@@ -161,7 +161,7 @@ export interface RunWorkspaces {
   /**
    * The bytes of a file of at most 32 MiB.
    *
-   * @param raw false refuses a file that holds secrets
+   * @param options.raw - false refuses a file that holds secrets
    * @throws as {@link RunWorkspaces.list} and {@link RunWorkspaces.patch} do.
    */
   read(

@@ -272,6 +272,10 @@ function workspaceConfig(
     if (typeof glob === 'string' && glob !== '') continue
     throw new TypeError(`neverStore[${i}] must be a glob, got ${describeValue(glob)}`)
   }
+  const { objects } = options
+  if (objects !== undefined && typeof objects.put !== 'function') {
+    throw new TypeError('objects must be a store of contents, see ObjectStore')
+  }
   const { dataFolder, closedFolders = [] } = store
   const beside = dataFolder === undefined ? null : join(dataFolder, 'workspaces')
   const { workspaceFolder = beside } = options
@@ -280,7 +284,7 @@ function workspaceConfig(
   return {
     closed,
     executor: executorNamed(options.executor ?? 'process', closed),
-    objects: checkpoints === 'off' ? null : (options.objects ?? store.objects ?? null),
+    objects: checkpoints === 'off' ? null : (objects ?? store.objects ?? null),
     neverStore: [...neverStore],
     storeSecretFiles: options.storeSecretFiles ?? false,
     workspace,

@@ -409,7 +409,8 @@ export class RunEngine {
 
   /** What the store has found to be damaged or missing; empty lists when nothing is. */
   damage(): StoreDamage {
-    return this.#config.store.damage?.() ?? { runs: [], files: [] }
+    const { runs, files } = this.#config.store.damage?.() ?? { runs: [], files: [] }
+    return { runs, files: [...files, ...this.#upkeep.problems] }
   }
 
   /** Calls `observer` after every append of this engine; the returned function stops that. */

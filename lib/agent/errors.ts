@@ -274,6 +274,9 @@ export class WorkspaceChangedError extends AgentError {
   readonly paths: readonly string[]
 
   constructor(problem: 'changed' | 'conflict', paths: readonly string[]) {
+    if (!Array.isArray(paths)) {
+      throw new TypeError(`paths must be an array, got ${describeValue(paths)}`)
+    }
     const few = paths.slice(0, 5).join(', ')
     const named = paths.length > 5 ? `${few} and ${paths.length - 5} more` : few
     super(

@@ -147,6 +147,7 @@ export type {
   Claim,
   LeftMessage,
   LogEnd,
+  Occupied,
   SharedRuns,
   SharedRunsListener,
 } from './shared-store.js'
@@ -201,7 +202,7 @@ export type { McpEndpoint } from './mcp/http.js'
 export type { McpProcess } from './mcp/stdio.js'
 export { checkArguments, defineTool } from './tools/define.js'
 export type { RequiredName, SchemaValue, ToolDefinition } from './tools/define.js'
-export type { CommandOptions, CommandResult, Executor } from './executor.js'
+export type { CommandOptions, CommandResult, Executor, IsolatedCopy } from './executor.js'
 export { processExecutor } from './executors/process.js'
 export type { ExecutorName } from './executors/named.js'
 export type { ProcessExecutorOptions } from './executors/process.js'

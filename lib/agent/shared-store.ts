@@ -122,8 +122,8 @@ export interface SharedRuns {
   /** Durably requests the end of a run and notifies its holder. Repeating it is harmless. */
   requestAbort(runId: string, by: string | null): Promise<void>
   /**
-   * Leaves a message for the process that holds the run, and waits for its answer. Repeating it with
-   * the same id is harmless.
+   * Leaves a message for the process that holds the run, and waits for its answer. Repeating it
+   * with the same id is harmless.
    */
   leaveMessage(runId: string, message: EventPayloads['user_message']): Promise<LeftMessage>
   /**

@@ -34,9 +34,9 @@ export const boxes: readonly Box[] = [
   },
   {
     id: 'request',
-    title: 'agent/request/',
-    about: ['what comes in,', 'checked and frozen'],
-    holds: ['agent/request/'],
+    title: 'agent/request, checkpoints',
+    about: ['what comes in, checked; contents', 'of folders, and private copies'],
+    holds: ['agent/request/', 'agent/checkpoints/', 'agent/isolation/'],
   },
   {
     id: 'log',

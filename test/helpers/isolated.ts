@@ -10,7 +10,7 @@ import {
   IsolatedFolders, type CreateOptions, type IsolatedFoldersOptions, type NewCopy,
 } from '../../lib/agent/isolation/isolated-folders.js'
 import { removeFolder } from '../../lib/agent/workspace/copy.js'
-import { wholeTree } from './whole-tree.js'
+import { wholeTree, type WholeTreeOptions } from './whole-tree.js'
 
 /** A project, and a place for copies of it beside it. */
 export class Project {
@@ -65,13 +65,13 @@ export class Project {
   }
 
   /** What everything outside the copies is, to be compared with {@link Project.assertUntouched}. */
-  outside(): Record<string, string> {
-    const entries = Object.entries(wholeTree(this.top))
+  outside(options: WholeTreeOptions = {}): Record<string, string> {
+    const entries = Object.entries(wholeTree(this.top, options))
     return Object.fromEntries(entries.filter(([path]) => !/^(data(\/|$)|$)/.test(path)))
   }
 
-  assertUntouched(before: Record<string, string>): void {
-    assert.deepEqual(this.outside(), before, 'the original is as it was')
+  assertUntouched(before: Record<string, string>, options?: WholeTreeOptions): void {
+    assert.deepEqual(this.outside(options), before, 'the original is as it was')
   }
 }
 

@@ -279,7 +279,7 @@ export const optionCalls: ReadonlyMap<string, OptionCall> = new Map(
 
 /** What looks like options and is not: patterns of places, with the reason. */
 export const notOptions: readonly (readonly [place: RegExp, reason: string])[] = [
-  [/ (.*\.)?(transport|mounts\.any|stream|store|providers\[0\]|pool|pool\.options|listen|listen\.options)( |$)/,
+  [/ (.*\.)?(transport|mounts\.any|stream|store|store\.(objects|shared)|objects|executor|providers\[0\]|pool|pool\.options|listen|listen\.options)( |$)/,
     'objects of the host, which may have whatever else it needs'],
   [/ (.*\.)?(tools\[0\]|tools\[0\]\.parameters|models\.any\.prices) /,
     'tools and models of the host; those that the package makes are checked when they are made'],

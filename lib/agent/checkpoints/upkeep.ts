@@ -6,12 +6,13 @@
  */
 import { warn } from '../output.js'
 import type { RunStore } from '../store.js'
+import { ObjectUse } from './object-use.js'
 import { Reclaimer } from './reclaim.js'
 import type { CheckpointSettings } from './settings.js'
 
 export interface UpkeepParts {
   readonly store: RunStore
-  /** Null: there are no contents. */
+  /** Null: the engine makes no checkpoints. An earlier one may have. */
   readonly checkpoints: CheckpointSettings | null
   /** Null: there are no copies. */
   readonly isolation: SweptCopies | null
@@ -32,15 +33,17 @@ export class Upkeep {
   constructor(parts: UpkeepParts) {
     const { checkpoints, store } = parts
     this.#parts = parts
-    this.#reclaimer =
-      checkpoints === null
-        ? null
-        : new Reclaimer({
-            store,
-            use: checkpoints.use,
-            onProblem: ({ message }) => warn(message),
-            onSwept: () => this.#sweepCopies(),
-          })
+    const { objects, shared } = store
+    const left = objects === undefined ? null : new ObjectUse(objects, shared !== undefined)
+    const use = checkpoints?.use ?? left
+    const onProblem = ({ message }: Error): void => warn(message)
+    const onSwept = (): void => this.#sweepCopies()
+    this.#reclaimer = use && new Reclaimer({ store, use, onProblem, onSwept })
+  }
+
+  /** Contents that runs refer to and that are not there, as far as that was noticed. */
+  get problems(): readonly string[] {
+    return this.#reclaimer?.problems ?? []
   }
 
   /** Begins; called once the store is open. */

@@ -25,7 +25,7 @@ import { basename, dirname, join } from 'node:path'
 import type { JsonValue } from '../../internal/json.js'
 import { failure, codeOf } from '../workspace/paths.js'
 import type { IsolatedCopy } from '../executor.js'
-import { copyTree, removeFolder } from '../workspace/copy.js'
+import { assertFits, copyTree, removeFolder } from '../workspace/copy.js'
 import { packagesAbove, problemsAbove } from './above.js'
 
 /** Where copies are made, and within what limits. */
@@ -85,6 +85,16 @@ export class IsolatedFolders {
 
   constructor(options: IsolatedFoldersOptions) {
     this.#options = options
+  }
+
+  /**
+   * Finds out early that no copy of this folder can be made; `mounts` as in {@link CreateOptions}.
+   *
+   * @throws {@link WorkspaceTooLargeError}; {@link WorkspaceError}.
+   */
+  async assertFits(cwd: string, mounts: boolean): Promise<void> {
+    const { closed, maxBytes } = this.#options
+    await assertFits(cwd, { closed, maxBytes, mounts })
   }
 
   /**

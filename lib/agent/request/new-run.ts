@@ -15,6 +15,7 @@ import type {
   RunRequest,
   WorkspaceMode,
 } from '../events.js'
+import type { Executor } from '../executor.js'
 import type { GoalSpec } from '../goal.js'
 import type { GoalRegistry } from '../goals/goal-registry.js'
 import type { Model } from '../model.js'
@@ -34,7 +35,9 @@ export interface RequestContext {
   readonly goals: GoalRegistry
   /** Where runs work whose requests do not say so, and what isolated runs need. */
   readonly workspace: WorkspaceMode
-  readonly workspaceFolder: string | null
+  readonly executor: Pick<Executor, 'mountsFolders'>
+  /** Null: there are no isolated runs. */
+  readonly isolation: { assertFits(cwd: string, mounts: boolean): Promise<void> } | null
   readonly objects: object | null
   /** @throws when no provider has a model of this name; without one, returns the default model. */
   readonly resolveModel: (name: string | undefined) => Model
@@ -61,7 +64,7 @@ export async function resolveNewRun(
   const { allowTestChanges, judgeModel, goals, resolveModel } = context
   const cwd = await resolveCwd(start.cwd, context, owner)
   const model = await modelOf(start, context, owner)
-  const request = completeRequest(start, cwd, model.name, workspaceOf(start, context))
+  const request = completeRequest(start, cwd, model.name, await workspaceOf(start, cwd, context))
   const judge = judgeModel === undefined ? null : resolveModel(judgeModel)
   const goal = await goals.resolve(request.goal, cwd, {
     check: request.check,
@@ -86,15 +89,20 @@ export async function resolveForkedRun(
   const cwd = await resolveCwd(start.cwd, context, owner)
   const model = await modelOf(start, context, owner)
   if (goal.judge !== undefined) checkBudget(start, goal.judge.model, goal.judge.prices)
-  const request = completeRequest(start, cwd, model.name, workspaceOf(start, context))
+  const request = completeRequest(start, cwd, model.name, await workspaceOf(start, cwd, context))
   return { request, goal, model }
 }
 
-/** Where the run works. @throws {@link InvalidRequestError} when it cannot work there. */
-function workspaceOf(
+/**
+ * Where the run works.
+ *
+ * @throws {@link InvalidRequestError} when it cannot work there; {@link WorkspaceTooLargeError}.
+ */
+async function workspaceOf(
   start: StartRequest,
-  { objects, workspace: byDefault, workspaceFolder }: RequestContext,
-): WorkspaceMode {
+  cwd: string,
+  { executor, isolation, objects, workspace: byDefault }: RequestContext,
+): Promise<WorkspaceMode> {
   const workspace = start.workspace ?? byDefault
   const refuse = (field: string, detail: string): never => {
     throw new InvalidRequestError([{ pointer: `/${field}`, detail }])
@@ -103,12 +111,15 @@ function workspaceOf(
     return start.apply === undefined ? workspace : refuse('apply', 'needs an isolated workspace')
   if (process.platform === 'win32')
     refuse('workspace', 'cannot be isolated on Windows: use in_place')
-  if (workspaceFolder === null)
-    refuse('workspace', 'cannot be isolated here: the host must set workspaceFolder; use in_place')
+  if (isolation === null) {
+    const detail = 'cannot be isolated here: the host must set workspaceFolder; use in_place'
+    return refuse('workspace', detail)
+  }
   if (objects === null)
     refuse('workspace', 'cannot be isolated here: the host has no checkpoints; use in_place')
   if (start.checkpoints === 'off')
     refuse('checkpoints', 'must not be off for an isolated workspace, which is applied by them')
+  await isolation.assertFits(cwd, (await executor.mountsFolders?.()) ?? false)
   return workspace
 }
 

@@ -25,14 +25,15 @@ export interface ApplyRequest {
   readonly force?: boolean | undefined
 }
 
-/** What a fork begins with, and how it differs from its source: any other field of a start request. */
+/** What a fork begins with, and in what it differs: any other field of a start request. */
 export interface ForkRequest extends Partial<Omit<StartRequest, 'goal' | 'check'>> {
   /**
    * The end of the log, the start, or the end of an iteration, by its number or by any event of it.
    *
    * @defaultValue 'end'
    */
-  readonly at?: 'end' | 'start' | { readonly iteration: number } | { readonly seq: number } | undefined
+  readonly at?:
+    'end' | 'start' | { readonly iteration: number } | { readonly seq: number } | undefined
   /** Told to the model first; at most 32 KiB. */
   readonly message?: string | undefined
 }

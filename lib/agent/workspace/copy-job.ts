@@ -24,6 +24,13 @@ export interface CopyResult {
 export type WorkerTask =
   | { readonly kind: 'copy'; readonly job: CopyJob; readonly aborted: Int32Array }
   | { readonly kind: 'remove'; readonly folder: string }
+  | {
+      readonly kind: 'measure'
+      readonly folder: string
+      readonly maxBytes: number
+      readonly closed: readonly string[]
+      readonly skipped: readonly string[]
+    }
 
 /** What it reports. */
 export type WorkerReport =

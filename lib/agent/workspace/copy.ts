@@ -78,6 +78,23 @@ export async function copyTree(
 }
 
 /**
+ * Finds out early that a copy would be too large; it may still turn out so later.
+ *
+ * @throws as {@link copyTree} does.
+ */
+export async function assertFits(
+  folder: string,
+  policy: Pick<CopyPolicy, 'maxBytes' | 'closed' | 'mounts'>,
+): Promise<void> {
+  const { maxBytes = Infinity, closed = [], mounts = false } = policy
+  // What is mounted is not copied.
+  const skipped = mounts ? ['node_modules'] : []
+  const report = await inWorker({ kind: 'measure', folder, maxBytes, closed, skipped })
+  if ('error' in report) throw asError(`${folder} cannot be copied`, report)
+  if ('failed' in report) throw new WorkspaceTooLargeError(folder, maxBytes)
+}
+
+/**
  * Removes a folder with all that is in it, whatever its permissions and depth.
  *
  * @throws {@link WorkspaceError} when something cannot be removed.

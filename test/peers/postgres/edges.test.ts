@@ -152,7 +152,9 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
       assert.ok(stopped)
     })
     const claim = await firstClaim(two)
-    assert.deepEqual(claim, { runId: 'a', abandoned: false, abort: null, hasMessages: false, overdue: false })
+    assert.deepEqual(claim, {
+      runId: 'a', abandoned: false, abort: null, hasMessages: false, overdue: false,
+    })
   })
 
   test('a claim whose release failed is released later', async (t) => {
