@@ -51,7 +51,8 @@ describe('isolated runs in a PostgresStore', { skip: noPostgres }, () => {
         front, runId, (event) => event.kind === 'tool_started' && event.payload.effect === 'unsafe',
       )
       const { iteration } = half.at(-1)!
-      assert.equal(half.filter(({ kind }) => kind === 'checkpoint').at(-1)?.iteration, iteration - 1)
+      const checkpoints = half.filter(({ kind }) => kind === 'checkpoint')
+      assert.equal(checkpoints.at(-1)?.iteration, iteration - 1)
       const exited = once(child, 'exit')
       child.kill('SIGKILL')
       await exited
