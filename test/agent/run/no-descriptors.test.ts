@@ -8,7 +8,7 @@ test('runs wait while no file descriptor is left, and then achieve their goals',
   const program = programAt('test/agent/run/no-descriptors-child.ts')
   const { stdout, stderr } = spawnSync(
     '/bin/sh',
-    ['-c', 'ulimit -n 120; exec "$0" "$@"', process.execPath, ...program, scratch(t)],
+    ['-c', 'ulimit -n 400; exec "$0" "$@"', process.execPath, ...program, scratch(t)],
     { encoding: 'utf8' },
   )
   const runs = stdout.trim().split('\n').map((line) => line.split(' '))
