@@ -47,6 +47,21 @@ export function exhausted(what: string, cause: unknown): ExhaustedError {
   return new ExhaustedError(`${what}: ${remedy}`, { cause })
 }
 
+/**
+ * The error of a thread that failed. One that could not start because of such a fault names it in
+ * its message only; one that ran out of memory has a code of its own.
+ */
+export function threadFailure(what: string, error: Error): Error {
+  const message = `${what}: ${error.message}`
+  const { code } = error as NodeJS.ErrnoException
+  const named = [...FAULTS].find((fault) => error.message.endsWith(fault))
+  if (code === 'ERR_WORKER_OUT_OF_MEMORY') return new ExhaustedError(message, { cause: error })
+  if (code === 'ERR_WORKER_INIT_FAILED' && named !== undefined) {
+    return exhausted(what, Object.assign(new Error(message, { cause: error }), { code: named }))
+  }
+  return new Error(message, { cause: error })
+}
+
 /** Delays between attempts while the machine is at fault. */
 const BACKOFF: Backoff = { firstMs: 100, maxMs: 5_000 }
 

@@ -17,7 +17,7 @@ import { backoffDelay } from '../../internal/backoff.js'
 import { sleep } from '../../internal/sleep.js'
 import { isUnavailable } from '../errors.js'
 import type { CheckpointReason, RecordDraft } from '../events.js'
-import { untilPossible } from '../exhaustion.js'
+import { isExhausted, MachineWait } from '../exhaustion.js'
 import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
 import type { ObjectStore } from '../object-store.js'
 import type { CountedChanges } from '../workspace/describe-changes.js'
@@ -167,7 +167,7 @@ export class RunCheckpoints implements AsyncDisposable {
     this.#first = this.#firstRecorded = undefined
   }
 
-  /** @throws the signal's reason; an error of the machine. */
+  /** Null when it failed for good. @throws the signal's reason. */
   async #capture(
     log: LogWriter,
     objects: ObjectStore,
@@ -175,26 +175,37 @@ export class RunCheckpoints implements AsyncDisposable {
   ): Promise<Captured | null> {
     const { clock } = this.#settings
     const { path } = this.#folder
-    for (let retry = 1; ; retry++) {
-      try {
-        return await untilPossible(
-          () =>
-            this.#folder.guard(() => {
-              const previous = log.state.checkpoints?.newest ?? null
-              return this.#tracked.capture(path, objects, { previous, signal })
-            }),
-          signal,
-        )
-      } catch (error) {
-        signal.throwIfAborted()
-        const message = error instanceof Error ? error.message : String(error)
-        if (!isUnavailable(error)) {
-          this.#warn(log, `no checkpoint was made: ${message}`)
-          return null
+    const machine = new MachineWait()
+    let waits = false
+    const wait = async (what: string, pause: Promise<void>): Promise<void> => {
+      if (!waits) this.#warn(log, what)
+      waits = true
+      await log.idleWhile(pause)
+    }
+    try {
+      for (let retry = 1; ; retry++) {
+        try {
+          return await this.#folder.guard(async () => {
+            const previous = log.state.checkpoints?.newest ?? null
+            return await this.#tracked.capture(path, objects, { previous, signal })
+          })
+        } catch (error) {
+          signal.throwIfAborted()
+          const message = error instanceof Error ? error.message : String(error)
+          if (isUnavailable(error)) {
+            const pause = sleep(backoffDelay(retry, STORE_BACKOFF), signal, clock)
+            await wait(`a checkpoint waits for its store: ${message}`, pause)
+          } else if (isExhausted(error)) {
+            const pause = machine.pause(error, signal, clock)
+            await wait(`waiting for the machine: ${message}`, pause)
+          } else {
+            this.#warn(log, `no checkpoint was made: ${message}`)
+            return null
+          }
         }
-        if (retry === 1) this.#warn(log, `a checkpoint waits for its store: ${message}`)
-        await log.idleWhile(sleep(backoffDelay(retry, STORE_BACKOFF), signal, clock))
       }
+    } finally {
+      machine.end()
     }
   }
 

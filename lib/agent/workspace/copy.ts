@@ -8,7 +8,7 @@ import { realpath } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { WorkspaceTooLargeError } from '../errors.js'
-import { exhausted, isExhausted } from '../exhaustion.js'
+import { exhausted, isExhausted, threadFailure } from '../exhaustion.js'
 import { COPY_WORKER_CODE } from './copy-worker-code.js'
 import type { CopyResult, WorkerReport, WorkerTask } from './copy-job.js'
 import { failure } from './paths.js'
@@ -114,7 +114,7 @@ async function inWorker(task: WorkerTask): Promise<WorkerReport> {
     })
     let report: WorkerReport = { error: 'its thread ended', code: undefined }
     worker.once('message', (message: WorkerReport) => (report = message))
-    worker.once('error', fail)
+    worker.once('error', (error) => fail(threadFailure('the thread of a copy ended', error)))
     // Only then are its files closed.
     worker.once('exit', () => done(report))
   })

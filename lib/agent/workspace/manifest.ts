@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { ExhaustedError, WorkspaceError, type WorkspaceErrorCode } from '../errors.js'
-import { exhausted, isExhausted } from '../exhaustion.js'
+import { WorkspaceError, type WorkspaceErrorCode } from '../errors.js'
+import { exhausted, isExhausted, threadFailure } from '../exhaustion.js'
 import type { ObjectStore } from '../object-store.js'
 import type { LeftOut, Tree } from '../tree.js'
 import { LongWork } from '../../internal/next-turn.js'
@@ -219,14 +219,7 @@ class LookJob implements TreeJob {
 
   lose(error: Error): void {
     if (this.#reason !== null) return this.#reject(this.#reason.error)
-    const message = 'the thread that looks at folders ended'
-    const isMemory = (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY'
-    const { message: reason } = error
-    this.#reject(
-      isMemory
-        ? new ExhaustedError(`${message}: it ran out of memory`, { cause: error })
-        : new Error(`${message}: ${reason}`, { cause: error }),
-    )
+    this.#reject(threadFailure('the thread that looks at folders ended', error))
   }
 
   #stop(error: unknown): void {
