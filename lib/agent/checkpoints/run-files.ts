@@ -38,6 +38,7 @@ export class EngineRunFiles implements RunFiles {
 
   async finish(log: LogWriter, signal: AbortSignal): Promise<void> {
     await this.#operations.finish(log, signal)
+    await this.left(log.state.head.details)
   }
 
   async applyAchieved(

@@ -80,7 +80,8 @@ async function killEverywhere(
   const current = content(cwd)
   cpSync(cwd, join(root, 'kept'), { recursive: true, verbatimSymlinks: true })
   let finished = 0
-  for (let killAt = 1; ; killAt++) {
+  const step = process.env['RUNWRIGHT_KILLS'] === undefined ? 4 : 1
+  for (let killAt = 1; ; killAt += step) {
     const directory = join(root, 'data')
     for (const folder of [directory, cwd]) rmSync(folder, { recursive: true, force: true })
     cpSync(world.template, directory, { recursive: true, verbatimSymlinks: true })
@@ -89,8 +90,8 @@ async function killEverywhere(
     const child = spawnSync(process.execPath, [script, JSON.stringify(plan)], { encoding: 'utf8' })
     if (child.status === 0) {
       assert.deepEqual(content(cwd), wanted)
-      assert.ok(killAt > 20 && finished > 10, `${killAt} writes, ${finished} were finished`)
-      t.diagnostic(`${killAt - 1} kills, ${finished} operations finished by the next start`)
+      assert.ok(killAt > 20 && finished > 4, `${killAt} writes, ${finished} were finished`)
+      t.diagnostic(`killed at up to ${killAt - step} writes, ${finished} operations finished by the next start`)
       return
     }
     assert.equal(child.signal, 'SIGKILL', child.stderr)

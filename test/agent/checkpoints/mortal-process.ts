@@ -1,4 +1,4 @@
-import type { ObjectStore, RunStore } from 'runwright/agent'
+import { StoreError, type ObjectStore, type RunStore } from 'runwright/agent'
 
 /**
  * What one process has of a store. From a given call on it is dead: what it asks for is never
@@ -9,9 +9,15 @@ export class MortalProcess {
   readonly died: Promise<void>
   #left = Infinity
   #die: () => void = () => undefined
+  #bury: () => void = () => undefined
+  /** What it asks for when it is dead; settles only when the test is over. */
+  readonly #nothing: Promise<never>
 
   constructor(store: RunStore, keepsLast: () => boolean) {
     this.died = new Promise((resolve) => (this.#die = resolve))
+    const buried = new StoreError('ERR_AGENT_STORE_LOCKED', 'the process is dead')
+    this.#nothing = new Promise((_, reject) => (this.#bury = () => reject(buried)))
+    this.#nothing.catch(() => undefined)
     const mortal = <T extends object>(target: T): T =>
       new Proxy(target, {
         get: (_, name) => {
@@ -26,7 +32,7 @@ export class MortalProcess {
             if (isLast && keepsLast()) {
               void Promise.resolve(Reflect.apply(value, target, args)).then(this.#die, this.#die)
             } else if (isLast) this.#die()
-            return new Promise(() => undefined)
+            return this.#nothing
           }
         },
       })
@@ -39,6 +45,11 @@ export class MortalProcess {
 
   dieAfter(calls: number): void {
     this.#left = calls
+  }
+
+  /** Lets go of what a dead one holds, such as threads. */
+  bury(): void {
+    this.#bury()
   }
 
   live(): void {
