@@ -76,6 +76,8 @@ export class ChangesTab {
   #patch = button('Download patch', () => void this.#download(), { class: 'small' })
   #summary = h('p', { class: 'change-summary', role: 'status' })
   #notes = h('div', { class: 'notes' })
+  /** What the notes say. */
+  #told = 'null'
   #ticked = h('span', {})
   #all = h('input', { type: 'checkbox', onchange: () => this.#tickAll(this.#all.checked) })
   #apply = button('Apply…', () => this.#openApply(), {
@@ -232,7 +234,7 @@ export class ChangesTab {
       if (at === element) at = at.nextElementSibling
       else this.#list.insertBefore(element, at)
     }
-    if (answer === null) return fill(this.#notes)
+    if (answer === null) return this.#drawNotes(null)
     const total = found.reduce(
       (sum, { additions, deletions }) => ({
         additions: sum.additions + additions,
@@ -247,6 +249,17 @@ export class ChangesTab {
         ? words === '' ? nothing : 'No file matches.'
         : `${plural(found.length, 'file')} changed · ${lineCounts(total)}`,
     )
+    this.#drawNotes(answer)
+    this.#patch.disabled = changes.length === 0
+  }
+
+  /** @param {NetChanges | null} answer */
+  #drawNotes(answer) {
+    const told = JSON.stringify(answer && [answer.note, answer.more, answer.left_out])
+    // What the reader has unfolded stays so.
+    if (told === this.#told) return
+    this.#told = told
+    if (answer === null) return fill(this.#notes)
     fill(
       this.#notes,
       answer.note !== null && h('p', { class: 'notice' }, answer.note),
@@ -259,7 +272,6 @@ export class ChangesTab {
         ),
       leftOutView('Not compared', answer.left_out),
     )
-    this.#patch.disabled = changes.length === 0
   }
 
   /** @param {string} path @param {boolean} ticked */
