@@ -38,7 +38,8 @@ export class EngineRunFiles implements RunFiles {
 
   async finish(log: LogWriter, signal: AbortSignal): Promise<void> {
     await this.#operations.finish(log, signal)
-    await this.left(log.state.head.details)
+    // Not waited for: the folder is free now. What is left, a sweep removes.
+    void this.left(log.state.head.details).catch(() => undefined)
   }
 
   async applyAchieved(

@@ -13,6 +13,7 @@
 import { backoffDelay } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
 import { FolderIndex } from '../../internal/folder-index.js'
+import { nextTurn } from '../../internal/next-turn.js'
 import { sleep } from '../../internal/sleep.js'
 import type { OnLog } from '../checkpoints/run-logs.js'
 import {
@@ -282,10 +283,7 @@ export class LocalDriver implements RunDriver {
     const { scheduler } = this.#options.runs
     const { run_id } = stored.details
     const live = await this.#liveRun(stored.details)
-    // Folders of an earlier process's runs are known from then on.
-    if (folder !== null) await this.#listed
-    const busy = folder === null ? null : scheduler.reserve(run_id, folder)
-    if (busy !== null) throw new CwdBusyError(busy)
+    if (folder !== null) await this.#reserve(run_id, folder)
     try {
       const done = (await live?.operate(work)) ?? null
       if (done !== null) return done.result
@@ -293,6 +291,22 @@ export class LocalDriver implements RunDriver {
       return await this.#ended.use(run_id, work)
     } finally {
       if (folder !== null) scheduler.release(run_id)
+    }
+  }
+
+  /** @throws {@link CwdBusyError}; a run that has ended gives its folder back in a moment. */
+  async #reserve(runId: string, folder: string): Promise<void> {
+    const { runs } = this.#options
+    // Folders of an earlier process's runs are known from then on.
+    await this.#listed
+    for (;;) {
+      const busy = runs.scheduler.reserve(runId, folder)
+      if (busy === null) return
+      const holder = runs.get(busy)
+      const isEnding = holder !== undefined && isTerminal(holder.state.head.details.status)
+      if (!isEnding) throw new CwdBusyError(busy)
+      await runs.over(busy)
+      await nextTurn()
     }
   }
 
