@@ -343,6 +343,20 @@ const byFile = {
       'captures a folder twenty times',
     ],
   ],
+  'test/agent/run/fork-files.test.ts': [
+    [
+      'an isolated fork begins with the files of its point, also of a deleted source',
+      2.3,
+      COMMANDS,
+    ],
+  ],
+  'test/internal/file-names.test.ts': [
+    [
+      'every name of one or two bytes, and of four seeded ones, has a text of its own',
+      1.3,
+      RANDOM_TEXTS,
+    ],
+  ],
   'test/agent/workspace/read-tree.test.ts': [
     [
       'a tree with too many entries is refused, however few objects it has',
