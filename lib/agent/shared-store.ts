@@ -72,7 +72,7 @@ export interface AbortWish {
 
 /**
  * What became of a message that was left for the holder of a run. `accepted`: it is in the log;
- * `kept`: no process holds the run now, and whoever claims it next gets the message, before it
+ * `kept`: no process holds the run now, and the next holder gets the message, before it
  * works; `unclaimed`: nobody holds the run, so any process may append to it; `unanswered`: the
  * holder did not take the message in time, and does not get it any more. The others are refusals.
  */

@@ -231,7 +231,7 @@ export class Request {
   /**
    * The body piece by piece, for transports: each piece is read from its source when it is asked
    * for, and ending the iteration early lets the source clean up. Pieces are not copied. A body
-   * that is a stream can be iterated only once, by whoever comes first; others any number of times.
+   * that is a stream can be iterated only once, by the first reader; others any number of times.
    *
    * Reports nothing to `onUpload`, which is for the transport to call.
    *

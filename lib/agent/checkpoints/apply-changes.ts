@@ -1,7 +1,7 @@
 import type { ApplyResult } from '../checkpoint.js'
 import { InvalidRequestError, RunStateError, WorkspaceChangedError } from '../errors.js'
 import type { RecordDraft } from '../events.js'
-import type { RunTrees } from '../log/state.js'
+import type { RunTrees } from '../log/run-state.js'
 import type { LogWriter } from '../log/writer.js'
 import type { ObjectStore } from '../object-store.js'
 import type { Tree } from '../tree.js'

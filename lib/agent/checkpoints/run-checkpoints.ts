@@ -71,7 +71,7 @@ export class RunCheckpoints implements AsyncDisposable {
         if ((await capture.catch(() => null)) !== null) await recorded
       })
     })
-    this.#first.catch(() => undefined) // whoever waits for it gets the error
+    this.#first.catch(() => undefined) // what waits for it gets the error
   }
 
   /** Records the first checkpoint; resolves once it is durable. */

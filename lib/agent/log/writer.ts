@@ -23,7 +23,8 @@ import type { RunFeed } from './feed.js'
 import { copyHead, foldHead } from './head.js'
 import type { Observers } from './observer.js'
 import type { RecordReader } from './read-log.js'
-import { foldState, type RunState } from './state.js'
+import type { RunState } from './run-state.js'
+import { foldState } from './state.js'
 
 /** What a log needs of its engine. */
 export interface LogWriterOptions {

@@ -17,7 +17,7 @@ import {
 import { isTerminal, type EventPayloads, type RecordDraft, type RunStatus } from '../events.js'
 import { contentOf } from '../log/messages.js'
 import { readLog, type RecordReader } from '../log/read-log.js'
-import type { RunState } from '../log/state.js'
+import type { RunState } from '../log/run-state.js'
 import { checkSchema } from '../schema.js'
 import { MESSAGE_BYTES, MESSAGE_SCHEMA } from './workspace-requests.js'
 

@@ -4,7 +4,8 @@
  * @module
  */
 import type { EndReason } from '../events.js'
-import { workedMs, type RunState } from '../log/state.js'
+import type { RunState } from '../log/run-state.js'
+import { workedMs } from '../log/state.js'
 
 /** The exhausted budget, with a reason for people; null while all are within bounds. */
 export function exhausted(

@@ -55,7 +55,7 @@ export class FolderQueue {
     if (visit.waitsAt === 0) this.#onFree(runId)
   }
 
-  /** Gives a run its folder whoever has it: it had begun there before a restart. */
+  /** Gives a run its folder even if another run has it: it had begun there before a restart. */
   take(runId: string, path: string): void {
     if (this.#visits.has(runId)) return
     const visit = { runId, folders: foldersTo(path), waitsAt: 0 }

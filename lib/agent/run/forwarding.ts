@@ -9,7 +9,8 @@ import { sleep } from '../../internal/sleep.js'
 import { IdempotencyError, RunStateError, StoreError, UnknownRunError } from '../errors.js'
 import type { RecordDraft } from '../events.js'
 import { RunFeed } from '../log/feed.js'
-import { loadState, type RunState } from '../log/state.js'
+import type { RunState } from '../log/run-state.js'
+import { loadState } from '../log/state.js'
 import { LogWriter, type LogWriterOptions } from '../log/writer.js'
 import {
   assertAccepted,
@@ -34,7 +35,7 @@ export interface ForwardingOptions {
 
 type Append = (message: NewMessage) => Promise<unknown>
 
-/** Brings messages to whoever may append to their runs. */
+/** Brings messages to the process that may append to their runs. */
 export class Forwarding {
   readonly #options: ForwardingOptions
 

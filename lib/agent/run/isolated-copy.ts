@@ -12,7 +12,7 @@
 import type { CheckpointSettings } from '../checkpoints/settings.js'
 import type { Executor, IsolatedCopy } from '../executor.js'
 import type { IsolatedFolders } from '../isolation/isolated-folders.js'
-import type { RunState } from '../log/state.js'
+import type { RunState } from '../log/run-state.js'
 import type { TreeEntry } from '../tree.js'
 import { applySteps, planRestore } from '../workspace/apply.js'
 import { manifestOf } from '../workspace/manifest.js'

@@ -6,7 +6,7 @@
  */
 import { dueMessages } from '../log/messages.js'
 import { stuckReason } from '../log/progress.js'
-import type { CallState, RunState } from '../log/state.js'
+import type { CallState, RunState } from '../log/run-state.js'
 import { exhausted, remainingCalls } from './budgets.js'
 import { ABORTED, type Outcome } from './outcome.js'
 

@@ -21,7 +21,8 @@ import { isTerminal, type RunCreated } from '../events.js'
 import { RunFeed, type OpenFeed } from '../log/feed.js'
 import { foldHead } from '../log/head.js'
 import { SharedFeeds, type OpenSharedFeed } from '../log/shared-feeds.js'
-import { loadState, type RunState } from '../log/state.js'
+import type { RunState } from '../log/run-state.js'
+import { loadState } from '../log/state.js'
 import { LogWriter } from '../log/writer.js'
 import type { Model } from '../model.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
@@ -267,7 +268,7 @@ export class SharedDriver implements RunDriver {
     const { clock, runs, shared, store } = this.#options
     try {
       await this.#driven.get(runId)?.over
-      // A restore here has waited for whoever held the run: it releases the claim.
+      // A restore here has waited for the holder of the run: it releases the claim.
       if (this.#operating.has(runId)) return
       const state = await loadState(store, runId)
       if (state === null || isTerminal(state.head.details.status) || this.#stopped.signal.aborted) {

@@ -16,7 +16,8 @@ import {
 } from '../errors.js'
 import { isTerminal } from '../events.js'
 import type { SharedFeeds } from '../log/shared-feeds.js'
-import { loadState, type RunState } from '../log/state.js'
+import type { RunState } from '../log/run-state.js'
+import { loadState } from '../log/state.js'
 import { LogWriter, type LogWriterOptions } from '../log/writer.js'
 import type { SharedRuns } from '../shared-store.js'
 import { liveError } from './ended-runs.js'
@@ -124,7 +125,7 @@ export class SharedOperations {
     }
   }
 
-  /** Claims the run, after whoever holds it for a moment. */
+  /** Claims the run, after the process that holds it for a moment. */
   async #occupy(runId: string, folder: boolean, signal: AbortSignal): Promise<void> {
     const { clock, logOptions, shared } = this.#options
     if (shared.occupy === undefined) {

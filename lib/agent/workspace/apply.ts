@@ -31,7 +31,7 @@ import {
   codeOf, confine, FOLDER_FLAGS, HAS_PROC, isRepositoryAt, OpenFolder, type Confinement,
 } from './paths.js'
 import type { PathStep } from './plan-steps.js'
-import { bytesOfName, nameOfBytes } from './tree-names.js'
+import { bytesOfName, nameOfBytes } from '../../internal/file-names.js'
 import { isSameStats } from './tree-walk.js'
 
 export { planApply, planRestore, type ApplyPlan, type PathStep } from './plan-steps.js'

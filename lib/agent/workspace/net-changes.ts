@@ -5,7 +5,7 @@
  */
 import type { Tree, TreeEntry } from '../tree.js'
 import { outsideTree } from './left-out.js'
-import { bytesOfName } from './tree-names.js'
+import { bytesOfName } from '../../internal/file-names.js'
 
 /** What two files or links are compared by; no hash: the content is not known. */
 interface Comparable {

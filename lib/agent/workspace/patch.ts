@@ -18,7 +18,7 @@ import type { TreeEntry } from '../tree.js'
 import type { ContentOf } from './describe-changes.js'
 import { compareTexts, diffNames, unifiedDiff } from './diff.js'
 import type { TreeChange } from './net-changes.js'
-import { bytesOfName } from './tree-names.js'
+import { bytesOfName } from '../../internal/file-names.js'
 
 /** Options of {@link patchOf}. */
 export interface PatchOptions {

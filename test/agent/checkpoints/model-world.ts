@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import type { JsonObject, RunEngine } from 'runwright/agent'
 import { mergeTexts } from '../../../lib/agent/workspace/merge-text.js'
 import { comparePaths } from '../../../lib/agent/workspace/net-changes.js'
-import { bytesOfName } from '../../../lib/agent/workspace/tree-names.js'
+import { bytesOfName } from '../../../lib/internal/file-names.js'
 import type { Random } from '../../helpers/random.js'
 import {
   diskPath, file, link, listing, put, randomContent, randomEdits, randomPath, type Model,

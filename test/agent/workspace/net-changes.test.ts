@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LeftOut, Tree } from '../../../lib/agent/tree.js'
 import { comparePaths, netChanges } from '../../../lib/agent/workspace/net-changes.js'
-import { bytesOfName } from '../../../lib/agent/workspace/tree-names.js'
+import { bytesOfName } from '../../../lib/internal/file-names.js'
 import { Random } from '../../helpers/random.js'
 import {
   entryOf, file, link, randomEdits, randomModel, treeOf, type ModelFile,

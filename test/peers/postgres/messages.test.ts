@@ -71,7 +71,7 @@ describe('messages in a PostgresStore', { skip: noPostgres }, () => {
     assert.deepEqual(rows, [])
   })
 
-  test('messages to runs that nobody holds are appended by whoever gets them', async (t) => {
+  test('messages to runs that nobody holds are appended by the process that gets them', async (t) => {
     const schema = next()
     const cwd = scratch(t)
     const one = await watcher(t, schema, cwd)
@@ -110,7 +110,7 @@ describe('messages in a PostgresStore', { skip: noPostgres }, () => {
     const beside = send()
     await world.workers.kill(first!)
     await beside
-    await send() // kept for whoever comes next
+    await send() // kept for the next holder
     const [second] = await world.workers.start(1)
     await send()
     await world.untilHeard(runId, sent)

@@ -48,7 +48,7 @@ testObjectStore('PostgresStore', (t) => open(t), {
 })
 
 describe('blobs in PostgreSQL', { skip: noPostgres }, () => {
-  test('what was used is kept for an hour, whoever used it', async (t) => {
+  test('what any process used is kept for an hour', async (t) => {
     const one = await open(t)
     const schema = schemaOf.get(one) as string
     const other = await open(t, schema)

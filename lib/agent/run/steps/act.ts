@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { JsonObject } from '../../../internal/json.js'
 import type { RecordDraft } from '../../events.js'
-import type { CallState } from '../../log/state.js'
+import type { CallState } from '../../log/run-state.js'
 import { isExhausted } from '../../exhaustion.js'
 import { headAndTail } from '../../output.js'
 import type { Tool, ToolOutput } from '../../tool.js'

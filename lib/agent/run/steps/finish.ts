@@ -6,7 +6,7 @@
  */
 import { AgentError, GoalCheckError, GoalError, ModelError } from '../../errors.js'
 import type { ChangeCounts, RecordDraft } from '../../events.js'
-import type { CallState, RunState } from '../../log/state.js'
+import type { CallState, RunState } from '../../log/run-state.js'
 import type { LogWriter } from '../../log/writer.js'
 import { clip } from '../../output.js'
 import { responseRecord, type ResumeAnswer } from '../../request/gate-answer.js'

@@ -1,5 +1,5 @@
 import type { RecordDraft } from '../../events.js'
-import type { CallState } from '../../log/state.js'
+import type { CallState } from '../../log/run-state.js'
 import { toolContext, withCheckpoint, type StepContext } from '../step-context.js'
 import { closingRecord, finishRun } from './finish.js'
 import { gateRecords } from './human-check.js'

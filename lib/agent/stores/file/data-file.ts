@@ -86,7 +86,7 @@ export class DataFile {
     if (this.#users === 0) this.closeIdle()
   }
 
-  /** Closes the file now, whoever has acquired it. */
+  /** Closes the file now, even if it is in use. */
   abandon(): void {
     this.#users = 0
     this.retire()

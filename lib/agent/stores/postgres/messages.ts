@@ -5,7 +5,7 @@
  * 1. The run's row is locked while a message is left, so messages of one run have an order, and
  *    whether the run has ended, or has a holder, stays true until the message is there.
  * 2. A holder whose lease has ended may still believe that it holds the run. Then the run is taken
- *    away from it first: whoever claims the run next gets the message before it works.
+ *    away from it first: the next holder gets the message before it works.
  * 3. Processes of an earlier version would not look for it: from then on they do not get the run.
  *
  * @module

@@ -5,7 +5,7 @@
  *    statement each, and counts as stored once all of them are there.
  * 2. Chunks are compressed one by one, so that those of two processes that store the same blob at
  *    the same time fit together.
- * 3. What is stored or found is used from then on, as `used_at` says; whoever removes blobs looks
+ * 3. What is stored or found is used from then on, as `used_at` says; what removes blobs looks
  *    at that again once the row is locked. No transaction has more than one statement.
  *
  * @module

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bytesOfName, nameOfBytes } from '../../../lib/agent/workspace/tree-names.js'
-import { Random } from '../../helpers/random.js'
+import { bytesOfName, nameOfBytes } from '../../lib/internal/file-names.js'
+import { Random } from '../helpers/random.js'
 
 test('names in UTF-8 are their own text, and any other byte a lone surrogate', () => {
   for (const [bytes, name] of [
