@@ -69,8 +69,8 @@ export class Home {
     try {
       // Read by status: a run that has waited for long is not among the newest runs.
       const [waiting, health] = await Promise.all([
-        page(`api/runs?status=awaiting_human&limit=${SHOWN}`),
-        call('GET', 'api/health'),
+        page(`api/runs?status=awaiting_human&limit=${SHOWN}`, { quiet: true }),
+        call('GET', 'api/health', { quiet: true }),
       ])
       this.#drawHealth(health)
       const usable = waiting.items.filter(({ problem }) => problem === null)

@@ -2,19 +2,8 @@
 import { storeKey, storedKey } from './api.js'
 import { button, byId, h } from './dom.js'
 
-/** @type {Promise<boolean> | null} */
-let asking = null
-
-/** Opens one dialog, however many calls wait for the key. Resolves false when the user declines. */
+/** @returns {Promise<boolean>} false when the user declined */
 export function askForKey() {
-  asking ??= ask().finally(() => {
-    asking = null
-  })
-  return asking
-}
-
-/** @returns {Promise<boolean>} */
-function ask() {
   const refused = storedKey() !== null
   storeKey(null)
   const input = h('input', {

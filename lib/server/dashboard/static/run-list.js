@@ -14,8 +14,8 @@ import { ago, isLive, plural, statusLabel } from './format.js'
 /** Between refreshes while runs are live, and otherwise. */
 const LIVE_MS = 1_500
 const IDLE_MS = 5_000
-/** Pause after the user declined to enter a key, before the page asks again. */
-const DECLINED_MS = 60_000
+/** Between refreshes without a key that is accepted; a new one refreshes the list at once. */
+const REFUSED_MS = 60_000
 /** Runs per page. */
 const PAGE = 50
 /** The most runs refreshed at a time; older ones stay as they were when they were read. */
@@ -77,7 +77,7 @@ export class RunList {
     )
     onKeyGiven(() => void this.refresh())
     document.addEventListener('visibilitychange', () => {
-      if (!document.hidden) void this.refresh()
+      if (!document.hidden) void this.refresh(true)
     })
     // Scrolling to the end loads more.
     new IntersectionObserver((entries) => {
@@ -124,25 +124,25 @@ export class RunList {
     return `api/runs?${query}`
   }
 
-  /** Reads the list now, and schedules the next refresh. */
-  async refresh() {
+  /** Reads the list now, and schedules the next refresh. @param {boolean} [quiet] as `call()` */
+  async refresh(quiet = false) {
     clearTimeout(this.#timer)
     const refresh = ++this.#refreshes
-    let declined = false
+    let refused = false
     try {
-      const { items, next } = await page(this.#path())
+      const { items, next } = await page(this.#path(), { quiet })
       if (refresh !== this.#refreshes) return
       this.#take(items, next)
       setText(byId('service'), '')
     } catch (error) {
       setText(byId('service'), messageOf(error))
-      declined = error instanceof ApiError && error.status === 401
+      refused = error instanceof ApiError && error.status === 401
     }
     if (document.hidden) return
     const live = this.#runs.some(({ status, problem }) => problem === null && isLive(status))
     clearTimeout(this.#timer)
-    const pause = declined ? DECLINED_MS : live ? LIVE_MS : IDLE_MS
-    this.#timer = setTimeout(() => void this.refresh(), pause)
+    const pause = refused ? REFUSED_MS : live ? LIVE_MS : IDLE_MS
+    this.#timer = setTimeout(() => void this.refresh(true), pause)
   }
 
   /**

@@ -345,7 +345,7 @@ export class RunView {
   #refreshNow() {
     clearTimeout(this.#refreshing)
     this.#refreshing = undefined
-    call('GET', `api/runs/${this.#runId}`).then(
+    call('GET', `api/runs/${this.#runId}`, { quiet: true }).then(
       (details) => {
         // Of two concurrent responses the older one may arrive last.
         if (this.#closed || details.last_seq < this.#lastSeq) return
