@@ -16,12 +16,12 @@ import { foldedPaths, pathList } from './path-list.js'
  * }} what `paths` null for all
  */
 export function applyDialog(runId, { folder, paths, done }) {
-  const content = h('div', { class: 'stack', 'aria-live': 'polite' })
-  const problem = h('p', { class: 'error-text', role: 'alert' })
+  const content = h('div.stack', { 'aria-live': 'polite' })
+  const problem = h('p.error-text', { role: 'alert' })
   const force = h('input', { type: 'checkbox', onchange: () => update() })
   const forceChoice = h(
-    'label',
-    { class: 'choice tick', hidden: true },
+    'label.choice.tick',
+    { hidden: true },
     force,
     "Overwrite the others' version of these files",
   )
@@ -38,8 +38,7 @@ export function applyDialog(runId, { folder, paths, done }) {
   const conflictView = (found) =>
     found.length > 0 && [
       h(
-        'p',
-        { class: 'notice bad' },
+        'p.notice.bad',
         `${plural(found.length, 'file')} changed in both places, and cannot be merged:`,
       ),
       pathList(found),
@@ -64,7 +63,7 @@ export function applyDialog(runId, { folder, paths, done }) {
       conflicts = result.conflicts
       fill(
         content,
-        h('p', {}, `${plural(result.applied.length, 'file')} in ${folder} would change.`),
+        h('p', `${plural(result.applied.length, 'file')} in ${folder} would change.`),
         result.merged.length > 0 &&
           foldedPaths(
             `Lines of both sides would be merged in ${plural(result.merged.length, 'file')}`,
@@ -91,14 +90,9 @@ export function applyDialog(runId, { folder, paths, done }) {
     content,
     forceChoice,
     problem,
-    h(
-      'div',
-      { class: 'actions' },
-      button('Cancel', () => dialog.close(), { class: 'quiet' }),
-      apply,
-    ),
+    h('div.actions', button('Cancel', () => dialog.close(), 'quiet'), apply),
   )
-  fill(content, h('p', { class: 'hint' }, 'Looking at what would change…'))
+  fill(content, h('p.hint', 'Looking at what would change…'))
   void send(true)
 }
 

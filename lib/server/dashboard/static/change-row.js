@@ -23,14 +23,9 @@ let rows = 0
 
 export class ChangeRow {
   #box
-  #summary = h('summary', {})
-  #body = h('div', { class: 'change-body' })
-  #details = h(
-    'details',
-    { class: 'change', ontoggle: () => this.#drawBody() },
-    this.#summary,
-    this.#body,
-  )
+  #summary = h('summary')
+  #body = h('div.change-body')
+  #details = h('details.change', { ontoggle: () => this.#drawBody() }, this.#summary, this.#body)
   element
   #runId
   #id = `changed-path-${(rows += 1)}`
@@ -53,7 +48,7 @@ export class ChangeRow {
       'aria-labelledby': `apply-changes ${this.#id}`,
       onchange: () => this.#change !== null && tick(this.#change.path, this.#box.checked),
     })
-    this.element = h('li', { class: 'change-row' }, this.#box, this.#details)
+    this.element = h('li.change-row', this.#box, this.#details)
   }
 
   /** @param {NetChange} change @param {Shown} shown */
@@ -77,21 +72,17 @@ export class ChangeRow {
   /** @param {NetChange} change */
   #drawSummary({ path, old_path, status, additions, deletions, binary, mode, redacted }) {
     const modes = mode.before !== null && mode.after !== null && mode.before !== mode.after
-    const word = (/** @type {string} */ text) => h('span', { class: 'word' }, text)
+    const word = (/** @type {string} */ text) => h('span.word', text)
     fill(
       this.#summary,
-      h(
-        'span',
-        { class: 'path', id: this.#id },
-        old_path === null ? path : `${old_path} → ${path}`,
-      ),
+      h('span.path', { id: this.#id }, old_path === null ? path : `${old_path} → ${path}`),
       word(WORDS[status] ?? status),
       modes && word(`mode ${mode.before} → ${mode.after}`),
       mode.after === '120000' && word('link'),
       binary && word('binary'),
-      redacted && h('span', { class: 'word warn' }, 'secrets not shown'),
-      !binary && h('span', { class: 'added' }, `+${number(additions)}`),
-      !binary && h('span', { class: 'removed' }, `−${number(deletions)}`),
+      redacted && h('span.word.warn', 'secrets not shown'),
+      !binary && h('span.added', `+${number(additions)}`),
+      !binary && h('span.removed', `−${number(deletions)}`),
     )
   }
 
@@ -114,7 +105,7 @@ export class ChangeRow {
   #link({ path, status }, from, to) {
     const deleted = status === 'deleted'
     const href = runAddress(this.#runId, 'files', { path, at: deleted ? from : to })
-    return h('p', {}, h('a', { href }, deleted ? 'The file before' : 'The whole file'))
+    return h('p', h('a', { href }, deleted ? 'The file before' : 'The whole file'))
   }
 }
 
@@ -123,7 +114,7 @@ export class ChangeRow {
  * @param {boolean} split
  */
 function bodyOf({ binary, diff, redacted }, split) {
-  const hint = (/** @type {string} */ text) => h('p', { class: 'hint' }, text)
+  const hint = (/** @type {string} */ text) => h('p.hint', text)
   const notes = redacted ? [hint('Secrets in this file are replaced.')] : []
   if (binary) return [...notes, hint('Binary content: there are no lines to show.')]
   if (diff === null)

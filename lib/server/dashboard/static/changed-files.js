@@ -9,7 +9,7 @@ const SHOWN = 12
 
 /** Hidden while there are none. */
 export class ChangedFiles {
-  element = h('section', { class: 'files', hidden: true, 'aria-labelledby': 'files-title' })
+  element = h('section.files', { hidden: true, 'aria-labelledby': 'files-title' })
   /** Number of changes by path. @type {Map<string, number>} */
   #edits = new Map()
   #all = false
@@ -40,13 +40,9 @@ export class ChangedFiles {
     fill(
       this.element,
       h('h2', { id: 'files-title' }, `Changed files (${this.#edits.size})`),
-      h(
-        'ul',
-        {},
-        shown.map(([path, edits]) => h('li', {}, this.#file(path, edits))),
-      ),
+      h('ul', shown.map(([path, edits]) => h('li', this.#file(path, edits)))),
       rest > 0 &&
-        button(`Show ${rest} more`, () => this.#showAll(), { class: 'quiet small' }),
+        button(`Show ${rest} more`, () => this.#showAll(), 'quiet small'),
     )
   }
 
@@ -60,10 +56,7 @@ export class ChangedFiles {
    * @param {number} edits
    */
   #file(path, edits) {
-    const label = [
-      h('span', { class: 'path' }, path),
-      h('span', { class: 'word' }, plural(edits, 'change')),
-    ]
+    const label = [h('span.path', path), h('span.word', plural(edits, 'change'))]
     return button(label, () => this.#chosen(path), {
       class: 'changed',
       title: 'Find in the timeline',

@@ -52,10 +52,7 @@ export class ChangesTab {
   #to = new CheckpointSelect(
     'to',
     'To',
-    [
-      ['', 'Newest checkpoint'],
-      ['now', 'The folder now'],
-    ],
+    [['', 'Newest checkpoint'], ['now', 'The folder now']],
     (to) => this.#go({ to }),
   )
   #split = h('input', {
@@ -66,33 +63,30 @@ export class ChangesTab {
       this.#draw()
     },
   })
-  #splitChoice = h('label', { class: 'choice tick' }, this.#split, 'Side by side')
+  #splitChoice = h('label.choice.tick', this.#split, 'Side by side')
   #find = h('input', {
     type: 'search',
     placeholder: 'Find a file',
     'aria-label': 'Find a changed file',
     oninput: () => this.#draw(),
   })
-  #patch = button('Download patch', () => void this.#download(), { class: 'small' })
-  #summary = h('p', { class: 'change-summary', role: 'status' })
-  #notes = h('div', { class: 'notes' })
+  #patch = button('Download patch', () => void this.#download(), 'small')
+  #summary = h('p.change-summary', { role: 'status' })
+  #notes = h('div.notes')
   /** What the notes say. */
   #told = 'null'
-  #ticked = h('span', {})
+  #ticked = h('span')
   #all = h('input', { type: 'checkbox', onchange: () => this.#tickAll(this.#all.checked) })
-  #apply = button('Apply…', () => this.#openApply(), {
-    class: 'primary',
-    id: 'apply-changes',
-  })
-  #discard = button('Discard…', () => void this.#discardAll(), { class: 'danger' })
+  #apply = button('Apply…', () => this.#openApply(), { class: 'primary', id: 'apply-changes' })
+  #discard = button('Discard…', () => void this.#discardAll(), 'danger')
   #bar = h(
-    'div',
-    { class: 'apply-bar', role: 'group', 'aria-label': 'Apply these changes', hidden: true },
-    h('label', { class: 'choice tick' }, this.#all, this.#ticked),
+    'div.apply-bar',
+    { role: 'group', 'aria-label': 'Apply these changes', hidden: true },
+    h('label.choice.tick', this.#all, this.#ticked),
     this.#discard,
     this.#apply,
   )
-  #list = h('ul', { class: 'changes' })
+  #list = h('ul.changes')
   #pager = new Pager(PAGE, () => {
     this.#draw()
     this.#summary.scrollIntoView({ block: 'center' })
@@ -109,11 +103,9 @@ export class ChangesTab {
     this.#applied = applied
     this.#discarded = discarded
     this.element = h(
-      'section',
-      { class: 'tab-panel' },
+      'section.tab-panel',
       h(
-        'div',
-        { class: 'tools' },
+        'div.tools',
         this.#from.element,
         this.#to.element,
         this.#splitChoice,
@@ -262,11 +254,10 @@ export class ChangesTab {
     if (answer === null) return fill(this.#notes)
     fill(
       this.#notes,
-      answer.note !== null && h('p', { class: 'notice' }, answer.note),
+      answer.note !== null && h('p.notice', answer.note),
       answer.more > 0 &&
         h(
-          'p',
-          { class: 'notice' },
+          'p.notice',
           `${number(answer.more)} more changed files are not listed: choose a shorter range, or ` +
             'download the patch.',
         ),

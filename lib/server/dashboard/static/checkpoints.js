@@ -45,7 +45,7 @@ export class CheckpointSelect {
       { id, onchange: () => chosen(this.#select.value) },
       fixed.map(([value, name]) => h('option', { value }, name)),
     )
-    this.element = h('div', { class: 'choice' }, h('label', { for: id }, label), this.#select)
+    this.element = h('div.choice', h('label', { for: id }, label), this.#select)
   }
 
   /** @param {Checkpoint} checkpoint */

@@ -10,9 +10,9 @@ import { h } from './dom.js'
  */
 export function openDialog(title, ...content) {
   const dialog = h(
-    'dialog',
-    { class: 'dialog', 'aria-labelledby': 'dialog-title' },
-    h('div', { class: 'stack' }, h('h2', { id: 'dialog-title' }, title), ...content),
+    'dialog.dialog',
+    { 'aria-labelledby': 'dialog-title' },
+    h('div.stack', h('h2', { id: 'dialog-title' }, title), ...content),
   )
   document.body.append(dialog)
   dialog.addEventListener('close', () => dialog.remove())

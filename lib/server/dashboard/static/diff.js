@@ -18,17 +18,16 @@ const WORDS = { created: 'new', modified: 'changed', deleted: 'deleted', renamed
 export function changeView(change) {
   const lines = diffLines(change.diff)
   return h(
-    'details',
-    { class: 'change', open: lines.length > 0 && lines.length <= SHORT_DIFF },
+    'details.change',
+    { open: lines.length > 0 && lines.length <= SHORT_DIFF },
     h(
       'summary',
-      {},
-      h('span', { class: 'path' }, pathOf(change)),
-      h('span', { class: 'word' }, WORDS[change.change] ?? change.change),
-      h('span', { class: 'added' }, `+${change.added_lines}`),
-      h('span', { class: 'removed' }, `−${change.removed_lines}`),
+      h('span.path', pathOf(change)),
+      h('span.word', WORDS[change.change] ?? change.change),
+      h('span.added', `+${change.added_lines}`),
+      h('span.removed', `−${change.removed_lines}`),
     ),
-    lines.length === 0 ? h('p', { class: 'hint' }, 'No text to show.') : unified(lines),
+    lines.length === 0 ? h('p.hint', 'No text to show.') : unified(lines),
   )
 }
 
@@ -44,7 +43,7 @@ export function diffLines(diff) {
 
 /** @param {readonly string[]} lines */
 export function unified(lines) {
-  const code = h('pre', { class: 'diff', tabIndex: 0, 'aria-label': 'Changed lines' })
+  const code = h('pre.diff', { tabIndex: 0, 'aria-label': 'Changed lines' })
   const head = headLines(lines)
   return inSteps(code, code, lines, (line, i) =>
     h('span', { class: `line ${lineKind(line, i < head)}` }, `${line}\n`),
@@ -77,43 +76,28 @@ function lineKind(line, isHead) {
 
 /** @param {readonly string[]} lines of a unified diff */
 export function sideBySide(lines) {
-  const body = h('tbody', {})
+  const body = h('tbody')
   const table = h(
-    'table',
-    { class: 'split' },
+    'table.split',
+    h('colgroup', ['numbers', '', 'numbers', ''].map((name) => h('col', { class: name }))),
     h(
-      'colgroup',
-      {},
-      ['numbers', '', 'numbers', ''].map((name) => h('col', { class: name })),
-    ),
-    h(
-      'thead',
-      { class: 'visually-hidden' },
-      h(
-        'tr',
-        {},
-        ['Line', 'Before', 'Line', 'After'].map((name) => h('th', { scope: 'col' }, name)),
-      ),
+      'thead.visually-hidden',
+      h('tr', ['Line', 'Before', 'Line', 'After'].map((name) => h('th', { scope: 'col' }, name))),
     ),
     body,
   )
-  const box = h(
-    'div',
-    { class: 'diff', tabIndex: 0, role: 'group', 'aria-label': 'Both sides' },
-    table,
-  )
+  const box = h('div.diff', { tabIndex: 0, role: 'group', 'aria-label': 'Both sides' }, table)
   return inSteps(box, body, splitRows(lines), splitRow)
 }
 
 /** @param {string | readonly [Side, Side]} row a text is the head of a hunk */
 function splitRow(row) {
   if (typeof row === 'string')
-    return h('tr', {}, h('td', { class: 'line hunk', colSpan: 4 }, row))
+    return h('tr', h('td.line.hunk', { colSpan: 4 }, row))
   return h(
     'tr',
-    {},
     row.map((side) => [
-      h('td', { class: 'line-number' }, side?.number ?? ''),
+      h('td.line-number', side?.number ?? ''),
       h('td', { class: `line ${side?.kind ?? 'gap'}` }, side?.text ?? ''),
     ]).flat(),
   )
@@ -159,10 +143,7 @@ export function splitRows(lines) {
       sides[1].push({ number: after++, text, kind: 'plus' })
     } else {
       flush()
-      rows.push([
-        { number: before++, text, kind: '' },
-        { number: after++, text, kind: '' },
-      ])
+      rows.push([{ number: before++, text, kind: '' }, { number: after++, text, kind: '' }])
     }
     if (kind !== '\\') last = kind
   }
@@ -199,5 +180,5 @@ function inSteps(box, into, items, view) {
     },
     { class: 'quiet' },
   )
-  return h('div', {}, box, more)
+  return h('div', box, more)
 }

@@ -14,39 +14,47 @@ import { readable, uncoloured, visible } from './visible.js'
  * @typedef {{ readonly element: HTMLElement, readonly title: string, close(): void }} View
  */
 
+/** @typedef {{ readonly [name: string]: unknown }} Props */
+
 /**
- * Creates an element with properties and children.
+ * Creates an element of a tag such as `p`, or `p.hint.small` with classes.
  *
- * `class`, `for` and names with a dash are set as attributes, functions named `on…` as listeners,
- * everything else as a property of the element. A `value` is not text but data, and left as it is.
+ * Of its properties `class`, `for` and names with a dash are set as attributes, functions named
+ * `on…` as listeners, everything else as a property of the element. A `value` is not text but data,
+ * and left as it is.
  *
  * @template {keyof HTMLElementTagNameMap} K
- * @param {K} tag
- * @param {Record<string, unknown>} [props]
- * @param {...(Child | readonly Child[])} children
+ * @param {K | `${K}.${string}`} tag
+ * @param {...(Props | Child | readonly Child[])} content children, after properties if there are any
  * @returns {HTMLElementTagNameMap[K]}
  */
-export function h(tag, props = {}, ...children) {
-  const element = document.createElement(tag)
+export function h(tag, ...content) {
+  const [name = '', ...classes] = tag.split('.')
+  const element = /** @type {HTMLElementTagNameMap[K]} */ (document.createElement(name))
+  if (classes.length > 0) element.className = classes.join(' ')
+  if (isProps(content[0])) setProps(element, /** @type {Props} */ (content.shift()))
+  append(element, /** @type {(Child | readonly Child[])[]} */ (content))
+  return element
+}
+
+/** @param {unknown} first */
+function isProps(first) {
+  return first?.constructor === Object
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {Props} props
+ */
+function setProps(element, props) {
   for (const [name, given] of Object.entries(props)) {
     if (given === undefined || given === null) continue
     const value = typeof given === 'string' && name !== 'value' ? visible(given) : given
-    if (typeof value === 'function' && name.startsWith('on')) {
+    if (typeof value === 'function' && name.startsWith('on'))
       element.addEventListener(name.slice(2), /** @type {EventListener} */ (value))
-    } else if (
-      name === 'class' ||
-      name === 'for' ||
-      name === 'role' ||
-      name === 'list' ||
-      name.includes('-')
-    ) {
-      element.setAttribute(name, String(value))
-    } else {
-      Reflect.set(element, name, value)
-    }
+    else if (/^(class|for|role|list)$|-/.test(name)) element.setAttribute(name, String(value))
+    else Reflect.set(element, name, value)
   }
-  append(element, children)
-  return element
 }
 
 /**
@@ -54,10 +62,11 @@ export function h(tag, props = {}, ...children) {
  *
  * @param {Child | readonly Child[]} label
  * @param {() => void} onclick
- * @param {Record<string, unknown>} [props]
+ * @param {string | Props} [props] or its classes
  */
 export function button(label, onclick, props = {}) {
-  return h('button', { type: 'button', onclick, ...props }, label)
+  const more = typeof props === 'string' ? { class: props } : props
+  return h('button', { type: 'button', onclick, ...more }, label)
 }
 
 /**

@@ -33,27 +33,22 @@ export class FilesTab {
   #choice = new CheckpointSelect(
     'at',
     'At',
-    [
-      ['', 'Newest checkpoint'],
-      ['start', 'Start of the run'],
-      ['now', 'The folder now'],
-    ],
+    [['', 'Newest checkpoint'], ['start', 'Start of the run'], ['now', 'The folder now']],
     (at) => {
       location.hash = this.#address({ at })
     },
   )
-  #crumbs = h('nav', { class: 'crumbs', 'aria-label': 'Folder' })
-  #content = h('div', { class: 'file-content' })
+  #crumbs = h('nav.crumbs', { 'aria-label': 'Folder' })
+  #content = h('div.file-content')
   #pager = new Pager(PAGE, () => this.#drawFolder())
 
   /** @param {string} runId */
   constructor(runId) {
     this.#runId = runId
-    const again = button('Read again', () => void this.#load(), { class: 'small' })
+    const again = button('Read again', () => void this.#load(), 'small')
     this.element = h(
-      'section',
-      { class: 'tab-panel' },
-      h('div', { class: 'tools' }, this.#choice.element, again),
+      'section.tab-panel',
+      h('div.tools', this.#choice.element, again),
       this.#crumbs,
       this.#content,
       this.#pager.element,
@@ -112,14 +107,14 @@ export class FilesTab {
     const names = path === '' ? [] : path.split('/')
     const last = names.pop()
     const link = (/** @type {string} */ name, /** @type {string} */ to) => [
-      h('a', { class: 'path', href: this.#address({ path: to }) }, name),
+      h('a.path', { href: this.#address({ path: to }) }, name),
       h('span', { 'aria-hidden': 'true' }, '/'),
     ]
     fill(
       this.#crumbs,
       last !== undefined && link('Files', ''),
       names.flatMap((name, i) => link(name, names.slice(0, i + 1).join('/'))),
-      h('span', { class: 'path', tabIndex: -1, 'aria-current': 'page' }, last ?? 'Files'),
+      h('span.path', { tabIndex: -1, 'aria-current': 'page' }, last ?? 'Files'),
     )
   }
 
@@ -154,7 +149,7 @@ export class FilesTab {
     } catch (error) {
       if (signal.aborted) return
       this.#pager.element.hidden = true
-      fill(this.#content, h('p', { class: 'notice', role: 'alert' }, messageOf(error)))
+      fill(this.#content, h('p.notice', { role: 'alert' }, messageOf(error)))
     }
     this.element.removeAttribute('aria-busy')
   }
@@ -163,9 +158,9 @@ export class FilesTab {
     const { entries = [], more = 0 } = this.#list ?? {}
     fill(
       this.#content,
-      entries.length === 0 && h('p', { class: 'hint' }, 'There are no files here.'),
-      h('ul', { class: 'entries' }, this.#pager.page(entries).map((entry) => this.#entry(entry))),
-      more > 0 && h('p', { class: 'notice' }, `${number(more)} more entries are not listed.`),
+      entries.length === 0 && h('p.hint', 'There are no files here.'),
+      h('ul.entries', this.#pager.page(entries).map((entry) => this.#entry(entry))),
+      more > 0 && h('p.notice', `${number(more)} more entries are not listed.`),
     )
   }
 
@@ -175,18 +170,16 @@ export class FilesTab {
     const isFolder = type === 'folder'
     return h(
       'li',
-      {},
       // Links are not followed.
       type === 'link'
-        ? h('span', { class: 'path' }, name)
+        ? h('span.path', name)
         : h(
             'a',
             { class: `path ${type}`, href: this.#address({ path }) },
             isFolder ? `${name}/` : name,
           ),
       h(
-        'span',
-        { class: 'word' },
+        'span.word',
         type === 'file' ? size(bytes) : type,
         type === 'file' && mode.endsWith('755') && ' · executable',
       ),
@@ -208,13 +201,12 @@ export class FilesTab {
     fill(
       this.#content,
       h(
-        'div',
-        { class: 'tools' },
-        h('p', { class: 'hint' }, text === null ? 'Not text, or not in UTF-8.' : read),
-        button('Download', save, { class: 'small' }),
+        'div.tools',
+        h('p.hint', text === null ? 'Not text, or not in UTF-8.' : read),
+        button('Download', save, 'small'),
       ),
       text !== null &&
-        h('pre', { class: 'output whole', tabIndex: 0, 'aria-label': 'Content of the file' }, text),
+        h('pre.output.whole', { tabIndex: 0, 'aria-label': 'Content of the file' }, text),
     )
   }
 }

@@ -17,26 +17,25 @@ const SHOWN = 8
 
 /** Updated with every new list of runs. */
 export class Home {
-  element = h('section', { class: 'home', 'aria-labelledby': 'home-title' })
+  element = h('section.home', { 'aria-labelledby': 'home-title' })
   title = 'Runs'
   /** @type {Map<Status, HTMLElement>} */
-  #counts = new Map(TILES.map((status) => [status, h('span', { class: 'tile-count' })]))
-  #tiles = h('div', { class: 'tiles', hidden: true })
+  #counts = new Map(TILES.map((status) => [status, h('span.tile-count')]))
+  #tiles = h('div.tiles', { hidden: true })
   /** The data that the list of waiting runs was drawn from, as JSON. */
   #drawn = ''
-  #health = h('p', { class: 'notice bad', role: 'status', hidden: true })
-  #waiting = h('section', { class: 'waiting', 'aria-labelledby': 'waiting-title', hidden: true })
+  #health = h('p.notice.bad', { role: 'status', hidden: true })
+  #waiting = h('section.waiting', { 'aria-labelledby': 'waiting-title', hidden: true })
   #welcome = h(
-    'section',
-    { class: 'panel welcome', hidden: true },
-    h('h2', {}, 'Give it a goal that can be checked'),
+    'section.panel.welcome',
+    { hidden: true },
+    h('h2', 'Give it a goal that can be checked'),
     h(
       'p',
-      {},
       'A run works in a folder, step by step, until a command proves that its goal is met. ' +
         'It pauses for your approval where you ask it to.',
     ),
-    h('p', {}, h('a', { class: 'button primary', href: '#/new' }, 'Start the first run')),
+    h('p', h('a.button.primary', { href: '#/new' }, 'Start the first run')),
   )
   #chosen
 
@@ -55,7 +54,7 @@ export class Home {
       this.#tiles,
       [...this.#counts].map(([status, count]) =>
         button(
-          [count, h('span', { class: 'tile-name' }, statusLabel(status))],
+          [count, h('span.tile-name', statusLabel(status))],
           () => this.#chosen(status),
           { class: `tile ${status}` },
         ),
@@ -107,9 +106,9 @@ export class Home {
     fill(
       this.#waiting,
       h('h2', { id: 'waiting-title' }, 'Waiting for you'),
-      h('ul', { class: 'waiting-list' }, waiting.map(waitingView)),
+      h('ul.waiting-list', waiting.map(waitingView)),
       more &&
-        button('Show all waiting runs', () => this.#chosen('awaiting_human'), { class: 'quiet' }),
+        button('Show all waiting runs', () => this.#chosen('awaiting_human'), 'quiet'),
     )
   }
 
@@ -120,16 +119,14 @@ export class Home {
 function waitingView({ run_id, goal, iteration, created_at, model_name }) {
   return h(
     'li',
-    {},
     h(
-      'a',
-      { class: 'card', href: `#/runs/${run_id}` },
-      h('span', { class: 'run-goal', dir: 'auto' }, prose(goal)),
+      'a.card',
+      { href: `#/runs/${run_id}` },
+      h('span.run-goal', { dir: 'auto' }, prose(goal)),
       h(
-        'span',
-        { class: 'hint' },
+        'span.hint',
         `${plural(iteration, 'iteration')} · `,
-        h('bdi', {}, model_name),
+        h('bdi', model_name),
         ` · ${ago(created_at)}`,
       ),
     ),

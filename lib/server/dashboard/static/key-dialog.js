@@ -15,20 +15,19 @@ export function askForKey() {
     'aria-describedby': 'key-help',
   })
   const dialog = h(
-    'dialog',
-    { class: 'dialog', 'aria-labelledby': 'key-title' },
+    'dialog.dialog',
+    { 'aria-labelledby': 'key-title' },
     h(
       'form',
       { method: 'dialog', class: 'stack' },
       h('h2', { id: 'key-title' }, 'This service requires a key'),
-      refused && h('p', { class: 'error-text', role: 'alert' }, 'The key was not accepted.'),
+      refused && h('p.error-text', { role: 'alert' }, 'The key was not accepted.'),
       h('label', { for: 'key' }, 'API key'),
       input,
       h('p', { id: 'key-help', class: 'hint' }, 'Kept in this tab only, until it is closed.'),
       h(
-        'div',
-        { class: 'actions' },
-        button('Cancel', () => dialog.close(''), { class: 'quiet' }),
+        'div.actions',
+        button('Cancel', () => dialog.close(''), 'quiet'),
         h('button', { type: 'submit', class: 'primary', value: 'use' }, 'Use key'),
       ),
     ),

@@ -46,10 +46,10 @@ export class MessageBox {
     h('option', { value: 'next_turn' }, 'Now'),
     h('option', { value: 'next_iteration' }, 'At the next iteration'),
   )
-  #more = button('Options…', () => this.#options(this.#text.value), { class: 'quiet' })
+  #more = button('Options…', () => this.#options(this.#text.value), 'quiet')
   #submit = h('button', { type: 'submit', class: 'primary' })
-  #state = h('p', { class: 'hint', id: 'message-state', role: 'status' })
-  #problem = h('p', { class: 'error-text', id: 'message-problem', role: 'alert' })
+  #state = h('p.hint', { id: 'message-state', role: 'status' })
+  #problem = h('p.error-text', { id: 'message-problem', role: 'alert' })
 
   /**
    * @param {(fork: RunDetails) => void} forked
@@ -59,9 +59,8 @@ export class MessageBox {
     this.#forked = forked
     this.#options = options
     this.element = h(
-      'form',
+      'form.message-box',
       {
-        class: 'message-box',
         noValidate: true,
         hidden: true,
         onsubmit: (/** @type {Event} */ event) => {
@@ -70,7 +69,7 @@ export class MessageBox {
         },
       },
       this.#label,
-      h('div', { class: 'message-row' }, this.#text, this.#deliver, this.#more, this.#submit),
+      h('div.message-row', this.#text, this.#deliver, this.#more, this.#submit),
       this.#problem,
       this.#state,
     )

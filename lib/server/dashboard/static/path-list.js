@@ -18,8 +18,8 @@ export function pathList(paths, count = paths.length) {
     'ul',
     // A list that scrolls must be reachable by keyboard.
     paths.length > SCROLLED ? { class: 'paths', tabIndex: 0 } : { class: 'paths' },
-    paths.slice(0, SHOWN).map((path) => h('li', { class: 'path' }, path)),
-    rest > 0 && h('li', { class: 'hint' }, `and ${rest} more`),
+    paths.slice(0, SHOWN).map((path) => h('li.path', path)),
+    rest > 0 && h('li.hint', `and ${rest} more`),
   )
 }
 
@@ -29,7 +29,7 @@ export function pathList(paths, count = paths.length) {
  * @param {number} [count]
  */
 export function foldedPaths(title, paths, count) {
-  return h('details', {}, h('summary', {}, title), pathList(paths, count))
+  return h('details', h('summary', title), pathList(paths, count))
 }
 
 /**

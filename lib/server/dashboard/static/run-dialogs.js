@@ -26,8 +26,8 @@ import { leftOutView, pathList } from './path-list.js'
  *   the `folder` to which changes were applied, and not of the run's copy
  */
 export function restoreDialog(runId, { checkpointId, name, how, folder, done }) {
-  const content = h('div', { class: 'stack', 'aria-live': 'polite' })
-  const problem = h('p', { class: 'error-text', role: 'alert' })
+  const content = h('div.stack', { 'aria-live': 'polite' })
+  const problem = h('p.error-text', { role: 'alert' })
   let force = false
   const restore = async () => {
     act.disabled = true
@@ -43,7 +43,7 @@ export function restoreDialog(runId, { checkpointId, name, how, folder, done }) 
       force = true
       fill(
         content,
-        h('p', { class: 'notice bad' }, 'Others changed these files. Their changes would be lost:'),
+        h('p.notice.bad', 'Others changed these files. Their changes would be lost:'),
         pathList(error.problem.paths ?? []),
       )
       setText(act, 'Overwrite and restore')
@@ -55,10 +55,10 @@ export function restoreDialog(runId, { checkpointId, name, how, folder, done }) 
     `Restore the files: ${name}`,
     content,
     problem,
-    h('div', { class: 'actions' }, button('Cancel', () => dialog.close(), { class: 'quiet' }), act),
+    h('div.actions', button('Cancel', () => dialog.close(), 'quiet'), act),
   )
   const preview = async () => {
-    fill(content, h('p', { class: 'hint' }, 'Looking at what would change…'))
+    fill(content, h('p.hint', 'Looking at what would change…'))
     /** @type {NetChanges} */
     const found = await call('GET', `api/runs/${runId}/changes?from=now&to=${checkpointId}`)
     const { changes, more, left_out, note } = found
@@ -66,12 +66,12 @@ export function restoreDialog(runId, { checkpointId, name, how, folder, done }) 
     fill(
       content,
       changes.length === 0
-        ? h('p', {}, note ?? nothing)
+        ? h('p', note ?? nothing)
         : [
-            note !== null && h('p', { class: 'notice' }, note),
-            h('p', {}, `${plural(changes.length + more, 'file')} would change:`),
+            note !== null && h('p.notice', note),
+            h('p', `${plural(changes.length + more, 'file')} would change:`),
             pathList(changes.map(changeText), changes.length + more),
-            h('p', { class: 'hint' }, 'A checkpoint is made first, so that you can undo it.'),
+            h('p.hint', 'A checkpoint is made first, so that you can undo it.'),
           ],
       ...leftOutView('Left as it is', left_out),
     )
@@ -79,7 +79,7 @@ export function restoreDialog(runId, { checkpointId, name, how, folder, done }) 
   }
   if (how === 'confirmed') return void restore()
   if (how === 'preview') return void preview().catch((error) => setText(problem, messageOf(error)))
-  fill(content, h('p', {}, `The files of ${folder} become what they were before the changes.`))
+  fill(content, h('p', `The files of ${folder} become what they were before the changes.`))
   act.disabled = false
 }
 
@@ -134,7 +134,7 @@ export function forkDialog(details, { at, from, message, models, done }) {
       isLive(details.status) ? 'In the folder (after the end of this run)' : 'In the folder',
     ),
   )
-  const problem = h('p', { class: 'error-text', role: 'alert' })
+  const problem = h('p.error-text', { role: 'alert' })
   const submit = h('button', { type: 'submit', class: 'primary' }, 'Start the fork')
   const start = async () => {
     submit.disabled = true
@@ -157,14 +157,13 @@ export function forkDialog(details, { at, from, message, models, done }) {
     }
   }
   const field = (/** @type {string} */ label, /** @type {HTMLElement} */ control) =>
-    h('div', { class: 'field' }, h('label', { for: control.id }, label), control)
+    h('div.field', h('label', { for: control.id }, label), control)
   const dialog = openDialog(
     `Fork: ${from}`,
-    h('p', { class: 'hint' }, 'A new run goes on from here. This one stays as it is.'),
+    h('p.hint', 'A new run goes on from here. This one stays as it is.'),
     h(
-      'form',
+      'form.stack',
       {
-        class: 'stack',
         noValidate: true,
         onsubmit: (/** @type {Event} */ event) => {
           event.preventDefault()
@@ -172,15 +171,10 @@ export function forkDialog(details, { at, from, message, models, done }) {
         },
       },
       field('Go on with… (optional)', text),
-      h('div', { class: 'row' }, field('Model', model), field('Max iterations', most)),
+      h('div.row', field('Model', model), field('Max iterations', most)),
       field('Where', place),
       problem,
-      h(
-        'div',
-        { class: 'actions' },
-        button('Cancel', () => dialog.close(), { class: 'quiet' }),
-        submit,
-      ),
+      h('div.actions', button('Cancel', () => dialog.close(), 'quiet'), submit),
     ),
   )
 }

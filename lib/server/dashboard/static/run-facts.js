@@ -40,16 +40,11 @@ export function metersOf(details, tests, counted) {
       plural(usage.model_calls, 'model call') + budget,
     ),
     h(
-      'div',
-      { class: 'meter' },
-      h('p', { class: 'meter-name' }, 'Goal check'),
-      h('p', { class: 'meter-value' }, final_state.goal_achieved ? 'Met' : 'Not met'),
+      'div.meter',
+      h('p.meter-name', 'Goal check'),
+      h('p.meter-value', final_state.goal_achieved ? 'Met' : 'Not met'),
       tests,
-      h(
-        'p',
-        { class: 'meter-more', dir: 'auto' },
-        prose(counted ? '' : final_state.goal_reason),
-      ),
+      h('p.meter-more', { dir: 'auto' }, prose(counted ? '' : final_state.goal_reason)),
     ),
   ]
 }
@@ -70,13 +65,10 @@ export function factsOf(details) {
   if (details.hitl_enabled) facts.push(['Gates', 'after each iteration'])
   if (details.approval !== 'never') facts.push(['Approval', details.approval])
   if (details.parent_run_id !== null) {
-    facts.push([
-      'Retry of',
-      h('a', { href: `#/runs/${details.parent_run_id}` }, 'an earlier run'),
-    ])
+    facts.push(['Retry of', h('a', { href: `#/runs/${details.parent_run_id}` }, 'an earlier run')])
   }
   facts.push(['Run', details.run_id])
-  return facts.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value)))
+  return facts.map(([name, value]) => h('div', h('dt', name), h('dd', value)))
 }
 
 /**
@@ -108,12 +100,11 @@ const CHANGES = {
 export function badgesOf({ workspace, changes, forked_from }) {
   const isolated = workspace === 'isolated'
   return [
-    isolated && h('span', { class: 'badge' }, 'Private copy'),
+    isolated && h('span.badge', 'Private copy'),
     isolated && changes !== null && h('span', { class: `badge ${changes}` }, CHANGES[changes]),
     forked_from != null &&
       h(
-        'span',
-        { class: 'fact' },
+        'span.fact',
         'Fork of ',
         h('a', { href: runAddress(forked_from.run_id) }, 'another run'),
         ` at event ${forked_from.seq}`,
@@ -134,11 +125,10 @@ function meter(name, value, used, most, more = '') {
       ? null
       : h('progress', { max: most, value: Math.min(used, most), 'aria-label': `${name} used` })
   return h(
-    'div',
-    { class: 'meter' },
-    h('p', { class: 'meter-name' }, name),
-    h('p', { class: 'meter-value' }, value),
+    'div.meter',
+    h('p.meter-name', name),
+    h('p.meter-value', value),
     bar,
-    h('p', { class: 'meter-more' }, more),
+    h('p.meter-more', more),
   )
 }

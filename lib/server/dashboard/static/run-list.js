@@ -55,12 +55,9 @@ export class RunList {
       h('option', { value: status }, status === '' ? 'All' : statusLabel(status)),
     ),
   )
-  #list = h('ul', {
-    class: 'runs',
-    onkeydown: (/** @type {KeyboardEvent} */ event) => this.#onKey(event),
-  })
+  #list = h('ul.runs', { onkeydown: (/** @type {KeyboardEvent} */ event) => this.#onKey(event) })
   #more = button('Show older runs', () => void this.#loadMore(), { class: 'quiet', hidden: true })
-  #note = h('p', { class: 'hint list-note', role: 'status' })
+  #note = h('p.hint.list-note', { role: 'status' })
 
   /**
    * @param {(hasRuns: boolean | null) => void} loaded called with every new list: whether there are
@@ -70,7 +67,7 @@ export class RunList {
     this.#loaded = loaded
     fill(
       byId('side'),
-      h('div', { class: 'filters' }, this.#search, this.#filter),
+      h('div.filters', this.#search, this.#filter),
       this.#list,
       this.#more,
       this.#note,
@@ -232,9 +229,9 @@ export class RunList {
 class ListItem {
   element
   #link
-  #chip = h('span', { class: 'chip' })
-  #when = h('span', { class: 'when' })
-  #problem = h('span', { class: 'run-problem', hidden: true })
+  #chip = h('span.chip')
+  #when = h('span.when')
+  #problem = h('span.run-problem', { hidden: true })
 
   /** @param {RunSummary} run */
   constructor(run) {
@@ -242,12 +239,12 @@ class ListItem {
       'a',
       { href: `#/runs/${run.run_id}`, class: 'run' },
       // Of a damaged run the goal may be unknown.
-      h('span', { class: 'run-goal', dir: 'auto' }, prose(run.goal || run.run_id)),
-      h('span', { class: 'run-meta' }, this.#chip, this.#when),
-      h('span', { class: 'run-model' }, run.model_name),
+      h('span.run-goal', { dir: 'auto' }, prose(run.goal || run.run_id)),
+      h('span.run-meta', this.#chip, this.#when),
+      h('span.run-model', run.model_name),
       this.#problem,
     )
-    this.element = h('li', {}, this.#link)
+    this.element = h('li', this.#link)
   }
 
   /**

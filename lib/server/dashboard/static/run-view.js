@@ -62,7 +62,7 @@ const STREAM_TEXT = {
 
 export class RunView {
   title = 'Run'
-  element = h('article', { class: 'run-view', 'aria-labelledby': 'run-title' })
+  element = h('article.run-view', { 'aria-labelledby': 'run-title' })
   #runId
   #changed
   /** @type {Status | null} */
@@ -89,24 +89,24 @@ export class RunView {
   #counted = false
 
   #title = h('h1', { id: 'run-title', dir: 'auto', tabIndex: -1 })
-  #chip = h('span', { class: 'chip' })
-  #stream = h('span', { class: 'stream', role: 'status' })
+  #chip = h('span.chip')
+  #stream = h('span.stream', { role: 'status' })
   #abort = button('Abort', () => void this.#act('abort'), { class: 'danger', hidden: true })
   #retry = button('Run again', () => void this.#act('retry'), { hidden: true })
   #remove = button('Delete', () => void this.#delete(), { class: 'quiet', hidden: true })
-  #facts = h('dl', { class: 'facts' })
-  #kind = h('p', { class: 'notice program', hidden: true })
-  #failure = h('p', { class: 'notice bad', dir: 'auto', hidden: true })
+  #facts = h('dl.facts')
+  #kind = h('p.notice.program', { hidden: true })
+  #failure = h('p.notice.bad', { dir: 'auto', hidden: true })
   #queued = h(
-    'p',
-    { class: 'notice', hidden: true },
+    'p.notice',
+    { hidden: true },
     'Queued: waiting for a free slot, or for another run in the same folder to end.',
   )
-  #meters = h('div', { class: 'meters' })
-  #tests = h('div', { class: 'meter-tests' })
+  #meters = h('div.meters')
+  #tests = h('div.meter-tests')
   #gate
-  #badges = h('span', { class: 'badges' })
-  #undo = h('div', { class: 'notice undo', role: 'status', hidden: true })
+  #badges = h('span.badges')
+  #undo = h('div.notice.undo', { role: 'status', hidden: true })
   #filesTab
   #changesTab
   #messages
@@ -118,8 +118,8 @@ export class RunView {
     'aria-label': 'Find in this run',
     oninput: () => this.#timeline.find(this.#find.value),
   })
-  #fold = button('Unfold all', () => this.#foldAll(), { class: 'quiet small' })
-  #count = h('p', { class: 'hint', role: 'status' })
+  #fold = button('Unfold all', () => this.#foldAll(), 'quiet small')
+  #count = h('p.hint', { role: 'status' })
   #timeline = new Timeline((shown) => this.#showCount(shown))
   #latest = button('Latest ↓', () => this.#scrollToEnd(), { class: 'latest', hidden: true })
 
@@ -147,21 +147,19 @@ export class RunView {
       this.#refreshSoon()
     })
     const body = h(
-      'section',
-      { class: 'run-body' },
+      'section.run-body',
       h(
-        'section',
-        { class: 'about', 'aria-label': 'About this run' },
+        'section.about',
+        { 'aria-label': 'About this run' },
         this.#kind,
         this.#facts,
         this.#files.element,
       ),
       h(
-        'section',
-        { class: 'story', 'aria-labelledby': 'timeline-title' },
+        'section.story',
+        { 'aria-labelledby': 'timeline-title' },
         h(
-          'div',
-          { class: 'story-head' },
+          'div.story-head',
           h('h2', { id: 'timeline-title', class: 'visually-hidden' }, 'Timeline'),
           this.#count,
           this.#fold,
@@ -181,17 +179,15 @@ export class RunView {
     )
     fill(
       this.element,
-      h('a', { class: 'back', href: '#/' }, '← All runs'),
+      h('a.back', { href: '#/' }, '← All runs'),
       h(
-        'header',
-        { class: 'run-head' },
+        'header.run-head',
         h(
-          'div',
-          { class: 'run-head-title' },
+          'div.run-head-title',
           this.#title,
-          h('p', { class: 'run-head-state' }, this.#chip, this.#stream, this.#badges),
+          h('p.run-head-state', this.#chip, this.#stream, this.#badges),
         ),
-        h('div', { class: 'actions' }, this.#remove, this.#retry, this.#abort),
+        h('div.actions', this.#remove, this.#retry, this.#abort),
       ),
       this.#failure,
       this.#queued,
@@ -286,8 +282,8 @@ export class RunView {
     const text = isMissing ? 'There is no such run.' : messageOf(error)
     fill(
       this.element,
-      h('p', { class: 'empty', role: 'alert' }, text),
-      h('p', { class: 'empty' }, h('a', { href: '#/' }, 'All runs')),
+      h('p.empty', { role: 'alert' }, text),
+      h('p.empty', h('a', { href: '#/' }, 'All runs')),
     )
   }
 
@@ -469,9 +465,9 @@ export class RunView {
     this.#refreshNow()
     const take = () => this.#restore(checkpointId ?? '', 'as before', 'confirmed')
     const undo = button('Undo', take, { hidden: checkpointId === null })
-    const hide = button('Hide', () => this.#hideUndo(), { class: 'quiet' })
+    const hide = button('Hide', () => this.#hideUndo(), 'quiet')
     this.#undo.hidden = false
-    fill(this.#undo, h('p', {}, text), undo, hide, ...leftOutView('Left as it is', leftOut))
+    fill(this.#undo, h('p', text), undo, hide, ...leftOutView('Left as it is', leftOut))
     undo.focus()
   }
 

@@ -62,9 +62,7 @@ class Row {
   /** @param {string} words */
   #holds(words) {
     const { event, progress } = this
-    this.#text ??= visible(
-      JSON.stringify([event?.payload, progress.result?.payload]),
-    ).toLowerCase()
+    this.#text ??= visible(JSON.stringify([event?.payload, progress.result?.payload])).toLowerCase()
     return this.#text.includes(words)
   }
 
@@ -163,7 +161,7 @@ class Iteration {
       from: `After iteration ${this.#index}`,
     })
     this.#fork.hidden = !this.#complete
-    return h('article', { class: 'iteration' }, h('h3', {}, this.#button), this.#fact, this.#fork)
+    return h('article.iteration', h('h3', this.#button), this.#fact, this.#fork)
   }
 
   /** @param {AgentEvent} event */
@@ -183,7 +181,7 @@ class Iteration {
 
 /** Consecutive rows, drawn only while they are near the window. */
 class Block {
-  element = h('div', { class: 'block' })
+  element = h('div.block')
   /** @type {Row[]} */
   rows = []
   drawn = false
@@ -280,8 +278,7 @@ export class Timeline {
   /** @param {(visible: number) => void} [counted] called with the number of visible entries */
   constructor(counted = () => {}) {
     this.#counted = counted
-    this.element = h('div', {
-      class: 'feed',
+    this.element = h('div.feed', {
       role: 'feed',
       'aria-labelledby': 'timeline-title',
       'aria-busy': true,
