@@ -1,4 +1,5 @@
 /** Calls of the REST API, and the key that they send. */
+import { toast } from './dom.js'
 
 /** @typedef {import('../types.js').Problem} Problem */
 
@@ -203,6 +204,19 @@ async function readProblem(response) {
   }
   const { status, statusText } = response
   return { status, title: statusText, detail: `the service answered ${status}`, code: 'unknown' }
+}
+
+/**
+ * Does what the user has asked for, and says why it failed.
+ *
+ * @param {() => Promise<void>} action
+ */
+export async function attempt(action) {
+  try {
+    await action()
+  } catch (error) {
+    toast(messageOf(error), 'bad')
+  }
 }
 
 /**

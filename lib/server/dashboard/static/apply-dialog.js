@@ -1,7 +1,7 @@
 /** Applies the changes of an isolated run: shows first what would happen, and what conflicts. */
 import { ApiError, call, messageOf } from './api.js'
 import { openDialog } from './dialog.js'
-import { button, fill, h, setText } from './dom.js'
+import { button, fill, h, problemLine, setText } from './dom.js'
 import { plural } from './format.js'
 import { foldedPaths, pathList } from './path-list.js'
 
@@ -17,7 +17,7 @@ import { foldedPaths, pathList } from './path-list.js'
  */
 export function applyDialog(runId, { folder, paths, done }) {
   const content = h('div.stack', { 'aria-live': 'polite' })
-  const problem = h('p.error-text', { role: 'alert' })
+  const problem = problemLine()
   const force = h('input', { type: 'checkbox', onchange: () => update() })
   const forceChoice = h(
     'label.choice.tick',
@@ -25,6 +25,7 @@ export function applyDialog(runId, { folder, paths, done }) {
     force,
     "Overwrite the others' version of these files",
   )
+  const count = (/** @type {readonly string[]} */ files) => plural(files.length, 'file')
   const apply = button('Apply', () => void send(false), { class: 'primary', disabled: true })
   /** @type {readonly string[]} */
   let conflicts = []
@@ -37,10 +38,7 @@ export function applyDialog(runId, { folder, paths, done }) {
   /** @param {readonly string[]} found */
   const conflictView = (found) =>
     found.length > 0 && [
-      h(
-        'p.notice.bad',
-        `${plural(found.length, 'file')} changed in both places, and cannot be merged:`,
-      ),
+      h('p.notice.bad', `${count(found)} changed in both places, and cannot be merged:`),
       pathList(found),
     ]
   /** @param {boolean} dryRun */
@@ -63,10 +61,10 @@ export function applyDialog(runId, { folder, paths, done }) {
       conflicts = result.conflicts
       fill(
         content,
-        h('p', `${plural(result.applied.length, 'file')} in ${folder} would change.`),
+        h('p', `${count(result.applied)} in ${folder} would change.`),
         result.merged.length > 0 &&
           foldedPaths(
-            `Lines of both sides would be merged in ${plural(result.merged.length, 'file')}`,
+            `Lines of both sides would be merged in ${count(result.merged)}`,
             result.merged,
           ),
         result.applied.length > 0 && foldedPaths('Paths', result.applied),
@@ -85,23 +83,7 @@ export function applyDialog(runId, { folder, paths, done }) {
     }
     update()
   }
-  const dialog = openDialog(
-    'Apply the changes',
-    content,
-    forceChoice,
-    problem,
-    h('div.actions', button('Cancel', () => dialog.close(), 'quiet'), apply),
-  )
+  const dialog = openDialog('Apply the changes', apply, [content, forceChoice, problem])
   fill(content, h('p.hint', 'Looking at what would change…'))
   void send(true)
-}
-
-/**
- * @param {string} runId
- * @returns {Promise<boolean>} false when the user declined
- */
-export async function discard(runId) {
-  if (!confirm('Remove the private copy and discard its changes for good?')) return false
-  await call('POST', `api/runs/${runId}/discard`)
-  return true
 }

@@ -58,6 +58,36 @@ function setProps(element, props) {
 }
 
 /**
+ * A form that calls `submitted`; the page checks nothing that the service checks.
+ *
+ * @param {string} classes
+ * @param {() => void} submitted
+ * @param {...(Child | readonly Child[])} content
+ */
+export function form(classes, submitted, ...content) {
+  const onsubmit = (/** @type {Event} */ event) => {
+    event.preventDefault()
+    submitted()
+  }
+  return h('form', { class: classes, noValidate: true, onsubmit }, ...content)
+}
+
+/**
+ * A list of choices.
+ *
+ * @param {Props} props
+ * @param {readonly (readonly [value: string, name: string])[]} choices
+ */
+export function select(props, choices) {
+  return h('select', props, choices.map(([value, name]) => h('option', { value }, name)))
+}
+
+/** Room for what went wrong. */
+export function problemLine() {
+  return h('p.error-text', { role: 'alert' })
+}
+
+/**
  * A button that does not submit a form.
  *
  * @param {Child | readonly Child[]} label
@@ -74,10 +104,13 @@ export function button(label, onclick, props = {}) {
  * @param {readonly (Child | readonly Child[])[]} children
  */
 function append(element, children) {
-  for (const child of children.flat()) {
-    if (child === null || child === undefined || child === false) continue
+  for (const child of shownOf(children))
     element.append(child instanceof Node ? child : visible(String(child)))
-  }
+}
+
+/** @param {readonly (Child | readonly Child[])[]} children */
+function shownOf(children) {
+  return children.flat().filter((child) => child !== null && child !== undefined && child !== false)
 }
 
 /**
@@ -89,6 +122,68 @@ function append(element, children) {
 export function fill(element, ...children) {
   element.replaceChildren()
   append(element, children)
+}
+
+/**
+ * Makes `nodes` the children. Those that are children already are not moved, so that focus,
+ * selection and scrolling survive.
+ *
+ * @param {Element} element
+ * @param {readonly Node[]} nodes
+ */
+export function place(element, nodes) {
+  const kept = new Set(nodes)
+  for (const node of [...element.childNodes]) if (!kept.has(node)) node.remove()
+  let at = element.firstChild
+  for (const node of nodes) {
+    if (node === at) at = /** @type {ChildNode} */ (at).nextSibling
+    else element.insertBefore(node, at)
+  }
+}
+
+/** How many of the former children are compared with a new one. */
+const COMPARED = 64
+
+/**
+ * As `fill()`, but keeps what a reader has done: equal nodes stay, and those with an equal
+ * `data-key` are changed in place. Not for elements with listeners that depend on the content.
+ *
+ * @param {Element} element
+ * @param {...(Child | readonly Child[])} children
+ */
+export function refill(element, ...children) {
+  const given = new Set(children.flat())
+  const former = [...element.childNodes].filter((node) => !given.has(node))
+  const nodes = shownOf(children).map((child) => {
+    const node = child instanceof Node ? child : document.createTextNode(visible(String(child)))
+    if (node.parentNode === element) return node
+    const key = keyOf(node)
+    const at = former
+      .slice(0, COMPARED)
+      .findIndex((old) => (key === undefined ? old.isEqualNode(node) : keyOf(old) === key))
+    const [old] = at === -1 ? [] : former.splice(at, 1)
+    if (old instanceof Element && node instanceof Element && key !== undefined) update(old, node)
+    return old ?? node
+  })
+  place(element, nodes)
+}
+
+/** @param {Node} node */
+function keyOf(node) {
+  return node instanceof HTMLElement ? node.dataset['key'] : undefined
+}
+
+/**
+ * Gives an element the attributes and the content of another one, as `refill()`.
+ *
+ * @param {Element} element
+ * @param {Element} other
+ */
+export function update(element, other) {
+  for (const { name, value } of other.attributes) {
+    if (element.getAttribute(name) !== value) element.setAttribute(name, value)
+  }
+  refill(element, ...other.childNodes)
 }
 
 /**

@@ -265,7 +265,13 @@ function toolEntry(event, { started = false, result }) {
   return entry(
     event,
     `tool ${tone}`,
-    h('p.what', h('span.tool-name', tool), h('code.args', argumentsLine(args)), state),
+    h(
+      'p.what',
+      { 'data-key': 'what' },
+      h('span.tool-name', tool),
+      h('code.args', argumentsLine(args)),
+      state,
+    ),
     parts.length === 0 ? null : h('div.tool-result', parts),
   )
 }

@@ -42,7 +42,7 @@ export function entry(event, kind, ...content) {
     'article',
     { class: `entry ${kind}`, 'data-seq': event.seq, 'aria-label': LABELS[event.kind] },
     time,
-    h('div.body', content),
+    h('div.body', { 'data-key': 'body' }, content),
   )
 }
 

@@ -1,6 +1,6 @@
 /** The panel in which the user answers a gate. */
 import { call, messageOf } from './api.js'
-import { button, fill, h, setText } from './dom.js'
+import { button, fill, h, problemLine, setText } from './dom.js'
 
 /**
  * @typedef {import('../types.js').Gate} Gate
@@ -40,7 +40,7 @@ export class GatePanel {
   /** @param {Gate} gate */
   #draw(gate) {
     const feedback = h('textarea', { id: 'feedback', rows: 2, maxLength: 16_384 })
-    const problem = h('p.error-text', { role: 'alert' })
+    const problem = problemLine()
     const buttons = h('div.actions')
     /**
      * @param {string} decision

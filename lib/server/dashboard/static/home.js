@@ -1,6 +1,6 @@
 /** The overview: numbers of runs by status, and the runs that wait at a gate. */
 import { call, page } from './api.js'
-import { button, fill, h, prose, setText } from './dom.js'
+import { button, fill, h, prose, refill, setText } from './dom.js'
 import { ago, number, plural, statusLabel } from './format.js'
 
 /**
@@ -22,10 +22,16 @@ export class Home {
   /** @type {Map<Status, HTMLElement>} */
   #counts = new Map(TILES.map((status) => [status, h('span.tile-count')]))
   #tiles = h('div.tiles', { hidden: true })
-  /** The data that the list of waiting runs was drawn from, as JSON. */
-  #drawn = ''
   #health = h('p.notice.bad', { role: 'status', hidden: true })
-  #waiting = h('section.waiting', { 'aria-labelledby': 'waiting-title', hidden: true })
+  #list = h('ul.waiting-list')
+  #more = button('Show all waiting runs', () => this.#chosen('awaiting_human'), 'quiet')
+  #waiting = h(
+    'section.waiting',
+    { 'aria-labelledby': 'waiting-title', hidden: true },
+    h('h2', { id: 'waiting-title' }, 'Waiting for you'),
+    this.#list,
+    this.#more,
+  )
   #welcome = h(
     'section.panel.welcome',
     { hidden: true },
@@ -96,20 +102,9 @@ export class Home {
    * @param {boolean} more whether more are waiting
    */
   #drawWaiting(waiting, more) {
-    const drawn = JSON.stringify([
-      more,
-      ...waiting.map(({ run_id, iteration }) => [run_id, iteration]),
-    ])
-    if (drawn === this.#drawn) return
-    this.#drawn = drawn
     this.#waiting.hidden = waiting.length === 0
-    fill(
-      this.#waiting,
-      h('h2', { id: 'waiting-title' }, 'Waiting for you'),
-      h('ul.waiting-list', waiting.map(waitingView)),
-      more &&
-        button('Show all waiting runs', () => this.#chosen('awaiting_human'), 'quiet'),
-    )
+    refill(this.#list, waiting.map(waitingView))
+    this.#more.hidden = !more
   }
 
   close() {}
@@ -117,18 +112,12 @@ export class Home {
 
 /** @param {RunSummary} run */
 function waitingView({ run_id, goal, iteration, created_at, model_name }) {
-  return h(
-    'li',
-    h(
-      'a.card',
-      { href: `#/runs/${run_id}` },
-      h('span.run-goal', { dir: 'auto' }, prose(goal)),
-      h(
-        'span.hint',
-        `${plural(iteration, 'iteration')} · `,
-        h('bdi', model_name),
-        ` · ${ago(created_at)}`,
-      ),
-    ),
+  const facts = [plural(iteration, 'iteration'), ' · ', h('bdi', model_name), ` · ${ago(created_at)}`]
+  const card = h(
+    'a.card',
+    { href: `#/runs/${run_id}`, 'data-key': 'card' },
+    h('span.run-goal', { dir: 'auto' }, prose(goal)),
+    h('span.hint', facts),
   )
+  return h('li', { 'data-key': run_id }, card)
 }

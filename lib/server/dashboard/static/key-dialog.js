@@ -1,6 +1,7 @@
 /** The dialog that asks the user for a key. */
 import { storeKey, storedKey } from './api.js'
-import { button, byId, h } from './dom.js'
+import { openDialog } from './dialog.js'
+import { byId, h } from './dom.js'
 
 /** @returns {Promise<boolean>} false when the user declined */
 export function askForKey() {
@@ -11,36 +12,25 @@ export function askForKey() {
     type: 'password',
     autocomplete: 'off',
     spellcheck: false,
-    required: true,
     'aria-describedby': 'key-help',
   })
-  const dialog = h(
-    'dialog.dialog',
-    { 'aria-labelledby': 'key-title' },
-    h(
-      'form',
-      { method: 'dialog', class: 'stack' },
-      h('h2', { id: 'key-title' }, 'This service requires a key'),
+  const dialog = openDialog(
+    'This service requires a key',
+    h('button.primary', { type: 'submit' }, 'Use key'),
+    [
       refused && h('p.error-text', { role: 'alert' }, 'The key was not accepted.'),
       h('label', { for: 'key' }, 'API key'),
       input,
-      h('p', { id: 'key-help', class: 'hint' }, 'Kept in this tab only, until it is closed.'),
-      h(
-        'div.actions',
-        button('Cancel', () => dialog.close(''), 'quiet'),
-        h('button', { type: 'submit', class: 'primary', value: 'use' }, 'Use key'),
-      ),
-    ),
+      h('p.hint', { id: 'key-help' }, 'Kept in this tab only, until it is closed.'),
+    ],
+    () => input.value.trim() !== '' && dialog.close('use'),
   )
-  document.body.append(dialog)
-  dialog.showModal()
+  input.focus()
   return new Promise((resolve) => {
     dialog.addEventListener('close', () => {
-      const key = input.value.trim()
-      const given = dialog.returnValue === 'use' && key !== ''
-      if (given) storeKey(key)
+      const given = dialog.returnValue === 'use'
+      if (given) storeKey(input.value.trim())
       byId('forget').hidden = !given
-      dialog.remove()
       resolve(given)
     })
   })

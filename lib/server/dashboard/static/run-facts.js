@@ -1,25 +1,18 @@
 /** The numbers and facts of a run. */
 import { runAddress } from './address.js'
 import { h, prose } from './dom.js'
+import { countsView } from './entries.js'
 import { cost, duration, endReason, number, plural } from './format.js'
 
 /** @typedef {import('../types.js').RunDetails} RunDetails */
 
 /**
  * @param {RunDetails} details
- * @param {HTMLElement} tests the counts of the last check
- * @param {boolean} counted whether there are any
+ * @param {import('../types.js').TestCounts | null} counts of the last check
  */
-export function metersOf(details, tests, counted) {
-  const {
-    iteration,
-    max_iterations,
-    usage,
-    final_state,
-    cost_known,
-    max_total_tokens,
-    max_cost_usd,
-  } = details
+export function metersOf(details, counts) {
+  const { iteration, max_iterations, usage, final_state, cost_known } = details
+  const { max_total_tokens, max_cost_usd } = details
   const spent = final_state.estimated_cost_usd
   const budget = max_cost_usd === null ? '' : ` · budget $${max_cost_usd}`
   const tokens = `${number(usage.input_tokens)} in · ${number(usage.output_tokens)} out`
@@ -43,8 +36,8 @@ export function metersOf(details, tests, counted) {
       'div.meter',
       h('p.meter-name', 'Goal check'),
       h('p.meter-value', final_state.goal_achieved ? 'Met' : 'Not met'),
-      tests,
-      h('p.meter-more', { dir: 'auto' }, prose(counted ? '' : final_state.goal_reason)),
+      counts !== null && countsView(counts),
+      h('p.meter-more', { dir: 'auto' }, prose(counts === null ? final_state.goal_reason : '')),
     ),
   ]
 }

@@ -3,7 +3,7 @@
  * long as the page is visible.
  */
 import { ApiError, messageOf, onKeyGiven, page } from './api.js'
-import { button, byId, fill, h, prose, setText } from './dom.js'
+import { button, byId, fill, h, place, prose, select, setText } from './dom.js'
 import { ago, isLive, plural, statusLabel } from './format.js'
 
 /**
@@ -48,12 +48,9 @@ export class RunList {
     'aria-label': 'Search all runs by goal, model or id',
     oninput: () => this.#restart(TYPING_MS),
   })
-  #filter = h(
-    'select',
+  #filter = select(
     { id: 'filter', 'aria-label': 'Show runs with status', onchange: () => this.#restart(0) },
-    FILTERS.map((status) =>
-      h('option', { value: status }, status === '' ? 'All' : statusLabel(status)),
-    ),
+    FILTERS.map((status) => [status, status === '' ? 'All' : statusLabel(status)]),
   )
   #list = h('ul.runs', { onkeydown: (/** @type {KeyboardEvent} */ event) => this.#onKey(event) })
   #more = button('Show older runs', () => void this.#loadMore(), { class: 'quiet', hidden: true })
@@ -181,16 +178,7 @@ export class RunList {
   }
 
   #draw() {
-    const items = this.#runs.map((run) => this.#item(run))
-    // Elements are reused between refreshes, so that focus and selection survive.
-    if (
-      items.some(({ element }, i) => this.#list.children[i] !== element) ||
-      items.length !== this.#list.children.length
-    ) {
-      const focused = document.activeElement
-      this.#list.replaceChildren(...items.map(({ element }) => element))
-      if (focused instanceof HTMLElement && this.#list.contains(focused)) focused.focus()
-    }
+    place(this.#list, this.#runs.map((run) => this.#item(run).element))
     const known = new Set(this.#runs.map(({ run_id }) => run_id))
     for (const runId of this.#items.keys()) if (!known.has(runId)) this.#items.delete(runId)
     this.#more.hidden = this.#next === null

@@ -1,11 +1,10 @@
 /** One run: status, usage, timeline, open gate, and the actions of the user. */
 import { readAddress, runAddress } from './address.js'
-import { ApiError, call, messageOf } from './api.js'
+import { ApiError, attempt, call, messageOf } from './api.js'
 import { ChangedFiles } from './changed-files.js'
 import { ChangesTab } from './changes-tab.js'
 import { checkpointName, checkpointOf } from './checkpoints.js'
-import { announce, button, fill, h, prose, setText, setTitle, toast } from './dom.js'
-import { countsView } from './entries.js'
+import { announce, button, fill, h, prose, refill, setText, setTitle } from './dom.js'
 import { FilesTab } from './files-tab.js'
 import { follow } from './follow.js'
 import { endReason, isLive, plural, statusLabel } from './format.js'
@@ -86,14 +85,15 @@ export class RunView {
   #tab = 'timeline'
   #files = new ChangedFiles((path) => this.#showFile(path))
   #unfolded = false
-  #counted = false
+  /** Of the last goal check. @type {import('../types.js').TestCounts | null} */
+  #counts = null
 
   #title = h('h1', { id: 'run-title', dir: 'auto', tabIndex: -1 })
   #chip = h('span.chip')
   #stream = h('span.stream', { role: 'status' })
   #abort = button('Abort', () => void this.#act('abort'), { class: 'danger', hidden: true })
   #retry = button('Run again', () => void this.#act('retry'), { hidden: true })
-  #remove = button('Delete', () => void this.#delete(), { class: 'quiet', hidden: true })
+  #remove = button('Delete', () => void attempt(() => this.#delete()), { class: 'quiet', hidden: true })
   #facts = h('dl.facts')
   #kind = h('p.notice.program', { hidden: true })
   #failure = h('p.notice.bad', { dir: 'auto', hidden: true })
@@ -103,7 +103,6 @@ export class RunView {
     'Queued: waiting for a free slot, or for another run in the same folder to end.',
   )
   #meters = h('div.meters')
-  #tests = h('div.meter-tests')
   #gate
   #badges = h('span.badges')
   #undo = h('div.notice.undo', { role: 'status', hidden: true })
@@ -295,23 +294,18 @@ export class RunView {
     this.#seen = events.at(-1)?.seq ?? this.#seen
     for (const event of events) {
       this.#messages.add(event)
-      if (event.kind === 'goal_check') this.#showTests(event.payload.counts)
-      if (event.kind === 'files_changed') this.#filesChanged()
+      if (event.kind === 'goal_check') this.#counts = event.payload.counts
       if (event.kind !== 'checkpoint') continue
       this.#changesTab.add(checkpointOf(event))
       this.#filesTab.add(checkpointOf(event))
     }
+    if (events.some(({ kind }) => kind === 'checkpoint' || kind === 'files_changed'))
+      this.#filesChanged()
     if (events.some(({ kind }) => URGENT.has(kind))) this.#refreshNow()
     else if (events.some(({ kind }) => REFRESHING.has(kind))) this.#refreshSoon()
     // The page follows new entries only when it was scrolled to the end.
     if (following && this.#status !== null && isLive(this.#status)) this.#scrollToEnd()
     else this.#onScroll()
-  }
-
-  /** @param {import('../types.js').TestCounts | null} counts */
-  #showTests(counts) {
-    this.#counted = counts !== null
-    fill(this.#tests, counts !== null && countsView(counts))
   }
 
   /** Finds a file in the timeline. @param {string} path */
@@ -358,6 +352,7 @@ export class RunView {
   /** @param {RunDetails} details */
   #show(details) {
     const { status, end_reason, error } = details
+    const focused = document.activeElement
     this.#details = details
     this.#lastSeq = details.last_seq
     setText(this.#title, prose(details.goal))
@@ -386,9 +381,12 @@ export class RunView {
     const program = aboutProgram(details.model_name, this.#models)
     this.#kind.hidden = program === null
     setText(this.#kind, program ?? '')
-    fill(this.#meters, metersOf(details, this.#tests, this.#counted))
-    fill(this.#facts, factsOf(details))
-    fill(this.#badges, badgesOf(details))
+    refill(this.#meters, metersOf(details, this.#counts))
+    refill(this.#facts, factsOf(details))
+    refill(this.#badges, badgesOf(details))
+    // What had the focus may be gone, such as the button that aborts.
+    if (focused?.isConnected === false || focused?.closest('[hidden]'))
+      this.#title.focus({ preventScroll: true })
     this.#catchUp()
     this.#onScroll()
   }
@@ -397,27 +395,20 @@ export class RunView {
   async #act(action) {
     const buttons = [this.#abort, this.#retry]
     for (const each of buttons) each.disabled = true
-    try {
+    await attempt(async () => {
       const run = await call('POST', `api/runs/${this.#runId}/${action}`)
+      if (action === 'retry') return this.#openRun(run)
       this.#changed()
-      if (action === 'retry') location.hash = `#/runs/${run.run_id}`
-      else this.#refreshSoon()
-    } catch (error) {
-      toast(messageOf(error), 'bad')
-    } finally {
-      for (const each of buttons) each.disabled = false
-    }
+      this.#refreshSoon()
+    })
+    for (const each of buttons) each.disabled = false
   }
 
   async #delete() {
     if (!confirm('Delete this run and its log for good?')) return
-    try {
-      await call('DELETE', `api/runs/${this.#runId}`)
-      this.#changed()
-      location.hash = '#/'
-    } catch (error) {
-      toast(messageOf(error), 'bad')
-    }
+    await call('DELETE', `api/runs/${this.#runId}`)
+    this.#changed()
+    location.hash = '#/'
   }
 
   #filesChanged() {

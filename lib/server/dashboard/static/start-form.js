@@ -1,6 +1,6 @@
 /** The form that starts a run. The service names the models and goals that it offers. */
 import { ApiError, call, idempotencyKey, messageOf } from './api.js'
-import { button, fill, h, setText } from './dom.js'
+import { button, fill, form, h, problemLine, select, setText } from './dom.js'
 
 /**
  * @typedef {import('../types.js').Goal} Goal
@@ -28,22 +28,16 @@ export class StartForm {
   #goal = h('textarea', { rows: 2, required: true, maxLength: 32_768, placeholder: 'node-test' })
   #goals = h('div.suggestions', { role: 'group', 'aria-label': 'Goals of this host' })
   #model = new ModelChoice()
-  #problem = h('p.error-text', { role: 'alert' })
+  #problem = problemLine()
   #submit = h('button', { type: 'submit', class: 'primary' }, 'Start run')
   /** One key for all attempts: pressing the button twice starts one run. */
   #key = idempotencyKey()
   #form
 
   constructor() {
-    this.#form = h(
-      'form.stack',
-      {
-        noValidate: true,
-        onsubmit: (/** @type {Event} */ event) => {
-          event.preventDefault()
-          void this.#start()
-        },
-      },
+    this.#form = form(
+      'stack',
+      () => void this.#start(),
       field(
         'goal',
         'Goal',
@@ -241,13 +235,11 @@ function checkbox(name, label, hint) {
 }
 
 function folderFields() {
-  const place = h(
-    'select',
-    { onchange: () => update() },
-    h('option', { value: '' }, "The host's default"),
-    h('option', { value: 'in_place' }, 'In the folder'),
-    h('option', { value: 'isolated' }, 'In a private copy'),
-  )
+  const place = select({ onchange: () => update() }, [
+    ['', "The host's default"],
+    ['in_place', 'In the folder'],
+    ['isolated', 'In a private copy'],
+  ])
   const apply = checkbox(
     'apply',
     'Apply the changes at once',
@@ -277,12 +269,11 @@ function folderFields() {
 }
 
 function moreFields() {
-  const approval = h(
-    'select',
-    h('option', { value: 'never' }, 'Never'),
-    h('option', { value: 'writes' }, 'Calls that change something'),
-    h('option', { value: 'all' }, 'All calls'),
-  )
+  const approval = select({}, [
+    ['never', 'Never'],
+    ['writes', 'Calls that change something'],
+    ['all', 'All calls'],
+  ])
   return h(
     'details.more',
     h('summary', 'Checks, approvals and budgets'),
