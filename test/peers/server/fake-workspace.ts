@@ -2,12 +2,14 @@
  * A service whose runs do nothing, in front of which the routes of workspaces answer what a test
  * says: for answers that a real run gives rarely, or never.
  */
+import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
-import type { FileList, NetChange, NetChanges, RunDetails } from 'runwright/agent'
+import type { BrowserContext, Page } from 'playwright-core'
+import type { CheckpointReason, FileList, NetChange, NetChanges, RunDetails } from 'runwright/agent'
 import { createRunService } from 'runwright/server'
 import { FakeEngine } from '../../server/fake-engine.js'
 
@@ -69,7 +71,7 @@ export interface FakeService {
   /** Changes the details of the run. */
   set(details: Partial<RunDetails>): void
   /** Appends a checkpoint with this digit as its id. */
-  checkpoint(digit: string, reason: 'start' | 'iteration' | 'restore' | 'end'): string
+  checkpoint(digit: string, reason: CheckpointReason): string
 }
 
 export async function openFake(t: TestContext, routes: Routes): Promise<FakeService> {
@@ -119,4 +121,46 @@ export async function openFake(t: TestContext, routes: Routes): Promise<FakeServ
       return checkpoint_id
     },
   }
+}
+
+/** Opens an address of the run; the test fails on any warning or error of the browser. */
+export async function openRun(
+  t: TestContext,
+  context: BrowserContext,
+  fake: FakeService,
+  tab = '',
+): Promise<Page> {
+  const page = await context.newPage()
+  const complaints: string[] = []
+  page.on('pageerror', (error) => complaints.push(String(error)))
+  page.on('console', (message) => {
+    const expected = /status of (403|404|409|410|422|429|503)|net::ERR_/.test(message.text())
+    if (message.type() === 'error' && !expected) complaints.push(message.text())
+  })
+  t.after(async () => {
+    await page.close()
+    assert.deepEqual(complaints, [])
+  })
+  await page.goto(`${fake.url}#/runs/${fake.runId}${tab}`)
+  await page.locator('.stream.live, .stream.ended').first().waitFor({ state: 'attached' })
+  return page
+}
+
+/** A service with a checkpoint at the start, and one after each of two iterations. */
+export async function twoIterations(
+  t: TestContext,
+  routes: Routes = {},
+): Promise<FakeService> {
+  const fake = await openFake(t, {
+    changes: () => ({ json: changesOf(changed('src/a.js'), changed('src/b.js')) }),
+    ...routes,
+  })
+  const { engine, runId } = fake
+  fake.checkpoint('0', 'start')
+  for (const k of [1, 2]) {
+    engine.iteration = k
+    engine.append(runId, 'iteration_complete', { iteration: k, tokens: 10 })
+    fake.checkpoint(String(k), 'iteration')
+  }
+  return fake
 }

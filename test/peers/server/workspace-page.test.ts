@@ -6,7 +6,8 @@ import type { BrowserContext, Page } from 'playwright-core'
 import { assertAccessible } from './accessible.js'
 import { openChromium } from './chromium.js'
 import {
-  changed, changesOf, listOf, openFake, problem, type Answer, type FakeService, type Routes,
+  changed, changesOf, listOf, openFake, openRun, problem, twoIterations, type Answer,
+  type FakeService,
 } from './fake-workspace.js'
 
 const HOSTILE = `<img src=x onerror="document.title='owned'">`
@@ -19,47 +20,15 @@ before(async () => {
 })
 after(() => closeBrowser())
 
-/** Opens an address of the run; the test fails on any warning or error of the browser. */
-async function open(
+const open = (
   t: TestContext,
   fake: FakeService,
   tab = '',
   context: BrowserContext = browser,
-): Promise<Page> {
-  const page = await context.newPage()
-  const complaints: string[] = []
-  page.on('pageerror', (error) => complaints.push(String(error)))
-  page.on('console', (message) => {
-    const expected = /status of (403|404|409|410|422|429)|net::ERR_/.test(message.text())
-    if (message.type() === 'error' && !expected) complaints.push(message.text())
-  })
-  t.after(async () => {
-    await page.close()
-    assert.deepEqual(complaints, [])
-  })
-  await page.goto(`${fake.url}#/runs/${fake.runId}${tab}`)
-  await page.locator('.stream.live, .stream.ended').first().waitFor({ state: 'attached' })
-  return page
-}
+): Promise<Page> => openRun(t, context, fake, tab)
 
 const active = (page: Page): Promise<string> =>
   page.evaluate(() => document.activeElement?.textContent ?? '')
-
-/** A service with a checkpoint at the start, and one after each of two iterations. */
-async function twoIterations(t: TestContext, routes: Routes = {}): Promise<FakeService> {
-  const fake = await openFake(t, {
-    changes: () => ({ json: changesOf(changed('src/a.js'), changed('src/b.js')) }),
-    ...routes,
-  })
-  const { engine, runId } = fake
-  fake.checkpoint('0', 'start')
-  for (const k of [1, 2]) {
-    engine.iteration = k
-    engine.append(runId, 'iteration_complete', { iteration: k, tokens: 10 })
-    fake.checkpoint(String(k), 'iteration')
-  }
-  return fake
-}
 
 test('the tabs are a tab list by keyboard, and the address names the tab', async (t) => {
   const fake = await twoIterations(t, { files: () => ({ json: listOf('') }) })

@@ -1,12 +1,15 @@
 /** The diff of one changed file: line by line, or both sides beside each other. */
 import { button, fill, h, refill, setText } from './dom.js'
 import { number } from './format.js'
+import { clipped } from './visible.js'
 
 /** @typedef {import('../types.js').FileChange} FileChange */
 
 /** Lines shown before the user asks for more, and shown more each time. */
 const SHOWN_LINES = 200
 const MORE_LINES = 2_000
+/** Characters shown of a line. */
+const SHOWN_CHARACTERS = 2_000
 
 /** Lines of a diff that is open from the start, at most. */
 export const SHORT_DIFF = 40
@@ -104,7 +107,13 @@ function linesBox() {
  * @param {boolean} isHead
  */
 function unifiedLine(line, isHead) {
-  return h('span', { class: `line ${lineKind(line, isHead)}` }, `${line}\n`)
+  return h('span', { class: `line ${lineKind(line, isHead)}` }, `${shownText(line)}\n`)
+}
+
+/** A line of a file that has only one may be as long as the file. @param {string} line */
+function shownText(line) {
+  const rest = line.length - SHOWN_CHARACTERS
+  return rest <= 0 ? line : `${clipped(line, SHOWN_CHARACTERS)} ${number(rest)} more characters`
 }
 
 /**
@@ -151,7 +160,7 @@ function splitRow(row) {
     'tr',
     row.map((side) => [
       h('td.line-number', side?.number ?? ''),
-      h('td', { class: `line ${side?.kind ?? 'gap'}` }, side?.text ?? ''),
+      h('td', { class: `line ${side?.kind ?? 'gap'}` }, shownText(side?.text ?? '')),
     ]).flat(),
   )
 }
