@@ -18,11 +18,18 @@ import { openChromium } from './chromium.js'
 const into = process.argv[2] ?? 'docs/images'
 mkdirSync(into, { recursive: true })
 const root = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-')))
+const copies = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-copies-')))
 const demo = fileURLToPath(new URL('../../../examples/demo-project', import.meta.url))
 for (const name of ['catalogue', 'shop']) cpSync(demo, join(root, name), { recursive: true })
 
 const service = await createRunService({
-  engine: { store: new MemoryStore(), roots: [root], cwdPolicy: 'allow', maxConcurrentRuns: 8 },
+  engine: {
+    store: new MemoryStore(),
+    roots: [root],
+    cwdPolicy: 'allow',
+    maxConcurrentRuns: 8,
+    workspaceFolder: copies,
+  },
 })
 const server = createServer(service.handler)
 service.attach(server)
@@ -44,11 +51,11 @@ try {
   await start({ goal: 'shell: node --check src/catalogue.js', cwd })
   await start({ goal: 'shell: test -e CHANGELOG.md', cwd, max_iterations: 1 })
   await start({ goal: 'shell: node --test test/fees.test.js', cwd, hitl_enabled: true })
-  const achieved = await start({ goal: 'node-test', cwd })
+  const changed = await start({ goal: 'node-test', cwd, workspace: 'isolated' })
   const waiting = await start({ goal: 'node-test', cwd: join(root, 'shop'), hitl_enabled: true })
   for (const { name, hash, width, colorScheme } of [
     { name: 'dashboard-gate', hash: `#/runs/${waiting}`, width: 1280, colorScheme: 'light' },
-    { name: 'dashboard-run', hash: `#/runs/${achieved}`, width: 1280, colorScheme: 'dark' },
+    { name: 'dashboard-run', hash: `#/runs/${changed}/changes`, width: 1280, colorScheme: 'dark' },
     { name: 'dashboard-phone', hash: `#/runs/${waiting}`, width: 360, colorScheme: 'dark' },
   ] as const) {
     const browser = await openChromium(
@@ -57,12 +64,9 @@ try {
     )
     const page = await browser.newPage()
     await page.goto(`${url}${hash}`)
-    await page.locator('article.entry').first().waitFor()
-    if (name === 'dashboard-run') {
-      await page.getByRole('button', { name: 'Unfold all' }).click()
-      await page.locator('.diff').first().scrollIntoViewIfNeeded()
-      await page.evaluate(() => scrollBy(0, 260))
-    }
+    const shown = name === 'dashboard-run' ? '.change-row .diff' : 'article.entry'
+    await page.locator(shown).first().waitFor()
+    if (name === 'dashboard-run') await page.getByText('Apply…').waitFor()
     await page.screenshot({ path: join(into, `${name}.png`) })
   }
 } finally {
@@ -70,5 +74,5 @@ try {
   await service.close({ graceMs: 0 })
   server.closeAllConnections()
   server.close()
-  rmSync(root, { recursive: true, force: true })
+  for (const folder of [root, copies]) rmSync(folder, { recursive: true, force: true })
 }
