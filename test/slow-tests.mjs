@@ -656,8 +656,11 @@ const byFile = {
     ['runs leave no descriptor open, however they end', 0.9, RANDOM],
   ],
   'test/agent/checkpoints/kills.test.ts': [
-    ['a restore that is killed at any write is finished by the next start', 20, KILLS],
-    ['an apply that is killed at any write is finished by the next start', 25, KILLS],
+    ['a restore after the end that is killed at any write is finished by the next start', 5, KILLS],
+    ['a restore at a gate that is killed at any write is finished by the next start', 5, KILLS],
+    ['an apply that is killed at any write is finished by the next start', 6, KILLS],
+    ['a run that applies its changes and is killed at any write has applied them once', 9, KILLS],
+    ['a discard that is killed at any write is done or not begun', 2, KILLS],
   ],
   'test/ws/client-handshake.test.ts': [
     ['a head of any size or split', 0.8, RANDOM_TEXTS],
