@@ -182,6 +182,7 @@ function createState(record: RunRecord): FoldedState {
     changedFiles: new Map(),
     hasUnseenChanges: false,
     checkpoints: null,
+    isOriginalStored: false,
     lastWrite: 0,
     notices: [],
     iterationTools: [],
@@ -269,7 +270,8 @@ function foldStart(state: FoldedState, record: RecordOf<'tool_started'>): void {
 
 function foldCheckpoint(state: FoldedState, { payload, seq }: RecordOf<'checkpoint'>): void {
   // Of the folder that was meant; the run works in a copy.
-  if (payload.reason === 'apply') return
+  state.isOriginalStored = payload.reason === 'apply'
+  if (state.isOriginalStored) return
   const newest = payload.checkpoint_id
   const { start = newest, gate = newest } = state.checkpoints ?? {}
   state.checkpoints = { start, gate, newest, seq }
@@ -277,7 +279,7 @@ function foldCheckpoint(state: FoldedState, { payload, seq }: RecordOf<'checkpoi
 
 /** Others changed files while the run waited: it is checked again, and the model hears of it. */
 function foldFilesChanged(state: FoldedState, record: RecordOf<'files_changed'>): void {
-  if (record.payload.operation !== 'restore') return
+  if (record.payload.operation !== 'restore' || state.isOriginalStored) return
   state.lastWrite = record.seq
   if (state.lastCheck !== null) state.lastCheck.stale = true
   const notice = restoreNotice(record.payload)
