@@ -112,7 +112,9 @@ export class RunEngine {
     const { shared } = config.store
     const checkpoints = checkpointSettings(config)
     const { workspaceFolder: folder, maxWorkspaceBytes: maxBytes, closed } = config
-    const isolation = folder === null ? null : new IsolatedFolders({ folder, maxBytes, closed })
+    const { dataFolder } = config.store
+    const isolation =
+      folder === null ? null : new IsolatedFolders({ folder, maxBytes, closed, dataFolder })
     const files =
       checkpoints === null ? null : new EngineRunFiles({ ...config, ...checkpoints, isolation })
     const common = {
