@@ -26,7 +26,8 @@ async function press(page: Page, name: string, key = 'Enter'): Promise<void> {
   for (let i = 0; i < 200; i++) {
     const text = await page.evaluate(() => {
       const element = document.activeElement as HTMLInputElement | null
-      return element?.labels?.[0]?.textContent || element?.textContent || ''
+      if (element === null || !element.matches('a, button, input, summary')) return ''
+      return element.labels?.[0]?.textContent || element.textContent || ''
     })
     if (text.includes(name)) return await page.keyboard.press(key)
     await page.keyboard.press('Tab')
