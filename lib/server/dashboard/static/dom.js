@@ -25,7 +25,7 @@ import { readable, uncoloured, visible } from './visible.js'
  *
  * @template {keyof HTMLElementTagNameMap} K
  * @param {K | `${K}.${string}`} tag
- * @param {...(Props | Child | readonly Child[])} content children, after properties if there are any
+ * @param {...(Props | Child | readonly Child[])} content children, after properties if any
  * @returns {HTMLElementTagNameMap[K]}
  */
 export function h(tag, ...content) {

@@ -112,12 +112,12 @@ export class Home {
 
 /** @param {RunSummary} run */
 function waitingView({ run_id, goal, iteration, created_at, model_name }) {
-  const facts = [plural(iteration, 'iteration'), ' · ', h('bdi', model_name), ` · ${ago(created_at)}`]
+  const [done, when] = [`${plural(iteration, 'iteration')} · `, ` · ${ago(created_at)}`]
   const card = h(
     'a.card',
     { href: `#/runs/${run_id}`, 'data-key': 'card' },
     h('span.run-goal', { dir: 'auto' }, prose(goal)),
-    h('span.hint', facts),
+    h('span.hint', done, h('bdi', model_name), when),
   )
   return h('li', { 'data-key': run_id }, card)
 }

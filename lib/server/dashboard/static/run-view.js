@@ -93,7 +93,10 @@ export class RunView {
   #stream = h('span.stream', { role: 'status' })
   #abort = button('Abort', () => void this.#act('abort'), { class: 'danger', hidden: true })
   #retry = button('Run again', () => void this.#act('retry'), { hidden: true })
-  #remove = button('Delete', () => void attempt(() => this.#delete()), { class: 'quiet', hidden: true })
+  #remove = button('Delete', () => void attempt(() => this.#delete()), {
+    class: 'quiet',
+    hidden: true,
+  })
   #facts = h('dl.facts')
   #kind = h('p.notice.program', { hidden: true })
   #failure = h('p.notice.bad', { dir: 'auto', hidden: true })
