@@ -52,7 +52,9 @@ export async function openCopy(state: RunState, options: CopyOptions): Promise<O
     newest === null ? [] : await giveTree(path, newest, options)
   const loss = state.lastWrite > (state.checkpoints?.seq ?? 0) ? LOSS : null
   const found = await folders.find(runId)
-  if (found !== null && !isHandedOver) return { copy: found, notes: [], loss: null }
+  // One that was taken over gets its files before anything is written; a kill may have cut that off.
+  const isTaken = fork?.adopts === true && state.lastWrite === 0
+  if (found !== null && !isHandedOver && !isTaken) return { copy: found, notes: [], loss: null }
   if (found !== null) return { copy: found, notes: await fill(found.root), loss }
   const adopted = fork?.adopts === true ? await adoptedFrom(state, folders) : null
   if (adopted !== null) return { copy: adopted, notes: await fill(adopted.root), loss }

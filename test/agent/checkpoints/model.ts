@@ -468,6 +468,8 @@ export class World {
       ends: work.ends,
     }
     this.#runs.push(run)
+    // A gate may follow a call that was cut off.
+    if (course === null) work.states.push(visible(run.place.now!))
     await this.#afterWork(run, work)
   }
 
@@ -539,6 +541,7 @@ export class World {
     const events = course?.result ?? (await follow(this.#engine, run.id, next))
     this.#assertNoFailure(events)
     run.isLive = GATE(events.at(-1)!)
+    if (course === null) work.states.push(visible(place.now!))
     await this.#afterWork(run, work)
   }
 
@@ -661,8 +664,8 @@ export class World {
     const paths = course.result?.paths ?? null
     if (course.stranger !== null)
       return await this.#settle(run, place, course, [target.model], paths)
-    const states = ofOriginal ? [visible(now), visible(after)] : []
-    const own = ofOriginal ? [] : [visible(now), visible(after)]
+    const both = [visible(now), visible(after)]
+    const [own, states] = ofOriginal ? [[], both] : [both, []]
     if (!force && foreign.length > 0 && !course.died) {
       const { error } = course
       assert.deepEqual(
@@ -679,6 +682,8 @@ export class World {
     if (course.died) this.#count('recovered')
     else assert.deepEqual(paths, done, this.#context)
     await this.#compareDisk()
+    // What a checkpoint of the run has is not always stored again.
+    if (steps.length === 0) return await this.#undone(run, now, ofOriginal)
     await this.#checkpoints(run, own, states)
     if (course.result === null) return
     const { checkpoint_id } = course.result
