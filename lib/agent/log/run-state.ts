@@ -82,8 +82,6 @@ export interface RunState {
   readonly hasUnseenChanges: boolean
   /** The checkpoints of the run; null before the first. */
   readonly checkpoints: RunTrees | null
-  /** Is the newest checkpoint one of the folder that was meant, although the run has a copy? */
-  readonly isOriginalStored: boolean
   /** The `seq` of the last record after which files may have changed; 0 before any. */
   readonly lastWrite: number
   /** What the model hears once its calls have their results. */

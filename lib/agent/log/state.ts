@@ -182,7 +182,6 @@ function createState(record: RunRecord): FoldedState {
     changedFiles: new Map(),
     hasUnseenChanges: false,
     checkpoints: null,
-    isOriginalStored: false,
     lastWrite: 0,
     notices: [],
     iterationTools: [],
@@ -270,8 +269,7 @@ function foldStart(state: FoldedState, record: RecordOf<'tool_started'>): void {
 
 function foldCheckpoint(state: FoldedState, { payload, seq }: RecordOf<'checkpoint'>): void {
   // Of the folder that was meant; the run works in a copy.
-  state.isOriginalStored = payload.reason === 'apply'
-  if (state.isOriginalStored) return
+  if (payload.reason === 'apply') return
   const newest = payload.checkpoint_id
   const { start = newest, gate = newest } = state.checkpoints ?? {}
   state.checkpoints = { start, gate, newest, seq }
@@ -279,7 +277,9 @@ function foldCheckpoint(state: FoldedState, { payload, seq }: RecordOf<'checkpoi
 
 /** Others changed files while the run waited: it is checked again, and the model hears of it. */
 function foldFilesChanged(state: FoldedState, record: RecordOf<'files_changed'>): void {
-  if (record.payload.operation !== 'restore' || state.isOriginalStored) return
+  // An isolated run works in a copy: the folder that was meant is nothing to it.
+  const isOwn = state.head.checkpointSeq === state.checkpoints?.seq
+  if (record.payload.operation !== 'restore' || !isOwn) return
   state.lastWrite = record.seq
   if (state.lastCheck !== null) state.lastCheck.stale = true
   const notice = restoreNotice(record.payload)

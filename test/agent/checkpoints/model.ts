@@ -19,7 +19,7 @@ import {
 import { wholeTree } from '../../helpers/whole-tree.js'
 import {
   differing, edited, editsBetween, expectedApply, expectedRestore, NAMES, perform, problemsOf,
-  readCheckpoint, visible, withPaths,
+  readCheckpoint, swapped, visible, withPaths,
 } from './model-world.js'
 import { MortalProcess } from './mortal-process.js'
 
@@ -204,7 +204,7 @@ export class World {
       discard: [1, () => this.#discard(picked())],
       delete: [1, () => this.#delete(picked())],
       message: [1, () => this.#message(picked())],
-      look: [1, () => this.#look(picked())],
+      look: [2, () => this.#look(picked())],
       resume: [2, () => this.#resume()],
       restart: [1, () => this.#restart()],
     }
@@ -322,9 +322,10 @@ export class World {
     this.#count('met')
     const isOwn = (path: string): boolean => !/\.runwright-\w+\.tmp/.test(path)
     const now = new Map([...readModel(place.path)].filter(([path]) => isOwn(path)))
-    const after = edited(this.#random, now, this.#canary, this.#plan.bigBytes)
-    const edits = editsBetween(this.#random, now, after)
-    perform(place.path, edits, false)
+    const after = this.#random.chance(0.4)
+      ? swapped(this.#random, now, this.#canary)
+      : edited(this.#random, now, this.#canary, this.#plan.bigBytes)
+    perform(place.path, editsBetween(this.#random, now, after), false)
     for (const path of differing(now, after)) changed.set(path, after.get(path))
   }
 
@@ -371,7 +372,7 @@ export class World {
   /** Changes a folder, perhaps beside a stranger, in a process that may die. */
   async #course<T>(place: Place, work: () => Promise<T>): Promise<Course<T>> {
     const changed = new Map<string, ModelFile | undefined>()
-    const meets = this.#random.chance(0.35)
+    const meets = this.#random.chance(0.4)
     const atEnd = meets && this.#random.chance(0.3)
     const most = this.#random.pick([20, 60, 150])
     if (meets && !atEnd) {
@@ -743,12 +744,17 @@ export class World {
     const request = { force, ...(paths !== null && { paths }) }
     const told = { some: paths !== null, applied: applied.length, conflicts: conflicts.length }
     this.#tell({ force, ...told })
-    if (applied.length + conflicts.length === 0) {
+    const isWaited = (await this.#engine.get(run.id)).changes === 'pending'
+    if (applied.length + conflicts.length === 0 && !isWaited) {
       const refused = workspaces.apply(run.id, request)
       return await assert.rejects(refused, { problem: 'no_changes' }, this.#context)
     }
     const seen = await workspaces.apply(run.id, { ...request, dry_run: true })
-    assert.deepEqual(seen, { applied, merged, conflicts, checkpoint_id: null }, this.#context)
+    assert.deepEqual(
+      seen,
+      { applied, merged, skipped: [], conflicts, checkpoint_id: null },
+      this.#context,
+    )
     await this.#compareDisk()
     const begun = await this.#operations(run)
     const course = await this.#course(this.#original, () =>
