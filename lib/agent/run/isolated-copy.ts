@@ -55,7 +55,7 @@ export async function openCopy(state: RunState, options: CopyOptions): Promise<O
   const loss = state.lastWrite > (state.checkpoints?.seq ?? 0) ? LOSS : null
   const mounts = (await executor.mountsFolders?.()) ?? false
   const found = await folders.usable(runId, mounts)
-  // One that was taken over gets its files before anything is written; a kill may have cut that off.
+  // Before anything is written, one that was taken over gets its files: a kill may have cut it off.
   const isTaken = fork?.adopts === true && state.lastWrite === 0
   if (found !== null && !isHandedOver && !isTaken) return { copy: found, notes: [], loss: null }
   if (found !== null) return { copy: found, notes: await fill(found.root), loss }
