@@ -59,11 +59,16 @@ export function edited(
   return after
 }
 
-/** A link that leads out of the folder takes the place of a folder in it. */
+/** A link that leads out takes the place of a folder, or a folder that of a file. */
 export function swapped(random: Random, before: Model, canary: string): Map<string, ModelFile> {
   const after = new Map(before)
-  const deep = [...before.keys()].filter((path) => path.includes('/') && !isHidden(path))
-  if (deep.length === 0) return after
+  const all = [...before.keys()].filter((path) => !isHidden(path))
+  const deep = all.filter((path) => path.includes('/'))
+  if (all.length === 0) return after
+  if (deep.length === 0 || random.chance(0.5)) {
+    put(after, `${random.pick(all)}/new`, file('new'))
+    return after
+  }
   const path = random.pick(deep)
   put(after, path.slice(0, path.lastIndexOf('/')), link(canary))
   return after
