@@ -70,7 +70,7 @@ export function swapped(random: Random, before: Model, canary: string): Map<stri
     return after
   }
   const path = random.pick(deep)
-  put(after, path.slice(0, path.lastIndexOf('/')), link(canary))
+  put(after, path.slice(0, path.lastIndexOf('/')), link(`${canary}/hollow`))
   return after
 }
 

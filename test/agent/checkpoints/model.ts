@@ -121,7 +121,8 @@ export class World {
     this.#canary = join(root, 'canary')
     const canary = randomModel(this.#random, 12, NAMES)
     for (const name of NAMES) put(canary, name, file(`canary ${name}\n`))
-    mkdirSync(this.#canary)
+    // What is written through a link into this one has no file in its way.
+    mkdirSync(join(this.#canary, 'hollow'), { recursive: true })
     writeModel(this.#canary, canary)
     this.#canaryBefore = wholeTree(this.#canary)
     const folder = randomModel(this.#random, 7, NAMES)
