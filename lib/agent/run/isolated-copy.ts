@@ -55,7 +55,9 @@ export async function openCopy(state: RunState, options: CopyOptions): Promise<O
   const loss = state.lastWrite > (state.checkpoints?.seq ?? 0) ? LOSS : null
   const mounts = (await executor.mountsFolders?.()) ?? false
   const found = await folders.usable(runId, mounts)
-  if (found !== null && !isHandedOver) return { copy: found, notes: [], loss: null }
+  // Before anything is written, one that was taken over gets its files: a kill may have cut it off.
+  const isTaken = fork?.adopts === true && state.lastWrite === 0
+  if (found !== null && !isHandedOver && !isTaken) return { copy: found, notes: [], loss: null }
   if (found !== null) return { copy: found, notes: await fill(found.root), loss }
   const adopted = fork?.adopts === true ? await adoptedFrom(state, folders, mounts) : null
   if (adopted !== null) return { copy: adopted, notes: await fill(adopted.root), loss }

@@ -50,10 +50,27 @@ export function edited(
   const own = new Map([...before].filter(([path]) => !isFixed(path)))
   const after = randomEdits(random, own, random.integer(1, 4), NAMES)
   if (random.chance(0.15)) put(after, randomPath(random, NAMES), link(canary))
+  const all = [...after.values()]
+  if (random.chance(0.3)) put(after, randomPath(random, NAMES), random.pick([...all, file('')]))
   if (random.chance(0.1)) put(after, `${random.pick(NAMES)}/.env`, file(`S=${random.next()}`))
   if (random.chance(0.2)) put(after, randomPath(random, NAMES), file(randomContent(random), 0o640))
   if (random.chance(0.05)) put(after, 'big', file(Buffer.alloc(bigBytes, random.integer(0, 255))))
   for (const [path, value] of before) if (isFixed(path)) after.set(path, value)
+  return after
+}
+
+/** A link that leads out takes the place of a folder, or a folder that of a file. */
+export function swapped(random: Random, before: Model, canary: string): Map<string, ModelFile> {
+  const after = new Map(before)
+  const all = [...before.keys()].filter((path) => !isHidden(path))
+  const deep = all.filter((path) => path.includes('/'))
+  if (all.length === 0) return after
+  if (deep.length === 0 || random.chance(0.5)) {
+    put(after, `${random.pick(all)}/new`, file('new'))
+    return after
+  }
+  const path = random.pick(deep)
+  put(after, path.slice(0, path.lastIndexOf('/')), link(`${canary}/hollow`))
   return after
 }
 

@@ -61,7 +61,7 @@ test('folders, copies and checkpoints are what a model says', async (t) => {
   await assertHolds(plan, (text) => t.diagnostic(text))
 })
 
-const SEEDS = Number(process.env['RUNWRIGHT_MODEL_SEEDS'] ?? 6)
+const SEEDS = Number(process.env['RUNWRIGHT_MODEL_SEEDS'] ?? 12)
 const FIRST = Number(process.env['RUNWRIGHT_MODEL_FIRST'] ?? 1)
 
 test('folders, copies and checkpoints are what a model says, in many random histories', async (t) => {
