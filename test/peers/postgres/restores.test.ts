@@ -10,11 +10,17 @@ import { PostgresStore, RunEngine } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
 import { follow, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import type { RestoreOptions } from './restore-child.js'
 import { childScript } from './workers.js'
 
 let postgres: Postgres
 let pool: pg.Pool
 let schemas = 0
+
+const OLD = ['old a\n', 'old b\n']
+const NEW = ['new a\n', 'new b\n']
+/** With 1, there is a kill at each write. */
+const STEP = Number(process.env['RUNWRIGHT_KILLS'] ?? 5)
 
 describe('restores in a PostgresStore', { skip: noPostgres }, () => {
   before(async () => {
@@ -33,24 +39,52 @@ describe('restores in a PostgresStore', { skip: noPostgres }, () => {
     assert.equal(details.status, 'achieved')
     const runId = details.run_id
     const [start] = await second.workspaces.checkpoints(runId)
-    const checkpointId = start!.checkpoint_id
-    const wanted = { checkpoint_id: checkpointId }
+    const wanted = { checkpoint_id: start!.checkpoint_id }
     const { checkpoint_id } = await second.workspaces.restore(runId, wanted)
-    assert.deepEqual(read(cwd), ['old a\n', 'old b\n'])
-    await first.workspaces.restore(runId, { checkpoint_id })
-    assert.deepEqual(read(cwd), ['new a\n', 'new b\n'])
-    const place = { port: postgres.port, schema, root: cwd }
-    const child = spawn(process.execPath, [
-      childScript(t, 'restore-child.ts'),
-      JSON.stringify({ ...place, leaseMs: 1_000, runId, checkpointId }),
-    ], { stdio: ['ignore', 'inherit', 'inherit'] })
-    const [, signal] = (await once(child, 'exit')) as [number | null, string | null]
-    assert.equal(signal, 'SIGKILL')
-    await finished(first, runId, 3)
-    assert.deepEqual(read(cwd), ['old a\n', 'old b\n'])
+    assert.deepEqual(read(cwd), OLD)
+    const redo = () => first.workspaces.restore(runId, { checkpoint_id })
+    await redo()
+    assert.deepEqual(read(cwd), NEW)
+    const die = { schema, root: cwd, runId, operation: 'restore', request: wanted } as const
+    for (let killAt = 1; ; killAt += STEP) {
+      const before = await finished(first, runId)
+      const signal = await dies(t, { ...die, killAt })
+      const isBegun = (await finished(first, runId)) > before
+      assert.deepEqual(read(cwd), isBegun ? OLD : NEW, `killed at write ${killAt}`)
+      // What is done again changes nothing, and what was done before it can be taken back.
+      const { paths } = await second.workspaces.restore(runId, wanted)
+      assert.deepEqual(paths, isBegun ? [] : ['a', 'b'])
+      if (signal === null) break
+      await redo()
+      assert.deepEqual(read(cwd), NEW)
+    }
     // The folder is free again.
     const next = await runToEnd(second, { goal: 'shell: grep -q new a', cwd })
     assert.equal(next.details.status, 'achieved')
+  })
+
+  test('any process applies the changes of any run, and finishes what one that died has begun', async (t) => {
+    const { engines, cwd, schema } = await open(t, 2, 1_000)
+    const [first, second] = engines as [RunEngine, RunEngine]
+    const goal = 'shell: grep -q new a'
+    const { details } = await runToEnd(first, { goal, cwd, workspace: 'isolated' })
+    assert.deepEqual([details.status, read(cwd)], ['achieved', OLD])
+    const runId = details.run_id
+    const die = { schema, root: cwd, runId, operation: 'apply', request: {} } as const
+    for (let killAt = 1; ; killAt += STEP) {
+      const before = await finished(first, runId)
+      const signal = await dies(t, { ...die, killAt })
+      const isBegun = (await finished(first, runId)) > before
+      assert.deepEqual(read(cwd), isBegun ? NEW : OLD, `killed at write ${killAt}`)
+      assert.equal((await second.get(runId)).changes, isBegun ? 'applied' : 'pending')
+      if (signal === null) break
+      if (!isBegun) continue
+      await assert.rejects(second.workspaces.apply(runId, {}), { problem: 'no_changes' })
+      const known = await second.workspaces.checkpoints(runId)
+      const undo = known.filter(({ reason }) => reason === 'apply').at(-2)
+      await second.workspaces.restore(runId, { checkpoint_id: undo!.checkpoint_id })
+      assert.deepEqual(read(cwd), OLD)
+    }
   })
 
   test('no run begins in a folder that is being restored', async (t) => {
@@ -107,15 +141,28 @@ describe('restores in a PostgresStore', { skip: noPostgres }, () => {
   })
 })
 
-/** Resolves when so many operations on the files of a run are over. */
-async function finished(engine: RunEngine, runId: string, count: number): Promise<void> {
+/** How many operations on the files of a run are over; waits until none is open. */
+async function finished(engine: RunEngine, runId: string): Promise<number> {
   for (;;) {
     const events = await engine.events(runId, { after: 0, limit: 1_000 })
-    const ended = events.filter(({ kind }) => kind === 'files_changed').length
-    assert.ok(ended <= count)
-    if (ended === count) return
+    const count = (wanted: string): number => events.filter(({ kind }) => kind === wanted).length
+    if (count('files_changing') === count('files_changed')) return count('files_changed')
     await nextTurn()
   }
+}
+
+/** The signal by which a child that changes files ended; null when it did not reach that write. */
+async function dies(
+  t: TestContext,
+  options: Omit<RestoreOptions, 'port' | 'leaseMs' | 'workspaceFolder'>,
+): Promise<string | null> {
+  const script = childScript(t, 'restore-child.ts')
+  const place = { port: postgres.port, leaseMs: 1_000, workspaceFolder: scratch(t) }
+  const given = JSON.stringify({ ...place, ...options })
+  const child = spawn(process.execPath, [script, given], { stdio: ['ignore', 'inherit', 'inherit'] })
+  const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
+  assert.ok(signal === 'SIGKILL' || code === 0)
+  return signal
 }
 
 function read(cwd: string): readonly string[] {
@@ -150,8 +197,13 @@ async function open(
         : { text: 'done' },
     )
     const store = new PostgresStore({ pool, schema, leaseMs })
-    const options = { store, roots: [cwd], providers: [provider], defaultModel: 'test:m' }
-    const engine = await RunEngine.open(options)
+    const engine = await RunEngine.open({
+      store,
+      roots: [cwd],
+      workspaceFolder: scratch(t),
+      providers: [provider],
+      defaultModel: 'test:m',
+    })
     t.after(() => engine.close())
     engines.push(engine)
     stores.push(store)
