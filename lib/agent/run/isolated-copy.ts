@@ -4,7 +4,8 @@
  * 1. It is made when the run first works: of the folder as it is then, and for a fork with the
  *    files of its checkpoint.
  * 2. A restart finds it again. A process that takes the run over from another one brings it to the
- *    newest checkpoint, or makes it anew: what was done since then is lost, and the model hears so.
+ *    newest checkpoint, or makes it anew. A process that is closed makes one; what was done after
+ *    the newest one by a process that died is lost, and the model hears so.
  * 3. What storage leaves out (secrets, dependencies) is as in the folder when the copy is made.
  *
  * @module
