@@ -1,6 +1,6 @@
 /**
- * Restores a checkpoint of a run in PostgreSQL, or applies the changes of one, and kills itself at a
- * write. Bundled: only relative imports work here. Argument: JSON of {@link RestoreOptions}.
+ * Restores a checkpoint of a run in PostgreSQL, or applies the changes of one, and kills itself at
+ * a write. Bundled: only relative imports work here. Argument: JSON of {@link RestoreOptions}.
  */
 import pg from 'pg'
 import { DyingWrites } from '../../helpers/dying-writes.js'

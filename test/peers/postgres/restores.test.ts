@@ -6,7 +6,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test, type TestContext } from 'node:test'
 import type pg from 'pg'
-import { PostgresStore, RunEngine } from 'runwright/agent'
+import { PostgresStore, RunEngine, type EngineOptions } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
 import { follow, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
@@ -87,58 +87,60 @@ describe('restores in a PostgresStore', { skip: noPostgres }, () => {
     }
   })
 
-  test('no run begins in a folder that is being restored', async (t) => {
-    const { engines, cwd, stores } = await open(t, 2, 600_000)
-    const [first, second] = engines as [RunEngine, RunEngine]
-    const { details } = await runToEnd(first, { goal: 'shell: grep -q new a', cwd })
-    const runId = details.run_id
-    const [start] = await first.workspaces.checkpoints(runId)
-    let reached: () => void = () => undefined
-    const atIntent = new Promise<void>((resolve) => (reached = resolve))
-    let goOn: () => void = () => undefined
-    const held = new Promise<void>((resolve) => (goOn = resolve))
-    const append = stores[0]!.append.bind(stores[0])
-    stores[0]!.append = async (id, records) => {
-      await append(id, records)
-      if (!records.some(({ kind }) => kind === 'files_changing')) return
-      reached()
-      await held
-    }
-    const request = { checkpoint_id: start!.checkpoint_id }
-    const restoring = first.workspaces.restore(runId, request)
-    await atIntent
-    await assert.rejects(second.delete(runId), { problem: 'live' })
-    const sub = join(cwd, 'sub')
-    const waiting = await second.create({ goal: 'shell: true', cwd: sub })
-    await second.counts()
-    assert.equal((await second.get(waiting.details.run_id)).status, 'pending')
-    goOn()
-    await restoring
-    await follow(second, waiting.details.run_id)
-    assert.equal((await second.get(waiting.details.run_id)).status, 'achieved')
-    assert.deepEqual(read(cwd), ['old a\n', 'old b\n'])
-  })
-
-  test('a run that works keeps its folder from being restored', async (t) => {
-    const { engines, cwd } = await open(t, 2, 600_000)
-    const [first, second] = engines as [RunEngine, RunEngine]
-    const { details } = await runToEnd(first, { goal: 'shell: grep -q new a', cwd })
-    const [start] = await first.workspaces.checkpoints(details.run_id)
-    const other = await first.create({ goal: 'shell: false', cwd, hitl_enabled: true })
-    const otherId = other.details.run_id
-    await follow(first, otherId, ({ kind }) => kind === 'human_check_required')
-    const request = { checkpoint_id: start!.checkpoint_id, force: true }
-    await assert.rejects(second.workspaces.restore(details.run_id, request), {
-      code: 'ERR_AGENT_CWD_BUSY',
+  for (const cwdPolicy of ['queue', 'allow'] as const) {
+    test(`no run begins in a folder that is being restored: ${cwdPolicy}`, async (t) => {
+      const { engines, cwd, stores } = await open(t, 2, 600_000, cwdPolicy)
+      const [first, second] = engines as [RunEngine, RunEngine]
+      const { details } = await runToEnd(first, { goal: 'shell: grep -q new a', cwd })
+      const runId = details.run_id
+      const [start] = await first.workspaces.checkpoints(runId)
+      let reached: () => void = () => undefined
+      const atIntent = new Promise<void>((resolve) => (reached = resolve))
+      let goOn: () => void = () => undefined
+      const held = new Promise<void>((resolve) => (goOn = resolve))
+      const append = stores[0]!.append.bind(stores[0])
+      stores[0]!.append = async (id, records) => {
+        await append(id, records)
+        if (!records.some(({ kind }) => kind === 'files_changing')) return
+        reached()
+        await held
+      }
+      const request = { checkpoint_id: start!.checkpoint_id }
+      const restoring = first.workspaces.restore(runId, request)
+      await atIntent
+      await assert.rejects(second.delete(runId), { problem: 'live' })
+      const sub = join(cwd, 'sub')
+      const waiting = await second.create({ goal: 'shell: true', cwd: sub })
+      await second.counts()
+      assert.equal((await second.get(waiting.details.run_id)).status, 'pending')
+      goOn()
+      await restoring
+      await follow(second, waiting.details.run_id)
+      assert.equal((await second.get(waiting.details.run_id)).status, 'achieved')
+      assert.deepEqual(read(cwd), ['old a\n', 'old b\n'])
     })
-    const [own] = await second.workspaces.checkpoints(otherId)
-    const same = { checkpoint_id: own!.checkpoint_id }
-    const { paths } = await second.workspaces.restore(otherId, same)
-    assert.deepEqual(paths, [])
-    await second.resume(otherId, { decision: 'abort' })
-    await second.workspaces.restore(details.run_id, request)
-    assert.deepEqual(read(cwd), ['old a\n', 'old b\n'])
-  })
+
+    test(`a run that works keeps its folder from being restored: ${cwdPolicy}`, async (t) => {
+      const { engines, cwd } = await open(t, 2, 600_000, cwdPolicy)
+      const [first, second] = engines as [RunEngine, RunEngine]
+      const { details } = await runToEnd(first, { goal: 'shell: grep -q new a', cwd })
+      const [start] = await first.workspaces.checkpoints(details.run_id)
+      const other = await first.create({ goal: 'shell: false', cwd, hitl_enabled: true })
+      const otherId = other.details.run_id
+      await follow(first, otherId, ({ kind }) => kind === 'human_check_required')
+      const request = { checkpoint_id: start!.checkpoint_id, force: true }
+      await assert.rejects(second.workspaces.restore(details.run_id, request), {
+        code: 'ERR_AGENT_CWD_BUSY',
+      })
+      const [own] = await second.workspaces.checkpoints(otherId)
+      const same = { checkpoint_id: own!.checkpoint_id }
+      const { paths } = await second.workspaces.restore(otherId, same)
+      assert.deepEqual(paths, [])
+      await second.resume(otherId, { decision: 'abort' })
+      await second.workspaces.restore(details.run_id, request)
+      assert.deepEqual(read(cwd), ['old a\n', 'old b\n'])
+    })
+  }
 })
 
 /** How many operations on the files of a run are over; waits until none is open. */
@@ -159,7 +161,7 @@ async function dies(
   const script = childScript(t, 'restore-child.ts')
   const place = { port: postgres.port, leaseMs: 1_000, workspaceFolder: scratch(t) }
   const given = JSON.stringify({ ...place, ...options })
-  const child = spawn(process.execPath, [script, given], { stdio: ['ignore', 'inherit', 'inherit'] })
+  const child = spawn(process.execPath, [script, given], { stdio: 'inherit' })
   const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
   assert.ok(signal === 'SIGKILL' || code === 0)
   return signal
@@ -173,6 +175,7 @@ async function open(
   t: TestContext,
   count: number,
   leaseMs: number,
+  cwdPolicy: EngineOptions['cwdPolicy'] = 'queue',
 ): Promise<{
   readonly engines: readonly RunEngine[]
   readonly stores: readonly PostgresStore[]
@@ -201,6 +204,7 @@ async function open(
       store,
       roots: [cwd],
       workspaceFolder: scratch(t),
+      cwdPolicy,
       providers: [provider],
       defaultModel: 'test:m',
     })
