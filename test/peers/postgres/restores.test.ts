@@ -113,9 +113,6 @@ describe('restores in a PostgresStore', { skip: noPostgres }, () => {
       const waiting = await second.create({ goal: 'shell: true', cwd: sub })
       await second.counts()
       assert.equal((await second.get(waiting.details.run_id)).status, 'pending')
-      // A run that has a copy does not wait.
-      const isolated = { goal: 'shell: true', cwd, workspace: 'isolated' }
-      assert.equal((await runToEnd(second, isolated)).details.status, 'achieved')
       goOn()
       await restoring
       await follow(second, waiting.details.run_id)
