@@ -221,7 +221,8 @@ test('a run that applies its changes and is killed at any write has applied them
       assert.deepEqual([status, changes], ['achieved', 'applied'], hint)
       const applied = events.filter((event) => event.kind === 'files_changed')
       assert.deepEqual(applied.map(({ payload }) => payload.skipped), [[]], hint)
-      const isWarning = (it: AgentEvent): boolean => it.kind === 'log' && it.payload.level === 'warn'
+      const isWarning = (one: AgentEvent): boolean =>
+        one.kind === 'log' && one.payload.level === 'warn'
       assert.deepEqual(events.filter(isWarning), [], hint)
       await assert.rejects(engine.workspaces.apply(runId, {}), { problem: 'no_changes' })
       return events.some(({ kind }) => kind === 'run_recovered')

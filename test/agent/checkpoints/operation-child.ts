@@ -3,12 +3,10 @@
  * applies them itself, and kills itself at a write: an append to the log, before or after it, or a
  * change of a file. See kills.test.ts.
  */
-import { constants } from 'node:fs'
-import promises from 'node:fs/promises'
-import { syncBuiltinESMExports } from 'node:module'
 import { RunEngine } from '../../../lib/agent/engine.js'
 import { NO_USAGE } from '../../../lib/agent/usage.js'
 import { FileStore } from '../../../lib/agent/stores/file/file-store.js'
+import { DyingWrites } from '../../helpers/dying-writes.js'
 
 interface KillPlan {
   readonly directory: string
@@ -22,45 +20,17 @@ interface KillPlan {
   readonly killAt: number
 }
 
-type AnyFunction = (this: unknown, ...args: unknown[]) => Promise<unknown>
-
 const { directory, root, runId, operation, request, command, killAt } = JSON.parse(
   process.argv[2] ?? '{}',
 ) as KillPlan
-let writes = -Infinity
-
-function write(): void {
-  writes += 1
-  if (writes === killAt) process.kill(process.pid, 'SIGKILL')
-}
-
 const store = new FileStore({ directory })
+const writes = await DyingWrites.of(store, directory, killAt)
 const append = store.append.bind(store)
 store.append = async (...given) => {
   // Of a run, what counts begins with the check that says that the goal is achieved.
-  if (operation === 'run' && given[1].some(({ kind }) => kind === 'goal_check')) writes = 0
-  write()
+  if (operation === 'run' && given[1].some(({ kind }) => kind === 'goal_check')) writes.begin()
   await append(...given)
-  write()
 }
-const handle = await promises.open(directory)
-await handle.close()
-const targets: readonly [object, readonly string[]][] = [
-  [promises, ['link', 'mkdir', 'open', 'rename', 'rmdir', 'symlink', 'unlink']],
-  [Object.getPrototypeOf(handle) as object, ['chmod', 'datasync', 'writeFile']],
-]
-for (const [target, names] of targets) {
-  for (const name of names) {
-    const functions = target as Record<string, AnyFunction>
-    const original = functions[name]!
-    functions[name] = async function (...args) {
-      const isChange = name !== 'open' || (Number(args[1]) & constants.O_CREAT) !== 0
-      if (isChange) write()
-      return await original.apply(this, args)
-    }
-  }
-}
-syncBuiltinESMExports()
 let turns = 0
 const engine = await RunEngine.open({
   store,
@@ -95,9 +65,8 @@ if (operation === 'run') {
   const { details } = await engine.create(request)
   for await (const _ of await engine.subscribe(details.run_id)) turns += 0
 } else {
-  writes = 0
+  writes.begin()
   if (operation === 'discard') await engine.workspaces.discard(runId)
   else await engine.workspaces[operation](runId, request)
 }
-console.log(writes)
 await engine.close()

@@ -6,15 +6,21 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test, type TestContext } from 'node:test'
 import type pg from 'pg'
-import { PostgresStore, RunEngine } from 'runwright/agent'
+import { PostgresStore, RunEngine, type EngineOptions } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
 import { follow, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import type { RestoreOptions } from './restore-child.js'
 import { childScript } from './workers.js'
 
 let postgres: Postgres
 let pool: pg.Pool
 let schemas = 0
+
+const OLD = ['old a\n', 'old b\n']
+const NEW = ['new a\n', 'new b\n']
+/** With 1, there is a kill at each write. */
+const STEP = Number(process.env['RUNWRIGHT_KILLS'] ?? 5)
 
 describe('restores in a PostgresStore', { skip: noPostgres }, () => {
   before(async () => {
@@ -33,89 +39,132 @@ describe('restores in a PostgresStore', { skip: noPostgres }, () => {
     assert.equal(details.status, 'achieved')
     const runId = details.run_id
     const [start] = await second.workspaces.checkpoints(runId)
-    const checkpointId = start!.checkpoint_id
-    const wanted = { checkpoint_id: checkpointId }
+    const wanted = { checkpoint_id: start!.checkpoint_id }
     const { checkpoint_id } = await second.workspaces.restore(runId, wanted)
-    assert.deepEqual(read(cwd), ['old a\n', 'old b\n'])
-    await first.workspaces.restore(runId, { checkpoint_id })
-    assert.deepEqual(read(cwd), ['new a\n', 'new b\n'])
-    const place = { port: postgres.port, schema, root: cwd }
-    const child = spawn(process.execPath, [
-      childScript(t, 'restore-child.ts'),
-      JSON.stringify({ ...place, leaseMs: 1_000, runId, checkpointId }),
-    ], { stdio: ['ignore', 'inherit', 'inherit'] })
-    const [, signal] = (await once(child, 'exit')) as [number | null, string | null]
-    assert.equal(signal, 'SIGKILL')
-    await finished(first, runId, 3)
-    assert.deepEqual(read(cwd), ['old a\n', 'old b\n'])
+    assert.deepEqual(read(cwd), OLD)
+    const redo = () => first.workspaces.restore(runId, { checkpoint_id })
+    await redo()
+    assert.deepEqual(read(cwd), NEW)
+    const die = { schema, root: cwd, runId, operation: 'restore', request: wanted } as const
+    for (let killAt = 1; ; killAt += STEP) {
+      const before = await finished(first, runId)
+      const signal = await dies(t, { ...die, killAt })
+      const isBegun = (await finished(first, runId)) > before
+      assert.deepEqual(read(cwd), isBegun ? OLD : NEW, `killed at write ${killAt}`)
+      // What is done again changes nothing, and what was done before it can be taken back.
+      const { paths } = await second.workspaces.restore(runId, wanted)
+      assert.deepEqual(paths, isBegun ? [] : ['a', 'b'])
+      if (signal === null) break
+      await redo()
+      assert.deepEqual(read(cwd), NEW)
+    }
     // The folder is free again.
     const next = await runToEnd(second, { goal: 'shell: grep -q new a', cwd })
     assert.equal(next.details.status, 'achieved')
   })
 
-  test('no run begins in a folder that is being restored', async (t) => {
-    const { engines, cwd, stores } = await open(t, 2, 600_000)
+  test('any process applies the changes of any run, and finishes what one that died has begun', async (t) => {
+    const { engines, cwd, schema } = await open(t, 2, 1_000)
     const [first, second] = engines as [RunEngine, RunEngine]
-    const { details } = await runToEnd(first, { goal: 'shell: grep -q new a', cwd })
+    const goal = 'shell: grep -q new a'
+    const { details } = await runToEnd(first, { goal, cwd, workspace: 'isolated' })
+    assert.deepEqual([details.status, read(cwd)], ['achieved', OLD])
     const runId = details.run_id
-    const [start] = await first.workspaces.checkpoints(runId)
-    let reached: () => void = () => undefined
-    const atIntent = new Promise<void>((resolve) => (reached = resolve))
-    let goOn: () => void = () => undefined
-    const held = new Promise<void>((resolve) => (goOn = resolve))
-    const append = stores[0]!.append.bind(stores[0])
-    stores[0]!.append = async (id, records) => {
-      await append(id, records)
-      if (!records.some(({ kind }) => kind === 'files_changing')) return
-      reached()
-      await held
+    const die = { schema, root: cwd, runId, operation: 'apply', request: {} } as const
+    for (let killAt = 1; ; killAt += STEP) {
+      const before = await finished(first, runId)
+      const signal = await dies(t, { ...die, killAt })
+      const isBegun = (await finished(first, runId)) > before
+      assert.deepEqual(read(cwd), isBegun ? NEW : OLD, `killed at write ${killAt}`)
+      assert.equal((await second.get(runId)).changes, isBegun ? 'applied' : 'pending')
+      if (signal === null) break
+      if (!isBegun) continue
+      await assert.rejects(second.workspaces.apply(runId, {}), { problem: 'no_changes' })
+      const known = await second.workspaces.checkpoints(runId)
+      const undo = known.filter(({ reason }) => reason === 'apply').at(-2)
+      await second.workspaces.restore(runId, { checkpoint_id: undo!.checkpoint_id })
+      assert.deepEqual(read(cwd), OLD)
     }
-    const request = { checkpoint_id: start!.checkpoint_id }
-    const restoring = first.workspaces.restore(runId, request)
-    await atIntent
-    await assert.rejects(second.delete(runId), { problem: 'live' })
-    const sub = join(cwd, 'sub')
-    const waiting = await second.create({ goal: 'shell: true', cwd: sub })
-    await second.counts()
-    assert.equal((await second.get(waiting.details.run_id)).status, 'pending')
-    goOn()
-    await restoring
-    await follow(second, waiting.details.run_id)
-    assert.equal((await second.get(waiting.details.run_id)).status, 'achieved')
-    assert.deepEqual(read(cwd), ['old a\n', 'old b\n'])
   })
 
-  test('a run that works keeps its folder from being restored', async (t) => {
-    const { engines, cwd } = await open(t, 2, 600_000)
-    const [first, second] = engines as [RunEngine, RunEngine]
-    const { details } = await runToEnd(first, { goal: 'shell: grep -q new a', cwd })
-    const [start] = await first.workspaces.checkpoints(details.run_id)
-    const other = await first.create({ goal: 'shell: false', cwd, hitl_enabled: true })
-    const otherId = other.details.run_id
-    await follow(first, otherId, ({ kind }) => kind === 'human_check_required')
-    const request = { checkpoint_id: start!.checkpoint_id, force: true }
-    await assert.rejects(second.workspaces.restore(details.run_id, request), {
-      code: 'ERR_AGENT_CWD_BUSY',
+  for (const cwdPolicy of ['queue', 'allow'] as const) {
+    test(`no run begins in a folder that is being restored: ${cwdPolicy}`, async (t) => {
+      const { engines, cwd, stores } = await open(t, 2, 600_000, cwdPolicy)
+      const [first, second] = engines as [RunEngine, RunEngine]
+      const { details } = await runToEnd(first, { goal: 'shell: grep -q new a', cwd })
+      const runId = details.run_id
+      const [start] = await first.workspaces.checkpoints(runId)
+      let reached: () => void = () => undefined
+      const atIntent = new Promise<void>((resolve) => (reached = resolve))
+      let goOn: () => void = () => undefined
+      const held = new Promise<void>((resolve) => (goOn = resolve))
+      const append = stores[0]!.append.bind(stores[0])
+      stores[0]!.append = async (id, records) => {
+        await append(id, records)
+        if (!records.some(({ kind }) => kind === 'files_changing')) return
+        reached()
+        await held
+      }
+      const request = { checkpoint_id: start!.checkpoint_id }
+      const restoring = first.workspaces.restore(runId, request)
+      await atIntent
+      await assert.rejects(second.delete(runId), { problem: 'live' })
+      const sub = join(cwd, 'sub')
+      const waiting = await second.create({ goal: 'shell: true', cwd: sub })
+      await second.counts()
+      assert.equal((await second.get(waiting.details.run_id)).status, 'pending')
+      goOn()
+      await restoring
+      await follow(second, waiting.details.run_id)
+      assert.equal((await second.get(waiting.details.run_id)).status, 'achieved')
+      assert.deepEqual(read(cwd), ['old a\n', 'old b\n'])
     })
-    const [own] = await second.workspaces.checkpoints(otherId)
-    const same = { checkpoint_id: own!.checkpoint_id }
-    const { paths } = await second.workspaces.restore(otherId, same)
-    assert.deepEqual(paths, [])
-    await second.resume(otherId, { decision: 'abort' })
-    await second.workspaces.restore(details.run_id, request)
-    assert.deepEqual(read(cwd), ['old a\n', 'old b\n'])
-  })
+
+    test(`a run that works keeps its folder from being restored: ${cwdPolicy}`, async (t) => {
+      const { engines, cwd } = await open(t, 2, 600_000, cwdPolicy)
+      const [first, second] = engines as [RunEngine, RunEngine]
+      const { details } = await runToEnd(first, { goal: 'shell: grep -q new a', cwd })
+      const [start] = await first.workspaces.checkpoints(details.run_id)
+      const other = await first.create({ goal: 'shell: false', cwd, hitl_enabled: true })
+      const otherId = other.details.run_id
+      await follow(first, otherId, ({ kind }) => kind === 'human_check_required')
+      const request = { checkpoint_id: start!.checkpoint_id, force: true }
+      await assert.rejects(second.workspaces.restore(details.run_id, request), {
+        code: 'ERR_AGENT_CWD_BUSY',
+      })
+      const [own] = await second.workspaces.checkpoints(otherId)
+      const same = { checkpoint_id: own!.checkpoint_id }
+      const { paths } = await second.workspaces.restore(otherId, same)
+      assert.deepEqual(paths, [])
+      await second.resume(otherId, { decision: 'abort' })
+      await second.workspaces.restore(details.run_id, request)
+      assert.deepEqual(read(cwd), ['old a\n', 'old b\n'])
+    })
+  }
 })
 
-/** Resolves when so many operations on the files of a run are over. */
-async function finished(engine: RunEngine, runId: string, count: number): Promise<void> {
+/** How many operations on the files of a run are over; waits until none is open. */
+async function finished(engine: RunEngine, runId: string): Promise<number> {
   for (;;) {
     const events = await engine.events(runId, { after: 0, limit: 1_000 })
-    const ended = events.filter(({ kind }) => kind === 'files_changed').length
-    assert.ok(ended <= count)
-    if (ended === count) return
+    const count = (wanted: string): number => events.filter(({ kind }) => kind === wanted).length
+    if (count('files_changing') === count('files_changed')) return count('files_changed')
     await nextTurn()
   }
+}
+
+/** The signal by which a child that changes files ended; null when it did not reach that write. */
+async function dies(
+  t: TestContext,
+  options: Omit<RestoreOptions, 'port' | 'leaseMs' | 'workspaceFolder'>,
+): Promise<string | null> {
+  const script = childScript(t, 'restore-child.ts')
+  const place = { port: postgres.port, leaseMs: 1_000, workspaceFolder: scratch(t) }
+  const given = JSON.stringify({ ...place, ...options })
+  const child = spawn(process.execPath, [script, given], { stdio: 'inherit' })
+  const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
+  assert.ok(signal === 'SIGKILL' || code === 0)
+  return signal
 }
 
 function read(cwd: string): readonly string[] {
@@ -126,6 +175,7 @@ async function open(
   t: TestContext,
   count: number,
   leaseMs: number,
+  cwdPolicy: EngineOptions['cwdPolicy'] = 'queue',
 ): Promise<{
   readonly engines: readonly RunEngine[]
   readonly stores: readonly PostgresStore[]
@@ -150,8 +200,14 @@ async function open(
         : { text: 'done' },
     )
     const store = new PostgresStore({ pool, schema, leaseMs })
-    const options = { store, roots: [cwd], providers: [provider], defaultModel: 'test:m' }
-    const engine = await RunEngine.open(options)
+    const engine = await RunEngine.open({
+      store,
+      roots: [cwd],
+      workspaceFolder: scratch(t),
+      cwdPolicy,
+      providers: [provider],
+      defaultModel: 'test:m',
+    })
     t.after(() => engine.close())
     engines.push(engine)
     stores.push(store)

@@ -17,7 +17,7 @@ import type { Claim, Occupied, SharedRunsListener } from '../../shared-store.js'
 import type { Database, Transaction } from './database.js'
 import type { HeartbeatConnection } from './heartbeat-connection.js'
 import type { PgQuery, PgRow } from './pg-types.js'
-import { holderQuery } from './places.js'
+import { holderQuery, SHARES } from './places.js'
 
 /** Runs per claim that only have to be ended, for which no slot is needed. */
 const MAX_ENDINGS = 64
@@ -178,7 +178,10 @@ export class Claims {
     if (this.#inDoubt) await rows(this.#releaseUnknown())
     const fence = this.#held.get(runId)?.toString() ?? null
     const own = '(claimed_by = $1 AND fence = $3)'
-    // A folder that is held is found by a trigger, which then skips the row.
+    if (folder) {
+      const [holder] = await rows(holderQuery(schema, runId))
+      if (holder !== undefined) return holder
+    }
     const text = `UPDATE ${schema}.runs SET claimed_by = $1, operates = true,
         fence = CASE WHEN ${own} THEN fence ELSE fence + 1 END,
         holds_folder = holds_folder OR $4
@@ -189,9 +192,7 @@ export class Claims {
       RETURNING fence::text AS fence, NULL AS holder`
     const values = [workerId, runId, fence, folder]
     const [row] = await rows({ name: 'runwright_occupy', text, values })
-    if (row !== undefined || !folder) return row
-    const [holder] = await rows(holderQuery(schema, runId))
-    return holder
+    return row
   }
 
   /** Forgets a claim that an append has cleared in the database. */
@@ -405,10 +406,11 @@ export class Claims {
           if (endings.length < MAX_ENDINGS) endings.push(runId)
           continue
         }
-        const isFree = place === null || (row['held'] !== true && earlier.find(place) === undefined)
-        if (isFree) others.push(runId)
+        const shares = row['shares'] === true
+        const isBehind = place !== null && !shares && earlier.find(place) !== undefined
+        if (row['held'] !== true && !isBehind) others.push(runId)
         if (others.length === slots) return [...endings, ...others]
-        if (place !== null) earlier.add(true, place)
+        if (place !== null && !shares) earlier.add(true, place)
       }
       if (page.length < limit) return [...endings, ...others]
     }
@@ -418,12 +420,14 @@ export class Claims {
    * Runs that wait, in order. `ends` marks runs that only have to be ended, which any process may
    * do, as the machine with the run's labels may be gone, and changes of files to be finished,
    * which need that machine. Without slots only these. `place` is null when the run needs no folder
-   * or has it; `held`: another run has it, one above or one below.
+   * or has it; `held`: another run has it, one above or one below; `shares`: the run waits for
+   * restores and applies only.
    */
   #candidates(slots: number, limit: number, offset: number, except: readonly string[]): PgQuery {
     const { schema, labels } = this.#options
     const columns = `run_id, queue_number, ${ENDS} OR ended_ms IS NOT NULL AS ends,
-      CASE WHEN NOT (${ENDS} OR holds_folder OR folder IS NULL) THEN place END AS place,
+      CASE WHEN NOT (${ENDS} OR holds_folder OR folder IS NULL AND NOT ${SHARES}) THEN place END
+        AS place, ${SHARES} AS shares,
       holds_folder OR status <> 'pending' AS begun`
     const free = `${this.#unclaimed()} AND NOT run_id = ANY($4)`
     const isOperation = `operates AND (ended_ms IS NOT NULL OR status = 'awaiting_human')`
@@ -442,7 +446,7 @@ export class Claims {
         ) AS waiting
         ORDER BY ends DESC, begun DESC, queue_number LIMIT $2 OFFSET $5
       )
-      SELECT run_id, ends, place, held
+      SELECT run_id, ends, place, shares, held
       FROM page LEFT JOIN (
         SELECT place, ${schema}.is_held(place, '') AS held
         FROM (SELECT DISTINCT place FROM page WHERE place IS NOT NULL) AS places

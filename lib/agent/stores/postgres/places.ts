@@ -132,11 +132,20 @@ export function busyQuery(
   return { name: 'runwright_busy', text, values }
 }
 
-/** Selects, as `holder`, a run other than this one that has its folder, one above or one below. */
+/** Condition: the run shares its folder with others, by the policy `allow`. */
+export const SHARES =
+  `(folder IS NULL AND head->'details'->>'workspace' IS DISTINCT FROM 'isolated')`
+
+/**
+ * Selects, as `holder`, a run other than this one that has its folder, one above or one below, or
+ * that works or waits at a gate in one of them and shares it.
+ */
 export function holderQuery(schema: string, runId: string): PgQuery {
   const text = `SELECT r.run_id AS holder, NULL AS fence
     FROM ${schema}.runs r, (SELECT place FROM ${schema}.runs WHERE run_id = $1) AS wanted
-    WHERE r.holds_folder AND r.run_id <> $1
+    WHERE (r.holds_folder OR (r.ended_ms IS NULL AND ${SHARES}
+        AND (status IN ('running', 'awaiting_human') OR claimed_by IS NOT NULL)))
+      AND r.run_id <> $1
       AND (starts_with(r.place, wanted.place) OR starts_with(wanted.place, r.place)) LIMIT 1`
   return { name: 'runwright_holder', text, values: [runId] }
 }
