@@ -7,8 +7,8 @@
  *    one size, are rewritten as one: the new pack is durable before the old ones go. A crash in
  *    between leaves blobs twice, and after a loss of power some that were removed may be back:
  *    every copy is asked for, listed once, and removed.
- * 3. In memory are five bytes for each blob, from the first use on. A blob that is not there costs a
- *    binary search for each pack; one that is there, one small read of an index more.
+ * 3. In memory are five bytes for each blob, from the first use on. A blob that is not there costs
+ *    a binary search for each pack; one that is there, one small read of an index more.
  *
  * @module
  */
@@ -101,7 +101,8 @@ export class ObjectPacks {
   hashes(first: number): string[] {
     const { disk } = this.#parts
     const some = [...this.#packs].filter((pack) => pack.mayHoldAny(first))
-    return some.flatMap((pack) => this.#using(pack, 'r', (fd) => pack.hashes(disk, fd, first)) ?? [])
+    const read = (pack: Pack) => this.#using(pack, 'r', (fd) => pack.hashes(disk, fd, first))
+    return some.flatMap((pack) => read(pack) ?? [])
   }
 
   /** Removes blobs, unless they are in packs that were used after a moment, as epoch time. */
