@@ -2,7 +2,9 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { SystemDisk } from '../../lib/agent/stores/file/disk.js'
 import { encodePack, Pack } from '../../lib/agent/stores/file/object-pack.js'
-import { encodeFolder, FolderReader, MalformedTree } from '../../lib/agent/workspace/tree-objects.js'
+import {
+  encodeFolder, FolderReader, MalformedTree,
+} from '../../lib/agent/workspace/tree-objects.js'
 
 /** Reads the object of a folder whose names and bytes are made of a text. */
 export function readFolderOf(text: string): void {

@@ -13,7 +13,7 @@
  * @module
  */
 import { join } from 'node:path'
-import { LongWork, nextTurn } from '../../../internal/next-turn.js'
+import { LongWork } from '../../../internal/next-turn.js'
 import { hasHash, unpack } from '../packed.js'
 import { attempt, isMissing, operationError, writeError } from './disk-errors.js'
 import { makeDurableDirectory, type Disk } from './disk.js'
@@ -108,11 +108,11 @@ export class ObjectPacks {
   /** Removes blobs, unless they are in packs that were used after a moment, as epoch time. */
   remove(hashes: readonly string[], usedBefore: number): Promise<void> {
     return this.#inTurn(async () => {
+      const work = new LongWork()
       for (const pack of [...this.#packs]) {
+        if (work.isDue) await work.next()
         const held = pack.usedAt > usedBefore ? [] : hashes.filter((hash) => pack.mayHold(hash))
-        if (held.length === 0) continue
-        this.#using(pack, 'r+', (fd) => this.#mark(pack, fd, held))
-        await nextTurn()
+        if (held.length > 0) this.#using(pack, 'r+', (fd) => this.#mark(pack, fd, held))
       }
       // They are removed; that their bytes are free can wait until the disk is well.
       await this.#tidy().catch(() => undefined)
