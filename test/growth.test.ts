@@ -69,6 +69,7 @@ import { HandshakeError } from '../lib/ws/errors.js'
 import { parseExtensions } from '../lib/ws/extensions.js'
 import { RefusedBody } from '../lib/ws/refused-body.js'
 import { HeadReader } from '../lib/ws/response-head.js'
+import { readFolderOf, readPackOf } from './helpers/object-texts.js'
 import { StepCounter } from './helpers/steps.js'
 
 /** Characters of the two texts whose steps are compared. */
@@ -108,6 +109,12 @@ const REPORTS = [
   'a == ', 'expected: a', 'at /a/b.js:1', 'a', '/a', 'a.b:', '\u001b[', 'File "a", line 1\n', '0m0.',
 ]
 const PARSERS: readonly Parser[] = [
+  { name: 'objects of folders', parse: readFolderOf, units: ['a', 'ab', '\ufffd', '/', '\ud800'] },
+  {
+    name: 'packs of objects',
+    parse: (text) => readPackOf(text, join(folder, 'one.pack')),
+    units: ['a', 'abcdefgh', 'RP\x01\0', '\0'],
+  },
   { name: 'commands', parse: detectReporter, units: [...WORDS, ...RUNNERS, '\n', '\\\n'] },
   {
     name: 'a check that is followed',

@@ -300,6 +300,9 @@ const byFile = {
   'test/agent/stores/objects-faults.test.ts': [
     ['acknowledged blobs survive faults, crashes and losses of power in many cases', 6, DISK],
   ],
+  'test/agent/stores/object-packs.test.ts': [
+    ['a process that is killed around any write of objects loses none of them', 8, KILLS],
+  ],
   'test/agent/stores/aimed-kills.test.ts': [
     'create', 'sync', 'sync directory', 'write', 'rename', 'remove', 'tail',
   ].map((name) => [

@@ -124,6 +124,8 @@ export class FolderTracker {
       const known = this.#remember(one, found, scan)
       if (!options.storeContents || known.isSecret || known.stored !== 'unknown') continue
       const path = childOf(one.path, one.name)
+      // Hashed even so, once: by its hash a later look sees that the run changed it, net changes
+      // and restores tell it from what others wrote, and equal trees have equal ids.
       if (notStored?.get(path) === known.sha256 || !this.#count(known, most)) {
         known.stored = 'never'
         continue

@@ -6,7 +6,7 @@ import { Random } from '../../helpers/random.js'
 import { SimulatedDisk, SimulatedProcess, type Plan } from './simulated-disk.js'
 
 const CODES = ['ENOSPC', 'EIO', 'EDQUOT'] as const
-const BLOBS = Array.from({ length: 12 }, (_, i) => blob(`content ${i} `.repeat(1 + i * 60)))
+const BLOBS = Array.from({ length: 20 }, (_, i) => blob(`content ${i} `.repeat(1 + i * 30)))
 
 /** What a store must hold: what it acknowledged, and nobody has removed since. */
 class Model {
@@ -101,6 +101,11 @@ async function playCase(seed: number): Promise<void> {
     const opened = await open(disk, random, plan)
     if (opened !== null) {
       const { process, store } = opened
+      // So many packs of one size that they are rewritten.
+      const single = random.chance(0.5) ? BLOBS : []
+      for (const one of single) {
+        if (await store.objects.put([one]).then(() => true, () => false)) model.held.add(one)
+      }
       for (let round = 0; round < 4 && !process.isDead; round++) await work(store, model, random)
       if (!process.isDead) {
         process.heal()

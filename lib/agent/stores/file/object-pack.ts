@@ -145,7 +145,8 @@ export class Pack {
   mark(disk: Disk, fd: number, { number, bytes }: Place): void {
     this.#marks[number] = REMOVED
     this.live -= bytes
-    disk.writeNow(fd, Buffer.of(REMOVED), this.#indexAt + this.#starts.length * ENTRY_BYTES + number)
+    const marksAt = this.#indexAt + this.#starts.length * ENTRY_BYTES
+    disk.writeNow(fd, Buffer.of(REMOVED), marksAt + number)
   }
 
   /** Has it had hashes whose first byte is `first`? */

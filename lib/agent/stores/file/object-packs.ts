@@ -7,13 +7,13 @@
  *    one size, are rewritten as one: the new pack is durable before the old ones go. A crash in
  *    between leaves blobs twice, and after a loss of power some that were removed may be back:
  *    every copy is asked for, listed once, and removed.
- * 3. In memory are five bytes for each blob, from the first use on. A blob that is not there costs a
- *    binary search for each pack; one that is there, one small read of an index more.
+ * 3. In memory are five bytes for each blob, from the first use on. A blob that is not there costs
+ *    a binary search for each pack; one that is there, one small read of an index more.
  *
  * @module
  */
 import { join } from 'node:path'
-import { LongWork, nextTurn } from '../../../internal/next-turn.js'
+import { LongWork } from '../../../internal/next-turn.js'
 import { hasHash, unpack } from '../packed.js'
 import { attempt, isMissing, operationError, writeError } from './disk-errors.js'
 import { makeDurableDirectory, type Disk } from './disk.js'
@@ -101,17 +101,18 @@ export class ObjectPacks {
   hashes(first: number): string[] {
     const { disk } = this.#parts
     const some = [...this.#packs].filter((pack) => pack.mayHoldAny(first))
-    return some.flatMap((pack) => this.#using(pack, 'r', (fd) => pack.hashes(disk, fd, first)) ?? [])
+    const read = (pack: Pack) => this.#using(pack, 'r', (fd) => pack.hashes(disk, fd, first))
+    return some.flatMap((pack) => read(pack) ?? [])
   }
 
   /** Removes blobs, unless they are in packs that were used after a moment, as epoch time. */
   remove(hashes: readonly string[], usedBefore: number): Promise<void> {
     return this.#inTurn(async () => {
+      const work = new LongWork()
       for (const pack of [...this.#packs]) {
+        if (work.isDue) await work.next()
         const held = pack.usedAt > usedBefore ? [] : hashes.filter((hash) => pack.mayHold(hash))
-        if (held.length === 0) continue
-        this.#using(pack, 'r+', (fd) => this.#mark(pack, fd, held))
-        await nextTurn()
+        if (held.length > 0) this.#using(pack, 'r+', (fd) => this.#mark(pack, fd, held))
       }
       // They are removed; that their bytes are free can wait until the disk is well.
       await this.#tidy().catch(() => undefined)

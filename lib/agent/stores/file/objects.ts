@@ -13,7 +13,7 @@
  * @module
  */
 import { dirname, join } from 'node:path'
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { LongWork, nextTurn } from '../../../internal/next-turn.js'
 import { StoreError } from '../../errors.js'
 import type { ObjectStore, StoredObject } from '../../object-store.js'
 import { ObjectCalls } from '../object-calls.js'
@@ -91,9 +91,8 @@ export class FileObjects implements ObjectStore {
   put(objects: readonly StoredObject[]): Promise<void> {
     return this.#call(objects.map(({ hash }) => hash), async (open) => {
       const known = await this.#has(objects.map(({ hash }) => hash), open)
-      const isPacked = (hash: string): boolean => !this.#damaged.has(hash) && open.packs.has(hash)
-      // Others may have stored it meanwhile.
-      const unknown = objects.filter(({ hash }) => !known.has(hash) && !isPacked(hash))
+      // What others have stored meanwhile is stored twice, until the packs are rewritten.
+      const unknown = objects.filter(({ hash }) => !known.has(hash))
       await open.writer.write(unknown)
       for (const { hash } of unknown) this.#damaged.delete(hash)
     })
@@ -191,16 +190,17 @@ export class FileObjects implements ObjectStore {
 
   async #has(hashes: readonly string[], { lock, packs, writer }: Open): Promise<Set<string>> {
     const found = new Set<string>()
+    const work = new LongWork()
     for (let i = 0; i < hashes.length; i += FILES_PER_TURN) {
       const uses: Promise<void>[] = []
       for (const hash of hashes.slice(i, i + FILES_PER_TURN)) {
         // What is being written is there once that is done.
         while (writer.isWriting(hash)) await writer.finished(hash)
+        if (work.isDue) await work.next()
         if (this.#damaged.has(hash)) continue
         if (packs.has(hash) || (await this.#hasLoose(hash, uses))) found.add(hash)
       }
       await Promise.all(uses)
-      if (i > 0) await nextTurn()
     }
     this.#checkLock(lock)
     return found

@@ -1,0 +1,184 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { FileStore } from 'runwright/agent'
+import { SystemDisk } from '../../../lib/agent/stores/file/disk.js'
+import { encodePack, Pack } from '../../../lib/agent/stores/file/object-pack.js'
+import { pack } from '../../../lib/agent/stores/packed.js'
+import { assertHolds, blob, listAll } from '../../../lib/agent/testing/object-contract/suite.js'
+import { bundle } from '../../helpers/bundle.js'
+import { damagePacked, packFiles, temporaryFolder } from './store-files.js'
+
+async function open(directory: string): Promise<FileStore> {
+  const store = new FileStore({ directory, sync: 'none', onWarning: () => {} })
+  await store.open()
+  return store
+}
+
+const blobs = Array.from({ length: 120 }, (_, i) => blob(`object ${i} `.repeat(1 + (i % 9) * 10)))
+const hashes = blobs.map(({ hash }) => hash)
+const sorted = hashes.toSorted()
+const sizeOf = (folder: string): number =>
+  packFiles(folder).reduce((sum, path) => sum + readFileSync(path).length, 0)
+
+test('objects stored one by one lie in few files, and are found after a restart', async (t) => {
+  const directory = temporaryFolder(t, 'in memory')
+  const folder = join(directory, 'objects')
+  let store = await open(directory)
+  for (const one of blobs) await store.objects.put([one])
+  await store.close()
+  assert.ok(packFiles(folder).length < 25, `${packFiles(folder).length} packs`)
+  store = await open(directory)
+  for (const one of blobs) await assertHolds(store.objects, one)
+  assert.deepEqual(await listAll(store.objects, 33), sorted)
+  assert.equal((await store.objects.has(hashes)).size, hashes.length)
+  await store.close()
+})
+
+test('a pack shrinks as its objects are removed, and goes with the last one', async (t) => {
+  const directory = temporaryFolder(t, 'in memory')
+  const folder = join(directory, 'objects')
+  const store = await open(directory)
+  await store.objects.put(blobs)
+  const [path] = packFiles(folder)
+  const before = sizeOf(folder)
+  await store.objects.delete(hashes.slice(0, 30), 0)
+  assert.deepEqual(packFiles(folder), [path], 'most of it is used')
+  await store.objects.delete(hashes.slice(30, 90), 0)
+  assert.notEqual(packFiles(folder)[0], path)
+  assert.ok(sizeOf(folder) < before / 2)
+  for (const one of blobs.slice(90)) await assertHolds(store.objects, one)
+  assert.deepEqual(await listAll(store.objects), hashes.slice(90).sort())
+  await store.objects.delete(hashes, 0)
+  assert.deepEqual(packFiles(folder), [])
+  assert.equal(await store.objects.get(hashes[119]!), null)
+  await store.close()
+})
+
+test('a torn or damaged pack is named, and no object of another one is lost', async (t) => {
+  const directory = temporaryFolder(t, 'in memory')
+  const folder = join(directory, 'objects')
+  for (const tear of [0, 5, 12, 500, 'index', 'count'] as const) {
+    rmSync(folder, { recursive: true, force: true })
+    let store = await open(directory)
+    await store.objects.put(blobs.slice(0, 40))
+    const [path = ''] = packFiles(folder)
+    await store.objects.put(blobs.slice(40, 80))
+    await store.close()
+    const content = readFileSync(path)
+    if (typeof tear === 'number') truncateSync(path, tear === 0 ? 0 : content.length - tear)
+    else {
+      const at = content.length - (tear === 'index' ? 12 + 40 * 45 : 8)
+      content[at]! ^= 1
+      writeFileSync(path, content)
+    }
+    store = await open(directory)
+    for (const one of blobs.slice(40, 80)) await assertHolds(store.objects, one)
+    assert.equal(await store.objects.get(hashes[0]!), null)
+    const { files } = store.damage()
+    assert.ok(files.length === 1 && files[0]?.includes(path), `${tear}: ${files.join()}`)
+    await store.objects.put(blobs.slice(0, 40))
+    for (const one of blobs.slice(0, 80)) await assertHolds(store.objects, one)
+    await store.close()
+  }
+})
+
+test('an object that was stored again after damage outlives the rewriting of both', async (t) => {
+  const directory = temporaryFolder(t, 'in memory')
+  const folder = join(directory, 'objects')
+  const [bad, ...others] = blobs
+  let store = await open(directory)
+  await store.objects.put([bad!])
+  await damagePacked(folder, bad!.hash)
+  await assert.rejects(store.objects.get(bad!.hash), { code: 'ERR_AGENT_STORE_CORRUPT' })
+  assert.equal((await store.objects.has([bad!.hash])).size, 0)
+  await store.objects.put([bad!])
+  for (const one of others.slice(0, 40)) await store.objects.put([one])
+  for (let opening = 0; opening < 2; opening++) {
+    await assertHolds(store.objects, bad!)
+    assert.equal((await listAll(store.objects)).length, 41)
+    await store.close()
+    store = await open(directory)
+  }
+  await store.objects.delete([bad!.hash], 0)
+  assert.equal(await store.objects.get(bad!.hash), null)
+  await store.close()
+})
+
+test('objects in files of their own, as earlier versions stored them, are used', async (t) => {
+  const directory = temporaryFolder(t, 'in memory')
+  const folder = join(directory, 'objects')
+  const loose = blobs.slice(0, 20)
+  const pathOf = (hash: string): string => join(folder, hash.slice(0, 2), hash.slice(2))
+  for (const { hash, content } of loose) {
+    mkdirSync(join(folder, hash.slice(0, 2)), { recursive: true })
+    writeFileSync(pathOf(hash), await pack(content))
+  }
+  const store = await open(directory)
+  await store.objects.put(blobs.slice(10, 40))
+  const [, one, two, three] = hashes
+  for (const each of blobs.slice(0, 40)) await assertHolds(store.objects, each)
+  assert.deepEqual(await listAll(store.objects), hashes.slice(0, 40).sort())
+  assert.equal((await store.objects.has(hashes)).size, 40)
+  await store.objects.delete([one!], 3_600_000)
+  assert.equal((await store.objects.has([one!])).size, 1, 'it was used a moment ago')
+  await store.objects.delete([one!, hashes[15]!, hashes[30]!], 0)
+  assert.deepEqual([...(await store.objects.has([one!, hashes[15]!, hashes[30]!]))], [])
+  writeFileSync(pathOf(two!), 'OB')
+  await assert.rejects(store.objects.get(two!), (error: Error) => error.message.includes(two!))
+  await store.objects.put([blobs[2]!])
+  await assertHolds(store.objects, blobs[2]!)
+  // Removed by hand: it is missing, and others are not.
+  rmSync(pathOf(three!))
+  assert.equal(await store.objects.get(three!), null)
+  await store.close()
+})
+
+test('hashes that begin alike are told apart', async (t) => {
+  const path = join(temporaryFolder(t, 'in memory'), 'one.pack')
+  const alike = Array.from({ length: 9 }, (_, i) => ({
+    hash: `${i < 3 ? 'aaaaaaa9' : 'aaaaaaaa'}${`${i}`.repeat(56)}`, data: Buffer.from(`${i}`),
+  }))
+  const { parts } = await encodePack(alike.toReversed())
+  writeFileSync(path, Buffer.concat(parts))
+  const disk = new SystemDisk(false)
+  const found = (await Pack.read(disk, path, 0))!
+  const fd = disk.open(path, 'r+')
+  for (const { hash, data } of alike) {
+    const place = found.locate(disk, fd, hash)!
+    assert.deepEqual(disk.readNow(fd, place.bytes, place.at), data)
+  }
+  found.mark(disk, fd, found.locate(disk, fd, alike[4]!.hash)!)
+  assert.equal(found.locate(disk, fd, alike[4]!.hash), null)
+  assert.equal(found.locate(disk, fd, 'a'.repeat(64)), null)
+  assert.equal(found.mayHold('b'.repeat(64)), false)
+  const rest = alike.filter((_, i) => i !== 4).map(({ hash }) => hash)
+  assert.deepEqual(found.hashes(disk, fd, 0xaa), rest)
+  assert.deepEqual([found.mayHoldAny(0xaa), found.mayHoldAny(0xab), found.mayHoldAny(0xa9)], [
+    true, false, false,
+  ])
+  disk.close(fd)
+  const again = (await Pack.read(disk, path, 0))!
+  assert.deepEqual((await again.blobs(disk)).map(({ hash }) => hash), rest)
+})
+
+const OPERATIONS = ['create', 'write', 'sync', 'rename', 'sync folder', 'mark', 'remove']
+
+test('a process that is killed around any write of objects loses none of them', (t) => {
+  const folder = temporaryFolder(t, 'in memory')
+  const script = bundle(new URL('object-kill-child.ts', import.meta.url), folder)
+  for (const operation of OPERATIONS) {
+    for (const moment of ['before', 'after']) {
+      const directory = join(folder, `${operation} ${moment}`)
+      // Each process checks what those before it were told, and goes on.
+      for (const count of [1, 4, 30]) {
+        const args = [script, directory, operation, moment, `${count}`]
+        const { stdout, signal, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
+        assert.equal(signal, 'SIGKILL', `${args.slice(1).join(' ')}: ${stderr}`)
+        writeFileSync(`${directory}.log`, stdout, { flag: 'a' })
+      }
+    }
+  }
+})
