@@ -113,7 +113,9 @@ export class RunEngine {
     const contents = checkpointSettings(config)
     const checkpoints = config.checkpoints === 'off' ? null : contents
     const { workspaceFolder: folder, maxWorkspaceBytes: maxBytes, closed } = config
-    const isolation = folder === null ? null : new IsolatedFolders({ folder, maxBytes, closed })
+    const { dataFolder } = config.store
+    const isolation =
+      folder === null ? null : new IsolatedFolders({ folder, maxBytes, closed, dataFolder })
     // Also without checkpoints: what an earlier engine has begun must be finished.
     const files = contents && new EngineRunFiles({ ...config, ...contents, isolation })
     const common = {

@@ -38,10 +38,10 @@ import { assertAccepted, type NewMessage } from '../request/message.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
-import { EndedRuns } from './ended-runs.js'
+import { endedError, EndedRuns } from './ended-runs.js'
 import { endUnreadable } from './end-from-records.js'
 import { placeOf } from './place-of.js'
-import { endedError, type RunLoop } from './run-loop.js'
+import type { RunLoop } from './run-loop.js'
 import {
   listOldestFirst,
   operatingHeads,

@@ -1,9 +1,15 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { once } from 'node:events'
+import {
+  existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync,
+} from 'node:fs'
+import promises from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
+import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import {
-  MemoryStore, RunEngine, type EngineOptions, type JsonObject, type ModelRequest, type RunDetails,
+  MemoryStore, RunEngine, StoreError, type EngineOptions, type JsonObject, type ModelRequest,
+  type RunDetails,
 } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
 import { follow, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
@@ -106,6 +112,13 @@ class World {
   async settled(runId: string): Promise<void> {
     while ((await this.store.head(runId))?.operation !== null) await nextTurn()
   }
+}
+
+/** What the newest `files_changed` of a run names. */
+async function lastChange(engine: RunEngine, runId: string): Promise<unknown> {
+  const events = await engine.events(runId, { after: 0, limit: 1_000 })
+  const last = events.findLast((event) => event.kind === 'files_changed')
+  return [last?.payload.paths, last?.payload.skipped]
 }
 
 test('what somebody changes between the look and the change is left alone and named', async (t) => {
@@ -226,7 +239,7 @@ test('when a cut-off apply is finished, the copy is gone, and the folder can be 
   await world.cutOff((mortal) => mortal.workspaces.apply(run_id, {}))
   assert.equal(existsSync(world.copyOf(run_id)), true)
   const next = await world.open()
-  // Not refused as busy.
+  // Not refused as busy: the folder is free when the copy is gone.
   await next.workspaces.restore(first.run_id, { checkpoint_id, force: true })
   assert.equal((await next.get(run_id)).changes, 'applied')
   assert.equal(existsSync(world.copyOf(run_id)), false)
@@ -244,4 +257,121 @@ test('a folder that a run works in is not waited for', async (t) => {
   await follow(engine, details.run_id, ({ kind }) => kind === 'human_check_required')
   const busy = engine.workspaces.restore(run_id, { checkpoint_id })
   await assert.rejects(busy, { code: 'ERR_AGENT_CWD_BUSY' })
+})
+
+test('a cut-off apply is finished as it was asked for, and its copy is gone when the engine closes', async (t) => {
+  for (const isForced of [false, true]) {
+    const world = new World(t)
+    const engine = await world.open()
+    for (let i = 0; i < 100; i++) writeFileSync(join(world.cwd, `sub/${i}`), '')
+    const { run_id } = await world.ran(engine, { workspace: 'isolated' })
+    await engine.close()
+    if (isForced) world.write('a', 'mine')
+    const request = isForced ? { paths: ['a'], force: true } : {}
+    await world.cutOff((mortal) => mortal.workspaces.apply(run_id, request))
+    const next = await world.open()
+    await world.settled(run_id)
+    assert.equal(world.files(), isForced ? 'new old old' : 'new new old')
+    assert.equal((await next.get(run_id)).changes, isForced ? 'pending' : 'applied')
+    await next.close()
+    assert.equal(existsSync(world.copyOf(run_id)), isForced)
+  }
+})
+
+test('when the system refuses a change, those before it are taken back, and it can be tried again', async (t) => {
+  const world = new World(t)
+  const engine = await world.open()
+  const { run_id } = await world.ran(engine)
+  const checkpoint_id = await world.start(engine, run_id)
+  const { rename } = promises
+  let renamed = 0
+  promises.rename = async (...given) => {
+    const refused = Object.assign(new Error('EIO: refused'), { code: 'EIO', syscall: 'rename' })
+    if ((renamed += 1) === 2) throw refused
+    await rename(...given)
+  }
+  syncBuiltinESMExports()
+  t.after(() => {
+    promises.rename = rename
+    syncBuiltinESMExports()
+  })
+  const refused = engine.workspaces.restore(run_id, { checkpoint_id })
+  await assert.rejects(refused, { code: 'ERR_AGENT_WORKSPACE' })
+  assert.equal(world.files(), 'new new old')
+  assert.deepEqual(await lastChange(engine, run_id), [[], ['a', 'b']])
+  const { paths } = await engine.workspaces.restore(run_id, { checkpoint_id })
+  assert.deepEqual(paths, ['a', 'b'])
+  assert.equal(world.files(), 'old old old')
+})
+
+test('an operation waits for contents that cannot be reached for a while', async (t) => {
+  const world = new World(t)
+  const engine = await world.open()
+  const { run_id } = await world.ran(engine)
+  const checkpoint_id = await world.start(engine, run_id)
+  const objects = world.store.objects
+  const get = objects.get.bind(objects)
+  let refused = 0
+  world.atIntent(() => {
+    objects.get = async (hash) => {
+      if ((refused += 1) > 2) return await get(hash)
+      throw new StoreError('ERR_AGENT_STORE_UNAVAILABLE', 'away')
+    }
+  })
+  const { paths } = await engine.workspaces.restore(run_id, { checkpoint_id })
+  assert.ok(refused > 2)
+  assert.deepEqual(paths, ['a', 'b'])
+  assert.equal(world.files(), 'old old old')
+})
+
+test('an operation that was cut off in a folder that is gone ends, and names what was not done', async (t) => {
+  const world = new World(t)
+  const engine = await world.open()
+  const { run_id } = await world.ran(engine)
+  const checkpoint_id = await world.start(engine, run_id)
+  await engine.close()
+  await world.cutOff((mortal) => mortal.workspaces.restore(run_id, { checkpoint_id }))
+  renameSync(world.cwd, `${world.cwd} away`)
+  const warned = once(process, 'warning')
+  const next = await world.open({ roots: [dirname(world.cwd)] })
+  await world.settled(run_id)
+  assert.match(String(await warned), /restore was cut off and cannot be finished/)
+  assert.deepEqual(await lastChange(next, run_id), [[], ['a', 'b']])
+})
+
+test('a restore that has nothing to change can be taken back all the same', async (t) => {
+  const world = new World(t)
+  const engine = await world.open()
+  const { run_id, checkpoint_id } = await world.ran(engine)
+  // It is not stored, but the checkpoint names it, and so is another one.
+  world.write('.env', 'left out')
+  const undo = await engine.workspaces.restore(run_id, { checkpoint_id: checkpoint_id! })
+  assert.deepEqual(undo.paths, [])
+  assert.notEqual(undo.checkpoint_id, checkpoint_id)
+  const known = await engine.workspaces.checkpoints(run_id)
+  assert.ok(known.some((one) => one.checkpoint_id === undo.checkpoint_id))
+  const { paths } = await engine.workspaces.restore(run_id, { checkpoint_id: undo.checkpoint_id })
+  assert.deepEqual(paths, [])
+})
+
+test('paths that hold a secret are refused, for they would be logged', async (t) => {
+  const world = new World(t)
+  const engine = await world.open()
+  const { run_id } = await world.ran(engine, { workspace: 'isolated' })
+  const paths = ['a', `sk-ant-api03-${'k'.repeat(80)}`]
+  const refused = engine.workspaces.apply(run_id, { paths })
+  await assert.rejects(refused, ({ violations }) => violations[0].pointer === '/paths/1')
+  assert.doesNotMatch(String(await refused.catch(String)), /kkkk/)
+})
+
+test('a discard that cannot be stored leaves the copy', async (t) => {
+  const world = new World(t)
+  const engine = await world.open()
+  const { run_id } = await world.ran(engine, { workspace: 'isolated' })
+  const append = world.store.append.bind(world.store)
+  world.store.append = () => Promise.reject(new StoreError('ERR_AGENT_STORE', 'refused'))
+  await assert.rejects(engine.workspaces.discard(run_id), { code: 'ERR_AGENT_STORE' })
+  world.store.append = append
+  assert.equal((await engine.get(run_id)).changes, 'pending')
+  assert.equal(world.files(world.copyOf(run_id)), 'new new old')
 })
