@@ -21,6 +21,7 @@ import type { RunStore } from './store.js'
 import type { Tool } from './tool.js'
 import { builtinTools } from './tools/builtin.js'
 import type { Tracer } from './tracing/tracing.js'
+import { withinSecrets } from './workspace/left-out.js'
 
 /** What a host gives to the engine. */
 export interface EngineOptions {
@@ -171,6 +172,8 @@ export interface EngineConfig {
   readonly objects: ObjectStore | null
   readonly neverStore: readonly string[]
   readonly storeSecretFiles: boolean
+  /** Tells of which files no content may be in the log. */
+  readonly holdsSecrets: (path: string) => boolean
   readonly workspace: WorkspaceMode
   /** Null: there are no isolated runs. */
   readonly workspaceFolder: string | null
@@ -259,11 +262,13 @@ function workspaceConfig(
   | 'objects'
   | 'neverStore'
   | 'storeSecretFiles'
+  | 'holdsSecrets'
   | 'workspace'
   | 'workspaceFolder'
   | 'maxWorkspaceBytes'
 > {
   const { store, checkpoints = 'auto', workspace = 'in_place', neverStore = [] } = options
+  const { storeSecretFiles = false } = options
   if (!['auto', 'off'].includes(checkpoints)) {
     throw new TypeError(`checkpoints must be 'auto' or 'off', got ${String(checkpoints)}`)
   }
@@ -289,7 +294,11 @@ function workspaceConfig(
     checkpoints,
     objects: objects ?? store.objects ?? null,
     neverStore: [...neverStore],
-    storeSecretFiles: options.storeSecretFiles ?? false,
+    storeSecretFiles,
+    holdsSecrets: withinSecrets({
+      neverStore,
+      storeSecretFiles: storeSecretFiles && store.shared === undefined,
+    }),
     workspace,
     workspaceFolder: folder,
     maxWorkspaceBytes: count('maxWorkspaceBytes', options.maxWorkspaceBytes),

@@ -5,9 +5,12 @@
  * @module
  */
 import { createHash } from 'node:crypto'
-import type { ChangeRange, FileContent, FileEntry, FileList, NetChanges } from '../checkpoint.js'
+import type {
+  ChangeRange, FileContent, FileEntry, FileList, NetChange, NetChanges,
+} from '../checkpoint.js'
 import { CheckpointError, WorkspaceError } from '../errors.js'
 import type { RunOwner } from '../events.js'
+import { redactor } from '../redaction/redactor.js'
 import type { RunHead } from '../run-details.js'
 import type { LeftOut, TreeEntry } from '../tree.js'
 import { describeChanges, holdsSecret, modeOf, secretsIn } from '../workspace/describe-changes.js'
@@ -38,7 +41,21 @@ export async function showChanges(
   const left_out = joined(before.tree.leftOut, after.tree.leftOut)
   const hasMoved = to === 'now' && after.at !== 'now'
   const note = hasMoved ? 'the copy of the run is not here: this is its newest checkpoint' : null
-  return { from: before.at, to: after.at, ...described, left_out, note }
+  const shown = described.changes.map(withoutSecretNames)
+  return { from: before.at, to: after.at, ...described, changes: shown, left_out, note }
+}
+
+/** A change, without the secrets that its paths hold. */
+function withoutSecretNames(change: NetChange): NetChange {
+  const { path, old_path, diff } = change
+  if (![path, old_path].some((name) => name !== null && redactor.finds(name))) return change
+  return {
+    ...change,
+    path: redactor.text(path),
+    old_path: old_path === null ? null : redactor.text(old_path),
+    diff: diff === null ? null : redactor.lines(diff),
+    redacted: true,
+  }
 }
 
 /** As `RunWorkspaces.patch`. */
@@ -82,11 +99,15 @@ async function refuseSecrets(
   const stored = changes.filter(({ before, after }) =>
     [before, after].every((entry) => entry?.stored !== false),
   )
-  const paths = await secretsIn(stored, contentOf)
-  if (paths.length > 0) throw redacted(paths)
+  const named = changes.flatMap(({ path, oldPath }) =>
+    [path, oldPath].filter((name) => name !== null && redactor.finds(name)),
+  ) as string[]
+  const paths = new Set([...named, ...(await secretsIn(stored, contentOf))])
+  if (paths.size > 0) throw redacted([...paths])
 }
 
-function redacted(paths: readonly string[]): CheckpointError {
+function redacted(secret: readonly string[]): CheckpointError {
+  const paths = secret.map((path) => redactor.text(path))
   const few = paths.slice(0, 5).join(', ')
   const message = `${few} would show a key or password, so it is not given out as it is`
   return new CheckpointError('redacted', message, paths)
@@ -104,7 +125,9 @@ export async function listTree(
   const folder = path.replace(/\/$/, '')
   const entries = entriesOf(named.tree.entries, folder)
   if (entries.length === 0 && folder !== '') throw noSuch(path, named, 'folder')
-  const listed = entries.slice(0, MAX_LISTED)
+  const listed = entries.slice(0, MAX_LISTED).map((entry) =>
+    redactor.finds(entry.path) ? { ...entry, path: redactor.text(entry.path) } : entry,
+  )
   return { path: folder, at: named.at, entries: listed, more: entries.length - listed.length }
 }
 

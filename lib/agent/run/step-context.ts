@@ -52,6 +52,8 @@ export interface StepContext {
   readonly folder: PinnedFolder
   /** Null when the run has none. */
   readonly checkpoints: RunCheckpoints | null
+  /** Tells of which files no content may be in the log. */
+  readonly holdsSecrets: (path: string) => boolean
   /** Runs commands in that folder. */
   readonly executor: Executor
   readonly clock: Clock

@@ -106,6 +106,15 @@ export function secretPaths(rules: AllTreeRules): (path: string, name: string) =
   return (path, name) => isSecretName(name) || isGlobbed(path)
 }
 
+/** Tells of a path whether it is, or lies in, something that {@link secretPaths} tells. */
+export function withinSecrets(rules: TreeRules): (path: string) => boolean {
+  const isSecret = secretPaths(allRules(rules))
+  return (path) => {
+    const parts = path.split('/')
+    return parts.some((name, i) => isSecret(parts.slice(0, i + 1).join('/'), name))
+  }
+}
+
 function anywhere(glob: string): string {
   const sign = glob.startsWith('!') ? '!' : ''
   const plain = glob.slice(sign.length).replace(/^\/|\/$/g, '')

@@ -74,6 +74,22 @@ test('secrets are shown to nobody who may not read files', async (t) => {
   assert.match(Buffer.from(raw).toString(), /ghp_/)
 })
 
+test('names of files that hold a secret are shown without it', async (t) => {
+  const { engine, cwd, runId } = await ended(t)
+  writeFileSync(join(cwd, `c-${TOKEN}`), 'text\n')
+  const { workspaces } = engine
+  const range = { from: 'newest', to: 'now' }
+  const { changes } = await workspaces.changes(runId, range)
+  const { entries } = await workspaces.list(runId, { at: 'now' })
+  const refused = await workspaces.patch(runId, { ...range, raw: false }).catch((error) => error)
+  for (const shown of [changes, entries, [refused.message, refused.paths]]) {
+    assert.doesNotMatch(JSON.stringify(shown), new RegExp(TOKEN))
+    assert.match(JSON.stringify(shown), /c-\[secret removed\]/)
+  }
+  assert.equal(refused.problem, 'redacted')
+  assert.equal(changes[0]?.redacted, true)
+})
+
 test('a run of which nothing was kept says so', async (t) => {
   const { engine, runId } = await ended(t, { checkpoints: 'off' })
   const { note, changes } = await engine.workspaces.changes(runId)

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import type { LeftOut, Tree } from 'runwright/agent'
 import {
   allRules, isPassedOver, isPrivateKey, isSecretName, LeftOutPaths, outsideTree, secretPaths,
+  withinSecrets,
 } from '../../../lib/agent/workspace/left-out.js'
 
 test('names tell what holds secrets, in any case', () => {
@@ -92,4 +93,12 @@ test('version control, dependencies and unfinished files are passed over', () =>
   for (const name of ['git', '.gitignore', 'node_module', '.runwright', 'src']) {
     assert.ok(!isPassedOver(name), name)
   }
+})
+
+test('what lies in a folder that holds secrets holds some', () => {
+  const holds = withinSecrets({ neverStore: ['data/**'] })
+  for (const path of ['.env', 'a/.env.local', '.ssh/config', 'a/.aws/b/c', 'data/x/y', 'k.pem'])
+    assert.equal(holds(path), true, path)
+  for (const path of ['env', 'a/data.txt', 'ssh/config']) assert.equal(holds(path), false, path)
+  assert.equal(withinSecrets({ storeSecretFiles: true })('.env'), false)
 })

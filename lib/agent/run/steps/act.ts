@@ -40,9 +40,8 @@ export async function runTools(context: StepContext, calls: readonly CallState[]
       count === 1
         ? [await runCall(context, batch[0] as CallState)]
         : await allOf(batch.map((call) => runCall(context, call)))
-    const { iteration } = context.log.state.head.details
     batch.forEach((call, index) => {
-      context.log.note(resultRecord(iteration, call, outputs[index] as TimedOutput))
+      context.log.note(resultRecord(context, call, outputs[index] as TimedOutput))
     })
     // A read whose result is lost can run again; other calls cannot.
     if (reads === 0) await context.log.flush()
@@ -201,12 +200,19 @@ function startRecord(
   }
 }
 
-function resultRecord(iteration: number, { call }: CallState, timed: TimedOutput): RecordDraft {
-  const { result, durationMs } = timed
-  const { changes, exitCode, output } = result
+function resultRecord(
+  { holdsSecrets, log }: StepContext,
+  { call }: CallState,
+  { result, durationMs }: TimedOutput,
+): RecordDraft {
+  const { exitCode, output } = result
+  // Those of a host's tool may be anything; what cannot be stored is found later.
+  const changes = result.changes?.map((change: FileChange | null) =>
+    typeof change?.path === 'string' && holdsSecrets(change.path) ? { ...change, diff: '' } : change,
+  ) as FileChange[] | undefined
   return {
     kind: 'tool_result',
-    iteration,
+    iteration: log.state.head.details.iteration,
     payload: {
       tool: call.tool,
       output: headAndTail(output, EVENT_OUTPUT_BYTES),
