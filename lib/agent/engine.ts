@@ -113,8 +113,8 @@ export class RunEngine {
     const checkpoints = checkpointSettings(config)
     const { workspaceFolder: folder, maxWorkspaceBytes: maxBytes, closed } = config
     const { dataFolder } = config.store
-    const isolation =
-      folder === null ? null : new IsolatedFolders({ folder, maxBytes, closed, dataFolder })
+    const copies = { maxBytes, closed, dataFolder, isShared: shared !== undefined }
+    const isolation = folder === null ? null : new IsolatedFolders({ folder, ...copies })
     const files =
       checkpoints === null ? null : new EngineRunFiles({ ...config, ...checkpoints, isolation })
     const common = {

@@ -83,8 +83,7 @@ interface Place {
 export const ENTRY_BYTES = 256
 const MAX_DEPTH = 250
 /** Files up to this size are read at once, and looked through for paths. */
-const SMALL = 256 * 1024
-const CHUNK = 1024 * 1024
+const SMALL = 1024 * 1024
 /** Zeros that are not written to files with holes. */
 const HOLE = Buffer.alloc(64 * 1024)
 const ATTEMPTS = 3
@@ -111,7 +110,7 @@ export class TreeCopy {
   readonly #repositories: CopiedRepositories
   readonly #notes = new CopyNotes()
   readonly #readOnly: string[] = []
-  readonly #buffer = Buffer.allocUnsafeSlow(CHUNK)
+  readonly #buffer = Buffer.allocUnsafeSlow(SMALL)
   /** Copies of files with several names, by device and inode. */
   readonly #linked: Map<string, RawPath> = new Map()
   /** Can blocks be shared, by the device of the original? */
@@ -387,7 +386,7 @@ export class TreeCopy {
   /** Copies as many bytes as the file had; false when there are fewer now. */
   #large(source: number, target: number, { size, blocks }: Stats): boolean {
     const isSparse = blocks * 512 < size
-    const step = isSparse ? HOLE.length : CHUNK
+    const step = isSparse ? HOLE.length : SMALL
     for (let done = 0; done < size; ) {
       if (this.#isAborted()) throw new CopyStopped('aborted')
       const length = readSync(source, this.#buffer, 0, Math.min(step, size - done), done)
