@@ -1,9 +1,9 @@
 /** Copies that a run cannot go on in are made anew, of the folder and the newest checkpoint. */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, realpathSync, truncateSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { FileStore, processExecutor, type Executor } from 'runwright/agent'
+import { FileStore, processExecutor, type Executor, type RunEngine } from 'runwright/agent'
 import { follow, openEngine, scratch, testProvider } from '../../helpers/engine.js'
 
 interface Case {
@@ -36,16 +36,21 @@ const cases: readonly Case[] = [
 
 for (const { name, meanwhile, mounted } of cases) {
   test(`${name} is made anew`, async (t) => {
-    const [cwd, directory] = [realpathSync(scratch(t)), realpathSync(scratch(t))]
+    const [cwd, directory] = [scratch(t), scratch(t)]
     const packages = join(cwd, 'node_modules')
-    for (let i = 0; i < 250; i++) mkdirFile(join(packages, `p${i}`), 'index.js', `${i}`)
+    for (let i = 0; i < 250; i++) mkdirSync(join(packages, `p${i}`), { recursive: true })
     writeFileSync(join(cwd, 'a.txt'), 'original')
     writeFileSync(join(cwd, '.env'), 'KEY=1')
     const plain = processExecutor()
-    const mounting: Executor = { ...plain, start: plain.start.bind(plain), mountsFolders: async () => true }
+    const mounting: Executor = {
+      name: 'mounting',
+      run: (command, options) => plain.run(command, options),
+      killMarked: (mark) => plain.killMarked(mark),
+      mountsFolders: () => Promise.resolve(true),
+    }
     const first = await open(t, cwd, directory, mounted ? mounting : plain)
     const request = { goal: 'shell: false', workspace: 'isolated', hitl_enabled: true } as const
-    const { details } = await first.create({ ...request, max_iterations: 3 })
+    const { details } = await first.create({ ...request, max_iterations: 2 })
     const id = details.run_id
     await follow(first, id, ({ kind }) => kind === 'human_check_required')
     await first.close()
@@ -59,11 +64,34 @@ for (const { name, meanwhile, mounted } of cases) {
 
     const second = await open(t, cwd, directory, plain)
     await second.resume(id, { decision: 'approve' })
-    await follow(second, id, ({ kind, payload }) => kind === 'human_check_required' && 'iteration' in payload)
+    await follow(second, id)
     assert.equal(readFileSync(join(root, 'a.txt'), 'utf8'), 'run')
     assert.equal(readFileSync(join(root, '.env'), 'utf8'), 'KEY=1')
     assert.equal(readdirSync(join(root, 'node_modules')).length, 250)
     assert.deepEqual(readdirSync(join(directory, 'workspaces')), [id])
     assert.equal(readFileSync(join(cwd, 'a.txt'), 'utf8'), 'original')
   })
+}
+
+/** An engine whose model writes a file in the first iteration only. */
+async function open(
+  t: TestContext,
+  cwd: string,
+  directory: string,
+  executor: Executor,
+): Promise<RunEngine> {
+  const { engine } = await openEngine(t, {
+    cwd,
+    store: new FileStore({ directory }),
+    checkpoints: 'auto',
+    executor,
+    providers: [
+      testProvider(({ messages, run }) =>
+        run.iteration > 1 || messages.at(-1)?.role === 'tool'
+          ? {}
+          : { calls: [{ tool: 'write_file', args: { path: 'a.txt', content: 'run' } }] },
+      ),
+    ],
+  })
+  return engine
 }
