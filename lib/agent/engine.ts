@@ -110,13 +110,14 @@ export class RunEngine {
     const tracing = new Tracing(config.tracer, config.clock, redactor)
     const offeredTools = (): ReadonlyMap<string, Tool> => this.#tools()
     const { shared } = config.store
-    const checkpoints = checkpointSettings(config)
+    const contents = checkpointSettings(config)
+    const checkpoints = config.checkpoints === 'off' ? null : contents
     const { workspaceFolder: folder, maxWorkspaceBytes: maxBytes, closed } = config
     const { dataFolder } = config.store
     const copies = { maxBytes, closed, dataFolder, isShared: shared !== undefined }
     const isolation = folder === null ? null : new IsolatedFolders({ folder, ...copies })
-    const files =
-      checkpoints === null ? null : new EngineRunFiles({ ...config, ...checkpoints, isolation })
+    // Also without checkpoints: what an earlier engine has begun must be finished.
+    const files = contents && new EngineRunFiles({ ...config, ...contents, isolation })
     const common = {
       ...config, offeredTools, observers: this.#observers, checkpoints, files, isolation,
     }
@@ -132,7 +133,7 @@ export class RunEngine {
         ? new LocalDriver({ ...common, runs })
         : new SharedDriver({ ...common, runs, shared })
     this.#copies = isolation
-    this.#upkeep = new Upkeep({ store: config.store, checkpoints, isolation })
+    this.#upkeep = new Upkeep({ store: config.store, use: contents?.use ?? null, isolation })
     this.workspaces = new Workspaces({ ...common, logs: this.#driver })
     this.#creation = new Creation({
       ...common,
@@ -311,9 +312,10 @@ export class RunEngine {
     if (head !== null && !isTerminal(head.details.status)) {
       throw new RunStateError('live', `run ${runId} is ${head.details.status}; abort it first`)
     }
-    await this.#driver.over(runId)
-    await this.#assertFilesAtRest(runId)
-    await this.#answer(this.#config.store.delete(runId))
+    await this.#driver.alone(runId, head !== null, async () => {
+      await this.#assertFilesAtRest(runId)
+      await this.#answer(this.#config.store.delete(runId))
+    })
     // What cannot be removed now, a sweep removes.
     await this.#copies?.remove(runId).catch(() => undefined)
     this.#upkeep.deleted()

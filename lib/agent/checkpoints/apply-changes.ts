@@ -43,18 +43,21 @@ export async function applyChanges(
   const { captured, tree: theirs } = await folder.capture(log)
   const plan = await operations.planApply({ base, ours, theirs }, wanted, force)
   const { steps, merged, conflicts } = plan
-  if (steps.length + conflicts.length === 0) throw noChanges(log.runId)
+  // What the folder has already is to be decided as well, while the changes wait for that.
+  const isWaited = log.state.head.details.changes === 'pending'
+  if (steps.length + conflicts.length === 0 && !isWaited) throw noChanges(log.runId)
   if (conflicts.length > 0 && !force && !dryRun) {
     throw new WorkspaceChangedError('conflict', conflicts)
   }
   const applied = steps.map(({ path }) => path)
-  if (dryRun) return { applied, merged, conflicts, checkpoint_id: null }
+  if (dryRun) return { applied, merged, skipped: [], conflicts, checkpoint_id: null }
   const operation = { operation: 'apply', after: trees.newest, paths: wanted, force, by } as const
   const done = await operations.change(log, signal, folder, operation, captured, plan, append)
   const reached = new Set(done.paths)
   return {
     applied: done.paths,
     merged: merged.filter((path) => reached.has(path)),
+    skipped: done.skipped,
     conflicts,
     checkpoint_id: captured.checkpoint_id,
   }

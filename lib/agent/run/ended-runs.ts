@@ -1,5 +1,5 @@
 import { EngineClosedError, RunStateError, UnknownRunError } from '../errors.js'
-import { isTerminal } from '../events.js'
+import { isTerminal, type RunStatus } from '../events.js'
 import type { OnLog } from '../checkpoints/run-logs.js'
 import { RunFeed } from '../log/feed.js'
 import { loadState } from '../log/state.js'
@@ -25,8 +25,13 @@ export class EndedRuns {
   async use<T>(runId: string, work: OnLog<T>): Promise<T> {
     if (this.#isClosing) throw new EngineClosedError()
     this.#lost.signal.throwIfAborted()
+    return await this.alone(runId, () => this.#use(runId, work))
+  }
+
+  /** Calls `work` while nothing else is done with the files of the run. */
+  async alone<T>(runId: string, work: () => Promise<T>): Promise<T> {
     const before = this.#tails.get(runId) ?? Promise.resolve()
-    const done = before.then(() => this.#use(runId, work))
+    const done = before.then(work)
     const tail = done
       .then(
         () => undefined,
@@ -56,6 +61,11 @@ export class EndedRuns {
     }
   }
 
+  /** Is something done with the files of the run? */
+  isUsed(runId: string): boolean {
+    return this.#tails.has(runId)
+  }
+
   /** Resolves when nothing is done with the files of the run. */
   async over(runId: string): Promise<void> {
     await this.#tails.get(runId)
@@ -82,4 +92,9 @@ export class EndedRuns {
 export function liveError(runId: string, status: string): RunStateError {
   const message = `run ${runId} is ${status}; wait until it waits at a gate or has ended`
   return new RunStateError('live', message)
+}
+
+/** The refusal to abort a run that has ended otherwise. */
+export function endedError(runId: string, status: RunStatus): RunStateError {
+  return new RunStateError('ended', `run ${runId} has already ended: it is ${status}`)
 }

@@ -4,9 +4,9 @@
  * 1. It is made when the run first works: of the folder as it is then, and for a fork with the
  *    files of its checkpoint.
  * 2. A restart finds it again. A process that takes the run over from another one brings it to the
- *    newest checkpoint. After a start of the machine, which may have lost what was not on the disk,
- *    and where its packages cannot be mounted any more, it is made anew. What was done since the
- *    checkpoint is lost then, and the model hears so.
+ *    newest checkpoint, and a process that is closed makes one. After a start of the machine, which
+ *    may have lost what was not on the disk, and where its packages cannot be mounted any more, it
+ *    is made anew. What was done since the checkpoint is lost then, and the model hears so.
  * 3. What storage leaves out (secrets, dependencies) is as in the folder when the copy is made.
  *
  * @module

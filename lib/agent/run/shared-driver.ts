@@ -33,8 +33,9 @@ import type { Claim, SharedRuns } from '../shared-store.js'
 import type { ActiveRuns } from './active-runs.js'
 import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
 import { endUnreadable } from './end-from-records.js'
+import { endedError } from './ended-runs.js'
 import { Forwarding, wasOvertaken } from './forwarding.js'
-import { endedError, type RunLoop } from './run-loop.js'
+import type { RunLoop } from './run-loop.js'
 import { SharedOperations } from './shared-operations.js'
 import { answerGate } from './steps/finish.js'
 
@@ -91,9 +92,9 @@ export class SharedDriver implements RunDriver {
     return this.#options.runs.refusal
   }
 
-  async over(runId: string): Promise<void> {
+  async alone(runId: string, isKnown: boolean, work: () => Promise<void>): Promise<void> {
     await this.#driven.get(runId)?.over
-    await this.#operating.over(runId)
+    await this.#operating.alone(runId, isKnown, work)
   }
 
   async operate<T>(stored: RunHead, folder: string | null, work: OnLog<T>): Promise<T> {

@@ -66,13 +66,17 @@ export class SharedOperations {
     )
   }
 
-  has(runId: string): boolean {
-    return this.#operating.has(runId)
+  /** As `RunDriver.alone`. */
+  async alone(runId: string, isKnown: boolean, work: () => Promise<void>): Promise<void> {
+    await this.#alone(runId, async ({ stop }) => {
+      const canClaim = isKnown && this.#options.shared.occupy !== undefined
+      if (canClaim) await this.#occupy(runId, false, stop.signal)
+      await work()
+    })
   }
 
-  /** Resolves when nothing is done with the files of the run. */
-  async over(runId: string): Promise<void> {
-    await this.#operating.get(runId)?.over
+  has(runId: string): boolean {
+    return this.#operating.has(runId)
   }
 
   async allOver(): Promise<void> {
@@ -91,7 +95,7 @@ export class SharedOperations {
   }
 
   async #alone<T>(runId: string, work: (operating: Operating) => Promise<T>): Promise<T> {
-    while (this.#operating.has(runId)) await this.over(runId)
+    for (let other; (other = this.#operating.get(runId)) !== undefined; ) await other.over
     let end: () => void = () => undefined
     const over = new Promise<void>((resolve) => (end = resolve))
     const operating = { stop: new AbortController(), over, log: null }
@@ -135,12 +139,18 @@ export class SharedOperations {
       signal.throwIfAborted()
       const occupied = await shared.occupy(runId, folder)
       if (occupied.outcome === 'occupied') return
-      if (occupied.outcome === 'cwd_busy') throw new CwdBusyError(occupied.runId)
-      const head = await logOptions.store.head(runId)
-      if (head === null) throw new UnknownRunError(runId)
-      const { status } = head.details
-      if (!isTerminal(status) && status !== 'awaiting_human') throw liveError(runId, status)
-      if (attempt === MAX_HELD) break
+      if (occupied.outcome === 'cwd_busy') {
+        const holder = await logOptions.store.head(occupied.runId)
+        // One that has ended only restores or applies files.
+        const isEnding = holder === null || isTerminal(holder.details.status)
+        if (!isEnding || attempt === MAX_HELD) throw new CwdBusyError(occupied.runId)
+      } else {
+        const head = await logOptions.store.head(runId)
+        if (head === null) throw new UnknownRunError(runId)
+        const { status } = head.details
+        if (!isTerminal(status) && status !== 'awaiting_human') throw liveError(runId, status)
+        if (attempt === MAX_HELD) break
+      }
       await sleep(HELD_DELAY_MS, signal, clock)
     }
     const message = `files of run ${runId} are being changed by another request; try again`

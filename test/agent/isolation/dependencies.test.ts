@@ -241,7 +241,7 @@ function mentions(root: string, path: string): readonly string[] {
   })
 }
 
-test('an editable install into an environment elsewhere is named', { skip: needsPython }, async (t) => {
+test('an editable install elsewhere is named', { skip: needsPython }, async (t) => {
   const project = new Project(t).write({ 'src/a/__init__.py': 'WORD = "word"\n' })
   project.run(`ln -s project ../alias && python3 -m venv --without-pip ../venv
     cd ../venv && ln -s lib/python3*/site-packages site`)

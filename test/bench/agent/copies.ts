@@ -5,10 +5,10 @@
  *
  * FILES (default 20 000) files, most of them in `node_modules`, with 140 MB are copied TURNS times
  * (default 5) by each, in turns, below TMPDIR. The time of the disk is that of both, so the ratio
- * tells more than the milliseconds. Who is first alternates, and copies are removed at the end only:
- * ext4 looks for free inodes beside those that were just removed, which takes several times as long
- * as the copy. The processor time that the main thread has meanwhile is more than the event loop can
- * have been blocked.
+ * tells more than the milliseconds. Who is first alternates, and copies are removed at the end
+ * only: ext4 looks for free inodes beside those that were just removed, which takes several times
+ * as long as the copy. The processor time that the main thread has meanwhile is more than the event
+ * loop can have been blocked.
  */
 import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
