@@ -1,9 +1,7 @@
 import { lstat, readdir, readFile } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { delimiter, dirname, isAbsolute, join } from 'node:path'
-import { CopiedPaths } from '../workspace/copied-paths.js'
 import { isInside } from '../workspace/paths.js'
-import { rawPath } from '../workspace/raw-paths.js'
 
 /** What programs look for in the folders above the one they work in. */
 const FOUND_ABOVE = [
@@ -53,7 +51,7 @@ export async function problemsAbove(folder: string): Promise<readonly string[]> 
  * elsewhere that is on PATH, or for the user.
  */
 export async function installedElsewhere(cwd: string): Promise<readonly string[]> {
-  const paths = new CopiedPaths([{ from: rawPath(cwd), to: '' }])
+  const ends = ['/', '\n', '"', "'"].map((end) => cwd + end)
   const programs = (process.env['PATH'] ?? '').split(delimiter).filter(isAbsolute)
   const found: string[] = []
   for (const prefix of new Set([...programs.map(dirname), join(homedir(), '.local')])) {
@@ -62,8 +60,8 @@ export async function installedElsewhere(cwd: string): Promise<readonly string[]
     for (const version of versions) {
       for (const folder of PACKAGES.map((name) => join(prefix, 'lib', version, name))) {
         for (const name of (await namesIn(folder)).filter((file) => EDITABLE.test(file))) {
-          const content = await readFile(join(folder, name)).catch(() => null)
-          if (content !== null && paths.replaced(content) !== null) found.push(join(folder, name))
+          const text = `${await readFile(join(folder, name), 'utf8').catch(() => '')}\n`
+          if (ends.some((path) => text.includes(path))) found.push(join(folder, name))
         }
       }
     }

@@ -22,34 +22,13 @@ import { throwIfExhausted } from '../exhaustion.js'
 import { CopiedRepositories, isPointer, NO_REPOSITORY } from './copied-git.js'
 import { copiedLink, type CopiedFolder } from './copied-links.js'
 import { CopiedPaths, isState } from './copied-paths.js'
+import type { CopyJob, CopyResult } from './copy-job.js'
 import { CopyNotes } from './copy-notes.js'
 import { isRepository } from './git-names.js'
 import { canBeMounted } from './mountable.js'
 import { codeOf, HAS_PROC } from './paths.js'
 import { rawPath, toSystem, toText, type RawPath } from './raw-paths.js'
 import { READ_FLAGS } from './tree-walk.js'
-
-/** What to copy, and how. All folders are absolute, real paths. */
-export interface CopyJob {
-  readonly from: string
-  /** Does not exist; the folder above it does. */
-  readonly to: string
-  /** First: `from`, and where its copy will be found. Then other folders that are copied. */
-  readonly copies: readonly { readonly from: string; readonly to: string }[]
-  readonly closed: readonly string[]
-  readonly maxBytes: number
-  /** May folders of dependencies be left to be mounted? */
-  readonly mounts: boolean
-}
-
-/** What was copied. */
-export interface CopyResult {
-  readonly files: number
-  readonly bytes: number
-  /** Relative paths of folders of packages that are empty, to be mounted read-only. */
-  readonly readOnly: readonly string[]
-  readonly notes: readonly string[]
-}
 
 /** Thrown when a copy is not finished. */
 export class CopyStopped extends Error {

@@ -243,10 +243,10 @@ function mentions(root: string, path: string): readonly string[] {
 
 test('an editable install elsewhere is named', { skip: needsPython }, async (t) => {
   const project = new Project(t).write({ 'src/a/__init__.py': 'WORD = "word"\n' })
-  project.run(`ln -s project ../alias && python3 -m venv --without-pip ../venv
+  project.run(`python3 -m venv --without-pip ../venv
     cd ../venv && ln -s lib/python3*/site-packages site`)
   project.write({ '../venv/site/a.pth': '@/src\n', '../venv/site/b.pth': `${project.cwd}2/src\n` })
-  project.write({ '../venv/site/__editable__c.py': `MAPPING = {'c': '${project.top}/alias/src'}` })
+  project.write({ '../venv/site/__editable__c.py': `MAPPING = {'c': '${project.cwd}/src'}` })
   const before = process.env['PATH']
   t.after(() => (process.env['PATH'] = before))
   process.env['PATH'] = `${project.top}/venv/bin:${before}`
