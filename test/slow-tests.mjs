@@ -105,6 +105,7 @@ const byFile = {
     ],
   ],
   'test/agent/isolation/dependencies.test.ts': [
+    ['an editable install elsewhere is named', 0.7, COPIES],
     ["a copy uses its own code, not the original's: npm workspaces", 0.7, COPIES],
     [
       "a copy uses its own code, not the original's: workspace links that are absolute, as yarn link makes them",
@@ -156,7 +157,25 @@ const byFile = {
     ['npm installs nothing above a copy that is no package', 0.7, COPIES],
     ['packages are copied for plain processes, and never linked', 0.7, COPIES],
   ],
+  'test/agent/isolation/kills.test.ts': [
+    ['nothing is lost or left when a process dies while a copy is made', 2, COPIES],
+    ['nothing is lost or left when a process dies while a copy is made anew', 4, COPIES],
+    ['nothing is lost or left when a process dies while a copy is handed on', 2, COPIES],
+    [
+      'nothing is lost or left when a process dies while a copy is handed on in place of another',
+      4,
+      COPIES,
+    ],
+    ['nothing is lost or left when a process dies while a copy is removed', 2, COPIES],
+    ['nothing is lost or left when a process dies while a copy is swept', 3, COPIES],
+  ],
   'test/agent/isolation/isolated-folders.test.ts': [
+    ["stores with other data folders leave each other's copies alone", 0.5, COPIES],
+    [
+      'a copy is used as long as the machine runs, and only where its mounts can be',
+      0.8,
+      COPIES,
+    ],
     ['two runs of one folder have a copy each; making one anew replaces it', 0.5, COPIES],
     ['names that files beside the copy have are no names of copies', 0.5, COPIES],
     ['a copy that is handed on stays where it is, and is removed with its new owner', 0.5, COPIES],

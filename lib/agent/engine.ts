@@ -114,8 +114,8 @@ export class RunEngine {
     const checkpoints = config.checkpoints === 'off' ? null : contents
     const { workspaceFolder: folder, maxWorkspaceBytes: maxBytes, closed } = config
     const { dataFolder } = config.store
-    const isolation =
-      folder === null ? null : new IsolatedFolders({ folder, maxBytes, closed, dataFolder })
+    const copies = { maxBytes, closed, dataFolder, isShared: shared !== undefined }
+    const isolation = folder === null ? null : new IsolatedFolders({ folder, ...copies })
     // Also without checkpoints: what an earlier engine has begun must be finished.
     const files = contents && new EngineRunFiles({ ...config, ...contents, isolation })
     const common = {

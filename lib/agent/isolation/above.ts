@@ -1,5 +1,6 @@
-import { lstat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { lstat, readdir, readFile } from 'node:fs/promises'
+import { homedir } from 'node:os'
+import { delimiter, dirname, isAbsolute, join } from 'node:path'
 import { isInside } from '../workspace/paths.js'
 
 /** What programs look for in the folders above the one they work in. */
@@ -7,6 +8,10 @@ const FOUND_ABOVE = [
   'node_modules', 'pyproject.toml', 'pytest.ini', 'tox.ini', 'setup.cfg', 'conftest.py',
   'Cargo.toml', 'go.mod', 'go.work',
 ]
+/** Where packages are below the folder with `bin`, and files of packages that lie elsewhere. */
+const PYTHON = /^python3/
+const PACKAGES = ['site-packages', 'dist-packages']
+const EDITABLE = /^__editable__|\.(pth|egg-link)$/
 
 /**
  * The packages that Node finds above a package of a monorepo: the nearest `node_modules` in the
@@ -39,6 +44,37 @@ export async function problemsAbove(folder: string): Promise<readonly string[]> 
     `Programs that look in the folders above find ${found.join(', ')} there, which is not part ` +
       'of the copy: set workspaceFolder to a folder outside of any project.',
   ]
+}
+
+/**
+ * Why Python may import the original in a copy: it is installed as editable into an environment
+ * elsewhere that is on PATH, or for the user.
+ */
+export async function installedElsewhere(cwd: string): Promise<readonly string[]> {
+  const ends = ['/', '\n', '"', "'"].map((end) => cwd + end)
+  const programs = (process.env['PATH'] ?? '').split(delimiter).filter(isAbsolute)
+  const found: string[] = []
+  for (const prefix of new Set([...programs.map(dirname), join(homedir(), '.local')])) {
+    if (isInside(prefix, cwd)) continue
+    const versions = (await namesIn(join(prefix, 'lib'))).filter((name) => PYTHON.test(name))
+    for (const version of versions) {
+      for (const folder of PACKAGES.map((name) => join(prefix, 'lib', version, name))) {
+        for (const name of (await namesIn(folder)).filter((file) => EDITABLE.test(file))) {
+          const text = `${await readFile(join(folder, name), 'utf8').catch(() => '')}\n`
+          if (ends.some((path) => text.includes(path))) found.push(join(folder, name))
+        }
+      }
+    }
+  }
+  if (found.length === 0) return []
+  return [
+    `Python gets to the original, not to the copy, by ${found.join(', ')}: create a virtual ` +
+      'environment in the folder.',
+  ]
+}
+
+async function namesIn(folder: string): Promise<readonly string[]> {
+  return (await readdir(folder).catch(() => [])).sort()
 }
 
 function above(folder: string): readonly string[] {

@@ -29,7 +29,7 @@ import type { JsonValue } from '../../internal/json.js'
 import type { IsolatedCopy } from '../executor.js'
 import { assertFits, copyTree, removeFolder } from '../workspace/copy.js'
 import { codeOf, failure, isInside } from '../workspace/paths.js'
-import { packagesAbove, problemsAbove } from './above.js'
+import { installedElsewhere, packagesAbove, problemsAbove } from './above.js'
 
 /** Where copies are made, and within what limits. */
 export interface IsolatedFoldersOptions {
@@ -41,6 +41,8 @@ export interface IsolatedFoldersOptions {
   readonly closed: readonly string[]
   /** The data folder of the store. */
   readonly dataFolder?: string | undefined
+  /** Do other processes use the store at the same time? */
+  readonly isShared?: boolean | undefined
 }
 
 /** How the copy for a run is made. */
@@ -99,6 +101,8 @@ export class IsolatedFolders {
   /** Of the store, if its copies are not beside its data. */
   readonly #mark: string
   readonly #new: string
+  /** Names of those that this process makes. */
+  readonly #making: Set<string> = new Set()
 
   constructor(options: IsolatedFoldersOptions) {
     this.#options = options
@@ -134,7 +138,9 @@ export class IsolatedFolders {
       throw failure(`the copy of run ${runId} was handed on to run ${taken.owner}; fork that one`)
     }
     const folder = await this.#ready()
-    const temporary = join(folder, `${this.#new}${runId}-${randomUUID()}`)
+    const name = `${this.#new}${runId}-${randomUUID()}`
+    const temporary = join(folder, name)
+    this.#making.add(name)
     try {
       await mkdir(temporary, { mode: 0o700 })
       const made = await this.#make(folder, temporary, runId, cwd, options)
@@ -144,6 +150,8 @@ export class IsolatedFolders {
       await removeFolder(temporary).catch(() => undefined)
       if (codeOf(error) === undefined || RUNWRIGHT.test(codeOf(error)!)) throw error
       throw failure(`the copy of ${cwd} cannot be made in ${folder}`, error)
+    } finally {
+      this.#making.delete(name)
     }
   }
 
@@ -167,7 +175,7 @@ export class IsolatedFolders {
       ...shared, maxBytes, mounts, place: original.to, others: packages,
     })
     const problems = mounts ? [] : await problemsAbove(folder)
-    const notes = [...copied.notes, ...problems]
+    const notes = [...copied.notes, ...problems, ...(await installedElsewhere(cwd))]
     for (const { from, to } of packages) {
       const rest = maxBytes - copied.bytes
       const result = await copyTree(from, join(temporary, 'node_modules'), {
@@ -244,11 +252,13 @@ export class IsolatedFolders {
       }
       const isNew = name.startsWith(this.#new)
       const runId = isNew ? name.slice(this.#new.length, -1 - randomUUID().length) : name
-      if (!RUN_ID.test(runId)) continue
+      if (!RUN_ID.test(runId) || this.#making.has(name)) continue
       const found = isNew ? null : await this.#at(runId)
       if (!isNew && found === null) continue
       const isOurs = (found?.description?.mark ?? this.#mark) === this.#mark
-      if (isOurs && !(await isWanted(found?.owner ?? runId))) await this.#discard(name)
+      // Whoever made it is dead, unless it is a process that shares the store.
+      const isDead = isNew && this.#options.isShared !== true
+      if (isOurs && (isDead || !(await isWanted(found?.owner ?? runId)))) await this.#discard(name)
     }
   }
 

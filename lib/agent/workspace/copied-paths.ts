@@ -28,7 +28,7 @@ const STATE_FOLDERS: ReadonlySet<string> = new Set(['bin', '.bin', 'kernels', 'c
 /** Is it a file by which a tool finds its own parts? `path` is that in the folder. */
 export function isState(path: RawPath, inDependencies: boolean): boolean {
   const name = basename(path)
-  if (name === '.pdm-python') return true
+  if (name === '.pdm-python' || name.startsWith('.pnp.')) return true
   if (!inDependencies) return false
   const folder = dirname(path)
   if (STATE.has(name) || STATE_BEGINNINGS.some((text) => name.startsWith(text))) return true

@@ -1,20 +1,9 @@
 /** What `copy.ts` has done in a worker of its own, which does one thing, reports it, and ends. */
+import type { CopyReport, CopyTask } from './copy-job.js'
 import { isLarger } from './measure-tree.js'
 import { codeOf } from './paths.js'
 import { removeTree } from './remove-tree.js'
-import { CopyStopped, TreeCopy, type CopyJob, type CopyResult } from './tree-copy.js'
-
-/** What is to be done; `aborted` becomes 1 when it is to stop. */
-export type CopyTask =
-  | { readonly t: 'copy'; readonly job: CopyJob; readonly aborted: Int32Array }
-  | { readonly t: 'remove'; readonly folder: string }
-  | { readonly t: 'measure'; readonly args: Parameters<typeof isLarger> }
-
-/** What it reports. */
-export type CopyReport =
-  | { readonly result: CopyResult | null }
-  | { readonly failed: CopyStopped['why'] }
-  | { readonly error: string; readonly code: string | undefined }
+import { CopyStopped, TreeCopy } from './tree-copy.js'
 
 export function performCopyTask(task: CopyTask): CopyReport {
   try {

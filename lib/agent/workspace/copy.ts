@@ -9,9 +9,8 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { WorkspaceTooLargeError } from '../errors.js'
 import { exhausted, isExhausted, threadFailure } from '../exhaustion.js'
-import type { CopyReport, CopyTask } from './copy-tasks.js'
+import type { CopyReport, CopyResult, CopyTask } from './copy-job.js'
 import { failure } from './paths.js'
-import type { CopyResult } from './tree-copy.js'
 import { WORKER_CODE } from './tree-worker-code.js'
 
 /** How a folder is copied. */

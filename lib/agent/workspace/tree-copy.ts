@@ -22,34 +22,13 @@ import { throwIfExhausted } from '../exhaustion.js'
 import { CopiedRepositories, isPointer, NO_REPOSITORY } from './copied-git.js'
 import { copiedLink, type CopiedFolder } from './copied-links.js'
 import { CopiedPaths, isState } from './copied-paths.js'
+import type { CopyJob, CopyResult } from './copy-job.js'
 import { CopyNotes } from './copy-notes.js'
 import { isRepository } from './git-names.js'
 import { canBeMounted } from './mountable.js'
 import { codeOf, HAS_PROC } from './paths.js'
 import { rawPath, toSystem, toText, type RawPath } from './raw-paths.js'
 import { READ_FLAGS } from './tree-walk.js'
-
-/** What to copy, and how. All folders are absolute, real paths. */
-export interface CopyJob {
-  readonly from: string
-  /** Does not exist; the folder above it does. */
-  readonly to: string
-  /** First: `from`, and where its copy will be found. Then other folders that are copied. */
-  readonly copies: readonly { readonly from: string; readonly to: string }[]
-  readonly closed: readonly string[]
-  readonly maxBytes: number
-  /** May folders of dependencies be left to be mounted? */
-  readonly mounts: boolean
-}
-
-/** What was copied. */
-export interface CopyResult {
-  readonly files: number
-  readonly bytes: number
-  /** Relative paths of folders of packages that are empty, to be mounted read-only. */
-  readonly readOnly: readonly string[]
-  readonly notes: readonly string[]
-}
 
 /** Thrown when a copy is not finished. */
 export class CopyStopped extends Error {
@@ -83,8 +62,7 @@ interface Place {
 export const ENTRY_BYTES = 256
 const MAX_DEPTH = 250
 /** Files up to this size are read at once, and looked through for paths. */
-const SMALL = 256 * 1024
-const CHUNK = 1024 * 1024
+const SMALL = 1024 * 1024
 /** Zeros that are not written to files with holes. */
 const HOLE = Buffer.alloc(64 * 1024)
 const ATTEMPTS = 3
@@ -111,7 +89,7 @@ export class TreeCopy {
   readonly #repositories: CopiedRepositories
   readonly #notes = new CopyNotes()
   readonly #readOnly: string[] = []
-  readonly #buffer = Buffer.allocUnsafeSlow(CHUNK)
+  readonly #buffer = Buffer.allocUnsafeSlow(SMALL)
   /** Copies of files with several names, by device and inode. */
   readonly #linked: Map<string, RawPath> = new Map()
   /** Can blocks be shared, by the device of the original? */
@@ -387,7 +365,7 @@ export class TreeCopy {
   /** Copies as many bytes as the file had; false when there are fewer now. */
   #large(source: number, target: number, { size, blocks }: Stats): boolean {
     const isSparse = blocks * 512 < size
-    const step = isSparse ? HOLE.length : CHUNK
+    const step = isSparse ? HOLE.length : SMALL
     for (let done = 0; done < size; ) {
       if (this.#isAborted()) throw new CopyStopped('aborted')
       const length = readSync(source, this.#buffer, 0, Math.min(step, size - done), done)

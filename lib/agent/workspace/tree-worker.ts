@@ -5,7 +5,8 @@
  * @module
  */
 import { parentPort, workerData } from 'node:worker_threads'
-import { performCopyTask, type CopyTask } from './copy-tasks.js'
+import type { CopyTask } from './copy-job.js'
+import { performCopyTask } from './copy-tasks.js'
 import { FolderTracker, type NotStored } from './folder-tracker.js'
 import type { Batch } from './tree-batches.js'
 import type { FromTreeWorker, ToTreeWorker } from './tree-protocol.js'

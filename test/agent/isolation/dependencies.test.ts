@@ -126,7 +126,8 @@ exec node "@/packages/a/cli.js" "$@"\n`
       project.write({
         ...ROOT, ...pkg('a'),
         '.pnp.cjs': `const { resolve } = require('path')
-          exports.resolveRequest = (name) => resolve(__dirname, './packages', name)\n`,
+          exports.resolveRequest = (name) => resolve('@/packages', name)\n`,
+        '.pnp.data.json': `{"packageLocation":"@/packages/","large":"${'x'.repeat(500_000)}"}`,
       })
     },
     use: `node -e 'console.log(require(require("./.pnp.cjs").resolveRequest("a")))'`,
@@ -239,6 +240,33 @@ function mentions(root: string, path: string): readonly string[] {
     return stats.isFile() && readFileSync(file, 'utf8').includes(path)
   })
 }
+
+test('an editable install elsewhere is named', { skip: needsPython }, async (t) => {
+  const project = new Project(t).write({ 'src/a/__init__.py': 'WORD = "word"\n' })
+  project.run(`python3 -m venv --without-pip ../venv
+    cd ../venv && ln -s lib/python3*/site-packages site`)
+  project.write({ '../venv/site/a.pth': '@/src\n', '../venv/site/b.pth': `${project.cwd}2/src\n` })
+  project.write({ '../venv/site/__editable__c.py': `MAPPING = {'c': '${project.cwd}/src'}` })
+  const before = process.env['PATH']
+  t.after(() => (process.env['PATH'] = before))
+  process.env['PATH'] = `${project.top}/venv/bin:${before}`
+  const { notes } = await project.isolate()
+  assert.equal(notes.length, 1)
+  const [note] = notes
+  assert.match(note!, /^Python gets .*python3[^,]*\/site-packages\/a\.pth: create a virtual environment/)
+  assert.match(note!, /site-packages\/__editable__c\.py/)
+  assert.doesNotMatch(note!, /b\.pth/)
+})
+
+test('a package elsewhere that leads back is named', async (t) => {
+  const project = new Project(t).write({
+    'package.json': '{"name":"root","dependencies":{"dep":"link:../dep"}}',
+    '../dep/index.js': 'module.exports = require("root")\n',
+  })
+  project.link({ 'node_modules/dep': '../../dep', '../dep/node_modules/root': '../../project' })
+  const { notes } = await project.isolate()
+  assert.match(notes.join(), /^These links lead out of the folder, .*: node_modules\/dep\.$/)
+})
 
 test('npm installs nothing above a copy that is no package', { skip: !has('npm') }, async (t) => {
   const project = new Project(t)

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
-  chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync,
+  chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync,
+  symlinkSync, writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { WorkspaceError, WorkspaceTooLargeError } from '../../../lib/agent/errors.js'
+import type { IsolatedFolders } from '../../../lib/agent/isolation/isolated-folders.js'
 import { closedInCopy } from '../../../lib/agent/workspace/closed-folders.js'
 import { Project } from '../../helpers/isolated.js'
 import { programAt } from '../../helpers/programs.js'
@@ -113,7 +115,9 @@ test('a copy into which a process goes on writing is taken away at once', async 
 })
 
 test('a sweep removes what no run wants, and nothing else', async (t) => {
-  const { folders, cwd, copies } = project(t)
+  const place = project(t)
+  const { cwd, copies } = place
+  const folders = place.foldersWith({ isShared: true })
   await folders.sweep(() => Promise.reject(new Error('there is nothing to ask about')))
   for (const id of ['wanted', 'gone', 'handed', 'both']) {
     await folders.create(id, cwd, { mounts: false })
@@ -125,6 +129,7 @@ test('a sweep removes what no run wants, and nothing else', async (t) => {
     mkdirSync(join(copies, name, 'deep'), { recursive: true })
   }
   writeFileSync(join(copies, 'README'), 'not ours')
+  symlinkSync('handed', join(copies, 'link-of-an-earlier-version'))
   const asked: string[] = []
   const wanted = ['wanted', 'taker']
   await folders.sweep((runId) => {
@@ -132,9 +137,61 @@ test('a sweep removes what no run wants, and nothing else', async (t) => {
     return Promise.resolve(wanted.includes(runId))
   })
   const left = readdirSync(copies).sort()
-  assert.deepEqual(left, [`.new-wanted-${uuid}`, 'README', 'handed', 'taker', 'wanted'].sort())
+  assert.deepEqual(left, [`.new-wanted-${uuid}`, 'README', 'handed', 'wanted'].sort())
   assert.deepEqual([...new Set(asked)].sort(), ['gone', 'lost', 'taker', 'wanted'])
   assert.ok((await folders.find('taker')) !== null)
+  // No other process makes copies for a store that only one opens.
+  await place.isolate('making', {
+    fill: async () => {
+      const making = readdirSync(copies).find((name) => name.startsWith('.new-making-'))!
+      await place.folders.sweep((runId) => Promise.resolve(wanted.includes(runId)))
+      assert.deepEqual(readdirSync(copies).sort(), [making, 'README', 'handed', 'wanted'].sort())
+      return []
+    },
+  })
+})
+
+test('stores with other data folders leave each other\'s copies alone', async (t) => {
+  const place = project(t)
+  const [one, other] = ['one', 'other'].map((name) =>
+    place.foldersWith({ dataFolder: join(place.top, name) }),
+  ) as [IsolatedFolders, IsolatedFolders]
+  const inUse = await one.create('run1', place.cwd, { mounts: false })
+  await other.create('run2', place.cwd, { mounts: false })
+  const uuid = '11111111-1111-1111-1111-111111111111'
+  const making = `.new-mark.run3-${uuid}`
+  mkdirSync(join(place.copies, making))
+  const none = (): Promise<boolean> => Promise.resolve(false)
+  await place.folders.sweep(none)
+  await other.sweep(none)
+  assert.deepEqual(readdirSync(place.copies).sort(), [making, 'run1'])
+  assert.ok(existsSync(inUse.root))
+  await one.sweep(none)
+  assert.deepEqual(readdirSync(place.copies), [making])
+})
+
+test('a copy is used as long as the machine runs, and only where its mounts can be', async (t) => {
+  const place = project(t)
+  const files = Array.from({ length: 250 }, (_, i) => [`node_modules/p${i}/index.js`, `${i}`])
+  place.write(Object.fromEntries(files))
+  const { folders } = place
+  assert.equal(await folders.usable('run1', false), null)
+  const mounted = await place.isolate('run1', { mounts: true })
+  assert.equal(mounted.readOnly.length, 1)
+  assert.equal((await folders.usable('run1', true))?.root, mounted.root)
+  assert.equal(await folders.usable('run1', false), null)
+  const copied = await place.isolate('run2')
+  assert.equal((await folders.usable('run2', false))?.root, copied.root)
+  assert.equal((await folders.usable('run2', true))?.root, copied.root)
+  const description = join(place.copies, 'run2', 'copy.json')
+  const { boot, ...earlier } = JSON.parse(readFileSync(description, 'utf8')) as { boot: string }
+  assert.equal(boot, readFileSync('/proc/sys/kernel/random/boot_id', 'utf8'))
+  for (const text of [JSON.stringify({ ...earlier, boot: 'x' }), JSON.stringify(earlier), '']) {
+    writeFileSync(description, text)
+    assert.equal(await folders.usable('run2', false), null)
+    const { root } = await place.isolate('run2')
+    assert.equal((await folders.usable('run2', false))?.root, root)
+  }
 })
 
 test('what is too large leaves nothing, and so does what fails or is aborted', async (t) => {

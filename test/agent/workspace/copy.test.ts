@@ -14,7 +14,8 @@ import { test, type TestContext } from 'node:test'
 import { WorkspaceError, WorkspaceTooLargeError } from '../../../lib/agent/errors.js'
 import { copyTree, removeFolder, type CopyPolicy } from '../../../lib/agent/workspace/copy.js'
 import { removeTree } from '../../../lib/agent/workspace/remove-tree.js'
-import { TreeCopy, type CopyJob, type CopyResult } from '../../../lib/agent/workspace/tree-copy.js'
+import type { CopyJob, CopyResult } from '../../../lib/agent/workspace/copy-job.js'
+import { TreeCopy } from '../../../lib/agent/workspace/tree-copy.js'
 import { Random } from '../../helpers/random.js'
 import { wholeTree } from '../../helpers/whole-tree.js'
 
@@ -335,6 +336,38 @@ test('a file that goes on changing is copied, and named', (t) => {
   assert.deepEqual(notes, ['These files were being changed while they were copied: log.'])
   assert.ok(statSync(join(place.to, 'log')).size >= 8_000_000)
 })
+
+const swaps: Readonly<Record<string, { command: string; notes: RegExp }>> = {
+  'a file that becomes a link out': { command: 'rm x; ln -s ../secret/y x', notes: /^$/ },
+  'a file that becomes a pipe': { command: 'rm x; mkfifo x', notes: /^Sockets, pipes .*: x\.$/ },
+  'a file that becomes a device': {
+    command: 'rm x; mknod x c 1 5 2>/dev/null || mkfifo x', notes: /^Sockets, pipes .*: x\.$/,
+  },
+  'a file that becomes a folder': { command: 'rm x; mkdir x', notes: /^Sockets, pipes .*: x\.$/ },
+  'a file that vanishes': { command: 'rm x', notes: /^$/ },
+  'a folder that becomes a link out': { command: 'rm -r d; ln -s ../secret d', notes: /^$/ },
+  'a folder that vanishes': { command: 'rm -r d', notes: /^$/ },
+  'a link that vanishes': { command: 'rm l', notes: /^$/ },
+}
+
+for (const [name, { command, notes }] of Object.entries(swaps)) {
+  test(`${name} while its folder is copied is left out`, (t) => {
+    const place = new Place(t)
+    for (const path of ['x', 'd/y', 'kept', '../secret/y']) place.write(path)
+    place.link('l', 'kept')
+    let looks = 0
+    const swap = (): boolean => {
+      // The folder was read; what is in it is not copied yet.
+      if ((looks += 1) === 1) execFileSync('sh', ['-c', command], { cwd: place.from })
+      return false
+    }
+    const result = new TreeCopy(place.job, swap).run()
+    assert.match(result.notes.join(), notes)
+    const [changed] = /\b[xdl]\b/.exec(command)!
+    const left = ['d', 'd/y', 'kept', 'l', 'x'].filter((path) => !path.startsWith(changed))
+    assert.deepEqual(Object.keys(wholeTree(place.to)).filter((path) => path !== '').sort(), left)
+  })
+}
 
 test('a folder of any depth, without permissions, and with links is removed', async (t) => {
   const place = new Place(t)

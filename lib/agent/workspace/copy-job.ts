@@ -1,0 +1,37 @@
+/** What to copy, and how. All folders are absolute, real paths. */
+export interface CopyJob {
+  readonly from: string
+  /** Does not exist; the folder above it does. */
+  readonly to: string
+  /** First: `from`, and where its copy will be found. Then other folders that are copied. */
+  readonly copies: readonly { readonly from: string; readonly to: string }[]
+  readonly closed: readonly string[]
+  readonly maxBytes: number
+  /** May folders of dependencies be left to be mounted? */
+  readonly mounts: boolean
+}
+
+/** What was copied. */
+export interface CopyResult {
+  readonly files: number
+  readonly bytes: number
+  /** Relative paths of folders of packages that are empty, to be mounted read-only. */
+  readonly readOnly: readonly string[]
+  readonly notes: readonly string[]
+}
+
+/** What is to be done; `aborted` becomes 1 when it is to stop. */
+export type CopyTask =
+  | { readonly t: 'copy'; readonly job: CopyJob; readonly aborted: Int32Array }
+  | { readonly t: 'remove'; readonly folder: string }
+  /** Those of `isLarger`. */
+  | {
+      readonly t: 'measure'
+      readonly args: readonly [string, number, readonly string[], readonly string[]]
+    }
+
+/** What it reports. */
+export type CopyReport =
+  | { readonly result: CopyResult | null }
+  | { readonly failed: 'aborted' | 'too large' }
+  | { readonly error: string; readonly code: string | undefined }
