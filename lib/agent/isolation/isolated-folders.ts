@@ -69,6 +69,11 @@ const DESCRIPTION = 'copy.json'
 const RUN_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/
 const NEW = '.new-'
 const OLD = '.old-'
+const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
+const NEW_NAME = new RegExp(`^\\.new-(.+)-${UUID}$`)
+const OLD_NAME = new RegExp(`^\\.old-${UUID}$`)
+/** The ids that engines give: with such a name, a folder is a copy even if its description is lost. */
+const GIVEN_ID = new RegExp(`^${UUID}$`)
 
 /**
  * Stops programs that look for their settings in the folders above, and would find those of a
@@ -212,6 +217,7 @@ export class IsolatedFolders {
 
   /**
    * Removes the copies of runs that are not wanted any more, and what killed processes have left.
+   * What else lies in the folder, because a host gave one that it uses for other things, is kept.
    *
    * @param isWanted must be true for a run from its creation until its copy may be removed,
    * whichever process works on it
@@ -221,17 +227,17 @@ export class IsolatedFolders {
     if (folder === null) return
     for (const name of await readdir(folder)) {
       const path = join(folder, name)
-      if (name.startsWith(OLD)) await removeFolder(path).catch(() => undefined)
-      else if (name.startsWith(NEW)) {
-        const runId = name.slice(NEW.length, -1 - randomUUID().length)
-        if (RUN_ID.test(runId) && !(await isWanted(runId))) await this.#discard(path)
+      const made = NEW_NAME.exec(name)?.[1]
+      if (OLD_NAME.test(name)) await removeFolder(path).catch(() => undefined)
+      else if (made !== undefined && RUN_ID.test(made)) {
+        if (!(await isWanted(made))) await this.#discard(path)
       } else if (RUN_ID.test(name)) await this.#sweepCopy(name, isWanted)
     }
   }
 
   async #sweepCopy(name: string, isWanted: (runId: string) => Promise<boolean>): Promise<void> {
     const found = await this.#found(name)
-    if (found === null) return
+    if (found === null || (found.description === null && !GIVEN_ID.test(name))) return
     const owner = found.description?.owner ?? name
     if (found.link !== null && owner !== name) await unlink(found.link).catch(ignoreAbsence)
     else if (!(await isWanted(owner))) await this.remove(owner)

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
-  chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync,
+  chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync,
+  writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -135,6 +136,20 @@ test('a sweep removes what no run wants, and nothing else', async (t) => {
   assert.deepEqual(left, [`.new-wanted-${uuid}`, 'README', 'handed', 'taker', 'wanted'].sort())
   assert.deepEqual([...new Set(asked)].sort(), ['gone', 'lost', 'taker', 'wanted'])
   assert.ok((await folders.find('taker')) !== null)
+})
+
+test('a sweep of a folder with other things in it keeps them', async (t) => {
+  const { folders, cwd, copies } = project(t)
+  await folders.create('gone', cwd, { mounts: false })
+  const lost = '01932f4c-7c00-7000-8000-000000000001'
+  for (const name of ['photos', 'run1', '.old-photos', '.new-photos', '.new-a-b', lost]) {
+    mkdirSync(join(copies, name))
+    writeFileSync(join(copies, name, 'copy.json'), '{"owner": "photos"}')
+  }
+  symlinkSync('photos', join(copies, 'album'))
+  await folders.sweep(() => Promise.resolve(false))
+  const kept = ['.new-a-b', '.new-photos', '.old-photos', 'album', 'photos', 'run1']
+  assert.deepEqual(readdirSync(copies).sort(), kept)
 })
 
 test('what is too large leaves nothing, and so does what fails or is aborted', async (t) => {
