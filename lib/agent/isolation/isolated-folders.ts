@@ -72,7 +72,7 @@ const OLD = '.old-'
 const UUID = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}'
 const NEW_NAME = new RegExp(`^\\.new-(.+)-${UUID}$`)
 const OLD_NAME = new RegExp(`^\\.old-${UUID}$`)
-/** The ids that engines give: with such a name, a folder is a copy even if its description is lost. */
+/** The ids that engines give: a folder with one is a copy, even if its description is damaged. */
 const GIVEN_ID = new RegExp(`^${UUID}$`)
 
 /**

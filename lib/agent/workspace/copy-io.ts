@@ -5,19 +5,41 @@
  * @module
  */
 import {
-  closeSync, constants, fchmodSync, fstatSync, futimesSync, openSync, readSync, unlinkSync,
-  writeSync, type Stats,
+  closeSync, constants, fchmodSync, fstatSync, futimesSync, openSync, readlinkSync, readSync, realpathSync,
+  unlinkSync, writeSync, type Stats,
 } from 'node:fs'
 import { throwIfExhausted } from '../exhaustion.js'
-import { codeOf } from './paths.js'
+import { codeOf, HAS_PROC } from './paths.js'
 import { toSystem, type RawPath } from './raw-paths.js'
 
 /** How a file of the original is opened. */
 export const FILE_FLAGS: number =
   constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
+export const FOLDER_FLAGS: number =
+  constants.O_RDONLY | constants.O_DIRECTORY | (constants.O_NOFOLLOW ?? 0)
+/** Codes of what does not exist any more, or is something else now. */
+export const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO'])
+
 /** The original could not be read. */
 export class ReadError extends Error {}
+
+/** Opens a folder by its real path: one that was put elsewhere meanwhile is not what was meant. */
+export function openedAt(path: RawPath): number {
+  let file: number | undefined
+  try {
+    file = openSync(toSystem(path), FOLDER_FLAGS)
+    const found = HAS_PROC
+      ? readlinkSync(`/proc/self/fd/${file}`, 'latin1')
+      : realpathSync(toSystem(path), 'latin1')
+    if (found === path) return file
+  } catch (error) {
+    if (!GONE.has(codeOf(error) ?? '')) throw error
+  }
+  if (file !== undefined) closeSync(file)
+  const message = 'it was moved or deleted, or replaced by a link'
+  throw Object.assign(new Error(message), { code: 'ERR_AGENT_WORKSPACE_LOST' })
+}
 
 /** Gives a written file the attributes of the original, and closes it. */
 export function finished(

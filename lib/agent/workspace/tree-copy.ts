@@ -14,7 +14,7 @@
  * @module
  */
 import {
-  closeSync, constants, copyFileSync, existsSync, fchmodSync, fstatSync, ftruncateSync, futimesSync,
+  closeSync, constants, copyFileSync, fchmodSync, fstatSync, ftruncateSync, futimesSync,
   linkSync, lstatSync, lutimesSync, mkdirSync, openSync, readdirSync, readlinkSync, symlinkSync,
   writeSync, type Dirent, type Stats,
 } from 'node:fs'
@@ -24,12 +24,13 @@ import { copiedLink, type CopiedFolder } from './copied-links.js'
 import { CopiedPaths, isState } from './copied-paths.js'
 import { CopiedRepositories, isPointer, NO_REPOSITORY } from './copied-git.js'
 import {
-  FILE_FLAGS, finished, inodeOf, read, readAt, ReadError, readSmall, unlinkIfThere, writeAll,
+  FILE_FLAGS, finished, FOLDER_FLAGS, GONE, inodeOf, openedAt, read, readAt, ReadError, readSmall,
+  unlinkIfThere, writeAll,
 } from './copy-io.js'
 import { CopyNotes } from './copy-notes.js'
 import { canBeMounted } from './mountable.js'
 import { isRepository } from './git-names.js'
-import { codeOf } from './paths.js'
+import { codeOf, HAS_PROC } from './paths.js'
 import { rawPath, toSystem, toText, type RawPath } from './raw-paths.js'
 
 /** Thrown when the copy would exceed `maxBytes`. */
@@ -64,14 +65,11 @@ const CHUNK = 1024 * 1024
 /** Bytes of zeros that are not written. */
 const HOLE = 64 * 1024
 const ATTEMPTS = 3
-const FOLDER_FLAGS = constants.O_RDONLY | constants.O_DIRECTORY | (constants.O_NOFOLLOW ?? 0)
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL
-const HAS_PROC = process.platform === 'linux' && existsSync('/proc/self/fd')
 /** Folders whose content is installed, with links and paths that lead to it. */
 const DEPENDENCIES: ReadonlySet<string> = new Set(['node_modules', '.venv', 'venv'])
-/** Codes of files that cannot be read; those that do not exist any more are no news. */
+/** Codes of files that cannot be read; see also `GONE`. */
 const UNREADABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EIO', 'ESTALE'])
-const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO'])
 
 /** See the comment of this file. */
 export class TreeCopy {
@@ -105,8 +103,7 @@ export class TreeCopy {
     const name = from.slice(from.lastIndexOf('/') + 1)
     const zone = { isDependency: DEPENDENCIES.has(name), isRepository: false }
     const place = { real: from, relative: '', source: from, target: to, zone, depth: 0 }
-    const source = openSync(toSystem(from), FOLDER_FLAGS)
-    this.#folder(source, place)
+    this.#folder(openedAt(from), place)
     return {
       files: this.#files,
       bytes: this.#bytes,

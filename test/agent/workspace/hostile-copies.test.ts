@@ -1,0 +1,75 @@
+/** What hostile folders, and strangers who change them meanwhile, do to copies. */
+import assert from 'node:assert/strict'
+import * as fs from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { copyTree, removeFolder } from '../../../lib/agent/workspace/copy.js'
+import { TreeCopy } from '../../../lib/agent/workspace/tree-copy.js'
+
+/** A folder to be copied, and where its copies go. */
+class Place {
+  readonly top: string
+  readonly from: string
+  readonly to: string
+
+  constructor(t: TestContext) {
+    this.top = fs.realpathSync(fs.mkdtempSync(join(tmpdir(), 'hostile-copy-')))
+    t.after(() => removeFolder(this.top))
+    this.from = join(this.top, 'above', 'original')
+    this.to = join(this.top, 'copy')
+    fs.mkdirSync(this.from, { recursive: true })
+  }
+
+  write(path: string, content: string | Uint8Array): this {
+    const file = join(this.from, path)
+    fs.mkdirSync(dirname(file), { recursive: true })
+    fs.writeFileSync(file, content)
+    return this
+  }
+
+  /** Copies in this thread, which is faster; returns what there is to tell. */
+  copy(): string {
+    const { from, to } = this
+    const copies = [{ from, to }]
+    const job = { from, to, copies, closed: [], maxBytes: Infinity, mounts: false }
+    return new TreeCopy(job, () => false).run().notes.join('\n')
+  }
+
+  inCopy(path: string): string {
+    return fs.readFileSync(join(this.to, path), 'utf8')
+  }
+}
+
+const LOST = { code: 'ERR_AGENT_WORKSPACE_LOST' }
+
+for (const [what, swap] of [
+  ['a link', ({ from }) => fs.symlinkSync('../other', from)],
+  ['nothing', () => undefined],
+  ['a file', ({ from }) => fs.writeFileSync(from, 'x')],
+  [
+    'a folder below a link',
+    ({ from }) => {
+      const above = dirname(from)
+      fs.mkdirSync(from)
+      fs.renameSync(above, `${above}-moved`)
+      fs.symlinkSync(`${above}-moved`, above)
+    },
+  ],
+] as [string, (place: Place) => void][]) {
+  test(`a folder is not copied once there is ${what} in its place`, (t) => {
+    const place = new Place(t).write('../../other/secret', 'not to be copied')
+    fs.rmSync(place.from, { recursive: true })
+    swap(place)
+    assert.throws(() => place.copy(), LOST)
+    assert.equal(fs.existsSync(place.to), false)
+  })
+}
+
+test('the error of such a copy names the folder and its code', async (t) => {
+  const { top, to } = new Place(t)
+  fs.symlinkSync('above/original', join(top, 'link'))
+  await assert.rejects(copyTree(join(top, 'link'), to), {
+    ...LOST, message: /link cannot be copied to .* it was moved or deleted, or replaced by a link/,
+  })
+})
