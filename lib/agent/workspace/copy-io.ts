@@ -18,8 +18,10 @@ export const FILE_FLAGS: number =
 
 export const FOLDER_FLAGS: number =
   constants.O_RDONLY | constants.O_DIRECTORY | (constants.O_NOFOLLOW ?? 0)
-/** Codes of what does not exist any more, or is something else now. */
-export const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO'])
+/** Codes of what does not exist any more, or is something else now: `EINVAL` is of `readlink`. */
+export const GONE: ReadonlySet<string> = new Set([
+  'ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO', 'EINVAL',
+])
 
 /** The original could not be read. */
 export class ReadError extends Error {}

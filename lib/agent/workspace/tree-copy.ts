@@ -139,7 +139,7 @@ export class TreeCopy {
       const options = { encoding: 'latin1', withFileTypes: true } as const
       entries = readdirSync(toSystem(`${place.source}/.`), options)
     } catch (error) {
-      this.#missed(error, place.relative)
+      if (!this.#missed(error, place.relative)) this.#notes.add('changing', place.relative)
       return
     }
     const names = entries.map(({ name }) => name)
@@ -157,13 +157,22 @@ export class TreeCopy {
     return zone
   }
 
-  #entry(place: Place, name: RawPath, type: Pick<Dirent, 'isDirectory' | 'isFile'> & Kind): void {
+  #entry(place: Place, name: RawPath, type: Kind, attempt = 1): void {
     if (this.#isAborted()) throw new Aborted()
-    const { zone, real, relative, depth } = place
+    const { zone, real, relative } = place
     const path = relative === '' ? name : `${relative}/${name}`
     if (this.#closed.has(`${real}/${name}`)) return
     if (zone.isRepository && name.endsWith('.lock')) return
     this.#count(ENTRY_BYTES)
+    if (this.#as(type, place, name, path)) return
+    if (attempt === ATTEMPTS) return this.#notes.add('changing', path)
+    const now = lstatSync(toSystem(`${place.source}/${name}`), { throwIfNoEntry: false })
+    if (now !== undefined) this.#entry(place, name, now, attempt + 1)
+  }
+
+  /** False when it is something else by now, or its file system does not tell what it is. */
+  #as(type: Kind, place: Place, name: RawPath, path: RawPath): boolean {
+    const { zone, real, depth } = place
     if (type.isDirectory()) {
       const inner: Place = {
         real: `${real}/${name}`,
@@ -173,34 +182,26 @@ export class TreeCopy {
         zone: DEPENDENCIES.has(name) ? { ...zone, isDependency: true } : zone,
         depth: depth + 1,
       }
-      this.#subfolder(inner, name)
-    } else if (type.isSymbolicLink()) this.#link(place, name, path)
-    else if (type.isFile()) this.#file(place, name, path)
-    else if (type.isSocket() || type.isFIFO() || type.isCharacterDevice() || type.isBlockDevice()) {
-      this.#notes.add('special', path)
-    } else this.#unknown(place, name, path)
-  }
-
-  /** Some file systems do not tell types when a folder is read. */
-  #unknown(place: Place, name: RawPath, path: RawPath): void {
-    try {
-      this.#entry(place, name, lstatSync(toSystem(`${place.source}/${name}`)))
-    } catch (error) {
-      this.#missed(error, path)
+      return this.#subfolder(inner, name)
     }
+    if (type.isSymbolicLink()) return this.#link(place, name, path)
+    if (type.isFile()) return this.#file(place, name, path)
+    const isSpecial =
+      type.isSocket() || type.isFIFO() || type.isCharacterDevice() || type.isBlockDevice()
+    if (isSpecial) this.#notes.add('special', path)
+    return isSpecial
   }
 
-  #subfolder(inner: Place, name: RawPath): void {
+  #subfolder(inner: Place, name: RawPath): boolean {
     if (inner.depth > MAX_DEPTH) {
       this.#notes.add('deep', inner.relative)
-      return
+      return true
     }
     let source: number
     try {
       source = openSync(toSystem(inner.source), FOLDER_FLAGS)
     } catch (error) {
-      this.#missed(error, inner.relative)
-      return
+      return this.#missed(error, inner.relative)
     }
     if (inner.zone.isRepository && this.#isForeignWorktree(inner)) {
       closeSync(source)
@@ -211,6 +212,7 @@ export class TreeCopy {
       this.#readOnly.push(toText(inner.relative)!)
       this.#notes.add('readOnly', inner.relative)
     } else this.#folder(source, inner)
+    return true
   }
 
   #isMounted({ real, relative }: Place): boolean {
@@ -225,7 +227,7 @@ export class TreeCopy {
     return gitdir !== null && this.#repositories.leadsOut(real, gitdir)
   }
 
-  #link(place: Place, name: RawPath, path: RawPath): void {
+  #link(place: Place, name: RawPath, path: RawPath): boolean {
     const source = `${place.source}/${name}`
     let text: RawPath
     let stats: Stats
@@ -233,20 +235,20 @@ export class TreeCopy {
       text = readlinkSync(toSystem(source), 'latin1')
       stats = lstatSync(toSystem(source))
     } catch (error) {
-      this.#missed(error, path)
-      return
+      return this.#missed(error, path)
     }
     const { target, kind, end } = copiedLink(place.real, text, this.#copies)
     if (kind === 'outside' && (place.zone.isRepository || isRepositoryName(name))) {
       this.#notes.add(place.zone.isRepository ? 'gitLink' : 'repository', path)
       if (name === '.git') this.#noRepository(`${place.target}/${name}`)
-      return
+      return true
     }
     if (kind === 'outside' && !isOfSystem(end, name, place.zone)) this.#notes.add('outside', path)
     const copy = toSystem(`${place.target}/${name}`)
     symlinkSync(toSystem(target), copy)
     lutimesSync(copy, stats.atimeMs / 1000, stats.mtimeMs / 1000)
     this.#files += 1
+    return true
   }
 
   #noRepository(target: RawPath): void {
@@ -258,16 +260,17 @@ export class TreeCopy {
     }
   }
 
-  #file(place: Place, name: RawPath, path: RawPath): void {
+  #file(place: Place, name: RawPath, path: RawPath): boolean {
     let source: number
     try {
       source = openSync(toSystem(`${place.source}/${name}`), FILE_FLAGS)
     } catch (error) {
-      this.#missed(error, path)
-      return
+      return this.#missed(error, path)
     }
     try {
+      if (fstatSync(source).isDirectory()) return false
       this.#opened(source, place, name, path)
+      return true
     } finally {
       closeSync(source)
     }
@@ -290,7 +293,7 @@ export class TreeCopy {
       } catch (error) {
         if (!(error instanceof ReadError)) throw error
         unlinkIfThere(target)
-        this.#missed(error.cause, path)
+        if (!this.#missed(error.cause, path)) this.#notes.add('unreadable', path)
         return
       }
       if (outcome === 'left out') return
@@ -427,17 +430,27 @@ export class TreeCopy {
     if (this.#bytes > this.#job.maxBytes) throw new TooLarge()
   }
 
-  /** Notes what could not be read; what does not exist any more is no part of the copy. */
-  #missed(error: unknown, path: RawPath): void {
+  /**
+   * Notes what could not be read; what does not exist any more is no part of the copy. False for
+   * what is something else by now.
+   */
+  #missed(error: unknown, path: RawPath): boolean {
     const code = codeOf(error) ?? ''
     if (UNREADABLE.has(code)) this.#notes.add('unreadable', path)
     else if (!GONE.has(code)) throw error
+    return UNREADABLE.has(code) || code === 'ENOENT'
   }
 }
 
 type Kind = Pick<
   Dirent,
-  'isSymbolicLink' | 'isSocket' | 'isFIFO' | 'isCharacterDevice' | 'isBlockDevice'
+  | 'isDirectory'
+  | 'isFile'
+  | 'isSymbolicLink'
+  | 'isSocket'
+  | 'isFIFO'
+  | 'isCharacterDevice'
+  | 'isBlockDevice'
 >
 
 const ZEROS = Buffer.alloc(HOLE)

@@ -28,12 +28,18 @@ class Place {
     return this
   }
 
-  /** Copies in this thread, which is faster; returns what there is to tell. */
-  copy(): string {
+  /**
+   * Copies in this thread, which is faster; returns what there is to tell.
+   *
+   * @param onEntry called with the number of each entry, before it is copied
+   */
+  copy(onEntry: (count: number) => void = () => undefined): string {
     const { from, to } = this
     const copies = [{ from, to }]
     const job = { from, to, copies, closed: [], maxBytes: Infinity, mounts: false }
-    return new TreeCopy(job, () => false).run().notes.join('\n')
+    let count = 0
+    const isAborted = (): boolean => (onEntry((count += 1)), false)
+    return new TreeCopy(job, isAborted).run().notes.join('\n')
   }
 
   inCopy(path: string): string {
@@ -73,3 +79,36 @@ test('the error of such a copy names the folder and its code', async (t) => {
     ...LOST, message: /link cannot be copied to .* it was moved or deleted, or replaced by a link/,
   })
 })
+
+/** What `readdir` finds, and what is there when it is looked at. */
+for (const [what, change, copied] of [
+  ['a file that becomes a link', (path) => fs.symlinkSync('b', path), '-> b'],
+  ['a file that becomes a folder', (path) => fs.mkdirSync(path), 'folder'],
+  ['a link that becomes a file', (path) => fs.writeFileSync(path, 'new'), 'new'],
+  ['a link that becomes a folder', (path) => fs.mkdirSync(path), 'folder'],
+  ['a folder that becomes a file', (path) => fs.writeFileSync(path, 'new'), 'new'],
+  ['a folder that becomes a link', (path) => fs.symlinkSync('b', path), '-> b'],
+  ['a file that is deleted', () => undefined, 'nothing'],
+] as [string, (path: string) => void, string][]) {
+  test(`${what} while its folder is copied is copied as what it is now`, (t) => {
+    const place = new Place(t).write('a', 'x').write('b', 'x')
+    const path = join(place.from, 'z')
+    if (what.startsWith('a link')) fs.symlinkSync('b', path)
+    else if (what.startsWith('a folder')) fs.mkdirSync(path)
+    else fs.writeFileSync(path, 'old')
+    place.copy((count) => {
+      // Before the third entry.
+      if (count !== 3) return
+      fs.rmSync(path, { recursive: true })
+      change(path)
+    })
+    assert.equal(seen(join(place.to, 'z')), copied)
+  })
+}
+
+function seen(path: string): string {
+  const stats = fs.lstatSync(path, { throwIfNoEntry: false })
+  if (stats === undefined) return 'nothing'
+  if (stats.isDirectory()) return 'folder'
+  return stats.isFile() ? fs.readFileSync(path, 'utf8') : `-> ${fs.readlinkSync(path)}`
+}
