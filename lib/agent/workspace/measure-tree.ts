@@ -4,8 +4,10 @@ import { rawPath, toSystem, type RawPath } from './raw-paths.js'
 
 /** Counted for each entry, besides its content. */
 const ENTRY_BYTES = 256
-/** Errors of what is gone or must not be read: a copy does not have it either. */
-const ABSENT: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'])
+/** Errors of what is gone, too deep or must not be read: a copy does not have it either. */
+const ABSENT: ReadonlySet<string> = new Set([
+  'ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'EACCES', 'EPERM',
+])
 
 /**
  * Does a folder hold more than `maxBytes`? Synchronous: it runs in a worker, see `copy.ts`. Content

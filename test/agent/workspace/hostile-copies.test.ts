@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { copyTree, removeFolder } from '../../../lib/agent/workspace/copy.js'
+import { isLarger } from '../../../lib/agent/workspace/measure-tree.js'
 import { TreeCopy } from '../../../lib/agent/workspace/tree-copy.js'
 
 /** A folder to be copied, and where its copies go. */
@@ -79,6 +80,58 @@ test('the error of such a copy names the folder and its code', async (t) => {
     ...LOST, message: /link cannot be copied to .* it was moved or deleted, or replaced by a link/,
   })
 })
+
+test('a link through thousands of names is copied and named, without looking at all', (t) => {
+  const place = new Place(t).write('a/b', 'x')
+  let target = 'a/../'.repeat(700)
+  for (let i = 0; i < 39; i++) {
+    fs.symlinkSync(target, join(place.from, `l${i}`))
+    target = `${'a/../'.repeat(700)}l${i}`
+  }
+  for (let i = 0; i < 20; i++) fs.symlinkSync('l38', join(place.from, `m${i}`))
+  const before = process.cpuUsage()
+  assert.match(place.copy(), /^These links lead out .* and \d+ more\.$/)
+  const { user, system } = process.cpuUsage(before)
+  // 16 s before there was a bound.
+  assert.ok(user + system < 2e6, `${(user + system) / 1e6} s`)
+  assert.equal(fs.readlinkSync(join(place.to, 'm3')), 'l38')
+})
+
+test('a folder deeper than any path is no reason to refuse a copy', async (t) => {
+  const place = new Place(t)
+  let folder = fs.openSync(place.from, 'r')
+  for (let level = 0; level < 300; level++) {
+    const child = `/proc/self/fd/${folder}/${'n'.repeat(200)}`
+    fs.mkdirSync(child)
+    const next = fs.openSync(child, 'r')
+    fs.closeSync(folder)
+    folder = next
+  }
+  fs.closeSync(folder)
+  assert.equal(isLarger(place.from, 1e6, [], []), false)
+  assert.match(place.copy(), /^Folders at a depth of more than 250 were left out/)
+})
+
+for (const [setting, kept] of [
+  ['worktree = ..', 'worktree = ..'],
+  ['worktree = ".." ; a comment', 'worktree = ".." ; a comment'],
+  ['worktree = ../../elsewhere', ''],
+  ['worktree = ".."/../../elsewhere', ''],
+  ['worktree = .."/../../elsewhere"', ''],
+  ['worktree = ..\\\n/../../elsewhere', ''],
+  ['worktree = "..\\\n/../\\\n../elsewhere"', ''],
+  ['worktree = ..\\\r\n/../../elsewhere', ''],
+  ['worktree = "/else\\where"', ''],
+] as const) {
+  const becomes = kept === '' ? 'is dropped' : 'stays'
+  test(`in the copy of a repository, ${JSON.stringify(setting)} ${becomes}`, (t) => {
+    const config = (line: string): string => `[core]\n${line}\n\tbare = false\n`
+    const place = new Place(t).write('.git/HEAD', 'x').write('.git/config', config(setting))
+    const notes = place.copy()
+    assert.equal(place.inCopy('.git/config'), config(kept))
+    assert.equal(/^Settings of repositories that lead out/.test(notes), kept === '')
+  })
+}
 
 /** What `readdir` finds, and what is there when it is looked at. */
 for (const [what, change, copied] of [
