@@ -40,6 +40,11 @@ export function isPointer(path: RawPath): boolean {
   return (name === 'sharedpath' && parent === '.hg') || (name === 'repo' && parent === '.jj')
 }
 
+/** Is it one that {@link CopiedRepositories} may change? All others are copied as they are. */
+export function mayLeadOut(path: RawPath): boolean {
+  return isPointer(path) || basename(dirname(path)) === 'hooks' || WITH_PATHS.test(basename(path))
+}
+
 /** Changes the files of repositories for a copy. */
 export class CopiedRepositories {
   readonly #copies: readonly CopiedFolder[]

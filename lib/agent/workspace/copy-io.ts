@@ -5,8 +5,8 @@
  * @module
  */
 import {
-  closeSync, constants, fchmodSync, fstatSync, futimesSync, openSync, readlinkSync, readSync, realpathSync,
-  unlinkSync, writeSync, type Stats,
+  closeSync, constants, fchmodSync, fstatSync, futimesSync, openSync, readlinkSync, readSync,
+  realpathSync, unlinkSync, writeSync, type Stats,
 } from 'node:fs'
 import { throwIfExhausted } from '../exhaustion.js'
 import { codeOf, HAS_PROC } from './paths.js'

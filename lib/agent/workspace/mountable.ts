@@ -3,13 +3,12 @@ import {
 } from 'node:fs'
 import { throwIfExhausted } from '../exhaustion.js'
 import { copiedLink, type CopiedFolder } from './copied-links.js'
-import type { CopiedPaths } from './copied-paths.js'
+import { MAX_STATE_BYTES, type CopiedPaths } from './copied-paths.js'
 import { toSystem, type RawPath } from './raw-paths.js'
 
 /** Smaller folders are copied in no time, and can be written to then. */
 const WORTH_IT = 200
 const MAX_DEPTH = 64
-const MAX_STATE_BYTES = 32 * 1024 * 1024
 const FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 /**

@@ -21,8 +21,8 @@ import {
 import { throwIfExhausted } from '../exhaustion.js'
 import type { CopyJob, CopyResult } from './copy-job.js'
 import { copiedLink, type CopiedFolder } from './copied-links.js'
-import { CopiedPaths, isState } from './copied-paths.js'
-import { CopiedRepositories, isPointer, NO_REPOSITORY } from './copied-git.js'
+import { CopiedPaths, isState, MAX_STATE_BYTES } from './copied-paths.js'
+import { CopiedRepositories, isPointer, mayLeadOut, NO_REPOSITORY } from './copied-git.js'
 import {
   FILE_FLAGS, finished, FOLDER_FLAGS, GONE, inodeOf, openedAt, read, readAt, ReadError, readSmall,
   unlinkIfThere, writeAll,
@@ -59,7 +59,7 @@ interface Place {
 /** What an entry counts besides its content: name and attributes take up space as well. */
 const ENTRY_BYTES = 256
 const MAX_DEPTH = 250
-/** Files up to this size are read at once, and looked through for paths. */
+/** Files up to this size are read at once, and looked through for paths; see also `#holdsPaths`. */
 const SMALL = 256 * 1024
 const CHUNK = 1024 * 1024
 /** Bytes of zeros that are not written. */
@@ -337,11 +337,15 @@ export class TreeCopy {
   ): 'copied' | 'changed' | 'left out' {
     const target = `${place.target}/${name}`
     const shared = stats.size > 0 && this.#shares(source, target)
-    if (stats.size > SMALL) {
+    const isSmall = stats.size <= SMALL
+    const holdsPaths = !isSmall && this.#holdsPaths(place, name)
+    if (!isSmall && (!holdsPaths || stats.size > MAX_STATE_BYTES)) {
+      if (holdsPaths) this.#notes.add('unclear', path)
       const out = openSync(toSystem(target), shared ? constants.O_WRONLY : NEW_FILE, 0o600)
       return finished(out, stats, true, () => shared || this.#large(source, out, stats))
     }
-    const content = read(source, this.#buffer.subarray(0, SMALL + 1))
+    const buffer = isSmall ? this.#buffer : Buffer.allocUnsafeSlow(stats.size + 1)
+    const content = read(source, buffer.subarray(0, Math.max(SMALL, stats.size) + 1))
     if (content.length !== stats.size) {
       if (shared) unlinkIfThere(target)
       // Another attempt reads what it is now.
@@ -369,7 +373,14 @@ export class TreeCopy {
     })
   }
 
-  /** What the copy of a small file holds; null when it is left out. */
+  /** Is it a file in which paths are redirected, whatever its size? */
+  #holdsPaths({ real, zone }: Place, name: RawPath): boolean {
+    const file = `${real}/${name}`
+    if (zone.isRepository) return mayLeadOut(file)
+    return isPointer(file) || isState(file, zone.isDependency)
+  }
+
+  /** What the copy of a file holds; null when it is left out. */
   #redirected(content: Buffer, { real, zone }: Place, path: RawPath): Buffer | null {
     const file = `${real}/${path.slice(path.lastIndexOf('/') + 1)}`
     if (zone.isRepository || isPointer(file)) {
@@ -380,6 +391,7 @@ export class TreeCopy {
     }
     if (isState(file, zone.isDependency)) {
       const replaced = this.#paths.replaced(content)
+      if (this.#paths.isCut) this.#notes.add('unclear', path)
       if (replaced !== 'binary') return replaced ?? content
       this.#notes.add('binary', path)
     } else if (!path.endsWith('.pyc') && this.#paths.isIn(content)) this.#notes.add('mention', path)
