@@ -220,8 +220,12 @@ export interface EventPayloads {
   readonly log: { readonly level: 'info' | 'warn' | 'error'; readonly message: string }
 }
 
-/** When a checkpoint was made: at the start and the end, after an iteration, before all others. */
-export type CheckpointReason = 'start' | 'iteration' | 'gate' | 'restore' | 'apply' | 'end'
+/**
+ * When a checkpoint was made: at the start and the end, after an iteration, before all others;
+ * `shutdown`: an isolated run was handed over to another process.
+ */
+export type CheckpointReason =
+  'start' | 'iteration' | 'gate' | 'restore' | 'apply' | 'end' | 'shutdown'
 
 /** What became of the changes of an isolated run. */
 export type ChangesState = 'pending' | 'applied' | 'discarded'

@@ -30,9 +30,6 @@ import type { CheckpointSettings } from './settings.js'
 /** What changed since the start of the run, or since its last gate; null when that is not known. */
 export type Compare = (since: 'start' | 'gate') => Promise<CountedChanges | null>
 
-/** Milliseconds for the checkpoint at the end of a run. */
-const LAST_MS = 10_000
-
 /** A run's checkpoints; the rules are in the comment of this file. */
 export class RunCheckpoints implements AsyncDisposable {
   readonly #settings: CheckpointSettings
@@ -101,11 +98,15 @@ export class RunCheckpoints implements AsyncDisposable {
       return
     }
     const { lastWrite } = log.state
-    if (this.#isOff || lastWrite <= this.#seen) return await append([], this.#comparer(log, []))
+    // At a hand-over it also says that nothing is lost.
+    const isAsked = reason === 'shutdown'
+    if (this.#isOff || (lastWrite <= this.#seen && !isAsked))
+      return await append([], this.#comparer(log, []))
     await this.#settings.use.capturing(async (objects) => {
       const captured = await this.#capture(log, objects, signal)
       this.#seen = lastWrite
-      const isNew = captured !== null && captured.checkpoint_id !== log.state.checkpoints?.newest
+      const { newest } = log.state.checkpoints ?? {}
+      const isNew = captured !== null && (isAsked || captured.checkpoint_id !== newest)
       const drafts = isNew ? [checkpointDraft(captured, reason, log.state.head)] : []
       await append(drafts, this.#comparer(log, drafts))
     })
@@ -136,27 +137,28 @@ export class RunCheckpoints implements AsyncDisposable {
   }
 
   /**
-   * As {@link RunCheckpoints.record} at the end of the run, which does not wait for long: without a
-   * checkpoint if that takes more than 10 seconds.
+   * As {@link RunCheckpoints.record} when the run is not worked on any more: without a checkpoint if
+   * that takes more than `ms` milliseconds.
    */
   async recordLast(
+    reason: 'end' | 'shutdown',
+    ms: number,
     log: LogWriter,
-    append: (drafts: readonly RecordDraft[], changes: CountedChanges | null) => Promise<void>,
+    append: (drafts: readonly RecordDraft[], compare: Compare) => Promise<void>,
   ): Promise<void> {
     const stop = new AbortController()
     const late = new Error('the last checkpoint took too long')
-    const timer = this.#settings.clock.setTimeout(() => stop.abort(late), LAST_MS)
+    const timer = this.#settings.clock.setTimeout(() => stop.abort(late), Math.max(0, ms))
     let isAppending = false
     try {
-      await this.record('end', log, stop.signal, async (drafts, compare) => {
-        const changes = await compare('start')
+      await this.record(reason, log, stop.signal, async (drafts, compare) => {
         isAppending = true
-        await append(drafts, changes)
+        await append(drafts, compare)
       })
     } catch (error) {
       if (isAppending) throw error
       this.#warn(log, `no checkpoint was made: ${(error as Error).message}`)
-      await append([], null)
+      await append([], () => Promise.resolve(null))
     } finally {
       timer.cancel()
     }

@@ -1,5 +1,5 @@
 import { EngineClosedError, RunStateError, UnknownRunError } from '../errors.js'
-import { isTerminal } from '../events.js'
+import { isTerminal, type RunStatus } from '../events.js'
 import type { OnLog } from '../checkpoints/run-logs.js'
 import { RunFeed } from '../log/feed.js'
 import { loadState } from '../log/state.js'
@@ -56,6 +56,11 @@ export class EndedRuns {
     }
   }
 
+  /** Is something done with the files of the run? */
+  isUsed(runId: string): boolean {
+    return this.#tails.has(runId)
+  }
+
   /** Resolves when nothing is done with the files of the run. */
   async over(runId: string): Promise<void> {
     await this.#tails.get(runId)
@@ -82,4 +87,9 @@ export class EndedRuns {
 export function liveError(runId: string, status: string): RunStateError {
   const message = `run ${runId} is ${status}; wait until it waits at a gate or has ended`
   return new RunStateError('live', message)
+}
+
+/** The refusal to abort a run that has ended otherwise. */
+export function endedError(runId: string, status: RunStatus): RunStateError {
+  return new RunStateError('ended', `run ${runId} has already ended: it is ${status}`)
 }

@@ -16,8 +16,8 @@
 import { nextTurn } from '../../internal/next-turn.js'
 import { sleep } from '../../internal/sleep.js'
 import type { OnLog, RunFiles } from '../checkpoints/run-logs.js'
-import { isUnavailable, RunStateError, StoreError } from '../errors.js'
-import { isTerminal, type RunStatus } from '../events.js'
+import { isUnavailable, StoreError } from '../errors.js'
+import { isTerminal } from '../events.js'
 import { isExhausted } from '../exhaustion.js'
 import type { CallState, RunState } from '../log/run-state.js'
 import { LogWriter, type LogWriterOptions } from '../log/writer.js'
@@ -26,7 +26,7 @@ import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import type { NewMessage } from '../request/message.js'
 import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
-import { liveError } from './ended-runs.js'
+import { endedError, liveError } from './ended-runs.js'
 import { endFromStore, isTakenAway, type EndingRun } from './end-from-records.js'
 import { Inbox } from './inbox.js'
 import { MachinePause } from './machine-pause.js'
@@ -37,13 +37,8 @@ import type { RunFolder } from './run-folder.js'
 import type { Scheduler } from './scheduler.js'
 import { promptOf, type StepContext } from './step-context.js'
 import { limitTime } from './time-limit.js'
-import {
-  answerGate,
-  failureOf,
-  finishRun,
-  startedResults,
-  type Failure,
-} from './steps/finish.js'
+import { answerGate, failureOf, finishRun, startedResults, type Failure } from './steps/finish.js'
+import { HAND_OVER_MS, suspendRun } from './steps/suspend.js'
 
 /** What a run needs of its engine. */
 export interface RunLoopOptions
@@ -85,7 +80,8 @@ export class RunLoop {
   readonly #options: RunLoopOptions
   #log: LogWriter
   #stop = new AbortController()
-  #suspending = false
+  /** Until when (ms) its files may be stored, once it is to stop here and go on elsewhere. */
+  #suspendBy: number | null = null
   #takenOver: boolean
   /** True when this process must not touch the run any more: it is parked, or was taken away. */
   #left = false
@@ -136,6 +132,10 @@ export class RunLoop {
   async leaveFolder(): Promise<void> {
     await this.#folder?.checkpoints?.[Symbol.asyncDispose]().catch(() => undefined)
     await this.#folder?.folder[Symbol.asyncDispose]().catch(() => undefined)
+  }
+
+  get #suspending(): boolean {
+    return this.#suspendBy !== null
   }
 
   /** Drives the run until it ends or is suspended; never rejects. */
@@ -258,7 +258,7 @@ export class RunLoop {
    * it has not taken yet is lost, as in a crash.
    */
   suspend(): void {
-    this.#suspending = true
+    this.#suspendBy ??= this.#options.clock.now() + HAND_OVER_MS
     this.#log.giveUp()
     this.#interrupt(new Suspended('the service is shutting down'))
   }
@@ -438,12 +438,14 @@ export class RunLoop {
     if (stopped.length > 0) await this.#log.append(stopped)
   }
 
+  /** A copy stays here: another process makes its own, of the newest checkpoint. */
   async #suspendNow(): Promise<void> {
-    const { iteration, status } = this.state.head.details
-    if (isTerminal(status)) return
-    const stopped = startedResults(this.state, 'Stopped: the service shut down while this ran.')
-    if (status === 'pending' || status === 'awaiting_human') return this.#log.flush()
-    await this.#log.append([...stopped, { kind: 'run_suspended', iteration, payload: {} }])
+    const { executor, parksAtGates: isShared } = this.#options
+    const movesOn = isShared && this.state.frozen.request.workspace === 'isolated'
+    const checkpoints = movesOn ? (this.#context?.checkpoints ?? null) : null
+    await suspendRun(this.#log, executor, checkpoints, () => {
+      return (this.#suspendBy ?? 0) - this.#options.clock.now()
+    })
   }
 
   /** Ends the run; its processes change nothing after the last checkpoint. */
@@ -489,9 +491,4 @@ export class RunLoop {
       this.lose(second)
     }
   }
-}
-
-/** The refusal to abort a run that has ended otherwise. */
-export function endedError(runId: string, status: RunStatus): RunStateError {
-  return new RunStateError('ended', `run ${runId} has already ended: it is ${status}`)
 }

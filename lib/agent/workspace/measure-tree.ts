@@ -1,17 +1,11 @@
 import { lstatSync, readdirSync, type Dirent } from 'node:fs'
 import { codeOf } from './paths.js'
 import { rawPath, toSystem, type RawPath } from './raw-paths.js'
-
-/** Counted for each entry, besides its content. */
-const ENTRY_BYTES = 256
-/** Errors of what is gone, too deep or must not be read: a copy does not have it either. */
-const ABSENT: ReadonlySet<string> = new Set([
-  'ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'EACCES', 'EPERM',
-])
+import { ENTRY_BYTES } from './tree-copy.js'
 
 /**
- * Does a folder hold more than `maxBytes`? Synchronous: it runs in a worker, see `copy.ts`. Content
- * with several names counts once; `skipped` are names of folders that do not count.
+ * Does a folder hold more than a copy may have? Synchronous: it runs in a worker, see `copy.ts`.
+ * Content with several names counts once; `skipped` are names of folders that do not count.
  */
 export function isLarger(
   folder: string,
@@ -19,18 +13,16 @@ export function isLarger(
   closed: readonly string[],
   skipped: readonly string[],
 ): boolean {
-  const [outside, notCounted] = [new Set(closed.map(rawPath)), new Set(skipped)]
+  const outside = new Set(closed.map(rawPath))
   const inodes = new Set<string>()
   const folders: RawPath[] = [rawPath(folder)]
   let bytes = 0
   for (let at = folders.pop(); at !== undefined; at = folders.pop()) {
     for (const entry of entriesOf(at)) {
       const path: RawPath = `${at}/${entry.name}`
-      bytes += ENTRY_BYTES
-      if (entry.isDirectory() && !outside.has(path) && !notCounted.has(entry.name)) {
-        folders.push(path)
-      }
-      if (entry.isFile()) bytes += sizeOf(path, inodes)
+      const isCounted = !outside.has(path) && !skipped.includes(entry.name)
+      if (entry.isDirectory() && isCounted) folders.push(path)
+      bytes += ENTRY_BYTES + (entry.isFile() ? sizeOf(path, inodes) : 0)
       if (bytes > maxBytes) return true
     }
   }
@@ -38,27 +30,29 @@ export function isLarger(
 }
 
 function entriesOf(path: RawPath): Dirent[] {
-  return unlessAbsent(
-    () => readdirSync(toSystem(path), { encoding: 'latin1', withFileTypes: true }),
-    [],
-  )
+  const options = { encoding: 'latin1', withFileTypes: true } as const
+  return unlessAbsent(() => readdirSync(toSystem(path), options)) ?? []
 }
 
 function sizeOf(path: RawPath, inodes: Set<string>): number {
-  return unlessAbsent(() => {
-    const { dev, ino, nlink, size } = lstatSync(toSystem(path))
-    const key = `${dev} ${ino}`
-    if (nlink > 1 && inodes.has(key)) return 0
-    if (nlink > 1) inodes.add(key)
-    return size
-  }, 0)
+  const stats = unlessAbsent(() => lstatSync(toSystem(path)))
+  if (stats === null) return 0
+  const key = `${stats.dev} ${stats.ino}`
+  if (stats.nlink > 1 && inodes.has(key)) return 0
+  if (stats.nlink > 1) inodes.add(key)
+  return stats.size
 }
 
-function unlessAbsent<T>(look: () => T, absent: T): T {
+/** Null for what is gone, too deep or must not be looked at: a copy does not have it either. */
+function unlessAbsent<T>(look: () => T): T | null {
   try {
     return look()
   } catch (error) {
-    if (ABSENT.has(codeOf(error) ?? '')) return absent
+    if (ABSENT.has(codeOf(error) ?? '')) return null
     throw error
   }
 }
+
+const ABSENT: ReadonlySet<string> = new Set([
+  'ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'EACCES', 'EPERM',
+])

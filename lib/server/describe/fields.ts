@@ -41,6 +41,7 @@ export const CHECKPOINT_REASON: JsonSchema = memberOf<CheckpointReason>({
   restore: true,
   apply: true,
   end: true,
+  shutdown: true,
 })
 
 /** What is no part of a checkpoint, for one reason. */

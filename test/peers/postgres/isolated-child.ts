@@ -1,6 +1,7 @@
 /**
- * Drives an isolated run in PostgreSQL: one whole iteration, then half of one, in which a command
- * never ends. Bundled: only relative imports work here. Argument: JSON of {@link ChildOptions}.
+ * Drives a run in PostgreSQL: one whole iteration, then half of one, in which a command never ends.
+ * SIGTERM closes the engine. Bundled: only relative imports work here. Argument: JSON of
+ * {@link ChildOptions}.
  */
 import pg from 'pg'
 import { NO_USAGE, PostgresStore, RunEngine } from './worker-library.js'
@@ -15,14 +16,19 @@ export interface ChildOptions {
 
 const options = JSON.parse(process.argv[2] ?? '{}') as ChildOptions
 const { port, schema, root, workspaceFolder, leaseMs } = options
+/** Writes when it is told to stop, and has a process that writes until it is killed. */
+const LAST = [
+  'rm gone', 'chmod +x a', "trap 'echo stopped > c; exit' TERM",
+  "(setsid sh -c 'while :; do date +%N > stray; sleep 0.01; done' &)", 'sleep 600 & wait',
+].join('\n')
 const turns = [
   [{ tool: 'write_file', args: { path: 'a', content: 'new a\n' } }],
   [],
   [{ tool: 'write_file', args: { path: 'b', content: 'half\n' } }],
-  [{ tool: 'bash', args: { command: 'sleep 600' } }],
+  [{ tool: 'bash', args: { command: LAST } }],
 ]
 const pool = new pg.Pool({ host: '127.0.0.1', port, user: 'runwright', database: 'postgres' })
-await RunEngine.open({
+const engine = await RunEngine.open({
   store: new PostgresStore({ pool, schema, leaseMs, labels: ['worker'] }),
   roots: [root],
   workspaceFolder,
@@ -53,3 +59,4 @@ await RunEngine.open({
     },
   ],
 })
+process.once('SIGTERM', () => void engine.close().then(() => pool.end()))

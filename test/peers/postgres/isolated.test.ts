@@ -2,11 +2,14 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, lstatSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import {
+  chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync,
+} from 'node:fs'
+import { basename, join } from 'node:path'
 import { after, before, describe, test, type TestContext } from 'node:test'
 import type pg from 'pg'
 import { PostgresStore, RunEngine, type ModelProvider } from 'runwright/agent'
+import { nextTurn } from '../../../lib/internal/next-turn.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
@@ -29,27 +32,7 @@ describe('isolated runs in a PostgresStore', { skip: noPostgres }, () => {
 
   for (const applier of ['that finished the run', 'that never worked on it'] as const) {
     test(`after SIGKILL another process rebuilds the copy; applied by one ${applier}`, async (t) => {
-      const schema = `i${(schemas += 1)}`
-      const cwd = scratch(t)
-      mkdirSync(join(cwd, 'bin'))
-      for (const name of ['a', 'b', 'bin/run']) writeFileSync(join(cwd, name), `old ${name}\n`)
-      chmodSync(join(cwd, 'bin/run'), 0o755)
-      writeFileSync(join(cwd, '.env'), 'not stored\n')
-      const original = contents(cwd)
-      const front = await open(t, schema, cwd)
-      const child = spawn(process.execPath, [
-        childScript(t, 'isolated-child.ts'),
-        JSON.stringify({
-          port: postgres.port, schema, root: cwd, workspaceFolder: scratch(t), leaseMs: LEASE_MS,
-        }),
-      ], { stdio: ['ignore', 'inherit', 'inherit'] })
-      t.after(() => child.kill('SIGKILL'))
-      const goal = 'shell: grep -q new a && grep -q new b'
-      const { details } = await front.create({ goal, cwd, workspace: 'isolated' })
-      const runId = details.run_id
-      const half = await follow(
-        front, runId, (event) => event.kind === 'tool_started' && event.payload.effect === 'unsafe',
-      )
+      const { schema, cwd, original, front, child, runId, half } = await halfWay(t)
       const { iteration } = half.at(-1)!
       const checkpoints = half.filter(({ kind }) => kind === 'checkpoint')
       assert.equal(checkpoints.at(-1)?.iteration, iteration - 1)
@@ -79,7 +62,71 @@ describe('isolated runs in a PostgresStore', { skip: noPostgres }, () => {
       assert.equal((await other.get(runId)).changes, 'applied')
     })
   }
+
+  for (const workspace of ['isolated', 'in_place'] as const) {
+    test(`a process that is closed hands over all files of a run that is ${workspace}`, async (t) => {
+      const { schema, cwd, original, front, child, runId, workspaceFolder } =
+        await halfWay(t, workspace)
+      const isolated = workspace === 'isolated'
+      const folder = isolated ? join(workspaceFolder, runId, basename(cwd)) : cwd
+      while (!existsSync(join(folder, 'stray'))) await nextTurn()
+      const exited = once(child, 'exit')
+      child.kill('SIGTERM')
+      assert.deepEqual(await exited, [0, null])
+      const left = contents(folder)
+      assert.equal(left['c']?.[1], 'stopped\n')
+      assert.equal(left['gone'], undefined)
+      if (isolated) rmSync(workspaceFolder, { recursive: true })
+      const heard: string[] = []
+      let found: Record<string, unknown> = {}
+      const provider = testProvider(({ messages, run }, n) => {
+        if (n === 0) found = contents(run.cwd)
+        if (n === 0) heard.push(...messages.flatMap((one) => (one.role === 'user' ? one.text : [])))
+        const args = { path: 'b', content: 'new b\n' }
+        return n === 0 ? { calls: [{ tool: 'write_file', args }] } : {}
+      })
+      await open(t, schema, cwd, ['worker'], provider)
+      const events = await follow(front, runId)
+      assertInvariants(events)
+      assert.equal((await front.get(runId)).status, 'achieved')
+      assert.deepEqual(found, left)
+      assert.doesNotMatch(heard.join(), /lost/)
+      const at = events.findIndex(({ kind }) => kind === 'run_suspended')
+      const before = events[at - 1]!
+      const reason = before.kind === 'checkpoint' ? before.payload.reason : null
+      assert.equal(reason, isolated ? 'shutdown' : null)
+      const kinds = events.map(({ kind }) => kind)
+      assert.ok(!kinds.includes('run_recovered') && !kinds.includes('user_message'))
+      const starts = kinds.filter((kind) => kind === 'run_suspended').length
+      assert.equal(starts, 1)
+      if (isolated) assert.deepEqual(contents(cwd), original)
+    })
+  }
 })
+
+/** A run that another process drives, and that is in the middle of its second iteration. */
+async function halfWay(t: TestContext, workspace = 'isolated') {
+  const schema = `i${(schemas += 1)}`
+  const cwd = scratch(t)
+  mkdirSync(join(cwd, 'bin'))
+  for (const name of ['a', 'b', 'bin/run', 'gone']) writeFileSync(join(cwd, name), `old ${name}\n`)
+  chmodSync(join(cwd, 'bin/run'), 0o755)
+  writeFileSync(join(cwd, '.env'), 'not stored\n')
+  const original = contents(cwd)
+  const front = await open(t, schema, cwd)
+  const workspaceFolder = scratch(t)
+  const options = { port: postgres.port, schema, root: cwd, workspaceFolder, leaseMs: LEASE_MS }
+  const words = [childScript(t, 'isolated-child.ts'), JSON.stringify(options)]
+  const child = spawn(process.execPath, words, { stdio: ['ignore', 'inherit', 'inherit'] })
+  t.after(() => child.kill('SIGKILL'))
+  const goal = 'shell: grep -q new a && grep -q new b'
+  const { details } = await front.create({ goal, cwd, workspace })
+  const runId = details.run_id
+  const half = await follow(
+    front, runId, (event) => event.kind === 'tool_started' && event.payload.effect === 'unsafe',
+  )
+  return { schema, cwd, original, front, child, runId, half, workspaceFolder }
+}
 
 /** The model of the process that takes over; notes what it is told, and what the files contain. */
 function resuming(heard: string[]): ModelProvider {

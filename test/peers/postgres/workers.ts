@@ -91,16 +91,14 @@ export class Workers {
   }
 }
 
-/** Bundles a script of this folder, and the worker threads of the library beside it. */
+/** Bundles a script of this folder, and the worker thread of the library beside it. */
 export function childScript(t: TestContext, name: string): string {
   const target = scratch(t)
   const modules = fileURLToPath(new URL('../node_modules', import.meta.url))
   symlinkSync(modules, join(target, 'node_modules'))
   writeFileSync(join(target, 'package.json'), '{ "type": "module" }')
-  for (const worker of ['tree-worker', 'copy-worker']) {
-    const source = new URL(`../../../lib/agent/workspace/${worker}.ts`, import.meta.url)
-    renameSync(bundle(source, target), join(target, `${worker}.js`))
-  }
+  const worker = new URL('../../../lib/agent/workspace/tree-worker.ts', import.meta.url)
+  renameSync(bundle(worker, target), join(target, 'tree-worker.js'))
   return bundle(new URL(name, import.meta.url), target)
 }
 

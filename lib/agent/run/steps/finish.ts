@@ -5,6 +5,7 @@
  * @module
  */
 import { AgentError, GoalCheckError, GoalError, ModelError } from '../../errors.js'
+import type { RunCheckpoints } from '../../checkpoints/run-checkpoints.js'
 import type { ChangeCounts, RecordDraft } from '../../events.js'
 import type { CallState, RunState } from '../../log/run-state.js'
 import type { LogWriter } from '../../log/writer.js'
@@ -16,6 +17,8 @@ import { ABORTED_BY_HUMAN, type Outcome } from '../outcome.js'
 /** Characters of an error's message, and of its traceback, that are logged. */
 const MESSAGE_CHARACTERS = 8_000
 const TRACEBACK_CHARACTERS = 8_000
+/** Milliseconds for the checkpoint at the end of a run. */
+const LAST_CHECKPOINT_MS = 10_000
 
 /** The error that ended a run, as its `error` event reports it. */
 export type Failure = Omit<RunFailure, 'iteration'>
@@ -54,23 +57,16 @@ function endReasonOf(error: unknown): Outcome['endReason'] {
   return error.code === 'ERR_AGENT_MODEL_CONTEXT' ? 'context_exhausted' : 'provider_error'
 }
 
-/** Makes the last checkpoint of a run; see `RunCheckpoints`. */
-export interface LastCheckpoint {
-  recordLast(
-    log: LogWriter,
-    append: (drafts: readonly RecordDraft[], changes: ChangeCounts | null) => Promise<void>,
-  ): Promise<void>
-}
-
 /** Ends the run, after a last checkpoint if it has any; resolves once its end is durable. */
 export async function finishRun(
   log: LogWriter,
   outcome: Outcome,
   failure?: Failure,
-  checkpoints: LastCheckpoint | null = null,
+  checkpoints: RunCheckpoints | null = null,
 ): Promise<void> {
   if (checkpoints === null) return await log.append(endingRecords(log.state, outcome, failure))
-  await checkpoints.recordLast(log, async (drafts, changes) => {
+  await checkpoints.recordLast('end', LAST_CHECKPOINT_MS, log, async (drafts, compare) => {
+    const changes = await compare('start')
     await log.append([...drafts, ...endingRecords(log.state, outcome, failure, changes)])
   })
 }
