@@ -93,3 +93,13 @@ test('version control, dependencies and unfinished files are passed over', () =>
     assert.ok(!isPassedOver(name), name)
   }
 })
+
+test('what is left out is counted, and named as far as that is not too long', () => {
+  const found = new LeftOutPaths()
+  for (let i = 0; i < 5_000; i++) found.add('secret', `${'n'.repeat(3_900)}/${i}`)
+  for (let i = 0; i < 5_000; i++) found.add('kind', `short/${i}`)
+  const [kind, secret] = found.list()
+  assert.deepEqual([kind!.count, kind!.paths.length], [5_000, 1_000])
+  assert.equal(secret!.count, 5_000)
+  assert.ok(secret!.paths.length > 30 && JSON.stringify(found.list()).length < 200_000)
+})
