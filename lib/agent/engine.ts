@@ -312,9 +312,10 @@ export class RunEngine {
     if (head !== null && !isTerminal(head.details.status)) {
       throw new RunStateError('live', `run ${runId} is ${head.details.status}; abort it first`)
     }
-    await this.#driver.over(runId)
-    await this.#assertFilesAtRest(runId)
-    await this.#answer(this.#config.store.delete(runId))
+    await this.#driver.alone(runId, head !== null, async () => {
+      await this.#assertFilesAtRest(runId)
+      await this.#answer(this.#config.store.delete(runId))
+    })
     // What cannot be removed now, a sweep removes.
     await this.#copies?.remove(runId).catch(() => undefined)
     this.#upkeep.deleted()

@@ -738,12 +738,17 @@ export class World {
     const request = { force, ...(paths !== null && { paths }) }
     const told = { some: paths !== null, applied: applied.length, conflicts: conflicts.length }
     this.#tell({ force, ...told })
-    if (applied.length + conflicts.length === 0) {
+    const isWaited = (await this.#engine.get(run.id)).changes === 'pending'
+    if (applied.length + conflicts.length === 0 && !isWaited) {
       const refused = workspaces.apply(run.id, request)
       return await assert.rejects(refused, { problem: 'no_changes' }, this.#context)
     }
     const seen = await workspaces.apply(run.id, { ...request, dry_run: true })
-    assert.deepEqual(seen, { applied, merged, conflicts, checkpoint_id: null }, this.#context)
+    assert.deepEqual(
+      seen,
+      { applied, merged, skipped: [], conflicts, checkpoint_id: null },
+      this.#context,
+    )
     await this.#compareDisk()
     const begun = await this.#operations(run)
     const course = await this.#course(this.#original, () =>
@@ -768,7 +773,7 @@ export class World {
       await this.#checkpoints(run, [], [visible(now), visible(after)])
       if (course.result !== null) {
         const { checkpoint_id: _, ...said } = course.result
-        assert.deepEqual(said, { applied, merged, conflicts }, this.#context)
+        assert.deepEqual(said, { applied, merged, skipped: [], conflicts }, this.#context)
       }
     }
     const begunNow = (await this.#operations(run)) > begun
