@@ -379,6 +379,18 @@ const byFile = {
       RANDOM_TEXTS,
     ],
   ],
+  'test/agent/workspace/hostile-copies.test.ts': [
+    [
+      'a link through thousands of names is copied and named, without looking at all',
+      0.5,
+      'looks up 10 000 names',
+    ],
+    [
+      'thousands of paths in thousands of scripts are not all looked up, and that is told',
+      0.6,
+      'looks up 20 000 paths',
+    ],
+  ],
   'test/agent/workspace/read-tree.test.ts': [
     [
       'a tree with too many entries is refused, however few objects it has',

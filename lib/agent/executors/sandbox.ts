@@ -80,9 +80,22 @@ async function hidden({ closed, isolated }: SandboxPlan): Promise<readonly strin
   return [
     ...outer.flatMap((path) => ['--tmpfs', path]),
     ...bind('--bind', root),
-    ...readOnly.flatMap(({ from, to }) => ['--ro-bind-try', from, to]),
+    ...(await mountable(readOnly)).flatMap(({ from, to }) => ['--ro-bind-try', from, to]),
     ...outer.flatMap((path) => ['--remount-ro', path]),
   ]
+}
+
+/**
+ * Those that are folders at both ends, reached through no link: bubblewrap would follow one at
+ * `from`, put there by who works in the original, into what is hidden, and one at `to`, made by an
+ * earlier command, out of the sandbox, where it would make a folder.
+ */
+async function mountable(mounts: IsolatedCopy['readOnly']): Promise<IsolatedCopy['readOnly']> {
+  const isFolder = async (path: string): Promise<boolean> =>
+    (await realpath(`${path}/.`).catch(() => null)) === path
+  const found = mounts.map(async ({ from, to }) => (await isFolder(from)) && (await isFolder(to)))
+  const isFine = await Promise.all(found)
+  return mounts.filter((_, i) => isFine[i])
 }
 
 /**

@@ -85,6 +85,8 @@ interface Found {
 const DESCRIPTION = 'copy.json'
 const RUN_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/
 const OLD = '.old-'
+/** Of the names that only this module gives. */
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
 /**
  * Stops programs that look for their settings in the folders above, and would find those of a
@@ -239,14 +241,15 @@ export class IsolatedFolders {
   }
 
   /**
-   * Removes the copies of runs that are not wanted any more, and what killed processes have left.
+   * Removes the copies of runs that are not wanted any more, and what killed processes have left;
+   * what else lies in the folder, because a host uses it for other things too, is kept.
    *
    * @param isWanted must be true for a run from its creation until its copy may be removed,
    * whichever process works on it
    */
   async sweep(isWanted: (runId: string) => Promise<boolean>): Promise<void> {
     for (const name of await this.#names()) {
-      if (name.startsWith(OLD)) {
+      if (name.startsWith(OLD) && UUID.test(name.slice(OLD.length))) {
         await removeFolder(join(this.#options.folder, name)).catch(() => undefined)
         continue
       }
@@ -254,7 +257,9 @@ export class IsolatedFolders {
       const runId = isNew ? name.slice(this.#new.length, -1 - randomUUID().length) : name
       if (!RUN_ID.test(runId) || this.#making.has(name)) continue
       const found = isNew ? null : await this.#at(runId)
-      if (!isNew && found === null) continue
+      // A description may be damaged, but what has neither that nor such a name is another's.
+      const isCopy = found !== null && (found.description !== null || UUID.test(runId))
+      if (isNew ? !UUID.test(name.slice(-randomUUID().length)) : !isCopy) continue
       const isOurs = (found?.description?.mark ?? this.#mark) === this.#mark
       // Whoever made it is dead, unless it is a process that shares the store.
       const isDead = isNew && this.#options.isShared !== true
@@ -290,7 +295,8 @@ export class IsolatedFolders {
     const place = join(await this.#existing(), runId)
     const stats = await lstat(place).catch(() => null)
     // Earlier versions left links for runs that took over a copy.
-    if (stats?.isSymbolicLink() === true) await unlink(place).catch(() => undefined)
+    const isLink = stats?.isSymbolicLink() === true
+    if (isLink && UUID.test(runId)) await unlink(place).catch(() => undefined)
     if (stats?.isDirectory() !== true) return null
     const description = await describedAt(place)
     return { place, description, owner: description?.owner ?? runId }

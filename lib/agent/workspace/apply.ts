@@ -273,7 +273,9 @@ class Place {
     if (stats === null) return null
     const nothing = { stats, entry: null, content: NOTHING }
     if (stats.isSymbolicLink()) {
-      const content = await readlink(this.at, { encoding: 'buffer' })
+      const content = await readlink(this.at, { encoding: 'buffer' }).catch((error: unknown) => {
+        throw codeOf(error) === 'EINVAL' ? overtaken() : error
+      })
       return { stats, entry: entryOf('link', 0o777, content), content }
     }
     if (!stats.isFile() || ![before?.size, after?.size].includes(stats.size)) return nothing
@@ -462,7 +464,7 @@ class FolderChain implements AsyncDisposable {
   }
 }
 
-/** Something that is in the way. */
+/** For what is in the way: a repository, or what was a link just now. */
 function overtaken(): Error {
-  return Object.assign(new Error('a repository is in the way'), { code: 'ENOTDIR' })
+  return Object.assign(new Error('something else is in the way'), { code: 'ENOTDIR' })
 }

@@ -40,6 +40,11 @@ export function isPointer(path: RawPath): boolean {
   return (name === 'sharedpath' && parent === '.hg') || (name === 'repo' && parent === '.jj')
 }
 
+/** Is it one that {@link CopiedRepositories} may change? All others are copied as they are. */
+export function mayLeadOut(path: RawPath): boolean {
+  return isPointer(path) || basename(dirname(path)) === 'hooks' || WITH_PATHS.test(basename(path))
+}
+
 /** Changes the files of repositories for a copy. */
 export class CopiedRepositories {
   readonly #copies: readonly CopiedFolder[]
@@ -93,16 +98,28 @@ export class CopiedRepositories {
   }
 
   #settings(folder: RawPath, content: Buffer): CopiedFile | undefined {
+    const kept: string[] = []
     let ledOut = false
-    const kept = content.toString('latin1').split('\n').map((line) => {
-      const worktree = worktreeIn(line)
-      if (worktree === null || !this.#leadsOut(folder, worktree.value)) return line
-      ledOut = true
-      return worktree.section
-    })
+    let goesOn = false
+    for (const line of content.toString('latin1').split('\n')) {
+      const section: string | null = goesOn ? null : this.#sectionOfDropped(folder, line)
+      if (section !== null) kept.push(section)
+      else if (!goesOn) kept.push(line)
+      ledOut ||= section !== null
+      // The rest of a value that is dropped goes with it.
+      goesOn = (goesOn || section !== null) && line.trimEnd().endsWith('\\')
+    }
     if (!ledOut) return this.#redirected(content)
     const text = Buffer.from(kept.join('\n'), 'latin1')
     return { content: this.#redirected(text)?.content ?? text, ledOut }
+  }
+
+  /** What stays of a line that sets a working tree outside; null for any other line. */
+  #sectionOfDropped(folder: RawPath, line: string): string | null {
+    const worktree = worktreeIn(line)
+    if (worktree === null) return null
+    const { section, value } = worktree
+    return value === null || this.#leadsOut(folder, value) ? section : null
   }
 
   #alternates(objects: RawPath, content: Buffer): CopiedFile | undefined {
@@ -118,18 +135,20 @@ export class CopiedRepositories {
   }
 }
 
-/** The value of `core.worktree`, and the name of its section if it is in the same line. */
-function worktreeIn(line: string): { section: string; value: string } | null {
+/**
+ * The value of `core.worktree`, null if it is written in an unusual way, with quotes inside or a
+ * backslash; and the name of its section if it is in the same line.
+ */
+function worktreeIn(line: string): { section: string; value: string | null } | null {
   const equals = line.indexOf('=')
   const name = line.slice(0, Math.max(equals, 0))
   const start = name.lastIndexOf(']') + 1
   if (name.slice(start).trim().toLowerCase() !== 'worktree') return null
-  const text = line.slice(equals + 1).trim()
-  const isQuoted = text.startsWith('"')
-  const end = isQuoted ? text.indexOf('"', 1) : text.search(/[#;]/)
-  const value = text.slice(isQuoted ? 1 : 0, end === -1 ? undefined : end).trimEnd()
-  return { section: name.slice(0, start), value }
+  const [, quoted, plain] = PLAIN_VALUE.exec(line.slice(equals + 1)) ?? []
+  return { section: name.slice(0, start), value: quoted ?? plain?.trim() ?? null }
 }
+
+const PLAIN_VALUE = /^(?:[ \t]*"([^"\\]*)"[ \t]*|([^"\\#;]*))(?:[#;][^\\]*)?\r?$/
 
 const LEFT_OUT: CopiedFile = { content: null, ledOut: true }
 

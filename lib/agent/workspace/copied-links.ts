@@ -27,6 +27,8 @@ export interface CopiedLink {
 
 /** Links that are followed on the way of one; the system allows 40. */
 const MAX_LINKS = 40
+/** Names that are looked up on the way of one. */
+const MAX_NAMES = 512
 
 /**
  * @param folder the real path of the folder in which the link is
@@ -37,7 +39,10 @@ export function copiedLink(
   target: RawPath,
   copies: readonly CopiedFolder[],
 ): CopiedLink {
-  const end = follow(folder, target, copies, { left: MAX_LINKS })
+  const left = { links: MAX_LINKS, names: MAX_NAMES }
+  const end = follow(folder, target, copies, left)
+  // Nobody knows where it leads.
+  if (left.names < 0) return { target, kind: 'outside', end: folder }
   // It leads in a circle.
   if (end === null) return { target, kind: 'same', end: folder }
   const counterpart = copyOf(end.path, copies)
@@ -65,13 +70,15 @@ function follow(
   folder: RawPath,
   target: RawPath,
   copies: readonly CopiedFolder[],
-  links: { left: number },
+  left: { links: number; names: number },
 ): End | null {
   let at = target.startsWith('/') ? '/' : folder
   let isOwn = target.startsWith('/')
   let isOutside = isOwn
   for (const name of target.split('/')) {
     if (name === '' || name === '.') continue
+    left.names -= 1
+    if (left.names < 0) return null
     const wasOutside = isOutside
     if (name === '..') at = dirname(at)
     else {
@@ -79,8 +86,8 @@ function follow(
       const text = linkAt(child)
       if (text === null) at = child
       else {
-        links.left -= 1
-        const end = links.left < 0 ? null : follow(at, text, copies, links)
+        left.links -= 1
+        const end = left.links < 0 ? null : follow(at, text, copies, left)
         if (end === null) return null
         at = end.path
       }

@@ -12,6 +12,9 @@ import { realpathSync } from 'node:fs'
 import { copyOf, type CopiedFolder } from './copied-links.js'
 import { toSystem, type RawPath } from './raw-paths.js'
 
+/** Larger ones of such files are not looked through. */
+export const MAX_STATE_BYTES: number = 32 * 1024 * 1024
+
 /** Longer first lines of scripts are cut by some systems. */
 const MAX_SHEBANG = 127
 
@@ -41,6 +44,8 @@ export function isState(path: RawPath, inDependencies: boolean): boolean {
 export class CopiedPaths {
   readonly #copies: readonly CopiedFolder[]
   readonly #forms: readonly (readonly [from: Buffer, to: Buffer])[]
+  readonly #real: Map<RawPath, RawPath | null> = new Map()
+  #isCut = false
 
   constructor(copies: readonly CopiedFolder[]) {
     this.#copies = copies
@@ -51,6 +56,11 @@ export class CopiedPaths {
     this.#forms = [...distinct].map(([from, to]) => [
       Buffer.from(from, 'latin1'), Buffer.from(to, 'latin1'),
     ])
+  }
+
+  /** Did the last content have more paths than are looked up? */
+  get isCut(): boolean {
+    return this.#isCut
   }
 
   /** Does it hold the path of an original? */
@@ -72,15 +82,17 @@ export class CopiedPaths {
 
   /** Paths that lead to an original through links, as a folder may have been called by a user. */
   #otherSpellings(content: Buffer): readonly (readonly [from: Buffer, to: Buffer])[] {
+    this.#isCut = false
     if (content.includes(0)) return []
     const found = new Map<string, string>()
     for (const [path] of content.toString('latin1').matchAll(ABSOLUTE)) {
-      if (found.size >= MAX_SPELLINGS) break
+      this.#isCut ||= found.size >= MAX_SPELLINGS
+      if (this.#isCut) break
       if (copyOf(path, this.#copies) !== null) continue
       // An interpreter is a link that leads out: its folder tells where it is.
-      const folder = realPathOf(dirname(path))
+      const folder = this.#realPathOf(dirname(path))
       const copy = copyOf(folder === null ? '/' : `${folder}/${basename(path)}`, this.#copies) ??
-        copyOf(realPathOf(path) ?? '/', this.#copies)
+        copyOf(this.#realPathOf(path) ?? '/', this.#copies)
       if (copy !== null) found.set(path, copy)
     }
     const longestFirst = [...found].sort(([a], [b]) => b.length - a.length)
@@ -88,11 +100,24 @@ export class CopiedPaths {
       Buffer.from(from, 'latin1'), Buffer.from(to, 'latin1'),
     ])
   }
+
+  #realPathOf(path: RawPath): RawPath | null {
+    const known = this.#real.get(path)
+    if (known !== undefined) return known
+    this.#isCut ||= this.#real.size >= MAX_LOOKUPS
+    if (this.#isCut) return null
+    const real = realPathOf(path)
+    // A copy, because a part of a string keeps all of it.
+    this.#real.set(Buffer.from(path, 'latin1').toString('latin1'), real)
+    return real
+  }
 }
 
 /** An absolute path at the beginning of a line, after `=`, a quote, `#!` or `file://`. */
 const ABSOLUTE = /(?<=^|[='"\s]|#!|file:\/\/)\/[^\s'"<>|:;,()\0]{1,1000}/gm
 const MAX_SPELLINGS = 64
+/** Paths that are looked up for all files of a copy: each costs some microseconds. */
+const MAX_LOOKUPS = 20_000
 
 /** The real path, as far as all of it exists. */
 export function realPathOf(path: RawPath): RawPath | null {

@@ -5,7 +5,7 @@ const NAMED = 10
 
 export type NoteKind =
   | 'special' | 'unreadable' | 'deep' | 'changing' | 'readOnly' | 'outside' | 'repository'
-  | 'worktree' | 'gitLink' | 'setting' | 'binary' | 'mention'
+  | 'worktree' | 'gitLink' | 'setting' | 'binary' | 'mention' | 'unclear'
 
 /** What a copy has to tell, by kind: the sentence, in which `%` stands for paths. */
 const SENTENCES: Readonly<Record<NoteKind, string>> = {
@@ -29,6 +29,8 @@ const SENTENCES: Readonly<Record<NoteKind, string>> = {
   mention:
     'These files name the original folder by its absolute path; a program that follows it gets ' +
     'to the original: %.',
+  unclear:
+    'These files are too large, or hold too many paths, for all to be redirected to the copy: %.',
 }
 
 /** What a copy has to tell: counts, and the first paths of each kind. */

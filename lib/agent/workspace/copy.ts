@@ -7,7 +7,7 @@
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { WorkspaceTooLargeError } from '../errors.js'
+import { WorkspaceError, WorkspaceTooLargeError } from '../errors.js'
 import { exhausted, isExhausted, threadFailure } from '../exhaustion.js'
 import type { CopyReport, CopyResult, CopyTask } from './copy-job.js'
 import { failure } from './paths.js'
@@ -38,9 +38,11 @@ export interface CopyPolicy {
  *
  * Rejects with nothing left at `to`.
  *
+ * @param from its real path
  * @param to must not exist; the folder above it must
  * @throws {@link WorkspaceTooLargeError}; {@link WorkspaceError} when the folder cannot be copied,
- * for example because the disk is full; `signal`'s reason.
+ * for example because the disk is full, with `ERR_AGENT_WORKSPACE_LOST` when its path does not lead
+ * to a folder any more, or leads through a link; `signal`'s reason.
  */
 export async function copyTree(
   from: string,
@@ -49,14 +51,11 @@ export async function copyTree(
 ): Promise<CopyResult> {
   const { maxBytes = Infinity, mounts = false, others = [], closed = [], signal } = policy
   signal?.throwIfAborted()
-  const source = await realpath(from).catch((error: unknown) => {
-    throw failure(`${from} cannot be copied`, error)
-  })
   const target = join(await realpath(dirname(resolve(to))), basename(to))
   const job = {
-    from: source,
+    from,
     to: target,
-    copies: [{ from: source, to: policy.place ?? target }, ...others],
+    copies: [{ from, to: policy.place ?? target }, ...others],
     closed: await Promise.all(closed.map(async (path) => await realpath(path).catch(() => path))),
     maxBytes,
     mounts,
@@ -120,6 +119,7 @@ function asError(what: string, failed: { error: string; code: string | undefined
   const { error, code } = failed
   const cause = Object.assign(new Error(error), { code })
   if (isExhausted(cause)) return exhausted(what, cause)
+  if (code === 'ERR_AGENT_WORKSPACE_LOST') return new WorkspaceError(code, `${what}: ${error}`)
   const remedy = REMEDIES[code ?? '']
   return failure(`${what}: ${remedy ?? error}`, cause)
 }

@@ -12,7 +12,7 @@ import { atOnce, inSlices } from '../../internal/next-turn.js'
 import { checkString } from '../../internal/options.js'
 import { redactor } from '../redaction/redactor.js'
 import { compareLines, countLines, linesOf, type LineChange } from './lines.js'
-import { decodeText } from './text.js'
+import { decodeText, oneLine } from './text.js'
 import type { FileChange } from './workspace.js'
 
 /** A diff of two texts; those that differ too much are shown as one replaced block. */
@@ -242,11 +242,6 @@ export function* unifiedDiff(
 function span(start: number, end: number): string {
   const count = end - start
   return `${count === 0 ? start : start + 1}${count === 1 ? '' : `,${count}`}`
-}
-
-/** Quotes a file name with control characters, so that it cannot break its header line. */
-export function oneLine(name: string): string {
-  return /[\u0000-\u001f\u007f]/.test(name) ? JSON.stringify(name) : name
 }
 
 /** Collects lines up to a number of bytes, and counts the lines that do not fit. */

@@ -41,8 +41,9 @@ export type AllTreeRules = { readonly [K in keyof TreeRules]-?: Exclude<TreeRule
 /** Files and links of one tree, and folders in folders, at most. */
 export const MAX_TREE_ENTRIES = 200_000
 export const MAX_TREE_DEPTH = 64
-/** Paths named per reason. */
+/** Paths named per reason, and their length together: every checkpoint's event holds them. */
 export const MAX_NAMED = 1_000
+const MAX_NAMED_LENGTH = 128 * 1024
 
 /** The rules with every default filled in. */
 export function allRules(rules: TreeRules): AllTreeRules {
@@ -125,14 +126,17 @@ function anywhere(glob: string): string {
 
 /** Counts what is left out, and keeps the first paths. */
 export class LeftOutPaths {
-  readonly #reasons: Map<LeftOutReason, { count: number; readonly paths: string[] }> = new Map()
+  readonly #reasons: Map<LeftOutReason, { count: number; left: number; readonly paths: string[] }> =
+    new Map()
 
   /** A folder counts once, with all that it holds. */
   add(reason: LeftOutReason, path: string): void {
-    const found = this.#reasons.get(reason) ?? { count: 0, paths: [] }
+    const found = this.#reasons.get(reason) ?? { count: 0, left: MAX_NAMED_LENGTH, paths: [] }
     this.#reasons.set(reason, found)
     found.count += 1
-    if (found.paths.length < MAX_NAMED) found.paths.push(path || '.')
+    if (found.paths.length === MAX_NAMED || found.left < path.length) return
+    found.left -= path.length
+    found.paths.push(path || '.')
   }
 
   list(): readonly LeftOut[] {

@@ -29,21 +29,30 @@ export function isLarger(
   return false
 }
 
-/** None of a folder that cannot be read: a copy does not have them either. */
 function entriesOf(path: RawPath): Dirent[] {
-  try {
-    return readdirSync(toSystem(path), { encoding: 'latin1', withFileTypes: true })
-  } catch (error) {
-    if (['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'].includes(codeOf(error) ?? '')) return []
-    throw error
-  }
+  const options = { encoding: 'latin1', withFileTypes: true } as const
+  return unlessAbsent(() => readdirSync(toSystem(path), options)) ?? []
 }
 
 function sizeOf(path: RawPath, inodes: Set<string>): number {
-  const stats = lstatSync(toSystem(path), { throwIfNoEntry: false })
-  if (stats === undefined) return 0
+  const stats = unlessAbsent(() => lstatSync(toSystem(path)))
+  if (stats === null) return 0
   const key = `${stats.dev} ${stats.ino}`
   if (stats.nlink > 1 && inodes.has(key)) return 0
   if (stats.nlink > 1) inodes.add(key)
   return stats.size
 }
+
+/** Null for what is gone, too deep or must not be looked at: a copy does not have it either. */
+function unlessAbsent<T>(look: () => T): T | null {
+  try {
+    return look()
+  } catch (error) {
+    if (ABSENT.has(codeOf(error) ?? '')) return null
+    throw error
+  }
+}
+
+const ABSENT: ReadonlySet<string> = new Set([
+  'ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'EACCES', 'EPERM',
+])

@@ -2,14 +2,13 @@ import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readlinkSync
   from 'node:fs'
 import { throwIfExhausted } from '../exhaustion.js'
 import { copiedLink, type CopiedFolder } from './copied-links.js'
-import type { CopiedPaths } from './copied-paths.js'
+import { MAX_STATE_BYTES, type CopiedPaths } from './copied-paths.js'
 import { toSystem, type RawPath } from './raw-paths.js'
 import { READ_FLAGS } from './tree-walk.js'
 
 /** Smaller folders are copied in no time, and can be written to then. */
 const WORTH_IT = 200
 const MAX_DEPTH = 64
-const MAX_STATE_BYTES = 32 * 1024 * 1024
 
 /**
  * May a folder of packages be mounted read-only into the copy, in place of being copied? Not when

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { oneLine } from './diff.js'
+import { oneLine } from './text.js'
 
 /** A path, one character for each byte. */
 export type RawPath = string

@@ -12,7 +12,7 @@ import {
   chmodSync, closeSync, constants, fchmodSync, openSync, readdirSync, renameSync, rmdirSync,
   unlinkSync,
 } from 'node:fs'
-import { codeOf, HAS_PROC } from './paths.js'
+import { codeOf, FOLDER_FLAGS, HAS_PROC } from './paths.js'
 import { rawPath, toSystem, type RawPath } from './raw-paths.js'
 import { READ_FLAGS } from './tree-walk.js'
 
@@ -60,13 +60,21 @@ function opened(path: RawPath): number | null {
     return openSync(toSystem(path), FLAGS)
   } catch (error) {
     const code = codeOf(error)
-    if (code === 'EACCES') {
-      chmodSync(toSystem(path), 0o700)
-      return openSync(toSystem(path), FLAGS)
-    }
+    if (code === 'EACCES') return permitted(path)
     if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'ELOOP') throw error
     unlink(path)
     return null
+  }
+}
+
+/** Opens a folder without permissions, which gets them: not a link that takes its place now. */
+function permitted(path: RawPath): number {
+  const file = openSync(toSystem(path), HAS_PROC ? FOLDER_FLAGS : FLAGS)
+  try {
+    chmodSync(HAS_PROC ? `/proc/self/fd/${file}` : toSystem(path), 0o700)
+    return openSync(HAS_PROC ? `/proc/self/fd/${file}/.` : toSystem(path), FLAGS)
+  } finally {
+    closeSync(file)
   }
 }
 

@@ -15,13 +15,13 @@
  */
 import {
   closeSync, constants, copyFileSync, fchmodSync, fstatSync, ftruncateSync, futimesSync, linkSync,
-  lstatSync, lutimesSync, mkdirSync, openSync, readdirSync, readlinkSync, readSync, symlinkSync,
-  unlinkSync, writeFileSync, writeSync, type Dirent, type Stats,
+  lstatSync, lutimesSync, mkdirSync, openSync, readdirSync, readlinkSync, readSync, realpathSync,
+  symlinkSync, unlinkSync, writeFileSync, writeSync, type Dirent, type Stats,
 } from 'node:fs'
 import { throwIfExhausted } from '../exhaustion.js'
-import { CopiedRepositories, isPointer, NO_REPOSITORY } from './copied-git.js'
+import { CopiedRepositories, isPointer, mayLeadOut, NO_REPOSITORY } from './copied-git.js'
 import { copiedLink, type CopiedFolder } from './copied-links.js'
-import { CopiedPaths, isState } from './copied-paths.js'
+import { CopiedPaths, isState, MAX_STATE_BYTES } from './copied-paths.js'
 import type { CopyJob, CopyResult } from './copy-job.js'
 import { CopyNotes } from './copy-notes.js'
 import { isRepository } from './git-names.js'
@@ -39,6 +39,9 @@ export class CopyStopped extends Error {
     this.why = why
   }
 }
+
+/** Thrown for an entry that is something else by now. */
+class KindChanged extends Error {}
 
 /** What the entries of a folder belong to. */
 interface Zone {
@@ -61,7 +64,7 @@ interface Place {
 /** What an entry counts besides its content: name and attributes take up space as well. */
 export const ENTRY_BYTES = 256
 const MAX_DEPTH = 250
-/** Files up to this size are read at once, and looked through for paths. */
+/** Files up to this size are read at once, and looked through for paths; see `#holdsPaths`. */
 const SMALL = 1024 * 1024
 /** Zeros that are not written to files with holes. */
 const HOLE = Buffer.alloc(64 * 1024)
@@ -70,9 +73,10 @@ const FOLDER_FLAGS = READ_FLAGS | constants.O_DIRECTORY
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL
 /** Folders whose content is installed, with links and paths that lead to it. */
 const DEPENDENCIES: ReadonlySet<string> = new Set(['node_modules', '.venv', 'venv'])
-/** Codes of files that cannot be read; those that do not exist any more are no news. */
+/** Codes of files that cannot be read. */
 const UNREADABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EIO', 'ESTALE'])
-const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO'])
+/** Codes of what is something else by now; `EINVAL` is of `readlink`. */
+const OTHER_KIND: ReadonlySet<string> = new Set(['ENOTDIR', 'ELOOP', 'ENXIO', 'EINVAL', 'EISDIR'])
 /** What `FICLONE` fails with where blocks cannot be shared. */
 const CANNOT_SHARE: ReadonlySet<string> = new Set([
   'ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOTTY', 'ENOSYS', 'EPERM',
@@ -111,7 +115,7 @@ export class TreeCopy {
     const real = rawPath(this.#job.from)
     const zone = { isDependency: DEPENDENCIES.has(nameOf(real)), isRepository: false }
     const place = { real, relative: '', source: real, target: this.#to, zone, depth: 0 }
-    this.#folder(openSync(toSystem(real), FOLDER_FLAGS), place)
+    this.#folder(openedAt(real), place)
     const [files, bytes, readOnly] = [this.#files, this.#bytes, this.#readOnly]
     return { files, bytes, readOnly, notes: this.#notes.sentences() }
   }
@@ -146,28 +150,38 @@ export class TreeCopy {
     // What refers to objects is copied before them.
     const last = (entry: Dirent): number => Number(entry.name === 'objects')
     if (zone.isRepository) entries.sort((a, b) => last(a) - last(b))
-    for (const entry of entries) this.#entry({ ...place, zone }, entry)
+    for (const entry of entries) this.#entry({ ...place, zone }, entry.name, entry)
   }
 
-  #entry(place: Place, entry: Dirent): void {
+  #entry(place: Place, name: RawPath, kind: Kind, attempt = 1): void {
     if (this.#isAborted()) throw new CopyStopped('aborted')
-    const { name } = entry
     const { real, relative, zone } = place
     const path = relative === '' ? name : `${relative}/${name}`
     if (this.#closed.has(`${real}/${name}`)) return
     if (zone.isRepository && name.endsWith('.lock')) return
     this.#count(ENTRY_BYTES)
-    if (entry.isDirectory()) {
+    try {
+      this.#copyAs(kind, place, name, path)
+    } catch (error) {
+      if (!(error instanceof KindChanged)) throw error
+      if (attempt === ATTEMPTS) return this.#notes.add('changing', path)
+      const now = lstatSync(toSystem(`${place.source}/${name}`), { throwIfNoEntry: false })
+      if (now !== undefined) this.#entry(place, name, now, attempt + 1)
+    }
+  }
+
+  #copyAs(kind: Kind, place: Place, name: RawPath, path: RawPath): void {
+    if (kind.isDirectory()) {
       this.#subfolder({
-        real: `${real}/${name}`,
+        real: `${place.real}/${name}`,
         relative: path,
         source: `${place.source}/${name}`,
         target: `${place.target}/${name}`,
-        zone: DEPENDENCIES.has(name) ? { ...zone, isDependency: true } : zone,
+        zone: DEPENDENCIES.has(name) ? { ...place.zone, isDependency: true } : place.zone,
         depth: place.depth + 1,
       })
-    } else if (entry.isSymbolicLink()) this.#link(place, name, path)
-    else if (entry.isFile()) this.#file(place, name, path)
+    } else if (kind.isSymbolicLink()) this.#link(place, name, path)
+    else if (kind.isFile()) this.#file(place, name, path)
     else this.#notes.add('special', path)
   }
 
@@ -255,6 +269,7 @@ export class TreeCopy {
 
   #opened(source: number, target: RawPath, place: Place, path: RawPath): void {
     let before = fstatSync(source)
+    if (before.isDirectory()) throw new KindChanged()
     if (!before.isFile()) return this.#notes.add('special', path)
     const key = before.nlink > 1 ? inodeOf(source) : ''
     if (key !== '' && this.#linkedTo(key, target)) return
@@ -300,7 +315,8 @@ export class TreeCopy {
     path: RawPath,
   ): 'whole' | 'cut' | 'left out' {
     const { size, dev } = stats
-    const found = size > SMALL ? null : this.#read(source, size)
+    const isLarge = size > SMALL && !this.#holdsPaths(place, path, size)
+    const found = isLarge ? null : this.#read(source, size)
     const isCut = found !== null && found.length < size
     const content = found === null || isCut ? found : this.#redirected(found, place, path)
     if (content === null && found !== null) return 'left out'
@@ -320,7 +336,17 @@ export class TreeCopy {
     }
   }
 
-  /** What the copy of a small file holds; null when it is left out. */
+  /** Is it a file in which paths are redirected although it is large? */
+  #holdsPaths({ real, zone }: Place, path: RawPath, size: number): boolean {
+    const file = `${real}/${nameOf(path)}`
+    const isOne = zone.isRepository
+      ? mayLeadOut(file)
+      : isPointer(file) || isState(file, zone.isDependency)
+    if (isOne && size > MAX_STATE_BYTES) this.#notes.add('unclear', path)
+    return isOne && size <= MAX_STATE_BYTES
+  }
+
+  /** What the copy of a file holds; null when it is left out. */
   #redirected(content: Buffer, { real, zone }: Place, path: RawPath): Buffer | null {
     const file = `${real}/${nameOf(path)}`
     if (zone.isRepository || isPointer(file)) {
@@ -331,6 +357,7 @@ export class TreeCopy {
     }
     if (isState(file, zone.isDependency)) {
       const replaced = this.#paths.replaced(content)
+      if (this.#paths.isCut) this.#notes.add('unclear', path)
       if (replaced !== 'binary') return replaced ?? content
       this.#notes.add('binary', path)
     } else if (!path.endsWith('.pyc') && this.#paths.isIn(content)) this.#notes.add('mention', path)
@@ -355,11 +382,12 @@ export class TreeCopy {
 
   /** A file from its beginning, at most `size` bytes of it; valid until the next one is read. */
   #read(file: number, size: number): Buffer {
+    const buffer = size > SMALL ? Buffer.allocUnsafeSlow(size) : this.#buffer
     let length = 0
     for (let count = -1; count !== 0 && length < size; length += count) {
-      count = readSync(file, this.#buffer, length, size - length, length)
+      count = readSync(file, buffer, length, size - length, length)
     }
-    return this.#buffer.subarray(0, length)
+    return buffer.subarray(0, length)
   }
 
   /** Copies as many bytes as the file had; false when there are fewer now. */
@@ -393,12 +421,36 @@ export class TreeCopy {
     }
   }
 
-  /** Notes what could not be read; what does not exist any more is no part of the copy. */
+  /**
+   * Notes what could not be read; what does not exist any more is no part of the copy.
+   *
+   * @throws {@link KindChanged}; any other error
+   */
   #missed(error: unknown, path: RawPath): void {
     const code = codeOf(error) ?? ''
     if (UNREADABLE.has(code)) this.#notes.add('unreadable', path)
-    else if (!GONE.has(code)) throw error
+    else if (OTHER_KIND.has(code)) throw new KindChanged()
+    else if (code !== 'ENOENT') throw error
   }
+}
+
+type Kind = Pick<Dirent, 'isDirectory' | 'isFile' | 'isSymbolicLink'>
+
+/** Opens a folder by its real path: one that was put elsewhere meanwhile is not what was meant. */
+function openedAt(path: RawPath): number {
+  let file: number | undefined
+  try {
+    file = openSync(toSystem(path), FOLDER_FLAGS)
+    const found = HAS_PROC
+      ? readlinkSync(`/proc/self/fd/${file}`, 'latin1')
+      : realpathSync(toSystem(path), 'latin1')
+    if (found === path) return file
+  } catch (error) {
+    if (!OTHER_KIND.has(codeOf(error) ?? '') && codeOf(error) !== 'ENOENT') throw error
+  }
+  if (file !== undefined) closeSync(file)
+  const message = 'it was moved or deleted, or replaced by a link'
+  throw Object.assign(new Error(message), { code: 'ERR_AGENT_WORKSPACE_LOST' })
 }
 
 function zoneOf({ zone, relative }: Place, names: readonly string[]): Zone {

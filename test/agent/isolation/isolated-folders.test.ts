@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
-  chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync,
-  symlinkSync, writeFileSync,
+  chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync,
+  writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -192,6 +192,20 @@ test('a copy is used as long as the machine runs, and only where its mounts can 
     const { root } = await place.isolate('run2')
     assert.equal((await folders.usable('run2', false))?.root, root)
   }
+})
+
+test('a sweep of a folder with other things in it keeps them', async (t) => {
+  const { folders, cwd, copies } = project(t)
+  await folders.create('gone', cwd, { mounts: false })
+  const lost = '01932f4c-7c00-7000-8000-000000000001'
+  for (const name of ['photos', 'run1', '.old-photos', '.new-photos', '.new-a-b', lost]) {
+    mkdirSync(join(copies, name))
+    writeFileSync(join(copies, name, 'copy.json'), '{"owner": "photos"}')
+  }
+  symlinkSync('photos', join(copies, 'album'))
+  await folders.sweep(() => Promise.resolve(false))
+  const kept = ['.new-a-b', '.new-photos', '.old-photos', 'album', 'photos', 'run1']
+  assert.deepEqual(readdirSync(copies).sort(), kept)
 })
 
 test('what is too large leaves nothing, and so does what fails or is aborted', async (t) => {

@@ -102,3 +102,13 @@ test('what lies in a folder that holds secrets holds some', () => {
   for (const path of ['env', 'a/data.txt', 'ssh/config']) assert.equal(holds(path), false, path)
   assert.equal(withinSecrets({ storeSecretFiles: true })('.env'), false)
 })
+
+test('what is left out is counted, and named as far as that is not too long', () => {
+  const found = new LeftOutPaths()
+  for (let i = 0; i < 5_000; i++) found.add('secret', `${'n'.repeat(3_900)}/${i}`)
+  for (let i = 0; i < 5_000; i++) found.add('kind', `short/${i}`)
+  const [kind, secret] = found.list()
+  assert.deepEqual([kind!.count, kind!.paths.length], [5_000, 1_000])
+  assert.equal(secret!.count, 5_000)
+  assert.ok(secret!.paths.length > 30 && JSON.stringify(found.list()).length < 200_000)
+})
