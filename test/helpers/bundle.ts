@@ -1,3 +1,4 @@
+import { renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -37,4 +38,14 @@ export function bundle(entry: URL, target: string): string {
     logLevel: 'warning',
   })
   return outfile
+}
+
+/** The same, and beside it the workers that look at folders and copy them. */
+export function bundleWithWorkers(entry: URL, target: string): string {
+  writeFileSync(join(target, 'package.json'), '{ "type": "module" }')
+  for (const name of ['tree-worker', 'copy-worker']) {
+    const worker = new URL(`../../lib/agent/workspace/${name}.ts`, import.meta.url)
+    renameSync(bundle(worker, target), join(target, `${name}.js`))
+  }
+  return bundle(entry, target)
 }

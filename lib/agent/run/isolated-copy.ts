@@ -24,7 +24,7 @@ export interface CopyOptions {
   readonly folders: IsolatedFolders
   readonly checkpoints: CheckpointSettings
   /** True when other processes may have worked on the run since this one did. */
-  readonly isHandedOver: boolean
+  readonly isShared: boolean
   readonly executor: Executor
   readonly signal: AbortSignal
 }
@@ -44,16 +44,18 @@ export interface OpenedCopy {
  * reason.
  */
 export async function openCopy(state: RunState, options: CopyOptions): Promise<OpenedCopy> {
-  const { folders, executor, isHandedOver, signal } = options
+  const { folders, executor, isShared, signal } = options
   const { cwd } = state.frozen.request
-  const { run_id: runId } = state.head.details
+  const { run_id: runId, started_at } = state.head.details
   const { fork } = state.frozen
   const newest = state.checkpoints?.newest ?? fork?.checkpoint_id ?? null
   const fill = async (path: string): Promise<readonly string[]> =>
     newest === null ? [] : await giveTree(path, newest, options)
   const loss = state.lastWrite > (state.checkpoints?.seq ?? 0) ? LOSS : null
   const found = await folders.find(runId)
-  if (found !== null && !isHandedOver) return { copy: found, notes: [], loss: null }
+  // One that was adopted may not have been filled before the process died.
+  const isReady = !isShared && started_at !== null
+  if (found !== null && isReady) return { copy: found, notes: [], loss: null }
   if (found !== null) return { copy: found, notes: await fill(found.root), loss }
   const adopted = fork?.adopts === true ? await adoptedFrom(state, folders) : null
   if (adopted !== null) return { copy: adopted, notes: await fill(adopted.root), loss }

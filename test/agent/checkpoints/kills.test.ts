@@ -4,7 +4,6 @@ import {
   chmodSync,
   cpSync,
   mkdirSync,
-  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
@@ -13,7 +12,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { FileStore, RunEngine, type JsonObject } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
-import { bundle } from '../../helpers/bundle.js'
+import { bundleWithWorkers } from '../../helpers/bundle.js'
 import { runToEnd, scratch, testProvider } from '../../helpers/engine.js'
 import { wholeTree } from '../../helpers/whole-tree.js'
 
@@ -76,7 +75,7 @@ async function killEverywhere(
   wanted: Record<string, string>,
 ): Promise<void> {
   const { root, cwd, runId } = world
-  const script = bundleChild(root)
+  const script = bundleWithWorkers(new URL('operation-child.ts', import.meta.url), root)
   const current = content(cwd)
   cpSync(cwd, join(root, 'kept'), { recursive: true, verbatimSymlinks: true })
   let finished = 0
@@ -97,16 +96,6 @@ async function killEverywhere(
     assert.equal(child.signal, 'SIGKILL', child.stderr)
     if (await recovers(directory, world, killAt, current, wanted)) finished += 1
   }
-}
-
-/** The child, and beside it the workers that look at folders and copy them. */
-function bundleChild(folder: string): string {
-  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
-  for (const name of ['tree-worker', 'copy-worker']) {
-    const worker = new URL(`../../../lib/agent/workspace/${name}.ts`, import.meta.url)
-    renameSync(bundle(worker, folder), join(folder, `${name}.js`))
-  }
-  return bundle(new URL('operation-child.ts', import.meta.url), folder)
 }
 
 /** Starts again after a kill; true when the operation had begun and was finished. */
