@@ -656,8 +656,49 @@ const byFile = {
     ['runs leave no descriptor open, however they end', 0.9, RANDOM],
   ],
   'test/agent/checkpoints/kills.test.ts': [
-    ['a restore that is killed at any write is finished by the next start', 20, KILLS],
-    ['an apply that is killed at any write is finished by the next start', 25, KILLS],
+    ['a restore after the end that is killed at any write is finished by the next start', 5, KILLS],
+    ['a restore at a gate that is killed at any write is finished by the next start', 5, KILLS],
+    ['an apply that is killed at any write is finished by the next start', 6, KILLS],
+    ['a run that applies its changes and is killed at any write has applied them once', 9, KILLS],
+    ['a discard that is killed at any write is done or not begun', 2, KILLS],
+  ],
+  'test/agent/checkpoints/operations.test.ts': [
+    [
+      'what somebody changes between the look and the change is left alone and named',
+      0.8,
+      COPIES,
+    ],
+    [
+      'a checkpoint is restored where its content was last: in the copy, or where it was applied',
+      0.8,
+      COPIES,
+    ],
+    ['a checkpoint that only the copy had is not restored when the copy is gone', 0.8, COPIES],
+    [
+      'a fork of a run whose apply was taken back has the files of the run, and hears nothing of that',
+      0.8,
+      COPIES,
+    ],
+    ['where runs share folders, none begins in one that is being restored', 0.8, COPIES],
+    [
+      'when a cut-off apply is finished, the copy is gone, and the folder can be restored at once',
+      0.8,
+      COPIES,
+    ],
+    [
+      'a cut-off apply is finished as it was asked for, and its copy is gone when the engine closes',
+      0.8,
+      COPIES,
+    ],
+    [
+      'when the system refuses a change, those before it are taken back, and it can be tried again',
+      0.8,
+      COPIES,
+    ],
+    ['an operation waits for contents that cannot be reached for a while', 0.8, COPIES],
+    ['a restore that has nothing to change can be taken back all the same', 0.8, COPIES],
+    ['paths that hold a secret are refused, for they would be logged', 0.8, COPIES],
+    ['a discard that cannot be stored leaves the copy', 0.8, COPIES],
   ],
   'test/ws/client-handshake.test.ts': [
     ['a head of any size or split', 0.8, RANDOM_TEXTS],

@@ -94,6 +94,8 @@ export interface RestoreResult {
   /** The checkpoint made before: restoring it takes the restore back. */
   readonly checkpoint_id: string
   readonly paths: readonly string[]
+  /** What was left alone, because somebody else changed it meanwhile. */
+  readonly skipped: readonly string[]
   /** What could not be brought back: left out of the checkpoint, or not stored. */
   readonly left_out: readonly LeftOut[]
 }
@@ -104,6 +106,8 @@ export interface ApplyResult {
   readonly applied: readonly string[]
   /** Those of them in which both sides' lines were merged. */
   readonly merged: readonly string[]
+  /** What was left alone, because somebody else changed it meanwhile. */
+  readonly skipped: readonly string[]
   /** Empty unless `force` or `dry_run`: paths that both sides changed. `force` took the run's. */
   readonly conflicts: readonly string[]
   /** The checkpoint of the folder before; null for `dry_run`. */

@@ -166,7 +166,8 @@ export interface EngineConfig {
   readonly allowTestChanges: boolean
   /** Folders that do not exist for runs. */
   readonly closed: readonly string[]
-  /** Null: runs have no checkpoints. */
+  readonly checkpoints: 'auto' | 'off'
+  /** Null: there is nowhere to store contents, and runs have no checkpoints. */
   readonly objects: ObjectStore | null
   readonly neverStore: readonly string[]
   readonly storeSecretFiles: boolean
@@ -252,6 +253,7 @@ function workspaceConfig(
   options: EngineOptions,
 ): Pick<
   EngineConfig,
+  | 'checkpoints'
   | 'closed'
   | 'executor'
   | 'objects'
@@ -284,7 +286,8 @@ function workspaceConfig(
   return {
     closed,
     executor: executorNamed(options.executor ?? 'process', closed),
-    objects: checkpoints === 'off' ? null : (objects ?? store.objects ?? null),
+    checkpoints,
+    objects: objects ?? store.objects ?? null,
     neverStore: [...neverStore],
     storeSecretFiles: options.storeSecretFiles ?? false,
     workspace,

@@ -110,11 +110,12 @@ export class RunEngine {
     const tracing = new Tracing(config.tracer, config.clock, redactor)
     const offeredTools = (): ReadonlyMap<string, Tool> => this.#tools()
     const { shared } = config.store
-    const checkpoints = checkpointSettings(config)
+    const contents = checkpointSettings(config)
+    const checkpoints = config.checkpoints === 'off' ? null : contents
     const { workspaceFolder: folder, maxWorkspaceBytes: maxBytes, closed } = config
     const isolation = folder === null ? null : new IsolatedFolders({ folder, maxBytes, closed })
-    const files =
-      checkpoints === null ? null : new EngineRunFiles({ ...config, ...checkpoints, isolation })
+    // Also without checkpoints: what an earlier engine has begun must be finished.
+    const files = contents && new EngineRunFiles({ ...config, ...contents, isolation })
     const common = {
       ...config, offeredTools, observers: this.#observers, checkpoints, files, isolation,
     }
@@ -130,7 +131,7 @@ export class RunEngine {
         ? new LocalDriver({ ...common, runs })
         : new SharedDriver({ ...common, runs, shared })
     this.#copies = isolation
-    this.#upkeep = new Upkeep({ store: config.store, checkpoints, isolation })
+    this.#upkeep = new Upkeep({ store: config.store, use: contents?.use ?? null, isolation })
     this.workspaces = new Workspaces({ ...common, logs: this.#driver })
     this.#creation = new Creation({
       ...common,

@@ -20,7 +20,11 @@ type Functions = Record<string, AnyFunction>
  * Does work that is killed at the change with number `at`, from 1. Returns how many changes were
  * begun; fewer than `at` when it ended before.
  */
-export async function killedAt(at: number, work: () => Promise<unknown>): Promise<number> {
+export async function killedAt(
+  at: number,
+  work: () => Promise<unknown>,
+  onChange: (name: string) => void = () => undefined,
+): Promise<number> {
   let begun = 0
   const handle = await promises.open(tmpdir())
   await handle.close()
@@ -36,6 +40,7 @@ export async function killedAt(at: number, work: () => Promise<unknown>): Promis
         const isChange = name !== 'open' || (Number(args[1]) & constants.O_CREAT) !== 0
         if (!isChange) return await original.apply(this, args)
         begun += 1
+        onChange(name)
         if (begun === at && name === 'writeFile') {
           const content = args[0] as Uint8Array
           await original.call(this, content.subarray(0, Math.floor(content.length / 2)))

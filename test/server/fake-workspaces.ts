@@ -106,7 +106,8 @@ export class FakeWorkspaces implements RunWorkspaces {
     if (typeof id !== 'string') {
       throw new InvalidRequestError([{ pointer: '/checkpoint_id', detail: 'is required' }])
     }
-    return { restored: idOf(id), checkpoint_id: NEWEST, paths: ['readme.md'], left_out: [] }
+    const paths = ['readme.md']
+    return { restored: idOf(id), checkpoint_id: NEWEST, paths, skipped: [], left_out: [] }
   }
 
   readonly apply: RunWorkspaces['apply'] = async (runId, request, caller) => {
@@ -115,6 +116,7 @@ export class FakeWorkspaces implements RunWorkspaces {
     return {
       applied: [...this.files.keys()],
       merged: ['readme.md'],
+      skipped: [],
       conflicts: [],
       checkpoint_id: isDry ? null : NEWEST,
     }

@@ -48,13 +48,14 @@ export async function applyChanges(
     throw new WorkspaceChangedError('conflict', conflicts)
   }
   const applied = steps.map(({ path }) => path)
-  if (dryRun) return { applied, merged, conflicts, checkpoint_id: null }
+  if (dryRun) return { applied, merged, skipped: [], conflicts, checkpoint_id: null }
   const operation = { operation: 'apply', after: trees.newest, paths: wanted, force, by } as const
   const done = await operations.change(log, signal, folder, operation, captured, plan, append)
   const reached = new Set(done.paths)
   return {
     applied: done.paths,
     merged: merged.filter((path) => reached.has(path)),
+    skipped: done.skipped,
     conflicts,
     checkpoint_id: captured.checkpoint_id,
   }

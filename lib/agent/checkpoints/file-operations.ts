@@ -165,10 +165,11 @@ export class FileOperations {
     const { folder, paths, force = false } = intent.private!
     let steps: readonly PathStep[] = []
     try {
+      const plan = { ...intent.payload, paths, force }
+      const planned = await this.#patiently(signal, () => this.#planAgain(log, plan))
+      steps = planned.steps
       await this.#patiently(signal, () =>
         this.inFolder(folder, [folder], signal, async (stored) => {
-          const planned = await this.#planAgain(log, { ...intent.payload, paths, force })
-          steps = planned.steps
           const error = await this.#perform(signal, stored, planned)
           if (error !== null) throw error
           await this.#end(log, stored, { operation_id, operation, by }, steps)

@@ -53,12 +53,12 @@ export async function restoreFolder(
     // The checkpoint that takes this back must be one of the run's.
     const isKnown = [checkpointId, newest].includes(captured.checkpoint_id)
     if (!isKnown) await log.offer([checkpointDraft(captured, reason, log.state.head)])
-    return { ...result, paths: [] }
+    return { ...result, paths: [], skipped: [] }
   }
   const operation = { operation: 'restore', after: checkpointId, paths: null, force, by } as const
   const append = log.offer.bind(log)
   const done = await operations.change(log, signal, folder, operation, captured, { steps }, append)
-  return { ...result, paths: done.paths }
+  return { ...result, ...done }
 }
 
 function notStored(paths: readonly string[]): CheckpointError {

@@ -38,8 +38,8 @@ export class EngineRunFiles implements RunFiles {
 
   async finish(log: LogWriter, signal: AbortSignal): Promise<void> {
     await this.#operations.finish(log, signal)
-    // Not waited for: the folder is free now. What is left, a sweep removes.
-    void this.left(log.state.head.details).catch(() => undefined)
+    // What cannot be removed now, a sweep removes.
+    await this.left(log.state.head.details).catch(() => undefined)
   }
 
   async applyAchieved(

@@ -21,7 +21,7 @@ export interface CheckpointConfig {
   readonly storeSecretFiles: boolean
 }
 
-/** What the checkpoints of an engine need; null when its runs have none. */
+/** What the checkpoints of an engine need; null when it has nowhere to store contents. */
 export function checkpointSettings(config: CheckpointConfig): CheckpointSettings | null {
   const { clock, closed, neverStore, objects, store, storeSecretFiles } = config
   if (objects === null) return null

@@ -6,14 +6,13 @@
  */
 import { warn } from '../output.js'
 import type { RunStore } from '../store.js'
-import { ObjectUse } from './object-use.js'
+import type { ObjectUse } from './object-use.js'
 import { Reclaimer } from './reclaim.js'
-import type { CheckpointSettings } from './settings.js'
 
 export interface UpkeepParts {
   readonly store: RunStore
-  /** Null: the engine makes no checkpoints. An earlier one may have. */
-  readonly checkpoints: CheckpointSettings | null
+  /** Null: there are no contents. */
+  readonly use: ObjectUse | null
   /** Null: there are no copies. */
   readonly isolation: SweptCopies | null
 }
@@ -31,11 +30,8 @@ export class Upkeep {
   #isClosed = false
 
   constructor(parts: UpkeepParts) {
-    const { checkpoints, store } = parts
+    const { store, use } = parts
     this.#parts = parts
-    const { objects, shared } = store
-    const left = objects === undefined ? null : new ObjectUse(objects, shared !== undefined)
-    const use = checkpoints?.use ?? left
     const onProblem = ({ message }: Error): void => warn(message)
     const onSwept = (): void => this.#sweepCopies()
     this.#reclaimer = use && new Reclaimer({ store, use, onProblem, onSwept })

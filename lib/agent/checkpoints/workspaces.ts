@@ -140,6 +140,8 @@ export class Workspaces implements RunWorkspaces {
     const { objects, operations, trees } = this.#ready(head)
     const target = await trees.find(head, checkpoint_id)
     const { workspace, cwd } = head.details
+    // Of the folders that had this content, the one that had it last: so every restore and apply
+    // is taken back where it was done.
     const isOriginal = workspace === 'in_place' || isOfOriginal(target)
     const folder = isOriginal ? cwd : await this.#copyOf(head)
     const { rootsOf, logs } = this.#settings

@@ -173,23 +173,37 @@ export class IsolatedFolders {
     return stats?.isDirectory() === true ? copy : null
   }
 
-  /**
-   * Hands the copy of a run to another one.
-   *
-   * @throws {@link WorkspaceError} when there is none.
-   */
-  async adopt(fromRunId: string, toRunId: string): Promise<IsolatedCopy> {
+  /** Hands the copy of a run to another one; null when there is none. */
+  async adopt(fromRunId: string, toRunId: string): Promise<IsolatedCopy | null> {
     checkRunId(toRunId)
     const found = (await this.find(fromRunId)) === null ? null : await this.#found(fromRunId)
-    if (found?.description == null) throw failure(`run ${fromRunId} has no copy of its folder`)
+    if (found?.description == null) return null
     await this.remove(toRunId)
     const description = { ...found.description, owner: toRunId }
     await symlink(basename(found.place), join(dirname(found.place), toRunId))
-    const file = join(found.place, DESCRIPTION)
-    const temporary = `${file}.${randomUUID()}`
-    await writeFile(temporary, JSON.stringify(description))
-    await rename(temporary, file)
+    const claimed = await this.#claim(found.place, fromRunId)
+    if (claimed === null) return null
+    await writeFile(claimed, JSON.stringify(description))
+    await rename(claimed, join(found.place, DESCRIPTION))
     return copyAt(found.place, description)
+  }
+
+  /**
+   * Takes the description of a run's copy away, which one of those can do who want to hand the copy
+   * on or to remove it; null when another one has.
+   */
+  async #claim(place: string, owner: string): Promise<string | null> {
+    const file = join(place, DESCRIPTION)
+    const claimed = `${file}.${randomUUID()}`
+    try {
+      await rename(file, claimed)
+      const { owner: now } = JSON.parse(await readFile(claimed, 'utf8')) as Description
+      if (now === owner) return claimed
+      await rename(claimed, file)
+    } catch (error) {
+      ignoreAbsence(error)
+    }
+    return null
   }
 
   /**
@@ -206,8 +220,10 @@ export class IsolatedFolders {
     const found = await this.#found(runId)
     if (found === null) return
     if (found.link !== null) await unlink(found.link).catch(ignoreAbsence)
-    const owner = found.description?.owner ?? basename(found.place)
-    if (owner === runId) await this.#discard(found.place)
+    const { description, place } = found
+    const isOwn = description === null ? basename(place) === runId : description.owner === runId
+    if (!isOwn || (description !== null && (await this.#claim(place, runId)) === null)) return
+    await this.#discard(place)
   }
 
   /**

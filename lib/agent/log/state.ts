@@ -277,7 +277,9 @@ function foldCheckpoint(state: FoldedState, { payload, seq }: RecordOf<'checkpoi
 
 /** Others changed files while the run waited: it is checked again, and the model hears of it. */
 function foldFilesChanged(state: FoldedState, record: RecordOf<'files_changed'>): void {
-  if (record.payload.operation !== 'restore') return
+  // An isolated run works in a copy: the folder that was meant is nothing to it.
+  const isOwn = state.head.checkpointSeq === state.checkpoints?.seq
+  if (record.payload.operation !== 'restore' || !isOwn) return
   state.lastWrite = record.seq
   if (state.lastCheck !== null) state.lastCheck.stale = true
   const notice = restoreNotice(record.payload)

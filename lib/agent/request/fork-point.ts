@@ -112,9 +112,13 @@ function note(outline: Outline, record: RunRecord): void {
       if (reason !== 'apply') outline.trees.push({ seq, id, isStart: reason === 'start' })
       break
     }
-    case 'files_changing':
-      outline.restoring = record.payload.operation === 'restore' ? record.payload.after : null
+    case 'files_changing': {
+      // The checkpoint just before it is of the same folder.
+      const isOwn = outline.trees.at(-1)?.seq === seq - 1
+      const { after, operation } = record.payload
+      outline.restoring = operation === 'restore' && isOwn ? after : null
       break
+    }
     case 'files_changed':
       if (outline.restoring !== null)
         outline.trees.push({ seq, id: outline.restoring, isStart: false })

@@ -38,7 +38,8 @@ export interface RequestContext {
   readonly executor: Pick<Executor, 'mountsFolders'>
   /** Null: there are no isolated runs. */
   readonly isolation: { assertFits(cwd: string, mounts: boolean): Promise<void> } | null
-  readonly objects: object | null
+  /** Null: runs have no checkpoints. */
+  readonly checkpoints: object | null
   /** @throws when no provider has a model of this name; without one, returns the default model. */
   readonly resolveModel: (name: string | undefined) => Model
 }
@@ -101,7 +102,7 @@ export async function resolveForkedRun(
 async function workspaceOf(
   start: StartRequest,
   cwd: string,
-  { executor, isolation, objects, workspace: byDefault }: RequestContext,
+  { executor, isolation, checkpoints, workspace: byDefault }: RequestContext,
 ): Promise<WorkspaceMode> {
   const workspace = start.workspace ?? byDefault
   const refuse = (field: string, detail: string): never => {
@@ -115,7 +116,7 @@ async function workspaceOf(
     const detail = 'cannot be isolated here: the host must set workspaceFolder; use in_place'
     return refuse('workspace', detail)
   }
-  if (objects === null)
+  if (checkpoints === null)
     refuse('workspace', 'cannot be isolated here: the host has no checkpoints; use in_place')
   if (start.checkpoints === 'off')
     refuse('checkpoints', 'must not be off for an isolated workspace, which is applied by them')

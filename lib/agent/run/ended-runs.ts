@@ -56,6 +56,11 @@ export class EndedRuns {
     }
   }
 
+  /** Is something done with the files of the run? */
+  isUsed(runId: string): boolean {
+    return this.#tails.has(runId)
+  }
+
   /** Resolves when nothing is done with the files of the run. */
   async over(runId: string): Promise<void> {
     await this.#tails.get(runId)

@@ -68,16 +68,21 @@ export class FolderQueue {
    * the folder, one above or one below.
    */
   tryTake(runId: string, path: string): string | null {
-    const visit = { runId, folders: foldersTo(path), waitsAt: 0 }
-    const isBusy = visit.folders.some((name) => {
-      const folder = this.#folders.get(name)
-      return folder !== undefined && (folder.waiting.size > 0 || !isFree(folder, visit, name))
-    })
-    if (isBusy) {
-      for (const other of this.#visits.values()) if (overlap(visit, other)) return other.runId
+    if (!this.isFree(path)) {
+      const folders = foldersTo(path)
+      for (const other of this.#visits.values()) if (overlap(folders, other)) return other.runId
     }
     this.take(runId, path)
     return null
+  }
+
+  /** Does no one have the folder, one above or one below, or wait for it? */
+  isFree(path: string): boolean {
+    const visit = { runId: '', folders: foldersTo(path), waitsAt: 0 }
+    return visit.folders.every((name) => {
+      const folder = this.#folders.get(name)
+      return folder === undefined || (folder.waiting.size === 0 && isFree(folder, visit, name))
+    })
   }
 
   /** Frees the run's folder, or gives up its position. */
@@ -119,9 +124,9 @@ function isOwn({ folders }: Visit, name: string): boolean {
   return folders.at(-1) === name
 }
 
-function overlap(a: Visit, b: Visit): boolean {
-  const [short, long] = a.folders.length < b.folders.length ? [a, b] : [b, a]
-  return long.folders.includes(short.folders.at(-1) ?? '')
+function overlap(a: readonly string[], { folders: b }: Visit): boolean {
+  const [short, long] = a.length < b.length ? [a, b] : [b, a]
+  return long.includes(short.at(-1) ?? '')
 }
 
 /** May this run be let in beside those that have been? */

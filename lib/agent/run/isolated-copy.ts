@@ -75,7 +75,6 @@ async function adoptedFrom(
 ): Promise<IsolatedCopy | null> {
   const from = head.details.forked_from
   if (from === null || frozen.fork === undefined) return null
-  if ((await folders.find(from.run_id)) === null) return null
   return await folders.adopt(from.run_id, head.details.run_id)
 }
 

@@ -54,6 +54,8 @@ export interface LocalDriverOptions extends DriverOptions {
   readonly runs: ActiveRuns
 }
 
+/** Milliseconds for which a restore or apply waits for a run that has ended to leave its folder. */
+const BUSY_MS = 30_000
 /** Milliseconds beyond the grace period for a restore or apply; the next start finishes it. */
 const FILES_MS = 15_000
 
@@ -296,17 +298,27 @@ export class LocalDriver implements RunDriver {
 
   /** @throws {@link CwdBusyError}; a run that has ended gives its folder back in a moment. */
   async #reserve(runId: string, folder: string): Promise<void> {
-    const { runs } = this.#options
+    const { clock, runs } = this.#options
     // Folders of an earlier process's runs are known from then on.
     await this.#listed
-    for (;;) {
-      const busy = runs.scheduler.reserve(runId, folder)
-      if (busy === null) return
-      const holder = runs.get(busy)
-      const isEnding = holder !== undefined && isTerminal(holder.state.head.details.status)
-      if (!isEnding) throw new CwdBusyError(busy)
-      await runs.over(busy)
-      await nextTurn()
+    let timer: { cancel(): void } | undefined
+    const late = new Promise<true>((resolve) => {
+      timer = clock.setTimeout(() => resolve(true), BUSY_MS)
+    })
+    try {
+      for (let isLate = false; ; ) {
+        const busy = runs.scheduler.reserve(runId, folder)
+        if (busy === null) return
+        const holder = runs.get(busy)
+        const isEnding =
+          holder === undefined
+            ? this.#ended.isUsed(busy)
+            : isTerminal(holder.state.head.details.status)
+        if (!isEnding || isLate) throw new CwdBusyError(busy)
+        isLate = await Promise.race([late, this.over(busy).then(nextTurn).then(() => false)])
+      }
+    } finally {
+      timer?.cancel()
     }
   }
 

@@ -5,7 +5,8 @@
  *    in folders of which one contains the other.
  * 2. A run whose folder is busy waits, and only runs whose folders overlap with its own wait behind
  *    it: see {@link FolderQueue}.
- * 3. A restore or apply has a folder for itself, or is refused.
+ * 3. A restore or apply has a folder for itself, or is refused; runs wait for it, also where
+ *    folders are not exclusive.
  * 4. A run keeps its folder from its first slot to its end. Runs that have begun come before the
  *    queue: those that return from a gate, and those of an earlier process.
  *
@@ -146,13 +147,20 @@ export class Scheduler {
 
   #fill(): void {
     while (!this.isFull) {
-      const next = this.#begun.shift() ?? this.#ready.shift()
+      const next = this.#begun.shift() ?? this.#nextReady()
       if (next === undefined) return
       this.#tickets.delete(next.runId)
       this.#working.add(next.runId)
       this.#holders.set(next.runId, next.cwd)
       next.start()
     }
+  }
+
+  /** Folders that are not exclusive are kept from runs by restores and applies only. */
+  #nextReady(): Ticket | undefined {
+    if (this.#exclusive) return this.#ready.shift()
+    const at = this.#ready.findIndex(({ cwd }) => this.#folders.isFree(cwd))
+    return at < 0 ? undefined : this.#ready.splice(at, 1)[0]
   }
 
   #onFree(runId: string): void {

@@ -135,12 +135,18 @@ export class SharedOperations {
       signal.throwIfAborted()
       const occupied = await shared.occupy(runId, folder)
       if (occupied.outcome === 'occupied') return
-      if (occupied.outcome === 'cwd_busy') throw new CwdBusyError(occupied.runId)
-      const head = await logOptions.store.head(runId)
-      if (head === null) throw new UnknownRunError(runId)
-      const { status } = head.details
-      if (!isTerminal(status) && status !== 'awaiting_human') throw liveError(runId, status)
-      if (attempt === MAX_HELD) break
+      if (occupied.outcome === 'cwd_busy') {
+        const holder = await logOptions.store.head(occupied.runId)
+        // One that has ended only restores or applies files.
+        const isEnding = holder === null || isTerminal(holder.details.status)
+        if (!isEnding || attempt === MAX_HELD) throw new CwdBusyError(occupied.runId)
+      } else {
+        const head = await logOptions.store.head(runId)
+        if (head === null) throw new UnknownRunError(runId)
+        const { status } = head.details
+        if (!isTerminal(status) && status !== 'awaiting_human') throw liveError(runId, status)
+        if (attempt === MAX_HELD) break
+      }
       await sleep(HELD_DELAY_MS, signal, clock)
     }
     const message = `files of run ${runId} are being changed by another request; try again`

@@ -10,7 +10,8 @@
  * 3. Folders are entered through their descriptors, never through a link (see `paths.ts`). Closed
  *    folders and what belongs to git are never entered.
  * 4. First what goes, then the folders that are empty thereby, then what comes: so a file can take
- *    the place of a folder, and the other way round.
+ *    the place of a folder, and the other way round. Within that, several files at once: each waits
+ *    for the disk.
  *
  * @module
  */
@@ -58,25 +59,68 @@ export async function applySteps(
 ): Promise<AppliedSteps> {
   const confinement = await confine(folder, undefined, options.closed ?? [], folder)
   const skipped = new Set<string>()
-  await using folders = await FolderChain.open(confinement)
-  const attempt = async ({ path }: PathStep, work: () => Promise<boolean>): Promise<boolean> => {
-    const isDone = folders.mayEnter(path) && (await unlessOvertaken(path, work))
-    if (!isDone) skipped.add(path)
-    return isDone
-  }
+  const each = (these: readonly PathStep[], work: StepWork): Promise<void> =>
+    inLanes(confinement, these, async (folders, step) => {
+      const { path } = step
+      const isDone =
+        folders.mayEnter(path) && (await unlessOvertaken(path, () => work(folders, step)))
+      if (!isDone) skipped.add(path)
+      return isDone
+    })
   const sorted = sortedByPath([...steps])
-  const gone = sorted.filter(({ after }) => after === null)
   const coming = sorted.filter(({ after }) => after !== null)
   const emptied = new Set<string>()
-  for (const step of gone) {
-    if (!(await attempt(step, () => remove(folders, step)))) continue
-    for (const above of foldersAbove(step.path)) emptied.add(above)
-  }
+  await each(sorted.filter(({ after }) => after === null), async (folders, step) => {
+    const isDone = await remove(folders, step)
+    if (isDone) for (const above of foldersAbove(step.path)) emptied.add(above)
+    return isDone
+  })
   for (const { path } of coming) for (const above of foldersAbove(path)) emptied.delete(above)
-  for (const path of [...emptied].sort(comparePaths).reverse()) await removeEmpty(folders, path)
-  for (const step of coming) await attempt(step, () => write(folders, step, contentOf))
+  if (emptied.size > 0) {
+    await using folders = await FolderChain.open(confinement)
+    for (const path of [...emptied].sort(comparePaths).reverse()) await removeEmpty(folders, path)
+  }
+  await each(coming, (folders, step) => write(folders, step, contentOf))
   const done = sorted.filter(({ path }) => !skipped.has(path)).map(({ path }) => path)
   return { done, skipped: [...skipped].sort(comparePaths) }
+}
+
+/** What is done for a step; false when it is skipped. */
+type StepWork = (folders: FolderChain, step: PathStep) => Promise<boolean>
+
+/** Steps that are done at once: more would wait for the threads that Node has for files. */
+const LANES = 4
+/** Sorted steps that one lane does in a row, most of them in one folder. */
+const RUN = 32
+/** Bytes of files of which several may be in memory. */
+const MAX_SMALL = 1024 * 1024
+
+/** Does steps whose order does not matter. When one fails, those that have begun end first. */
+async function inLanes(
+  confinement: Confinement,
+  steps: readonly PathStep[],
+  work: StepWork,
+): Promise<void> {
+  const isSmall = ({ before, after }: PathStep): boolean =>
+    Math.max(before?.size ?? 0, after?.size ?? 0) <= MAX_SMALL
+  const small = steps.filter(isSmall)
+  const runs = [steps.filter((step) => !isSmall(step))]
+  for (let at = 0; at < small.length; at += RUN) runs.push(small.slice(at, at + RUN))
+  const failures: unknown[] = []
+  const lane = async (): Promise<void> => {
+    await using folders = await FolderChain.open(confinement)
+    for (let run = runs.shift(); run !== undefined; run = runs.shift()) {
+      for (const step of run) {
+        if (failures.length > 0) return
+        await work(folders, step)
+      }
+    }
+  }
+  const lanes = Array.from({ length: Math.min(LANES, runs.length) }, () =>
+    lane().catch((error: unknown) => failures.push(error)),
+  )
+  await Promise.all(lanes)
+  if (failures.length > 0) throw failures[0]
 }
 
 /** False when something else came to be there, or went, since it was looked at. */
@@ -393,7 +437,10 @@ class FolderChain implements AsyncDisposable {
       if (codeOf(error) !== 'ENOENT') throw error
     }
     this.#changed.add(above)
-    await mkdir(at)
+    // Another lane may have made it meanwhile.
+    await mkdir(at).catch((error: unknown) => {
+      if (codeOf(error) !== 'EEXIST') throw error
+    })
     return new OpenFolder(await open(at, FOLDER_FLAGS), real)
   }
 

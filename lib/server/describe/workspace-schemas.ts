@@ -82,16 +82,23 @@ export const FILE_LIST: JsonSchema = fields<FileList>({
   more: { ...count, description: 'entries beyond those listed' },
 })
 
+const skipped = {
+  ...listOf(path),
+  description: 'left alone, because somebody else changed them meanwhile',
+}
+
 export const RESTORE_RESULT: JsonSchema = fields<RestoreResult>({
   restored: checkpointId,
   checkpoint_id: { ...checkpointId, description: 'restoring this one takes the restore back' },
   paths: listOf(path),
+  skipped,
   left_out: listOf(LEFT_OUT),
 })
 
 export const APPLY_RESULT: JsonSchema = fields<ApplyResult>({
   applied: listOf(path),
   merged: { ...listOf(path), description: 'those in which the lines of both sides were merged' },
+  skipped,
   conflicts: { ...listOf(path), description: 'with `force` or `dry_run`: changed by both sides' },
   checkpoint_id: { ...orNull(checkpointId), description: 'the folder before; null for dry_run' },
 })

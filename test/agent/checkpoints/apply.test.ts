@@ -55,7 +55,7 @@ test('changes of an isolated run wait, are shown, and are applied once', async (
   assert.equal(existsSync(join(copies, run_id)), true)
   const seen = await engine.workspaces.apply(run_id, { dry_run: true })
   assert.deepEqual(seen, {
-    applied: ['a', 'c', 'sub/b'], merged: [], conflicts: [], checkpoint_id: null,
+    applied: ['a', 'c', 'sub/b'], merged: [], skipped: [], conflicts: [], checkpoint_id: null,
   })
   const applied = await engine.workspaces.apply(run_id, {})
   assert.deepEqual(applied.applied, ['a', 'c', 'sub/b'])

@@ -3,23 +3,31 @@ import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
   cpSync,
+  existsSync,
   mkdirSync,
+  renameSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { FileStore, RunEngine, type JsonObject } from 'runwright/agent'
+import { FileStore, RunEngine, type AgentEvent, type JsonObject } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
-import { bundleWithWorkers } from '../../helpers/bundle.js'
-import { runToEnd, scratch, testProvider } from '../../helpers/engine.js'
+import { bundle } from '../../helpers/bundle.js'
+import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { wholeTree } from '../../helpers/whole-tree.js'
 
 /** What the run does: changes, removes, renames, links and adds files. */
 const COMMAND =
   'echo 2 > a; rm gone; mv moved sub/moved; chmod +x mode; ln -s a link; mkdir -p new/deep; ' +
   'echo n > new/deep/n; rm -r old; echo file > old'
+const GOAL = 'shell: test -L link'
+
+/** With 1, there is a kill at each write. */
+const STEP = Number(process.env['RUNWRIGHT_KILLS'] ?? 5)
+
+type Files = Readonly<Record<string, string>>
 
 interface World {
   readonly root: string
@@ -27,9 +35,10 @@ interface World {
   /** The data of the store after the run. */
   readonly template: string
   readonly runId: string
+  readonly start: string
   /** What the folder had before and after the run. */
-  readonly before: Record<string, string>
-  readonly after: Record<string, string>
+  readonly before: Files
+  readonly after: Files
 }
 
 function fill(cwd: string): void {
@@ -42,109 +51,207 @@ function fill(cwd: string): void {
   symlinkSync('sub', join(cwd, 'kept'))
 }
 
-function content(folder: string): Record<string, string> {
+function content(folder: string): Files {
   const all = wholeTree(folder, { times: false, links: false })
   // Empty folders are no part of a checkpoint, and may stay.
   return Object.fromEntries(Object.entries(all).filter(([, what]) => !what.startsWith('folder')))
 }
 
+async function open(directory: string, cwd: string): Promise<RunEngine> {
+  const provider = testProvider(({ messages }) =>
+    messages.every(({ role }) => role !== 'tool')
+      ? { calls: [{ tool: 'bash', args: { command: COMMAND } }] }
+      : { text: 'done' },
+  )
+  const store = new FileStore({ directory })
+  const options = { store, roots: [cwd], providers: [provider], defaultModel: 'test:m' }
+  return await RunEngine.open(options)
+}
+
+/** A run that has ended, or that waits at its first gate. */
 async function ranOnce(t: TestContext, request: JsonObject): Promise<World> {
   const root = scratch(t)
   const [cwd, template] = [join(root, 'work'), join(root, 'template')]
   fill(cwd)
   const before = content(cwd)
-  const provider = testProvider((_, n) =>
-    n === 0 ? { calls: [{ tool: 'bash', args: { command: COMMAND } }] } : { text: 'done' },
-  )
-  const store = new FileStore({ directory: template })
-  const options = { store, roots: [cwd], providers: [provider], defaultModel: 'test:m' }
-  const engine = await RunEngine.open(options)
-  const { details } = await runToEnd(engine, { goal: 'shell: test -L link', cwd, ...request })
-  assert.equal(details.status, 'achieved')
+  const engine = await open(template, cwd)
+  const { details } = await engine.create({ goal: GOAL, cwd, ...request })
+  const runId = details.run_id
+  await follow(engine, runId, ({ kind }) => kind === 'human_check_required')
+  const [first] = await engine.workspaces.checkpoints(runId)
   const after = content(cwd)
   await engine.close()
-  return { root, cwd, template, runId: details.run_id, before, after }
+  return { root, cwd, template, runId, before, after, start: first!.checkpoint_id }
 }
 
-/** Kills a child at each of its writes; each time the next start must find or make a whole folder. */
+interface Killed {
+  readonly operation: 'restore' | 'apply' | 'discard' | 'run'
+  readonly request: JsonObject
+  /** Writes from one kill to the next. */
+  readonly step?: number
+  /** Starts again after a kill, looks, and says whether the operation was found begun. */
+  readonly recovers: (engine: RunEngine, hint: string) => Promise<boolean>
+}
+
+/** Kills a child at each of its writes; each time the next start must find or make a whole. */
 async function killEverywhere(
   t: TestContext,
-  world: World,
-  operation: 'restore' | 'apply',
-  request: JsonObject,
-  wanted: Record<string, string>,
+  { root, cwd, runId, template }: World,
+  wanted: Files,
+  { operation, request, step = STEP, recovers }: Killed,
 ): Promise<void> {
-  const { root, cwd, runId } = world
-  const script = bundleWithWorkers(new URL('operation-child.ts', import.meta.url), root)
-  const current = content(cwd)
+  const script = bundleChild(root)
   cpSync(cwd, join(root, 'kept'), { recursive: true, verbatimSymlinks: true })
+  const directory = join(root, 'data')
+  const plan = { directory, root: cwd, runId, operation, request, command: COMMAND }
   let finished = 0
-  const step = process.env['RUNWRIGHT_KILLS'] === undefined ? 4 : 1
+  let kills = 0
   for (let killAt = 1; ; killAt += step) {
-    const directory = join(root, 'data')
     for (const folder of [directory, cwd]) rmSync(folder, { recursive: true, force: true })
-    cpSync(world.template, directory, { recursive: true, verbatimSymlinks: true })
+    cpSync(template, directory, { recursive: true, verbatimSymlinks: true })
     cpSync(join(root, 'kept'), cwd, { recursive: true, verbatimSymlinks: true })
-    const plan = { directory, root: cwd, runId, operation, request, killAt }
-    const child = spawnSync(process.execPath, [script, JSON.stringify(plan)], { encoding: 'utf8' })
+    const given = JSON.stringify({ ...plan, killAt })
+    const child = spawnSync(process.execPath, [script, given], { encoding: 'utf8' })
     if (child.status === 0) {
       assert.deepEqual(content(cwd), wanted)
-      assert.ok(killAt > 20 && finished > 4, `${killAt} writes, ${finished} were finished`)
-      t.diagnostic(`killed at up to ${killAt - step} writes, ${finished} operations finished by the next start`)
-      return
+      break
     }
+    kills += 1
     assert.equal(child.signal, 'SIGKILL', child.stderr)
-    if (await recovers(directory, world, killAt, current, wanted)) finished += 1
+    const engine = await open(directory, cwd)
+    try {
+      if (await recovers(engine, `${operation}, killed at write ${killAt}`)) finished += 1
+    } finally {
+      await engine.close()
+    }
+  }
+  t.diagnostic(`${kills} kills, after ${finished} of them the operation was found begun`)
+  assert.ok(kills > 0 && finished > 0)
+}
+
+/** The child, and beside it the workers that look at folders and copy them. */
+function bundleChild(folder: string): string {
+  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
+  for (const name of ['tree-worker', 'copy-worker']) {
+    const worker = new URL(`../../../lib/agent/workspace/${name}.ts`, import.meta.url)
+    renameSync(bundle(worker, folder), join(folder, `${name}.js`))
+  }
+  return bundle(new URL('operation-child.ts', import.meta.url), folder)
+}
+
+/** The events of a run of which no operation is open, as is waited for. */
+async function settled(engine: RunEngine, runId: string): Promise<readonly AgentEvent[]> {
+  for (;;) {
+    const events = await engine.events(runId, { after: 0, limit: 1_000 })
+    const count = (wanted: string): number => events.filter(({ kind }) => kind === wanted).length
+    if (count('files_changing') === count('files_changed')) return events
+    assert.ok(count('files_changing') > count('files_changed'))
+    await nextTurn()
   }
 }
 
-/** Starts again after a kill; true when the operation had begun and was finished. */
-async function recovers(
-  directory: string,
+/** The operation was finished, or not begun; done again it changes nothing, and can be undone. */
+function finishes(
   { cwd, runId }: World,
-  killAt: number,
-  current: Record<string, string>,
-  wanted: Record<string, string>,
-): Promise<boolean> {
-  const store = new FileStore({ directory })
-  const engine = await RunEngine.open({ store, roots: [cwd] })
-  try {
-    while ((await store.head(runId))?.operation !== null) await nextTurn()
-    const events = await engine.events(runId, { after: 0, limit: 1_000 })
-    const count = (kind: string): number => events.filter((event) => event.kind === kind).length
-    const begun = count('files_changing')
-    assert.equal(count('files_changed'), begun, `kill ${killAt}`)
-    assert.deepEqual(content(cwd), begun === 1 ? wanted : current, `kill ${killAt}`)
-    assert.deepEqual(store.quarantined, [])
-    if (begun === 0) return false
-    const [changed] = events.filter((event) => event.kind === 'files_changed')
-    assert.deepEqual(changed?.payload.skipped, [])
-    const undo = events.findLast(({ kind, seq }) => kind === 'checkpoint' && seq < changed!.seq)
+  current: Files,
+  wanted: Files,
+  again: (engine: RunEngine) => Promise<unknown>,
+): Killed['recovers'] {
+  return async (engine, hint) => {
+    const { status } = await engine.get(runId)
+    const events = await settled(engine, runId)
+    const changed = events.filter((event) => event.kind === 'files_changed')
+    assert.ok(changed.length <= 1, hint)
+    assert.deepEqual(content(cwd), changed.length === 1 ? wanted : current, hint)
+    assert.deepEqual(engine.damage(), { runs: [], files: [] })
+    if (changed.length === 0) return false
+    assert.deepEqual(changed[0]!.payload.skipped, [])
+    await again(engine)
+    assert.deepEqual(content(cwd), wanted, hint)
+    const undo = events.findLast(({ kind, seq }) => kind === 'checkpoint' && seq < changed[0]!.seq)
     const { checkpoint_id } = undo!.payload as { readonly checkpoint_id: string }
     await engine.workspaces.restore(runId, { checkpoint_id })
-    assert.deepEqual(content(cwd), current, `undone after kill ${killAt}`)
+    assert.deepEqual(content(cwd), current, `undone: ${hint}`)
+    assert.equal((await engine.get(runId)).status, status)
     return true
-  } finally {
-    await engine.close()
   }
 }
 
-test('a restore that is killed at any write is finished by the next start', async (t) => {
-  const world = await ranOnce(t, {})
-  cpSync(world.template, join(world.root, 'look'), { recursive: true })
-  const engine = await RunEngine.open({
-    store: new FileStore({ directory: join(world.root, 'look') }),
-    roots: [world.cwd],
+for (const [when, hitl_enabled] of [['after the end', false], ['at a gate', true]] as const) {
+  test(`a restore ${when} that is killed at any write is finished by the next start`, async (t) => {
+    const goal = hitl_enabled ? 'shell: false' : GOAL
+    const world = await ranOnce(t, { goal, hitl_enabled })
+    const request = { checkpoint_id: world.start }
+    await killEverywhere(t, world, world.before, {
+      operation: 'restore',
+      request,
+      recovers: finishes(world, world.after, world.before, async (engine) => {
+        const { paths } = await engine.workspaces.restore(world.runId, request)
+        assert.deepEqual(paths, [])
+      }),
+    })
   })
-  const [start] = await engine.workspaces.checkpoints(world.runId)
-  await engine.close()
-  const request = { checkpoint_id: start!.checkpoint_id }
-  await killEverywhere(t, world, 'restore', request, world.before)
-})
+}
 
 test('an apply that is killed at any write is finished by the next start', async (t) => {
   const world = await ranOnce(t, { workspace: 'isolated' })
   assert.deepEqual(world.after, world.before)
-  const twin = await ranOnce(t, {})
-  await killEverywhere(t, world, 'apply', {}, twin.after)
+  const { after } = await ranOnce(t, {})
+  await killEverywhere(t, world, after, {
+    operation: 'apply',
+    request: {},
+    recovers: finishes(world, world.before, after, async (engine) => {
+      await assert.rejects(engine.workspaces.apply(world.runId, {}), { problem: 'no_changes' })
+    }),
+  })
+})
+
+test('a run that applies its changes and is killed at any write has applied them once', async (t) => {
+  const world = await ranOnce(t, {})
+  for (const folder of [world.cwd, world.template]) rmSync(folder, { recursive: true })
+  mkdirSync(world.template)
+  fill(world.cwd)
+  const request = { goal: GOAL, cwd: world.cwd, workspace: 'isolated', apply: 'on_achieved' }
+  await killEverywhere(t, world, world.after, {
+    operation: 'run',
+    request,
+    recovers: async (engine, hint) => {
+      const [{ run_id: runId } = assert.fail()] = (await engine.list()).runs
+      const events = await follow(engine, runId)
+      assert.deepEqual(content(world.cwd), world.after, hint)
+      const { changes, status } = await engine.get(runId)
+      assert.deepEqual([status, changes], ['achieved', 'applied'], hint)
+      const applied = events.filter((event) => event.kind === 'files_changed')
+      assert.deepEqual(applied.map(({ payload }) => payload.skipped), [[]], hint)
+      const isWarning = (it: AgentEvent): boolean => it.kind === 'log' && it.payload.level === 'warn'
+      assert.deepEqual(events.filter(isWarning), [], hint)
+      await assert.rejects(engine.workspaces.apply(runId, {}), { problem: 'no_changes' })
+      return events.some(({ kind }) => kind === 'run_recovered')
+    },
+  })
+})
+
+test('a discard that is killed at any write is done or not begun', async (t) => {
+  const world = await ranOnce(t, { workspace: 'isolated' })
+  const { runId, cwd, before } = world
+  const copy = join(world.root, 'data/workspaces', runId)
+  await killEverywhere(t, world, before, {
+    operation: 'discard',
+    request: {},
+    step: 1,
+    recovers: async (engine, hint) => {
+      assert.deepEqual(content(cwd), before, hint)
+      const isDone = (await engine.get(runId)).changes === 'discarded'
+      if (isDone) {
+        await assert.rejects(engine.workspaces.discard(runId), { problem: 'no_changes' })
+        while (existsSync(copy)) await nextTurn()
+      } else {
+        assert.equal(existsSync(copy), true, hint)
+        assert.ok((await engine.workspaces.apply(runId, { dry_run: true })).applied.length > 0)
+        await engine.workspaces.discard(runId)
+      }
+      assert.equal(existsSync(copy), false, hint)
+      return isDone
+    },
+  })
 })

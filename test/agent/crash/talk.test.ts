@@ -83,7 +83,7 @@ for (const [name, at, deletes] of [
       killed += 1
     }
     t.diagnostic(`killed at ${killed} writes`)
-    assert.ok(killed > 100 / STEP)
+    assert.ok(killed * STEP > 60)
   })
 }
 
@@ -98,8 +98,8 @@ async function goesOn(world: World, plan: TalkPlan, told: readonly string[]): Pr
     fork = await talk(engine, plan, (line) => again.push(line))
     const events = await engine.events(fork, { after: 0, limit: 1_000 })
     assertInvariants(events)
-    const { status, changes, iteration } = await engine.get(fork)
-    assert.deepEqual([status, changes], ['achieved', 'pending'])
+    const { status, changes, iteration, error } = await engine.get(fork)
+    assert.deepEqual([error, status, changes], [null, 'achieved', 'pending'])
     // A command whose outcome is unknown does not run again.
     assert.ok(iteration >= 1 && iteration <= 3)
     // What was answered is answered again, and is in the log, in order.

@@ -1,8 +1,7 @@
-import { writeFileSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FileStore, MemoryStore, type ObjectStore } from 'runwright/agent'
 import { testObjectStore } from 'runwright/agent/testing'
-import { temporaryFolder } from './store-files.js'
+import { damagePacked, temporaryFolder } from './store-files.js'
 
 testObjectStore('MemoryStore', async () => {
   const store = new MemoryStore()
@@ -26,12 +25,9 @@ testObjectStore('FileStore', (t) => open(temporaryFolder(t, 'in memory')), {
     await stores.get(objects)?.close()
     return await open(directories.get(objects) ?? '')
   },
-  damage: (objects, hash) => {
+  damage: async (objects, hash) => {
     const folder = join(directories.get(objects) ?? '', 'objects')
-    const path = join(folder, hash.slice(0, 2), hash.slice(2))
-    const data = readFileSync(path)
-    data[data.length >> 1] = (data[data.length >> 1] ?? 0) ^ 1
-    writeFileSync(path, data)
+    await damagePacked(folder, hash)
   },
   teardown: async (objects) => await stores.get(objects)?.close(),
 })

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
-import { accessSync, constants, cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
+import {
+  accessSync, closeSync, constants, cpSync, mkdtempSync, openSync, readdirSync, rmSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FileStore, type FileStoreOptions, type RunRecord } from 'runwright/agent'
-import type { Disk } from '../../../lib/agent/stores/file/disk.js'
+import { SystemDisk, type Disk } from '../../../lib/agent/stores/file/disk.js'
+import { Pack } from '../../../lib/agent/stores/file/object-pack.js'
 
 /** The index file's name on disk. */
 export const INDEX_FILE = 'checkpoint'
@@ -67,5 +70,28 @@ export async function assertHolds(
   for (const [runId, records] of logs) {
     assert.deepEqual(await readAll(store, runId), records)
     assert.equal((await store.head(runId))?.details.last_seq, records.length)
+  }
+}
+
+/** Packs in the folder `objects` of a store. */
+export function packFiles(folder: string): string[] {
+  const names = readdirSync(folder).filter((name) => name.endsWith('.pack'))
+  return names.map((name) => join(folder, name))
+}
+
+/** Changes one bit in the middle of a blob, wherever it lies in packs. */
+export async function damagePacked(folder: string, hash: string): Promise<void> {
+  const disk = new SystemDisk()
+  for (const path of packFiles(folder)) {
+    const pack = await Pack.read(disk, path, 0)
+    const fd = openSync(path, 'r+')
+    const place = pack?.locate(disk, fd, hash)
+    if (place != null) {
+      const at = place.at + (place.bytes >> 1)
+      const byte = disk.readNow(fd, 1, at)
+      byte[0] = (byte[0] ?? 0) ^ 1
+      disk.writeNow(fd, byte, at)
+    }
+    closeSync(fd)
   }
 }

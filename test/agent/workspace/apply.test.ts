@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { applySteps, planRestore, type PathStep } from '../../../lib/agent/workspace/apply.js'
+import { nextTurn } from '../../../lib/internal/next-turn.js'
 import { comparePaths } from '../../../lib/agent/workspace/net-changes.js'
 import { killedAt } from '../../helpers/failing-disk.js'
 import { Random } from '../../helpers/random.js'
@@ -271,4 +272,54 @@ test('an error of the object store is thrown as it is, one of the system names t
     message: /too long/,
   })
   assert.ok(existsSync(join(disk.folder, 'a/b')) && statSync(disk.folder).isDirectory())
+})
+
+/** Files in folders that do not exist yet, so many that several lanes work. */
+const many = filesOf(
+  Object.fromEntries(Array.from({ length: 200 }, (_, i) => [`a/b/f${i}`, file(`${i}`)])),
+)
+
+test('several lanes make the same folders, and the files in them', async () => {
+  using disk = new Disk(filesOf({}))
+  const { skipped } = await applySteps(disk.folder, steps(filesOf({}), many), contentsOf(many))
+  assert.deepEqual(skipped, [])
+  disk.check(many, '')
+  const back = await applySteps(disk.folder, steps(many, filesOf({})), contentsOf())
+  assert.deepEqual(back.skipped, [])
+  assert.deepEqual(readdirSync(disk.folder), [])
+})
+
+test('a step that fails ends the others before it is thrown', async () => {
+  using disk = new Disk(filesOf({}))
+  const contents = contentsOf(many)
+  const gone = new Error('the store is away')
+  const held: (() => void)[] = []
+  let isOver = false
+  const applied = applySteps(disk.folder, steps(filesOf({}), many), async (entry) => {
+    if (held.length === 3) throw gone
+    await new Promise<void>((resolve) => held.push(resolve))
+    return await contents(entry)
+  }).finally(() => (isOver = true))
+  applied.catch(() => undefined)
+  while (held.length < 3) await nextTurn()
+  for (let turns = 0; turns < 50; turns++) await nextTurn()
+  assert.equal(isOver, false)
+  for (const release of held) release()
+  await assert.rejects(applied, gone)
+  const written = readdirSync(join(disk.folder, 'a/b'))
+  assert.ok(written.length <= 3 && written.every((name) => /^f\d+$/.test(name)), `${written}`)
+})
+
+test('a file is on the disk before it gets its name, and its folder before the end', async () => {
+  const before = filesOf({ 'a/x': file('x'), 'a/y': file('x') })
+  const after = filesOf({ 'a/x': file('y', 0o755), 'a/z': file('z') })
+  using disk = new Disk(before)
+  const changes: string[] = []
+  const work = () => applySteps(disk.folder, steps(before, after), contentsOf(after))
+  await killedAt(Infinity, work, (name) => changes.push(name))
+  assert.deepEqual(changes.filter((name) => !['chmod', 'open'].includes(name)), [
+    'unlink', 'unlink', 'sync',
+    'unlink', 'writeFile', 'datasync', 'rename',
+    'unlink', 'writeFile', 'datasync', 'link', 'unlink', 'sync',
+  ])
 })

@@ -109,6 +109,20 @@ test('apply: content that was not stored is a conflict, unless it is there alrea
   assert.deepEqual(shown(mode.steps), ['a: y* -> y'])
 })
 
+test('apply: so many bytes are merged, and what is beyond is a conflict', async () => {
+  const size = 1024 * 1024
+  const paths = Array.from({ length: 30 }, (_, i) => `f${String(i).padStart(2, '0')}`)
+  const treeWith = (it: ModelFile) => ({
+    entries: new Map(paths.map((path) => [path, { ...entryOf(it), size }])),
+    leftOut: [],
+  })
+  const trees = { base: treeWith(t), ours: treeWith(t1), theirs: treeWith(t5) }
+  const plan = await planApply(trees, contentsOf(model({ t, t1, t5 })))
+  // Three contents are read for each.
+  assert.deepEqual(plan.merged, paths.slice(0, 21))
+  assert.deepEqual(plan.conflicts, paths.slice(21))
+})
+
 /** What both sides made of a tree; null for a conflict. */
 function bothChanged(base: Model, ours: Model, theirs: Model): Model | null {
   const key = (it: ModelFile | undefined): string =>

@@ -25,3 +25,18 @@ export function operationError(problem: string, cause: unknown): StoreError {
 function diskError(message: string, cause: unknown): StoreError {
   return new StoreError('ERR_AGENT_STORE_UNAVAILABLE', message, { cause })
 }
+
+/** Is a file missing, as opposed to unreadable? */
+export function isMissing(error: unknown): boolean {
+  return (error as NodeJS.ErrnoException).code === 'ENOENT'
+}
+
+/** Did it succeed? */
+export function attempt(work: () => void): boolean {
+  try {
+    work()
+    return true
+  } catch {
+    return false
+  }
+}

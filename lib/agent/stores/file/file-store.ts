@@ -5,7 +5,7 @@
  *     journal-00000007.0.jsonl   every record of every run, in order of arrival
  *     tail                       how far the journal reached at least
  *     checkpoint                 the index file: a summary of the journal
- *     objects/3f/9ac1…           contents of files, by their hash
+ *     objects/                   contents of files, by their hash; see `objects.ts`
  *
  * 1. The journal is the truth. The index file, and everything in memory, are folds over it; the
  *    index file and `tail` are witnesses where a part of the journal is missing.

@@ -1,27 +1,29 @@
 /**
  * Blobs in the folder `objects` of a file store's directory:
  *
- *     objects/3f/9ac1…          one blob: the folder and the name are its hash
- *     objects/<token>-7.new     one that is being written
+ *     objects/<token>-7.pack    those of one group; see `object-packs.ts`
+ *     objects/<token>-7.new     a pack that is being written
+ *     objects/3f/9ac1…          one blob, as earlier versions stored it: its hash is its name
  *
- * 1. A blob gets its name once its content is durable, and `put` resolves once its name is. So a
- *    crash leaves whole blobs and unfinished ones, which are removed when the store is opened.
+ * 1. `put` resolves once its blobs are durable. A crash leaves whole packs and unfinished ones,
+ *    which are removed when the store is opened.
  * 2. What another process has left is durable only after its folder was synced once.
- * 3. A blob that was damaged later is found when it is read, and replaced by the next `put` of it.
+ * 3. A blob that was damaged later is found when it is read, and stored again by the next `put`.
  *
  * @module
  */
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { StoreError } from '../../errors.js'
 import type { ObjectStore, StoredObject } from '../../object-store.js'
 import { ObjectCalls } from '../object-calls.js'
 import { checkLimit } from '../object-checks.js'
 import { hasHash, unpack } from '../packed.js'
-import { operationError } from './disk-errors.js'
+import { isMissing, operationError } from './disk-errors.js'
 import type { Disk } from './disk.js'
 import type { DirectoryLock } from './lock.js'
-import { isMissing, ObjectWriter } from './object-writer.js'
+import { ObjectPacks, type Copy } from './object-packs.js'
+import { ObjectWriter } from './object-writer.js'
 
 /** Collaborators of {@link FileObjects}. */
 export interface FileObjectsParts {
@@ -34,6 +36,7 @@ export interface FileObjectsParts {
 
 interface Open {
   readonly lock: DirectoryLock
+  readonly packs: ObjectPacks
   readonly writer: ObjectWriter
 }
 
@@ -53,7 +56,10 @@ export class FileObjects implements ObjectStore {
   readonly exclusive = true
   readonly #folder: string
   readonly #parts: FileObjectsParts
+  /** By hash, or path of a pack. */
   readonly #damaged = new Map<string, string>()
+  /** Folders of single blobs whose names are durable. */
+  readonly #settled = new Set<string>()
   readonly #calls = new ObjectCalls(() => this.#checkOpen())
   #open: Open | null = null
 
@@ -70,7 +76,11 @@ export class FileObjects implements ObjectStore {
       lock.check()
       disk.remove(join(this.#folder, name))
     }
-    this.#open = { lock, writer: new ObjectWriter(this.#folder, disk, lock) }
+    const onDamage = (path: string): void => {
+      this.#damage(path, `${path} is damaged or of a later version: its objects are missing`)
+    }
+    const packs = new ObjectPacks({ folder: this.#folder, disk, lock, onDamage })
+    this.#open = { lock, packs, writer: new ObjectWriter((blobs) => packs.add(blobs)) }
   }
 
   /** A sentence for each blob that is known to be damaged. */
@@ -81,31 +91,31 @@ export class FileObjects implements ObjectStore {
   put(objects: readonly StoredObject[]): Promise<void> {
     return this.#call(objects.map(({ hash }) => hash), async (open) => {
       const known = await this.#has(objects.map(({ hash }) => hash), open)
-      const unknown = objects.filter(({ hash }) => {
-        if (known.has(hash)) return false
-        // Others may have stored it meanwhile: it must not be removed if we fail to do so again.
-        return open.writer.isWriting(hash) || !this.#find(hash, open.writer, [])
-      })
+      const isPacked = (hash: string): boolean => !this.#damaged.has(hash) && open.packs.has(hash)
+      // Others may have stored it meanwhile.
+      const unknown = objects.filter(({ hash }) => !known.has(hash) && !isPacked(hash))
       await open.writer.write(unknown)
       for (const { hash } of unknown) this.#damaged.delete(hash)
     })
   }
 
   get(hash: string): Promise<Uint8Array | null> {
-    return this.#call([hash], async ({ lock }) => {
-      const data = await this.#read(hash)
-      if (data === null) {
-        // Another process that has taken over may have removed it.
-        this.#checkLock(lock)
-        return null
-      }
-      const content = await unpack(data)
-      if (content !== null && (await hasHash(content, hash))) {
+    return this.#call([hash], async ({ lock, packs }) => {
+      const copies = await packs.read(hash)
+      const loose = copies.length === 0 || this.#damaged.has(hash) ? await this.#read(hash) : null
+      if (loose !== null) copies.push(loose)
+      for (const { data } of copies) {
+        const content = await unpack(data)
+        if (content === null || !(await hasHash(content, hash))) continue
         // It may have been restored from a backup.
         this.#damaged.delete(hash)
         return content
       }
-      throw this.#damage(hash)
+      // Another process that has taken over may have removed it.
+      this.#checkLock(lock)
+      const path = copies[0]?.path
+      if (path === undefined) return null
+      throw this.#damage(hash, `${path} is damaged: object ${hash} is not what was stored`)
     })
   }
 
@@ -114,41 +124,50 @@ export class FileObjects implements ObjectStore {
   }
 
   list(after: string | null, limit: number): Promise<readonly string[]> {
-    return this.#call(after === null ? [] : [after], async () => {
+    return this.#call(after === null ? [] : [after], async ({ packs }) => {
       checkLimit(limit)
       const page: string[] = []
       for (const folder of FOLDERS) {
         if (after !== null && folder < after.slice(0, 2)) continue
         const names = this.#names(join(this.#folder, folder)).filter((name) => NAME.test(name))
-        const hashes = names.map((name) => folder + name).sort()
+        const packed = packs.hashes(Number.parseInt(folder, 16))
+        const hashes = [...new Set([...packed, ...names.map((name) => folder + name)])].sort()
         const rest = after === null ? hashes : hashes.filter((hash) => hash > after)
         page.push(...rest.slice(0, limit - page.length))
         if (page.length >= limit) break
-        if (names.length > 0) await nextTurn()
+        if (hashes.length > 0) await nextTurn()
       }
       return page
     })
   }
 
   delete(hashes: readonly string[], unusedMs: number): Promise<void> {
-    return this.#call(hashes, async ({ lock, writer }) => {
+    return this.#call(hashes, async ({ lock, packs, writer }) => {
+      const usedBefore = unusedMs > 0 ? Date.now() - unusedMs - USE_PRECISION_MS : Infinity
       for (let i = 0; i < hashes.length; i += FILES_PER_TURN) {
         for (const hash of hashes.slice(i, i + FILES_PER_TURN)) {
           while (writer.isWriting(hash)) await writer.finished(hash)
-          this.#remove(hash, unusedMs, lock)
+          this.#remove(hash, usedBefore, lock)
         }
         await nextTurn()
       }
+      await packs.remove(hashes, usedBefore)
+      if (unusedMs === 0) for (const hash of hashes) this.#damaged.delete(hash)
     })
   }
 
   /** Waits for calls in flight. */
   async close(): Promise<void> {
     await this.#calls.close()
+    await this.#open?.packs.settled()
   }
 
   #call<T>(hashes: readonly string[], work: (open: Open) => Promise<T>): Promise<T> {
-    return this.#calls.run(hashes, () => work(this.#checkOpen()))
+    return this.#calls.run(hashes, async () => {
+      const open = this.#checkOpen()
+      await open.packs.load()
+      return await work(open)
+    })
   }
 
   /** @throws {@link StoreError} while the store is not open, or not ours any more. */
@@ -170,42 +189,38 @@ export class FileObjects implements ObjectStore {
     }
   }
 
-  async #has(hashes: readonly string[], { lock, writer }: Open): Promise<Set<string>> {
+  async #has(hashes: readonly string[], { lock, packs, writer }: Open): Promise<Set<string>> {
     const found = new Set<string>()
     for (let i = 0; i < hashes.length; i += FILES_PER_TURN) {
       const uses: Promise<void>[] = []
       for (const hash of hashes.slice(i, i + FILES_PER_TURN)) {
         // What is being written is there once that is done.
         while (writer.isWriting(hash)) await writer.finished(hash)
-        if (this.#find(hash, writer, uses)) found.add(hash)
+        if (this.#damaged.has(hash)) continue
+        if (packs.has(hash) || (await this.#hasLoose(hash, uses))) found.add(hash)
       }
       await Promise.all(uses)
       if (i > 0) await nextTurn()
     }
-    await writer.settle([...found])
     this.#checkLock(lock)
     return found
   }
 
-  #damage(hash: string): StoreError {
-    const problem = `${this.#pathOf(hash)} is damaged: object ${hash} is not what was stored`
+  #damage(what: string, problem: string): StoreError {
     const error = new StoreError('ERR_AGENT_STORE_CORRUPT', problem)
-    if (this.#damaged.has(hash) || this.#damaged.size >= MAX_PROBLEMS) return error
-    this.#damaged.set(hash, problem)
+    if (this.#damaged.has(what) || this.#damaged.size >= MAX_PROBLEMS) return error
+    this.#damaged.set(what, problem)
     this.#parts.onDamage(error)
     return error
   }
 
-  #remove(hash: string, unusedMs: number, lock: DirectoryLock): void {
+  #remove(hash: string, usedBefore: number, lock: DirectoryLock): void {
     const { disk } = this.#parts
     const path = this.#pathOf(hash)
     try {
-      const { mtimeMs } = disk.stat(path)
-      const usedBefore = Date.now() - unusedMs - USE_PRECISION_MS
-      if (unusedMs > 0 && mtimeMs > usedBefore) return
+      if (disk.stat(path).mtimeMs > usedBefore) return
       lock.check()
       disk.remove(path)
-      this.#damaged.delete(hash)
     } catch (error) {
       if (!isMissing(error)) throw operationError(`cannot remove ${path}`, error)
     }
@@ -215,15 +230,17 @@ export class FileObjects implements ObjectStore {
     return join(this.#folder, hash.slice(0, 2), hash.slice(2))
   }
 
-  /** Is there a file that can be used? Adds what notes its use to `uses`. */
-  #find(hash: string, writer: ObjectWriter, uses: Promise<void>[]): boolean {
-    if (this.#damaged.has(hash) || writer.isDoubtful(hash)) return false
+  /** Is there a file of its own? Adds what notes its use to `uses`. */
+  async #hasLoose(hash: string, uses: Promise<void>[]): Promise<boolean> {
     const { disk } = this.#parts
     const path = this.#pathOf(hash)
+    const folder = dirname(path)
     try {
       const { mtimeMs, size } = disk.stat(path)
       if (size === 0) return false
       if (Math.abs(Date.now() - mtimeMs) > USE_PRECISION_MS) uses.push(disk.touch(path))
+      if (!this.#settled.has(folder)) await disk.syncFolder(folder)
+      this.#settled.add(folder)
       return true
     } catch (error) {
       if (isMissing(error)) return false
@@ -231,13 +248,13 @@ export class FileObjects implements ObjectStore {
     }
   }
 
-  async #read(hash: string): Promise<Buffer | null> {
+  async #read(hash: string): Promise<Copy | null> {
     const { disk } = this.#parts
     const path = this.#pathOf(hash)
     try {
       const fd = disk.open(path, 'r')
       try {
-        return await disk.read(fd, disk.size(fd), 0)
+        return { path, data: await disk.read(fd, disk.size(fd), 0) }
       } finally {
         disk.close(fd)
       }

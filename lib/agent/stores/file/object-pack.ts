@@ -1,0 +1,235 @@
+/**
+ * The form of a pack, a file with many blobs. It never changes, but for the marks:
+ *
+ *     data       the blobs, each as `packed.ts` makes them
+ *     index      of each blob, by hash: its hash (32 bytes), where it begins (6), its length (6)
+ *     marks      of each blob one byte: 0xff once it was removed
+ *     trailer    "RP", version, 0, number of blobs (4), CRC-32 of the index and all this (4)
+ *
+ * @module
+ */
+import { crc32 } from 'node:zlib'
+import { LongWork } from '../../../internal/next-turn.js'
+import type { Disk } from './disk.js'
+
+/** A blob as it lies in a pack. */
+export interface PackedBlob {
+  readonly hash: string
+  readonly data: Buffer
+}
+
+/** Where a blob lies in a pack. */
+export interface Place {
+  readonly number: number
+  readonly at: number
+  readonly bytes: number
+}
+
+const HASH_BYTES = 32
+const NUMBER_BYTES = 6
+const ENTRY_BYTES = HASH_BYTES + 2 * NUMBER_BYTES
+const TRAILER_BYTES = 12
+const CRC_AT = 8
+const MAGIC = 0x5250
+const VERSION = 1
+/** No fault of a single bit removes a blob. */
+const REMOVED = 0xff
+
+/** What stands behind the data of a pack. */
+export interface PackIndex {
+  /** Of the file. */
+  readonly bytes: number
+  readonly indexAt: number
+  readonly index: Buffer
+  readonly marks: Buffer
+}
+
+/** The content of a pack with these blobs, in parts, and its index. */
+export async function encodePack(
+  blobs: readonly PackedBlob[],
+): Promise<{ readonly parts: readonly Buffer[]; readonly index: PackIndex }> {
+  const sorted = blobs.toSorted((a, b) => (a.hash < b.hash ? -1 : 1))
+  const index = Buffer.alloc(sorted.length * ENTRY_BYTES)
+  const work = new LongWork()
+  let at = 0
+  for (const [i, { hash, data }] of sorted.entries()) {
+    if (work.isDue) await work.next()
+    const entry = i * ENTRY_BYTES
+    index.write(hash, entry, 'hex')
+    index.writeUIntBE(at, entry + HASH_BYTES, NUMBER_BYTES)
+    index.writeUIntBE(data.length, entry + HASH_BYTES + NUMBER_BYTES, NUMBER_BYTES)
+    at += data.length
+  }
+  const trailer = Buffer.alloc(TRAILER_BYTES)
+  trailer.writeUInt16BE(MAGIC, 0)
+  trailer.writeUInt8(VERSION, 2)
+  trailer.writeUInt32BE(sorted.length, 4)
+  trailer.writeUInt32BE(sumOf(index, trailer), CRC_AT)
+  const marks = Buffer.alloc(sorted.length)
+  const bytes = at + index.length + marks.length + TRAILER_BYTES
+  const parts = [...sorted.map(({ data }) => data), index, marks, trailer]
+  return { parts, index: { bytes, indexAt: at, index, marks } }
+}
+
+function sumOf(index: Buffer, trailer: Buffer): number {
+  return crc32(trailer.subarray(0, CRC_AT), crc32(index))
+}
+
+/** What is kept in memory of a pack: five bytes for each blob. */
+export class Pack {
+  readonly path: string
+  /** Of the file, and of the data that was not removed. */
+  readonly bytes: number
+  live = 0
+  /** Epoch milliseconds: when one of its blobs was stored or asked for. */
+  usedAt: number
+  /** It could not be read when it was to be rewritten. */
+  isUnreadable = false
+  readonly #indexAt: number
+  readonly #dataBytes: number
+  /** The first four bytes of each hash: further ones are read when these are equal. */
+  readonly #starts: Uint32Array
+  readonly #marks: Buffer
+
+  constructor(path: string, usedAt: number, { bytes, index, marks, indexAt }: PackIndex) {
+    this.path = path
+    this.usedAt = usedAt
+    this.bytes = bytes
+    this.#indexAt = indexAt
+    this.#starts = new Uint32Array(marks.length)
+    this.#marks = marks
+    let dataBytes = 0
+    for (let i = 0; i < marks.length; i++) {
+      this.#starts[i] = index.readUInt32BE(i * ENTRY_BYTES)
+      const { bytes: length } = placeOf(index, i)
+      dataBytes += length
+      if (marks[i] !== REMOVED) this.live += length
+    }
+    this.#dataBytes = dataBytes
+  }
+
+  /** Null when it is damaged, or of a later version. @throws the system's error. */
+  static async read(disk: Disk, path: string, usedAt: number): Promise<Pack | null> {
+    const index = await reading(disk, path, (fd) => readIndex(disk, fd))
+    return index === null ? null : new Pack(path, usedAt, index)
+  }
+
+  /** Was most of it removed? */
+  get isWorn(): boolean {
+    return this.live * 2 < this.#dataBytes
+  }
+
+  /** Those that were removed included. */
+  get blobCount(): number {
+    return this.#starts.length
+  }
+
+  /** False when it does not have the blob; else it must be asked where. */
+  mayHold(hash: string): boolean {
+    const start = startOf(hash)
+    return this.#starts[this.#lowerBound(start)] === start
+  }
+
+  /** Null when it does not have the blob. `fd` is its file. @throws the system's error. */
+  locate(disk: Disk, fd: number, hash: string): Place | null {
+    const start = startOf(hash)
+    for (let i = this.#lowerBound(start); this.#starts[i] === start; i++) {
+      if (this.#marks[i] === REMOVED) continue
+      const entry = disk.readNow(fd, ENTRY_BYTES, this.#indexAt + i * ENTRY_BYTES)
+      if (hashOf(entry, 0) === hash) return { ...placeOf(entry, 0), number: i }
+    }
+    return null
+  }
+
+  /** Removes a blob, even if it fails; it may be back then, or after a loss of power. */
+  mark(disk: Disk, fd: number, { number, bytes }: Place): void {
+    this.#marks[number] = REMOVED
+    this.live -= bytes
+    disk.writeNow(fd, Buffer.of(REMOVED), this.#indexAt + this.#starts.length * ENTRY_BYTES + number)
+  }
+
+  /** Has it had hashes whose first byte is `first`? */
+  mayHoldAny(first: number): boolean {
+    return (this.#starts[this.#lowerBound(first * 2 ** 24)] ?? Infinity) < (first + 1) * 2 ** 24
+  }
+
+  /** The hashes whose first byte is `first`. @throws the system's error. */
+  hashes(disk: Disk, fd: number, first: number): string[] {
+    const from = this.#lowerBound(first * 2 ** 24)
+    const to = this.#lowerBound((first + 1) * 2 ** 24)
+    const entries = disk.readNow(fd, (to - from) * ENTRY_BYTES, this.#indexAt + from * ENTRY_BYTES)
+    const found: string[] = []
+    for (let i = from; i < to; i++) {
+      if (this.#marks[i] !== REMOVED) found.push(hashOf(entries, i - from))
+    }
+    return found
+  }
+
+  /** All that was not removed. @throws the system's error; an Error when it was damaged. */
+  async blobs(disk: Disk): Promise<PackedBlob[]> {
+    return await reading(disk, this.path, async (fd) => {
+      const data = await disk.read(fd, this.#indexAt, 0)
+      const read = await readIndex(disk, fd)
+      if (read === null || data.length < this.#indexAt) throw new Error('its index was damaged')
+      const blobs: PackedBlob[] = []
+      for (const [i, mark] of this.#marks.entries()) {
+        if (mark === REMOVED) continue
+        const { at, bytes } = placeOf(read.index, i)
+        blobs.push({ hash: hashOf(read.index, i), data: data.subarray(at, at + bytes) })
+      }
+      return blobs
+    })
+  }
+
+  #lowerBound(start: number): number {
+    let [low, high] = [0, this.#starts.length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.#starts[middle]! < start) low = middle + 1
+      else high = middle
+    }
+    return low
+  }
+}
+
+async function readIndex(disk: Disk, fd: number): Promise<PackIndex | null> {
+  const bytes = disk.size(fd)
+  const trailerAt = bytes - TRAILER_BYTES
+  if (trailerAt < 0) return null
+  const trailer = await disk.read(fd, TRAILER_BYTES, trailerAt)
+  if (trailer.length < TRAILER_BYTES || trailer.readUInt16BE(0) !== MAGIC) return null
+  const count = trailer.readUInt32BE(4)
+  const length = count * (ENTRY_BYTES + 1)
+  const indexAt = trailerAt - length
+  if (trailer.readUInt8(2) !== VERSION || indexAt < 0) return null
+  const entries = await disk.read(fd, length, indexAt)
+  if (entries.length < length) return null
+  const index = entries.subarray(0, count * ENTRY_BYTES)
+  if (sumOf(index, trailer) !== trailer.readUInt32BE(CRC_AT)) return null
+  // A copy, so that the index does not stay in memory.
+  return { bytes, indexAt, index, marks: Buffer.from(entries.subarray(index.length)) }
+}
+
+function startOf(hash: string): number {
+  return Number.parseInt(hash.slice(0, 8), 16)
+}
+
+function hashOf(entries: Buffer, number: number): string {
+  const from = number * ENTRY_BYTES
+  return entries.toString('hex', from, from + HASH_BYTES)
+}
+
+function placeOf(entries: Buffer, number: number): Place {
+  const from = number * ENTRY_BYTES + HASH_BYTES
+  const at = entries.readUIntBE(from, NUMBER_BYTES)
+  return { number, at, bytes: entries.readUIntBE(from + NUMBER_BYTES, NUMBER_BYTES) }
+}
+
+async function reading<T>(disk: Disk, path: string, read: (fd: number) => Promise<T>): Promise<T> {
+  const fd = disk.open(path, 'r')
+  try {
+    return await read(fd)
+  } finally {
+    disk.close(fd)
+  }
+}
