@@ -56,11 +56,11 @@ function open(directory: string, cwd: string, at: TalkPlan['at'] | null): Promis
 }
 
 for (const [name, at, deletes] of [
-  ['goes on in the copy of its source', 'end', false],
-  ['goes on in the copy of a source that is deleted', 'end', true],
-  ['begins at the start of its source', 'start', false],
+  ['in the copy of its source', 'end', false],
+  ['in the copy of a deleted source', 'end', true],
+  ['from the start of its source', 'start', false],
 ] as const) {
-  test(`a fork that ${name} survives a kill at any write, and so do messages`, async (t) => {
+  test(`a fork ${name} survives a kill at any write, and so do messages`, async (t) => {
     const world = await openWorld(t)
     const script = bundleWithWorkers(new URL('talk-child.ts', import.meta.url), world.root)
     let killed = 0
@@ -107,9 +107,12 @@ async function goesOn(world: World, plan: TalkPlan, told: readonly string[]): Pr
     const sent = events.flatMap((event) =>
       event.kind === 'user_message' ? [event.payload.message_id] : [],
     )
-    const answered = again.filter((line) => line.startsWith('message')).map((line) => line.split(' ')[1])
+    const answers = again.filter((line) => line.startsWith('message'))
+    const answered = answers.map((line) => line.split(' ')[1])
     assert.deepEqual(answered, sent)
-    const heard = events.flatMap((one) => (one.kind === 'model_turn' ? (one.payload.heard ?? []) : []))
+    const heard = events.flatMap((event) =>
+      event.kind === 'model_turn' ? (event.payload.heard ?? []) : [],
+    )
     const first = events[0]?.kind === 'run_created' ? events[0].payload.messages : []
     assert.equal(heard[0], first?.[0]?.message_id)
     assert.equal(first?.[0]?.text, 'forked')

@@ -47,7 +47,7 @@ async function sendAt(
   const provider = testProvider(({ messages, run }) => {
     point()
     assert.deepEqual(partedCalls(messages), [])
-    heardBy.push(messages.some(({ role, ...one }) => role === 'user' && 'text' in one && one.text.endsWith('hello')))
+    heardBy.push(messages.some((one) => one.role === 'user' && one.text.endsWith('hello')))
     const args = { path: 'a', content: `${run.iteration}` }
     return run.turn === 0 ? { calls: [{ tool: 'write_file', args }] } : {}
   })
@@ -120,6 +120,8 @@ test('of messages that come at once, exactly 100 are accepted', async (t) => {
   first()
   const events = await follow(engine, details.run_id)
   assertInvariants(events)
-  const heard = events.flatMap((one) => (one.kind === 'model_turn' ? (one.payload.heard ?? []) : []))
+  const heard = events.flatMap((event) =>
+    event.kind === 'model_turn' ? (event.payload.heard ?? []) : [],
+  )
   assert.deepEqual(heard, accepted)
 })
