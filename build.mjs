@@ -48,8 +48,6 @@ const embedded = {
     workerModule('WORKER_CODE', 'http/transports/blocking/worker.ts'),
   'agent/workspace/tree-worker-code.ts': () =>
     workerModule('WORKER_CODE', 'agent/workspace/tree-worker.ts'),
-  'agent/workspace/copy-worker-code.ts': () =>
-    workerModule('COPY_WORKER_CODE', 'agent/workspace/copy-worker.ts'),
   'server/dashboard/files.ts': async () =>
     `export const PAGE_FILES = ${JSON.stringify(await pageFiles())}`,
 }

@@ -113,7 +113,9 @@ export class RunEngine {
     const contents = checkpointSettings(config)
     const checkpoints = config.checkpoints === 'off' ? null : contents
     const { workspaceFolder: folder, maxWorkspaceBytes: maxBytes, closed } = config
-    const isolation = folder === null ? null : new IsolatedFolders({ folder, maxBytes, closed })
+    const { dataFolder } = config.store
+    const isolation =
+      folder === null ? null : new IsolatedFolders({ folder, maxBytes, closed, dataFolder })
     // Also without checkpoints: what an earlier engine has begun must be finished.
     const files = contents && new EngineRunFiles({ ...config, ...contents, isolation })
     const common = {
@@ -310,9 +312,10 @@ export class RunEngine {
     if (head !== null && !isTerminal(head.details.status)) {
       throw new RunStateError('live', `run ${runId} is ${head.details.status}; abort it first`)
     }
-    await this.#driver.over(runId)
-    await this.#assertFilesAtRest(runId)
-    await this.#answer(this.#config.store.delete(runId))
+    await this.#driver.alone(runId, head !== null, async () => {
+      await this.#assertFilesAtRest(runId)
+      await this.#answer(this.#config.store.delete(runId))
+    })
     // What cannot be removed now, a sweep removes.
     await this.#copies?.remove(runId).catch(() => undefined)
     this.#upkeep.deleted()

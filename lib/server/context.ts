@@ -40,6 +40,8 @@ export class ServiceContext {
     const { readFiles } = this.config
     const may: unknown = typeof readFiles === 'function' ? readFiles(principal) : readFiles
     if (typeof may === 'boolean') return may
+    // An error of an asynchronous rule would end the process.
+    void Promise.resolve(may).catch(() => undefined)
     throw new TypeError(`readFiles must return true or false, got ${describeValue(may)}`)
   }
 

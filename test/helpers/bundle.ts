@@ -40,12 +40,10 @@ export function bundle(entry: URL, target: string): string {
   return outfile
 }
 
-/** The same, and beside it the workers that look at folders and copy them. */
+/** The same, and beside it the worker that looks at folders and copies them. */
 export function bundleWithWorkers(entry: URL, target: string): string {
   writeFileSync(join(target, 'package.json'), '{ "type": "module" }')
-  for (const name of ['tree-worker', 'copy-worker']) {
-    const worker = new URL(`../../lib/agent/workspace/${name}.ts`, import.meta.url)
-    renameSync(bundle(worker, target), join(target, `${name}.js`))
-  }
+  const worker = new URL('../../lib/agent/workspace/tree-worker.ts', import.meta.url)
+  renameSync(bundle(worker, target), join(target, 'tree-worker.js'))
   return bundle(entry, target)
 }

@@ -23,7 +23,7 @@ export function file(content: string | Buffer, mode = 0o644): ModelFile {
   return { content: Buffer.from(content), mode }
 }
 
-export function link(target: string): ModelFile {
+export function link(target: string | Buffer): ModelFile {
   return { content: Buffer.from(target), mode: 0o777, link: true }
 }
 

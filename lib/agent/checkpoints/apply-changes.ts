@@ -43,7 +43,9 @@ export async function applyChanges(
   const { captured, tree: theirs } = await folder.capture(log)
   const plan = await operations.planApply({ base, ours, theirs }, wanted, force)
   const { steps, merged, conflicts } = plan
-  if (steps.length + conflicts.length === 0) throw noChanges(log.runId)
+  // What the folder has already is to be decided as well, while the changes wait for that.
+  const isWaited = log.state.head.details.changes === 'pending'
+  if (steps.length + conflicts.length === 0 && !isWaited) throw noChanges(log.runId)
   if (conflicts.length > 0 && !force && !dryRun) {
     throw new WorkspaceChangedError('conflict', conflicts)
   }

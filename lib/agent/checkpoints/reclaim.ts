@@ -184,6 +184,8 @@ export class Reclaimer {
       const page: readonly string[] = await use.objects.list(after, BATCH)
       const last = page.at(-1)
       if (last === undefined) break
+      // A store that begins anew each time would be listed for ever.
+      if (after !== null && last <= after) throw new TypeError('list() must go on after `after`')
       const garbage = page.filter((hash) => !marked.has(hash))
       counts.kept += page.length - garbage.length
       counts.removed += await use.remove(garbage, UNUSED_MS)

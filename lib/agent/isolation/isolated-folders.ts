@@ -6,36 +6,41 @@
  * <folder>/<run_id>/copy.json     whose it is, and what it is a copy of
  * <folder>/<run_id>/.git          keeps git from using a repository above, see `guards`
  * <folder>/<run_id>/node_modules  packages found above the original, if any
- * <folder>/<run_id>               a link, of a run that took over the copy of another one
  * <folder>/.new-<run_id>-<uuid>   a copy that is being made
  * <folder>/.old-<uuid>            one that is being removed
  * ```
  *
- * A copy gets its name once it is complete, and is renamed before it is removed, so that no half of
- * one is ever used. It keeps its path as long as it exists, because programs that were installed in
- * it hold the path. Several processes may share the folder if they share the store: only the one
- * that works on a run makes or changes its copy, and a sweep asks the store which runs there are.
+ * 1. A copy gets its name once it is complete, and is renamed before it is removed, so that no half
+ *    of one is ever used. Nothing waits for the disk to have it: a run goes on only in a copy that
+ *    was made since the machine started.
+ * 2. It keeps its path as long as it exists, because programs that were installed in it hold the
+ *    path. A run that takes it over is named in `copy.json`, which is replaced at once.
+ * 3. Processes that share a store may share the folder: only the one that works on a run makes or
+ *    changes its copy, and a sweep asks the store which runs there are. Stores with other data
+ *    folders leave each other's copies alone, by a mark in `copy.json` and in `.new-<mark>.…`.
  *
  * @module
  */
-import { randomUUID } from 'node:crypto'
-import { lstat, mkdir, readdir, readFile, readlink, realpath, rename, symlink, unlink, writeFile }
+import { hash, randomUUID } from 'node:crypto'
+import { lstat, mkdir, readdir, readFile, realpath, rename, unlink, writeFile }
   from 'node:fs/promises'
-import { basename, dirname, join } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import type { JsonValue } from '../../internal/json.js'
-import { failure, codeOf } from '../workspace/paths.js'
 import type { IsolatedCopy } from '../executor.js'
 import { assertFits, copyTree, removeFolder } from '../workspace/copy.js'
+import { codeOf, failure, isInside } from '../workspace/paths.js'
 import { packagesAbove, problemsAbove } from './above.js'
 
 /** Where copies are made, and within what limits. */
 export interface IsolatedFoldersOptions {
-  /** Is created; private to what shares the store. */
+  /** Is created. */
   readonly folder: string
   /** Bytes of one copy. */
   readonly maxBytes: number
   /** Folders that are not copied: those of the store. */
   readonly closed: readonly string[]
+  /** The data folder of the store. */
+  readonly dataFolder?: string | undefined
 }
 
 /** How the copy for a run is made. */
@@ -63,11 +68,20 @@ interface Description {
   readonly name: string
   /** Relative paths. */
   readonly readOnly: readonly string[]
+  /** When it was made, see {@link bootOf}; earlier versions did not write it, nor the mark. */
+  readonly boot?: string
+  readonly mark?: string
+}
+
+/** A copy by its folder; the description is null when it cannot be read. */
+interface Found {
+  readonly place: string
+  readonly owner: string
+  readonly description: Description | null
 }
 
 const DESCRIPTION = 'copy.json'
 const RUN_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/
-const NEW = '.new-'
 const OLD = '.old-'
 
 /**
@@ -82,9 +96,16 @@ const guards: Readonly<Record<string, string>> = {
 /** See the comment of this file. */
 export class IsolatedFolders {
   readonly #options: IsolatedFoldersOptions
+  /** Of the store, if its copies are not beside its data. */
+  readonly #mark: string
+  readonly #new: string
 
   constructor(options: IsolatedFoldersOptions) {
     this.#options = options
+    const { folder, dataFolder } = options
+    const isBeside = dataFolder === undefined || isInside(resolve(folder), resolve(dataFolder))
+    this.#mark = isBeside ? '' : hash('sha256', resolve(dataFolder)).slice(0, 12)
+    this.#new = isBeside ? '.new-' : `.new-${this.#mark}.`
   }
 
   /**
@@ -108,12 +129,12 @@ export class IsolatedFolders {
   async create(runId: string, cwd: string, options: CreateOptions): Promise<NewCopy> {
     checkRunId(runId)
     await this.remove(runId)
-    const taken = (await this.#found(runId))?.description
-    if (taken != null) {
+    const taken = await this.#at(runId)
+    if (taken !== null) {
       throw failure(`the copy of run ${runId} was handed on to run ${taken.owner}; fork that one`)
     }
     const folder = await this.#ready()
-    const temporary = join(folder, `${NEW}${runId}-${randomUUID()}`)
+    const temporary = join(folder, `${this.#new}${runId}-${randomUUID()}`)
     try {
       await mkdir(temporary, { mode: 0o700 })
       const made = await this.#make(folder, temporary, runId, cwd, options)
@@ -157,35 +178,39 @@ export class IsolatedFolders {
     if (fill !== undefined) notes.push(...(await fill(join(temporary, name))))
     signal?.throwIfAborted()
     const { readOnly } = copied
-    const description: Description = { owner: runId, original: cwd, name, readOnly }
+    const [mark, boot] = [this.#mark, await bootOf()]
+    const description: Description = { owner: runId, original: cwd, name, readOnly, boot, mark }
     const files = { ...guards, [DESCRIPTION]: JSON.stringify(description) }
     for (const [file, text] of Object.entries(files)) await writeFile(join(temporary, file), text)
     return { ...copyAt(place, description), notes }
   }
 
-  /** The copy in which a run works; null when it has none. */
+  /** The copy of a run, as it is; null when it has none. */
   async find(runId: string): Promise<IsolatedCopy | null> {
-    checkRunId(runId)
-    const found = await this.#found(runId)
-    if (found === null || found.description?.owner !== runId) return null
-    const copy = copyAt(found.place, found.description)
-    const stats = await lstat(copy.root).catch(() => null)
-    return stats?.isDirectory() === true ? copy : null
+    return (await this.#copyOf(runId))?.copy ?? null
+  }
+
+  /**
+   * The copy in which a run can go on; null when it has none, when the machine was started since it
+   * was made, and when its packages would have to be mounted and are not.
+   */
+  async usable(runId: string, mounts: boolean): Promise<IsolatedCopy | null> {
+    const found = await this.#copyOf(runId)
+    if (found === null || found.description.boot !== (await bootOf())) return null
+    return found.copy.readOnly.length > 0 && !mounts ? null : found.copy
   }
 
   /** Hands the copy of a run to another one; null when there is none. */
   async adopt(fromRunId: string, toRunId: string): Promise<IsolatedCopy | null> {
     checkRunId(toRunId)
-    const found = (await this.find(fromRunId)) === null ? null : await this.#found(fromRunId)
-    if (found?.description == null) return null
+    const found = await this.#copyOf(fromRunId)
+    if (found === null) return null
     await this.remove(toRunId)
-    const description = { ...found.description, owner: toRunId }
-    await symlink(basename(found.place), join(dirname(found.place), toRunId))
     const claimed = await this.#claim(found.place, fromRunId)
     if (claimed === null) return null
-    await writeFile(claimed, JSON.stringify(description))
+    await writeFile(claimed, JSON.stringify({ ...found.description, owner: toRunId }))
     await rename(claimed, join(found.place, DESCRIPTION))
-    return copyAt(found.place, description)
+    return found.copy
   }
 
   /**
@@ -201,7 +226,7 @@ export class IsolatedFolders {
       if (now === owner) return claimed
       await rename(claimed, file)
     } catch (error) {
-      ignoreAbsence(error)
+      if (codeOf(error) !== 'ENOENT') throw error
     }
     return null
   }
@@ -212,18 +237,14 @@ export class IsolatedFolders {
    */
   async remove(runId: string): Promise<void> {
     checkRunId(runId)
-    const folder = await this.#existing()
-    if (folder === null) return
-    for (const name of await readdir(folder)) {
-      if (name.startsWith(`${NEW}${runId}-`)) await this.#discard(join(folder, name))
+    for (const name of await this.#names()) {
+      if (name.startsWith(`${this.#new}${runId}-`)) await this.#discard(name)
     }
     const found = await this.#found(runId)
     if (found === null) return
-    if (found.link !== null) await unlink(found.link).catch(ignoreAbsence)
     const { description, place } = found
-    const isOwn = description === null ? basename(place) === runId : description.owner === runId
-    if (!isOwn || (description !== null && (await this.#claim(place, runId)) === null)) return
-    await this.#discard(place)
+    if (description !== null && (await this.#claim(place, runId)) === null) return
+    await this.#discard(basename(place))
   }
 
   /**
@@ -233,47 +254,71 @@ export class IsolatedFolders {
    * whichever process works on it
    */
   async sweep(isWanted: (runId: string) => Promise<boolean>): Promise<void> {
-    const folder = await this.#existing()
-    if (folder === null) return
-    for (const name of await readdir(folder)) {
-      const path = join(folder, name)
-      if (name.startsWith(OLD)) await removeFolder(path).catch(() => undefined)
-      else if (name.startsWith(NEW)) {
-        const runId = name.slice(NEW.length, -1 - randomUUID().length)
-        if (RUN_ID.test(runId) && !(await isWanted(runId))) await this.#discard(path)
-      } else if (RUN_ID.test(name)) await this.#sweepCopy(name, isWanted)
+    for (const name of await this.#names()) {
+      if (name.startsWith(OLD)) {
+        await removeFolder(join(this.#options.folder, name)).catch(() => undefined)
+        continue
+      }
+      const isNew = name.startsWith(this.#new)
+      const runId = isNew ? name.slice(this.#new.length, -1 - randomUUID().length) : name
+      if (!RUN_ID.test(runId)) continue
+      const found = isNew ? null : await this.#at(runId)
+      if (!isNew && found === null) continue
+      const isOurs = (found?.description?.mark ?? this.#mark) === this.#mark
+      if (isOurs && !(await isWanted(found?.owner ?? runId))) await this.#discard(name)
     }
   }
 
-  async #sweepCopy(name: string, isWanted: (runId: string) => Promise<boolean>): Promise<void> {
-    const found = await this.#found(name)
-    if (found === null) return
-    const owner = found.description?.owner ?? name
-    if (found.link !== null && owner !== name) await unlink(found.link).catch(ignoreAbsence)
-    else if (!(await isWanted(owner))) await this.remove(owner)
+  async #copyOf(
+    runId: string,
+  ): Promise<(Found & { readonly description: Description; readonly copy: IsolatedCopy }) | null> {
+    checkRunId(runId)
+    const found = await this.#found(runId)
+    if (found?.description == null) return null
+    const { place, description } = found
+    const copy = copyAt(place, description)
+    const stats = await lstat(copy.root).catch(() => null)
+    return stats?.isDirectory() === true ? { ...found, description, copy } : null
   }
 
-  /** The folder of a run's copy, whether it is this run's or was; null when there is none. */
+  /** The folder of a run's copy: its own, or that of a run from which it took it over. */
   async #found(runId: string): Promise<Found | null> {
-    const folder = await this.#existing()
-    if (folder === null) return null
-    const path = join(folder, runId)
-    const stats = await lstat(path).catch(() => null)
-    if (stats === null) return null
-    const isLink = stats.isSymbolicLink()
-    if (!isLink && !stats.isDirectory()) return null
-    const place = isLink ? join(folder, basename(await readlink(path))) : path
-    return { link: isLink ? path : null, place, description: await describedAt(place) }
+    const own = await this.#at(runId)
+    if (own?.owner === runId) return own
+    for (const name of await this.#names()) {
+      const other = RUN_ID.test(name) ? await this.#at(name) : null
+      if (other?.owner === runId) return other
+    }
+    return null
+  }
+
+  /** What has the name of a run; null when there is no folder. */
+  async #at(runId: string): Promise<Found | null> {
+    const place = join(await this.#existing(), runId)
+    const stats = await lstat(place).catch(() => null)
+    // Earlier versions left links for runs that took over a copy.
+    if (stats?.isSymbolicLink() === true) await unlink(place).catch(() => undefined)
+    if (stats?.isDirectory() !== true) return null
+    const description = await describedAt(place)
+    return { place, description, owner: description?.owner ?? runId }
+  }
+
+  async #names(): Promise<readonly string[]> {
+    return await readdir(this.#options.folder).catch((error: unknown) => {
+      if (codeOf(error) === 'ENOENT') return []
+      throw error
+    })
   }
 
   /** Takes a folder away at once, and then removes it. */
-  async #discard(path: string): Promise<void> {
-    const old = join(dirname(path), `${OLD}${randomUUID()}`)
+  async #discard(name: string): Promise<void> {
+    const { folder } = this.#options
+    const old = join(folder, `${OLD}${randomUUID()}`)
     try {
-      await rename(path, old)
+      await rename(join(folder, name), old)
     } catch (error) {
-      ignoreAbsence(error)
-      return
+      if (codeOf(error) === 'ENOENT') return
+      throw error
     }
     await removeFolder(old)
   }
@@ -287,15 +332,9 @@ export class IsolatedFolders {
     }
   }
 
-  async #existing(): Promise<string | null> {
-    return await realpath(this.#options.folder).catch(() => null)
+  async #existing(): Promise<string> {
+    return await realpath(this.#options.folder).catch(() => this.#options.folder)
   }
-}
-
-interface Found {
-  readonly link: string | null
-  readonly place: string
-  readonly description: Description | null
 }
 
 const RUNWRIGHT = /^ERR_AGENT_/
@@ -336,6 +375,10 @@ function checkRunId(runId: string): void {
   if (!RUN_ID.test(runId)) throw new TypeError(`${runId} is no run id`)
 }
 
-function ignoreAbsence(error: unknown): void {
-  if (codeOf(error) !== 'ENOENT') throw error
+/** In place of the next where the system does not tell: every process counts as a start then. */
+const PROCESS = randomUUID()
+
+/** Tells the starts of the machine apart: what was not on its disk is lost by the next one. */
+async function bootOf(): Promise<string> {
+  return await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => PROCESS)
 }

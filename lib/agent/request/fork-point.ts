@@ -44,7 +44,9 @@ interface Outline {
   readonly completed: Map<number, number>
   readonly trees: KnownTree[]
   firstTests: TestOutcomes | null
-  /** The tree that is being restored. */
+  /** Was the newest checkpoint one of the folder that was meant, not of the copy of it? */
+  ofOriginal: boolean
+  /** The tree that is being restored in the run's own folder. */
   restoring: string | null
   /** The iteration of the record that `at` names; null at the start. */
   named: number | null | undefined
@@ -67,6 +69,7 @@ export async function findForkPoint(
     completed: new Map(),
     trees: [],
     firstTests: null,
+    ofOriginal: false,
     restoring: null,
     named: undefined,
   }
@@ -109,14 +112,13 @@ function note(outline: Outline, record: RunRecord): void {
     case 'checkpoint': {
       const { checkpoint_id: id, reason } = record.payload
       // Before an apply, the folder is stored that gets the changes: it is not the run's own.
-      if (reason !== 'apply') outline.trees.push({ seq, id, isStart: reason === 'start' })
+      outline.ofOriginal = reason === 'apply'
+      if (!outline.ofOriginal) outline.trees.push({ seq, id, isStart: reason === 'start' })
       break
     }
     case 'files_changing': {
-      // The checkpoint just before it is of the same folder.
-      const isOwn = outline.trees.at(-1)?.seq === seq - 1
-      const { after, operation } = record.payload
-      outline.restoring = operation === 'restore' && isOwn ? after : null
+      const { operation, after } = record.payload
+      outline.restoring = operation === 'restore' && !outline.ofOriginal ? after : null
       break
     }
     case 'files_changed':

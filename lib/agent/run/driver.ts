@@ -74,8 +74,12 @@ export interface RunDriver extends RunLogs {
   message(stored: RunDetails, message: NewMessage): Promise<string>
   /** The feed of a run, up to date with its log. */
   follow(stored: RunDetails): Promise<OpenFeed>
-  /** Resolves when this process does not drive the run, or no longer. */
-  over(runId: string): Promise<void>
+  /**
+   * Calls `work` while nobody drives the run or does anything with its files.
+   *
+   * @param isKnown false for a run whose log cannot be read: other processes are not waited for
+   */
+  alone(runId: string, isKnown: boolean, work: () => Promise<void>): Promise<void>
   /** Runs of this process that wait for their first slot. */
   readonly queued: number
   /** Why the store refuses records of runs right now; null while it does not. */

@@ -25,8 +25,13 @@ export class EndedRuns {
   async use<T>(runId: string, work: OnLog<T>): Promise<T> {
     if (this.#isClosing) throw new EngineClosedError()
     this.#lost.signal.throwIfAborted()
+    return await this.alone(runId, () => this.#use(runId, work))
+  }
+
+  /** Calls `work` while nothing else is done with the files of the run. */
+  async alone<T>(runId: string, work: () => Promise<T>): Promise<T> {
     const before = this.#tails.get(runId) ?? Promise.resolve()
-    const done = before.then(() => this.#use(runId, work))
+    const done = before.then(work)
     const tail = done
       .then(
         () => undefined,

@@ -4,8 +4,9 @@
  * 1. It is made when the run first works: of the folder as it is then, and for a fork with the
  *    files of its checkpoint.
  * 2. A restart finds it again. A process that takes the run over from another one brings it to the
- *    newest checkpoint, or makes it anew. A process that is closed makes one; what was done after
- *    the newest one by a process that died is lost, and the model hears so.
+ *    newest checkpoint, and a process that is closed makes one. After a start of the machine, which
+ *    may have lost what was not on the disk, and where its packages cannot be mounted any more, it
+ *    is made anew. What was done since the checkpoint is lost then, and the model hears so.
  * 3. What storage leaves out (secrets, dependencies) is as in the folder when the copy is made.
  *
  * @module
@@ -52,29 +53,30 @@ export async function openCopy(state: RunState, options: CopyOptions): Promise<O
   const fill = async (path: string): Promise<readonly string[]> =>
     newest === null ? [] : await giveTree(path, newest, options)
   const loss = state.lastWrite > (state.checkpoints?.seq ?? 0) ? LOSS : null
-  const found = await folders.find(runId)
+  const mounts = (await executor.mountsFolders?.()) ?? false
+  const found = await folders.usable(runId, mounts)
   // One that was adopted may not have been filled before the process died.
   const isReady = !isShared && started_at !== null
   if (found !== null && isReady) return { copy: found, notes: [], loss: null }
   if (found !== null) return { copy: found, notes: await fill(found.root), loss }
-  const adopted = fork?.adopts === true ? await adoptedFrom(state, folders) : null
+  const adopted = fork?.adopts === true ? await adoptedFrom(state, folders, mounts) : null
   if (adopted !== null) return { copy: adopted, notes: await fill(adopted.root), loss }
-  const mounts = (await executor.mountsFolders?.()) ?? false
   const { notes, ...copy } = await folders.create(runId, cwd, { mounts, fill, signal })
   return { copy, notes, loss }
 }
 
 const LOSS =
-  'Another process goes on with this run, in a copy that has the files of the newest checkpoint. ' +
+  'This run goes on in a copy that was given the files of the newest checkpoint. ' +
   'What was changed after it is lost: read files again before you rely on earlier changes.'
-
 
 async function adoptedFrom(
   { frozen, head }: RunState,
   folders: IsolatedFolders,
+  mounts: boolean,
 ): Promise<IsolatedCopy | null> {
   const from = head.details.forked_from
   if (from === null || frozen.fork === undefined) return null
+  if ((await folders.usable(from.run_id, mounts)) === null) return null
   return await folders.adopt(from.run_id, head.details.run_id)
 }
 

@@ -100,9 +100,9 @@ export class LocalDriver implements RunDriver {
     return this.#options.runs.refusal
   }
 
-  async over(runId: string): Promise<void> {
+  async alone(runId: string, _isKnown: boolean, work: () => Promise<void>): Promise<void> {
     await this.#options.runs.over(runId)
-    await this.#ended.over(runId)
+    await this.#ended.alone(runId, work)
   }
 
   async start(): Promise<void> {
@@ -296,6 +296,12 @@ export class LocalDriver implements RunDriver {
     }
   }
 
+  /** Resolves when this process neither drives the run nor does anything with its files. */
+  async #over(runId: string): Promise<void> {
+    await this.#options.runs.over(runId)
+    await this.#ended.over(runId)
+  }
+
   /** @throws {@link CwdBusyError}; a run that has ended gives its folder back in a moment. */
   async #reserve(runId: string, folder: string): Promise<void> {
     const { clock, runs } = this.#options
@@ -315,7 +321,7 @@ export class LocalDriver implements RunDriver {
             ? this.#ended.isUsed(busy)
             : isTerminal(holder.state.head.details.status)
         if (!isEnding || isLate) throw new CwdBusyError(busy)
-        isLate = await Promise.race([late, this.over(busy).then(nextTurn).then(() => false)])
+        isLate = await Promise.race([late, this.#over(busy).then(nextTurn).then(() => false)])
       }
     } finally {
       timer?.cancel()

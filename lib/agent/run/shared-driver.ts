@@ -92,9 +92,9 @@ export class SharedDriver implements RunDriver {
     return this.#options.runs.refusal
   }
 
-  async over(runId: string): Promise<void> {
+  async alone(runId: string, isKnown: boolean, work: () => Promise<void>): Promise<void> {
     await this.#driven.get(runId)?.over
-    await this.#operating.over(runId)
+    await this.#operating.alone(runId, isKnown, work)
   }
 
   async operate<T>(stored: RunHead, folder: string | null, work: OnLog<T>): Promise<T> {

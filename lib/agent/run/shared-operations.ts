@@ -66,13 +66,17 @@ export class SharedOperations {
     )
   }
 
-  has(runId: string): boolean {
-    return this.#operating.has(runId)
+  /** As `RunDriver.alone`. */
+  async alone(runId: string, isKnown: boolean, work: () => Promise<void>): Promise<void> {
+    await this.#alone(runId, async ({ stop }) => {
+      const canClaim = isKnown && this.#options.shared.occupy !== undefined
+      if (canClaim) await this.#occupy(runId, false, stop.signal)
+      await work()
+    })
   }
 
-  /** Resolves when nothing is done with the files of the run. */
-  async over(runId: string): Promise<void> {
-    await this.#operating.get(runId)?.over
+  has(runId: string): boolean {
+    return this.#operating.has(runId)
   }
 
   async allOver(): Promise<void> {
@@ -91,7 +95,7 @@ export class SharedOperations {
   }
 
   async #alone<T>(runId: string, work: (operating: Operating) => Promise<T>): Promise<T> {
-    while (this.#operating.has(runId)) await this.over(runId)
+    for (let other; (other = this.#operating.get(runId)) !== undefined; ) await other.over
     let end: () => void = () => undefined
     const over = new Promise<void>((resolve) => (end = resolve))
     const operating = { stop: new AbortController(), over, log: null }

@@ -4,18 +4,8 @@ import { shownPath, type RawPath } from './raw-paths.js'
 const NAMED = 10
 
 export type NoteKind =
-  | 'special'
-  | 'unreadable'
-  | 'deep'
-  | 'changing'
-  | 'readOnly'
-  | 'outside'
-  | 'repository'
-  | 'worktree'
-  | 'gitLink'
-  | 'setting'
-  | 'binary'
-  | 'mention'
+  | 'special' | 'unreadable' | 'deep' | 'changing' | 'readOnly' | 'outside' | 'repository'
+  | 'worktree' | 'gitLink' | 'setting' | 'binary' | 'mention'
 
 /** What a copy has to tell, by kind: the sentence, in which `%` stands for paths. */
 const SENTENCES: Readonly<Record<NoteKind, string>> = {

@@ -9,9 +9,10 @@ import { basename, dirname, join, resolve } from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { WorkspaceTooLargeError } from '../errors.js'
 import { exhausted, isExhausted, threadFailure } from '../exhaustion.js'
-import { COPY_WORKER_CODE } from './copy-worker-code.js'
-import type { CopyResult, WorkerReport, WorkerTask } from './copy-job.js'
+import type { CopyReport, CopyTask } from './copy-tasks.js'
 import { failure } from './paths.js'
+import type { CopyResult } from './tree-copy.js'
+import { WORKER_CODE } from './tree-worker-code.js'
 
 /** How a folder is copied. */
 export interface CopyPolicy {
@@ -66,7 +67,7 @@ export async function copyTree(
   signal?.addEventListener('abort', abort)
   try {
     signal?.throwIfAborted()
-    const report = await inWorker({ kind: 'copy', job, aborted })
+    const report = await inWorker({ t: 'copy', job, aborted })
     if ('result' in report) return report.result!
     await removeFolder(target)
     if ('error' in report) throw asError(`${from} cannot be copied to ${to}`, report)
@@ -89,7 +90,7 @@ export async function assertFits(
   const { maxBytes = Infinity, closed = [], mounts = false } = policy
   // What is mounted is not copied.
   const skipped = mounts ? ['node_modules'] : []
-  const report = await inWorker({ kind: 'measure', folder, maxBytes, closed, skipped })
+  const report = await inWorker({ t: 'measure', args: [folder, maxBytes, closed, skipped] })
   if ('error' in report) throw asError(`${folder} cannot be copied`, report)
   if ('failed' in report) throw new WorkspaceTooLargeError(folder, maxBytes)
 }
@@ -100,20 +101,16 @@ export async function assertFits(
  * @throws {@link WorkspaceError} when something cannot be removed.
  */
 export async function removeFolder(folder: string): Promise<void> {
-  const report = await inWorker({ kind: 'remove', folder })
+  const report = await inWorker({ t: 'remove', folder })
   if ('error' in report) throw asError(`${folder} cannot be removed`, report)
 }
 
-async function inWorker(task: WorkerTask): Promise<WorkerReport> {
+async function inWorker(task: CopyTask): Promise<CopyReport> {
   return await new Promise((done, fail) => {
-    const worker = new Worker(COPY_WORKER_CODE, {
-      eval: true,
-      workerData: task,
-      env: {},
-      execArgv: [],
-    })
-    let report: WorkerReport = { error: 'its thread ended', code: undefined }
-    worker.once('message', (message: WorkerReport) => (report = message))
+    const options = { eval: true, workerData: task, env: {}, execArgv: [] }
+    const worker = new Worker(WORKER_CODE, options)
+    let report: CopyReport = { error: 'its thread ended', code: undefined }
+    worker.once('message', (message: CopyReport) => (report = message))
     worker.once('error', (error) => fail(threadFailure('the thread of a copy ended', error)))
     // Only then are its files closed.
     worker.once('exit', () => done(report))

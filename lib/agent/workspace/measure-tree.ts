@@ -1,15 +1,11 @@
 import { lstatSync, readdirSync, type Dirent } from 'node:fs'
 import { codeOf } from './paths.js'
 import { rawPath, toSystem, type RawPath } from './raw-paths.js'
-
-/** Counted for each entry, besides its content. */
-const ENTRY_BYTES = 256
-/** Errors of what is gone or must not be read: a copy does not have it either. */
-const ABSENT: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'])
+import { ENTRY_BYTES } from './tree-copy.js'
 
 /**
- * Does a folder hold more than `maxBytes`? Synchronous: it runs in a worker, see `copy.ts`. Content
- * with several names counts once; `skipped` are names of folders that do not count.
+ * Does a folder hold more than a copy may have? Synchronous: it runs in a worker, see `copy.ts`.
+ * Content with several names counts once; `skipped` are names of folders that do not count.
  */
 export function isLarger(
   folder: string,
@@ -17,46 +13,37 @@ export function isLarger(
   closed: readonly string[],
   skipped: readonly string[],
 ): boolean {
-  const [outside, notCounted] = [new Set(closed.map(rawPath)), new Set(skipped)]
+  const outside = new Set(closed.map(rawPath))
   const inodes = new Set<string>()
   const folders: RawPath[] = [rawPath(folder)]
   let bytes = 0
   for (let at = folders.pop(); at !== undefined; at = folders.pop()) {
     for (const entry of entriesOf(at)) {
       const path: RawPath = `${at}/${entry.name}`
-      bytes += ENTRY_BYTES
-      if (entry.isDirectory() && !outside.has(path) && !notCounted.has(entry.name)) {
-        folders.push(path)
-      }
-      if (entry.isFile()) bytes += sizeOf(path, inodes)
+      const isCounted = !outside.has(path) && !skipped.includes(entry.name)
+      if (entry.isDirectory() && isCounted) folders.push(path)
+      bytes += ENTRY_BYTES + (entry.isFile() ? sizeOf(path, inodes) : 0)
       if (bytes > maxBytes) return true
     }
   }
   return false
 }
 
+/** None of a folder that cannot be read: a copy does not have them either. */
 function entriesOf(path: RawPath): Dirent[] {
-  return unlessAbsent(
-    () => readdirSync(toSystem(path), { encoding: 'latin1', withFileTypes: true }),
-    [],
-  )
+  try {
+    return readdirSync(toSystem(path), { encoding: 'latin1', withFileTypes: true })
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR', 'EACCES', 'EPERM'].includes(codeOf(error) ?? '')) return []
+    throw error
+  }
 }
 
 function sizeOf(path: RawPath, inodes: Set<string>): number {
-  return unlessAbsent(() => {
-    const { dev, ino, nlink, size } = lstatSync(toSystem(path))
-    const key = `${dev} ${ino}`
-    if (nlink > 1 && inodes.has(key)) return 0
-    if (nlink > 1) inodes.add(key)
-    return size
-  }, 0)
-}
-
-function unlessAbsent<T>(look: () => T, absent: T): T {
-  try {
-    return look()
-  } catch (error) {
-    if (ABSENT.has(codeOf(error) ?? '')) return absent
-    throw error
-  }
+  const stats = lstatSync(toSystem(path), { throwIfNoEntry: false })
+  if (stats === undefined) return 0
+  const key = `${stats.dev} ${stats.ino}`
+  if (stats.nlink > 1 && inodes.has(key)) return 0
+  if (stats.nlink > 1) inodes.add(key)
+  return stats.size
 }

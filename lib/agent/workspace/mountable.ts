@@ -1,16 +1,15 @@
-import {
-  closeSync, constants, fstatSync, openSync, readdirSync, readFileSync, readlinkSync, type Dirent,
-} from 'node:fs'
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readlinkSync, type Dirent }
+  from 'node:fs'
 import { throwIfExhausted } from '../exhaustion.js'
 import { copiedLink, type CopiedFolder } from './copied-links.js'
 import type { CopiedPaths } from './copied-paths.js'
 import { toSystem, type RawPath } from './raw-paths.js'
+import { READ_FLAGS } from './tree-walk.js'
 
 /** Smaller folders are copied in no time, and can be written to then. */
 const WORTH_IT = 200
 const MAX_DEPTH = 64
 const MAX_STATE_BYTES = 32 * 1024 * 1024
-const FLAGS = constants.O_RDONLY | (constants.O_NOFOLLOW ?? 0) | (constants.O_NONBLOCK ?? 0)
 
 /**
  * May a folder of packages be mounted read-only into the copy, in place of being copied? Not when
@@ -28,6 +27,9 @@ export function canBeMounted(
 ): boolean {
   let entries = 0
   let asked = false
+  /** False as well for one that is too large to be looked at. */
+  const holdsNone = (file: number): boolean =>
+    fstatSync(file).size <= MAX_STATE_BYTES && !paths.isIn(readFileSync(file))
   const isFine = (path: RawPath, entry: Dirent, depth: number): boolean => {
     const child = `${path}/${entry.name}`
     entries += 1
@@ -37,12 +39,10 @@ export function canBeMounted(
       return copiedLink(path, readlinkSync(toSystem(child), 'latin1'), copies).kind === 'same'
     }
     if (!entry.isFile()) return false
-    if (!asked) {
-      asked = true
-      if (withFile(child, shares)) return false
-    }
+    if (!asked && withFile(child, shares)) return false
+    asked = true
     const isState = depth === 0 ? entry.name.startsWith('.') : path.endsWith('/.bin')
-    return !isState || withFile(child, (file) => holdsNone(file, paths))
+    return !isState || withFile(child, holdsNone)
   }
   const areFine = (path: RawPath, depth: number): boolean =>
     readdirSync(toSystem(path), { encoding: 'latin1', withFileTypes: true }).every((entry) =>
@@ -56,13 +56,8 @@ export function canBeMounted(
   }
 }
 
-/** Does a file not hold the path of an original? One that is too large may. */
-function holdsNone(file: number, paths: CopiedPaths): boolean {
-  return fstatSync(file).size <= MAX_STATE_BYTES && !paths.isIn(readFileSync(file))
-}
-
 function withFile(path: RawPath, use: (file: number) => boolean): boolean {
-  const file = openSync(toSystem(path), FLAGS)
+  const file = openSync(toSystem(path), READ_FLAGS)
   try {
     return use(file)
   } finally {

@@ -9,14 +9,14 @@
  * @module
  */
 import {
-  chmodSync, closeSync, constants, existsSync, fchmodSync, openSync, readdirSync, renameSync,
-  rmdirSync, unlinkSync, type Dirent,
+  chmodSync, closeSync, constants, fchmodSync, openSync, readdirSync, renameSync, rmdirSync,
+  unlinkSync,
 } from 'node:fs'
-import { codeOf } from './paths.js'
+import { codeOf, HAS_PROC } from './paths.js'
 import { rawPath, toSystem, type RawPath } from './raw-paths.js'
+import { READ_FLAGS } from './tree-walk.js'
 
-const HAS_PROC = process.platform === 'linux' && existsSync('/proc/self/fd')
-const FLAGS = constants.O_RDONLY | constants.O_DIRECTORY | (constants.O_NOFOLLOW ?? 0)
+const FLAGS = READ_FLAGS | constants.O_DIRECTORY
 const MAX_DEPTH = 64
 const ATTEMPTS = 20
 const PAUSE_MS = 50
@@ -31,7 +31,8 @@ export function removeTree(folder: string): void {
     const at = HAS_PROC ? `/proc/self/fd/${file}` : path
     try {
       fchmodSync(file, 0o700)
-      for (const entry of entriesOf(at)) {
+      const options = { encoding: 'latin1', withFileTypes: true } as const
+      for (const entry of readdirSync(toSystem(`${at}/.`), options)) {
         const child = `${at}/${entry.name}`
         if (!entry.isDirectory()) unlink(child)
         else if (depth < MAX_DEPTH) remove(child, depth + 1)
@@ -53,33 +54,28 @@ export function removeTree(folder: string): void {
   }
 }
 
+/** Null when it is gone, or was no folder and is removed. */
 function opened(path: RawPath): number | null {
   try {
     return openSync(toSystem(path), FLAGS)
   } catch (error) {
     const code = codeOf(error)
-    if (code === 'ENOENT') return null
-    if (code === 'ENOTDIR' || code === 'ELOOP') {
-      unlink(path)
-      return null
+    if (code === 'EACCES') {
+      chmodSync(toSystem(path), 0o700)
+      return openSync(toSystem(path), FLAGS)
     }
-    if (code !== 'EACCES') throw error
-    chmodSync(toSystem(path), 0o700)
-    return openSync(toSystem(path), FLAGS)
+    if (code !== 'ENOENT' && code !== 'ENOTDIR' && code !== 'ELOOP') throw error
+    unlink(path)
+    return null
   }
 }
 
-function entriesOf(path: RawPath): Dirent[] {
-  return readdirSync(toSystem(`${path}/.`), { encoding: 'latin1', withFileTypes: true })
-}
-
+/** Removes what is no folder; a folder that took its place is removed by the next attempt. */
 function unlink(path: RawPath): void {
   try {
     unlinkSync(toSystem(path))
   } catch (error) {
-    const code = codeOf(error)
-    // A folder took its place: the next attempt removes it.
-    if (code !== 'ENOENT' && code !== 'EISDIR') throw error
+    if (!['ENOENT', 'EISDIR'].includes(codeOf(error) ?? '')) throw error
   }
 }
 
@@ -89,9 +85,8 @@ function removeEmpty(path: RawPath): boolean {
     rmdirSync(toSystem(path))
     return true
   } catch (error) {
-    const code = codeOf(error)
-    if (code === 'ENOENT') return true
-    if (code !== 'ENOTEMPTY' && code !== 'EEXIST') throw error
-    return false
+    const code = codeOf(error) ?? ''
+    if (!['ENOENT', 'ENOTEMPTY', 'EEXIST'].includes(code)) throw error
+    return code === 'ENOENT'
   }
 }

@@ -14,28 +14,52 @@
  * @module
  */
 import {
-  closeSync, constants, copyFileSync, existsSync, fchmodSync, fstatSync, ftruncateSync, futimesSync,
-  linkSync, lstatSync, lutimesSync, mkdirSync, openSync, readdirSync, readlinkSync, symlinkSync,
-  writeSync, type Dirent, type Stats,
+  closeSync, constants, copyFileSync, fchmodSync, fstatSync, ftruncateSync, futimesSync, linkSync,
+  lstatSync, lutimesSync, mkdirSync, openSync, readdirSync, readlinkSync, readSync, symlinkSync,
+  unlinkSync, writeFileSync, writeSync, type Dirent, type Stats,
 } from 'node:fs'
 import { throwIfExhausted } from '../exhaustion.js'
-import type { CopyJob, CopyResult } from './copy-job.js'
+import { CopiedRepositories, isPointer, NO_REPOSITORY } from './copied-git.js'
 import { copiedLink, type CopiedFolder } from './copied-links.js'
 import { CopiedPaths, isState } from './copied-paths.js'
-import { CopiedRepositories, isPointer, NO_REPOSITORY } from './copied-git.js'
-import {
-  FILE_FLAGS, finished, inodeOf, read, readAt, ReadError, readSmall, unlinkIfThere, writeAll,
-} from './copy-io.js'
 import { CopyNotes } from './copy-notes.js'
-import { canBeMounted } from './mountable.js'
 import { isRepository } from './git-names.js'
-import { codeOf } from './paths.js'
+import { canBeMounted } from './mountable.js'
+import { codeOf, HAS_PROC } from './paths.js'
 import { rawPath, toSystem, toText, type RawPath } from './raw-paths.js'
+import { READ_FLAGS } from './tree-walk.js'
 
-/** Thrown when the copy would exceed `maxBytes`. */
-export class TooLarge extends Error {}
-/** Thrown when the copy was aborted. */
-export class Aborted extends Error {}
+/** What to copy, and how. All folders are absolute, real paths. */
+export interface CopyJob {
+  readonly from: string
+  /** Does not exist; the folder above it does. */
+  readonly to: string
+  /** First: `from`, and where its copy will be found. Then other folders that are copied. */
+  readonly copies: readonly { readonly from: string; readonly to: string }[]
+  readonly closed: readonly string[]
+  readonly maxBytes: number
+  /** May folders of dependencies be left to be mounted? */
+  readonly mounts: boolean
+}
+
+/** What was copied. */
+export interface CopyResult {
+  readonly files: number
+  readonly bytes: number
+  /** Relative paths of folders of packages that are empty, to be mounted read-only. */
+  readonly readOnly: readonly string[]
+  readonly notes: readonly string[]
+}
+
+/** Thrown when a copy is not finished. */
+export class CopyStopped extends Error {
+  readonly why: 'aborted' | 'too large'
+
+  constructor(why: 'aborted' | 'too large') {
+    super(why)
+    this.why = why
+  }
+}
 
 /** What the entries of a folder belong to. */
 interface Zone {
@@ -56,26 +80,30 @@ interface Place {
 }
 
 /** What an entry counts besides its content: name and attributes take up space as well. */
-const ENTRY_BYTES = 256
+export const ENTRY_BYTES = 256
 const MAX_DEPTH = 250
 /** Files up to this size are read at once, and looked through for paths. */
 const SMALL = 256 * 1024
 const CHUNK = 1024 * 1024
-/** Bytes of zeros that are not written. */
-const HOLE = 64 * 1024
+/** Zeros that are not written to files with holes. */
+const HOLE = Buffer.alloc(64 * 1024)
 const ATTEMPTS = 3
-const FOLDER_FLAGS = constants.O_RDONLY | constants.O_DIRECTORY | (constants.O_NOFOLLOW ?? 0)
+const FOLDER_FLAGS = READ_FLAGS | constants.O_DIRECTORY
 const NEW_FILE = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL
-const HAS_PROC = process.platform === 'linux' && existsSync('/proc/self/fd')
 /** Folders whose content is installed, with links and paths that lead to it. */
 const DEPENDENCIES: ReadonlySet<string> = new Set(['node_modules', '.venv', 'venv'])
 /** Codes of files that cannot be read; those that do not exist any more are no news. */
 const UNREADABLE: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'EIO', 'ESTALE'])
 const GONE: ReadonlySet<string> = new Set(['ENOENT', 'ENOTDIR', 'ELOOP', 'ENXIO'])
+/** What `FICLONE` fails with where blocks cannot be shared. */
+const CANNOT_SHARE: ReadonlySet<string> = new Set([
+  'ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOTTY', 'ENOSYS', 'EPERM',
+])
 
 /** See the comment of this file. */
 export class TreeCopy {
   readonly #job: CopyJob
+  readonly #to: RawPath
   readonly #isAborted: () => boolean
   readonly #copies: readonly CopiedFolder[]
   readonly #closed: ReadonlySet<RawPath>
@@ -93,6 +121,7 @@ export class TreeCopy {
 
   constructor(job: CopyJob, isAborted: () => boolean) {
     this.#job = job
+    this.#to = rawPath(job.to)
     this.#isAborted = isAborted
     this.#copies = job.copies.map(({ from, to }) => ({ from: rawPath(from), to: rawPath(to) }))
     this.#closed = new Set([job.to, ...job.closed].map(rawPath))
@@ -101,18 +130,12 @@ export class TreeCopy {
   }
 
   run(): CopyResult {
-    const [from, to] = [rawPath(this.#job.from), rawPath(this.#job.to)]
-    const name = from.slice(from.lastIndexOf('/') + 1)
-    const zone = { isDependency: DEPENDENCIES.has(name), isRepository: false }
-    const place = { real: from, relative: '', source: from, target: to, zone, depth: 0 }
-    const source = openSync(toSystem(from), FOLDER_FLAGS)
-    this.#folder(source, place)
-    return {
-      files: this.#files,
-      bytes: this.#bytes,
-      readOnly: this.#readOnly,
-      notes: this.#notes.sentences(),
-    }
+    const real = rawPath(this.#job.from)
+    const zone = { isDependency: DEPENDENCIES.has(nameOf(real)), isRepository: false }
+    const place = { real, relative: '', source: real, target: this.#to, zone, depth: 0 }
+    this.#folder(openSync(toSystem(real), FOLDER_FLAGS), place)
+    const [files, bytes, readOnly] = [this.#files, this.#bytes, this.#readOnly]
+    return { files, bytes, readOnly, notes: this.#notes.sentences() }
   }
 
   /** Copies an open folder, and closes it. `source` and `target` of `place` are its own paths. */
@@ -122,12 +145,11 @@ export class TreeCopy {
       const stats = fstatSync(source)
       mkdirSync(toSystem(place.target), 0o700)
       target = openSync(toSystem(place.target), FOLDER_FLAGS)
-      const entered = {
+      this.#entries({
         ...place,
         source: HAS_PROC ? `/proc/self/fd/${source}` : place.source,
         target: HAS_PROC ? `/proc/self/fd/${target}` : place.target,
-      }
-      this.#entries(entered)
+      })
       fchmodSync(target, stats.mode & 0o1777)
       futimesSync(target, stats.atimeMs / 1000, stats.mtimeMs / 1000)
     } finally {
@@ -137,170 +159,133 @@ export class TreeCopy {
   }
 
   #entries(place: Place): void {
-    let entries: Dirent[]
-    try {
-      const options = { encoding: 'latin1', withFileTypes: true } as const
-      entries = readdirSync(toSystem(`${place.source}/.`), options)
-    } catch (error) {
-      this.#missed(error, place.relative)
-      return
-    }
-    const names = entries.map(({ name }) => name)
-    const zone = this.#zoneOf(place, names)
+    const options = { encoding: 'latin1', withFileTypes: true } as const
+    const entries = this.#unlessMissed(place.relative, () =>
+      readdirSync(toSystem(`${place.source}/.`), options),
+    )
+    if (entries === null) return
+    const zone = zoneOf(place, entries.map(({ name }) => name))
     // What refers to objects is copied before them.
-    if (zone.isRepository) entries.sort((a, b) => isObjects(a) - isObjects(b))
-    for (const entry of entries) this.#entry({ ...place, zone }, entry.name, entry)
+    const last = (entry: Dirent): number => Number(entry.name === 'objects')
+    if (zone.isRepository) entries.sort((a, b) => last(a) - last(b))
+    for (const entry of entries) this.#entry({ ...place, zone }, entry)
   }
 
-  #zoneOf({ zone, relative }: Place, names: readonly string[]): Zone {
-    if (isRepository(names) || isRepositoryName(relative)) return { ...zone, isRepository: true }
-    if (names.includes('pyvenv.cfg') || names.includes('conda-meta')) {
-      return { ...zone, isDependency: true }
-    }
-    return zone
-  }
-
-  #entry(place: Place, name: RawPath, type: Pick<Dirent, 'isDirectory' | 'isFile'> & Kind): void {
-    if (this.#isAborted()) throw new Aborted()
-    const { zone, real, relative, depth } = place
+  #entry(place: Place, entry: Dirent): void {
+    if (this.#isAborted()) throw new CopyStopped('aborted')
+    const { name } = entry
+    const { real, relative, zone } = place
     const path = relative === '' ? name : `${relative}/${name}`
     if (this.#closed.has(`${real}/${name}`)) return
     if (zone.isRepository && name.endsWith('.lock')) return
     this.#count(ENTRY_BYTES)
-    if (type.isDirectory()) {
-      const inner: Place = {
+    if (entry.isDirectory()) {
+      this.#subfolder({
         real: `${real}/${name}`,
         relative: path,
         source: `${place.source}/${name}`,
         target: `${place.target}/${name}`,
         zone: DEPENDENCIES.has(name) ? { ...zone, isDependency: true } : zone,
-        depth: depth + 1,
-      }
-      this.#subfolder(inner, name)
-    } else if (type.isSymbolicLink()) this.#link(place, name, path)
-    else if (type.isFile()) this.#file(place, name, path)
-    else if (type.isSocket() || type.isFIFO() || type.isCharacterDevice() || type.isBlockDevice()) {
-      this.#notes.add('special', path)
-    } else this.#unknown(place, name, path)
+        depth: place.depth + 1,
+      })
+    } else if (entry.isSymbolicLink()) this.#link(place, name, path)
+    else if (entry.isFile()) this.#file(place, name, path)
+    else this.#notes.add('special', path)
   }
 
-  /** Some file systems do not tell types when a folder is read. */
-  #unknown(place: Place, name: RawPath, path: RawPath): void {
-    try {
-      this.#entry(place, name, lstatSync(toSystem(`${place.source}/${name}`)))
-    } catch (error) {
-      this.#missed(error, path)
+  #subfolder(inner: Place): void {
+    const { real, relative, source, target, zone, depth } = inner
+    if (depth > MAX_DEPTH) return this.#notes.add('deep', relative)
+    if (zone.isRepository && this.#isForeignWorktree(inner)) {
+      return this.#notes.add('worktree', relative)
     }
+    const folder = this.#unlessMissed(relative, () => openSync(toSystem(source), FOLDER_FLAGS))
+    if (folder === null) return
+    if (!this.#job.mounts || nameOf(real) !== 'node_modules' || !this.#isMountable(inner)) {
+      return this.#folder(folder, inner)
+    }
+    closeSync(folder)
+    mkdirSync(toSystem(target), 0o755)
+    this.#readOnly.push(toText(relative)!)
+    this.#notes.add('readOnly', relative)
   }
 
-  #subfolder(inner: Place, name: RawPath): void {
-    if (inner.depth > MAX_DEPTH) {
-      this.#notes.add('deep', inner.relative)
-      return
-    }
-    let source: number
-    try {
-      source = openSync(toSystem(inner.source), FOLDER_FLAGS)
-    } catch (error) {
-      this.#missed(error, inner.relative)
-      return
-    }
-    if (inner.zone.isRepository && this.#isForeignWorktree(inner)) {
-      closeSync(source)
-      this.#notes.add('worktree', inner.relative)
-    } else if (this.#job.mounts && name === 'node_modules' && this.#isMounted(inner)) {
-      closeSync(source)
-      mkdirSync(toSystem(inner.target), 0o755)
-      this.#readOnly.push(toText(inner.relative)!)
-      this.#notes.add('readOnly', inner.relative)
-    } else this.#folder(source, inner)
-  }
-
-  #isMounted({ real, relative }: Place): boolean {
+  #isMountable({ real, relative }: Place): boolean {
     if (toText(relative) === undefined) return false
-    return canBeMounted(real, this.#copies, this.#paths, this.#closed, (file) => this.#shares(file))
+    return canBeMounted(real, this.#copies, this.#paths, this.#closed, (file) => {
+      const probe = toSystem(`${this.#to}/.shares-blocks`)
+      const out = openSync(probe, NEW_FILE)
+      unlinkSync(probe)
+      try {
+        return this.#share(file, fstatSync(file).dev, out)
+      } finally {
+        closeSync(out)
+      }
+    })
   }
 
   /** Is it the administration of a linked working tree that is outside? */
-  #isForeignWorktree({ real, source }: Place): boolean {
+  #isForeignWorktree({ real, relative, source }: Place): boolean {
     if (!/(^|\/)worktrees\/[^/]+$/.test(real)) return false
-    const gitdir = readSmall(`${source}/gitdir`)
-    return gitdir !== null && this.#repositories.leadsOut(real, gitdir)
+    const gitdir = this.#unlessMissed(`${relative}/gitdir`, () =>
+      openSync(toSystem(`${source}/gitdir`), READ_FLAGS),
+    )
+    if (gitdir === null) return false
+    try {
+      return this.#repositories.leadsOut(real, this.#read(gitdir, SMALL))
+    } finally {
+      closeSync(gitdir)
+    }
   }
 
   #link(place: Place, name: RawPath, path: RawPath): void {
-    const source = `${place.source}/${name}`
-    let text: RawPath
-    let stats: Stats
-    try {
-      text = readlinkSync(toSystem(source), 'latin1')
-      stats = lstatSync(toSystem(source))
-    } catch (error) {
-      this.#missed(error, path)
-      return
-    }
-    const { target, kind, end } = copiedLink(place.real, text, this.#copies)
-    if (kind === 'outside' && (place.zone.isRepository || isRepositoryName(name))) {
-      this.#notes.add(place.zone.isRepository ? 'gitLink' : 'repository', path)
-      if (name === '.git') this.#noRepository(`${place.target}/${name}`)
+    const source = toSystem(`${place.source}/${name}`)
+    const found = this.#unlessMissed(path, () => ({
+      text: readlinkSync(source, 'latin1'), stats: lstatSync(source),
+    }))
+    if (found === null) return
+    const { target, kind, end } = copiedLink(place.real, found.text, this.#copies)
+    const copy = toSystem(`${place.target}/${name}`)
+    const { isRepository: isInside } = place.zone
+    if (kind === 'outside' && (isInside || isRepositoryName(name))) {
+      this.#notes.add(isInside ? 'gitLink' : 'repository', path)
+      if (name === '.git') writeFileSync(copy, NO_REPOSITORY, { flag: 'wx' })
       return
     }
     if (kind === 'outside' && !isOfSystem(end, name, place.zone)) this.#notes.add('outside', path)
-    const copy = toSystem(`${place.target}/${name}`)
     symlinkSync(toSystem(target), copy)
-    lutimesSync(copy, stats.atimeMs / 1000, stats.mtimeMs / 1000)
+    lutimesSync(copy, found.stats.atimeMs / 1000, found.stats.mtimeMs / 1000)
     this.#files += 1
   }
 
-  #noRepository(target: RawPath): void {
-    const file = openSync(toSystem(target), NEW_FILE, 0o644)
-    try {
-      writeSync(file, NO_REPOSITORY)
-    } finally {
-      closeSync(file)
-    }
-  }
-
   #file(place: Place, name: RawPath, path: RawPath): void {
-    let source: number
+    const source = this.#unlessMissed(path, () =>
+      openSync(toSystem(`${place.source}/${name}`), READ_FLAGS),
+    )
+    if (source === null) return
+    const target = `${place.target}/${name}`
     try {
-      source = openSync(toSystem(`${place.source}/${name}`), FILE_FLAGS)
+      this.#opened(source, target, place, path)
     } catch (error) {
+      if ((error as NodeJS.ErrnoException).syscall !== 'read') throw error
+      unlinkIfThere(target)
       this.#missed(error, path)
-      return
-    }
-    try {
-      this.#opened(source, place, name, path)
     } finally {
       closeSync(source)
     }
   }
 
-  #opened(source: number, place: Place, name: RawPath, path: RawPath): void {
+  #opened(source: number, target: RawPath, place: Place, path: RawPath): void {
     let before = fstatSync(source)
-    if (!before.isFile()) {
-      this.#notes.add('special', path)
-      return
-    }
-    const target = `${place.target}/${name}`
+    if (!before.isFile()) return this.#notes.add('special', path)
     const key = before.nlink > 1 ? inodeOf(source) : ''
     if (key !== '' && this.#linkedTo(key, target)) return
     this.#count(before.size)
     for (let attempt = 1; ; attempt++) {
-      let outcome: 'copied' | 'changed' | 'left out'
-      try {
-        outcome = this.#content(source, before, place, name, path)
-      } catch (error) {
-        if (!(error instanceof ReadError)) throw error
-        unlinkIfThere(target)
-        this.#missed(error.cause, path)
-        return
-      }
+      const outcome = this.#content(source, before, target, place, path)
       if (outcome === 'left out') return
       const after = fstatSync(source)
-      const isSame = outcome === 'copied' && after.size === before.size &&
-        after.mtimeMs === before.mtimeMs && after.ctimeMs === before.ctimeMs
-      if (isSame) break
+      if (outcome === 'whole' && isSame(before, after)) break
       if (attempt === ATTEMPTS) {
         this.#notes.add('changing', path)
         break
@@ -311,7 +296,7 @@ export class TreeCopy {
     }
     this.#files += 1
     // By the whole path, since that of the folder is valid only while it is open.
-    if (key !== '') this.#linked.set(key, `${rawPath(this.#job.to)}/${path}`)
+    if (key !== '') this.#linked.set(key, `${this.#to}/${path}`)
   }
 
   /** Gives a copied file another name; false when it is not copied yet. */
@@ -328,50 +313,38 @@ export class TreeCopy {
     }
   }
 
+  /** Writes a file: all the bytes that it had, or fewer when it was cut meanwhile. */
   #content(
     source: number,
     stats: Stats,
+    target: RawPath,
     place: Place,
-    name: RawPath,
     path: RawPath,
-  ): 'copied' | 'changed' | 'left out' {
-    const target = `${place.target}/${name}`
-    const shared = stats.size > 0 && this.#shares(source, target)
-    if (stats.size > SMALL) {
-      const out = openSync(toSystem(target), shared ? constants.O_WRONLY : NEW_FILE, 0o600)
-      return finished(out, stats, true, () => shared || this.#large(source, out, stats))
+  ): 'whole' | 'cut' | 'left out' {
+    const { size, dev } = stats
+    const found = size > SMALL ? null : this.#read(source, size)
+    const isCut = found !== null && found.length < size
+    const content = found === null || isCut ? found : this.#redirected(found, place, path)
+    if (content === null && found !== null) return 'left out'
+    const isExact = content === found
+    const out = openSync(toSystem(target), NEW_FILE, 0o600)
+    try {
+      const isShared = isExact && !isCut && size > 0 && this.#share(source, dev, out)
+      const isWhole = isShared || (content === null
+        ? this.#large(source, out, stats)
+        : writeAll(out, content, 0) && !isCut)
+      fchmodSync(out, stats.mode & 0o777)
+      // What was redirected is new: bytecode that was compiled from it is not valid any more.
+      if (isExact) futimesSync(out, stats.atimeMs / 1000, stats.mtimeMs / 1000)
+      return isWhole ? 'whole' : 'cut'
+    } finally {
+      closeSync(out)
     }
-    const content = read(source, this.#buffer.subarray(0, SMALL + 1))
-    if (content.length !== stats.size) {
-      if (shared) unlinkIfThere(target)
-      // Another attempt reads what it is now.
-      const out = openSync(toSystem(target), NEW_FILE, 0o600)
-      return finished(out, stats, true, () => {
-        writeAll(out, content)
-        return false
-      })
-    }
-    const changed = this.#redirected(content, place, path)
-    if (changed === null) {
-      if (shared) unlinkIfThere(target)
-      return 'left out'
-    }
-    const flags = shared ? constants.O_WRONLY | constants.O_TRUNC : NEW_FILE
-    if (shared && changed === content) {
-      const out = openSync(toSystem(target), constants.O_WRONLY)
-      return finished(out, stats, true, () => true)
-    }
-    const out = openSync(toSystem(target), flags, 0o600)
-    // What was redirected is new: bytecode that was compiled from it is not valid any more.
-    return finished(out, stats, changed === content, () => {
-      writeAll(out, changed)
-      return true
-    })
   }
 
   /** What the copy of a small file holds; null when it is left out. */
   #redirected(content: Buffer, { real, zone }: Place, path: RawPath): Buffer | null {
-    const file = `${real}/${path.slice(path.lastIndexOf('/') + 1)}`
+    const file = `${real}/${nameOf(path)}`
     if (zone.isRepository || isPointer(file)) {
       const copied = this.#repositories.file(file, content)
       if (copied === undefined) return content
@@ -386,21 +359,15 @@ export class TreeCopy {
     return content
   }
 
-  /** Shares the blocks of an open file with a new one; false when the file system cannot. */
-  #shares(source: number, target?: RawPath): boolean {
-    if (!HAS_PROC) return false
-    const device = fstatSync(source).dev
-    if (this.#canShare.get(device) === false) return false
-    if (target === undefined && this.#canShare.has(device)) return true
-    const path = target ?? `${rawPath(this.#job.to)}/.shares-blocks`
-    const mode = constants.COPYFILE_EXCL | constants.COPYFILE_FICLONE_FORCE
+  /** Shares the blocks of a file with an empty one; false when the file system cannot. */
+  #share(source: number, device: number, out: number): boolean {
+    if (!HAS_PROC || this.#canShare.get(device) === false) return false
     try {
-      copyFileSync(`/proc/self/fd/${source}`, toSystem(path), mode)
+      const [from, to] = [`/proc/self/fd/${source}`, `/proc/self/fd/${out}`]
+      copyFileSync(from, to, constants.COPYFILE_FICLONE_FORCE)
       this.#canShare.set(device, true)
-      if (target === undefined) unlinkIfThere(path)
       return true
     } catch (error) {
-      unlinkIfThere(path)
       if (!CANNOT_SHARE.has(codeOf(error) ?? '')) throw error
       // Some can share most files, but not each one.
       if (!this.#canShare.has(device)) this.#canShare.set(device, false)
@@ -408,17 +375,25 @@ export class TreeCopy {
     }
   }
 
+  /** A file from its beginning, at most `size` bytes of it; valid until the next one is read. */
+  #read(file: number, size: number): Buffer {
+    let length = 0
+    for (let count = -1; count !== 0 && length < size; length += count) {
+      count = readSync(file, this.#buffer, length, size - length, length)
+    }
+    return this.#buffer.subarray(0, length)
+  }
+
   /** Copies as many bytes as the file had; false when there are fewer now. */
   #large(source: number, target: number, { size, blocks }: Stats): boolean {
     const isSparse = blocks * 512 < size
-    const step = isSparse ? HOLE : CHUNK
-    let done = 0
-    while (done < size) {
-      if (this.#isAborted()) throw new Aborted()
-      const length = readAt(source, this.#buffer, Math.min(step, size - done), done)
+    const step = isSparse ? HOLE.length : CHUNK
+    for (let done = 0; done < size; ) {
+      if (this.#isAborted()) throw new CopyStopped('aborted')
+      const length = readSync(source, this.#buffer, 0, Math.min(step, size - done), done)
       if (length === 0) return false
       const part = this.#buffer.subarray(0, length)
-      if (!isSparse || !part.equals(ZEROS.subarray(0, length))) writeAll(target, part, done)
+      if (!isSparse || !part.equals(HOLE.subarray(0, length))) writeAll(target, part, done)
       done += length
     }
     if (isSparse) ftruncateSync(target, size)
@@ -427,7 +402,17 @@ export class TreeCopy {
 
   #count(bytes: number): void {
     this.#bytes += bytes
-    if (this.#bytes > this.#job.maxBytes) throw new TooLarge()
+    if (this.#bytes > this.#job.maxBytes) throw new CopyStopped('too large')
+  }
+
+  /** Looks at the original; null, with a note, when that cannot be done. */
+  #unlessMissed<T>(path: RawPath, look: () => T): T | null {
+    try {
+      return look()
+    } catch (error) {
+      this.#missed(error, path)
+      return null
+    }
   }
 
   /** Notes what could not be read; what does not exist any more is no part of the copy. */
@@ -438,19 +423,14 @@ export class TreeCopy {
   }
 }
 
-type Kind = Pick<
-  Dirent,
-  'isSymbolicLink' | 'isSocket' | 'isFIFO' | 'isCharacterDevice' | 'isBlockDevice'
->
+function zoneOf({ zone, relative }: Place, names: readonly string[]): Zone {
+  if (isRepository(names) || isRepositoryName(relative)) return { ...zone, isRepository: true }
+  const isEnvironment = names.includes('pyvenv.cfg') || names.includes('conda-meta')
+  return isEnvironment ? { ...zone, isDependency: true } : zone
+}
 
-const ZEROS = Buffer.alloc(HOLE)
-/** What `FICLONE` fails with where blocks cannot be shared. */
-const CANNOT_SHARE: ReadonlySet<string> = new Set([
-  'ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOTTY', 'ENOSYS', 'EPERM',
-])
-
-function isObjects(entry: Dirent): number {
-  return entry.name === 'objects' ? 1 : 0
+function nameOf(path: RawPath): RawPath {
+  return path.slice(path.lastIndexOf('/') + 1)
 }
 
 function isRepositoryName(path: RawPath): boolean {
@@ -460,4 +440,29 @@ function isRepositoryName(path: RawPath): boolean {
 /** Programs and libraries of the system, and the interpreter of a virtual environment. */
 function isOfSystem(end: RawPath, name: RawPath, { isDependency }: Zone): boolean {
   return /^\/(usr|bin|lib\w*|opt|nix)\//.test(end) || (isDependency && name.startsWith('python'))
+}
+
+/** Can a file not have changed between two looks? */
+function isSame(a: Stats, b: Stats): boolean {
+  return a.size === b.size && a.mtimeMs === b.mtimeMs && a.ctimeMs === b.ctimeMs
+}
+
+function writeAll(file: number, content: Buffer, position: number): true {
+  for (let done = 0; done < content.length; ) {
+    done += writeSync(file, content, done, content.length - done, position + done)
+  }
+  return true
+}
+
+function unlinkIfThere(path: RawPath): void {
+  try {
+    unlinkSync(toSystem(path))
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error
+  }
+}
+
+function inodeOf(file: number): string {
+  const { dev, ino } = fstatSync(file, { bigint: true })
+  return `${dev} ${ino}`
 }

@@ -19,7 +19,7 @@ import { codeOf, failure, FOLDER_FLAGS, HAS_PROC } from './paths.js'
 import { bytesOfName, nameOfBytes } from '../../internal/file-names.js'
 
 /** Links are not followed, and opening a FIFO or terminal neither blocks nor takes it over. */
-const READ_FLAGS =
+export const READ_FLAGS: number =
   constants.O_RDONLY |
   (constants.O_NOFOLLOW ?? 0) |
   (constants.O_NONBLOCK ?? 0) |

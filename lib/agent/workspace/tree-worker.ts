@@ -1,10 +1,11 @@
 /**
  * The worker behind `TrackedFolder`: looks at folders, and remembers what they held. It writes
- * nothing anywhere.
+ * nothing anywhere. One that is started with a task is that of `copy.ts`.
  *
  * @module
  */
-import { parentPort } from 'node:worker_threads'
+import { parentPort, workerData } from 'node:worker_threads'
+import { performCopyTask, type CopyTask } from './copy-tasks.js'
 import { FolderTracker, type NotStored } from './folder-tracker.js'
 import type { Batch } from './tree-batches.js'
 import type { FromTreeWorker, ToTreeWorker } from './tree-protocol.js'
@@ -105,7 +106,7 @@ function evict(): void {
   }
 }
 
-port.on('message', (message: ToTreeWorker) => {
+function receive(message: ToTreeWorker): void {
   switch (message.t) {
     case 'look': {
       const job = new Job(message.job, message.tracked)
@@ -126,4 +127,8 @@ port.on('message', (message: ToTreeWorker) => {
     case 'forget':
       trackers.delete(message.tracked)
   }
-})
+}
+
+const task = workerData as CopyTask | undefined
+if (task === undefined) port.on('message', receive)
+else port.postMessage(performCopyTask(task))

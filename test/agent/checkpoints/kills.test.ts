@@ -129,13 +129,11 @@ async function killEverywhere(
   assert.ok(kills > 0 && finished > 0)
 }
 
-/** The child, and beside it the workers that look at folders and copy them. */
+/** The child, and beside it the worker that looks at folders and copies them. */
 function bundleChild(folder: string): string {
   writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
-  for (const name of ['tree-worker', 'copy-worker']) {
-    const worker = new URL(`../../../lib/agent/workspace/${name}.ts`, import.meta.url)
-    renameSync(bundle(worker, folder), join(folder, `${name}.js`))
-  }
+  const worker = new URL('../../../lib/agent/workspace/tree-worker.ts', import.meta.url)
+  renameSync(bundle(worker, folder), join(folder, 'tree-worker.js'))
   return bundle(new URL('operation-child.ts', import.meta.url), folder)
 }
 

@@ -1,22 +1,21 @@
 /** Folders that runs and a stranger edit at random, beside what is expected of them. */
-import assert from 'node:assert/strict'
 import {
   chmodSync, lstatSync, mkdirSync, renameSync, rmSync, rmdirSync, symlinkSync, utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
-import type { JsonObject, RunEngine } from 'runwright/agent'
+import type { ObjectStore } from 'runwright/agent'
 import { mergeTexts } from '../../../lib/agent/workspace/merge-text.js'
 import { comparePaths } from '../../../lib/agent/workspace/net-changes.js'
-import { bytesOfName } from '../../../lib/internal/file-names.js'
+import { readContent, readTree } from '../../../lib/agent/workspace/read-tree.js'
 import type { Random } from '../../helpers/random.js'
 import {
-  diskPath, file, link, listing, put, randomContent, randomEdits, randomPath, type Model,
+  diskPath, file, link, put, randomContent, randomEdits, randomPath, type Model,
   type ModelFile,
 } from '../../helpers/tree-model.js'
 
 export const NAMES: readonly string[] = [
-  'a', 'b', 'c', 'sub', 'd e', 'ümläut', '\udcff\udc80raw', 'x\ny', '-dash', '😀',
+  'a', 'A', 'b', 'c', 'sub', 'd e', '\u00fcml\u00e4ut', 'u\u0308mla\u0308ut', '\udcff\udc80raw', 'x\ny',
+  '-dash', '😀',
 ]
 const HIDDEN = new Set(['.env', 'k.pem', 'node_modules'])
 
@@ -132,52 +131,6 @@ function write(at: Buffer, { content, mode, link }: ModelFile, sly: boolean): vo
   if (keeps) utimesSync(at, old.atime, old.mtime)
 }
 
-/** The same as calls of tools. @param payload a folder for the contents */
-export function callsFor(
-  edits: readonly Edit[],
-  payload: string,
-): { readonly tool: string; readonly args: JsonObject }[] {
-  const [only] = edits
-  if (edits.length === 1 && only?.do === 'write' && /^[a-z]$/.test(only.path)) {
-    const { content, mode, link } = only.value
-    const text = content.toString()
-    if (mode === 0o644 && link !== true && Buffer.from(text).equals(content) && only.isNew) {
-      return [{ tool: 'write_file', args: { path: only.path, content: text } }]
-    }
-  }
-  const lines = edits.map((edit, i) => {
-    const at = quoted(edit.path)
-    const above = edit.path.slice(0, Math.max(0, edit.path.lastIndexOf('/')))
-    if (edit.do === 'remove') return `rm -- ${at}`
-    if (edit.do === 'removeFolder') return `rmdir -- ${at} 2>/dev/null || true`
-    if (edit.do === 'move') {
-      const into = edit.to.slice(0, Math.max(0, edit.to.lastIndexOf('/')))
-      const make = into === '' ? '' : `mkdir -p -- ${quoted(into)}; `
-      return `${make}rm -rf -- ${quoted(edit.to)}; mv -T -- ${at} ${quoted(edit.to)}`
-    }
-    const { content, mode, link } = edit.value
-    const make = above === '' ? '' : `mkdir -p -- ${quoted(above)}; `
-    if (link === true) {
-      return `${make}rm -rf -- ${at}; ln -sT -- ${quotedBytes(content)} ${at}`
-    }
-    const source = join(payload, `p${i}`)
-    writeFileSync(source, content)
-    return `${make}rm -rf -- ${at}; cp -- ${source} ${at}; chmod ${mode.toString(8)} -- ${at}`
-  })
-  const script = join(payload, 'script')
-  writeFileSync(script, ['set -e', ...lines, 'true'].join('\n'))
-  return [{ tool: 'bash', args: { command: `bash ${script}` } }]
-}
-
-function quoted(path: string): string {
-  return quotedBytes(bytesOfName(path))
-}
-
-function quotedBytes(bytes: Uint8Array): string {
-  const text = [...bytes].map((byte) => `\\x${byte.toString(16).padStart(2, '0')}`).join('')
-  return `$'${text}'`
-}
-
 /** What a restore does: the steps, and those among them that nothing can do. */
 export function expectedRestore(now: Model, target: Model): { steps: string[]; done: string[] } {
   const steps = differing(visible(now), target)
@@ -275,33 +228,46 @@ function mergedFile(
   }
 }
 
-/** Reads a checkpoint through the engine and compares it. */
-export async function assertTree(
-  engine: RunEngine,
-  runId: string,
-  at: string,
-  wanted: Model,
-  context: string,
-): Promise<void> {
-  const found = new Map<string, string>()
-  const visit = async (path: string | undefined): Promise<void> => {
-    const { entries } = await engine.workspaces.list(runId, { path, at })
-    for (const entry of entries) {
-      if (entry.type === 'folder') await visit(entry.path)
-      else if (entry.type === 'link') found.set(entry.path, `link ${entry.size}`)
-      else {
-        const { content } = await engine.workspaces.read(runId, entry.path, { at, raw: true })
-        const value = file(Buffer.from(content), Number.parseInt(entry.mode.slice(-3), 8))
-        found.set(entry.path, listing(new Map([[entry.path, value]]))[0]!)
-      }
+/** What a checkpoint has. */
+export async function readCheckpoint(objects: ObjectStore, id: string): Promise<Model> {
+  const { entries } = await readTree(objects, id)
+  const model = new Map<string, ModelFile>()
+  for (const [path, entry] of entries) {
+    const content = Buffer.from(await readContent(objects, entry))
+    model.set(path, entry.kind === 'link' ? link(content) : file(content, entry.mode))
+  }
+  return model
+}
+
+/** What happened to a folder while a stranger edited it. */
+export interface Meeting {
+  readonly before: Model
+  /** What the stranger made of paths last; undefined for nothing. */
+  readonly stranger: ReadonlyMap<string, ModelFile | undefined>
+  readonly after: Model
+  /** What the operation may have written. */
+  readonly targets: readonly Model[]
+  /** The checkpoints that it made. */
+  readonly kept: readonly Model[]
+}
+
+/** Nothing may be lost without a name, and nothing may be there that nobody wrote. */
+export function problemsOf({ before, stranger, after, targets, kept }: Meeting): string[] {
+  const problems: string[] = []
+  const isKept = (path: string, value: ModelFile): boolean =>
+    [after, ...kept].some((model) => isSame(model.get(path), value))
+  for (const [path, value] of before) {
+    if (!stranger.has(path) && !isKept(path, value)) problems.push(`lost: ${JSON.stringify(path)}`)
+  }
+  for (const [path, value] of stranger) {
+    if (value !== undefined && !isKept(path, value))
+      problems.push(`lost of the stranger: ${JSON.stringify(path)}`)
+  }
+  for (const [path, value] of after) {
+    const known = [before.get(path), stranger.get(path), ...targets.map((it) => it.get(path))]
+    if (!known.some((other) => isSame(value, other))) {
+      problems.push(`nobody wrote: ${JSON.stringify(path)}`)
     }
   }
-  await visit(undefined)
-  const expected = [...wanted].map(([path, value]): [string, string] => {
-    if (value.link === true) return [path, `link ${value.content.length}`]
-    return [path, listing(new Map([[path, value]]))[0]!]
-  })
-  const sorted = (all: Iterable<[string, string]>): [string, string][] =>
-    [...all].sort(([x], [y]) => comparePaths(x, y))
-  assert.deepEqual(sorted(found), sorted(expected), `${context}: checkpoint ${at}`)
+  return problems
 }

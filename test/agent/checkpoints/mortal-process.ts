@@ -1,58 +1,131 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
+import promises from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { StoreError, type ObjectStore, type RunStore } from 'runwright/agent'
 
+type AnyFunction = (this: unknown, ...args: unknown[]) => unknown
+
+/** The process whose code is running. */
+const current = new AsyncLocalStorage<MortalProcess>()
+
+/** Functions of `node:fs/promises` with which folders are looked at and changed. */
+const FILE_CALLS = [
+  'link', 'lstat', 'mkdir', 'open', 'readdir', 'rename', 'rmdir', 'symlink', 'unlink', 'writeFile',
+]
+/** Calls right after a last look: nothing can be done about a change between the two. */
+const UNGUARDED: ReadonlySet<string> = new Set(['rename', 'unlink'])
+
+/** Makes every change of a folder a call of its process, until it is disposed of. */
+export function hookFiles(): Disposable {
+  const functions = promises as unknown as Record<string, AnyFunction>
+  const originals = FILE_CALLS.map((name) => [name, functions[name]!] as const)
+  for (const [name, original] of originals) {
+    functions[name] = function (...args) {
+      const work = (): unknown => original.apply(this, args)
+      return current.getStore()?.call(name, work) ?? work()
+    }
+  }
+  syncBuiltinESMExports()
+  return {
+    [Symbol.dispose]: () => {
+      for (const [name, original] of originals) functions[name] = original
+      syncBuiltinESMExports()
+    },
+  }
+}
+
 /**
- * What one process has of a store. From a given call on it is dead: what it asks for is never
- * answered, so that it does nothing more. The last call may have had its effect.
+ * What one process has of a store, of folders and of its engine. From a given call on it is dead:
+ * what it asks for is never answered, so that it does nothing more. The last call may have had its
+ * effect.
  */
 export class MortalProcess {
   readonly store: RunStore
   readonly died: Promise<void>
-  #left = Infinity
+  readonly #keepsLast: () => boolean
+  #isDead = false
+  #calls = 0
+  #dieAt = Infinity
+  #strangerAt = Infinity
+  #stranger: () => void = () => undefined
   #die: () => void = () => undefined
   #bury: () => void = () => undefined
   /** What it asks for when it is dead; settles only when the test is over. */
-  readonly #nothing: Promise<never>
+  readonly nothing: Promise<never>
 
   constructor(store: RunStore, keepsLast: () => boolean) {
+    this.#keepsLast = keepsLast
     this.died = new Promise((resolve) => (this.#die = resolve))
     const buried = new StoreError('ERR_AGENT_STORE_LOCKED', 'the process is dead')
-    this.#nothing = new Promise((_, reject) => (this.#bury = () => reject(buried)))
-    this.#nothing.catch(() => undefined)
-    const mortal = <T extends object>(target: T): T =>
-      new Proxy(target, {
-        get: (_, name) => {
-          const value: unknown = Reflect.get(target, name, target)
-          if (name === 'close') return () => Promise.resolve()
-          if (name === 'objects') return mortal(value as ObjectStore)
-          if (typeof value !== 'function') return value
-          return (...args: readonly unknown[]): unknown => {
-            this.#left -= 1
-            if (this.#left > 0) return Reflect.apply(value, target, args)
-            const isLast = this.#left === 0
-            if (isLast && keepsLast()) {
-              void Promise.resolve(Reflect.apply(value, target, args)).then(this.#die, this.#die)
-            } else if (isLast) this.#die()
-            return this.#nothing
-          }
-        },
-      })
-    this.store = mortal(store)
+    this.nothing = new Promise((_, reject) => (this.#bury = () => reject(buried)))
+    this.nothing.catch(() => undefined)
+    this.store = this.#mortal(store)
+  }
+
+  #mortal<T extends object>(target: T): T {
+    return new Proxy(target, {
+      get: (_, name) => {
+        const value: unknown = Reflect.get(target, name, target)
+        if (name === 'close') return () => Promise.resolve()
+        if (name === 'objects') return this.#mortal(value as ObjectStore)
+        if (typeof value !== 'function') return value
+        // The disk does not die with the process.
+        const work = (args: readonly unknown[]): unknown =>
+          current.exit(() => Reflect.apply(value, target, args))
+        return (...args: readonly unknown[]): unknown => this.call(String(name), () => work(args))
+      },
+    })
+  }
+
+  /** An object all of whose methods run in this process. */
+  inside<T extends object>(target: T): T {
+    return new Proxy(target, {
+      get: (_, name) => {
+        const value: unknown = Reflect.get(target, name, target)
+        if (name === 'workspaces') return this.inside(value as object)
+        if (typeof value !== 'function') return value
+        return (...args: readonly unknown[]): unknown =>
+          current.run(this, () => Reflect.apply(value, target, args))
+      },
+    })
+  }
+
+  /** One call of the system, with what happens before and after it. */
+  call(name: string, work: () => unknown): unknown {
+    if (this.#isDead) return this.nothing
+    this.#calls += 1
+    if (this.#calls >= this.#strangerAt && !UNGUARDED.has(name)) {
+      this.#strangerAt = Infinity
+      current.exit(this.#stranger)
+    }
+    if (this.#calls < this.#dieAt) return work()
+    this.#isDead = true
+    if (!this.#keepsLast()) this.#die()
+    else void Promise.resolve(work()).then(this.#die, this.#die)
+    return this.nothing
   }
 
   get isDead(): boolean {
-    return this.#left <= 0
+    return this.#isDead
   }
 
   dieAfter(calls: number): void {
-    this.#left = calls
+    this.#dieAt = this.#calls + calls
+  }
+
+  /** Lets somebody else act before one of the next calls. */
+  meet(calls: number, stranger: () => void): void {
+    this.#strangerAt = this.#calls + calls
+    this.#stranger = stranger
+  }
+
+  /** Neither dies nor meets anybody. */
+  live(): void {
+    this.#dieAt = this.#strangerAt = Infinity
   }
 
   /** Lets go of what a dead one holds, such as threads. */
   bury(): void {
     this.#bury()
-  }
-
-  live(): void {
-    this.#left = Infinity
   }
 }

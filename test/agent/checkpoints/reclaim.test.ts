@@ -180,6 +180,12 @@ test('contents that are missing are named, and swept is all the same', async () 
   ])
 })
 
+test('a store that lists the same hashes again and again is not listed for ever', async () => {
+  const { store, process } = await openWorld()
+  store.objects.list = () => Promise.resolve([blob('text').hash])
+  await assert.rejects(process.reclaimer.sweep(), /list\(\) must go on after/)
+})
+
 /** A schedule that a test moves. */
 class TestSchedule {
   now = 0

@@ -65,6 +65,22 @@ test('an isolated fork begins with the files of its point, also of a deleted sou
   assert.equal(read.length, 8)
 })
 
+test('a restore of the folder that was meant is none of the copy, for forks', async (t) => {
+  const store = new MemoryStore()
+  const { engine, cwd, read } = await engineOf(t, { store })
+  const request = { goal: 'shell: test -e n', cwd, workspace: 'isolated', max_iterations: 1 }
+  const { details } = await runToEnd(engine, request)
+  const { checkpoint_id } = await engine.workspaces.apply(details.run_id, {})
+  const undo = { checkpoint_id: checkpoint_id! }
+  assert.deepEqual((await engine.workspaces.restore(details.run_id, undo)).paths, ['n'])
+  const again = { at: 'end', message: 'show', max_iterations: 1 }
+  const fork = await engine.fork(details.run_id, again)
+  await follow(engine, fork.details.run_id)
+  assert.match(read[0] ?? '', /n1/)
+  const [created] = await store.read(fork.details.run_id, 0, 1)
+  assert.doesNotMatch(JSON.stringify(created), /A human has given/)
+})
+
 test('a live run is forked while it waits, and both go on', async (t) => {
   const { engine, cwd, read } = await engineOf(t)
   const request = { goal: 'shell: false', hitl_enabled: true, max_iterations: 3 }

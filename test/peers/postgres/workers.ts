@@ -91,7 +91,7 @@ export class Workers {
   }
 }
 
-/** Bundles a script of this folder, and the worker threads of the library beside it. */
+/** Bundles a script of this folder, and the worker thread of the library beside it. */
 export function childScript(t: TestContext, name: string): string {
   const target = scratch(t)
   const modules = fileURLToPath(new URL('../node_modules', import.meta.url))

@@ -531,6 +531,56 @@ test('a late refusal of an old key does not take the new one away', async (t) =>
   assert.equal(await dialog.count(), 0)
 })
 
+test('a call that is answered after the user has declined does not ask again', async (t) => {
+  const key = 'a-key-for-the-page-0001'
+  const url = await openService(t, { authorize: bearerKeys({ ann: key }) })
+  const context = await openChromium(t)
+  let letGo = (): void => {}
+  const held = new Promise<void>((resolve) => (letGo = resolve))
+  await context.route(/\/api\/runs\?limit/, async (route) => {
+    if (route.request().headers()['authorization'] !== undefined) return route.continue()
+    const response = await route.fetch()
+    await held
+    await route.fulfill({ response })
+  })
+  const page = await openPage(t, `${url}/#/new`, context)
+  const dialog = page.getByRole('dialog')
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  await page.locator('form .error-text', { hasText: 'key' }).first().waitFor()
+  letGo()
+  await page.locator('#service:not(:empty), dialog').first().waitFor()
+  assert.equal(await dialog.count(), 0)
+  // What the user does asks again.
+  await page.getByRole('button', { name: 'Start run' }).click()
+  await dialog.getByLabel('API key').fill(key)
+  await dialog.getByRole('button', { name: 'Use key' }).click()
+  await page.getByText('No runs yet.').waitFor()
+})
+
+test('what the page reads by itself does not ask a user who has declined', async (t) => {
+  let keys = { ann: 'a-key-for-the-page-0001' }
+  const url = await openService(t, { authorize: (request) => bearerKeys(keys)(request) })
+  const context = await openChromium(t)
+  await context.clock.install()
+  const page = await openPage(t, `${url}/#/new`, context)
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('API key').fill(keys.ann)
+  await dialog.getByRole('button', { name: 'Use key' }).click()
+  await page.getByText('No runs yet.').waitFor()
+  keys = { ann: 'a-key-for-the-page-0002' }
+  await page.getByRole('button', { name: 'Start run' }).click()
+  await dialog.getByText('The key was not accepted.').waitFor()
+  await dialog.getByRole('button', { name: 'Cancel' }).click()
+  // The timer of the list began before the key was revoked.
+  for (const pause of [5_000, 60_000]) {
+    const answered = page.waitForResponse(/\/api\/runs\?limit/)
+    await context.clock.runFor(pause)
+    assert.equal((await answered).status(), 401)
+    await page.locator('#service:not(:empty), dialog').first().waitFor()
+    assert.equal(await dialog.count(), 0)
+  }
+})
+
 test('a lost connection is reopened without loss or repetition of events', async (t) => {
   const page = await openPage(t, `${await openService(t)}/`)
   await page.routeWebSocket(/\/api\/ws\//, (socket) => {

@@ -94,8 +94,9 @@ test('a patch with secrets is refused by name, unless the host lets the caller r
 test('a rule that answers with anything but true or false opens nothing', async () => {
   const engine = new FakeEngine()
   const run = engine.add()
-  for (const result of [Promise.resolve(true), 'yes', 1, undefined]) {
-    const readFiles = (): boolean => result as unknown as boolean
+  const rejected = (): Promise<never> => Promise.reject(new Error('no such user'))
+  for (const rule of [() => Promise.resolve(true), rejected, () => 'yes', () => 1, () => null]) {
+    const readFiles = rule as unknown as () => boolean
     await using opened = await openService({ engine, readFiles })
     const headers = { accept: 'text/x-diff' }
     const answer = await opened.call('GET', `/api/runs/${run}/changes`, { headers })

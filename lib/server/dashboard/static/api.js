@@ -1,4 +1,5 @@
 /** Calls of the REST API, and the key that they send. */
+import { toast } from './dom.js'
 
 /** @typedef {import('../types.js').Problem} Problem */
 
@@ -19,11 +20,24 @@ export class ApiError extends Error {
 }
 
 /** Asks the user for a key, and resolves true when there is a new one. Set by the page. */
-let askForKey = async () => false
+let ask = async () => false
+/** The open question, however many calls wait for its answer. @type {Promise<boolean> | null} */
+let asking = null
+/** How often the user has declined since there was a key. */
+let declined = 0
 
-/** @param {() => Promise<boolean>} ask */
-export function onKeyNeeded(ask) {
-  askForKey = ask
+/** @param {() => Promise<boolean>} askUser */
+export function onKeyNeeded(askUser) {
+  ask = askUser
+}
+
+function askForKey() {
+  asking ??= ask().then((given) => {
+    asking = null
+    declined = given ? 0 : declined + 1
+    return given
+  })
+  return asking
 }
 
 /** @returns {string | null} */
@@ -65,11 +79,20 @@ export function keyGiven(signal) {
 }
 
 /**
+ * @typedef {{
+ *   body?: unknown,
+ *   headers?: Record<string, string>,
+ *   signal?: AbortSignal,
+ *   quiet?: boolean,
+ * }} CallOptions `quiet`: nobody waits for it, so it does not ask for a key that the user declined
+ */
+
+/**
  * One call. On a 401 the user is asked for a key, and the call is repeated with it.
  *
  * @param {string} method
  * @param {string} path relative to the mount
- * @param {{ body?: unknown, headers?: Record<string, string>, signal?: AbortSignal }} [options]
+ * @param {CallOptions} [options]
  * @returns {Promise<any>} the JSON of the response; null for 204
  * @throws {ApiError} for a response other than success; TypeError when there is none
  */
@@ -82,7 +105,7 @@ export async function call(method, path, options = {}) {
  * One page of a list, and the path of the next page; null on the last.
  *
  * @param {string} path relative to the mount
- * @param {{ signal?: AbortSignal }} [options]
+ * @param {CallOptions} [options]
  * @returns {Promise<{ items: any[], next: string | null }>}
  * @throws {ApiError}
  */
@@ -137,12 +160,14 @@ export async function download(path, name, accept) {
 /**
  * @param {string} method
  * @param {string} path
- * @param {{ body?: unknown, headers?: Record<string, string>, signal?: AbortSignal }} options
+ * @param {CallOptions} options
  * @returns {Promise<Response>} always a success
  */
 export async function send(method, path, options) {
   for (;;) {
     const key = storedKey()
+    // Whoever has declined was asked for all calls that were under way.
+    const known = options.quiet ? 0 : declined
     /** @type {RequestInit} */
     const init = {
       method,
@@ -162,7 +187,7 @@ export async function send(method, path, options) {
     if (problem.status !== 401) throw new ApiError(problem)
     // Another call may have asked meanwhile: its key is tried before the user is asked again.
     if (storedKey() !== null && storedKey() !== key) continue
-    if (!(await askForKey())) throw new ApiError(problem)
+    if (declined > known || !(await askForKey())) throw new ApiError(problem)
   }
 }
 
@@ -179,6 +204,19 @@ async function readProblem(response) {
   }
   const { status, statusText } = response
   return { status, title: statusText, detail: `the service answered ${status}`, code: 'unknown' }
+}
+
+/**
+ * Does what the user has asked for, and says why it failed.
+ *
+ * @param {() => Promise<void>} action
+ */
+export async function attempt(action) {
+  try {
+    await action()
+  } catch (error) {
+    toast(messageOf(error), 'bad')
+  }
 }
 
 /**

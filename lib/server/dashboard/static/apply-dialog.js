@@ -1,7 +1,7 @@
 /** Applies the changes of an isolated run: shows first what would happen, and what conflicts. */
 import { ApiError, call, messageOf } from './api.js'
 import { openDialog } from './dialog.js'
-import { button, fill, h, setText } from './dom.js'
+import { button, fill, h, problemLine, setText } from './dom.js'
 import { plural } from './format.js'
 import { foldedPaths, pathList } from './path-list.js'
 
@@ -16,15 +16,16 @@ import { foldedPaths, pathList } from './path-list.js'
  * }} what `paths` null for all
  */
 export function applyDialog(runId, { folder, paths, done }) {
-  const content = h('div', { class: 'stack', 'aria-live': 'polite' })
-  const problem = h('p', { class: 'error-text', role: 'alert' })
+  const content = h('div.stack', { 'aria-live': 'polite' })
+  const problem = problemLine()
   const force = h('input', { type: 'checkbox', onchange: () => update() })
   const forceChoice = h(
-    'label',
-    { class: 'choice tick', hidden: true },
+    'label.choice.tick',
+    { hidden: true },
     force,
     "Overwrite the others' version of these files",
   )
+  const count = (/** @type {readonly string[]} */ files) => plural(files.length, 'file')
   const apply = button('Apply', () => void send(false), { class: 'primary', disabled: true })
   /** @type {readonly string[]} */
   let conflicts = []
@@ -37,11 +38,7 @@ export function applyDialog(runId, { folder, paths, done }) {
   /** @param {readonly string[]} found */
   const conflictView = (found) =>
     found.length > 0 && [
-      h(
-        'p',
-        { class: 'notice bad' },
-        `${plural(found.length, 'file')} changed in both places, and cannot be merged:`,
-      ),
+      h('p.notice.bad', `${count(found)} changed in both places, and cannot be merged:`),
       pathList(found),
     ]
   /** @param {boolean} dryRun */
@@ -64,10 +61,10 @@ export function applyDialog(runId, { folder, paths, done }) {
       conflicts = result.conflicts
       fill(
         content,
-        h('p', {}, `${plural(result.applied.length, 'file')} in ${folder} would change.`),
+        h('p', `${count(result.applied)} in ${folder} would change.`),
         result.merged.length > 0 &&
           foldedPaths(
-            `Lines of both sides would be merged in ${plural(result.merged.length, 'file')}`,
+            `Lines of both sides would be merged in ${count(result.merged)}`,
             result.merged,
           ),
         result.applied.length > 0 && foldedPaths('Paths', result.applied),
@@ -86,28 +83,7 @@ export function applyDialog(runId, { folder, paths, done }) {
     }
     update()
   }
-  const dialog = openDialog(
-    'Apply the changes',
-    content,
-    forceChoice,
-    problem,
-    h(
-      'div',
-      { class: 'actions' },
-      button('Cancel', () => dialog.close(), { class: 'quiet' }),
-      apply,
-    ),
-  )
-  fill(content, h('p', { class: 'hint' }, 'Looking at what would change…'))
+  const dialog = openDialog('Apply the changes', apply, [content, forceChoice, problem])
+  fill(content, h('p.hint', 'Looking at what would change…'))
   void send(true)
-}
-
-/**
- * @param {string} runId
- * @returns {Promise<boolean>} false when the user declined
- */
-export async function discard(runId) {
-  if (!confirm('Remove the private copy and discard its changes for good?')) return false
-  await call('POST', `api/runs/${runId}/discard`)
-  return true
 }

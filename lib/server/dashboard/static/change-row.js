@@ -1,7 +1,7 @@
 /** One changed file: what became of it, and its diff, which is drawn when it is opened. */
 import { runAddress } from './address.js'
-import { diffLines, SHORT_DIFF, sideBySide, unified } from './diff.js'
-import { fill, h } from './dom.js'
+import { diffLines, DiffView, SHORT_DIFF } from './diff.js'
+import { h, place, refill, setText } from './dom.js'
 import { number } from './format.js'
 
 /** @typedef {import('../types.js').NetChange} NetChange */
@@ -23,14 +23,9 @@ let rows = 0
 
 export class ChangeRow {
   #box
-  #summary = h('summary', {})
-  #body = h('div', { class: 'change-body' })
-  #details = h(
-    'details',
-    { class: 'change', ontoggle: () => this.#drawBody() },
-    this.#summary,
-    this.#body,
-  )
+  #summary = h('summary')
+  #body = h('div.change-body')
+  #details = h('details.change', { ontoggle: () => this.#drawBody() }, this.#summary, this.#body)
   element
   #runId
   #id = `changed-path-${(rows += 1)}`
@@ -38,9 +33,11 @@ export class ChangeRow {
   #change = null
   /** @type {Shown | null} */
   #shown = null
-  /** What the row was drawn from, as JSON. */
-  #drawn = ''
-  #drawnBody = ''
+  /** What the body was drawn from. @type {readonly unknown[]} */
+  #drawn = []
+  #diff = new DiffView()
+  #link = h('a')
+  #linkLine = h('p', this.#link)
 
   /**
    * @param {string} runId
@@ -53,82 +50,60 @@ export class ChangeRow {
       'aria-labelledby': `apply-changes ${this.#id}`,
       onchange: () => this.#change !== null && tick(this.#change.path, this.#box.checked),
     })
-    this.element = h('li', { class: 'change-row' }, this.#box, this.#details)
+    this.element = h('li.change-row', this.#box, this.#details)
   }
 
   /** @param {NetChange} change @param {Shown} shown */
   update(change, shown) {
-    const first = this.#change === null
+    const former = this.#change
     this.#change = change
     this.#shown = shown
     this.#box.hidden = shown.ticked === null
     this.#box.checked = shown.ticked === true
-    const { diff, ...facts } = change
-    const drawn = JSON.stringify(facts)
-    if (drawn !== this.#drawn) {
-      this.#drawn = drawn
-      this.#drawSummary(change)
-    }
-    const count = diffLines(diff ?? '').length
-    if (first && shown.open && count > 0 && count <= SHORT_DIFF) this.#details.open = true
+    if (change !== former) this.#drawSummary(change)
+    const count = former === null && shown.open ? diffLines(change.diff ?? '').length : 0
+    if (count > 0 && count <= SHORT_DIFF) this.#details.open = true
     this.#drawBody()
   }
 
   /** @param {NetChange} change */
   #drawSummary({ path, old_path, status, additions, deletions, binary, mode, redacted }) {
     const modes = mode.before !== null && mode.after !== null && mode.before !== mode.after
-    const word = (/** @type {string} */ text) => h('span', { class: 'word' }, text)
-    fill(
+    const word = (/** @type {string} */ text) => h('span.word', text)
+    refill(
       this.#summary,
-      h(
-        'span',
-        { class: 'path', id: this.#id },
-        old_path === null ? path : `${old_path} → ${path}`,
-      ),
+      h('span.path', { id: this.#id }, old_path === null ? path : `${old_path} → ${path}`),
       word(WORDS[status] ?? status),
       modes && word(`mode ${mode.before} → ${mode.after}`),
       mode.after === '120000' && word('link'),
       binary && word('binary'),
-      redacted && h('span', { class: 'word warn' }, 'secrets not shown'),
-      !binary && h('span', { class: 'added' }, `+${number(additions)}`),
-      !binary && h('span', { class: 'removed' }, `−${number(deletions)}`),
+      redacted && h('span.word.warn', 'secrets not shown'),
+      !binary && h('span.added', `+${number(additions)}`),
+      !binary && h('span.removed', `−${number(deletions)}`),
     )
   }
 
   #drawBody() {
     if (!this.#details.open || this.#change === null || this.#shown === null) return
     const { split, from, to } = this.#shown
-    const drawn = JSON.stringify([this.#change, split, from, to])
-    if (drawn === this.#drawnBody) return
-    this.#drawnBody = drawn
-    const focused = this.#body.contains(document.activeElement)
-    fill(this.#body, ...bodyOf(this.#change, split), this.#link(this.#change, from, to))
-    if (focused) this.#summary.focus({ preventScroll: true })
-  }
-
-  /**
-   * @param {NetChange} change
-   * @param {string} from
-   * @param {string} to
-   */
-  #link({ path, status }, from, to) {
+    const drawn = [this.#change, split, from, to]
+    if (drawn.every((part, i) => part === this.#drawn[i])) return
+    this.#drawn = drawn
+    const { path, status, binary, diff, redacted } = this.#change
+    const lines = diffLines(diff ?? '')
+    const why = binary
+      ? 'Binary content: there are no lines to show.'
+      : diff === null
+        ? 'Not shown: it is too large, or its content was not kept.'
+        : lines.length === 0 && 'No line differs.'
+    this.#diff.update(lines, split)
     const deleted = status === 'deleted'
-    const href = runAddress(this.#runId, 'files', { path, at: deleted ? from : to })
-    return h('p', {}, h('a', { href }, deleted ? 'The file before' : 'The whole file'))
+    this.#link.href = runAddress(this.#runId, 'files', { path, at: deleted ? from : to })
+    setText(this.#link, deleted ? 'The file before' : 'The whole file')
+    place(this.#body, [
+      ...(redacted ? [h('p.hint', 'Secrets in this file are replaced.')] : []),
+      why === false ? this.#diff.element : h('p.hint', why),
+      this.#linkLine,
+    ])
   }
-}
-
-/**
- * @param {NetChange} change
- * @param {boolean} split
- */
-function bodyOf({ binary, diff, redacted }, split) {
-  const hint = (/** @type {string} */ text) => h('p', { class: 'hint' }, text)
-  const notes = redacted ? [hint('Secrets in this file are replaced.')] : []
-  if (binary) return [...notes, hint('Binary content: there are no lines to show.')]
-  if (diff === null)
-    return [...notes, hint('Not shown: it is too large, or its content was not kept.')]
-  const lines = diffLines(diff)
-  if (lines.length === 0) return [...notes, hint('No line differs.')]
-  return [...notes, split ? sideBySide(lines) : unified(lines)]
 }

@@ -1,10 +1,10 @@
 /** The net changes of a run between two checkpoints, and which of them to apply. */
 import { runAddress } from './address.js'
-import { applyDialog, discard } from './apply-dialog.js'
-import { call, download, messageOf } from './api.js'
+import { applyDialog } from './apply-dialog.js'
+import { attempt, call, download, messageOf } from './api.js'
 import { ChangeRow } from './change-row.js'
 import { CheckpointSelect } from './checkpoints.js'
-import { button, fill, h, setText, toast } from './dom.js'
+import { button, h, place, refill, setText } from './dom.js'
 import { isLive, lineCounts, number, plural } from './format.js'
 import { Pager } from './pager.js'
 import { leftOutView } from './path-list.js'
@@ -39,7 +39,9 @@ export class ChangesTab {
   #timer
   /** @type {NetChanges | null} */
   #answer = null
-  /** @type {Map<string, ChangeRow>} */
+  /** The path of the answer. */
+  #answered = ''
+  /** Rows of all changes that were shown. @type {Map<string, ChangeRow>} */
   #rows = new Map()
   /** @type {RunDetails | null} */
   #details = null
@@ -52,10 +54,7 @@ export class ChangesTab {
   #to = new CheckpointSelect(
     'to',
     'To',
-    [
-      ['', 'Newest checkpoint'],
-      ['now', 'The folder now'],
-    ],
+    [['', 'Newest checkpoint'], ['now', 'The folder now']],
     (to) => this.#go({ to }),
   )
   #split = h('input', {
@@ -66,33 +65,35 @@ export class ChangesTab {
       this.#draw()
     },
   })
-  #splitChoice = h('label', { class: 'choice tick' }, this.#split, 'Side by side')
+  #splitChoice = h('label.choice.tick', this.#split, 'Side by side')
   #find = h('input', {
     type: 'search',
     placeholder: 'Find a file',
     'aria-label': 'Find a changed file',
     oninput: () => this.#draw(),
   })
-  #patch = button('Download patch', () => void this.#download(), { class: 'small' })
-  #summary = h('p', { class: 'change-summary', role: 'status' })
-  #notes = h('div', { class: 'notes' })
-  /** What the notes say. */
-  #told = 'null'
-  #ticked = h('span', {})
+  #patch = button(
+    'Download patch',
+    () => {
+      const name = `run-${this.#runId.slice(-8)}.patch`
+      void attempt(() => download(this.#path(), name, 'text/x-diff'))
+    },
+    'small',
+  )
+  #summary = h('p.change-summary', { role: 'status' })
+  #notes = h('div.notes')
+  #ticked = h('span')
   #all = h('input', { type: 'checkbox', onchange: () => this.#tickAll(this.#all.checked) })
-  #apply = button('Apply…', () => this.#openApply(), {
-    class: 'primary',
-    id: 'apply-changes',
-  })
-  #discard = button('Discard…', () => void this.#discardAll(), { class: 'danger' })
+  #apply = button('Apply…', () => this.#openApply(), { class: 'primary', id: 'apply-changes' })
+  #discard = button('Discard…', () => void attempt(() => this.#discardAll()), 'danger')
   #bar = h(
-    'div',
-    { class: 'apply-bar', role: 'group', 'aria-label': 'Apply these changes', hidden: true },
-    h('label', { class: 'choice tick' }, this.#all, this.#ticked),
+    'div.apply-bar',
+    { role: 'group', 'aria-label': 'Apply these changes', hidden: true },
+    h('label.choice.tick', this.#all, this.#ticked),
     this.#discard,
     this.#apply,
   )
-  #list = h('ul', { class: 'changes' })
+  #list = h('ul.changes')
   #pager = new Pager(PAGE, () => {
     this.#draw()
     this.#summary.scrollIntoView({ block: 'center' })
@@ -109,11 +110,9 @@ export class ChangesTab {
     this.#applied = applied
     this.#discarded = discarded
     this.element = h(
-      'section',
-      { class: 'tab-panel' },
+      'section.tab-panel',
       h(
-        'div',
-        { class: 'tools' },
+        'div.tools',
         this.#from.element,
         this.#to.element,
         this.#splitChoice,
@@ -154,11 +153,11 @@ export class ChangesTab {
   add(checkpoint) {
     if (checkpoint.reason !== 'start') this.#from.add(checkpoint)
     this.#to.add(checkpoint)
-    if (this.#query.to === '' || this.#query.to === 'now') this.refresh()
   }
 
-  /** Reads the changes again, as soon as they are shown. */
+  /** The files have changed: the changes are read again, as soon as they are shown. */
   refresh() {
+    if (this.#query.to !== '' && this.#query.to !== 'now') return
     this.#stale = true
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined
@@ -189,14 +188,16 @@ export class ChangesTab {
     this.#stale = false
     this.#controller.abort()
     const { signal } = (this.#controller = new AbortController())
+    const path = this.#path()
     this.element.setAttribute('aria-busy', 'true')
     try {
-      const answer = await call('GET', this.#path(), { signal })
-      this.#answer = answer
+      this.#answer = await call('GET', path, { signal })
+      this.#answered = path
       this.#draw()
     } catch (error) {
       if (signal.aborted) return
-      this.#answer = null
+      // What was read of the same range stays.
+      if (path !== this.#answered) this.#answer = null
       this.#draw()
       setText(this.#summary, messageOf(error))
     }
@@ -213,28 +214,21 @@ export class ChangesTab {
     this.#splitChoice.hidden = !WIDE.matches
     this.#drawBar()
     const first = this.#rows.size === 0
-    const shown = this.#pager.page(found)
-    const rows = new Map(shown.map((change, i) => {
+    const [from, to] = [this.#query.from || 'start', this.#query.to || 'newest']
+    const split = this.#split.checked && WIDE.matches
+    const shown = this.#pager.page(found).map((change, i) => {
       const row = this.#rows.get(change.path) ?? new ChangeRow(this.#runId, this.#tick)
-      const { from, to } = this.#query
-      row.update(change, {
-        split: this.#split.checked && WIDE.matches,
-        from: from || 'start',
-        to: to || 'newest',
-        ticked: this.#bar.hidden ? null : !this.#unticked.has(change.path),
-        open: first && i < OPEN_FILES,
-      })
-      return [change.path, row]
-    }))
-    for (const [path, row] of this.#rows) if (!rows.has(path)) row.element.remove()
-    this.#rows = rows
-    // Elements in their places are not touched, so that focus and selection survive.
-    let at = this.#list.firstElementChild
-    for (const { element } of rows.values()) {
-      if (at === element) at = at.nextElementSibling
-      else this.#list.insertBefore(element, at)
-    }
-    if (answer === null) return this.#drawNotes(null)
+      const ticked = this.#bar.hidden ? null : !this.#unticked.has(change.path)
+      row.update(change, { split, from, to, ticked, open: first && i < OPEN_FILES })
+      this.#rows.set(change.path, row)
+      return row.element
+    })
+    // Rows of other pages are kept as their readers left them.
+    const paths = new Set(changes.map(({ path }) => path))
+    for (const path of this.#rows.keys()) if (!paths.has(path)) this.#rows.delete(path)
+    place(this.#list, shown)
+    refill(this.#notes, this.#notesOf(answer))
+    if (answer === null) return
     const total = found.reduce(
       (sum, { additions, deletions }) => ({
         additions: sum.additions + additions,
@@ -249,29 +243,21 @@ export class ChangesTab {
         ? words === '' ? nothing : 'No file matches.'
         : `${plural(found.length, 'file')} changed · ${lineCounts(total)}`,
     )
-    this.#drawNotes(answer)
     this.#patch.disabled = changes.length === 0
   }
 
   /** @param {NetChanges | null} answer */
-  #drawNotes(answer) {
-    const told = JSON.stringify(answer && [answer.note, answer.more, answer.left_out])
-    // What the reader has unfolded stays so.
-    if (told === this.#told) return
-    this.#told = told
-    if (answer === null) return fill(this.#notes)
-    fill(
-      this.#notes,
-      answer.note !== null && h('p', { class: 'notice' }, answer.note),
-      answer.more > 0 &&
-        h(
-          'p',
-          { class: 'notice' },
-          `${number(answer.more)} more changed files are not listed: choose a shorter range, or ` +
-            'download the patch.',
-        ),
-      leftOutView('Not compared', answer.left_out),
-    )
+  #notesOf(answer) {
+    if (answer === null) return []
+    const { note, more, left_out } = answer
+    const unlisted =
+      `${number(more)} more changed files are not listed: choose a shorter range, or ` +
+      'download the patch.'
+    return [
+      note !== null && h('p.notice', note),
+      more > 0 && h('p.notice', unlisted),
+      ...leftOutView('Not compared', left_out),
+    ]
   }
 
   /** @param {string} path @param {boolean} ticked */
@@ -321,19 +307,8 @@ export class ChangesTab {
   }
 
   async #discardAll() {
-    try {
-      if (await discard(this.#runId)) this.#discarded()
-    } catch (error) {
-      toast(messageOf(error), 'bad')
-    }
-  }
-
-  async #download() {
-    try {
-      const name = `run-${this.#runId.slice(-8)}.patch`
-      await download(this.#path(), name, 'text/x-diff')
-    } catch (error) {
-      toast(messageOf(error), 'bad')
-    }
+    if (!confirm('Remove the private copy and discard its changes for good?')) return
+    await call('POST', `api/runs/${this.#runId}/discard`)
+    this.#discarded()
   }
 }

@@ -1,5 +1,5 @@
 /** The checkpoints of a run, as its events report them, and the choice of one. */
-import { h } from './dom.js'
+import { h, select } from './dom.js'
 import { clock } from './format.js'
 
 /**
@@ -40,12 +40,8 @@ export class CheckpointSelect {
    */
   constructor(id, label, fixed, chosen) {
     this.#fixed = fixed.length
-    this.#select = h(
-      'select',
-      { id, onchange: () => chosen(this.#select.value) },
-      fixed.map(([value, name]) => h('option', { value }, name)),
-    )
-    this.element = h('div', { class: 'choice' }, h('label', { for: id }, label), this.#select)
+    this.#select = select({ id, onchange: () => chosen(this.#select.value) }, fixed)
+    this.element = h('div.choice', h('label', { for: id }, label), this.#select)
   }
 
   /** @param {Checkpoint} checkpoint */

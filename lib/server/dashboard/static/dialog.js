@@ -1,18 +1,22 @@
 /** Modal dialogs. The browser keeps the focus inside, closes on Escape, and returns the focus. */
-import { h } from './dom.js'
+import { button, form, h } from './dom.js'
 
 /**
  * Opens a dialog that removes itself when it is closed.
  *
  * @param {string} title
- * @param {...(import('./dom.js').Child | readonly import('./dom.js').Child[])} content
+ * @param {HTMLButtonElement} act what the dialog is for
+ * @param {readonly import('./dom.js').Child[]} content
+ * @param {() => void} [submitted] with it, the content is a form that `act` submits
  * @returns {HTMLDialogElement}
  */
-export function openDialog(title, ...content) {
+export function openDialog(title, act, content, submitted) {
+  const cancel = button('Cancel', () => dialog.close(), 'quiet')
+  const parts = [h('h2', { id: 'dialog-title' }, title), ...content, h('div.actions', cancel, act)]
   const dialog = h(
-    'dialog',
-    { class: 'dialog', 'aria-labelledby': 'dialog-title' },
-    h('div', { class: 'stack' }, h('h2', { id: 'dialog-title' }, title), ...content),
+    'dialog.dialog',
+    { 'aria-labelledby': 'dialog-title' },
+    submitted === undefined ? h('div.stack', parts) : form('stack', submitted, parts),
   )
   document.body.append(dialog)
   dialog.addEventListener('close', () => dialog.remove())

@@ -1,5 +1,5 @@
 /** The diff of one changed file: line by line, or both sides beside each other. */
-import { button, h, setText } from './dom.js'
+import { button, fill, h, refill, setText } from './dom.js'
 import { number } from './format.js'
 
 /** @typedef {import('../types.js').FileChange} FileChange */
@@ -17,18 +17,19 @@ const WORDS = { created: 'new', modified: 'changed', deleted: 'deleted', renamed
 /** @param {FileChange} change */
 export function changeView(change) {
   const lines = diffLines(change.diff)
+  const view = new DiffView()
+  view.update(lines, false)
   return h(
-    'details',
-    { class: 'change', open: lines.length > 0 && lines.length <= SHORT_DIFF },
+    'details.change',
+    { open: lines.length > 0 && lines.length <= SHORT_DIFF },
     h(
       'summary',
-      {},
-      h('span', { class: 'path' }, pathOf(change)),
-      h('span', { class: 'word' }, WORDS[change.change] ?? change.change),
-      h('span', { class: 'added' }, `+${change.added_lines}`),
-      h('span', { class: 'removed' }, `−${change.removed_lines}`),
+      h('span.path', pathOf(change)),
+      h('span.word', WORDS[change.change] ?? change.change),
+      h('span.added', `+${change.added_lines}`),
+      h('span.removed', `−${change.removed_lines}`),
     ),
-    lines.length === 0 ? h('p', { class: 'hint' }, 'No text to show.') : unified(lines),
+    lines.length === 0 ? h('p.hint', 'No text to show.') : view.element,
   )
 }
 
@@ -42,13 +43,68 @@ export function diffLines(diff) {
   return diff === '' ? [] : diff.replace(/\n$/, '').split('\n')
 }
 
-/** @param {readonly string[]} lines */
-export function unified(lines) {
-  const code = h('pre', { class: 'diff', tabIndex: 0, 'aria-label': 'Changed lines' })
-  const head = headLines(lines)
-  return inSteps(code, code, lines, (line, i) =>
-    h('span', { class: `line ${lineKind(line, i < head)}` }, `${line}\n`),
-  )
+/** The lines of a diff. What a reader has scrolled and asked for stays when they change. */
+export class DiffView {
+  element = h('div')
+  /** @type {boolean | null} */
+  #split = null
+  /** @type {HTMLElement} */
+  #box = h('div')
+  /** @type {Element} */
+  #into = this.#box
+  #shown = SHOWN_LINES
+  /** @type {readonly unknown[]} */
+  #items = []
+  /** @type {(item: any, index: number) => Element} */
+  #view = splitRow
+  #more = button('', () => this.#showMore(), 'quiet')
+
+  /**
+   * @param {readonly string[]} lines of a unified diff
+   * @param {boolean} split both sides beside each other
+   */
+  update(lines, split) {
+    if (split !== this.#split) {
+      this.#split = split
+      this.#box = split ? sidesBox() : linesBox()
+      this.#into = this.#box.querySelector('tbody') ?? this.#box
+      fill(this.element, this.#box, this.#more)
+    }
+    const head = headLines(lines)
+    this.#items = split ? splitRows(lines) : lines
+    this.#view = split ? splitRow : (line, i) => unifiedLine(line, i < head)
+    const shown = this.#items.slice(0, this.#shown)
+    refill(this.#into, shown.map(this.#view))
+    this.#drawMore()
+  }
+
+  #drawMore() {
+    const rest = this.#items.length - this.#shown
+    this.#more.hidden = rest <= 0
+    setText(this.#more, `Show ${number(Math.min(MORE_LINES, rest))} more lines`)
+  }
+
+  #showMore() {
+    const from = this.#shown
+    this.#shown += MORE_LINES
+    const added = this.#items.slice(from, this.#shown)
+    this.#into.append(...added.map((item, i) => this.#view(item, from + i)))
+    this.#drawMore()
+    // Keyboard users continue in the text.
+    if (this.#more.hidden) this.#box.focus({ preventScroll: true })
+  }
+}
+
+function linesBox() {
+  return h('pre.diff', { tabIndex: 0, 'aria-label': 'Changed lines' })
+}
+
+/**
+ * @param {string} line
+ * @param {boolean} isHead
+ */
+function unifiedLine(line, isHead) {
+  return h('span', { class: `line ${lineKind(line, isHead)}` }, `${line}\n`)
 }
 
 /**
@@ -75,45 +131,26 @@ function lineKind(line, isHead) {
 /** One side of a row: number and text of the line; null for a gap. */
 /** @typedef {{ number: number | null, text: string, kind: string } | null} Side */
 
-/** @param {readonly string[]} lines of a unified diff */
-export function sideBySide(lines) {
-  const body = h('tbody', {})
+function sidesBox() {
+  const columns = ['numbers', '', 'numbers', '']
+  const names = ['Line', 'Before', 'Line', 'After']
   const table = h(
-    'table',
-    { class: 'split' },
-    h(
-      'colgroup',
-      {},
-      ['numbers', '', 'numbers', ''].map((name) => h('col', { class: name })),
-    ),
-    h(
-      'thead',
-      { class: 'visually-hidden' },
-      h(
-        'tr',
-        {},
-        ['Line', 'Before', 'Line', 'After'].map((name) => h('th', { scope: 'col' }, name)),
-      ),
-    ),
-    body,
+    'table.split',
+    h('colgroup', columns.map((name) => h('col', { class: name }))),
+    h('thead.visually-hidden', h('tr', names.map((name) => h('th', { scope: 'col' }, name)))),
+    h('tbody'),
   )
-  const box = h(
-    'div',
-    { class: 'diff', tabIndex: 0, role: 'group', 'aria-label': 'Both sides' },
-    table,
-  )
-  return inSteps(box, body, splitRows(lines), splitRow)
+  return h('div.diff', { tabIndex: 0, role: 'group', 'aria-label': 'Both sides' }, table)
 }
 
 /** @param {string | readonly [Side, Side]} row a text is the head of a hunk */
 function splitRow(row) {
   if (typeof row === 'string')
-    return h('tr', {}, h('td', { class: 'line hunk', colSpan: 4 }, row))
+    return h('tr', h('td.line.hunk', { colSpan: 4 }, row))
   return h(
     'tr',
-    {},
     row.map((side) => [
-      h('td', { class: 'line-number' }, side?.number ?? ''),
+      h('td.line-number', side?.number ?? ''),
       h('td', { class: `line ${side?.kind ?? 'gap'}` }, side?.text ?? ''),
     ]).flat(),
   )
@@ -159,45 +196,10 @@ export function splitRows(lines) {
       sides[1].push({ number: after++, text, kind: 'plus' })
     } else {
       flush()
-      rows.push([
-        { number: before++, text, kind: '' },
-        { number: after++, text, kind: '' },
-      ])
+      rows.push([{ number: before++, text, kind: '' }, { number: after++, text, kind: '' }])
     }
     if (kind !== '\\') last = kind
   }
   flush()
   return rows
-}
-
-/**
- * Fills `into` with views of the first items; a button below `box` shows more.
- *
- * @template T
- * @param {HTMLElement} box
- * @param {Element} into
- * @param {readonly T[]} items
- * @param {(item: T, index: number) => Element} view
- */
-function inSteps(box, into, items, view) {
-  let shown = 0
-  const show = (/** @type {number} */ to) => {
-    into.append(...items.slice(shown, to).map((item, i) => view(item, shown + i)))
-    shown = Math.min(to, items.length)
-  }
-  show(SHOWN_LINES)
-  if (items.length <= SHOWN_LINES) return box
-  const label = () => `Show ${number(Math.min(MORE_LINES, items.length - shown))} more lines`
-  const more = button(
-    label(),
-    () => {
-      show(shown + MORE_LINES)
-      if (shown < items.length) return setText(more, label())
-      // Keyboard users continue in the text.
-      box.focus({ preventScroll: true })
-      more.remove()
-    },
-    { class: 'quiet' },
-  )
-  return h('div', {}, box, more)
 }

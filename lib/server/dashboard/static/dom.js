@@ -14,39 +14,77 @@ import { readable, uncoloured, visible } from './visible.js'
  * @typedef {{ readonly element: HTMLElement, readonly title: string, close(): void }} View
  */
 
+/** @typedef {{ readonly [name: string]: unknown }} Props */
+
 /**
- * Creates an element with properties and children.
+ * Creates an element of a tag such as `p`, or `p.hint.small` with classes.
  *
- * `class`, `for` and names with a dash are set as attributes, functions named `on…` as listeners,
- * everything else as a property of the element. A `value` is not text but data, and left as it is.
+ * Of its properties `class`, `for` and names with a dash are set as attributes, functions named
+ * `on…` as listeners, everything else as a property of the element. A `value` is not text but data,
+ * and left as it is.
  *
  * @template {keyof HTMLElementTagNameMap} K
- * @param {K} tag
- * @param {Record<string, unknown>} [props]
- * @param {...(Child | readonly Child[])} children
+ * @param {K | `${K}.${string}`} tag
+ * @param {...(Props | Child | readonly Child[])} content children, after properties if there are any
  * @returns {HTMLElementTagNameMap[K]}
  */
-export function h(tag, props = {}, ...children) {
-  const element = document.createElement(tag)
+export function h(tag, ...content) {
+  const [name = '', ...classes] = tag.split('.')
+  const element = /** @type {HTMLElementTagNameMap[K]} */ (document.createElement(name))
+  if (classes.length > 0) element.className = classes.join(' ')
+  if (isProps(content[0])) setProps(element, /** @type {Props} */ (content.shift()))
+  append(element, /** @type {(Child | readonly Child[])[]} */ (content))
+  return element
+}
+
+/** @param {unknown} first */
+function isProps(first) {
+  return first?.constructor === Object
+}
+
+/**
+ * @param {HTMLElement} element
+ * @param {Props} props
+ */
+function setProps(element, props) {
   for (const [name, given] of Object.entries(props)) {
     if (given === undefined || given === null) continue
     const value = typeof given === 'string' && name !== 'value' ? visible(given) : given
-    if (typeof value === 'function' && name.startsWith('on')) {
+    if (typeof value === 'function' && name.startsWith('on'))
       element.addEventListener(name.slice(2), /** @type {EventListener} */ (value))
-    } else if (
-      name === 'class' ||
-      name === 'for' ||
-      name === 'role' ||
-      name === 'list' ||
-      name.includes('-')
-    ) {
-      element.setAttribute(name, String(value))
-    } else {
-      Reflect.set(element, name, value)
-    }
+    else if (/^(class|for|role|list)$|-/.test(name)) element.setAttribute(name, String(value))
+    else Reflect.set(element, name, value)
   }
-  append(element, children)
-  return element
+}
+
+/**
+ * A form that calls `submitted`; the page checks nothing that the service checks.
+ *
+ * @param {string} classes
+ * @param {() => void} submitted
+ * @param {...(Child | readonly Child[])} content
+ */
+export function form(classes, submitted, ...content) {
+  const onsubmit = (/** @type {Event} */ event) => {
+    event.preventDefault()
+    submitted()
+  }
+  return h('form', { class: classes, noValidate: true, onsubmit }, ...content)
+}
+
+/**
+ * A list of choices.
+ *
+ * @param {Props} props
+ * @param {readonly (readonly [value: string, name: string])[]} choices
+ */
+export function select(props, choices) {
+  return h('select', props, choices.map(([value, name]) => h('option', { value }, name)))
+}
+
+/** Room for what went wrong. */
+export function problemLine() {
+  return h('p.error-text', { role: 'alert' })
 }
 
 /**
@@ -54,10 +92,11 @@ export function h(tag, props = {}, ...children) {
  *
  * @param {Child | readonly Child[]} label
  * @param {() => void} onclick
- * @param {Record<string, unknown>} [props]
+ * @param {string | Props} [props] or its classes
  */
 export function button(label, onclick, props = {}) {
-  return h('button', { type: 'button', onclick, ...props }, label)
+  const more = typeof props === 'string' ? { class: props } : props
+  return h('button', { type: 'button', onclick, ...more }, label)
 }
 
 /**
@@ -65,10 +104,13 @@ export function button(label, onclick, props = {}) {
  * @param {readonly (Child | readonly Child[])[]} children
  */
 function append(element, children) {
-  for (const child of children.flat()) {
-    if (child === null || child === undefined || child === false) continue
+  for (const child of shownOf(children))
     element.append(child instanceof Node ? child : visible(String(child)))
-  }
+}
+
+/** @param {readonly (Child | readonly Child[])[]} children */
+function shownOf(children) {
+  return children.flat().filter((child) => child !== null && child !== undefined && child !== false)
 }
 
 /**
@@ -80,6 +122,68 @@ function append(element, children) {
 export function fill(element, ...children) {
   element.replaceChildren()
   append(element, children)
+}
+
+/**
+ * Makes `nodes` the children. Those that are children already are not moved, so that focus,
+ * selection and scrolling survive.
+ *
+ * @param {Element} element
+ * @param {readonly Node[]} nodes
+ */
+export function place(element, nodes) {
+  const kept = new Set(nodes)
+  for (const node of [...element.childNodes]) if (!kept.has(node)) node.remove()
+  let at = element.firstChild
+  for (const node of nodes) {
+    if (node === at) at = /** @type {ChildNode} */ (at).nextSibling
+    else element.insertBefore(node, at)
+  }
+}
+
+/** How many of the former children are compared with a new one. */
+const COMPARED = 64
+
+/**
+ * As `fill()`, but keeps what a reader has done: equal nodes stay, and those with an equal
+ * `data-key` are changed in place. Not for elements with listeners that depend on the content.
+ *
+ * @param {Element} element
+ * @param {...(Child | readonly Child[])} children
+ */
+export function refill(element, ...children) {
+  const given = new Set(children.flat())
+  const former = [...element.childNodes].filter((node) => !given.has(node))
+  const nodes = shownOf(children).map((child) => {
+    const node = child instanceof Node ? child : document.createTextNode(visible(String(child)))
+    if (node.parentNode === element) return node
+    const key = keyOf(node)
+    const at = former
+      .slice(0, COMPARED)
+      .findIndex((old) => (key === undefined ? old.isEqualNode(node) : keyOf(old) === key))
+    const [old] = at === -1 ? [] : former.splice(at, 1)
+    if (old instanceof Element && node instanceof Element && key !== undefined) update(old, node)
+    return old ?? node
+  })
+  place(element, nodes)
+}
+
+/** @param {Node} node */
+function keyOf(node) {
+  return node instanceof HTMLElement ? node.dataset['key'] : undefined
+}
+
+/**
+ * Gives an element the attributes and the content of another one, as `refill()`.
+ *
+ * @param {Element} element
+ * @param {Element} other
+ */
+export function update(element, other) {
+  for (const { name, value } of other.attributes) {
+    if (element.getAttribute(name) !== value) element.setAttribute(name, value)
+  }
+  refill(element, ...other.childNodes)
 }
 
 /**

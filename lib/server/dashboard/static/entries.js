@@ -59,9 +59,9 @@ export function entryView(event, progress) {
       return entry(
         event,
         'plain',
-        h('p', { class: 'what' }, LABELS[event.kind]),
+        h('p.what', LABELS[event.kind]),
         ...(event.payload.messages ?? []).map(({ text, by: who }) =>
-          h('div', {}, h('p', { class: 'what' }, `Message${by(who)}`), paragraph(text)),
+          h('div', h('p.what', `Message${by(who)}`), paragraph(text)),
         ),
       )
     case 'run_recovered':
@@ -112,12 +112,7 @@ export function entryView(event, progress) {
  * @param {string} text
  */
 function said(event, who, text) {
-  return entry(
-    event,
-    'said',
-    h('p', { class: 'what' }, who),
-    paragraph(text),
-  )
+  return entry(event, 'said', h('p.what', who), paragraph(text))
 }
 
 /**
@@ -132,12 +127,7 @@ function messageEntry(event, heard) {
   return entry(
     event,
     'said message',
-    h(
-      'p',
-      { class: 'what' },
-      `Message${by(who)}`,
-      h('span', { class: 'fact' }, state),
-    ),
+    h('p.what', `Message${by(who)}`, h('span.fact', state)),
     paragraph(text),
   )
 }
@@ -147,12 +137,7 @@ function reasoningEntry(event) {
   return entry(
     event,
     'thought',
-    h(
-      'details',
-      {},
-      h('summary', {}, 'Reasoning'),
-      paragraph(event.payload.text),
-    ),
+    h('details', h('summary', 'Reasoning'), paragraph(event.payload.text)),
   )
 }
 
@@ -164,12 +149,12 @@ function reasoningEntry(event) {
 function answerEntry(event) {
   const { decision, decided_by, feedback, edits = {} } = event.payload
   const list = Object.entries(edits).map(([id, edit]) =>
-    h('pre', { class: 'output', tabIndex: 0 }, `${id}: ${JSON.stringify(edit, null, 2)}`),
+    h('pre.output', { tabIndex: 0 }, `${id}: ${JSON.stringify(edit, null, 2)}`),
   )
   return entry(
     event,
     'gate',
-    h('p', { class: 'what' }, `Answered: ${decision}${by(decided_by)}`),
+    h('p.what', `Answered: ${decision}${by(decided_by)}`),
     feedback === undefined || feedback === '' ? null : paragraph(feedback),
     ...list,
   )
@@ -194,12 +179,7 @@ function checkEntry(event) {
   return entry(
     event,
     achieved ? 'check good' : 'check',
-    h(
-      'p',
-      { class: 'what' },
-      achieved ? 'Goal met' : 'Goal not met',
-      h('span', { class: 'fact' }, facts),
-    ),
+    h('p.what', achieved ? 'Goal met' : 'Goal not met', h('span.fact', facts)),
     paragraph(reason),
     counts === null ? null : countsView(counts),
   )
@@ -214,7 +194,7 @@ export function countsView(counts) {
     ['failed', failed],
     ['skipped', skipped],
   ])
-  const bar = h('span', { class: 'counts-bar', 'aria-hidden': 'true' })
+  const bar = h('span.counts-bar', { 'aria-hidden': 'true' })
   for (const [kind, count] of parts) {
     if (count === 0) continue
     const part = h('span', { class: kind })
@@ -224,7 +204,7 @@ export function countsView(counts) {
   const rest = [failed > 0 ? `${failed} fail` : '', skipped > 0 ? `${skipped} skipped` : ''].filter(
     Boolean,
   )
-  return h('p', { class: 'counts' }, bar, h('span', {}, [text, ...rest].join(' · ')))
+  return h('p.counts', bar, h('span', [text, ...rest].join(' · ')))
 }
 
 /** @param {EventOf<'run_end'>} event */
@@ -237,10 +217,9 @@ function endEntry(event) {
     event,
     `end ${status}`,
     h(
-      'p',
-      { class: 'what' },
+      'p.what',
       `${statusLabel(status)}: ${endReason(end_reason)}`,
-      h('span', { class: 'fact' }, facts.join(' · ')),
+      h('span.fact', facts.join(' · ')),
     ),
     reason === '' ? null : paragraph(reason),
   )
@@ -252,15 +231,14 @@ function errorEntry(event) {
   return entry(
     event,
     'bad',
-    h('p', { class: 'what' }, 'Error'),
+    h('p.what', 'Error'),
     paragraph(message),
     traceback === ''
       ? null
       : h(
           'details',
-          {},
-          h('summary', {}, 'Stack trace'),
-          h('pre', { class: 'output', tabIndex: 0 }, traceback),
+          h('summary', 'Stack trace'),
+          h('pre.output', { tabIndex: 0 }, traceback),
         ),
   )
 }
@@ -273,7 +251,7 @@ function errorEntry(event) {
  */
 function toolEntry(event, { started = false, result }) {
   const { tool, args } = event.payload
-  const state = h('span', { class: 'state' }, started ? 'running…' : 'requested')
+  const state = h('span.state', started ? 'running…' : 'requested')
   const parts = []
   let tone = started ? 'busy' : ''
   if (result !== undefined) {
@@ -288,13 +266,13 @@ function toolEntry(event, { started = false, result }) {
     event,
     `tool ${tone}`,
     h(
-      'p',
-      { class: 'what' },
-      h('span', { class: 'tool-name' }, tool),
-      h('code', { class: 'args' }, argumentsLine(args)),
+      'p.what',
+      { 'data-key': 'what' },
+      h('span.tool-name', tool),
+      h('code.args', argumentsLine(args)),
       state,
     ),
-    parts.length === 0 ? null : h('div', { class: 'tool-result' }, parts),
+    parts.length === 0 ? null : h('div.tool-result', parts),
   )
 }
 
@@ -316,23 +294,18 @@ function exitWord(code) {
 /** @param {string} output */
 function outputView(output) {
   const text = h(
-    'pre',
-    { class: 'output', tabIndex: 0, dir: 'auto' },
+    'pre.output',
+    { tabIndex: 0, dir: 'auto' },
     programOutput(clipped(output, SHOWN_OUTPUT)),
   )
   const lines = output.split('\n').length
-  const details = h(
-    'details',
-    { class: 'output-box' },
-    h('summary', {}, `Output · ${plural(lines, 'line')}`),
-    text,
-  )
+  const details = h('details.output-box', h('summary', `Output · ${plural(lines, 'line')}`), text)
   if (output.length <= SHOWN_OUTPUT) return details
   const showAll = () => {
     fill(text, programOutput(output))
     more.remove()
   }
-  const more = button('Show all', showAll, { class: 'quiet' })
+  const more = button('Show all', showAll, 'quiet')
   details.append(more)
   return details
 }

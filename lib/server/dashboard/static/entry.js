@@ -37,22 +37,18 @@ export function by(who) {
  * @param {...(Node | false | null)} content
  */
 export function entry(event, kind, ...content) {
-  const time = h(
-    'time',
-    { class: 'at', dateTime: new Date(event.ts * 1_000).toISOString() },
-    clock(event.ts),
-  )
+  const time = h('time.at', { dateTime: new Date(event.ts * 1_000).toISOString() }, clock(event.ts))
   return h(
     'article',
     { class: `entry ${kind}`, 'data-seq': event.seq, 'aria-label': LABELS[event.kind] },
     time,
-    h('div', { class: 'body' }, content),
+    h('div.body', { 'data-key': 'body' }, content),
   )
 }
 
 /** @param {string} text */
 export function paragraph(text) {
-  return h('p', { class: 'prose', dir: 'auto' }, prose(text))
+  return h('p.prose', { dir: 'auto' }, prose(text))
 }
 
 /**
@@ -64,5 +60,5 @@ export function paragraph(text) {
 export function line(event, kind, text, more) {
   const extra =
     more === undefined || more === '' ? null : paragraph(more)
-  return entry(event, kind, h('p', { class: 'what' }, text), extra)
+  return entry(event, kind, h('p.what', text), extra)
 }

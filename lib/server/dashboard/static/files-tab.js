@@ -1,8 +1,8 @@
 /** The files of a run at a checkpoint, or as they are: folder by folder, with a preview of text. */
 import { filesPath, pathFrom, runAddress } from './address.js'
-import { download, firstBytes, messageOf, send } from './api.js'
+import { ApiError, attempt, download, firstBytes, messageOf, send } from './api.js'
 import { CheckpointSelect } from './checkpoints.js'
-import { button, fill, h, toast } from './dom.js'
+import { button, fill, h, refill, setText } from './dom.js'
 import { number, size } from './format.js'
 import { Pager } from './pager.js'
 
@@ -26,6 +26,8 @@ export class FilesTab {
   #hasCheckpoints = true
   /** The address that was read last; null to read again. @type {string | null} */
   #shown = null
+  /** The address of what is drawn. @type {string | null} */
+  #drawn = null
   #query = { at: '', path: '' }
   #controller = new AbortController()
   /** @type {FileList | null} */
@@ -33,27 +35,24 @@ export class FilesTab {
   #choice = new CheckpointSelect(
     'at',
     'At',
-    [
-      ['', 'Newest checkpoint'],
-      ['start', 'Start of the run'],
-      ['now', 'The folder now'],
-    ],
+    [['', 'Newest checkpoint'], ['start', 'Start of the run'], ['now', 'The folder now']],
     (at) => {
       location.hash = this.#address({ at })
     },
   )
-  #crumbs = h('nav', { class: 'crumbs', 'aria-label': 'Folder' })
-  #content = h('div', { class: 'file-content' })
+  #crumbs = h('nav.crumbs', { 'aria-label': 'Folder' })
+  #content = h('div.file-content')
+  #about = h('p.hint')
+  #tools = h('div.tools', this.#about, button('Download', () => this.#download(), 'small'))
   #pager = new Pager(PAGE, () => this.#drawFolder())
 
   /** @param {string} runId */
   constructor(runId) {
     this.#runId = runId
-    const again = button('Read again', () => void this.#load(), { class: 'small' })
+    const again = button('Read again', () => void this.#load(), 'small')
     this.element = h(
-      'section',
-      { class: 'tab-panel' },
-      h('div', { class: 'tools' }, this.#choice.element, again),
+      'section.tab-panel',
+      h('div.tools', this.#choice.element, again),
       this.#crumbs,
       this.#content,
       this.#pager.element,
@@ -67,7 +66,6 @@ export class FilesTab {
   /** @param {Checkpoint} checkpoint */
   add(checkpoint) {
     if (checkpoint.reason !== 'start') this.#choice.add(checkpoint)
-    if (this.#query.at === '') this.refresh()
   }
 
   /** @param {boolean} hasCheckpoints without any, the folder is shown as it is */
@@ -78,10 +76,11 @@ export class FilesTab {
     this.refresh()
   }
 
-  /** The files may have changed. What the user reads stays as it is until it is opened again. */
+  /** The files have changed: those of a checkpoint never do. */
   refresh() {
+    if (this.#at !== '' && this.#at !== 'now') return
     this.#shown = null
-    if (this.#visible && !this.#content.contains(document.activeElement)) void this.#load()
+    if (this.#visible) void this.#load()
   }
 
   /** @param {URLSearchParams | null} query null while another tab is shown */
@@ -92,14 +91,21 @@ export class FilesTab {
     this.#query = { at: at === 'newest' ? '' : at, path: pathFrom(query) }
     this.#choice.show(this.#at)
     if (this.#address() === this.#shown) return
-    // The link that was followed goes away.
-    const focused =
-      this.#content.contains(document.activeElement) ||
-      this.#crumbs.contains(document.activeElement)
-    this.#pager.start = 0
+    if (this.#address() !== this.#drawn) this.#pager.start = 0
+    const focused = this.#hasFocus()
     this.#drawCrumbs()
-    if (focused) /** @type {HTMLElement} */ (this.#crumbs.lastElementChild).focus()
+    // The link that was followed goes away.
+    if (focused) this.#focusCrumb()
     void this.#load()
+  }
+
+  #hasFocus() {
+    const { activeElement } = document
+    return this.#content.contains(activeElement) || this.#crumbs.contains(activeElement)
+  }
+
+  #focusCrumb() {
+    /** @type {HTMLElement} */ (this.#crumbs.lastElementChild).focus({ preventScroll: true })
   }
 
   /** @param {{ at?: string, path?: string }} [change] */
@@ -112,20 +118,25 @@ export class FilesTab {
     const names = path === '' ? [] : path.split('/')
     const last = names.pop()
     const link = (/** @type {string} */ name, /** @type {string} */ to) => [
-      h('a', { class: 'path', href: this.#address({ path: to }) }, name),
+      h('a.path', { href: this.#address({ path: to }) }, name),
       h('span', { 'aria-hidden': 'true' }, '/'),
     ]
     fill(
       this.#crumbs,
       last !== undefined && link('Files', ''),
       names.flatMap((name, i) => link(name, names.slice(0, i + 1).join('/'))),
-      h('span', { class: 'path', tabIndex: -1, 'aria-current': 'page' }, last ?? 'Files'),
+      h('span.path', { tabIndex: -1, 'aria-current': 'page' }, last ?? 'Files'),
     )
   }
 
   /** Without checkpoints the folder is shown as it is. */
   get #at() {
     return this.#query.at || (this.#hasCheckpoints ? '' : 'now')
+  }
+
+  #download() {
+    const name = nameOf(this.#query.path)
+    void attempt(() => download(this.#source(), name, BYTES))
   }
 
   /** The path of what is shown, by REST. */
@@ -135,11 +146,12 @@ export class FilesTab {
   }
 
   async #load() {
+    const again = this.#drawn === this.#address()
     this.#shown = this.#address()
     this.#controller.abort()
     const { signal } = (this.#controller = new AbortController())
     this.element.setAttribute('aria-busy', 'true')
-    this.#list = null
+    const focused = this.#hasFocus()
     try {
       const headers = { Accept: `${BYTES}, application/json` }
       const response = await send('GET', this.#source(), { headers, signal })
@@ -151,21 +163,29 @@ export class FilesTab {
         if (signal.aborted) return
         this.#drawFile(bytes, whole)
       }
+      this.#drawn = this.#shown
     } catch (error) {
-      if (signal.aborted) return
+      // Without an answer, what was read before stays.
+      if (signal.aborted || (again && !(error instanceof ApiError))) return
+      this.#drawn = null
       this.#pager.element.hidden = true
-      fill(this.#content, h('p', { class: 'notice', role: 'alert' }, messageOf(error)))
+      fill(this.#content, h('p.notice', { role: 'alert' }, messageOf(error)))
     }
     this.element.removeAttribute('aria-busy')
+    if (focused && !this.#hasFocus() && document.activeElement === document.body) this.#focusCrumb()
   }
 
   #drawFolder() {
     const { entries = [], more = 0 } = this.#list ?? {}
-    fill(
+    refill(
       this.#content,
-      entries.length === 0 && h('p', { class: 'hint' }, 'There are no files here.'),
-      h('ul', { class: 'entries' }, this.#pager.page(entries).map((entry) => this.#entry(entry))),
-      more > 0 && h('p', { class: 'notice' }, `${number(more)} more entries are not listed.`),
+      entries.length === 0 && h('p.hint', 'There are no files here.'),
+      h(
+        'ul.entries',
+        { 'data-key': 'entries' },
+        this.#pager.page(entries).map((entry) => this.#entry(entry)),
+      ),
+      more > 0 && h('p.notice', `${number(more)} more entries are not listed.`),
     )
   }
 
@@ -175,18 +195,16 @@ export class FilesTab {
     const isFolder = type === 'folder'
     return h(
       'li',
-      {},
       // Links are not followed.
       type === 'link'
-        ? h('span', { class: 'path' }, name)
+        ? h('span.path', name)
         : h(
             'a',
             { class: `path ${type}`, href: this.#address({ path }) },
             isFolder ? `${name}/` : name,
           ),
       h(
-        'span',
-        { class: 'word' },
+        'span.word',
         type === 'file' ? size(bytes) : type,
         type === 'file' && mode.endsWith('755') && ' · executable',
       ),
@@ -198,23 +216,19 @@ export class FilesTab {
    * @param {boolean} whole
    */
   #drawFile(bytes, whole) {
-    const source = this.#source()
-    const name = nameOf(this.#query.path)
-    const save = () =>
-      void download(source, name, BYTES).catch((error) => toast(messageOf(error), 'bad'))
     const text = textOf(bytes)
     const read = whole ? size(bytes.length) : `The first ${size(bytes.length)}`
     this.#pager.element.hidden = true
-    fill(
+    setText(this.#about, text === null ? 'Not text, or not in UTF-8.' : read)
+    refill(
       this.#content,
-      h(
-        'div',
-        { class: 'tools' },
-        h('p', { class: 'hint' }, text === null ? 'Not text, or not in UTF-8.' : read),
-        button('Download', save, { class: 'small' }),
-      ),
+      this.#tools,
       text !== null &&
-        h('pre', { class: 'output whole', tabIndex: 0, 'aria-label': 'Content of the file' }, text),
+        h(
+          'pre.output.whole',
+          { tabIndex: 0, 'data-key': 'content', 'aria-label': 'Content of the file' },
+          text,
+        ),
     )
   }
 }

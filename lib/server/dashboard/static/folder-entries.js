@@ -59,14 +59,12 @@ export function checkpointEntry(event, previous) {
     event,
     'checkpoint',
     h(
-      'p',
-      { class: 'what' },
+      'p.what',
       `Checkpoint: ${name.toLowerCase()}`,
-      h('span', { class: 'fact' }, `${plural(files, 'file')} · ${size(bytes)}`),
+      h('span.fact', `${plural(files, 'file')} · ${size(bytes)}`),
     ),
     h(
-      'p',
-      { class: 'entry-actions' },
+      'p.entry-actions',
       changes,
       actionButton('Restore', { name: 'restore', checkpoint }),
       at !== null && actionButton('Fork from here', { name: 'fork', at, from: name }),
@@ -91,7 +89,7 @@ export function filesEntry(event) {
   return entry(
     event,
     skipped.length === 0 ? 'files-changed' : 'warn',
-    h('p', { class: 'what' }, `${done}: ${plural(all, 'file')}`),
+    h('p.what', `${done}: ${plural(all, 'file')}`),
     paths.length === 0 ? null : foldedPaths('Paths', paths, all),
     skipped.length === 0
       ? null

@@ -59,9 +59,8 @@ export function follow(runId, reader) {
 
   const catchUp = async () => {
     for (;;) {
-      const page = await call('GET', `api/runs/${runId}/events?after=${last}&limit=${PAGE}`, {
-        signal,
-      })
+      const path = `api/runs/${runId}/events?after=${last}&limit=${PAGE}`
+      const page = await call('GET', path, { signal, quiet: true })
       take(page)
       // A page may hold fewer events than the limit; an empty one is the end.
       if (page.length === 0) return

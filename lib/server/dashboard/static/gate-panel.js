@@ -1,6 +1,6 @@
 /** The panel in which the user answers a gate. */
 import { call, messageOf } from './api.js'
-import { button, fill, h, setText } from './dom.js'
+import { button, fill, h, problemLine, setText } from './dom.js'
 
 /**
  * @typedef {import('../types.js').Gate} Gate
@@ -9,7 +9,7 @@ import { button, fill, h, setText } from './dom.js'
 
 /** Hidden while no gate is open. */
 export class GatePanel {
-  element = h('section', { class: 'gate', 'aria-labelledby': 'gate-title', hidden: true })
+  element = h('section.gate', { 'aria-labelledby': 'gate-title', hidden: true })
   /** @type {string | null} */
   #gateId = null
   #answered
@@ -40,8 +40,8 @@ export class GatePanel {
   /** @param {Gate} gate */
   #draw(gate) {
     const feedback = h('textarea', { id: 'feedback', rows: 2, maxLength: 16_384 })
-    const problem = h('p', { class: 'error-text', role: 'alert' })
-    const buttons = h('div', { class: 'actions' })
+    const problem = problemLine()
+    const buttons = h('div.actions')
     /**
      * @param {string} decision
      * @param {string} label
@@ -71,12 +71,11 @@ export class GatePanel {
     fill(
       this.element,
       h('h2', { id: 'gate-title' }, titleOf(gate)),
-      h('p', { class: 'prose', dir: 'auto' }, gate.summary),
-      gate.calls.length > 0 && h('ul', { class: 'gated' }, gate.calls.map(callView)),
+      h('p.prose', { dir: 'auto' }, gate.summary),
+      gate.calls.length > 0 && h('ul.gated', gate.calls.map(callView)),
       gate.deadline !== null &&
         h(
-          'p',
-          { class: 'hint' },
+          'p.hint',
           `Without an answer the run is aborted at ${new Date(gate.deadline).toLocaleString()}.`,
         ),
       h('label', { for: 'feedback' }, 'Feedback for the model (optional)'),
@@ -98,11 +97,10 @@ function titleOf({ kind, iteration }) {
 function callView({ tool, args }) {
   return h(
     'li',
-    {},
-    h('span', { class: 'tool-name' }, tool),
+    h('span.tool-name', tool),
     h(
-      'pre',
-      { class: 'output', tabIndex: 0, 'aria-label': `Arguments of ${tool}` },
+      'pre.output',
+      { tabIndex: 0, 'aria-label': `Arguments of ${tool}` },
       JSON.stringify(args, null, 2),
     ),
   )

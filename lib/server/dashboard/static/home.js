@@ -1,6 +1,6 @@
 /** The overview: numbers of runs by status, and the runs that wait at a gate. */
 import { call, page } from './api.js'
-import { button, fill, h, prose, setText } from './dom.js'
+import { button, fill, h, prose, refill, setText } from './dom.js'
 import { ago, number, plural, statusLabel } from './format.js'
 
 /**
@@ -17,26 +17,31 @@ const SHOWN = 8
 
 /** Updated with every new list of runs. */
 export class Home {
-  element = h('section', { class: 'home', 'aria-labelledby': 'home-title' })
+  element = h('section.home', { 'aria-labelledby': 'home-title' })
   title = 'Runs'
   /** @type {Map<Status, HTMLElement>} */
-  #counts = new Map(TILES.map((status) => [status, h('span', { class: 'tile-count' })]))
-  #tiles = h('div', { class: 'tiles', hidden: true })
-  /** The data that the list of waiting runs was drawn from, as JSON. */
-  #drawn = ''
-  #health = h('p', { class: 'notice bad', role: 'status', hidden: true })
-  #waiting = h('section', { class: 'waiting', 'aria-labelledby': 'waiting-title', hidden: true })
+  #counts = new Map(TILES.map((status) => [status, h('span.tile-count')]))
+  #tiles = h('div.tiles', { hidden: true })
+  #health = h('p.notice.bad', { role: 'status', hidden: true })
+  #list = h('ul.waiting-list')
+  #more = button('Show all waiting runs', () => this.#chosen('awaiting_human'), 'quiet')
+  #waiting = h(
+    'section.waiting',
+    { 'aria-labelledby': 'waiting-title', hidden: true },
+    h('h2', { id: 'waiting-title' }, 'Waiting for you'),
+    this.#list,
+    this.#more,
+  )
   #welcome = h(
-    'section',
-    { class: 'panel welcome', hidden: true },
-    h('h2', {}, 'Give it a goal that can be checked'),
+    'section.panel.welcome',
+    { hidden: true },
+    h('h2', 'Give it a goal that can be checked'),
     h(
       'p',
-      {},
       'A run works in a folder, step by step, until a command proves that its goal is met. ' +
         'It pauses for your approval where you ask it to.',
     ),
-    h('p', {}, h('a', { class: 'button primary', href: '#/new' }, 'Start the first run')),
+    h('p', h('a.button.primary', { href: '#/new' }, 'Start the first run')),
   )
   #chosen
 
@@ -55,7 +60,7 @@ export class Home {
       this.#tiles,
       [...this.#counts].map(([status, count]) =>
         button(
-          [count, h('span', { class: 'tile-name' }, statusLabel(status))],
+          [count, h('span.tile-name', statusLabel(status))],
           () => this.#chosen(status),
           { class: `tile ${status}` },
         ),
@@ -69,8 +74,8 @@ export class Home {
     try {
       // Read by status: a run that has waited for long is not among the newest runs.
       const [waiting, health] = await Promise.all([
-        page(`api/runs?status=awaiting_human&limit=${SHOWN}`),
-        call('GET', 'api/health'),
+        page(`api/runs?status=awaiting_human&limit=${SHOWN}`, { quiet: true }),
+        call('GET', 'api/health', { quiet: true }),
       ])
       this.#drawHealth(health)
       const usable = waiting.items.filter(({ problem }) => problem === null)
@@ -97,20 +102,9 @@ export class Home {
    * @param {boolean} more whether more are waiting
    */
   #drawWaiting(waiting, more) {
-    const drawn = JSON.stringify([
-      more,
-      ...waiting.map(({ run_id, iteration }) => [run_id, iteration]),
-    ])
-    if (drawn === this.#drawn) return
-    this.#drawn = drawn
     this.#waiting.hidden = waiting.length === 0
-    fill(
-      this.#waiting,
-      h('h2', { id: 'waiting-title' }, 'Waiting for you'),
-      h('ul', { class: 'waiting-list' }, waiting.map(waitingView)),
-      more &&
-        button('Show all waiting runs', () => this.#chosen('awaiting_human'), { class: 'quiet' }),
-    )
+    refill(this.#list, waiting.map(waitingView))
+    this.#more.hidden = !more
   }
 
   close() {}
@@ -118,20 +112,12 @@ export class Home {
 
 /** @param {RunSummary} run */
 function waitingView({ run_id, goal, iteration, created_at, model_name }) {
-  return h(
-    'li',
-    {},
-    h(
-      'a',
-      { class: 'card', href: `#/runs/${run_id}` },
-      h('span', { class: 'run-goal', dir: 'auto' }, prose(goal)),
-      h(
-        'span',
-        { class: 'hint' },
-        `${plural(iteration, 'iteration')} · `,
-        h('bdi', {}, model_name),
-        ` · ${ago(created_at)}`,
-      ),
-    ),
+  const facts = [plural(iteration, 'iteration'), ' · ', h('bdi', model_name), ` · ${ago(created_at)}`]
+  const card = h(
+    'a.card',
+    { href: `#/runs/${run_id}`, 'data-key': 'card' },
+    h('span.run-goal', { dir: 'auto' }, prose(goal)),
+    h('span.hint', facts),
   )
+  return h('li', { 'data-key': run_id }, card)
 }

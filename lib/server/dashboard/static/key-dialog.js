@@ -1,20 +1,10 @@
 /** The dialog that asks the user for a key. */
 import { storeKey, storedKey } from './api.js'
-import { button, byId, h } from './dom.js'
+import { openDialog } from './dialog.js'
+import { byId, h } from './dom.js'
 
-/** @type {Promise<boolean> | null} */
-let asking = null
-
-/** Opens one dialog, however many calls wait for the key. Resolves false when the user declines. */
+/** @returns {Promise<boolean>} false when the user declined */
 export function askForKey() {
-  asking ??= ask().finally(() => {
-    asking = null
-  })
-  return asking
-}
-
-/** @returns {Promise<boolean>} */
-function ask() {
   const refused = storedKey() !== null
   storeKey(null)
   const input = h('input', {
@@ -22,37 +12,25 @@ function ask() {
     type: 'password',
     autocomplete: 'off',
     spellcheck: false,
-    required: true,
     'aria-describedby': 'key-help',
   })
-  const dialog = h(
-    'dialog',
-    { class: 'dialog', 'aria-labelledby': 'key-title' },
-    h(
-      'form',
-      { method: 'dialog', class: 'stack' },
-      h('h2', { id: 'key-title' }, 'This service requires a key'),
-      refused && h('p', { class: 'error-text', role: 'alert' }, 'The key was not accepted.'),
+  const dialog = openDialog(
+    'This service requires a key',
+    h('button.primary', { type: 'submit' }, 'Use key'),
+    [
+      refused && h('p.error-text', { role: 'alert' }, 'The key was not accepted.'),
       h('label', { for: 'key' }, 'API key'),
       input,
-      h('p', { id: 'key-help', class: 'hint' }, 'Kept in this tab only, until it is closed.'),
-      h(
-        'div',
-        { class: 'actions' },
-        button('Cancel', () => dialog.close(''), { class: 'quiet' }),
-        h('button', { type: 'submit', class: 'primary', value: 'use' }, 'Use key'),
-      ),
-    ),
+      h('p.hint', { id: 'key-help' }, 'Kept in this tab only, until it is closed.'),
+    ],
+    () => input.value.trim() !== '' && dialog.close('use'),
   )
-  document.body.append(dialog)
-  dialog.showModal()
+  input.focus()
   return new Promise((resolve) => {
     dialog.addEventListener('close', () => {
-      const key = input.value.trim()
-      const given = dialog.returnValue === 'use' && key !== ''
-      if (given) storeKey(key)
+      const given = dialog.returnValue === 'use'
+      if (given) storeKey(input.value.trim())
       byId('forget').hidden = !given
-      dialog.remove()
       resolve(given)
     })
   })

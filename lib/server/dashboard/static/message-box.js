@@ -1,6 +1,6 @@
 /** Messages to a live run; to one that has ended, a message starts a fork of it. */
 import { ApiError, call, idempotencyKey, messageOf } from './api.js'
-import { button, h, setText } from './dom.js'
+import { button, form, h, select, setText } from './dom.js'
 import { isLive, number, plural } from './format.js'
 
 /**
@@ -40,16 +40,14 @@ export class MessageBox {
     },
   })
   #label = h('label', { for: 'message' })
-  #deliver = h(
-    'select',
-    { 'aria-label': 'When it is heard' },
-    h('option', { value: 'next_turn' }, 'Now'),
-    h('option', { value: 'next_iteration' }, 'At the next iteration'),
-  )
-  #more = button('Options…', () => this.#options(this.#text.value), { class: 'quiet' })
+  #deliver = select({ 'aria-label': 'When it is heard' }, [
+    ['next_turn', 'Now'],
+    ['next_iteration', 'At the next iteration'],
+  ])
+  #more = button('Options…', () => this.#options(this.#text.value), 'quiet')
   #submit = h('button', { type: 'submit', class: 'primary' })
-  #state = h('p', { class: 'hint', id: 'message-state', role: 'status' })
-  #problem = h('p', { class: 'error-text', id: 'message-problem', role: 'alert' })
+  #state = h('p.hint', { id: 'message-state', role: 'status' })
+  #problem = h('p.error-text', { id: 'message-problem', role: 'alert' })
 
   /**
    * @param {(fork: RunDetails) => void} forked
@@ -58,22 +56,15 @@ export class MessageBox {
   constructor(forked, options) {
     this.#forked = forked
     this.#options = options
-    this.element = h(
-      'form',
-      {
-        class: 'message-box',
-        noValidate: true,
-        hidden: true,
-        onsubmit: (/** @type {Event} */ event) => {
-          event.preventDefault()
-          void this.#send()
-        },
-      },
+    this.element = form(
+      'message-box',
+      () => void this.#send(),
       this.#label,
-      h('div', { class: 'message-row' }, this.#text, this.#deliver, this.#more, this.#submit),
+      h('div.message-row', this.#text, this.#deliver, this.#more, this.#submit),
       this.#problem,
       this.#state,
     )
+    this.element.hidden = true
   }
 
   /** @param {RunDetails} details */

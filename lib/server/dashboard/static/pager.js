@@ -3,10 +3,10 @@ import { button, fill, h, setText } from './dom.js'
 import { number } from './format.js'
 
 export class Pager {
-  element = h('nav', { class: 'pager', hidden: true, 'aria-label': 'Pages of this list' })
+  element = h('nav.pager', { hidden: true, 'aria-label': 'Pages of this list' })
   start = 0
   #size
-  #where = h('span', { class: 'hint', role: 'status' })
+  #where = h('span.hint', { role: 'status' })
   #before
   #after
 
@@ -20,8 +20,8 @@ export class Pager {
       this.start += by
       turned()
     }
-    this.#before = button('Previous', turn(-size), { class: 'small' })
-    this.#after = button('Next', turn(size), { class: 'small' })
+    this.#before = button('Previous', turn(-size), 'small')
+    this.#after = button('Next', turn(size), 'small')
     fill(this.element, this.#before, this.#where, this.#after)
   }
 

@@ -15,11 +15,11 @@ const SCROLLED = 3
 export function pathList(paths, count = paths.length) {
   const rest = count - Math.min(paths.length, SHOWN)
   return h(
-    'ul',
+    'ul.paths',
     // A list that scrolls must be reachable by keyboard.
-    paths.length > SCROLLED ? { class: 'paths', tabIndex: 0 } : { class: 'paths' },
-    paths.slice(0, SHOWN).map((path) => h('li', { class: 'path' }, path)),
-    rest > 0 && h('li', { class: 'hint' }, `and ${rest} more`),
+    { 'data-key': 'paths', tabIndex: paths.length > SCROLLED ? 0 : undefined },
+    paths.slice(0, SHOWN).map((path) => h('li.path', path)),
+    rest > 0 && h('li.hint', `and ${rest} more`),
   )
 }
 
@@ -27,9 +27,11 @@ export function pathList(paths, count = paths.length) {
  * @param {string} title
  * @param {readonly string[]} paths
  * @param {number} [count]
+ * @param {string} [key] by which it is known when it is drawn again
  */
-export function foldedPaths(title, paths, count) {
-  return h('details', {}, h('summary', {}, title), pathList(paths, count))
+export function foldedPaths(title, paths, count, key = title) {
+  const summary = h('summary', { 'data-key': 'summary' }, title)
+  return h('details', { 'data-key': key }, summary, pathList(paths, count))
 }
 
 /**
@@ -37,7 +39,8 @@ export function foldedPaths(title, paths, count) {
  * @param {readonly LeftOut[]} leftOut
  */
 export function leftOutView(what, leftOut) {
-  return leftOut.map(({ reason, count, paths }) =>
-    foldedPaths(`${what}: ${plural(count, 'path')} (${leftOutReason(reason)})`, paths, count),
-  )
+  return leftOut.map(({ reason, count, paths }) => {
+    const title = `${what}: ${plural(count, 'path')} (${leftOutReason(reason)})`
+    return foldedPaths(title, paths, count, reason)
+  })
 }

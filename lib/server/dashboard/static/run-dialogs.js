@@ -1,7 +1,7 @@
 /** Dialogs that restore the files of a checkpoint, and that start a fork. */
 import { ApiError, call, idempotencyKey, messageOf } from './api.js'
 import { openDialog } from './dialog.js'
-import { button, fill, h, setText } from './dom.js'
+import { button, fill, h, problemLine, select, setText } from './dom.js'
 import { isLive, lineCounts, plural } from './format.js'
 import { leftOutView, pathList } from './path-list.js'
 
@@ -26,8 +26,8 @@ import { leftOutView, pathList } from './path-list.js'
  *   the `folder` to which changes were applied, and not of the run's copy
  */
 export function restoreDialog(runId, { checkpointId, name, how, folder, done }) {
-  const content = h('div', { class: 'stack', 'aria-live': 'polite' })
-  const problem = h('p', { class: 'error-text', role: 'alert' })
+  const content = h('div.stack', { 'aria-live': 'polite' })
+  const problem = problemLine()
   let force = false
   const restore = async () => {
     act.disabled = true
@@ -38,48 +38,48 @@ export function restoreDialog(runId, { checkpointId, name, how, folder, done }) 
       dialog.close()
       done(result)
     } catch (error) {
+      act.disabled = false
       setText(problem, messageOf(error))
       if (!(error instanceof ApiError) || error.problem.code !== 'workspace_changed') return
       force = true
       fill(
         content,
-        h('p', { class: 'notice bad' }, 'Others changed these files. Their changes would be lost:'),
+        h('p.notice.bad', 'Others changed these files. Their changes would be lost:'),
         pathList(error.problem.paths ?? []),
       )
       setText(act, 'Overwrite and restore')
-      act.disabled = false
     }
   }
   const act = button('Restore', () => void restore(), { class: 'danger', disabled: true })
-  const dialog = openDialog(
-    `Restore the files: ${name}`,
-    content,
-    problem,
-    h('div', { class: 'actions' }, button('Cancel', () => dialog.close(), { class: 'quiet' }), act),
-  )
+  const dialog = openDialog(`Restore the files: ${name}`, act, [content, problem])
+  const undoable = h('p.hint', 'A checkpoint is made first, so that you can undo it.')
   const preview = async () => {
-    fill(content, h('p', { class: 'hint' }, 'Looking at what would change…'))
+    fill(content, h('p.hint', 'Looking at what would change…'))
     /** @type {NetChanges} */
     const found = await call('GET', `api/runs/${runId}/changes?from=now&to=${checkpointId}`)
     const { changes, more, left_out, note } = found
-    const nothing = 'The files are as they were: nothing would change.'
+    const count = changes.length + more
     fill(
       content,
-      changes.length === 0
-        ? h('p', {}, note ?? nothing)
-        : [
-            note !== null && h('p', { class: 'notice' }, note),
-            h('p', {}, `${plural(changes.length + more, 'file')} would change:`),
-            pathList(changes.map(changeText), changes.length + more),
-            h('p', { class: 'hint' }, 'A checkpoint is made first, so that you can undo it.'),
-          ],
-      ...leftOutView('Left as it is', left_out),
+      note !== null && h('p.notice', note),
+      count === 0 && note === null && h('p', 'The files are as they were: nothing would change.'),
+      count > 0 && [
+        h('p', `${plural(count, 'file')} would change:`),
+        pathList(changes.map(changeText), count),
+        undoable,
+      ],
+      leftOutView('Left as it is', left_out),
     )
-    act.disabled = changes.length === 0
+    act.disabled = count === 0
   }
   if (how === 'confirmed') return void restore()
   if (how === 'preview') return void preview().catch((error) => setText(problem, messageOf(error)))
-  fill(content, h('p', {}, `The files of ${folder} become what they were before the changes.`))
+  fill(
+    content,
+    h('p', `This is a checkpoint of ${folder}, and not of the private copy of the run.`),
+    h('p', 'Files there that were applied become what they were before. There is no preview.'),
+    undoable,
+  )
   act.disabled = false
 }
 
@@ -105,13 +105,12 @@ function changeText(change) {
  */
 export function forkDialog(details, { at, from, message, models, done }) {
   const key = idempotencyKey()
+  const live = isLive(details.status)
   const text = h('textarea', { id: 'fork-message', rows: 3, maxLength: 32_768, value: message })
-  const model = h(
-    'select',
-    { id: 'fork-model' },
-    h('option', { value: '' }, `As before (${details.model_name})`),
-    models.map(({ name }) => h('option', { value: name }, name)),
-  )
+  const model = select({ id: 'fork-model' }, [
+    ['', `As before (${details.model_name})`],
+    ...models.map(({ name }) => /** @type {const} */ ([name, name])),
+  ])
   const most = h('input', {
     id: 'fork-iterations',
     type: 'number',
@@ -119,23 +118,16 @@ export function forkDialog(details, { at, from, message, models, done }) {
     max: '1000',
     value: String(details.max_iterations),
   })
-  const place = h(
-    'select',
-    { id: 'fork-place' },
-    h('option', { value: '' }, 'In a private copy'),
-    h(
-      'option',
-      {
-        value: 'in_place',
-        disabled: isLive(details.status),
-        // Without checkpoints there is nothing of which a copy could be made.
-        selected: !isLive(details.status) && details.checkpoint_id === null,
-      },
-      isLive(details.status) ? 'In the folder (after the end of this run)' : 'In the folder',
-    ),
-  )
-  const problem = h('p', { class: 'error-text', role: 'alert' })
-  const submit = h('button', { type: 'submit', class: 'primary' }, 'Start the fork')
+  const place = select({ id: 'fork-place' }, [
+    ['', 'In a private copy'],
+    ['in_place', live ? 'In the folder (after the end of this run)' : 'In the folder'],
+  ])
+  const inPlace = /** @type {HTMLOptionElement} */ (place.options[1])
+  inPlace.disabled = live
+  // Without checkpoints there is nothing of which a copy could be made.
+  inPlace.selected = !live && details.checkpoint_id === null
+  const problem = problemLine()
+  const submit = h('button.primary', { type: 'submit' }, 'Start the fork')
   const start = async () => {
     submit.disabled = true
     setText(problem, '')
@@ -157,30 +149,13 @@ export function forkDialog(details, { at, from, message, models, done }) {
     }
   }
   const field = (/** @type {string} */ label, /** @type {HTMLElement} */ control) =>
-    h('div', { class: 'field' }, h('label', { for: control.id }, label), control)
-  const dialog = openDialog(
-    `Fork: ${from}`,
-    h('p', { class: 'hint' }, 'A new run goes on from here. This one stays as it is.'),
-    h(
-      'form',
-      {
-        class: 'stack',
-        noValidate: true,
-        onsubmit: (/** @type {Event} */ event) => {
-          event.preventDefault()
-          void start()
-        },
-      },
-      field('Go on with… (optional)', text),
-      h('div', { class: 'row' }, field('Model', model), field('Max iterations', most)),
-      field('Where', place),
-      problem,
-      h(
-        'div',
-        { class: 'actions' },
-        button('Cancel', () => dialog.close(), { class: 'quiet' }),
-        submit,
-      ),
-    ),
-  )
+    h('div.field', h('label', { for: control.id }, label), control)
+  const content = [
+    h('p.hint', 'A new run goes on from here. This one stays as it is.'),
+    field('Go on with… (optional)', text),
+    h('div.row', field('Model', model), field('Max iterations', most)),
+    field('Where', place),
+    problem,
+  ]
+  const dialog = openDialog(`Fork: ${from}`, submit, content, () => void start())
 }

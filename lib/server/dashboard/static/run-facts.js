@@ -1,25 +1,18 @@
 /** The numbers and facts of a run. */
 import { runAddress } from './address.js'
 import { h, prose } from './dom.js'
+import { countsView } from './entries.js'
 import { cost, duration, endReason, number, plural } from './format.js'
 
 /** @typedef {import('../types.js').RunDetails} RunDetails */
 
 /**
  * @param {RunDetails} details
- * @param {HTMLElement} tests the counts of the last check
- * @param {boolean} counted whether there are any
+ * @param {import('../types.js').TestCounts | null} counts of the last check
  */
-export function metersOf(details, tests, counted) {
-  const {
-    iteration,
-    max_iterations,
-    usage,
-    final_state,
-    cost_known,
-    max_total_tokens,
-    max_cost_usd,
-  } = details
+export function metersOf(details, counts) {
+  const { iteration, max_iterations, usage, final_state, cost_known } = details
+  const { max_total_tokens, max_cost_usd } = details
   const spent = final_state.estimated_cost_usd
   const budget = max_cost_usd === null ? '' : ` · budget $${max_cost_usd}`
   const tokens = `${number(usage.input_tokens)} in · ${number(usage.output_tokens)} out`
@@ -40,16 +33,11 @@ export function metersOf(details, tests, counted) {
       plural(usage.model_calls, 'model call') + budget,
     ),
     h(
-      'div',
-      { class: 'meter' },
-      h('p', { class: 'meter-name' }, 'Goal check'),
-      h('p', { class: 'meter-value' }, final_state.goal_achieved ? 'Met' : 'Not met'),
-      tests,
-      h(
-        'p',
-        { class: 'meter-more', dir: 'auto' },
-        prose(counted ? '' : final_state.goal_reason),
-      ),
+      'div.meter',
+      h('p.meter-name', 'Goal check'),
+      h('p.meter-value', final_state.goal_achieved ? 'Met' : 'Not met'),
+      counts !== null && countsView(counts),
+      h('p.meter-more', { dir: 'auto' }, prose(counts === null ? final_state.goal_reason : '')),
     ),
   ]
 }
@@ -70,13 +58,10 @@ export function factsOf(details) {
   if (details.hitl_enabled) facts.push(['Gates', 'after each iteration'])
   if (details.approval !== 'never') facts.push(['Approval', details.approval])
   if (details.parent_run_id !== null) {
-    facts.push([
-      'Retry of',
-      h('a', { href: `#/runs/${details.parent_run_id}` }, 'an earlier run'),
-    ])
+    facts.push(['Retry of', h('a', { href: `#/runs/${details.parent_run_id}` }, 'an earlier run')])
   }
   facts.push(['Run', details.run_id])
-  return facts.map(([name, value]) => h('div', {}, h('dt', {}, name), h('dd', {}, value)))
+  return facts.map(([name, value]) => h('div', h('dt', name), h('dd', value)))
 }
 
 /**
@@ -108,12 +93,11 @@ const CHANGES = {
 export function badgesOf({ workspace, changes, forked_from }) {
   const isolated = workspace === 'isolated'
   return [
-    isolated && h('span', { class: 'badge' }, 'Private copy'),
+    isolated && h('span.badge', 'Private copy'),
     isolated && changes !== null && h('span', { class: `badge ${changes}` }, CHANGES[changes]),
     forked_from != null &&
       h(
-        'span',
-        { class: 'fact' },
+        'span.fact',
         'Fork of ',
         h('a', { href: runAddress(forked_from.run_id) }, 'another run'),
         ` at event ${forked_from.seq}`,
@@ -134,11 +118,10 @@ function meter(name, value, used, most, more = '') {
       ? null
       : h('progress', { max: most, value: Math.min(used, most), 'aria-label': `${name} used` })
   return h(
-    'div',
-    { class: 'meter' },
-    h('p', { class: 'meter-name' }, name),
-    h('p', { class: 'meter-value' }, value),
+    'div.meter',
+    h('p.meter-name', name),
+    h('p.meter-value', value),
     bar,
-    h('p', { class: 'meter-more' }, more),
+    h('p.meter-more', more),
   )
 }

@@ -3,7 +3,7 @@
  * long as the page is visible.
  */
 import { ApiError, messageOf, onKeyGiven, page } from './api.js'
-import { button, byId, fill, h, prose, setText } from './dom.js'
+import { button, byId, fill, h, place, prose, select, setText } from './dom.js'
 import { ago, isLive, plural, statusLabel } from './format.js'
 
 /**
@@ -14,8 +14,8 @@ import { ago, isLive, plural, statusLabel } from './format.js'
 /** Between refreshes while runs are live, and otherwise. */
 const LIVE_MS = 1_500
 const IDLE_MS = 5_000
-/** Pause after the user declined to enter a key, before the page asks again. */
-const DECLINED_MS = 60_000
+/** Between refreshes without a key that is accepted; a new one refreshes the list at once. */
+const REFUSED_MS = 60_000
 /** Runs per page. */
 const PAGE = 50
 /** The most runs refreshed at a time; older ones stay as they were when they were read. */
@@ -48,19 +48,13 @@ export class RunList {
     'aria-label': 'Search all runs by goal, model or id',
     oninput: () => this.#restart(TYPING_MS),
   })
-  #filter = h(
-    'select',
+  #filter = select(
     { id: 'filter', 'aria-label': 'Show runs with status', onchange: () => this.#restart(0) },
-    FILTERS.map((status) =>
-      h('option', { value: status }, status === '' ? 'All' : statusLabel(status)),
-    ),
+    FILTERS.map((status) => [status, status === '' ? 'All' : statusLabel(status)]),
   )
-  #list = h('ul', {
-    class: 'runs',
-    onkeydown: (/** @type {KeyboardEvent} */ event) => this.#onKey(event),
-  })
+  #list = h('ul.runs', { onkeydown: (/** @type {KeyboardEvent} */ event) => this.#onKey(event) })
   #more = button('Show older runs', () => void this.#loadMore(), { class: 'quiet', hidden: true })
-  #note = h('p', { class: 'hint list-note', role: 'status' })
+  #note = h('p.hint.list-note', { role: 'status' })
 
   /**
    * @param {(hasRuns: boolean | null) => void} loaded called with every new list: whether there are
@@ -70,14 +64,14 @@ export class RunList {
     this.#loaded = loaded
     fill(
       byId('side'),
-      h('div', { class: 'filters' }, this.#search, this.#filter),
+      h('div.filters', this.#search, this.#filter),
       this.#list,
       this.#more,
       this.#note,
     )
     onKeyGiven(() => void this.refresh())
     document.addEventListener('visibilitychange', () => {
-      if (!document.hidden) void this.refresh()
+      if (!document.hidden) void this.refresh(true)
     })
     // Scrolling to the end loads more.
     new IntersectionObserver((entries) => {
@@ -124,25 +118,25 @@ export class RunList {
     return `api/runs?${query}`
   }
 
-  /** Reads the list now, and schedules the next refresh. */
-  async refresh() {
+  /** Reads the list now, and schedules the next refresh. @param {boolean} [quiet] as `call()` */
+  async refresh(quiet = false) {
     clearTimeout(this.#timer)
     const refresh = ++this.#refreshes
-    let declined = false
+    let refused = false
     try {
-      const { items, next } = await page(this.#path())
+      const { items, next } = await page(this.#path(), { quiet })
       if (refresh !== this.#refreshes) return
       this.#take(items, next)
       setText(byId('service'), '')
     } catch (error) {
       setText(byId('service'), messageOf(error))
-      declined = error instanceof ApiError && error.status === 401
+      refused = error instanceof ApiError && error.status === 401
     }
     if (document.hidden) return
     const live = this.#runs.some(({ status, problem }) => problem === null && isLive(status))
     clearTimeout(this.#timer)
-    const pause = declined ? DECLINED_MS : live ? LIVE_MS : IDLE_MS
-    this.#timer = setTimeout(() => void this.refresh(), pause)
+    const pause = refused ? REFUSED_MS : live ? LIVE_MS : IDLE_MS
+    this.#timer = setTimeout(() => void this.refresh(true), pause)
   }
 
   /**
@@ -184,16 +178,7 @@ export class RunList {
   }
 
   #draw() {
-    const items = this.#runs.map((run) => this.#item(run))
-    // Elements are reused between refreshes, so that focus and selection survive.
-    if (
-      items.some(({ element }, i) => this.#list.children[i] !== element) ||
-      items.length !== this.#list.children.length
-    ) {
-      const focused = document.activeElement
-      this.#list.replaceChildren(...items.map(({ element }) => element))
-      if (focused instanceof HTMLElement && this.#list.contains(focused)) focused.focus()
-    }
+    place(this.#list, this.#runs.map((run) => this.#item(run).element))
     const known = new Set(this.#runs.map(({ run_id }) => run_id))
     for (const runId of this.#items.keys()) if (!known.has(runId)) this.#items.delete(runId)
     this.#more.hidden = this.#next === null
@@ -232,9 +217,9 @@ export class RunList {
 class ListItem {
   element
   #link
-  #chip = h('span', { class: 'chip' })
-  #when = h('span', { class: 'when' })
-  #problem = h('span', { class: 'run-problem', hidden: true })
+  #chip = h('span.chip')
+  #when = h('span.when')
+  #problem = h('span.run-problem', { hidden: true })
 
   /** @param {RunSummary} run */
   constructor(run) {
@@ -242,12 +227,12 @@ class ListItem {
       'a',
       { href: `#/runs/${run.run_id}`, class: 'run' },
       // Of a damaged run the goal may be unknown.
-      h('span', { class: 'run-goal', dir: 'auto' }, prose(run.goal || run.run_id)),
-      h('span', { class: 'run-meta' }, this.#chip, this.#when),
-      h('span', { class: 'run-model' }, run.model_name),
+      h('span.run-goal', { dir: 'auto' }, prose(run.goal || run.run_id)),
+      h('span.run-meta', this.#chip, this.#when),
+      h('span.run-model', run.model_name),
       this.#problem,
     )
-    this.element = h('li', {}, this.#link)
+    this.element = h('li', this.#link)
   }
 
   /**

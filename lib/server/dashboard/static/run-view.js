@@ -1,11 +1,10 @@
 /** One run: status, usage, timeline, open gate, and the actions of the user. */
 import { readAddress, runAddress } from './address.js'
-import { ApiError, call, messageOf } from './api.js'
+import { ApiError, attempt, call, messageOf } from './api.js'
 import { ChangedFiles } from './changed-files.js'
 import { ChangesTab } from './changes-tab.js'
 import { checkpointName, checkpointOf } from './checkpoints.js'
-import { announce, button, fill, h, prose, setText, setTitle, toast } from './dom.js'
-import { countsView } from './entries.js'
+import { announce, button, fill, h, prose, refill, setText, setTitle } from './dom.js'
 import { FilesTab } from './files-tab.js'
 import { follow } from './follow.js'
 import { endReason, isLive, plural, statusLabel } from './format.js'
@@ -62,7 +61,7 @@ const STREAM_TEXT = {
 
 export class RunView {
   title = 'Run'
-  element = h('article', { class: 'run-view', 'aria-labelledby': 'run-title' })
+  element = h('article.run-view', { 'aria-labelledby': 'run-title' })
   #runId
   #changed
   /** @type {Status | null} */
@@ -86,27 +85,27 @@ export class RunView {
   #tab = 'timeline'
   #files = new ChangedFiles((path) => this.#showFile(path))
   #unfolded = false
-  #counted = false
+  /** Of the last goal check. @type {import('../types.js').TestCounts | null} */
+  #counts = null
 
   #title = h('h1', { id: 'run-title', dir: 'auto', tabIndex: -1 })
-  #chip = h('span', { class: 'chip' })
-  #stream = h('span', { class: 'stream', role: 'status' })
+  #chip = h('span.chip')
+  #stream = h('span.stream', { role: 'status' })
   #abort = button('Abort', () => void this.#act('abort'), { class: 'danger', hidden: true })
   #retry = button('Run again', () => void this.#act('retry'), { hidden: true })
-  #remove = button('Delete', () => void this.#delete(), { class: 'quiet', hidden: true })
-  #facts = h('dl', { class: 'facts' })
-  #kind = h('p', { class: 'notice program', hidden: true })
-  #failure = h('p', { class: 'notice bad', dir: 'auto', hidden: true })
+  #remove = button('Delete', () => void attempt(() => this.#delete()), { class: 'quiet', hidden: true })
+  #facts = h('dl.facts')
+  #kind = h('p.notice.program', { hidden: true })
+  #failure = h('p.notice.bad', { dir: 'auto', hidden: true })
   #queued = h(
-    'p',
-    { class: 'notice', hidden: true },
+    'p.notice',
+    { hidden: true },
     'Queued: waiting for a free slot, or for another run in the same folder to end.',
   )
-  #meters = h('div', { class: 'meters' })
-  #tests = h('div', { class: 'meter-tests' })
+  #meters = h('div.meters')
   #gate
-  #badges = h('span', { class: 'badges' })
-  #undo = h('div', { class: 'notice undo', role: 'status', hidden: true })
+  #badges = h('span.badges')
+  #undo = h('div.notice.undo', { role: 'status', hidden: true })
   #filesTab
   #changesTab
   #messages
@@ -118,8 +117,8 @@ export class RunView {
     'aria-label': 'Find in this run',
     oninput: () => this.#timeline.find(this.#find.value),
   })
-  #fold = button('Unfold all', () => this.#foldAll(), { class: 'quiet small' })
-  #count = h('p', { class: 'hint', role: 'status' })
+  #fold = button('Unfold all', () => this.#foldAll(), 'quiet small')
+  #count = h('p.hint', { role: 'status' })
   #timeline = new Timeline((shown) => this.#showCount(shown))
   #latest = button('Latest ↓', () => this.#scrollToEnd(), { class: 'latest', hidden: true })
 
@@ -147,21 +146,19 @@ export class RunView {
       this.#refreshSoon()
     })
     const body = h(
-      'section',
-      { class: 'run-body' },
+      'section.run-body',
       h(
-        'section',
-        { class: 'about', 'aria-label': 'About this run' },
+        'section.about',
+        { 'aria-label': 'About this run' },
         this.#kind,
         this.#facts,
         this.#files.element,
       ),
       h(
-        'section',
-        { class: 'story', 'aria-labelledby': 'timeline-title' },
+        'section.story',
+        { 'aria-labelledby': 'timeline-title' },
         h(
-          'div',
-          { class: 'story-head' },
+          'div.story-head',
           h('h2', { id: 'timeline-title', class: 'visually-hidden' }, 'Timeline'),
           this.#count,
           this.#fold,
@@ -181,17 +178,15 @@ export class RunView {
     )
     fill(
       this.element,
-      h('a', { class: 'back', href: '#/' }, '← All runs'),
+      h('a.back', { href: '#/' }, '← All runs'),
       h(
-        'header',
-        { class: 'run-head' },
+        'header.run-head',
         h(
-          'div',
-          { class: 'run-head-title' },
+          'div.run-head-title',
           this.#title,
-          h('p', { class: 'run-head-state' }, this.#chip, this.#stream, this.#badges),
+          h('p.run-head-state', this.#chip, this.#stream, this.#badges),
         ),
-        h('div', { class: 'actions' }, this.#remove, this.#retry, this.#abort),
+        h('div.actions', this.#remove, this.#retry, this.#abort),
       ),
       this.#failure,
       this.#queued,
@@ -286,8 +281,8 @@ export class RunView {
     const text = isMissing ? 'There is no such run.' : messageOf(error)
     fill(
       this.element,
-      h('p', { class: 'empty', role: 'alert' }, text),
-      h('p', { class: 'empty' }, h('a', { href: '#/' }, 'All runs')),
+      h('p.empty', { role: 'alert' }, text),
+      h('p.empty', h('a', { href: '#/' }, 'All runs')),
     )
   }
 
@@ -299,23 +294,18 @@ export class RunView {
     this.#seen = events.at(-1)?.seq ?? this.#seen
     for (const event of events) {
       this.#messages.add(event)
-      if (event.kind === 'goal_check') this.#showTests(event.payload.counts)
-      if (event.kind === 'files_changed') this.#filesChanged()
+      if (event.kind === 'goal_check') this.#counts = event.payload.counts
       if (event.kind !== 'checkpoint') continue
       this.#changesTab.add(checkpointOf(event))
       this.#filesTab.add(checkpointOf(event))
     }
+    if (events.some(({ kind }) => kind === 'checkpoint' || kind === 'files_changed'))
+      this.#filesChanged()
     if (events.some(({ kind }) => URGENT.has(kind))) this.#refreshNow()
     else if (events.some(({ kind }) => REFRESHING.has(kind))) this.#refreshSoon()
     // The page follows new entries only when it was scrolled to the end.
     if (following && this.#status !== null && isLive(this.#status)) this.#scrollToEnd()
     else this.#onScroll()
-  }
-
-  /** @param {import('../types.js').TestCounts | null} counts */
-  #showTests(counts) {
-    this.#counted = counts !== null
-    fill(this.#tests, counts !== null && countsView(counts))
   }
 
   /** Finds a file in the timeline. @param {string} path */
@@ -345,7 +335,7 @@ export class RunView {
   #refreshNow() {
     clearTimeout(this.#refreshing)
     this.#refreshing = undefined
-    call('GET', `api/runs/${this.#runId}`).then(
+    call('GET', `api/runs/${this.#runId}`, { quiet: true }).then(
       (details) => {
         // Of two concurrent responses the older one may arrive last.
         if (this.#closed || details.last_seq < this.#lastSeq) return
@@ -362,6 +352,7 @@ export class RunView {
   /** @param {RunDetails} details */
   #show(details) {
     const { status, end_reason, error } = details
+    const focused = document.activeElement
     this.#details = details
     this.#lastSeq = details.last_seq
     setText(this.#title, prose(details.goal))
@@ -390,9 +381,12 @@ export class RunView {
     const program = aboutProgram(details.model_name, this.#models)
     this.#kind.hidden = program === null
     setText(this.#kind, program ?? '')
-    fill(this.#meters, metersOf(details, this.#tests, this.#counted))
-    fill(this.#facts, factsOf(details))
-    fill(this.#badges, badgesOf(details))
+    refill(this.#meters, metersOf(details, this.#counts))
+    refill(this.#facts, factsOf(details))
+    refill(this.#badges, badgesOf(details))
+    // What had the focus may be gone, such as the button that aborts.
+    if (focused?.isConnected === false || focused?.closest('[hidden]'))
+      this.#title.focus({ preventScroll: true })
     this.#catchUp()
     this.#onScroll()
   }
@@ -401,27 +395,20 @@ export class RunView {
   async #act(action) {
     const buttons = [this.#abort, this.#retry]
     for (const each of buttons) each.disabled = true
-    try {
+    await attempt(async () => {
       const run = await call('POST', `api/runs/${this.#runId}/${action}`)
+      if (action === 'retry') return this.#openRun(run)
       this.#changed()
-      if (action === 'retry') location.hash = `#/runs/${run.run_id}`
-      else this.#refreshSoon()
-    } catch (error) {
-      toast(messageOf(error), 'bad')
-    } finally {
-      for (const each of buttons) each.disabled = false
-    }
+      this.#refreshSoon()
+    })
+    for (const each of buttons) each.disabled = false
   }
 
   async #delete() {
     if (!confirm('Delete this run and its log for good?')) return
-    try {
-      await call('DELETE', `api/runs/${this.#runId}`)
-      this.#changed()
-      location.hash = '#/'
-    } catch (error) {
-      toast(messageOf(error), 'bad')
-    }
+    await call('DELETE', `api/runs/${this.#runId}`)
+    this.#changed()
+    location.hash = '#/'
   }
 
   #filesChanged() {
@@ -469,9 +456,9 @@ export class RunView {
     this.#refreshNow()
     const take = () => this.#restore(checkpointId ?? '', 'as before', 'confirmed')
     const undo = button('Undo', take, { hidden: checkpointId === null })
-    const hide = button('Hide', () => this.#hideUndo(), { class: 'quiet' })
+    const hide = button('Hide', () => this.#hideUndo(), 'quiet')
     this.#undo.hidden = false
-    fill(this.#undo, h('p', {}, text), undo, hide, ...leftOutView('Left as it is', leftOut))
+    fill(this.#undo, h('p', text), undo, hide, ...leftOutView('Left as it is', leftOut))
     undo.focus()
   }
 

@@ -1,6 +1,6 @@
 /** The form that starts a run. The service names the models and goals that it offers. */
 import { ApiError, call, idempotencyKey, messageOf } from './api.js'
-import { button, fill, h, setText } from './dom.js'
+import { button, fill, form, h, problemLine, select, setText } from './dom.js'
 
 /**
  * @typedef {import('../types.js').Goal} Goal
@@ -26,25 +26,18 @@ export class StartForm {
   title = 'New run'
   element
   #goal = h('textarea', { rows: 2, required: true, maxLength: 32_768, placeholder: 'node-test' })
-  #goals = h('div', { class: 'suggestions', role: 'group', 'aria-label': 'Goals of this host' })
+  #goals = h('div.suggestions', { role: 'group', 'aria-label': 'Goals of this host' })
   #model = new ModelChoice()
-  #problem = h('p', { class: 'error-text', role: 'alert' })
+  #problem = problemLine()
   #submit = h('button', { type: 'submit', class: 'primary' }, 'Start run')
   /** One key for all attempts: pressing the button twice starts one run. */
   #key = idempotencyKey()
   #form
 
   constructor() {
-    this.#form = h(
-      'form',
-      {
-        class: 'stack',
-        noValidate: true,
-        onsubmit: (/** @type {Event} */ event) => {
-          event.preventDefault()
-          void this.#start()
-        },
-      },
+    this.#form = form(
+      'stack',
+      () => void this.#start(),
       field(
         'goal',
         'Goal',
@@ -60,8 +53,7 @@ export class StartForm {
       ),
       this.#model.elements,
       h(
-        'div',
-        { class: 'row' },
+        'div.row',
         numberField('max_iterations', 'Max iterations', { min: '1', max: '1000', value: '20' }),
         checkbox(
           'hitl_enabled',
@@ -72,11 +64,11 @@ export class StartForm {
       moreFields(),
       folderFields(),
       this.#problem,
-      h('div', { class: 'actions' }, this.#submit),
+      h('div.actions', this.#submit),
     )
     this.element = h(
-      'section',
-      { class: 'panel narrow', 'aria-labelledby': 'form-title' },
+      'section.panel.narrow',
+      { 'aria-labelledby': 'form-title' },
       h('h1', { id: 'form-title' }, 'Start a run'),
       this.#form,
     )
@@ -88,10 +80,7 @@ export class StartForm {
   async #loadOffers() {
     const [models, goals] = await Promise.all([call('GET', 'api/models'), call('GET', 'api/goals')])
     this.#model.offer(models)
-    fill(
-      this.#goals,
-      goals.map((/** @type {Goal} */ goal) => this.#suggestion(goal)),
-    )
+    fill(this.#goals, goals.map((/** @type {Goal} */ goal) => this.#suggestion(goal)))
   }
 
   /** @param {Goal} goal */
@@ -158,7 +147,7 @@ class ModelChoice {
     'aria-label': 'Name of another model',
     hidden: true,
   })
-  #about = h('p', { class: 'notice', hidden: true, id: 'model-kind' })
+  #about = h('p.notice', { hidden: true, id: 'model-kind' })
   elements = [field('model_name', 'Model', this.#select), this.#other, this.#about]
 
   /** @param {readonly Model[]} models */
@@ -209,12 +198,11 @@ function field(name, label, control, hint) {
   control.name = name
   control.setAttribute('aria-describedby', `${name}-hint ${name}-error`)
   return h(
-    'div',
-    { class: 'field' },
+    'div.field',
     h('label', { for: name }, label),
     control,
-    h('p', { class: 'hint', id: `${name}-hint` }, hint ?? ''),
-    h('p', { class: 'error-text', id: `${name}-error` }),
+    h('p.hint', { id: `${name}-hint` }, hint ?? ''),
+    h('p.error-text', { id: `${name}-error` }),
   )
 }
 
@@ -238,23 +226,20 @@ function numberField(name, label, limits) {
  */
 function checkbox(name, label, hint) {
   return h(
-    'div',
-    { class: 'field check' },
+    'div.field.check',
     h('input', { type: 'checkbox', id: name, name, 'aria-describedby': `${name}-hint` }),
     h('label', { for: name }, label),
-    h('p', { class: 'hint', id: `${name}-hint` }, hint),
-    h('p', { class: 'error-text', id: `${name}-error` }),
+    h('p.hint', { id: `${name}-hint` }, hint),
+    h('p.error-text', { id: `${name}-error` }),
   )
 }
 
 function folderFields() {
-  const place = h(
-    'select',
-    { onchange: () => update() },
-    h('option', { value: '' }, "The host's default"),
-    h('option', { value: 'in_place' }, 'In the folder'),
-    h('option', { value: 'isolated' }, 'In a private copy'),
-  )
+  const place = select({ onchange: () => update() }, [
+    ['', "The host's default"],
+    ['in_place', 'In the folder'],
+    ['isolated', 'In a private copy'],
+  ])
   const apply = checkbox(
     'apply',
     'Apply the changes at once',
@@ -264,12 +249,10 @@ function folderFields() {
     for (const box of apply.querySelectorAll('input')) box.disabled = place.value === 'in_place'
   }
   return h(
-    'details',
-    { class: 'more' },
-    h('summary', {}, 'Private copy and checkpoints'),
+    'details.more',
+    h('summary', 'Private copy and checkpoints'),
     h(
-      'div',
-      { class: 'stack' },
+      'div.stack',
       field(
         'workspace',
         'Where it works',
@@ -277,39 +260,29 @@ function folderFields() {
         'A private copy leaves the folder as it is until you apply the changes.',
       ),
       h(
-        'div',
-        { class: 'row' },
+        'div.row',
         apply,
-        checkbox(
-          'checkpoints',
-          'Keep no checkpoints',
-          'Nothing can be compared or restored then.',
-        ),
+        checkbox('checkpoints', 'Keep no checkpoints', 'Nothing can be compared or restored then.'),
       ),
     ),
   )
 }
 
 function moreFields() {
-  const approval = h(
-    'select',
-    {},
-    h('option', { value: 'never' }, 'Never'),
-    h('option', { value: 'writes' }, 'Calls that change something'),
-    h('option', { value: 'all' }, 'All calls'),
-  )
+  const approval = select({}, [
+    ['never', 'Never'],
+    ['writes', 'Calls that change something'],
+    ['all', 'All calls'],
+  ])
   return h(
-    'details',
-    { class: 'more' },
-    h('summary', {}, 'Checks, approvals and budgets'),
+    'details.more',
+    h('summary', 'Checks, approvals and budgets'),
     h(
-      'div',
-      { class: 'stack' },
+      'div.stack',
       field('check', 'Check command', textInput(), 'Verifies a free-text goal by its exit code.'),
       field('approval', 'Approve individual tool calls', approval),
       h(
-        'div',
-        { class: 'row' },
+        'div.row',
         numberField('max_total_tokens', 'Max tokens', { min: '1' }),
         numberField('max_cost_usd', 'Max cost in US dollars', { min: '0', step: 'any' }),
         numberField('max_seconds', 'Max seconds', { min: '1' }),

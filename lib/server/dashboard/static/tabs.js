@@ -3,8 +3,7 @@ import { button, h } from './dom.js'
 
 /** @template {string} K */
 export class Tabs {
-  element = h('div', {
-    class: 'tabs',
+  element = h('div.tabs', {
     role: 'tablist',
     'aria-label': 'Views of this run',
     onkeydown: (/** @type {KeyboardEvent} */ event) => this.#onKey(event),

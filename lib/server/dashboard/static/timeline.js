@@ -8,7 +8,7 @@
  *    Page Down, Home and End move from entry to entry.
  */
 import { entryView, isShown } from './entries.js'
-import { button, h, prose, setText } from './dom.js'
+import { button, h, place, prose, setText, update } from './dom.js'
 import { actionButton } from './folder-entries.js'
 import { visible } from './visible.js'
 
@@ -62,9 +62,7 @@ class Row {
   /** @param {string} words */
   #holds(words) {
     const { event, progress } = this
-    this.#text ??= visible(
-      JSON.stringify([event?.payload, progress.result?.payload]),
-    ).toLowerCase()
+    this.#text ??= visible(JSON.stringify([event?.payload, progress.result?.payload])).toLowerCase()
     return this.#text.includes(words)
   }
 
@@ -75,37 +73,29 @@ class Row {
     this.#stale = true
   }
 
-  /** The element of this row, replaced in the page when its content has changed. */
+  /** The element of this row, changed in place when its content has changed. */
   draw() {
-    const old = this.element
-    if (old !== null && !this.#stale) return old
-    if (old !== null) this.#keepOpen(old)
-    const element =
+    if (this.element !== null && !this.#stale) return this.element
+    this.#stale = false
+    const made =
       this.event === null
         ? /** @type {Iteration} */ (this.iteration).head()
         : entryView(this.event, this.progress)
-    const parts = element.querySelectorAll('details')
-    if (parts.length === this.#open.length)
-      parts.forEach((part, i) => (part.open = this.#open[i] === true))
-    const focused = old !== null && old.contains(document.activeElement)
-    old?.replaceWith(element)
-    this.element = element
-    this.#stale = false
-    if (focused) focusRow(element)
-    return element
+    if (this.element === null) {
+      const parts = made.querySelectorAll('details')
+      if (parts.length === this.#open.length)
+        parts.forEach((part, i) => (part.open = this.#open[i] === true))
+      this.element = made
+    } else update(this.element, made)
+    return this.element
   }
 
   /** Removes its element. */
   clear() {
     if (this.element === null) return
-    this.#keepOpen(this.element)
+    this.#open = [...this.element.querySelectorAll('details')].map(({ open }) => open)
     this.element.remove()
     this.element = null
-  }
-
-  /** @param {HTMLElement} element */
-  #keepOpen(element) {
-    this.#open = [...element.querySelectorAll('details')].map(({ open }) => open)
   }
 }
 
@@ -163,7 +153,7 @@ class Iteration {
       from: `After iteration ${this.#index}`,
     })
     this.#fork.hidden = !this.#complete
-    return h('article', { class: 'iteration' }, h('h3', {}, this.#button), this.#fact, this.#fork)
+    return h('article.iteration', h('h3', this.#button), this.#fact, this.#fork)
   }
 
   /** @param {AgentEvent} event */
@@ -183,7 +173,7 @@ class Iteration {
 
 /** Consecutive rows, drawn only while they are near the window. */
 class Block {
-  element = h('div', { class: 'block' })
+  element = h('div.block')
   /** @type {Row[]} */
   rows = []
   drawn = false
@@ -201,19 +191,9 @@ class Block {
 
   /** Updates its elements from its rows; unchanged elements are not touched. */
   draw(/** @type {string} */ words) {
-    /** @type {ChildNode | null} */
-    let at = this.element.firstChild
-    for (const row of this.rows) {
-      if (!row.isVisible(words)) {
-        if (at === row.element) at = at?.nextSibling ?? null
-        row.clear()
-        continue
-      }
-      const isInPlace = row.element !== null && row.element === at
-      const element = row.draw()
-      if (isInPlace) at = element.nextSibling
-      else this.element.insertBefore(element, at)
-    }
+    const shown = this.rows.filter((row) => row.isVisible(words))
+    place(this.element, shown.map((row) => row.draw()))
+    for (const row of this.rows) if (!shown.includes(row)) row.clear()
     this.element.style.height = ''
     this.drawn = true
   }
@@ -226,13 +206,6 @@ class Block {
     this.element.style.height = `${height}px`
     this.drawn = false
   }
-}
-
-/** @param {HTMLElement} element */
-function focusRow(element) {
-  const button = element.querySelector('button.fold')
-  if (button instanceof HTMLElement) button.focus()
-  else element.focus()
 }
 
 /**
@@ -254,6 +227,20 @@ function progressOf(event) {
     default:
       return []
   }
+}
+
+/**
+ * Whether a reader is in an iteration: has the focus there, or has scrolled to it.
+ *
+ * @param {Iteration} iteration
+ */
+function isRead({ blocks }) {
+  const scrolled = window.scrollY > 0 && !isNearEnd()
+  return [...blocks].some(({ element }) => {
+    if (element.contains(document.activeElement)) return true
+    const { top, bottom } = element.getBoundingClientRect()
+    return scrolled && top < window.innerHeight && bottom > 0
+  })
 }
 
 /** The timeline of one run. Events are added in the order of the log. */
@@ -280,12 +267,12 @@ export class Timeline {
   /** @param {(visible: number) => void} [counted] called with the number of visible entries */
   constructor(counted = () => {}) {
     this.#counted = counted
-    this.element = h('div', {
-      class: 'feed',
+    this.element = h('div.feed', {
       role: 'feed',
       'aria-labelledby': 'timeline-title',
       'aria-busy': true,
       onkeydown: (/** @type {KeyboardEvent} */ event) => this.#onKey(event),
+      onclick: (/** @type {Event} */ event) => this.#onClick(event),
     })
   }
 
@@ -314,10 +301,7 @@ export class Timeline {
     if (event.iteration > this.#index) {
       this.#index = event.iteration
       const last = this.#iterations.at(-1)
-      const reading = [...(last?.blocks ?? [])].some(({ element }) =>
-        element.contains(document.activeElement),
-      )
-      if (last !== undefined && !last.chosen && !reading) {
+      if (last !== undefined && !last.chosen && !isRead(last)) {
         last.folded = true
         for (const block of last.blocks) touched.add(block)
       }
@@ -435,6 +419,14 @@ export class Timeline {
     }
     this.#number()
     window.scrollTo({ top: document.documentElement.scrollHeight })
+  }
+
+  /** What a reader has opened or selected is not folded by itself. @param {Event} event */
+  #onClick({ target }) {
+    const part = /** @type {Element} */ (target)
+    const block = this.#byElement.get(part.closest('.block') ?? part)
+    const row = block?.rows.find(({ element }) => element?.contains(part))
+    if (row?.iteration != null) row.iteration.chosen = true
   }
 
   /** @param {KeyboardEvent} event */
