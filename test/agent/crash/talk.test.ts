@@ -133,6 +133,7 @@ async function goesOn(world: World, plan: TalkPlan, told: readonly string[]): Pr
     }
     return owner
   })
-  assert.deepEqual(owners.sort(), (at === 'end' ? [fork] : [fork, source]).sort())
-  assert.deepEqual(filesIn(join(copies, fork, 'work')), { ...TALK_FILES[at], n: 'fork\n' })
+  assert.deepEqual(owners.toSorted(), (at === 'end' ? [fork] : [fork, source]).sort())
+  const place = places[owners.indexOf(fork)]!.name
+  assert.deepEqual(filesIn(join(copies, place, 'work')), { ...TALK_FILES[at], n: 'fork\n' })
 }
