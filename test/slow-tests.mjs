@@ -63,6 +63,23 @@ const byFile = {
   'test/agent/crash/random-crashes.test.ts': [
     ['60 random runs keep every invariant even if their process dies', 3.7, RANDOM],
   ],
+  'test/agent/crash/talk.test.ts': [
+    [
+      'a fork in the copy of its source survives a kill at any write, and so do messages',
+      6,
+      KILLS,
+    ],
+    [
+      'a fork in the copy of a deleted source survives a kill at any write, and so do messages',
+      6,
+      KILLS,
+    ],
+    [
+      'a fork from the start of its source survives a kill at any write, and so do messages',
+      6,
+      KILLS,
+    ],
+  ],
   'test/agent/executors/bubblewrap.test.ts': [
     ['bubblewrap: of 100 MB of output only head and tail are kept in memory', 4.8, FLOOD],
     ['bubblewrap: a command that ignores SIGTERM is killed', 2.1, GRACE],
@@ -301,6 +318,22 @@ const byFile = {
   ],
   'test/agent/properties.test.ts': [
     ['60 random runs keep every invariant, whatever model, tools and humans do', 2.4, RANDOM],
+  ],
+  'test/agent/run/fork-rules.test.ts': [
+    ['a table of states, points and workspaces: forks and messages in memory', 2, COPIES],
+    ['a table of states, points and workspaces: forks and messages in files', 2, COPIES],
+  ],
+  'test/agent/run/message-points.test.ts': [
+    [
+      'a message at any point of a run that meets its goal is heard, named, or refused',
+      2,
+      RANDOM,
+    ],
+    [
+      'a message at any point of a run that reaches its bound is heard, named, or refused',
+      1.5,
+      RANDOM,
+    ],
   ],
   'test/agent/run/message-crashes.test.ts': [
     ['60 random runs hear each message once, or say that they did not', 3.5, RANDOM],

@@ -271,8 +271,8 @@ export class RunEngine {
   ): Promise<{ readonly details: RunDetails; readonly created: boolean }> {
     this.#assertOpen()
     checkOptions(options, CREATE, 'fork()')
-    const source = await this.#head(runId, options.caller)
-    return await this.#answer(this.#creation.fork(source, request, options))
+    const source = this.#head(runId, options.caller)
+    return await this.#answer(this.#creation.fork(runId, source, request, options))
   }
 
   /**

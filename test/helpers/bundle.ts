@@ -1,3 +1,4 @@
+import { renameSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -37,4 +38,12 @@ export function bundle(entry: URL, target: string): string {
     logLevel: 'warning',
   })
   return outfile
+}
+
+/** The same, and beside it the worker that looks at folders and copies them. */
+export function bundleWithWorkers(entry: URL, target: string): string {
+  writeFileSync(join(target, 'package.json'), '{ "type": "module" }')
+  const worker = new URL('../../lib/agent/workspace/tree-worker.ts', import.meta.url)
+  renameSync(bundle(worker, target), join(target, 'tree-worker.js'))
+  return bundle(entry, target)
 }

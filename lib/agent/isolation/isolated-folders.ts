@@ -210,21 +210,35 @@ export class IsolatedFolders {
     return found.copy.readOnly.length > 0 && !mounts ? null : found.copy
   }
 
-  /**
-   * Hands the copy of a run to another one.
-   *
-   * @throws {@link WorkspaceError} when there is none.
-   */
-  async adopt(fromRunId: string, toRunId: string): Promise<IsolatedCopy> {
+  /** Hands the copy of a run to another one; null when there is none. */
+  async adopt(fromRunId: string, toRunId: string): Promise<IsolatedCopy | null> {
     checkRunId(toRunId)
     const found = await this.#copyOf(fromRunId)
-    if (found === null) throw failure(`run ${fromRunId} has no copy of its folder`)
+    if (found === null) return null
     await this.remove(toRunId)
-    const file = join(found.place, DESCRIPTION)
-    const temporary = `${file}.${randomUUID()}`
-    await writeFile(temporary, JSON.stringify({ ...found.description, owner: toRunId }))
-    await rename(temporary, file)
+    const claimed = await this.#claim(found.place, fromRunId)
+    if (claimed === null) return null
+    await writeFile(claimed, JSON.stringify({ ...found.description, owner: toRunId }))
+    await rename(claimed, join(found.place, DESCRIPTION))
     return found.copy
+  }
+
+  /**
+   * Takes the description of a run's copy away, which one of those can do who want to hand the copy
+   * on or to remove it; null when another one has.
+   */
+  async #claim(place: string, owner: string): Promise<string | null> {
+    const file = join(place, DESCRIPTION)
+    const claimed = `${file}.${randomUUID()}`
+    try {
+      await rename(file, claimed)
+      const { owner: now } = JSON.parse(await readFile(claimed, 'utf8')) as Description
+      if (now === owner) return claimed
+      await rename(claimed, file)
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') throw error
+    }
+    return null
   }
 
   /**
@@ -237,7 +251,10 @@ export class IsolatedFolders {
       if (name.startsWith(`${this.#new}${runId}-`)) await this.#discard(name)
     }
     const found = await this.#found(runId)
-    if (found !== null) await this.#discard(basename(found.place))
+    if (found === null) return
+    const { description, place } = found
+    if (description !== null && (await this.#claim(place, runId)) === null) return
+    await this.#discard(basename(place))
   }
 
   /**

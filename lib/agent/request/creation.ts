@@ -81,14 +81,21 @@ export class Creation {
     }))
   }
 
-  /** As `RunEngine.fork`, of the run with this head. */
-  async fork(source: RunHead, request: JsonObject, options: CreationCall): Promise<CreatedRun> {
+  /** As `RunEngine.fork`; a repetition is recognised even when its source is gone. */
+  async fork(
+    runId: string,
+    source: Promise<RunHead>,
+    request: JsonObject,
+    options: CreationCall,
+  ): Promise<CreatedRun> {
+    source.catch(() => undefined) // whoever needs it gets the error
+    if (options.idempotencyKey === undefined) await source
     const parsed = parseForkRequest(request)
-    const body = requestHash({ fork: source.details.run_id, request: parsed })
+    const body = requestHash({ fork: runId, request: parsed })
     const { clock, files } = this.#options
     const begin = (use: UseCheckpoint): Promise<CreatedRun> =>
-      this.#once(parsed, body, options, (owner) =>
-        resolveFork(source, parsed, this.#options, { owner, nowMs: clock.now(), use }),
+      this.#once(parsed, body, options, async (owner) =>
+        resolveFork(await source, parsed, this.#options, { owner, nowMs: clock.now(), use }),
       )
     return await (files === null ? begin(() => Promise.resolve()) : files.keeping(begin))
   }

@@ -159,8 +159,8 @@ export class ActiveRuns {
       throw new WorkspaceError('ERR_AGENT_WORKSPACE', message)
     }
     const { details } = log.state.head
-    const isHandedOver = store.shared !== undefined && details.started_at !== null
-    const options = { folders, checkpoints, executor, isHandedOver, signal }
+    const isShared = store.shared !== undefined
+    const options = { folders, checkpoints, executor, isShared, signal }
     const { copy, notes, loss } = await openCopy(log.state, options)
     for (const message of notes) {
       log.note({ kind: 'log', iteration: details.iteration, payload: { level: 'info', message } })

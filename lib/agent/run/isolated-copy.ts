@@ -25,7 +25,7 @@ export interface CopyOptions {
   readonly folders: IsolatedFolders
   readonly checkpoints: CheckpointSettings
   /** True when other processes may have worked on the run since this one did. */
-  readonly isHandedOver: boolean
+  readonly isShared: boolean
   readonly executor: Executor
   readonly signal: AbortSignal
 }
@@ -45,9 +45,9 @@ export interface OpenedCopy {
  * reason.
  */
 export async function openCopy(state: RunState, options: CopyOptions): Promise<OpenedCopy> {
-  const { folders, executor, isHandedOver, signal } = options
+  const { folders, executor, isShared, signal } = options
   const { cwd } = state.frozen.request
-  const { run_id: runId } = state.head.details
+  const { run_id: runId, started_at } = state.head.details
   const { fork } = state.frozen
   const newest = state.checkpoints?.newest ?? fork?.checkpoint_id ?? null
   const fill = async (path: string): Promise<readonly string[]> =>
@@ -55,9 +55,9 @@ export async function openCopy(state: RunState, options: CopyOptions): Promise<O
   const loss = state.lastWrite > (state.checkpoints?.seq ?? 0) ? LOSS : null
   const mounts = (await executor.mountsFolders?.()) ?? false
   const found = await folders.usable(runId, mounts)
-  // Before anything is written, one that was taken over gets its files: a kill may have cut it off.
-  const isTaken = fork?.adopts === true && state.lastWrite === 0
-  if (found !== null && !isHandedOver && !isTaken) return { copy: found, notes: [], loss: null }
+  // One that was adopted may not have been filled before the process died.
+  const isReady = !isShared && started_at !== null
+  if (found !== null && isReady) return { copy: found, notes: [], loss: null }
   if (found !== null) return { copy: found, notes: await fill(found.root), loss }
   const adopted = fork?.adopts === true ? await adoptedFrom(state, folders, mounts) : null
   if (adopted !== null) return { copy: adopted, notes: await fill(adopted.root), loss }

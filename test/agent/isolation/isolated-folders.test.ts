@@ -7,6 +7,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { nextTurn } from '../../../lib/internal/next-turn.js'
 import { WorkspaceError, WorkspaceTooLargeError } from '../../../lib/agent/errors.js'
 import type { IsolatedFolders } from '../../../lib/agent/isolation/isolated-folders.js'
 import { closedInCopy } from '../../../lib/agent/workspace/closed-folders.js'
@@ -62,17 +63,34 @@ test('a copy that is handed on stays where it is, and is removed with its new ow
   const { root } = await folders.create('run1', cwd, { mounts: false })
   await folders.adopt('run1', 'run2')
   const third = await folders.adopt('run2', 'run3')
-  assert.equal(third.root, root)
+  assert.equal(third?.root, root)
   assert.deepEqual(await folders.find('run3'), third)
   assert.equal(await folders.find('run1'), null)
   assert.equal(await folders.find('run2'), null)
-  await assert.rejects(folders.adopt('run1', 'run4'), WorkspaceError)
+  assert.equal(await folders.adopt('run1', 'run4'), null)
   await folders.remove('run1')
   await folders.remove('run2')
   assert.ok(existsSync(root))
   await folders.create('run2', cwd, { mounts: false })
   await folders.remove('run3')
   assert.deepEqual(readdirSync(copies), ['run2'])
+})
+
+test('a copy that is handed on and removed at once is whole, or gone', async (t) => {
+  const { folders, cwd } = project(t)
+  for (let i = 0; i < 8; i++) {
+    const [from, to] = [`from${i}`, `to${i}`]
+    const { root } = await folders.create(from, cwd, { mounts: false })
+    const later = (async () => {
+      for (let turns = 0; turns < i; turns++) await nextTurn()
+      await folders.remove(from)
+    })()
+    const [adopted] = await Promise.all([folders.adopt(from, to), later])
+    assert.equal(existsSync(root), adopted !== null)
+    assert.deepEqual(await folders.find(to), adopted)
+    await folders.remove(to)
+    assert.equal(existsSync(root), false)
+  }
 })
 
 test('a run whose copy was handed on gets no other one', async (t) => {

@@ -19,6 +19,7 @@ import { scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { MortalStore, mortalClock } from '../../helpers/mortal.js'
 import { Random } from '../../helpers/random.js'
+import { partedCalls } from '../crash/talk.js'
 
 const RUNS = Number(process.env['RUNWRIGHT_RANDOM_RUNS'] ?? 60)
 const MAX_CRASHES = 4
@@ -190,7 +191,7 @@ async function forkIt(
   const created = log[0]
   assert.ok(created?.kind === 'run_created')
   assert.deepEqual(created.private?.fork?.messages, source?.conversation.kept(Infinity))
-  assert.deepEqual(withCalls(created.private?.fork?.messages ?? []), [])
+  assert.deepEqual(partedCalls(created.private?.fork?.messages ?? []), [])
   const expected = [...unheardTexts(records), ...('message' in message ? ['fork'] : [])]
   assert.deepEqual((created.payload.messages ?? []).map(({ text }) => text), expected)
   counts.forks += 1
@@ -207,22 +208,8 @@ function unheardTexts(records: readonly RunRecord[]): string[] {
   })
 }
 
-/** Calls that are not followed by their results at once. */
-function withCalls(messages: readonly Message[]): string[] {
-  return messages.flatMap((message, at) =>
-    message.role !== 'assistant'
-      ? []
-      : message.calls
-          .filter(({ call_id }, i) => {
-            const result = messages[at + 1 + i]
-            return result?.role !== 'tool' || result.call_id !== call_id
-          })
-          .map(({ call_id }) => call_id),
-  )
-}
-
 function sentIn(messages: readonly Message[]): string[] {
-  assert.deepEqual(withCalls(messages), [], 'no message between a call and its result')
+  assert.deepEqual(partedCalls(messages), [], 'no message between a call and its result')
   return messages.flatMap((one) =>
     one.role === 'user' && one.text.startsWith(MARK) ? [one.text.slice(MARK.length)] : [],
   )

@@ -1,11 +1,11 @@
 /** Worker processes that a test starts, kills, pauses and replaces. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { renameSync, symlinkSync, writeFileSync } from 'node:fs'
+import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { bundle } from '../../helpers/bundle.js'
+import { bundle, bundleWithWorkers } from '../../helpers/bundle.js'
 import { scratch } from '../../helpers/engine.js'
 import type { Random } from '../../helpers/random.js'
 import type { WorkerOptions } from './worker.js'
@@ -96,10 +96,7 @@ export function childScript(t: TestContext, name: string): string {
   const target = scratch(t)
   const modules = fileURLToPath(new URL('../node_modules', import.meta.url))
   symlinkSync(modules, join(target, 'node_modules'))
-  writeFileSync(join(target, 'package.json'), '{ "type": "module" }')
-  const worker = new URL('../../../lib/agent/workspace/tree-worker.ts', import.meta.url)
-  renameSync(bundle(worker, target), join(target, 'tree-worker.js'))
-  return bundle(new URL(name, import.meta.url), target)
+  return bundleWithWorkers(new URL(name, import.meta.url), target)
 }
 
 async function end(child: ChildProcess): Promise<void> {

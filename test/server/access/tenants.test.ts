@@ -32,6 +32,7 @@ class DamagedStore extends MemoryStore {
 /** A service in which tenant a has a run in each state, and the folder of each. */
 async function openWorld(t: TestContext): Promise<{
   readonly opened: Opened
+  readonly real: RunEngine
   readonly root: string
   readonly runs: Readonly<Record<string, RunDetails>>
   readonly router: Router
@@ -73,6 +74,7 @@ async function openWorld(t: TestContext): Promise<{
   t.after(() => opened[Symbol.asyncDispose]())
   return {
     opened,
+    real: engine,
     root,
     runs,
     router: await routerOf(opened),
@@ -108,16 +110,25 @@ const bob = (more: CallOptions = {}): CallOptions => ({
 })
 
 /** Requests that a route may get, whatever it is. */
-function requestsOf(method: string): readonly (readonly [query: string, CallOptions])[] {
+function requestsOf(
+  method: string,
+  checkpoint_id: string,
+): readonly (readonly [query: string, CallOptions])[] {
   if (method === 'POST') {
     const answers = [{ decision: 'approve' }, { decision: 'abort', gate_id: 'g' }]
-    const acts = [{ checkpoint_id: 'a'.repeat(64) }, { dry_run: true }, { text: 'x' }, { at: 'end' }]
+    const acts = [{ checkpoint_id }, { dry_run: true }, { text: 'x' }, { at: 'end' }]
     const bodies = [undefined, {}, ...answers, ...acts, 'x']
-    return bodies.map((body) => ['', bob(body === undefined ? {} : { body })])
+    const requests = bodies.map((body): readonly [string, CallOptions] => {
+      return ['', bob(body === undefined ? {} : { body })]
+    })
+    // A key that the owner of the runs has used.
+    const headers = { 'idempotency-key': 'failed' }
+    return [...requests, ['', bob({ headers })], ['', bob({ headers, body: { text: 'x' } })]]
   }
   if (method === 'DELETE') return [['', bob()]]
   const events = ['?after=0&limit=1', '?after=9999', '?kinds=no']
-  return ['', ...events, '?from=start&to=now', '?at=now'].flatMap((query) =>
+  const trees = ['?from=start&to=now', '?at=now', `?at=${checkpoint_id}`]
+  return ['', ...events, ...trees].flatMap((query) =>
     ['application/json', 'text/event-stream', 'text/x-diff'].map((accept) => {
       const headers = { accept, 'if-none-match': '*', 'last-event-id': '3' }
       return [query, bob({ headers })] as const
@@ -126,12 +137,14 @@ function requestsOf(method: string): readonly (readonly [query: string, CallOpti
 }
 
 test("every route answers for another tenant's run as for one that does not exist", async (t) => {
-  const { opened, router, runs, statuses } = await openWorld(t)
+  const { opened, real, router, runs, statuses } = await openWorld(t)
   const before = await statuses()
   const ofRuns = router.routes.filter(({ isOfRun }) => isOfRun)
   assert.ok(ofRuns.length >= 7, 'the table has the routes of runs')
+  const checkpoint: string = (await real.get(runs['failed']!.run_id)).checkpoint_id ?? ''
+  assert.notEqual(checkpoint, '')
   for (const { method, path } of ofRuns) {
-    for (const [query, options] of requestsOf(method)) {
+    for (const [query, options] of requestsOf(method, checkpoint)) {
       const ask = async (runId: string): Promise<unknown> => {
         const target = path.replace('{run_id}', runId).replaceAll(/{\+?\w+}/g, 'x')
         return seen(await opened.call(method, `${target}${query}`, options))

@@ -1,0 +1,139 @@
+/**
+ * A process that forks a run and talks to the fork is killed at its writes, one after the other;
+ * the next one does everything again with the same keys.
+ */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { FileStore, RunEngine, type AgentEvent } from 'runwright/agent'
+import { bundleWithWorkers } from '../../helpers/bundle.js'
+import { runToEnd, scratch } from '../../helpers/engine.js'
+import { assertInvariants } from '../../helpers/invariants.js'
+import {
+  disturb, filesIn, talk, talkProvider, TALK_FILES, TALK_GOAL, type TalkPlan,
+} from './talk.js'
+
+/** Every write, which takes long; else one of several. */
+const STEP = Number(process.env['RUNWRIGHT_KILLS'] ?? 0) >= 500 ? 1 : 12
+
+interface World {
+  readonly root: string
+  readonly cwd: string
+  readonly source: string
+  /** The data of the store after the run that is forked. */
+  readonly template: string
+  readonly log: readonly AgentEvent[]
+}
+
+/** An isolated run that has met its goal, in whose copy others have been. */
+async function openWorld(t: TestContext): Promise<World> {
+  const root = scratch(t)
+  const [cwd, template] = [join(root, 'work'), join(root, 'template')]
+  mkdirSync(cwd)
+  for (const [name, text] of Object.entries(TALK_FILES.start)) writeFileSync(join(cwd, name), text)
+  const engine = await open(template, cwd, null)
+  const { details, events } = await runToEnd(engine, {
+    goal: TALK_GOAL, cwd, workspace: 'isolated', max_iterations: 1,
+  })
+  assert.deepEqual([details.status, details.changes], ['achieved', 'pending'])
+  await engine.close()
+  const source = details.run_id
+  const copy = join(template, 'workspaces', source, 'work')
+  assert.deepEqual(filesIn(copy), TALK_FILES.end)
+  disturb(copy)
+  return { root, cwd, source, template, log: events }
+}
+
+function open(directory: string, cwd: string, at: TalkPlan['at'] | null): Promise<RunEngine> {
+  return RunEngine.open({
+    store: new FileStore({ directory }),
+    roots: [cwd],
+    providers: [talkProvider(at)],
+    defaultModel: 'talk:m',
+  })
+}
+
+for (const [name, at, deletes] of [
+  ['in the copy of its source', 'end', false],
+  ['in the copy of a deleted source', 'end', true],
+  ['from the start of its source', 'start', false],
+] as const) {
+  test(`a fork ${name} survives a kill at any write, and so do messages`, async (t) => {
+    const world = await openWorld(t)
+    const script = bundleWithWorkers(new URL('talk-child.ts', import.meta.url), world.root)
+    let killed = 0
+    for (let killAt = 1; ; killAt += STEP) {
+      const directory = join(world.root, 'data')
+      rmSync(directory, { recursive: true, force: true })
+      cpSync(world.template, directory, { recursive: true, verbatimSymlinks: true })
+      const { cwd: root, source } = world
+      const plan: TalkPlan = { directory, root, source, at, deletes, killAt }
+      const words = [script, JSON.stringify(plan)]
+      const child = spawnSync(process.execPath, words, { encoding: 'utf8' })
+      const told = child.stdout.split('\n').filter((line) => line !== '')
+      const isOver = told.at(-1)?.startsWith('done') === true
+      if (isOver) told.pop()
+      else assert.equal(child.signal, 'SIGKILL', child.stderr)
+      await goesOn(world, plan, told).catch((cause: unknown) => {
+        throw new Error(`killed at write ${killAt}`, { cause })
+      })
+      if (isOver) break
+      killed += 1
+    }
+    t.diagnostic(`killed at ${killed} writes`)
+    assert.ok(killed * STEP > 60)
+  })
+}
+
+/** Does everything again with what a killed process has left, and asserts what must hold. */
+async function goesOn(world: World, plan: TalkPlan, told: readonly string[]): Promise<void> {
+  const { cwd, source, log } = world
+  const { directory, at, deletes } = plan
+  const engine = await open(directory, cwd, at)
+  const again: string[] = []
+  let fork: string
+  try {
+    fork = await talk(engine, plan, (line) => again.push(line))
+    const events = await engine.events(fork, { after: 0, limit: 1_000 })
+    assertInvariants(events)
+    const { status, changes, iteration, error } = await engine.get(fork)
+    assert.deepEqual([error, status, changes], [null, 'achieved', 'pending'])
+    // A command whose outcome is unknown does not run again.
+    assert.ok(iteration >= 1 && iteration <= 3)
+    // What was answered is answered again, and is in the log, in order.
+    assert.deepEqual(again.filter((line) => told.includes(line)), told)
+    const sent = events.flatMap((event) =>
+      event.kind === 'user_message' ? [event.payload.message_id] : [],
+    )
+    const answers = again.filter((line) => line.startsWith('message'))
+    const answered = answers.map((line) => line.split(' ')[1])
+    assert.deepEqual(answered, sent)
+    const heard = events.flatMap((event) =>
+      event.kind === 'model_turn' ? (event.payload.heard ?? []) : [],
+    )
+    const first = events[0]?.kind === 'run_created' ? events[0].payload.messages : []
+    assert.equal(heard[0], first?.[0]?.message_id)
+    assert.equal(first?.[0]?.text, 'forked')
+    if (deletes) await assert.rejects(engine.get(source), { code: 'ERR_AGENT_UNKNOWN_RUN' })
+    else assert.deepEqual(await engine.events(source, { after: 0, limit: 1_000 }), log)
+    const { runs } = await engine.list()
+    assert.deepEqual(runs.map(({ run_id }) => run_id), deletes ? [fork] : [fork, source])
+  } finally {
+    await engine.close()
+  }
+  assert.deepEqual(filesIn(cwd), TALK_FILES.start)
+  // Each copy belongs to a run, and is whole.
+  const copies = join(directory, 'workspaces')
+  const places = readdirSync(copies, { withFileTypes: true }).filter((one) => one.isDirectory())
+  const owners = places.map(({ name }) => {
+    const { owner } = JSON.parse(readFileSync(join(copies, name, 'copy.json'), 'utf8')) as {
+      readonly owner: string
+    }
+    return owner
+  })
+  assert.deepEqual(owners.toSorted(), (at === 'end' ? [fork] : [fork, source]).sort())
+  const place = places[owners.indexOf(fork)]!.name
+  assert.deepEqual(filesIn(join(copies, place, 'work')), { ...TALK_FILES[at], n: 'fork\n' })
+}
