@@ -5,7 +5,6 @@
  * @module
  */
 import { AgentError, GoalCheckError, GoalError, ModelError } from '../../errors.js'
-import type { RunCheckpoints } from '../../checkpoints/run-checkpoints.js'
 import type { ChangeCounts, RecordDraft } from '../../events.js'
 import type { CallState, RunState } from '../../log/run-state.js'
 import type { LogWriter } from '../../log/writer.js'
@@ -57,12 +56,25 @@ function endReasonOf(error: unknown): Outcome['endReason'] {
   return error.code === 'ERR_AGENT_MODEL_CONTEXT' ? 'context_exhausted' : 'provider_error'
 }
 
+/** Makes the last checkpoint of a run; see `RunCheckpoints`. */
+export interface LastCheckpoint {
+  recordLast(
+    reason: 'end' | 'shutdown',
+    ms: number,
+    log: LogWriter,
+    append: (
+      drafts: readonly RecordDraft[],
+      compare: (since: 'start') => Promise<ChangeCounts | null>,
+    ) => Promise<void>,
+  ): Promise<void>
+}
+
 /** Ends the run, after a last checkpoint if it has any; resolves once its end is durable. */
 export async function finishRun(
   log: LogWriter,
   outcome: Outcome,
   failure?: Failure,
-  checkpoints: RunCheckpoints | null = null,
+  checkpoints: LastCheckpoint | null = null,
 ): Promise<void> {
   if (checkpoints === null) return await log.append(endingRecords(log.state, outcome, failure))
   await checkpoints.recordLast('end', LAST_CHECKPOINT_MS, log, async (drafts, compare) => {

@@ -1,8 +1,7 @@
-import type { RunCheckpoints } from '../../checkpoints/run-checkpoints.js'
 import { isTerminal, type RecordDraft } from '../../events.js'
 import type { Executor } from '../../executor.js'
 import type { LogWriter } from '../../log/writer.js'
-import { startedResults } from './finish.js'
+import { startedResults, type LastCheckpoint } from './finish.js'
 
 /** Milliseconds from the request to stop until the files are stored: less than a shutdown waits. */
 export const HAND_OVER_MS = 4_500
@@ -14,7 +13,7 @@ export const HAND_OVER_MS = 4_500
 export async function suspendRun(
   log: LogWriter,
   executor: Executor,
-  checkpoints: RunCheckpoints | null,
+  checkpoints: LastCheckpoint | null,
   leftMs: () => number,
 ): Promise<void> {
   const { status, iteration } = log.state.head.details
