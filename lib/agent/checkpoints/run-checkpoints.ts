@@ -137,8 +137,8 @@ export class RunCheckpoints implements AsyncDisposable {
   }
 
   /**
-   * As {@link RunCheckpoints.record} when the run is worked on no more: without a checkpoint if that
-   * takes more than `ms` milliseconds.
+   * As {@link RunCheckpoints.record} when the run is worked on no more: without a checkpoint if
+   * that takes more than `ms` milliseconds.
    */
   async recordLast(
     reason: 'end' | 'shutdown',

@@ -207,9 +207,10 @@ function resultRecord(
 ): RecordDraft {
   const { exitCode, output } = result
   // Those of a host's tool may be anything; what cannot be stored is found later.
-  const changes = result.changes?.map((change: FileChange | null) =>
-    typeof change?.path === 'string' && holdsSecrets(change.path) ? { ...change, diff: '' } : change,
-  ) as FileChange[] | undefined
+  const changes = result.changes?.map((change: FileChange | null) => {
+    const isSecret = typeof change?.path === 'string' && holdsSecrets(change.path)
+    return isSecret ? { ...change, diff: '' } : change
+  }) as FileChange[] | undefined
   return {
     kind: 'tool_result',
     iteration: log.state.head.details.iteration,
