@@ -187,6 +187,7 @@ const byFile = {
     ['nothing is lost or left when a process dies while a copy is swept', 3, COPIES],
   ],
   'test/agent/isolation/isolated-folders.test.ts': [
+    ['a copy that is handed on and removed at once is whole, or gone', 1.2, COPIES],
     ["stores with other data folders leave each other's copies alone", 0.5, COPIES],
     [
       'a copy is used as long as the machine runs, and only where its mounts can be',
@@ -320,6 +321,7 @@ const byFile = {
     ['60 random runs keep every invariant, whatever model, tools and humans do', 2.4, RANDOM],
   ],
   'test/agent/run/fork-rules.test.ts': [
+    ['a fork takes any field of a start request over the one of its source', 1.4, COPIES],
     ['a table of states, points and workspaces: forks and messages in memory', 2, COPIES],
     ['a table of states, points and workspaces: forks and messages in files', 2, COPIES],
   ],
@@ -766,6 +768,18 @@ const byFile = {
     ['a restore that has nothing to change can be taken back all the same', 0.8, COPIES],
     ['paths that hold a secret are refused, for they would be logged', 0.8, COPIES],
     ['a discard that cannot be stored leaves the copy', 0.8, COPIES],
+  ],
+  'test/agent/isolation/made-anew.test.ts': [
+    [
+      'a copy that the disk may not have whole after the machine was started is made anew',
+      0.7,
+      COPIES,
+    ],
+    ['a copy whose description the disk does not have is made anew', 0.5, COPIES],
+    ['a copy whose packages cannot be mounted any more is made anew', 0.5, COPIES],
+  ],
+  'test/agent/checkpoints/deletion.test.ts': [
+    ['no change of files begins while a run is being deleted', 0.7, COPIES],
   ],
   'test/ws/client-handshake.test.ts': [
     ['a head of any size or split', 0.8, RANDOM_TEXTS],

@@ -105,8 +105,9 @@ export class MortalProcess {
     return this.nothing
   }
 
+  /** Also when the next call would be the last. */
   get isDead(): boolean {
-    return this.#isDead
+    return this.#isDead || this.#calls >= this.#dieAt
   }
 
   dieAfter(calls: number): void {

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import {
-  FileStore, MemoryStore, type EngineOptions, type Message, type RunEngine,
-} from 'runwright/agent'
+import { MemoryStore, type EngineOptions, type Message, type RunEngine } from 'runwright/agent'
 import {
   follow,
   openEngine,
@@ -131,32 +129,4 @@ test('a message to pending changes is a fork that goes on in the same copy', asy
   assert.deepEqual([status, iteration, workspace], ['achieved', 1, 'isolated'])
   assert.match(read[0] ?? '', /n1/)
   assert.throws(() => readFileSync(join(cwd, 'n')))
-})
-
-test('a fork in the same copy that was cut off before it wrote begins with its files', async (t) => {
-  const [directory, workspaceFolder, cwd] = [scratch(t), scratch(t), scratch(t)]
-  const open = async (providers?: EngineOptions['providers']) =>
-    await engineOf(t, {
-      store: new FileStore({ directory }), workspaceFolder, roots: [cwd],
-      ...(providers !== undefined && { providers }),
-    })
-  const first = await open()
-  const request = { goal: 'shell: test -f n', cwd, workspace: 'isolated', max_iterations: 2 }
-  const { details } = await runToEnd(first.engine, request)
-  await first.engine.close()
-  let onAsked = (): void => undefined
-  const asked = new Promise<void>((resolve) => (onAsked = resolve))
-  const second = await open([
-    testProvider(() => {
-      onAsked()
-      return new Promise<never>(() => undefined)
-    }),
-  ])
-  const fork = await second.engine.fork(details.run_id, { message: 'show' })
-  await asked
-  await second.engine.close()
-  writeFileSync(join(workspaceFolder, details.run_id, basename(cwd), 'n'), 'half done')
-  const third = await open()
-  await follow(third.engine, fork.details.run_id)
-  assert.match(third.read[0] ?? '', /n1/)
 })
