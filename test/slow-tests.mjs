@@ -188,6 +188,8 @@ const byFile = {
   ],
   'test/agent/isolation/isolated-folders.test.ts': [
     ['a copy that is handed on and removed at once is whole, or gone', 1.2, COPIES],
+    ['of several runs that take over one copy at once exactly one gets it', 0.5, COPIES],
+    ['a sweep does not remove a copy that was handed on while it asked', 0.5, COPIES],
     ["stores with other data folders leave each other's copies alone", 0.5, COPIES],
     [
       'a copy is used as long as the machine runs, and only where its mounts can be',

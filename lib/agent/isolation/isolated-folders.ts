@@ -3,7 +3,8 @@
  *
  * ```text
  * <folder>/<run_id>/<name>        the copy
- * <folder>/<run_id>/copy.json     whose it is, and what it is a copy of
+ * <folder>/<run_id>/copy.json     whose it is, and what it is a copy of: `copy.<run_id>.json` once
+ *                                 another run has it, `copy.-.json` once it is being removed
  * <folder>/<run_id>/.git          keeps git from using a repository above, see `guards`
  * <folder>/<run_id>/node_modules  packages found above the original, if any
  * <folder>/.new-<run_id>-<uuid>   a copy that is being made
@@ -14,7 +15,7 @@
  *    of one is ever used. Nothing waits for the disk to have it: a run goes on only in a copy that
  *    was made since the machine started.
  * 2. It keeps its path as long as it exists, because programs that were installed in it hold the
- *    path. A run that takes it over is named in `copy.json`, which is replaced at once.
+ *    path. Who hands it on or removes it renames `copy.json` first: one of several can do that.
  * 3. Processes that share a store may share the folder: only the one that works on a run makes or
  *    changes its copy, and a sweep asks the store which runs there are. Stores with other data
  *    folders leave each other's copies alone, by a mark in `copy.json` and in `.new-<mark>.…`.
@@ -65,6 +66,7 @@ export interface NewCopy extends IsolatedCopy {
 
 /** `copy.json`. */
 interface Description {
+  /** The run for which it was made, in a version that rewrote the file the one that has it. */
   readonly owner: string
   readonly original: string
   readonly name: string
@@ -75,14 +77,19 @@ interface Description {
   readonly mark?: string
 }
 
-/** A copy by its folder; the description is null when it cannot be read. */
+/** A copy by its folder. */
 interface Found {
   readonly place: string
   readonly owner: string
+  /** The name of the description; null when there is none. */
+  readonly file: string | null
+  /** Null when it cannot be read. */
   readonly description: Description | null
 }
 
-const DESCRIPTION = 'copy.json'
+/** The names that a description can have. */
+const DESCRIPTION = /^copy(?:\.(.+))?\.json$/
+const REMOVED = 'copy.-.json'
 const RUN_ID = /^[A-Za-z0-9][A-Za-z0-9_-]{0,127}$/
 const OLD = '.old-'
 /** Of the names that only this module gives. */
@@ -190,7 +197,7 @@ export class IsolatedFolders {
     const { readOnly } = copied
     const [mark, boot] = [this.#mark, await bootOf()]
     const description: Description = { owner: runId, original: cwd, name, readOnly, boot, mark }
-    const files = { ...guards, [DESCRIPTION]: JSON.stringify(description) }
+    const files = { ...guards, 'copy.json': JSON.stringify(description) }
     for (const [file, text] of Object.entries(files)) await writeFile(join(temporary, file), text)
     return { ...copyAt(place, description), notes }
   }
@@ -216,29 +223,19 @@ export class IsolatedFolders {
     const found = await this.#copyOf(fromRunId)
     if (found === null) return null
     await this.remove(toRunId)
-    const claimed = await this.#claim(found.place, fromRunId)
-    if (claimed === null) return null
-    await writeFile(claimed, JSON.stringify({ ...found.description, owner: toRunId }))
-    await rename(claimed, join(found.place, DESCRIPTION))
-    return found.copy
+    return (await this.#take(found, `copy.${toRunId}.json`)) ? found.copy : null
   }
 
-  /**
-   * Takes the description of a run's copy away, which one of those can do who want to hand the copy
-   * on or to remove it; null when another one has.
-   */
-  async #claim(place: string, owner: string): Promise<string | null> {
-    const file = join(place, DESCRIPTION)
-    const claimed = `${file}.${randomUUID()}`
+  /** Gives the description another name; false when it has had another one since it was found. */
+  async #take({ place, file }: Found, name: string): Promise<boolean> {
+    if (file === null) return true
     try {
-      await rename(file, claimed)
-      const { owner: now } = JSON.parse(await readFile(claimed, 'utf8')) as Description
-      if (now === owner) return claimed
-      await rename(claimed, file)
+      await rename(join(place, file), join(place, name))
+      return true
     } catch (error) {
       if (codeOf(error) !== 'ENOENT') throw error
+      return false
     }
-    return null
   }
 
   /**
@@ -251,10 +248,11 @@ export class IsolatedFolders {
       if (name.startsWith(`${this.#new}${runId}-`)) await this.#discard(name)
     }
     const found = await this.#found(runId)
-    if (found === null) return
-    const { description, place } = found
-    if (description !== null && (await this.#claim(place, runId)) === null) return
-    await this.#discard(basename(place))
+    if (found !== null) await this.#discardCopy(found)
+  }
+
+  async #discardCopy(found: Found): Promise<void> {
+    if (await this.#take(found, REMOVED)) await this.#discard(basename(found.place))
   }
 
   /**
@@ -279,8 +277,9 @@ export class IsolatedFolders {
       if (isNew ? !UUID.test(name.slice(-randomUUID().length)) : !isCopy) continue
       const isOurs = (found?.description?.mark ?? this.#mark) === this.#mark
       // Whoever made it is dead, unless it is a process that shares the store.
-      const isDead = isNew && this.#options.isShared !== true
-      if (isOurs && (isDead || !(await isWanted(found?.owner ?? runId)))) await this.#discard(name)
+      const isDead = isNew ? this.#options.isShared !== true : found?.file === REMOVED
+      if (!isOurs || (!isDead && (await isWanted(found?.owner ?? runId)))) continue
+      await (found === null ? this.#discard(name) : this.#discardCopy(found))
     }
   }
 
@@ -289,7 +288,7 @@ export class IsolatedFolders {
   ): Promise<(Found & { readonly description: Description; readonly copy: IsolatedCopy }) | null> {
     checkRunId(runId)
     const found = await this.#found(runId)
-    if (found?.description == null) return null
+    if (found?.description == null || found.file === REMOVED) return null
     const { place, description } = found
     const copy = copyAt(place, description)
     const stats = await lstat(copy.root).catch(() => null)
@@ -315,8 +314,12 @@ export class IsolatedFolders {
     const isLink = stats?.isSymbolicLink() === true
     if (isLink && UUID.test(runId)) await unlink(place).catch(() => undefined)
     if (stats?.isDirectory() !== true) return null
-    const description = await describedAt(place)
-    return { place, description, owner: description?.owner ?? runId }
+    const names = await readdir(place).catch(() => null)
+    if (names === null) return null
+    const file = names.find((name) => DESCRIPTION.test(name)) ?? null
+    const description = file === null ? null : await describedBy(join(place, file))
+    const named = DESCRIPTION.exec(file ?? '')?.[1] ?? description?.owner ?? runId
+    return { place, file, description, owner: file === REMOVED ? runId : named }
   }
 
   async #names(): Promise<readonly string[]> {
@@ -364,9 +367,9 @@ function copyAt(place: string, { original, name, readOnly }: Description): Isola
   }
 }
 
-async function describedAt(place: string): Promise<Description | null> {
+async function describedBy(file: string): Promise<Description | null> {
   try {
-    const value = JSON.parse(await readFile(join(place, DESCRIPTION), 'utf8')) as JsonValue
+    const value = JSON.parse(await readFile(file, 'utf8')) as JsonValue
     return isDescription(value) ? value : null
   } catch {
     return null
@@ -383,7 +386,7 @@ function isDescription(value: unknown): value is Description {
 /** The name of the original, unless a file beside the copy has it. */
 function nameFor(cwd: string): string {
   const name = basename(cwd)
-  const isTaken = name === '' || name === DESCRIPTION || name === 'node_modules' || name in guards
+  const isTaken = name === '' || DESCRIPTION.test(name) || name === 'node_modules' || name in guards
   return isTaken ? 'folder' : name
 }
 

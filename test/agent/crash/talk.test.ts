@@ -4,10 +4,11 @@
  */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { FileStore, RunEngine, type AgentEvent } from 'runwright/agent'
+import { IsolatedFolders } from '../../../lib/agent/isolation/isolated-folders.js'
 import { bundleWithWorkers } from '../../helpers/bundle.js'
 import { runToEnd, scratch } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
@@ -126,14 +127,9 @@ async function goesOn(world: World, plan: TalkPlan, told: readonly string[]): Pr
   assert.deepEqual(filesIn(cwd), TALK_FILES.start)
   // Each copy belongs to a run, and is whole.
   const copies = join(directory, 'workspaces')
-  const places = readdirSync(copies, { withFileTypes: true }).filter((one) => one.isDirectory())
-  const owners = places.map(({ name }) => {
-    const { owner } = JSON.parse(readFileSync(join(copies, name, 'copy.json'), 'utf8')) as {
-      readonly owner: string
-    }
-    return owner
-  })
-  assert.deepEqual(owners.toSorted(), (at === 'end' ? [fork] : [fork, source]).sort())
-  const place = places[owners.indexOf(fork)]!.name
-  assert.deepEqual(filesIn(join(copies, place, 'work')), { ...TALK_FILES[at], n: 'fork\n' })
+  const folders = new IsolatedFolders({ folder: copies, maxBytes: 1e9, closed: [] })
+  assert.equal(readdirSync(copies).length, at === 'end' ? 1 : 2)
+  assert.equal((await folders.find(source)) === null, at === 'end')
+  const { root } = (await folders.find(fork))!
+  assert.deepEqual(filesIn(root), { ...TALK_FILES[at], n: 'fork\n' })
 }

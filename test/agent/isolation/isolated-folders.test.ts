@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import {
-  chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync,
-  writeFileSync,
+  chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync,
+  symlinkSync, writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
@@ -93,6 +93,51 @@ test('a copy that is handed on and removed at once is whole, or gone', async (t)
   }
 })
 
+test('of several runs that take over one copy at once exactly one gets it', async (t) => {
+  const place = new Project(t).write({ 'a.txt': 'a' })
+  const { cwd, copies } = place
+  // They have nothing in common but the folder, as in several processes.
+  const takers = Array.from({ length: 4 }, () => place.foldersWith({ isShared: true }))
+  let owner = 'run'
+  const { root } = await place.folders.create(owner, cwd, { mounts: false })
+  for (let round = 0; round < 8; round++) {
+    const ids = takers.map((_, i) => `fork${round}-${i}`)
+    const adopted = await Promise.all(
+      takers.map((folders, i) => folders.adopt(owner, ids[i]!)),
+    )
+    const won = adopted.flatMap((copy, i) => (copy === null ? [] : [ids[i]!]))
+    assert.equal(won.length, 1)
+    const found = await Promise.all(takers.map((folders, i) => folders.find(ids[i]!)))
+    assert.deepEqual(found, adopted)
+    assert.equal(await place.folders.find(owner), null)
+    owner = won[0]!
+    assert.equal(found.find((copy) => copy !== null)!.root, root)
+  }
+  await place.folders.remove('run')
+  assert.equal(readFileSync(join(root, 'a.txt'), 'utf8'), 'a')
+  await place.folders.remove(owner)
+  assert.deepEqual(readdirSync(copies), [])
+})
+
+test('a sweep does not remove a copy that was handed on while it asked', async (t) => {
+  const { folders, cwd, copies } = project(t)
+  const { root } = await folders.create('gone', cwd, { mounts: false })
+  await folders.sweep(async (runId) => {
+    if (runId === 'gone') await folders.adopt('gone', 'fork')
+    return runId !== 'gone'
+  })
+  assert.equal((await folders.find('fork'))?.root, root)
+  // A process that died while it removed one.
+  await folders.create('half', cwd, { mounts: false })
+  renameSync(join(copies, 'half', 'copy.json'), join(copies, 'half', 'copy.-.json'))
+  for (const call of [folders.find('half'), folders.adopt('half', 'other')])
+    assert.equal(await call, null)
+  assert.ok((await folders.create('half', cwd, { mounts: false })).root)
+  renameSync(join(copies, 'half', 'copy.json'), join(copies, 'half', 'copy.-.json'))
+  await folders.sweep(() => Promise.resolve(true))
+  assert.deepEqual(readdirSync(copies), ['gone'])
+})
+
 test('a run whose copy was handed on gets no other one', async (t) => {
   const { folders, cwd, copies } = project(t)
   await folders.create('run1', cwd, { mounts: false })
@@ -147,7 +192,8 @@ test('a sweep removes what no run wants, and nothing else', async (t) => {
     mkdirSync(join(copies, name, 'deep'), { recursive: true })
   }
   writeFileSync(join(copies, 'README'), 'not ours')
-  symlinkSync('handed', join(copies, 'link-of-an-earlier-version'))
+  // Of an earlier version.
+  symlinkSync('handed', join(copies, '01932f4c-7c00-7000-8000-000000000002'))
   const asked: string[] = []
   const wanted = ['wanted', 'taker']
   await folders.sweep((runId) => {
