@@ -210,14 +210,14 @@ export class ActiveRuns {
 
   /**
    * Suspends waiting runs at once and the others after `graceMs`; resolves when no run is driven,
-   * or when a store that does not answer keeps runs from being suspended.
+   * or when a store that does not answer keeps runs from being suspended for `stopMs`.
    */
-  async close(graceMs: number): Promise<void> {
+  async close(graceMs: number, stopMs: number = STOP_MS): Promise<void> {
     const idle = [...this].filter(({ state }) => state.head.details.status !== 'running')
     for (const run of idle) run.suspend()
     if (graceMs > 0) await this.#over(graceMs)
     for (const run of this) run.suspend()
-    await this.#over(STOP_MS)
+    await this.#over(stopMs)
     const message = 'the store did not answer while the service shut down'
     this.lose(new StoreError('ERR_AGENT_STORE_UNAVAILABLE', message))
     for (const run of this) void run.leaveFolder()

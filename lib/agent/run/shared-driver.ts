@@ -133,7 +133,7 @@ export class SharedDriver implements RunDriver {
     await this.#claiming
     const { clock, runs } = this.#options
     const over = runs
-      .close(graceMs)
+      .close(graceMs, STORE_PATIENCE_MS)
       .then(() => Promise.all([...this.#driven.values()].map((driven) => driven.over)))
       .then(() => this.#operating.allOver())
     // Runs wait for an unreachable store without limit; closing the store ends these waits.

@@ -87,6 +87,35 @@ test('a shutdown waits 4.5 s for the files of a run, which then stops without th
   assert.equal((await second.get(details.run_id)).status, 'achieved')
 })
 
+test('a process whose store does not answer waits 5 s for its runs, and then for nothing', async (t) => {
+  const cluster = new SharedCluster()
+  const clock = new ManualClock(Date.now())
+  let tell: () => void = () => undefined
+  const suspending = new Promise<void>((resolve) => (tell = resolve))
+  const store = await cluster.connect((records, append) => {
+    if (records.at(-1)?.kind !== 'run_suspended') return append()
+    tell()
+    return new Promise(() => undefined)
+  })
+  const cwd = scratch(t)
+  const engine = await opened(t, {
+    store, roots: [cwd], clock, checkpoints: 'off', defaultModel: 'test:m',
+    providers: [
+      testProvider(({ signal }) => new Promise((_, reject) => {
+        signal.addEventListener('abort', () => reject(signal.reason as Error))
+      })),
+    ],
+  })
+  const { details } = await engine.create({ goal: 'shell: false', cwd })
+  await follow(engine, details.run_id, ({ kind }) => kind === 'step_start')
+  const closed = engine.close()
+  await suspending
+  clock.advance(5_000)
+  await closed
+  // A timer of the process would keep it from exiting.
+  assert.equal(clock.pending, 0)
+})
+
 async function opened(
   t: TestContext,
   options: Parameters<typeof RunEngine.open>[0],
