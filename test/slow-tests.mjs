@@ -186,6 +186,13 @@ const byFile = {
     ['nothing is lost or left when a process dies while a copy is removed', 2, COPIES],
     ['nothing is lost or left when a process dies while a copy is swept', 3, COPIES],
   ],
+  'test/agent/run/hand-over.test.ts': [
+    [
+      'a shutdown waits 4.5 s for the files of a run, which then stops without them',
+      0.5,
+      COPIES,
+    ],
+  ],
   'test/agent/isolation/isolated-folders.test.ts': [
     ['a copy that is handed on and removed at once is whole, or gone', 1.2, COPIES],
     ['of several runs that take over one copy at once exactly one gets it', 0.5, COPIES],
