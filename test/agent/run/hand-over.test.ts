@@ -24,7 +24,8 @@ function silentObjects() {
       }
     },
   })
-  return { objects, asked, stop: () => void (isSilent = true), answer: () => void (isSilent = false) }
+  const set = (to: boolean) => () => void (isSilent = to)
+  return { objects, asked, stop: set(true), answer: set(false) }
 }
 
 test('a shutdown waits 4.5 s for the files of a run, which then stops without them', async (t) => {
