@@ -165,7 +165,9 @@ export class Runs extends Folders {
   ): Promise<{ readonly result: T } | null> {
     if (this.random.chance(0.4)) {
       const most = this.random.pick([10, 40, 150])
-      this.#process.dieAfter(this.random.integer(1, most))
+      const record = this.random.pick([undefined, undefined, 'files_changing', 'files_changed'])
+      const calls = this.random.integer(1, record === 'files_changed' ? 5 : most)
+      this.#process.dieAfter(calls, record)
     }
     const done = work().then((result) => ({ result }))
     const course = await Promise.race([done, this.#process.died.then(() => null)])

@@ -47,8 +47,11 @@ export class MortalProcess {
   #isDead = false
   #calls = 0
   #dieAt = Infinity
+  #dieAfter: { readonly record: string; readonly calls: number } | null = null
   #strangerAt = Infinity
   #strangerAfter = 0
+  /** The stranger waits until a path is used again. */
+  #afterLook = false
   #stranger: (name: string) => void = () => undefined
   /** What was looked at last. */
   #looked = ''
@@ -99,20 +102,28 @@ export class MortalProcess {
     })
   }
 
-  /** The stranger waits for an operation to begin. */
+  /** The stranger waits for an operation to begin, and death for a record. */
   #notice(records: readonly unknown[]): void {
-    if (this.#strangerAfter === 0 || !JSON.stringify(records).includes('files_changing')) return
-    this.#strangerAt = this.#calls + this.#strangerAfter
-    this.#strangerAfter = 0
+    const has = (kind: string): boolean => JSON.stringify(records).includes(`"${kind}"`)
+    if (this.#strangerAfter > 0 && has('files_changing')) {
+      this.#strangerAt = this.#calls + this.#strangerAfter
+      this.#strangerAfter = 0
+    }
+    if (this.#dieAfter !== null && has(this.#dieAfter.record)) {
+      this.dieAfter(this.#dieAfter.calls)
+      this.#dieAfter = null
+    }
   }
 
   /** One call of the system, with what happens before and after it. */
   call(name: string, work: () => unknown, path = ''): unknown {
     if (this.#isDead) return this.nothing
     this.#calls += 1
-    const isGuarded = !UNGUARDED.has(name) || this.#last.get(path) !== 'lstat'
+    const last = this.#last.get(path)
     this.#last.set(path, name)
-    if (this.#calls >= this.#strangerAt && isGuarded) {
+    const isGuarded = !UNGUARDED.has(name) || last !== 'lstat'
+    const isRight = !this.#afterLook || last !== undefined
+    if (this.#calls >= this.#strangerAt && isGuarded && isRight) {
       this.#strangerAt = Infinity
       current.exit(this.#stranger, this.#looked)
     }
@@ -129,8 +140,10 @@ export class MortalProcess {
     return this.#isDead || this.#calls >= this.#dieAt
   }
 
-  dieAfter(calls: number): void {
-    this.#dieAt = this.#calls + calls
+  /** @param record counts from when such a record is written */
+  dieAfter(calls: number, record?: string): void {
+    if (record === undefined) this.#dieAt = this.#calls + calls
+    else this.#dieAfter = { record, calls }
   }
 
   /**
@@ -139,6 +152,7 @@ export class MortalProcess {
    * @param stranger is told the name that was looked at last
    */
   meet(calls: number, isChanging: boolean, stranger: (name: string) => void): void {
+    this.#afterLook = isChanging && calls % 4 !== 0
     if (isChanging) this.#strangerAfter = calls
     else this.#strangerAt = this.#calls + calls
     this.#stranger = stranger
@@ -149,6 +163,7 @@ export class MortalProcess {
   live(): void {
     this.#dieAt = this.#strangerAt = Infinity
     this.#strangerAfter = 0
+    this.#dieAfter = null
   }
 
   /** Lets go of what a dead one holds, such as threads. */
