@@ -263,7 +263,9 @@ export class Runs extends Folders {
   ): Promise<void> {
     const before = new Set(this.runs.map(({ id }) => id))
     this.#work = work
+    const diesLate = work.applies && this.random.chance(0.4)
     const course = await this.perhapsDying(async () => {
+      if (diesLate) this.#process.dieAfter(this.random.integer(1, 3), 'files_changed')
       const { details } = await begin()
       return await follow(this.engine, details.run_id, GATE)
     })
