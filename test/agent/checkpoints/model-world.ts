@@ -14,8 +14,8 @@ import {
 } from '../../helpers/tree-model.js'
 
 export const NAMES: readonly string[] = [
-  'a', 'A', 'b', 'c', 'sub', 'd e', '\u00fcml\u00e4ut', 'u\u0308mla\u0308ut', '\udcff\udc80raw', 'x\ny',
-  '-dash', '😀',
+  'a', 'A', 'b', 'c', 'sub', 'd e', '\u00fcml\u00e4ut', 'u\u0308mla\u0308ut', '\udcff\udc80raw',
+  'x\ny', '-dash', '😀',
 ]
 const HIDDEN = new Set(['.env', 'k.pem', 'node_modules'])
 
