@@ -42,7 +42,7 @@ const byFile = {
   'test/agent/checkpoints/model.test.ts': [
     [
       'folders, copies and checkpoints are what a model says, in many random histories',
-      25,
+      28,
       RANDOM,
     ],
   ],

@@ -9,13 +9,13 @@ import { comparePaths } from '../../../lib/agent/workspace/net-changes.js'
 import { readContent, readTree } from '../../../lib/agent/workspace/read-tree.js'
 import type { Random } from '../../helpers/random.js'
 import {
-  diskPath, file, link, put, randomContent, randomEdits, randomPath, type Model,
+  diskPath, file, link, put, randomContent, randomEdits, randomPath, writeModel, type Model,
   type ModelFile,
 } from '../../helpers/tree-model.js'
 
 export const NAMES: readonly string[] = [
-  'a', 'A', 'b', 'c', 'sub', 'd e', '\u00fcml\u00e4ut', 'u\u0308mla\u0308ut', '\udcff\udc80raw', 'x\ny',
-  '-dash', '😀',
+  'a', 'A', 'b', 'c', 'sub', 'd e', '\u00fcml\u00e4ut', 'u\u0308mla\u0308ut', '\udcff\udc80raw',
+  'x\ny', '-dash', '😀',
 ]
 const HIDDEN = new Set(['.env', 'k.pem', 'node_modules'])
 
@@ -59,18 +59,35 @@ export function edited(
   return after
 }
 
-/** A link that leads out takes the place of a folder, or a folder that of a file. */
-export function swapped(random: Random, before: Model, canary: string): Map<string, ModelFile> {
+/**
+ * Something else takes the place of one of these paths, or of a folder above it: a link that leads
+ * out, to a folder with the same files or none; a folder for a file; another file.
+ *
+ * @param outside a folder that does not exist yet
+ */
+export function swapped(
+  random: Random,
+  before: Model,
+  paths: readonly string[],
+  outside: string,
+): Map<string, ModelFile> {
   const after = new Map(before)
-  const all = [...before.keys()].filter((path) => !isHidden(path))
-  const deep = all.filter((path) => path.includes('/'))
-  if (all.length === 0) return after
-  if (deep.length === 0 || random.chance(0.5)) {
-    put(after, `${random.pick(all)}/new`, file('new'))
-    return after
+  const path = random.pick(paths)
+  const slash = path.lastIndexOf('/')
+  const kind = slash > 0 ? random.integer(0, 4) : random.integer(2, 4)
+  if (kind < 2) {
+    const folder = path.slice(0, slash)
+    const below = [...before].filter(([it]) => it.startsWith(`${folder}/`))
+    mkdirSync(outside)
+    const twins = below.map(([it, value]) => [it.slice(folder.length + 1), value] as const)
+    if (kind === 0) writeModel(outside, new Map(twins))
+    put(after, folder, link(outside))
+  } else if (kind === 2) put(after, `${path}/new`, file('new'))
+  else {
+    // Of the same length, so that only the file's stats and bytes tell.
+    const { content, mode } = before.get(path) ?? file('stranger')
+    put(after, path, file(Buffer.alloc(content.length, random.integer(0, 255)), mode))
   }
-  const path = random.pick(deep)
-  put(after, path.slice(0, path.lastIndexOf('/')), link(`${canary}/hollow`))
   return after
 }
 

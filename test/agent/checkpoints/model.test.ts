@@ -1,8 +1,15 @@
+/**
+ * Random histories of runs, restores, applies, forks, kills and a stranger, against a model.
+ *
+ * - `RUNWRIGHT_MODEL_FIRST` and `RUNWRIGHT_MODEL_SEEDS`: the first seed, and how many (1 and 12).
+ * - `RUNWRIGHT_SHRINK=1`: leaves out the steps without which a seed fails all the same.
+ */
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { World, type Plan } from './model.js'
+import type { Plan } from './model-known.js'
+import { World } from './model.js'
 import { hookFiles } from './mortal-process.js'
 
 interface Played {

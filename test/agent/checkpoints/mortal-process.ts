@@ -12,7 +12,7 @@ const current = new AsyncLocalStorage<MortalProcess>()
 const FILE_CALLS = [
   'link', 'lstat', 'mkdir', 'open', 'readdir', 'rename', 'rmdir', 'symlink', 'unlink', 'writeFile',
 ]
-/** Calls right after a last look: nothing can be done about a change between the two. */
+/** Nothing can be done about a change between these and a last look at the same path. */
 const UNGUARDED: ReadonlySet<string> = new Set(['rename', 'unlink'])
 
 /** Makes every change of a folder a call of its process, until it is disposed of. */
@@ -22,7 +22,8 @@ export function hookFiles(): Disposable {
   for (const [name, original] of originals) {
     functions[name] = function (...args) {
       const work = (): unknown => original.apply(this, args)
-      return current.getStore()?.call(name, work) ?? work()
+      const path = String(args[name === 'rename' ? 1 : 0])
+      return current.getStore()?.call(name, work, path) ?? work()
     }
   }
   syncBuiltinESMExports()
@@ -46,8 +47,16 @@ export class MortalProcess {
   #isDead = false
   #calls = 0
   #dieAt = Infinity
+  #dieAfter: { readonly record: string; readonly calls: number } | null = null
   #strangerAt = Infinity
-  #stranger: () => void = () => undefined
+  #strangerAfter = 0
+  /** The stranger waits until a path is used again. */
+  #afterLook = false
+  #stranger: (name: string) => void = () => undefined
+  /** What was looked at last. */
+  #looked = ''
+  /** The last call of each path. */
+  readonly #last = new Map<string, string>()
   #die: () => void = () => undefined
   #bury: () => void = () => undefined
   /** What it asks for when it is dead; settles only when the test is over. */
@@ -72,7 +81,10 @@ export class MortalProcess {
         // The disk does not die with the process.
         const work = (args: readonly unknown[]): unknown =>
           current.exit(() => Reflect.apply(value, target, args))
-        return (...args: readonly unknown[]): unknown => this.call(String(name), () => work(args))
+        return (...args: readonly unknown[]): unknown => {
+          if (name === 'append') this.#notice(args)
+          return this.call(String(name), () => work(args))
+        }
       },
     })
   }
@@ -90,14 +102,32 @@ export class MortalProcess {
     })
   }
 
+  /** The stranger waits for an operation to begin, and death for a record. */
+  #notice(records: readonly unknown[]): void {
+    const has = (kind: string): boolean => JSON.stringify(records).includes(`"${kind}"`)
+    if (this.#strangerAfter > 0 && has('files_changing')) {
+      this.#strangerAt = this.#calls + this.#strangerAfter
+      this.#strangerAfter = 0
+    }
+    if (this.#dieAfter !== null && has(this.#dieAfter.record)) {
+      this.dieAfter(this.#dieAfter.calls)
+      this.#dieAfter = null
+    }
+  }
+
   /** One call of the system, with what happens before and after it. */
-  call(name: string, work: () => unknown): unknown {
+  call(name: string, work: () => unknown, path = ''): unknown {
     if (this.#isDead) return this.nothing
     this.#calls += 1
-    if (this.#calls >= this.#strangerAt && !UNGUARDED.has(name)) {
+    const last = this.#last.get(path)
+    this.#last.set(path, name)
+    const isGuarded = !UNGUARDED.has(name) || last !== 'lstat'
+    const isRight = !this.#afterLook || last !== undefined
+    if (this.#calls >= this.#strangerAt && isGuarded && isRight) {
       this.#strangerAt = Infinity
-      current.exit(this.#stranger)
+      current.exit(this.#stranger, this.#looked)
     }
+    if (name === 'lstat') this.#looked = path.slice(path.lastIndexOf('/') + 1)
     if (this.#calls < this.#dieAt) return work()
     this.#isDead = true
     if (!this.#keepsLast()) this.#die()
@@ -110,19 +140,30 @@ export class MortalProcess {
     return this.#isDead || this.#calls >= this.#dieAt
   }
 
-  dieAfter(calls: number): void {
-    this.#dieAt = this.#calls + calls
+  /** @param record counts from when such a record is written */
+  dieAfter(calls: number, record?: string): void {
+    if (record === undefined) this.#dieAt = this.#calls + calls
+    else this.#dieAfter = { record, calls }
   }
 
-  /** Lets somebody else act before one of the next calls. */
-  meet(calls: number, stranger: () => void): void {
-    this.#strangerAt = this.#calls + calls
+  /**
+   * Lets somebody else act before one of the next calls, or of those that change a folder.
+   *
+   * @param stranger is told the name that was looked at last
+   */
+  meet(calls: number, isChanging: boolean, stranger: (name: string) => void): void {
+    this.#afterLook = isChanging && calls % 4 !== 0
+    if (isChanging) this.#strangerAfter = calls
+    else this.#strangerAt = this.#calls + calls
     this.#stranger = stranger
+    this.#last.clear()
   }
 
   /** Neither dies nor meets anybody. */
   live(): void {
     this.#dieAt = this.#strangerAt = Infinity
+    this.#strangerAfter = 0
+    this.#dieAfter = null
   }
 
   /** Lets go of what a dead one holds, such as threads. */
