@@ -113,10 +113,8 @@ describe('restores in a PostgresStore', { skip: noPostgres }, () => {
       const waiting = await second.create({ goal: 'shell: true', cwd: sub })
       await second.counts()
       // A run that has a copy does not wait.
-      console.time('isolated')
       const copied = { goal: 'shell: grep -q new a', cwd, workspace: 'isolated' } as const
       const { details: isolated } = await runToEnd(second, copied)
-      console.timeEnd('isolated')
       assert.equal(isolated.status, 'achieved')
       assert.equal((await second.get(waiting.details.run_id)).status, 'pending')
       goOn()
