@@ -7,7 +7,9 @@ import { test, type TestContext } from 'node:test'
 import {
   MemoryStore, type EngineOptions, type RestoreResult, type RunEngine,
 } from 'runwright/agent'
-import type { FileOperations, StoredFolder } from '../../../lib/agent/checkpoints/file-operations.js'
+import type {
+  FileOperations, StoredFolder,
+} from '../../../lib/agent/checkpoints/file-operations.js'
 import { restoreFolder } from '../../../lib/agent/checkpoints/restore.js'
 import type { LogWriter } from '../../../lib/agent/log/writer.js'
 import { TrackedFolder } from '../../../lib/agent/workspace/manifest.js'
