@@ -75,21 +75,17 @@ export function noChanges(runId: string): RunStateError {
   return new RunStateError('no_changes', message)
 }
 
-/** These paths, and where they were renamed from. */
+/** These paths, and the other names of those that were renamed. */
 function changedPaths(base: Tree, ours: Tree, paths: readonly string[]): readonly string[] {
-  const changes = new Map(netChanges(base, ours).map((change) => [change.path, change]))
-  const renamedFrom = new Set([...changes.values()].map(({ oldPath }) => oldPath))
+  const names = new Map<string, readonly string[]>()
+  for (const { path, oldPath } of netChanges(base, ours)) {
+    const both = oldPath === null ? [path] : [path, oldPath]
+    for (const name of both) names.set(name, both)
+  }
   const detail = 'is no file that the run changed'
   const violations = paths.flatMap((path, i) =>
-    changes.has(path) || renamedFrom.has(path) ? [] : [{ pointer: `/paths/${i}`, detail }],
+    names.has(path) ? [] : [{ pointer: `/paths/${i}`, detail }],
   )
   if (violations.length > 0) throw new InvalidRequestError(violations)
-  return [
-    ...new Set(
-      paths.flatMap((path) => {
-        const oldPath = changes.get(path)?.oldPath ?? null
-        return oldPath === null ? [path] : [path, oldPath]
-      }),
-    ),
-  ]
+  return [...new Set(paths.flatMap((path) => names.get(path)!))]
 }

@@ -55,8 +55,6 @@ type Intent = Extract<RunRecord, { kind: 'files_changing' }>
 
 /** Paths that an event names. */
 const MAX_NAMED = 1_000
-/** Records read from the log at once. */
-const PAGE = 64
 
 /** A folder that is pinned, and can be stored as often as needed. */
 export class StoredFolder implements AsyncDisposable {
@@ -304,18 +302,9 @@ export class FileOperations {
     const { operation, checkpointSeq } = log.state.head
     if (operation === null) return null
     // It was appended together with the checkpoint before it.
-    for (let after = checkpointSeq ?? 0; ; ) {
-      const records = await log.read(log.runId, after, PAGE)
-      for (const record of records) {
-        if (record.kind === 'files_changing' && record.payload.operation_id === operation)
-          return record
-      }
-      const last = records.at(-1)
-      if (last === undefined) {
-        throw new StoreError('ERR_AGENT_STORE_CORRUPT', `operation ${operation} is not in the log`)
-      }
-      after = last.seq
-    }
+    const [record] = await log.read(log.runId, checkpointSeq ?? 0, 1)
+    if (record?.kind === 'files_changing') return record
+    throw new StoreError('ERR_AGENT_STORE_CORRUPT', `operation ${operation} is not in the log`)
   }
 }
 

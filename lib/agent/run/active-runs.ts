@@ -160,11 +160,13 @@ export class ActiveRuns {
     }
     const { details } = log.state.head
     const isShared = store.shared !== undefined
-    const options = { folders, checkpoints, executor, isShared, signal }
-    const { copy, notes, loss } = await openCopy(log.state, options)
-    for (const message of notes) {
-      log.note({ kind: 'log', iteration: details.iteration, payload: { level: 'info', message } })
+    const tell = (message: string): Promise<void> => {
+      const payload = { level: 'info', message } as const
+      return log.append([{ kind: 'log', iteration: details.iteration, payload }])
     }
+    const options = { folders, checkpoints, executor, isShared, signal, tell }
+    const { copy, notes, loss } = await openCopy(log.state, options)
+    for (const message of notes) await tell(message)
     if (loss !== null) {
       const message = { message_id: uuidV7(this.#options.clock.now()), text: loss, by: null }
       const payload = { ...message, deliver: 'next_turn' } as const

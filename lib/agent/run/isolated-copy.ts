@@ -28,6 +28,8 @@ export interface CopyOptions {
   readonly isShared: boolean
   readonly executor: Executor
   readonly signal: AbortSignal
+  /** Resolves once the log of the run says this. */
+  readonly tell: (message: string) => Promise<void>
 }
 
 /** The copy of a run, and what there is to tell about it. */
@@ -50,17 +52,17 @@ export async function openCopy(state: RunState, options: CopyOptions): Promise<O
   const { run_id: runId, started_at } = state.head.details
   const { fork } = state.frozen
   const newest = state.checkpoints?.newest ?? fork?.checkpoint_id ?? null
-  const fill = async (path: string): Promise<readonly string[]> =>
-    newest === null ? [] : await giveTree(path, newest, options)
+  const fill = async (path: string, isUsed = false): Promise<readonly string[]> =>
+    newest === null ? [] : await giveTree(path, newest, isUsed, options)
   const loss = state.lastWrite > (state.checkpoints?.seq ?? 0) ? LOSS : null
   const mounts = (await executor.mountsFolders?.()) ?? false
   const found = await folders.usable(runId, mounts)
   // One that was adopted may not have been filled before the process died.
   const isReady = !isShared && started_at !== null
   if (found !== null && isReady) return { copy: found, notes: [], loss: null }
-  if (found !== null) return { copy: found, notes: await fill(found.root), loss }
+  if (found !== null) return { copy: found, notes: await fill(found.root, true), loss }
   const adopted = fork?.adopts === true ? await adoptedFrom(state, folders, mounts) : null
-  if (adopted !== null) return { copy: adopted, notes: await fill(adopted.root), loss }
+  if (adopted !== null) return { copy: adopted, notes: await fill(adopted.root, true), loss }
   const { notes, ...copy } = await folders.create(runId, cwd, { mounts, fill, signal })
   return { copy, notes, loss }
 }
@@ -80,17 +82,25 @@ async function adoptedFrom(
   return await folders.adopt(from.run_id, head.details.run_id)
 }
 
-/** Gives a copy the files of a checkpoint; returns what there is to tell. */
+/**
+ * Gives a copy the files of a checkpoint; returns what there is to tell. What somebody did in a
+ * copy that was used before is named before it is lost.
+ */
 async function giveTree(
   path: string,
   checkpointId: string,
-  { checkpoints, signal }: CopyOptions,
+  isUsed: boolean,
+  { checkpoints, signal, tell }: CopyOptions,
 ): Promise<readonly string[]> {
   const { objects } = checkpoints.use
   const rules = { ...checkpoints.rules, closed: [] }
   const target = await readTree(objects, checkpointId)
   const steps = planRestore(await manifestOf(path, rules, signal), target)
   const possible = steps.filter(({ after }) => after?.stored !== false)
+  if (isUsed && possible.length > 0) {
+    const paths = few(possible.map((step) => step.path), MAX_LOST)
+    await tell(`What was changed after checkpoint ${checkpointId} is taken back: ${paths}.`)
+  }
   const contentOf = (entry: TreeEntry): Promise<Uint8Array> => readContent(objects, entry)
   const { skipped } = await applySteps(path, possible, contentOf)
   const missing = [
@@ -105,8 +115,9 @@ async function giveTree(
 }
 
 const NAMED = 10
+const MAX_LOST = 1_000
 
-function few(paths: readonly string[]): string {
-  const more = paths.length - NAMED
-  return `${paths.slice(0, NAMED).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
+function few(paths: readonly string[], named = NAMED): string {
+  const more = paths.length - named
+  return `${paths.slice(0, named).join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }

@@ -25,7 +25,6 @@ import { throwIfExhausted } from '../exhaustion.js'
 import type { TreeEntry } from '../tree.js'
 import type { ContentOf } from './describe-changes.js'
 import { explain } from './files.js'
-import { isGitFolder } from './git-names.js'
 import { isPassedOver } from './left-out.js'
 import { comparePaths, foldersAbove, isSameEntry, sortedByPath } from './net-changes.js'
 import {
@@ -391,7 +390,7 @@ class FolderChain implements AsyncDisposable {
   mayEnter(path: string): boolean {
     const names = path.split('/')
     const isName = (name: string): boolean =>
-      name !== '' && name !== '.' && name !== '..' && !name.includes('\0') && !isGitFolder(name)
+      name !== '' && name !== '.' && name !== '..' && !name.includes('\0')
     return names.every(isName) && this.#confinement.holds(join(this.#confinement.root, path))
   }
 

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import type { JsonObject, RunDetails, RunEngine } from 'runwright/agent'
-import { openEngine, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
+import { openEngine, runToEnd, scratch, testProvider, type Said } from '../../helpers/engine.js'
 
 interface Ended {
   readonly engine: RunEngine
@@ -12,19 +12,21 @@ interface Ended {
   readonly details: RunDetails
 }
 
-/** An isolated run that changed `a` and `sub/b`, and added `c`. */
-async function isolatedRun(t: TestContext, request: JsonObject = {}): Promise<Ended> {
-  const provider = testProvider((_, n) =>
-    n === 0
-      ? {
-          calls: [
-            { tool: 'write_file', args: { path: 'a', content: '1\n2\n3\n4\n5 of the run\n' } },
-            { tool: 'write_file', args: { path: 'sub/b', content: 'b of the run\n' } },
-            { tool: 'write_file', args: { path: 'c', content: 'new\n' } },
-          ],
-        }
-      : { text: 'done' },
-  )
+const SAID: Said = {
+  calls: [
+    { tool: 'write_file', args: { path: 'a', content: '1\n2\n3\n4\n5 of the run\n' } },
+    { tool: 'write_file', args: { path: 'sub/b', content: 'b of the run\n' } },
+    { tool: 'write_file', args: { path: 'c', content: 'new\n' } },
+  ],
+}
+
+/** An isolated run that changed `a` and `sub/b`, and added `c`, or did what is given. */
+async function isolatedRun(
+  t: TestContext,
+  request: JsonObject = {},
+  said: Said = SAID,
+): Promise<Ended> {
+  const provider = testProvider((_, n) => (n === 0 ? said : { text: 'done' }))
   const folder = scratch(t)
   const copies = join(folder, 'copies')
   const cwd = join(folder, 'work')
@@ -129,5 +131,17 @@ test('discarded changes are gone', async (t) => {
     engine.workspaces.discard(run_id),
   ]) {
     await assert.rejects(again, { problem: 'no_changes' })
+  }
+})
+
+test('of a renamed file, both names are applied, whichever is asked for', async (t) => {
+  for (const asked of ['a', 'moved']) {
+    const command = 'mv a moved; echo of the run > sub/b'
+    const said = { calls: [{ tool: 'bash', args: { command } }] }
+    const { engine, cwd, details } = await isolatedRun(t, { goal: 'shell: test -e moved' }, said)
+    const { applied } = await engine.workspaces.apply(details.run_id, { paths: [asked] })
+    assert.deepEqual(applied, ['a', 'moved'])
+    assert.equal(existsSync(join(cwd, 'a')), false)
+    assert.deepEqual([read(cwd, 'moved'), read(cwd, 'sub/b')], ['1\n2\n3\n4\n5\n', 'b\n'])
   }
 })

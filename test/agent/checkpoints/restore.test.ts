@@ -1,9 +1,20 @@
 import assert from 'node:assert/strict'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync, mkdirSync, readFileSync, rmSync, writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import type { RunEngine } from 'runwright/agent'
-import { follow, openEngine, testProvider } from '../../helpers/engine.js'
+import {
+  MemoryStore, type EngineOptions, type RestoreResult, type RunEngine,
+} from 'runwright/agent'
+import type {
+  FileOperations, StoredFolder,
+} from '../../../lib/agent/checkpoints/file-operations.js'
+import { restoreFolder } from '../../../lib/agent/checkpoints/restore.js'
+import type { LogWriter } from '../../../lib/agent/log/writer.js'
+import { TrackedFolder } from '../../../lib/agent/workspace/manifest.js'
+import { readTree } from '../../../lib/agent/workspace/read-tree.js'
+import { follow, openEngine, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
 
 /** A run that writes `one` and then `two` to the file `a`, with a gate after each iteration. */
 async function gatedRun(
@@ -74,4 +85,71 @@ test('files are restored after the end, again and again', async (t) => {
     'checkpoint', 'files_changing', 'files_changed', 'checkpoint',
   ])
   assert.equal(read(cwd, 'kept'), 'kept\n')
+})
+
+/** A run in a folder with the file `a` that has ended, after one command. */
+async function ranCommand(
+  t: TestContext,
+  command: string,
+  options: Partial<EngineOptions> & { readonly cwd?: string } = {},
+): Promise<{ readonly engine: RunEngine; readonly cwd: string; readonly runId: string }> {
+  const provider = testProvider((_, n) =>
+    n === 0 ? { calls: [{ tool: 'bash', args: { command } }] } : { text: 'done' },
+  )
+  const cwd = options.cwd ?? scratch(t)
+  writeFileSync(join(cwd, 'a'), '0\n')
+  const given = { cwd, providers: [provider], checkpoints: 'auto', ...options } as const
+  const { engine } = await openEngine(t, given)
+  const { details } = await runToEnd(engine, { goal: 'shell: test -e done', cwd })
+  assert.equal(details.status, 'achieved')
+  return { engine, cwd, runId: details.run_id }
+}
+
+test('content that a checkpoint could not store is overwritten only by force', async (t) => {
+  const { objects } = new MemoryStore()
+  const cwd = scratch(t)
+  const { signal } = new AbortController()
+  const stored = async (content: string): Promise<string> => {
+    writeFileSync(join(cwd, 'a'), content)
+    const tracker = new TrackedFolder({})
+    const { checkpoint_id } = await tracker.capture(cwd, objects, { previous: null, signal })
+    await tracker.close()
+    return checkpoint_id
+  }
+  const [checkpointId, newest] = [await stored('old'), await stored('new')]
+  const tree = await readTree(objects, newest)
+  const entries = new Map([['a', { ...tree.entries.get('a')!, stored: false }]])
+  const now = { captured: { checkpoint_id: newest }, tree: { ...tree, entries } }
+  const folder = {
+    capture: () => Promise.resolve(now),
+  } as unknown as StoredFolder
+  const operations = {
+    change: () => Promise.resolve({ paths: ['a'], skipped: [] }),
+  } as unknown as FileOperations
+  const log = { offer: () => Promise.resolve() } as unknown as LogWriter
+  const restore = (force: boolean): Promise<RestoreResult> =>
+    restoreFolder(operations, objects, log, signal, folder, {
+      checkpointId, newest, reason: 'restore', force, by: null,
+    })
+  await assert.rejects(restore(false), { problem: 'not_kept', paths: ['a'] })
+  assert.deepEqual((await restore(true)).paths, ['a'])
+})
+
+test('a folder that was closed after the checkpoint is not entered', async (t) => {
+  const store = new MemoryStore()
+  store.close = () => Promise.resolve()
+  const cwd = scratch(t)
+  mkdirSync(join(cwd, 'sub'))
+  writeFileSync(join(cwd, 'sub/b'), 'old')
+  const command = 'rm sub/b; touch done'
+  const { engine, runId } = await ranCommand(t, command, { store, cwd })
+  await engine.close()
+  const { engine: next } = await openEngine(t, {
+    store, cwd, checkpoints: 'auto', workspaceFolder: join(cwd, 'sub'),
+  })
+  const [start] = await next.workspaces.checkpoints(runId)
+  const request = { checkpoint_id: start!.checkpoint_id, force: true }
+  const { paths, skipped } = await next.workspaces.restore(runId, request)
+  assert.deepEqual([paths, skipped], [['done'], ['sub/b']])
+  assert.equal(existsSync(join(cwd, 'sub/b')), false)
 })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { MemoryStore, type EngineOptions, type Message, type RunEngine } from 'runwright/agent'
 import {
@@ -129,4 +129,22 @@ test('a message to pending changes is a fork that goes on in the same copy', asy
   assert.deepEqual([status, iteration, workspace], ['achieved', 1, 'isolated'])
   assert.match(read[0] ?? '', /n1/)
   assert.throws(() => readFileSync(join(cwd, 'n')))
+})
+
+test('what somebody did in the copy after its run is named when a fork takes it back', async (t) => {
+  const workspaceFolder = scratch(t)
+  const { engine, cwd, read } = await engineOf(t, { workspaceFolder })
+  const request = { goal: 'shell: test -f n', workspace: 'isolated', max_iterations: 2 }
+  const { details } = await runToEnd(engine, request)
+  const copy = join(workspaceFolder, details.run_id, basename(cwd))
+  writeFileSync(join(copy, 'n'), 'mine')
+  const more = Array.from({ length: 20 }, (_, i) => `mine${String(i).padStart(2, '0')}`)
+  for (const name of more) writeFileSync(join(copy, name), 'mine')
+  const fork = await engine.fork(details.run_id, { message: 'show' })
+  const told = (await follow(engine, fork.details.run_id)).flatMap((event) =>
+    event.kind === 'log' ? [event.payload.message] : [],
+  )
+  const taken = told.filter((message) => message.endsWith(`: ${[...more, 'n'].join(', ')}.`))
+  assert.equal(taken.length, 1, told.join('\n'))
+  assert.match(read[0] ?? '', /n1/)
 })

@@ -3,8 +3,10 @@ import {
   existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmdirSync, rmSync,
   statSync, symlinkSync, writeFileSync,
 } from 'node:fs'
+import promises from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { test } from 'node:test'
 import { applySteps, planRestore, type PathStep } from '../../../lib/agent/workspace/apply.js'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
@@ -255,6 +257,34 @@ test('what somebody does while content is read is not lost, and not followed out
     })
     disk.check(expected, during)
     assert.deepEqual(result.skipped, skipped)
+  }
+})
+
+test('what somebody puts in the place of a file that is about to be removed stays', async (t) => {
+  const before = filesOf({ 'a/gone': file('old'), 'a/left': link('old') })
+  const functions = promises as unknown as Record<string, (...args: unknown[]) => Promise<unknown>>
+  for (const [name, replaced] of [['open', 'a/gone'], ['readlink', 'a/left']] as const) {
+    using disk = new Disk(before)
+    const at = join(disk.folder, replaced)
+    const original = functions[name]!
+    t.after(() => {
+      functions[name] = original
+      syncBuiltinESMExports()
+    })
+    functions[name] = async (...args) => {
+      const result = await original(...args)
+      if (basename(String(args[0])) === basename(replaced)) {
+        writeFileSync(`${at}.new`, 'mine')
+        renameSync(`${at}.new`, at)
+      }
+      return result
+    }
+    syncBuiltinESMExports()
+    const { skipped } = await applySteps(disk.folder, steps(before, filesOf({})), contentsOf())
+    functions[name] = original
+    syncBuiltinESMExports()
+    assert.deepEqual(skipped, [replaced])
+    disk.check(filesOf({ [replaced]: file('mine') }), replaced)
   }
 })
 

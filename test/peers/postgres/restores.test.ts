@@ -112,6 +112,10 @@ describe('restores in a PostgresStore', { skip: noPostgres }, () => {
       const sub = join(cwd, 'sub')
       const waiting = await second.create({ goal: 'shell: true', cwd: sub })
       await second.counts()
+      // A run that has a copy does not wait.
+      const copied = { goal: 'shell: grep -q new a', cwd, workspace: 'isolated' } as const
+      const { details: isolated } = await runToEnd(second, copied)
+      assert.equal(isolated.status, 'achieved')
       assert.equal((await second.get(waiting.details.run_id)).status, 'pending')
       goOn()
       await restoring

@@ -1,9 +1,9 @@
+/** Operations on files whose process is killed at a write, and what the next start makes of it. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
   cpSync,
-  existsSync,
   mkdirSync,
   renameSync,
   rmSync,
@@ -11,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import type { TestContext } from 'node:test'
 import { FileStore, RunEngine, type AgentEvent, type JsonObject } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
 import { bundle } from '../../helpers/bundle.js'
@@ -22,7 +22,7 @@ import { wholeTree } from '../../helpers/whole-tree.js'
 const COMMAND =
   'echo 2 > a; rm gone; mv moved sub/moved; chmod +x mode; ln -s a link; mkdir -p new/deep; ' +
   'echo n > new/deep/n; rm -r old; echo file > old'
-const GOAL = 'shell: test -L link'
+export const GOAL = 'shell: test -L link'
 
 /** With 1, there is a kill at each write. */
 const STEP = Number(process.env['RUNWRIGHT_KILLS'] ?? 5)
@@ -41,7 +41,7 @@ interface World {
   readonly after: Files
 }
 
-function fill(cwd: string): void {
+export function fill(cwd: string): void {
   mkdirSync(join(cwd, 'old'), { recursive: true })
   mkdirSync(join(cwd, 'sub'))
   for (const name of ['a', 'gone', 'moved', 'mode', 'old/o', 'sub/kept']) {
@@ -51,7 +51,7 @@ function fill(cwd: string): void {
   symlinkSync('sub', join(cwd, 'kept'))
 }
 
-function content(folder: string): Files {
+export function content(folder: string): Files {
   const all = wholeTree(folder, { times: false, links: false })
   // Empty folders are no part of a checkpoint, and may stay.
   return Object.fromEntries(Object.entries(all).filter(([, what]) => !what.startsWith('folder')))
@@ -69,7 +69,7 @@ async function open(directory: string, cwd: string): Promise<RunEngine> {
 }
 
 /** A run that has ended, or that waits at its first gate. */
-async function ranOnce(t: TestContext, request: JsonObject): Promise<World> {
+export async function ranOnce(t: TestContext, request: JsonObject): Promise<World> {
   const root = scratch(t)
   const [cwd, template] = [join(root, 'work'), join(root, 'template')]
   fill(cwd)
@@ -94,7 +94,7 @@ interface Killed {
 }
 
 /** Kills a child at each of its writes; each time the next start must find or make a whole. */
-async function killEverywhere(
+export async function killEverywhere(
   t: TestContext,
   { root, cwd, runId, template }: World,
   wanted: Files,
@@ -149,7 +149,7 @@ async function settled(engine: RunEngine, runId: string): Promise<readonly Agent
 }
 
 /** The operation was finished, or not begun; done again it changes nothing, and can be undone. */
-function finishes(
+export function finishes(
   { cwd, runId }: World,
   current: Files,
   wanted: Files,
@@ -175,82 +175,16 @@ function finishes(
   }
 }
 
-for (const [when, hitl_enabled] of [['after the end', false], ['at a gate', true]] as const) {
-  test(`a restore ${when} that is killed at any write is finished by the next start`, async (t) => {
-    const goal = hitl_enabled ? 'shell: false' : GOAL
-    const world = await ranOnce(t, { goal, hitl_enabled })
-    const request = { checkpoint_id: world.start }
-    await killEverywhere(t, world, world.before, {
-      operation: 'restore',
-      request,
-      recovers: finishes(world, world.after, world.before, async (engine) => {
-        const { paths } = await engine.workspaces.restore(world.runId, request)
-        assert.deepEqual(paths, [])
-      }),
-    })
-  })
-}
-
-test('an apply that is killed at any write is finished by the next start', async (t) => {
-  const world = await ranOnce(t, { workspace: 'isolated' })
-  assert.deepEqual(world.after, world.before)
-  const { after } = await ranOnce(t, {})
-  await killEverywhere(t, world, after, {
-    operation: 'apply',
-    request: {},
-    recovers: finishes(world, world.before, after, async (engine) => {
-      await assert.rejects(engine.workspaces.apply(world.runId, {}), { problem: 'no_changes' })
+/** Kills restores of what the run began with. */
+export async function killRestores(t: TestContext, request: JsonObject): Promise<void> {
+  const world = await ranOnce(t, request)
+  const restore = { checkpoint_id: world.start }
+  await killEverywhere(t, world, world.before, {
+    operation: 'restore',
+    request: restore,
+    recovers: finishes(world, world.after, world.before, async (engine) => {
+      const { paths } = await engine.workspaces.restore(world.runId, restore)
+      assert.deepEqual(paths, [])
     }),
   })
-})
-
-test('a run that applies its changes and is killed at any write has applied them once', async (t) => {
-  const world = await ranOnce(t, {})
-  for (const folder of [world.cwd, world.template]) rmSync(folder, { recursive: true })
-  mkdirSync(world.template)
-  fill(world.cwd)
-  const request = { goal: GOAL, cwd: world.cwd, workspace: 'isolated', apply: 'on_achieved' }
-  await killEverywhere(t, world, world.after, {
-    operation: 'run',
-    request,
-    recovers: async (engine, hint) => {
-      const [{ run_id: runId } = assert.fail()] = (await engine.list()).runs
-      const events = await follow(engine, runId)
-      assert.deepEqual(content(world.cwd), world.after, hint)
-      const { changes, status } = await engine.get(runId)
-      assert.deepEqual([status, changes], ['achieved', 'applied'], hint)
-      const applied = events.filter((event) => event.kind === 'files_changed')
-      assert.deepEqual(applied.map(({ payload }) => payload.skipped), [[]], hint)
-      const isWarning = (one: AgentEvent): boolean =>
-        one.kind === 'log' && one.payload.level === 'warn'
-      assert.deepEqual(events.filter(isWarning), [], hint)
-      await assert.rejects(engine.workspaces.apply(runId, {}), { problem: 'no_changes' })
-      return events.some(({ kind }) => kind === 'run_recovered')
-    },
-  })
-})
-
-test('a discard that is killed at any write is done or not begun', async (t) => {
-  const world = await ranOnce(t, { workspace: 'isolated' })
-  const { runId, cwd, before } = world
-  const copy = join(world.root, 'data/workspaces', runId)
-  await killEverywhere(t, world, before, {
-    operation: 'discard',
-    request: {},
-    step: 1,
-    recovers: async (engine, hint) => {
-      assert.deepEqual(content(cwd), before, hint)
-      const isDone = (await engine.get(runId)).changes === 'discarded'
-      if (isDone) {
-        await assert.rejects(engine.workspaces.discard(runId), { problem: 'no_changes' })
-        while (existsSync(copy)) await nextTurn()
-      } else {
-        assert.equal(existsSync(copy), true, hint)
-        assert.ok((await engine.workspaces.apply(runId, { dry_run: true })).applied.length > 0)
-        await engine.workspaces.discard(runId)
-      }
-      assert.equal(existsSync(copy), false, hint)
-      return isDone
-    },
-  })
-})
+}
