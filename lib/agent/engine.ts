@@ -446,7 +446,7 @@ export class RunEngine {
   }
 
   async #close(graceMs: number): Promise<void> {
-    // Files are handed over with their run; a store of contents that never answers holds up nothing.
+    // Files are handed over with their run; a silent store of contents holds up nothing.
     const { store, clock } = this.#config
     const lastMs = graceMs + (store.shared === undefined ? 0 : HAND_OVER_MS)
     const over = (): void => this.#over.abort(new StoreError('ERR_AGENT_STORE', 'it is closed'))

@@ -18,7 +18,7 @@ function beginTurn(): number {
   return (turnBegan = performance.now())
 }
 
-/** One work goes on in each turn: in the order in which they began to wait, so that none starves. */
+/** One work goes on in each turn, the one that waits longest, so that none starves. */
 function endTurn(): void {
   turnBegan = null
   const goOn = waiting.shift()

@@ -23,8 +23,8 @@ export interface CheckpointConfig {
 }
 
 /**
- * What the checkpoints of an engine need; null when it has nowhere to store contents. No use of them
- * outlasts the `signal`.
+ * What the checkpoints of an engine need; null when it has nowhere to store contents. No use of
+ * them outlasts the `signal`.
  */
 export function checkpointSettings(
   config: CheckpointConfig,
