@@ -42,6 +42,8 @@ test('long works that run at once share each turn, and none of them starves', as
 })
 
 test('a new work in a turn that is used up waits for the next one', async (t) => {
+  // The turn of another test, by its clock, is over then.
+  await nextTurn()
   let now = 0
   t.mock.method(performance, 'now', () => now)
   const first = new LongWork()
