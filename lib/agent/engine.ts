@@ -58,6 +58,7 @@ import { ActiveRuns } from './run/active-runs.js'
 import type { RunDriver } from './run/driver.js'
 import { LocalDriver } from './run/local-driver.js'
 import { SharedDriver } from './run/shared-driver.js'
+import { HAND_OVER_MS } from './run/steps/suspend.js'
 import { performStep } from './run/steps/perform.js'
 import { QUERY, type RunQuery, type StoreDamage } from './store.js'
 import type { Tool } from './tool.js'
@@ -92,6 +93,8 @@ export class RunEngine {
   readonly #copies: IsolatedFolders | null
   readonly #upkeep: Upkeep
   readonly #creation: Creation
+  /** Aborted when nothing may use the store of contents any more. */
+  readonly #over = new AbortController()
   #closing: Promise<void> | undefined
 
   private constructor(config: EngineConfig) {
@@ -110,7 +113,7 @@ export class RunEngine {
     const tracing = new Tracing(config.tracer, config.clock, redactor)
     const offeredTools = (): ReadonlyMap<string, Tool> => this.#tools()
     const { shared } = config.store
-    const contents = checkpointSettings(config)
+    const contents = checkpointSettings(config, this.#over.signal)
     const checkpoints = config.checkpoints === 'off' ? null : contents
     const { workspaceFolder: folder, maxWorkspaceBytes: maxBytes, closed } = config
     const { dataFolder } = config.store
@@ -443,7 +446,14 @@ export class RunEngine {
   }
 
   async #close(graceMs: number): Promise<void> {
+    // Files are handed over with their run; a silent store of contents holds up nothing.
+    const { store, clock } = this.#config
+    const lastMs = graceMs + (store.shared === undefined ? 0 : HAND_OVER_MS)
+    const over = (): void => this.#over.abort(new StoreError('ERR_AGENT_STORE', 'it is closed'))
+    const timer = clock.setTimeout(over, lastMs)
     await this.#driver.close(graceMs)
+    timer.cancel()
+    over()
     await this.#upkeep.close()
     await Promise.all([this.#config.store.close(), this.#mcp?.close()])
   }

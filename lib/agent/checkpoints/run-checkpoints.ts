@@ -93,7 +93,7 @@ export class RunCheckpoints implements AsyncDisposable {
     this.begin(log)
     if (this.#first !== undefined) {
       const drafts = await this.#takeFirst(log, signal)
-      await append(drafts, this.#comparer(log, drafts))
+      await append(drafts, this.#comparer(log, drafts, signal))
       this.#endFirst()
       return
     }
@@ -101,19 +101,23 @@ export class RunCheckpoints implements AsyncDisposable {
     // At a hand-over it also says that nothing is lost.
     const isAsked = reason === 'shutdown'
     if (this.#isOff || (lastWrite <= this.#seen && !isAsked))
-      return await append([], this.#comparer(log, []))
+      return await append([], this.#comparer(log, [], signal))
     await this.#settings.use.capturing(async (objects) => {
       const captured = await this.#capture(log, objects, signal)
       this.#seen = lastWrite
       const { newest } = log.state.checkpoints ?? {}
       const isNew = captured !== null && (isAsked || captured.checkpoint_id !== newest)
       const drafts = isNew ? [checkpointDraft(captured, reason, log.state.head)] : []
-      await append(drafts, this.#comparer(log, drafts))
+      await append(drafts, this.#comparer(log, drafts, signal))
     })
   }
 
   /** Compares the newest checkpoint, the one in `drafts` included, with an earlier one. */
-  #comparer({ state }: LogWriter, [draft]: readonly RecordDraft[]): Compare {
+  #comparer(
+    { state }: LogWriter,
+    [draft]: readonly RecordDraft[],
+    signal: AbortSignal,
+  ): Compare {
     const { checkpoints } = state
     const added = draft?.kind === 'checkpoint' ? draft.payload.checkpoint_id : undefined
     const newest = added ?? checkpoints?.newest
@@ -121,7 +125,8 @@ export class RunCheckpoints implements AsyncDisposable {
       const from = checkpoints?.[since] ?? newest
       if (from === undefined || newest === undefined || this.#isOff) return null
       // What cannot be read any more is named where people look at the changes.
-      return await compareTrees(this.#settings.use.objects, from, newest).catch(() => null)
+      const comparing = compareTrees(this.#settings.use.objects, from, newest)
+      return await raceAbort(comparing, signal).catch(() => null)
     }
   }
 

@@ -2,6 +2,7 @@ import type { Clock } from '../../internal/clock.js'
 import type { ObjectStore } from '../object-store.js'
 import type { RunStore } from '../store.js'
 import type { TreeRules } from '../workspace/left-out.js'
+import { boundedObjects } from './bounded-objects.js'
 import { ObjectUse } from './object-use.js'
 
 /** What the checkpoints of all runs of an engine have in common. */
@@ -21,14 +22,20 @@ export interface CheckpointConfig {
   readonly storeSecretFiles: boolean
 }
 
-/** What the checkpoints of an engine need; null when it has nowhere to store contents. */
-export function checkpointSettings(config: CheckpointConfig): CheckpointSettings | null {
+/**
+ * What the checkpoints of an engine need; null when it has nowhere to store contents. No use of
+ * them outlasts the `signal`.
+ */
+export function checkpointSettings(
+  config: CheckpointConfig,
+  signal: AbortSignal,
+): CheckpointSettings | null {
   const { clock, closed, neverStore, objects, store, storeSecretFiles } = config
   if (objects === null) return null
   // Elsewhere, secrets could be read by others.
   const keepsSecrets = storeSecretFiles && objects.exclusive === true
   return {
-    use: new ObjectUse(objects, store.shared !== undefined),
+    use: new ObjectUse(boundedObjects(objects, signal), store.shared !== undefined),
     rules: { closed, neverStore, storeSecretFiles: keepsSecrets },
     clock,
   }

@@ -11,6 +11,7 @@
  *
  * @module
  */
+import { boundedObjects } from '../checkpoints/bounded-objects.js'
 import type { CheckpointSettings } from '../checkpoints/settings.js'
 import type { Executor, IsolatedCopy } from '../executor.js'
 import type { IsolatedFolders } from '../isolation/isolated-folders.js'
@@ -92,7 +93,7 @@ async function giveTree(
   isUsed: boolean,
   { checkpoints, signal, tell }: CopyOptions,
 ): Promise<readonly string[]> {
-  const { objects } = checkpoints.use
+  const objects = boundedObjects(checkpoints.use.objects, signal)
   const rules = { ...checkpoints.rules, closed: [] }
   const target = await readTree(objects, checkpointId)
   const steps = planRestore(await manifestOf(path, rules, signal), target)

@@ -18,6 +18,8 @@ const MESSAGE_CHARACTERS = 8_000
 const TRACEBACK_CHARACTERS = 8_000
 /** Milliseconds for the checkpoint at the end of a run. */
 const LAST_CHECKPOINT_MS = 10_000
+/** The same for somebody who waits for an abort. */
+const ABORTED_CHECKPOINT_MS = 2_000
 
 /** The error that ended a run, as its `error` event reports it. */
 export type Failure = Omit<RunFailure, 'iteration'>
@@ -77,7 +79,8 @@ export async function finishRun(
   checkpoints: LastCheckpoint | null = null,
 ): Promise<void> {
   if (checkpoints === null) return await log.append(endingRecords(log.state, outcome, failure))
-  await checkpoints.recordLast('end', LAST_CHECKPOINT_MS, log, async (drafts, compare) => {
+  const ms = outcome.status === 'aborted' ? ABORTED_CHECKPOINT_MS : LAST_CHECKPOINT_MS
+  await checkpoints.recordLast('end', ms, log, async (drafts, compare) => {
     const changes = await compare('start')
     await log.append([...drafts, ...endingRecords(log.state, outcome, failure, changes)])
   })

@@ -8,6 +8,7 @@ import {
   chmodSync,
   closeSync,
   fdatasync,
+  constants,
   fstatSync,
   fsyncSync,
   ftruncateSync,
@@ -114,6 +115,11 @@ export function readFile(disk: Disk, path: string): Buffer {
   }
 }
 
+const FLAGS: { readonly [flags: string]: number } = {
+  r: constants.O_RDONLY | (constants.O_NONBLOCK ?? 0),
+  'r+': constants.O_RDWR | (constants.O_NONBLOCK ?? 0),
+}
+
 /** The disk of the operating system; without `syncs`, nothing waits until data is durable. */
 export class SystemDisk implements Disk {
   readonly #syncs: boolean
@@ -142,7 +148,9 @@ export class SystemDisk implements Disk {
   }
 
   open(path: string, flags: 'r' | 'r+' | 'w' | 'wx'): number {
-    return openSync(path, flags, 0o600)
+    // A pipe that lies in place of a file must not hold up the process: it is damage.
+    const mode = FLAGS[flags] ?? flags
+    return openSync(path, mode, 0o600)
   }
 
   close(fd: number): void {
@@ -150,7 +158,8 @@ export class SystemDisk implements Disk {
   }
 
   size(fd: number): number {
-    return fstatSync(fd).size
+    const stats = fstatSync(fd)
+    return stats.isFile() ? stats.size : 0
   }
 
   readNow(fd: number, length: number, position: number): Buffer {
