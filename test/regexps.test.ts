@@ -13,7 +13,7 @@ import { growthOf } from './helpers/regexp-growth.js'
 const AT_CALL: Readonly<
   Record<string, { readonly why: string; readonly likes: readonly string[] }>
 > = {
-  'lib/agent/schema.ts': {
+  'lib/agent/check-schema.ts': {
     why: 'patterns of the program itself: schemas of MCP servers are imported without theirs',
     likes: [],
   },

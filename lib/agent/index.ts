@@ -231,7 +231,7 @@ export type {
 } from './goal.js'
 export { commandGoal } from './goals/command-goal.js'
 export type { CommandGoal } from './goals/command-goal.js'
-export { checkSchema } from './schema.js'
+export { checkSchema } from './check-schema.js'
 export type { JsonSchema, SchemaViolation } from './schema.js'
 export type { Clock, Timer } from '../internal/clock.js'
 export type { JsonObject, JsonValue } from '../internal/json.js'

@@ -103,6 +103,11 @@ export function firstBytes(text: string, maxBytes: number): string {
   return size <= maxBytes ? text : redactor.part(text, 0, charactersOf(text, maxBytes))
 }
 
+/** A text for an error, which no log redacts later. */
+export function redacted(text: string): string {
+  return redactor.text(text)
+}
+
 /** A warning of this process, redacted. */
 export function warn(message: string, options: { type?: string; code?: string } = {}): void {
   warnProcess(redactor.text(message), options)

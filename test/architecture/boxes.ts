@@ -108,6 +108,7 @@ export const boxes: readonly Box[] = [
       'engine-calls',
       'executor',
       'schema',
+      'check-schema',
       'output',
       'exhaustion',
     ]

@@ -14,7 +14,7 @@ import { randomBytes } from 'node:crypto'
 import type { GoalSpec } from '../goal.js'
 import type { AssistantMessage, ToolSpec } from '../model.js'
 import { clip } from '../output.js'
-import { checkSchema } from '../schema.js'
+import { checkSchema } from '../check-schema.js'
 import type { ModelPrices } from '../usage.js'
 
 /** Characters of a verdict's reason that are kept. */

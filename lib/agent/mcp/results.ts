@@ -5,7 +5,8 @@
  */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
 import { clip } from '../output.js'
-import { checkSchema, type JsonSchema } from '../schema.js'
+import { checkSchema } from '../check-schema.js'
+import type { JsonSchema } from '../schema.js'
 import type { ToolOutput } from '../tool.js'
 
 /** Parts of one result that are read. */

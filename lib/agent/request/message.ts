@@ -18,7 +18,7 @@ import { isTerminal, type EventPayloads, type RecordDraft, type RunStatus } from
 import { contentOf } from '../log/messages.js'
 import { readLog, type RecordReader } from '../log/read-log.js'
 import type { RunState } from '../log/run-state.js'
-import { checkSchema } from '../schema.js'
+import { checkSchema } from '../check-schema.js'
 import { MESSAGE_BYTES, MESSAGE_SCHEMA } from './workspace-requests.js'
 
 /** Messages to a run that the model has not heard. */

@@ -6,7 +6,8 @@
 import type { JsonObject } from '../../internal/json.js'
 import { InvalidRequestError } from '../errors.js'
 import type { RunRequest, WorkspaceMode } from '../events.js'
-import { checkSchema, type JsonSchema } from '../schema.js'
+import { checkSchema } from '../check-schema.js'
+import type { JsonSchema } from '../schema.js'
 
 /** Bytes of a goal or a check command. */
 const GOAL_BYTES = 32_768

@@ -1,6 +1,7 @@
 import { checkObject, checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { JsonObject } from '../../internal/json.js'
-import { checkSchema, isPattern, type JsonSchema } from '../schema.js'
+import { checkSchema, isPattern } from '../check-schema.js'
+import type { JsonSchema } from '../schema.js'
 import type { Tool, ToolContext, ToolEffect, ToolOutput } from '../tool.js'
 
 /** The type of the values that a schema accepts, as far as TypeScript can express it. */

@@ -8,6 +8,7 @@
  *
  * @module
  */
+import { randomUUID } from 'node:crypto'
 import {
   chmodSync, closeSync, constants, fchmodSync, openSync, readdirSync, renameSync, rmdirSync,
   unlinkSync,
@@ -18,13 +19,19 @@ import { READ_FLAGS } from './tree-walk.js'
 
 const FLAGS = READ_FLAGS | constants.O_DIRECTORY
 const MAX_DEPTH = 64
+/** One folder is moved up for each `MAX_DEPTH` levels. */
+const MAX_MOVED = 100_000
 const ATTEMPTS = 20
 const PAUSE_MS = 50
 
-/** Removes a folder; one that does not exist is removed already. */
+/**
+ * Removes a folder; one that does not exist is removed already.
+ *
+ * @throws Error when something goes on writing into it.
+ */
 export function removeTree(folder: string): void {
   const root = rawPath(folder)
-  let moved = 0
+  const moved: string[] = []
   const remove = (path: RawPath, depth: number): void => {
     const file = opened(path)
     if (file === null) return
@@ -36,21 +43,32 @@ export function removeTree(folder: string): void {
         const child = `${at}/${entry.name}`
         if (!entry.isDirectory()) unlink(child)
         else if (depth < MAX_DEPTH) remove(child, depth + 1)
-        else renameSync(toSystem(child), toSystem(`${root}/.moved-${(moved += 1)}`))
+        else if (moved.length < MAX_MOVED) moveUp(child, root, moved)
       }
+      // Those that are moved up meanwhile, too.
+      if (depth === 0) for (const name of moved) remove(`${at}/${name}`, 1)
     } finally {
       closeSync(file)
     }
-    // Fails while there is something new in it, or something that was moved up.
+    // Fails while there is something new in it, or something that could not be moved up.
     if (depth > 0) removeEmpty(path)
   }
-  for (let attempt = 1; ; attempt++) {
-    const before = moved
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     remove(root, 0)
     if (removeEmpty(root)) return
-    if (moved > before) attempt = 0
-    else if (attempt >= ATTEMPTS) throw new Error(`${folder} is still being written to`)
-    else Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS)
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS)
+  }
+  throw new Error(`${folder} is still being written to`)
+}
+
+/** To a name that nobody guesses; when somebody else moves or removes it, nothing is done. */
+function moveUp(path: RawPath, root: RawPath, moved: string[]): void {
+  const name = `.moved-${randomUUID()}`
+  try {
+    renameSync(toSystem(path), toSystem(`${root}/${name}`))
+    moved.push(name)
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error
   }
 }
 

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { checkSchema, type JsonSchema } from '../../agent/index.js'
 import { nearestName } from '../../internal/nearest-name.js'
 import { invalidField, type ProblemError } from '../errors.js'
 
@@ -34,9 +35,9 @@ function unknownParameter(name: string, known: readonly KnownParameter[]): Probl
   const meant = nearestName(name, names)
   const others = names.length === 0 ? 'there are none' : `there are ${names.join(', ')}`
   const hint = meant === undefined ? others : `did you mean ${meant}?`
-  const shown = name.length > MAX_QUOTED ? `${name.slice(0, MAX_QUOTED)}…` : name
-  const escaped = shown.replaceAll('~', '~0').replaceAll('/', '~1')
-  return invalid(escaped, `is not a known query parameter; ${hint}`)
+  const [violation] = checkSchema({ additionalProperties: false }, { [name]: '' })
+  const pointer = violation?.pointer ?? ''
+  return invalidField(pointer, `is not a known query parameter; ${hint}`, 'query')
 }
 
 function invalid(name: string, detail: string): ProblemError {
@@ -59,9 +60,8 @@ export function readInteger(
 ): number | undefined {
   const text = readText(query, name)
   if (text === undefined) return undefined
-  const value = /^-?\d{1,16}$/.test(text) ? Number(text) : NaN
-  if (value >= min && value <= max) return value
-  throw invalid(name, `must be an integer from ${min} to ${max}, got ${quote(text)}`)
+  const value = /^-?\d{1,16}$/.test(text) ? Number(text) : text
+  return checked(name, { type: 'integer', minimum: min, maximum: max }, value)
 }
 
 /** Values of a repeatable parameter, each one of `known`. @throws 422 */
@@ -94,7 +94,7 @@ export function readTime(query: URLSearchParams, name: string): number | undefin
   const repaired = text.replace(/ (?=\d\d:\d\d$)/, '+')
   const ms = DATE_TIME.test(repaired) && isDay(repaired) ? Date.parse(repaired) : NaN
   if (!Number.isNaN(ms)) return ms / 1000
-  throw invalid(name, `must be a time like 2026-01-31T12:00:00Z, got ${quote(text)}`)
+  throw invalid(name, 'must be a time like 2026-01-31T12:00:00Z')
 }
 
 /** False for days such as 31 February, which `Date` reads as a day in March. */
@@ -105,14 +105,12 @@ function isDay(time: string): boolean {
 }
 
 function choose<T extends string>(name: string, value: string, known: readonly T[]): T {
-  const found = known.find((candidate) => candidate === value)
-  if (found !== undefined) return found
-  throw invalid(name, `must be one of ${known.join(', ')}, got ${quote(value)}`)
+  return checked(name, { enum: known }, value)
 }
 
-/** Characters of a value that an error quotes. */
-const MAX_QUOTED = 60
-
-function quote(text: string): string {
-  return JSON.stringify(text.length > MAX_QUOTED ? `${text.slice(0, MAX_QUOTED)}…` : text)
+/** What it says about a value is redacted. @throws 422 */
+function checked<T>(name: string, schema: JsonSchema, value: unknown): T {
+  const [violation] = checkSchema(schema, value)
+  if (violation !== undefined) throw invalid(name, violation.detail)
+  return value as T
 }

@@ -13,7 +13,7 @@ import { clip, firstBytes, headAndTail, OutputKeeper, TextTail } from '../../../
 import { redactor } from '../../../lib/agent/redaction/redactor.js'
 import { StreamRedactor } from '../../../lib/agent/redaction/stream-redactor.js'
 import { failureOf } from '../../../lib/agent/run/steps/finish.js'
-import { checkSchema } from '../../../lib/agent/schema.js'
+import { checkSchema } from '../../../lib/agent/check-schema.js'
 import { readFileTool } from '../../../lib/agent/tools/read-file.js'
 import { searchFilesTool } from '../../../lib/agent/tools/search-files.js'
 import { fileChange } from '../../../lib/agent/workspace/diff.js'

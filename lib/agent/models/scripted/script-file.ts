@@ -7,7 +7,8 @@ import { closeSync, constants, fstatSync, openSync, readSync, realpathSync } fro
 import { isAbsolute, relative, resolve, sep } from 'node:path'
 import { parseJson } from '../../../internal/json.js'
 import { ModelError } from '../../errors.js'
-import { checkSchema, type JsonSchema } from '../../schema.js'
+import { checkSchema } from '../../check-schema.js'
+import type { JsonSchema } from '../../schema.js'
 import type { ScriptedTurn } from './script.js'
 
 const MAX_SCRIPT_BYTES = 4 * 1024 * 1024

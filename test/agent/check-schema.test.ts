@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkSchema, isPattern, type JsonSchema } from '../../lib/agent/schema.js'
+import { checkSchema, isPattern } from '../../lib/agent/check-schema.js'
+import type { JsonSchema } from '../../lib/agent/schema.js'
+
+const KEY = `ghp_${'abc123DEF456'.repeat(3)}`
 
 const request: JsonSchema = {
   type: 'object',
@@ -12,6 +15,8 @@ const request: JsonSchema = {
     max_cost_usd: { anyOf: [{ type: 'number', minimum: 0 }, { type: 'null' }] },
     metadata: { type: 'object', additionalProperties: { type: 'string' }, maxProperties: 2 },
     tags: { type: 'array', items: { type: 'string', pattern: '^[a-z]+$' }, maxItems: 3 },
+    id: { type: 'string', minLength: 4, maxLength: 4 },
+    pair: { type: 'array', minItems: 2, maxItems: 2 },
   },
   required: ['goal'],
   additionalProperties: false,
@@ -94,6 +99,22 @@ for (const { name, value, expect } of [
     name: 'too many items',
     value: { goal: 'x', tags: ['a', 'b', 'c', 'd'] },
     expect: ['/tags: must be an array of at most 3 items, got an array of 4'],
+  },
+  {
+    name: 'a secret, which is not repeated',
+    value: { goal: 'x', approval: KEY, [KEY]: 1 },
+    expect: [
+      '/approval: must be one of "never", "writes", "all", got "[secret removed]"',
+      '/[secret removed]: is not a known field',
+    ],
+  },
+  {
+    name: 'a length that is the only one',
+    value: { goal: 'x', id: 'abc', pair: [] },
+    expect: [
+      '/id: must be a string of 4 characters, got one of 3',
+      '/pair: must be an array of 2 items, got an array of 0',
+    ],
   },
   {
     name: 'a list in place of an object',
