@@ -1,3 +1,4 @@
+import { inSlices } from '../../internal/next-turn.js'
 import type { ApplyResult } from '../checkpoint.js'
 import { InvalidRequestError, RunStateError, WorkspaceChangedError } from '../errors.js'
 import type { RecordDraft } from '../events.js'
@@ -39,7 +40,7 @@ export async function applyChanges(
   const trees = treesOf(log)
   const base = await readTree(objects, trees.start)
   const ours = await readTree(objects, trees.newest)
-  const wanted = paths === null ? null : changedPaths(base, ours, paths)
+  const wanted = paths === null ? null : await changedPaths(base, ours, paths)
   const { captured, tree: theirs } = await folder.capture(log)
   const plan = await operations.planApply({ base, ours, theirs }, wanted, force)
   const { steps, merged, conflicts } = plan
@@ -76,9 +77,13 @@ export function noChanges(runId: string): RunStateError {
 }
 
 /** These paths, and the other names of those that were renamed. */
-function changedPaths(base: Tree, ours: Tree, paths: readonly string[]): readonly string[] {
+async function changedPaths(
+  base: Tree,
+  ours: Tree,
+  paths: readonly string[],
+): Promise<readonly string[]> {
   const names = new Map<string, readonly string[]>()
-  for (const { path, oldPath } of netChanges(base, ours)) {
+  for (const { path, oldPath } of await inSlices(netChanges(base, ours))) {
     const both = oldPath === null ? [path] : [path, oldPath]
     for (const name of both) names.set(name, both)
   }

@@ -1,3 +1,4 @@
+import { inSlices } from '../../internal/next-turn.js'
 import type { ObjectStore } from '../object-store.js'
 import { countChanges, type CountedChanges } from '../workspace/describe-changes.js'
 import { netChanges } from '../workspace/net-changes.js'
@@ -15,5 +16,6 @@ export async function compareTrees(
   to: string,
 ): Promise<CountedChanges> {
   const { before, after } = await readDifference(objects, from, to)
-  return await countChanges(netChanges(before, after), (entry) => readContent(objects, entry))
+  const changes = await inSlices(netChanges(before, after))
+  return await countChanges(changes, (entry) => readContent(objects, entry))
 }

@@ -12,6 +12,7 @@
  *
  * @module
  */
+import { inSlices } from '../../internal/next-turn.js'
 import { backoffDelay } from '../../internal/backoff.js'
 import { sleep } from '../../internal/sleep.js'
 import { uuidV7 } from '../../internal/uuid.js'
@@ -189,7 +190,9 @@ export class FileOperations {
   ): Promise<Steps> {
     const { objects } = this.#settings.use
     const [now, target] = [await readTree(objects, before), await readTree(objects, after)]
-    if (operation === 'restore') return { steps: restorable(planRestore(now, target)) }
+    if (operation === 'restore') {
+      return { steps: restorable(await inSlices(planRestore(now, target))) }
+    }
     const base = await readTree(objects, log.state.checkpoints!.start)
     return await this.planApply({ base, ours: target, theirs: now }, paths, force)
   }

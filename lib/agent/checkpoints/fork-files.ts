@@ -1,3 +1,4 @@
+import { inSlices } from '../../internal/next-turn.js'
 import { CheckpointError } from '../errors.js'
 import type { ForkFiles } from '../request/fork-files.js'
 import { manifestOf } from '../workspace/manifest.js'
@@ -24,7 +25,7 @@ export function forkFiles(settings: CheckpointSettings | null): ForkFiles | null
       ),
     differences: async (folder, checkpointId) => {
       const before = await readTree(use.objects, checkpointId)
-      const changes = netChanges(before, await manifestOf(folder, rules))
+      const changes = await inSlices(netChanges(before, await manifestOf(folder, rules)))
       const paths = changes.flatMap(({ path, oldPath }) =>
         oldPath === null ? [path] : [path, oldPath],
       )

@@ -1,3 +1,4 @@
+import { inSlices } from '../../internal/next-turn.js'
 import type { RestoreResult } from '../checkpoint.js'
 import { CheckpointError, WorkspaceChangedError } from '../errors.js'
 import type { LogWriter } from '../log/writer.js'
@@ -36,7 +37,7 @@ export async function restoreFolder(
 ): Promise<RestoreResult> {
   const { captured, tree: now } = await folder.capture(log)
   const target = await readTree(objects, checkpointId)
-  const all = planRestore(now, target)
+  const all = await inSlices(planRestore(now, target))
   const steps = restorable(all)
   if (!force) {
     const known = (await readTree(objects, newest)).entries

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { inSlices } from '../../internal/next-turn.js'
 import { createHash } from 'node:crypto'
 import type {
   ChangeRange, FileContent, FileEntry, FileList, NetChange, NetChanges,
@@ -36,7 +37,7 @@ export async function showChanges(
     return { from: null, to: null, changes: [], more: 0, left_out: [], note: nothingKept(head) }
   }
   const [before, after] = await bothTrees(trees, head, { from, to }, owner)
-  const changes = netChanges(before.tree, after.tree)
+  const changes = await inSlices(netChanges(before.tree, after.tree))
   const described = await describeChanges(changes, eitherContent(before, after))
   const left_out = joined(before.tree.leftOut, after.tree.leftOut)
   const hasMoved = to === 'now' && after.at !== 'now'
@@ -66,7 +67,7 @@ export async function showPatch(
   owner: RunOwner,
 ): Promise<Uint8Array> {
   const [before, after] = await bothTrees(trees, head, { from, to }, owner)
-  const changes = netChanges(before.tree, after.tree)
+  const changes = await inSlices(netChanges(before.tree, after.tree))
   const contentOf = eitherContent(before, after)
   if (!raw) await refuseSecrets(changes, contentOf)
   return await patchOf(changes, contentOf, { plain })

@@ -11,6 +11,7 @@
  *
  * @module
  */
+import { inSlices } from '../../internal/next-turn.js'
 import { boundedObjects } from '../checkpoints/bounded-objects.js'
 import type { CheckpointSettings } from '../checkpoints/settings.js'
 import type { Executor, IsolatedCopy } from '../executor.js'
@@ -96,7 +97,7 @@ async function giveTree(
   const objects = boundedObjects(checkpoints.use.objects, signal)
   const rules = { ...checkpoints.rules, closed: [] }
   const target = await readTree(objects, checkpointId)
-  const steps = planRestore(await manifestOf(path, rules, signal), target)
+  const steps = await inSlices(planRestore(await manifestOf(path, rules, signal), target))
   const possible = steps.filter(({ after }) => after?.stored !== false)
   if (isUsed && possible.length > 0) {
     const paths = few(possible.map((step) => step.path), MAX_LOST)

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { inSlices } from '../../internal/next-turn.js'
+import { inSlices, LongWork } from '../../internal/next-turn.js'
 import type { NetChange } from '../checkpoint.js'
 import { CheckpointError } from '../errors.js'
 import { redactor } from '../redaction/redactor.js'
@@ -35,7 +35,9 @@ export async function describeChanges(
   const described: NetChange[] = []
   const contents = new Contents(contentOf)
   let left = MAX_DIFF_BYTES
+  const work = new LongWork()
   for (const change of changes.slice(0, MAX_CHANGES)) {
+    if (work.isDue) await work.next()
     const one = await describe(change, contents, left)
     left -= Buffer.byteLength(one.diff ?? '')
     described.push(one)
@@ -63,7 +65,9 @@ export async function countChanges(
   const contents = new Contents(contentOf)
   const paths: CountedChange[] = []
   let [additions, deletions] = [0, 0]
+  const work = new LongWork()
   for (const change of changes) {
+    if (work.isDue) await work.next()
     const texts = await contents.texts(change)
     const counts = await count(texts)
     additions += counts.additions
@@ -82,7 +86,11 @@ export async function secretsIn(
   contentOf: ContentOf,
 ): Promise<readonly string[]> {
   const paths: string[] = []
-  for (const change of changes) if (await showsSecret(change, contentOf)) paths.push(change.path)
+  const work = new LongWork()
+  for (const change of changes) {
+    if (work.isDue) await work.next()
+    if (await showsSecret(change, contentOf)) paths.push(change.path)
+  }
   return paths
 }
 

@@ -5,13 +5,15 @@
  * @module
  */
 import { hash } from 'node:crypto'
-import { inSlices } from '../../internal/next-turn.js'
+import { inSlices, LongWork } from '../../internal/next-turn.js'
 import { CheckpointError } from '../errors.js'
 import type { Tree, TreeEntry } from '../tree.js'
 import type { ContentOf } from './describe-changes.js'
 import { MAX_COMPARED_BYTES } from './diff.js'
 import { mergeTexts } from './merge-text.js'
-import { comparePaths, foldersAbove, isSameEntry, sortedByPath, unseenIn } from './net-changes.js'
+import {
+  comparePaths, foldersAbove, isSameEntry, PER_STEP, sortInSteps, unseenIn,
+} from './net-changes.js'
 
 /** One path that changes; null stands for no file. */
 export interface PathStep {
@@ -28,20 +30,26 @@ const MAX_MERGED_BYTES = 64 * 1024 * 1024
  * The steps from one tree to another, by path. A step whose `after` is not stored can only be done
  * if `before` has the same content.
  */
-export function planRestore(current: Tree, target: Tree): readonly PathStep[] {
+export function* planRestore(
+  current: Tree,
+  target: Tree,
+): Generator<void, readonly PathStep[]> {
   const steps: PathStep[] = []
+  let looked = 0
   const isUnseenNow = unseenIn(current, 'named')
   const isUnseenThen = unseenIn(target, 'all')
   for (const [path, before] of current.entries) {
+    if (++looked % PER_STEP === 0) yield
     const after = target.entries.get(path) ?? null
     if (isSameEntry(before, after) || (after === null && isUnseenThen(path))) continue
     steps.push({ path, before, after })
   }
   for (const [path, after] of target.entries) {
+    if (++looked % PER_STEP === 0) yield
     if (current.entries.has(path) || isUnseenNow(path)) continue
     steps.push({ path, before: null, after })
   }
-  return sortedByPath(steps)
+  return yield* sortInSteps(steps)
 }
 
 /** The trees of an apply: where the run began, what it made of that, and the folder now. */
@@ -80,10 +88,12 @@ export async function planApply(
   const { paths = null, force = false } = options
   const wanted = paths === null ? null : new Set(paths)
   const plan = new Planner(theirs, contentOf, force)
-  for (const { path, before, after } of planRestore(base, ours)) {
+  const work = new LongWork()
+  for (const { path, before, after } of await inSlices(planRestore(base, ours))) {
+    if (work.isDue) await work.next()
     if (wanted === null || wanted.has(path)) await plan.add(path, before, after)
   }
-  return plan.finish()
+  return await inSlices(plan.finish())
 }
 
 class Planner {
@@ -159,13 +169,13 @@ class Planner {
     }
   }
 
-  finish(): ApplyPlan {
-    this.#makeRoom()
+  *finish(): Generator<void, ApplyPlan> {
+    yield* this.#makeRoom()
     const steps = [...this.#steps.values()].filter(
       ({ before, after }) => !isSameEntry(before, after),
     )
     return {
-      steps: sortedByPath(steps),
+      steps: yield* sortInSteps(steps),
       merged: this.#merged.filter((path) => this.#steps.has(path)),
       contents: this.#contents,
       conflicts: [...this.#conflicts].sort(comparePaths),
@@ -173,13 +183,14 @@ class Planner {
   }
 
   /** New files need folders where they have files, and the other way round. */
-  #makeRoom(): void {
+  *#makeRoom(): Generator<void, void> {
     const isNew = ({ before, after }: PathStep): boolean => before === null && after !== null
     const added = [...this.#steps.values()].filter(isNew)
     if (added.length === 0) return
     const paths = [...this.#theirs.entries.keys()]
     const leftOut = new Set(this.#theirs.leftOut.flatMap((it) => it.paths.flatMap(foldersAbove)))
-    for (const { path } of added) {
+    for (const [i, { path }] of added.entries()) {
+      if (i % PER_STEP === 0) yield
       const inTheWay = [...foldersAbove(path), ...pathsBelow(path, paths)].filter((other) => {
         const theirs = this.#theirs.entries.get(other)
         return theirs !== undefined && this.#steps.get(other)?.after !== null

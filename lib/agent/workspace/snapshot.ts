@@ -13,7 +13,7 @@
 import { hash } from 'node:crypto'
 import { lstatSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
-import { nextTurn } from '../../internal/next-turn.js'
+import { inSlices, nextTurn } from '../../internal/next-turn.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import { modeOf } from './describe-changes.js'
 import { fileChange } from './diff.js'
@@ -109,7 +109,7 @@ export class WorkspaceSnapshot {
       const isGone = !scan.found.has(path) && (!scan.partial || !this.#exists(path))
       if (isGone) old.set(path, entry)
     }
-    return await this.#bounded(changesBetween(old, now))
+    return await this.#bounded(await inSlices(changesBetween(old, now)))
   }
 
   #exists(path: string): boolean {

@@ -1,3 +1,4 @@
+import { atOnce } from '../../../lib/internal/next-turn.js'
 import assert from 'node:assert/strict'
 import {
   existsSync, linkSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmdirSync, rmSync,
@@ -120,7 +121,7 @@ test('a folder gets what the steps say; what others changed is left alone and na
     const { before, found, target } = scenario(seed)
     using disk = new Disk(before, OUTSIDE)
     disk.change(before, found)
-    const steps = planRestore(treeOf(before), treeOf(target))
+    const steps = atOnce(planRestore(treeOf(before), treeOf(target)))
     const { model, skipped } = expectedOf(found, target, steps)
     const applied = await applySteps(disk.folder, steps, contentsOf(target))
     disk.check(model, `seed ${seed}`)
@@ -135,7 +136,7 @@ test('steps that are killed at any change can be done again', async () => {
   let kills = 0
   for (let seed = 1; seed <= Number(process.env['ROUNDS'] ?? 12); seed++) {
     const { before, found, target } = scenario(seed)
-    const steps = planRestore(treeOf(before), treeOf(target))
+    const steps = atOnce(planRestore(treeOf(before), treeOf(target)))
     const { model } = expectedOf(found, target, steps)
     for (let at = 1, hasEnded = false; !hasEnded; at++) {
       using disk = new Disk(before, OUTSIDE)
@@ -152,7 +153,7 @@ test('steps that are killed at any change can be done again', async () => {
 })
 
 const steps = (before: Model, target: Model): readonly PathStep[] =>
-  planRestore(treeOf(before), treeOf(target))
+  atOnce(planRestore(treeOf(before), treeOf(target)))
 const filesOf = (files: Readonly<Record<string, ModelFile>>): Model =>
   new Map(Object.entries(files))
 
@@ -176,7 +177,7 @@ test('a file takes the place of empty folders, but not of what somebody has put 
   for (const folder of ['a/x/y', 'a/z', 'b/.git']) {
     mkdirSync(join(disk.folder, folder), { recursive: true })
   }
-  const steps = planRestore(treeOf(new Map()), treeOf(after))
+  const steps = atOnce(planRestore(treeOf(new Map()), treeOf(after)))
   const { done, skipped } = await applySteps(disk.folder, steps, contentsOf(after))
   assert.deepEqual([done, skipped], [['a'], ['b']])
   assert.deepEqual(foldersOf(disk.folder), ['b', 'b/.git'])

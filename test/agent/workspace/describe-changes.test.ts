@@ -1,3 +1,4 @@
+import { atOnce } from '../../../lib/internal/next-turn.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CheckpointError, StoreError } from '../../../lib/agent/errors.js'
@@ -15,7 +16,7 @@ type Files = Readonly<Record<string, ModelFile>>
 
 function both(before: Files, after: Files) {
   const [a, b] = [new Map(Object.entries(before)), new Map(Object.entries(after))]
-  return { changes: netChanges(treeOf(a), treeOf(b)), contentOf: contentsOf(a, b) }
+  return { changes: atOnce(netChanges(treeOf(a), treeOf(b))), contentOf: contentsOf(a, b) }
 }
 
 async function described(before: Files, after: Files) {
@@ -111,7 +112,7 @@ test('a patch that would show a secret is found by the same rule as a redacted d
         model.set(path, { ...it, content: Buffer.from(shown.join('\n'), 'latin1') })
       }
     }
-    const changes = netChanges(treeOf(before), treeOf(after))
+    const changes = atOnce(netChanges(treeOf(before), treeOf(after)))
     const contentOf = contentsOf(before, after)
     const all = (await describeChanges(changes, contentOf)).changes
     const shown = all.filter(({ binary }) => !binary)
@@ -139,7 +140,7 @@ test('counts are those of the descriptions', async () => {
   for (let round = 0; round < 40; round++) {
     const before = randomModel(random, 8)
     const after = randomEdits(random, before, 8)
-    const changes = netChanges(treeOf(before), treeOf(after))
+    const changes = atOnce(netChanges(treeOf(before), treeOf(after)))
     const contentOf = contentsOf(before, after)
     const full = (await describeChanges(changes, contentOf)).changes
     const counted = await countChanges(changes, contentOf)

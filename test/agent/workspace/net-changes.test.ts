@@ -1,3 +1,4 @@
+import { atOnce } from '../../../lib/internal/next-turn.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LeftOut, Tree } from '../../../lib/agent/tree.js'
@@ -17,7 +18,7 @@ function changes(
   leftOut: readonly (readonly LeftOut[])[] = [],
 ): readonly string[] {
   const trees = [before, after].map((it, i) => treeOf(new Map(Object.entries(it)), leftOut[i]))
-  return netChanges(trees[0]!, trees[1]!).map(({ status, path, oldPath }) =>
+  return atOnce(netChanges(trees[0]!, trees[1]!)).map(({ status, path, oldPath }) =>
     oldPath === null ? `${status} ${path}` : `${status} ${oldPath} -> ${path}`,
   )
 }
@@ -67,7 +68,7 @@ test('net changes are in the order of their paths, and those in the order of the
   for (let round = 0; round < 50; round++) {
     const before = randomModel(random, 10)
     const after = randomEdits(random, before, 10)
-    const paths = netChanges(treeOf(before), treeOf(after)).map(({ path }) => path)
+    const paths = atOnce(netChanges(treeOf(before), treeOf(after))).map(({ path }) => path)
     assert.deepEqual(paths, paths.toSorted(comparePaths))
     const byBytes = (a: string, b: string) => Buffer.compare(bytesOfName(a), bytesOfName(b))
     assert.deepEqual(paths, paths.toSorted(byBytes))
@@ -94,14 +95,14 @@ test('net changes and their reverse mirror each other, and lead from one tree to
     const after = randomEdits(random, before, random.integer(0, 10))
     const [a, b] = [treeOf(before), treeOf(after)]
     const result = new Map(a.entries)
-    const forth = netChanges(a, b)
+    const forth = atOnce(netChanges(a, b))
     for (const { path, oldPath, status } of forth) {
       if (status === 'deleted') result.delete(path)
       if (oldPath !== null) result.delete(oldPath)
     }
     for (const { path, after } of forth) if (after !== null) result.set(path, after)
     assert.deepEqual([...result].sort(), [...b.entries].sort())
-    assert.equal(netChanges(b, a).length, forth.length)
+    assert.equal(atOnce(netChanges(b, a)).length, forth.length)
   }
 })
 
@@ -114,7 +115,7 @@ test('40 000 files that all moved, most of them equal, are compared in near-line
   const cpu = (size: number): number => {
     const [a, b] = [tree('a', size), tree('b', size)]
     const start = process.cpuUsage()
-    const found = netChanges(a, b)
+    const found = atOnce(netChanges(a, b))
     const { user, system } = process.cpuUsage(start)
     assert.equal(found.length, size)
     assert.ok(found.every(({ path, oldPath }) => oldPath === path.replace('b', 'a')))

@@ -1,3 +1,4 @@
+import { atOnce } from '../../../lib/internal/next-turn.js'
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -44,7 +45,7 @@ async function check(
   after: Model,
   plain: boolean,
   hint: string,
-  changes: readonly TreeChange[] = netChanges(treeOf(before), treeOf(after)),
+  changes: readonly TreeChange[] = atOnce(netChanges(treeOf(before), treeOf(after))),
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'patch-'))
   try {
@@ -117,7 +118,7 @@ function allCases(program: keyof typeof PROGRAMS, isBack: boolean) {
     if (program === 'patch' && collides(old, now)) continue
     for (const [path, it] of old) before.set(path, it)
     for (const [path, it] of now) after.set(path, it)
-    changes.push(...netChanges(treeOf(old), treeOf(now)))
+    changes.push(...atOnce(netChanges(treeOf(old), treeOf(now))))
   }
   return { before, after, changes }
 }
@@ -155,7 +156,7 @@ for (const [name, { plain }] of Object.entries(PROGRAMS)) {
 
 test('a patch beyond its limit, or with content that was not stored, is refused by name', async () => {
   const after = new Map([['a', file('x'.repeat(1_000))], ['b', file('y')]])
-  const changes = netChanges(treeOf(new Map()), treeOf(after))
+  const changes = atOnce(netChanges(treeOf(new Map()), treeOf(after)))
   const large = patchOf(changes, contentsOf(after), { maxBytes: 1_000 })
   await assert.rejects(large, { problem: 'too_large' })
   const lost = changes.map((it) => ({ ...it, after: { ...it.after!, stored: false as const } }))

@@ -182,7 +182,7 @@ test('applying random changes gives what both sides made, or names a conflict', 
       for (const [path, it] of result) put(clean, path, it)
       assert.equal(clean.size, result.size, `seed ${seed}: a file lies where a folder must be`)
       // Forced, everything that we changed is ours but for what merged.
-      for (const { path, after } of planRestore(trees.base, trees.ours)) {
+      for (const { path, after } of atOnce(planRestore(trees.base, trees.ours))) {
         if (after === null) assert.ok(!result.has(path), `seed ${seed}: ${path}`)
         else assert.ok(result.has(path), `seed ${seed}: ${path}`)
       }
@@ -214,5 +214,6 @@ test('restore: everything that differs, and nothing that one of both trees does 
   const now = treeOf(model({ a: x, b: x, 'new/c': y, big: x, 'lib/x': x }), [left('size', 'huge')])
   const leftOut = [left('size', 'big'), left('unreadable', 'lib')]
   const then = treeOf(model({ a: x, b: y, d: z, huge: z }), leftOut)
-  assert.deepEqual(shown(planRestore(now, then)), ['b: x -> y', 'd: - -> z', 'new/c: y -> -'])
+  const steps = atOnce(planRestore(now, then))
+  assert.deepEqual(shown(steps), ['b: x -> y', 'd: - -> z', 'new/c: y -> -'])
 })
