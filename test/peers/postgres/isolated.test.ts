@@ -48,7 +48,7 @@ describe('isolated runs in a PostgresStore', { skip: noPostgres }, () => {
       assert.equal(events.filter(({ kind }) => kind === 'run_recovered').length, 1)
       assert.deepEqual(contents(cwd), original)
       // The model was told, once, and sees the files of the newest checkpoint.
-      assert.match(heard[0]!, /copy that has the files of the newest checkpoint.* lost/s)
+      assert.match(heard[0]!, /copy that was given the files of the newest checkpoint.* lost/s)
       assert.equal(events.filter(({ kind }) => kind === 'user_message').length, 1)
       assert.match(heard[1]!, /new a\nold b\n/)
       const [by, other] = applier === 'that finished the run' ? [heir, front] : [front, heir]
