@@ -129,6 +129,8 @@ export class Notifications {
   }
 
   #send(): void {
+    // Nothing waits for one that begins now, and the host may end its pool.
+    if (this.#options.database.closing.aborted) return
     this.#sending ??= this.#sendAll().finally(() => (this.#sending = undefined))
   }
 
