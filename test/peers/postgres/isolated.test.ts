@@ -15,7 +15,8 @@ import { assertInvariants } from '../../helpers/invariants.js'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
 import { childScript } from './workers.js'
 
-const LEASE_MS = 1_000
+/** Long enough to be renewed on a busy machine; the heir waits for its end. */
+const LEASE_MS = 3_000
 let postgres: Postgres
 let pool: pg.Pool
 let schemas = 0
