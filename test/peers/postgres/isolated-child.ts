@@ -59,4 +59,11 @@ const engine = await RunEngine.open({
     },
   ],
 })
-process.once('SIGTERM', () => void engine.close().then(() => pool.end()))
+/** What is closed must not keep the process alive. */
+async function close(): Promise<void> {
+  await engine.close()
+  await pool.end()
+  const left = process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout')
+  if (left.length > 0) throw new Error('a timer goes on after the engine was closed')
+}
+process.once('SIGTERM', () => void close())
