@@ -410,6 +410,7 @@ const byFile = {
     ],
   ],
   'test/agent/run/fork-files.test.ts': [
+    ['a restore of the folder that was meant is none of the copy, for forks', 0.6, COPIES],
     [
       'an isolated fork begins with the files of its point, also of a deleted source',
       2.3,
@@ -424,6 +425,7 @@ const byFile = {
     ],
   ],
   'test/agent/workspace/hostile-copies.test.ts': [
+    ['a folder deeper than any path is no reason to refuse a copy', 0.5, COPIES],
     [
       'a link through thousands of names is copied and named, without looking at all',
       0.5,
@@ -443,6 +445,7 @@ const byFile = {
     ],
   ],
   'test/agent/workspace/apply.test.ts': [
+    ['several lanes make the same folders, and the files in them', 0.5, COPIES],
     ['a folder gets what the steps say; what others changed is left alone and named', 1.5, RANDOM],
     ['steps that are killed at any change can be done again', 4.0, 'writes a folder for each change'],
   ],
@@ -796,7 +799,23 @@ const byFile = {
     ['a copy whose packages cannot be mounted any more is made anew', 0.5, COPIES],
   ],
   'test/agent/checkpoints/deletion.test.ts': [
+    ['changes that the folder has already count as applied', 0.3, COPIES],
     ['no change of files begins while a run is being deleted', 0.7, COPIES],
+  ],
+  'test/agent/run/silent-objects.test.ts': [
+    ['a run that compares checkpoints, and gets no content, can be aborted', 2, COPIES],
+    ['a run whose store of contents never answers to put can be aborted', 2, COPIES],
+    ['a run whose store of contents never answers to has can be aborted', 2, COPIES],
+  ],
+  'test/agent/workspace/remove-tree.test.ts': [
+    [
+      'a folder that others go on filling, ever deeper, is given up after a bounded time',
+      0.9,
+      COPIES,
+    ],
+  ],
+  'test/agent/checkpoints/apply.test.ts': [
+    ['of a renamed file, both names are applied, whichever is asked for', 0.5, COPIES],
   ],
   'test/ws/client-handshake.test.ts': [
     ['a head of any size or split', 0.8, RANDOM_TEXTS],
