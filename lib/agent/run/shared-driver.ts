@@ -62,6 +62,8 @@ export class SharedDriver implements RunDriver {
   readonly #options: SharedDriverOptions
   /** Runs that are driven here; `over` settles when a drive has finished. */
   readonly #driven = new Map<string, { readonly run: RunLoop; readonly over: Promise<void> }>()
+  /** Runs that get their messages now; true when more were left meanwhile. */
+  readonly #delivering = new Map<string, boolean>()
   /** Runs whose files are being changed by this process. */
   readonly #operating: SharedOperations
   /** Runs that could not be driven here, and when to try them again (epoch ms). */
@@ -113,7 +115,7 @@ export class SharedDriver implements RunDriver {
           .catch(() => undefined),
       messagesLeft: (runId) => {
         const run = this.#driven.get(runId)?.run
-        if (run !== undefined) void this.#deliver(run).catch(() => undefined)
+        if (run !== undefined) void this.#deliverAll(run).catch(() => undefined)
       },
       lost: (runId) => {
         this.#driven.get(runId)?.run.lose(claimLost(runId))
@@ -214,6 +216,20 @@ export class SharedDriver implements RunDriver {
       const isHeld = run !== undefined && this.#options.shared.holds(run_id)
       return isHeld ? (one) => run.message(one) : undefined
     })
+  }
+
+  /** Delivers until nothing was left meanwhile: once at a time, however often it is told to. */
+  async #deliverAll(run: RunLoop): Promise<void> {
+    const { runId } = run.log
+    if (this.#delivering.has(runId)) return void this.#delivering.set(runId, true)
+    try {
+      do {
+        this.#delivering.set(runId, false)
+        await this.#deliver(run)
+      } while (this.#delivering.get(runId) === true)
+    } finally {
+      this.#delivering.delete(runId)
+    }
   }
 
   #deliver(run: RunLoop): Promise<void> {

@@ -8,6 +8,7 @@ import { PostgresStore, RunEngine, type AgentEvent, type JsonObject } from 'runw
 import { follow, scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { wrap } from './stores.js'
 import { Workers } from './workers.js'
 
 const LEASE_MS = 800
@@ -135,12 +136,10 @@ describe('messages in a PostgresStore', { skip: noPostgres }, () => {
     const runs = await Promise.all(
       Array.from({ length: 3 }, (_, i) => world.create({ max_iterations: 5 + 4 * i })),
     )
-    // Without an end, runs never get on where messages are sent faster than processes start.
-    let killsLeft = 6
     const accepted = await Promise.all(
       runs.map(async (runId) => {
         const ids: string[] = []
-        for (let i = 0; i < 60; i++) {
+        for (let i = 0; ; i++) {
           try {
             ids.push((await world.engine.message(runId, { text: `${i}` })).message_id)
           } catch (error) {
@@ -148,11 +147,8 @@ describe('messages in a PostgresStore', { skip: noPostgres }, () => {
             if (problem === 'ended') return ids
             if (problem !== 'too_many_messages') throw error
           }
-          if (i % 10 !== 9 || runId !== runs[0] || killsLeft === 0) continue
-          killsLeft -= 1
-          await world.workers.replaceOne()
+          if (i % 10 === 9 && runId === runs[0]) await world.workers.replaceOne()
         }
-        return ids
       }),
     )
     for (const [i, runId] of runs.entries()) {
@@ -160,6 +156,32 @@ describe('messages in a PostgresStore', { skip: noPostgres }, () => {
       assertInvariants(events)
       assert.deepEqual([...heardIn(events), ...unheardIn(events)], accepted[i])
     }
+  })
+
+  test('what many messages at once cost grows with their number, and no faster', async (t) => {
+    const [schema, cwd, count] = [next(), scratch(t), 60]
+    const seen: string[] = []
+    const noting = wrap(pool, (client, query) => {
+      seen.push(query.text)
+      return client.query(query)
+    })
+    const holder = await RunEngine.open({
+      store: new PostgresStore({ pool: noting, schema, labels: ['worker'], pollMs: 50 }),
+      roots: [cwd],
+      defaultModel: 'test:m',
+      providers: [testProvider(() => new Promise<never>(() => undefined))],
+    })
+    t.after(() => holder.close())
+    const other = await watcher(t, schema, cwd)
+    const runId = await create(other, cwd)
+    await follow(other, runId, ({ kind }) => kind === 'goal_check')
+    await Promise.all(
+      Array.from({ length: count }, (_, i) => other.message(runId, { text: `${i}` })),
+    )
+    const answers = seen.filter((text) => text.includes('SET answer')).length
+    const looks = seen.filter((text) => text.includes('SET taken')).length
+    assert.equal(answers, count)
+    assert.ok(looks <= 2 * count, `${looks} looks`)
   })
 
   test('a message that no holder takes is refused, and never heard', async (t) => {

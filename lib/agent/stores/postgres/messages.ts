@@ -70,6 +70,7 @@ export class Messages {
     if (!isRunId(runId)) return 'ended'
     const { database, patienceMs, leaseMs, onChanged, onFreed } = this.#options
     const deadline = performance.now() + leaseMs + SLACK_MS
+    let isToTell = true
     while (!database.closing.aborted) {
       const answered = this.#nextAnswer(runId)
       try {
@@ -78,8 +79,10 @@ export class Messages {
         )
         if (left === 'kept') onFreed()
         if (left !== null) return left
-        onChanged(runId)
-        await Promise.race([answered.comes, database.pause(LOOK_MS)])
+        // Not whenever it is woken: the holder's answers to others would come back as questions.
+        if (isToTell) onChanged(runId)
+        const woken = answered.comes.then(() => false)
+        isToTell = await Promise.race([woken, database.pause(LOOK_MS).then(() => true)])
       } finally {
         answered.forget()
       }
@@ -109,7 +112,8 @@ export class Messages {
   /** As `SharedRuns.answerMessage`. */
   async answer(runId: string, messageId: string, answer: LeftMessage): Promise<void> {
     const { database, schema, patienceMs, onChanged } = this.#options
-    const text = `UPDATE ${schema}.messages SET answer = $3 WHERE run_id = $1 AND message_id = $2`
+    const text = `UPDATE ${schema}.messages SET answer = $3
+      WHERE run_id = $1 AND message_id = $2 AND answer IS NULL`
     await database.rows({ text, values: [runId, messageId, answer] }, patienceMs)
     onChanged(runId)
   }
