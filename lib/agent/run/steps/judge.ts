@@ -139,7 +139,9 @@ function book({ log }: StepContext, reported: Usage): void {
   const usage = soundUsage(reported)
   const cost_usd = costOf(usage, frozen.goal.judge?.prices ?? null)
   const { iteration } = head.details
-  log.note({ kind: 'llm_usage', iteration, payload: { ...usage, cost_usd, purpose: 'judge' } })
+  // Without a spread: see `turnPayload()` of the worker's turns.
+  const payload = Object.assign(usage, { cost_usd, purpose: 'judge' as const })
+  log.note({ kind: 'llm_usage', iteration, payload })
 }
 
 async function recordsOf({ log }: StepContext): Promise<readonly RunRecord[]> {

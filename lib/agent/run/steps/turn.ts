@@ -163,10 +163,11 @@ function withinBudget(
   return over < 0 ? due : due.slice(0, Math.max(1, over))
 }
 
+/** Without a spread, as {@link turnPayload} is. */
 function usageRecord({ frozen }: RunState, iteration: number, reported: Usage): RecordDraft {
   const usage = soundUsage(reported)
-  const cost_usd = costOf(usage, frozen.prices)
-  return { kind: 'llm_usage', iteration, payload: { ...usage, cost_usd, purpose: 'worker' } }
+  const cost = { cost_usd: costOf(usage, frozen.prices), purpose: 'worker' as const }
+  return { kind: 'llm_usage', iteration, payload: Object.assign(usage, cost) }
 }
 
 function turnRecords(
@@ -183,7 +184,7 @@ function turnRecords(
   records.push({
     kind: 'model_turn',
     iteration,
-    payload: { ...turnNumber(state, heard), text: message.text, stop: turn.stop },
+    payload: turnPayload(state, heard, message.text, turn.stop),
     private: { message },
   })
   if (message.calls.length > 0 && state.node === 'plan') {
@@ -195,11 +196,15 @@ function turnRecords(
   return records
 }
 
-function turnNumber(
+/** Without a spread: V8 would keep a hidden class for each object, as long as the object lives. */
+function turnPayload(
   { turns }: RunState,
   heard: readonly string[],
-): Pick<EventPayloads['model_turn'], 'turn' | 'heard'> {
-  return { turn: turns + 1, ...(heard.length > 0 && { heard }) }
+  text: string,
+  stop: ModelTurn['stop'],
+): EventPayloads['model_turn'] {
+  const turn = turns + 1
+  return heard.length > 0 ? { turn, heard, text, stop } : { turn, text, stop }
 }
 
 function mistakeRecord(
@@ -213,7 +218,7 @@ function mistakeRecord(
   return {
     kind: 'model_turn',
     iteration,
-    payload: { ...turnNumber(state, heard), text: '', stop: 'other' },
+    payload: turnPayload(state, heard, '', 'other'),
     private: {
       message: { role: 'assistant', text: '(this turn could not be read)', calls: [] },
       feedback: mistakeFeedback(model, detail),
