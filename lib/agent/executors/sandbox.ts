@@ -70,19 +70,25 @@ export async function sandboxArguments(plan: SandboxPlan): Promise<readonly stri
  * the copy. What hides is made read-only at the end, when there is a place for the copy in it.
  */
 async function hidden({ closed, isolated }: SandboxPlan): Promise<readonly string[]> {
-  if (isolated === undefined) return (await Promise.all(closed.map(mask))).flat()
+  if (isolated === undefined)
+    return (await outermostOf(closed)).flatMap((path) => ['--tmpfs', path, '--remount-ro', path])
   const { root, original, readOnly } = isolated
-  const paths = [...closed, original].map((path) => realpath(path).catch(() => null))
-  const existing = new Set((await Promise.all(paths)).filter((path) => path !== null))
-  const outer = [...existing].filter(
-    (path) => ![...existing].some((other) => other !== path && isInside(path, other)),
-  )
+  const outer = await outermostOf([...closed, original])
   return [
     ...outer.flatMap((path) => ['--tmpfs', path]),
     ...bind('--bind', root),
     ...(await mountable(readOnly)).flatMap(({ from, to }) => ['--ro-bind-try', from, to]),
     ...outer.flatMap((path) => ['--remount-ro', path]),
   ]
+}
+
+/** Real paths of existing ones: in one that is hidden, there is no place for another one. */
+async function outermostOf(paths: readonly string[]): Promise<readonly string[]> {
+  const real = await Promise.all(paths.map((path) => realpath(path).catch(() => null)))
+  const existing = new Set(real.filter((path) => path !== null))
+  return [...existing].filter(
+    (path) => ![...existing].some((other) => other !== path && isInside(path, other)),
+  )
 }
 
 /**

@@ -153,6 +153,16 @@ for (const network of [false, true]) {
   )
 }
 
+sandboxed('commands run where a closed folder lies in another one', async (t) => {
+  const data = outside(t)
+  mkdirSync(join(data, 'workspaces'))
+  const closed = [data, join(data, 'workspaces')]
+  const { output, exitCode } = await bench(t, { closed, readOnly: [data] }).run(
+    `ls -A '${data}' && echo nothing else`,
+  )
+  assert.deepEqual({ output, exitCode }, { output: 'nothing else\n', exitCode: 0 })
+})
+
 sandboxed('options make folders readable or writable; closed folders stay hidden', async (t) => {
   const [readable, writable, here] = [outside(t), outside(t), bench(t)]
   const data = here.path('data')
