@@ -473,7 +473,7 @@ export class RunEngine {
     }
   }
 
-  /** Whoever restores or applies files now could not finish that without the log. */
+  /** A restore or apply under way could not be finished without the log. */
   async #assertFilesAtRest(runId: string): Promise<void> {
     const head = await this.#config.store.head(runId).catch(() => null)
     if (head === null || head.operation === null || this.#config.objects === null) return

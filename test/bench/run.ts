@@ -4,7 +4,7 @@
  *     npm install --no-save --prefix test/peers
  *     npm run bench -- [part of a name]… [--quick] [--page-only]
  *
- * Names are http, agent, rest, fanout, ws and scale. Each prints its tables and saves its figures
+ * Names are those in `suites.ts`. Each prints its tables and saves its figures
  * in `results/NAME.json`, from which the page is generated. `--quick` takes fewer, shorter turns;
  * environment variables (TURNS, TURN_MS …) override the turns of both modes. `--page-only` measures
  * nothing. If a benchmark fails, its earlier figures are kept and the exit code is 1.

@@ -125,4 +125,24 @@ export const suites: readonly Suite[] = [
       },
     ],
   },
+  {
+    name: 'checkpoints',
+    title: 'Checkpoints',
+    script: 'test/bench/agent/checkpoints.ts',
+    quick: {},
+    measured:
+      'The cost of storing what a folder holds. The work is done by a worker thread; a *block* is ' +
+      'the longest time in which the main thread did nothing else.',
+    notMeasured: 'Network file systems, a store of objects over a network.',
+    plots: [],
+  },
+  {
+    name: 'copies',
+    title: 'Isolated workspaces',
+    script: 'test/bench/agent/copies.ts',
+    quick: {},
+    measured: 'The time until a run with a copy of its folder can start, beside `cp -a` of the same.',
+    notMeasured: 'File systems with reflinks, where contents are not copied at all.',
+    plots: [],
+  },
 ]

@@ -276,7 +276,7 @@ export class IsolatedFolders {
       const isCopy = found !== null && (found.description !== null || UUID.test(runId))
       if (isNew ? !UUID.test(name.slice(-randomUUID().length)) : !isCopy) continue
       const isOurs = (found?.description?.mark ?? this.#mark) === this.#mark
-      // Whoever made it is dead, unless it is a process that shares the store.
+      // Its process has ended, unless it shares the store with this one.
       const isDead = isNew ? this.#options.isShared !== true : found?.file === REMOVED
       if (!isOurs || (!isDead && (await isWanted(found?.owner ?? runId)))) continue
       await (found === null ? this.#discard(name) : this.#discardCopy(found))

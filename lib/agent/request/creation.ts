@@ -88,7 +88,7 @@ export class Creation {
     request: JsonObject,
     options: CreationCall,
   ): Promise<CreatedRun> {
-    source.catch(() => undefined) // whoever needs it gets the error
+    source.catch(() => undefined) // the callers that await it get the error
     if (options.idempotencyKey === undefined) await source
     const parsed = parseForkRequest(request)
     const body = requestHash({ fork: runId, request: parsed })

@@ -1,6 +1,6 @@
 /**
  * Messages to runs of a shared store: only the holder of a run appends to it, so others leave their
- * messages for it in the store. Whoever gets them appends each once: the log knows their ids.
+ * messages for it in the store. The holder appends each once: the log knows their ids.
  *
  * @module
  */

@@ -72,7 +72,7 @@ class Job {
   abort(): void {
     const reason = new Error('aborted')
     this.#abort.abort(reason)
-    // Whoever waits goes on, and finds the signal aborted.
+    // Waiting calls go on, and find the signal aborted.
     for (const resolve of this.#batches.values()) resolve()
     this.#onNotStored?.(new Map())
   }

@@ -73,7 +73,7 @@ export class RequestSlot {
     }
     this.#skipped = 0
     Atomics.store(this.#control, CONTROL.slot, SLOT.open)
-    // Whoever posts a message sees the open slot, or is seen here.
+    // A thread that posts a message sees the open slot, or its message is seen here.
     if (this.#unread) this.interrupt()
   }
 

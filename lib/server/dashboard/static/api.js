@@ -166,7 +166,7 @@ export async function download(path, name, accept) {
 export async function send(method, path, options) {
   for (;;) {
     const key = storedKey()
-    // Whoever has declined was asked for all calls that were under way.
+    // A user who declined was asked about all calls under way.
     const known = options.quiet ? 0 : declined
     /** @type {RequestInit} */
     const init = {
