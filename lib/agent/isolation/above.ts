@@ -15,18 +15,20 @@ const EDITABLE = /^__editable__|\.(pth|egg-link)$/
 
 /**
  * The packages that Node finds above a package of a monorepo: the nearest `node_modules` in the
- * folders above; null when there is none.
+ * folders above; null when there is none. A copy lies in a closed folder, and so does what was
+ * copied with it.
  */
 export async function packagesAbove(
   cwd: string,
   closed: readonly string[],
 ): Promise<string | null> {
   if (!(await isThere(join(cwd, 'package.json')))) return null
+  const outside = closed.filter((path) => !isInside(cwd, path))
   for (const folder of above(cwd)) {
     const packages = join(folder, 'node_modules')
     const stats = await lstat(packages).catch(() => null)
     if (stats?.isDirectory() !== true) continue
-    return closed.some((path) => isInside(packages, path)) ? null : packages
+    return outside.some((path) => isInside(packages, path)) ? null : packages
   }
   return null
 }

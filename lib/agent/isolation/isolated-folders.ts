@@ -7,6 +7,7 @@
  *                                 another run has it, `copy.-.json` once it is being removed
  * <folder>/<run_id>/.git          keeps git from using a repository above, see `guards`
  * <folder>/<run_id>/node_modules  packages found above the original, if any
+ * <folder>/<run_id>/.empty        hides parts of what is mounted, see `sealed-mounts.ts`
  * <folder>/.new-<run_id>-<uuid>   a copy that is being made
  * <folder>/.old-<uuid>            one that is being removed
  * ```
@@ -31,6 +32,7 @@ import type { IsolatedCopy } from '../executor.js'
 import { assertFits, copyTree, removeFolder } from '../workspace/copy.js'
 import { codeOf, failure, isInside } from '../workspace/paths.js'
 import { installedElsewhere, packagesAbove, problemsAbove } from './above.js'
+import { EMPTY, sealedMounts } from './sealed-mounts.js'
 
 /** Where copies are made, and within what limits. */
 export interface IsolatedFoldersOptions {
@@ -55,6 +57,18 @@ export interface CreateOptions {
    * there is to tell.
    */
   readonly fill?: ((path: string) => Promise<readonly string[]>) | undefined
+  /** Gives all that is copied access time 0; see `touched-files.ts`. @defaultValue false */
+  readonly unread?: boolean | undefined
+  /**
+   * For a sealed check: `.git` is only there to be read, without hooks and settings; bytecode of
+   * Python is left out; packages above the folder are there also when they are mounted. The copy is
+   * as private as any other, but no run can work in it. @defaultValue false
+   */
+  readonly sealed?: boolean | undefined
+  /** Relative paths of what is not in a sealed copy, mounted or not. @defaultValue none */
+  readonly without?: readonly string[] | undefined
+  /** `readOnly` of `cwd`, if that is itself a copy. @defaultValue none */
+  readonly mounted?: IsolatedCopy['readOnly'] | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -72,6 +86,8 @@ interface Description {
   readonly name: string
   /** Relative paths. */
   readonly readOnly: readonly string[]
+  /** What else commands see, by absolute paths. */
+  readonly mounts?: IsolatedCopy['readOnly']
   /** When it was made, see {@link bootOf}; earlier versions did not write it, nor the mark. */
   readonly boot?: string
   readonly mark?: string
@@ -169,34 +185,48 @@ export class IsolatedFolders {
     temporary: string,
     runId: string,
     cwd: string,
-    { mounts, fill, signal }: CreateOptions,
+    options: CreateOptions,
   ): Promise<NewCopy> {
+    const { mounts, fill, unread, sealed = false, without = [], mounted = [], signal } = options
+    if (!mounts && mounted.length > 0) throw failure('its packages would have to be mounted')
     const { maxBytes } = this.#options
     const closed = [...this.#options.closed, folder]
     const place = join(folder, runId)
     const name = nameFor(cwd)
     const original = { from: cwd, to: join(place, name) }
-    // A sandbox does not show what is above the folder, copied or not.
-    const above = mounts ? null : await packagesAbove(cwd, closed)
+    // A sandbox does not show what is above the folder, copied or not, unless it is mounted.
+    const above = mounts && !sealed ? null : await packagesAbove(cwd, closed)
     const packages = above === null ? [] : [{ from: above, to: join(place, 'node_modules') }]
-    const shared = { closed, signal }
+    const shared = { closed, unread, sealed, mounts, signal }
     const copied = await copyTree(cwd, join(temporary, name), {
-      ...shared, maxBytes, mounts, place: original.to, others: packages,
+      ...shared, maxBytes, without, place: original.to, others: packages,
     })
     const problems = mounts ? [] : await problemsAbove(folder)
     const notes = [...copied.notes, ...problems, ...(await installedElsewhere(cwd))]
+    const more: { from: string; to: string }[] = []
     for (const { from, to } of packages) {
       const rest = maxBytes - copied.bytes
       const result = await copyTree(from, join(temporary, 'node_modules'), {
         ...shared, maxBytes: rest, place: to, others: [original],
       })
       notes.push(`The packages in ${from} were copied as well.`, ...result.notes)
+      const isMounted = result.readOnly.includes('')
+      if (mounts) more.push({ from: isMounted ? from : to, to })
+      if (!isMounted) more.push(...result.readOnly.map((path) => ({
+        from: join(from, path), to: join(to, path),
+      })))
+    }
+    const { readOnly } = copied
+    if (sealed && mounts) {
+      const copy = { cwd, temporary, place, name, readOnly, mounted, without }
+      more.push(...(await sealedMounts(copy)))
     }
     if (fill !== undefined) notes.push(...(await fill(join(temporary, name))))
     signal?.throwIfAborted()
-    const { readOnly } = copied
     const [mark, boot] = [this.#mark, await bootOf()]
-    const description: Description = { owner: runId, original: cwd, name, readOnly, boot, mark }
+    const description: Description = {
+      owner: runId, original: cwd, name, readOnly, mounts: more, boot, mark,
+    }
     const files = { ...guards, 'copy.json': JSON.stringify(description) }
     for (const [file, text] of Object.entries(files)) await writeFile(join(temporary, file), text)
     return { ...copyAt(place, description), notes }
@@ -358,13 +388,13 @@ export class IsolatedFolders {
 
 const RUNWRIGHT = /^ERR_AGENT_/
 
-function copyAt(place: string, { original, name, readOnly }: Description): IsolatedCopy {
+function copyAt(
+  place: string,
+  { original, name, readOnly, mounts = [] }: Description,
+): IsolatedCopy {
   const root = join(place, name)
-  return {
-    root,
-    original,
-    readOnly: readOnly.map((path) => ({ from: join(original, path), to: join(root, path) })),
-  }
+  const own = readOnly.map((path) => ({ from: join(original, path), to: join(root, path) }))
+  return { root, original, readOnly: [...own, ...mounts] }
 }
 
 async function describedBy(file: string): Promise<Description | null> {
@@ -378,15 +408,19 @@ async function describedBy(file: string): Promise<Description | null> {
 
 function isDescription(value: unknown): value is Description {
   if (typeof value !== 'object' || value === null) return false
-  const { owner, original, name, readOnly } = value as Partial<Description>
-  const texts = [owner, original, name, ...(Array.isArray(readOnly) ? readOnly : [null])]
+  const { owner, original, name, readOnly, mounts = [] } = value as Partial<Description>
+  const more = Array.isArray(mounts) ? mounts.flatMap((mount) => [mount?.from, mount?.to]) : [null]
+  const texts = [owner, original, name, ...(Array.isArray(readOnly) ? readOnly : [null]), ...more]
   return texts.every((text) => typeof text === 'string')
 }
+
+/** Folders that may lie beside a copy. */
+const OTHERS: ReadonlySet<string> = new Set(['node_modules', EMPTY])
 
 /** The name of the original, unless a file beside the copy has it. */
 function nameFor(cwd: string): string {
   const name = basename(cwd)
-  const isTaken = name === '' || DESCRIPTION.test(name) || name === 'node_modules' || name in guards
+  const isTaken = name === '' || DESCRIPTION.test(name) || name in guards || OTHERS.has(name)
   return isTaken ? 'folder' : name
 }
 

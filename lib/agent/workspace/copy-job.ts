@@ -1,3 +1,5 @@
+import type { DependencyJob, FoundDependencies } from './dependency-job.js'
+
 /** What to copy, and how. All folders are absolute, real paths. */
 export interface CopyJob {
   readonly from: string
@@ -9,6 +11,12 @@ export interface CopyJob {
   readonly maxBytes: number
   /** May folders of dependencies be left to be mounted? */
   readonly mounts: boolean
+  /** Does everything in the copy get access time 0? */
+  readonly unread?: boolean
+  /** Is it for a sealed check? */
+  readonly sealed?: boolean
+  /** What is not copied, be it a file, a link or a folder. */
+  readonly without?: readonly string[]
 }
 
 /** What was copied. */
@@ -20,7 +28,7 @@ export interface CopyResult {
   readonly notes: readonly string[]
 }
 
-/** What is to be done; `aborted` becomes 1 when it is to stop. */
+/** What is to be done in a thread of its own; `aborted` becomes 1 when it is to stop. */
 export type CopyTask =
   | { readonly t: 'copy'; readonly job: CopyJob; readonly aborted: Int32Array }
   | { readonly t: 'remove'; readonly folder: string }
@@ -29,9 +37,22 @@ export type CopyTask =
       readonly t: 'measure'
       readonly args: readonly [string, number, readonly string[], readonly string[]]
     }
+  | {
+      readonly t: 'touched'
+      readonly folder: string
+      readonly since: number
+      readonly aborted: Int32Array
+    }
+  | {
+      readonly t: 'dependencies'
+      readonly job: DependencyJob
+      /** What they are compared with; null: all are hashed. */
+      readonly before: FoundDependencies | null
+      readonly aborted: Int32Array
+    }
 
 /** What it reports. */
-export type CopyReport =
-  | { readonly result: CopyResult | null }
+export type CopyReport<Result = unknown> =
+  | { readonly result: Result }
   | { readonly failed: 'aborted' | 'too large' }
   | { readonly error: string; readonly code: string | undefined }

@@ -1,23 +1,35 @@
 /** What `copy.ts` has done in a worker of its own, which does one thing, reports it, and ends. */
+import { findTouched } from './find-touched.js'
+import { captureAll, compareAll } from './look-at-dependencies.js'
 import type { CopyReport, CopyTask } from './copy-job.js'
 import { isLarger } from './measure-tree.js'
 import { codeOf } from './paths.js'
 import { removeTree } from './remove-tree.js'
-import { CopyStopped, TreeCopy } from './tree-copy.js'
+import { TreeCopy } from './tree-copy.js'
+import { WorkStopped } from './visit-tree.js'
 
 export function performCopyTask(task: CopyTask): CopyReport {
+  const isAborted = (): boolean => 'aborted' in task && task.aborted[0] === 1
   try {
     switch (task.t) {
       case 'copy':
-        return { result: new TreeCopy(task.job, () => task.aborted[0] === 1).run() }
+        return { result: new TreeCopy(task.job, isAborted).run() }
       case 'measure':
         return isLarger(...task.args) ? { failed: 'too large' } : { result: null }
       case 'remove':
         removeTree(task.folder)
         return { result: null }
+      case 'touched':
+        return { result: findTouched(task.folder, task.since, isAborted) }
+      case 'dependencies':
+        return {
+          result: task.before === null
+            ? captureAll(task.job, isAborted)
+            : compareAll(task.job, task.before, isAborted),
+        }
     }
   } catch (error) {
-    if (error instanceof CopyStopped) return { failed: error.why }
+    if (error instanceof WorkStopped) return { failed: error.why }
     return { error: error instanceof Error ? error.message : String(error), code: codeOf(error) }
   }
 }

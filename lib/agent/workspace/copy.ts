@@ -6,12 +6,9 @@
  */
 import { realpath } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { Worker } from 'node:worker_threads'
-import { WorkspaceError, WorkspaceTooLargeError } from '../errors.js'
-import { exhausted, isExhausted, threadFailure } from '../exhaustion.js'
-import type { CopyReport, CopyResult, CopyTask } from './copy-job.js'
-import { failure } from './paths.js'
-import { WORKER_CODE } from './tree-worker-code.js'
+import { WorkspaceTooLargeError } from '../errors.js'
+import type { CopyResult } from './copy-job.js'
+import { performAbortable, performTask, taskError } from './tree-task.js'
 
 /** How a folder is copied. */
 export interface CopyPolicy {
@@ -28,6 +25,18 @@ export interface CopyPolicy {
   readonly mounts?: boolean | undefined
   /** Other folders that are copied: what leads into them leads into their copies. */
   readonly others?: readonly { readonly from: string; readonly to: string }[] | undefined
+  /**
+   * Gives all that is copied access time 0, so that a later one tells that it was read; see
+   * `touched-files.ts`. @defaultValue false
+   */
+  readonly unread?: boolean | undefined
+  /**
+   * For a sealed check: repositories are only there to be read (see `bare-repository.ts`), and
+   * bytecode of Python is left out. @defaultValue false
+   */
+  readonly sealed?: boolean | undefined
+  /** Relative paths of what is not copied; no link on the way is followed. @defaultValue none */
+  readonly without?: readonly string[] | undefined
   readonly signal?: AbortSignal | undefined
 }
 
@@ -50,6 +59,7 @@ export async function copyTree(
   policy: CopyPolicy = {},
 ): Promise<CopyResult> {
   const { maxBytes = Infinity, mounts = false, others = [], closed = [], signal } = policy
+  const { unread = false, sealed = false, without = [] } = policy
   signal?.throwIfAborted()
   const target = join(await realpath(dirname(resolve(to))), basename(to))
   const job = {
@@ -59,21 +69,20 @@ export async function copyTree(
     closed: await Promise.all(closed.map(async (path) => await realpath(path).catch(() => path))),
     maxBytes,
     mounts,
+    unread,
+    sealed,
+    without: without.map((path) => join(from, path)),
   }
-  const aborted = new Int32Array(new SharedArrayBuffer(4))
-  const abort = (): void => void Atomics.store(aborted, 0, 1)
-  signal?.addEventListener('abort', abort)
-  try {
-    signal?.throwIfAborted()
-    const report = await inWorker({ t: 'copy', job, aborted })
-    if ('result' in report) return report.result!
-    await removeFolder(target)
-    if ('error' in report) throw asError(`${from} cannot be copied to ${to}`, report)
-    if (report.failed === 'too large') throw new WorkspaceTooLargeError(from, maxBytes)
-    throw signal?.reason
-  } finally {
-    signal?.removeEventListener('abort', abort)
-  }
+  signal?.throwIfAborted()
+  const report = await performAbortable<CopyResult>(
+    (aborted) => ({ t: 'copy', job, aborted }),
+    signal,
+  )
+  if ('result' in report) return report.result
+  await removeFolder(target)
+  if ('error' in report) throw taskError(`${from} cannot be copied to ${to}`, report)
+  if (report.failed === 'too large') throw new WorkspaceTooLargeError(from, maxBytes)
+  throw signal?.reason
 }
 
 /**
@@ -88,8 +97,8 @@ export async function assertFits(
   const { maxBytes = Infinity, closed = [], mounts = false } = policy
   // What is mounted is not copied.
   const skipped = mounts ? ['node_modules'] : []
-  const report = await inWorker({ t: 'measure', args: [folder, maxBytes, closed, skipped] })
-  if ('error' in report) throw asError(`${folder} cannot be copied`, report)
+  const report = await performTask({ t: 'measure', args: [folder, maxBytes, closed, skipped] })
+  if ('error' in report) throw taskError(`${folder} cannot be copied`, report)
   if ('failed' in report) throw new WorkspaceTooLargeError(folder, maxBytes)
 }
 
@@ -99,32 +108,6 @@ export async function assertFits(
  * @throws {@link WorkspaceError} when something cannot be removed.
  */
 export async function removeFolder(folder: string): Promise<void> {
-  const report = await inWorker({ t: 'remove', folder })
-  if ('error' in report) throw asError(`${folder} cannot be removed`, report)
-}
-
-async function inWorker(task: CopyTask): Promise<CopyReport> {
-  return await new Promise((done, fail) => {
-    const options = { eval: true, workerData: task, env: {}, execArgv: [] }
-    const worker = new Worker(WORKER_CODE, options)
-    let report: CopyReport = { error: 'its thread ended', code: undefined }
-    worker.once('message', (message: CopyReport) => (report = message))
-    worker.once('error', (error) => fail(threadFailure('the thread of a copy ended', error)))
-    // Only then are its files closed.
-    worker.once('exit', () => done(report))
-  })
-}
-
-function asError(what: string, failed: { error: string; code: string | undefined }): Error {
-  const { error, code } = failed
-  const cause = Object.assign(new Error(error), { code })
-  if (isExhausted(cause)) return exhausted(what, cause)
-  if (code === 'ERR_AGENT_WORKSPACE_LOST') return new WorkspaceError(code, `${what}: ${error}`)
-  const remedy = REMEDIES[code ?? '']
-  return failure(`${what}: ${remedy ?? error}`, cause)
-}
-
-const REMEDIES: Readonly<Record<string, string>> = {
-  ENOSPC: 'the disk is full; make room, or set workspaceFolder to a folder on another disk',
-  EDQUOT: 'the quota of the disk is used up; make room, or set workspaceFolder to another disk',
+  const report = await performTask({ t: 'remove', folder })
+  if ('error' in report) throw taskError(`${folder} cannot be removed`, report)
 }

@@ -13,6 +13,8 @@ import {
   comparableText, compareRedacted, compareTexts, diffNames, MAX_COMPARED_BYTES, unifiedDiff,
 } from './diff.js'
 import { countLines } from './lines.js'
+import { changedPackages, type LockChange } from './lock-changes.js'
+import { isLockFile } from './lock-files.js'
 import type { TreeChange } from './net-changes.js'
 
 /** The content of a file, or the target of a link. */
@@ -24,6 +26,8 @@ export const MAX_CHANGES = 2_000
 const MAX_DIFF_BYTES = 2 * 1024 * 1024
 /** Bytes of content that are compared for one answer; the lines of what is beyond count as 0. */
 const MAX_COMPARED = 64 * 1024 * 1024
+/** Lock files of which the packages are compared. */
+const MAX_LOCKS = 5
 /** UTF-16 units that are searched for secrets at once, and those that two searches share. */
 const [SEARCHED_AT_ONCE, OVERLAP] = [128 * 1024, 32 * 1024]
 
@@ -52,6 +56,8 @@ export interface CountedChanges {
   readonly deletions: number
   /** At most 2 000. */
   readonly paths: readonly CountedChange[]
+  /** Of lock files, at most 5. */
+  readonly locks: readonly LockChange[]
 }
 
 /** The same for one path, without a diff. */
@@ -64,6 +70,7 @@ export async function countChanges(
 ): Promise<CountedChanges> {
   const contents = new Contents(contentOf)
   const paths: CountedChange[] = []
+  const locks: LockChange[] = []
   let [additions, deletions] = [0, 0]
   const work = new LongWork()
   for (const change of changes) {
@@ -73,8 +80,22 @@ export async function countChanges(
     additions += counts.additions
     deletions += counts.deletions
     if (paths.length < MAX_CHANGES) paths.push({ ...fieldsOf(change), ...counts })
+    if (texts !== 'same' && isLockFile(change.path) && locks.length < MAX_LOCKS)
+      locks.push(await lockChange(change.path, texts, counts))
   }
-  return { files: changes.length, additions, deletions, paths }
+  return { files: changes.length, additions, deletions, paths, locks }
+}
+
+async function lockChange(
+  path: string,
+  texts: Texts,
+  { additions, deletions }: Counts,
+): Promise<LockChange> {
+  const { packages, more } =
+    typeof texts === 'string'
+      ? { packages: null, more: 0 }
+      : await inSlices(changedPackages(path, texts.before, texts.after))
+  return { path, packages, more, additions, deletions }
 }
 
 /**

@@ -16,9 +16,10 @@
 import {
   closeSync, constants, copyFileSync, fchmodSync, fstatSync, ftruncateSync, futimesSync, linkSync,
   lstatSync, lutimesSync, mkdirSync, openSync, readdirSync, readlinkSync, readSync, realpathSync,
-  symlinkSync, unlinkSync, writeFileSync, writeSync, type Dirent, type Stats,
+  symlinkSync, unlinkSync, utimesSync, writeFileSync, writeSync, type Dirent, type Stats,
 } from 'node:fs'
 import { throwIfExhausted } from '../exhaustion.js'
+import { bareSettings, isLeftOutOfBare, isTopOfGit, leadsElsewhere } from './bare-repository.js'
 import { CopiedRepositories, isPointer, mayLeadOut, NO_REPOSITORY } from './copied-git.js'
 import { copiedLink, type CopiedFolder } from './copied-links.js'
 import { CopiedPaths, isState, MAX_STATE_BYTES } from './copied-paths.js'
@@ -29,16 +30,7 @@ import { canBeMounted } from './mountable.js'
 import { codeOf, HAS_PROC } from './paths.js'
 import { rawPath, toSystem, toText, type RawPath } from './raw-paths.js'
 import { READ_FLAGS } from './tree-walk.js'
-
-/** Thrown when a copy is not finished. */
-export class CopyStopped extends Error {
-  readonly why: 'aborted' | 'too large'
-
-  constructor(why: 'aborted' | 'too large') {
-    super(why)
-    this.why = why
-  }
-}
+import { WorkStopped } from './visit-tree.js'
 
 /** Thrown for an entry that is something else by now. */
 class KindChanged extends Error {}
@@ -47,6 +39,8 @@ class KindChanged extends Error {}
 interface Zone {
   readonly isDependency: boolean
   readonly isRepository: boolean
+  /** Is the folder itself a repository, in or below a folder with the name `.git`? */
+  readonly isTop: boolean
 }
 
 /** A folder that is being copied. */
@@ -89,6 +83,7 @@ export class TreeCopy {
   readonly #isAborted: () => boolean
   readonly #copies: readonly CopiedFolder[]
   readonly #closed: ReadonlySet<RawPath>
+  readonly #without: ReadonlySet<RawPath>
   readonly #paths: CopiedPaths
   readonly #repositories: CopiedRepositories
   readonly #notes = new CopyNotes()
@@ -107,15 +102,22 @@ export class TreeCopy {
     this.#isAborted = isAborted
     this.#copies = job.copies.map(({ from, to }) => ({ from: rawPath(from), to: rawPath(to) }))
     this.#closed = new Set([job.to, ...job.closed].map(rawPath))
+    this.#without = new Set(job.without?.map(rawPath))
     this.#paths = new CopiedPaths(this.#copies)
     this.#repositories = new CopiedRepositories(this.#copies, this.#paths)
   }
 
   run(): CopyResult {
     const real = rawPath(this.#job.from)
-    const zone = { isDependency: DEPENDENCIES.has(nameOf(real)), isRepository: false }
+    const isDependency = DEPENDENCIES.has(nameOf(real))
+    const zone = { isDependency, isRepository: false, isTop: false }
     const place = { real, relative: '', source: real, target: this.#to, zone, depth: 0 }
-    this.#folder(openedAt(real), place)
+    const folder = openedAt(real)
+    if (this.#job.mounts && nameOf(real) === 'node_modules' && this.#isMountable(place)) {
+      closeSync(folder)
+      mkdirSync(toSystem(this.#to), 0o755)
+      this.#readOnly.push('')
+    } else this.#folder(folder, place)
     const [files, bytes, readOnly] = [this.#files, this.#bytes, this.#readOnly]
     return { files, bytes, readOnly, notes: this.#notes.sentences() }
   }
@@ -133,7 +135,7 @@ export class TreeCopy {
         target: HAS_PROC ? `/proc/self/fd/${target}` : place.target,
       })
       fchmodSync(target, stats.mode & 0o1777)
-      futimesSync(target, stats.atimeMs / 1000, stats.mtimeMs / 1000)
+      futimesSync(target, this.#accessTime(stats), stats.mtimeMs / 1000)
     } finally {
       if (target !== undefined) closeSync(target)
       closeSync(source)
@@ -154,10 +156,11 @@ export class TreeCopy {
   }
 
   #entry(place: Place, name: RawPath, kind: Kind, attempt = 1): void {
-    if (this.#isAborted()) throw new CopyStopped('aborted')
+    if (this.#isAborted()) throw new WorkStopped('aborted')
     const { real, relative, zone } = place
     const path = relative === '' ? name : `${relative}/${name}`
-    if (this.#closed.has(`${real}/${name}`)) return
+    if (this.#closed.has(`${real}/${name}`) || this.#without.has(`${real}/${name}`)) return
+    if (this.#job.sealed === true && this.#isUnsealed(place, name, kind)) return
     if (zone.isRepository && name.endsWith('.lock')) return
     this.#count(ENTRY_BYTES)
     try {
@@ -181,8 +184,32 @@ export class TreeCopy {
         depth: place.depth + 1,
       })
     } else if (kind.isSymbolicLink()) this.#link(place, name, path)
-    else if (kind.isFile()) this.#file(place, name, path)
+    else if (kind.isFile() && this.#job.sealed === true && place.zone.isTop && name === 'config') {
+      this.#settings(place, name, path)
+    } else if (kind.isFile()) this.#file(place, name, path)
     else this.#notes.add('special', path)
+  }
+
+  /** Is it something with which an agent could have a sealed check run other code? */
+  #isUnsealed({ zone }: Place, name: RawPath, kind: Kind): boolean {
+    if (kind.isDirectory() && name === '__pycache__') return true
+    if (!zone.isTop) return false
+    return isLeftOutOfBare(name) || (name === 'config' && !kind.isFile())
+  }
+
+  /** Copies the settings of a repository of which only what git needs is to be left. */
+  #settings({ source, target }: Place, name: RawPath, path: RawPath): void {
+    const file = this.#unlessMissed(path, () => openSync(toSystem(`${source}/${name}`), READ_FLAGS))
+    if (file === null) return
+    try {
+      const stats = fstatSync(file)
+      const copy = toSystem(`${target}/${name}`)
+      writeFileSync(copy, bareSettings(this.#read(file, SMALL)), { flag: 'wx' })
+      utimesSync(copy, this.#accessTime(stats), stats.mtimeMs / 1000)
+      this.#files += 1
+    } finally {
+      closeSync(file)
+    }
   }
 
   #subfolder(inner: Place): void {
@@ -205,7 +232,7 @@ export class TreeCopy {
   #isMountable({ real, relative }: Place): boolean {
     if (toText(relative) === undefined) return false
     return canBeMounted(real, this.#copies, this.#paths, this.#closed, (file) => {
-      const probe = toSystem(`${this.#to}/.shares-blocks`)
+      const probe = toSystem(`${this.#to}.shares-blocks`)
       const out = openSync(probe, NEW_FILE)
       unlinkSync(probe)
       try {
@@ -239,14 +266,15 @@ export class TreeCopy {
     const { target, kind, end } = copiedLink(place.real, found.text, this.#copies)
     const copy = toSystem(`${place.target}/${name}`)
     const { isRepository: isInside } = place.zone
-    if (kind === 'outside' && (isInside || isRepositoryName(name))) {
+    const isSealed = this.#job.sealed === true && isRepositoryName(name)
+    if (isSealed || (kind === 'outside' && (isInside || isRepositoryName(name)))) {
       this.#notes.add(isInside ? 'gitLink' : 'repository', path)
       if (name === '.git') writeFileSync(copy, NO_REPOSITORY, { flag: 'wx' })
       return
     }
     if (kind === 'outside' && !isOfSystem(end, name, place.zone)) this.#notes.add('outside', path)
     symlinkSync(toSystem(target), copy)
-    lutimesSync(copy, found.stats.atimeMs / 1000, found.stats.mtimeMs / 1000)
+    lutimesSync(copy, this.#accessTime(found.stats), found.stats.mtimeMs / 1000)
     this.#files += 1
   }
 
@@ -316,6 +344,8 @@ export class TreeCopy {
   ): 'whole' | 'cut' | 'left out' {
     const { size, dev } = stats
     const isLarge = size > SMALL && !this.#holdsPaths(place, path, size)
+    const isUnseen = isLarge && place.zone.isRepository && mayLeadOut(path)
+    if (isUnseen && this.#job.sealed === true) return 'left out'
     const found = isLarge ? null : this.#read(source, size)
     const isCut = found !== null && found.length < size
     const content = found === null || isCut ? found : this.#redirected(found, place, path)
@@ -329,11 +359,17 @@ export class TreeCopy {
         : writeAll(out, content, 0) && !isCut)
       fchmodSync(out, stats.mode & 0o777)
       // What was redirected is new: bytecode that was compiled from it is not valid any more.
-      if (isExact) futimesSync(out, stats.atimeMs / 1000, stats.mtimeMs / 1000)
+      if (isExact) futimesSync(out, this.#accessTime(stats), stats.mtimeMs / 1000)
+      else if (this.#job.unread === true) futimesSync(out, 0, fstatSync(out).mtimeMs / 1000)
       return isWhole ? 'whole' : 'cut'
     } finally {
       closeSync(out)
     }
+  }
+
+  /** In seconds. */
+  #accessTime({ atimeMs }: Stats): number {
+    return this.#job.unread === true ? 0 : atimeMs / 1000
   }
 
   /** Is it a file in which paths are redirected although it is large? */
@@ -349,6 +385,9 @@ export class TreeCopy {
   /** What the copy of a file holds; null when it is left out. */
   #redirected(content: Buffer, { real, zone }: Place, path: RawPath): Buffer | null {
     const file = `${real}/${nameOf(path)}`
+    if (this.#job.sealed === true && leadsElsewhere(file, content, this.#copies[0]!.from)) {
+      return isPointer(file) ? Buffer.from(NO_REPOSITORY) : null
+    }
     if (zone.isRepository || isPointer(file)) {
       const copied = this.#repositories.file(file, content)
       if (copied === undefined) return content
@@ -395,7 +434,7 @@ export class TreeCopy {
     const isSparse = blocks * 512 < size
     const step = isSparse ? HOLE.length : SMALL
     for (let done = 0; done < size; ) {
-      if (this.#isAborted()) throw new CopyStopped('aborted')
+      if (this.#isAborted()) throw new WorkStopped('aborted')
       const length = readSync(source, this.#buffer, 0, Math.min(step, size - done), done)
       if (length === 0) return false
       const part = this.#buffer.subarray(0, length)
@@ -408,7 +447,7 @@ export class TreeCopy {
 
   #count(bytes: number): void {
     this.#bytes += bytes
-    if (this.#bytes > this.#job.maxBytes) throw new CopyStopped('too large')
+    if (this.#bytes > this.#job.maxBytes) throw new WorkStopped('too large')
   }
 
   /** Looks at the original; null, with a note, when that cannot be done. */
@@ -454,9 +493,12 @@ function openedAt(path: RawPath): number {
 }
 
 function zoneOf({ zone, relative }: Place, names: readonly string[]): Zone {
-  if (isRepository(names) || isRepositoryName(relative)) return { ...zone, isRepository: true }
+  if (isRepository(names) || isRepositoryName(relative)) {
+    return { ...zone, isRepository: true, isTop: isTopOfGit(relative, names) }
+  }
   const isEnvironment = names.includes('pyvenv.cfg') || names.includes('conda-meta')
-  return isEnvironment ? { ...zone, isDependency: true } : zone
+  const isDependency = zone.isDependency || isEnvironment
+  return { ...zone, isDependency, isTop: isTopOfGit(relative, names) }
 }
 
 function nameOf(path: RawPath): RawPath {

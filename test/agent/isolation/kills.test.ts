@@ -51,6 +51,14 @@ interface Work {
 
 const cases: readonly Work[] = [
   { name: 'made', before: [], work: (project) => project.isolate('new'), keeps: [] },
+  {
+    name: 'made for a sealed check',
+    before: [],
+    work: (project) => project.isolate('new', {
+      sealed: true, unread: true, mounts: true, without: ['node_modules/.cache'],
+    }),
+    keeps: [],
+  },
   { name: 'made anew', before: ['old'], work: (project) => project.isolate('old'), keeps: [] },
   {
     name: 'handed on',

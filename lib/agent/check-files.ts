@@ -1,0 +1,70 @@
+/**
+ * What a check was seen to rest on, as the log stores it, and as it is shown.
+ *
+ * @module
+ */
+/** What the dependencies of a workspace were; a JSON value. All paths are relative. */
+export interface Dependencies {
+  /** Time of the file system, in ms: what changed after they were looked at is no older. */
+  readonly since: number
+  /** Folders with dependencies; `../node_modules` for packages found above the workspace. */
+  readonly folders: readonly string[]
+  /** The SHA-256 of each package, as base64url; null when there was too much to hash. */
+  readonly packages: { readonly [path: string]: string } | null
+  /** What shows that nobody touched a package: of its inodes, sizes, modes and change times. */
+  readonly marks: { readonly [path: string]: string }
+  /** The same of what lies in caches. */
+  readonly caches: { readonly [path: string]: string }
+  /** Does each folder count as one package, because there are too many? */
+  readonly isCoarse: boolean
+}
+
+/** What was found by one check. Those of later checks add files to the first. */
+export interface StoredSeal {
+  /** Why each file belongs to the check, by path; for those that no pattern names. */
+  readonly reasons: { readonly [path: string]: string }
+  /** Their SHA-256, in the form of `GoalBaseline.files`. */
+  readonly files: { readonly [path: string]: string }
+  /** Of the first check only: what else later sealed checks need. */
+  readonly start?: SealStart
+}
+
+/** What the first check found. */
+export interface SealStart {
+  /** The file system's time, in ms, after which a change is one of the run's. */
+  readonly since: number
+  /** Files that a runner loads by itself and that were there before the run. */
+  readonly kept: readonly string[]
+  /** Null when there was nothing to compare with. */
+  readonly dependencies: Dependencies | null
+  /** False where the file system does not tell what was read. */
+  readonly observed: boolean
+  /** Why sealed checks are not made; null when they are. */
+  readonly unavailable: string | null
+}
+
+/** One file that belongs to the check of a run. */
+export interface CheckFile {
+  /** Relative to the folder of the run. */
+  readonly path: string
+  readonly reason: string
+}
+
+/** What belongs to the check of a run, as clients get it. */
+export interface CheckFiles {
+  readonly files: readonly CheckFile[]
+  /** True when the first check was seen to read files; otherwise they are known by name alone. */
+  readonly observed: boolean
+  /** Why the run has no sealed checks; null when it has. */
+  readonly sealed_unavailable: string | null
+}
+
+/** All of what was found so far. */
+export function joinSeals(before: StoredSeal | null, more: StoredSeal): StoredSeal {
+  if (before === null) return more
+  return {
+    reasons: { ...before.reasons, ...more.reasons },
+    files: { ...before.files, ...more.files },
+    ...((before.start ?? more.start) && { start: (before.start ?? more.start)! }),
+  }
+}

@@ -1,0 +1,88 @@
+/**
+ * What a command did with the files of a copy that was made with `CopyPolicy.unread`.
+ *
+ * 1. All that was copied has access time 0. The first one who reads a file gives it another one,
+ *    also where access times are kept roughly (`relatime`), because 0 is older than the last
+ *    change. Looking at a file (`stat`) does not.
+ * 2. A program that sets access times back, or opens files so that they are not kept
+ *    (`O_NOATIME`), is not seen; nor is one that shares the blocks of a file (`FICLONE`).
+ * 3. Change times are those of the file system's clock, which moves in steps of some milliseconds:
+ *    {@link fileSystemTime} waits for the next step. What was written before it has an older
+ *    change time then, and what is written after it has this or a newer one.
+ *
+ * @module
+ */
+import { randomBytes } from 'node:crypto'
+import { open, rm, type FileHandle } from 'node:fs/promises'
+import { sleep } from '../../internal/sleep.js'
+import { failure } from './paths.js'
+import { performAbortable, taskError } from './tree-task.js'
+
+/** All paths are relative, and sorted within their folders. */
+export interface TouchedFiles {
+  /**
+   * Files of which the content was read since the copy was made, and links that were followed. A
+   * file that was made since counts when it was read, or when nobody set its access time to 0.
+   */
+  readonly read: readonly string[]
+  /** Files and links that were changed or made since. */
+  readonly changed: readonly string[]
+  /** Folders whose entries were listed, or that were made since; `.` is the folder itself. */
+  readonly listed: readonly string[]
+  /** False where the file system keeps no access times: `read` and `listed` are empty then. */
+  readonly observes: boolean
+}
+
+/**
+ * Finds what was touched in a copy. Version control, dependencies and caches are passed over, and
+ * so are names that are no UTF-8. Called a second time, it finds the same.
+ *
+ * @param since in ms, see {@link fileSystemTime}: what has this change time or a newer one was
+ * changed
+ * @throws {@link WorkspaceError} when the folder cannot be looked at, or has more than 200 000
+ * entries; the signal's reason.
+ */
+export async function touchedFiles(
+  folder: string,
+  since: number,
+  signal?: AbortSignal,
+): Promise<TouchedFiles> {
+  const report = await performAbortable<TouchedFiles>(
+    (aborted) => ({ t: 'touched', folder, since, aborted }),
+    signal,
+  )
+  if ('result' in report) return report.result
+  if ('error' in report) throw taskError(`${folder} cannot be looked at`, report)
+  if (report.failed === 'too large') throw failure(`${folder} holds more than 200 000 files`)
+  throw signal?.reason
+}
+
+/** Some file systems count in steps of two seconds. */
+const MAX_STEP_MS = 3_000
+
+/**
+ * The time of the file system's clock in a folder, in ms, once it has moved on: see rule 3.
+ *
+ * @throws {@link WorkspaceError} when no file can be made in the folder.
+ */
+export async function fileSystemTime(folder: string): Promise<number> {
+  const path = `${folder}/.runwright-${randomBytes(8).toString('hex')}.tmp`
+  let file: FileHandle | undefined
+  try {
+    file = await open(path, 'wx')
+    const first = (await file.stat()).ctimeMs
+    const start = performance.now()
+    for (;;) {
+      await file.utimes(0, 0)
+      const now = (await file.stat()).ctimeMs
+      // A clock that stands still makes what was written just before it count as changed.
+      if (now > first || performance.now() - start > MAX_STEP_MS) return now
+      await sleep(1)
+    }
+  } catch (error) {
+    throw failure(`no file can be made in ${folder}`, error)
+  } finally {
+    await file?.close()
+    if (file !== undefined) await rm(path, { force: true })
+  }
+}

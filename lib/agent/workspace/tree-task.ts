@@ -1,0 +1,58 @@
+/**
+ * Work on whole folders, in a thread of its own, so that it never keeps the program waiting.
+ *
+ * @module
+ */
+import { Worker } from 'node:worker_threads'
+import { WorkspaceError } from '../errors.js'
+import { exhausted, isExhausted, threadFailure } from '../exhaustion.js'
+import type { CopyReport, CopyTask } from './copy-job.js'
+import { failure } from './paths.js'
+import { WORKER_CODE } from './tree-worker-code.js'
+
+/** Performs a task; resolves when its files are closed. */
+export async function performTask<Result>(task: CopyTask): Promise<CopyReport<Result>> {
+  return await new Promise((done, fail) => {
+    const options = { eval: true, workerData: task, env: {}, execArgv: [] }
+    const worker = new Worker(WORKER_CODE, options)
+    let report: CopyReport<Result> = { error: 'its thread ended', code: undefined }
+    worker.once('message', (message: CopyReport<Result>) => (report = message))
+    worker.once('error', (error) => fail(threadFailure('the thread of a copy ended', error)))
+    // Only then are its files closed.
+    worker.once('exit', () => done(report))
+  })
+}
+
+/** The same for a task that stops when the signal aborts. */
+export async function performAbortable<Result>(
+  task: (aborted: Int32Array) => CopyTask,
+  signal: AbortSignal | undefined,
+): Promise<CopyReport<Result>> {
+  const aborted = new Int32Array(new SharedArrayBuffer(4))
+  const abort = (): void => void Atomics.store(aborted, 0, 1)
+  signal?.addEventListener('abort', abort)
+  try {
+    signal?.throwIfAborted()
+    return await performTask<Result>(task(aborted))
+  } finally {
+    signal?.removeEventListener('abort', abort)
+  }
+}
+
+/** The error of a task that failed; `what` says what was not done. */
+export function taskError(
+  what: string,
+  failed: { readonly error: string; readonly code: string | undefined },
+): Error {
+  const { error, code } = failed
+  const cause = Object.assign(new Error(error), { code })
+  if (isExhausted(cause)) return exhausted(what, cause)
+  if (code === 'ERR_AGENT_WORKSPACE_LOST') return new WorkspaceError(code, `${what}: ${error}`)
+  const remedy = REMEDIES[code ?? '']
+  return failure(`${what}: ${remedy ?? error}`, cause)
+}
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  ENOSPC: 'the disk is full; make room, or set workspaceFolder to a folder on another disk',
+  EDQUOT: 'the quota of the disk is used up; make room, or set workspaceFolder to another disk',
+}
