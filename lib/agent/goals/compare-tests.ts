@@ -1,15 +1,19 @@
 /**
- * What a report means for the goal; pure. Tests are named `file > suite > title`; a name without a
- * separator is a file that could not be loaded, or stopped before its tests were done.
+ * What a report means for the goal. Tests are named `file > suite > title`; a name without a
+ * separator is a file that could not be loaded, or stopped before its tests were done. The tests of
+ * a big suite are known by the hashes of their names: then one that is missing can only be counted.
  *
  * @module
  */
-import type { TestCounts, TestOutcomes } from '../test-outcomes.js'
-import { NAME_SEPARATOR } from './reports/outcomes.js'
-import type { TestReport } from './reports/types.js'
+import { areHashed, type KeptTests, type TestCounts, type TestOutcomes } from '../test-outcomes.js'
+import { compareHashed, type HashedChanges } from './compare-hashed.js'
+import { fileOf, isFile } from './reports/test-names.js'
+import { TestTable } from './reports/test-table.js'
+import type { ComparedReport, TestReport } from './reports/types.js'
 
 /** The numbers of tests by outcome. */
-export function countTests(tests: TestOutcomes): TestCounts {
+export function countTests(tests: TestOutcomes | TestTable): TestCounts {
+  if (tests instanceof TestTable) return tests.counts
   const outcomes = Object.values(tests)
   const count = (wanted: string): number => outcomes.filter((outcome) => outcome === wanted).length
   const [passed, failed, skipped] = [count('pass'), count('fail'), count('skip')]
@@ -17,22 +21,45 @@ export function countTests(tests: TestOutcomes): TestCounts {
 }
 
 /** Why the outcomes do not meet the goal, as one line; null when all tests that ran passed. */
-export function failureOf(tests: TestOutcomes, baseline: TestOutcomes | null): string | null {
+export async function failureOf(
+  tests: TestOutcomes | TestTable,
+  baseline: KeptTests | null,
+): Promise<string | null> {
   const { total, passed, failed } = countTests(tests)
-  if (failed > 0) {
-    const files = Object.keys(tests).filter((name) => tests[name] === 'fail' && isFile(name))
-    if (files.length < failed || total === 1 || files.length > 1) {
-      return `${failed} of ${total} tests fail${notRun(tests, baseline)}`
-    }
-    const what = 'could not be loaded or stopped before its tests were done'
-    return `${files[0]!} ${what}${notRun(tests, baseline)}`
-  }
-  return passed === 0 && baseline === null ? 'no tests ran' : null
+  if (failed === 0) return passed === 0 && baseline === null ? 'no tests ran' : null
+  const broken = tests instanceof TestTable ? tests.broken : Object.entries(tests)
+  const files = [...broken].filter(([name, outcome]) => outcome === 'fail' && isFile(name))
+  const notRun = baseline === null ? 0 : await countMissing({ tests, idle: null }, baseline)
+  const after = notRun === 0 ? '' : `, ${notRun} did not run`
+  if (files.length < failed || total === 1 || files.length > 1)
+    return `${failed} of ${total} tests fail${after}`
+  return `${files[0]![0]} could not be loaded or stopped before its tests were done${after}`
+}
+
+/** Why assertions prove nothing; null when those that must fail did. */
+export function brokenAssertions({ broken }: TestReport): string | null {
+  return broken.length === 0
+    ? null
+    : `tests changed: assertions do not fail any more: ${listChanges(broken)}`
+}
+
+/** Why nobody knows whether assertions failed; null when that is known, or never was asked. */
+export function silencedCanaries({ silenced }: TestReport): string | null {
+  if (silenced.length === 0) return null
+  const where = silenced[0] === '*' ? '' : ` in ${listChanges(silenced)}`
+  return `tests changed: the proof that assertions fail was prevented${where}`
 }
 
 /** How the set of tests differs from the baseline; null when no test is missing or skipped. */
-export function changeOf(report: TestReport, baseline: TestOutcomes): string | null {
+export async function changeOf(
+  report: ComparedReport,
+  baseline: KeptTests,
+): Promise<string | null> {
   const { tests, idle } = report
+  if (tests instanceof TestTable || areHashed(baseline)) {
+    const changes = describe(await compareHashed(report, baseline))
+    return changes === null ? null : `tests changed: ${changes}`
+  }
   const changes: string[] = []
   const idleFiles = idle === null ? null : new Set(idle)
   const withTests = new Set(Object.keys(tests).filter((name) => !isFile(name)).map(fileOf))
@@ -48,22 +75,29 @@ export function changeOf(report: TestReport, baseline: TestOutcomes): string | n
 }
 
 /** The first change, and the number of the others. */
-export function listChanges(changes: readonly string[]): string {
-  return changes.length > 1 ? `${changes[0]!} (and ${changes.length - 1} more)` : (changes[0] ?? '')
+export function listChanges(changes: readonly string[], total: number = changes.length): string {
+  return total > 1 ? `${changes[0]!} (and ${total - 1} more)` : (changes[0] ?? '')
 }
 
-function isFile(name: string): boolean {
-  return !name.includes(NAME_SEPARATOR)
+/** Tests of the baseline that did not run. */
+async function countMissing(report: ComparedReport, baseline: KeptTests): Promise<number> {
+  const { tests } = report
+  if (tests instanceof TestTable || areHashed(baseline))
+    return (await compareHashed(report, baseline)).missing.count
+  const names = Object.keys(baseline)
+  return names.filter((name) => !isFile(name) && !Object.hasOwn(tests, name)).length
 }
 
-/** The file that holds a test. */
-function fileOf(test: string): string {
-  return test.slice(0, test.indexOf(NAME_SEPARATOR))
-}
-
-function notRun(tests: TestOutcomes, baseline: TestOutcomes | null): string {
-  const left = Object.keys(baseline ?? {}).filter(
-    (name) => !isFile(name) && !Object.hasOwn(tests, name),
-  )
-  return left.length === 0 ? '' : `, ${left.length} did not run`
+/** The changes as one line: by name as far as names are known. */
+function describe({ silent, missing, skipped }: HashedChanges): string | null {
+  const total = silent.length + missing.count + skipped.count
+  if (total === 0) return null
+  if (silent.length > 0) return listChanges([`"${silent[0]!}" reports no tests`], total)
+  const [{ count, name, file }, verb] =
+    missing.count > 0 ? [missing, 'missing'] : [skipped, 'skipped']
+  if (name !== null) return listChanges([`"${name}" is ${verb}`], total)
+  const tests = count === 1 ? 'test of the first check is' : 'tests of the first check are'
+  const place = file === null ? '' : count === 1 ? ` in "${file}"` : `, one of them in "${file}"`
+  const others = total === count ? '' : ` (and ${total - count} more)`
+  return `${count} ${tests} ${verb}${place}${others}`
 }

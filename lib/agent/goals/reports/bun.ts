@@ -4,12 +4,14 @@ import { LongWork } from '../../../internal/next-turn.js'
 import type { TestOutcome } from '../../test-outcomes.js'
 import { nodePackages } from '../runner-files.js'
 import { readRegularFile } from '../small-file.js'
-import { collectTests, MAX_TESTS } from './outcomes.js'
+import { collectTests, MAX_LISTED } from './outcomes.js'
 import type { ReportedTest, ReportProblem, TestRunner } from './types.js'
 
 const MAX_FILE_BYTES = 32 * 1024 * 1024
 /** Suites inside each other; each test is named after all that are around it. */
 const MAX_SUITES = 100
+/** Parts of all names together. */
+const MAX_PARTS = 2_000_000
 
 /** Holds the path of the report; the command of the goal `bun-test` refers to it. */
 export const BUN_REPORT_VARIABLE = 'RUNWRIGHT_BUN_REPORT'
@@ -40,10 +42,12 @@ export async function junitTests(xml: string): Promise<readonly ReportedTest[] |
   const suites: string[] = []
   let current: { names: readonly string[]; outcome: TestOutcome } | null = null
   let closed = false
+  let parts = 0
   const work = new LongWork()
   for (const found of tagsOf(xml)) {
     if (work.isDue) await work.next()
-    if (tests.length > MAX_TESTS || suites.length > MAX_SUITES) return 'too_large'
+    if (tests.length > MAX_LISTED || suites.length > MAX_SUITES) return 'too_large'
+    if (parts > MAX_PARTS) return 'too_large'
     if (found === null) continue
     const [, slash, tag, attributes, empty] = found
     const isEnd = slash === '/'
@@ -58,6 +62,7 @@ export async function junitTests(xml: string): Promise<readonly ReportedTest[] |
       if (!isEnd) current = { names: [...suites, nameOf(attributes!)], outcome: 'pass' }
       if (current !== null && (isEnd || empty === '/')) {
         tests.push(current)
+        parts += current.names.length
         current = null
       }
     } else if (current !== null && !isEnd) {

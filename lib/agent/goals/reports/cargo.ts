@@ -5,11 +5,11 @@ import type { TestOutcome } from '../../test-outcomes.js'
 import { readFolder } from '../../workspace/read-folder.js'
 import { nodePackages } from '../runner-files.js'
 import { readRegularFile } from '../small-file.js'
-import { collectTests, MAX_TESTS } from './outcomes.js'
+import { MAX_LISTED, TestCollector } from './outcomes.js'
 import { program } from './recognise.js'
 import { textLines } from './text-lines.js'
 import type { ReportedTest, ReportInjection, ReportPlace, ReportProblem } from './types.js'
-import type { TestRunner } from './types.js'
+import type { TestReport, TestRunner } from './types.js'
 
 const MAX_FILE_BYTES = 16 * 1024 * 1024
 const MAX_ENTRIES = 10_000
@@ -24,7 +24,7 @@ export const cargo: TestRunner = {
     }),
   },
   inject: injectCargo,
-  read: async ({ folder, nonce }) => collectTests(await readCargo(folder, nonce)),
+  read: ({ folder, nonce }) => readCargo(folder, nonce),
   packages: (cwd) => nodePackages(cwd),
 }
 
@@ -69,15 +69,12 @@ function injectCargo({ folder, nonce }: ReportPlace): ReportInjection {
 }
 
 /** Reads what the runner wrote, in the order in which the programs ran. */
-async function readCargo(
-  folder: string,
-  nonce: string,
-): Promise<readonly ReportedTest[] | ReportProblem> {
+async function readCargo(folder: string, nonce: string): Promise<TestReport | ReportProblem> {
   const entries = await readFolder(folder, MAX_ENTRIES)
   const names = entries.map(({ name }) => name).filter((name) => /^cargo-\d+$/.test(name))
   if (names.length === 0) return 'absent'
   names.sort((a, b) => Number(a.slice(6)) - Number(b.slice(6)))
-  const tests: ReportedTest[] = []
+  const collector = new TestCollector()
   for (const name of names) {
     const read = async (file: string): Promise<string | null> => {
       const content = await readRegularFile(join(folder, name, file), MAX_FILE_BYTES)
@@ -91,10 +88,9 @@ async function readCargo(
     if (program!.length > MAX_PROGRAM) return 'too_large'
     const found = await cargoTests(program!.trim(), list!, log!)
     if (typeof found === 'string') return found
-    for (const test of found) tests.push(test)
-    if (tests.length > MAX_TESTS) return 'too_large'
+    if (!(await collector.addAll(found))) return 'too_large'
   }
-  return tests
+  return collector.report(false)
 }
 
 const OUTCOMES: Readonly<Record<string, TestOutcome>> = {
@@ -118,7 +114,7 @@ export async function cargoTests(
     if (work.isDue) await work.next()
     const name = /^(.+): (?:test|benchmark)$/.exec(line)?.[1]
     if (name !== undefined) outcomes.set(name, 'fail')
-    if (outcomes.size > MAX_TESTS) return 'too_large'
+    if (outcomes.size > MAX_LISTED) return 'too_large'
   }
   const reported = new Set<string>()
   for (const line of textLines(log)) {
@@ -130,7 +126,7 @@ export async function cargoTests(
     // A second result for the same test may be forged, so only its failures count.
     outcomes.set(name, reported.has(name) && outcome !== outcomes.get(name) ? 'fail' : outcome)
     reported.add(name)
-    if (outcomes.size > MAX_TESTS) return 'too_large'
+    if (outcomes.size > MAX_LISTED) return 'too_large'
   }
   return [...outcomes].map(([name, outcome]) => ({
     names: [program, ...name.split('::')],

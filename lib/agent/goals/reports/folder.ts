@@ -4,6 +4,7 @@ import { homedir, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 
 import { isInside } from '../../workspace/paths.js'
+import { injectExitWatchers } from './early-exits.js'
 import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
 
 /**
@@ -25,12 +26,15 @@ export class ReportFolder implements AsyncDisposable {
     return new ReportFolder({ folder, nonce, root: await realpath(cwd).catch(() => cwd) })
   }
 
-  /** Puts the runner's reporter in place; returns `env` with the variables that load it. */
+  /**
+   * Puts the runner's reporter in place, or what watches plain scripts; returns `env` with the
+   * variables that load it.
+   */
   async inject(
-    runner: TestRunner,
+    runner: TestRunner | null,
     env: Readonly<Record<string, string>>,
   ): Promise<Record<string, string>> {
-    const injection = runner.inject(this.place, env)
+    const injection = runner?.inject(this.place, env) ?? injectExitWatchers(this.place)
     this.#injection = injection
     await this.#write(injection.files, 0o600)
     await this.#write(injection.programs ?? {}, 0o700)

@@ -8,7 +8,7 @@
 import { LongWork } from '../../../internal/next-turn.js'
 import type { TestOutcome } from '../../test-outcomes.js'
 import { nodePackages } from '../runner-files.js'
-import { collectTests, MAX_TESTS } from './outcomes.js'
+import { collectTests, MAX_LISTED } from './outcomes.js'
 import { program } from './recognise.js'
 import { textLines } from './text-lines.js'
 import type { ReportedTest, ReportProblem, TestRunner } from './types.js'
@@ -72,7 +72,7 @@ export async function readGo(output: string): Promise<readonly ReportedTest[] | 
     if (outcome === null && event.Action !== 'run') continue
     const names = [name, ...event.Test.split('/')]
     outcomes.set(`${name} ${event.Test}`, { names, outcome: outcome ?? 'fail' })
-    if (outcomes.size > MAX_TESTS) return 'too_large'
+    if (outcomes.size > MAX_LISTED) return 'too_large'
   }
   if (packages.size === 0) return 'absent'
   if ([...packages.values()].includes('running')) return 'incomplete'

@@ -64,10 +64,19 @@ export const VITEST: string = String.raw`
 import { createRequire } from 'node:module'
 const { openReport } = createRequire(@URL@)('./lines.cjs')
 const OUTCOMES = { pass: 'pass', fail: 'fail' }
+const CANARIES = @HERE@ + '/vitest-canaries.mjs'
 
 export default class {
   report = openReport()
   ended = false
+  onInit({ projects = [] }) {
+    for (const { config } of projects) {
+      // The canaries write files, which a browser cannot.
+      if (config?.browser?.enabled || !Array.isArray(config?.setupFiles)) continue
+      config.setupFiles.unshift(CANARIES)
+      config.server?.deps?.inlineFiles?.push(CANARIES)
+    }
+  }
   onTestRunEnd(modules, errors) {
     this.onFinished(modules.map(({ task }) => task), errors)
   }
@@ -136,6 +145,8 @@ module.exports = class extends Spec {
         if (grep === undefined || grep.test(test.fullTitle()) !== Boolean(invert)) pending.add(test)
       })
     })
+    // Another test, a copy, is the next try.
+    runner.on('retry', (test) => pending.delete(test))
     runner.on('pass', (test) => add(test, 'pass'))
     runner.on('pending', (test) => add(test, 'skip'))
     runner.on('fail', (test) => {

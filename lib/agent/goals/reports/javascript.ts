@@ -7,7 +7,9 @@
  * 2. In the runner's own process, before the runner reads its arguments, the hook adds our reporter
  *    to them and removes itself from the environment, so that runners which tests start are not
  *    reported.
- * 3. Hook and reporters look up the functions they write with when they are loaded, before any code
+ * 3. It also brings canaries into the processes that run tests: into Jest's workers by an option
+ *    for Node, into Mocha by `--require`; Vitest's reporter adds a setup file.
+ * 4. Hook and reporters look up the functions they write with when they are loaded, before any code
  *    of the workspace could replace them.
  *
  * @module
@@ -15,7 +17,10 @@
 import { join } from 'node:path'
 
 import { nodePackages } from '../runner-files.js'
+import { CANARIES } from './assert-canaries.js'
 import { ASSERT_LOCK } from './assert-lock.js'
+import { CANARY_FOLDER } from './canaries.js'
+import { JEST_CANARIES, MOCHA_CANARIES, VITEST_CANARIES } from './javascript-canaries.js'
 import { JEST, LINES, MOCHA, VITEST } from './javascript-reporters.js'
 import { readLines } from './lines.js'
 import { program } from './recognise.js'
@@ -61,18 +66,21 @@ const RUNNERS = [
     reporter: '--reporters=' + HERE + '/jest.cjs',
     chosen: /^--reporters(=|$)/,
     readable: ['--reporters=default'],
+    more: [],
   },
   {
     path: /\/vitest\/vitest\.mjs$/,
     reporter: '--reporter=' + HERE + '/vitest.mjs',
     chosen: /^--reporter(=|$)/,
     readable: ['--reporter=default'],
+    more: [],
   },
   {
     path: /\/mocha\/(bin\/_?mocha(\.c?js)?|lib\/cli\/cli\.c?js)$/,
     reporter: '--reporter=' + HERE + '/mocha.cjs',
     chosen: /(?!)/,
     readable: [],
+    more: ['--require=' + HERE + '/mocha-canaries.cjs'],
   },
 ]
 
@@ -87,18 +95,25 @@ function real(path) {
 const main = isMainThread && process.argv[1] ? real(process.argv[1]) : ''
 const runner = RUNNERS.find(({ path }) => path.test(main))
 if (runner !== undefined) {
-  const { reporter, chosen, readable } = runner
+  const { reporter, chosen, readable, more } = runner
   const args = process.argv
   // Mocha restarts itself to pass flags to Node; then our reporter is there already.
   if (!args.includes(reporter)) {
     const end = args.indexOf('--', 2)
     const added = args.some((arg) => chosen.test(arg)) ? [reporter] : [...readable, reporter]
-    args.splice(end < 0 ? args.length : end, 0, ...added)
+    args.splice(end < 0 ? args.length : end, 0, ...added, ...more)
   }
   const rest = (process.env.NODE_OPTIONS ?? '').replace(OPTIONS, '').trim()
   if (rest === '') delete process.env.NODE_OPTIONS
   else process.env.NODE_OPTIONS = rest
-  require('./assert-lock.cjs')
+  if (reporter.endsWith('/mocha.cjs')) require('./assert-lock.cjs')
+  if (reporter.endsWith('/jest.cjs')) {
+    require('./jest-canaries.cjs')
+    // Workers need the canaries, not this hook, which our node loads by such an option.
+    const own = process.execArgv.indexOf(HERE + '/hook.cjs')
+    if (own > 0) process.execArgv.splice(own - 1, 2)
+    process.execArgv.push('--require=' + HERE + '/jest-canaries.cjs')
+  }
   const path = (process.env.PATH ?? '').split(':').filter((part) => part !== HERE + '/bin')
   process.env.PATH = path.join(':')
 }
@@ -129,7 +144,12 @@ function injectHook({ folder, nonce, root }: ReportPlace): ReportInjection {
   return {
     files: {
       'hook.cjs': fill(HOOK),
-      'assert-lock.cjs': fill(ASSERT_LOCK),
+      'assert-lock.cjs': ASSERT_LOCK,
+      'canaries.cjs': fill(CANARIES),
+      'jest-canaries.cjs': fill(JEST_CANARIES),
+      'vitest-canaries.mjs': fill(VITEST_CANARIES),
+      'mocha-canaries.cjs': fill(MOCHA_CANARIES),
+      [`${CANARY_FOLDER}/.keep`]: '',
       'lines.cjs': fill(LINES),
       'jest.cjs': fill(JEST),
       'vitest.mjs': fill(VITEST),

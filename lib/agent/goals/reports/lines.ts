@@ -16,15 +16,15 @@
  */
 import { join } from 'node:path'
 
-import { LongWork } from '../../../internal/next-turn.js'
 import type { TestOutcome } from '../../test-outcomes.js'
 import { readFolder } from '../../workspace/read-folder.js'
-import { readRegularFile } from '../small-file.js'
+import { readCanaries } from './canaries.js'
+import { readLineFile } from './line-file.js'
 import { TestCollector } from './outcomes.js'
-import { textLines } from './text-lines.js'
 import type { ReportPlace, ReportProblem, TestReport } from './types.js'
 
-const MAX_FILE_BYTES = 32 * 1024 * 1024
+/** Of all files together. */
+const MAX_BYTES = 1024 * 1024 * 1024
 const MAX_LINE = 1024 * 1024
 const MAX_FILES = 200
 const MAX_ENTRIES = 10_000
@@ -32,7 +32,7 @@ const REPORT_FILE = /^report-(\d+)-\d+\.jsonl$/
 
 /** Reads the reports of one check; `reportsIdle` is true for the runner that reports idle files. */
 export async function readLines(
-  { folder, nonce }: ReportPlace,
+  { folder, nonce }: Pick<ReportPlace, 'folder' | 'nonce'>,
   reportsIdle = false,
 ): Promise<TestReport | ReportProblem> {
   const entries = await readFolder(folder, MAX_ENTRIES)
@@ -41,48 +41,55 @@ export async function readLines(
   if (names.length > MAX_FILES) return 'too_large'
   names.sort((a, b) => (startedAt(a) < startedAt(b) ? -1 : 1))
   const collector = new TestCollector()
-  const work = new LongWork()
+  let maxBytes = MAX_BYTES
   for (const name of names) {
-    const content = await readRegularFile(join(folder, name), MAX_FILE_BYTES)
-    if (typeof content === 'string') return content
-    const problem = await addLines(content.toString('utf8'), nonce, collector, work)
+    const lines = new ReportLines(nonce, collector)
+    const limits = { maxBytes, maxLine: MAX_LINE }
+    const problem = await readLineFile(join(folder, name), limits, (line, bytes) => {
+      maxBytes -= bytes
+      return lines.add(line)
+    })
     if (problem !== null) return problem
+    if (!lines.ended) return 'incomplete'
   }
-  return collector.report(reportsIdle)
+  const canaries = await readCanaries({ folder, nonce })
+  return typeof canaries === 'string' ? canaries : collector.report(reportsIdle, canaries)
 }
 
 function startedAt(name: string): bigint {
   return BigInt(REPORT_FILE.exec(name)![1]!)
 }
 
-async function addLines(
-  content: string,
-  nonce: string,
-  collector: TestCollector,
-  work: LongWork,
-): Promise<ReportProblem | null> {
-  if (!content.endsWith('\n')) return 'incomplete'
-  let ended = false
-  for (const line of textLines(content.slice(0, -1))) {
-    if (work.isDue) await work.next()
-    if (line.length > MAX_LINE) return 'too_large'
+/** The lines of one file. */
+class ReportLines {
+  ended = false
+  readonly #nonce: string
+  readonly #collector: TestCollector
+
+  constructor(nonce: string, collector: TestCollector) {
+    this.#nonce = nonce
+    this.#collector = collector
+  }
+
+  /** Adds what a line reports, unless it has a problem. */
+  async add(line: string): Promise<ReportProblem | null> {
     let parsed: unknown
     try {
       parsed = JSON.parse(line)
     } catch {
       return 'invalid'
     }
-    if (!Array.isArray(parsed) || parsed[0] !== nonce || ended) return 'invalid'
+    if (!Array.isArray(parsed) || parsed[0] !== this.#nonce || this.ended) return 'invalid'
     const [, kind, subject, outcome] = parsed as unknown[]
-    if (kind === 'end') ended = true
-    else if (kind === 'file' && typeof subject === 'string') collector.addFile(subject)
+    const collector = this.#collector
+    if (kind === 'end') this.ended = true
+    else if (kind === 'file' && typeof subject === 'string') await collector.addFile(subject)
     else if (kind === 'idle' && typeof subject === 'string') collector.addIdle(subject)
     else if (kind === 'test' && isNames(subject) && isOutcome(outcome))
-      collector.addTest(subject, outcome)
+      await collector.addTest(subject, outcome)
     else return 'invalid'
-    if (collector.isTooLarge) return 'too_large'
+    return collector.isTooLarge ? 'too_large' : null
   }
-  return ended ? null : 'incomplete'
 }
 
 function isNames(value: unknown): value is readonly string[] {

@@ -1,8 +1,11 @@
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 
-import { ASSERT_LOCK } from './assert-lock.js'
 import { nodePackages } from '../runner-files.js'
+import { CANARIES } from './assert-canaries.js'
+import { ASSERT_LOCK } from './assert-lock.js'
+import { CANARY_FOLDER } from './canaries.js'
+import { NODE_TEST_PROCESS } from './node-test-process.js'
 import { readLines } from './lines.js'
 import { nameOf, replaces } from './recognise.js'
 import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
@@ -40,7 +43,7 @@ const nonce = '@NONCE@'
 const root = @ROOT@
 const inner = process.env.RUNWRIGHT_REPORTED === nonce
 process.env.RUNWRIGHT_REPORTED = nonce
-// The processes of test files still get the lock, which removes itself there.
+// The processes of test files still get the lock and canaries, which remove themselves there.
 const left = process.execArgv.includes('--test') ? [@LOCK@] : []
 const rest = (process.env.NODE_OPTIONS ?? '').replace(@OPTIONS@, '').replace(@LOCK@, '').trim()
 process.env.NODE_OPTIONS = [rest, ...left].join(' ').trim()
@@ -106,15 +109,21 @@ function injectNodeTest(
   // Our reporter writes its own file, but Node requires a destination for it: not /dev/null, since
   // Node flushes destinations to disk, which fails there.
   const options = `--test-reporter=${url} ${DESTINATION}=stderr${readable}`
-  const lock = `--require=${join(place.folder, 'assert-lock.cjs')}`
-  const source = REPORTER.replaceAll('@NONCE@', place.nonce)
-    .replace('@ROOT@', () => JSON.stringify(place.root))
-    .replace('@OPTIONS@', () => JSON.stringify(options))
-    .replaceAll('@LOCK@', () => JSON.stringify(lock))
+  const lock = `--require=${join(place.folder, 'process.cjs')}`
+  const fill = (source: string, own: string): string =>
+    source
+      .replaceAll('@NONCE@', place.nonce)
+      .replace('@HERE@', () => JSON.stringify(place.folder))
+      .replace('@ROOT@', () => JSON.stringify(place.root))
+      .replace('@OPTIONS@', () => JSON.stringify(own))
+      .replaceAll('@LOCK@', () => JSON.stringify(lock))
   return {
     files: {
-      [file]: source,
-      'assert-lock.cjs': ASSERT_LOCK.replace('@OPTIONS@', () => JSON.stringify(lock)),
+      [file]: fill(REPORTER, options),
+      'process.cjs': fill(NODE_TEST_PROCESS, lock),
+      'assert-lock.cjs': ASSERT_LOCK,
+      'canaries.cjs': fill(CANARIES, ''),
+      [`${CANARY_FOLDER}/.keep`]: '',
     },
     env: { NODE_OPTIONS: `${lock} ${options}` },
   }

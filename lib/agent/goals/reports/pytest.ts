@@ -1,5 +1,7 @@
 import { pythonPackages } from '../runner-files.js'
+import { CANARY_FOLDER } from './canaries.js'
 import { readLines } from './lines.js'
+import { PYTHON_CANARIES } from './python-canaries.js'
 import { PYTHON_WRITER } from './python-writer.js'
 import { hasPythonOption, nameOf, replaces } from './recognise.js'
 import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
@@ -22,6 +24,9 @@ export const pytest: TestRunner = {
  */
 const PLUGIN = String.raw`
 import json, os, sys, time
+import pytest
+from _pytest import python as _python, reports as _reports, runner as _runner
+from _pytest.assertion import rewrite as _rewrite
 
 NONCE = '@NONCE@'
 ROOT = @ROOT@
@@ -97,8 +102,136 @@ class _Report(_Writer):
         self.end()
 
 
+${PYTHON_CANARIES}
+
+_ASSERT = 'def canary(a, b):\n    assert a == b\n'
+_HOOKS = ('pytest_runtest_makereport', 'pytest_pyfunc_call', 'pytest_runtest_call',
+          'pytest_runtest_protocol', 'pytest_runtest_logreport', 'pytest_report_teststatus')
+
+
+def _kept():
+    """Functions of pytest that decide whether a test fails."""
+    return {
+        'Function.runtest': _python.Function.__dict__.get('runtest'),
+        'Function.setup': _python.Function.__dict__.get('setup'),
+        'runner.call_and_report': getattr(_runner, 'call_and_report', None),
+        'runner.runtestprotocol': _runner.runtestprotocol,
+        'TestReport.from_item_and_call': _reports.TestReport.__dict__.get('from_item_and_call'),
+        'CallInfo.from_call': _runner.CallInfo.__dict__.get('from_call'),
+    }
+
+
+def _place(value):
+    """The file that holds a function; '' for one that is not written in Python."""
+    value = getattr(value, '__func__', value)
+    code = getattr(value, '__code__', None)
+    return os.path.realpath(code.co_filename) if code is not None else ''
+
+
+class _Checks:
+    """Runs the canaries in each process that runs tests."""
+
+    def __init__(self, config):
+        self.config = config
+        self.canaries = _Canaries()
+        self.names = {'raises': pytest.raises, 'fail': pytest.fail, 'approx': pytest.approx}
+        self.functions = _kept()
+        self.hooks = set(self.implementations())
+
+    def implementations(self):
+        for name in _HOOKS:
+            for one in getattr(self.config.hook, name).get_hookimpls():
+                yield (name, one.function)
+
+    def allowed(self, function):
+        """Plugins outside the workspace, conftest.py and tests may do as they like."""
+        path = _place(function)
+        parts = path.split(os.sep)
+        name = parts[-1]
+        if not path or not os.path.isfile(path):
+            return False
+        if not path.startswith(ROOT + os.sep) or 'site-packages' in parts:
+            return True
+        if name == 'conftest.py' or name.startswith('test_') or name.endswith('_test.py'):
+            return True
+        return not {'test', 'tests', 'testing'}.isdisjoint(parts)
+
+    def check(self, items):
+        canaries = self.canaries
+        number, other, text, word = canaries.values
+        canaries.plain(_PLAIN_ASSERT)
+        if not sys.flags.optimize:
+            canaries.fails(lambda: self.rewritten()(number, other), 'assert, rewritten by pytest')
+
+        def key_error():
+            raise KeyError(text)
+
+        for raises in (self.names['raises'], pytest.raises):
+            def nothing():
+                with raises(KeyError):
+                    pass
+
+            def another():
+                with raises(IndexError):
+                    key_error()
+
+            def matching():
+                with raises(KeyError, match='^' + word):
+                    key_error()
+
+            for call in (nothing, another, matching, lambda: raises(KeyError, lambda: None)):
+                canaries.fails(call, 'pytest.raises')
+        canaries.fails(lambda: self.names['fail'](text), 'pytest.fail')
+        canaries.fails(lambda: pytest.fail(text), 'pytest.fail')
+        for approx in (self.names['approx'], pytest.approx):
+            if number == approx(number + 100):
+                canaries.broken['pytest.approx'] = True
+        self.report(items, key_error)
+        for name, value in _kept().items():
+            if value is not self.functions[name] and not self.allowed(value):
+                canaries.broken['pytest ' + name] = True
+        for name, function in self.implementations():
+            if (name, function) not in self.hooks and not self.allowed(function):
+                canaries.broken['pytest ' + name] = True
+        case = sys.modules.get('unittest.case')
+        if case is not None:
+            canaries.unittest(case)
+
+    def rewritten(self, compile=compile, exec=exec):
+        import ast
+        tree = ast.parse(_ASSERT)
+        _rewrite.rewrite_asserts(tree, _ASSERT.encode(), '<canary>', self.config)
+        scope = {}
+        exec(compile(tree, '<canary>', 'exec'), scope)
+        return scope['canary']
+
+    def report(self, items, failing):
+        """A failure of a real test, reported as pytest reports any other."""
+        item = next((item for item in items if type(item) is _python.Function), None)
+        if item is None:
+            return
+        call = _runner.CallInfo.from_call(failing, 'call')
+        if call.excinfo is None:
+            self.canaries.broken['pytest CallInfo.from_call'] = True
+        elif _reports.TestReport.from_item_and_call(item, call).outcome != 'failed':
+            self.canaries.broken['pytest TestReport.from_item_and_call'] = True
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self, session):
+        self.check(session.items)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session):
+        self.check(session.items if hasattr(session, 'items') else [])
+        self.canaries.end()
+
+
 def pytest_configure(config):
-    if not _inner and not hasattr(config, 'workerinput'):
+    if _inner:
+        return
+    # With pytest-xdist, workers run the tests and the first process only collects their reports.
+    config.pluginmanager.register(_Checks(config), 'canaries-' + NONCE)
+    if not hasattr(config, 'workerinput'):
         config.pluginmanager.register(_Report(str(config.rootdir)), 'report-' + NONCE)
 `
 
@@ -106,7 +239,7 @@ function injectPytest({ folder, nonce, root }: ReportPlace): ReportInjection {
   const module = `runwright_report_${nonce}`
   const plugin = PLUGIN.replaceAll('@NONCE@', nonce).replace('@ROOT@', () => JSON.stringify(root))
   return {
-    files: { [`${module}.py`]: plugin },
+    files: { [`${module}.py`]: plugin, [`${CANARY_FOLDER}/.keep`]: '' },
     env: { PYTHONPATH: folder, PYTEST_ADDOPTS: `-p ${module}` },
   }
 }

@@ -1,5 +1,6 @@
 import type { TestOutcome, TestOutcomes } from '../../test-outcomes.js'
 import type { ShellCommand, ShellWord } from '../shell-commands.js'
+import type { TestTable } from './test-table.js'
 
 /** What must be in place before the runner starts. */
 export interface ReportInjection {
@@ -29,13 +30,35 @@ export interface ReportedTest {
 }
 
 export interface TestReport {
-  readonly tests: TestOutcomes
+  /** By name; those of a big suite by hash. */
+  readonly tests: TestOutcomes | TestTable
   /**
    * Files that ran, exited with 0 and reported no test. Null for runners that do not report such
    * files; there the names of tests begin with the file that holds them.
    */
   readonly idle: readonly string[] | null
+  /** Files that reported tests. */
+  readonly files: readonly string[]
+  /** True when assertions that must fail did fail, at the end of all that ran tests. */
+  readonly canaries: boolean
+  /** Assertions that did not fail, by name. */
+  readonly broken: readonly string[]
+  /** Files of tests, or `*` for a whole run, whose canaries were kept from their end. */
+  readonly silenced: readonly string[]
 }
+
+/** What the canaries of one check found. */
+export interface CanaryReport {
+  /** Subjects of which the last canaries ran. */
+  readonly ended: number
+  /** Subjects of which they did not run: files of tests, or `*`. */
+  readonly unfinished: readonly string[]
+  /** Assertions that pass whatever they assert, by name. */
+  readonly broken: readonly string[]
+}
+
+/** What of a report is compared with that of the first check. */
+export type ComparedReport = Pick<TestReport, 'tests' | 'idle'>
 
 /** Why a report cannot be used. */
 export type ReportProblem = 'absent' | 'incomplete' | 'invalid' | 'too_large'

@@ -1,5 +1,7 @@
 import { pythonPackages } from '../runner-files.js'
+import { CANARY_FOLDER } from './canaries.js'
 import { readLines } from './lines.js'
+import { PYTHON_CANARIES } from './python-canaries.js'
 import { PYTHON_WRITER } from './python-writer.js'
 import { hasPythonOption, replaces } from './recognise.js'
 import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
@@ -36,6 +38,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 ${PYTHON_WRITER}
+
+${PYTHON_CANARIES}
 
 class _Report(_Writer):
     def __init__(self):
@@ -158,6 +162,10 @@ def _patch(runner):
             for name, value in kept.items()
         )
 
+    def check(canaries):
+        canaries.plain(_PLAIN_ASSERT)
+        canaries.unittest(case)
+
     make, run = runner.TextTestRunner._makeResult, runner.TextTestRunner.run
 
     def make_result(self):
@@ -177,10 +185,14 @@ def _patch(runner):
         os.environ['PYTHONPATH'] = os.pathsep.join(kept)
         os.environ['RUNWRIGHT_REPORTED'] = NONCE
         report = _state['report'] = _Report()
+        canaries = _Canaries()
         try:
+            check(canaries)
             result = run(self, test)
+            check(canaries)
             if patched():
-                report.files['(unittest itself was patched)'] = True
+                canaries.broken['unittest itself was patched'] = True
+            canaries.end()
             report.end()
             return result
         finally:
@@ -227,5 +239,6 @@ sys.pycache_prefix = os.path.join(HERE, 'compiled')
 
 function injectUnittest({ folder, nonce, root }: ReportPlace): ReportInjection {
   const hook = HOOK.replaceAll('@NONCE@', nonce).replace('@ROOT@', () => JSON.stringify(root))
-  return { files: { 'sitecustomize.py': hook }, env: { PYTHONPATH: folder } }
+  const files = { 'sitecustomize.py': hook, [`${CANARY_FOLDER}/.keep`]: '' }
+  return { files, env: { PYTHONPATH: folder } }
 }

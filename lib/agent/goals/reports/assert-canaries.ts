@@ -1,0 +1,244 @@
+/**
+ * Canaries for JavaScript: assertions that must fail, made in the processes that run tests. One
+ * that passes shows that code under test has broken it.
+ *
+ * 1. Nothing here is looked up when a canary runs: what it needs is kept when the process starts,
+ *    before any code of the workspace runs.
+ * 2. A canary demands behaviour, not identity: a mock that a test installs and removes, a plugin
+ *    or an own matcher is no alarm as long as false assertions fail.
+ * 3. Values differ in each process, so that code cannot tell a canary from a test by them.
+ * 4. A watch that began and did not end shows that somebody kept the canaries from running.
+ *
+ * Each watch writes a file of its own (see `canaries.ts`).
+ *
+ * @module
+ */
+
+/** The module that all hooks share; it removes itself from the cache of modules. */
+export const CANARIES: string = String.raw`
+'use strict'
+const assert = require('node:assert')
+const { closeSync, openSync, writeSync } = require('node:fs')
+const Module = require('node:module')
+const { isAbsolute, relative } = require('node:path')
+const { apply, defineProperty, getOwnPropertyDescriptor: describe } = Reflect
+const { stringify } = JSON
+const { keys } = Object
+const { bigint: now } = process.hrtime
+const PID = process.pid
+const HERE = @HERE@
+const ROOT = @ROOT@
+const NONCE = '@NONCE@'
+const has = Set.prototype.has
+const add = Set.prototype.add
+const SetOf = Set
+const callable = (value) => typeof value === 'function'
+
+for (const file of keys(require.cache)) if (file.startsWith(HERE)) delete require.cache[file]
+
+const random = String(now() % 1000003n)
+const A = 'v' + random
+const B = 'w' + random
+const N = Number(random)
+
+/** Calls that must throw, by the name of the function. */
+const ASSERTIONS = {
+  ok: (f) => f(0, A),
+  equal: (f) => f(N, N + 1, A),
+  notEqual: (f) => f(N, N, A),
+  strictEqual: (f) => f(A, B, A),
+  notStrictEqual: (f) => f(A, A, A),
+  deepEqual: (f) => f({ a: [A] }, { a: [B] }, A),
+  notDeepEqual: (f) => f({ a: [A] }, { a: [A] }, A),
+  deepStrictEqual: (f) => f({ a: [A] }, { a: [B] }, A),
+  notDeepStrictEqual: (f) => f({ a: [A] }, { a: [A] }, A),
+  partialDeepStrictEqual: (f) => f({ a: A }, { a: B }, A),
+  throws: (f) => f(() => {}, A),
+  doesNotThrow: (f) => f(() => { throw new RangeError(A) }, A),
+  match: (f) => f(A, /^w/, A),
+  doesNotMatch: (f) => f(A, /^v/, A),
+  fail: (f) => f(A),
+  ifError: (f) => f(new RangeError(A)),
+}
+
+/** Functions that were there at the start; older versions of Node lack some. */
+function listAssertions(name, object) {
+  const list = []
+  for (const key of keys(ASSERTIONS)) {
+    if (!callable(object[key])) continue
+    list[list.length] = { name: name + '.' + key, key, call: ASSERTIONS[key] }
+  }
+  return { name, object, list }
+}
+const OWN = [listAssertions('assert', assert), listAssertions('assert.strict', assert.strict)]
+
+/** True when the call fails, as it must. */
+function fails(call, subject) {
+  try {
+    call(subject)
+    return false
+  } catch {
+    return true
+  }
+}
+
+function checkAssert(note, { name, object, list }) {
+  if (!fails(ASSERTIONS.ok, object)) note(name)
+  for (let i = 0; i < list.length; i++) {
+    const { name, key, call } = list[i]
+    const current = object[key]
+    if (!fails(() => call((...args) => apply(current, object, args)))) note(name)
+  }
+}
+
+/** What a file that calls require() now would get. */
+function required(name) {
+  try {
+    return apply(Module.prototype.require, module, [name])
+  } catch {
+    return undefined
+  }
+}
+
+/** Calls of expect() that must throw, for Jest and Vitest alike. */
+const EXPECTATIONS = {
+  toBe: (expect) => expect(A).toBe(B),
+  'not.toBe': (expect) => expect(A).not.toBe(A),
+  toEqual: (expect) => expect({ a: [A] }).toEqual({ a: [B] }),
+  'not.toEqual': (expect) => expect({ a: [A] }).not.toEqual({ a: [A] }),
+  toStrictEqual: (expect) => expect({ a: A }).toStrictEqual({ a: B }),
+  toBeTruthy: (expect) => expect(0).toBeTruthy(),
+  toBeFalsy: (expect) => expect(A).toBeFalsy(),
+  toBeNull: (expect) => expect(A).toBeNull(),
+  toBeDefined: (expect) => expect(undefined).toBeDefined(),
+  toBeUndefined: (expect) => expect(A).toBeUndefined(),
+  toBeGreaterThan: (expect) => expect(N).toBeGreaterThan(N + 1),
+  toBeLessThan: (expect) => expect(N).toBeLessThan(N - 1),
+  toBeCloseTo: (expect) => expect(N).toBeCloseTo(N + 1),
+  toContain: (expect) => expect([A]).toContain(B),
+  toContainEqual: (expect) => expect([{ a: A }]).toContainEqual({ a: B }),
+  toHaveLength: (expect) => expect([A]).toHaveLength(2),
+  toHaveProperty: (expect) => expect({ a: A }).toHaveProperty('a', B),
+  toMatch: (expect) => expect(A).toMatch(/^w/),
+  toMatchObject: (expect) => expect({ a: A, b: 1 }).toMatchObject({ a: B }),
+  toBeInstanceOf: (expect) => expect({}).toBeInstanceOf(SetOf),
+  toThrow: (expect) => expect(() => {}).toThrow(),
+  'toThrow(message)': (expect) => expect(() => { throw new RangeError(A) }).toThrow(B),
+  'not.toThrow': (expect) => expect(() => { throw new RangeError(A) }).not.toThrow(),
+  'expect.any': (expect) => expect({ a: N }).toEqual({ a: expect.any(String) }),
+  'expect.anything': (expect) => expect({ a: null }).toEqual({ a: expect.anything() }),
+  'expect.objectContaining': (expect) =>
+    expect({ a: A }).toEqual(expect.objectContaining({ a: B })),
+  'expect.arrayContaining': (expect) => expect([A]).toEqual(expect.arrayContaining([B])),
+  'expect.stringContaining': (expect) => expect(A).toEqual(expect.stringContaining(B)),
+  'expect.stringMatching': (expect) => expect(A).toEqual(expect.stringMatching(/^w/)),
+}
+const EXPECTED = keys(EXPECTATIONS)
+
+/** Calls of Chai that must throw. */
+const CHAI = {
+  'assert.equal': ({ assert }) => assert.equal(N, N + 1),
+  'assert.strictEqual': ({ assert }) => assert.strictEqual(A, B),
+  'assert.deepEqual': ({ assert }) => assert.deepEqual({ a: [A] }, { a: [B] }),
+  'assert.isTrue': ({ assert }) => assert.isTrue(false),
+  'assert.throws': ({ assert }) => assert.throws(() => {}),
+  'expect().to.equal': ({ expect }) => expect(A).to.equal(B),
+  'expect().to.deep.equal': ({ expect }) => expect({ a: [A] }).to.deep.equal({ a: [B] }),
+  'expect().to.not.equal': ({ expect }) => expect(A).to.not.equal(A),
+  'expect().to.be.true': ({ expect }) => expect(false).to.be.true,
+  'expect().to.throw': ({ expect }) => expect(() => {}).to.throw(),
+  'expect().to.include': ({ expect }) => expect([A]).to.include(B),
+}
+const CHAI_CALLS = keys(CHAI)
+const { cache } = require
+
+/** Chai where a file has required it already; it is never loaded for the canaries. */
+function checkChai(note) {
+  const files = keys(cache)
+  for (let i = 0; i < files.length; i++) {
+    if (!/\/node_modules\/chai\/(?:chai|index|lib\/chai)\.c?js$/.test(files[i])) continue
+    const chai = cache[files[i]].exports
+    if (!callable(chai?.expect) || !callable(chai.assert)) continue
+    for (let j = 0; j < CHAI_CALLS.length; j++) {
+      if (!fails(CHAI[CHAI_CALLS[j]], chai)) note('chai ' + CHAI_CALLS[j])
+    }
+  }
+}
+
+/** expect() counts its calls for expect.assertions(); canaries do not count. */
+function uncounted(expect, getState, setState, work) {
+  let state
+  try {
+    state = { ...apply(getState, expect, []) }
+  } catch {}
+  work()
+  if (state === undefined) return
+  const { assertionCalls, numPassingAsserts } = state
+  try {
+    const count = { assertionCalls }
+    if (numPassingAsserts !== undefined) count.numPassingAsserts = numPassingAsserts
+    apply(setState, expect, [count])
+  } catch {}
+}
+
+let count = 0
+
+/** Begins to watch the assertions of one file of tests, or of a process; null for no name. */
+exports.watch = (file) => {
+  const subject = file === null ? '*' : isAbsolute(file) ? relative(ROOT, file) : file
+  const path = HERE + '/canaries/' + now() + '-' + PID + '-' + count++ + '.jsonl'
+  const write = (...line) => {
+    const fd = openSync(path, 'a', 0o600)
+    writeSync(fd, stringify([NONCE, ...line]) + '\n')
+    closeSync(fd)
+  }
+  const broken = []
+  const seen = new SetOf()
+  const note = (name) => {
+    if (apply(has, seen, [name])) return
+    apply(add, seen, [name])
+    defineProperty(broken, broken.length, { value: name, enumerable: true })
+  }
+  let ended = false
+  write('begin', subject)
+  return {
+    note,
+    assertions() {
+      for (let i = 0; i < OWN.length; i++) checkAssert(note, OWN[i])
+      const given = required('assert')
+      // Another object is a mock, or an assertion library that stands in for Node's.
+      const isOther = callable(given) && given !== assert
+      if (isOther && !fails(ASSERTIONS.ok, given)) note("require('assert')")
+      checkChai(note)
+    },
+    /** expect and its methods are those of the start; the global one may have been replaced. */
+    expectations(expect, getState, setState) {
+      uncounted(expect, getState, setState, () => {
+        for (let i = 0; i < EXPECTED.length; i++) {
+          if (!fails(EXPECTATIONS[EXPECTED[i]], expect)) note('expect ' + EXPECTED[i])
+        }
+      })
+    },
+    end() {
+      if (ended) return
+      ended = true
+      write('end', subject, broken)
+    },
+  }
+}
+
+const DECLARATIONS = ['it', 'test', 'describe', 'specify', 'context', 'suite']
+
+/** Functions with which tests are declared, as they are now. */
+exports.declarations = (scope) => {
+  const kept = {}
+  for (const name of DECLARATIONS) {
+    const value = describe(scope, name)?.value
+    if (callable(value)) kept[name] = value
+  }
+  return kept
+}
+
+/** The names of those that were replaced since. */
+exports.replaced = (scope, kept) => keys(kept).filter((name) => scope[name] !== kept[name])
+`

@@ -1,0 +1,100 @@
+/**
+ * Plain scripts as checks (`node check.js`, `python check.py`): code under test that ends the
+ * process with code 0 makes them succeed before they have checked anything.
+ *
+ * 1. A module in NODE_OPTIONS and a `sitecustomize` on PYTHONPATH watch the first process that runs
+ *    a script of the workspace, behind npm, make or a shell too; they remove themselves from the
+ *    environment there, so that programs which a check starts are not watched.
+ * 2. Whoever ends the process is the innermost function of the workspace on the stack: a library
+ *    ends it for whom it was called by.
+ * 3. An end is written down only if it is not the script's own; what belongs to the check is known
+ *    to the reader alone ({@link earlyExit}).
+ *
+ * Lines of `exits/<time>-<pid>.jsonl` are `[nonce, script, file, how]`, with null for the file when
+ * the script failed and its failure was swallowed.
+ *
+ * @module
+ */
+import { join } from 'node:path'
+
+import { readFolder } from '../../workspace/read-folder.js'
+import { readRegularFile } from '../small-file.js'
+import { NODE_EXITS, PYTHON_EXITS } from './exit-watchers.js'
+import { textLines } from './text-lines.js'
+import type { ReportInjection, ReportPlace } from './types.js'
+
+const MAX_FILES = 1_000
+const MAX_FILE_BYTES = 64 * 1024
+const FOLDER = 'exits'
+
+/** An end of a script that was not its own. */
+interface Exit {
+  readonly script: string
+  readonly file: string | null
+  readonly how: string
+}
+
+/** What makes scripts of Node and Python tell who ended them. */
+export function injectExitWatchers({ folder, nonce, root }: ReportPlace): ReportInjection {
+  const options = `--require=${join(folder, 'exits.cjs')}`
+  const fill = (source: string): string =>
+    source
+      .replaceAll('@NONCE@', nonce)
+      .replace('@HERE@', () => JSON.stringify(folder))
+      .replace('@ROOT@', () => JSON.stringify(root))
+      .replace('@OPTIONS@', () => JSON.stringify(options))
+  return {
+    files: {
+      'exits.cjs': fill(NODE_EXITS),
+      'sitecustomize.py': fill(PYTHON_EXITS),
+      [`${FOLDER}/.keep`]: '',
+    },
+    env: { NODE_OPTIONS: options, PYTHONPATH: folder },
+  }
+}
+
+/**
+ * Why a check that succeeded proves nothing; null when its scripts came to their own end.
+ * `isOfCheck` tells which files belong to the check: they may end it, and no other script is one.
+ */
+export async function earlyExit(
+  { folder, nonce }: ReportPlace,
+  isOfCheck: (path: string) => boolean,
+): Promise<string | null> {
+  const exits = await readExits(join(folder, FOLDER), nonce)
+  if (exits === 'invalid') return 'the report of who ended the check was tampered with'
+  for (const { script, file, how } of exits) {
+    if (!isOfCheck(script) || (file !== null && isOfCheck(file))) continue
+    return file === null
+      ? `${script} failed, and ${how}`
+      : `${file} ended ${script} with ${how} before its end`
+  }
+  return null
+}
+
+async function readExits(folder: string, nonce: string): Promise<readonly Exit[] | 'invalid'> {
+  const exits: Exit[] = []
+  const entries = await readFolder(folder, MAX_FILES)
+  for (const { name } of entries) {
+    if (!name.endsWith('.jsonl')) continue
+    const content = await readRegularFile(join(folder, name), MAX_FILE_BYTES)
+    if (typeof content === 'string') return 'invalid'
+    for (const line of textLines(content.toString('utf8'))) {
+      if (line === '') continue
+      const [mark, script, file, how] = parse(line)
+      const isExit = typeof script === 'string' && typeof how === 'string'
+      if (mark !== nonce || !isExit || (file !== null && typeof file !== 'string')) return 'invalid'
+      exits.push({ script, file, how })
+    }
+  }
+  return entries.length >= MAX_FILES ? 'invalid' : exits
+}
+
+function parse(line: string): readonly unknown[] {
+  try {
+    const parsed: unknown = JSON.parse(line)
+    return Array.isArray(parsed) ? parsed : []
+  } catch {
+    return []
+  }
+}

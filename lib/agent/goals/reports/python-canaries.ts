@@ -1,0 +1,138 @@
+/**
+ * Python source of the canaries: assertions that must fail, made after the code under test was
+ * loaded and at the end. Expects `HERE`, `NONCE`, `ROOT` and the modules json, os, sys, time.
+ * Functions are kept as defaults of parameters, before any code of the workspace runs. Nothing is
+ * imported that the runner has not imported: unittest only where it is loaded.
+ */
+export const PYTHON_CANARIES: string = String.raw`
+class _Canaries:
+    def __init__(self, dumps=json.dumps, open_file=os.open, write=os.write, close=os.close):
+        path = os.path.join(HERE, 'canaries', '%d-%d.jsonl' % (time.monotonic_ns(), os.getpid()))
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND
+
+        def send(*line):
+            file = open_file(path, flags, 0o600)
+            write(file, (dumps((NONCE,) + line) + '\n').encode())
+            close(file)
+
+        self.send = send
+        self.broken = {}
+        self.ended = False
+        number = time.monotonic_ns() % 1000003
+        self.values = (number, number + 1, 'v%d' % number, 'w%d' % number)
+        send('begin', '*')
+
+    def fails(self, call, name, BaseException=BaseException):
+        try:
+            call()
+        except BaseException:
+            return
+        self.broken[name] = True
+
+    def plain(self, code):
+        """Code of the form 'assert a == b', compiled before."""
+        if sys.flags.optimize:
+            return
+        first, second, _, _ = self.values
+        self.fails(lambda: exec(code, {'a': first, 'b': second}), 'assert')
+
+    def unittest(self, case):
+        number, other, text, word = self.values
+        kind = case.TestCase
+        given = type('Canary', (kind,), {'runTest': lambda self: None})()
+
+        def leave(*arguments, **named):
+            with given.assertRaises(*arguments, **named):
+                pass
+
+        def raise_key_error():
+            raise KeyError(text)
+
+        for name, arguments in (
+            ('assertEqual', (number, other)),
+            ('assertNotEqual', (number, number)),
+            ('assertTrue', (False,)),
+            ('assertFalse', (text,)),
+            ('assertIs', (text, word)),
+            ('assertIsNot', (text, text)),
+            ('assertIsNone', (text,)),
+            ('assertIsNotNone', (None,)),
+            ('assertIn', (text, [word])),
+            ('assertNotIn', (text, [text])),
+            ('assertIsInstance', (text, int)),
+            ('assertNotIsInstance', (text, str)),
+            ('assertAlmostEqual', (number, other)),
+            ('assertGreater', (number, other)),
+            ('assertGreaterEqual', (number, other)),
+            ('assertLess', (other, number)),
+            ('assertLessEqual', (other, number)),
+            ('assertRegex', (text, '^w')),
+            ('assertNotRegex', (text, '^v')),
+            ('assertCountEqual', ([text], [word])),
+            ('assertListEqual', ([text], [word])),
+            ('assertDictEqual', ({'a': text}, {'a': word})),
+            ('assertRaises', (KeyError, lambda: None)),
+            ('assertRaises', (IndexError, raise_key_error)),
+            ('fail', ()),
+        ):
+            if hasattr(kind, name):
+                self.fails(lambda: getattr(given, name)(*arguments), 'TestCase.' + name)
+        self.fails(lambda: leave(KeyError), 'TestCase.assertRaises')
+        self.run(case, lambda self: self.assertEqual(number, other))
+        self.run(case, lambda self: raise_key_error())
+
+    def run(self, case, body):
+        """A test that must fail, run as unittest runs any other."""
+        failed = []
+        result = self.result()
+        result.failed = failed
+        try:
+            type('Canary', (case.TestCase,), {'runTest': body})().run(result)
+        except Exception:
+            return
+        if not failed:
+            self.broken['unittest.TestCase.run'] = True
+
+    def result(self):
+        class Result:
+            shouldStop = False
+            failfast = False
+            buffer = False
+            tb_locals = False
+            _mirrorOutput = False
+
+            def addFailure(self, test, error):
+                self.failed.append(test)
+
+            addError = addFailure
+
+            def startTest(self, test):
+                pass
+
+            stopTest = addSuccess = startTest
+
+            def addDuration(self, test, seconds):
+                pass
+
+            def addSkip(self, test, reason):
+                pass
+
+            addExpectedFailure = addSkip
+
+            def addUnexpectedSuccess(self, test):
+                pass
+
+            def addSubTest(self, test, subtest, error):
+                if error is not None:
+                    self.failed.append(test)
+
+        return Result()
+
+    def end(self):
+        if not self.ended:
+            self.ended = True
+            self.send('end', '*', list(self.broken))
+
+
+_PLAIN_ASSERT = compile('assert a == b', '<canary>', 'exec')
+`
