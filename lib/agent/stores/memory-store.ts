@@ -3,6 +3,7 @@ import { systemClock, type Clock } from '../../internal/clock.js'
 import { StoreError } from '../errors.js'
 import { isTerminal, type RunOwner, type RunRecord, type RunStatus } from '../events.js'
 import { copyHead, foldHead } from '../log/head.js'
+import type { HoldoutStore } from '../holdout-store.js'
 import type { ObjectStore } from '../object-store.js'
 import type { RunHead } from '../run-details.js'
 import type { RunPage, RunQuery, RunStore } from '../store.js'
@@ -37,6 +38,18 @@ interface MemoryRun extends IndexedRun {
  */
 export class MemoryStore implements RunStore {
   readonly objects: ObjectStore
+  readonly holdouts: HoldoutStore = {
+    put: async (runId, content) => {
+      this.#checkOpen()
+      this.#holdouts.set(runId, content.slice())
+    },
+    get: async (runId) => {
+      this.#checkOpen()
+      return this.#holdouts.get(runId) ?? null
+    },
+    remove: async (runId) => void this.#holdouts.delete(runId),
+  }
+  readonly #holdouts = new Map<string, Uint8Array>()
   readonly #index = new RunIndex<MemoryRun>()
   readonly #retain: Retention
   readonly #clock: Clock
@@ -114,7 +127,12 @@ export class MemoryStore implements RunStore {
   async delete(runId: string): Promise<void> {
     this.#checkOpen()
     const run = this.#index.get(runId)
-    if (run !== undefined) this.#index.remove(run)
+    if (run !== undefined) this.#remove(run)
+  }
+
+  #remove(run: MemoryRun): void {
+    this.#index.remove(run)
+    this.#holdouts.delete(run.runId)
   }
 
   async close(): Promise<void> {
@@ -128,7 +146,7 @@ export class MemoryStore implements RunStore {
   }
 
   #dropExpired(): void {
-    for (const run of this.#index.expired(this.#retain, this.#clock.now())) this.#index.remove(run)
+    for (const run of this.#index.expired(this.#retain, this.#clock.now())) this.#remove(run)
   }
 
   #checkOpen(): void {

@@ -103,3 +103,28 @@ test('an index file that the version before wrote meanwhile hides no checkpoint'
     await after.close()
   }
 })
+
+test('a run that an earlier version could not read is not refused for that', async (t) => {
+  const directory = temporaryFolder(t)
+  const records = sampleRun('new', { status: 'running', records: 3 })
+  const before = await open(directory)
+  await before.append('new', [records[0]!, { ...records[1]!, v: 3 }])
+  await before.compact()
+  await before.close()
+  // As version 2 leaves it: it has quarantined the run because of the record of version 3.
+  const path = join(directory, INDEX_FILE)
+  const text = readFileSync(path, 'utf8')
+  const { at } = JSON.parse(text.slice(-64)) as { readonly at: number }
+  const footer = JSON.parse(text.slice(at, -64)) as Record<string, unknown>
+  assert.deepEqual([footer['records'], footer['quarantine']], [3, []])
+  footer['records'] = 2
+  footer['quarantine'] = [['new', 'ERR_AGENT_STORE_VERSION', 'was written by a newer version', [1]]]
+  const old = `${JSON.stringify(footer)}\n`
+  const trailer = JSON.stringify({ at, crc: crc32(old) })
+  writeFileSync(path, `${text.slice(0, at)}${old}${trailer.padEnd(63)}\n`)
+  const after = await open(directory)
+  assert.deepEqual(after.quarantined, [])
+  await after.append('new', [records[2]!])
+  assert.equal((await after.read('new', 0, 10)).length, 3)
+  await after.close()
+})

@@ -6,6 +6,7 @@
  *     tail                       how far the journal reached at least
  *     checkpoint                 the index file: a summary of the journal
  *     objects/                   contents of files, by their hash; see `objects.ts`
+ *     holdouts/                  held-out tests, encrypted, by run; see `holdouts.ts`
  *
  * 1. The journal is the truth. The index file, and everything in memory, are folds over it; the
  *    index file and `tail` are witnesses where a part of the journal is missing.
@@ -22,6 +23,7 @@
  */
 import { StoreError } from '../../errors.js'
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
+import type { HoldoutStore } from '../../holdout-store.js'
 import type { ObjectStore } from '../../object-store.js'
 import type { RunHead } from '../../run-details.js'
 import type { QuarantinedRun, RunPage, RunQuery, RunStore, StoreDamage } from '../../store.js'
@@ -32,6 +34,7 @@ import { OpenFiles } from './data-file.js'
 import { operationError, writeError } from './disk-errors.js'
 import { makeDurableDirectory, probe, SystemDisk, type Disk } from './disk.js'
 import { makeDurable, replaceByCopy } from './durable-segments.js'
+import { FileHoldouts } from './holdouts.js'
 import { Journal } from './journal.js'
 import { loadCatalog, type LoadedCatalog } from './load-catalog.js'
 import { DirectoryLock, type LockHolder } from './lock.js'
@@ -80,9 +83,11 @@ interface Parts {
  */
 export class FileStore implements RunStore {
   readonly objects: ObjectStore
+  readonly holdouts: HoldoutStore
   readonly #options: ResolvedFileStoreOptions
   readonly #disk: Disk
   readonly #objects: FileObjects
+  readonly #holdouts: FileHoldouts
   readonly #process: LockHolder | undefined
   readonly #open: OpenFiles
   #parts: Parts | null = null
@@ -109,6 +114,7 @@ export class FileStore implements RunStore {
       disk: this.#disk,
       onDamage: (problem) => this.#warn(problem),
     })
+    this.holdouts = this.#holdouts = new FileHoldouts(this.#options.directory, this.#disk)
   }
 
   get closedFolders(): readonly string[] {
@@ -145,6 +151,8 @@ export class FileStore implements RunStore {
       const { catalog, indexFile, isIndexed, unindexedBytes } = loaded
       this.#objects.open(lock)
       catalog.addUnreadable()
+      const { runs, quarantined } = catalog
+      this.#holdouts.open(lock, (id) => runs.get(id) !== undefined || quarantined.has(id))
       this.#reportDamage(catalog)
       const onDamaged = (runId: string): void => this.#warn(quarantineError(runId, catalog))
       const reader = new RunReader(catalog, onDamaged)
@@ -311,7 +319,13 @@ export class FileStore implements RunStore {
   }
 
   async delete(runId: string): Promise<void> {
-    await this.#use().writer.delete(runId)
+    await this.#deleteRun(this.#use().writer, runId)
+  }
+
+  /** What belongs to the run follows it: a crash in between leaves that to the next start. */
+  async #deleteRun(writer: RunWriter, runId: string): Promise<void> {
+    await writer.delete(runId)
+    await this.#holdouts.remove(runId)
   }
 
   /** Runs that cannot be used because records of theirs are damaged or of a newer version. */
@@ -366,6 +380,7 @@ export class FileStore implements RunStore {
     if (parts === null) return
     const { journal, maintenance, lock } = parts
     await this.#objects.close()
+    this.#holdouts.close()
     await journal.drain()
     await this.#verification
     try {
@@ -447,7 +462,7 @@ export class FileStore implements RunStore {
     if (this.#state !== 'open' || parts === null) return
     for (const run of parts.catalog.runs.expired(retain, clock.now())) {
       if (parts.writer.isBusy(run) || parts.catalog.quarantined.has(run.runId)) continue
-      parts.writer.delete(run.runId).catch((error: unknown) => this.#warn(error))
+      this.#deleteRun(parts.writer, run.runId).catch((error: unknown) => this.#warn(error))
     }
   }
 

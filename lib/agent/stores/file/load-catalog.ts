@@ -414,7 +414,9 @@ class CatalogLoader {
     if (this.#isIndexed || this.#index === null) return
     this.#deleteAgain(this.#index)
     for (const [runId, code, reason, segments] of this.#index.quarantine) {
-      if (!this.#deletedAt.has(runId)) catalog.quarantine(runId, code, reason, segments)
+      // Whether this version can read the run, the journal has said.
+      if (code === 'ERR_AGENT_STORE_VERSION' || this.#deletedAt.has(runId)) continue
+      catalog.quarantine(runId, code, reason, segments)
     }
     for (const row of this.#index.runs) {
       const { runId, lastSeq } = row

@@ -52,14 +52,24 @@ export async function surveyDirectory(directory: string, open: OpenFiles): Promi
   const found = readIndexFile(directory, open)
   const isIndexDamaged = found === 'damaged'
   const indexFile = isIndexDamaged ? null : found
-  // A version that knows nothing of checkpoints has left them out of the heads that it wrote.
-  const isOld = indexFile !== null && indexFile.records < RECORD_VERSION
-  const isIncomplete = isOld && open.disk.list(directory).includes(OBJECTS_FOLDER)
+  const isIncomplete = indexFile !== null && lacksContents(indexFile, open.disk.list(directory))
   const isIndexed = indexFile !== null && !isIncomplete && matches(indexFile, files)
   const choice = isIndexed ? await filesOf(indexFile, files) : await newestFiles(files)
   for (const { segment, header } of choice.links) checkVersion(segment, header)
   for (const segment of choice.obsolete) checkVersion(segment, await readHeader(segment))
   return { files, tail, indexFile, isIndexDamaged, isIndexed, ...choice }
+}
+
+/** Was the index file written by an earlier version beside contents that it did not know? */
+function lacksContents(
+  { records, quarantine }: LoadedIndexFile,
+  names: readonly string[],
+): boolean {
+  // The first version knows nothing of checkpoints, and has left them out of the heads.
+  if (records < 2 && names.includes(OBJECTS_FOLDER)) return true
+  return (
+    records < RECORD_VERSION && quarantine.some(([, code]) => code === 'ERR_AGENT_STORE_VERSION')
+  )
 }
 
 function listSegments(directory: string, open: OpenFiles): Segment[] {

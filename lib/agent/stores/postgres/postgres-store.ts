@@ -8,6 +8,7 @@ import { hostname } from 'node:os'
 import { uuidV7 } from '../../../internal/uuid.js'
 import { StoreError } from '../../errors.js'
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
+import type { HoldoutStore } from '../../holdout-store.js'
 import type { ObjectStore } from '../../object-store.js'
 import type { RunHead } from '../../run-details.js'
 import type { SharedRuns, SharedRunsListener } from '../../shared-store.js'
@@ -22,6 +23,7 @@ import { Claims } from './claims.js'
 import { Database } from './database.js'
 import { FORMAT_LABEL } from './formats.js'
 import { HeartbeatConnection } from './heartbeat-connection.js'
+import { PostgresHoldouts } from './holdouts.js'
 import { Messages } from './messages.js'
 import { Notifications } from './notifications.js'
 import { PostgresObjects } from './objects.js'
@@ -45,6 +47,7 @@ const SWEEP_INTERVAL_MS = 10 * 60_000
 export class PostgresStore implements RunStore {
   readonly shared: SharedRuns
   readonly objects: ObjectStore
+  readonly holdouts: HoldoutStore
   readonly #options: ResolvedPostgresStoreOptions
   readonly #database: Database
   readonly #placementOf: (head: RunHead) => Placement
@@ -74,6 +77,7 @@ export class PostgresStore implements RunStore {
     this.#queries = new RunQueries(database, schema, patienceMs)
     const checkOpen = (): void => this.#checkOpen()
     this.objects = this.#objects = new PostgresObjects({ ...common, checkOpen })
+    this.holdouts = new PostgresHoldouts({ ...common, checkOpen })
     this.#claims = new Claims({ ...common, leaseMs, maxRunning, labels: [...labels, FORMAT_LABEL] })
     this.#notifications = new Notifications({
       ...common,
@@ -224,6 +228,7 @@ export class PostgresStore implements RunStore {
     await this.#database.transaction(patienceMs, async ({ rows }) => {
       await rows({ text: `DELETE FROM ${schema}.runs WHERE run_id = $1`, values: [runId] })
       await rows({ text: `DELETE FROM ${schema}.events WHERE run_id = $1`, values: [runId] })
+      await rows({ text: `DELETE FROM ${schema}.holdouts WHERE run_id = $1`, values: [runId] })
     })
     this.#appender.forget(runId)
     this.#claims.forget(runId)

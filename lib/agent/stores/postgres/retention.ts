@@ -35,6 +35,11 @@ export async function sweep(
       text: `DELETE FROM ${schema}.workers w WHERE expires_at < now() - interval '1 hour'
         AND NOT EXISTS (SELECT 1 FROM ${schema}.runs r WHERE r.claimed_by = w.worker_id)`,
     })
+    // Of runs that were not created, or that a process of an earlier version has deleted.
+    await rows({
+      text: `DELETE FROM ${schema}.holdouts h WHERE created_at < now() - interval '1 hour'
+        AND NOT EXISTS (SELECT 1 FROM ${schema}.runs r WHERE r.run_id = h.run_id)`,
+    })
     return []
   })
   if (days !== undefined) {
@@ -76,6 +81,7 @@ async function removeBatch(
   }
   if (runIds.length === 0) return 0
   await rows({ text: `DELETE FROM ${schema}.events WHERE run_id = ANY($1)`, values: [runIds] })
+  await rows({ text: `DELETE FROM ${schema}.holdouts WHERE run_id = ANY($1)`, values: [runIds] })
   await rows({ text: `DELETE FROM ${schema}.runs WHERE run_id = ANY($1)`, values: [runIds] })
   return runIds.length
 }

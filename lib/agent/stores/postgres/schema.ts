@@ -7,6 +7,7 @@
 import { StoreError } from '../../errors.js'
 import type { Database, Transaction } from './database.js'
 import { FORMAT_STATEMENTS } from './formats.js'
+import { HOLDOUT_STATEMENTS } from './holdouts.js'
 import { MESSAGE_STATEMENTS } from './messages.js'
 import { OBJECT_STATEMENTS } from './objects.js'
 import { PLACE_STATEMENTS } from './places.js'
@@ -97,6 +98,8 @@ const MIGRATIONS: readonly Migration[] = [
   },
   // Runs that processes of an earlier version must not drive.
   { version: 6, compatibleFrom: 1, statements: FORMAT_STATEMENTS },
+  // Held-out tests.
+  { version: 7, compatibleFrom: 1, statements: HOLDOUT_STATEMENTS },
 ]
 
 const NEWEST = MIGRATIONS.at(-1)?.version ?? 0
