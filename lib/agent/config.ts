@@ -8,7 +8,7 @@ import { checkOptions, describeValue, type OptionKinds } from '../internal/optio
 import { systemClock, type Clock } from '../internal/clock.js'
 import type { Executor } from './executor.js'
 import { executorNamed, type ExecutorName } from './executors/named.js'
-import type { WorkspaceMode } from './events.js'
+import type { SealedMode, WorkspaceMode } from './events.js'
 import type { GoalDefinition } from './goal.js'
 import type { McpServerConfig, McpServerOptions } from './mcp/options.js'
 import { resolveMcpServers } from './mcp/servers.js'
@@ -16,6 +16,8 @@ import type { ModelProvider } from './model-provider.js'
 import { DEFAULT_MODEL } from './models/registry.js'
 import type { ObjectStore } from './object-store.js'
 import { SHORTEST_SECRET } from './redaction/redactor.js'
+import { checkHoldout } from './goals/holdout/held-out-tests.js'
+import type { HoldoutOption } from './request/holdouts.js'
 import { resolveRoots, type Roots, type RootsOf } from './request/roots.js'
 import type { RunStore } from './store.js'
 import type { Tool } from './tool.js'
@@ -87,6 +89,18 @@ export interface EngineOptions {
   /** Let goals be met even if tests were changed. @defaultValue false */
   readonly allowTestChanges?: boolean | undefined
   /**
+   * Must a goal be met in a sealed copy too, before a run has achieved it? `require`: without one
+   * the run fails at its first check; `prefer`: it goes on, and its assurance says so. Requests can
+   * only raise it. See `docs/goals.md`. @defaultValue 'prefer'
+   */
+  readonly sealedChecks?: SealedMode | undefined
+  /**
+   * Held-out tests, which runs can never read and which must pass as well: of every run whose goal
+   * a command checks, or a function of the run. Requests cannot replace them. See
+   * `docs/held-out-tests.md`.
+   */
+  readonly holdout?: HoldoutOption | undefined
+  /**
    * Store the content of a run's folder at its start, after each iteration that changed something
    * and at its end: at most 256 MiB of content per run. Requests can only switch this off.
    *
@@ -142,7 +156,7 @@ const OPTIONS: OptionKinds<EngineOptions> = {
   allowTestChanges: 'boolean', scripts: 'string', secrets: 'array', tracer: 'object',
   clock: 'object', random: 'function', checkpoints: 'string', objects: 'object',
   neverStore: 'array', storeSecretFiles: 'boolean', workspace: 'string', workspaceFolder: 'string',
-  maxWorkspaceBytes: 'number',
+  maxWorkspaceBytes: 'number', sealedChecks: 'string', holdout: 'any',
 }
 
 /** Options with every default filled in. */
@@ -165,6 +179,8 @@ export interface EngineConfig {
   readonly gateTimeoutMs: number | null
   readonly toolTimeoutMs: number
   readonly allowTestChanges: boolean
+  readonly sealedChecks: SealedMode
+  readonly holdout: HoldoutOption | undefined
   /** Folders that do not exist for runs. */
   readonly closed: readonly string[]
   readonly checkpoints: 'auto' | 'off'
@@ -242,6 +258,8 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     gateTimeoutMs: gateTimeoutMs === null ? null : positive('gateTimeoutMs', gateTimeoutMs),
     toolTimeoutMs: count('toolTimeoutMs', options.toolTimeoutMs),
     allowTestChanges: options.allowTestChanges ?? false,
+    sealedChecks: sealedMode(options.sealedChecks),
+    holdout: holdoutOption(options.holdout),
     ...workspaceConfig(options),
     scripts: options.scripts,
     secrets: checkedSecrets(options.secrets ?? []),
@@ -249,6 +267,21 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     clock: options.clock ?? systemClock,
     random: options.random ?? Math.random,
   }
+}
+
+/** @throws TypeError that names the invalid option. */
+function sealedMode(given: SealedMode = 'prefer'): SealedMode {
+  if (['require', 'prefer', 'off'].includes(given)) return given
+  throw new TypeError(`sealedChecks must be 'require', 'prefer' or 'off', got ${String(given)}`)
+}
+
+/** @throws TypeError that names the invalid option. */
+function holdoutOption(given: HoldoutOption | undefined): HoldoutOption | undefined {
+  if (given === undefined || typeof given === 'function') return given
+  if (typeof given !== 'object' || given === null)
+    throw new TypeError(`holdout must be an object or a function, got ${describeValue(given)}`)
+  checkHoldout(given)
+  return given
 }
 
 /** @throws TypeError that names the invalid option. */

@@ -6,6 +6,7 @@ import { EngineRunFiles } from './checkpoints/run-files.js'
 import { checkpointSettings } from './checkpoints/settings.js'
 import { Upkeep } from './checkpoints/upkeep.js'
 import { Workspaces } from './checkpoints/workspaces.js'
+import type { CheckFiles } from './check-files.js'
 import { resolveEngineConfig, type EngineConfig, type EngineOptions } from './config.js'
 import {
   CLOSE,
@@ -40,6 +41,9 @@ import {
 import type { GoalRegistry } from './goals/goal-registry.js'
 import { goalRegistry } from './goals/registry.js'
 import { IsolatedFolders } from './isolation/isolated-folders.js'
+import { sealingFor } from './sealing.js'
+import { SealedFolders } from './isolation/sealed-folders.js'
+import { checkFilesOf } from './request/check-files.js'
 import { summarize } from './log/head.js'
 import { Observers, type RunObserver } from './log/observer.js'
 import type { RunSubscription, StreamItem } from './log/subscription.js'
@@ -91,6 +95,7 @@ export class RunEngine {
   readonly #driver: RunDriver
   /** Null: there are no isolated runs. */
   readonly #copies: IsolatedFolders | null
+  readonly #sealedFolders: SealedFolders
   readonly #upkeep: Upkeep
   readonly #creation: Creation
   /** Aborted when nothing may use the store of contents any more. */
@@ -121,11 +126,13 @@ export class RunEngine {
     const isolation = folder === null ? null : new IsolatedFolders({ folder, ...copies })
     // Also without checkpoints: what an earlier engine has begun must be finished.
     const files = contents && new EngineRunFiles({ ...config, ...contents, isolation })
+    const sealedFolders = new SealedFolders({ folder, ...copies })
     const common = {
       ...config, offeredTools, observers: this.#observers, checkpoints, files, isolation,
     }
     const runs = new ActiveRuns({
       ...common,
+      sealingFor: sealingFor({ ...config, sealedFolders }),
       tracing,
       performStep,
       resolveModel: (name) => this.#models.resolve(name),
@@ -136,7 +143,9 @@ export class RunEngine {
         ? new LocalDriver({ ...common, runs })
         : new SharedDriver({ ...common, runs, shared })
     this.#copies = isolation
-    this.#upkeep = new Upkeep({ store: config.store, use: contents?.use ?? null, isolation })
+    this.#sealedFolders = sealedFolders
+    const use = contents?.use ?? null
+    this.#upkeep = new Upkeep({ store: config.store, use, isolation, sealed: sealedFolders })
     this.workspaces = new Workspaces({ ...common, logs: this.#driver })
     this.#creation = new Creation({
       ...common,
@@ -256,7 +265,9 @@ export class RunEngine {
     if (first?.kind !== 'run_created' || first.private === undefined)
       throw new UnknownRunError(runId)
     const request = requestAgain(first.private.request)
-    const { details } = await this.create(request, { caller, parentRunId: runId, trace })
+    this.#assertOpen()
+    const options = { caller, parentRunId: runId, trace }
+    const { details } = await this.#answer(this.#creation.create(request, options, runId))
     return details
   }
 
@@ -322,6 +333,17 @@ export class RunEngine {
     // What cannot be removed now, a sweep removes.
     await this.#copies?.remove(runId).catch(() => undefined)
     this.#upkeep.deleted()
+  }
+
+  /**
+   * What belongs to the check of a run: no change of it counts towards the goal. Empty before the
+   * run has started, and for goals that a model judges.
+   *
+   * @throws {@link UnknownRunError}
+   */
+  async checkFiles(runId: string, caller?: Caller): Promise<CheckFiles> {
+    await this.#head(runId, caller)
+    return await this.#answer(checkFilesOf(this.#config.store, runId))
   }
 
   /**
@@ -455,6 +477,7 @@ export class RunEngine {
     timer.cancel()
     over()
     await this.#upkeep.close()
+    await this.#sealedFolders.close()
     await Promise.all([this.#config.store.close(), this.#mcp?.close()])
   }
 

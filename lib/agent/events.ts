@@ -11,8 +11,10 @@
  * @module
  */
 import type { JsonObject } from '../internal/json.js'
-import type { GoalBaseline, GoalSpec, TestCounts, TestOutcomes } from './goal.js'
+import type { StoredSeal } from './check-files.js'
+import type { Assurance, GoalBaseline, GoalSpec, KeptTests, TestCounts } from './goal.js'
 import type { AssistantMessage, Message, TraceContext } from './model.js'
+import { areHashed } from './test-outcomes.js'
 import type { LeftOut } from './tree.js'
 import type { ModelPrices } from './usage.js'
 import type { FileChange } from './workspace/workspace.js'
@@ -33,6 +35,7 @@ export type EndReason =
   | 'cost_budget'
   | 'time_budget'
   | 'tool_call_budget'
+  | 'holdout_exhausted'
   | 'stuck'
   | 'context_exhausted'
   | 'provider_error'
@@ -176,11 +179,22 @@ export interface EventPayloads {
   readonly goal_check: {
     readonly achieved: boolean
     readonly reason: string
+    /** Derived from `assurance`. */
     readonly verified_by: 'command' | 'judge'
+    /** What the verdict rests on; absent in logs of earlier versions. */
+    readonly assurance?: Assurance
+    /** Why no sealed check can be made, at the first check; absent when one can. */
+    readonly sealed_unavailable?: string
     /** True when nothing was written since the last check, whose verdict is repeated here. */
     readonly cached: boolean
     readonly counts: TestCounts | null
     readonly duration_ms: number
+  }
+  /** The held-out tests are about to be evaluated: durable before, so that crashes count. */
+  readonly holdout_evaluation: {
+    readonly number: number
+    /** How often they are evaluated at most. */
+    readonly of: number
   }
   readonly iteration_complete: { readonly iteration: number; readonly tokens: number }
   readonly human_check_required: {
@@ -249,6 +263,9 @@ export interface ForkOrigin {
 /** When a message is heard: before the next model call, or before the first one of an iteration. */
 export type MessageDelivery = 'next_turn' | 'next_iteration'
 
+/** Must a goal be met in a sealed copy? `prefer`: where one can be made. */
+export type SealedMode = 'require' | 'prefer' | 'off'
+
 /** Which tool calls wait for a human's approval. */
 export type Approval = 'never' | 'writes' | 'all'
 
@@ -274,6 +291,9 @@ export interface RunRequest {
   readonly checkpoints?: 'off'
   /** Apply the changes of an isolated run as soon as it has achieved its goal. */
   readonly apply?: 'on_achieved'
+  /** Absent: as the host's option says. */
+  readonly sealed_checks?: SealedMode
+  readonly allow_dependency_changes?: true
 }
 
 /** What a fork needs of its source, so that the source can be deleted. */
@@ -282,7 +302,9 @@ export interface ForkBase {
   readonly messages: readonly Message[]
   /** The files that must not change, and the tests of the first check, of the source. */
   readonly baseline: GoalBaseline | null
-  readonly baselineTests: TestOutcomes | null
+  readonly baselineTests: KeptTests | null
+  /** Absent when the source had none. */
+  readonly seal?: StoredSeal
   /** The checkpoint with which the fork begins; null when the source had none. */
   readonly checkpoint_id: string | null
   /** What the source showed of its work, for the judge of its goal; absent without one. */
@@ -305,6 +327,8 @@ export interface PrivatePayloads {
     readonly trace?: TraceContext
     /** Of a fork. */
     readonly fork?: ForkBase
+    /** Of a run with held-out tests: the key to what the store has of them, in base64. */
+    readonly holdout?: { readonly key: string }
   }
   readonly run_started: {
     readonly baseline: GoalBaseline
@@ -331,7 +355,9 @@ export interface PrivatePayloads {
   readonly tool_started: { readonly plan: JsonObject }
   readonly goal_check: {
     readonly output: string
-    readonly tests: TestOutcomes | null
+    readonly tests: KeptTests | null
+    /** What the check was seen to rest on; absent when nothing was found since the last one. */
+    readonly seal?: StoredSeal
     /** True when the judge reached no verdict and is asked again; absent without a judge. */
     readonly undecided?: boolean
   }
@@ -370,7 +396,7 @@ export type PrivatePart<K> = K extends keyof PrivatePayloads
 /** What records have besides the fields of their events, and subscribers never get. */
 export interface RecordFields {
   /** The format version: the lowest whose readers may skip what they do not know of the record. */
-  readonly v: 1 | 2
+  readonly v: 1 | 2 | 3
   /**
    * Milliseconds before this record in which the run could not work: no process drove it, it waited
    * for a slot, or its store was unavailable. Absent for 0, and in logs of earlier versions.
@@ -398,7 +424,7 @@ export type RecordDraft = {
 }[EventKind]
 
 /** The newest format version that this engine can read. */
-export const RECORD_VERSION = 2
+export const RECORD_VERSION = 3
 
 /** Kinds that an engine of version 1 must not skip. */
 const SECOND_VERSION: ReadonlySet<EventKind> = new Set([
@@ -406,9 +432,17 @@ const SECOND_VERSION: ReadonlySet<EventKind> = new Set([
 ])
 
 /** The format version of a new record: see {@link RecordFields.v}. */
-export function versionOf({ kind, payload }: RecordDraft): 1 | 2 {
+export function versionOf(draft: RecordDraft): 1 | 2 | 3 {
+  const { kind, payload } = draft
+  if (kind === 'holdout_evaluation') return 3
   if (SECOND_VERSION.has(kind)) return 2
+  // Version 2 would take the parts of hashed tests for names of tests, and miss those.
+  if (kind === 'goal_check') return areHashed(draft.private?.tests) ? 3 : 1
   if (kind !== 'run_created') return 1
+  // An earlier engine would take a goal for met that nothing has sealed.
+  const { fork, holdout, request } = draft.private ?? {}
+  if (holdout !== undefined || request?.sealed_checks === 'require') return 3
+  if (areHashed(fork?.baselineTests)) return 3
   return payload.workspace === undefined && payload.forked_from === undefined ? 1 : 2
 }
 

@@ -31,6 +31,9 @@ export function codeBehind(error: unknown, codes: ReadonlySet<string>): string |
   return null
 }
 
+/** No room on a disk, which somebody may make. */
+export const NO_SPACE: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT'])
+
 /** Is the machine at fault, so that the same may succeed later? */
 export function isExhausted(error: unknown): boolean {
   return error instanceof ExhaustedError || codeBehind(error, FAULTS) !== null

@@ -5,11 +5,18 @@
  *
  * @module
  */
-import type { TestCounts, TestOutcomes, TestReporter } from './test-outcomes.js'
+import type { KeptTests, TestCounts, TestReporter } from './test-outcomes.js'
 import type { Executor } from './executor.js'
 import type { ModelPrices } from './usage.js'
 
-export type { TestCounts, TestOutcome, TestOutcomes, TestReporter } from './test-outcomes.js'
+export type {
+  HashedTests,
+  KeptTests,
+  TestCounts,
+  TestOutcome,
+  TestOutcomes,
+  TestReporter,
+} from './test-outcomes.js'
 
 /** The definition of a goal, frozen in the log. */
 export interface GoalSpec {
@@ -50,16 +57,34 @@ export interface GoalBaseline {
   readonly files: { readonly [path: string]: string }
 }
 
+/** What a verdict rests on. */
+export interface Assurance {
+  /**
+   * `tests`: the report of a test runner, test by test; `exit_code`: that of the command alone;
+   * `schema`: a result that has the form asked for; `judge`: the opinion of a model.
+   */
+  readonly by: 'tests' | 'exit_code' | 'schema' | 'judge'
+  /** Checked in a fresh copy, with the check's own files as they were at the start. */
+  readonly sealed: boolean
+  /** Assertions were shown to fail still, in the same processes. */
+  readonly canaries: boolean
+  /** Tests that the run could not read passed as well. */
+  readonly holdout: boolean
+}
+
 /** The result of one check; a check that cannot run at all throws instead. */
 export interface GoalVerdict {
   readonly achieved: boolean
   /** One line for people, for example `3 of 11 tests fail` or `tests changed: …`. */
   readonly reason: string
-  readonly verified_by: 'command' | 'judge'
+  readonly assurance: Assurance
   readonly exit_code: number
   readonly duration_ms: number
   readonly counts: TestCounts | null
-  readonly tests: TestOutcomes | null
+  /** Of a big suite, only those of the first check, by hash. */
+  readonly tests: KeptTests | null
+  /** Files that reported tests. */
+  readonly test_files: readonly string[]
   /** Output of the check for the model: head and tail, at most 32 KiB. */
   readonly output: string
 }
@@ -76,7 +101,9 @@ export interface GoalCheckContext {
   /** Aborts the check; its promise then rejects with the signal's reason. */
   readonly signal: AbortSignal
   /** Tests seen by the first check of the run, none of which may go missing; null before it. */
-  readonly baselineTests: TestOutcomes | null
+  readonly baselineTests: KeptTests | null
+  /** True for the first check of a run, before any work: what can never be met is an error. */
+  readonly isFirst?: boolean | undefined
   readonly baseline: GoalBaseline
 }
 

@@ -40,9 +40,13 @@ export type {
   MessageRequest,
   RestoreRequest,
 } from './request/workspace-requests.js'
+export type { CheckFile, CheckFiles, Dependencies, SealStart, StoredSeal } from './check-files.js'
 export { ENGINE_DEFAULTS } from './config.js'
 export type { EngineOptions } from './config.js'
 export type { Roots } from './request/roots.js'
+export type { HoldoutOption } from './request/holdouts.js'
+export type { Holdout, HoldoutRequest, HoldoutTell } from './goals/holdout/held-out-tests.js'
+export type { HoldoutStore } from './holdout-store.js'
 export type { ModelProvider } from './model-provider.js'
 export type { ResumeAnswer } from './request/gate-answer.js'
 export { RESUME_SCHEMA, START_REQUEST_SCHEMA } from './request/start-request.js'
@@ -102,6 +106,7 @@ export type {
   RunRecord,
   RunRequest,
   RunStatus,
+  SealedMode,
   WorkspaceMode,
 } from './events.js'
 export { foldHead, summarize } from './log/head.js'
@@ -224,6 +229,9 @@ export type {
   GoalDefinition,
   GoalSpec,
   GoalVerdict,
+  Assurance,
+  HashedTests,
+  KeptTests,
   TestCounts,
   TestOutcome,
   TestOutcomes,

@@ -94,6 +94,11 @@ export interface ModelRequest {
     /** The command that checks the goal; null for a judged goal. */
     readonly check: string | null
     readonly cwd: string
+    /**
+     * Whether a file belongs to the check, as far as is known: a change of it makes the goal fail.
+     * The path is relative to `cwd`, with slashes. Absent outside of runs.
+     */
+    readonly isCheckFile?: ((path: string) => boolean) | undefined
   }
 }
 

@@ -7,6 +7,7 @@
 import type {
   Approval, ChangesState, EndReason, ForkOrigin, GatedCall, RunOwner, RunStatus, WorkspaceMode,
 } from './events.js'
+import type { Assurance } from './goal.js'
 import type { Usage } from './usage.js'
 
 /** The gate at which a run waits for a human. */
@@ -75,6 +76,10 @@ export interface RunDetails {
   /** What became of the changes of an isolated run that achieved its goal; null for other runs. */
   changes: ChangesState | null
   readonly forked_from: ForkOrigin | null
+  /** What the last verdict rests on; null before the first, and for runs of earlier versions. */
+  assurance: Assurance | null
+  /** Files that belong to the check; null before the start, and for runs of earlier versions. */
+  check_files: number | null
 }
 
 /** A run as an element of a list. */

@@ -12,6 +12,7 @@
  */
 import type { OptionKinds } from '../internal/options.js'
 import type { RunOwner, RunRecord, RunStatus } from './events.js'
+import type { HoldoutStore } from './holdout-store.js'
 import type { ObjectStore } from './object-store.js'
 import type { RunHead } from './run-details.js'
 import type { SharedRuns } from './shared-store.js'
@@ -72,6 +73,8 @@ export interface RunStore {
    * with the store. Without it and the engine's option `objects`, runs have no checkpoints.
    */
   readonly objects?: ObjectStore | undefined
+  /** Where held-out tests are stored; without it, runs that have some are refused. */
+  readonly holdouts?: HoldoutStore | undefined
   /** A folder of this machine, for data beside the store's: copies of folders that runs work in. */
   readonly dataFolder?: string | undefined
   /** Set by stores that several processes share. */

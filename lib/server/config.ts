@@ -20,6 +20,7 @@ export type ServiceEngine = Pick<
   | 'fork'
   | 'message'
   | 'workspaces'
+  | 'checkFiles'
   | 'events'
   | 'subscribe'
   | 'models'

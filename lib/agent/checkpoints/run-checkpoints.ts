@@ -20,9 +20,11 @@ import type { CheckpointReason, RecordDraft } from '../events.js'
 import { isExhausted, MachineWait } from '../exhaustion.js'
 import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
 import type { ObjectStore } from '../object-store.js'
+import type { Tree } from '../tree.js'
 import type { CountedChanges } from '../workspace/describe-changes.js'
 import { TrackedFolder, type Captured } from '../workspace/manifest.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
+import { readTree } from '../workspace/read-tree.js'
 import { checkpointDraft } from './checkpoint-chain.js'
 import { compareTrees } from './compare.js'
 import type { CheckpointSettings } from './settings.js'
@@ -69,6 +71,14 @@ export class RunCheckpoints implements AsyncDisposable {
       })
     })
     this.#first.catch(() => undefined) // what waits for it gets the error
+  }
+
+  /** The folder as it was at the start of the run; null when that is not known. */
+  async atStart({ state }: LogWriter, signal: AbortSignal): Promise<Tree | null> {
+    const start = state.checkpoints?.start
+    if (start === undefined || this.#isOff) return null
+    const reading = readTree(this.#settings.use.objects, start)
+    return await raceAbort(reading, signal).catch(() => null)
   }
 
   /** Records the first checkpoint; resolves once it is durable. */

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { isTerminal } from '../events.js'
 import { warn } from '../output.js'
 import type { RunStore } from '../store.js'
 import type { ObjectUse } from './object-use.js'
@@ -15,6 +16,8 @@ export interface UpkeepParts {
   readonly use: ObjectUse | null
   /** Null: there are no copies. */
   readonly isolation: SweptCopies | null
+  /** Those of sealed checks. */
+  readonly sealed: SweptCopies
 }
 
 /** The copies of isolated runs. */
@@ -60,12 +63,22 @@ export class Upkeep {
   }
 
   #sweepCopies(): void {
-    const { isolation } = this.#parts
-    if (isolation === null || this.#isClosed) return
-    const next = this.#sweep.then(() => isolation.sweep((runId) => this.#isWanted(runId)))
+    const { isolation, sealed } = this.#parts
+    if (this.#isClosed) return
+    const next = this.#sweep.then(async () => {
+      await isolation?.sweep((runId) => this.#isWanted(runId))
+      await sealed.sweep((runId) => this.#isLive(runId))
+    })
     this.#sweep = next.catch((error: unknown) => {
       if (!this.#isClosed) warn(`copies of runs that are over were not removed: ${String(error)}`)
     })
+  }
+
+  /** A run that is still to end may be checked now; it replaces the copy of a dead process. */
+  async #isLive(runId: string): Promise<boolean> {
+    if (this.#isClosed) return true
+    const head = await this.#parts.store.head(runId)
+    return head !== null && !isTerminal(head.details.status)
   }
 
   async #isWanted(runId: string): Promise<boolean> {

@@ -126,7 +126,8 @@ async function userNamespaceArguments(): Promise<readonly string[]> {
  */
 const LOADER_VARIABLES = /^(LD_|GLIBC_TUNABLES$|GCONV_PATH$|LOCPATH$)/
 
-class BubblewrapExecutor implements Executor {
+/** See {@link bubblewrapExecutor}. */
+export class BubblewrapExecutor implements Executor {
   readonly name = 'bubblewrap'
   readonly #network: boolean
   readonly #readOnly: readonly string[]

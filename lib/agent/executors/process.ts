@@ -39,7 +39,8 @@ export function processExecutor(options: ProcessExecutorOptions = {}): Executor 
   return new ProcessExecutor(options.env ?? [], options.shell ?? '/bin/sh')
 }
 
-class ProcessExecutor implements Executor {
+/** See {@link processExecutor}. */
+export class ProcessExecutor implements Executor {
   readonly name = 'process'
   readonly #env: readonly string[]
   readonly #shell: string
@@ -47,6 +48,10 @@ class ProcessExecutor implements Executor {
   constructor(env: readonly string[], shell: string) {
     this.#env = [...env]
     this.#shell = shell
+  }
+
+  get options(): ProcessExecutorOptions {
+    return { env: this.#env, shell: this.#shell }
   }
 
   async run(command: string, options: CommandOptions): Promise<CommandResult> {

@@ -12,12 +12,21 @@
 import { GoalError } from '../errors.js'
 import type { CommandResult } from '../executor.js'
 import { untilPossible } from '../exhaustion.js'
-import type { GoalCheckContext, GoalSpec, GoalVerdict } from '../goal.js'
+import type { GoalCheckContext, GoalSpec, GoalVerdict, KeptTests } from '../goal.js'
 import { OutputKeeper } from '../output.js'
-import { changeOf, countTests, failureOf, listChanges } from './compare-tests.js'
+import {
+  brokenAssertions,
+  changeOf,
+  countTests,
+  failureOf,
+  listChanges,
+  silencedCanaries,
+} from './compare-tests.js'
 import { compareFiles } from './protected-files.js'
+import { earlyExit } from './reports/early-exits.js'
 import { ReportFolder } from './reports/folder.js'
 import { TEST_RUNNERS } from './reports/registry.js'
+import { TestTable } from './reports/test-table.js'
 import type { ReportProblem, TestReport, TestRunner } from './reports/types.js'
 
 /** Leaves room for the list of changed files in the 32 KiB that a verdict may hold. */
@@ -57,16 +66,34 @@ export async function checkGoal(spec: GoalSpec, context: GoalCheckContext): Prom
   const run = await runCommand(spec, context, runner, folder)
   signal.throwIfAborted()
   // The command has run: what is read afterwards does not make it run again.
-  const [report, after] = await untilPossible(
+  const [report, exit, after] = await untilPossible(
     async () => [
       runner === null ? null : await readReport(runner, run, folder),
+      runner === null ? await earlyExit(folder.place, (path) => isOfCheck(path, context)) : null,
       await filesChanged(spec, context),
     ],
     signal,
   )
   signal.throwIfAborted()
   const changes = [...new Set([...before, ...after])]
-  return verdictOf(spec, context, await readable(runner, run), report, changes)
+  if (report === 'too_large' && context.isFirst === true && !run.timedOut) {
+    throw new Error(TOO_LARGE_AT_FIRST)
+  }
+  return await verdictOf(spec, context, await readable(runner, run), { report, exit, changes })
+}
+
+/** Whether a file belonged to the check when the run started. */
+function isOfCheck(path: string, { baseline }: GoalCheckContext): boolean {
+  return Object.hasOwn(baseline.files, path)
+}
+
+/** What is known of a check beside the result of its command. */
+interface Evidence {
+  readonly report: TestReport | ReportProblem | null
+  /** Who ended a plain script before its end. */
+  readonly exit: string | null
+  /** Files of the check that differ. */
+  readonly changes: readonly string[]
 }
 
 async function readReport(
@@ -106,7 +133,7 @@ async function runCommand(
   folder: ReportFolder,
 ): Promise<CommandResult> {
   const given = { ...QUIET, ...spec.env }
-  const env = runner === null ? given : await folder.inject(runner, given)
+  const env = await folder.inject(runner, given)
   const command = folder.wrap(spec.command)
   let best: CommandResult | undefined
   for (let i = 0; i < PERF_RUNS; i++) {
@@ -127,51 +154,66 @@ async function runCommand(
   return best!
 }
 
-function verdictOf(
+async function verdictOf(
   spec: GoalSpec,
   context: GoalCheckContext,
   run: CommandResult,
-  report: TestReport | ReportProblem | null,
-  changes: readonly string[],
-): GoalVerdict {
-  const reported =
-    typeof report === 'object' && report !== null && !run.timedOut ? report.tests : null
+  evidence: Evidence,
+): Promise<GoalVerdict> {
+  const { changes } = evidence
+  const report = typeof evidence.report === 'string' || run.timedOut ? null : evidence.report
+  const reported = report?.tests ?? null
   const counts = reported === null ? null : countTests(reported)
   // Without any test there is no baseline yet; a later check may still give one.
   const tests = counts === null || counts.total === 0 ? null : reported
-  const problem = problemOf(spec, context, run, report, changes)
+  const problem = await problemOf(spec, context, run, evidence)
   return {
     achieved: problem === null,
     reason: problem ?? success(spec, run, counts?.passed ?? null, counts?.skipped ?? 0),
-    verified_by: 'command',
+    assurance: {
+      by: spec.reporter === null ? 'exit_code' : 'tests',
+      sealed: false,
+      canaries: report?.canaries ?? false,
+      holdout: false,
+    },
     exit_code: run.exitCode,
     duration_ms: Math.round(run.durationMs),
     counts,
-    tests,
+    tests: tests instanceof TestTable ? await keptOf(tests, context) : tests,
+    test_files: report?.files ?? [],
     output: run.output + listing(changes),
   }
 }
 
+/** Of a big suite, the tests of the first check alone: with those, later ones are compared. */
+function keptOf(tests: TestTable, context: GoalCheckContext): Promise<KeptTests> | null {
+  return context.baselineTests === null ? tests.pack() : null
+}
+
 /** Why the goal is not met; null when it is. The first reason that applies, causes first. */
-function problemOf(
+async function problemOf(
   spec: GoalSpec,
   context: GoalCheckContext,
   run: CommandResult,
-  report: TestReport | ReportProblem | null,
-  changes: readonly string[],
-): string | null {
+  { report, exit, changes }: Evidence,
+): Promise<string | null> {
   if (changes.length > 0) return `tests changed: ${listChanges(changes)}`
   if (run.timedOut) return `check timed out after ${Math.round(spec.timeout_ms / 100) / 10} s`
   if (typeof report === 'string') return withoutReport(spec, run, report)
   if (report !== null) {
+    const broken = brokenAssertions(report)
+    if (broken !== null) return broken
     const baseline = spec.allow_test_changes ? null : context.baselineTests
-    const failure = failureOf(report.tests, baseline)
+    const failure = await failureOf(report.tests, baseline)
     if (failure !== null) return failure
-    const change = baseline === null ? null : changeOf(report, baseline)
+    const change = baseline === null ? null : await changeOf(report, baseline)
     if (change !== null) return change
     if (countTests(report.tests).passed === 0) return 'no tests ran'
+    const silenced = silencedCanaries(report)
+    if (silenced !== null) return silenced
   }
   if (run.exitCode !== spec.success_exit_code) return `exit code ${run.exitCode}`
+  if (exit !== null) return exit
   if (spec.max_duration_ms !== undefined && run.durationMs > spec.max_duration_ms) {
     return `took ${Math.round(run.durationMs)} ms, which is more than ${spec.max_duration_ms} ms`
   }
@@ -184,6 +226,11 @@ const REPORT_PROBLEMS: Readonly<Record<ReportProblem, string>> = {
   invalid: 'the report of the test runner was tampered with',
   too_large: 'the report of the test runner is too large to be read',
 }
+
+/** The run ends with this before any work is done: no later check could be compared. */
+const TOO_LARGE_AT_FIRST =
+  `${REPORT_PROBLEMS.too_large}: a check compares up to a million tests, from 1 GiB of report ` +
+  '(32 MiB of Go and Bun). Let its command run a part of the tests'
 
 function withoutReport(spec: GoalSpec, run: CommandResult, problem: ReportProblem): string {
   if (run.exitCode !== spec.success_exit_code && problem === 'absent') {

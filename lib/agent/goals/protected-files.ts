@@ -50,8 +50,25 @@ export async function captureBaseline(
 }
 
 /**
- * How the protected files of a workspace differ from their baseline, by path: one phrase each, such
- * as `test/a.test.js was modified`.
+ * The hashes of these files, in the form of a baseline: relative paths, taken literally. A path
+ * that does not lead to a file has no hash, nor has a file without a part that matters to checks.
+ *
+ * @throws {@link GoalError} when the files exceed the bounds.
+ */
+export async function hashFiles(
+  root: string,
+  paths: Iterable<string>,
+): Promise<Record<string, string>> {
+  const real = await realpath(root).catch(() => root)
+  const walk = new Walk(real, root, () => false)
+  for (const path of paths) await walk.literal(path)
+  return Object.fromEntries(walk.hashes)
+}
+
+/**
+ * How the files of a baseline differ from it, and the sealed ones that were added, by path: one
+ * phrase each, such as `test/a.test.js was modified`. What the baseline names is compared whether
+ * or not a glob of the goal names it.
  *
  * @throws {@link GoalError} when the workspace exceeds the bounds.
  */
@@ -61,7 +78,7 @@ export async function compareFiles(
   baseline: GoalBaseline,
   via: string = cwd,
 ): Promise<readonly string[]> {
-  const now = await hashProtected(spec, cwd, via)
+  const now = await hashProtected(spec, cwd, via, Object.keys(baseline.files))
   const sealed = compileGlobs(spec.sealed ?? [])
   const changes = new Map<string, string>()
   for (const [path, hash] of Object.entries(baseline.files)) {
@@ -99,6 +116,7 @@ async function hashProtected(
   spec: GoalSpec,
   cwd: string,
   via: string,
+  paths: readonly string[] = [],
 ): Promise<Map<string, string>> {
   const globs = [...spec.protected, ...(spec.sealed ?? [])]
   const root = await realpath(via).catch(() => cwd)
@@ -106,6 +124,8 @@ async function hashProtected(
   await walk.folder('', '', 0)
   for (const glob of globs) if (isLiteral(glob)) await walk.named(glob)
   for (const path of spec.runner ?? []) await walk.whole(path)
+  const runner = new Set(spec.runner)
+  for (const path of paths) if (!runner.has(path)) await walk.literal(path)
   return walk.hashes
 }
 
@@ -156,6 +176,20 @@ class Walk {
     const inside = await this.#inside(path)
     if (stats.isSymbolicLink() || inside === null) await this.#link(path, '', 0, true)
     else if (stats.isFile()) await this.#file(path, '')
+  }
+
+  /** Hashes a path as it is written, whose folders may be links that do not lead out. */
+  async literal(path: string): Promise<void> {
+    if (this.#work.isDue) await this.#work.next()
+    if (this.hashes.has(path) || path.split('/').includes('..')) return
+    const inside = await this.#inside(path)
+    const stats = await lstat(this.#at(path)).catch(() => null)
+    if (stats === null) return
+    // A folder that has become a link is a change, even to a folder of the same content.
+    if (stats.isFile() && inside !== path) {
+      const hash = inside === null ? null : await this.#hash(inside)
+      this.#set(path, `link:${sha256(`${inside}\0${hash ?? 'none'}`)}`)
+    } else await this.named(path)
   }
 
   /** Hashes a folder as a whole, under one hash; or a file, or a link that leads out. */

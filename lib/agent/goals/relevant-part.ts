@@ -9,6 +9,7 @@
 /** Keys of package.json that decide what a test command does. */
 const PACKAGE_KEYS = [
   'scripts', 'config', 'jest', 'mocha', 'ava', 'tap', 'c8', 'nyc', 'vitest', 'eslintConfig', 'bun',
+  'babel', 'imports',
 ]
 
 /** Prefixes of the sections that a check depends on, by file name. */
@@ -76,11 +77,21 @@ function sectionPart(content: string, wanted: readonly string[]): string | null 
       if (taking) kept.push(line)
       continue
     }
-    const key = plain(line.split('=', 1)[0]!)
+    const [name, value] = keyAndValue(line)
+    const key = plain(name)
     const full = table === '' ? key : `${table}.${key}`
-    if (taking || wanted.some((name) => full.startsWith(name))) kept.push(line)
+    // An inline table may hold a wanted one, and go on in the next lines.
+    taking ||= value.startsWith('{') && wanted.some((one) => one.startsWith(`${full}.`))
+    taking ||= name.includes('\\')
+    if (taking || wanted.some((one) => full.startsWith(one))) kept.push(line)
   }
   return kept.length === 0 ? null : kept.join('\n')
+}
+
+/** What stands before and after the first `=` of a line. */
+function keyAndValue(line: string): readonly [key: string, value: string] {
+  const end = line.indexOf('=')
+  return end === -1 ? [line, ''] : [line.slice(0, end), line.slice(end + 1).trim()]
 }
 
 /** A name without quotes and white space, which TOML allows around it. */

@@ -112,8 +112,8 @@ export async function configuredFiles(cwd: string): Promise<readonly string[]> {
   return [...found].sort()
 }
 
-/** What is written after the names of settings. */
-function* settingValues(text: string): Generator<string> {
+/** What is written after the names of settings that name files. */
+export function* settingValues(text: string): Generator<string> {
   // In a text without a closing bracket nothing is searched for another one.
   const last = { '[': text.lastIndexOf(']'), '{': text.lastIndexOf('}') }
   SETTING.lastIndex = 0

@@ -28,6 +28,7 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
   switch (record.kind) {
     case 'run_started':
       details.started_at = isoTime(record.ts)
+      details.check_files = Object.keys(record.private?.baseline.files ?? {}).length
       break
     case 'run_recovered':
       head.recoveries = record.payload.attempt
@@ -41,6 +42,9 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
     case 'goal_check':
       details.final_state.goal_achieved = record.payload.achieved
       details.final_state.goal_reason = record.payload.reason
+      details.assurance = record.payload.assurance ?? null
+      if (details.check_files !== null)
+        details.check_files += Object.keys(record.private?.seal?.files ?? {}).length
       break
     case 'human_check_required':
       details.gate = openGate(record)
@@ -160,6 +164,8 @@ function createHead(record: RunCreated): RunHead {
       checkpoint_id: null,
       changes: null,
       forked_from: payload.forked_from ?? null,
+      assurance: null,
+      check_files: null,
     },
     owner: frozen?.owner ?? { id: null, tenant: null },
     idempotency: frozen?.idempotency ?? null,
@@ -178,7 +184,14 @@ export type StoredHead = Omit<RunHead, 'details' | NewHeadField> &
   }
 
 type NewHeadField = 'checkpointSeq' | 'operation'
-type NewField = 'changes' | 'checkpoint_id' | 'forked_from' | 'max_tool_calls' | 'workspace'
+type NewField =
+  | 'assurance'
+  | 'changes'
+  | 'check_files'
+  | 'checkpoint_id'
+  | 'forked_from'
+  | 'max_tool_calls'
+  | 'workspace'
 
 /** Fills in what a stored head lacks. */
 export function completeHead({ details, ...head }: StoredHead): RunHead {
@@ -192,6 +205,8 @@ export function completeHead({ details, ...head }: StoredHead): RunHead {
       checkpoint_id: null,
       changes: null,
       forked_from: null,
+      assurance: null,
+      check_files: null,
       ...details,
     },
   }

@@ -11,6 +11,7 @@ import type { JsonObject } from '../../internal/json.js'
 import type { CallEdit, RecordDraft } from '../events.js'
 import type { AssistantMessage, ToolCall } from '../model.js'
 import { REDACTED, type Redactor } from '../redaction/redactor.js'
+import { areHashed } from '../test-outcomes.js'
 
 type Draft<K extends RecordDraft['kind']> = Extract<RecordDraft, { kind: K }>
 
@@ -53,7 +54,7 @@ function redacted(draft: RecordDraft, redactor: Redactor): RecordDraft {
       return redactedResponse(draft, redactor)
     case 'goal_check':
       // A cached verdict was redacted when it was first logged.
-      return draft.payload.cached ? draft : parts(draft, redactor)
+      return draft.payload.cached ? draft : redactedCheck(draft, redactor)
     default:
       return parts(draft, redactor)
   }
@@ -66,6 +67,17 @@ function parts(draft: RecordDraft, redactor: Redactor): RecordDraft {
   const hidden = redactor.value(draft.private)
   if (payload === draft.payload && hidden === draft.private) return draft
   return { ...draft, payload, private: hidden } as RecordDraft
+}
+
+/** Hashes of tests stay as they are: they tell no secret, and one might look like a key. */
+function redactedCheck(draft: Draft<'goal_check'>, redactor: Redactor): RecordDraft {
+  const tests = draft.private?.tests
+  if (!areHashed(tests)) return parts(draft, redactor)
+  const { pass, fail, skip, ...named } = tests.hashed
+  const hashed = { ...redactor.value(named), pass, fail, skip }
+  const without = { ...draft, private: { ...draft.private!, tests: null } }
+  const rest = parts(without, redactor) as typeof without
+  return { ...rest, private: { ...rest.private, tests: { hashed } } }
 }
 
 /** Arguments of a call that runs stay as they are; those of another one are redacted. */

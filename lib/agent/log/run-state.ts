@@ -7,7 +7,8 @@
 import type { JsonObject } from '../../internal/json.js'
 import type { Conversation } from '../conversation/conversation.js'
 import type { EventPayloads, NodeName, PrivatePayloads } from '../events.js'
-import type { GoalBaseline, TestOutcomes } from '../goal.js'
+import type { StoredSeal } from '../check-files.js'
+import type { GoalBaseline, KeptTests } from '../goal.js'
 import type { Message, ToolCall } from '../model.js'
 import type { RunHead } from '../run-details.js'
 import type { RunMessages } from './messages.js'
@@ -52,7 +53,7 @@ export interface RunState {
   /** What the folder was recognised by when the run started; null when that is not known. */
   readonly folder: NonNullable<PrivatePayloads['run_started']['folder']> | null
   /** The tests of the first check, with which later checks are compared. */
-  readonly baselineTests: TestOutcomes | null
+  readonly baselineTests: KeptTests | null
   readonly conversation: Conversation
   /** What was sent to the run, and what of it the model has not heard. */
   readonly messages: RunMessages
@@ -74,6 +75,10 @@ export interface RunState {
   /** Consecutive iterations without a tool call. */
   readonly idleIterations: number
   readonly lastCheck: LastCheck | null
+  /** How often the held-out tests were evaluated. */
+  readonly holdoutEvaluations: number
+  /** What checks were seen to rest on; null before the first sealed one. */
+  readonly seal: StoredSeal | null
   /** A command ran since the last check; processes it left could change files during the check. */
   readonly mayHaveStrays: boolean
   /** Files that tools wrote, by path. */

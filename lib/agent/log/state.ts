@@ -28,6 +28,7 @@ import type {
 import type { Message } from '../model.js'
 import type { Gate } from '../run-details.js'
 import type { FileChange } from '../workspace/workspace.js'
+import { joinSeals, type StoredSeal } from '../check-files.js'
 import { foldHead } from './head.js'
 import {
   newMessages,
@@ -112,6 +113,9 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
     case 'goal_check':
       foldCheck(state, record)
       break
+    case 'holdout_evaluation':
+      state.holdoutEvaluations += 1
+      break
     case 'iteration_complete':
       state.idleIterations = state.calls.length === 0 ? state.idleIterations + 1 : 0
       state.node = null
@@ -178,6 +182,8 @@ function createState(record: RunRecord): FoldedState {
     progress: newProgress(),
     idleIterations: 0,
     lastCheck: null,
+    holdoutEvaluations: 0,
+    seal: fork?.seal ?? null,
     mayHaveStrays: false,
     changedFiles: new Map(),
     hasUnseenChanges: false,
@@ -353,6 +359,7 @@ function foldCheck(state: FoldedState, record: RecordOf<'goal_check'>): void {
   state.fruitlessRecoveries = 0
   const output = record.private?.output ?? state.lastCheck?.output ?? ''
   state.baselineTests ??= record.private?.tests ?? null
+  if (record.private?.seal !== undefined) foldSeal(state, record.private.seal)
   const isFirst = state.lastCheck === null
   state.lastCheck = { payload, output, stale: isUndecided(record) }
   if (!payload.cached) noteCheck(state.progress, payload.reason)
@@ -361,6 +368,13 @@ function foldCheck(state: FoldedState, record: RecordOf<'goal_check'>): void {
   if (conversation.isEmpty) conversation.add(firstMessage(frozen, payload, output))
   else if (isFirst) conversation.add(forkFeedback(payload, output))
   else if (!payload.achieved) conversation.add(checkFeedback(record.iteration, payload, output))
+}
+
+/** What was found to belong to the check is compared from now on. */
+function foldSeal(state: FoldedState, seal: StoredSeal): void {
+  state.seal = joinSeals(state.seal, seal)
+  if (state.baseline !== null)
+    state.baseline = { files: { ...seal.files, ...state.baseline.files } }
 }
 
 function foldResponse(

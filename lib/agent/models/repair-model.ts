@@ -5,8 +5,9 @@ import type { Model, ModelRequest, ModelTurn } from '../model.js'
  *
  * Each turn asks for tool calls that run the check, read failing tests and sources, or try small
  * patches one by one. A patch that makes strictly more tests pass, and none fail, is kept; every
- * other one is reverted. A turn without calls means that all tests pass, or, with
- * `stop: 'refusal'` and a text that begins with `No candidate left`, that nothing is left to try.
+ * other one is reverted. No file that belongs to the check is changed. A turn without calls means
+ * that all tests pass, or, with `stop: 'refusal'` and a text that begins with `No candidate left`,
+ * that nothing is left to try.
  *
  * The same messages give the same turn, in any process. It uses no tokens.
  */

@@ -9,6 +9,8 @@ import type { JsonObject } from '../../internal/json.js'
 import { uuidV7 } from '../../internal/uuid.js'
 import { InvalidRequestError } from '../errors.js'
 import type { PrivatePayloads, RunCreated, RunOwner } from '../events.js'
+import { newKey } from '../goals/holdout/encrypted.js'
+import type { HeldOutTests, HoldoutRequest } from '../goals/holdout/held-out-tests.js'
 import { redactedDraft } from '../log/redacted-draft.js'
 import { stamp } from '../log/writer.js'
 import type { Model, TraceContext } from '../model.js'
@@ -18,6 +20,7 @@ import type { Tool } from '../tool.js'
 import { readTraceContext } from '../tracing/trace-context.js'
 import { parseForkRequest, resolveFork, type ForkContext } from './fork.js'
 import type { UseCheckpoint } from './fork-files.js'
+import { Holdouts, type HoldoutsOptions } from './holdouts.js'
 import { repeatedRun } from './idempotency.js'
 import { createdRecord, requestHash, resolveNewRun, type NewFork, type NewRun } from './new-run.js'
 import { ownerOf } from './owner-of.js'
@@ -46,8 +49,14 @@ export interface CreationCall {
   readonly trace?: TraceContext | undefined
 }
 
+/** Of which run the held-out tests are taken over, and what the request says of some. */
+interface AskedHoldout {
+  readonly source?: string | undefined
+  readonly asked?: HoldoutRequest | undefined
+}
+
 /** What creation needs of its engine. */
-export interface CreationOptions extends ForkContext {
+export interface CreationOptions extends ForkContext, HoldoutsOptions {
   readonly clock: Clock
   readonly redactor: Redactor
   readonly offeredTools: () => ReadonlyMap<string, Tool>
@@ -68,15 +77,19 @@ interface Resolved {
 /** Creates the runs of one engine. */
 export class Creation {
   readonly #options: CreationOptions
+  readonly #holdouts: Holdouts
 
   constructor(options: CreationOptions) {
     this.#options = options
+    this.#holdouts = new Holdouts(options)
   }
 
-  /** As `RunEngine.create`. */
-  async create(request: JsonObject, options: CreationCall): Promise<CreatedRun> {
+  /** As `RunEngine.create`; `source` is the run that is repeated, if one is. */
+  async create(request: JsonObject, options: CreationCall, source?: string): Promise<CreatedRun> {
     const parsed = parseStartRequest(request)
-    return await this.#once(parsed, requestHash(parsed), options, async (owner) => ({
+    const { holdout: asked, ...open } = parsed
+    const holdout = { asked, source }
+    return await this.#once(open, requestHash(parsed), options, holdout, async (owner) => ({
       newRun: await resolveNewRun(parsed, this.#options, owner),
     }))
   }
@@ -94,7 +107,7 @@ export class Creation {
     const body = requestHash({ fork: runId, request: parsed })
     const { clock, files } = this.#options
     const begin = (use: UseCheckpoint): Promise<CreatedRun> =>
-      this.#once(parsed, body, options, async (owner) =>
+      this.#once(parsed, body, options, { source: runId }, async (owner) =>
         resolveFork(await source, parsed, this.#options, { owner, nowMs: clock.now(), use }),
       )
     return await (files === null ? begin(() => Promise.resolve()) : files.keeping(begin))
@@ -117,6 +130,7 @@ export class Creation {
     request: object,
     body_hash: string,
     options: CreationCall,
+    { asked, source }: AskedHoldout,
     resolve: (owner: RunOwner) => Promise<Resolved>,
   ): Promise<CreatedRun> {
     const { clock, store } = this.#options
@@ -133,8 +147,13 @@ export class Creation {
     const resolved = await resolve(owner)
     const idempotency = key === undefined ? null : { key, body_hash }
     const { newRun } = resolved
-    const record = this.#stamp(resolved, owner, idempotency, options)
-    const { head, created } = await this.#options.begin(record, newRun.model, keysSince)
+    const tests = await this.#holdouts.of(newRun, asked, source, owner)
+    const record = this.#stamp(resolved, owner, idempotency, options, tests)
+    const { run_id } = record
+    const begin = (): ReturnType<CreationOptions['begin']> =>
+      this.#options.begin(record, newRun.model, keysSince)
+    const { holdout } = record.private ?? {}
+    const { head, created } = await this.#holdouts.keep(run_id, tests, holdout, begin)
     return { details: head.details, created }
   }
 
@@ -143,11 +162,18 @@ export class Creation {
     owner: RunOwner,
     idempotency: PrivatePayloads['run_created']['idempotency'],
     { parentRunId, trace: given }: CreationCall,
+    tests: HeldOutTests | null,
   ): RunCreated {
     const { clock, offeredTools, redactor } = this.#options
     const trace = this.#withoutSecrets(readTraceContext(given ?? {}))
     const tools = [...offeredTools().keys()]
-    const more = { tools, owner, idempotency, ...(trace !== null && { trace }) }
+    const more = {
+      tools,
+      owner,
+      idempotency,
+      ...(trace !== null && { trace }),
+      ...(tests !== null && { holdout: { key: newKey() } }),
+    }
     const draft = createdRecord(newRun, parentRunId ?? null, more, fork)
     return stamp(redactedDraft(draft, redactor), uuidV7(clock.now()), 1, 0, clock)
   }

@@ -7,7 +7,7 @@
  */
 import { InvalidRequestError } from '../errors.js'
 import type { RunRecord } from '../events.js'
-import type { TestOutcomes } from '../goal.js'
+import type { KeptTests } from '../goal.js'
 import { readLog, type RecordReader } from '../log/read-log.js'
 
 /** Records read from the store at once. */
@@ -25,7 +25,7 @@ export interface ForkPoint {
   /** The tree of the folder at that point; null when none was stored. */
   readonly checkpointId: string | null
   /** The tests of the first check, when the point is before it. */
-  readonly firstTests: TestOutcomes | null
+  readonly firstTests: KeptTests | null
 }
 
 /** A tree that the folder had. */
@@ -43,7 +43,7 @@ interface Outline {
   /** The `seq` of `iteration_complete`, by iteration. */
   readonly completed: Map<number, number>
   readonly trees: KnownTree[]
-  firstTests: TestOutcomes | null
+  firstTests: KeptTests | null
   /** Was the newest checkpoint one of the folder that was meant, not of the copy of it? */
   ofOriginal: boolean
   /** The tree that is being restored in the run's own folder. */

@@ -40,7 +40,7 @@ const PAGE = 1_000
 const MAX_TOKENS = 1_000_000
 
 /** A fork request, valid by `FORK_SCHEMA`. */
-export type ForkRequest = Partial<Omit<StartRequest, 'goal' | 'check'>> & {
+export type ForkRequest = Partial<Omit<StartRequest, 'goal' | 'check' | 'holdout'>> & {
   readonly at?: ForkAt
   readonly message?: string
 }
@@ -108,6 +108,7 @@ export async function resolveFork(
         messages: conversationAt(state, point, newRun),
         baseline: state.baseline ?? frozen.fork?.baseline ?? null,
         baselineTests: state.baselineTests ?? point.firstTests,
+        ...(state.seal !== null && { seal: state.seal }),
         checkpoint_id: point.checkpointId,
         ...(evidence !== null && { evidence }),
         adopts: isSameCopy && workspace === 'isolated' && message !== undefined,

@@ -73,7 +73,8 @@ export async function resolveNewRun(
     judge: judge === null ? null : { model: judge.name, prices: judge.prices },
   })
   if (goal.judge !== undefined) checkBudget(start, goal.judge.model, goal.judge.prices)
-  return { request, goal, model }
+  const { allow_dependency_changes } = request
+  return { request, goal: allow_dependency_changes ? { ...goal, runner: [] } : goal, model }
 }
 
 /**
@@ -191,7 +192,10 @@ export interface NewFork {
 export function createdRecord(
   { request, goal, model }: NewRun,
   parentRunId: string | null,
-  more: Pick<PrivatePayloads['run_created'], 'tools' | 'owner' | 'idempotency' | 'trace'>,
+  more: Pick<
+    PrivatePayloads['run_created'],
+    'tools' | 'owner' | 'idempotency' | 'trace' | 'holdout'
+  >,
   fork?: NewFork,
 ): Extract<RecordDraft, { kind: 'run_created' }> {
   const { cwd, model_name, max_iterations, hitl_enabled, workspace } = request

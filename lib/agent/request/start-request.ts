@@ -6,8 +6,11 @@
 import type { JsonObject } from '../../internal/json.js'
 import { InvalidRequestError } from '../errors.js'
 import type { RunRequest, WorkspaceMode } from '../events.js'
+import {
+  HOLDOUT_SCHEMA, holdoutViolations, type HoldoutRequest,
+} from '../goals/holdout/held-out-tests.js'
 import { checkSchema } from '../check-schema.js'
-import type { JsonSchema } from '../schema.js'
+import type { JsonSchema, SchemaViolation } from '../schema.js'
 
 /** Bytes of a goal or a check command. */
 const GOAL_BYTES = 32_768
@@ -96,6 +99,17 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
       enum: ['on_achieved'],
       description: 'Apply the changes of an isolated run as soon as its goal is achieved.',
     },
+    sealed_checks: {
+      type: 'string',
+      enum: ['require', 'prefer', 'off'],
+      description:
+        "Must the goal be met in a sealed copy too? Only stricter than the host's setting counts.",
+    },
+    allow_dependency_changes: {
+      type: 'boolean',
+      description: 'Let the goal be met with other dependencies than at the start.',
+    },
+    holdout: HOLDOUT_SCHEMA,
     metadata: {
       type: 'object',
       maxProperties: 32,
@@ -142,7 +156,11 @@ export const RESUME_SCHEMA: JsonSchema = {
 }
 
 /** A start request as sent, valid by {@link START_REQUEST_SCHEMA}. */
-export type StartRequest = { readonly goal: string } & {
+export type StartRequest = {
+  readonly goal: string
+  /** Never in the log; see `request/holdouts.ts`. */
+  readonly holdout?: HoldoutRequest
+} & {
   readonly [K in Exclude<keyof RunRequest, 'goal'>]?: NonNullable<RunRequest[K]>
 }
 
@@ -153,8 +171,8 @@ export type StartRequest = { readonly goal: string } & {
  * @throws {@link InvalidRequestError} with a violation per invalid field.
  */
 export function parseStartRequest(value: unknown): StartRequest {
-  const violations = [...checkSchema(START_REQUEST_SCHEMA, value)]
   const request = value as StartRequest
+  const violations = [...startViolations(value)]
   if (violations.length === 0) {
     if (request.goal.trim() === '') {
       violations.push({ pointer: '/goal', detail: 'must not be blank' })
@@ -177,6 +195,14 @@ export function parseStartRequest(value: unknown): StartRequest {
   return request
 }
 
+function startViolations(value: unknown): readonly SchemaViolation[] {
+  if (typeof value !== 'object' || value === null || !('holdout' in value))
+    return checkSchema(START_REQUEST_SCHEMA, value)
+  // The violations of a schema quote what is wrong.
+  const { holdout, ...rest } = value
+  return [...checkSchema(START_REQUEST_SCHEMA, rest), ...holdoutViolations(holdout)]
+}
+
 /** The request with all defaults, to be frozen in the log. */
 export function completeRequest(
   request: StartRequest,
@@ -184,7 +210,7 @@ export function completeRequest(
   modelName: string,
   workspace: WorkspaceMode,
 ): RunRequest {
-  const { checkpoints, apply } = request
+  const { checkpoints, apply, sealed_checks, allow_dependency_changes: others } = request
   return {
     goal: request.goal,
     cwd,
@@ -201,6 +227,8 @@ export function completeRequest(
     ...(workspace === 'isolated' && { workspace }),
     ...(checkpoints !== undefined && { checkpoints }),
     ...(apply !== undefined && { apply }),
+    ...(sealed_checks !== undefined && { sealed_checks }),
+    ...(others === true && { allow_dependency_changes: others }),
   }
 }
 

@@ -8,6 +8,7 @@ import { uuidV7 } from '../../internal/uuid.js'
 import { StoreError, WorkspaceError } from '../errors.js'
 import type { RunOwner } from '../events.js'
 import type { Executor } from '../executor.js'
+import type { SealingFor } from '../goals/sealed/sealing.js'
 import type { IsolatedFolders } from '../isolation/isolated-folders.js'
 import type { LogWriter, LogWriterOptions } from '../log/writer.js'
 import type { Model } from '../model.js'
@@ -34,6 +35,7 @@ type PerRun =
   | 'overdueGate'
   | 'parksAtGates'
   | 'scheduler'
+  | 'sealing'
   | 'takenOver'
   | 'tools'
   | 'trace'
@@ -45,6 +47,7 @@ export interface ActiveRunsOptions extends Omit<RunLoopOptions, PerRun> {
   readonly closed: readonly string[]
   /** Null: there are no isolated runs. */
   readonly isolation: IsolatedFolders | null
+  readonly sealingFor: SealingFor
   /** Null: runs have no checkpoints. */
   readonly checkpoints: CheckpointSettings | null
   readonly maxConcurrentRuns: number
@@ -116,8 +119,9 @@ export class ActiveRuns {
     const { judge } = frozen.goal
     const { shared } = store
     const checkpoints = frozen.request.checkpoints === 'off' ? null : this.#options.checkpoints
-    const own =
-      shared === undefined ? executor : claimedExecutor(executor, () => shared.confirm(log.runId))
+    const claimed = (one: Executor): Executor =>
+      shared === undefined ? one : claimedExecutor(one, () => shared.confirm(log.runId))
+    const own = claimed(executor)
     return new RunLoop(log, {
       ...this.#options,
       executor: own,
@@ -126,6 +130,7 @@ export class ActiveRuns {
       trace: new RunTrace(tracing, log.runId, frozen.trace ?? null),
       model: model ?? this.#modelNamed(frozen.request.model_name, frozen.prices),
       scheduler: this.scheduler,
+      sealing: this.#options.sealingFor(log.runId, frozen, claimed),
       openFolder: async (log, signal, onLost) => {
         const roots = await this.#rootsOf(head.owner)
         const { closed } = this.#options

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { MAX_EVALUATIONS } from '../goals/holdout/held-out-tests.js'
 import { dueMessages } from '../log/messages.js'
 import { stuckReason } from '../log/progress.js'
 import type { CallState, RunState } from '../log/run-state.js'
@@ -112,6 +113,9 @@ export function outcomeAtBoundary(
     return { status: 'achieved', endReason: 'goal_achieved', reason: check.reason }
   }
   const reason = check?.reason ?? ''
+  // Whatever has failed now: nothing can meet the goal any more.
+  if (state.holdoutEvaluations >= MAX_EVALUATIONS && check?.achieved === false)
+    return { status: 'failed', endReason: 'holdout_exhausted', reason: exhaustedReason(reason) }
   if (state.gaveUp && !isTold)
     return { status: 'failed', endReason: 'stuck', reason: `the model gave up: ${reason}` }
   const round = isTold ? null : stuck(state, detectStuck)
@@ -126,6 +130,10 @@ export function outcomeAtBoundary(
   }
   const spent = exhausted(state, nowMs)
   return spent === null ? null : { status: 'failed', ...spent }
+}
+
+function exhaustedReason(reason: string): string {
+  return `the held-out tests were evaluated ${MAX_EVALUATIONS} times, and do not pass: ${reason}`
 }
 
 /** Why a run makes no progress; null while it may continue. */

@@ -12,6 +12,8 @@ export interface RunFolder extends PinnedWorkspace {
   readonly executor: Executor
   /** Null when the run has none. */
   readonly checkpoints: RunCheckpoints | null
+  /** Of a run that works in a copy. */
+  readonly isolated: IsolatedCopy | null
 }
 
 export interface RunFolderOptions extends WorkspaceOptions {
@@ -36,6 +38,7 @@ export async function openRunFolder(
     ...pinned,
     executor: pinnedExecutor(executor, pinned, isolated),
     checkpoints: settings && new RunCheckpoints(settings, pinned.folder),
+    isolated: isolated ?? null,
   }
 }
 

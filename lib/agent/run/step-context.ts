@@ -3,8 +3,9 @@ import type { Compare, RunCheckpoints } from '../checkpoints/run-checkpoints.js'
 import { estimateTokens } from '../conversation/fit.js'
 import { systemPrompt } from '../conversation/prompts.js'
 import type { CheckpointReason, RecordDraft } from '../events.js'
-import type { Executor } from '../executor.js'
+import type { Executor, IsolatedCopy } from '../executor.js'
 import { throwIfExhausted, untilPossible } from '../exhaustion.js'
+import type { Sealing } from '../goals/sealed/sealing.js'
 import type { RunState } from '../log/run-state.js'
 import type { LogWriter } from '../log/writer.js'
 import type { Model, ToolSpec } from '../model.js'
@@ -52,6 +53,10 @@ export interface StepContext {
   readonly folder: PinnedFolder
   /** Null when the run has none. */
   readonly checkpoints: RunCheckpoints | null
+  /** The copy in which the run works; null for none. */
+  readonly isolated: IsolatedCopy | null
+  /** Makes sealed checks; null when there are none. */
+  readonly sealing: Sealing | null
   /** Tells of which files no content may be in the log. */
   readonly holdsSecrets: (path: string) => boolean
   /** Runs commands in that folder. */

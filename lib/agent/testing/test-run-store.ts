@@ -12,6 +12,7 @@ import { testDeletes } from './store-contract/deletes.js'
 import { testDurability } from './store-contract/durability.js'
 import { testFolders } from './store-contract/folders.js'
 import { testHeads } from './store-contract/heads.js'
+import { testDurableHoldouts, testHoldouts } from './store-contract/holdouts.js'
 import { testKeys } from './store-contract/keys.js'
 import { testLists } from './store-contract/lists.js'
 import { testReads } from './store-contract/reads.js'
@@ -90,9 +91,13 @@ export function testRunStore(
     testKeys(suite)
     testFolders(suite)
     testDeletes(suite)
+    testHoldouts(suite)
     testConcurrency(suite)
     testClosing(suite)
-    if (reopen !== undefined) testDurability(suite, reopen)
+    if (reopen !== undefined) {
+      testDurability(suite, reopen)
+      testDurableHoldouts(suite, reopen)
+    }
     if (connect !== undefined) testSharing(suite, connect)
   })
 }

@@ -8,6 +8,7 @@ import type {
   AgentEvent,
   ApplyRequest,
   ApplyResult,
+  CheckFiles,
   Checkpoint,
   FileList,
   ForkRequest,
@@ -250,6 +251,11 @@ export class RunServiceClient implements AsyncDisposable {
   /** Lists the checkpoints of a run's folder, oldest first. */
   async checkpoints(runId: string, call: CallSignal = {}): Promise<readonly Checkpoint[]> {
     return this.#json('GET', pathOf(runId, '/checkpoints'), signalOf(call))
+  }
+
+  /** Lists the files that belong to the check of a run, each with the reason. */
+  async checkFiles(runId: string, call: CallSignal = {}): Promise<CheckFiles> {
+    return this.#json('GET', pathOf(runId, '/check-files'), signalOf(call))
   }
 
   /** Reads the net changes between two checkpoints, with secrets redacted. */

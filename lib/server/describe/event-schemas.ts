@@ -15,6 +15,7 @@ import type {
 } from '../../agent/index.js'
 import {
   amount,
+  ASSURANCE,
   CHECKPOINT_REASON,
   count,
   fields,
@@ -125,6 +126,12 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
       }),
     ),
     duration_ms: amount,
+    assurance: ASSURANCE,
+    sealed_unavailable: text,
+  }, 'assurance', 'sealed_unavailable'),
+  holdout_evaluation: fields<EventPayloads['holdout_evaluation']>({
+    number: count,
+    of: { ...count, description: 'how often they are evaluated at most' },
   }),
   iteration_complete: fields<EventPayloads['iteration_complete']>({
     iteration: count,
@@ -210,6 +217,7 @@ export const EVENT_MEANINGS: { readonly [K in EventKind]: string } = {
   tool_call: 'The model requests a tool call',
   tool_started: 'A tool call starts',
   tool_result: 'The result of a tool call',
+  holdout_evaluation: 'The held-out tests are about to be evaluated',
   goal_check: 'The goal was evaluated',
   iteration_complete: 'An iteration is complete',
   human_check_required: 'The run waits at a gate',

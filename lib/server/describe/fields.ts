@@ -1,5 +1,11 @@
 /** Parts of schemas, whose fields the compiler compares with a type's. @module */
-import type { CheckpointReason, JsonSchema, LeftOut, LeftOutReason } from '../../agent/index.js'
+import type {
+  Assurance,
+  CheckpointReason,
+  JsonSchema,
+  LeftOut,
+  LeftOutReason,
+} from '../../agent/index.js'
 
 type Optional<T> = { readonly [K in keyof T]-?: undefined extends T[K] ? K : never }[keyof T]
 
@@ -56,4 +62,12 @@ export const LEFT_OUT: JsonSchema = fields<LeftOut>({
   }),
   count,
   paths: { ...listOf(text), description: 'the first 1000' },
+})
+
+/** What a verdict rests on. */
+export const ASSURANCE: JsonSchema = fields<Assurance>({
+  by: memberOf<Assurance['by']>({ tests: true, exit_code: true, schema: true, judge: true }),
+  sealed: flag,
+  canaries: flag,
+  holdout: flag,
 })

@@ -12,6 +12,7 @@ import {
   type RunStatus,
 } from '../../agent/index.js'
 import { ProblemError } from '../errors.js'
+import { ASSURANCE } from './fields.js'
 
 const text: JsonSchema = { type: 'string' }
 const flag: JsonSchema = { type: 'boolean' }
@@ -66,6 +67,7 @@ export const END_REASONS: readonly EndReason[] = namesOf<EndReason>({
   cost_budget: true,
   time_budget: true,
   tool_call_budget: true,
+  holdout_exhausted: true,
   stuck: true,
   context_exhausted: true,
   provider_error: true,
@@ -99,6 +101,7 @@ export const EVENT_KINDS: readonly EventKind[] = namesOf<EventKind>({
   tool_call: true,
   tool_started: true,
   tool_result: true,
+  holdout_evaluation: true,
   goal_check: true,
   iteration_complete: true,
   human_check_required: true,
@@ -180,6 +183,8 @@ export const RUN_DETAILS: JsonSchema = record({
     'of an isolated run that achieved its goal',
   ),
   forked_from: orNull(record({ run_id: runId, seq: count })),
+  assurance: orNull(ASSURANCE, 'what the last verdict rests on'),
+  check_files: orNull(count, 'files that belong to the check'),
 })
 
 /** An element of a list of runs. */

@@ -6,6 +6,8 @@
  */
 import type {
   ApplyResult,
+  CheckFile,
+  CheckFiles,
   Checkpoint,
   FileEntry,
   FileList,
@@ -33,6 +35,13 @@ const path: JsonSchema = {
 }
 
 const checkpointId: JsonSchema = { ...text, description: 'SHA-256 in hexadecimal' }
+
+/** What belongs to the check of a run. */
+export const CHECK_FILES: JsonSchema = fields<CheckFiles>({
+  files: listOf(fields<CheckFile>({ path, reason: text })),
+  observed: { ...flag, description: 'false: they are known by their names alone' },
+  sealed_unavailable: orNull(text),
+})
 
 export const CHECKPOINT: JsonSchema = fields<Checkpoint>({
   checkpoint_id: { ...checkpointId, description: 'of equal trees it is equal' },

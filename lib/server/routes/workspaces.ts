@@ -5,6 +5,7 @@ import type { Parameter } from '../describe/operation.js'
 import { NO_FIELDS } from '../describe/schemas.js'
 import {
   APPLY_RESULT,
+  CHECK_FILES,
   CHECKPOINT,
   NET_CHANGES,
   RESTORE_RESULT,
@@ -39,6 +40,7 @@ const PLAIN: Parameter = {
 export function workspaceRoutes(context: ServiceContext): readonly RouteDefinition[] {
   return [
     listCheckpoints(context),
+    listCheckFiles(context),
     readChanges(context),
     restore(context),
     apply(context),
@@ -60,6 +62,20 @@ function listCheckpoints({ engine }: ServiceContext): RouteDefinition {
     },
     handle: async ({ parameter, caller }) =>
       json(200, await engine.workspaces.checkpoints(parameter, caller)),
+  }
+}
+
+function listCheckFiles({ engine }: ServiceContext): RouteDefinition {
+  return {
+    method: 'GET',
+    path: '/api/runs/{run_id}/check-files',
+    operation: {
+      id: 'listCheckFiles',
+      summary: 'List the files that belong to the check of a run, each with the reason',
+      answers: { 200: { description: 'the files', schema: CHECK_FILES } },
+      problems: [404],
+    },
+    handle: async ({ parameter, caller }) => json(200, await engine.checkFiles(parameter, caller)),
   }
 }
 

@@ -12,9 +12,15 @@ import { Search } from './search.js'
 /** Searches kept in memory, one per run; any other is rebuilt by replaying its conversation. */
 const MAX_SESSIONS = 64
 
+/** A search, and the newest request of its run. */
+interface Known {
+  run: ModelRequest['run']
+  readonly session: Session
+}
+
 /** Continues the search of each run by one turn per request. */
 export class RepairEngine {
-  readonly #sessions = new Map<string, Session>()
+  readonly #sessions = new Map<string, Known>()
 
   complete(request: ModelRequest): ModelTurn {
     const message = this.#session(request).next(request.messages)
@@ -30,14 +36,19 @@ export class RepairEngine {
   #session({ run, tools }: ModelRequest): Session {
     const key = JSON.stringify([run.run_id, run.check])
     const known = this.#sessions.get(key)
-    const session =
-      known ??
-      new Session(() =>
-        new Search({ check: run.check, cwd: run.cwd, tools: tools.map(({ name }) => name) }).run(),
-      )
-    // Re-inserted as the most recently used.
-    this.#sessions.delete(key)
-    this.#sessions.set(key, session)
+    if (known !== undefined) {
+      known.run = run
+      // Re-inserted as the most recently used.
+      this.#sessions.delete(key)
+      this.#sessions.set(key, known)
+      return known.session
+    }
+    const { check, cwd } = run
+    const names = tools.map(({ name }) => name)
+    const isCheckFile = (path: string): boolean => made.run.isCheckFile?.(path) ?? false
+    const session = new Session(() => new Search({ check, cwd, tools: names, isCheckFile }).run())
+    const made: Known = { run, session }
+    this.#sessions.set(key, made)
     if (this.#sessions.size > MAX_SESSIONS)
       this.#sessions.delete(this.#sessions.keys().next().value!)
     return session

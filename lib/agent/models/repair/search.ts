@@ -26,6 +26,8 @@ export interface SearchFacts {
   readonly check: string | null
   readonly cwd: string
   readonly tools: readonly string[]
+  /** Whether a file belongs to the check of the run as far as is known now; more may be found. */
+  readonly isCheckFile: (path: string) => boolean
 }
 
 /** Calls of a turn that reads files; trying the largest batch of patches takes as many. */
@@ -52,7 +54,7 @@ const WHOLE_TIMEOUT_MS = 300_000
  * those that make strictly more tests pass and none fail, and reverts the others.
  *
  * 1. Between two turns the files contain the kept patches and no other change.
- * 2. Test files are never written.
+ * 2. Test files, and whatever else belongs to the check, are never written.
  * 3. No patch is tried twice on the same state of the sources.
  */
 export class Search {
@@ -106,6 +108,13 @@ export class Search {
       ? null
       : `the tools ${lacking.join(', ')} are not offered, and repair needs them.`
   }
+
+  /** May be changed. */
+  readonly #isSource = (path: string): boolean =>
+    isSourcePath(path) && !this.#facts.isCheckFile(path)
+
+  /** Tells what is wanted. */
+  readonly #isTest = (path: string): boolean => isTestPath(path) || this.#facts.isCheckFile(path)
 
   #failing(): string[] {
     return [...this.#outcomes].flatMap(([name, outcome]) => (outcome === 'fail' ? [name] : []))
@@ -165,7 +174,7 @@ export class Search {
   *#begin(focus: string | null): Generator<PlannedTurn, Pursuit | null, Reply> {
     const plan = this.#plan!
     const timeout = focus === null ? WHOLE_TIMEOUT_MS : FILE_TIMEOUT_MS
-    const first = focus === null ? this.#paths.filter(isTestPath).slice(0, 20) : [focus]
+    const first = focus === null ? this.#paths.filter(this.#isTest).slice(0, 20) : [focus]
     for (const command of focus === null ? [plan.whole] : plan.file(focus)) {
       const details = yield* this.#load(
         first,
@@ -176,12 +185,12 @@ export class Search {
       if (command.isShortcut === true && !agrees(baseline, this.#outcomes)) continue
       const failures = parseFailures(plan.kind, details.output)
       const reachable = focus === null ? [] : this.#withImports(focus)
-      const isReachable = reachable.some(isSourcePath)
+      const isReachable = reachable.some(this.#isSource)
       const sources = this.#files(
-        (path) => isSourcePath(path) && (!isReachable || reachable.includes(path)),
+        (path) => this.#isSource(path) && (!isReachable || reachable.includes(path)),
       )
       const tests = this.#files(
-        (path) => isTestPath(path) && (reachable.includes(path) || first.includes(path)),
+        (path) => this.#isTest(path) && (reachable.includes(path) || first.includes(path)),
       )
       const suspicion = rankPlaces(sources, tests, failures, baseline)
       const candidates = rankCandidates(sources, readClues(failures, sources, tests), suspicion)
@@ -403,7 +412,7 @@ export class Search {
 
   /** Reads the files again and runs the check, because the state may have changed. */
   *#resync(): Generator<PlannedTurn, void, Reply> {
-    const paths = [...this.#texts.keys()].filter(isSourcePath)
+    const paths = [...this.#texts.keys()].filter(this.#isSource)
     const before = JSON.stringify([...this.#outcomes])
     let changed = false
     for (let at = 0; at < paths.length; at += MAX_CALLS) {
@@ -425,7 +434,7 @@ export class Search {
   /** Reads files and their imports. Runs `extra` in the first turn and returns its result. */
   *#load(first: readonly string[], extra: PlannedCall): Generator<PlannedTurn, CallResult, Reply> {
     let extraResult: CallResult | undefined
-    const sources = this.#paths.filter(isSourcePath)
+    const sources = this.#paths.filter(this.#isSource)
     let wanted = sources.length <= MAX_CALLS - 2 ? [...first, ...sources] : [...first]
     for (;;) {
       const missing = [...new Set(wanted)]
@@ -446,7 +455,7 @@ export class Search {
         )
       })
       wanted = first.flatMap((path) => this.#withImports(path))
-      const foreign = sources.length > 0 && !wanted.some(isSourcePath)
+      const foreign = sources.length > 0 && !wanted.some(this.#isSource)
       if (foreign) wanted = [...wanted, ...sources]
     }
     return extraResult ?? { output: '', exitCode: -1 }

@@ -2,19 +2,22 @@ import { backoffDelay } from '../../../internal/backoff.js'
 import { sleep } from '../../../internal/sleep.js'
 import { appliesItself } from '../../checkpoints/run-files.js'
 import { GoalCheckError } from '../../errors.js'
-import type { RecordDraft } from '../../events.js'
-import { codeBehind, throwIfExhausted } from '../../exhaustion.js'
+import type { EventPayloads, RecordDraft } from '../../events.js'
+import { codeBehind, NO_SPACE, throwIfExhausted } from '../../exhaustion.js'
 import type { GoalVerdict } from '../../goal.js'
 import { checkGoal } from '../../goals/check.js'
+import type { SealedVerdict } from '../../goals/sealed/sealing.js'
 import type { LastCheck } from '../../log/run-state.js'
 import { STORE_BACKOFF } from '../../log/writer.js'
+import type { Tree } from '../../tree.js'
+import { outsideTree } from '../../workspace/left-out.js'
 import { outcomeAtBoundary } from '../next-step.js'
 import { withCheckpoint, type StepContext } from '../step-context.js'
 import { endRecord } from './finish.js'
+import { holdoutRun } from './holdout-run.js'
 import { gateRecords } from './human-check.js'
 import { judgeGoal, unjudged, type JudgeVerdict } from './judge.js'
 
-const NO_SPACE: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT'])
 
 /**
  * The check before the first iteration: later checks are compared with its tests. A goal that is
@@ -26,8 +29,9 @@ export async function checkBaseline(context: StepContext): Promise<void> {
   const { log } = context
   const { goal } = log.state.frozen
   // A judge has no evidence yet.
-  const verdict = goal.judge === undefined ? await check(context) : unjudged('nothing was done yet')
-  await log.append([checkRecord(0, verdict)], (state) => {
+  const checked =
+    goal.judge === undefined ? await check(context) : unsealed(unjudged('nothing was done yet'))
+  await log.append([checkRecord(0, checked)], (state) => {
     if (state.lastCheck?.payload.achieved !== true) return []
     const outcome = outcomeAtBoundary(state, context, log.now())
     return outcome === null ? [] : [endRecord(state, outcome)]
@@ -73,7 +77,7 @@ export async function evaluate(context: StepContext, iteration: number): Promise
 }
 
 /** Checks the goal; waits while the disk has no room for that, as a run waits for its store. */
-async function check(context: StepContext): Promise<GoalVerdict | JudgeVerdict> {
+async function check(context: StepContext): Promise<Checked> {
   const { clock, log, random, signal } = context
   for (let retry = 1; ; retry++) {
     try {
@@ -89,48 +93,87 @@ async function check(context: StepContext): Promise<GoalVerdict | JudgeVerdict> 
   }
 }
 
-async function checkNow(context: StepContext): Promise<GoalVerdict | JudgeVerdict> {
+async function checkNow(context: StepContext): Promise<Checked> {
   const { log, executor, folder, signal, trace } = context
-  const { frozen, baseline, baselineTests, head } = log.state
+  const { frozen, head } = log.state
   // Commands of this process must not run beside those of another that has taken the store over.
   await log.verify()
   const span = trace.beginCheck(head.details.iteration, frozen.goal.name)
   try {
     // A stray process could change a file for the check and then change it back.
     if (log.state.mayHaveStrays) await executor.killMarked(log.runId)
-    const verdict =
+    const checked =
       frozen.goal.judge !== undefined
-        ? await judgeGoal(context)
-        : await folder.guard(() =>
-            checkGoal(frozen.goal, {
-              executor,
-              cwd: folder.real,
-              via: folder.path,
-              mark: log.runId,
-              signal,
-              baselineTests,
-              baseline: baseline ?? { files: {} },
-            }),
-          )
-    trace.endCheck(span, frozen.goal.name, verdict)
-    return verdict
+        ? unsealed(await judgeGoal(context))
+        : await folder.guard(() => checkByCommand(context))
+    trace.endCheck(span, frozen.goal.name, checked.verdict)
+    return checked
   } catch (error) {
     trace.fail(span, error)
     signal.throwIfAborted()
     throwIfExhausted(error)
+    if (error instanceof GoalCheckError) throw error
     const message = error instanceof Error ? error.message : String(error)
     throw new GoalCheckError(`the goal could not be checked: ${message}`, { cause: error })
   }
 }
 
-function checkRecord(iteration: number, verdict: GoalVerdict | JudgeVerdict): RecordDraft {
-  const { achieved, reason, verified_by, counts, duration_ms, output, tests } = verdict
+/** Checks in place; the first time and before the goal counts as met in a sealed copy, too. */
+async function checkByCommand(context: StepContext): Promise<Checked> {
+  const { checkpoints, executor, folder, isolated, log, sealing, signal } = context
+  const { baseline, baselineTests, frozen, lastCheck, seal } = log.state
+  const given = {
+    executor,
+    cwd: folder.real,
+    via: folder.path,
+    mark: log.runId,
+    signal,
+    baselineTests,
+    isFirst: lastCheck === null && baselineTests === null,
+    baseline: baseline ?? { files: {} },
+  }
+  if (sealing === null) return unsealed(await checkGoal(frozen.goal, given))
+  const sealed = sealing(isolated, holdoutRun(context))
+  if (seal === null) {
+    // A run of an earlier version has changed files that no check was seen to read.
+    return lastCheck === null
+      ? await sealed.first(frozen.goal, given)
+      : unsealed(await checkGoal(frozen.goal, given))
+  }
+  let start: Promise<Tree | null> | undefined
+  const atStart = async (path: string): Promise<string | null | undefined> => {
+    start ??= checkpoints?.atStart(log, signal) ?? Promise.resolve(null)
+    const tree = await start
+    if (tree === null) return undefined
+    return tree.entries.get(path)?.sha256 ?? (outsideTree(tree)(path) ? undefined : null)
+  }
+  return await sealed.later(frozen.goal, given, seal, atStart)
+}
+
+/** A verdict, and what was found out beside it. */
+type Checked = Omit<SealedVerdict, 'verdict'> & { readonly verdict: GoalVerdict | JudgeVerdict }
+
+function unsealed(verdict: GoalVerdict | JudgeVerdict): Checked {
+  return { verdict, found: null, unavailable: null }
+}
+
+function checkRecord(iteration: number, { verdict, found, unavailable }: Checked): RecordDraft {
+  const { achieved, reason, assurance, counts, duration_ms, output, tests } = verdict
   const undecided = 'undecided' in verdict ? { undecided: verdict.undecided } : undefined
+  const payload: EventPayloads['goal_check'] = {
+    achieved,
+    reason,
+    verified_by: assurance.by === 'judge' ? 'judge' : 'command',
+    cached: false,
+    counts,
+    duration_ms,
+    assurance,
+  }
   return {
     kind: 'goal_check',
     iteration,
-    payload: { achieved, reason, verified_by, cached: false, counts, duration_ms },
-    private: { output, tests, ...undecided },
+    payload: unavailable === null ? payload : { ...payload, sealed_unavailable: unavailable },
+    private: { output, tests, ...(found !== null && { seal: found }), ...undecided },
   }
 }
 

@@ -6,9 +6,10 @@ import type { CallState, RunState } from '../../log/run-state.js'
 import { headAndTail } from '../../output.js'
 import { redactor } from '../../redaction/redactor.js'
 import type { CountedChanges } from '../../workspace/describe-changes.js'
+import { lockSummary } from './lock-summary.js'
 import { withCheckpoint, type StepContext } from '../step-context.js'
 
-/** Bytes of a gate's summary, without the line that says how much was dropped. */
+/** Bytes of a gate's summary, without packages and the line that says how much was dropped. */
 const SUMMARY_BYTES = 1_940
 /** Characters of a reason, a path and a command in the summary. */
 const REASON_CHARACTERS = 400
@@ -82,9 +83,15 @@ function summaryOf(state: RunState, gate: NewGate): string {
     toolsOf(state),
     commandsOf(state),
     `Used so far: ${total_tokens} tokens${cost}.`,
-    gate.kind === 'iteration' ? 'If you approve, the next iteration begins.' : '',
   ]
-  return headAndTail(lines.filter((line) => line !== '').join('\n'), SUMMARY_BYTES)
+  const end = gate.kind === 'iteration' ? 'If you approve, the next iteration begins.' : ''
+  const text = headAndTail(joined(lines), SUMMARY_BYTES - end.length)
+  // What was installed is shown whatever else there is to say.
+  return joined([text, lockSummary(gate.changes?.locks ?? [], clip), end])
+}
+
+function joined(lines: readonly string[]): string {
+  return lines.filter((line) => line !== '').join('\n')
 }
 
 /** The net change since the last gate; without checkpoints, what the tools have told. */

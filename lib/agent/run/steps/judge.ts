@@ -39,11 +39,12 @@ export function unjudged(reason: string): JudgeVerdict {
     undecided: false,
     achieved: false,
     reason,
-    verified_by: 'judge',
+    assurance: { by: 'judge', sealed: false, canaries: false, holdout: false },
     exit_code: 1,
     duration_ms: 0,
     counts: null,
     tests: null,
+    test_files: [],
     output: '',
   }
 }

@@ -116,6 +116,7 @@ async function attemptCall(
         goal: request.goal,
         check: goal.judge === undefined ? goal.command : null,
         cwd: folder.real,
+        isCheckFile: (path) => Object.hasOwn(log.state.baseline?.files ?? {}, path),
       },
     })
     const returned: unknown = await raceAbort(call, signal) // a model may ignore the signal

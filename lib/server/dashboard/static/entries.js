@@ -1,4 +1,5 @@
 /** An event as an entry of the timeline. */
+import { restsOn } from './assurance.js'
 import { changeView } from './diff.js'
 import { button, fill, h, programOutput, setText } from './dom.js'
 import { by, entry, LABELS, line, paragraph } from './entry.js'
@@ -89,6 +90,8 @@ export function entryView(event, progress) {
       return filesEntry(event)
     case 'changes_decided':
       return decisionEntry(event)
+    case 'holdout_evaluation':
+      return holdoutLine(event)
     case 'goal_check':
       return checkEntry(event)
     case 'human_check_required':
@@ -172,9 +175,16 @@ function usageLine(event) {
   )
 }
 
+/** @param {EventOf<'holdout_evaluation'>} event */
+function holdoutLine(event) {
+  const { number: count, of: most } = event.payload
+  return line(event, 'plain', `Held-out tests: evaluation ${count} of at most ${most}`)
+}
+
 /** @param {EventOf<'goal_check'>} event */
 function checkEntry(event) {
-  const { achieved, reason, counts, cached, duration_ms } = event.payload
+  const { achieved, reason, counts, cached, duration_ms, assurance } = event.payload
+  const { sealed_unavailable: unsealed } = event.payload
   const facts = cached ? 'unchanged since the last check' : duration(duration_ms)
   return entry(
     event,
@@ -182,6 +192,10 @@ function checkEntry(event) {
     h('p.what', achieved ? 'Goal met' : 'Goal not met', h('span.fact', facts)),
     paragraph(reason),
     counts === null ? null : countsView(counts),
+    assurance === undefined
+      ? null
+      : h('p.hint', `${achieved ? 'Met by' : 'Checked by'}: ${restsOn(assurance, counts)}`),
+    unsealed === undefined ? null : paragraph(`No sealed checks: ${unsealed}`),
   )
 }
 

@@ -30,6 +30,7 @@ const END_REASONS = {
   cost_budget: 'the cost budget is spent',
   time_budget: 'the time budget is spent',
   tool_call_budget: 'the tool call budget is spent',
+  holdout_exhausted: 'the held-out tests failed too often',
   stuck: 'it was repeating itself',
   context_exhausted: 'the conversation outgrew the model',
   provider_error: 'the model provider failed',

@@ -1,10 +1,17 @@
 /** The numbers and facts of a run. */
 import { runAddress } from './address.js'
+import { restsOn } from './assurance.js'
 import { h, prose } from './dom.js'
 import { countsView } from './entries.js'
 import { cost, duration, endReason, number, plural } from './format.js'
 
-/** @typedef {import('../types.js').RunDetails} RunDetails */
+/**
+ * @typedef {import('../types.js').RunDetails} RunDetails
+ * @typedef {{
+ *   readonly counts: import('../types.js').TestCounts | null,
+ *   readonly unsealed: string | null,
+ * }} LastCheck of events: the tests of the last check, and why the run has no sealed checks
+ */
 
 /**
  * @param {RunDetails} details
@@ -42,8 +49,11 @@ export function metersOf(details, counts) {
   ]
 }
 
-/** @param {RunDetails} details */
-export function factsOf(details) {
+/**
+ * @param {RunDetails} details
+ * @param {LastCheck} check
+ */
+export function factsOf(details, { counts, unsealed }) {
   const { started_at, ended_at, created_at } = details
   /** @type {[string, string | Node][]} */
   const facts = [
@@ -55,6 +65,11 @@ export function factsOf(details) {
     facts.push(['Took', duration(Date.parse(ended_at) - Date.parse(started_at))])
   if (details.end_reason !== null) facts.push(['Ended', endReason(details.end_reason)])
   if (details.check !== null) facts.push(['Check', details.check])
+  if (details.assurance !== null) {
+    const met = details.final_state.goal_achieved
+    facts.push([met ? 'Met by' : 'Last check', restsOn(details.assurance, counts)])
+  }
+  if (unsealed !== null) facts.push(['No sealed checks', unsealed])
   if (details.hitl_enabled) facts.push(['Gates', 'after each iteration'])
   if (details.approval !== 'never') facts.push(['Approval', details.approval])
   if (details.parent_run_id !== null) {

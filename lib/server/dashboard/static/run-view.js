@@ -1,6 +1,7 @@
 /** One run: status, usage, timeline, open gate, and the actions of the user. */
 import { readAddress, runAddress } from './address.js'
 import { ApiError, attempt, call, messageOf } from './api.js'
+import { CheckFileList } from './assurance.js'
 import { ChangedFiles } from './changed-files.js'
 import { ChangesTab } from './changes-tab.js'
 import { checkpointName, checkpointOf } from './checkpoints.js'
@@ -87,6 +88,8 @@ export class RunView {
   #unfolded = false
   /** Of the last goal check. @type {import('../types.js').TestCounts | null} */
   #counts = null
+  /** Why the run has no sealed checks. @type {string | null} */
+  #unsealed = null
 
   #title = h('h1', { id: 'run-title', dir: 'auto', tabIndex: -1 })
   #chip = h('span.chip')
@@ -112,6 +115,7 @@ export class RunView {
   #filesTab
   #changesTab
   #messages
+  #checkFiles
   #tabs
   #find = h('input', {
     type: 'search',
@@ -133,6 +137,7 @@ export class RunView {
     const { runId } = address
     this.#runId = runId
     this.#filesTab = new FilesTab(runId)
+    this.#checkFiles = new CheckFileList(runId)
     this.#changesTab = new ChangesTab(
       runId,
       ({ applied, checkpoint_id }) =>
@@ -155,6 +160,7 @@ export class RunView {
         { 'aria-label': 'About this run' },
         this.#kind,
         this.#facts,
+        this.#checkFiles.element,
         this.#files.element,
       ),
       h(
@@ -297,7 +303,10 @@ export class RunView {
     this.#seen = events.at(-1)?.seq ?? this.#seen
     for (const event of events) {
       this.#messages.add(event)
-      if (event.kind === 'goal_check') this.#counts = event.payload.counts
+      if (event.kind === 'goal_check') {
+        this.#counts = event.payload.counts
+        this.#unsealed = event.payload.sealed_unavailable ?? this.#unsealed
+      }
       if (event.kind !== 'checkpoint') continue
       this.#changesTab.add(checkpointOf(event))
       this.#filesTab.add(checkpointOf(event))
@@ -385,7 +394,8 @@ export class RunView {
     this.#kind.hidden = program === null
     setText(this.#kind, program ?? '')
     refill(this.#meters, metersOf(details, this.#counts))
-    refill(this.#facts, factsOf(details))
+    refill(this.#facts, factsOf(details, { counts: this.#counts, unsealed: this.#unsealed }))
+    this.#checkFiles.update(details.check_files)
     refill(this.#badges, badgesOf(details))
     // What had the focus may be gone, such as the button that aborts.
     if (focused?.isConnected === false || focused?.closest('[hidden]'))

@@ -1,0 +1,388 @@
+/**
+ * What belongs to a check, told from what it was seen to read. Tests, what only tests read, and
+ * configuration belong to it; the code under test never does.
+ *
+ * 1. A program belongs only when there is evidence: the runner reported it, the command names it,
+ *    its name or what it imports shows that it helps tests. Being read by tests alone is none,
+ *    since that is true of code under test as well. Whatever code under test refers to is code.
+ * 2. Data belongs when a test refers to it and no code does; what a shell check compares belongs by
+ *    its name only, since it may be the answer that is asked for.
+ *
+ * @module
+ */
+import { posix } from 'node:path'
+
+import { hasRelevantPart } from '../relevant-part.js'
+import {
+  hasHelperWord, isCheckingName, isCodeFolder, isConfiguration, isDelivered, isExample,
+  isFixtureName, isHelperName, isInCodeFolder, isInputName, isInTestTree, isMainName,
+  isMockFolder, isNeverOfChecks, isPage, isTestName, isToolConfiguration, languageOf,
+  mayHoldTests, stemOf, subjectOf, withoutExtension,
+} from './file-kinds.js'
+import { groupBy } from './group-by.js'
+import { gatherFacts, type Facts, type Observed, type Program } from './observed-facts.js'
+import { nameKey, type References } from './references.js'
+
+export type { Observed } from './observed-facts.js'
+
+/** Why a file belongs to a check. */
+export type BelongsReason =
+  | 'named by the command'
+  | 'test'
+  | 'in a folder of tests'
+  | 'configuration'
+  | 'helper of tests'
+  | 'read by tests only'
+
+/**
+ * What belongs to the check beyond `known`, with the reason for each.
+ *
+ * @throws the signal's reason when it is aborted.
+ */
+export async function whatBelongs(
+  observed: Observed,
+  signal?: AbortSignal,
+): Promise<ReadonlyMap<string, BelongsReason>> {
+  const facts = await gatherFacts(observed, signal)
+  return new Decision(facts).decide()
+}
+
+/** Decides from the facts; synchronous steps over sets, each linear in what was found. */
+class Decision {
+  readonly #facts: Facts
+  readonly #belongs: Map<string, BelongsReason> = new Map()
+  /** Programs on the side of the tests; all others are code. */
+  readonly #tests: Set<string> = new Set()
+  /** Programs that may help tests, with the reason if they do. */
+  readonly #candidates: Map<string, BelongsReason> = new Map()
+  /** What tests are about, by name. */
+  #subjects: ReadonlySet<string> | null = null
+  #reportedFolders: ReadonlySet<string> | null = null
+
+  constructor(facts: Facts) {
+    this.#facts = facts
+  }
+
+  decide(): ReadonlyMap<string, BelongsReason> {
+    this.#startWithTests()
+    const folders = this.#foldersOfTests()
+    for (const path of this.#facts.files) {
+      const reason = this.#mayHelp(path, folders)
+      if (reason !== null) this.#candidates.set(path, reason)
+    }
+    for (const path of this.#helpers()) {
+      this.#startWith(path, this.#candidates.get(path)!)
+    }
+    this.#addData(folders)
+    return this.#belongs
+  }
+
+  /** What is known, reported, or run by the command. */
+  #startWithTests(): void {
+    const { observed, programs, reported, named } = this.#facts
+    for (const path of programs.keys()) if (observed.known.has(path)) this.#tests.add(path)
+    const files = new Set(this.#facts.files)
+    const code = [...programs.values()].filter(
+      ({ path }) => !observed.known.has(path) && !reported.has(path) && !isTestName(path),
+    )
+    const usedByCode = new Set<string>()
+    for (const { path, refers } of code) {
+      if (this.#standsWithTests(path)) continue
+      for (const file of refers.files) usedByCode.add(file)
+    }
+    for (const path of reported) {
+      if (!files.has(path) || isNeverOfChecks(path)) continue
+      const program = programs.get(path)
+      const isCode = program?.testsItself === true || usedByCode.has(path)
+      if (!isCode || isTestName(path)) this.#startWith(path, 'test')
+    }
+    for (const path of named) {
+      const program = programs.get(path)
+      const isCheck = program?.asserts === true || isCheckingName(path)
+      if (files.has(path) && isCheck && !usedByCode.has(path) && !this.#facts.entries.has(path)) {
+        this.#startWith(path, 'named by the command')
+      }
+    }
+    for (const path of files) {
+      const isTest = isTestName(path) && programs.has(path) && !isNeverOfChecks(path)
+      if (isTest && !this.#belongs.has(path)) this.#startWith(path, 'test')
+    }
+  }
+
+  #startWith(path: string, reason: BelongsReason): void {
+    this.#belongs.set(path, reason)
+    if (this.#facts.programs.has(path)) this.#tests.add(path)
+  }
+
+  /** True for a program beside reported tests, which may be one of their helpers. */
+  #standsWithTests(path: string): boolean {
+    const folder = posix.dirname(path)
+    if (folder === '.' || isCodeFolder(folder)) return false
+    this.#reportedFolders ??= new Set([...this.#facts.reported].map((one) => posix.dirname(one)))
+    return this.#reportedFolders.has(folder)
+  }
+
+  /**
+   * Folders that hold tests and nothing else: their name or the names of their tests say so, their
+   * tests are about code elsewhere, and no code elsewhere refers into them.
+   */
+  #foldersOfTests(): ReadonlySet<string> {
+    const { reported, programs, entries } = this.#facts
+    const tests = groupBy(
+      [...reported].filter((path) => this.#tests.has(path)),
+      (path) => posix.dirname(path),
+    )
+    const folders = new Set<string>()
+    for (const [folder, paths] of tests) {
+      if (folder === '.' || isCodeFolder(folder)) continue
+      const isOdd = paths.some((path) => !isTestName(path)) || mayHoldTests(folder)
+      const isAboutOthers = paths.some((path) => this.#refersOutOf(path, folder))
+      if (isOdd && isAboutOthers && !this.#holdsSubjects(folder, paths)) folders.add(folder)
+    }
+    for (const { path, refers } of programs.values()) {
+      if (this.#tests.has(path) || isConfiguration(path)) continue
+      for (const file of refers.files) {
+        const inside = folderAmong(file, folders)
+        if (inside !== null && folderAmong(path, folders) === null) folders.delete(inside)
+      }
+    }
+    for (const entry of entries) {
+      const inside = folderAmong(entry, folders)
+      if (inside !== null) folders.delete(inside)
+    }
+    return folders
+  }
+
+  /** Is a test about code outside of its folder, alone or by what it imports there? */
+  #refersOutOf(path: string, folder: string): boolean {
+    const refers = this.#facts.programs.get(path)?.refers
+    if (refers === undefined) return false
+    const leadsOut = ({ itself, files }: References): boolean =>
+      itself || [...files].some((file) => this.#isOtherCode(file, folder))
+    if (leadsOut(refers) || !mayHoldTests(folder)) return leadsOut(refers)
+    const beside = [...refers.files].filter((file) => isWithin(file, folder))
+    return beside.some((file) => leadsOut(this.#facts.programs.get(file)?.refers ?? refers))
+  }
+
+  #isOtherCode(file: string, folder: string): boolean {
+    const { programs, observed } = this.#facts
+    if (isWithin(file, folder) || this.#tests.has(file)) return false
+    return programs.has(file) || (languageOf(file) !== 'data' && !observed.known.has(file))
+  }
+
+  /** Is there a file of the name of what one of these tests is about? */
+  #holdsSubjects(folder: string, tests: readonly string[]): boolean {
+    const subjects = new Set(tests.filter(isTestName).map(subjectOf))
+    return [...this.#facts.programs.keys()].some(
+      (path) =>
+        posix.dirname(path) === folder && !this.#tests.has(path) && subjects.has(stemOf(path)),
+    )
+  }
+
+  /** Why a file may belong, if no code refers to it; null for code. */
+  #mayHelp(path: string, folders: ReadonlySet<string>): BelongsReason | null {
+    const { programs, configured, entries } = this.#facts
+    if (this.#belongs.has(path)) return null
+    // Makefiles may include what lies in a folder for output.
+    if (configured.has(path) && languageOf(path) === 'make') return 'configuration'
+    if (isNeverOfChecks(path)) return null
+    if (entries.has(path) || hasRelevantPart(posix.basename(path))) return null
+    const program = programs.get(path)
+    if (isConfiguration(path)) return 'configuration'
+    if (folderAmong(path, folders) !== null && program !== undefined) return 'in a folder of tests'
+    if (isInTestTree(path) && program !== undefined) return 'in a folder of tests'
+    const isOutside = program === undefined || !isInCodeFolder(path) || isHelperName(path)
+    if (configured.has(path) && isOutside) return 'configuration'
+    if (program === undefined) return null
+    if (isHelperName(path)) return 'helper of tests'
+    if (this.#isSubject(path)) return null
+    if (program.language === 'shell' || program.language === 'make') {
+      return isCheckingName(path) || hasHelperWord(path) ? 'helper of tests' : null
+    }
+    if (isInCodeFolder(path)) return null
+    if (hasHelperWord(path)) return 'helper of tests'
+    if (isCheckingName(path) && this.#facts.observed.goal.reporter === null && !isMainName(path)) {
+      return 'helper of tests'
+    }
+    return program.usesTestLibrary && !isExample(path) ? 'read by tests only' : null
+  }
+
+  /** Is there a test about the file of this name? */
+  #isSubject(path: string): boolean {
+    this.#subjects ??= new Set([...this.#tests].filter(isTestName).map(subjectOf))
+    const stem = stemOf(path)
+    const isIndex = stem === 'index' || stem === '__init__'
+    return this.#subjects.has(isIndex ? posix.basename(posix.dirname(path)) : stem)
+  }
+
+  /** The candidates that tests refer to and code does not. */
+  #helpers(): ReadonlySet<string> {
+    const { programs } = this.#facts
+    const refused = new Set<string>()
+    // Each round refuses what the last one made code; a chain without end is refused as a whole.
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const accepted = this.#reached(refused)
+      const before = refused.size
+      for (const { path, refers } of programs.values()) {
+        if (this.#tests.has(path) || accepted.has(path)) continue
+        for (const file of refers.files) {
+          if (accepted.has(file) && !isToolConfiguration(file)) refused.add(file)
+        }
+      }
+      if (refused.size === before) return accepted
+    }
+    return new Set()
+  }
+
+  /** Candidates that tests, and helpers of tests, lead to. */
+  #reached(refused: ReadonlySet<string>): ReadonlySet<string> {
+    const { programs, script } = this.#facts
+    const reached = new Set<string>()
+    for (const [path, reason] of this.#candidates) {
+      const byItself = reason === 'configuration' || reason === 'in a folder of tests'
+      if ((byItself || isMockFolder(path)) && !refused.has(path)) reached.add(path)
+    }
+    const take = (from: Program | null, refers: References): void => {
+      for (const file of refers.files) {
+        const mayJoin = this.#candidates.has(file) && !refused.has(file) && !reached.has(file)
+        if (mayJoin && this.#helps(file, from)) reached.add(file)
+      }
+    }
+    take(null, script)
+    for (const path of this.#tests) take(programs.get(path)!, programs.get(path)!.refers)
+    // Grows while it is walked.
+    for (const path of reached) {
+      const program = programs.get(path)
+      if (program !== undefined) take(program, program.refers)
+    }
+    return reached
+  }
+
+  /** A helper by a mere word must be used beside code under test: it may be the subject itself. */
+  #helps(file: string, from: Program | null): boolean {
+    const program = this.#facts.programs.get(file)
+    if (program === undefined || isHelperName(file) || from === null) return true
+    if (program.language === 'shell' || from.language === 'shell') {
+      return isCheckingName(file) || from.language === program.language
+    }
+    if (program.usesTestLibrary || from.refers.itself) return true
+    const used = [...from.refers.files, ...program.refers.files]
+    return used.some((path) => path !== file && this.#isPlainCode(path))
+  }
+
+  #isPlainCode(path: string): boolean {
+    return languageOf(path) !== 'data' && !this.#tests.has(path) && !this.#candidates.has(path)
+  }
+
+  #addData(folders: ReadonlySet<string>): void {
+    const { files, programs } = this.#facts
+    const data = files.filter(
+      (path) => !programs.has(path) && !this.#belongs.has(path) && !isNeverOfChecks(path),
+    )
+    if (data.length === 0) return
+    const code = new Mentions()
+    const tests = new Mentions()
+    const shell = new Mentions()
+    const exercising = this.#exercising()
+    for (const [path, { refers, language }] of programs) {
+      if (!this.#tests.has(path)) code.add(refers)
+      else if (language === 'shell' || language === 'make') shell.add(refers)
+      else if (exercising.has(path)) tests.add(refers)
+      else shell.add(refers)
+    }
+    if (this.#facts.isSimple) tests.add(this.#facts.script)
+    else shell.add(this.#facts.script)
+    for (const path of data) {
+      const reason = this.#dataReason(path, folders, code, tests, shell)
+      if (reason !== null) this.#belongs.set(path, reason)
+    }
+  }
+
+  #dataReason(
+    path: string,
+    folders: ReadonlySet<string>,
+    code: Mentions,
+    tests: Mentions,
+    shell: Mentions,
+  ): BelongsReason | null {
+    if (hasRelevantPart(posix.basename(path)) || languageOf(path) !== 'data') return null
+    if (code.has(path)) return null
+    const isFixture = isFixtureName(path)
+    if (folderAmong(path, folders) !== null && (isFixture || !isDelivered(path))) {
+      return 'in a folder of tests'
+    }
+    if (isFixture && tests.has(path)) return 'read by tests only'
+    if ((isFixture || isInputName(path)) && shell.has(path)) return 'read by tests only'
+    if (isDelivered(path) || !tests.has(path)) return null
+    if ((isPage(path) || isInCodeFolder(path)) && !isInputName(path)) return null
+    return 'read by tests only'
+  }
+
+  /** Programs of tests that lead to code under test, alone or by what uses them. */
+  #exercising(): ReadonlySet<string> {
+    const { programs } = this.#facts
+    const found = new Set<string>()
+    const usedBy = new Map<string, string[]>()
+    for (const path of this.#tests) {
+      const { refers, language } = programs.get(path)!
+      const isCode = (file: string): boolean =>
+        !this.#tests.has(file) && (programs.has(file) || languageOf(file) !== 'data')
+      if (refers.itself || language === 'other' || [...refers.files].some(isCode)) found.add(path)
+      for (const file of refers.files) {
+        if (!this.#tests.has(file)) continue
+        const users = usedBy.get(file)
+        if (users === undefined) usedBy.set(file, [path])
+        else users.push(path)
+      }
+    }
+    for (const path of found) for (const user of usedBy.get(path) ?? []) found.add(user)
+    for (const path of found) {
+      for (const file of programs.get(path)!.refers.files) {
+        if (this.#tests.has(file)) found.add(file)
+      }
+    }
+    return found
+  }
+}
+
+const MAX_ROUNDS = 50
+
+/** What several texts refer to. */
+class Mentions {
+  readonly #files: Set<string> = new Set()
+  readonly #names: Set<string> = new Set()
+  readonly #folders: Set<string> = new Set()
+  readonly #stems: Set<string> = new Set()
+  readonly #extensions: Set<string> = new Set()
+
+  add(refers: References): void {
+    for (const one of refers.files) this.#files.add(one)
+    for (const one of refers.names) this.#names.add(one)
+    for (const one of refers.folders) this.#folders.add(one)
+    for (const one of refers.stems) this.#stems.add(one)
+    for (const one of refers.extensions) this.#extensions.add(one)
+  }
+
+  /** By path, by name, by a folder that holds it, or by the parts of its name. */
+  has(path: string): boolean {
+    if (this.#files.has(path) || this.#names.has(nameKey(path))) return true
+    const parts = path.split('/').slice(0, -1)
+    if (parts.some((name) => this.#folders.has(name))) return true
+    if (parts.length > 0 && this.#folders.has(parts.join('/'))) return true
+    const isStem = this.#stems.has(posix.basename(withoutExtension(path)))
+    return isStem && this.#extensions.has(posix.extname(path))
+  }
+}
+
+function isWithin(path: string, folder: string): boolean {
+  return path.startsWith(`${folder}/`)
+}
+
+/** The one of these folders in which a path lies; null for none. */
+function folderAmong(path: string, folders: ReadonlySet<string>): string | null {
+  for (let at = path.lastIndexOf('/'); at !== -1; at = path.lastIndexOf('/', at - 1)) {
+    if (folders.has(path.slice(0, at))) return path.slice(0, at)
+    if (at === 0) break
+  }
+  return null
+}

@@ -1,0 +1,224 @@
+/**
+ * New files that a runner, or what it starts, loads without being told to by the files of the
+ * check: a sealed check leaves them out.
+ *
+ * 1. Only names and places decide, and only of files that are neither in the baseline nor were
+ *    there when the run started. Ordinary new modules of the work always stay.
+ * 2. A new file that looks like a test by name only, and that code imports, stays: what code does
+ *    itself it may do in a file as well.
+ * 3. Caches are left out whenever they were made: a tool would take their word for its own.
+ *
+ * @module
+ */
+import { posix } from 'node:path'
+
+import type { GoalBaseline, GoalSpec } from '../../goal.js'
+import { compileGlobs } from '../../workspace/globs.js'
+import { hasRelevantPart, relevantPart } from '../relevant-part.js'
+import {
+  hasHelperWord, isCodeFolder, isConfiguration, isInTestTree, isMockFolder,
+  isNeverOfChecks, isTestName, isToolConfiguration, languageOf, mayHoldTests, stemOf,
+} from './file-kinds.js'
+import { groupBy } from './group-by.js'
+import { listFiles, type ListedFile } from './list-files.js'
+import { TextReader } from './read-texts.js'
+import { ReferenceFinder } from './references.js'
+import { foldersAbove, shadowsFilesOf, shadowsPythonModules, type ShadowTest } from './shadows.js'
+import { looksLikeTest } from './test-texts.js'
+
+/** Why a sealed check leaves out a new file. */
+export type LeftOutReason =
+  'new test' | 'configuration' | 'plugin' | 'helper of tests' | 'shadows a module'
+
+/** What {@link filesToLeaveOut} looks at. */
+export interface NewFilesOptions {
+  /** Folder of the copy. */
+  readonly root: string
+  readonly goal: GoalSpec
+  readonly baseline: GoalBaseline
+  /** What was there when the run started, and is therefore never left out. */
+  readonly kept: ReadonlySet<string>
+  readonly signal?: AbortSignal | undefined
+}
+
+/**
+ * Files in `root` that a runner or a check would load by itself and that are not in the baseline:
+ * what a sealed check leaves out. Links count as files, and a cache is told as one folder. Called
+ * on the folder as it was at the start, it tells what was there before: the `kept` of later calls.
+ *
+ * @throws {@link GoalError} when there are too many files; the signal's reason when it is aborted.
+ */
+export async function filesToLeaveOut(
+  options: NewFilesOptions,
+): Promise<ReadonlyMap<string, LeftOutReason>> {
+  const { root, goal, baseline, kept, signal } = options
+  const files = await listFiles(root, signal)
+  const texts = new TextReader(root)
+  const known = Object.keys(baseline.files)
+  const rules = new Rules(goal, known, await foldersOfTests(known, texts), texts)
+  const isFresh = (path: string): boolean =>
+    !Object.hasOwn(baseline.files, path) && !kept.has(path)
+  const fresh = files.filter(({ path, kind }) => kind === 'cache' || isFresh(path))
+  rules.shadowsPython = await shadowsPythonModules({
+    root, goal, baseline: known, kept, files: new Set(files.map(({ path }) => path)), texts,
+  })
+  const found = new Map<string, LeftOutReason>()
+  for (const file of fresh) {
+    signal?.throwIfAborted()
+    const reason = await rules.reasonFor(file)
+    if (reason !== null) found.set(file.path, reason)
+  }
+  const doubtful = [...found.keys()].filter((path) => isOftenCode(path, found.get(path)!))
+  for (const path of await importedByCode(doubtful, files, texts, signal)) found.delete(path)
+  return found
+}
+
+/** A module of the work may have such a name. */
+function isOftenCode(path: string, reason: LeftOutReason): boolean {
+  if (isInTestTree(path) || languageOf(path) === 'data') return false
+  if (reason === 'new test') return !/[.](?:test|spec)\.\w+$/.test(path) && isTestName(path)
+  return reason === 'configuration' && !isToolConfiguration(path)
+}
+
+/** Those of `paths` to which code of the workspace refers that is no test. */
+async function importedByCode(
+  paths: readonly string[],
+  files: readonly ListedFile[],
+  texts: TextReader,
+  signal: AbortSignal | undefined,
+): Promise<ReadonlySet<string>> {
+  const found = new Set<string>()
+  if (paths.length === 0) return found
+  const finder = new ReferenceFinder(paths, null, new Map(), new Set())
+  for (const { path, kind } of files) {
+    signal?.throwIfAborted()
+    const isCode = kind === 'file' && /^(?:javascript|python)$/.test(languageOf(path))
+    if (!isCode || isInTestTree(path) || isTestName(path) || isNeverOfChecks(path)) continue
+    const text = await texts.read(path)
+    if (text === null) continue
+    for (const file of (await finder.find(path, text, languageOf(path))).files) found.add(file)
+  }
+  return found
+}
+
+const MAX_TEXTS = 1_000
+
+/** Folders that hold tests of the check beyond those known by name, such as `qa`. */
+async function foldersOfTests(
+  baseline: readonly string[],
+  texts: TextReader,
+): Promise<ReadonlySet<string>> {
+  const odd = baseline
+    .filter((path) => ['javascript', 'python'].includes(languageOf(path)))
+    .filter((path) => !isTestName(path) && !isInTestTree(path) && !isConfiguration(path))
+    .filter((path) => path.includes('/') && !path.startsWith('node_modules/'))
+  const found = new Set<string>()
+  for (const [folder, paths] of groupBy(odd.slice(0, MAX_TEXTS), posix.dirname)) {
+    if (isCodeFolder(folder)) continue
+    for (const path of paths) {
+      if (found.has(folder)) break
+      const text = await texts.read(path)
+      if (text !== null && (looksLikeTest(text) || mayHoldTests(folder))) found.add(folder)
+    }
+  }
+  return found
+}
+
+class Rules {
+  shadowsPython: ShadowTest = () => false
+  readonly #shadows: ShadowTest
+  readonly #isSealed: (path: string) => boolean
+  readonly #isProtected: (path: string) => boolean
+  readonly #folders: ReadonlySet<string>
+  /** Folders with files of the check below them. */
+  readonly #above: ReadonlySet<string>
+  readonly #texts: TextReader
+
+  constructor(
+    goal: GoalSpec,
+    baseline: readonly string[],
+    folders: ReadonlySet<string>,
+    texts: TextReader,
+  ) {
+    this.#shadows = shadowsFilesOf(baseline)
+    this.#isSealed = compileGlobs(goal.sealed ?? [])
+    this.#isProtected = compileGlobs(goal.protected)
+    this.#folders = folders
+    this.#above = new Set(baseline.flatMap(foldersAbove))
+    this.#texts = texts
+  }
+
+  async reasonFor({ path, kind }: ListedFile): Promise<LeftOutReason | null> {
+    if (kind === 'cache') return 'shadows a module'
+    // In the place of a folder of the check, or of files that nobody has looked at.
+    if (this.#above.has(path) || kind === 'link outside') return 'shadows a module'
+    const name = posix.basename(path)
+    if (/\.py[co]$/.test(name)) return 'shadows a module'
+    if (/\.tsbuildinfo$|^\.(?:eslint|stylelint|prettier)cache$/.test(name)) return 'configuration'
+    if (await this.#isPlugin(path)) return 'plugin'
+    if (hasRelevantPart(name)) return (await this.#configures(path)) ? 'configuration' : null
+    if (isTestName(path)) return 'new test'
+    if (this.#isSealed(path)) {
+      return languageOf(path) === 'python' ? 'shadows a module' : 'configuration'
+    }
+    if (isToolConfiguration(path) || isConfiguration(path)) return 'configuration'
+    if (this.#shadows(path) || this.shadowsPython(path)) return 'shadows a module'
+    return this.#ofTests(path)
+  }
+
+  #ofTests(path: string): LeftOutReason | null {
+    if (isMockFolder(path) || /^setup-?tests?$/i.test(stemOf(path))) return 'helper of tests'
+    const beside = foldersAbove(path).find((one) => this.#folders.has(one))
+    if (beside === undefined && !(isInTestTree(path) && this.#isProtected(path))) return null
+    if (beside !== undefined && isNeverOfChecks(path)) return null
+    // The outer names of a folder of tests say nothing about helpers.
+    const inside = beside === undefined ? belowTestTree(path) : path.slice(beside.length + 1)
+    const isCode = ['javascript', 'python'].includes(languageOf(path))
+    const isTest = isCode && !hasHelperWord(inside) && stemOf(path) !== '__init__'
+    return isTest ? 'new test' : 'helper of tests'
+  }
+
+  async #isPlugin(path: string): Promise<boolean> {
+    const name = posix.basename(path)
+    if (/^(?:conftest|sitecustomize|usercustomize)\.py$|\.(?:pth|egg-link)$/.test(name)) return true
+    if (name !== 'entry_points.txt' || !/[.-](?:dist|egg)-info\//.test(path)) return false
+    const text = await this.#texts.read(path)
+    const sections = text?.match(/^\[[^\]\n]*\]/gm) ?? ['unreadable']
+    return sections.some((one) => one !== '[console_scripts]' && one !== '[gui_scripts]')
+  }
+
+  async #configures(path: string): Promise<boolean> {
+    if (await this.#hasRelevantPart(path)) return true
+    return posix.basename(path) === 'package.json' && !(await this.#isHarmlessPackage(path))
+  }
+
+  async #hasRelevantPart(path: string): Promise<boolean> {
+    const text = await this.#texts.read(path)
+    return text === null || relevantPart(posix.basename(path), text) !== null
+  }
+
+  /** A package.json decides how all files below it are loaded. */
+  async #isHarmlessPackage(path: string): Promise<boolean> {
+    const folder = posix.dirname(path)
+    if (folder !== '.') return !this.#above.has(folder) && !isInTestTree(path)
+    try {
+      const parsed = JSON.parse((await this.#texts.read(path)) ?? '') as object
+      return Object.keys(parsed).every((key) => HARMLESS_KEYS.has(key))
+    } catch {
+      return false
+    }
+  }
+}
+
+function belowTestTree(path: string): string {
+  const parts = path.split('/')
+  return parts.slice(parts.findIndex((part) => TEST_TREE.test(part)) + 1).join('/')
+}
+const TEST_TREE = /^(?:tests?|specs?|__tests__|__snapshots__|testdata)$/
+
+const HARMLESS_KEYS = new Set(
+  (
+    'type private version description dependencies devDependencies peerDependencies ' +
+    'optionalDependencies license author keywords repository engines name homepage bugs main'
+  ).split(' '),
+)

@@ -1,0 +1,219 @@
+/**
+ * What there is to know of a check before it is decided what belongs to it: its programs with what
+ * they refer to, what its command runs, what settings name. Texts come from the workspace: they are
+ * bounded, read in slices, and never run.
+ *
+ * @module
+ */
+import { lstat } from 'node:fs/promises'
+import { join, posix } from 'node:path'
+
+import { LongWork } from '../../../internal/next-turn.js'
+import type { GoalSpec } from '../../goal.js'
+import { settingValues } from '../runner-files.js'
+import { shellCommands } from '../shell-commands.js'
+import {
+  isCheckingName, isConfiguration, isInCodeFolder, isMainName, isNeverOfChecks, languageOf,
+  shebang, type Language,
+} from './file-kinds.js'
+import { readPackage, type PackageFacts } from './package-facts.js'
+import { TextReader } from './read-texts.js'
+import { ReferenceFinder, type References } from './references.js'
+import { definesTests, testLibraryIn } from './test-texts.js'
+
+/** What a check was seen to do in a copy. */
+export interface Observed {
+  /** Folder in which the files can be read: the copy in which the check ran. */
+  readonly root: string
+  /** Relative paths of files that the check read, in any order. */
+  readonly read: readonly string[]
+  /** Files that it changed or made itself, which never belong to it. */
+  readonly changed: readonly string[]
+  /** Folders that were listed. */
+  readonly listed: readonly string[]
+  /** Files of tests as the runner reported them: first part of each test's name. */
+  readonly testFiles: readonly string[]
+  readonly goal: GoalSpec
+  /** Its command and the scripts that it leads to. */
+  readonly script: string
+  /** Paths that are known to belong already (`GoalBaseline.files`). */
+  readonly known: ReadonlySet<string>
+}
+
+/** A program that was read: what it refers to, and what its text shows. */
+export interface Program {
+  readonly path: string
+  readonly language: Language
+  readonly refers: References
+  /** Imports a library for tests. */
+  readonly usesTestLibrary: boolean
+  /** Code with tests in itself: documentation that is run, or tests beside the code. */
+  readonly testsItself: boolean
+  /** Compares something and fails. */
+  readonly asserts: boolean
+}
+
+/** All that is known of a check before it is decided what belongs to it. */
+export interface Facts {
+  readonly observed: Observed
+  /** Files that may belong, without those known. */
+  readonly files: readonly string[]
+  readonly reported: ReadonlySet<string>
+  readonly programs: ReadonlyMap<string, Program>
+  /** What the command and its scripts refer to. */
+  readonly script: References
+  /** True when the command starts a runner, or a program that checks by itself. */
+  readonly isSimple: boolean
+  /** Programs that the command runs. */
+  readonly named: readonly string[]
+  /** Files that the settings of tools name. */
+  readonly configured: ReadonlySet<string>
+  readonly entries: ReadonlySet<string>
+}
+
+const MAX_REPORTED = 50_000
+/** Texts that are read at once. */
+const BATCH = 16
+
+function isWorthReading(path: string, known: ReadonlySet<string>): boolean {
+  if (isNeverOfChecks(path) && !known.has(path)) return false
+  // Programs may have no extension.
+  return languageOf(path) !== 'data' || posix.extname(path) === '' || isConfiguration(path)
+}
+
+/**
+ * Reads the programs that a check read, and what its command and settings name.
+ *
+ * @throws the signal's reason when it is aborted.
+ */
+export async function gatherFacts(
+  observed: Observed,
+  signal?: AbortSignal,
+): Promise<Facts> {
+  const { root, goal, known, script } = observed
+  const changed = new Set(observed.changed)
+  const texts = new TextReader(root)
+  const reported = await existing(root, new Set(observed.testFiles), new Set(observed.read))
+  const all = new Set([...observed.read, ...reported].filter(isPlainPath))
+  const about = readPackage(await texts.read('package.json'), [...all, ...changed])
+  const finder = new ReferenceFinder(
+    [...all, ...changed].filter((path) => !path.split('/').includes('node_modules')),
+    about.name,
+    about.main,
+    new Set(observed.listed.map((folder) => posix.basename(folder))),
+  )
+  const programs = new Map<string, Program>()
+  const configured = new Set<string>()
+  const work = new LongWork()
+  const note = async (path: string, text: string): Promise<void> => {
+    for (const file of (await finder.find(path, text, 'data')).files) configured.add(file)
+  }
+  const worthReading = [...all].filter((path) => isWorthReading(path, known))
+  for (let at = 0; at < worthReading.length; at += BATCH) {
+    const paths = worthReading.slice(at, at + BATCH)
+    const contents = await Promise.all(paths.map(async (path) => texts.read(path)))
+    for (const [i, path] of paths.entries()) {
+      if (work.isDue) await work.next()
+      signal?.throwIfAborted()
+      const text = contents[i]!
+      if (text === null) continue
+      const named = languageOf(path)
+      const language = named === 'data' ? (shebang(text) ?? 'data') : named
+      if (isConfiguration(path)) await note(path, [...settingValues(text)].join('\n'))
+      if (language === 'data') continue
+      const refers = await finder.find(path, text, language)
+      programs.set(path, programOf(path, language, text, refers, about))
+    }
+  }
+  await note('package.json', [...settingValues(about.tools), ...about.paths].join('\n'))
+  for (const path of includedBy(programs)) configured.add(path)
+  return {
+    observed,
+    files: [...all].filter((path) => !changed.has(path) && !known.has(path)),
+    reported,
+    programs,
+    script: await finder.find('', script, 'shell'),
+    isSimple: goal.reporter !== null || !COMPARES.test(script),
+    named: goal.reporter === null ? programsRun(script, all) : [],
+    configured,
+    entries: about.entries,
+  }
+}
+
+/** Relative and without steps up; control characters would garble what people read. */
+function isPlainPath(path: string): boolean {
+  return path !== '' && !path.startsWith('/') && !path.split('/').includes('..')
+}
+
+/** Reported names that are files. */
+async function existing(
+  root: string,
+  names: ReadonlySet<string>,
+  read: ReadonlySet<string>,
+): Promise<ReadonlySet<string>> {
+  const found = new Set<string>()
+  for (const name of [...names].slice(0, MAX_REPORTED)) {
+    if (!isPlainPath(name) || name.includes('\0')) continue
+    if (read.has(name)) found.add(name)
+    else if ((await lstat(join(root, name)).catch(() => null))?.isFile() === true) found.add(name)
+  }
+  return found
+}
+
+const ASSERTS = new RegExp(
+  [
+    ...['\\bassert', '\\bexpect\\s?\\(', '(?:deep|strict)Equal', '\\bthrow\\b', '^[ \\t]*raise\\b'],
+    ...['process\\.exit', '\\bsys\\.exit', '\\bexit[ (]+[1-9]', '\\bdie\\b'],
+  ].join('|'),
+  'm',
+)
+
+function programOf(
+  path: string,
+  language: Language,
+  text: string,
+  refers: References,
+  about: PackageFacts,
+): Program {
+  const library = testLibraryIn(text)
+  const isOurs = library !== null && about.name !== null && library.includes(about.name)
+  const testsItself =
+    language === 'python'
+      ? text.includes('>>> ') && !definesTests(text)
+      : text.includes('import.meta.vitest')
+  const usesTestLibrary = library !== null && !isOurs
+  return { path, language, refers, usesTestLibrary, testsItself, asserts: ASSERTS.test(text) }
+}
+
+/** Files that makefiles include. */
+function includedBy(programs: ReadonlyMap<string, Program>): readonly string[] {
+  const makefiles = [...programs.values()].filter(({ language }) => language === 'make')
+  return makefiles.flatMap(({ refers }) =>
+    [...refers.files].filter((path) => /\.(?:mk|make|inc)$/.test(path)),
+  )
+}
+
+const INTERPRETERS =
+  /^(?:node|tsx|ts-node|deno|bun|python[\d.]*|ruby|perl|php|sh|bash|dash|zsh)$/
+/** What makes a program's output, not the program, what is checked. */
+const COMPARES = /\b(?:diff|cmp|grep|comm|test|jq)\b|\[|<|\|(?!\|)/
+
+/** Programs that the commands of a check run, where these programs are the check. */
+function programsRun(script: string, files: ReadonlySet<string>): readonly string[] {
+  const found: string[] = []
+  const compares = COMPARES.test(script)
+  for (const { words, runs } of shellCommands(script)) {
+    if (!runs) continue
+    const texts = words.map(({ text }) => text)
+    const at = texts.findIndex((text) => INTERPRETERS.test(posix.basename(text)))
+    const argument = texts.slice(at + 1).find((text) => !text.startsWith('-')) ?? ''
+    for (const word of at === -1 ? texts.slice(0, 1) : [argument]) {
+      const path = posix.normalize(word)
+      if (!files.has(path)) continue
+      if (isCheckingName(path) || (!compares && !isMainName(path) && !isInCodeFolder(path))) {
+        found.push(path)
+      }
+    }
+  }
+  return found
+}

@@ -1,0 +1,240 @@
+/**
+ * What the text of a program refers to: files and folders of the workspace, by import, by path and
+ * by name. One pass over the text, without knowing the language: a path is a path in `import`,
+ * `open()`, `join()`, a shell command or a comment. What is found is rather too much than too
+ * little, since a reference from code is what keeps a file out of a check.
+ *
+ * @module
+ */
+import { posix } from 'node:path'
+
+import { LongWork } from '../../../internal/next-turn.js'
+import { withoutExtension, type Language } from './file-kinds.js'
+
+/** What one text refers to. */
+export interface References {
+  /** Files that it names by a path or imports. */
+  readonly files: ReadonlySet<string>
+  /** Names of files, with their extensions. */
+  readonly names: ReadonlySet<string>
+  /** Names and paths of folders. */
+  readonly folders: ReadonlySet<string>
+  /** Strings that are the name of a file without its extension. */
+  readonly stems: ReadonlySet<string>
+  /** Strings that are an extension, as in `name + '.json'`. */
+  readonly extensions: ReadonlySet<string>
+  /** True when it imports the package that the workspace holds, by that package's name. */
+  readonly itself: boolean
+}
+
+/** Runs of characters that paths are made of. */
+const TOKENS = /[^\s"'`()<>[\]{},;:=|&\\!?*#^]+/g
+const MAX_TOKEN = 1_024
+/** Around a lone string: is it given to something that opens files? */
+const OPENS = /join|resolve|path|read|open|url|dir|glob|fs\.|file|load|require|import/i
+const NEAR = 80
+/** Before the name of an event. */
+const OF_EVENTS = /\b(?:on|once|off|emit|\w*Listener)\(["'`]$/
+const QUOTES = new Set(['"', "'", '`'])
+
+/** Finds references to a fixed set of files. */
+export class ReferenceFinder {
+  readonly #paths: ReadonlySet<string>
+  /** Files by path without extension, and folders by their path for what is in them as `index`. */
+  readonly #stems: Map<string, string[]> = new Map()
+  readonly #names: Set<string> = new Set()
+  readonly #nameStems: Set<string> = new Set()
+  readonly #folderNames: Set<string> = new Set()
+  readonly #folderPaths: Set<string> = new Set()
+  readonly #byTail: Map<string, string[]> = new Map()
+  readonly #extensions: Set<string> = new Set()
+  readonly #listed: ReadonlySet<string>
+  readonly #package: string | null
+  readonly #work = new LongWork()
+  #steps = 0
+
+  /**
+   * `main` gives the entry of the package in a folder; `listed` are the names of folders that were
+   * listed.
+   */
+  constructor(
+    paths: Iterable<string>,
+    packageName: string | null,
+    main: ReadonlyMap<string, readonly string[]>,
+    listed: ReadonlySet<string>,
+  ) {
+    this.#paths = new Set(paths)
+    this.#package = packageName
+    this.#listed = listed
+    for (const path of this.#paths) this.#index(path)
+    for (const [folder, entries] of main) {
+      for (const entry of entries) this.#add(this.#stems, folder, entry)
+    }
+  }
+
+  #index(path: string): void {
+    const bare = withoutExtension(path)
+    const parts = path.split('/')
+    this.#add(this.#stems, bare, path)
+    const stem = posix.basename(bare)
+    if (stem === 'index' || stem === '__init__') {
+      this.#add(this.#stems, parts.slice(0, -1).join('/'), path)
+    }
+    this.#names.add(nameKey(path))
+    this.#nameStems.add(stem)
+    this.#extensions.add(posix.extname(path))
+    if (parts.length > 1) this.#add(this.#byTail, `${parts.at(-2)!}/${stem}`, path)
+    for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) {
+      this.#folderPaths.add(path.slice(0, at))
+    }
+    for (const folder of parts.slice(0, -1)) this.#folderNames.add(folder)
+  }
+
+  #add(map: Map<string, string[]>, key: string, path: string): void {
+    const known = map.get(key)
+    if (known === undefined) map.set(key, [path])
+    else if (!known.includes(path)) known.push(path)
+  }
+
+  /** The references of the text of the file `from`. */
+  async find(from: string, text: string, language: Language): Promise<References> {
+    const found = new Found()
+    const folder = posix.dirname(from) === '.' ? '' : posix.dirname(from)
+    const seen = new Set<string>()
+    for (const { 0: raw, index } of text.matchAll(TOKENS)) {
+      this.#steps += 1
+      if (this.#steps % 500 === 0 && this.#work.isDue) await this.#work.next()
+      if (raw.length > MAX_TOKEN) continue
+      const end = index + raw.length
+      const quoted = QUOTES.has(text[index - 1] ?? '') && QUOTES.has(text[end] ?? '')
+      if (quoted) this.#literal(raw, text, index, end, found)
+      const key = quoted ? `"${raw}` : raw
+      if (seen.has(key)) continue
+      seen.add(key)
+      this.#token(raw, folder, quoted, language, found)
+    }
+    if (language === 'python') this.#pythonImports(text, folder, found)
+    found.files.delete(from)
+    return found
+  }
+
+  #token(raw: string, folder: string, quoted: boolean, language: Language, found: Found): void {
+    const token = /[^./]\.+$/.test(raw) ? raw.replace(/\.+$/, '') : raw
+    const last = token.slice(token.lastIndexOf('/') + 1)
+    if (this.#names.has(last)) found.names.add(last)
+    if (this.#extensions.has(token)) found.extensions.add(token)
+    if (quoted) {
+      if (token === this.#package || token.startsWith(`${this.#package}/`)) found.itself = true
+      if (this.#nameStems.has(token)) found.stems.add(token)
+      if (language === 'python') this.#pythonModule(token, folder, found)
+    }
+    const isPath = token.includes('/') || (quoted && (token === '.' || token === '..'))
+    if (isPath) this.#path(token, folder, found)
+    else if (this.#paths.has(posix.join(folder, token))) found.files.add(posix.join(folder, token))
+    else if (this.#paths.has(token)) found.files.add(token)
+  }
+
+  /** A token with a slash: relative to its file, to the workspace, or behind an alias. */
+  #path(token: string, folder: string, found: Found): void {
+    const plain = token.replace(/^(?:[@~#$%]?\/)+/, '')
+    const here = this.#resolve(posix.join(folder, plain || '.'), found)
+    // `open('./a.json')` is relative to the workspace, `import './a.js'` never is.
+    if (!here || !token.startsWith('.')) this.#resolve(posix.normalize(plain || '.'), found)
+    const parts = plain.split('/').filter((part) => part !== '' && part !== '.' && part !== '..')
+    for (const part of parts) if (this.#folderNames.has(part)) found.folders.add(part)
+    if (parts.length < 2 || token.startsWith('.')) return
+    const tail = `${parts.at(-2)!}/${withoutExtension(parts.at(-1)!)}`
+    for (const path of this.#byTail.get(tail) ?? []) found.files.add(path)
+  }
+
+  /** Notes what is at a path, or would be imported by it; false for nothing. */
+  #resolve(given: string, found: Found): boolean {
+    const path = given === '.' || given === './' ? '' : given.replace(/\/$/, '')
+    const isFile = this.#paths.has(path)
+    const isFolder = this.#folderPaths.has(path)
+    if (isFile) found.files.add(path)
+    if (isFolder) found.folders.add(path)
+    // `./a.js` may be the file a.ts.
+    const bare = isFile ? path : withoutExtension(path)
+    const imported = [...(this.#stems.get(path) ?? []), ...(this.#stems.get(bare) ?? [])]
+    for (const file of imported) found.files.add(file)
+    return isFile || isFolder || imported.length > 0
+  }
+
+  /** A string of its own: the name of a folder when it seems to be used as a path. */
+  #literal(raw: string, text: string, start: number, end: number, found: Found): void {
+    if (!this.#folderNames.has(raw) || found.folders.has(raw)) return
+    const before = text.slice(Math.max(0, start - NEAR), start)
+    if (OF_EVENTS.test(before)) return
+    const near = before.slice(before.lastIndexOf('\n') + 1) + text.slice(end, end + NEAR)
+    if (this.#listed.has(raw) || OPENS.test(near)) found.folders.add(raw)
+  }
+
+  #pythonImports(text: string, folder: string, found: Found): void {
+    for (const match of text.matchAll(PYTHON_IMPORT)) {
+      const [, from, names, modules] = match
+      if (modules !== undefined) {
+        for (const one of modules.split(',')) {
+          this.#pythonModule(one.trim().split(/\s/, 1)[0]!, folder, found)
+        }
+      } else if (from !== undefined) {
+        const end = (match.index ?? 0) + match[0].length
+        const more = names?.trimStart().startsWith('(') === true ? parenthesised(text, end) : ''
+        this.#pythonModule(from, folder, found)
+        for (const name of `${names ?? ''}${more}`.split(/[\s,()]+/)) {
+          if (name === '') continue
+          this.#pythonModule(`${from}${from.endsWith('.') ? '' : '.'}${name}`, folder, found)
+        }
+      }
+    }
+  }
+
+  /** `a.b` as a module of the workspace: from its root, `src`, or a folder above the text. */
+  #pythonModule(name: string, folder: string, found: Found): void {
+    if (name.length > 200 || !/^\.*[\p{L}_][\p{L}\p{N}_.]*$/u.test(name)) return
+    const dots = /^\.*/.exec(name)![0].length
+    const path = name.slice(dots).replaceAll('.', '/')
+    const above = foldersAbove(folder)
+    const bases = dots > 0 ? above.slice(dots - 1, dots) : [...above, 'src', 'lib']
+    for (const base of bases) {
+      for (let part = path; ; part = part.slice(0, part.lastIndexOf('/'))) {
+        const at = base === '' ? part : `${base}/${part}`
+        for (const file of this.#stems.get(at) ?? []) {
+          if (/\.(?:pyi?|pyx)$/.test(file)) found.files.add(file)
+        }
+        if (!part.includes('/')) break
+      }
+    }
+  }
+}
+
+const PYTHON_IMPORT =
+  /^[ \t]*(?:from[ \t]+([\p{L}\p{N}_.]+)[ \t]+import\b(.*)|import[ \t]+(.+))$/gmu
+const MAX_LIST = 4_096
+
+function parenthesised(text: string, from: number): string {
+  const rest = text.slice(from, from + MAX_LIST)
+  return rest.slice(0, Math.max(0, rest.indexOf(')')))
+}
+
+/** The folder and those above it, the nearest first, the workspace (empty) last. */
+function foldersAbove(folder: string): readonly string[] {
+  const all: string[] = []
+  for (let at = folder; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('/')))) all.push(at)
+  return [...all, '']
+}
+
+/** The name of a file as a text shows it: of a name with spaces, the part after the last. */
+export function nameKey(path: string): string {
+  const name = posix.basename(path)
+  return name.match(TOKENS)?.at(-1) ?? name
+}
+
+class Found implements References {
+  readonly files: Set<string> = new Set()
+  readonly names: Set<string> = new Set()
+  readonly folders: Set<string> = new Set()
+  readonly stems: Set<string> = new Set()
+  readonly extensions: Set<string> = new Set()
+  itself = false
+}

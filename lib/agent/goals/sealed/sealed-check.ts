@@ -1,0 +1,430 @@
+/**
+ * Checks in a sealed copy: what a goal must pass before it counts as achieved.
+ *
+ * 1. The copy is made for the check alone and removed with it. It has the folder's files as they
+ *    are, but no new ones that a runner would load by itself, and no hooks or settings of git.
+ * 2. What belongs to the check must be in it as at the start of the run, before and after the
+ *    command. So must be the dependencies, unless the request lets the run change them.
+ * 3. No process of the run is alive, and commands run in the strongest executor there is.
+ * 4. New tests run afterwards, in a second pass that can only add demands.
+ * 5. Held-out tests, of runs that have them, are evaluated last, in a copy of their own.
+ * 6. The first check of a run is such a check; what it is seen to read decides what belongs to it.
+ *    Where the copy cannot run the suite as such, the check runs in place as well, and if that
+ *    tells something else, there are no sealed checks for the run.
+ *
+ * @module
+ */
+import { dirname } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import type { Dependencies, SealStart, StoredSeal } from '../../check-files.js'
+import { GoalError } from '../../errors.js'
+import type { SealedMode } from '../../events.js'
+import type { Executor, IsolatedCopy } from '../../executor.js'
+import { codeBehind, NO_SPACE, throwIfExhausted } from '../../exhaustion.js'
+import type {
+  GoalBaseline, GoalCheckContext, GoalSpec, GoalVerdict, KeptTests,
+} from '../../goal.js'
+import {
+  captureDependencies, compareDependencies, type DependencyComparison,
+} from '../../workspace/dependencies.js'
+import { fileSystemTime, touchedFiles, type TouchedFiles } from '../../workspace/touched-files.js'
+import { checkGoal } from '../check.js'
+import { readCheckScript } from '../check-script.js'
+import { commandGoal } from '../command-goal.js'
+import { checkHeldOut, NONE_LEFT } from '../holdout/check-held-out.js'
+import { MAX_EVALUATIONS, type HoldoutRun } from '../holdout/held-out-tests.js'
+import { hashFiles } from '../protected-files.js'
+import { listChanges } from '../compare-tests.js'
+import { areHashed } from '../../test-outcomes.js'
+import { fileOf } from '../reports/test-names.js'
+import { whatBelongs } from './belongs.js'
+import { couldNotRun } from './could-run.js'
+import { filesToLeaveOut, type LeftOutReason } from './new-files.js'
+import { SealedCopy } from './sealed-copy.js'
+import type { AtStart, RunChecks, SealedVerdict } from './sealing.js'
+import { DEPENDENCY_RULE, failed, HELD_OUT, leftOutNote, required } from './words.js'
+
+/** Where copies are made. */
+export interface CopyFolders {
+  create(runId: string, cwd: string, options: CopyOptions): Promise<IsolatedCopy>
+  remove(runId: string): Promise<void>
+}
+
+interface CopyOptions {
+  /** May large folders of packages be mounted read-only? */
+  readonly mounts: boolean
+  /** What is mounted into the original. */
+  readonly mounted: IsolatedCopy['readOnly']
+  /** Relative paths that the copy does not have. */
+  readonly without: readonly string[]
+  /** For a sealed check: nothing in it was read yet, and git finds neither hooks nor settings. */
+  readonly sealed: true
+  readonly unread: true
+  readonly signal: AbortSignal
+}
+
+/** What sealed checks of one run need. */
+export interface SealedChecksOptions {
+  readonly mode: Exclude<SealedMode, 'off'>
+  /** Where the copies are made, each by the id of its run. */
+  readonly folders: () => Promise<CopyFolders>
+  /** Runs the commands; the strongest one at hand. */
+  readonly executor: () => Promise<Executor>
+  readonly runId: string
+  /** May the goal be met with other dependencies than at the start? */
+  readonly allowsDependencyChanges: boolean
+  /** Folders that commands do not see. */
+  readonly closed: readonly string[]
+  /** Real path of the packages that are found above a folder; null for none. */
+  readonly above: (cwd: string) => Promise<string | null>
+  /** Of a run that works in a copy: what is mounted into that. */
+  readonly mounted: IsolatedCopy['readOnly']
+  /** Null: there are no held-out tests. */
+  readonly holdout: HoldoutRun | null
+}
+
+/** The sealed checks of one run; see the comment of this file. */
+export class SealedChecks implements RunChecks {
+  readonly #options: SealedChecksOptions
+
+  constructor(options: SealedChecksOptions) {
+    this.#options = options
+  }
+
+  /**
+   * The first check of a run, before anything was changed.
+   *
+   * @throws as {@link checkGoal} does; {@link GoalCheckError} when sealed checks are required and
+   * cannot be made.
+   */
+  async first(goal: GoalSpec, context: GoalCheckContext): Promise<SealedVerdict> {
+    const { cwd, signal } = context
+    let sealed: Observed
+    let dependencies: Dependencies | null
+    try {
+      ;[sealed, dependencies] = await both(
+        this.#inCopy(context, (copy) => this.#observe(goal, context, copy)),
+        this.#captureDependencies(cwd, signal),
+      )
+    } catch (error) {
+      signal.throwIfAborted()
+      throwIfPassing(error)
+      return await this.#unsealed(goal, context, messageOf(error))
+    }
+    const { verdict, since, touched, kept } = sealed
+    const start = { since, kept, dependencies, observed: touched.observes, unavailable: null }
+    const { files, reasons } = sealed
+    const found: StoredSeal = { files, reasons, start }
+    const cause = couldNotRun(verdict, goal, sealed.root)
+    const passed = { verdict, found, unavailable: null }
+    if (cause === null && goal.max_duration_ms === undefined)
+      return await this.#heldOut(goal, context, start, passed)
+    const inPlace = await checkGoal(goal, context)
+    // Without tests, two failures are the same only where both lack something.
+    const isAlike = inPlace.tests !== null || couldNotRun(inPlace, goal, cwd) !== null
+    if (cause === null || (isAlike && isSame(inPlace, verdict)))
+      return await this.#heldOut(goal, context, start, { ...passed, verdict: inPlace })
+    return this.#withoutSeal(inPlace, cause, { ...found, start: { ...start, unavailable: cause } })
+  }
+
+  /** A check in place where no copy can be made. */
+  async #unsealed(
+    goal: GoalSpec,
+    context: GoalCheckContext,
+    cause: string,
+  ): Promise<SealedVerdict> {
+    const start: SealStart = {
+      since: 0, kept: [], dependencies: null, observed: false, unavailable: cause,
+    }
+    const found = { files: {}, reasons: {}, start }
+    return this.#withoutSeal(await checkGoal(goal, context), cause, found)
+  }
+
+  #withoutSeal(verdict: GoalVerdict, cause: string, found: StoredSeal): SealedVerdict {
+    if (this.#options.mode === 'require') throw required(cause)
+    return { verdict, found, unavailable: cause }
+  }
+
+  /**
+   * A later check: in place, and when that is passed, in a sealed copy.
+   *
+   * @throws as {@link checkGoal} does.
+   */
+  async later(
+    goal: GoalSpec,
+    context: GoalCheckContext,
+    seal: StoredSeal,
+    atStart: AtStart,
+  ): Promise<SealedVerdict> {
+    const verdict = await checkGoal(goal, context)
+    const { start } = seal
+    if (!verdict.achieved) return { verdict, found: null, unavailable: null }
+    if (start === undefined || start.unavailable !== null) {
+      const cause = start?.unavailable ?? 'the first check was not made in one'
+      // Of a fork: its source had none.
+      if (this.#options.mode === 'require') throw required(cause)
+      return { verdict, found: null, unavailable: null }
+    }
+    await context.executor.killMarked(context.mark)
+    const sealed = await this.#sealed(goal, context, start, atStart, verdict)
+    return await this.#heldOut(goal, context, start, sealed)
+  }
+
+  async #sealed(
+    goal: GoalSpec,
+    context: GoalCheckContext,
+    start: SealStart,
+    atStart: AtStart,
+    verdict: GoalVerdict,
+  ): Promise<SealedVerdict> {
+    const { signal } = context
+    try {
+      const { changes, caches } = await this.#compareDependencies(context, start)
+      if (changes.length > 0) {
+        const text = `dependencies changed: ${listChanges(changes)}; ${DEPENDENCY_RULE}`
+        return { verdict: failed(verdict, text, ''), found: null, unavailable: null }
+      }
+      const work = async (copy: SealedCopy): Promise<SealedVerdict> =>
+        await this.#confirm(goal, context, copy, start, atStart, verdict)
+      return await this.#inCopy(context, work, caches)
+    } catch (error) {
+      signal.throwIfAborted()
+      throwIfPassing(error)
+      const text = `no sealed check could be made: ${messageOf(error)}`
+      return { verdict: failed(verdict, text, ''), found: null, unavailable: null }
+    }
+  }
+
+  async #captureDependencies(cwd: string, signal: AbortSignal): Promise<Dependencies> {
+    const { above, closed } = this.#options
+    return await captureDependencies(cwd, { closed, above: await above(cwd), signal })
+  }
+
+  async #compareDependencies(
+    { cwd, signal }: GoalCheckContext,
+    { dependencies }: SealStart,
+  ): Promise<DependencyComparison> {
+    const { above, allowsDependencyChanges, closed } = this.#options
+    if (dependencies === null) return { changes: [], caches: [] }
+    const found = await compareDependencies(cwd, dependencies, {
+      closed, above: await above(cwd), signal,
+    })
+    return allowsDependencyChanges ? { ...found, changes: [] } : found
+  }
+
+  async #observe(goal: GoalSpec, context: GoalCheckContext, copy: SealedCopy): Promise<Observed> {
+    const { baseline, signal } = context
+    const { root } = copy
+    const since = await fileSystemTime(dirname(root))
+    const verdict = await copy.check(goal, context.baselineTests)
+    // Before anything else reads a file of the copy.
+    const touched = await touchedFiles(root, since, signal)
+    const kept = await filesToLeaveOut({ root, goal, baseline, kept: new Set(), signal })
+    const { test_files: testFiles } = verdict
+    const found = await belonging(goal, baseline, root, touched, testFiles, signal)
+    return { root, verdict, since, touched, kept: [...kept.keys()], ...found }
+  }
+
+  async #confirm(
+    goal: GoalSpec,
+    context: GoalCheckContext,
+    copy: SealedCopy,
+    start: SealStart,
+    atStart: AtStart,
+    inPlace: GoalVerdict,
+  ): Promise<SealedVerdict> {
+    const { baseline, signal } = context
+    const { root } = copy
+    const kept = new Set(start.kept)
+    const left = await filesToLeaveOut({ root, goal, baseline, kept, signal })
+    await copy.putAside([...left.keys()])
+    const since = await fileSystemTime(dirname(root))
+    const verdict = await copy.check(goal, context.baselineTests)
+    const touched = await touchedFiles(root, since, signal)
+    const result = (judged: GoalVerdict, found: StoredSeal | null = null): SealedVerdict => ({
+      verdict: judged, found, unavailable: null,
+    })
+    if (!verdict.achieved) return result(failed(verdict, verdict.reason, leftOutNote(left)))
+    const written = touched.changed.filter((path) => Object.hasOwn(baseline.files, path))
+    if (written.length > 0) {
+      const changes = written.map((path) => `${path} was changed while the check ran`)
+      return result(failed(verdict, `tests changed: ${listChanges(changes)}`, ''))
+    }
+    const more = await belonging(goal, baseline, root, touched, verdict.test_files, signal)
+    const late = await changedSince(more.files, atStart)
+    if (late.length > 0) {
+      const changes = late.map((path) => `${path} was modified`)
+      return result(failed(verdict, `tests changed: ${listChanges(changes)}`, ''))
+    }
+    const found = Object.keys(more.files).length === 0 ? null : more
+    const failing = await this.#newTests(goal, context, copy, left, verdict)
+    if (failing !== null) return result(failing, found)
+    const { canaries } = verdict.assurance
+    const assurance = { ...verdict.assurance, sealed: true, canaries }
+    // People know the counts and the time of the folder itself.
+    return result({ ...inPlace, assurance, output: verdict.output }, found)
+  }
+
+  /** The verdict when new tests fail; null when they pass, and when there are none. */
+  async #newTests(
+    goal: GoalSpec,
+    { baselineTests }: GoalCheckContext,
+    copy: SealedCopy,
+    left: ReadonlyMap<string, LeftOutReason>,
+    before: GoalVerdict,
+  ): Promise<GoalVerdict | null> {
+    const isNew = (path: string): boolean => left.get(path) === 'new test'
+    const mine = [...left.keys()].filter(
+      (path) => isNew(path) || left.get(path) === 'helper of tests',
+    )
+    if (goal.reporter === null || !mine.some(isNew)) return null
+    await copy.putBack(mine)
+    const verdict = await copy.check({ ...goal, allow_test_changes: true }, null)
+    const [failing, all] = failingOf(verdict, baselineTests ?? before.tests, isNew)
+    if (failing === 0) return null
+    return failed(verdict, `${failing} of ${all} new tests fail`, '')
+  }
+
+  /** What has passed so far must pass the held-out tests as well. */
+  async #heldOut(
+    goal: GoalSpec,
+    context: GoalCheckContext,
+    start: SealStart,
+    passed: SealedVerdict,
+  ): Promise<SealedVerdict> {
+    const { holdout } = this.#options
+    const { verdict } = passed
+    if (holdout === null || !verdict.achieved) return passed
+    const { baseline, signal } = context
+    const work = async (copy: SealedCopy): Promise<string | null> => {
+      const kept = new Set(start.kept)
+      const left = await filesToLeaveOut({ root: copy.root, goal, baseline, kept, signal })
+      await copy.putAside([...left.keys()])
+      const checkWith = async (command: string, hashes: GoalBaseline['files']) => {
+        // The command may bring settings of its own.
+        const held = await commandGoal({ name: 'shell', command }, copy.root)
+        return await copy.check({ ...held, sealed: [] }, null, hashes)
+      }
+      return await checkHeldOut(holdout, { root: copy.root, checkWith }, signal)
+    }
+    const isOver = holdout.evaluations() >= MAX_EVALUATIONS
+    const { caches } = await this.#compareDependencies(context, start)
+    // A copy of its own: nothing that code under test did in the one before counts.
+    const problem = isOver ? NONE_LEFT : await this.#inCopy(context, work, caches)
+    const assurance = { ...verdict.assurance, sealed: true, holdout: problem === null }
+    if (problem === null) return { ...passed, verdict: { ...verdict, assurance } }
+    const failing = { achieved: false, reason: problem, assurance, output: HELD_OUT }
+    return { ...passed, verdict: { ...verdict, ...failing } }
+  }
+
+  /**
+   * Makes a copy, and removes it when `work` settles.
+   *
+   * @param caches paths in folders of dependencies that the copy must not have
+   */
+  async #inCopy<T>(
+    context: GoalCheckContext,
+    work: (copy: SealedCopy) => Promise<T>,
+    caches: readonly string[] = [],
+  ): Promise<T> {
+    const { folders, mounted, runId } = this.#options
+    const executor = await this.#options.executor()
+    const mounts = (await executor.mountsFolders?.()) ?? false
+    const all = await folders()
+    const made = await all.create(runId, context.cwd, {
+      mounts, mounted: mounts ? mounted : [], without: caches, signal: context.signal,
+      unread: true, sealed: true,
+    })
+    try {
+      return await work(new SealedCopy(made, executor, context))
+    } finally {
+      await executor.killMarked(context.mark).catch(() => 0)
+      // What cannot be removed now, the next check or a sweep removes.
+      await all.remove(runId).catch(() => undefined)
+    }
+  }
+}
+
+interface Observed extends StoredSeal {
+  readonly root: string
+  readonly verdict: GoalVerdict
+  readonly since: number
+  readonly touched: TouchedFiles
+  readonly kept: readonly string[]
+}
+
+/** What belongs to the check beyond what is known, with its hashes. */
+async function belonging(
+  goal: GoalSpec,
+  baseline: GoalBaseline,
+  root: string,
+  { changed, listed, read }: TouchedFiles,
+  testFiles: readonly string[],
+  signal: AbortSignal,
+): Promise<StoredSeal> {
+  const known = new Set(Object.keys(baseline.files))
+  const found = await whatBelongs(
+    { root, read, changed, listed, testFiles, goal, known, script: await scriptOf(goal, root) },
+    signal,
+  )
+  return {
+    reasons: Object.fromEntries(found),
+    files: await hashFiles(root, [...found.keys()]),
+  }
+}
+
+async function scriptOf({ command }: GoalSpec, root: string): Promise<string> {
+  try {
+    return (await readCheckScript(command, root)).text
+  } catch (error) {
+    // What is too much to follow was so when the goal was resolved.
+    if (error instanceof GoalError) return command
+    throw error
+  }
+}
+
+async function changedSince(
+  files: Readonly<Record<string, string>>,
+  atStart: AtStart,
+): Promise<readonly string[]> {
+  const changed: string[] = []
+  for (const [path, hash] of Object.entries(files)) {
+    const before = await atStart(path)
+    if (before != null && before !== hash) changed.push(path)
+  }
+  return changed
+}
+
+function isSame(one: GoalVerdict, other: GoalVerdict): boolean {
+  return one.achieved === other.achieved && isDeepStrictEqual(one.tests, other.tests)
+}
+
+/** How many new tests fail, of how many. What is hashed has no names: all tests count then. */
+function failingOf(
+  { counts, tests }: GoalVerdict,
+  known: KeptTests | null,
+  isNew: (path: string) => boolean,
+): readonly [failing: number, all: number] {
+  if (tests === null || areHashed(tests) || areHashed(known))
+    return [counts?.failed ?? 0, counts?.total ?? 0]
+  const all = Object.entries(tests).filter(
+    ([name]) => !Object.hasOwn(known ?? {}, name) && isNew(fileOf(name)),
+  )
+  return [all.filter(([, outcome]) => outcome === 'fail').length, all.length]
+}
+
+/** Throws what may be over later: the machine is exhausted, or a disk is full. */
+function throwIfPassing(error: unknown): void {
+  throwIfExhausted(error)
+  if (codeBehind(error, NO_SPACE) !== null) throw error
+}
+
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+/** Waits for both, also when one rejects: the copy must not be made any more then. */
+async function both<A, B>(one: Promise<A>, other: Promise<B>): Promise<[A, B]> {
+  await Promise.allSettled([one, other])
+  return [await one, await other]
+}

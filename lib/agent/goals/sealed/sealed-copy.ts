@@ -1,0 +1,76 @@
+import { mkdir, rename } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import type { Executor, IsolatedCopy } from '../../executor.js'
+import type {
+  GoalBaseline, GoalCheckContext, GoalSpec, GoalVerdict, KeptTests,
+} from '../../goal.js'
+import { isDependencyFolder } from '../../workspace/dependency-folders.js'
+import { checkGoal } from '../check.js'
+
+/** The environment of checks in a copy. */
+const ENVIRONMENT: Readonly<Record<string, string>> = {
+  GIT_CONFIG_GLOBAL: '/dev/null',
+  GIT_CONFIG_NOSYSTEM: '1',
+}
+
+/** A sealed copy, in which checks run. */
+export class SealedCopy {
+  readonly root: string
+  readonly #executor: Executor
+  readonly #context: GoalCheckContext
+  readonly #baseline: GoalBaseline
+  readonly #aside: string
+
+  constructor(copy: IsolatedCopy, executor: Executor, context: GoalCheckContext) {
+    this.root = copy.root
+    this.#aside = join(dirname(copy.root), '.left-out')
+    this.#context = context
+    this.#executor = {
+      name: executor.name,
+      killMarked: (mark) => executor.killMarked(mark),
+      run: (command, options) => executor.run(command, { ...options, isolated: copy }),
+    }
+    // Dependencies are compared where they were installed: here, they may be mounted.
+    const files = Object.entries(context.baseline.files).filter(([path]) => !isInstalled(path))
+    this.#baseline = { files: Object.fromEntries(files) }
+  }
+
+  /** `hashes` are those of files that were put into the copy. */
+  async check(
+    goal: GoalSpec,
+    baselineTests: KeptTests | null,
+    hashes: GoalBaseline['files'] = {},
+  ): Promise<GoalVerdict> {
+    const { max_duration_ms: _, ...rest } = goal
+    const own = (globs: readonly string[]): string[] => globs.filter((one) => !isInstalled(one))
+    const globs = { protected: own(goal.protected), sealed: own(goal.sealed ?? []), runner: [] }
+    const env = { ...ENVIRONMENT, ...goal.env }
+    const verdict = await checkGoal({ ...rest, ...globs, env }, {
+      executor: this.#executor,
+      cwd: this.root,
+      mark: this.#context.mark,
+      signal: this.#context.signal,
+      baselineTests,
+      isFirst: this.#context.isFirst === true && baselineTests === null,
+      baseline: { files: { ...this.#baseline.files, ...hashes } },
+    })
+    return { ...verdict, assurance: { ...verdict.assurance, sealed: true } }
+  }
+
+  async putAside(paths: readonly string[]): Promise<void> {
+    for (const path of paths) await move(join(this.root, path), join(this.#aside, path))
+  }
+
+  async putBack(paths: readonly string[]): Promise<void> {
+    for (const path of paths) await move(join(this.#aside, path), join(this.root, path))
+  }
+}
+
+async function move(from: string, to: string): Promise<void> {
+  await mkdir(dirname(to), { recursive: true })
+  await rename(from, to)
+}
+
+function isInstalled(path: string): boolean {
+  return path.split('/').some(isDependencyFolder)
+}

@@ -1,0 +1,47 @@
+/**
+ * Which runs of an engine have sealed checks, and what those use.
+ *
+ * @module
+ */
+import type { SealedMode } from './events.js'
+import type { Executor } from './executor.js'
+import { copyExecutor } from './executors/copy-executor.js'
+import { SealedChecks, type CopyFolders } from './goals/sealed/sealed-check.js'
+import { sealedModeOf } from './goals/sealed/sealed-mode.js'
+import { packagesAbove } from './isolation/above.js'
+import type { SealingFor } from './goals/sealed/sealing.js'
+
+/** What sealed checks need of their engine. */
+export interface SealingSettings {
+  readonly sealedChecks: SealedMode
+  readonly executor: Executor
+  /** Folders that do not exist for runs. */
+  readonly closed: readonly string[]
+  readonly sealedFolders: { open(): Promise<CopyFolders> }
+}
+
+/** Tells of each run of an engine which sealed checks it has. */
+export function sealingFor(settings: SealingSettings): SealingFor {
+  const { closed, executor, sealedChecks, sealedFolders } = settings
+  let strongest: Promise<Executor> | undefined
+  return (runId, frozen, claimed) => {
+    const { request } = frozen
+    const mode = sealedModeOf(frozen, sealedChecks)
+    if (mode === 'off') return null
+    return (isolated, holdout) =>
+      new SealedChecks({
+        mode,
+        folders: () => sealedFolders.open(),
+        executor: async () => {
+          strongest ??= copyExecutor(executor, closed)
+          return claimed(await strongest)
+        },
+        runId,
+        allowsDependencyChanges: request.allow_dependency_changes === true,
+        closed,
+        above: (cwd) => packagesAbove(cwd, closed),
+        mounted: isolated?.readOnly ?? [],
+        holdout,
+      })
+  }
+}
