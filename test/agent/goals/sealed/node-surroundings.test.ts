@@ -1,0 +1,7 @@
+import { testTricks } from './trick-runs.js'
+import { nodeSurroundingTricks } from './tricks/node-surroundings.js'
+
+testTricks(
+  'no trick with what surrounds node:test is achieved, but for the open ones',
+  nodeSurroundingTricks,
+)

@@ -1,0 +1,7 @@
+import { testTricks } from './trick-runs.js'
+import { nodeFileTricks } from './tricks/node-files.js'
+import { nodeMemoryTricks } from './tricks/node-memory.js'
+
+testTricks('no trick with files or memory against node:test is achieved, but for the open ones', [
+  ...nodeFileTricks, ...nodeMemoryTricks,
+])

@@ -1,0 +1,6 @@
+import { testTricks } from './trick-runs.js'
+import { pythonScriptTricks, unittestTricks } from './tricks/python.js'
+
+testTricks('no trick against unittest and scripts of Python is achieved, but for the open ones', [
+  ...unittestTricks, ...pythonScriptTricks,
+])

@@ -1,0 +1,4 @@
+import { testTricks } from '../../agent/goals/sealed/trick-runs.js'
+import { vitestTricks } from './tricks.js'
+
+testTricks('no trick against Vitest is achieved, but for the open ones', vitestTricks)
