@@ -38,6 +38,7 @@ import { literalMatcher } from '../lib/agent/tools/line-matcher.js'
 import { TextFinder } from '../lib/agent/tools/text-finder.js'
 import { parseTraceparent } from '../lib/agent/tracing/trace-context.js'
 import { diffText } from '../lib/agent/workspace/diff.js'
+import { changedPackages } from '../lib/agent/workspace/lock-changes.js'
 import { mergeTexts } from '../lib/agent/workspace/merge-text.js'
 import { atOnce } from '../lib/internal/next-turn.js'
 import { parseChallenges } from '../lib/http/auth/challenges.js'
@@ -107,6 +108,10 @@ const REPORTS = [
   'FAIL: a (b.c)\n', '='.repeat(45) + '\nFAIL: a (b)\n' + '-'.repeat(45) + '\nTraceback\n',
   'Traceback\n', ' ... skipped', 'PASSED a\n', 'FAILED a\n', 'FAILED a[', '____ a\n', 'E   x\n',
   'a == ', 'expected: a', 'at /a/b.js:1', 'a', '/a', 'a.b:', '\u001b[', 'File "a", line 1\n', '0m0.',
+]
+const LOCK_FILES = [
+  'package-lock.json', 'yarn.lock', 'pnpm-lock.yaml', 'bun.lock', 'Cargo.lock', 'go.sum',
+  'requirements.txt', 'Gemfile.lock',
 ]
 const PARSERS: readonly Parser[] = [
   { name: 'objects of folders', parse: readFolderOf, units: ['a', 'ab', '\ufffd', '/', '\ud800'] },
@@ -257,6 +262,15 @@ const PARSERS: readonly Parser[] = [
     },
     units: ['aaaaaaaaaaaaaaaaaaa', 'ba', '\n'],
   },
+  ...LOCK_FILES.map((path): Parser => ({
+    name: `packages of ${path}`,
+    parse: (text) => atOnce(changedPackages(path, text, `${text}a`)),
+    units: [
+      '[[package]]\nname = "a"\nversion = "1"\n', 'a@1:\n  version "1"\n  integrity x\n',
+      'packages:\n  a@1:\n    resolution: x\n', '    "a": ["a@1", "sha', '    a (1)\n',
+      'a==1 \\\n  --hash=1\n', 'a 1 h1:x\n', '  version version', "'", '(', ' ', '@', '/',
+    ],
+  })),
   {
     name: 'merged texts',
     parse: (text) => {

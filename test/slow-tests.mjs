@@ -20,6 +20,7 @@ const LIMITS = 'waits for limits that pass in real time'
 const COMPILE = 'compiles lib with TypeScript'
 const COMMANDS = 'several runs with commands, one after the other'
 const PROGRAMS = 'starts a program hundreds of times'
+const TRICKS = 'plays dozens of tricks, each in a run of its own'
 const COPIES = 'copies folders, and starts programs in them'
 const GIT = 'starts git dozens of times'
 const SAMPLE = 'starts a program for each sample'
@@ -113,8 +114,74 @@ const byFile = {
       'starts pytest with and without each combination of plugins',
     ],
   ],
+  'test/agent/goals/holdout/crashes.test.ts': [
+    ['after three that were cut off, held-out tests are evaluated no more', 3, KILLS],
+  ],
+  'test/agent/goals/holdout/hidden.test.ts': [
+    ['nothing of them can be found around a run with a file store', 7, SEARCH],
+    ['nothing of them can be found around a run with a store in memory', 3, SEARCH],
+  ],
+  'test/agent/goals/holdout/holdout.test.ts': [
+    ['a goal that is met at once must pass them, too', 3, CHECKS],
+    ['with `count`, the run hears how many of how many fail', 3, CHECKS],
+    ['after three evaluations the run ends: more would tell what they are', 3, CHECKS],
+    ['the files exist in no folder of the run, and replace what the run puts there', 3, CHECKS],
+    ['a repeated run has the held-out tests of the first', 3, CHECKS],
+    ['a fork has them, too, counts anew, and does not need its source', 6, CHECKS],
+  ],
+  'test/agent/goals/big-suites.test.ts': [
+    ['a million tests are read, kept and compared in bounded memory', 15, LONG],
+    ['hashed tests give the verdict that named ones give, in random histories', 1.5, RANDOM],
+    ['duplicates are numbered without counting those before them again', 1, LONG],
+    ['names that are long, or of files, are bounded in a big suite as well', 2, LONG],
+  ],
+  'test/agent/run/big-suites.test.ts': [
+    ['63 740 tests of node:test are achieved by a run that writes the code', 25, CHECKS],
+  ],
+  'test/agent/stores/large-records.test.ts': [
+    ['the record of a million tests is stored, rewritten and read by a file store', 1.4, LONG],
+  ],
+  'test/agent/goals/sealed/node.test.ts': [
+    [
+      'no trick with files or memory against node:test is achieved, but for the open ones',
+      20,
+      TRICKS,
+    ],
+  ],
+  'test/agent/goals/sealed/node-surroundings.test.ts': [
+    ['no trick with what surrounds node:test is achieved, but for the open ones', 20, TRICKS],
+  ],
+  'test/agent/goals/sealed/node-fool.test.ts': [
+    ['tricks against node:test work where only the exit code counts', 20, TRICKS],
+  ],
+  'test/agent/goals/sealed/programs.test.ts': [
+    [
+      'no trick against a check without a test runner is achieved, but for the open ones',
+      20,
+      TRICKS,
+    ],
+  ],
+  'test/agent/goals/sealed/programs-fool.test.ts': [
+    ['tricks against checks without a test runner make them exit with 0', 15, TRICKS],
+  ],
+  'test/agent/goals/sealed/pytest.test.ts': [
+    ['no trick against pytest is achieved, but for the open ones', 40, TRICKS],
+  ],
+  'test/agent/goals/sealed/unittest.test.ts': [
+    [
+      'no trick against unittest and scripts of Python is achieved, but for the open ones',
+      10,
+      TRICKS,
+    ],
+  ],
+  'test/agent/goals/sealed/pytest-fool.test.ts': [
+    ['tricks against pytest work where only the exit code counts', 30, TRICKS],
+  ],
+  'test/agent/goals/sealed/unittest-fool.test.ts': [
+    ['tricks against unittest and scripts of Python make them exit with 0', 8, TRICKS],
+  ],
   'test/agent/goals/reports.test.ts': [
-    ['reports whose tests are too many, or named too long, are too large', 0.8, LONG],
+    ['reports whose tests are too many, or named too long, are too large', 3, LONG],
     [
       'cargo-test reports the tests of every program, also those that never ended',
       3,
@@ -173,6 +240,13 @@ const byFile = {
     ['packages are copied for a sandbox: a pipe', 0.7, COPIES],
     ['npm installs nothing above a copy that is no package', 0.7, COPIES],
     ['packages are copied for plain processes, and never linked', 0.7, COPIES],
+  ],
+  'test/agent/workspace/dependencies.test.ts': [
+    ['npm ci and a new virtual environment change nothing', 3, PROGRAMS],
+    ['random changes of random packages are found, and nothing else', 1, RANDOM],
+  ],
+  'test/agent/workspace/touched-files.test.ts': [
+    ['random reads and writes of random trees by real processes are told exactly', 3, PROGRAMS],
   ],
   'test/agent/isolation/kills.test.ts': [
     ['nothing is lost or left when a process dies while a copy is made', 2, COPIES],
@@ -305,6 +379,19 @@ const byFile = {
   ],
   'test/agent/mcp/stdio.test.ts': [
     ['closing kills a server that ignores it, and its processes', 2.1, GRACE],
+  ],
+  'test/agent/goals/sealed/dependency-changes.test.ts': [
+    [
+      'a run that changes a dependency of the tests is told which, and what would allow it',
+      2.1,
+      CHECKS,
+    ],
+    ['a run that may change dependencies achieves its goal with another one', 3, CHECKS],
+    ['a run that may change dependencies may update its runner', 3.7, CHECKS],
+  ],
+  'test/agent/models/repair-check-files.test.ts': [
+    ['repair changes the source, and no test in a folder called qa', 4.5, REPAIR],
+    ['repair gives up where only a test could be changed', 2.7, REPAIR],
   ],
   'test/agent/models/repair-fixtures.test.ts': [
     ['repairs script: a bound, seen by the exit code alone', 0.8, REPAIR],
@@ -692,6 +779,7 @@ const byFile = {
     ['the samples of docs/operating.md do what they say', 1.4, SAMPLE],
     ['the samples of docs/http-client.md do what they say', 1.3, SAMPLE],
     ['the samples of docs/goals.md do what they say', 1.2, SAMPLE],
+    ['the samples of docs/judged-goals.md do what they say', 0.8, SAMPLE],
     ['the samples of docs/tools.md do what they say', 1.1, SAMPLE],
     ['the samples of docs/mcp.md do what they say', 0.9, SAMPLE],
     ['the samples of docs/mounting.md do what they say', 0.9, SAMPLE],
@@ -706,6 +794,161 @@ const byFile = {
   ],
   'test/agent/testing/test-run-store.test.ts': [
     ['a store that violates one part of the contract fails the tests of that part', 1.0, RANDOM],
+  ],
+  'test/agent/goals/reports-canaries/canaries.test.ts': [
+    ['pytest: mocks in a scope, of assertions too: canaries run and give no alarm', 4.4, CHECKS],
+    ['pytest: hooks in conftest.py: canaries run and give no alarm', 3.8, CHECKS],
+    ['pytest is not met by tests that are not run', 3.4, CHECKS],
+    ['pytest is not met by a plugin of the code under test that turns failures round', 3.3, CHECKS],
+    ['pytest is not met by assertions that are rewritten away', 3.2, CHECKS],
+    ['unittest: mocks in a scope, of assertions too: canaries run and give no alarm', 3.2, CHECKS],
+    ['pytest is not met by reports that always pass', 3.0, CHECKS],
+    ['pytest is not met by pytest.raises that expects nothing', 2.8, CHECKS],
+    ['pytest: tests of unittest: canaries run and give no alarm', 2.8, CHECKS],
+    ['pytest: a test that is skipped: canaries run and give no alarm', 2.7, CHECKS],
+    ['pytest is not met by calls that never fail', 2.6, CHECKS],
+    ['pytest is not met by pytest.approx that is equal to all', 2.4, CHECKS],
+    [
+      'unittest: an expected failure and a longer message: canaries run and give no alarm',
+      2.1,
+      CHECKS,
+    ],
+    ['pytest: plain tests: canaries run and give no alarm', 2.1, CHECKS],
+    ['node-test: a mock of console and process.exit: canaries run and give no alarm', 1.9, CHECKS],
+    ['unittest: plain tests: canaries run and give no alarm', 1.9, CHECKS],
+    [
+      'node-test: a loader that replaces a module for one test: canaries run and give no alarm',
+      1.8,
+      CHECKS,
+    ],
+    ['node-test is not met by listeners for the end that are gone', 1.8, CHECKS],
+    ['node-test: a test file that ends itself: canaries run and give no alarm', 1.8, CHECKS],
+    [
+      'node-test: a library of assertions in place of assert: canaries run and give no alarm',
+      1.7,
+      CHECKS,
+    ],
+    [
+      'node-test is not met by functions that cannot be called any more, the runner itself among them',
+      1.6,
+      CHECKS,
+    ],
+    ['unittest is not met by a part of a test that swallows what it throws', 1.5, CHECKS],
+    ['node-test: fake timers that are left on: canaries run and give no alarm', 1.5, CHECKS],
+    [
+      'node-test: Error.stackTraceLimit and prepareStackTrace: canaries run and give no alarm',
+      1.5,
+      CHECKS,
+    ],
+    [
+      'node-test: an assertion of its own that is mocked: canaries run and give no alarm',
+      1.4,
+      CHECKS,
+    ],
+    ['unittest is not met by comparisons by type that accept all, under kept names', 1.4, CHECKS],
+    ["node-test is not met by another 'node:test' for those who require it later", 1.4, CHECKS],
+    [
+      'node-test is not met by patched functions that canaries might use, and another assert',
+      1.4,
+      CHECKS,
+    ],
+    ['node-test is not met by tests without their functions', 1.2, CHECKS],
+    ['unittest is not met by assertEqual that accepts all', 1.2, CHECKS],
+    [
+      'unittest is not met by patched functions that canaries might use, and assertTrue',
+      1.1,
+      CHECKS,
+    ],
+    ["node-test is not met by another 'assert' for those who require it later", 1.1, CHECKS],
+    ['node-test: plain tests: canaries run and give no alarm', 1.0, CHECKS],
+    ['unittest is not met by assertRaises that expects nothing', 1.0, CHECKS],
+  ],
+  'test/agent/goals/reports-exits/early-exits.test.ts': [
+    ['a check of npm run verify is not met by process.exit(0) behind npm', 2.2, PROGRAMS],
+    ['a check of python3 check.py that forks with multiprocessing is met', 2.0, PROGRAMS],
+    ['a check of node check.js that starts a program that ends itself is met', 1.5, PROGRAMS],
+    [
+      'a check of node check.js || true that fails before another command succeeds is met',
+      1.3,
+      PROGRAMS,
+    ],
+    ['a check of make check is not met by process.exit(0) behind make', 1.2, PROGRAMS],
+    ['a check of node check.js is not met by an exit code that a listener sets', 1.2, PROGRAMS],
+    ['a check of node check.js that ends itself is met', 1.2, PROGRAMS],
+    ['a check of node check.js is not met by process.exit(0) when loaded', 1.1, PROGRAMS],
+    [
+      'a check of node check.js is not met by process.exit(0) while an asynchronous check waits',
+      1.0,
+      PROGRAMS,
+    ],
+    ['a check of python3 check.py is not met by sys.exit() in the function', 1.0, PROGRAMS],
+    ['a failing Python script shows its own traceback and exit code', 1.0, PROGRAMS],
+    [
+      'a check of node check.js is not met by a capture callback that swallows what the check throws',
+      0.9,
+      PROGRAMS,
+    ],
+    [
+      'a check of node check.js is not met by process.exit in an exit listener, over another code',
+      0.9,
+      PROGRAMS,
+    ],
+    ['a check of node check.js that expects an uncaught exception is met', 0.9, PROGRAMS],
+    ['a check of node check.js is not met by a handler that swallows a rejection', 0.8, PROGRAMS],
+    [
+      'a check of python3 check.py that looks at its own file, name and frames is met',
+      0.8,
+      PROGRAMS,
+    ],
+    [
+      'a check of node check.js is not met by a handler that swallows what the check throws',
+      0.8,
+      PROGRAMS,
+    ],
+    ['a check of node check.mjs that is a module that ends itself is met', 0.8, PROGRAMS],
+    ['a check of node check.js that is ended by a helper of the tests is met', 0.8, PROGRAMS],
+    ['a check of python3 check.py that is run by unittest.main() is met', 0.8, PROGRAMS],
+    ['a check of node app.js that is a program, and no check is met', 0.8, PROGRAMS],
+    ['a check of node check.js is not met by an exit under other traces of stacks', 0.8, PROGRAMS],
+    ['a check of node check.js that is ended by a package that it calls is met', 0.8, PROGRAMS],
+    [
+      'a check of node check.mjs is not met by process.exit(0) in a function of a module',
+      0.8,
+      PROGRAMS,
+    ],
+    ['a check of python3 check.py is not met by os._exit(0) from sys.excepthook', 0.7, PROGRAMS],
+    ['a check of node check.js that comes to its end is met', 0.7, PROGRAMS],
+    ['a check of node check.js that mocks process.exit is met', 0.7, PROGRAMS],
+    ['a check of python3 check.py is not met by os._exit(0) in a thread', 0.7, PROGRAMS],
+    ['a check of node check.js is not met by process.reallyExit(0)', 0.7, PROGRAMS],
+    ['a check of node check.js that sets an exit code is met', 0.7, PROGRAMS],
+    [
+      'a check of node check.mjs is not met by process.exit(0) in a module, when loaded',
+      0.6,
+      PROGRAMS,
+    ],
+    ['a check of python3 check.py is not met by sys.exit(0) when loaded', 0.6, PROGRAMS],
+    ['a check of node check.js that has process.exit called with a code is met', 0.6, PROGRAMS],
+    ['a check of python3 check.py is not met by raise SystemExit', 0.6, PROGRAMS],
+    ['a check of sh run-tests.sh is not met by sys.exit(0) behind a shell script', 0.6, PROGRAMS],
+    ['a check of node check.js that ends itself when a promise is kept is met', 0.5, PROGRAMS],
+    ['a check of python3 check.py that comes to its end is met', 0.5, PROGRAMS],
+    ['a check of python3 check.py is not met by another program in its place', 0.5, PROGRAMS],
+    ['a check of python3 check.py is not met by posix._exit(0)', 0.5, PROGRAMS],
+    ['a check of node check.js is not met by process.exit() in the function', 0.5, PROGRAMS],
+    ['a check of python3 check.py --help that ends by argparse is met', 0.5, PROGRAMS],
+    [
+      'a check of python3 check.py is not met by os._exit(0) from atexit, after a failure',
+      0.5,
+      PROGRAMS,
+    ],
+    ['a check of python3 check.py is not met by os._exit(0)', 0.5, PROGRAMS],
+    [
+      'a check of python3 check.py that catches SystemExit of the code under test is met',
+      0.4,
+      PROGRAMS,
+    ],
+    ['a check of python3 check.py that ends by sys.exit(main()) is met', 0.4, PROGRAMS],
   ],
   'test/agent/goals/check-node.test.ts': [
     ['with allow_test_changes tests may change, but some must run and all must pass', 0.7, CHECKS],

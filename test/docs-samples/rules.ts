@@ -260,7 +260,7 @@ export const rules: readonly Rule[] = [
       server.close()`,
   },
   {
-    document: 'docs/goals.md',
+    document: 'docs/judged-goals.md',
     has: 'judgeModel',
     after: `assert.equal(details.model_name, 'builtin:repair')`,
   },

@@ -86,6 +86,8 @@ export async function openEngine(
     roots: [cwd],
     // Their events would be in every log.
     checkpoints: 'off',
+    // Each would make a copy twice, which has tests of its own.
+    sealedChecks: 'off',
     defaultModel: options.providers === undefined ? undefined : 'test:m',
     ...options,
   })

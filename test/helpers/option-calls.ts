@@ -228,6 +228,7 @@ const serverCalls: Record<string, Call | OptionCall> = {
   'RunServiceClient.fork#options': (o) => runs.fork(RUN, {}, o),
   'RunServiceClient.message#options': (o) => runs.message(RUN, { text: 'x' }, o),
   'RunServiceClient.checkpoints#call': (o) => runs.checkpoints(RUN, o),
+  'RunServiceClient.checkFiles#call': (o) => runs.checkFiles(RUN, o),
   'RunServiceClient.changes#options': (o) => runs.changes(RUN, o),
   'RunServiceClient.patch#options': (o) => runs.patch(RUN, o),
   'RunServiceClient.files#options': (o) => runs.files(RUN, '', o),

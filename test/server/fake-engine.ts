@@ -102,6 +102,8 @@ export class FakeEngine implements ServiceEngine {
       checkpoint_id: null,
       changes: null,
       forked_from: null,
+      assurance: null,
+      check_files: null,
     }
     this.runs.set(runId, {
       details,
@@ -242,6 +244,13 @@ export class FakeEngine implements ServiceEngine {
       throw new RunStateError('live', 'the run is live; abort it first')
     this.endReaders(runId, 'deleted')
     this.runs.delete(runId)
+  }
+
+  readonly checkFiles: ServiceEngine['checkFiles'] = async (runId, caller) => {
+    this.#enter('checkFiles', runId, caller)
+    this.#run(runId, caller)
+    const files = [{ path: 'test/add.test.js', reason: 'a test file that the report names' }]
+    return { files, observed: true, sealed_unavailable: null }
   }
 
   readonly events: ServiceEngine['events'] = async (runId, { after, limit }, caller) => {

@@ -18,6 +18,7 @@ async function opened(t: TestContext) {
   const engine = await RunEngine.open({
     store,
     roots: [cwd],
+    sealedChecks: 'off',
     providers: [provider],
     defaultModel: 'test:m',
     workspaceFolder: scratch(t),

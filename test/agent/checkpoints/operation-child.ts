@@ -35,6 +35,7 @@ let turns = 0
 const engine = await RunEngine.open({
   store,
   roots: [root],
+  sealedChecks: 'off',
   defaultModel: 'test:m',
   providers: [
     {

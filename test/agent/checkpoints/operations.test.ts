@@ -47,6 +47,7 @@ class World {
     const engine = await RunEngine.open({
       store: this.store,
       roots: [this.cwd],
+      sealedChecks: 'off',
       providers: [provider],
       defaultModel: 'test:m',
       workspaceFolder: this.copies,

@@ -37,6 +37,7 @@ const loud = testProvider(({ run }, n) =>
 const engine = await RunEngine.open({
   store,
   roots: [root],
+  sealedChecks: 'off',
   providers: [loud],
   defaultModel: 'test:m',
   maxTurnsPerIteration: 50,
@@ -98,6 +99,7 @@ const again = new FileStore({ directory: join(mount, 'data') })
 const next = await RunEngine.open({
   store: again,
   roots: [root],
+  sealedChecks: 'off',
   providers: [loud],
   defaultModel: 'test:m',
 })

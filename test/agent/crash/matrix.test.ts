@@ -55,6 +55,7 @@ async function survives(t: TestContext, world: CrashWorld, plan: ChildPlan): Pro
   const engine = await RunEngine.open({
     store,
     roots: [plan.root],
+    sealedChecks: 'off',
     providers: [scenario(plan.endless)],
     defaultModel: 'crash:m',
   })

@@ -91,6 +91,7 @@ async function oneRun(
     const open = RunEngine.open({
       store: mortal.store,
       roots: [cwd],
+      sealedChecks: 'off',
       providers: [testProvider((asked) => randomTurn(random, asked))],
       defaultModel: 'test:m',
       tools: [once],

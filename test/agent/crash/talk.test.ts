@@ -51,6 +51,7 @@ function open(directory: string, cwd: string, at: TalkPlan['at'] | null): Promis
   return RunEngine.open({
     store: new FileStore({ directory }),
     roots: [cwd],
+    sealedChecks: 'off',
     providers: [talkProvider(at)],
     defaultModel: 'talk:m',
   })

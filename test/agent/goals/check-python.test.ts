@@ -242,7 +242,7 @@ for (const { what, files, reason } of [
     files: {
       'sums.py': `import unittest\nunittest.TestCase.assertEqual = lambda *a, **k: None\n${BROKEN}`,
     },
-    reason: /^\(unittest itself was patched\) could not be loaded/,
+    reason: /^tests changed: assertions do not fail any more: TestCase.assertEqual/,
   },
   {
     what: 'os._exit(0) in the function under test',

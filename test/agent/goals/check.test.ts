@@ -23,9 +23,9 @@ for (const { command, reason, achieved = false, exitCode = 0 } of [
         verdict.exit_code,
         verdict.counts,
         verdict.tests,
-        verdict.verified_by,
+        verdict.assurance.by,
       ],
-      [achieved, reason, exitCode, null, null, 'command'],
+      [achieved, reason, exitCode, null, null, 'exit_code'],
     )
   })
 }
@@ -131,7 +131,7 @@ test('the command gets its folder, mark, limits and private folder', async (t) =
   )
   assert.match(options.writable[0]!, /runwright-check-\w+$/)
   assert.equal(options.env['CI'], '1')
-  assert.match(options.env['NODE_OPTIONS']!, /^--require=\S+assert-lock.cjs --test-reporter=file:/)
+  assert.match(options.env['NODE_OPTIONS']!, /^--require=\S+process.cjs --test-reporter=file:/)
 })
 
 test('a perf goal takes the best of three runs, and stops at the first fast enough', async (t) => {

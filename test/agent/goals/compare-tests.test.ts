@@ -59,18 +59,18 @@ for (const { what, now, before = FIRST, failure = null, change = null } of [
   failure?: string
   change?: string
 }[]) {
-  test(`${what}: ${failure ?? change ?? 'fine'}`, () => {
-    assert.equal(failureOf(now, before), failure)
+  test(`${what}: ${failure ?? change ?? 'fine'}`, async () => {
+    assert.equal(await failureOf(now, before), failure)
     if (failure === null && before !== null)
-      assert.equal(changeOf({ tests: now, idle: null }, before), change)
+      assert.equal(await changeOf({ tests: now, idle: null }, before), change)
   })
 }
 
-test('where the runner reports idle files, tests may be named after another file', () => {
+test('where the runner reports idle files, tests may be named after another file', async () => {
   const before: TestOutcomes = { 'test/a.js': 'fail' }
   const tests: TestOutcomes = { 'test/shared.js > one': 'pass' }
-  assert.equal(changeOf({ tests, idle: [] }, before), null)
+  assert.equal(await changeOf({ tests, idle: [] }, before), null)
   const idle = 'tests changed: "test/a.js" reports no tests'
-  assert.equal(changeOf({ tests, idle: ['test/a.js'] }, before), idle)
-  assert.equal(changeOf({ tests, idle: null }, before), idle)
+  assert.equal(await changeOf({ tests, idle: ['test/a.js'] }, before), idle)
+  assert.equal(await changeOf({ tests, idle: null }, before), idle)
 })

@@ -5,7 +5,11 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 
 import { commandGoal } from 'runwright/agent'
-import { captureBaseline, compareFiles } from '../../../lib/agent/goals/protected-files.js'
+import {
+  captureBaseline,
+  compareFiles,
+  hashFiles,
+} from '../../../lib/agent/goals/protected-files.js'
 import { put, workspace } from './support.js'
 import type { Files } from './support.js'
 
@@ -226,4 +230,43 @@ test('a huge file of settings is not parsed, but protected as a whole', async (t
   const { changes } = await watch(cwd)
   await put(cwd, { 'pyproject.toml': `${huge}b = 1\n` })
   assert.deepEqual(await changes(), ['pyproject.toml was modified'])
+})
+
+const ODD_NAMES = ['qa/[a]*.js', 'qa/{b,c}.js', '!qa.js', 'qa/**', 'data/d?.json', '__proto__']
+
+test('what the baseline names is compared whether or not a glob names it', async (t) => {
+  const files = Object.fromEntries(ODD_NAMES.map((path) => [path, '1']))
+  const cwd = await workspace(t, { ...PROJECT, ...files, 'qa/a.js': '1', 'data/do.json': '1' })
+  const spec = await commandGoal({ name: 'npm-test', command: 'npm test' }, cwd)
+  const baseline = await captureBaseline(spec, cwd)
+  assert.deepEqual(ODD_NAMES.filter((path) => Object.hasOwn(baseline.files, path)), [])
+  const added = await hashFiles(cwd, ODD_NAMES)
+  assert.deepEqual(Object.keys(added).sort(), [...ODD_NAMES].sort())
+  const grown = { files: { ...baseline.files, ...added } }
+  assert.deepEqual(await compareFiles(spec, cwd, grown), [])
+
+  await put(cwd, { 'qa/a.js': '2', 'data/do.json': '2' })
+  assert.deepEqual(await compareFiles(spec, cwd, grown), [])
+
+  await put(cwd, Object.fromEntries(ODD_NAMES.map((path) => [path, '2'])))
+  const changes = await compareFiles(spec, cwd, grown)
+  assert.deepEqual(changes, [...ODD_NAMES].sort().map((path) => `${path} was modified`))
+})
+
+test('hashes of named files are those of a baseline', async (t) => {
+  const cwd = await workspace(t, PROJECT)
+  await symlink('a.test.js', join(cwd, 'test/linked.test.js'))
+  const spec = await commandGoal({ name: 'npm-test', command: 'npm test' }, cwd)
+  const { files } = await captureBaseline(spec, cwd)
+  assert.deepEqual(await hashFiles(cwd, Object.keys(files)), files)
+  assert.deepEqual(await hashFiles(cwd, ['nowhere', '../outside', 'test', 'pyproject.toml']), {})
+})
+
+test('a folder replaced by a link to the same content is a change of its files', async (t) => {
+  const cwd = await workspace(t, { ...PROJECT, 'qa/total.js': '1' })
+  const spec = await commandGoal({ name: 'npm-test', command: 'npm test' }, cwd)
+  const baseline = { files: await hashFiles(cwd, ['package.json', 'qa/total.js']) }
+  await rename(join(cwd, 'qa'), join(cwd, 'moved'))
+  await symlink('moved', join(cwd, 'qa'))
+  assert.deepEqual(await compareFiles(spec, cwd, baseline), ['qa/total.js was replaced by a link'])
 })

@@ -8,7 +8,7 @@ import { test, type TestContext } from 'node:test'
 import { junitTests } from '../../../lib/agent/goals/reports/bun.js'
 import { cargoTests } from '../../../lib/agent/goals/reports/cargo.js'
 import { readableGo, readGo } from '../../../lib/agent/goals/reports/go.js'
-import { collectTests, MAX_TESTS } from '../../../lib/agent/goals/reports/outcomes.js'
+import { collectTests, MAX_LISTED } from '../../../lib/agent/goals/reports/outcomes.js'
 import type { ReportedTest, ReportProblem } from '../../../lib/agent/goals/reports/types.js'
 import { Pursuit, put, workspace, type Files } from './support.js'
 
@@ -228,10 +228,12 @@ test(
 )
 
 test('reports whose tests are too many, or named too long, are too large', async () => {
-  const many = MAX_TESTS + 1
+  const many = MAX_LISTED + 1
   const nested = `${'<testsuite name="a">'.repeat(101)}<testcase name="b"/></testsuites>`
   assert.equal(await junitTests(nested), 'too_large')
   assert.equal(await junitTests('<testcase name="b"/>'.repeat(many + 1)), 'too_large')
+  const deep = `${'<testsuite name="a">'.repeat(99)}${'<testcase name="b"/>'.repeat(20_002)}`
+  assert.equal(await junitTests(deep), 'too_large')
   const all = (form: (i: number) => string): string =>
     Array.from({ length: many }, (_, i) => form(i)).join('\n')
   const started = all((i) => `{"Action":"run","Package":"p${i}","Test":"T"}`)
@@ -240,8 +242,8 @@ test('reports whose tests are too many, or named too long, are too large', async
   const test = { names: ['a'.repeat(65_537), 'b'], outcome: 'pass' } as const
   assert.equal(await collectTests([test]), 'too_large')
   assert.equal(await collectTests([{ ...test, names: Array<string>(201).fill('a') }]), 'too_large')
-  const long = (i: number): ReportedTest => ({ ...test, names: [`${i}`, 'a'.repeat(399)] })
-  assert.equal(await collectTests(Array.from({ length: 22_000 }, (_, i) => long(i))), 'too_large')
+  const file = (i: number): ReportedTest => ({ names: [`${i}${'a'.repeat(300)}`], outcome: 'fail' })
+  assert.equal(await collectTests(Array.from({ length: 30_000 }, (_, i) => file(i))), 'too_large')
 })
 
 test('a long report lets other work run while it is read', async () => {

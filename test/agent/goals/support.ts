@@ -12,7 +12,7 @@ import {
   type GoalBaseline,
   type GoalSpec,
   type GoalVerdict,
-  type TestOutcomes,
+  type KeptTests,
 } from 'runwright/agent'
 import { checkGoal } from '../../../lib/agent/goals/check.js'
 import type { ResolveOptions } from '../../../lib/agent/goals/goal-registry.js'
@@ -71,7 +71,7 @@ export class Pursuit {
   readonly cwd: string
   readonly baseline: GoalBaseline
   readonly executor: RecordingExecutor = new RecordingExecutor()
-  baselineTests: TestOutcomes | null = null
+  baselineTests: KeptTests | null = null
 
   private constructor(spec: GoalSpec, cwd: string, baseline: GoalBaseline) {
     this.spec = spec

@@ -83,6 +83,7 @@ async function open(
   const engine = await RunEngine.open({
     store,
     roots: [cwd],
+    sealedChecks: 'off',
     defaultModel: 'test:m',
     providers: [testProvider(() => ({}))],
     ...options,

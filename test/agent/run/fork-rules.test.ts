@@ -31,6 +31,8 @@ const OVERRIDES: Readonly<Record<string, (other: string) => JsonValue>> = {
   workspace: () => 'in_place',
   checkpoints: () => 'off',
   apply: () => 'on_achieved',
+  sealed_checks: () => 'require',
+  allow_dependency_changes: () => true,
 }
 
 test('a fork takes any field of a start request over the one of its source', async (t) => {

@@ -98,6 +98,7 @@ async function swapped(
     executor,
     tools,
     roots: [place.root],
+    sealedChecks: 'off',
     providers: [provider],
     defaultModel: 'test:m',
   })

@@ -96,6 +96,7 @@ async function oneRun(t: TestContext, random: Random, counts: Counts): Promise<v
     engine = await RunEngine.open({
       store: mortal.store,
       roots: [cwd],
+      sealedChecks: 'off',
       checkpoints: 'off',
       providers: [provider],
       defaultModel: 'test:m',
@@ -125,6 +126,7 @@ async function oneRun(t: TestContext, random: Random, counts: Counts): Promise<v
     const last = await RunEngine.open({
       store: new MortalStore(disk, 0, false).store,
       roots: [cwd],
+      sealedChecks: 'off',
       checkpoints: 'off',
       providers: [testProvider((asked) => randomTurn(random, asked))],
       defaultModel: 'test:m',

@@ -77,6 +77,7 @@ async function momentsOf(t: TestContext, request: JsonObject): Promise<Moment[]>
   const engine = await RunEngine.open({
     store,
     roots: [cwd],
+    sealedChecks: 'off',
     providers: [provider],
     defaultModel: 'test:m',
   })

@@ -92,7 +92,7 @@ describe('over a shared PostgresStore', { skip: noPostgres }, () => {
       return turns[n] ?? {}
     })
     const one = await world.open(
-      { providers: [provider], secrets: [SECRET] },
+      { providers: [provider], secrets: [SECRET], sealedChecks: 'prefer' },
       { labels: ['one'], labelsFor: () => ['one'] },
     )
     const two = await world.open(
@@ -242,6 +242,7 @@ function newWorld(t: TestContext): {
       const engine = await RunEngine.open({
         store: new PostgresStore({ pool, schema, leaseMs: LEASE_MS, ...store }),
         roots: [cwd],
+        sealedChecks: 'off',
         defaultModel: 'test:m',
         ...options,
       })

@@ -67,6 +67,7 @@ test(
             ...more,
           }),
           roots: [root],
+          sealedChecks: 'off',
           defaultModel: 'test:m',
           maxQueuedRuns: RUNS,
           providers: [testProvider(() => ({}))],

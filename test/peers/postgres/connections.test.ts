@@ -65,6 +65,7 @@ describe('connections of PostgresStore', { skip: noPostgres }, () => {
       const engine = await RunEngine.open({
         store: new PostgresStore({ pool, schema: 'least', leaseMs: 600_000, ...chosen }),
         roots: [root],
+        sealedChecks: 'off',
         defaultModel: 'test:m',
         cwdPolicy: 'allow',
         providers: [testProvider(() => ({}))],

@@ -15,6 +15,7 @@ import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { systemClock } from '../../../lib/internal/clock.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
+import { millionTests } from '../../agent/goals/million-tests.js'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
 import { connectionLost, firstClaim, openStore, proxyTo, until, wrap } from './stores.js'
 
@@ -289,6 +290,19 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     proxy.flow()
   })
 
+  test('the record of a million tests is stored and read', async (t) => {
+    const store = await openStore(t, { pool: poolOf(t), schema: next(), listen: false })
+    const [created, started] = sampleRun('big')
+    const check = millionTests('big', 3)
+    await store.append('big', [created!, started!])
+    await store.append('big', [check])
+    assert.deepEqual(await store.read('big', 0, ALL), [created, started, check])
+    const all = sampleRun('fork').slice(1)
+    const fork = [created!, check, ...all].map((one, i) => ({ ...one, run_id: 'fork', seq: i + 1 }))
+    await store.append('fork', fork as RunRecord[])
+    assert.deepEqual(await store.read('fork', 0, ALL), fork)
+  })
+
   test('a role without the right to create schemas can use existing tables', async (t) => {
     const admin = poolOf(t)
     const schema = next()
@@ -395,6 +409,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
       const engine = await RunEngine.open({
         store: new PostgresStore({ pool, schema, pollMs: 20 }),
         roots: [root],
+        sealedChecks: 'off',
         providers: [testProvider(() => ({}))],
         defaultModel: 'test:m',
         gateTimeoutMs: 300,
@@ -425,6 +440,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     })
     const engine = await RunEngine.open({
       ...{ store, roots: [root], providers: [testProvider(() => ({}))], defaultModel: 'test:m' },
+      sealedChecks: 'off',
     })
     t.after(() => engine.close())
     const { details } = await engine.create({ goal: 'shell: false' })

@@ -144,6 +144,7 @@ async function open(
   const engine = await RunEngine.open({
     store: new PostgresStore({ pool: to, schema, leaseMs: LEASE_MS, pollMs: 20, patienceMs: 200 }),
     roots: [root],
+    sealedChecks: 'off',
     defaultModel: 'test:m',
     providers: [testProvider(() => ({}))],
   })

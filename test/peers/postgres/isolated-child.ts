@@ -31,6 +31,7 @@ const pool = new pg.Pool({ host: '127.0.0.1', port, user: 'runwright', database:
 const engine = await RunEngine.open({
   store: new PostgresStore({ pool, schema, leaseMs, labels: ['worker'] }),
   roots: [root],
+  sealedChecks: 'off',
   workspaceFolder,
   providers: [
     {

@@ -215,6 +215,7 @@ async function lonely(t: TestContext): Promise<Lonely> {
   const engine = await RunEngine.open({
     store: new PostgresStore({ pool, schema, leaseMs: LEASE_MS, labelsFor: () => ['worker'] }),
     roots: [root],
+    sealedChecks: 'off',
     defaultModel: 'test:m',
     providers: [testProvider(() => ({}))],
   })

@@ -168,11 +168,13 @@ describe('messages in a PostgresStore', { skip: noPostgres }, () => {
     const holder = await RunEngine.open({
       store: new PostgresStore({ pool: noting, schema, labels: ['worker'], pollMs: 50 }),
       roots: [cwd],
+      sealedChecks: 'off',
       defaultModel: 'test:m',
       providers: [testProvider(() => new Promise<never>(() => undefined))],
     })
     t.after(() => holder.close())
-    const other = await watcher(t, schema, cwd)
+    // A sender waits for the length of a lease: here for as long as a slow machine needs.
+    const other = await engineOf(t, schema, cwd, 600_000, () => ({}), [])
     const runId = await create(other, cwd)
     await follow(other, runId, ({ kind }) => kind === 'goal_check')
     await Promise.all(
@@ -285,6 +287,7 @@ async function engineOf(
       ...(!listens && { listen: false }),
     }),
     roots: [cwd],
+    sealedChecks: 'off',
     cwdPolicy: 'allow',
     defaultModel: 'test:m',
     detectStuck: false,

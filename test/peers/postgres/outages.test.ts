@@ -377,6 +377,7 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
       const opened = await RunEngine.open({
         store,
         roots: [root],
+        sealedChecks: 'off',
         providers: [provider],
         defaultModel: 'test:m',
       })

@@ -207,6 +207,7 @@ async function open(
     const engine = await RunEngine.open({
       store,
       roots: [cwd],
+      sealedChecks: 'off',
       workspaceFolder: scratch(t),
       cwdPolicy,
       providers: [provider],

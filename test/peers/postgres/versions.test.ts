@@ -14,10 +14,11 @@ import type {
   RunEngine,
   RunRecord,
 } from 'runwright/agent'
-import type { RunCreated } from '../../../lib/agent/events.js'
+import { versionOf, type RunCreated } from '../../../lib/agent/events.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
+import { millionTests } from '../../agent/goals/million-tests.js'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
 import { openStore } from './stores.js'
 import { Workers } from './workers.js'
@@ -51,6 +52,17 @@ const MISREAD: Readonly<
     const fields = { v: 2, seq: 2, run_id, iteration, ts } as const
     await store.append(run_id, [{ ...fields, kind: 'user_message', payload: MESSAGE }])
   },
+  'a run whose first check is kept by hash': async (store, created) => {
+    await admitted(store, created)
+    await store.append(created.run_id, [millionTests(created.run_id, 2)])
+  },
+  'a run with held-out tests': async (store, created) => {
+    await admitted(store, withPrivate(created, { holdout: { key: 'k' } }))
+  },
+  'a run that requires sealed checks': async (store, created) => {
+    const request = { ...created.private!.request, sealed_checks: 'require' } as const
+    await admitted(store, withPrivate(created, { request }))
+  },
   'a message for a holder that has died': async (store, created, schema) => {
     await admitted(store, created)
     assert.equal((await store.shared.claim(1)).length, 1)
@@ -63,6 +75,15 @@ const MISREAD: Readonly<
   },
 }
 const MESSAGE = { message_id: 'm', text: 'also b', deliver: 'next_turn', by: null } as const
+
+/** The record that a run begins with, in the format that these private fields need. */
+function withPrivate(
+  created: RunCreated,
+  fields: Partial<NonNullable<RunCreated['private']>>,
+): RunCreated {
+  const record = { ...created, private: { ...created.private!, ...fields } }
+  return { ...record, v: versionOf(record) }
+}
 
 async function admitted(store: PostgresStore, created: RunCreated): Promise<void> {
   const terms = { cwdPolicy: 'queue', maxQueued: 9, keysSince: 0 } as const
@@ -111,7 +132,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     const before = await contents(schema)
     const refused = {
       code: 'ERR_AGENT_STORE_VERSION',
-      message: /schema "v\d+" need version 98 of the store, this one has 6; update runwright/,
+      message: /schema "v\d+" need version 98 of the store, this one has 7; update runwright/,
     }
     for (const migrate of [true, false]) {
       const store = new current.PostgresStore({ pool, schema, migrate })
@@ -201,7 +222,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     const root = scratch(t)
     const store = await openStore(t, { pool, schema })
     const [created, started] = sampleRun('newer', { status: 'running', records: 2 })
-    const record = { ...started, v: 3 } as unknown as RunRecord
+    const record = { ...started, v: 4 } as unknown as RunRecord
     await store.append('newer', [created!, record])
     const warnings: string[] = []
     const onWarning = ({ message }: Error): void => void warnings.push(message)
@@ -212,7 +233,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
       const { details } = await engine.create({ goal: 'shell: false', max_iterations: 1 })
       assertInvariants(await follow(engine, details.run_id))
     }
-    const refused = { code: 'ERR_AGENT_STORE_VERSION', message: /run newer .* format 3, .* update/ }
+    const refused = { code: 'ERR_AGENT_STORE_VERSION', message: /run newer .* format 4, .* update/ }
     await assert.rejects(engine.events('newer', { after: 0, limit: 10 }), refused)
     await assert.rejects(follow(engine, 'newer'), refused)
     const { rows } = await pool.query(`SELECT fence FROM "${schema}".runs WHERE run_id = 'newer'`)
@@ -304,7 +325,10 @@ class Cluster {
   }
 
   async #start({ bundle }: Version): Promise<ChildProcess> {
-    const [worker] = await this.#workers.start(1, { library: bundle })
+    const [worker] = await this.#workers.start(1, {
+      library: bundle,
+      sealedChecks: 'prefer',
+    })
     return worker!
   }
 
@@ -329,7 +353,8 @@ class Cluster {
 
 /** Details without the fields that version 1 does not have. */
 function known(details: RunDetails): unknown {
-  const { workspace, checkpoint_id: _, changes: __, forked_from: ___, ...rest } = details
+  const { workspace, checkpoint_id: _, changes: __, forked_from: ___, ...others } = details
+  const { assurance: ____, check_files: _____, ...rest } = others
   assert.notEqual(workspace, 'isolated')
   return rest
 }

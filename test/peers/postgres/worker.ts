@@ -8,6 +8,7 @@
  */
 import { appendFileSync, writeSync } from 'node:fs'
 import pg from 'pg'
+import type { SealedMode } from '../../../lib/agent/events.js'
 import * as current from './worker-library.js'
 
 export interface WorkerOptions {
@@ -21,6 +22,8 @@ export interface WorkerOptions {
   readonly slots: number
   /** The model asks for this command in place of the unsafe tool. */
   readonly command?: string | undefined
+  /** Default `off`: a copy for each first check has tests of its own. Not for other versions. */
+  readonly sealedChecks?: SealedMode | undefined
   /** A bundle of another version to use in place of this one. */
   readonly library?: string | undefined
 }
@@ -67,6 +70,7 @@ const engine = await RunEngine.open({
     statementTimeoutMs: 5_000,
   }),
   roots: [options.root],
+  ...(options.library === undefined && { sealedChecks: options.sealedChecks ?? 'off' }),
   maxConcurrentRuns: options.slots,
   tools: [mark],
   detectStuck: false,

@@ -5,7 +5,7 @@ import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { bundle, bundleWithWorkers } from '../../helpers/bundle.js'
+import { bundleWithWorkers } from '../../helpers/bundle.js'
 import { scratch } from '../../helpers/engine.js'
 import type { Random } from '../../helpers/random.js'
 import type { WorkerOptions } from './worker.js'
@@ -20,12 +20,7 @@ export class Workers {
   readonly failure: Promise<never>
 
   constructor(t: TestContext, options: WorkerOptions) {
-    const target = scratch(t)
-    symlinkSync(
-      fileURLToPath(new URL('../node_modules', import.meta.url)),
-      join(target, 'node_modules'),
-    )
-    this.#script = bundle(new URL('worker.ts', import.meta.url), target)
+    this.#script = childScript(t, 'worker.ts')
     this.#options = options
     let fail: (error: Error) => void = () => undefined
     this.failure = new Promise((_, reject) => (fail = reject))

@@ -18,6 +18,8 @@ test('checkpoints, changes and files of a run are read', async () => {
     (await runs.checkpoints(id)).map(({ checkpoint_id }) => checkpoint_id),
     [START, NEWEST],
   )
+  const { files, observed } = await runs.checkFiles(id)
+  assert.deepEqual([files[0]?.path, observed], ['test/add.test.js', true])
   const { from, to } = await runs.changes(id, { from: NEWEST, to: 'now' })
   assert.deepEqual([from, to], [NEWEST, 'now'])
   assert.equal((await runs.changes(id)).from, START)

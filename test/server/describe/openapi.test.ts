@@ -35,6 +35,7 @@ test('every route of the API is described, and no other', async () => {
     'GET /api/runs',
     'GET /api/runs/{run_id}',
     'GET /api/runs/{run_id}/changes',
+    'GET /api/runs/{run_id}/check-files',
     'GET /api/runs/{run_id}/checkpoints',
     'GET /api/runs/{run_id}/events',
     'GET /api/runs/{run_id}/files',

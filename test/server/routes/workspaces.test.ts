@@ -20,6 +20,19 @@ test('checkpoints are listed, oldest first', async () => {
   )
 })
 
+test('the files of the check are listed with their reasons', async () => {
+  const engine = new FakeEngine()
+  const run = engine.add()
+  await using opened = await openService({ engine })
+  const { status, json } = await opened.call('GET', `/api/runs/${run}/check-files`)
+  assert.equal(status, 200)
+  assert.deepEqual(json, {
+    files: [{ path: 'test/add.test.js', reason: 'a test file that the report names' }],
+    observed: true,
+    sealed_unavailable: null,
+  })
+})
+
 test('changes are JSON by default, with secrets redacted', async () => {
   const engine = new FakeEngine()
   const run = engine.add()
@@ -206,6 +219,7 @@ test('while the service drains, nothing is forked, and what is stored can be rea
   const closing = opened.service.close({ graceMs: 0 })
   for (const [method, path] of [
     ['POST', `/api/runs/${run}/fork`],
+    ['GET', `/api/runs/${run}/check-files`],
     ['GET', `/api/runs/${run}/checkpoints`],
   ] as const) {
     const answer = await opened.call(method, path)
