@@ -33,6 +33,39 @@ const SAMPLE = 'starts a program for each sample'
  * @type {Readonly<Record<string, readonly SlowTest[]>>}
  */
 const byFile = {
+  'test/server/holdout.test.ts': [
+    ['a run with held-out tests answers, streams and ends as described', 0.6, COPIES],
+  ],
+  'test/agent/goals/sealed/sample.test.ts': [
+    ['of ten quick tricks none is achieved, but for the open ones', 2.7, TRICKS],
+  ],
+  'test/agent/isolation/sealed.test.ts': [
+    ['a sealed copy of a copy sees the packages that are mounted into that', 0.5, COPIES],
+    [
+      'packages above that lead back into the folder are copied, and seen read-only',
+      0.5,
+      COPIES,
+    ],
+    ['caches that are left out are hidden in packages that are mounted', 0.4, COPIES],
+  ],
+  'test/agent/goals/holdout/limits.test.ts': [
+    ['a host gives held-out tests for some runs, from a folder', 1.8, COPIES],
+    ['a folder that runs can reach is refused: in a root, or above one', 0.8, COPIES],
+  ],
+  'test/agent/goals/sealed/sealed-check.test.ts': [
+    ['a request can only raise what the host asks for', 2.1, COPIES],
+    ['a new dependency is refused, unless the request allows it', 1.6, COPIES],
+    ['new tests that fail in the copy keep a goal from being achieved', 1.2, COPIES],
+    ['what is right only outside of the folder does not count', 0.9, COPIES],
+    ['no copy is left, whatever the outcome', 0.8, COPIES],
+    ['a check that cannot run in a copy goes on in place, and the cause is told', 0.8, COPIES],
+    ['where sealed checks are required, such a check ends the run', 0.5, COPIES],
+    [
+      'settings above the folder are not in the copy, and the check goes on in place',
+      0.5,
+      COPIES,
+    ],
+  ],
   'test/agent/abort.test.ts': [
     [
       'when an aborted run has ended, so have its processes: a command that ignores SIGTERM',
@@ -115,6 +148,7 @@ const byFile = {
     ],
   ],
   'test/agent/goals/holdout/crashes.test.ts': [
+    ['an evaluation that a crash cut off counts, and the next one may pass', 1.0, COPIES],
     ['after three that were cut off, held-out tests are evaluated no more', 3, KILLS],
   ],
   'test/agent/goals/holdout/hidden.test.ts': [
@@ -122,6 +156,23 @@ const byFile = {
     ['nothing of them can be found around a run with a store in memory', 3, SEARCH],
   ],
   'test/agent/goals/holdout/holdout.test.ts': [
+    ['a command without a known runner has no count', 2.0, COPIES],
+    ['what passes only the visible tests is told that held-out tests fail', 1.7, COPIES],
+    ['they are evaluated only when all else passes', 1.4, COPIES],
+    [
+      'held-out tests that hold what looks like a key are no reason to refuse a run',
+      1.1,
+      COPIES,
+    ],
+    ['code under test that rewrites them while they run does not pass them', 1.1, COPIES],
+    ['code under test that ends the process early does not pass them', 1.0, COPIES],
+    [
+      'a fork of a run without sealed checks cannot go on without its held-out tests',
+      0.6,
+      COPIES,
+    ],
+    ['the same idempotency key with other held-out tests is another request', 0.6, COPIES],
+    ['where no sealed check can be made, the run ends at its first check', 0.4, COPIES],
     ['a goal that is met at once must pass them, too', 3, CHECKS],
     ['with `count`, the run hears how many of how many fail', 3, CHECKS],
     ['after three evaluations the run ends: more would tell what they are', 3, CHECKS],
@@ -136,6 +187,10 @@ const byFile = {
     ['names that are long, or of files, are bounded in a big suite as well', 2, LONG],
   ],
   'test/agent/run/big-suites.test.ts': [
+    ['a process that goes on compares with the first check: two tests less', 0.6, CHECKS],
+    ['a process that goes on compares with the first check: a test skipped', 0.6, CHECKS],
+    ['a big suite is achieved when all its tests are there and pass', 0.5, CHECKS],
+    ['a process that goes on compares with the first check: all tests', 0.4, CHECKS],
     ['63 740 tests of node:test are achieved by a run that writes the code', 25, CHECKS],
   ],
   'test/agent/stores/large-records.test.ts': [
@@ -246,9 +301,18 @@ const byFile = {
     ['random changes of random packages are found, and nothing else', 1, RANDOM],
   ],
   'test/agent/workspace/touched-files.test.ts': [
+    ['what commands read, list and change is told apart in a folder', 4.1, PROGRAMS],
+    ['what commands read, list and change is told apart in memory', 3.5, PROGRAMS],
+    ['only a write right after a copy counts as a change in memory', 2.4, PROGRAMS],
+    ['only a write right after a copy counts as a change in a folder', 2.2, PROGRAMS],
     ['random reads and writes of random trees by real processes are told exactly', 3, PROGRAMS],
   ],
   'test/agent/isolation/kills.test.ts': [
+    [
+      'nothing is lost or left when a process dies while a copy is made for a sealed check',
+      2.0,
+      COPIES,
+    ],
     ['nothing is lost or left when a process dies while a copy is made', 2, COPIES],
     ['nothing is lost or left when a process dies while a copy is made anew', 4, COPIES],
     ['nothing is lost or left when a process dies while a copy is handed on', 2, COPIES],
@@ -381,6 +445,7 @@ const byFile = {
     ['closing kills a server that ignores it, and its processes', 2.1, GRACE],
   ],
   'test/agent/goals/sealed/dependency-changes.test.ts': [
+    ['a package of the runner is as it was at the start', 0.6, COPIES],
     [
       'a run that changes a dependency of the tests is told which, and what would allow it',
       2.1,

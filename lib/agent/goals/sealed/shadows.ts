@@ -93,8 +93,10 @@ function searchedFolders(places: PythonPlaces, tests: readonly string[]): Readon
   const { goal, files } = places
   const roots = new Set([''])
   for (const source of ['src', 'lib']) {
-    const packages = new RegExp(`^${source}/[^/]+/__init__\\.py$`)
-    const holdsPackage = [...files].some((path) => packages.test(path))
+    const holdsPackage = [...files].some((path) => {
+      const [folder, , name, ...more] = path.split('/')
+      return folder === source && name === '__init__.py' && more.length === 0
+    })
     if (!files.has(`${source}/__init__.py`) && holdsPackage) roots.add(source)
   }
   const known = new Set(tests)
