@@ -65,7 +65,8 @@ export function leadsElsewhere(path: RawPath, content: Buffer, root: RawPath): b
   const [name, folder] = [posix.basename(path), posix.dirname(path)]
   const line = trimEndOf(content.toString('latin1').split('\n', 1)[0]!, ' \r')
   if (name === 'commondir') {
-    const isWorktree = /\/\.git\/(?:.*\/)?worktrees\/[^/]+$/.test(folder.slice(root.length))
+    const above = folder.slice(root.length).split('/')
+    const isWorktree = above.at(-2) === 'worktrees' && above.slice(0, -2).includes('.git')
     return `${folder.slice(root.length)}/`.includes('/.git/') && !(isWorktree && line === '../..')
   }
   if (name !== '.git') return false

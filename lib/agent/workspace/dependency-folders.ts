@@ -26,7 +26,7 @@ export const ENVIRONMENT_MARKS: readonly string[] = ['pyvenv.cfg', 'conda-meta']
 /** Folders of packages in folders of packages. */
 const OF_PACKAGES = /^(?:@.*|\.bin|\.cache|\.pnpm)$/
 const OF_OTHERS =
-  /^(?:bin|Scripts|lib|lib64|Lib|python[\d.]+|(?:site|dist)-packages|ruby|gems|\d+\.\d+.*)$/
+  /^(?:bin|Scripts|lib|lib64|Lib|python[\d.]+|(?:site|dist)-packages|ruby|gems|\d+\.\d.*)$/
 
 /** Folders directly in `node_modules` in which programs keep what they can make anew. */
 const CACHES: ReadonlySet<string> = new Set(['.cache', '.vite', '.vite-temp', '.vitest'])

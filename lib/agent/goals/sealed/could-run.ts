@@ -152,8 +152,9 @@ function rootIn(output: string, files: readonly string[]): string | null {
     const at = file === '' ? -1 : output.indexOf(`/${file}`)
     if (at <= 0) continue
     const before = output.slice(Math.max(0, at - 1_000), at)
-    const root = /\/[^\s'"()]*$/.exec(before)?.[0]
-    if (root !== undefined) return root.replace(/^\/\/\//, '/')
+    const word = before.split(/[\s'"()]/).at(-1)!
+    const start = word.indexOf('/')
+    if (start !== -1) return word.slice(start).replace(/^\/\/\//, '/')
   }
   return null
 }

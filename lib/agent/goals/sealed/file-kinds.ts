@@ -258,7 +258,7 @@ const LOCKS =
   /^(?:package-lock\.json|npm-shrinkwrap\.json|pnpm-lock\.yaml|bun\.lockb?|go\.sum|.*\.lock)$/
 const DELIVERED = new RegExp(
   `^${oneOf(String.raw`
-    manifest\.json action\.ya?ml (?:.*\.)?dockerfile(?:\..*)? (?:docker-)?compose[\w.-]*\.ya?ml
+    manifest\.json action\.ya?ml (?:docker-)?compose[\w.-]*\.ya?ml
     (?:openapi|swagger|schema)[\w.-]*\.(?:json|ya?ml) procfile vercel\.json netlify\.toml
     bower\.json component\.json composer\.json requirements[\w.-]*\.txt environment\.ya?ml pipfile
     gemfile setup\.py \.gitlab-ci\.yml`)}$`,
@@ -285,7 +285,9 @@ export function isNeverOfChecks(path: string): boolean {
 /** Data that is the work itself rather than part of a check: prose, manifests, answers. */
 export function isDelivered(path: string): boolean {
   const name = posix.basename(path)
-  return PROSE.test(name) || DELIVERED.test(name) || DELIVERED_STEM.test(stemOf(path))
+  const isDockerfile = name.toLowerCase().split('.').includes('dockerfile')
+  if (isDockerfile || PROSE.test(name)) return true
+  return DELIVERED.test(name) || DELIVERED_STEM.test(stemOf(path))
 }
 
 const PAGE = new RegExp(

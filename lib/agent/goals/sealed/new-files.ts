@@ -183,8 +183,9 @@ class Rules {
     if (/^(?:conftest|sitecustomize|usercustomize)\.py$|\.(?:pth|egg-link)$/.test(name)) return true
     if (name !== 'entry_points.txt' || !/[.-](?:dist|egg)-info\//.test(path)) return false
     const text = await this.#texts.read(path)
-    const sections = text?.match(/^\[[^\]\n]*\]/gm) ?? ['unreadable']
-    return sections.some((one) => one !== '[console_scripts]' && one !== '[gui_scripts]')
+    const sections = (text ?? '').split('\n').filter((line) => line.startsWith('['))
+    const ofPrograms = new Set(['[console_scripts', '[gui_scripts'])
+    return sections.length === 0 || sections.some((line) => !ofPrograms.has(line.split(']', 1)[0]!))
   }
 
   async #configures(path: string): Promise<boolean> {

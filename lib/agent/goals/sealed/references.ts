@@ -8,6 +8,7 @@
  */
 import { posix } from 'node:path'
 
+import { trimEndOf } from '../../../internal/trim-end.js'
 import { LongWork } from '../../../internal/next-turn.js'
 import { withoutExtension, type Language } from './file-kinds.js'
 
@@ -119,7 +120,8 @@ export class ReferenceFinder {
   }
 
   #token(raw: string, folder: string, quoted: boolean, language: Language, found: Found): void {
-    const token = /[^./]\.+$/.test(raw) ? raw.replace(/\.+$/, '') : raw
+    const before = trimEndOf(raw, '.')
+    const token = before === '' || before.endsWith('/') ? raw : before
     const last = token.slice(token.lastIndexOf('/') + 1)
     if (this.#names.has(last)) found.names.add(last)
     if (this.#extensions.has(token)) found.extensions.add(token)
@@ -209,7 +211,7 @@ export class ReferenceFinder {
 }
 
 const PYTHON_IMPORT =
-  /^[ \t]*(?:from[ \t]+([\p{L}\p{N}_.]+)[ \t]+import\b(.*)|import[ \t]+(.+))$/gmu
+  /^[ \t]*(?:from[ \t]+([\p{L}\p{N}_.]+)[ \t]+import\b(.*)|import[ \t]+([^ \t\r\n].*))$/gmu
 const MAX_LIST = 4_096
 
 function parenthesised(text: string, from: number): string {
