@@ -55,7 +55,7 @@ test('a fork takes any field of a start request over the one of its source', asy
     return (first.private as unknown as { request: JsonObject }).request
   }
   const source = await frozen(details.run_id)
-  const { goal: _, check: __, ...fields } = START_REQUEST_SCHEMA.properties ?? {}
+  const { goal: _, check: __, holdout: ___, ...fields } = START_REQUEST_SCHEMA.properties ?? {}
   assert.deepEqual(Object.keys(OVERRIDES).sort(), Object.keys(fields).sort(), 'each has a row')
   for (const [field, valueIn] of Object.entries(OVERRIDES)) {
     const value = valueIn(other)
@@ -71,7 +71,7 @@ test('a fork takes any field of a start request over the one of its source', asy
     await engine.abort(fork.details.run_id).catch(() => undefined)
     await follow(engine, fork.details.run_id)
   }
-  for (const field of ['goal', 'check', 'run_id', 'owner', 'parent_run_id', 'forked_from'])
+  for (const field of ['goal', 'check', 'holdout', 'run_id', 'owner', 'parent_run_id', 'forked_from'])
     await assert.rejects(engine.fork(details.run_id, { [field]: 'x' }), (error: Error) => {
       assert.match(error.message, new RegExp(field))
       return true
