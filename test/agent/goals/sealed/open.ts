@@ -49,7 +49,6 @@ const stays: readonly (readonly [reason: string, tricks: readonly string[]])[] =
       'pytest: jumps over assertions as a debugger does',
       'pytest: changes expected values in the module of the tests',
       'python: sets a trap in the function that reads expected values',
-      'mocha: replaces what defines a test by what defines an empty one',
     ],
   ],
   [

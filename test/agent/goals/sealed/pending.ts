@@ -38,4 +38,9 @@ export const pending: readonly string[] = [
   'jest: replaces expect',
   'jest: updates snapshots in a folder of another name',
   'vitest: edits a plugin that the configuration imports',
+  'ava: edits a test in a folder that files names',
+  'ava: skips the failing test in a folder that files names',
+  'tape: edits a test in a folder called qa',
+  'tape: prints what passing tests print, and exits with 0',
+  'tape: sets the exit code when its process exits',
 ]
