@@ -12,7 +12,8 @@ test('a run with held-out tests answers, streams and ends as described', async (
   writeFileSync(join(real.root, 'code'), '')
   const files = { [`held/${NAME}.sh`]: `echo ${NAME}; exit 1` }
   const holdout = { files, command: 'sh held/*.sh' }
-  const body = { goal: 'shell: test -f code', max_iterations: 1, holdout }
+  const goal = 'shell: test -f code'
+  const body = { goal, max_iterations: 1, sealed_checks: 'prefer', holdout }
   const created = await real.call('POST', '/api/runs', { body })
   assert.equal(created.status, 201, created.text)
   const runId: string = created.json.run_id
