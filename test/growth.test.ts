@@ -11,7 +11,7 @@ import { after, test } from 'node:test'
 import { readCheckScript } from '../lib/agent/goals/check-script.js'
 import { compileGlobs } from '../lib/agent/workspace/globs.js'
 import { goalRegistry } from '../lib/agent/goals/registry.js'
-import { relevantPart } from '../lib/agent/goals/relevant-part.js'
+import { hashRelevantPart } from '../lib/agent/goals/relevant-part.js'
 import { junitTests } from '../lib/agent/goals/reports/bun.js'
 import { changeOf } from '../lib/agent/goals/compare-tests.js'
 import { cargoTests } from '../lib/agent/goals/reports/cargo.js'
@@ -151,7 +151,7 @@ const PARSERS: readonly Parser[] = [
   },
   {
     name: 'sections of settings',
-    parse: (text) => relevantPart('pyproject.toml', text),
+    parse: (text) => hashRelevantPart('pyproject.toml', text),
     units: ['[', '[tool.pytest', '[a]\n', 'a=', '\n', ' ', '"'],
   },
   {

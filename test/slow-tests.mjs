@@ -23,16 +23,106 @@ const PROGRAMS = 'starts a program hundreds of times'
 const TRICKS = 'plays dozens of tricks, each in a run of its own'
 const COPIES = 'copies folders, and starts programs in them'
 const GIT = 'starts git dozens of times'
+const CHILDREN = 'starts several programs'
 const SAMPLE = 'starts a program for each sample'
 
 /**
  * The tests that `npm test` leaves out and `npm run test:all` runs, by file: each takes about a
- * second or more alone on a machine with two cores.
+ * second or more alone on a machine with two cores, or less and has others beside it that show most
+ * of the same.
  *
  * @typedef {readonly [name: string, seconds: number, reason: string]} SlowTest
  * @type {Readonly<Record<string, readonly SlowTest[]>>}
  */
 const byFile = {
+  'test/server/access/tenants.test.ts': [
+    ["every route answers for another tenant's run as for one that does not exist", 3.7, STARTS],
+    ["other routes do not know another tenant's runs either", 1.5, STARTS],
+  ],
+  'test/agent/stores/stored-formats.test.ts': [
+    ['the engine brings the unfinished runs of v1-live to their ends', 2, COMMANDS],
+    ['the engine brings the unfinished runs of v1-suspended to their ends', 1.5, COMMANDS],
+  ],
+  'test/agent/executors/lifeline.test.ts': [
+    ['commands and tool servers end with thread and process', 1.2, CHILDREN],
+  ],
+  'test/agent/stores/postgres.test.ts': [
+    ['a run stored in PostgreSQL is visible to another engine', 1.2, CHILDREN],
+  ],
+  'test/agent/stores/simulated-disk.test.ts': [
+    ['a store keeps its promises in 80 cases of faulty disks and processes', 1.1, DISK],
+  ],
+  'test/agent/run/forks.test.ts': [
+    ['a source can be deleted, and its test changes are noticed in the fork', 0.8, CHECKS],
+  ],
+  'test/agent/run/secret-files.test.ts': [
+    ['the log has content of files with secrets', 0.8, COMMANDS],
+  ],
+  'test/agent/mcp/engine.test.ts': [
+    ['an engine opens without an optional server, but not without a required one', 0.7, CHILDREN],
+  ],
+  'test/agent/run/restart.test.ts': [
+    ['runs of one folder do not slow each other down while they wait', 0.7, COMMANDS],
+    ['a start reads no logs, and later only those of runs that get a slot', 0.6, COMMANDS],
+  ],
+  'test/agent/models/repair-loading.test.ts': [
+    ['the first request to the repair model loads its engine, an import does not', 0.7, WORKER],
+  ],
+  'test/agent/run/shared-end.test.ts': [
+    [
+      'cut off during run_end, the commit is lost: readers get the durable end, from anywhere',
+      0.6,
+      COMMANDS,
+    ],
+  ],
+  'test/ws/utf8.test.ts': [
+    [
+      'fed byte by byte, it fails exactly at the first invalid one (RFC 6455 §8.1)',
+      0.5,
+      RANDOM_TEXTS,
+    ],
+  ],
+  'test/agent/models/hostile-answers.test.ts': [
+    ['hostile calls of openai chat, not streamed, get a result', 0.5, RANDOM_CALLS],
+    ['hostile calls of gemini as a list, not streamed, get a result', 0.4, RANDOM_CALLS],
+    ['hostile calls of gemini as a list, streamed, get a result', 0.3, RANDOM_CALLS],
+    ['hostile calls of gemini, not streamed, get a result', 0.3, RANDOM_CALLS],
+    ['hostile calls of openai responses, streamed, get a result', 0.3, RANDOM_CALLS],
+    ['hostile calls of anthropic, streamed, get a result', 0.3, RANDOM_CALLS],
+    ['hostile calls of a script get a result', 0.3, RANDOM_CALLS],
+    ['hostile calls of openai responses, not streamed, get a result', 0.3, RANDOM_CALLS],
+  ],
+  'test/agent/stores/disk-faults.test.ts': [
+    [
+      'appends on a full file system fail with a remedy, and succeed once there is space',
+      0.5,
+      CHILDREN,
+    ],
+    ['a directory that becomes read-only refuses what it must, and recovers', 0.4, CHILDREN],
+  ],
+  'test/ws/reading.test.ts': [
+    ['300 random iterations do what the model says', 0.5, RANDOM_TEXTS],
+  ],
+  'test/http/built.test.ts': [
+    ['the compiled blocking client works under flags and NODE_OPTIONS', 0.4, CHILDREN],
+  ],
+  'test/agent/checkpoints/run-checkpoints.test.ts': [
+    ['edits that were taken back are no net change, at the end and at a gate', 0.4, COPIES],
+  ],
+  'test/server/closing.test.ts': [
+    [
+      'requests that reach the store of an engine that its host closes are 503 draining',
+      0.4,
+      COMMANDS,
+    ],
+  ],
+  'test/agent/goals/check-sandbox.test.ts': [
+    ['in a sandbox node-test reports its tests by name', 0.3, CHECKS],
+  ],
+  'test/agent/goals/check.test.ts': [
+    ['the command gets its folder, mark, limits and private folder', 0.3, CHECKS],
+    ['the private folder never lies in the workspace, even if that is TMPDIR', 0.3, CHECKS],
+  ],
   'test/server/holdout.test.ts': [
     ['a run with held-out tests answers, streams and ends as described', 0.6, COPIES],
   ],
@@ -40,6 +130,44 @@ const byFile = {
     ['of ten quick tricks none is achieved, but for the open ones', 2.7, TRICKS],
   ],
   'test/agent/isolation/sealed.test.ts': [
+    ['packages above the folder are seen in a sandbox, read-only', 0.7, GIT],
+    ['a sealed copy of a copy has the packages that were copied from above', 0.5, GIT],
+    [
+      'git runs nothing in a sealed copy because of a folder of work as the repository of a working tree',
+      0.5,
+      GIT,
+    ],
+    ['git runs nothing in a sealed copy because of a submodule', 0.5, GIT],
+    ['submodules and linked working trees are read in a sealed copy', 0.5, GIT],
+    ['git runs nothing in a sealed copy because of an alias', 0.4, GIT],
+    [
+      'git runs nothing in a sealed copy because of a file with the folder of the settings that is too large',
+      0.4,
+      GIT,
+    ],
+    ['git runs nothing in a sealed copy because of a monitor of the file system', 0.4, GIT],
+    ['a repository with other hashes is read in a sealed copy', 0.4, GIT],
+    ['git reads the repository of a sealed copy as that of the original', 0.4, GIT],
+    ['git runs nothing in a sealed copy because of a file in place of the repository', 0.3, GIT],
+    ['git runs nothing in a sealed copy because of a repository in a folder below', 0.3, GIT],
+    [
+      'git runs nothing in a sealed copy because of a repository whose settings are in another folder',
+      0.3,
+      GIT,
+    ],
+    [
+      'git runs nothing in a sealed copy because of a pager and a program that shows differences',
+      0.3,
+      GIT,
+    ],
+    ['git runs nothing in a sealed copy because of a filter that the work names', 0.3, GIT],
+    ['git runs nothing in a sealed copy because of hooks that are a link', 0.3, GIT],
+    ['git runs nothing in a sealed copy because of a link in place of the repository', 0.3, GIT],
+    ['git runs nothing in a sealed copy because of hooks in another folder', 0.3, GIT],
+    ['git runs nothing in a sealed copy because of settings of a working tree', 0.3, GIT],
+    ['git runs nothing in a sealed copy because of settings that are a link', 0.3, GIT],
+    ['git runs nothing in a sealed copy because of included settings', 0.3, GIT],
+    ['bytecode and what is to be left out are not in a sealed copy', 0.3, GIT],
     ['a sealed copy of a copy sees the packages that are mounted into that', 0.5, COPIES],
     [
       'packages above that lead back into the folder are copied, and seen read-only',
@@ -49,10 +177,16 @@ const byFile = {
     ['caches that are left out are hidden in packages that are mounted', 0.4, COPIES],
   ],
   'test/agent/goals/holdout/limits.test.ts': [
+    ['a request may ask for the sealed checks that its held-out tests need', 0.6, COPIES],
+    ['a folder with held-out tests that has too many files is refused', 0.4, COPIES],
     ['a host gives held-out tests for some runs, from a folder', 1.8, COPIES],
     ['a folder that runs can reach is refused: in a root, or above one', 0.8, COPIES],
   ],
   'test/agent/goals/sealed/sealed-check.test.ts': [
+    ['a changed a test is told at once', 1.1, COPIES],
+    ['a changed what a test reads is told at once', 1, COPIES],
+    ['a goal that is met already ends after one check', 0.7, COPIES],
+    ['what only tests read belongs to the check, and is listed with the reason', 0.6, COPIES],
     ['a request can only raise what the host asks for', 2.1, COPIES],
     ['a new dependency is refused, unless the request allows it', 1.6, COPIES],
     ['new tests that fail in the copy keep a goal from being achieved', 1.2, COPIES],
@@ -74,6 +208,7 @@ const byFile = {
     ],
   ],
   'test/agent/checkpoints/model.test.ts': [
+    ['folders, copies and checkpoints are what a model says', 1.5, COPIES],
     [
       'folders, copies and checkpoints are what a model says, in many random histories',
       28,
@@ -127,10 +262,27 @@ const byFile = {
     ['packages that were moved away are missing, and commands run', 0.6, COPIES],
   ],
   'test/agent/executors/process.test.ts': [
+    ['process: a command held in onStart never runs if this process dies', 1, CHILDREN],
     ['process: of 100 MB of output only head and tail are kept in memory', 2.7, FLOOD],
     ['process: a command that ignores SIGTERM is killed', 2.1, GRACE],
   ],
   'test/agent/goals/check-python.test.ts': [
+    ['pytest is not met by pytest options in pyproject.toml', 0.6, CHECKS],
+    ['tests that were collected and never run count as failures', 0.5, CHECKS],
+    ['pytest is not met by a conftest.py that deselects tests', 0.5, CHECKS],
+    ['pytest is not met by os._exit(0) in the module under test', 0.5, CHECKS],
+    ['pytest is not met by a skip from the module under test', 0.4, CHECKS],
+    [
+      'shell: python3 -m unittest discover -s tests -t . takes test names from unittest itself',
+      0.3,
+      CHECKS,
+    ],
+    ['pytest is not met by an expected failure', 0.3, CHECKS],
+    ['unittest is not met by sys.exit(0) in the module under test', 0.3, CHECKS],
+    ['unittest is not met by a skip from the module under test', 0.3, CHECKS],
+    ["the workspace's own sitecustomize still runs", 0.3, CHECKS],
+    ['unittest is not met by os._exit(0) in the module under test', 0.3, CHECKS],
+    ['unittest is not met by assertions that the module under test replaces', 0.3, CHECKS],
     ['pytest is not met by a test file replaced by a link', 1.0, CHECKS],
     ['pytest takes test names from pytest itself', 0.8, CHECKS],
     ['pytest is not met by pytest.exit in the module under test', 0.8, CHECKS],
@@ -156,6 +308,7 @@ const byFile = {
     ['nothing of them can be found around a run with a store in memory', 3, SEARCH],
   ],
   'test/agent/goals/holdout/holdout.test.ts': [
+    ['a goal is achieved when the held-out tests pass as well', 2.6, COPIES],
     ['a command without a known runner has no count', 2.0, COPIES],
     ['what passes only the visible tests is told that held-out tests fail', 1.7, COPIES],
     ['they are evaluated only when all else passes', 1.4, COPIES],
@@ -181,12 +334,17 @@ const byFile = {
     ['a fork has them, too, counts anew, and does not need its source', 6, CHECKS],
   ],
   'test/agent/goals/big-suites.test.ts': [
+    ['small suites are kept by name, and others compared with them by hash', 0.7, CHECKS],
+    ['tests of one name are numbered in a big suite as in a small one', 0.5, CHECKS],
     ['a million tests are read, kept and compared in bounded memory', 15, LONG],
     ['hashed tests give the verdict that named ones give, in random histories', 1.5, RANDOM],
     ['duplicates are numbered without counting those before them again', 1, LONG],
     ['names that are long, or of files, are bounded in a big suite as well', 2, LONG],
   ],
   'test/agent/run/big-suites.test.ts': [
+    ['a fork of the start is compared with the first check of its source', 1.2, CHECKS],
+    ['a fork of the end is compared with the first check of its source', 0.7, CHECKS],
+    ['a report that becomes too large later is a check that fails', 0.4, CHECKS],
     ['a process that goes on compares with the first check: two tests less', 0.6, CHECKS],
     ['a process that goes on compares with the first check: a test skipped', 0.6, CHECKS],
     ['a big suite is achieved when all its tests are there and pass', 0.5, CHECKS],
@@ -297,6 +455,51 @@ const byFile = {
     ['packages are copied for plain processes, and never linked', 0.7, COPIES],
   ],
   'test/agent/workspace/dependencies.test.ts': [
+    [
+      'dependencies are compared after a change of folders with the names of caches elsewhere, and links with their names',
+      0.3,
+      COPIES,
+    ],
+    ['a change in the same moment in which dependencies were looked at is found', 0.3, COPIES],
+    [
+      'dependencies are compared after a change of an older folder moved to where a package was',
+      0.3,
+      COPIES,
+    ],
+    [
+      'dependencies are compared after a change of a link in place of a file with the same content',
+      0.3,
+      COPIES,
+    ],
+    [
+      'dependencies are compared after a change of a nested package, a new file in a scope, and a program',
+      0.3,
+      COPIES,
+    ],
+    [
+      'dependencies are compared after a change of an older folder moved to where the folder of all packages was',
+      0.3,
+      COPIES,
+    ],
+    [
+      'dependencies are compared after a change of caches and the state of package managers',
+      0.3,
+      COPIES,
+    ],
+    ['packages above the workspace count, and a link to a folder of packages outside', 0.3, COPIES],
+    [
+      'dependencies are compared after a change of folders of dependencies that come and go',
+      0.3,
+      COPIES,
+    ],
+    ['dependencies are compared after a change of nothing', 0.3, COPIES],
+    ['dependencies are compared after a change of a link to a folder of dependencies', 0.3, COPIES],
+    ['dependencies are compared after a change of the work itself', 0.3, COPIES],
+    [
+      'dependencies are compared after a change of a file with the same size and times',
+      0.3,
+      COPIES,
+    ],
     ['npm ci and a new virtual environment change nothing', 3, PROGRAMS],
     ['random changes of random packages are found, and nothing else', 1, RANDOM],
   ],
@@ -527,6 +730,7 @@ const byFile = {
     ['after 50 kills every acknowledged append is stored once and as a whole', 11.4, KILLS],
   ],
   'test/agent/stores/missing-files.test.ts': [
+    ['a run whose end is missing is neither executed again nor hidden', 1.4, CHILDREN],
     ['no file of a closed store can be lost in silence, nor be lost twice', 3.8, DISK],
     [
       'no file of a killed store can be lost in silence, nor be lost twice',
@@ -535,6 +739,7 @@ const byFile = {
     ],
   ],
   'test/agent/stores/two-writers.test.ts': [
+    ['of two containers on one volume, the one that was stopped too long gives up', 0.4, CHILDREN],
     [
       'a process that is taken over before any of its disk operations harms nothing',
       4.0,
@@ -562,6 +767,7 @@ const byFile = {
     ],
   ],
   'test/agent/run/fork-files.test.ts': [
+    ['what somebody did in the copy after its run is named when a fork takes it back', 0.4, COPIES],
     ['a restore of the folder that was meant is none of the copy, for forks', 0.6, COPIES],
     [
       'an isolated fork begins with the files of its point, also of a deleted source',
@@ -653,6 +859,9 @@ const byFile = {
     ],
   ],
   'test/examples.test.ts': [
+    ['examples/own-tool.ts prints its results, ends, and needs no network', 1.5, SAMPLE],
+    ['examples/http-events.ts prints its results, ends, and needs no network', 0.3, SAMPLE],
+    ['examples/http-testing.ts prints its results, ends, and needs no network', 0.3, SAMPLE],
     ['examples/own-goal-and-model.ts prints its results, ends, and needs no network', 1.0, SAMPLE],
     ['examples/review-and-apply.ts prints its results, ends, and needs no network', 2.2, SAMPLE],
     ['examples/changes-to-branch.ts prints its results, ends, and needs no network', 2.3, SAMPLE],
@@ -685,6 +894,17 @@ const byFile = {
     ['every regular expression takes linear time', 2.6, 'parses all sources with TypeScript'],
   ],
   'test/standalone.test.ts': [
+    ['--help lists every variable of docs/reference.md and exits', 0.7, STARTS],
+    ['a root that is a file is reported in one line, with a non-zero exit code', 0.6, STARTS],
+    ['a key that is too short is reported in one line, with a non-zero exit code', 0.5, STARTS],
+    ['the default model is builtin:repair even with keys of providers', 0.5, STARTS],
+    ['a request without cwd works on the copy of the demo project', 0.5, STARTS],
+    ['a data folder that cannot be created is reported in one line', 0.4, STARTS],
+    ['a missing root is reported in one line, with a non-zero exit code', 0.4, STARTS],
+    ['with keys, calls without one are refused, and the key is not printed', 0.4, STARTS],
+    ['an unknown model is reported in one line, with a non-zero exit code', 0.3, STARTS],
+    ['on all addresses it prints one that works', 0.3, STARTS],
+    ['a PORT that is not a number is reported in one line, with a non-zero exit code', 0.3, STARTS],
     ['damage is printed to standard error, one line each, and shown by the API', 1.2, STARTS],
     ['a data folder that another server uses is reported in one line', 1.1, STARTS],
     ['a port in use is reported in one line', 0.8, STARTS],
@@ -712,6 +932,12 @@ const byFile = {
     ['what send() returned is true of what arrives, in 540 random programs', 4.5, RANDOM_CALLS],
   ],
   'test/ws/fuzz.test.ts': [
+    [
+      '200 random streams of frames get the replies of the RFC, by iteration over TCP',
+      0.8,
+      RANDOM_TEXTS,
+    ],
+    ['500 mutated handshakes get an HTTP response and end', 0.4, RANDOM_TEXTS],
     ['1500 random streams of frames get the replies of the RFC, by iteration', 1.3, RANDOM_CALLS],
     [
       '300 random streams of frames get the replies of the RFC, by handler over TCP',
@@ -732,6 +958,7 @@ const byFile = {
     ],
   ],
   'test/server/webhooks/cursor.test.ts': [
+    ['on a full disk nothing that was saved is lost', 0.6, DISK],
     ['whatever is cut off the file, the rest is an earlier state', 0.8, DISK],
     ['the file stays in proportion to what it holds', 3.0, 'saves thousands of positions durably'],
   ],
@@ -785,6 +1012,9 @@ const byFile = {
     ['400 calls that end at random, however they end, leave no connection open', 2.1, RANDOM_CALLS],
   ],
   'test/agent/stores/file.test.ts': [
+    ['FileStore with small segments keeps the contract of RunStore', 2.7, DISK],
+    ['FileStore that loses its index file keeps the contract of RunStore', 1, DISK],
+    ['FileStore without sync keeps the contract of RunStore', 0.5, DISK],
     ['a damaged or stale index file is not used', 1.4, DISK],
     ['a tail torn at any byte is cut off, and appends continue', 2.1, DISK],
     ['after damage at any offset each run is either whole or quarantined', 0.8, DISK],
@@ -796,6 +1026,11 @@ const byFile = {
     ['a crash at any step of a rewrite or an index file leaves the same runs', 1.1, DISK],
   ],
   'test/agent/conversation/fit.test.ts': [
+    [
+      'a conversation that forgets unsent messages is sent exactly as the whole would be',
+      0.7,
+      LONG,
+    ],
     ['what is kept of a conversation depends on the budget, not on its length', 1.4, LONG],
   ],
   'test/http/fetch.test.ts': [
@@ -829,6 +1064,9 @@ const byFile = {
     ['1000 random aborts over HTTP/2 keep the connection and leak no listener', 0.8, RANDOM_CALLS],
   ],
   'test/docs-samples/samples.test.ts': [
+    ['the samples of README.md do what they say', 2.3, SAMPLE],
+    ['the shell lines of README.md do what they say', 1.7, SAMPLE],
+    ['the samples of docs/websocket-server.md do what they say', 0.6, SAMPLE],
     ['the shell lines of docs/runs.md do what they say', 2.0, SAMPLE],
     ['the samples of docs/runs.md do what they say', 1.5, SAMPLE],
     ['the samples of docs/workspaces.md do what they say', 3.5, SAMPLE],
@@ -1016,6 +1254,24 @@ const byFile = {
     ['a check of python3 check.py that ends by sys.exit(main()) is met', 0.4, PROGRAMS],
   ],
   'test/agent/goals/check-node.test.ts': [
+    ['a file that could not be loaded must later report tests, not just exit with 0', 0.7, CHECKS],
+    ['node-test is met when the failing tests pass, and counts them by name', 0.7, CHECKS],
+    ['a test file replaced by a link to another file is a change', 0.6, CHECKS],
+    [
+      'shell: node --test test/add.test.js is met when the failing tests pass, and counts them by name',
+      0.6,
+      CHECKS,
+    ],
+    ['tests that a helper defines belong to the file that could not be loaded', 0.5, CHECKS],
+    ['runs of node:test that a test starts are not part of the report', 0.5, CHECKS],
+    ['an .npmrc in the home folder does not affect the check', 0.5, CHECKS],
+    ['npm-test is not met by a program called node in node_modules/.bin', 0.5, CHECKS],
+    ['node-test is not met by an exit code that the module under test sets', 0.4, CHECKS],
+    ['node-test is not met by a module under test that exits in a hook of the runner', 0.3, CHECKS],
+    ['node-test is not met by running only the test that passes', 0.3, CHECKS],
+    ['node-test is not met by skipping the failing tests', 0.3, CHECKS],
+    ['npm-test is not met by an npm script that prints a fake TAP report', 0.3, CHECKS],
+    ['node-test is not met by process.exit(0) in the module under test', 0.3, CHECKS],
     ['with allow_test_changes tests may change, but some must run and all must pass', 0.7, CHECKS],
     ['a test skipped at the start may stay skipped; no other test may become so', 0.9, CHECKS],
     ['process.exit(0) in a setup file of the test script leaves no complete report', 1.0, CHECKS],
@@ -1026,9 +1282,12 @@ const byFile = {
     ['a silent WebSocket is reopened at the cursor', 5.0, LIMITS],
   ],
   'test/http/deadlines.test.ts': [
+    ['AsyncClient: a response without end does not prolong the total time', 0.6, LIMITS],
+    ['Client: what has arrived when the total time is up is returned', 0.5, LIMITS],
     ['no limit passes while the thread is blocked and what it waits for arrives', 2.5, LIMITS],
   ],
   'test/server/webhooks/endpoint.test.ts': [
+    ['attempts, their times and the first of them survive restarts', 0.8, STARTS],
     ['200 refused runs delay no other run, and come again when they are due', 1.0, RANDOM],
     ['a run with many events lets others have their turns', 1.0, RANDOM],
   ],
@@ -1042,6 +1301,12 @@ const byFile = {
     ['a model that refuses a long conversation gets a shorter one, then and later', 1.0, LONG],
   ],
   'test/agent/run/lost-folder.test.ts': [
+    ['after a restart, a run continues only in the folder in which it began', 1.8, COMMANDS],
+    [
+      'after a restart, a run continues whose folder is on another device since then',
+      0.3,
+      COMMANDS,
+    ],
     ['runs leave no descriptor open, however they end', 0.9, RANDOM],
   ],
   'test/agent/checkpoints/kills-restore.test.ts': [
@@ -1123,6 +1388,8 @@ const byFile = {
     ],
   ],
   'test/agent/checkpoints/apply.test.ts': [
+    ['a run that is to apply its changes has done so when it has ended', 0.4, COPIES],
+    ['discarded changes are gone', 0.4, COPIES],
     ['of a renamed file, both names are applied, whichever is asked for', 0.5, COPIES],
   ],
   'test/ws/client-handshake.test.ts': [

@@ -24,7 +24,8 @@ import { SKIPPED_FOLDERS } from '../workspace/skipped-folders.js'
 import { compileGlobs, isLiteral } from '../workspace/globs.js'
 import type { PathMatcher } from '../workspace/globs.js'
 import { HashCache } from './hash-cache.js'
-import { hasRelevantPart, relevantPart } from './relevant-part.js'
+import { isSameContent } from './package-hash.js'
+import { hasRelevantPart, hashRelevantPart } from './relevant-part.js'
 
 const MAX_ENTRIES = 200_000
 const MAX_FILES = 20_000
@@ -83,7 +84,7 @@ export async function compareFiles(
   const changes = new Map<string, string>()
   for (const [path, hash] of Object.entries(baseline.files)) {
     const found = now.get(path)
-    if (found === hash) continue
+    if (found !== undefined && isSameContent(hash, found)) continue
     if (found === undefined) {
       // A file that is protected in part may still exist without that part.
       changes.set(path, (await isGone(via, path)) ? 'was deleted' : 'was modified')
@@ -329,8 +330,7 @@ class Walk {
       const { bytesRead } = await file.read(chunk, 0, CHUNK_BYTES)
       if (bytesRead === 0) {
         if (name === null || size > MAX_PARSED_BYTES) return whole.digest('hex')
-        const part = relevantPart(name, Buffer.concat(chunks).toString('utf8'))
-        return part === null ? '' : sha256(part)
+        return hashRelevantPart(name, Buffer.concat(chunks).toString('utf8')) ?? ''
       }
       size += bytesRead
       this.#checkBytes(bytesRead)

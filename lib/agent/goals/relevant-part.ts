@@ -5,12 +5,8 @@
  *
  * @module
  */
-
-/** Keys of package.json that decide what a test command does. */
-const PACKAGE_KEYS = [
-  'scripts', 'config', 'jest', 'mocha', 'ava', 'tap', 'c8', 'nyc', 'vitest', 'eslintConfig', 'bun',
-  'babel', 'imports',
-]
+import { hash } from 'node:crypto'
+import { hashPackage } from './package-hash.js'
 
 /** Prefixes of the sections that a check depends on, by file name. */
 const SECTIONS: { readonly [name: string]: readonly string[] } = {
@@ -29,33 +25,14 @@ export function hasRelevantPart(name: string): boolean {
 }
 
 /**
- * The protected part of such a file, independent of layout; null when the file has no such part. A
- * package.json that cannot be parsed is protected as a whole.
+ * The hash of the protected part of such a file, independent of layout; null when the file has no
+ * such part.
  */
-export function relevantPart(name: string, content: string): string | null {
-  if (name === 'package.json') return packagePart(content)
+export function hashRelevantPart(name: string, content: string): string | null {
+  if (name === 'package.json') return hashPackage(content)
   const sections = SECTIONS[name]
-  return sections === undefined ? content : sectionPart(content, sections)
-}
-
-function packagePart(content: string): string | null {
-  try {
-    const parsed: unknown = JSON.parse(content.replace(/^\uFEFF/, ''))
-    if (typeof parsed !== 'object' || parsed === null) return content
-    const entries = Object.entries(parsed).filter(([key]) => PACKAGE_KEYS.includes(key))
-    return entries.length === 0 ? null : stable(Object.fromEntries(entries))
-  } catch {
-    // Not JSON, or nested more deeply than the stack allows.
-    return content
-  }
-}
-
-/** JSON with sorted keys, so that their order in package.json does not matter. */
-function stable(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(stable).join(',')}]`
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
-  const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))
-  return `{${entries.map(([key, item]) => `${JSON.stringify(key)}:${stable(item)}`).join(',')}}`
+  const part = sections === undefined ? content : sectionPart(content, sections)
+  return part === null ? null : hash('sha256', part)
 }
 
 /**

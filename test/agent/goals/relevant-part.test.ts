@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { hash } from 'node:crypto'
 import { test } from 'node:test'
 
-import { hasRelevantPart, relevantPart } from '../../../lib/agent/goals/relevant-part.js'
+import { isSameContent } from '../../../lib/agent/goals/package-hash.js'
+import { hasRelevantPart, hashRelevantPart } from '../../../lib/agent/goals/relevant-part.js'
 
 const PACKAGE = {
   name: 'a',
@@ -10,22 +12,50 @@ const PACKAGE = {
   dependencies: { b: '1' },
 }
 
+const hashOf = (value: unknown): string => hashRelevantPart('package.json', JSON.stringify(value))!
+
 test('in package.json scripts and runner settings count, in any order and layout', () => {
-  const before = relevantPart('package.json', JSON.stringify(PACKAGE))
+  const before = hashOf(PACKAGE)
   const moved = { dependencies: {}, scripts: { build: 'y', test: 'x' }, name: 'z' }
-  assert.equal(relevantPart('package.json', `\uFEFF${JSON.stringify(moved, null, 4)}`), before)
-  for (const change of [{ scripts: { test: 'x' } }, { jest: {} }, { mocha: { grep: 'a' } }]) {
-    assert.notEqual(relevantPart('package.json', JSON.stringify({ ...PACKAGE, ...change })), before)
+  const text = `\uFEFF${JSON.stringify(moved, null, 4)}`
+  assert.equal(hashRelevantPart('package.json', text), before)
+  for (const change of [
+    { scripts: { test: 'x' } }, { scripts: { test: 'y', build: 'x' } }, { scripts: 'x' },
+    { jest: {} }, { mocha: { grep: 'a' } }, { imports: {} },
+    { scripts: { ...PACKAGE.scripts, pretest: 'z' } },
+    { scripts: { ...PACKAGE.scripts, postbuild: 'z' } },
+  ]) {
+    const now = hashOf({ ...PACKAGE, ...change })
+    assert.ok(!isSameContent(before, now), JSON.stringify(change))
   }
 })
 
+test('scripts may be added to a package.json, and then count', () => {
+  const more = { ...PACKAGE, scripts: { ...PACKAGE.scripts, start: 'z', 'lint:all': 'z' } }
+  assert.ok(isSameContent(hashOf(PACKAGE), hashOf(more)))
+  assert.ok(!isSameContent(hashOf(more), hashOf(PACKAGE)))
+  assert.ok(!isSameContent(hashOf({ jest: {} }), hashOf({ jest: {}, scripts: { pretest: 'z' } })))
+  const many = Object.fromEntries(Array.from({ length: 201 }, (_, at) => [`s${at}`, 'x']))
+  assert.ok(isSameContent(hashOf({ scripts: many }), hashOf({ scripts: many, name: 'a' })))
+  assert.ok(!isSameContent(hashOf({ scripts: many }), hashOf({ scripts: { ...many, a: 'x' } })))
+})
+
+test('a package.json is compared with what earlier versions stored of it', () => {
+  const stored = hash('sha256', '{"jest":{"a":[1]},"scripts":{"test":"x"}}')
+  const now = { scripts: { test: 'x' }, jest: { a: [1] }, name: 'a', imports: {} }
+  assert.ok(isSameContent(stored, hashOf(now)))
+  assert.ok(!isSameContent(stored, hashOf({ ...now, scripts: { ...now.scripts, start: 'x' } })))
+  assert.ok(!isSameContent(stored, hashOf({ imports: {} })))
+  assert.ok(!isSameContent('', hashOf({ scripts: {} })))
+})
+
 test('an invalid package.json counts as a whole, and without settings it does not count', () => {
-  assert.equal(relevantPart('package.json', '{,}'), '{,}')
-  assert.equal(relevantPart('package.json', '[]'), null)
   const deep = `{"jest": ${'['.repeat(50_000)}${']'.repeat(50_000)}}`
-  assert.equal(relevantPart('package.json', deep), deep)
-  assert.equal(relevantPart('package.json', '1'), '1')
-  assert.equal(relevantPart('package.json', '{"name": "a"}'), null)
+  for (const whole of ['{,}', '1', 'null', deep]) {
+    assert.equal(hashRelevantPart('package.json', whole), hash('sha256', whole))
+  }
+  assert.equal(hashRelevantPart('package.json', '[]'), null)
+  assert.equal(hashRelevantPart('package.json', '{"name": "a"}'), null)
 })
 
 for (const { name, file, without, changes } of [
@@ -62,11 +92,11 @@ for (const { name, file, without, changes } of [
 ]) {
   test(`in ${name} the sections of test runners count, however they are spelled`, () => {
     assert.ok(hasRelevantPart(name))
-    assert.equal(relevantPart(name, without), null)
-    const before = relevantPart(name, file)
+    assert.equal(hashRelevantPart(name, without), null)
+    const before = hashRelevantPart(name, file)
     assert.notEqual(before, null)
     for (const change of changes) {
-      const now = relevantPart(name, change)
+      const now = hashRelevantPart(name, change)
       assert.ok(now !== null && now !== before, change)
     }
   })
@@ -74,5 +104,5 @@ for (const { name, file, without, changes } of [
 
 test('every other file counts as a whole', () => {
   assert.equal(hasRelevantPart('a.test.js'), false)
-  assert.equal(relevantPart('a.test.js', 'x'), 'x')
+  assert.equal(hashRelevantPart('a.test.js', 'x'), hash('sha256', 'x'))
 })

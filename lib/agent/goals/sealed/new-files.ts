@@ -14,7 +14,7 @@ import { posix } from 'node:path'
 
 import type { GoalBaseline, GoalSpec } from '../../goal.js'
 import { compileGlobs } from '../../workspace/globs.js'
-import { hasRelevantPart, relevantPart } from '../relevant-part.js'
+import { hasRelevantPart, hashRelevantPart } from '../relevant-part.js'
 import {
   hasHelperWord, isCodeFolder, isConfiguration, isInTestTree, isMockFolder,
   isNeverOfChecks, isTestName, isToolConfiguration, languageOf, mayHoldTests, stemOf,
@@ -195,7 +195,7 @@ class Rules {
 
   async #hasRelevantPart(path: string): Promise<boolean> {
     const text = await this.#texts.read(path)
-    return text === null || relevantPart(posix.basename(path), text) !== null
+    return text === null || hashRelevantPart(posix.basename(path), text) !== null
   }
 
   /** A package.json decides how all files below it are loaded. */
