@@ -52,6 +52,19 @@ const byFile = {
     ['a host gives held-out tests for some runs, from a folder', 1.8, COPIES],
     ['a folder that runs can reach is refused: in a root, or above one', 0.8, COPIES],
   ],
+  'test/agent/goals/sealed/killed.test.ts': [
+    ['a run whose process is killed in a check (first) is achieved by another', 3, KILLS],
+    ['a run whose process is killed in a check (in place) is achieved by another', 3, KILLS],
+    ['a run whose process is killed in a check (sealed) is achieved by another', 3, KILLS],
+    ['a run whose process is killed in a check (new tests) is achieved by another', 3, KILLS],
+    ['a run whose process is killed in a check (held-out) is achieved by another', 3, KILLS],
+    [
+      'processes are killed in every check of a run, with copies in temporary folders',
+      6,
+      KILLS,
+    ],
+    ['processes are killed while copies are made and removed, at seeded moments', 8, KILLS],
+  ],
   'test/agent/goals/sealed/sealed-check.test.ts': [
     ['a request can only raise what the host asks for', 2.1, COPIES],
     ['a new dependency is refused, unless the request allows it', 1.6, COPIES],

@@ -1,13 +1,13 @@
 /**
  * Where the copies of sealed checks are made: in `.sealed` of the folder for isolated runs, where
  * there is one, and otherwise in a temporary folder of this process. What a killed process has
- * left, the next one removes.
+ * left, reports of checks included, the next one removes.
  *
  * @module
  */
-import { mkdtemp, lstat, readdir, readlink, realpath } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
+import { abandonedFolders, makeTemporaryFolder } from '../../internal/temporary-folders.js'
 import { removeFolder } from '../workspace/copy.js'
 import { IsolatedFolders, type IsolatedFoldersOptions } from './isolated-folders.js'
 
@@ -35,12 +35,16 @@ export class SealedFolders {
   async #open(): Promise<IsolatedFolders> {
     const { folder, ...options } = this.#options
     if (folder !== null) return new IsolatedFolders({ ...options, folder: beside(folder) })
-    this.#temporary ??= temporaryFolder()
+    this.#temporary ??= makeTemporaryFolder('sealed').then((path) => realpath(path))
     return new IsolatedFolders({ ...options, folder: await this.#temporary })
   }
 
-  /** Removes copies of runs that do not need them, and what killed processes have left. */
+  /**
+   * Removes copies of runs that do not need them, and what killed processes have left, also in
+   * temporary folders.
+   */
   async sweep(isWanted: (runId: string) => Promise<boolean>): Promise<void> {
+    for (const path of await abandonedFolders()) await removeFolder(path).catch(() => undefined)
     // By the one that makes copies: it knows which are being made.
     if (this.#options.folder !== null) await (await this.open()).sweep(isWanted)
   }
@@ -54,37 +58,4 @@ export class SealedFolders {
 
 function beside(folder: string): string {
   return join(folder, '.sealed')
-}
-
-const PREFIX = 'runwright-sealed-'
-
-/** A folder named by this process, after those of processes that have died were removed. */
-async function temporaryFolder(): Promise<string> {
-  const temporary = await realpath(tmpdir())
-  const own = `${PREFIX}${await processNamespace()}-`
-  for (const name of await readdir(temporary).catch(() => [])) {
-    const pid = name.startsWith(own) ? Number.parseInt(name.slice(own.length), 10) : NaN
-    if (Number.isNaN(pid) || isAlive(pid)) continue
-    const path = join(temporary, name)
-    const stats = await lstat(path).catch(() => null)
-    // Another user could name a folder so.
-    const isOurs = stats?.isDirectory() === true && stats.uid === process.geteuid?.()
-    if (isOurs) await removeFolder(path).catch(() => undefined)
-  }
-  return await mkdtemp(join(temporary, `${own}${process.pid}-`))
-}
-
-/** Containers may share a folder, and number their processes each for itself. */
-async function processNamespace(): Promise<string> {
-  const link = await readlink('/proc/self/ns/pid').catch(() => '')
-  return /\d+/.exec(link)?.[0] ?? '0'
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
 }
