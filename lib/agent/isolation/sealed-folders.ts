@@ -19,15 +19,38 @@ export type SealedFoldersOptions = Omit<IsolatedFoldersOptions, 'folder'> & {
 /** The copies of one engine; nothing is on the disk before the first is made. */
 export class SealedFolders {
   readonly #options: SealedFoldersOptions
+  /** Runs of which this engine makes or uses a copy. */
+  readonly #inUse = new Set<string>()
   #temporary: Promise<string> | undefined
   #folders: Promise<IsolatedFolders> | undefined
+  #sweep: Promise<void> = Promise.resolve()
 
   constructor(options: SealedFoldersOptions) {
     this.#options = options
   }
 
-  /** The folders in which copies are made. */
-  async open(): Promise<IsolatedFolders> {
+  /** Where copies are made; each is in use until it is removed. */
+  async open(): Promise<Pick<IsolatedFolders, 'create' | 'remove'>> {
+    const folders = await this.#opened()
+    return {
+      create: async (runId, cwd, options) => {
+        this.#inUse.add(runId)
+        // It could take the new copy for that of a dead process, which it is about to remove.
+        await this.#sweep
+        try {
+          return await folders.create(runId, cwd, options)
+        } catch (error) {
+          this.#inUse.delete(runId)
+          throw error
+        }
+      },
+      remove: async (runId) => {
+        await folders.remove(runId).finally(() => this.#inUse.delete(runId))
+      },
+    }
+  }
+
+  async #opened(): Promise<IsolatedFolders> {
     this.#folders ??= this.#open()
     return await this.#folders
   }
@@ -40,13 +63,23 @@ export class SealedFolders {
   }
 
   /**
-   * Removes copies of runs that do not need them, and what killed processes have left, also in
-   * temporary folders.
+   * Removes what killed processes have left, also in temporary folders: copies that are not in use.
+   *
+   * @param isLive of stores that processes share: may another process use the copy of this run?
    */
-  async sweep(isWanted: (runId: string) => Promise<boolean>): Promise<void> {
+  async sweep(isLive: (runId: string) => Promise<boolean>): Promise<void> {
+    const sweep = this.#sweep.then(() => this.#sweepNow(isLive))
+    this.#sweep = sweep.catch(() => undefined)
+    await sweep
+  }
+
+  async #sweepNow(isLive: (runId: string) => Promise<boolean>): Promise<void> {
     for (const path of await abandonedFolders()) await removeFolder(path).catch(() => undefined)
+    const { folder, isShared = false } = this.#options
+    if (folder === null) return
     // By the one that makes copies: it knows which are being made.
-    if (this.#options.folder !== null) await (await this.open()).sweep(isWanted)
+    const folders = await this.#opened()
+    await folders.sweep(async (runId) => this.#inUse.has(runId) || (isShared && isLive(runId)))
   }
 
   /** Removes the temporary folder. */

@@ -7,6 +7,7 @@ import type {
 import type { StoredSeal } from '../../../../lib/agent/check-files.js'
 import type { HoldoutRun } from '../../../../lib/agent/goals/holdout/held-out-tests.js'
 import { captureBaseline } from '../../../../lib/agent/goals/protected-files.js'
+import { CANARY_FOLDER } from '../../../../lib/agent/goals/reports/canaries.js'
 import {
   SealedChecks, type CopyFolders, type SealedChecksOptions,
 } from '../../../../lib/agent/goals/sealed/sealed-check.js'
@@ -23,8 +24,10 @@ export interface Given {
   readonly command: string
   /** Null: in place. Otherwise the number of the copy, from 1. */
   readonly copy: number | null
-  /** Writes what the reporter of node:test would report. */
-  readonly report: (outcomes: TestOutcomes) => void
+  /** Variables of the command. */
+  readonly env: Readonly<Record<string, string>>
+  /** Writes what the reporter of node:test would report, and whether canaries ran. */
+  readonly report: (outcomes: TestOutcomes, canaries?: boolean) => void
 }
 
 /** What commands do, as a function; returns an exit code, or that and the output. */
@@ -167,18 +170,19 @@ export class FlowWorld {
     }
   }
 
-  #run(command: string, { cwd, isolated, writable }: CommandOptions): CommandResult {
+  #run(command: string, { cwd, env, isolated, writable }: CommandOptions): CommandResult {
     const copy = isolated === undefined ? null : this.asked.length
     this.log.push(copy === null ? 'in place' : 'in copy')
-    const report = (outcomes: TestOutcomes): void => writeReport(writable[0]!, outcomes)
-    const played = this.play({ cwd, command, copy, report })
-    const { exitCode, output } = typeof played === 'number' ? { exitCode: played, output: '' } : played
-    return { exitCode, output, truncated: false, timedOut: false, durationMs: 1 }
+    const report: Given['report'] = (outcomes, canaries = false) =>
+      writeReport(writable[0]!, outcomes, canaries)
+    const played = this.play({ cwd, command, copy, env, report })
+    const ended = typeof played === 'number' ? { exitCode: played, output: '' } : played
+    return { ...ended, truncated: false, timedOut: false, durationMs: 1 }
   }
 }
 
 /** As the reporter of node:test does it; its name has what makes lines count. */
-function writeReport(folder: string, outcomes: TestOutcomes): void {
+function writeReport(folder: string, outcomes: TestOutcomes, canaries: boolean): void {
   const names = readdirSync(folder)
   const nonce = names.map((name) => /^reporter-(\w+)\.mjs$/.exec(name)?.[1]).find(Boolean)
   const lines = Object.entries(outcomes).map(([name, outcome]) =>
@@ -186,4 +190,9 @@ function writeReport(folder: string, outcomes: TestOutcomes): void {
   )
   const text = [...lines, ['end']].map((line) => `${JSON.stringify([nonce, ...line])}\n`).join('')
   writeFileSync(join(folder, 'report-1-1.jsonl'), text)
+  if (!canaries) return
+  mkdirSync(join(folder, CANARY_FOLDER), { recursive: true })
+  const ran = [['begin', 'a'], ['end', 'a', []]]
+  const proof = ran.map((line) => `${JSON.stringify([nonce, ...line])}\n`).join('')
+  writeFileSync(join(folder, CANARY_FOLDER, 'one.jsonl'), proof)
 }

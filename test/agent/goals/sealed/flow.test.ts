@@ -244,13 +244,13 @@ test('new tests run in a second pass of the same copy, with their helpers alone'
   const world = new FlowWorld(t)
   put(world.cwd, { 'test/old.js': '' })
   let seen: readonly boolean[] = []
+  const more = ['test/helpers/mine.js', 'babel.config.js', 'conftest.py']
   world.onKill = () => {
-    const more = ['test/helpers/mine.js', 'babel.config.js', 'conftest.py']
     put(world.cwd, Object.fromEntries(more.map((path) => [path, ''])))
   }
   const [achieved, reason] = await withNewTest(world, (given) => {
     const { report } = given
-    seen = ['test/helpers/mine.js', 'babel.config.js', 'conftest.py'].map((path) => has(given, path))
+    seen = more.map((path) => has(given, path))
     report({ [OLD]: 'pass', [NEW]: 'pass' })
     return 0
   })
@@ -306,6 +306,95 @@ test('a new test cannot make up for one that fails without it', async (t) => {
     [verdict.achieved, verdict.reason],
     [false, 'sealed check: 1 of 1 tests fail'],
   )
+})
+
+test('a test that is missing in the copy alone is told', async (t) => {
+  const world = new FlowWorld(t)
+  world.goal = TESTS
+  world.play = ({ report }) => {
+    report({ [OLD]: 'fail', 'test/a.test.js > more': 'pass' })
+    return 1
+  }
+  await world.first()
+  world.play = ({ copy, report }) => {
+    report(copy === null ? { [OLD]: 'pass', 'test/a.test.js > more': 'pass' } : { [OLD]: 'pass' })
+    return 0
+  }
+  const { verdict } = await world.later()
+  assert.match(verdict.reason, /^sealed check: tests changed: "test\/a\.test\.js > more" is missing/)
+})
+
+test('canaries count in the copy, counts in place', async (t) => {
+  for (const inCopy of [true, false]) {
+    const world = new FlowWorld(t)
+    world.goal = TESTS
+    world.play = ({ report }) => {
+      report({ [OLD]: 'fail' })
+      return 1
+    }
+    await world.first()
+    world.play = ({ copy, report }) => {
+      report({ [OLD]: 'pass', ...(copy === null && { [NEW]: 'pass' }) }, (copy !== null) === inCopy)
+      return 0
+    }
+    const { verdict } = await world.later()
+    assert.deepEqual([verdict.achieved, verdict.counts?.total], [true, 2], verdict.reason)
+    assert.deepEqual(verdict.assurance, {
+      by: 'tests', sealed: true, canaries: inCopy, holdout: false,
+    })
+  }
+})
+
+test('new helpers without a new test need no second pass', async (t) => {
+  const world = new FlowWorld(t)
+  world.goal = TESTS
+  world.play = ({ report }) => {
+    report({ [OLD]: 'fail' })
+    return 1
+  }
+  await world.first()
+  put(world.cwd, { 'test/helpers/mine.js': '' })
+  world.play = ({ report }) => {
+    report({ [OLD]: 'pass' })
+    return 0
+  }
+  assert.equal((await world.later()).verdict.achieved, true)
+  assert.equal(world.log.filter((what) => what === 'in copy').length, 1)
+})
+
+test('a copy without a report is no copy that ran the tests, though both fail', async (t) => {
+  const world = new FlowWorld(t)
+  world.goal = TESTS
+  world.play = ({ copy, report }) => {
+    if (copy === null) report({ [OLD]: 'fail' })
+    return 1
+  }
+  assert.match((await world.first()).unavailable!, /^the test runner reported no tests/)
+})
+
+test('packages are compared where they were installed, and not in the copy', async (t) => {
+  const world = new FlowWorld(t, { ...FILES, 'node_modules/runner/index.js': '1' })
+  const packages = ['node_modules/runner/**']
+  world.goal = { ...GOAL, protected: [...GOAL.protected, ...packages], runner: packages }
+  await started(world)
+  // The copy may have them mounted; here they are not as they were, for whatever reason.
+  world.play = ({ copy, cwd }) => {
+    if (copy !== null) writeFileSync(join(cwd, 'node_modules/runner/cache'), '')
+    return 0
+  }
+  const { verdict } = await world.later()
+  assert.equal(verdict.achieved, true, verdict.reason)
+})
+
+test('git in a copy has no settings of the user', async (t) => {
+  const world = await started(new FlowWorld(t))
+  const settings: unknown[] = []
+  world.play = ({ env }) => {
+    settings.push([env['GIT_CONFIG_GLOBAL'], env['GIT_CONFIG_NOSYSTEM']])
+    return 0
+  }
+  await world.later()
+  assert.deepEqual(settings, [[undefined, undefined], ['/dev/null', '1']])
 })
 
 function holdoutOf(evaluations = 0): HoldoutRun & { readonly begun: number[] } {
