@@ -81,6 +81,7 @@ const byFile = {
     ['new helpers without a new test need no second pass', 0.4, COPIES],
     ['a copy without a report is no copy that ran the tests, though both fail', 0.4, COPIES],
     ['packages are compared where they were installed, and not in the copy', 0.4, COPIES],
+    ['a report that is too large ends the run at its first check', 0.4, COPIES],
     ['git in a copy has no settings of the user', 0.4, COPIES],
     ['held-out tests run last, in a copy of their own without what was left out', 0.4, COPIES],
     ['held-out tests that fail, or are changed, keep a goal from being achieved', 0.4, COPIES],

@@ -24,14 +24,16 @@ export interface Given {
   readonly command: string
   /** Null: in place. Otherwise the number of the copy, from 1. */
   readonly copy: number | null
+  /** For reports. */
+  readonly folder: string
   /** Variables of the command. */
   readonly env: Readonly<Record<string, string>>
   /** Writes what the reporter of node:test would report, and whether canaries ran. */
   readonly report: (outcomes: TestOutcomes, canaries?: boolean) => void
 }
 
-/** What commands do, as a function; returns an exit code, or that and the output. */
-export type Play = (given: Given) => number | { readonly exitCode: number; readonly output: string }
+/** What commands do, as a function; returns an exit code, or that and how long they took. */
+export type Play = (given: Given) => number | { readonly exitCode: number; readonly ms: number }
 
 /** A check that only its exit code decides. */
 export const GOAL: GoalSpec = {
@@ -175,9 +177,9 @@ export class FlowWorld {
     this.log.push(copy === null ? 'in place' : 'in copy')
     const report: Given['report'] = (outcomes, canaries = false) =>
       writeReport(writable[0]!, outcomes, canaries)
-    const played = this.play({ cwd, command, copy, env, report })
-    const ended = typeof played === 'number' ? { exitCode: played, output: '' } : played
-    return { ...ended, truncated: false, timedOut: false, durationMs: 1 }
+    const played = this.play({ cwd, command, copy, env, report, folder: writable[0]! })
+    const { exitCode, ms } = typeof played === 'number' ? { exitCode: played, ms: 1 } : played
+    return { exitCode, output: '', truncated: false, timedOut: false, durationMs: ms }
   }
 }
 

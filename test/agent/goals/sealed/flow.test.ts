@@ -375,15 +375,24 @@ test('a copy without a report is no copy that ran the tests, though both fail', 
 test('packages are compared where they were installed, and not in the copy', async (t) => {
   const world = new FlowWorld(t, { ...FILES, 'node_modules/runner/index.js': '1' })
   const packages = ['node_modules/runner/**']
-  world.goal = { ...GOAL, protected: [...GOAL.protected, ...packages], runner: packages }
+  const globs = { protected: [...GOAL.protected, ...packages], sealed: packages, runner: packages }
+  world.goal = { ...GOAL, ...globs }
   await started(world)
-  // The copy may have them mounted; here they are not as they were, for whatever reason.
-  world.play = ({ copy, cwd }) => {
-    if (copy !== null) writeFileSync(join(cwd, 'node_modules/runner/cache'), '')
-    return 0
-  }
+  // The copy may have them mounted, or not have them all.
+  world.onCreate = () => put(world.cwd, { 'node_modules/runner/index.js': '2' })
   const { verdict } = await world.later()
   assert.equal(verdict.achieved, true, verdict.reason)
+})
+
+test('a report that is too large ends the run at its first check', async (t) => {
+  const world = new FlowWorld(t)
+  world.goal = TESTS
+  world.play = ({ folder }) => {
+    for (let i = 0; i <= 200; i++) writeFileSync(join(folder, `report-${i}-1.jsonl`), '')
+    return 1
+  }
+  await assert.rejects(world.first(), /the report of the test runner is too large/)
+  assert.deepEqual(world.left, [])
 })
 
 test('git in a copy has no settings of the user', async (t) => {
@@ -537,6 +546,10 @@ test('time is measured in place, also at the first check', async (t) => {
   const { verdict, unavailable } = await world.first()
   assert.deepEqual([verdict.achieved, unavailable, seen], [true, null, [1, null]])
   assert.match(verdict.reason, /^took 1 ms/)
+  world.play = ({ copy }) => ({ exitCode: 0, ms: copy === null ? 2 : 900 })
+  const later = await world.later()
+  assert.deepEqual([later.verdict.achieved, later.verdict.assurance.sealed], [true, true])
+  assert.match(later.verdict.reason, /^took 2 ms/)
 })
 
 test('a copy that cannot be made costs the first check its seal, and fails a later one', async (t) => {
