@@ -114,6 +114,8 @@ const byFile = {
     ['a run whose process is killed in a check (sealed) is achieved by another', 3, KILLS],
     ['a run whose process is killed in a check (new tests) is achieved by another', 3, KILLS],
     ['a run whose process is killed in a check (held-out) is achieved by another', 3, KILLS],
+  ],
+  'test/agent/goals/sealed/killed-often.test.ts': [
     [
       'processes are killed in every check of a run, with copies in temporary folders',
       6,

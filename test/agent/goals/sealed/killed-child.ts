@@ -1,7 +1,7 @@
 /**
  * Drives a run with sealed checks and held-out tests over a file store until it ends, prints how it
  * ended, and closes. Dies by itself while a copy is made or removed, if it is told to; see
- * killed.test.ts.
+ * killed.test.ts and killed-often.test.ts.
  */
 import { readdirSync, writeSync } from 'node:fs'
 import { join } from 'node:path'

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
@@ -5,7 +6,7 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { TestContext } from 'node:test'
-import type { JsonObject } from 'runwright/agent'
+import { processExecutor, type JsonObject } from 'runwright/agent'
 import { bundleWithWorkers } from '../../../helpers/bundle.js'
 import { scratch } from '../../../helpers/engine.js'
 import { put } from '../holdout/world.js'
@@ -217,4 +218,19 @@ export class KilledWorld {
     if (code !== 0) throw new Error(`a child ended with ${code ?? signal}: ${output}`)
     return JSON.parse(output) as KilledEnd
   }
+}
+
+/** Asserts that a run was achieved as if nothing had happened, and that nothing is left of it. */
+export async function assertWhole(
+  world: KilledWorld,
+  end: KilledEnd | null,
+): Promise<KilledEnd> {
+  assert.ok(end !== null, 'it went on to the end')
+  const { runId, status, end_reason, assurance, checks, goal_reason } = end
+  assert.deepEqual([status, end_reason], ['achieved', 'goal_achieved'], goal_reason)
+  assert.deepEqual(assurance, { by: 'tests', sealed: true, canaries: true, holdout: true })
+  assert.deepEqual(checks, [[0, false], [1, true]], 'one check of each iteration')
+  assert.deepEqual(world.left(), [], 'no copy, no report and no pipe is left')
+  assert.equal(await processExecutor().killMarked(runId), 0, 'no process of the run is left')
+  return end
 }
