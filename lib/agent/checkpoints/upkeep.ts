@@ -74,7 +74,7 @@ export class Upkeep {
     })
   }
 
-  /** A run that is still to end may be checked now; it replaces the copy of a dead process. */
+  /** A run that is still to end may be checked now, by a process that shares the store. */
   async #isLive(runId: string): Promise<boolean> {
     if (this.#isClosed) return true
     const head = await this.#parts.store.head(runId)

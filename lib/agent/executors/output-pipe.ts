@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process'
 import { closeSync, constants, open as openFile, readSync } from 'node:fs'
-import { mkdtemp, rmdir, unlink } from 'node:fs/promises'
+import { rmdir, unlink } from 'node:fs/promises'
 import { Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { makeTemporaryFolder } from '../../internal/temporary-folders.js'
 import { OutputKeeper, type KeptOutput } from '../output.js'
 import { findProgram } from './environment.js'
 
@@ -36,7 +36,7 @@ export class OutputPipe {
 
   /** Creates the pipe, with the program `mkfifo`. */
   static async open(maxBytes: number): Promise<OutputPipe> {
-    const folder = await mkdtemp(join(tmpdir(), 'runwright-command-'))
+    const folder = await makeTemporaryFolder('command')
     const path = join(folder, 'output')
     try {
       await promisify(execFile)(findProgram('mkfifo'), ['-m', '600', path])

@@ -1,13 +1,13 @@
 /**
  * Where the copies of sealed checks are made: in `.sealed` of the folder for isolated runs, where
  * there is one, and otherwise in a temporary folder of this process. What a killed process has
- * left, the next one removes.
+ * left, reports of checks included, the next one removes.
  *
  * @module
  */
-import { mkdtemp, lstat, readdir, readlink, realpath } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
+import { abandonedFolders, makeTemporaryFolder } from '../../internal/temporary-folders.js'
 import { removeFolder } from '../workspace/copy.js'
 import { IsolatedFolders, type IsolatedFoldersOptions } from './isolated-folders.js'
 
@@ -19,15 +19,38 @@ export type SealedFoldersOptions = Omit<IsolatedFoldersOptions, 'folder'> & {
 /** The copies of one engine; nothing is on the disk before the first is made. */
 export class SealedFolders {
   readonly #options: SealedFoldersOptions
+  /** Runs of which this engine makes or uses a copy. */
+  readonly #inUse = new Set<string>()
   #temporary: Promise<string> | undefined
   #folders: Promise<IsolatedFolders> | undefined
+  #sweep: Promise<void> = Promise.resolve()
 
   constructor(options: SealedFoldersOptions) {
     this.#options = options
   }
 
-  /** The folders in which copies are made. */
-  async open(): Promise<IsolatedFolders> {
+  /** Where copies are made; each is in use until it is removed. */
+  async open(): Promise<Pick<IsolatedFolders, 'create' | 'remove'>> {
+    const folders = await this.#opened()
+    return {
+      create: async (runId, cwd, options) => {
+        this.#inUse.add(runId)
+        // It could take the new copy for that of a dead process, which it is about to remove.
+        await this.#sweep
+        try {
+          return await folders.create(runId, cwd, options)
+        } catch (error) {
+          this.#inUse.delete(runId)
+          throw error
+        }
+      },
+      remove: async (runId) => {
+        await folders.remove(runId).finally(() => this.#inUse.delete(runId))
+      },
+    }
+  }
+
+  async #opened(): Promise<IsolatedFolders> {
     this.#folders ??= this.#open()
     return await this.#folders
   }
@@ -35,14 +58,28 @@ export class SealedFolders {
   async #open(): Promise<IsolatedFolders> {
     const { folder, ...options } = this.#options
     if (folder !== null) return new IsolatedFolders({ ...options, folder: beside(folder) })
-    this.#temporary ??= temporaryFolder()
+    this.#temporary ??= makeTemporaryFolder('sealed').then((path) => realpath(path))
     return new IsolatedFolders({ ...options, folder: await this.#temporary })
   }
 
-  /** Removes copies of runs that do not need them, and what killed processes have left. */
-  async sweep(isWanted: (runId: string) => Promise<boolean>): Promise<void> {
+  /**
+   * Removes what killed processes have left, also in temporary folders: copies that are not in use.
+   *
+   * @param isLive of stores that processes share: may another process use the copy of this run?
+   */
+  async sweep(isLive: (runId: string) => Promise<boolean>): Promise<void> {
+    const sweep = this.#sweep.then(() => this.#sweepNow(isLive))
+    this.#sweep = sweep.catch(() => undefined)
+    await sweep
+  }
+
+  async #sweepNow(isLive: (runId: string) => Promise<boolean>): Promise<void> {
+    for (const path of await abandonedFolders()) await removeFolder(path).catch(() => undefined)
+    const { folder, isShared = false } = this.#options
+    if (folder === null) return
     // By the one that makes copies: it knows which are being made.
-    if (this.#options.folder !== null) await (await this.open()).sweep(isWanted)
+    const folders = await this.#opened()
+    await folders.sweep(async (runId) => this.#inUse.has(runId) || (isShared && isLive(runId)))
   }
 
   /** Removes the temporary folder. */
@@ -54,37 +91,4 @@ export class SealedFolders {
 
 function beside(folder: string): string {
   return join(folder, '.sealed')
-}
-
-const PREFIX = 'runwright-sealed-'
-
-/** A folder named by this process, after those of processes that have died were removed. */
-async function temporaryFolder(): Promise<string> {
-  const temporary = await realpath(tmpdir())
-  const own = `${PREFIX}${await processNamespace()}-`
-  for (const name of await readdir(temporary).catch(() => [])) {
-    const pid = name.startsWith(own) ? Number.parseInt(name.slice(own.length), 10) : NaN
-    if (Number.isNaN(pid) || isAlive(pid)) continue
-    const path = join(temporary, name)
-    const stats = await lstat(path).catch(() => null)
-    // Another user could name a folder so.
-    const isOurs = stats?.isDirectory() === true && stats.uid === process.geteuid?.()
-    if (isOurs) await removeFolder(path).catch(() => undefined)
-  }
-  return await mkdtemp(join(temporary, `${own}${process.pid}-`))
-}
-
-/** Containers may share a folder, and number their processes each for itself. */
-async function processNamespace(): Promise<string> {
-  const link = await readlink('/proc/self/ns/pid').catch(() => '')
-  return /\d+/.exec(link)?.[0] ?? '0'
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
 }

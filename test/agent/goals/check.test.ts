@@ -129,7 +129,7 @@ test('the command gets its folder, mark, limits and private folder', async (t) =
     [options.cwd, options.mark, options.timeoutMs, options.maxOutputBytes],
     [run.cwd, 'm', 300_000, 27 * 1024],
   )
-  assert.match(options.writable[0]!, /runwright-check-\w+$/)
+  assert.match(options.writable[0]!, /runwright-check-[\w-]+$/)
   assert.equal(options.env['CI'], '1')
   assert.match(options.env['NODE_OPTIONS']!, /^--require=\S+process.cjs --test-reporter=file:/)
 })

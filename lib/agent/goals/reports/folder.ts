@@ -1,15 +1,15 @@
 import { randomBytes } from 'node:crypto'
-import { mkdir, mkdtemp, realpath, rm, writeFile } from 'node:fs/promises'
-import { homedir, tmpdir } from 'node:os'
+import { mkdir, realpath, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-
+import { makeTemporaryFolder, temporaryParents } from '../../../internal/temporary-folders.js'
 import { isInside } from '../../workspace/paths.js'
 import { injectExitWatchers } from './early-exits.js'
 import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
 
 /**
  * The private folder of one check, outside the workspace: random name, mode 0700, removed with
- * everything in it when the check is over.
+ * everything in it when the check is over, or at the next start if this process is killed.
  */
 export class ReportFolder implements AsyncDisposable {
   readonly place: ReportPlace
@@ -22,7 +22,7 @@ export class ReportFolder implements AsyncDisposable {
   /** Makes a folder that does not lie in `cwd`. */
   static async create(cwd: string): Promise<ReportFolder> {
     const nonce = randomBytes(12).toString('hex')
-    const folder = await mkdtemp(join(await folderOutside(cwd), 'runwright-check-'))
+    const folder = await makeTemporaryFolder('check', await folderOutside(cwd))
     return new ReportFolder({ folder, nonce, root: await realpath(cwd).catch(() => cwd) })
   }
 
@@ -78,11 +78,8 @@ function mergeEnv(
 
 /** A folder for temporary files that is not in the workspace. */
 async function folderOutside(cwd: string): Promise<string> {
-  const candidates = [tmpdir(), process.env['XDG_RUNTIME_DIR'], '/dev/shm', homedir(), dirname(cwd)]
-  for (const candidate of candidates) {
-    if (candidate === undefined || candidate === '') continue
-    const real = await realpath(candidate).catch(() => null)
-    if (real !== null && !isInside(real, cwd)) return real
+  for (const folder of [...(await temporaryParents()), dirname(cwd)]) {
+    if (!isInside(folder, cwd)) return folder
   }
   return tmpdir()
 }

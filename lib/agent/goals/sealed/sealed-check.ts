@@ -36,7 +36,7 @@ import { MAX_EVALUATIONS, type HoldoutRun } from '../holdout/held-out-tests.js'
 import { hashFiles } from '../protected-files.js'
 import { listChanges } from '../compare-tests.js'
 import { areHashed } from '../../test-outcomes.js'
-import { fileOf } from '../reports/test-names.js'
+import { fileOf, isFile } from '../reports/test-names.js'
 import { whatBelongs } from './belongs.js'
 import { couldNotRun } from './could-run.js'
 import { filesToLeaveOut, type LeftOutReason } from './new-files.js'
@@ -408,7 +408,8 @@ function failingOf(
   if (tests === null || areHashed(tests) || areHashed(known))
     return [counts?.failed ?? 0, counts?.total ?? 0]
   const all = Object.entries(tests).filter(
-    ([name]) => !Object.hasOwn(known ?? {}, name) && isNew(fileOf(name)),
+    // A file that does not load has the name of the file alone.
+    ([name]) => !Object.hasOwn(known ?? {}, name) && isNew(isFile(name) ? name : fileOf(name)),
   )
   return [all.filter(([, outcome]) => outcome === 'fail').length, all.length]
 }

@@ -11,9 +11,10 @@
  * @module
  */
 import { randomUUID } from 'node:crypto'
-import { readFileSync, readlinkSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { isRunning, pidNamespace, startOf } from '../../../internal/processes.js'
 import { StoreError } from '../../errors.js'
 import { readFile, SystemDisk, type Disk, type FileStat } from './disk.js'
 
@@ -267,8 +268,7 @@ class LockFiles {
     if (holder.boot !== here.boot || holder.namespace !== here.namespace) {
       return this.#isFresh(path) ? 'alive' : 'unknown'
     }
-    if (!isAlive(holder.pid)) return 'ended'
-    return holder.started === null || holder.started === startOf(holder.pid) ? 'alive' : 'ended'
+    return isRunning(holder.pid, holder.started) ? 'alive' : 'ended'
   }
 
   #isFresh(path: string): boolean {
@@ -280,39 +280,20 @@ class LockFiles {
   }
 }
 
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    // EPERM: it is running as another user.
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
-}
-
 function describeThisProcess(): LockHolder {
   return {
     pid: process.pid,
     started: startOf(process.pid),
-    boot: attempt(() => readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()),
-    namespace: attempt(() => readlinkSync('/proc/self/ns/pid')),
+    boot: bootId(),
+    namespace: pidNamespace(),
     host: hostname(),
     token: randomUUID(),
   }
 }
 
-/** Start time of a process: field 22 of its `stat`, counted after the name, which may hold `)`. */
-function startOf(pid: number): string | null {
-  const stat = attempt(() => readFileSync(`/proc/${pid}/stat`, 'utf8'))
-  if (stat === null) return null
-  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-  // A zombie has ended; its parent has not waited for it yet.
-  return fields[0] === 'Z' ? 'ended' : (fields[19] ?? null)
-}
-
-function attempt(read: () => string): string | null {
+function bootId(): string | null {
   try {
-    return read()
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
   } catch {
     return null
   }

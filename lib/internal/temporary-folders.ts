@@ -1,0 +1,65 @@
+/**
+ * Temporary folders of this process, outside of what it works on: mode 0700, a random name that
+ * also tells whose they are. What a killed process has left is found by that.
+ *
+ * @module
+ */
+import { lstat, mkdtemp, readdir, realpath } from 'node:fs/promises'
+import { homedir, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { isRunning, pidNamespace, startOf } from './processes.js'
+
+/** What a folder is for: the pipe of a command, the report of a check, copies. */
+export type TemporaryKind = 'command' | 'check' | 'sealed'
+
+/** `runwright-<kind>-<pid namespace>-<pid>-<start>-<random>`; 0 for what is not known. */
+const NAME = /^runwright-(?:command|check|sealed)-(\d+)-(\d+)-(\d+)-\w{6}$/
+
+/** Makes a folder; `parent` is one of {@link temporaryParents}. */
+export async function makeTemporaryFolder(
+  kind: TemporaryKind,
+  parent: string = tmpdir(),
+): Promise<string> {
+  const started = startOf(process.pid) ?? '0'
+  return await mkdtemp(
+    join(parent, `runwright-${kind}-${namespace()}-${process.pid}-${started}-`),
+  )
+}
+
+/** Real paths of folders for temporary files, the best first. */
+export async function temporaryParents(): Promise<readonly string[]> {
+  const parents: string[] = []
+  for (const folder of [tmpdir(), process.env['XDG_RUNTIME_DIR'], '/dev/shm', homedir()]) {
+    if (folder === undefined || folder === '') continue
+    const real = await realpath(folder).catch(() => null)
+    if (real !== null && !parents.includes(real)) parents.push(real)
+  }
+  return parents
+}
+
+/** Folders of processes that have ended. Those of other containers are not known to have. */
+export async function abandonedFolders(
+  parents?: readonly string[],
+): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const parent of parents ?? (await temporaryParents())) {
+    for (const name of await readdir(parent).catch(() => [])) {
+      if (!isAbandoned(name)) continue
+      const path = join(parent, name)
+      const stats = await lstat(path).catch(() => null)
+      // Another user could name a folder so.
+      if (stats?.isDirectory() === true && stats.uid === process.geteuid?.()) found.push(path)
+    }
+  }
+  return found
+}
+
+function isAbandoned(name: string): boolean {
+  const [, numbered, pid, started] = NAME.exec(name) ?? []
+  if (numbered !== namespace()) return false
+  return !isRunning(Number(pid), started === '0' ? null : started!)
+}
+
+function namespace(): string {
+  return /\d+/.exec(pidNamespace() ?? '')?.[0] ?? '0'
+}

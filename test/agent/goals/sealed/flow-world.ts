@@ -1,0 +1,200 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import type {
+  CommandOptions, CommandResult, Executor, GoalBaseline, GoalCheckContext, GoalSpec, TestOutcomes,
+} from 'runwright/agent'
+import type { StoredSeal } from '../../../../lib/agent/check-files.js'
+import type { HoldoutRun } from '../../../../lib/agent/goals/holdout/held-out-tests.js'
+import { captureBaseline } from '../../../../lib/agent/goals/protected-files.js'
+import { CANARY_FOLDER } from '../../../../lib/agent/goals/reports/canaries.js'
+import {
+  SealedChecks, type CopyFolders, type SealedChecksOptions,
+} from '../../../../lib/agent/goals/sealed/sealed-check.js'
+import type { AtStart, SealedVerdict } from '../../../../lib/agent/goals/sealed/sealing.js'
+import { IsolatedFolders } from '../../../../lib/agent/isolation/isolated-folders.js'
+import { scratch } from '../../../helpers/engine.js'
+import { put } from '../holdout/world.js'
+
+type Files = Readonly<Record<string, string>>
+
+/** One command that an executor was given. */
+export interface Given {
+  readonly cwd: string
+  readonly command: string
+  /** Null: in place. Otherwise the number of the copy, from 1. */
+  readonly copy: number | null
+  /** For reports. */
+  readonly folder: string
+  /** Variables of the command. */
+  readonly env: Readonly<Record<string, string>>
+  /** Writes what the reporter of node:test would report, and whether canaries ran. */
+  readonly report: (outcomes: TestOutcomes, canaries?: boolean) => void
+}
+
+/** What commands do, as a function; returns an exit code, or that and how long they took. */
+export type Play = (given: Given) => number | { readonly exitCode: number; readonly ms: number }
+
+/** A check that only its exit code decides. */
+export const GOAL: GoalSpec = {
+  name: 'shell',
+  goal: 'shell: sh check.sh',
+  command: 'sh check.sh',
+  env: {},
+  timeout_ms: 60_000,
+  success_exit_code: 0,
+  reporter: null,
+  protected: ['check.sh', 'test/**'],
+  sealed: [],
+  runner: [],
+  allow_test_changes: false,
+  instructions: '',
+}
+
+/** One that the report of a runner decides. */
+export const TESTS: GoalSpec = {
+  ...GOAL,
+  goal: 'node-test',
+  command: 'node --test',
+  reporter: 'node-test',
+}
+
+export const FILES: Files = {
+  'check.sh': 'node test/a.test.js\n',
+  'test/a.test.js': "require('../src/code.js'); require('node:assert')\n",
+  'src/code.js': 'exports.a = 1\n',
+  'qa/late.test.js': "require('node:test').test('late', () => {})\n",
+}
+
+/** The sealed checks of a run whose commands are functions, in real copies of a real folder. */
+export class FlowWorld {
+  readonly cwd: string
+  readonly copies: string
+  /** What has happened, in order. */
+  readonly log: string[] = []
+  /** How each copy was asked for. */
+  readonly asked: (Parameters<CopyFolders['create']>[2])[] = []
+  goal: GoalSpec = GOAL
+  mode: SealedChecksOptions['mode'] = 'prefer'
+  allowsDependencyChanges = false
+  holdout: HoldoutRun | null = null
+  above: SealedChecksOptions['above'] = () => Promise.resolve(null)
+  atStart: AtStart = () => Promise.resolve(undefined)
+  play: Play = () => 0
+  /** Called when processes are to be ended. */
+  onKill: () => void = () => undefined
+  /** Called before a copy is made. */
+  onCreate: () => void = () => undefined
+  onRemove: () => void = () => undefined
+  readonly aborting: AbortController = new AbortController()
+  #baseline: GoalBaseline = { files: {} }
+  #tests: GoalCheckContext['baselineTests'] = null
+  #seal: StoredSeal | null = null
+
+  constructor(t: TestContext, files: Files = FILES) {
+    this.cwd = join(scratch(t), 'project')
+    this.copies = join(scratch(t), 'copies')
+    mkdirSync(this.cwd)
+    put(this.cwd, files)
+  }
+
+  /** Names of what lies where copies are made. */
+  get left(): readonly string[] {
+    return readdirSync(this.copies)
+  }
+
+  /** The first check of the run. */
+  async first(): Promise<SealedVerdict> {
+    this.#baseline = await captureBaseline(this.goal, this.cwd)
+    const result = await this.#checks().first(this.goal, this.#context(true))
+    this.#tests = result.verdict.tests
+    this.#seal = result.found
+    this.#baseline = { files: { ...this.#baseline.files, ...result.found?.files } }
+    this.log.length = 0
+    this.asked.length = 0
+    return result
+  }
+
+  /** A later one. */
+  async later(): Promise<SealedVerdict> {
+    return await this.#checks().later(this.goal, this.#context(false), this.#seal!, this.atStart)
+  }
+
+  /** What belongs to the check so far. */
+  get files(): GoalBaseline['files'] {
+    return this.#baseline.files
+  }
+
+  #context(isFirst: boolean): GoalCheckContext {
+    const executor = this.#executor()
+    return {
+      executor, cwd: this.cwd, mark: 'flow', signal: this.aborting.signal,
+      baselineTests: this.#tests, isFirst, baseline: this.#baseline,
+    }
+  }
+
+  #checks(): SealedChecks {
+    const { mode, allowsDependencyChanges, above, holdout } = this
+    const folders = this.#folders()
+    return new SealedChecks({
+      mode, allowsDependencyChanges, above, holdout, runId: 'run', closed: [], mounted: [],
+      folders: () => Promise.resolve(folders),
+      executor: () => Promise.resolve(this.#executor()),
+    })
+  }
+
+  #folders(): CopyFolders {
+    const folders = new IsolatedFolders({ folder: this.copies, maxBytes: 1e9, closed: [] })
+    return {
+      create: async (runId, cwd, options) => {
+        this.log.push('copy')
+        this.asked.push(options)
+        this.onCreate()
+        return await folders.create(runId, cwd, options)
+      },
+      remove: async (runId) => {
+        this.log.push('removed')
+        this.onRemove()
+        await folders.remove(runId)
+      },
+    }
+  }
+
+  #executor(): Executor {
+    return {
+      name: 'functions',
+      killMarked: () => {
+        this.log.push('killed')
+        this.onKill()
+        return Promise.resolve(0)
+      },
+      run: (command, options) => Promise.resolve(this.#run(command, options)),
+    }
+  }
+
+  #run(command: string, { cwd, env, isolated, writable }: CommandOptions): CommandResult {
+    const copy = isolated === undefined ? null : this.asked.length
+    this.log.push(copy === null ? 'in place' : 'in copy')
+    const report: Given['report'] = (outcomes, canaries = false) =>
+      writeReport(writable[0]!, outcomes, canaries)
+    const played = this.play({ cwd, command, copy, env, report, folder: writable[0]! })
+    const { exitCode, ms } = typeof played === 'number' ? { exitCode: played, ms: 1 } : played
+    return { exitCode, output: '', truncated: false, timedOut: false, durationMs: ms }
+  }
+}
+
+/** As the reporter of node:test does it; its name has what makes lines count. */
+function writeReport(folder: string, outcomes: TestOutcomes, canaries: boolean): void {
+  const names = readdirSync(folder)
+  const nonce = names.map((name) => /^reporter-(\w+)\.mjs$/.exec(name)?.[1]).find(Boolean)
+  const lines = Object.entries(outcomes).map(([name, outcome]) =>
+    name.includes(' > ') ? ['test', name.split(' > '), outcome] : ['file', name],
+  )
+  const text = [...lines, ['end']].map((line) => `${JSON.stringify([nonce, ...line])}\n`).join('')
+  writeFileSync(join(folder, 'report-1-1.jsonl'), text)
+  if (!canaries) return
+  mkdirSync(join(folder, CANARY_FOLDER), { recursive: true })
+  const ran = [['begin', 'a'], ['end', 'a', []]]
+  const proof = ran.map((line) => `${JSON.stringify([nonce, ...line])}\n`).join('')
+  writeFileSync(join(folder, CANARY_FOLDER, 'one.jsonl'), proof)
+}

@@ -1,0 +1,43 @@
+/** Runs of which several processes are killed during sealed checks, one after the other. */
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import { Random } from '../../../helpers/random.js'
+import { assertWhole, KilledWorld, MOMENTS, type Moment } from './killed-world.js'
+
+test('processes are killed in every check of a run, with copies in temporary folders', async (t) => {
+  const world = await KilledWorld.open(t, { hasSandbox: false })
+  const place = 'temporary'
+  for (const moment of MOMENTS) {
+    const before: readonly Moment[] = await world.killAt(moment, { place })
+    assert.equal(before.includes('first'), moment === 'in place', 'no check is made twice')
+  }
+  const end = await assertWhole(world, await world.goOn({ place }))
+  assert.equal(end.recoveries, MOMENTS.length)
+  assert.deepEqual(end.evaluations, [1, 2])
+})
+
+const FILES = 600
+
+test('processes are killed while copies are made and removed, at seeded moments', async (t) => {
+  const seed = Number(process.env['RUNWRIGHT_SEED'] ?? Date.now() % 1_000_000)
+  t.diagnostic(`seed ${seed}`)
+  const random = new Random(seed)
+  for (const what of ['making', 'removing'] as const) await dieAndGoOn(t, random, what)
+})
+
+/** One run for each kind of death; several processes die until one comes to the end. */
+async function dieAndGoOn(
+  t: TestContext,
+  random: Random,
+  what: 'making' | 'removing',
+): Promise<void> {
+  const world = await KilledWorld.open(t, { hasSandbox: random.chance(0.5), files: FILES })
+  let deaths = 0
+  for (const copy of [1, 2]) {
+    // The last few go so fast that nobody sees them.
+    const files = random.integer(50, FILES)
+    if ((await world.goOn({ dies: { what, copy, files } })) === null) deaths += 1
+  }
+  assert.ok(deaths > 0, `no process died while ${what} a copy`)
+  await assertWhole(world, await world.goOn())
+}
