@@ -45,8 +45,9 @@ export class SealedFolders {
     if (this.#options.folder !== null) await (await this.open()).sweep(isWanted)
   }
 
-  /** Removes the temporary folder. */
+  /** Waits for what is being removed, and removes the temporary folder. */
   async close(): Promise<void> {
+    await (await this.#folders?.catch(() => undefined))?.close()
     const folder = await this.#temporary?.catch(() => undefined)
     if (folder !== undefined) await removeFolder(folder).catch(() => undefined)
   }
