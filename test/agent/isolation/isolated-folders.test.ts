@@ -172,19 +172,6 @@ test('a copy that is to be removed soon is found no more, and gone when closed',
   assert.deepEqual(readdirSync(copies), [])
 })
 
-test('a copy is made when the one before it is gone', async (t) => {
-  const { folders, cwd, copies } = project(t)
-  await folders.create('run1', cwd, { mounts: false })
-  await folders.removeSoon('run1')
-  let found: readonly string[] = []
-  const fill = async (): Promise<string[]> => {
-    found = readdirSync(copies)
-    return Promise.resolve([])
-  }
-  await folders.create('run1', cwd, { mounts: false, fill })
-  assert.deepEqual(found.filter((name) => name.startsWith('.old-')), [])
-})
-
 test('a copy into which a process goes on writing is taken away at once', async (t) => {
   const { folders, cwd, copies } = project(t)
   const { root } = await folders.create('run1', cwd, { mounts: false })
