@@ -14,8 +14,8 @@
  * process, and that of the programs that it starts. A *turn* is the longest processor time of the
  * main thread between two timers, which is more than the event loop can have been blocked.
  *
- * Everything is below TMPDIR. Where that is ext4 without a journal (`/proc/fs/jbd2` is empty), files
- * are made ten times as slowly for minutes after others were removed, by `cp` as well.
+ * Everything is below TMPDIR. Where that is ext4 without a journal (then `/proc/fs/jbd2` is empty),
+ * making files takes ten times as long for minutes after others were removed, also for `cp`.
  */
 import {
   mkdtempSync, openSync, readFileSync, readSync, realpathSync, rmSync, writeFileSync,

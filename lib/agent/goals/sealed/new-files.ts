@@ -166,7 +166,7 @@ class Rules {
     if (this.#isSealed(path)) {
       return languageOf(path) === 'python' ? 'shadows a module' : 'configuration'
     }
-    if (isToolConfiguration(path) || isConfiguration(path)) return 'configuration'
+    if (isConfiguration(path)) return 'configuration'
     if (this.#shadows(path) || this.shadowsPython(path)) return 'shadows a module'
     return this.#ofTests(path)
   }
