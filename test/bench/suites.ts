@@ -145,4 +145,17 @@ export const suites: readonly Suite[] = [
     notMeasured: 'File systems with reflinks, where contents are not copied at all.',
     plots: [],
   },
+  {
+    name: 'sealed',
+    title: 'Sealed checks',
+    script: 'test/bench/agent/sealed.mjs',
+    quick: { TURNS: '3' },
+    measured:
+      'The checks of a run in a project of 5 000 files, from the moment a check begins until its ' +
+      'verdict is there: in place, and with sealed checks. Ratios are to the check in place. The ' +
+      'last check of a sealed run is one in place and one in the copy.',
+    notMeasured:
+      'Other runners, file systems with reflinks, a run that shares the machine with others.',
+    plots: [],
+  },
 ]

@@ -128,6 +128,8 @@ export class IsolatedFolders {
   readonly #new: string
   /** Names of those that this process makes. */
   readonly #making: Set<string> = new Set()
+  /** Removals that nobody waits for, by run. */
+  readonly #removing: Map<string, Promise<void>> = new Map()
 
   constructor(options: IsolatedFoldersOptions) {
     this.#options = options
@@ -274,11 +276,33 @@ export class IsolatedFolders {
    */
   async remove(runId: string): Promise<void> {
     checkRunId(runId)
+    // Two copies of a run may not fit on the disk.
+    await this.#removing.get(runId)
     for (const name of await this.#names()) {
       if (name.startsWith(`${this.#new}${runId}-`)) await this.#discard(name)
     }
     const found = await this.#found(runId)
     if (found !== null) await this.#discardCopy(found)
+  }
+
+  /**
+   * Removes the copy of a run without waiting until its files are gone: nobody finds it any more
+   * when this resolves. `create` and `close` wait; what cannot be removed, a sweep removes.
+   */
+  async removeSoon(runId: string): Promise<void> {
+    const found = await this.#found(runId)
+    if (found === null || !(await this.#take(found, REMOVED))) return
+    const old = await this.#putAway(basename(found.place))
+    if (old === null) return
+    const removing = Promise.allSettled([this.#removing.get(runId), removeFolder(old)]).then(() => {
+      if (this.#removing.get(runId) === removing) this.#removing.delete(runId)
+    })
+    this.#removing.set(runId, removing)
+  }
+
+  /** Waits for what is being removed. */
+  async close(): Promise<void> {
+    await Promise.all(this.#removing.values())
   }
 
   async #discardCopy(found: Found): Promise<void> {
@@ -361,15 +385,21 @@ export class IsolatedFolders {
 
   /** Takes a folder away at once, and then removes it. */
   async #discard(name: string): Promise<void> {
+    const old = await this.#putAway(name)
+    if (old !== null) await removeFolder(old)
+  }
+
+  /** Gives a folder a name by which nobody uses it; null when there is none any more. */
+  async #putAway(name: string): Promise<string | null> {
     const { folder } = this.#options
     const old = join(folder, `${OLD}${randomUUID()}`)
     try {
       await rename(join(folder, name), old)
+      return old
     } catch (error) {
-      if (codeOf(error) === 'ENOENT') return
+      if (codeOf(error) === 'ENOENT') return null
       throw error
     }
-    await removeFolder(old)
   }
 
   async #ready(): Promise<string> {

@@ -82,8 +82,9 @@ export class SealedFolders {
     await folders.sweep(async (runId) => this.#inUse.has(runId) || (isShared && isLive(runId)))
   }
 
-  /** Removes the temporary folder. */
+  /** Waits for what is being removed, and removes the temporary folder. */
   async close(): Promise<void> {
+    await (await this.#folders?.catch(() => undefined))?.close()
     const folder = await this.#temporary?.catch(() => undefined)
     if (folder !== undefined) await removeFolder(folder).catch(() => undefined)
   }

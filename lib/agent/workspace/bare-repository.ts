@@ -63,13 +63,13 @@ export function isTopOfGit(path: RawPath, names: readonly RawPath[]): boolean {
  */
 export function leadsElsewhere(path: RawPath, content: Buffer, root: RawPath): boolean {
   const [name, folder] = [posix.basename(path), posix.dirname(path)]
+  if (name !== '.git' && name !== 'commondir') return false
   const line = trimEndOf(content.toString('latin1').split('\n', 1)[0]!, ' \r')
   if (name === 'commondir') {
     const above = folder.slice(root.length).split('/')
     const isWorktree = above.at(-2) === 'worktrees' && above.slice(0, -2).includes('.git')
     return `${folder.slice(root.length)}/`.includes('/.git/') && !(isWorktree && line === '../..')
   }
-  if (name !== '.git') return false
   const target = realPathOf(posix.resolve(folder, line.replace(/^gitdir: */, '')))
   return target === null || !isInside(target, root) ||
     !`${target.slice(root.length)}/`.includes('/.git/')

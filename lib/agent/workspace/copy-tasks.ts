@@ -1,4 +1,4 @@
-/** What `copy.ts` has done in a worker of its own, which does one thing, reports it, and ends. */
+/** What `copy.ts` and others have done in threads of their own, see `task-threads.ts`. */
 import { findTouched } from './find-touched.js'
 import { captureAll, compareAll } from './look-at-dependencies.js'
 import type { CopyReport, CopyTask } from './copy-job.js'

@@ -152,7 +152,8 @@ export class TreeCopy {
     // What refers to objects is copied before them.
     const last = (entry: Dirent): number => Number(entry.name === 'objects')
     if (zone.isRepository) entries.sort((a, b) => last(a) - last(b))
-    for (const entry of entries) this.#entry({ ...place, zone }, entry.name, entry)
+    const inner = { ...place, zone }
+    for (const entry of entries) this.#entry(inner, entry.name, entry)
   }
 
   #entry(place: Place, name: RawPath, kind: Kind, attempt = 1): void {

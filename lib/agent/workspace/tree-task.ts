@@ -3,24 +3,15 @@
  *
  * @module
  */
-import { Worker } from 'node:worker_threads'
 import { WorkspaceError } from '../errors.js'
-import { exhausted, isExhausted, threadFailure } from '../exhaustion.js'
+import { exhausted, isExhausted } from '../exhaustion.js'
 import type { CopyReport, CopyTask } from './copy-job.js'
 import { failure } from './paths.js'
-import { WORKER_CODE } from './tree-worker-code.js'
+import { performInThread } from './task-threads.js'
 
 /** Performs a task; resolves when its files are closed. */
 export async function performTask<Result>(task: CopyTask): Promise<CopyReport<Result>> {
-  return await new Promise((done, fail) => {
-    const options = { eval: true, workerData: task, env: {}, execArgv: [] }
-    const worker = new Worker(WORKER_CODE, options)
-    let report: CopyReport<Result> = { error: 'its thread ended', code: undefined }
-    worker.once('message', (message: CopyReport<Result>) => (report = message))
-    worker.once('error', (error) => fail(threadFailure('the thread of a copy ended', error)))
-    // Only then are its files closed.
-    worker.once('exit', () => done(report))
-  })
+  return (await performInThread(task)) as CopyReport<Result>
 }
 
 /** The same for a task that stops when the signal aborts. */

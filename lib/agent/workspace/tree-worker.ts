@@ -1,6 +1,6 @@
 /**
  * The worker behind `TrackedFolder`: looks at folders, and remembers what they held. It writes
- * nothing anywhere. One that is started with a task is that of `copy.ts`.
+ * nothing anywhere. One that is started for tasks is that of `task-threads.ts`.
  *
  * @module
  */
@@ -130,6 +130,6 @@ function receive(message: ToTreeWorker): void {
   }
 }
 
-const task = workerData as CopyTask | undefined
-if (task === undefined) port.on('message', receive)
-else port.postMessage(performCopyTask(task))
+if (workerData === 'tasks') {
+  port.on('message', (task: CopyTask) => port.postMessage(performCopyTask(task)))
+} else port.on('message', receive)

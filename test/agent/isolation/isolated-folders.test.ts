@@ -161,6 +161,17 @@ test('removing is complete, whatever the permissions, and harmless when there is
   assert.deepEqual(readdirSync(copies), ['.new-run10-11111111-1111-1111-1111-111111111111'])
 })
 
+test('a copy that is to be removed soon is found no more, and gone when closed', async (t) => {
+  const { folders, cwd, copies } = project(t)
+  const { root } = await folders.create('run1', cwd, { mounts: false })
+  await folders.removeSoon('run1')
+  assert.equal(existsSync(root), false)
+  assert.equal(await folders.find('run1'), null)
+  await folders.removeSoon('run1')
+  await folders.close()
+  assert.deepEqual(readdirSync(copies), [])
+})
+
 test('a copy into which a process goes on writing is taken away at once', async (t) => {
   const { folders, cwd, copies } = project(t)
   const { root } = await folders.create('run1', cwd, { mounts: false })

@@ -12,6 +12,7 @@
  */
 import { posix } from 'node:path'
 
+import { inSlices } from '../../../internal/next-turn.js'
 import { hasRelevantPart } from '../relevant-part.js'
 import {
   hasHelperWord, isCheckingName, isCodeFolder, isConfiguration, isDelivered, isExample,
@@ -44,10 +45,10 @@ export async function whatBelongs(
   signal?: AbortSignal,
 ): Promise<ReadonlyMap<string, BelongsReason>> {
   const facts = await gatherFacts(observed, signal)
-  return new Decision(facts).decide()
+  return await inSlices(new Decision(facts).decide())
 }
 
-/** Decides from the facts; synchronous steps over sets, each linear in what was found. */
+/** Decides from the facts; steps over sets, each linear in what was found. */
 class Decision {
   readonly #facts: Facts
   readonly #belongs: Map<string, BelongsReason> = new Map()
@@ -63,34 +64,36 @@ class Decision {
     this.#facts = facts
   }
 
-  decide(): ReadonlyMap<string, BelongsReason> {
-    this.#startWithTests()
-    const folders = this.#foldersOfTests()
+  /** Yields often: there may be many files. */
+  *decide(): Generator<void, ReadonlyMap<string, BelongsReason>> {
+    yield* this.#startWithTests()
+    const folders = yield* this.#foldersOfTests()
     for (const path of this.#facts.files) {
+      yield
       const reason = this.#mayHelp(path, folders)
       if (reason !== null) this.#candidates.set(path, reason)
     }
-    for (const path of this.#helpers()) {
+    for (const path of yield* this.#helpers()) {
       this.#startWith(path, this.#candidates.get(path)!)
     }
-    this.#addData(folders)
+    yield* this.#addData(folders)
     return this.#belongs
   }
 
   /** What is known, reported, or run by the command. */
-  #startWithTests(): void {
+  *#startWithTests(): Generator<void, void> {
     const { observed, programs, reported, named } = this.#facts
     for (const path of programs.keys()) if (observed.known.has(path)) this.#tests.add(path)
     const files = new Set(this.#facts.files)
-    const code = [...programs.values()].filter(
-      ({ path }) => !observed.known.has(path) && !reported.has(path) && !isTestName(path),
-    )
     const usedByCode = new Set<string>()
-    for (const { path, refers } of code) {
+    for (const { path, refers } of programs.values()) {
+      yield
+      if (observed.known.has(path) || reported.has(path) || isTestName(path)) continue
       if (this.#standsWithTests(path)) continue
       for (const file of refers.files) usedByCode.add(file)
     }
     for (const path of reported) {
+      yield
       if (!files.has(path) || isNeverOfChecks(path)) continue
       const program = programs.get(path)
       const isCode = program?.testsItself === true || usedByCode.has(path)
@@ -104,6 +107,7 @@ class Decision {
       }
     }
     for (const path of files) {
+      yield
       const isTest = isTestName(path) && programs.has(path) && !isNeverOfChecks(path)
       if (isTest && !this.#belongs.has(path)) this.#startWith(path, 'test')
     }
@@ -126,7 +130,7 @@ class Decision {
    * Folders that hold tests and nothing else: their name or the names of their tests say so, their
    * tests are about code elsewhere, and no code elsewhere refers into them.
    */
-  #foldersOfTests(): ReadonlySet<string> {
+  *#foldersOfTests(): Generator<void, ReadonlySet<string>> {
     const { reported, programs, entries } = this.#facts
     const tests = groupBy(
       [...reported].filter((path) => this.#tests.has(path)),
@@ -134,12 +138,14 @@ class Decision {
     )
     const folders = new Set<string>()
     for (const [folder, paths] of tests) {
+      yield
       if (folder === '.' || isCodeFolder(folder)) continue
       const isOdd = paths.some((path) => !isTestName(path)) || mayHoldTests(folder)
       const isAboutOthers = paths.some((path) => this.#refersOutOf(path, folder))
       if (isOdd && isAboutOthers && !this.#holdsSubjects(folder, paths)) folders.add(folder)
     }
     for (const { path, refers } of programs.values()) {
+      yield
       if (this.#tests.has(path) || isConfiguration(path)) continue
       for (const file of refers.files) {
         const inside = folderAmong(file, folders)
@@ -216,14 +222,15 @@ class Decision {
   }
 
   /** The candidates that tests refer to and code does not. */
-  #helpers(): ReadonlySet<string> {
+  *#helpers(): Generator<void, ReadonlySet<string>> {
     const { programs } = this.#facts
     const refused = new Set<string>()
     // Each round refuses what the last one made code; a chain without end is refused as a whole.
     for (let round = 0; round < MAX_ROUNDS; round++) {
-      const accepted = this.#reached(refused)
+      const accepted = yield* this.#reached(refused)
       const before = refused.size
       for (const { path, refers } of programs.values()) {
+        yield
         if (this.#tests.has(path) || accepted.has(path)) continue
         for (const file of refers.files) {
           if (accepted.has(file) && !isToolConfiguration(file)) refused.add(file)
@@ -235,7 +242,7 @@ class Decision {
   }
 
   /** Candidates that tests, and helpers of tests, lead to. */
-  #reached(refused: ReadonlySet<string>): ReadonlySet<string> {
+  *#reached(refused: ReadonlySet<string>): Generator<void, ReadonlySet<string>> {
     const { programs, script } = this.#facts
     const reached = new Set<string>()
     for (const [path, reason] of this.#candidates) {
@@ -249,9 +256,13 @@ class Decision {
       }
     }
     take(null, script)
-    for (const path of this.#tests) take(programs.get(path)!, programs.get(path)!.refers)
+    for (const path of this.#tests) {
+      yield
+      take(programs.get(path)!, programs.get(path)!.refers)
+    }
     // Grows while it is walked.
     for (const path of reached) {
+      yield
       const program = programs.get(path)
       if (program !== undefined) take(program, program.refers)
     }
@@ -274,7 +285,7 @@ class Decision {
     return languageOf(path) !== 'data' && !this.#tests.has(path) && !this.#candidates.has(path)
   }
 
-  #addData(folders: ReadonlySet<string>): void {
+  *#addData(folders: ReadonlySet<string>): Generator<void, void> {
     const { files, programs } = this.#facts
     const data = files.filter(
       (path) => !programs.has(path) && !this.#belongs.has(path) && !isNeverOfChecks(path),
@@ -285,6 +296,7 @@ class Decision {
     const shell = new Mentions()
     const exercising = this.#exercising()
     for (const [path, { refers, language }] of programs) {
+      yield
       if (!this.#tests.has(path)) code.add(refers)
       else if (language === 'shell' || language === 'make') shell.add(refers)
       else if (exercising.has(path)) tests.add(refers)
@@ -293,6 +305,7 @@ class Decision {
     if (this.#facts.isSimple) tests.add(this.#facts.script)
     else shell.add(this.#facts.script)
     for (const path of data) {
+      yield
       const reason = this.#dataReason(path, folders, code, tests, shell)
       if (reason !== null) this.#belongs.set(path, reason)
     }

@@ -12,6 +12,7 @@
  */
 import { posix } from 'node:path'
 
+import { LongWork } from '../../../internal/next-turn.js'
 import type { GoalBaseline, GoalSpec } from '../../goal.js'
 import { compileGlobs } from '../../workspace/globs.js'
 import { hasRelevantPart, hashRelevantPart } from '../relevant-part.js'
@@ -63,7 +64,9 @@ export async function filesToLeaveOut(
     root, goal, baseline: known, kept, files: new Set(files.map(({ path }) => path)), texts,
   })
   const found = new Map<string, LeftOutReason>()
+  const work = new LongWork()
   for (const file of fresh) {
+    if (work.isDue) await work.next()
     signal?.throwIfAborted()
     const reason = await rules.reasonFor(file)
     if (reason !== null) found.set(file.path, reason)
@@ -90,7 +93,9 @@ async function importedByCode(
   const found = new Set<string>()
   if (paths.length === 0) return found
   const finder = new ReferenceFinder(paths, null, new Map(), new Set())
+  const work = new LongWork()
   for (const { path, kind } of files) {
+    if (work.isDue) await work.next()
     signal?.throwIfAborted()
     const isCode = kind === 'file' && /^(?:javascript|python)$/.test(languageOf(path))
     if (!isCode || isInTestTree(path) || isTestName(path) || isNeverOfChecks(path)) continue
@@ -161,7 +166,7 @@ class Rules {
     if (this.#isSealed(path)) {
       return languageOf(path) === 'python' ? 'shadows a module' : 'configuration'
     }
-    if (isToolConfiguration(path) || isConfiguration(path)) return 'configuration'
+    if (isConfiguration(path)) return 'configuration'
     if (this.#shadows(path) || this.shadowsPython(path)) return 'shadows a module'
     return this.#ofTests(path)
   }

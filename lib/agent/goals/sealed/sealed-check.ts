@@ -47,7 +47,8 @@ import { DEPENDENCY_RULE, failed, HELD_OUT, leftOutNote, required } from './word
 /** Where copies are made. */
 export interface CopyFolders {
   create(runId: string, cwd: string, options: CopyOptions): Promise<IsolatedCopy>
-  remove(runId: string): Promise<void>
+  /** Resolves before all of its files are gone: a verdict does not wait for that. */
+  removeSoon(runId: string): Promise<void>
 }
 
 interface CopyOptions {
@@ -219,9 +220,10 @@ export class SealedChecks implements RunChecks {
     const verdict = await copy.check(goal, context.baselineTests)
     // Before anything else reads a file of the copy.
     const touched = await touchedFiles(root, since, signal)
-    const kept = await filesToLeaveOut({ root, goal, baseline, kept: new Set(), signal })
-    const { test_files: testFiles } = verdict
-    const found = await belonging(goal, baseline, root, touched, testFiles, signal)
+    const [kept, found] = await both(
+      filesToLeaveOut({ root, goal, baseline, kept: new Set(), signal }),
+      belonging(goal, baseline, root, touched, verdict.test_files, signal),
+    )
     return { root, verdict, since, touched, kept: [...kept.keys()], ...found }
   }
 
@@ -340,7 +342,7 @@ export class SealedChecks implements RunChecks {
     } finally {
       await executor.killMarked(context.mark).catch(() => 0)
       // What cannot be removed now, the next check or a sweep removes.
-      await all.remove(runId).catch(() => undefined)
+      await all.removeSoon(runId).catch(() => undefined)
     }
   }
 }

@@ -8,6 +8,7 @@ import { commandGoal } from 'runwright/agent'
 import { captureBaseline } from '../../../../lib/agent/goals/protected-files.js'
 import { whatBelongs, type BelongsReason } from '../../../../lib/agent/goals/sealed/belongs.js'
 import { readCheckScript } from '../../../../lib/agent/goals/check-script.js'
+import { clockLooks } from '../../../helpers/clock-looks.js'
 import { workspace } from '../support.js'
 import { contentsOf, projects, type Expected } from './projects.js'
 
@@ -106,4 +107,11 @@ test('an aborted decision ends with the reason of its signal', async (t) => {
   const root = await workspace(t, { 'index.js': '' })
   const signal = AbortSignal.abort(new Error('enough'))
   await assert.rejects(lookAt(root, ['index.js'], signal), /enough/)
+})
+
+test('a decision about many files leaves room for other work after each of them', async (t) => {
+  const names = Array.from({ length: 200 }, (_, i) => `data/${i}.json`)
+  const root = await workspace(t, Object.fromEntries(names.map((name) => [name, ''])))
+  const looks = await clockLooks(t, () => lookAt(root, names))
+  assert.ok(looks >= 600, `${looks} looks at the clock`)
 })

@@ -9,6 +9,7 @@ import {
   filesToLeaveOut,
   type LeftOutReason,
 } from '../../../../lib/agent/goals/sealed/new-files.js'
+import { clockLooks } from '../../../helpers/clock-looks.js'
 import { put, workspace, type Files } from '../support.js'
 
 type Expected = LeftOutReason | 'stays'
@@ -337,4 +338,15 @@ test('an aborted search ends with the reason of its signal', async (t) => {
   const signal = AbortSignal.abort(new Error('enough'))
   const search = filesToLeaveOut({ root, goal, baseline: { files: {} }, kept: new Set(), signal })
   await assert.rejects(search, /enough/)
+})
+
+test('a search in many files leaves room for other work after each of them', async (t) => {
+  const names = Array.from({ length: 200 }, (_, i) => `data/${i}.json`)
+  const root = await workspace(t, Object.fromEntries(names.map((name) => [name, ''])))
+  const goal = await commandGoal({ name: 'shell', command: 'true' }, root)
+  const looks = await clockLooks(t, () =>
+    filesToLeaveOut({ root, goal, baseline: { files: {} }, kept: new Set() }),
+  )
+  // Once when a file is found, and once when it is judged.
+  assert.ok(looks >= 400, `${looks} looks at the clock`)
 })

@@ -10,6 +10,7 @@ import {
   type EventPayloads,
   type JsonObject,
   type RunDetails,
+  type RunEngine,
 } from 'runwright/agent'
 import { openEngine, runToEnd, scratch, testProvider } from '../../../helpers/engine.js'
 
@@ -38,6 +39,7 @@ interface Outcome {
   readonly details: RunDetails
   readonly checks: readonly EventPayloads['goal_check'][]
   readonly cwd: string
+  readonly engine: RunEngine
 }
 
 interface Scenario {
@@ -64,7 +66,7 @@ async function pursue(t: TestContext, scenario: Scenario): Promise<Outcome> {
   })
   const limits = { max_iterations: Math.max(1, commands.length) }
   const { details, events } = await runToEnd(engine, { goal, ...limits, ...request })
-  return { details, checks: checksOf(events), cwd }
+  return { details, checks: checksOf(events), cwd, engine }
 }
 
 function put(cwd: string, files: Files): void {
@@ -235,11 +237,12 @@ test('mine', () => { if (!existsSync(${JSON.stringify(join(outside, 'here'))})) 
   assert.match(details.final_state.goal_reason, /1 of 1 new tests fail/)
 })
 
-test('no copy is left, whatever the outcome', async (t) => {
+test('no copy is left when an engine is closed', async (t) => {
   const data = scratch(t)
   const store = new FileStore({ directory: data })
-  const { details } = await pursue(t, { commands: [write(FIXED)], options: { store } })
+  const { details, engine } = await pursue(t, { commands: [write(FIXED)], options: { store } })
   assert.equal(details.status, 'achieved')
+  await engine.close()
   const folder = join(data, 'workspaces/.sealed')
   assert.deepEqual(fs.existsSync(folder) ? fs.readdirSync(folder) : [], [])
 })
