@@ -30,7 +30,7 @@ export class SealedFolders {
   }
 
   /** Where copies are made; each is in use until it is removed. */
-  async open(): Promise<Pick<IsolatedFolders, 'create' | 'remove'>> {
+  async open(): Promise<Pick<IsolatedFolders, 'create' | 'removeSoon'>> {
     const folders = await this.#opened()
     return {
       create: async (runId, cwd, options) => {
@@ -44,8 +44,8 @@ export class SealedFolders {
           throw error
         }
       },
-      remove: async (runId) => {
-        await folders.remove(runId).finally(() => this.#inUse.delete(runId))
+      removeSoon: async (runId) => {
+        await folders.removeSoon(runId).finally(() => this.#inUse.delete(runId))
       },
     }
   }

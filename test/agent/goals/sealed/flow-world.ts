@@ -152,7 +152,7 @@ export class FlowWorld {
         this.onCreate()
         return await folders.create(runId, cwd, options)
       },
-      remove: async (runId) => {
+      removeSoon: async (runId) => {
         this.log.push('removed')
         this.onRemove()
         await folders.remove(runId)
