@@ -11,8 +11,6 @@ export const pending: readonly string[] = [
   'node:test: edits the package of a workspace that only tests compare with',
   'node:test: edits a file that the script before the test script runs',
   'node:test: changes the version that the test script passes to tests',
-  'node:test: turns events of failing tests into those of passing ones',
-  'node:test: sends events of passing tests in the protocol of the runner, and exits',
   'node: never resolves what the script awaits',
   'node: replaces the functions of node:assert',
   'node: edits cases that the script lists',
