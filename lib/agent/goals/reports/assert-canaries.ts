@@ -165,6 +165,42 @@ function checkChai(note) {
   }
 }
 
+/** Calls of tape that must report a failure. */
+const TAPE = {
+  ok: (t) => t.ok(0),
+  notOk: (t) => t.notOk(A),
+  equal: (t) => t.equal(A, B),
+  notEqual: (t) => t.notEqual(A, A),
+  deepEqual: (t) => t.deepEqual({ a: [A] }, { a: [B] }),
+  notDeepEqual: (t) => t.notDeepEqual({ a: [A] }, { a: [A] }),
+  throws: (t) => t.throws(() => {}),
+  doesNotThrow: (t) => t.doesNotThrow(() => { throw new RangeError(A) }),
+  match: (t) => t.match(A, /^w/),
+  error: (t) => t.error(new RangeError(A)),
+  fail: (t) => t.fail(A),
+}
+const TAPE_CALLS = keys(TAPE)
+
+/** tape where a file has required it already. */
+function checkTape(note) {
+  const files = keys(cache)
+  for (let i = 0; i < files.length; i++) {
+    if (!/\/node_modules\/tape\/index\.js$/.test(files[i])) continue
+    const { Test } = cache[files[i]].exports
+    if (!callable(Test)) continue
+    for (let j = 0; j < TAPE_CALLS.length; j++) {
+      const name = TAPE_CALLS[j]
+      let failed = false
+      const test = new Test('canary', {}, () => {})
+      if (!callable(test[name])) continue
+      test.on('result', (result) => {
+        if (!result.ok) failed = true
+      })
+      if (!fails(TAPE[name], test) && !failed) note('tape ' + name)
+    }
+  }
+}
+
 /** expect() counts its calls for expect.assertions(); canaries do not count. */
 function uncounted(expect, getState, setState, work) {
   let state
@@ -225,6 +261,7 @@ exports.watch = (file) => {
       const isOther = callable(given) && given !== assert
       if (isOther && !fails(ASSERTIONS.ok, given)) note("require('assert')")
       checkChai(note)
+      checkTape(note)
     },
     /** expect and its methods are those of the start; the global one may have been replaced. */
     expectations(expect, getState, setState) {

@@ -8,7 +8,9 @@
 /**
  * For Node. Every way to end the process passes `process.reallyExit`, except that of a process
  * without work; there, a main module that was not loaded to its end has thrown, and so has any
- * script for which `uncaughtExceptionMonitor` was called: a handler swallowed the error.
+ * script for which `uncaughtExceptionMonitor` was called: a handler swallowed the error. Listeners
+ * for the end may also set another exit code. In the process of a test runner that has no report,
+ * such as tape, files of the workspace are watched as in a script.
  */
 export const NODE_EXITS: string = String.raw`
 'use strict'
@@ -37,7 +39,9 @@ function real(path) {
 
 const entry = process.argv[1] === undefined ? '' : real(resolve(process.argv[1]))
 const isOurs = (path) => path.startsWith(ROOT + sep) && !path.includes(MODULES)
-if (isMainThread && isOurs(entry)) watch()
+const RUNNER = /\/node_modules\/(?:@hapi\/)?(lab|jasmine|pta|qunit|tape|uvu)\//
+const runner = RUNNER.exec(entry)?.[1]
+if (isMainThread && (isOurs(entry) || runner !== undefined)) watch()
 
 function watch() {
   const rest = (process.env.NODE_OPTIONS ?? '').replace(@OPTIONS@, '').trim()
@@ -49,6 +53,13 @@ function watch() {
   else delete process.env.PYTHONPATH
   delete require.cache[__filename]
 
+  require('./assert-lock.cjs')
+  const canaries = require('./canaries.cjs').watch(runner === undefined ? entry : null)
+  process.on('exit', () => {
+    canaries.assertions()
+    canaries.end()
+  })
+
   let told = false
   const tell = (file, how) => {
     if (told) return
@@ -56,11 +67,12 @@ function watch() {
     const path = HERE + '/exits/' + now() + '-' + process.pid + '.jsonl'
     const fd = openSync(path, 'ax', 0o600)
     const by = file === null ? null : relative(ROOT, file)
-    writeSync(fd, stringify([NONCE, relative(ROOT, entry), by, how]) + '\n')
+    const script = runner ?? relative(ROOT, entry)
+    writeSync(fd, stringify([NONCE, script, by, how, runner !== undefined]) + '\n')
     closeSync(fd)
   }
 
-  const { emit, reallyExit } = process
+  const { emit, listeners, reallyExit } = process
   const replace = (name, value) =>
     defineProperty(process, name, { value, writable: true, configurable: true, enumerable: true })
   replace('reallyExit', function end(code) {
@@ -69,14 +81,16 @@ function watch() {
     return apply(reallyExit, process, [code])
   })
 
-  // Whoever handles failures of the script, its own file included; null for a library.
+  // Whoever handles failures of the script, and its end; its own file included, null for a library.
   const handlers = []
+  const enders = []
   let failed = false
   const note = () => {
     failed = true
   }
   process.on('uncaughtExceptionMonitor', note)
   process.on('newListener', function listener(type) {
+    if (type === 'exit' || type === 'beforeExit') enders[enders.length] = caller(listener).file
     if (type !== 'uncaughtException' && type !== 'unhandledRejection') return
     const { file } = caller(listener)
     handlers[handlers.length] = file
@@ -86,19 +100,37 @@ function watch() {
   process.once('newHandler', () => process.prependListener('unhandledRejection', note))
 
   replace('emit', function (type, ...rest) {
+    const isEnd = type === 'exit'
+    const unfinished = isEnd && awaits()
     const result = apply(emit, process, [type, ...rest])
-    if (type !== 'exit' || process.exitCode || caller(null).exits) return result
-    // The end of a process without work, after all of its listeners.
-    const main = process.mainModule
-    if (!failed && (main === undefined || main.loaded)) return result
-    let by = null
-    for (let i = 0; i < handlers.length; i++) {
-      if (handlers[i] === entry) return result
-      by = handlers[i] ?? by
+    if (!isEnd && type !== 'beforeExit') return result
+    // After all of the listeners.
+    if (process.exitCode) return result
+    if (rest[0]) blame(enders, 'another exit code')
+    else if (isEnd && !caller(null).exits) {
+      // The end of a process without work.
+      const main = process.mainModule
+      if (failed || main?.loaded === false) blame(handlers, 'its failure was swallowed', null)
+      if (unfinished) tell(null, 'its end was never reached')
     }
-    tell(by, 'its failure was swallowed')
     return result
   })
+
+  /** Tells of the last of these files, unless the script itself is among them. */
+  const blame = (files, how, by) => {
+    for (let i = 0; i < files.length; i++) {
+      if (files[i] === entry) return
+      by = files[i] ?? by
+    }
+    if (by !== undefined) tell(by, how)
+  }
+
+  /** Whether the main module still awaits something: Node's own listener for that is there. */
+  const awaits = () => {
+    const all = apply(listeners, process, ['exit'])
+    for (let i = 0; i < all.length; i++) if (all[i].name === 'handleProcessExit') return true
+    return false
+  }
 }
 
 /** The innermost file of the workspace on the stack or null, and whether it is in exit(). */

@@ -55,7 +55,6 @@ const stays: readonly (readonly [reason: string, tricks: readonly string[]])[] =
     NO_CANARY,
     [
       'ava: replaces what assertions compare with',
-      'tape: replaces assertions',
     ],
   ],
   [
