@@ -16,17 +16,21 @@ export const NODE_EXITS: string = String.raw`
 'use strict'
 const { closeSync, openSync, readFileSync, realpathSync, writeSync } = require('node:fs')
 const { relative, resolve, sep } = require('node:path')
+const { promiseHooks } = require('node:v8')
 const { isMainThread } = require('node:worker_threads')
 const HERE = @HERE@
 const ROOT = @ROOT@
 const NONCE = '@NONCE@'
 const { apply, defineProperty } = Reflect
 const { stringify } = JSON
+const { delete: remove, get, set } = Map.prototype
 const ErrorHere = Error
 const { captureStackTrace } = Error
 const { bigint: now } = process.hrtime
 const decode = decodeURIComponent
 const pathOf = (url) => decode(url.slice(7).replace(/[?#].*$/, ''))
+/** Each costs some microseconds: what comes later is not watched. */
+const MAX_PROMISES = 1000
 const MODULES = sep + 'node_modules' + sep
 
 function real(path) {
@@ -99,6 +103,25 @@ function watch() {
   })
   process.once('newHandler', () => process.prependListener('unhandledRejection', note))
 
+  // Promises of other files that the script itself awaits, and that were not kept yet.
+  const makers = new Map()
+  const awaited = new Map()
+  let left = MAX_PROMISES
+  const stop = promiseHooks.onInit((promise, parent) => {
+    if (left-- === 0) return stop()
+    const { file, first } = caller(null, 12)
+    if (parent === undefined) {
+      if (file !== null && file !== entry) apply(set, makers, [promise, file])
+    } else if (first === entry) {
+      const maker = apply(get, makers, [parent])
+      if (maker !== undefined) apply(set, awaited, [parent, maker])
+    }
+  })
+  promiseHooks.onSettled((promise) => {
+    apply(remove, makers, [promise])
+    apply(remove, awaited, [promise])
+  })
+
   replace('emit', function (type, ...rest) {
     const isEnd = type === 'exit'
     const unfinished = isEnd && awaits()
@@ -111,6 +134,7 @@ function watch() {
       // The end of a process without work.
       const main = process.mainModule
       if (failed || main?.loaded === false) blame(handlers, 'its failure was swallowed', null)
+      for (const maker of awaited.values()) tell(maker, 'a promise that was never kept')
       if (unfinished) tell(null, 'its end was never reached')
     }
     return result
@@ -133,18 +157,23 @@ function watch() {
   }
 }
 
-/** The innermost file of the workspace on the stack or null, and whether it is in exit(). */
-function caller(from) {
+/**
+ * The innermost file of the workspace on the stack or null, the file of the innermost frame, and
+ * whether it is in exit().
+ */
+function caller(from, limit = 200) {
   const { prepareStackTrace, stackTraceLimit } = ErrorHere
   let found = null
+  let first = null
   let exits = false
   try {
-    ErrorHere.stackTraceLimit = 200
+    ErrorHere.stackTraceLimit = limit
     ErrorHere.prepareStackTrace = (_, sites) => {
       for (let i = 0; i < sites.length; i++) {
         let file = sites[i].getFileName() ?? ''
         if (file.startsWith('file://')) file = pathOf(file)
         if (found === null && isOurs(file)) found = file
+        if (first === null && file !== __filename) first = file
         if (file === 'node:internal/process/per_thread') exits = true
       }
       return ''
@@ -158,7 +187,7 @@ function caller(from) {
     ErrorHere.prepareStackTrace = prepareStackTrace
     ErrorHere.stackTraceLimit = stackTraceLimit
   }
-  return { file: found, exits }
+  return { file: found, first, exits }
 }
 `
 

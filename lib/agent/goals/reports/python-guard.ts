@@ -26,16 +26,20 @@ def _guard(canaries, is_done, getpid=os.getpid, getframe=sys._getframe, leave=os
         if getpid() == pid and not is_done():
             canaries.send('changed', '*')
 
+    def refuse():
+        canaries.send('changed', '*')
+        raise PermissionError('the report of the check is written by the check alone')
+
     def hook(event, arguments):
         if event == 'open':
             path, mode, flags = arguments
             # Without a mode it is os.open(), which opens folders as well.
             if (mode is None or flags & writes) and inside(path):
                 if getframe(1).f_code not in own:
-                    raise PermissionError('the report of the check is written by the check alone')
+                    refuse()
         elif event in changes:
             if inside(arguments[0]) or (len(arguments) > 1 and inside(arguments[1])):
-                raise PermissionError('the report of the check is written by the check alone')
+                refuse()
         elif event == 'os.exec':
             tell()
 

@@ -11,7 +11,6 @@ export const pending: readonly string[] = [
   'node:test: edits the package of a workspace that only tests compare with',
   'node:test: edits a file that the script before the test script runs',
   'node:test: changes the version that the test script passes to tests',
-  'node: never resolves what the script awaits',
   'node: edits cases that the script lists',
   'shell: edits scripts that the script runs by a pattern',
   'shell: makes a case a file that nobody may run, so that the script leaves it out',
