@@ -76,7 +76,7 @@ function watch() {
     closeSync(fd)
   }
 
-  const { emit, listeners, reallyExit } = process
+  const { emit, exit, listeners, reallyExit } = process
   const replace = (name, value) =>
     defineProperty(process, name, { value, writable: true, configurable: true, enumerable: true })
   replace('reallyExit', function end(code) {
@@ -124,6 +124,8 @@ function watch() {
 
   replace('emit', function (type, ...rest) {
     const isEnd = type === 'exit'
+    // Runners set their exit code by it.
+    if (isEnd && runner !== undefined) replace('exit', exit)
     const unfinished = isEnd && awaits()
     const result = apply(emit, process, [type, ...rest])
     if (!isEnd && type !== 'beforeExit') return result
