@@ -21,9 +21,10 @@ const { isMainThread } = require('node:worker_threads')
 const HERE = @HERE@
 const ROOT = @ROOT@
 const NONCE = '@NONCE@'
-const { apply, defineProperty } = Reflect
+const { apply, defineProperty, getOwnPropertyDescriptor } = Reflect
 const { stringify } = JSON
-const { delete: remove, get, set } = Map.prototype
+const { delete: remove, forEach, get, set } = Map.prototype
+const { get: sizeOf } = getOwnPropertyDescriptor(Map.prototype, 'size')
 const ErrorHere = Error
 const { captureStackTrace } = Error
 const { bigint: now } = process.hrtime
@@ -60,8 +61,12 @@ function watch() {
   require('./assert-lock.cjs')
   const canaries = require('./canaries.cjs').watch(runner === undefined ? entry : null)
   process.on('exit', () => {
-    canaries.assertions()
-    canaries.end()
+    try {
+      canaries.assertions()
+      canaries.end()
+    } catch {
+      // Without their end they prove nothing.
+    }
   })
 
   let told = false
@@ -107,8 +112,8 @@ function watch() {
   const makers = new Map()
   const awaited = new Map()
   let left = MAX_PROMISES
-  const stop = promiseHooks.onInit((promise, parent) => {
-    if (left-- === 0) return stop()
+  const stopMaking = promiseHooks.onInit((promise, parent) => {
+    if (left-- === 0) return stopMaking()
     const { file, first } = caller(null, 12)
     if (parent === undefined) {
       if (file !== null && file !== entry) apply(set, makers, [promise, file])
@@ -117,9 +122,10 @@ function watch() {
       if (maker !== undefined) apply(set, awaited, [parent, maker])
     }
   })
-  promiseHooks.onSettled((promise) => {
+  const stopSettling = promiseHooks.onSettled((promise) => {
     apply(remove, makers, [promise])
     apply(remove, awaited, [promise])
+    if (left < 0 && apply(sizeOf, awaited, []) === 0) stopSettling()
   })
 
   replace('emit', function (type, ...rest) {
@@ -136,7 +142,7 @@ function watch() {
       // The end of a process without work.
       const main = process.mainModule
       if (failed || main?.loaded === false) blame(handlers, 'its failure was swallowed', null)
-      for (const maker of awaited.values()) tell(maker, 'a promise that was never kept')
+      apply(forEach, awaited, [(maker) => tell(maker, 'a promise that was never kept')])
       if (unfinished) tell(null, 'its end was never reached')
     }
     return result
