@@ -17,7 +17,7 @@ import { readFolder } from '../../workspace/read-folder.js'
 import { readRegularFile } from '../small-file.js'
 import { shorten } from './outcomes.js'
 import { textLines } from './text-lines.js'
-import type { CanaryReport, ReportPlace, ReportProblem, SeenTests } from './types.js'
+import type { CanaryReport, ReportPlace, ReportProblem } from './types.js'
 
 const MAX_FILE_BYTES = 256 * 1024
 const MAX_FILES = 100_000
@@ -36,7 +36,8 @@ export async function readCanaries({
   const broken = new Set<string>()
   const unfinished = new Set<string>()
   let ended = 0
-  let seen: SeenTests | null = null as SeenTests | null
+  const seen = { passed: 0, failed: 0 }
+  let isCounted = false
   const work = new LongWork()
   for (const { name } of entries) {
     if (!name.endsWith('.jsonl')) continue
@@ -56,13 +57,15 @@ export async function readCanaries({
         ended += 1
         for (const one of found) if (broken.size < MAX_BROKEN) broken.add(shorten(one))
         if (isCounts(counts)) {
-          seen = { passed: (seen?.passed ?? 0) + counts[0], failed: (seen?.failed ?? 0) + counts[1] }
+          isCounted = true
+          seen.passed += counts[0]
+          seen.failed += counts[1]
         }
       } else return 'invalid'
     }
     if (open !== null) unfinished.add(open)
   }
-  return { ended, unfinished: [...unfinished], broken: [...broken], seen }
+  return { ended, unfinished: [...unfinished], broken: [...broken], seen: isCounted ? seen : null }
 }
 
 function parse(line: string): unknown {
