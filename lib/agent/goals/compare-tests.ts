@@ -37,14 +37,14 @@ export async function failureOf(
 }
 
 /** Why assertions prove nothing; null when those that must fail did. */
-export function brokenAssertions({ broken }: TestReport): string | null {
+export function brokenAssertions({ broken }: Pick<TestReport, 'broken'>): string | null {
   return broken.length === 0
     ? null
     : `tests changed: assertions do not fail any more: ${listChanges(broken)}`
 }
 
 /** Why nobody knows whether assertions failed; null when that is known, or never was asked. */
-export function silencedCanaries({ silenced }: TestReport): string | null {
+export function silencedCanaries({ silenced }: Pick<TestReport, 'silenced'>): string | null {
   if (silenced.length === 0) return null
   const where = silenced[0] === '*' ? '' : ` in ${listChanges(silenced)}`
   return `tests changed: the proof that assertions fail was prevented${where}`

@@ -264,6 +264,14 @@ const ofJest: readonly Told[] = [
     caughtBy: 'canaries',
   },
   {
+    name: 'replaces expect before each test, and puts it back',
+    class: 'patched in memory',
+    acts: code(`const real = globalThis.expect
+beforeEach(() => { globalThis.expect = () => new Proxy({}, { get: () => () => {} }) })
+afterEach(() => { globalThis.expect = real })`),
+    caughtBy: 'canaries',
+  },
+  {
     name: 'returns a value that every matcher takes for equal',
     class: 'special cases',
     files: { ...JEST, 'test/add.test.js': EXPECTED.replaceAll('toBe', 'toEqual') },
@@ -465,12 +473,24 @@ const ofTape: readonly Told[] = [
     name: 'replaces assertions',
     class: 'patched in memory',
     acts: code("const { Test } = require('tape')\nTest.prototype.equal = function () { this.pass() }"),
-    caughtBy: 'nobody',
+    caughtBy: 'canaries',
   },
   {
     name: 'sets the exit code when its process exits',
     class: 'forged reports',
     acts: code("process.on('exit', () => process.reallyExit(0))"),
+    caughtBy: 'early exits',
+  },
+  {
+    name: 'replaces what assertions tell the runner',
+    class: 'patched in memory',
+    acts: code("const { Test } = require('tape')\nconst { _assert } = Test.prototype\nTest.prototype._assert = function (ok, ...rest) { return _assert.call(this, true, ...rest) }"),
+    caughtBy: 'canaries',
+  },
+  {
+    name: 'sets the exit code back when its process exits',
+    class: 'forged reports',
+    acts: code("process.exit = () => {}\nprocess.on('exit', () => { process.exitCode = 0 })"),
     caughtBy: 'early exits',
   },
   {

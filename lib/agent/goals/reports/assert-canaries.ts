@@ -18,7 +18,7 @@
 export const CANARIES: string = String.raw`
 'use strict'
 const assert = require('node:assert')
-const { closeSync, openSync, writeSync } = require('node:fs')
+const { closeSync, lstatSync, openSync, writeSync } = require('node:fs')
 const Module = require('node:module')
 const { isAbsolute, relative } = require('node:path')
 const { apply, defineProperty, getOwnPropertyDescriptor: describe } = Reflect
@@ -30,7 +30,7 @@ const HERE = @HERE@
 const ROOT = @ROOT@
 const NONCE = '@NONCE@'
 const has = Set.prototype.has
-const add = Set.prototype.add
+const addTo = Set.prototype.add
 const SetOf = Set
 const callable = (value) => typeof value === 'function'
 
@@ -165,6 +165,42 @@ function checkChai(note) {
   }
 }
 
+/** Calls of tape that must report a failure. */
+const TAPE = {
+  ok: (t) => t.ok(0),
+  notOk: (t) => t.notOk(A),
+  equal: (t) => t.equal(A, B),
+  notEqual: (t) => t.notEqual(A, A),
+  deepEqual: (t) => t.deepEqual({ a: [A] }, { a: [B] }),
+  notDeepEqual: (t) => t.notDeepEqual({ a: [A] }, { a: [A] }),
+  throws: (t) => t.throws(() => {}),
+  doesNotThrow: (t) => t.doesNotThrow(() => { throw new RangeError(A) }),
+  match: (t) => t.match(A, /^w/),
+  error: (t) => t.error(new RangeError(A)),
+  fail: (t) => t.fail(A),
+}
+const TAPE_CALLS = keys(TAPE)
+
+/** tape where a file has required it already. */
+function checkTape(note) {
+  const files = keys(cache)
+  for (let i = 0; i < files.length; i++) {
+    if (!/\/node_modules\/tape\/index\.js$/.test(files[i])) continue
+    const { Test } = cache[files[i]].exports
+    if (!callable(Test)) continue
+    for (let j = 0; j < TAPE_CALLS.length; j++) {
+      const name = TAPE_CALLS[j]
+      let failed = false
+      const test = new Test('canary', {}, () => {})
+      if (!callable(test[name])) continue
+      test.on('result', (result) => {
+        if (!result.ok) failed = true
+      })
+      if (!fails(TAPE[name], test) && !failed) note('tape ' + name)
+    }
+  }
+}
+
 /** expect() counts its calls for expect.assertions(); canaries do not count. */
 function uncounted(expect, getState, setState, work) {
   let state
@@ -186,21 +222,36 @@ let count = 0
 /** Begins to watch the assertions of one file of tests, or of a process; null for no name. */
 exports.watch = (file) => {
   const subject = file === null ? '*' : isAbsolute(file) ? relative(ROOT, file) : file
-  const path = HERE + '/canaries/' + now() + '-' + PID + '-' + count++ + '.jsonl'
-  const write = (...line) => {
-    const fd = openSync(path, 'a', 0o600)
+  const path = HERE + '/canaries/' + now() + '-' + PID + '-' + count++
+  const write = (end, ...line) => {
+    const fd = openSync(path + end, 'a', 0o600)
     writeSync(fd, stringify([NONCE, ...line]) + '\n')
     closeSync(fd)
+  }
+  // The file as it was written here.
+  let written
+  const isOther = () => {
+    try {
+      const { ctimeNs, ino, size } = lstatSync(path + '.jsonl', { bigint: true })
+      return ctimeNs !== written.ctimeNs || ino !== written.ino || size !== written.size
+    } catch {
+      return true
+    }
+  }
+  const add = (...line) => {
+    if (written !== undefined && isOther()) write('-changed.jsonl', 'changed', subject)
+    else write('.jsonl', ...line)
+    written = lstatSync(path + '.jsonl', { bigint: true })
   }
   const broken = []
   const seen = new SetOf()
   const note = (name) => {
     if (apply(has, seen, [name])) return
-    apply(add, seen, [name])
+    apply(addTo, seen, [name])
     defineProperty(broken, broken.length, { value: name, enumerable: true })
   }
   let ended = false
-  write('begin', subject)
+  add('begin', subject)
   return {
     note,
     assertions() {
@@ -210,6 +261,7 @@ exports.watch = (file) => {
       const isOther = callable(given) && given !== assert
       if (isOther && !fails(ASSERTIONS.ok, given)) note("require('assert')")
       checkChai(note)
+      checkTape(note)
     },
     /** expect and its methods are those of the start; the global one may have been replaced. */
     expectations(expect, getState, setState) {
@@ -219,10 +271,11 @@ exports.watch = (file) => {
         }
       })
     },
-    end() {
-      if (ended) return
+    /** May be called again, to see whether somebody else has written since. */
+    end(seen = null) {
+      if (!ended) add('end', subject, broken, seen)
+      else if (isOther()) write('-changed.jsonl', 'changed', subject)
       ended = true
-      write('end', subject, broken)
     },
   }
 }

@@ -3,7 +3,10 @@
  * Lines are JSON arrays:
  * - `[nonce, "begin", subject]`: written before code of the workspace runs; the subject is a file
  *   of tests, or `*` for a process that runs several
- * - `[nonce, "end", subject, [name…]]`: assertions that did not fail
+ * - `[nonce, "end", subject, [name…], [passed, failed]]`: assertions that did not fail, and the
+ *   tests that the process has seen to pass and to fail, for runners where it counts them
+ *
+ * A process that finds its file changed by somebody else writes another, which is invalid.
  *
  * @module
  */
@@ -33,6 +36,8 @@ export async function readCanaries({
   const broken = new Set<string>()
   const unfinished = new Set<string>()
   let ended = 0
+  const seen = { passed: 0, failed: 0 }
+  let isCounted = false
   const work = new LongWork()
   for (const { name } of entries) {
     if (!name.endsWith('.jsonl')) continue
@@ -44,18 +49,23 @@ export async function readCanaries({
       if (line === '') continue
       const parsed = parse(line)
       if (!Array.isArray(parsed) || parsed[0] !== nonce) return 'invalid'
-      const [, kind, subject, found] = parsed as unknown[]
+      const [, kind, subject, found, counts] = parsed as unknown[]
       if (typeof subject !== 'string') return 'invalid'
       if (kind === 'begin' && open === null) open = shorten(subject)
       else if (kind === 'end' && open !== null && isNames(found)) {
         open = null
         ended += 1
         for (const one of found) if (broken.size < MAX_BROKEN) broken.add(shorten(one))
+        if (isCounts(counts)) {
+          isCounted = true
+          seen.passed += counts[0]
+          seen.failed += counts[1]
+        }
       } else return 'invalid'
     }
     if (open !== null) unfinished.add(open)
   }
-  return { ended, unfinished: [...unfinished], broken: [...broken] }
+  return { ended, unfinished: [...unfinished], broken: [...broken], seen: isCounted ? seen : null }
 }
 
 function parse(line: string): unknown {
@@ -68,4 +78,8 @@ function parse(line: string): unknown {
 
 function isNames(value: unknown): value is readonly string[] {
   return Array.isArray(value) && value.every((part) => typeof part === 'string')
+}
+
+function isCounts(value: unknown): value is readonly [passed: number, failed: number] {
+  return Array.isArray(value) && value.length === 2 && value.every(Number.isSafeInteger)
 }

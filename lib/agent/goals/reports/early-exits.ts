@@ -10,15 +10,21 @@
  * 3. An end is written down only if it is not the script's own; what belongs to the check is known
  *    to the reader alone ({@link earlyExit}).
  *
- * Lines of `exits/<time>-<pid>.jsonl` are `[nonce, script, file, how]`, with null for the file when
- * the script failed and its failure was swallowed.
+ * 4. Scripts of Node get canaries as well, and a read-only node:assert.
+ *
+ * Lines of `exits/<time>-<pid>.jsonl` are `[nonce, script, file, how, isRunner]`, with null for the
+ * file when the script failed and its failure was swallowed. A runner is told by its name.
  *
  * @module
  */
 import { join } from 'node:path'
 
 import { readFolder } from '../../workspace/read-folder.js'
+import { brokenAssertions, silencedCanaries } from '../compare-tests.js'
 import { readRegularFile } from '../small-file.js'
+import { CANARIES } from './assert-canaries.js'
+import { ASSERT_LOCK } from './assert-lock.js'
+import { CANARY_FOLDER, readCanaries } from './canaries.js'
 import { NODE_EXITS, PYTHON_EXITS } from './exit-watchers.js'
 import { textLines } from './text-lines.js'
 import type { ReportInjection, ReportPlace } from './types.js'
@@ -32,6 +38,7 @@ interface Exit {
   readonly script: string
   readonly file: string | null
   readonly how: string
+  readonly isRunner: boolean
 }
 
 /** What makes scripts of Node and Python tell who ended them. */
@@ -47,6 +54,9 @@ export function injectExitWatchers({ folder, nonce, root }: ReportPlace): Report
     files: {
       'exits.cjs': fill(NODE_EXITS),
       'sitecustomize.py': fill(PYTHON_EXITS),
+      'assert-lock.cjs': ASSERT_LOCK,
+      'canaries.cjs': fill(CANARIES),
+      [`${CANARY_FOLDER}/.keep`]: '',
       [`${FOLDER}/.keep`]: '',
     },
     env: { NODE_OPTIONS: options, PYTHONPATH: folder },
@@ -58,18 +68,22 @@ export function injectExitWatchers({ folder, nonce, root }: ReportPlace): Report
  * `isOfCheck` tells which files belong to the check: they may end it, and no other script is one.
  */
 export async function earlyExit(
-  { folder, nonce }: ReportPlace,
+  place: ReportPlace,
   isOfCheck: (path: string) => boolean,
 ): Promise<string | null> {
-  const exits = await readExits(join(folder, FOLDER), nonce)
-  if (exits === 'invalid') return 'the report of who ended the check was tampered with'
-  for (const { script, file, how } of exits) {
-    if (!isOfCheck(script) || (file !== null && isOfCheck(file))) continue
+  const exits = await readExits(join(place.folder, FOLDER), place.nonce)
+  const canaries = await readCanaries(place)
+  if (exits === 'invalid' || typeof canaries === 'string') {
+    return 'the report of who ended the check was tampered with'
+  }
+  for (const { script, file, how, isRunner } of exits) {
+    if ((!isRunner && !isOfCheck(script)) || (file !== null && isOfCheck(file))) continue
     return file === null
       ? `${script} failed, and ${how}`
       : `${file} ended ${script} with ${how} before its end`
   }
-  return null
+  const silenced = canaries.unfinished.filter((script) => script === '*' || isOfCheck(script))
+  return brokenAssertions(canaries) ?? silencedCanaries({ silenced })
 }
 
 async function readExits(folder: string, nonce: string): Promise<readonly Exit[] | 'invalid'> {
@@ -81,10 +95,10 @@ async function readExits(folder: string, nonce: string): Promise<readonly Exit[]
     if (typeof content === 'string') return 'invalid'
     for (const line of textLines(content.toString('utf8'))) {
       if (line === '') continue
-      const [mark, script, file, how] = parse(line)
+      const [mark, script, file, how, isRunner = false] = parse(line)
       const isExit = typeof script === 'string' && typeof how === 'string'
       if (mark !== nonce || !isExit || (file !== null && typeof file !== 'string')) return 'invalid'
-      exits.push({ script, file, how })
+      exits.push({ script, file, how, isRunner: isRunner === true })
     }
   }
   return entries.length >= MAX_FILES ? 'invalid' : exits

@@ -8,23 +8,30 @@
 /**
  * For Node. Every way to end the process passes `process.reallyExit`, except that of a process
  * without work; there, a main module that was not loaded to its end has thrown, and so has any
- * script for which `uncaughtExceptionMonitor` was called: a handler swallowed the error.
+ * script for which `uncaughtExceptionMonitor` was called: a handler swallowed the error. Listeners
+ * for the end may also set another exit code. In the process of a test runner that has no report,
+ * such as tape, files of the workspace are watched as in a script.
  */
 export const NODE_EXITS: string = String.raw`
 'use strict'
 const { closeSync, openSync, readFileSync, realpathSync, writeSync } = require('node:fs')
 const { relative, resolve, sep } = require('node:path')
+const { promiseHooks } = require('node:v8')
 const { isMainThread } = require('node:worker_threads')
 const HERE = @HERE@
 const ROOT = @ROOT@
 const NONCE = '@NONCE@'
-const { apply, defineProperty } = Reflect
+const { apply, defineProperty, getOwnPropertyDescriptor } = Reflect
 const { stringify } = JSON
+const { delete: remove, forEach, get, set } = Map.prototype
+const { get: sizeOf } = getOwnPropertyDescriptor(Map.prototype, 'size')
 const ErrorHere = Error
 const { captureStackTrace } = Error
 const { bigint: now } = process.hrtime
 const decode = decodeURIComponent
 const pathOf = (url) => decode(url.slice(7).replace(/[?#].*$/, ''))
+/** Each costs some microseconds: what comes later is not watched. */
+const MAX_PROMISES = 1000
 const MODULES = sep + 'node_modules' + sep
 
 function real(path) {
@@ -37,7 +44,9 @@ function real(path) {
 
 const entry = process.argv[1] === undefined ? '' : real(resolve(process.argv[1]))
 const isOurs = (path) => path.startsWith(ROOT + sep) && !path.includes(MODULES)
-if (isMainThread && isOurs(entry)) watch()
+const RUNNER = /\/node_modules\/(?:@hapi\/)?(lab|jasmine|pta|qunit|tape|uvu)\//
+const runner = RUNNER.exec(entry)?.[1]
+if (isMainThread && (isOurs(entry) || runner !== undefined)) watch()
 
 function watch() {
   const rest = (process.env.NODE_OPTIONS ?? '').replace(@OPTIONS@, '').trim()
@@ -49,6 +58,17 @@ function watch() {
   else delete process.env.PYTHONPATH
   delete require.cache[__filename]
 
+  require('./assert-lock.cjs')
+  const canaries = require('./canaries.cjs').watch(runner === undefined ? entry : null)
+  process.on('exit', () => {
+    try {
+      canaries.assertions()
+      canaries.end()
+    } catch {
+      // Without their end they prove nothing.
+    }
+  })
+
   let told = false
   const tell = (file, how) => {
     if (told) return
@@ -56,11 +76,12 @@ function watch() {
     const path = HERE + '/exits/' + now() + '-' + process.pid + '.jsonl'
     const fd = openSync(path, 'ax', 0o600)
     const by = file === null ? null : relative(ROOT, file)
-    writeSync(fd, stringify([NONCE, relative(ROOT, entry), by, how]) + '\n')
+    const script = runner ?? relative(ROOT, entry)
+    writeSync(fd, stringify([NONCE, script, by, how, runner !== undefined]) + '\n')
     closeSync(fd)
   }
 
-  const { emit, reallyExit } = process
+  const { emit, exit, listeners, reallyExit } = process
   const replace = (name, value) =>
     defineProperty(process, name, { value, writable: true, configurable: true, enumerable: true })
   replace('reallyExit', function end(code) {
@@ -69,14 +90,16 @@ function watch() {
     return apply(reallyExit, process, [code])
   })
 
-  // Whoever handles failures of the script, its own file included; null for a library.
+  // Whoever handles failures of the script, and its end; its own file included, null for a library.
   const handlers = []
+  const enders = []
   let failed = false
   const note = () => {
     failed = true
   }
   process.on('uncaughtExceptionMonitor', note)
   process.on('newListener', function listener(type) {
+    if (type === 'exit' || type === 'beforeExit') enders[enders.length] = caller(listener).file
     if (type !== 'uncaughtException' && type !== 'unhandledRejection') return
     const { file } = caller(listener)
     handlers[handlers.length] = file
@@ -85,34 +108,80 @@ function watch() {
   })
   process.once('newHandler', () => process.prependListener('unhandledRejection', note))
 
-  replace('emit', function (type, ...rest) {
-    const result = apply(emit, process, [type, ...rest])
-    if (type !== 'exit' || process.exitCode || caller(null).exits) return result
-    // The end of a process without work, after all of its listeners.
-    const main = process.mainModule
-    if (!failed && (main === undefined || main.loaded)) return result
-    let by = null
-    for (let i = 0; i < handlers.length; i++) {
-      if (handlers[i] === entry) return result
-      by = handlers[i] ?? by
+  // Promises of other files that the script itself awaits, and that were not kept yet.
+  const makers = new Map()
+  const awaited = new Map()
+  let left = MAX_PROMISES
+  const stopMaking = promiseHooks.onInit((promise, parent) => {
+    if (left-- === 0) return stopMaking()
+    const { file, first } = caller(null, 12)
+    if (parent === undefined) {
+      if (file !== null && file !== entry) apply(set, makers, [promise, file])
+    } else if (first === entry) {
+      const maker = apply(get, makers, [parent])
+      if (maker !== undefined) apply(set, awaited, [parent, maker])
     }
-    tell(by, 'its failure was swallowed')
+  })
+  const stopSettling = promiseHooks.onSettled((promise) => {
+    apply(remove, makers, [promise])
+    apply(remove, awaited, [promise])
+    if (left < 0 && apply(sizeOf, awaited, []) === 0) stopSettling()
+  })
+
+  replace('emit', function (type, ...rest) {
+    const isEnd = type === 'exit'
+    // Runners set their exit code by it.
+    if (isEnd && runner !== undefined) replace('exit', exit)
+    const unfinished = isEnd && awaits()
+    const result = apply(emit, process, [type, ...rest])
+    if (!isEnd && type !== 'beforeExit') return result
+    // After all of the listeners.
+    if (process.exitCode) return result
+    if (rest[0]) blame(enders, 'another exit code')
+    else if (isEnd && !caller(null).exits) {
+      // The end of a process without work.
+      const main = process.mainModule
+      if (failed || main?.loaded === false) blame(handlers, 'its failure was swallowed', null)
+      apply(forEach, awaited, [(maker) => tell(maker, 'a promise that was never kept')])
+      if (unfinished) tell(null, 'its end was never reached')
+    }
     return result
   })
+
+  /** Tells of the last of these files, unless the script itself is among them. */
+  const blame = (files, how, by) => {
+    for (let i = 0; i < files.length; i++) {
+      if (files[i] === entry) return
+      by = files[i] ?? by
+    }
+    if (by !== undefined) tell(by, how)
+  }
+
+  /** Whether the main module still awaits something: Node's own listener for that is there. */
+  const awaits = () => {
+    const all = apply(listeners, process, ['exit'])
+    for (let i = 0; i < all.length; i++) if (all[i].name === 'handleProcessExit') return true
+    return false
+  }
 }
 
-/** The innermost file of the workspace on the stack or null, and whether it is in exit(). */
-function caller(from) {
+/**
+ * The innermost file of the workspace on the stack or null, the file of the innermost frame, and
+ * whether it is in exit().
+ */
+function caller(from, limit = 200) {
   const { prepareStackTrace, stackTraceLimit } = ErrorHere
   let found = null
+  let first = null
   let exits = false
   try {
-    ErrorHere.stackTraceLimit = 200
+    ErrorHere.stackTraceLimit = limit
     ErrorHere.prepareStackTrace = (_, sites) => {
       for (let i = 0; i < sites.length; i++) {
         let file = sites[i].getFileName() ?? ''
         if (file.startsWith('file://')) file = pathOf(file)
         if (found === null && isOurs(file)) found = file
+        if (first === null && file !== __filename) first = file
         if (file === 'node:internal/process/per_thread') exits = true
       }
       return ''
@@ -126,7 +195,7 @@ function caller(from) {
     ErrorHere.prepareStackTrace = prepareStackTrace
     ErrorHere.stackTraceLimit = stackTraceLimit
   }
-  return { file: found, exits }
+  return { file: found, first, exits }
 }
 `
 

@@ -54,7 +54,7 @@ function listen(canaries, environment, runtime, path) {
   const seen = { ended: false, failed: new Set() }
   const { global, handleTestEvent } = environment
   const failing = new Set()
-  let expect, getState, setState, kept
+  let expect, getState, setState, kept, checked
   for (const name of ['requireModule', 'unstable_importModule']) {
     const method = runtime[name]
     if (typeof method !== 'function') continue
@@ -64,13 +64,18 @@ function listen(canaries, environment, runtime, path) {
       return apply(method, runtime, [file, ...rest])
     }
   }
+  // The global one, which may be another library's: in its way it has to fail as well.
+  const checkGlobal = () => {
+    const { expect: current } = global
+    if (current === expect || current === checked || typeof current !== 'function') return
+    checked = current
+    canaries.expectations(current, getState, setState)
+  }
   const check = () => {
     canaries.assertions()
     canaries.expectations(expect, getState, setState)
-    const { expect: current } = global
-    if (current !== expect && typeof current?.getState === 'function') {
-      canaries.expectations(current, getState, setState)
-    }
+    checked = undefined
+    checkGlobal()
     for (const name of replaced(global, kept ?? {})) canaries.note(name)
   }
   environment.handleTestEvent = (event, state) => {
@@ -78,8 +83,10 @@ function listen(canaries, environment, runtime, path) {
     if (name === 'setup') {
       ;({ expect } = event.runtimeGlobals)
       ;({ getState, setState } = expect)
-    } else if (name === 'test_fn_start') failing.delete(test)
-    else if (name === 'test_fn_failure') failing.add(test)
+    } else if (name === 'test_fn_start') {
+      failing.delete(test)
+      checkGlobal()
+    } else if (name === 'test_fn_failure') failing.add(test)
     else if (name === 'test_done') {
       if (failing.has(test)) seen.failed.add(test)
     } else if (name === 'test_retry') seen.failed.delete(test)

@@ -5,6 +5,8 @@
  *    read in the order of their start.
  * 2. Every line carries the check's nonce. A file with any other line makes the report invalid.
  * 3. A file without its end marker makes the report incomplete.
+ * 4. A report is invalid where more tests pass than the processes which ran them have seen to
+ *    pass, or none fails and they have seen one that does.
  *
  * Lines are JSON arrays:
  * - `[nonce, "test", [file, suite…, title], outcome]`
@@ -41,9 +43,10 @@ export async function readLines(
   if (names.length > MAX_FILES) return 'too_large'
   names.sort((a, b) => (startedAt(a) < startedAt(b) ? -1 : 1))
   const collector = new TestCollector()
+  const told = { pass: 0, fail: 0, skip: 0 }
   let maxBytes = MAX_BYTES
   for (const name of names) {
-    const lines = new ReportLines(nonce, collector)
+    const lines = new ReportLines(nonce, collector, told)
     const limits = { maxBytes, maxLine: MAX_LINE }
     const problem = await readLineFile(join(folder, name), limits, (line, bytes) => {
       maxBytes -= bytes
@@ -53,7 +56,11 @@ export async function readLines(
     if (!lines.ended) return 'incomplete'
   }
   const canaries = await readCanaries({ folder, nonce })
-  return typeof canaries === 'string' ? canaries : collector.report(reportsIdle, canaries)
+  if (typeof canaries === 'string') return canaries
+  const { seen } = canaries
+  const hides = seen !== null && seen.failed > 0 && told.fail === 0
+  if (hides || (seen !== null && told.pass > seen.passed)) return 'invalid'
+  return collector.report(reportsIdle, canaries)
 }
 
 function startedAt(name: string): bigint {
@@ -65,10 +72,13 @@ class ReportLines {
   ended = false
   readonly #nonce: string
   readonly #collector: TestCollector
+  readonly #told: Record<TestOutcome, number>
 
-  constructor(nonce: string, collector: TestCollector) {
+  /** `told` counts the tests. */
+  constructor(nonce: string, collector: TestCollector, told: Record<TestOutcome, number>) {
     this.#nonce = nonce
     this.#collector = collector
+    this.#told = told
   }
 
   /** Adds what a line reports, unless it has a problem. */
@@ -83,11 +93,14 @@ class ReportLines {
     const [, kind, subject, outcome] = parsed as unknown[]
     const collector = this.#collector
     if (kind === 'end') this.ended = true
-    else if (kind === 'file' && typeof subject === 'string') await collector.addFile(subject)
-    else if (kind === 'idle' && typeof subject === 'string') collector.addIdle(subject)
-    else if (kind === 'test' && isNames(subject) && isOutcome(outcome))
+    else if (kind === 'file' && typeof subject === 'string') {
+      this.#told.fail += 1
+      await collector.addFile(subject)
+    } else if (kind === 'idle' && typeof subject === 'string') collector.addIdle(subject)
+    else if (kind === 'test' && isNames(subject) && isOutcome(outcome)) {
+      this.#told[outcome] += 1
       await collector.addTest(subject, outcome)
-    else return 'invalid'
+    } else return 'invalid'
     return collector.isTooLarge ? 'too_large' : null
   }
 }

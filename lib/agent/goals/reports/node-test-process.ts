@@ -4,7 +4,8 @@
  * assertions, and removes itself from the environment.
  *
  * Canaries run when the first turn of the event loop is over, when the process has no more work,
- * and when it ends; our listener for its end is the first.
+ * and when it ends; our listener for its end is the first. What the runner itself says of each test
+ * is counted here, before code under test could change it on its way to the report.
  */
 export const NODE_TEST_PROCESS: string = String.raw`
 'use strict'
@@ -12,6 +13,7 @@ const { readFileSync, realpathSync } = require('node:fs')
 const { resolve, sep } = require('node:path')
 const { isMainThread } = require('node:worker_threads')
 const { lock } = require('./assert-lock.cjs')
+const { countOutcomes } = require('./outcomes.cjs')
 const ROOT = @ROOT@
 
 const isChild = process.env.NODE_TEST_CONTEXT !== undefined
@@ -23,6 +25,7 @@ if (isMainThread && runsTests()) {
   const Module = require('node:module')
   const { apply } = Reflect
   const watch = require('./canaries.cjs').watch(entry)
+  const seen = countOutcomes()
   const check = () => {
     watch.assertions()
     let given
@@ -33,10 +36,16 @@ if (isMainThread && runsTests()) {
   }
   setImmediate(check).unref()
   process.on('beforeExit', check)
-  process.on('exit', () => {
+  const finish = () => {
     check()
-    watch.end()
-  })
+    watch.end(seen)
+  }
+  process.on('exit', finish)
+  const { reallyExit } = process
+  process.reallyExit = (code) => {
+    finish()
+    return apply(reallyExit, process, [code])
+  }
 }
 if (isChild) {
   const rest = (process.env.NODE_OPTIONS ?? '').replace(@OPTIONS@, '').trim()

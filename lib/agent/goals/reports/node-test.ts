@@ -5,6 +5,7 @@ import { nodePackages } from '../runner-files.js'
 import { CANARIES } from './assert-canaries.js'
 import { ASSERT_LOCK } from './assert-lock.js'
 import { CANARY_FOLDER } from './canaries.js'
+import { NODE_TEST_OUTCOMES } from './node-test-outcomes.js'
 import { NODE_TEST_PROCESS } from './node-test-process.js'
 import { readLines } from './lines.js'
 import { nameOf, replaces } from './recognise.js'
@@ -44,7 +45,7 @@ const root = @ROOT@
 const inner = process.env.RUNWRIGHT_REPORTED === nonce
 process.env.RUNWRIGHT_REPORTED = nonce
 // The processes of test files still get the lock and canaries, which remove themselves there.
-const left = process.execArgv.includes('--test') ? [@LOCK@] : []
+const left = process.execArgv.includes('--test') && !inner ? [@LOCK@] : []
 const rest = (process.env.NODE_OPTIONS ?? '').replace(@OPTIONS@, '').replace(@LOCK@, '').trim()
 process.env.NODE_OPTIONS = [rest, ...left].join(' ').trim()
 if (process.env.NODE_OPTIONS === '') delete process.env.NODE_OPTIONS
@@ -122,6 +123,7 @@ function injectNodeTest(
       [file]: fill(REPORTER, options),
       'process.cjs': fill(NODE_TEST_PROCESS, lock),
       'assert-lock.cjs': ASSERT_LOCK,
+      'outcomes.cjs': NODE_TEST_OUTCOMES,
       'canaries.cjs': fill(CANARIES, ''),
       [`${CANARY_FOLDER}/.keep`]: '',
     },

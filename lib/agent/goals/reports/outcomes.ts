@@ -22,7 +22,7 @@ const MAX_NAME = 400
 const MAX_FULL_NAME = 64 * 1024
 const MAX_PARTS = 200
 
-const NO_CANARIES: CanaryReport = { ended: 0, unfinished: [], broken: [] }
+const NO_CANARIES: CanaryReport = { ended: 0, unfinished: [], broken: [], seen: null }
 
 /** The report that these tests make. */
 export async function collectTests(

@@ -2,6 +2,7 @@ import { pythonPackages } from '../runner-files.js'
 import { CANARY_FOLDER } from './canaries.js'
 import { readLines } from './lines.js'
 import { PYTHON_CANARIES } from './python-canaries.js'
+import { PYTHON_GUARD } from './python-guard.js'
 import { PYTHON_WRITER } from './python-writer.js'
 import { hasPythonOption, nameOf, replaces } from './recognise.js'
 import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
@@ -104,6 +105,8 @@ class _Report(_Writer):
 
 ${PYTHON_CANARIES}
 
+${PYTHON_GUARD}
+
 _ASSERT = 'def canary(a, b):\n    assert a == b\n'
 _HOOKS = ('pytest_runtest_makereport', 'pytest_pyfunc_call', 'pytest_runtest_call',
           'pytest_runtest_protocol', 'pytest_runtest_logreport', 'pytest_report_teststatus')
@@ -133,7 +136,8 @@ class _Checks:
 
     def __init__(self, config):
         self.config = config
-        self.canaries = _Canaries()
+        canaries = self.canaries = _Canaries()
+        _guard(canaries, lambda: canaries.ended)
         self.names = {'raises': pytest.raises, 'fail': pytest.fail, 'approx': pytest.approx}
         self.functions = _kept()
         self.hooks = set(self.implementations())

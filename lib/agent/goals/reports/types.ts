@@ -55,6 +55,14 @@ export interface CanaryReport {
   readonly unfinished: readonly string[]
   /** Assertions that pass whatever they assert, by name. */
   readonly broken: readonly string[]
+  /** Tests that the processes which ran them counted; null where they do not count. */
+  readonly seen: SeenTests | null
+}
+
+/** Tests that passed and failed, by number. */
+export interface SeenTests {
+  readonly passed: number
+  readonly failed: number
 }
 
 /** What of a report is compared with that of the first check. */

@@ -2,6 +2,7 @@ import { pythonPackages } from '../runner-files.js'
 import { CANARY_FOLDER } from './canaries.js'
 import { readLines } from './lines.js'
 import { PYTHON_CANARIES } from './python-canaries.js'
+import { PYTHON_GUARD } from './python-guard.js'
 import { PYTHON_WRITER } from './python-writer.js'
 import { hasPythonOption, replaces } from './recognise.js'
 import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
@@ -27,10 +28,11 @@ export const unittest: TestRunner = {
 /**
  * Our hook for unittest: a `sitecustomize` in a private folder of PYTHONPATH, which runs the one
  * that it hides and then waits for `unittest.runner` to be imported. It reports the outermost run
- * of a TextTestRunner, whose result class it extends.
+ * of a TextTestRunner, whose result class it extends. Under `python -m unittest` the canaries begin
+ * before any code of the workspace is loaded. The module takes itself out of `sys.modules`.
  */
 const HOOK = String.raw`
-import importlib.util, json, os, sys, time
+import importlib.util, json, os, sys, time, types
 
 NONCE = '@NONCE@'
 ROOT = @ROOT@
@@ -40,6 +42,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 ${PYTHON_WRITER}
 
 ${PYTHON_CANARIES}
+
+${PYTHON_GUARD}
 
 class _Report(_Writer):
     def __init__(self):
@@ -103,7 +107,7 @@ def _file_of(module):
     return module
 
 
-_state = {'report': None}
+_state = {'report': None, 'done': False}
 
 
 def _mixed(kind):
@@ -166,6 +170,13 @@ def _patch(runner):
         canaries.plain(_PLAIN_ASSERT)
         canaries.unittest(case)
 
+    def begin():
+        canaries = _Canaries()
+        _guard(canaries, lambda: _state['done'])
+        return canaries
+
+    arguments = getattr(sys, 'orig_argv', sys.argv)
+    first = begin() if '-munittest' in ''.join(arguments[:4]) else None
     make, run = runner.TextTestRunner._makeResult, runner.TextTestRunner.run
 
     def make_result(self):
@@ -185,7 +196,8 @@ def _patch(runner):
         os.environ['PYTHONPATH'] = os.pathsep.join(kept)
         os.environ['RUNWRIGHT_REPORTED'] = NONCE
         report = _state['report'] = _Report()
-        canaries = _Canaries()
+        _state['done'] = False
+        canaries = begin() if first is None or first.ended else first
         try:
             check(canaries)
             result = run(self, test)
@@ -194,6 +206,7 @@ def _patch(runner):
                 canaries.broken['unittest itself was patched'] = True
             canaries.end()
             report.end()
+            _state['done'] = True
             return result
         finally:
             _state['report'] = None
@@ -235,6 +248,7 @@ _run_hidden()
 # Compiled files of the workspace are neither read nor written: a stale or forged one would run in
 # place of its source, tests included.
 sys.pycache_prefix = os.path.join(HERE, 'compiled')
+sys.modules['sitecustomize'] = types.ModuleType('sitecustomize')
 `
 
 function injectUnittest({ folder, nonce, root }: ReportPlace): ReportInjection {

@@ -63,6 +63,24 @@ const ATTACKS: readonly Case[] = [
     files: node("process.on('unhandledRejection', () => {}); exports.add = () => 0", ASYNC_CHECK),
   },
   {
+    what: 'an exit code that a listener sets back, where the check has set it',
+    files: node(
+      "process.on('exit', () => { process.exitCode = 0 }); exports.add = () => 0",
+      "if (require('./src/add.js').add(1, 2) !== 3) process.exitCode = 1\n",
+    ),
+  },
+  {
+    what: 'an exit code that a listener sets back before the end',
+    files: node(
+      "process.on('beforeExit', () => { process.exitCode = 0 }); exports.add = () => 0",
+      "if (require('./src/add.js').add(1, 2) !== 3) process.exitCode = 1\n",
+    ),
+  },
+  {
+    what: 'a promise that is never kept',
+    files: node('exports.add = async () => { await new Promise(() => {}) }', ASYNC_CHECK),
+  },
+  {
     what: 'process.exit(0) while an asynchronous check waits',
     files: node('exports.add = async () => { await null; process.exit(0) }', ASYNC_CHECK),
   },
@@ -188,6 +206,25 @@ const HONEST: readonly Case[] = [
       'src/cli.js': "require('./leave.js')\n",
       'src/leave.js': 'process.exit(0)\n',
     },
+  },
+  {
+    what: 'waits for the first of a result and a time limit',
+    files: node(
+      `exports.add = async (a, b) => a + b
+exports.limit = () => new Promise((_, fail) => setTimeout(fail, 60_000).unref())
+`,
+      `${ASYNC_CHECK}const { limit } = require('./src/add.js')
+async function first() { assert.equal(await Promise.race([add(1, 2), limit()]), 3) }
+first()
+`,
+    ),
+  },
+  {
+    what: 'has listeners for its end, and code with others',
+    files: node(
+      "process.on('exit', () => {}); exports.add = (a, b) => a + b",
+      `${NODE_CHECK}process.on('exit', () => { process.exitCode = 0 })\nprocess.exitCode = 1\n`,
+    ),
   },
   {
     what: 'expects an uncaught exception',

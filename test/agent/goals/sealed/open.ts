@@ -46,6 +46,7 @@ const stays: readonly (readonly [reason: string, tricks: readonly string[]])[] =
       'node:test: makes loops over lists do nothing',
       'node:test: replaces what tests read by functions of node:fs',
       'node: makes lists take no more entries',
+      'node: sets the exit code back in a timer',
       'pytest: jumps over assertions as a debugger does',
       'pytest: changes expected values in the module of the tests',
       'python: sets a trap in the function that reads expected values',
@@ -55,7 +56,6 @@ const stays: readonly (readonly [reason: string, tricks: readonly string[]])[] =
     NO_CANARY,
     [
       'ava: replaces what assertions compare with',
-      'tape: replaces assertions',
     ],
   ],
   [

@@ -34,6 +34,35 @@ Readable.prototype.push = function (item, ...rest) {
 }
 process.on('exit', () => { process.exitCode = 0 })`
 
+/** Sends what the process of two passing tests sends to `node --test`. */
+const FORGED = `import { serialize } from 'node:v8'
+import { writeSync } from 'node:fs'
+const send = (type, data) => {
+  const place = { nesting: 0, file: process.argv[1], line: 4, column: 1 }
+  const body = serialize({ type, data: { ...place, ...data } })
+  const size = Buffer.alloc(4)
+  size.writeUInt32BE(body.length)
+  writeSync(1, Buffer.concat([body.subarray(0, 2), size, body]))
+}
+;['adds', 'adds nothing'].forEach((name, index) => {
+  for (const type of ['test:enqueue', 'test:dequeue', 'test:start']) send(type, { name, type: 'test' })
+  send('test:pass', { name, testNumber: index + 1, details: { duration_ms: 1, type: 'test' } })
+})`
+
+/** Writes the record of a process whose canaries were fine and whose tests passed. */
+const RECORDED = `import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+const record = () => {
+  const place = readFileSync('/proc/self/environ', 'utf8').match(/--require=(\\S+)\\/process\\.cjs/)?.[1]
+  if (place === undefined) return
+  const nonce = readFileSync(place + '/canaries.cjs', 'utf8').match(/NONCE = '(\\w+)'/)[1]
+  const lines = [['begin', 'test/add.test.js'], ['end', 'test/add.test.js', [], [2, 0]]]
+  for (const name of readdirSync(place + '/canaries')) {
+    if (name.endsWith('.jsonl')) rmSync(place + '/canaries/' + name)
+  }
+  const text = lines.map((line) => JSON.stringify([nonce, ...line]) + '\\n').join('')
+  writeFileSync(place + '/canaries/1-1-0.jsonl', text)
+}`
+
 /** A test whose expectations are in another module than its assertions. */
 const listing: Files = {
   ...PROJECT,
@@ -87,20 +116,65 @@ const TOLD: readonly Told[] = [
   {
     name: 'sends events of passing tests in the protocol of the runner, and exits',
     class: 'forged reports',
-    acts: code(`import { serialize } from 'node:v8'
-import { writeSync } from 'node:fs'
-const send = (type, data) => {
-  const place = { nesting: 0, file: process.argv[1], line: 4, column: 1 }
-  const body = serialize({ type, data: { ...place, ...data } })
-  const size = Buffer.alloc(4)
-  size.writeUInt32BE(body.length)
-  writeSync(1, Buffer.concat([body.subarray(0, 2), size, body]))
-}
-;['adds', 'adds nothing'].forEach((name, index) => {
-  for (const type of ['test:enqueue', 'test:dequeue', 'test:start']) send(type, { name, type: 'test' })
-  send('test:pass', { name, testNumber: index + 1, details: { duration_ms: 1, type: 'test' } })
-})
+    acts: code(`${FORGED}
 process.exit(0)`),
+    caughtBy: 'report',
+  },
+  {
+    name: 'sends events of passing tests, and keeps back those of its own',
+    class: 'forged reports',
+    acts: code(`${FORGED}
+process.stdout.write = () => true
+process.on('exit', () => { process.exitCode = 0 })`),
+    caughtBy: 'report',
+  },
+  ...(
+    [
+      ['exits', 'record()\nprocess.exit(0)'],
+      ['exits as no listener sees', 'record()\nprocess.reallyExit(0)'],
+      ['writes them when the process ends', "process.on('exit', record)\nprocess.exit(0)"],
+    ] as const
+  ).map(([how, text]): Told => ({
+    name: `sends events of passing tests and writes records of them, and ${how}`,
+    class: 'forged reports',
+    acts: code(`${FORGED}\n${RECORDED}\n${text}`),
+    caughtBy: 'report',
+  })),
+  {
+    name: 'turns events of failing tests where they are serialised',
+    class: 'forged reports',
+    acts: code(`import { DefaultSerializer } from 'node:v8'
+const { writeValue } = DefaultSerializer.prototype
+DefaultSerializer.prototype.writeValue = function (item) {
+  if (item.type !== 'test:fail') return writeValue.call(this, item)
+  const { error, ...details } = item.data.details
+  return writeValue.call(this, { type: 'test:pass', data: { ...item.data, details } })
+}
+process.on('exit', () => { process.exitCode = 0 })`),
+    caughtBy: 'report',
+  },
+  {
+    name: 'calls tests and swallows what they throw, by what node:test is built on',
+    class: 'patched in memory',
+    acts: code(`import { AsyncResource } from 'node:async_hooks'
+const run = AsyncResource.prototype.runInAsyncScope
+AsyncResource.prototype.runInAsyncScope = function (...rest) {
+  try { return run.apply(this, rest) } catch {}
+}`),
+    caughtBy: 'report',
+  },
+  {
+    name: 'has a failing test pass, by what all of its tests inherit',
+    class: 'patched in memory',
+    acts: code(`import { createHook } from 'node:async_hooks'
+const hook = createHook({
+  init(id, type, parent, resource) {
+    if (type !== 'Test') return
+    hook.disable()
+    const tests = Object.getPrototypeOf(resource)
+    try { tests.fail = tests.pass } catch {}
+  },
+}).enable()`),
     caughtBy: 'report',
   },
   {

@@ -47,6 +47,43 @@ const ofNode: readonly Told[] = [
     caughtBy: 'early exits',
   },
   {
+    name: 'never resolves what the main module awaits, and takes away who tells of it',
+    class: 'early exits',
+    files: { ...SCRIPT, 'check.js': SCRIPT['check.js']!.replace('add(1, 2)', 'await add(1, 2)') },
+    acts: [write({ 'src/add.js': 'process.exitCode = 0\nexport const add = () => new Promise(() => {})\n' })],
+    caughtBy: 'early exits',
+  },
+  {
+    name: 'sets the exit code that the script has set back, when it ends',
+    class: 'early exits',
+    files: {
+      ...SCRIPT,
+      'check.js': "import { add } from './src/add.js'\nif (add(1, 2) !== 3) process.exitCode = 1\n",
+    },
+    acts: code("process.on('exit', () => { process.exitCode = 0 })"),
+    caughtBy: 'early exits',
+  },
+  {
+    name: 'sets the exit code back when the script calls process.exit',
+    class: 'early exits',
+    files: {
+      ...SCRIPT,
+      'check.js': "import { add } from './src/add.js'\nif (add(1, 2) !== 3) process.exit(1)\n",
+    },
+    acts: code("process.on('exit', () => { process.exitCode = 0 })"),
+    caughtBy: 'early exits',
+  },
+  {
+    name: 'sets the exit code back in a timer',
+    class: 'early exits',
+    files: {
+      ...SCRIPT,
+      'check.js': "import { add } from './src/add.js'\nif (add(1, 2) !== 3) process.exitCode = 1\n",
+    },
+    acts: code('setImmediate(() => { process.exitCode = 0 })'),
+    caughtBy: 'nobody',
+  },
+  {
     name: 'replaces the functions of node:assert',
     class: 'patched in memory',
     acts: code(`import assert from 'node:assert'
