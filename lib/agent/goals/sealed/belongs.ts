@@ -16,10 +16,11 @@ import { hasRelevantPart } from '../relevant-part.js'
 import {
   hasHelperWord, isCheckingName, isCodeFolder, isConfiguration, isDelivered, isExample,
   isFixtureName, isHelperName, isInCodeFolder, isInputName, isInTestTree, isMainName,
-  isMockFolder, isNeverOfChecks, isPage, isTestName, isToolConfiguration, languageOf,
+  isMockFolder, isNeverOfChecks, isPage, isSnapshot, isTestName, isToolConfiguration, languageOf,
   mayHoldTests, stemOf, subjectOf, withoutExtension,
 } from './file-kinds.js'
 import { groupBy } from './group-by.js'
+import { ledToBySettings } from './led-to.js'
 import { gatherFacts, type Facts, type Observed, type Program } from './observed-facts.js'
 import { nameKey, type References } from './references.js'
 
@@ -58,6 +59,10 @@ class Decision {
   /** What tests are about, by name. */
   #subjects: ReadonlySet<string> | null = null
   #reportedFolders: ReadonlySet<string> | null = null
+  /** What only settings and setup modules lead to. */
+  #ledTo: ReadonlySet<string> = new Set()
+  /** What tests use in place of assertions. */
+  #judges: ReadonlySet<string> = new Set()
 
   constructor(facts: Facts) {
     this.#facts = facts
@@ -66,6 +71,8 @@ class Decision {
   decide(): ReadonlyMap<string, BelongsReason> {
     this.#startWithTests()
     const folders = this.#foldersOfTests()
+    this.#ledTo = ledToBySettings(this.#facts, this.#tests)
+    this.#judges = this.#judging()
     for (const path of this.#facts.files) {
       const reason = this.#mayHelp(path, folders)
       if (reason !== null) this.#candidates.set(path, reason)
@@ -186,6 +193,8 @@ class Decision {
     // Makefiles may include what lies in a folder for output.
     if (configured.has(path) && languageOf(path) === 'make') return 'configuration'
     if (isNeverOfChecks(path)) return null
+    if (this.#ledTo.has(path)) return 'configuration'
+    if (this.#judges.has(path)) return 'helper of tests'
     if (entries.has(path) || hasRelevantPart(posix.basename(path))) return null
     const program = programs.get(path)
     if (isConfiguration(path)) return 'configuration'
@@ -205,6 +214,24 @@ class Decision {
       return 'helper of tests'
     }
     return program.usesTestLibrary && !isExample(path) ? 'read by tests only' : null
+  }
+
+  /** Modules that tests use in place of assertions, wherever they use them. */
+  #judging(): ReadonlySet<string> {
+    const { programs, entries, exported } = this.#facts
+    const found = new Set<string>()
+    const others = new Set<string>()
+    for (const path of this.#tests) {
+      const { refers, judges } = programs.get(path)!
+      for (const file of refers.files) (judges.has(file) ? found : others).add(file)
+    }
+    const isJudge = (path: string): boolean => {
+      const program = programs.get(path)
+      if (program === undefined || this.#tests.has(path) || others.has(path)) return false
+      if (!program.asserts && !program.usesTestLibrary) return false
+      return (!entries.has(path) || exported.has(path)) && !this.#isSubject(path)
+    }
+    return new Set([...found].filter(isJudge))
   }
 
   /** Is there a test about the file of this name? */
@@ -262,6 +289,7 @@ class Decision {
   #helps(file: string, from: Program | null): boolean {
     const program = this.#facts.programs.get(file)
     if (program === undefined || isHelperName(file) || from === null) return true
+    if (this.#judges.has(file)) return true
     if (program.language === 'shell' || from.language === 'shell') {
       return isCheckingName(file) || from.language === program.language
     }
@@ -311,7 +339,7 @@ class Decision {
     if (folderAmong(path, folders) !== null && (isFixture || !isDelivered(path))) {
       return 'in a folder of tests'
     }
-    if (isFixture && tests.has(path)) return 'read by tests only'
+    if (isSnapshot(path) || (isFixture && tests.has(path))) return 'read by tests only'
     if ((isFixture || isInputName(path)) && shell.has(path)) return 'read by tests only'
     if (isDelivered(path) || !tests.has(path)) return null
     if ((isPage(path) || isInCodeFolder(path)) && !isInputName(path)) return null

@@ -126,6 +126,11 @@ export function isFixtureName(path: string): boolean {
   )
 }
 
+/** What a runner compares with and finds by itself, in whatever folder. */
+export function isSnapshot(path: string): boolean {
+  return /\.(?:snap|snapshot|approved)(?:\.\w{1,20})?$/.test(path)
+}
+
 /** Data in a folder for what is given to the code under test. */
 export function isInputName(path: string): boolean {
   return foldersOf(path).some((name) => INPUT_FOLDER.test(name))

@@ -89,7 +89,7 @@ async function importedByCode(
 ): Promise<ReadonlySet<string>> {
   const found = new Set<string>()
   if (paths.length === 0) return found
-  const finder = new ReferenceFinder(paths, null, new Map(), new Set())
+  const finder = new ReferenceFinder({ paths })
   for (const { path, kind } of files) {
     signal?.throwIfAborted()
     const isCode = kind === 'file' && /^(?:javascript|python)$/.test(languageOf(path))

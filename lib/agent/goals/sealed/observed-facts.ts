@@ -11,15 +11,16 @@ import { join, posix } from 'node:path'
 import { LongWork } from '../../../internal/next-turn.js'
 import type { GoalSpec } from '../../goal.js'
 import { settingValues } from '../runner-files.js'
-import { shellCommands } from '../shell-commands.js'
 import {
-  isCheckingName, isConfiguration, isInCodeFolder, isMainName, isNeverOfChecks, languageOf,
-  shebang, type Language,
+  isConfiguration, isNeverOfChecks, languageOf, shebang, type Language,
 } from './file-kinds.js'
-import { readPackage, type PackageFacts } from './package-facts.js'
+import { importsIn, type Import } from './imports.js'
+import { judgesIn } from './judging.js'
+import { indexFiles, readPackage, type PackageFacts } from './package-facts.js'
 import { TextReader } from './read-texts.js'
-import { ReferenceFinder, type References } from './references.js'
-import { definesTests, testLibraryIn } from './test-texts.js'
+import { ReferenceFinder, type Places, type References } from './references.js'
+import { COMPARES, optionValues, programsRun } from './script-facts.js'
+import { definesTests, testLibraryIn, usesRunner } from './test-texts.js'
 
 /** What a check was seen to do in a copy. */
 export interface Observed {
@@ -45,6 +46,12 @@ export interface Program {
   readonly path: string
   readonly language: Language
   readonly refers: References
+  /** Files that it imports; empty for programs that are not JavaScript. */
+  readonly imports: ReadonlySet<string>
+  /** Those of them that judge what the others return. */
+  readonly judges: ReadonlySet<string>
+  /** Gives something to all modules, where it cannot be told who uses it. */
+  readonly setsGlobals: boolean
   /** Imports a library for tests. */
   readonly usesTestLibrary: boolean
   /** Code with tests in itself: documentation that is run, or tests beside the code. */
@@ -58,6 +65,7 @@ export interface Facts {
   readonly observed: Observed
   /** Files that may belong, without those known. */
   readonly files: readonly string[]
+  /** Tests that the runner reported, and those that their text shows. */
   readonly reported: ReadonlySet<string>
   readonly programs: ReadonlyMap<string, Program>
   /** What the command and its scripts refer to. */
@@ -66,9 +74,15 @@ export interface Facts {
   readonly isSimple: boolean
   /** Programs that the command runs. */
   readonly named: readonly string[]
+  /** Modules that are loaded before tests, or around them: values of options and settings. */
+  readonly setups: ReadonlySet<string>
+  /** Programs that scripts of the package start beside the check. */
+  readonly started: ReadonlySet<string>
   /** Files that the settings of tools name. */
   readonly configured: ReadonlySet<string>
   readonly entries: ReadonlySet<string>
+  /** Entries to which only names such as `shop/testing` lead. */
+  readonly exported: ReadonlySet<string>
 }
 
 const MAX_REPORTED = 50_000
@@ -93,16 +107,18 @@ export async function gatherFacts(
   const { root, goal, known, script } = observed
   const changed = new Set(observed.changed)
   const texts = new TextReader(root)
-  const reported = await existing(root, new Set(observed.testFiles), new Set(observed.read))
-  const all = new Set([...observed.read, ...reported].filter(isPlainPath))
-  const about = readPackage(await texts.read('package.json'), [...all, ...changed])
-  const finder = new ReferenceFinder(
-    [...all, ...changed].filter((path) => !path.split('/').includes('node_modules')),
-    about.name,
-    about.main,
-    new Set(observed.listed.map((folder) => posix.basename(folder))),
-  )
+  const named = await existing(root, new Set(observed.testFiles), new Set(observed.read))
+  const all = new Set([...observed.read, ...named].filter(isPlainPath))
+  const paths = [...all, ...changed].filter((path) => !path.split('/').includes('node_modules'))
+  const { about, ...packages } = await readPackages(paths, texts)
+  const finder = new ReferenceFinder({
+    ...packages,
+    paths,
+    name: about.name,
+    listed: new Set(observed.listed.map((folder) => posix.basename(folder))),
+  })
   const programs = new Map<string, Program>()
+  const reported = new Set(named)
   const configured = new Set<string>()
   const work = new LongWork()
   const note = async (path: string, text: string): Promise<void> => {
@@ -117,12 +133,15 @@ export async function gatherFacts(
       signal?.throwIfAborted()
       const text = contents[i]!
       if (text === null) continue
-      const named = languageOf(path)
-      const language = named === 'data' ? (shebang(text) ?? 'data') : named
+      const byName = languageOf(path)
+      const language = byName === 'data' ? (shebang(text) ?? 'data') : byName
       if (isConfiguration(path)) await note(path, [...settingValues(text)].join('\n'))
       if (language === 'data') continue
       const refers = await finder.find(path, text, language)
-      programs.set(path, programOf(path, language, text, refers, about))
+      const imports = language === 'javascript' ? importsIn(text) : []
+      if (usesRunner(text, imports) && !about.entries.has(path)) reported.add(path)
+      const imported = importedBy(path, text, imports, finder)
+      programs.set(path, { ...programOf(path, language, text, refers, about), ...imported })
     }
   }
   await note('package.json', [...settingValues(about.tools), ...about.paths].join('\n'))
@@ -135,9 +154,36 @@ export async function gatherFacts(
     script: await finder.find('', script, 'shell'),
     isSimple: goal.reporter !== null || !COMPARES.test(script),
     named: goal.reporter === null ? programsRun(script, all) : [],
+    setups: new Set([...configured, ...optionValues(script, all)]),
+    started: (await finder.find('', about.starts, 'shell')).files,
     configured,
     entries: about.entries,
+    exported: about.exported,
   }
+}
+
+const MAX_PACKAGES = 500
+
+/** The package of the workspace, and what the names of all packages in it lead to. */
+async function readPackages(
+  paths: readonly string[],
+  texts: TextReader,
+): Promise<Required<Pick<Places, 'main' | 'packages' | 'aliases'>> & { about: PackageFacts }> {
+  const files = indexFiles(paths)
+  const about = readPackage(await texts.read('package.json'), files)
+  const main = new Map([['', [...about.entries]]])
+  const packages = new Map<string, string>()
+  const aliases = new Map(about.aliases)
+  const others = paths.filter((path) => path.endsWith('/package.json')).slice(0, MAX_PACKAGES)
+  for (const path of others) {
+    const folder = posix.dirname(path)
+    const one = readPackage(await texts.read(path), files, folder)
+    main.set(folder, [...one.entries])
+    if (one.name === null) continue
+    packages.set(one.name, folder)
+    for (const [name, named] of one.aliases) if (!name.startsWith('#')) aliases.set(name, named)
+  }
+  return { about, main, packages, aliases }
 }
 
 /** Relative and without steps up; control characters would garble what people read. */
@@ -174,7 +220,7 @@ function programOf(
   text: string,
   refers: References,
   about: PackageFacts,
-): Program {
+): Omit<Program, keyof Imported> {
   const library = testLibraryIn(text)
   const isOurs = library !== null && about.name !== null && library.includes(about.name)
   const testsItself =
@@ -185,35 +231,35 @@ function programOf(
   return { path, language, refers, usesTestLibrary, testsItself, asserts: ASSERTS.test(text) }
 }
 
+const SETS_GLOBALS =
+  /\b(?:global|globalThis|window|self)(?:\.[\w$]+|\[[^\]\n]{1,80}\])\s{0,9}=(?!=)|\bassign\(\s*global/
+
+type Imported = Pick<Program, 'imports' | 'judges' | 'setsGlobals'>
+
+function importedBy(
+  path: string,
+  text: string,
+  all: readonly Import[],
+  finder: ReferenceFinder,
+): Imported {
+  const files = new Map<Import, ReadonlySet<string>>()
+  for (const one of all) {
+    const imported = finder.imported(path, one.specifier)
+    if (imported.size > 0) files.set(one, imported)
+  }
+  const filesOf = (some: Iterable<Import>): ReadonlySet<string> =>
+    new Set([...some].flatMap((one) => [...files.get(one)!]))
+  return {
+    imports: filesOf(files.keys()),
+    judges: filesOf(judgesIn(text, all, new Set(files.keys()))),
+    setsGlobals: SETS_GLOBALS.test(text),
+  }
+}
+
 /** Files that makefiles include. */
 function includedBy(programs: ReadonlyMap<string, Program>): readonly string[] {
   const makefiles = [...programs.values()].filter(({ language }) => language === 'make')
   return makefiles.flatMap(({ refers }) =>
     [...refers.files].filter((path) => /\.(?:mk|make|inc)$/.test(path)),
   )
-}
-
-const INTERPRETERS =
-  /^(?:node|tsx|ts-node|deno|bun|python[\d.]*|ruby|perl|php|sh|bash|dash|zsh)$/
-/** What makes a program's output, not the program, what is checked. */
-const COMPARES = /\b(?:diff|cmp|grep|comm|test|jq)\b|\[|<|\|(?!\|)/
-
-/** Programs that the commands of a check run, where these programs are the check. */
-function programsRun(script: string, files: ReadonlySet<string>): readonly string[] {
-  const found: string[] = []
-  const compares = COMPARES.test(script)
-  for (const { words, runs } of shellCommands(script)) {
-    if (!runs) continue
-    const texts = words.map(({ text }) => text)
-    const at = texts.findIndex((text) => INTERPRETERS.test(posix.basename(text)))
-    const argument = texts.slice(at + 1).find((text) => !text.startsWith('-')) ?? ''
-    for (const word of at === -1 ? texts.slice(0, 1) : [argument]) {
-      const path = posix.normalize(word)
-      if (!files.has(path)) continue
-      if (isCheckingName(path) || (!compares && !isMainName(path) && !isInCodeFolder(path))) {
-        found.push(path)
-      }
-    }
-  }
-  return found
 }

@@ -1,0 +1,44 @@
+/** What the commands of a check show: the programs that they run, and modules loaded for them. */
+import { posix } from 'node:path'
+
+import { shellCommands } from '../shell-commands.js'
+import { isCheckingName, isInCodeFolder, isMainName } from './file-kinds.js'
+
+const INTERPRETERS =
+  /^(?:node|tsx|ts-node|deno|bun|python[\d.]*|ruby|perl|php|sh|bash|dash|zsh)$/
+/** What makes a program's output, not the program, what is checked. */
+export const COMPARES: RegExp = /\b(?:diff|cmp|grep|comm|test|jq)\b|\[|<|\|(?!\|)/
+
+/** Programs that the commands of a check run, where these programs are the check. */
+export function programsRun(script: string, files: ReadonlySet<string>): readonly string[] {
+  const found: string[] = []
+  const compares = COMPARES.test(script)
+  for (const { words, runs } of shellCommands(script)) {
+    if (!runs) continue
+    const texts = words.map(({ text }) => text)
+    const at = texts.findIndex((text) => INTERPRETERS.test(posix.basename(text)))
+    const argument = texts.slice(at + 1).find((text) => !text.startsWith('-')) ?? ''
+    for (const word of at === -1 ? texts.slice(0, 1) : [argument]) {
+      const path = posix.normalize(word)
+      if (!files.has(path)) continue
+      if (isCheckingName(path) || (!compares && !isMainName(path) && !isInCodeFolder(path))) {
+        found.push(path)
+      }
+    }
+  }
+  return found
+}
+
+/** Files that are the values of options, as in `--require ./hooks.js`. */
+export function optionValues(script: string, files: ReadonlySet<string>): readonly string[] {
+  return shellCommands(script).flatMap(({ words }) =>
+    words.flatMap(({ text }, i) => {
+      const [option, value] = /^(--?[\w-]+)=(.+)$/.exec(text)?.slice(1) ?? [words[i - 1]?.text, text]
+      const path = posix.normalize(value!)
+      return option?.startsWith('-') === true && !RUNS.has(option) && files.has(path) ? [path] : []
+    }),
+  )
+}
+
+/** Options before what is run or tested. */
+const RUNS = new Set(['--test', '--run', '--', '-e', '-m', '-c', '--watch', '--bail', '-b'])
