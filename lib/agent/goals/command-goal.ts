@@ -68,6 +68,7 @@ export async function commandGoal(goal: CommandGoal, cwd: string): Promise<GoalS
       ...script.files,
       ...(await configuredFiles(cwd)),
       ...(goal.protected ?? []),
+      ...[...script.text.matchAll(/\bnpm_package_([a-zA-Z]+)/g)].map(([, key]) => `package.json#${key}`),
       ...(script.builds ? [...UNTRACKED.always, ...UNTRACKED.built] : UNTRACKED.always),
     ],
     sealed: [...SEALED, ...script.sealed, ...(goal.sealed ?? [])],

@@ -5,12 +5,29 @@
  *
  * @module
  */
+import { hash } from 'node:crypto'
 
-/** Keys of package.json that decide what a test command does. */
-const PACKAGE_KEYS = [
-  'scripts', 'config', 'jest', 'mocha', 'ava', 'tap', 'c8', 'nyc', 'vitest', 'eslintConfig', 'bun',
-  'babel', 'imports',
-]
+/** Keys of package.json that describe the package. All others may be settings of tools and tests. */
+export const PACKAGE_KEYS: ReadonlySet<string> = new Set(
+  (
+    'name version description keywords homepage bugs license licenses author contributors ' +
+    'maintainers funding files main module browser exports bin man directories repository ' +
+    'dependencies devDependencies peerDependencies peerDependenciesMeta optionalDependencies ' +
+    'bundledDependencies bundleDependencies overrides resolutions engines os cpu libc private ' +
+    'publishConfig workspaces type types typings typesVersions sideEffects unpkg jsdelivr ' +
+    'packageManager react-native style sass es2015 jsnext:main source devEngines'
+  ).split(' '),
+)
+/** Keys of tools that no test runs. */
+const OTHER_KEYS = new Set(
+  (
+    'husky lint-staged commitlint config.commitizen release release-it semantic-release np ' +
+    'standard-version auto-changelog changelog simple-git-hooks pre-commit gitHooks prettier ' +
+    'browserslist size-limit bundlesize bundlewatch volta icon categories displayName publisher ' +
+    'typedoc typedocOptions renovate nodemonConfig all-contributors verb funding sponsor ' +
+    'collective readme readmeFilename gitHead contributes activationEvents'
+  ).split(' '),
+)
 
 /** Prefixes of the sections that a check depends on, by file name. */
 const SECTIONS: { readonly [name: string]: readonly string[] } = {
@@ -23,8 +40,21 @@ const SECTIONS: { readonly [name: string]: readonly string[] } = {
   ],
 }
 
+/**
+ * Splits the name of a part that belongs to a check although its file does not, or not as a whole:
+ * `package.json#version` is the value of a key, `guide.md#sample:0f3a…` a sample with this hash.
+ */
+export function splitPart(path: string): readonly [file: string, part: string] | null {
+  const match = /^(.*)#([\w-]+|sample:[0-9a-f]{16})$/s.exec(path)
+  if (match === null) return null
+  const [, file, part] = match
+  const isPart = part!.includes(':') || /(?:^|\/)package\.json$/.test(file!)
+  return isPart ? [file!, part!] : null
+}
+
 /** True for the name of a file that is protected only in part. */
 export function hasRelevantPart(name: string): boolean {
+  if (splitPart(name) !== null) return true
   return name === 'package.json' || Object.hasOwn(SECTIONS, name)
 }
 
@@ -33,22 +63,57 @@ export function hasRelevantPart(name: string): boolean {
  * package.json that cannot be parsed is protected as a whole.
  */
 export function relevantPart(name: string, content: string): string | null {
-  if (name === 'package.json') return packagePart(content)
+  const part = splitPart(name)?.[1]
+  if (part?.startsWith('sample:') === true) {
+    return samplesIn(content).some((one) => sampleKey(one) === part) ? part : null
+  }
+  if (name === 'package.json' || part !== undefined) return packagePart(content, part)
   const sections = SECTIONS[name]
   return sections === undefined ? content : sectionPart(content, sections)
 }
 
-function packagePart(content: string): string | null {
+/** Samples of code in a text for people: what is fenced, or indented by four columns. */
+export function samplesIn(content: string): readonly string[] {
+  const samples: string[][] = [[]]
+  let fence: string | null = null
+  for (const line of content.split(/\r?\n/)) {
+    const mark = /^[ ]{0,3}(```+|~~~+|-{4,}$)/.exec(line)?.[1] ?? null
+    if (fence === null ? mark !== null : mark?.startsWith(fence) === true) {
+      fence = fence === null ? mark : null
+      samples.push([])
+    } else if (fence !== null || /^(?: {4}|\t)/.test(line)) samples.at(-1)!.push(line.trim())
+    else if (line.trim() !== '') samples.push([])
+  }
+  const texts = samples.map((lines) => lines.join('\n').trim()).filter((text) => text !== '')
+  return texts.slice(0, MAX_SAMPLES)
+}
+const MAX_SAMPLES = 100
+
+/** The name of a sample as a part of its file. */
+export function sampleKey(sample: string): string {
+  return `sample:${hash('sha256', sample).slice(0, 16)}`
+}
+
+function packagePart(content: string, key?: string): string | null {
   try {
-    const parsed: unknown = JSON.parse(content.replace(/^\uFEFF/, ''))
+    const parsed = JSON.parse(content.replace(/^\uFEFF/, '')) as Record<string, unknown>
     if (typeof parsed !== 'object' || parsed === null) return content
-    const entries = Object.entries(parsed).filter(([key]) => PACKAGE_KEYS.includes(key))
+    // A key that is not there yet must not appear.
+    if (key === ENTRY) return stable(ENTRY_KEYS.map((one) => parsed[one] ?? null))
+    if (key !== undefined) return stable(parsed[key] ?? null)
+    const entries = Object.entries(parsed).filter(
+      ([one]) => !PACKAGE_KEYS.has(one) && !OTHER_KEYS.has(one),
+    )
     return entries.length === 0 ? null : stable(Object.fromEntries(entries))
   } catch {
     // Not JSON, or nested more deeply than the stack allows.
     return content
   }
 }
+
+/** What an import of the package leads to. */
+const ENTRY = 'entry'
+const ENTRY_KEYS = ['type', 'main', 'module', 'browser', 'exports']
 
 /** JSON with sorted keys, so that their order in package.json does not matter. */
 function stable(value: unknown): string {

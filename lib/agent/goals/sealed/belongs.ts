@@ -23,6 +23,7 @@ import { groupBy } from './group-by.js'
 import { ledToBySettings } from './led-to.js'
 import { gatherFacts, type Facts, type Observed, type Program } from './observed-facts.js'
 import { nameKey, type References } from './references.js'
+import { foldersAbove } from './shadows.js'
 
 export type { Observed } from './observed-facts.js'
 
@@ -81,6 +82,7 @@ class Decision {
       this.#startWith(path, this.#candidates.get(path)!)
     }
     this.#addData(folders)
+    this.#addParts()
     return this.#belongs
   }
 
@@ -344,6 +346,28 @@ class Decision {
     if (isDelivered(path) || !tests.has(path)) return null
     if ((isPage(path) || isInCodeFolder(path)) && !isInputName(path)) return null
     return 'read by tests only'
+  }
+
+  /** What leads to helpers in package.json, and the samples that tests take from prose. */
+  #addParts(): void {
+    const { exported, programs, observed, samples } = this.#facts
+    const manifests = new Set(observed.read.filter((path) => path.endsWith('/package.json')))
+    for (const path of [...this.#belongs.keys()]) {
+      if (exported.has(path)) this.#belongs.set('package.json#exports', 'configuration')
+      if (this.#belongs.get(path) !== 'helper of tests') continue
+      const manifest = foldersAbove(path).map((one) => `${one}/package.json`)
+        .find((one) => manifests.has(one))
+      if (manifest !== undefined) this.#belongs.set(`${manifest}#entry`, 'configuration')
+    }
+    const tests = new Mentions()
+    for (const path of this.#exercising()) {
+      const { refers, takesApart } = programs.get(path)!
+      if (takesApart) tests.add(refers)
+    }
+    for (const [path, names] of samples) {
+      if (this.#belongs.has(path) || !tests.has(path)) continue
+      for (const name of names) this.#belongs.set(`${path}#${name}`, 'read by tests only')
+    }
   }
 
   /** Programs of tests that lead to code under test, alone or by what uses them. */

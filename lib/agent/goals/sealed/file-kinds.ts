@@ -305,6 +305,12 @@ export function isPage(path: string): boolean {
   return PAGE.test(path)
 }
 
+/** Texts for people, which may hold samples of code. */
+export function isProse(path: string): boolean {
+  if (foldersOf(path).some((name) => SKIPPED_FOLDERS.has(name))) return false
+  return /\.(?:mdx?|markdown|rst|adoc|txt)$/i.test(path) || PROSE.test(posix.basename(path))
+}
+
 function foldersOf(path: string): readonly string[] {
   return path.split('/').slice(0, -1)
 }

@@ -189,25 +189,13 @@ class Rules {
   }
 
   async #configures(path: string): Promise<boolean> {
-    if (await this.#hasRelevantPart(path)) return true
-    return posix.basename(path) === 'package.json' && !(await this.#isHarmlessPackage(path))
-  }
-
-  async #hasRelevantPart(path: string): Promise<boolean> {
+    const name = posix.basename(path)
     const text = await this.#texts.read(path)
-    return text === null || relevantPart(posix.basename(path), text) !== null
-  }
-
-  /** A package.json decides how all files below it are loaded. */
-  async #isHarmlessPackage(path: string): Promise<boolean> {
+    if (text === null || relevantPart(name, text) !== null) return true
+    // A package.json decides how all files below it are loaded.
     const folder = posix.dirname(path)
-    if (folder !== '.') return !this.#above.has(folder) && !isInTestTree(path)
-    try {
-      const parsed = JSON.parse((await this.#texts.read(path)) ?? '') as object
-      return Object.keys(parsed).every((key) => HARMLESS_KEYS.has(key))
-    } catch {
-      return false
-    }
+    if (name !== 'package.json' || folder === '.') return false
+    return this.#above.has(folder) || isInTestTree(path)
   }
 }
 
@@ -216,10 +204,3 @@ function belowTestTree(path: string): string {
   return parts.slice(parts.findIndex((part) => TEST_TREE.test(part)) + 1).join('/')
 }
 const TEST_TREE = /^(?:tests?|specs?|__tests__|__snapshots__|testdata)$/
-
-const HARMLESS_KEYS = new Set(
-  (
-    'type private version description dependencies devDependencies peerDependencies ' +
-    'optionalDependencies license author keywords repository engines name homepage bugs main'
-  ).split(' '),
-)

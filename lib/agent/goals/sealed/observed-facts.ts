@@ -10,9 +10,10 @@ import { join, posix } from 'node:path'
 
 import { LongWork } from '../../../internal/next-turn.js'
 import type { GoalSpec } from '../../goal.js'
+import { sampleKey, samplesIn } from '../relevant-part.js'
 import { settingValues } from '../runner-files.js'
 import {
-  isConfiguration, isNeverOfChecks, languageOf, shebang, type Language,
+  isConfiguration, isNeverOfChecks, isProse, languageOf, shebang, type Language,
 } from './file-kinds.js'
 import { importsIn, type Import } from './imports.js'
 import { judgesIn } from './judging.js'
@@ -58,6 +59,8 @@ export interface Program {
   readonly testsItself: boolean
   /** Compares something and fails. */
   readonly asserts: boolean
+  /** Takes texts apart, as a test does that reads samples out of prose. */
+  readonly takesApart: boolean
 }
 
 /** All that is known of a check before it is decided what belongs to it. */
@@ -81,6 +84,8 @@ export interface Facts {
   /** Files that the settings of tools name. */
   readonly configured: ReadonlySet<string>
   readonly entries: ReadonlySet<string>
+  /** Samples of code in prose, as names of parts, by file. */
+  readonly samples: ReadonlyMap<string, readonly string[]>
   /** Entries to which only names such as `shop/testing` lead. */
   readonly exported: ReadonlySet<string>
 }
@@ -144,6 +149,13 @@ export async function gatherFacts(
       programs.set(path, { ...programOf(path, language, text, refers, about), ...imported })
     }
   }
+  const samples = new Map<string, readonly string[]>()
+  for (const path of [...all].filter(isProse).slice(0, MAX_PROSE)) {
+    if (known.has(path) || changed.has(path)) continue
+    const text = await texts.read(path)
+    const found = samplesIn(text ?? '').map(sampleKey)
+    if (found.length > 0) samples.set(path, found)
+  }
   await note('package.json', [...settingValues(about.tools), ...about.paths].join('\n'))
   for (const path of includedBy(programs)) configured.add(path)
   return {
@@ -158,11 +170,13 @@ export async function gatherFacts(
     started: (await finder.find('', about.starts, 'shell')).files,
     configured,
     entries: about.entries,
+    samples,
     exported: about.exported,
   }
 }
 
 const MAX_PACKAGES = 500
+const MAX_PROSE = 200
 
 /** The package of the workspace, and what the names of all packages in it lead to. */
 async function readPackages(
@@ -214,6 +228,9 @@ const ASSERTS = new RegExp(
   'm',
 )
 
+const TAKES_APART =
+  /(?<!assert)\.(?:match|matchAll|exec|split|findall|finditer|splitlines)\(|```|\b(?:eval|exec)\(/
+
 function programOf(
   path: string,
   language: Language,
@@ -228,7 +245,10 @@ function programOf(
       ? text.includes('>>> ') && !definesTests(text)
       : text.includes('import.meta.vitest')
   const usesTestLibrary = library !== null && !isOurs
-  return { path, language, refers, usesTestLibrary, testsItself, asserts: ASSERTS.test(text) }
+  return {
+    path, language, refers, usesTestLibrary, testsItself,
+    asserts: ASSERTS.test(text), takesApart: TAKES_APART.test(text),
+  }
 }
 
 const SETS_GLOBALS =

@@ -1,5 +1,6 @@
 import { posix } from 'node:path'
 
+import { PACKAGE_KEYS } from '../relevant-part.js'
 import { withoutExtension } from './file-kinds.js'
 import { groupBy } from './group-by.js'
 
@@ -20,18 +21,8 @@ export interface PackageFacts {
   readonly paths: readonly string[]
 }
 
-/** Keys that have nothing to do with tools of checks. */
-const OF_THE_PACKAGE = new Set(
-  (
-    'name version description keywords homepage bugs license licenses author contributors ' +
-    'maintainers funding files main module browser exports imports bin man directories ' +
-    'repository scripts config dependencies devDependencies peerDependencies ' +
-    'peerDependenciesMeta optionalDependencies bundledDependencies bundleDependencies ' +
-    'overrides resolutions engines os cpu private publishConfig workspaces type types typings ' +
-    'typesVersions sideEffects unpkg jsdelivr packageManager react-native style sass es2015 ' +
-    'jsnext:main source devEngines'
-  ).split(' '),
-)
+/** Keys of no tool. */
+const OWN_KEYS = new Set([...PACKAGE_KEYS, 'scripts', 'config', 'imports'])
 const CODE_KEYS = ['main', 'module', 'browser', 'exports', 'bin', 'source', 'types', 'typings']
 const BUILT = /^(?:dist|build|out|lib|esm|cjs|es)\//
 const MAX_STRINGS = 2_000
@@ -82,7 +73,7 @@ export function readPackage(
   }
   for (const key of subpaths) add(`${name}${key.slice(1)}`, valueOf(exports, key))
   for (const key of keysIn(imports)) add(key, valueOf(imports, key))
-  const tools = Object.entries(given).filter(([key]) => !OF_THE_PACKAGE.has(key))
+  const tools = Object.entries(given).filter(([key]) => !OWN_KEYS.has(key))
   return {
     name,
     entries: new Set([...main, ...exported]),

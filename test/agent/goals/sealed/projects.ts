@@ -17,6 +17,8 @@ export interface Project {
   readonly tests?: readonly string[]
   readonly changed?: readonly string[]
   readonly listed?: readonly string[]
+  /** Parts of files that belong. */
+  readonly parts?: readonly string[]
 }
 
 const NODE = '{"name": "shop", "main": "index.js", "scripts": {"test": "node --test"}}'
@@ -512,6 +514,7 @@ export const projects: readonly Project[] = [
   {
     name: 'assertions of its own',
     command: 'node --test',
+    parts: ['package.json#exports', 'packages/near/package.json#entry'],
     tests: ['test/a.test.js', 'test/b.test.js', 'test/c.test.js'],
     files: {
       'package.json': ['known', '{"name": "shop", "scripts": {}, "exports": {"./testing": "./lib/testing.js", "./price": "./lib/price.js"}}'],
@@ -577,6 +580,22 @@ test('refuses', () => { assert.throws(() => install(1)) })
       'src/runs.js': ['code', "import t from 'tap'\nt.test('adds', () => {})"],
       'tap.js': ['code', "import t from 'tap'\nt.test('adds', () => {})"],
       'add.js': ['code', uses('./src/runs')],
+    },
+  },
+  {
+    name: 'samples in prose',
+    command: 'node --test',
+    tests: ['test/a.test.js', 'test/b.test.js'],
+    parts: ['README.md#sample:b30c879e6fe0868e', 'docs/guide.md#sample:b30c879e6fe0868e'],
+    files: {
+      'package.json': ['known', NODE],
+      'index.js': ['code', ''],
+      'README.md': ['code', '# shop\n```js\nadd(1, 2) // 3\n```\nMore\n'],
+      'docs/guide.md': ['code', '# Guide\n\n    add(1, 2) // 3\n'],
+      'manual/other.md': ['code', '    add(1, 2) // 3\n'],
+      'docs/empty.md': ['code', '# Guide\n'],
+      'test/a.test.js': ['known', `${uses('..')} open('README.md').match(/x/); open('docs/guide.md'); open('docs/empty.md')`],
+      'test/b.test.js': ['known', `${uses('..')} assert.match(open('manual/other.md'), /options/)`],
     },
   },
   {
