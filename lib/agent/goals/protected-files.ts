@@ -86,7 +86,8 @@ export async function compareFiles(
     if (found === hash) continue
     if (found === undefined) {
       // A file that is protected in part may still exist without that part.
-      changes.set(path, (await isGone(via, path)) ? 'was deleted' : 'was modified')
+      const isWhole = splitPart(path) === null
+      changes.set(path, isWhole && (await isGone(via, path)) ? 'was deleted' : 'was modified')
     } else if (isLink(found) && !isLink(hash)) changes.set(path, 'was replaced by a link')
     else changes.set(path, 'was modified')
   }
@@ -100,7 +101,9 @@ export async function compareFiles(
 
 /** A path as one bounded line: file names may contain line breaks. */
 function printable(path: string): string {
-  const line = path.replaceAll(/\p{Cc}/gu, '?')
+  const [file, part] = splitPart(path) ?? [path, null]
+  const name = part?.startsWith('sample:') === true ? 'a sample in it' : part
+  const line = `${file}${name === null ? '' : ` (${name})`}`.replaceAll(/\p{Cc}/gu, '?')
   return clip(line, MAX_SHOWN_PATH)
 }
 

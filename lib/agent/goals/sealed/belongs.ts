@@ -88,7 +88,7 @@ class Decision {
 
   /** What is known, reported, or run by the command. */
   #startWithTests(): void {
-    const { observed, programs, reported, named } = this.#facts
+    const { beside, entries, observed, programs, reported, named, started } = this.#facts
     for (const path of programs.keys()) if (observed.known.has(path)) this.#tests.add(path)
     const files = new Set(this.#facts.files)
     const code = [...programs.values()].filter(
@@ -105,10 +105,16 @@ class Decision {
       const isCode = program?.testsItself === true || usedByCode.has(path)
       if (!isCode || isTestName(path)) this.#startWith(path, 'test')
     }
+    const usedByTests = new Set([...reported].flatMap((path) => [...usedBy(programs.get(path))]))
+    for (const path of beside) {
+      const isUsed = usedByCode.has(path) || usedByTests.has(path)
+      const isWork = entries.has(path) || started.has(path)
+      if (files.has(path) && !isUsed && !isWork) this.#startWith(path, 'named by the command')
+    }
     for (const path of named) {
       const program = programs.get(path)
       const isCheck = program?.asserts === true || isCheckingName(path)
-      if (files.has(path) && isCheck && !usedByCode.has(path) && !this.#facts.entries.has(path)) {
+      if (files.has(path) && isCheck && !usedByCode.has(path) && !entries.has(path)) {
         this.#startWith(path, 'named by the command')
       }
     }
@@ -398,6 +404,10 @@ class Decision {
 }
 
 const MAX_ROUNDS = 50
+
+function usedBy(program: Program | undefined): ReadonlySet<string> {
+  return program?.refers.files ?? new Set()
+}
 
 /** What several texts refer to. */
 class Mentions {

@@ -207,16 +207,21 @@ export function isCheckingName(path: string): boolean {
   return CHECKING.test(path)
 }
 
-const MAIN_NAME = new RegExp(
+const WORK_NAME = /^(?:index|main|__main__|app|server|cli|start|solution|program)$/i
+const PREPARING_NAME = new RegExp(
   `^${oneOf(`
-    index main __main__ app server cli start solution program build compile bundle generate gen
-    setup deploy release format migrate seed install prepare`)}$`,
+    build compile bundle generate gen setup deploy release format migrate seed install prepare`)}$`,
   'i',
 )
 
+/** Is this, by its name, a program that is the work itself? */
+export function isWorkName(path: string): boolean {
+  return WORK_NAME.test(stemOf(path))
+}
+
 /** Is this, by its name, a program that is the work itself, or builds it? */
 export function isMainName(path: string): boolean {
-  return MAIN_NAME.test(stemOf(path))
+  return isWorkName(path) || PREPARING_NAME.test(stemOf(path))
 }
 
 const TOOLS = oneOf(`

@@ -21,8 +21,9 @@ import {
 } from './file-kinds.js'
 import { groupBy } from './group-by.js'
 import { listFiles, type ListedFile } from './list-files.js'
+import { optionalFilesIn } from './presence.js'
 import { TextReader } from './read-texts.js'
-import { ReferenceFinder } from './references.js'
+import { nameKey, ReferenceFinder } from './references.js'
 import { foldersAbove, shadowsFilesOf, shadowsPythonModules, type ShadowTest } from './shadows.js'
 import { looksLikeTest } from './test-texts.js'
 
@@ -68,8 +69,32 @@ export async function filesToLeaveOut(
     const reason = await rules.reasonFor(file)
     if (reason !== null) found.set(file.path, reason)
   }
-  const doubtful = [...found.keys()].filter((path) => isOftenCode(path, found.get(path)!))
+  const optional = await optionalAmong(fresh.map(({ path }) => path), known, texts)
+  for (const path of optional) if (!found.has(path)) found.set(path, 'configuration')
+  const doubtful = [...found.keys()].filter(
+    (path) => optional.has(path) || isOftenCode(path, found.get(path)!),
+  )
   for (const path of await importedByCode(doubtful, files, texts, signal)) found.delete(path)
+  return found
+}
+
+/** Those of `paths` that programs of the check look for, and can do without. */
+async function optionalAmong(
+  paths: readonly string[],
+  baseline: readonly string[],
+  texts: TextReader,
+): Promise<ReadonlySet<string>> {
+  const fresh = paths.filter((path) => !isNeverOfChecks(path))
+  const found = new Set<string>()
+  if (fresh.length === 0) return found
+  const finder = new ReferenceFinder({ paths: fresh })
+  const programs = baseline.filter((path) => /^(?:javascript|python)$/.test(languageOf(path)))
+  for (const path of programs.filter((one) => !one.includes('node_modules/')).slice(0, MAX_TEXTS)) {
+    const parts = optionalFilesIn((await texts.read(path)) ?? '')
+    if (parts.length === 0) continue
+    const { files, names } = await finder.find(path, parts.join('\n'), languageOf(path))
+    for (const one of fresh) if (files.has(one) || names.has(nameKey(one))) found.add(one)
+  }
   return found
 }
 

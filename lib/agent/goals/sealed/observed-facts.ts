@@ -20,7 +20,7 @@ import { judgesIn } from './judging.js'
 import { indexFiles, readPackage, type PackageFacts } from './package-facts.js'
 import { TextReader } from './read-texts.js'
 import { ReferenceFinder, type Places, type References } from './references.js'
-import { COMPARES, optionValues, programsRun } from './script-facts.js'
+import { COMPARES, optionValues, programsBeside, programsRun } from './script-facts.js'
 import { definesTests, testLibraryIn, usesRunner } from './test-texts.js'
 
 /** What a check was seen to do in a copy. */
@@ -81,6 +81,8 @@ export interface Facts {
   readonly setups: ReadonlySet<string>
   /** Programs that scripts of the package start beside the check. */
   readonly started: ReadonlySet<string>
+  /** Programs that the command runs before and after the tests, and that build nothing. */
+  readonly beside: readonly string[]
   /** Files that the settings of tools name. */
   readonly configured: ReadonlySet<string>
   readonly entries: ReadonlySet<string>
@@ -158,6 +160,9 @@ export async function gatherFacts(
   }
   await note('package.json', [...settingValues(about.tools), ...about.paths].join('\n'))
   for (const path of includedBy(programs)) configured.add(path)
+  const builds = [...programs.values()].some(({ refers }) =>
+    [...refers.files].some((path) => changed.has(path)),
+  )
   return {
     observed,
     files: [...all].filter((path) => !changed.has(path) && !known.has(path)),
@@ -168,6 +173,7 @@ export async function gatherFacts(
     named: goal.reporter === null ? programsRun(script, all) : [],
     setups: new Set([...configured, ...optionValues(script, all)]),
     started: (await finder.find('', about.starts, 'shell')).files,
+    beside: goal.reporter === null || builds ? [] : programsBeside(script, all),
     configured,
     entries: about.entries,
     samples,

@@ -2,7 +2,7 @@
 import { posix } from 'node:path'
 
 import { shellCommands } from '../shell-commands.js'
-import { isCheckingName, isInCodeFolder, isMainName } from './file-kinds.js'
+import { isCheckingName, isInCodeFolder, isMainName, isWorkName, stemOf } from './file-kinds.js'
 
 const INTERPRETERS =
   /^(?:node|tsx|ts-node|deno|bun|python[\d.]*|ruby|perl|php|sh|bash|dash|zsh)$/
@@ -11,22 +11,30 @@ export const COMPARES: RegExp = /\b(?:diff|cmp|grep|comm|test|jq)\b|\[|<|\|(?!\|
 
 /** Programs that the commands of a check run, where these programs are the check. */
 export function programsRun(script: string, files: ReadonlySet<string>): readonly string[] {
-  const found: string[] = []
   const compares = COMPARES.test(script)
-  for (const { words, runs } of shellCommands(script)) {
-    if (!runs) continue
+  return programsIn(script, files).filter(
+    (path) => isCheckingName(path) || (!compares && !isMainName(path) && !isInCodeFolder(path)),
+  )
+}
+
+/** Programs that run before and after the tests, but for the work itself and what builds it. */
+export function programsBeside(script: string, files: ReadonlySet<string>): readonly string[] {
+  return programsIn(script, files).filter(
+    (path) => !isInCodeFolder(path) && !BUILDS.test(stemOf(path)) && !isWorkName(path),
+  )
+}
+
+const BUILDS = /(?:^|[^a-z])(?:build|compile|bundle|generate|gen|codegen|transpile|pack|format)/i
+
+function programsIn(script: string, files: ReadonlySet<string>): readonly string[] {
+  return shellCommands(script).flatMap(({ words, runs }) => {
+    if (!runs) return []
     const texts = words.map(({ text }) => text)
     const at = texts.findIndex((text) => INTERPRETERS.test(posix.basename(text)))
     const argument = texts.slice(at + 1).find((text) => !text.startsWith('-')) ?? ''
-    for (const word of at === -1 ? texts.slice(0, 1) : [argument]) {
-      const path = posix.normalize(word)
-      if (!files.has(path)) continue
-      if (isCheckingName(path) || (!compares && !isMainName(path) && !isInCodeFolder(path))) {
-        found.push(path)
-      }
-    }
-  }
-  return found
+    const path = posix.normalize(at === -1 ? texts[0]! : argument)
+    return files.has(path) ? [path] : []
+  })
 }
 
 /** Files that are the values of options, as in `--require ./hooks.js`. */

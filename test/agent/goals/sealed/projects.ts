@@ -599,6 +599,32 @@ test('refuses', () => { assert.throws(() => install(1)) })
     },
   },
   {
+    name: 'programs that run beside the tests',
+    command: 'node tools/prepare.js && node tools/build.js && node server.js & node tools/used.js; node --test',
+    tests: ['test/a.test.js'],
+    files: {
+      'package.json': ['known', NODE],
+      'index.js': ['code', ''],
+      'tools/prepare.js': ['named by the command', ''],
+      'tools/build.js': ['code', ''],
+      'tools/used.js': ['code', ''],
+      'server.js': ['code', ''],
+      'test/a.test.js': ['known', uses('..', '../tools/used')],
+    },
+  },
+  {
+    name: 'a program before the tests that makes code',
+    command: 'node tools/prepare.js && node --test',
+    tests: ['test/a.test.js'],
+    changed: ['made/a.js'],
+    files: {
+      'package.json': ['known', NODE],
+      'tools/prepare.js': ['code', ''],
+      'made/a.js': ['code', ''],
+      'test/a.test.js': ['known', uses('../made/a.js')],
+    },
+  },
+  {
     name: 'hostile names',
     command: 'node --test',
     tests: ['test/a.test.js', '../outside.js', '/etc/passwd', 'qa/[x]*{a,b}.js', '__proto__'],
