@@ -196,7 +196,7 @@ class Decision {
 
   /** Why a file may belong, if no code refers to it; null for code. */
   #mayHelp(path: string, folders: ReadonlySet<string>): BelongsReason | null {
-    const { programs, configured, entries } = this.#facts
+    const { programs, configured, entries, setups } = this.#facts
     if (this.#belongs.has(path)) return null
     // Makefiles may include what lies in a folder for output.
     if (configured.has(path) && languageOf(path) === 'make') return 'configuration'
@@ -209,7 +209,7 @@ class Decision {
     if (folderAmong(path, folders) !== null && program !== undefined) return 'in a folder of tests'
     if (isInTestTree(path) && program !== undefined) return 'in a folder of tests'
     const isOutside = program === undefined || !isInCodeFolder(path) || isHelperName(path)
-    if (configured.has(path) && isOutside) return 'configuration'
+    if (setups.has(path) && isOutside) return 'configuration'
     if (program === undefined) return null
     if (isHelperName(path)) return 'helper of tests'
     if (this.#isSubject(path)) return null

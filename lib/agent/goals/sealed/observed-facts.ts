@@ -163,6 +163,7 @@ export async function gatherFacts(
   const builds = [...programs.values()].some(({ refers }) =>
     [...refers.files].some((path) => changed.has(path)),
   )
+  const withVariables = [script, ...Object.values(goal.env)].join('\n')
   return {
     observed,
     files: [...all].filter((path) => !changed.has(path) && !known.has(path)),
@@ -171,7 +172,7 @@ export async function gatherFacts(
     script: await finder.find('', script, 'shell'),
     isSimple: goal.reporter !== null || !COMPARES.test(script),
     named: goal.reporter === null ? programsRun(script, all) : [],
-    setups: new Set([...configured, ...optionValues(script, all)]),
+    setups: new Set([...configured, ...optionValues(withVariables, all)]),
     started: (await finder.find('', about.starts, 'shell')).files,
     beside: goal.reporter === null || builds ? [] : programsBeside(script, all),
     configured,

@@ -37,15 +37,16 @@ function programsIn(script: string, files: ReadonlySet<string>): readonly string
   })
 }
 
-/** Files that are the values of options, as in `--require ./hooks.js`. */
+/** Files that are the values of options, as in `--require ./hooks.js`, also in variables. */
 export function optionValues(script: string, files: ReadonlySet<string>): readonly string[] {
-  return shellCommands(script).flatMap(({ words }) =>
-    words.flatMap(({ text }, i) => {
-      const [option, value] = /^(--?[\w-]+)=(.+)$/.exec(text)?.slice(1) ?? [words[i - 1]?.text, text]
-      const path = posix.normalize(value!)
-      return option?.startsWith('-') === true && !RUNS.has(option) && files.has(path) ? [path] : []
-    }),
-  )
+  return shellCommands(script).flatMap(({ words }) => {
+    const parts = words.flatMap(({ text }) => text.split(/[\s=]+/))
+    return parts.flatMap((part, i) => {
+      const option = parts[i - 1] ?? ''
+      const path = posix.normalize(part)
+      return option.startsWith('-') && !RUNS.has(option) && files.has(path) ? [path] : []
+    })
+  })
 }
 
 /** Options before what is run or tested. */

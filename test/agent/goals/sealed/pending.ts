@@ -1,8 +1,6 @@
 /** Tricks that something should catch, and nothing does yet. */
 export const pending: readonly string[] = [
   'tsc: edits the settings in the folder above, which tsconfig.json extends',
-  'node:test: adds a file whose presence tests take for a reason to do nothing',
-  'node:test: edits a file that the script before the test script runs',
   'node:test: turns events of failing tests into those of passing ones',
   'node:test: sends events of passing tests in the protocol of the runner, and exits',
   'node: never resolves what the script awaits',

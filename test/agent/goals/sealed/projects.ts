@@ -625,6 +625,18 @@ test('refuses', () => { assert.throws(() => install(1)) })
     },
   },
   {
+    name: 'options in variables',
+    command: 'NODE_OPTIONS="--import ./boot.js" node --test',
+    tests: ['test/a.test.js'],
+    files: {
+      'package.json': ['known', NODE],
+      'index.js': ['code', ''],
+      'boot.js': ['configuration', imports('./hooks/index.js')],
+      'hooks/index.js': ['configuration', ''],
+      'test/a.test.js': ['known', uses('..')],
+    },
+  },
+  {
     name: 'hostile names',
     command: 'node --test',
     tests: ['test/a.test.js', '../outside.js', '/etc/passwd', 'qa/[x]*{a,b}.js', '__proto__'],
