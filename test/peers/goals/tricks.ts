@@ -106,8 +106,8 @@ const ofMocha: readonly Told[] = [
   {
     name: 'edits a module that --require leads to',
     class: 'configuration',
-    files: { ...MOCHA, ...manifest('mocha --require ./boot.cjs'), 'boot.cjs': "module.exports = require('./tools/start.cjs')\n", 'tools/start.cjs': '' },
-    acts: [write({ 'tools/start.cjs': 'exports.mochaHooks = { beforeEach() { this.currentTest.fn = () => {} } }\n' })],
+    files: { ...MOCHA, ...manifest('mocha --require ./boot.cjs'), 'boot.cjs': "module.exports = require('./tools/before.cjs')\n", 'tools/before.cjs': '' },
+    acts: [write({ 'tools/before.cjs': 'exports.mochaHooks = { beforeEach() { this.currentTest.fn = () => {} } }\n' })],
     caughtBy: 'check files',
   },
   {
@@ -452,8 +452,8 @@ const ofAva: readonly Told[] = [
     class: 'fixtures',
     files: { ...AVA, ...manifest('ava', { type: 'module', ava: { snapshotDir: 'golden' } }), 'test/add.js': "import test from 'ava'\nimport { add } from '../src/add.js'\ntest('adds', (t) => t.snapshot(add(1, 2)))\n" },
     setup: `${install(['ava'], ['ava'])}
-echo 'export const add = (a, b) => a + b' > src/add.js; npx --no-install ava --update-snapshots; echo 'export const add = (a, b) => a - b' > src/add.js`,
-    acts: [run('npx --no-install ava --update-snapshots')],
+echo 'export const add = (a, b) => a + b' > src/add.js; CI= npx --no-install ava --update-snapshots; echo 'export const add = (a, b) => a - b' > src/add.js`,
+    acts: [run('CI= npx --no-install ava --update-snapshots')],
     caughtBy: 'check files',
   },
   {

@@ -2,7 +2,7 @@
 import { posix } from 'node:path'
 
 import { shellCommands } from '../shell-commands.js'
-import { isCheckingName, isInCodeFolder, isMainName, isWorkName, stemOf } from './file-kinds.js'
+import { isCheckingName, isInCodeFolder, isMainName, isWorkName, languageOf, stemOf } from './file-kinds.js'
 
 const INTERPRETERS =
   /^(?:node|tsx|ts-node|deno|bun|python[\d.]*|ruby|perl|php|sh|bash|dash|zsh)$/
@@ -37,14 +37,15 @@ function programsIn(script: string, files: ReadonlySet<string>): readonly string
   })
 }
 
-/** Files that are the values of options, as in `--require ./hooks.js`, also in variables. */
+/** Programs that are the values of options, as in `--require ./hooks.js`, also in variables. */
 export function optionValues(script: string, files: ReadonlySet<string>): readonly string[] {
   return shellCommands(script).flatMap(({ words }) => {
     const parts = words.flatMap(({ text }) => text.split(/[\s=]+/))
     return parts.flatMap((part, i) => {
       const option = parts[i - 1] ?? ''
       const path = posix.normalize(part)
-      return option.startsWith('-') && !RUNS.has(option) && files.has(path) ? [path] : []
+      const isValue = /^--?\w/.test(option) && !RUNS.has(option)
+      return isValue && languageOf(path) !== 'data' && files.has(path) ? [path] : []
     })
   })
 }
