@@ -7,7 +7,7 @@
  */
 import { hash } from 'node:crypto'
 
-/** Keys of package.json that describe the package. All others may be settings of tools and tests. */
+/** Keys of package.json that describe the package: all others may be settings of checks. */
 export const PACKAGE_KEYS: ReadonlySet<string> = new Set(
   (
     'name version description keywords homepage bugs license licenses author contributors ' +
@@ -72,7 +72,7 @@ export function relevantPart(name: string, content: string): string | null {
   return sections === undefined ? content : sectionPart(content, sections)
 }
 
-/** Samples of code in a text for people: what is fenced, or indented by four columns. */
+/** Paragraphs of code in a text for people: what is fenced, or indented by four columns. */
 export function samplesIn(content: string): readonly string[] {
   const samples: string[][] = [[]]
   let fence: string | null = null
@@ -81,8 +81,9 @@ export function samplesIn(content: string): readonly string[] {
     if (fence === null ? mark !== null : mark?.startsWith(fence) === true) {
       fence = fence === null ? mark : null
       samples.push([])
-    } else if (fence !== null || /^(?: {4}|\t)/.test(line)) samples.at(-1)!.push(line.trim())
-    else if (line.trim() !== '') samples.push([])
+    } else if (line.trim() === '') samples.push([])
+    else if (fence !== null || /^(?: {4}|\t)/.test(line)) samples.at(-1)!.push(line.trim())
+    else samples.push([])
   }
   const texts = samples.map((lines) => lines.join('\n').trim()).filter((text) => text !== '')
   return texts.slice(0, MAX_SAMPLES)

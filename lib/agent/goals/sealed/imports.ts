@@ -19,8 +19,10 @@ const SPECIFIER =
   /\b(?:from|import|require(?:\.resolve)?)\s{0,9}\(?\s{0,9}(["'`])([^"'`\n]{1,300})\1/g
 /** Statements are no longer than this before their specifier. */
 const MAX_CLAUSE = 600
-const CLAUSE =
-  /^(?:import|export|const|let|var)\b([\w$\s{},*:]*)(?:\bfrom|=\s*(?:await\s+)?(?:require|import))[\s(]*$/
+const CLAUSE = new RegExp(
+  '^(?:import|export|const|let|var)\\b([\\w$\\s{},*:]*)' +
+    '(?:\\bfrom|=\\s*(?:await\\s+)?(?:require|import))[\\s(]*$',
+)
 
 /** The imports of a text, in their order. */
 export function importsIn(text: string): readonly Import[] {

@@ -258,8 +258,10 @@ function programOf(
   }
 }
 
-const SETS_GLOBALS =
-  /\b(?:global|globalThis|window|self)(?:\.[\w$]+|\[[^\]\n]{1,80}\])\s{0,9}=(?!=)|\bassign\(\s*global/
+const SETS_GLOBALS = new RegExp(
+  '\\b(?:global|globalThis|window|self)(?:\\.[\\w$]{1,80}|\\[[^\\]\\n]{1,80}\\])\\s{0,9}=(?!=)' +
+    '|\\bassign\\(\\s{0,9}global',
+)
 
 type Imported = Pick<Program, 'imports' | 'judges' | 'setsGlobals'>
 

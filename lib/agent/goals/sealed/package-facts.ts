@@ -69,7 +69,8 @@ export function readPackage(
   for (const path of main) exported.delete(path)
   const aliases = new Map<string, readonly string[]>()
   const add = (specifier: string, value: unknown): void => {
-    if (!specifier.includes('*')) aliases.set(specifier, [...filesAt(strings(value), files, folder)])
+    if (specifier.includes('*')) return
+    aliases.set(specifier, [...filesAt(strings(value), files, folder)])
   }
   for (const key of subpaths) add(`${name}${key.slice(1)}`, valueOf(exports, key))
   for (const key of keysIn(imports)) add(key, valueOf(imports, key))

@@ -6,8 +6,11 @@
  * @module
  */
 
-const ASKS =
-  /\b(?:existsSync|pathExists(?:Sync)?|exists|isfile|isdir|lexists|(?:statSync|lstatSync)(?=\([^\n]{0,100}throwIfNoEntry))\(/g
+const ASKS = new RegExp(
+  '\\b(?:existsSync|pathExists(?:Sync)?|exists|isfile|isdir|lexists' +
+    '|l?statSync(?=\\([^\\n]{0,100}throwIfNoEntry))\\(',
+  'g',
+)
 const LISTED = /\breaddir\w{0,9}\([^\n]{0,100}\)\.includes\(/g
 const TRIES =
   /\btry\s*\{([^{}]{0,300})\}\s*catch\s*(?:\([^)]{0,40}\)\s*)?\{([^{}]{0,200})\}/g

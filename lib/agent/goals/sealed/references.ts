@@ -166,7 +166,8 @@ export class ReferenceFinder {
     }
     const name = /^(?:@[^/]+\/)?[^/]+/.exec(token)?.[0] ?? ''
     const at = packages?.get(name)
-    if (at !== undefined && at !== '') this.#resolve(posix.join(at, token.slice(name.length)), found)
+    if (at === undefined || at === '') return
+    this.#resolve(posix.join(at, token.slice(name.length)), found)
   }
 
   /** A token with a slash: relative to its file, to the workspace, or behind an alias. */

@@ -2,7 +2,9 @@
 import { posix } from 'node:path'
 
 import { shellCommands } from '../shell-commands.js'
-import { isCheckingName, isInCodeFolder, isMainName, isWorkName, languageOf, stemOf } from './file-kinds.js'
+import {
+  isCheckingName, isInCodeFolder, isMainName, isWorkName, languageOf, stemOf,
+} from './file-kinds.js'
 
 const INTERPRETERS =
   /^(?:node|tsx|ts-node|deno|bun|python[\d.]*|ruby|perl|php|sh|bash|dash|zsh)$/
