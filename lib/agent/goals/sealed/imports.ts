@@ -44,7 +44,7 @@ export function importsIn(text: string): readonly Import[] {
 
 function lastStatement(before: string): number {
   let last = -1
-  // `import('x')` on the right of `=` begins no statement.
+  // A dynamic import on the right of `=` begins no statement.
   for (const { index } of before.matchAll(/\b(?:import(?!\s{0,9}\()|export|const|let|var)\b/g)) {
     last = index
   }
