@@ -68,6 +68,7 @@ export async function commandGoal(goal: CommandGoal, cwd: string): Promise<GoalS
       ...script.files,
       ...(await configuredFiles(cwd)),
       ...(goal.protected ?? []),
+      ...keysPassedBy(script.text),
       ...(script.builds ? [...UNTRACKED.always, ...UNTRACKED.built] : UNTRACKED.always),
     ],
     sealed: [...SEALED, ...script.sealed, ...(goal.sealed ?? [])],
@@ -81,6 +82,12 @@ export async function commandGoal(goal: CommandGoal, cwd: string): Promise<GoalS
     ),
     ...(goal.maxDurationMs === undefined ? {} : { max_duration_ms: goal.maxDurationMs }),
   }
+}
+
+/** Keys of package.json that scripts pass on, as `$npm_package_version` does. */
+function keysPassedBy(script: string): readonly string[] {
+  const keys = script.matchAll(/\bnpm_package_([a-zA-Z]+)/g)
+  return [...keys].map(([, key]) => `package.json#${key}`)
 }
 
 /** A goal that requests refer to by `name`; `define` gives the rest of it for a workspace. */

@@ -12,13 +12,32 @@ const MAX_SCRIPTS = 200
 /** Characters kept of the SHA-256 of a script. */
 const LENGTH = 16
 
-/** Keys besides scripts that decide what a test command does. */
-const KEYS: ReadonlySet<string> = new Set([
-  'config', 'jest', 'mocha', 'ava', 'tap', 'c8', 'nyc', 'vitest', 'eslintConfig', 'bun', 'babel',
-  'imports',
+/** Keys of package.json that describe the package: all others may be settings of checks. */
+export const PACKAGE_KEYS: ReadonlySet<string> = new Set(
+  (
+    'name version description keywords homepage bugs license licenses author contributors ' +
+    'maintainers funding files main module browser exports bin man directories repository ' +
+    'dependencies devDependencies peerDependencies peerDependenciesMeta optionalDependencies ' +
+    'bundledDependencies bundleDependencies overrides resolutions engines os cpu libc private ' +
+    'publishConfig workspaces type types typings typesVersions sideEffects unpkg jsdelivr ' +
+    'packageManager react-native style sass es2015 jsnext:main source devEngines'
+  ).split(' '),
+)
+/** Keys of tools that no test runs. */
+const OTHER_KEYS = new Set(
+  (
+    'husky lint-staged commitlint config.commitizen release release-it semantic-release np ' +
+    'standard-version auto-changelog changelog simple-git-hooks pre-commit gitHooks prettier ' +
+    'browserslist size-limit bundlesize bundlewatch volta icon categories displayName publisher ' +
+    'typedoc typedocOptions renovate nodemonConfig all-contributors verb funding sponsor ' +
+    'collective readme readmeFilename gitHead contributes activationEvents'
+  ).split(' '),
+)
+
+/** What formats of stored runs before 3 knew. */
+const BEFORE = new Set([
+  'scripts', 'config', 'jest', 'mocha', 'ava', 'tap', 'c8', 'nyc', 'vitest', 'eslintConfig', 'bun',
 ])
-/** Keys that format 2 of stored runs did not know. */
-const LATER: ReadonlySet<string> = new Set(['babel', 'imports'])
 
 /**
  * The hash of what in a package.json decides what a test command does; null when nothing does. What
@@ -30,7 +49,9 @@ export function hashPackage(content: string): string | null {
     const value: unknown = JSON.parse(content.replace(/^\uFEFF/, ''))
     if (typeof value !== 'object' || value === null) return hash('sha256', content)
     parsed = value
-    const all = Object.entries(parsed).filter(([key]) => KEYS.has(key) || key === 'scripts')
+    const all = Object.entries(parsed).filter(
+      ([key]) => !PACKAGE_KEYS.has(key) && !OTHER_KEYS.has(key),
+    )
     return all.length === 0 ? null : ofParts(all)
   } catch {
     // Not JSON, or nested more deeply than the stack allows.
@@ -45,7 +66,7 @@ function ofParts(entries: readonly (readonly [string, unknown])[]): string {
   const isWhole = named.length > MAX_SCRIPTS
   const own = named.filter(([name]) => isWhole || runsBesideOthers(name, named))
   const others = isWhole ? [] : named.filter(([name]) => !runsBesideOthers(name, named))
-  const before = entries.filter(([key]) => !LATER.has(key))
+  const before = entries.filter(([key]) => BEFORE.has(key))
   return [
     PREFIX.slice(0, -1),
     before.length === 0 ? '-' : hash('sha256', stable(Object.fromEntries(before))),
@@ -75,7 +96,7 @@ export function isSameContent(then: string, now: string): boolean {
 }
 
 /** JSON with sorted keys, so that their order in package.json does not matter. */
-function stable(value: unknown): string {
+export function stable(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(stable).join(',')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   const entries = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1))

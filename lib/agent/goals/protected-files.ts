@@ -25,7 +25,7 @@ import { compileGlobs, isLiteral } from '../workspace/globs.js'
 import type { PathMatcher } from '../workspace/globs.js'
 import { HashCache } from './hash-cache.js'
 import { isSameContent } from './package-hash.js'
-import { hasRelevantPart, hashRelevantPart } from './relevant-part.js'
+import { hasRelevantPart, hashRelevantPart, splitPart } from './relevant-part.js'
 
 const MAX_ENTRIES = 200_000
 const MAX_FILES = 20_000
@@ -87,7 +87,8 @@ export async function compareFiles(
     if (found !== undefined && isSameContent(hash, found)) continue
     if (found === undefined) {
       // A file that is protected in part may still exist without that part.
-      changes.set(path, (await isGone(via, path)) ? 'was deleted' : 'was modified')
+      const isWhole = splitPart(path) === null
+      changes.set(path, isWhole && (await isGone(via, path)) ? 'was deleted' : 'was modified')
     } else if (isLink(found) && !isLink(hash)) changes.set(path, 'was replaced by a link')
     else changes.set(path, 'was modified')
   }
@@ -101,7 +102,9 @@ export async function compareFiles(
 
 /** A path as one bounded line: file names may contain line breaks. */
 function printable(path: string): string {
-  const line = path.replaceAll(/\p{Cc}/gu, '?')
+  const [file, part] = splitPart(path) ?? [path, null]
+  const name = part?.startsWith('sample:') === true ? 'a sample in it' : part
+  const line = `${file}${name === null ? '' : ` (${name})`}`.replaceAll(/\p{Cc}/gu, '?')
   return clip(line, MAX_SHOWN_PATH)
 }
 
@@ -173,7 +176,7 @@ class Walk {
   async named(path: string): Promise<void> {
     if (this.hashes.has(path) || path.split('/').includes('..')) return
     const stats = await lstat(this.#at(path)).catch(() => null)
-    if (stats === null) return
+    if (stats === null) return await this.#part(path)
     const inside = await this.#inside(path)
     if (stats.isSymbolicLink() || inside === null) await this.#link(path, '', 0, true)
     else if (stats.isFile()) await this.#file(path, '')
@@ -185,12 +188,20 @@ class Walk {
     if (this.hashes.has(path) || path.split('/').includes('..')) return
     const inside = await this.#inside(path)
     const stats = await lstat(this.#at(path)).catch(() => null)
-    if (stats === null) return
+    if (stats === null) return await this.#part(path)
     // A folder that has become a link is a change, even to a folder of the same content.
     if (stats.isFile() && inside !== path) {
       const hash = inside === null ? null : await this.#hash(inside)
       this.#set(path, `link:${sha256(`${inside}\0${hash ?? 'none'}`)}`)
     } else await this.named(path)
+  }
+
+  /** Hashes a part of a file that is named as such. */
+  async #part(path: string): Promise<void> {
+    const [file] = splitPart(path) ?? []
+    if (file === undefined || (await this.#inside(file)) !== file) return
+    const hash = (await this.#hash(file, basename(path))) ?? ''
+    if (hash !== '') this.#set(path, hash)
   }
 
   /** Hashes a folder as a whole, under one hash; or a file, or a link that leads out. */
@@ -282,7 +293,7 @@ class Walk {
     const stats = await lstat(this.#at(path), { bigint: true }).catch(() => null)
     if (stats === null) return null
     // One file may be hashed both as a whole and in part.
-    const key = join(this.#root, name === null ? path : `${path}\0`)
+    const key = join(this.#root, name === null ? path : `${path}\0${name}`)
     const remembered = stats.isFile() ? hashCache.get(key, stats) : null
     if (remembered !== null) return remembered
     const hash = await this.#read(path, name)

@@ -6,7 +6,7 @@
  * @module
  */
 import { hash } from 'node:crypto'
-import { hashPackage } from './package-hash.js'
+import { hashPackage, stable } from './package-hash.js'
 
 /** Prefixes of the sections that a check depends on, by file name. */
 const SECTIONS: { readonly [name: string]: readonly string[] } = {
@@ -19,8 +19,21 @@ const SECTIONS: { readonly [name: string]: readonly string[] } = {
   ],
 }
 
+/**
+ * Splits the name of a part that belongs to a check although its file does not, or not as a whole:
+ * `package.json#version` is the value of a key, `guide.md#sample:0f3a…` a sample with this hash.
+ */
+export function splitPart(path: string): readonly [file: string, part: string] | null {
+  const match = /^(.*)#([\w-]+|sample:[0-9a-f]{16})$/s.exec(path)
+  if (match === null) return null
+  const [, file, part] = match
+  const isPart = part!.includes(':') || /(?:^|\/)package\.json$/.test(file!)
+  return isPart ? [file!, part!] : null
+}
+
 /** True for the name of a file that is protected only in part. */
 export function hasRelevantPart(name: string): boolean {
+  if (splitPart(name) !== null) return true
   return name === 'package.json' || Object.hasOwn(SECTIONS, name)
 }
 
@@ -29,11 +42,60 @@ export function hasRelevantPart(name: string): boolean {
  * such part.
  */
 export function hashRelevantPart(name: string, content: string): string | null {
-  if (name === 'package.json') return hashPackage(content)
-  const sections = SECTIONS[name]
-  const part = sections === undefined ? content : sectionPart(content, sections)
-  return part === null ? null : hash('sha256', part)
+  const part = splitPart(name)?.[1]
+  if (part === undefined && name === 'package.json') return hashPackage(content)
+  const found = part === undefined ? sections(name, content) : namedPart(part, content)
+  return found === null ? null : hash('sha256', found)
 }
+
+function sections(name: string, content: string): string | null {
+  const wanted = SECTIONS[name]
+  return wanted === undefined ? content : sectionPart(content, wanted)
+}
+
+function namedPart(part: string, content: string): string | null {
+  if (!part.startsWith('sample:')) return packagePart(content, part)
+  return samplesIn(content).some((one) => sampleKey(one) === part) ? part : null
+}
+
+/** Paragraphs of code in a text for people: what is fenced, or indented by four columns. */
+export function samplesIn(content: string): readonly string[] {
+  const samples: string[][] = [[]]
+  let fence: string | null = null
+  for (const line of content.split(/\r?\n/)) {
+    const mark = /^[ ]{0,3}(```+|~~~+|-{4,}$)/.exec(line)?.[1] ?? null
+    if (fence === null ? mark !== null : mark?.startsWith(fence) === true) {
+      fence = fence === null ? mark : null
+      samples.push([])
+    } else if (line.trim() === '') samples.push([])
+    else if (fence !== null || /^(?: {4}|\t)/.test(line)) samples.at(-1)!.push(line.trim())
+    else samples.push([])
+  }
+  const texts = samples.map((lines) => lines.join('\n').trim()).filter((text) => text !== '')
+  return texts.slice(0, MAX_SAMPLES)
+}
+const MAX_SAMPLES = 100
+
+/** The name of a sample as a part of its file. */
+export function sampleKey(sample: string): string {
+  return `sample:${hash('sha256', sample).slice(0, 16)}`
+}
+
+/** The value of one key of a package.json, which is there or not. */
+function packagePart(content: string, key: string): string {
+  try {
+    const parsed = JSON.parse(content.replace(/^\uFEFF/, '')) as Record<string, unknown>
+    if (typeof parsed !== 'object' || parsed === null) return content
+    return stable(key === ENTRY ? ENTRY_KEYS.map((one) => parsed[one] ?? null) : parsed[key] ?? null)
+  } catch {
+    // Not JSON, or nested more deeply than the stack allows.
+    return content
+  }
+}
+
+/** What an import of the package leads to. */
+const ENTRY = 'entry'
+const ENTRY_KEYS = ['type', 'main', 'module', 'browser', 'exports']
 
 /**
  * The wanted sections of an INI or TOML file, line by line. A line that may belong to a wanted

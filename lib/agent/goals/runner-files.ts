@@ -69,9 +69,10 @@ const CONFIGURATION =
 /** Settings whose values are files that a runner loads before, around or in the place of tests. */
 const SETTING = new RegExp(
   `["']?(?:${[
-    ...['setupFiles\\w{0,20}', 'globalSetup', 'globalTeardown', 'testEnvironment', 'environment'],
-    ...['runner', 'testRunner', 'transform', 'resolver', 'reporters', 'snapshotSerializers'],
-    ...['require', 'file', 'import', 'loader', 'testSequencer', 'preset', 'extends'],
+    ...['setupFiles\\w{0,20}', 'globalSetup', 'globalTeardown', '(?:testE|e)nvironment'],
+    ...['(?:testR|r)unner', 'transform', '(?:snapshotR|r)esolver', 'reporters?'],
+    ...['snapshotSerializers', 'require', 'file', 'import', 'loader', 'testSequencer', 'preset'],
+    ...['extends', 'dependencyExtractor', 'testResultsProcessor', 'snapshotEnvironment'],
   ].join('|')})["']?\\s*[:=]\\s*`,
   'g',
 )

@@ -3,7 +3,9 @@ import { hash } from 'node:crypto'
 import { test } from 'node:test'
 
 import { isSameContent } from '../../../lib/agent/goals/package-hash.js'
-import { hasRelevantPart, hashRelevantPart } from '../../../lib/agent/goals/relevant-part.js'
+import {
+  hasRelevantPart, hashRelevantPart, sampleKey, samplesIn, splitPart,
+} from '../../../lib/agent/goals/relevant-part.js'
 
 const PACKAGE = {
   name: 'a',
@@ -56,6 +58,33 @@ test('an invalid package.json counts as a whole, and without settings it does no
   }
   assert.equal(hashRelevantPart('package.json', '[]'), null)
   assert.equal(hashRelevantPart('package.json', '{"name": "a"}'), null)
+})
+
+test('keys of package.json that describe no package count, whatever they are for', () => {
+  const described = { ...PACKAGE, version: '2.0.0', exports: './a.js', files: [], prettier: {} }
+  const before = hashRelevantPart('package.json', JSON.stringify(PACKAGE))
+  assert.equal(hashRelevantPart('package.json', JSON.stringify(described)), before)
+  assert.notEqual(hashRelevantPart('package.json', JSON.stringify({ ...PACKAGE, cases: [] })), before)
+})
+
+test('a part of package.json is the value of a key, or what its imports lead to', () => {
+  const part = (key: string, more: object = {}): string | null =>
+    hashRelevantPart(`package.json#${key}`, JSON.stringify({ ...PACKAGE, ...more }))
+  assert.equal(part('version'), hash('sha256', '"1.0.0"'))
+  assert.equal(part('exports'), hash('sha256', 'null'))
+  assert.notEqual(part('entry', { main: './b.js' }), part('entry'))
+  assert.equal(part('entry', { version: '2.0.0' }), part('entry'))
+  assert.deepEqual(splitPart('a/package.json#version'), ['a/package.json', 'version'])
+  assert.equal(splitPart('a#b.js'), null)
+})
+
+test('a sample is fenced or indented code, in which prose around it does not count', () => {
+  const text = '# A\n\n```js\nadd(1)\n\nadd(2)\n```\nMore\n\n    add(3)\n'
+  assert.deepEqual(samplesIn(text), ['add(1)', 'add(2)', 'add(3)'])
+  const key = `a.md#${sampleKey('add(3)')}`
+  assert.notEqual(hashRelevantPart(key, text), null)
+  assert.equal(hashRelevantPart(key, `Other\n${text}\n    add(4)\n`), hashRelevantPart(key, text))
+  assert.equal(hashRelevantPart(key, text.replace('(3)', '(4)')), null)
 })
 
 for (const { name, file, without, changes } of [

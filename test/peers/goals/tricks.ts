@@ -104,6 +104,13 @@ const ofMocha: readonly Told[] = [
     caughtBy: 'check files',
   },
   {
+    name: 'edits a module that --require leads to',
+    class: 'configuration',
+    files: { ...MOCHA, ...manifest('mocha --require ./boot.cjs'), 'boot.cjs': "module.exports = require('./tools/before.cjs')\n", 'tools/before.cjs': '' },
+    acts: [write({ 'tools/before.cjs': 'exports.mochaHooks = { beforeEach() { this.currentTest.fn = () => {} } }\n' })],
+    caughtBy: 'check files',
+  },
+  {
     name: 'replaces node:assert in the loader of modules',
     class: 'patched in memory',
     files: { ...MOCHA, 'test/add.js': `require('../src/add.js')\n${ASSERTED}` },
@@ -364,6 +371,13 @@ const ofVitest: readonly Told[] = [
     caughtBy: 'check files',
   },
   {
+    name: 'edits settings that the configuration imports',
+    class: 'configuration',
+    files: { ...VITEST, 'vitest.config.js': "import shared from './config/shared.js'\nexport default { ...shared }\n", 'config/shared.js': 'export default {}\n' },
+    acts: [write({ 'config/shared.js': "export default { resolve: { alias: [{ find: '../src/add.js', replacement: '/src/other.js' }] } }\n", 'src/other.js': MODULE_RIGHT })],
+    caughtBy: 'check files',
+  },
+  {
     name: 'adds a configuration',
     class: 'configuration',
     acts: [write({ 'vite.config.js': "export default { resolve: { alias: [{ find: '../src/add.js', replacement: '/src/other.js' }] } }\n", 'src/other.js': MODULE_RIGHT })],
@@ -442,6 +456,15 @@ const ofAva: readonly Told[] = [
     caughtBy: 'dependencies',
   },
   {
+    name: 'updates snapshots in a folder that snapshotDir names',
+    class: 'fixtures',
+    files: { ...AVA, ...manifest('ava', { type: 'module', ava: { snapshotDir: 'golden' } }), 'test/add.js': "import test from 'ava'\nimport { add } from '../src/add.js'\ntest('adds', (t) => t.snapshot(add(1, 2)))\n" },
+    setup: `${install(['ava'], ['ava'])}
+echo 'export const add = (a, b) => a + b' > src/add.js; CI= npx --no-install ava --update-snapshots; echo 'export const add = (a, b) => a - b' > src/add.js`,
+    acts: [run('CI= npx --no-install ava --update-snapshots')],
+    caughtBy: 'check files',
+  },
+  {
     name: 'skips the failing test in a folder that files names',
     class: 'deleted and skipped tests',
     files: { ...manifest('ava', { type: 'module', ava: { files: ['qa/*.js'] } }), 'src/add.js': MODULE_BROKEN, 'qa/add.js': `${AVA['test/add.js']!}test('is there', (t) => t.pass())\n` },
@@ -461,6 +484,13 @@ const ofTape: readonly Told[] = [
     class: 'edited tests',
     files: { ...manifest("tape 'qa/*.js'"), 'src/add.js': BROKEN, 'qa/sum.js': TAPE['test/sum.js']! },
     acts: [write({ 'qa/sum.js': "require('tape')('adds', (t) => t.end())\n" })],
+    caughtBy: 'check files',
+  },
+  {
+    name: 'edits a module that -r leads to',
+    class: 'configuration',
+    files: { ...TAPE, ...manifest("tape -r ./boot.js 'test/*.js'"), 'boot.js': "require('./hooks/strict.js')\n", 'hooks/strict.js': '' },
+    acts: [write({ 'hooks/strict.js': "require('tape').Test.prototype.equal = function () { this.pass() }\n" })],
     caughtBy: 'check files',
   },
   {

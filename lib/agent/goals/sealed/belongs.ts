@@ -17,12 +17,14 @@ import { hasRelevantPart } from '../relevant-part.js'
 import {
   hasHelperWord, isCheckingName, isCodeFolder, isConfiguration, isDelivered, isExample,
   isFixtureName, isHelperName, isInCodeFolder, isInputName, isInTestTree, isMainName,
-  isMockFolder, isNeverOfChecks, isPage, isTestName, isToolConfiguration, languageOf,
+  isMockFolder, isNeverOfChecks, isPage, isSnapshot, isTestName, isToolConfiguration, languageOf,
   mayHoldTests, stemOf, subjectOf, withoutExtension,
 } from './file-kinds.js'
 import { groupBy } from './group-by.js'
+import { ledToBySettings } from './led-to.js'
 import { gatherFacts, type Facts, type Observed, type Program } from './observed-facts.js'
 import { nameKey, type References } from './references.js'
+import { foldersAbove } from './shadows.js'
 
 export type { Observed } from './observed-facts.js'
 
@@ -59,6 +61,10 @@ class Decision {
   /** What tests are about, by name. */
   #subjects: ReadonlySet<string> | null = null
   #reportedFolders: ReadonlySet<string> | null = null
+  /** What only settings and setup modules lead to. */
+  #ledTo: ReadonlySet<string> = new Set()
+  /** What tests use in place of assertions. */
+  #judges: ReadonlySet<string> = new Set()
 
   constructor(facts: Facts) {
     this.#facts = facts
@@ -68,6 +74,9 @@ class Decision {
   *decide(): Generator<void, ReadonlyMap<string, BelongsReason>> {
     yield* this.#startWithTests()
     const folders = yield* this.#foldersOfTests()
+    this.#ledTo = ledToBySettings(this.#facts, this.#tests)
+    yield
+    this.#judges = this.#judging()
     for (const path of this.#facts.files) {
       yield
       const reason = this.#mayHelp(path, folders)
@@ -77,12 +86,13 @@ class Decision {
       this.#startWith(path, this.#candidates.get(path)!)
     }
     yield* this.#addData(folders)
+    this.#addParts()
     return this.#belongs
   }
 
   /** What is known, reported, or run by the command. */
   *#startWithTests(): Generator<void, void> {
-    const { observed, programs, reported, named } = this.#facts
+    const { beside, entries, observed, programs, reported, named, started } = this.#facts
     for (const path of programs.keys()) if (observed.known.has(path)) this.#tests.add(path)
     const files = new Set(this.#facts.files)
     const usedByCode = new Set<string>()
@@ -99,10 +109,16 @@ class Decision {
       const isCode = program?.testsItself === true || usedByCode.has(path)
       if (!isCode || isTestName(path)) this.#startWith(path, 'test')
     }
+    const usedByTests = new Set([...reported].flatMap((path) => [...usedBy(programs.get(path))]))
+    for (const path of beside) {
+      const isUsed = usedByCode.has(path) || usedByTests.has(path)
+      const isWork = entries.has(path) || started.has(path)
+      if (files.has(path) && !isUsed && !isWork) this.#startWith(path, 'named by the command')
+    }
     for (const path of named) {
       const program = programs.get(path)
       const isCheck = program?.asserts === true || isCheckingName(path)
-      if (files.has(path) && isCheck && !usedByCode.has(path) && !this.#facts.entries.has(path)) {
+      if (files.has(path) && isCheck && !usedByCode.has(path) && !entries.has(path)) {
         this.#startWith(path, 'named by the command')
       }
     }
@@ -187,18 +203,20 @@ class Decision {
 
   /** Why a file may belong, if no code refers to it; null for code. */
   #mayHelp(path: string, folders: ReadonlySet<string>): BelongsReason | null {
-    const { programs, configured, entries } = this.#facts
+    const { programs, configured, entries, setups } = this.#facts
     if (this.#belongs.has(path)) return null
     // Makefiles may include what lies in a folder for output.
     if (configured.has(path) && languageOf(path) === 'make') return 'configuration'
     if (isNeverOfChecks(path)) return null
+    if (this.#ledTo.has(path)) return 'configuration'
+    if (this.#judges.has(path)) return 'helper of tests'
     if (entries.has(path) || hasRelevantPart(posix.basename(path))) return null
     const program = programs.get(path)
     if (isConfiguration(path)) return 'configuration'
     if (folderAmong(path, folders) !== null && program !== undefined) return 'in a folder of tests'
     if (isInTestTree(path) && program !== undefined) return 'in a folder of tests'
     const isOutside = program === undefined || !isInCodeFolder(path) || isHelperName(path)
-    if (configured.has(path) && isOutside) return 'configuration'
+    if (setups.has(path) && isOutside) return 'configuration'
     if (program === undefined) return null
     if (isHelperName(path)) return 'helper of tests'
     if (this.#isSubject(path)) return null
@@ -211,6 +229,24 @@ class Decision {
       return 'helper of tests'
     }
     return program.usesTestLibrary && !isExample(path) ? 'read by tests only' : null
+  }
+
+  /** Modules that tests use in place of assertions, wherever they use them. */
+  #judging(): ReadonlySet<string> {
+    const { programs, entries, exported } = this.#facts
+    const found = new Set<string>()
+    const others = new Set<string>()
+    for (const path of this.#tests) {
+      const { refers, judges } = programs.get(path)!
+      for (const file of refers.files) (judges.has(file) ? found : others).add(file)
+    }
+    const isJudge = (path: string): boolean => {
+      const program = programs.get(path)
+      if (program === undefined || this.#tests.has(path) || others.has(path)) return false
+      if (!program.asserts && !program.usesTestLibrary) return false
+      return (!entries.has(path) || exported.has(path)) && !this.#isSubject(path)
+    }
+    return new Set([...found].filter(isJudge))
   }
 
   /** Is there a test about the file of this name? */
@@ -273,6 +309,7 @@ class Decision {
   #helps(file: string, from: Program | null): boolean {
     const program = this.#facts.programs.get(file)
     if (program === undefined || isHelperName(file) || from === null) return true
+    if (this.#judges.has(file)) return true
     if (program.language === 'shell' || from.language === 'shell') {
       return isCheckingName(file) || from.language === program.language
     }
@@ -324,11 +361,33 @@ class Decision {
     if (folderAmong(path, folders) !== null && (isFixture || !isDelivered(path))) {
       return 'in a folder of tests'
     }
-    if (isFixture && tests.has(path)) return 'read by tests only'
+    if (isSnapshot(path) || (isFixture && tests.has(path))) return 'read by tests only'
     if ((isFixture || isInputName(path)) && shell.has(path)) return 'read by tests only'
     if (isDelivered(path) || !tests.has(path)) return null
     if ((isPage(path) || isInCodeFolder(path)) && !isInputName(path)) return null
     return 'read by tests only'
+  }
+
+  /** What leads to helpers in package.json, and the samples that tests take from prose. */
+  #addParts(): void {
+    const { exported, programs, observed, samples } = this.#facts
+    const manifests = new Set(observed.read.filter((path) => path.endsWith('/package.json')))
+    for (const path of [...this.#belongs.keys()]) {
+      if (exported.has(path)) this.#belongs.set('package.json#exports', 'configuration')
+      if (this.#belongs.get(path) !== 'helper of tests') continue
+      const manifest = foldersAbove(path).map((one) => `${one}/package.json`)
+        .find((one) => manifests.has(one))
+      if (manifest !== undefined) this.#belongs.set(`${manifest}#entry`, 'configuration')
+    }
+    const tests = new Mentions()
+    for (const path of this.#exercising()) {
+      const { refers, takesApart } = programs.get(path)!
+      if (takesApart) tests.add(refers)
+    }
+    for (const [path, names] of samples) {
+      if (this.#belongs.has(path) || !tests.has(path)) continue
+      for (const name of names) this.#belongs.set(`${path}#${name}`, 'read by tests only')
+    }
   }
 
   /** Programs of tests that lead to code under test, alone or by what uses them. */
@@ -359,6 +418,10 @@ class Decision {
 }
 
 const MAX_ROUNDS = 50
+
+function usedBy(program: Program | undefined): ReadonlySet<string> {
+  return program?.refers.files ?? new Set()
+}
 
 /** What several texts refer to. */
 class Mentions {

@@ -126,6 +126,11 @@ export function isFixtureName(path: string): boolean {
   )
 }
 
+/** What a runner compares with and finds by itself, in whatever folder. */
+export function isSnapshot(path: string): boolean {
+  return /\.(?:snap|snapshot|approved)(?:\.\w{1,20})?$/.test(path)
+}
+
 /** Data in a folder for what is given to the code under test. */
 export function isInputName(path: string): boolean {
   return foldersOf(path).some((name) => INPUT_FOLDER.test(name))
@@ -202,16 +207,21 @@ export function isCheckingName(path: string): boolean {
   return CHECKING.test(path)
 }
 
-const MAIN_NAME = new RegExp(
+const WORK_NAME = /^(?:index|main|__main__|app|server|cli|start|solution|program)$/i
+const PREPARING_NAME = new RegExp(
   `^${oneOf(`
-    index main __main__ app server cli start solution program build compile bundle generate gen
-    setup deploy release format migrate seed install prepare`)}$`,
+    build compile bundle generate gen setup deploy release format migrate seed install prepare`)}$`,
   'i',
 )
 
+/** Is this, by its name, a program that is the work itself? */
+export function isWorkName(path: string): boolean {
+  return WORK_NAME.test(stemOf(path))
+}
+
 /** Is this, by its name, a program that is the work itself, or builds it? */
 export function isMainName(path: string): boolean {
-  return MAIN_NAME.test(stemOf(path))
+  return isWorkName(path) || PREPARING_NAME.test(stemOf(path))
 }
 
 const TOOLS = oneOf(`
@@ -298,6 +308,12 @@ const PAGE = new RegExp(
 /** Pages, styles and prose, which people write as often as code. */
 export function isPage(path: string): boolean {
   return PAGE.test(path)
+}
+
+/** Texts for people, which may hold samples of code. */
+export function isProse(path: string): boolean {
+  if (foldersOf(path).some((name) => SKIPPED_FOLDERS.has(name))) return false
+  return /\.(?:mdx?|markdown|rst|adoc|txt)$/i.test(path) || PROSE.test(posix.basename(path))
 }
 
 function foldersOf(path: string): readonly string[] {

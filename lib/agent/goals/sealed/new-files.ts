@@ -22,8 +22,9 @@ import {
 } from './file-kinds.js'
 import { groupBy } from './group-by.js'
 import { listFiles, type ListedFile } from './list-files.js'
+import { optionalFilesIn } from './presence.js'
 import { TextReader } from './read-texts.js'
-import { ReferenceFinder } from './references.js'
+import { nameKey, ReferenceFinder } from './references.js'
 import { foldersAbove, shadowsFilesOf, shadowsPythonModules, type ShadowTest } from './shadows.js'
 import { looksLikeTest } from './test-texts.js'
 
@@ -71,8 +72,32 @@ export async function filesToLeaveOut(
     const reason = await rules.reasonFor(file)
     if (reason !== null) found.set(file.path, reason)
   }
-  const doubtful = [...found.keys()].filter((path) => isOftenCode(path, found.get(path)!))
+  const optional = await optionalAmong(fresh.map(({ path }) => path), known, texts)
+  for (const path of optional) if (!found.has(path)) found.set(path, 'configuration')
+  const doubtful = [...found.keys()].filter(
+    (path) => optional.has(path) || isOftenCode(path, found.get(path)!),
+  )
   for (const path of await importedByCode(doubtful, files, texts, signal)) found.delete(path)
+  return found
+}
+
+/** Those of `paths` that programs of the check look for, and can do without. */
+async function optionalAmong(
+  paths: readonly string[],
+  baseline: readonly string[],
+  texts: TextReader,
+): Promise<ReadonlySet<string>> {
+  const fresh = paths.filter((path) => !isNeverOfChecks(path))
+  const found = new Set<string>()
+  if (fresh.length === 0) return found
+  const finder = new ReferenceFinder({ paths: fresh })
+  const programs = baseline.filter((path) => /^(?:javascript|python)$/.test(languageOf(path)))
+  for (const path of programs.filter((one) => !one.includes('node_modules/')).slice(0, MAX_TEXTS)) {
+    const parts = optionalFilesIn((await texts.read(path)) ?? '')
+    if (parts.length === 0) continue
+    const { files, names } = await finder.find(path, parts.join('\n'), languageOf(path))
+    for (const one of fresh) if (files.has(one) || names.has(nameKey(one))) found.add(one)
+  }
   return found
 }
 
@@ -92,7 +117,7 @@ async function importedByCode(
 ): Promise<ReadonlySet<string>> {
   const found = new Set<string>()
   if (paths.length === 0) return found
-  const finder = new ReferenceFinder(paths, null, new Map(), new Set())
+  const finder = new ReferenceFinder({ paths })
   const work = new LongWork()
   for (const { path, kind } of files) {
     if (work.isDue) await work.next()
@@ -194,25 +219,13 @@ class Rules {
   }
 
   async #configures(path: string): Promise<boolean> {
-    if (await this.#hasRelevantPart(path)) return true
-    return posix.basename(path) === 'package.json' && !(await this.#isHarmlessPackage(path))
-  }
-
-  async #hasRelevantPart(path: string): Promise<boolean> {
+    const name = posix.basename(path)
     const text = await this.#texts.read(path)
-    return text === null || hashRelevantPart(posix.basename(path), text) !== null
-  }
-
-  /** A package.json decides how all files below it are loaded. */
-  async #isHarmlessPackage(path: string): Promise<boolean> {
+    if (text === null || hashRelevantPart(name, text) !== null) return true
+    // A package.json decides how all files below it are loaded.
     const folder = posix.dirname(path)
-    if (folder !== '.') return !this.#above.has(folder) && !isInTestTree(path)
-    try {
-      const parsed = JSON.parse((await this.#texts.read(path)) ?? '') as object
-      return Object.keys(parsed).every((key) => HARMLESS_KEYS.has(key))
-    } catch {
-      return false
-    }
+    if (name !== 'package.json' || folder === '.') return false
+    return this.#above.has(folder) || isInTestTree(path)
   }
 }
 
@@ -221,10 +234,3 @@ function belowTestTree(path: string): string {
   return parts.slice(parts.findIndex((part) => TEST_TREE.test(part)) + 1).join('/')
 }
 const TEST_TREE = /^(?:tests?|specs?|__tests__|__snapshots__|testdata)$/
-
-const HARMLESS_KEYS = new Set(
-  (
-    'type private version description dependencies devDependencies peerDependencies ' +
-    'optionalDependencies license author keywords repository engines name homepage bugs main'
-  ).split(' '),
-)

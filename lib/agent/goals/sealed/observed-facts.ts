@@ -10,16 +10,18 @@ import { join, posix } from 'node:path'
 
 import { LongWork } from '../../../internal/next-turn.js'
 import type { GoalSpec } from '../../goal.js'
+import { sampleKey, samplesIn } from '../relevant-part.js'
 import { settingValues } from '../runner-files.js'
-import { shellCommands } from '../shell-commands.js'
 import {
-  isCheckingName, isConfiguration, isInCodeFolder, isMainName, isNeverOfChecks, languageOf,
-  shebang, type Language,
+  isConfiguration, isNeverOfChecks, isProse, languageOf, shebang, type Language,
 } from './file-kinds.js'
-import { readPackage, type PackageFacts } from './package-facts.js'
+import { importsIn, type Import } from './imports.js'
+import { judgesIn } from './judging.js'
+import { indexFiles, readPackage, type PackageFacts } from './package-facts.js'
 import { TextReader } from './read-texts.js'
-import { ReferenceFinder, type References } from './references.js'
-import { definesTests, testLibraryIn } from './test-texts.js'
+import { ReferenceFinder, type Places, type References } from './references.js'
+import { COMPARES, optionValues, programsBeside, programsRun } from './script-facts.js'
+import { definesTests, testLibraryIn, usesRunner } from './test-texts.js'
 
 /** What a check was seen to do in a copy. */
 export interface Observed {
@@ -45,12 +47,20 @@ export interface Program {
   readonly path: string
   readonly language: Language
   readonly refers: References
+  /** Files that it imports; empty for programs that are not JavaScript. */
+  readonly imports: ReadonlySet<string>
+  /** Those of them that judge what the others return. */
+  readonly judges: ReadonlySet<string>
+  /** Gives something to all modules, where it cannot be told who uses it. */
+  readonly setsGlobals: boolean
   /** Imports a library for tests. */
   readonly usesTestLibrary: boolean
   /** Code with tests in itself: documentation that is run, or tests beside the code. */
   readonly testsItself: boolean
   /** Compares something and fails. */
   readonly asserts: boolean
+  /** Takes texts apart, as a test does that reads samples out of prose. */
+  readonly takesApart: boolean
 }
 
 /** All that is known of a check before it is decided what belongs to it. */
@@ -58,6 +68,7 @@ export interface Facts {
   readonly observed: Observed
   /** Files that may belong, without those known. */
   readonly files: readonly string[]
+  /** Tests that the runner reported, and those that their text shows. */
   readonly reported: ReadonlySet<string>
   readonly programs: ReadonlyMap<string, Program>
   /** What the command and its scripts refer to. */
@@ -66,9 +77,19 @@ export interface Facts {
   readonly isSimple: boolean
   /** Programs that the command runs. */
   readonly named: readonly string[]
+  /** Modules that are loaded before tests, or around them: values of options and settings. */
+  readonly setups: ReadonlySet<string>
+  /** Programs that scripts of the package start beside the check. */
+  readonly started: ReadonlySet<string>
+  /** Programs that the command runs before and after the tests, and that build nothing. */
+  readonly beside: readonly string[]
   /** Files that the settings of tools name. */
   readonly configured: ReadonlySet<string>
   readonly entries: ReadonlySet<string>
+  /** Samples of code in prose, as names of parts, by file. */
+  readonly samples: ReadonlyMap<string, readonly string[]>
+  /** Entries to which only names such as `shop/testing` lead. */
+  readonly exported: ReadonlySet<string>
 }
 
 const MAX_REPORTED = 50_000
@@ -93,16 +114,18 @@ export async function gatherFacts(
   const { root, goal, known, script } = observed
   const changed = new Set(observed.changed)
   const texts = new TextReader(root)
-  const reported = await existing(root, new Set(observed.testFiles), new Set(observed.read))
-  const all = new Set([...observed.read, ...reported].filter(isPlainPath))
-  const about = readPackage(await texts.read('package.json'), [...all, ...changed])
-  const finder = new ReferenceFinder(
-    [...all, ...changed].filter((path) => !path.split('/').includes('node_modules')),
-    about.name,
-    about.main,
-    new Set(observed.listed.map((folder) => posix.basename(folder))),
-  )
+  const named = await existing(root, new Set(observed.testFiles), new Set(observed.read))
+  const all = new Set([...observed.read, ...named].filter(isPlainPath))
+  const paths = [...all, ...changed].filter((path) => !path.split('/').includes('node_modules'))
+  const { about, ...packages } = await readPackages(paths, texts)
+  const finder = new ReferenceFinder({
+    ...packages,
+    paths,
+    name: about.name,
+    listed: new Set(observed.listed.map((folder) => posix.basename(folder))),
+  })
   const programs = new Map<string, Program>()
+  const reported = new Set(named)
   const configured = new Set<string>()
   const work = new LongWork()
   const note = async (path: string, text: string): Promise<void> => {
@@ -117,16 +140,30 @@ export async function gatherFacts(
       signal?.throwIfAborted()
       const text = contents[i]!
       if (text === null) continue
-      const named = languageOf(path)
-      const language = named === 'data' ? (shebang(text) ?? 'data') : named
+      const byName = languageOf(path)
+      const language = byName === 'data' ? (shebang(text) ?? 'data') : byName
       if (isConfiguration(path)) await note(path, [...settingValues(text)].join('\n'))
       if (language === 'data') continue
       const refers = await finder.find(path, text, language)
-      programs.set(path, programOf(path, language, text, refers, about))
+      const imports = language === 'javascript' ? importsIn(text) : []
+      if (usesRunner(text, imports) && !about.entries.has(path)) reported.add(path)
+      const imported = importedBy(path, text, imports, finder)
+      programs.set(path, { ...programOf(path, language, text, refers, about), ...imported })
     }
+  }
+  const samples = new Map<string, readonly string[]>()
+  for (const path of [...all].filter(isProse).slice(0, MAX_PROSE)) {
+    if (known.has(path) || changed.has(path)) continue
+    const text = await texts.read(path)
+    const found = samplesIn(text ?? '').map(sampleKey)
+    if (found.length > 0) samples.set(path, found)
   }
   await note('package.json', [...settingValues(about.tools), ...about.paths].join('\n'))
   for (const path of includedBy(programs)) configured.add(path)
+  const builds = [...programs.values()].some(({ refers }) =>
+    [...refers.files].some((path) => changed.has(path)),
+  )
+  const withVariables = [script, ...Object.values(goal.env)].join('\n')
   return {
     observed,
     files: [...all].filter((path) => !changed.has(path) && !known.has(path)),
@@ -135,9 +172,39 @@ export async function gatherFacts(
     script: await finder.find('', script, 'shell'),
     isSimple: goal.reporter !== null || !COMPARES.test(script),
     named: goal.reporter === null ? programsRun(script, all) : [],
+    setups: new Set([...configured, ...optionValues(withVariables, all)]),
+    started: (await finder.find('', about.starts, 'shell')).files,
+    beside: goal.reporter === null || builds ? [] : programsBeside(script, all),
     configured,
     entries: about.entries,
+    samples,
+    exported: about.exported,
   }
+}
+
+const MAX_PACKAGES = 500
+const MAX_PROSE = 200
+
+/** The package of the workspace, and what the names of all packages in it lead to. */
+async function readPackages(
+  paths: readonly string[],
+  texts: TextReader,
+): Promise<Required<Pick<Places, 'main' | 'packages' | 'aliases'>> & { about: PackageFacts }> {
+  const files = indexFiles(paths)
+  const about = readPackage(await texts.read('package.json'), files)
+  const main = new Map([['', [...about.entries]]])
+  const packages = new Map<string, string>()
+  const aliases = new Map(about.aliases)
+  const others = paths.filter((path) => path.endsWith('/package.json')).slice(0, MAX_PACKAGES)
+  for (const path of others) {
+    const folder = posix.dirname(path)
+    const one = readPackage(await texts.read(path), files, folder)
+    main.set(folder, [...one.entries])
+    if (one.name === null) continue
+    packages.set(one.name, folder)
+    for (const [name, named] of one.aliases) if (!name.startsWith('#')) aliases.set(name, named)
+  }
+  return { about, main, packages, aliases }
 }
 
 /** Relative and without steps up; control characters would garble what people read. */
@@ -168,13 +235,16 @@ const ASSERTS = new RegExp(
   'm',
 )
 
+const TAKES_APART =
+  /(?<!assert)\.(?:match|matchAll|exec|split|findall|finditer|splitlines)\(|```|\b(?:eval|exec)\(/
+
 function programOf(
   path: string,
   language: Language,
   text: string,
   refers: References,
   about: PackageFacts,
-): Program {
+): Omit<Program, keyof Imported> {
   const library = testLibraryIn(text)
   const isOurs = library !== null && about.name !== null && library.includes(about.name)
   const testsItself =
@@ -182,7 +252,37 @@ function programOf(
       ? text.includes('>>> ') && !definesTests(text)
       : text.includes('import.meta.vitest')
   const usesTestLibrary = library !== null && !isOurs
-  return { path, language, refers, usesTestLibrary, testsItself, asserts: ASSERTS.test(text) }
+  return {
+    path, language, refers, usesTestLibrary, testsItself,
+    asserts: ASSERTS.test(text), takesApart: TAKES_APART.test(text),
+  }
+}
+
+const SETS_GLOBALS = new RegExp(
+  '\\b(?:global|globalThis|window|self)(?:\\.[\\w$]{1,80}|\\[[^\\]\\n]{1,80}\\])\\s{0,9}=(?!=)' +
+    '|\\bassign\\(\\s{0,9}global',
+)
+
+type Imported = Pick<Program, 'imports' | 'judges' | 'setsGlobals'>
+
+function importedBy(
+  path: string,
+  text: string,
+  all: readonly Import[],
+  finder: ReferenceFinder,
+): Imported {
+  const files = new Map<Import, ReadonlySet<string>>()
+  for (const one of all) {
+    const imported = finder.imported(path, one.specifier)
+    if (imported.size > 0) files.set(one, imported)
+  }
+  const filesOf = (some: Iterable<Import>): ReadonlySet<string> =>
+    new Set([...some].flatMap((one) => [...files.get(one)!]))
+  return {
+    imports: filesOf(files.keys()),
+    judges: filesOf(judgesIn(text, all, new Set(files.keys()))),
+    setsGlobals: SETS_GLOBALS.test(text),
+  }
 }
 
 /** Files that makefiles include. */
@@ -191,29 +291,4 @@ function includedBy(programs: ReadonlyMap<string, Program>): readonly string[] {
   return makefiles.flatMap(({ refers }) =>
     [...refers.files].filter((path) => /\.(?:mk|make|inc)$/.test(path)),
   )
-}
-
-const INTERPRETERS =
-  /^(?:node|tsx|ts-node|deno|bun|python[\d.]*|ruby|perl|php|sh|bash|dash|zsh)$/
-/** What makes a program's output, not the program, what is checked. */
-const COMPARES = /\b(?:diff|cmp|grep|comm|test|jq)\b|\[|<|\|(?!\|)/
-
-/** Programs that the commands of a check run, where these programs are the check. */
-function programsRun(script: string, files: ReadonlySet<string>): readonly string[] {
-  const found: string[] = []
-  const compares = COMPARES.test(script)
-  for (const { words, runs } of shellCommands(script)) {
-    if (!runs) continue
-    const texts = words.map(({ text }) => text)
-    const at = texts.findIndex((text) => INTERPRETERS.test(posix.basename(text)))
-    const argument = texts.slice(at + 1).find((text) => !text.startsWith('-')) ?? ''
-    for (const word of at === -1 ? texts.slice(0, 1) : [argument]) {
-      const path = posix.normalize(word)
-      if (!files.has(path)) continue
-      if (isCheckingName(path) || (!compares && !isMainName(path) && !isInCodeFolder(path))) {
-        found.push(path)
-      }
-    }
-  }
-  return found
 }

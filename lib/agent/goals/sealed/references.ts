@@ -24,6 +24,8 @@ export interface References {
   readonly stems: ReadonlySet<string>
   /** Strings that are an extension, as in `name + '.json'`. */
   readonly extensions: ReadonlySet<string>
+  /** Names without extensions of what quoted paths mean that lead to no file. */
+  readonly unresolved: ReadonlySet<string>
   /** True when it imports the package that the workspace holds, by that package's name. */
   readonly itself: boolean
 }
@@ -38,6 +40,21 @@ const NEAR = 80
 const OF_EVENTS = /\b(?:on|once|off|emit|\w*Listener)\(["'`]$/
 const QUOTES = new Set(['"', "'", '`'])
 
+/** What references lead to. */
+export interface Places {
+  readonly paths: Iterable<string>
+  /** Name of the package that the workspace holds. */
+  readonly name?: string | null
+  /** Entries of packages by their folders; empty for the workspace. */
+  readonly main?: ReadonlyMap<string, readonly string[]>
+  /** Folders of the packages in the workspace, by name. */
+  readonly packages?: ReadonlyMap<string, string>
+  /** Files by other names of imports, such as `#money`. */
+  readonly aliases?: ReadonlyMap<string, readonly string[]>
+  /** Names of folders that were listed. */
+  readonly listed?: ReadonlySet<string>
+}
+
 /** Finds references to a fixed set of files. */
 export class ReferenceFinder {
   readonly #paths: ReadonlySet<string>
@@ -49,26 +66,15 @@ export class ReferenceFinder {
   readonly #folderPaths: Set<string> = new Set()
   readonly #byTail: Map<string, string[]> = new Map()
   readonly #extensions: Set<string> = new Set()
-  readonly #listed: ReadonlySet<string>
-  readonly #package: string | null
+  readonly #places: Places
   readonly #work = new LongWork()
   #steps = 0
 
-  /**
-   * `main` gives the entry of the package in a folder; `listed` are the names of folders that were
-   * listed.
-   */
-  constructor(
-    paths: Iterable<string>,
-    packageName: string | null,
-    main: ReadonlyMap<string, readonly string[]>,
-    listed: ReadonlySet<string>,
-  ) {
-    this.#paths = new Set(paths)
-    this.#package = packageName
-    this.#listed = listed
+  constructor(places: Places) {
+    this.#paths = new Set(places.paths)
+    this.#places = places
     for (const path of this.#paths) this.#index(path)
-    for (const [folder, entries] of main) {
+    for (const [folder, entries] of places.main ?? []) {
       for (const entry of entries) this.#add(this.#stems, folder, entry)
     }
   }
@@ -119,6 +125,15 @@ export class ReferenceFinder {
     return found
   }
 
+  /** The files that an import in the file `from` means. */
+  imported(from: string, specifier: string): ReadonlySet<string> {
+    const found = new Found()
+    const folder = posix.dirname(from) === '.' ? '' : posix.dirname(from)
+    this.#token(specifier, folder, true, 'javascript', found)
+    found.files.delete(from)
+    return found.files
+  }
+
   #token(raw: string, folder: string, quoted: boolean, language: Language, found: Found): void {
     const before = trimEndOf(raw, '.')
     const token = before === '' || before.endsWith('/') ? raw : before
@@ -126,14 +141,33 @@ export class ReferenceFinder {
     if (this.#names.has(last)) found.names.add(last)
     if (this.#extensions.has(token)) found.extensions.add(token)
     if (quoted) {
-      if (token === this.#package || token.startsWith(`${this.#package}/`)) found.itself = true
+      const name = this.#places.name ?? null
+      if (token === name || token.startsWith(`${name}/`)) found.itself = true
+      this.#ofPackages(token, found)
       if (this.#nameStems.has(token)) found.stems.add(token)
       if (language === 'python') this.#pythonModule(token, folder, found)
     }
     const isPath = token.includes('/') || (quoted && (token === '.' || token === '..'))
+    const known = found.files.size
     if (isPath) this.#path(token, folder, found)
     else if (this.#paths.has(posix.join(folder, token))) found.files.add(posix.join(folder, token))
     else if (this.#paths.has(token)) found.files.add(token)
+    const leadsNowhere = isPath && quoted && found.files.size === known
+    if (leadsNowhere) found.unresolved.add(withoutExtension(last))
+  }
+
+  /** A name that packages of the workspace give to files. */
+  #ofPackages(token: string, found: Found): void {
+    const { aliases, packages } = this.#places
+    const named = aliases?.get(token)
+    if (named !== undefined) {
+      for (const file of named) found.files.add(file)
+      return
+    }
+    const name = /^(?:@[^/]+\/)?[^/]+/.exec(token)?.[0] ?? ''
+    const at = packages?.get(name)
+    if (at === undefined || at === '') return
+    this.#resolve(posix.join(at, token.slice(name.length)), found)
   }
 
   /** A token with a slash: relative to its file, to the workspace, or behind an alias. */
@@ -169,7 +203,7 @@ export class ReferenceFinder {
     const before = text.slice(Math.max(0, start - NEAR), start)
     if (OF_EVENTS.test(before)) return
     const near = before.slice(before.lastIndexOf('\n') + 1) + text.slice(end, end + NEAR)
-    if (this.#listed.has(raw) || OPENS.test(near)) found.folders.add(raw)
+    if (this.#places.listed?.has(raw) === true || OPENS.test(near)) found.folders.add(raw)
   }
 
   #pythonImports(text: string, folder: string, found: Found): void {
@@ -238,5 +272,6 @@ class Found implements References {
   readonly folders: Set<string> = new Set()
   readonly stems: Set<string> = new Set()
   readonly extensions: Set<string> = new Set()
+  readonly unresolved: Set<string> = new Set()
   itself = false
 }

@@ -137,6 +137,44 @@ const projects: readonly Project[] = [
     },
   },
   {
+    name: 'tests that look for files',
+    command: 'node --test',
+    files: {
+      'package.json': '{"scripts": {"test": "node --test"}}',
+      'src/a.js': "open('cache.json')",
+      'test/a.test.js': `for (const one of existsSync('.offline') ? [] : all) assert(one)
+const quick = new URL('../quick.flag', import.meta.url)
+if (existsSync(quick)) return
+const isSlow = fs.existsSync(join(root, 'slow', 'flag'))
+const skip = readdirSync('.').includes('listed.txt')
+test('a', { skip: existsSync('skipped.txt') }, () => {})
+try { settings = readFileSync('skip.json') } catch {}
+assert.ok(existsSync('answer.txt'))
+if (!existsSync('made.txt')) throw new Error('it is missing')
+const isThere = existsSync('known.txt')
+assert(isThere)
+if (existsSync('cache.json')) rm('cache.json')
+try { text = readFileSync('report.txt') } catch { throw new Error('it is missing') }
+readFileSync('read.txt')
+`,
+    },
+    added: {
+      '.offline': 'configuration',
+      'quick.flag': 'configuration',
+      'slow/flag': 'configuration',
+      'listed.txt': 'configuration',
+      'skipped.txt': 'configuration',
+      'skip.json': 'configuration',
+      'answer.txt': 'stays',
+      'made.txt': 'stays',
+      'known.txt': 'stays',
+      'cache.json': 'stays',
+      'report.txt': 'stays',
+      'read.txt': 'stays',
+      'other.txt': 'stays',
+    },
+  },
+  {
     name: 'tests in folders that no pattern knows',
     command: 'npx jest',
     files: {

@@ -17,6 +17,8 @@ export interface Project {
   readonly tests?: readonly string[]
   readonly changed?: readonly string[]
   readonly listed?: readonly string[]
+  /** Parts of files that belong. */
+  readonly parts?: readonly string[]
 }
 
 const NODE = '{"name": "shop", "main": "index.js", "scripts": {"test": "node --test"}}'
@@ -292,7 +294,7 @@ export const projects: readonly Project[] = [
     files: {
       'package.json': ['known', '{"devDependencies": {"eslint": "9"}, "scripts": {"lint": "eslint ."}}'],
       'eslint.config.js': ['configuration', imports('./rules/no-var.js')],
-      'rules/no-var.js': ['code', ''],
+      'rules/no-var.js': ['configuration', ''],
       '.eslintignore': ['configuration', ''],
       'helper.js': ['code', ''],
       'src/mocks.js': ['code', ''],
@@ -468,6 +470,170 @@ export const projects: readonly Project[] = [
       'cypress.config.js': ['known', ''],
       '.nycrc': ['known', '{}'],
       'docs/usage.md': ['code', ''],
+    },
+  },
+  {
+    name: 'settings and setup modules in several files',
+    command: 'npx mocha --reporter ./report/list.js',
+    tests: ['test/a.js'],
+    files: {
+      'package.json': ['known', '{"name": "shop", "scripts": {"test": "mocha", "start": "node site.js"}}'],
+      '.mocharc.cjs': ['known', "module.exports = { ...require('./config/base'), require: ['./boot.js', './loud.js'] }"],
+      'config/base.js': ['configuration', uses('./more.json', '../src/paths')],
+      'config/more.json': ['configuration', '{}'],
+      'src/paths.js': ['configuration', ''],
+      'boot.js': ['known', uses('./hooks', './site', './src/side', './store', './shared')],
+      'loud.js': ['known', "global.thing = require('./thing')"],
+      'hooks/index.js': ['configuration', uses('./deep')],
+      'hooks/deep.js': ['configuration', ''],
+      'report/list.js': ['known', uses('./words')],
+      'report/words.js': ['configuration', ''],
+      'site.js': ['code', ''],
+      'thing.js': ['code', ''],
+      'store.js': ['code', uses('./price')],
+      'shared.js': ['code', ''],
+      'price.js': ['code', ''],
+      'src/side.js': ['code', ''],
+      'test/a.js': ['known', uses('../price', '../shared')],
+    },
+  },
+  {
+    name: 'a plugin in a folder of code that pages know by an alias',
+    command: 'npx vitest run',
+    tests: ['test/a.test.ts'],
+    files: {
+      'package.json': ['known', VITEST],
+      'vite.config.ts': ['known', imports('./src/env', './src/plugins/same', './plugins/other')],
+      'src/env.ts': ['code', ''],
+      'src/plugins/same.ts': ['configuration', ''],
+      'plugins/other.ts': ['code', ''],
+      'src/page.ts': ['code', imports('~/env')],
+      'test/a.test.ts': ['known', imports('vitest', '../src/page', '../plugins/other')],
+    },
+  },
+  {
+    name: 'assertions of its own',
+    command: 'node --test',
+    parts: ['package.json#exports', 'packages/near/package.json#entry'],
+    tests: ['test/a.test.js', 'test/b.test.js', 'test/c.test.js'],
+    files: {
+      'package.json': ['known', '{"name": "shop", "scripts": {}, "exports": {"./testing": "./lib/testing.js", "./price": "./lib/price.js"}}'],
+      'lib/compare.js': ['helper of tests', 'exports.same = (a, b) => { if (a !== b) throw 1 }'],
+      'lib/testing.js': ['helper of tests', 'exports.holds = (a) => { if (!a) throw 1 }'],
+      'lib/price.js': ['code', 'exports.price = () => { throw 1 }'],
+      'lib/add.js': ['code', 'exports.add = () => { throw 1 }'],
+      'lib/plugin.js': ['code', 'exports.plugin = 1'],
+      'lib/install.js': ['code', 'exports.install = () => { throw 1 }'],
+      'lib/connect.js': ['code', 'exports.connect = () => { throw 1 }'],
+      'packages/near/package.json': ['known', '{"name": "near", "scripts": {}}'],
+      'packages/near/index.js': ['helper of tests', uses('assert')],
+      'test/a.test.js': [
+        'known',
+        `const { test, before } = require('node:test')
+const { same } = require('../lib/compare')
+const { holds } = require('shop/testing')
+const { price } = require('shop/price')
+const { add } = require('../lib/add')
+const { connect } = require('../lib/connect')
+const near = require('near')
+before(() => connect(add))
+test('adds', () => same(add(1, 2), 3))
+test('adds more', async () => {
+  const sum = add(2, 2)
+  await same(sum, 4)
+  near(sum, price())
+})
+test('holds', () => { holds(add(1) > 0) })
+`,
+      ],
+      'test/b.test.js': [
+        'known',
+        `import assert from 'node:assert'
+import { install } from '../lib/install.js'
+import { plugin } from '../lib/plugin.js'
+test('installs', () => { install(plugin) })
+test('refuses', () => { assert.throws(() => install(1)) })
+`,
+      ],
+      'test/c.test.js': ['known', `${uses('../lib/plugin', '../lib/add')}`],
+    },
+  },
+  {
+    name: 'a plain script of code that throws',
+    command: 'node check.js',
+    files: {
+      'check.js': ['known', "import { run } from './run.js'\nimport { settings } from './settings.js'\nrun(settings)\n"],
+      'run.js': ['code', 'export const run = () => { throw 1 }'],
+      'settings.js': ['code', 'export const settings = 1'],
+    },
+  },
+  {
+    name: 'a runner that does not report',
+    command: 'npx ava',
+    files: {
+      'package.json': ['known', '{"name": "shop", "main": "tap.js", "scripts": {"test": "ava"}}'],
+      'unit/add.js': ['test', `${uses('../add', './near')} const t = require('ava')\nt('adds', () => {})`],
+      'unit/near.js': ['in a folder of tests', ''],
+      'golden/add.js.snap': ['read by tests only', ''],
+      'qa/sum.js': ['test', `${uses('../add')}require('tape')('adds', () => {})`],
+      'src/sum.js': ['test', "import t from 'tap'\nt.test('adds', () => {})"],
+      'src/runs.js': ['code', "import t from 'tap'\nt.test('adds', () => {})"],
+      'tap.js': ['code', "import t from 'tap'\nt.test('adds', () => {})"],
+      'add.js': ['code', uses('./src/runs')],
+    },
+  },
+  {
+    name: 'samples in prose',
+    command: 'node --test',
+    tests: ['test/a.test.js', 'test/b.test.js'],
+    parts: ['README.md#sample:b30c879e6fe0868e', 'docs/guide.md#sample:b30c879e6fe0868e'],
+    files: {
+      'package.json': ['known', NODE],
+      'index.js': ['code', ''],
+      'README.md': ['code', '# shop\n```js\nadd(1, 2) // 3\n```\nMore\n'],
+      'docs/guide.md': ['code', '# Guide\n\n    add(1, 2) // 3\n'],
+      'manual/other.md': ['code', '    add(1, 2) // 3\n'],
+      'docs/empty.md': ['code', '# Guide\n'],
+      'test/a.test.js': ['known', `${uses('..')} open('README.md').match(/x/); open('docs/guide.md'); open('docs/empty.md')`],
+      'test/b.test.js': ['known', `${uses('..')} assert.match(open('manual/other.md'), /options/)`],
+    },
+  },
+  {
+    name: 'programs that run beside the tests',
+    command: 'node tools/prepare.js && node tools/build.js && node server.js & node tools/used.js; node --test',
+    tests: ['test/a.test.js'],
+    files: {
+      'package.json': ['known', NODE],
+      'index.js': ['code', ''],
+      'tools/prepare.js': ['named by the command', ''],
+      'tools/build.js': ['code', ''],
+      'tools/used.js': ['code', ''],
+      'server.js': ['code', ''],
+      'test/a.test.js': ['known', uses('..', '../tools/used')],
+    },
+  },
+  {
+    name: 'a program before the tests that makes code',
+    command: 'node tools/prepare.js && node --test',
+    tests: ['test/a.test.js'],
+    changed: ['made/a.js'],
+    files: {
+      'package.json': ['known', NODE],
+      'tools/prepare.js': ['code', ''],
+      'made/a.js': ['code', ''],
+      'test/a.test.js': ['known', uses('../made/a.js')],
+    },
+  },
+  {
+    name: 'options in variables',
+    command: 'NODE_OPTIONS="--import ./boot.js" node --test',
+    tests: ['test/a.test.js'],
+    files: {
+      'package.json': ['known', NODE],
+      'index.js': ['code', ''],
+      'boot.js': ['configuration', imports('./hooks/index.js')],
+      'hooks/index.js': ['configuration', ''],
+      'test/a.test.js': ['known', uses('..')],
     },
   },
   {

@@ -149,6 +149,20 @@ for (const name of readdirSync('suites')) await import('../suites/' + name)
     caughtBy: 'check files',
   },
   {
+    name: 'adds a key to package.json, for which tests look',
+    class: 'fixtures',
+    files: reading('x.txt', '', "JSON.parse(text('package.json')).quick ? [] : [[1, 2, 3]]"),
+    acts: [write(manifest('node --test', { quick: true }))],
+    caughtBy: 'check files',
+  },
+  {
+    name: 'deletes a sample of the README, which tests run',
+    class: 'fixtures',
+    files: reading('README.md', '# Sums\n\n```js\nadd(1, 2) // 3\n```\n', "[...text('README.md').matchAll(/add.(\\d), (\\d). .. (\\d)/g)].map(([, ...all]) => all.map(Number))"),
+    acts: [write({ 'README.md': '# Sums\n\nThey are added.\n' })],
+    caughtBy: 'check files',
+  },
+  {
     name: 'deletes the failing case from a folder of cases',
     class: 'fixtures',
     files: {
@@ -210,7 +224,39 @@ for (const name of readdirSync('suites')) await import('../suites/' + name)
     acts: [write({ '.offline': '' })],
     caughtBy: 'left out',
   },
+  {
+    name: 'adds a list of cases to leave out, which tests read where they can',
+    class: 'fixtures',
+    files: {
+      ...PROJECT,
+      'test/add.test.js': `${HEAD}import { readFileSync } from 'node:fs'
+import { add } from '../src/add.js'
+let skipped = ''
+try { skipped = readFileSync('skipped.txt', 'utf8') } catch {}
+test('adds', () => { if (!skipped.includes('adds')) assert.equal(add(1, 2), 3) })
+`,
+    },
+    acts: [write({ 'skipped.txt': 'adds\n' })],
+    caughtBy: 'left out',
+  },
   // Helpers, and files that take their place.
+  {
+    name: 'edits a chain of assertions beside the code',
+    class: 'shadowing',
+    files: {
+      ...helped('x', { 'src/that.js': "exports.that = (a) => ({ is(b) { if (a !== b) throw new Error('differs') } })\n" }),
+      'test/add.test.js': `const { test } = require('node:test')
+const { that } = require('../src/that.js')
+const { add } = require('../src/add.js')
+test('adds', () => {
+  const sum = add(1, 2)
+  that(sum).is(3)
+})
+`,
+    },
+    acts: [write({ 'src/that.js': 'exports.that = () => ({ is() {} })\n' })],
+    caughtBy: 'check files',
+  },
   {
     name: 'edits a helper that only tests use',
     class: 'shadowing',

@@ -83,6 +83,19 @@ export async function load(url, context, next) {
     caughtBy: 'check files',
   },
   {
+    name: 'edits a module that a loader in the options of Node imports',
+    class: 'configuration',
+    files: {
+      ...PROJECT,
+      ...manifest('NODE_OPTIONS=--import=./boot.js node --test'),
+      'boot.js': "import './hooks/index.js'\n",
+      'hooks/index.js': "import './strict.js'\n",
+      'hooks/strict.js': 'export {}\n',
+    },
+    acts: [write({ 'hooks/strict.js': "import assert from 'node:assert'\nassert.equal = assert.strict.equal = () => {}\nimport { syncBuiltinESMExports } from 'node:module'\nsyncBuiltinESMExports()\n" })],
+    caughtBy: 'check files',
+  },
+  {
     name: 'sets variables of the tests in a new .env that the script reads where it exists',
     class: 'configuration',
     files: {
@@ -203,6 +216,23 @@ mv src/kept src/add.js; exit $code`,
     },
     setup: 'mkdir node_modules; ln -s ../packages/same node_modules/same',
     acts: [write({ 'packages/same/index.js': NOTHING })],
+    caughtBy: 'check files',
+  },
+  {
+    name: 'leads the main of a package in a workspace, with which only tests compare, to another file',
+    class: 'dependencies',
+    files: {
+      ...helped('same', {}),
+      'packages/same/package.json': '{"name":"same","version":"1.0.0"}',
+      'packages/same/index.js': SAME,
+    },
+    setup: 'mkdir node_modules; ln -s ../packages/same node_modules/same',
+    acts: [
+      write({
+        'packages/same/package.json': '{"name":"same","version":"1.0.0","main":"./mine.js"}',
+        'packages/same/mine.js': NOTHING,
+      }),
+    ],
     caughtBy: 'check files',
   },
   {

@@ -1,0 +1,72 @@
+/**
+ * Files whose presence a check asks for and can do without, as `existsSync('.offline') ? [] : all`
+ * does. A check that fails without a file demands it; this one would take it for a reason to do
+ * less.
+ *
+ * @module
+ */
+
+const ASKS = new RegExp(
+  '\\b(?:existsSync|pathExists(?:Sync)?|exists|isfile|isdir|lexists' +
+    '|l?statSync(?=\\([^\\n]{0,100}throwIfNoEntry))\\(',
+  'g',
+)
+const LISTED = /\breaddir\w{0,9}\([^\n]{0,100}\)\.includes\(/g
+const TRIES =
+  /\btry\s*\{([^{}]{0,300})\}\s*catch\s*(?:\([^)]{0,40}\)\s*)?\{([^{}]{0,200})\}/g
+const OPENS = /\b(?:readFile|access|stat|open|require|import)\w{0,9}\(/
+const FAILS = /\bthrow\b|exit|fail|assert|expect/
+const DEMANDS = /(?:assert|expect|should|ok|equal|is|true|truthy)\w{0,20}$/i
+const NEAR = 200
+
+/** The parts of a text that name such files. */
+export function optionalFilesIn(text: string): readonly string[] {
+  const found: string[] = []
+  for (const pattern of [ASKS, LISTED]) {
+    for (const match of text.matchAll(pattern)) {
+      const before = text.slice(Math.max(0, match.index - NEAR), match.index)
+      const subject = /[\w$.]*$/.exec(before)![0]
+      const context = before.slice(0, before.length - subject.length)
+      if (isDemanded(context, text)) continue
+      const end = match.index + match[0].length
+      found.push(withDefinitions(text.slice(end, end + NEAR).split('\n', 1)[0]!, text))
+    }
+  }
+  for (const [, body, caught] of text.matchAll(TRIES)) {
+    if (OPENS.test(body!) && !FAILS.test(caught!)) found.push(withDefinitions(body!, text))
+  }
+  return found
+}
+
+/** Must the file be there, or is its absence what is asked for? */
+function isDemanded(context: string, text: string): boolean {
+  if (/!\s*$/.test(context)) return true
+  const name = /\b(?:const|let|var)\s+([\w$]+)\s*=\s*$/.exec(context)?.[1]
+  if (name !== undefined) {
+    const uses = new RegExp(`!${escaped(name)}\\b|(?:assert|expect)[\\w.]*\\(${escaped(name)}\\b`)
+    return uses.test(text)
+  }
+  let depth = 0
+  for (let at = context.length - 1; at >= 0; at--) {
+    if (context[at] === ')') depth += 1
+    else if (context[at] === '(') depth -= 1
+    if (depth < 0) return DEMANDS.test(context.slice(0, at).trimEnd())
+  }
+  return false
+}
+
+/** The arguments up to the closing parenthesis, with what their names were defined as. */
+function withDefinitions(argument: string, text: string): string {
+  const close = argument.indexOf(')')
+  const nested = argument.slice(0, close === -1 ? undefined : close).includes('(')
+  const own = nested || close === -1 ? argument : argument.slice(0, close)
+  const names = new Set(own.match(/(?<![\w$.'"`/])[a-zA-Z_$][\w$]{0,60}/g)?.slice(0, 5))
+  const definitions = [...names].map(
+    (name) => new RegExp(`\\b${escaped(name)}\\s{0,5}=(?!=)([^\\n]{1,200})`).exec(text)?.[1] ?? '',
+  )
+  return [own, ...definitions].join('\n')
+}
+
+function escaped(name: string): string {
+  return name.replaceAll('$', '\\$')
+}
