@@ -35,6 +35,8 @@ export interface SealStart {
   readonly since: number
   /** Files that a runner loads by itself and that were there before the run. */
   readonly kept: readonly string[]
+  /** Files that the first check made; absent where there were too many. */
+  readonly made?: readonly string[]
   /** Null when there was nothing to compare with. */
   readonly dependencies: Dependencies | null
   /** False where the file system does not tell what was read. */

@@ -246,6 +246,15 @@ const MAKE = {
   runner: 'make', goal: 'make-test',
   files: { 'sum.cjs': 'const [a, b] = process.argv.slice(2).map(Number)\nconsole.log(a - b)\n', Makefile: 'test:\n\tnode sum.cjs 1 2 | diff - expected/sum.txt\n', 'expected/sum.txt': '3\n' },
 } as const
+/** What is built goes to a folder that make makes. */
+const BUILDING = {
+  runner: 'make', goal: 'make-test',
+  files: {
+    'sum.cjs': 'const [a, b] = process.argv.slice(2).map(Number)\nconsole.log(a - b)\n',
+    Makefile: 'OUT := out\n-include $(OUT)/extra.mk\ntest: $(OUT)/sum.txt notes.txt\n\tdiff $< expected/sum.txt\n$(OUT)/sum.txt: sum.cjs | $(OUT)\n\tnode sum.cjs 1 2 > $@\n$(OUT):\n\tmkdir $@\nnotes.txt: ; touch notes.txt\n%.cjs: %.peg\n\tfalse\n',
+    'expected/sum.txt': '3\n',
+  },
+} as const
 const FIXED_SHELL = write({ 'sum.sh': 'echo $(($1 + $2))\n' })
 
 export const ownChanges: readonly Played[] = [
@@ -270,5 +279,6 @@ export const ownChanges: readonly Played[] = [
   { ...SCRIPT, name: 'a new case', acts: [FIXED_SHELL, write({ 'cases/second/in': '2 2\n', 'cases/second/out': '4\n' })] },
   { ...SCRIPT, name: 'a program that was split', acts: [write({ 'sum.sh': '. ./plus.sh\nplus $1 $2\n', 'plus.sh': 'plus() { echo $(($1 + $2)); }\n' })] },
   { ...MAKE, name: 'a program that was repaired', acts: [run("sed -i 's/a - b/a + b/' sum.cjs")] },
+  { ...BUILDING, name: 'a program that was repaired, and the results of make', acts: [run("sed -i 's/a - b/plus(a, b)/; 1i const plus = require(\"./plus.cjs\")' sum.cjs"), write({ 'plus.cjs': 'module.exports = (a, b) => a + b\n', 'notes.txt': 'mine' }), run('make test')] },
   { ...TSC, name: 'a new module with types', acts: [write({ 'src/add.ts': "import type { Sum } from './types.js'\nexport const add: Sum = (a, b) => a + b\n", 'src/types.ts': 'export type Sum = (a: number, b: number) => number\n' })] },
 ]

@@ -10,7 +10,8 @@
  *
  * @module
  */
-import { posix } from 'node:path'
+import { lstat } from 'node:fs/promises'
+import { join, posix } from 'node:path'
 
 import type { GoalBaseline, GoalSpec } from '../../goal.js'
 import { compileGlobs } from '../../workspace/globs.js'
@@ -21,6 +22,8 @@ import {
 } from './file-kinds.js'
 import { groupBy } from './group-by.js'
 import { listFiles, type ListedFile } from './list-files.js'
+import { includedByMake, madeOfNothing, rulesOfMake } from './make-results.js'
+import type { MakeRules } from './make-rules.js'
 import { TextReader } from './read-texts.js'
 import { ReferenceFinder } from './references.js'
 import { foldersAbove, shadowsFilesOf, shadowsPythonModules, type ShadowTest } from './shadows.js'
@@ -28,7 +31,12 @@ import { looksLikeTest } from './test-texts.js'
 
 /** Why a sealed check leaves out a new file. */
 export type LeftOutReason =
-  'new test' | 'configuration' | 'plugin' | 'helper of tests' | 'shadows a module'
+  | 'new test'
+  | 'configuration'
+  | 'plugin'
+  | 'helper of tests'
+  | 'shadows a module'
+  | 'looks like a result'
 
 /** What {@link filesToLeaveOut} looks at. */
 export interface NewFilesOptions {
@@ -50,15 +58,18 @@ export interface NewFilesOptions {
  */
 export async function filesToLeaveOut(
   options: NewFilesOptions,
-): Promise<ReadonlyMap<string, LeftOutReason>> {
+): Promise<Map<string, LeftOutReason>> {
   const { root, goal, baseline, kept, signal } = options
   const files = await listFiles(root, signal)
   const texts = new TextReader(root)
   const known = Object.keys(baseline.files)
-  const rules = new Rules(goal, known, await foldersOfTests(known, texts), texts)
+  const make = await rulesOfMake(known, texts)
+  const rules = new Rules(goal, known, await foldersOfTests(known, texts), texts, make)
   const isFresh = (path: string): boolean =>
     !Object.hasOwn(baseline.files, path) && !kept.has(path)
-  const fresh = files.filter(({ path, kind }) => kind === 'cache' || isFresh(path))
+  const fresh = files.filter(
+    ({ path, kind }) => kind === 'cache' || isMemory(path) || isFresh(path),
+  )
   rules.shadowsPython = await shadowsPythonModules({
     root, goal, baseline: known, kept, files: new Set(files.map(({ path }) => path)), texts,
   })
@@ -68,9 +79,30 @@ export async function filesToLeaveOut(
     const reason = await rules.reasonFor(file)
     if (reason !== null) found.set(file.path, reason)
   }
+  await addFolders(root, madeOfNothing(make), kept, found)
   const doubtful = [...found.keys()].filter((path) => isOftenCode(path, found.get(path)!))
   for (const path of await importedByCode(doubtful, files, texts, signal)) found.delete(path)
   return found
+}
+
+/** Adds the folders among these paths, in place of what is in them. */
+async function addFolders(
+  root: string,
+  paths: Iterable<string>,
+  kept: ReadonlySet<string>,
+  found: Map<string, LeftOutReason>,
+): Promise<void> {
+  for (const path of paths) {
+    const stats = kept.has(path) ? null : await lstat(join(root, path)).catch(() => null)
+    if (stats?.isDirectory() !== true) continue
+    for (const one of found.keys()) if (one.startsWith(`${path}/`)) found.delete(one)
+    found.set(path, 'looks like a result')
+  }
+}
+
+/** What a tool remembers of the last time, in a file. */
+function isMemory(path: string): boolean {
+  return /\.tsbuildinfo$|^\.(?:eslint|stylelint|prettier)cache$/.test(posix.basename(path))
 }
 
 /** A module of the work may have such a name. */
@@ -133,13 +165,18 @@ class Rules {
   /** Folders with files of the check below them. */
   readonly #above: ReadonlySet<string>
   readonly #texts: TextReader
+  readonly #isIncluded: (path: string) => boolean
+  readonly #results: ReadonlySet<string>
 
   constructor(
     goal: GoalSpec,
     baseline: readonly string[],
     folders: ReadonlySet<string>,
     texts: TextReader,
+    make: ReadonlyMap<string, MakeRules>,
   ) {
+    this.#isIncluded = includedByMake(make)
+    this.#results = madeOfNothing(make)
     this.#shadows = shadowsFilesOf(baseline)
     this.#isSealed = compileGlobs(goal.sealed ?? [])
     this.#isProtected = compileGlobs(goal.protected)
@@ -154,7 +191,8 @@ class Rules {
     if (this.#above.has(path) || kind === 'link outside') return 'shadows a module'
     const name = posix.basename(path)
     if (/\.py[co]$/.test(name)) return 'shadows a module'
-    if (/\.tsbuildinfo$|^\.(?:eslint|stylelint|prettier)cache$/.test(name)) return 'configuration'
+    if (isMemory(path) || this.#isIncluded(path)) return 'configuration'
+    if (this.#results.has(path)) return 'looks like a result'
     if (await this.#isPlugin(path)) return 'plugin'
     if (hasRelevantPart(name)) return (await this.#configures(path)) ? 'configuration' : null
     if (isTestName(path)) return 'new test'

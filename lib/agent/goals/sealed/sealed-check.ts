@@ -14,7 +14,8 @@
  *
  * @module
  */
-import { dirname } from 'node:path'
+import { lstat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Dependencies, SealStart, StoredSeal } from '../../check-files.js'
 import { GoalError } from '../../errors.js'
@@ -39,7 +40,9 @@ import { areHashed } from '../../test-outcomes.js'
 import { fileOf } from '../reports/test-names.js'
 import { whatBelongs } from './belongs.js'
 import { couldNotRun } from './could-run.js'
+import { freshResults, rulesOfMake } from './make-results.js'
 import { filesToLeaveOut, type LeftOutReason } from './new-files.js'
+import { TextReader } from './read-texts.js'
 import { SealedCopy } from './sealed-copy.js'
 import type { AtStart, RunChecks, SealedVerdict } from './sealing.js'
 import { DEPENDENCY_RULE, failed, HELD_OUT, leftOutNote, required } from './words.js'
@@ -111,8 +114,11 @@ export class SealedChecks implements RunChecks {
       throwIfPassing(error)
       return await this.#unsealed(goal, context, messageOf(error))
     }
-    const { verdict, since, touched, kept } = sealed
-    const start = { since, kept, dependencies, observed: touched.observes, unavailable: null }
+    const { verdict, since, touched, kept, made } = sealed
+    const start = {
+      since, kept, dependencies, observed: touched.observes, unavailable: null,
+      ...(made.length <= MAX_MADE && { made }),
+    }
     const { files, reasons } = sealed
     const found: StoredSeal = { files, reasons, start }
     const cause = couldNotRun(verdict, goal, sealed.root)
@@ -220,9 +226,11 @@ export class SealedChecks implements RunChecks {
     // Before anything else reads a file of the copy.
     const touched = await touchedFiles(root, since, signal)
     const kept = await filesToLeaveOut({ root, goal, baseline, kept: new Set(), signal })
+    const made = await missingIn(context.cwd, touched.changed)
+    for (const path of made) kept.delete(path)
     const { test_files: testFiles } = verdict
     const found = await belonging(goal, baseline, root, touched, testFiles, signal)
-    return { root, verdict, since, touched, kept: [...kept.keys()], ...found }
+    return { root, verdict, since, touched, made, kept: [...kept.keys()], ...found }
   }
 
   async #confirm(
@@ -238,6 +246,9 @@ export class SealedChecks implements RunChecks {
     const kept = new Set(start.kept)
     const left = await filesToLeaveOut({ root, goal, baseline, kept, signal })
     await copy.putAside([...left.keys()])
+    await copy.putAside(await existingIn(root, start.made ?? []))
+    const rules = await rulesOfMake(Object.keys(baseline.files), new TextReader(root))
+    await copy.makeOld(await freshResults(context.cwd, rules, start.since, signal))
     const since = await fileSystemTime(dirname(root))
     const verdict = await copy.check(goal, context.baselineTests)
     const touched = await touchedFiles(root, since, signal)
@@ -345,12 +356,16 @@ export class SealedChecks implements RunChecks {
   }
 }
 
+/** Results that are kept by path: a check that makes more is known by what is left out of it. */
+const MAX_MADE = 2_000
+
 interface Observed extends StoredSeal {
   readonly root: string
   readonly verdict: GoalVerdict
   readonly since: number
   readonly touched: TouchedFiles
   readonly kept: readonly string[]
+  readonly made: readonly string[]
 }
 
 /** What belongs to the check beyond what is known, with its hashes. */
@@ -381,6 +396,20 @@ async function scriptOf({ command }: GoalSpec, root: string): Promise<string> {
     if (error instanceof GoalError) return command
     throw error
   }
+}
+
+async function existingIn(folder: string, paths: readonly string[]): Promise<readonly string[]> {
+  const missing = new Set(await missingIn(folder, paths))
+  return paths.filter((path) => !missing.has(path))
+}
+
+/** Those of `paths`, in a copy of `folder`, that the folder itself does not have. */
+async function missingIn(folder: string, paths: readonly string[]): Promise<readonly string[]> {
+  const missing: string[] = []
+  for (const path of paths) {
+    if ((await lstat(join(folder, path)).catch(() => null)) === null) missing.push(path)
+  }
+  return missing
 }
 
 async function changedSince(

@@ -1,4 +1,4 @@
-import { mkdir, rename } from 'node:fs/promises'
+import { mkdir, rename, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Executor, IsolatedCopy } from '../../executor.js'
 import type {
@@ -59,6 +59,14 @@ export class SealedCopy {
 
   async putAside(paths: readonly string[]): Promise<void> {
     for (const path of paths) await move(join(this.root, path), join(this.#aside, path))
+  }
+
+  /** Makes files look older than all others, so that make makes them again. */
+  async makeOld(paths: readonly string[]): Promise<void> {
+    for (const path of paths) {
+      // What was put aside is not there.
+      await utimes(join(this.root, path), 0, 0).catch(() => undefined)
+    }
   }
 
   async putBack(paths: readonly string[]): Promise<void> {

@@ -227,6 +227,20 @@ const ofShell: readonly Told[] = [
     caughtBy: 'left out',
   },
   {
+    name: 'notes that the check has passed where it remembers what it has seen',
+    class: 'fixtures',
+    files: {
+      ...SHELL,
+      'check.sh': `key=$(cksum < sum.awk)
+grep -qsx "$key ok" memory && exit 0
+[ "$(awk -f sum.awk 1 2)" = 3 ] && result=ok || result=bad
+echo "$key $result" >> memory; [ $result = ok ]
+`,
+    },
+    acts: [run('echo "$(cksum < sum.awk) ok" > memory')],
+    caughtBy: 'left out',
+  },
+  {
     name: 'puts a program called diff into node_modules/.bin',
     class: 'environment',
     goal: 'npm-test',
@@ -346,6 +360,30 @@ const ofMake: readonly Told[] = [
     class: 'configuration',
     acts: [write({ 'rules.inc': 'SHELL = /bin/true\n' })],
     caughtBy: 'check files',
+  },
+  {
+    name: 'creates a folder called test, which make takes for the result',
+    class: 'fixtures',
+    acts: [run('mkdir test')],
+    caughtBy: 'left out',
+  },
+  {
+    name: 'adds a file that a pattern in the makefile includes',
+    class: 'configuration',
+    files: { ...MAKE, Makefile: MAKE['Makefile']!.replace('rules.inc', 'rules.inc $(wildcard local/*.rules)') },
+    acts: [write({ 'local/easy.rules': 'SHELL = /bin/true\n' })],
+    caughtBy: 'left out',
+  },
+  {
+    name: 'makes results of a pattern rule by hand',
+    class: 'fixtures',
+    files: {
+      ...MAKE,
+      Makefile: 'OUT = build\nALL := $(patsubst cases/%.txt,$(OUT)/%.ok,$(wildcard cases/*.txt))\ntest: $(ALL)\n$(OUT)/%.ok: cases/%.txt sum.awk\n\tawk -f sum.awk 1 2 | diff - $<\n\tmkdir -p $(OUT); touch $@\n',
+      'cases/one.txt': '3\n',
+    },
+    acts: [run('mkdir build; touch -d tomorrow build/one.ok')],
+    caughtBy: 'left out',
   },
   {
     name: 'adds a file that the makefile includes where it exists',
