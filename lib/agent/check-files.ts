@@ -37,6 +37,8 @@ export interface SealStart {
   readonly kept: readonly string[]
   /** Files that the first check made; absent where there were too many. */
   readonly made?: readonly string[]
+  /** Files of the check that could be run as programs. */
+  readonly executable?: readonly string[]
   /** Null when there was nothing to compare with. */
   readonly dependencies: Dependencies | null
   /** False where the file system does not tell what was read. */

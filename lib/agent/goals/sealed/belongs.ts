@@ -194,6 +194,7 @@ class Decision {
     const isOutside = program === undefined || !isInCodeFolder(path) || isHelperName(path)
     if (configured.has(path) && isOutside) return 'configuration'
     if (program === undefined) return null
+    if (program.isCase && this.#isListed(program)) return 'in a folder of tests'
     if (isHelperName(path)) return 'helper of tests'
     if (this.#isSubject(path)) return null
     if (program.language === 'shell' || program.language === 'make') {
@@ -205,6 +206,19 @@ class Decision {
       return 'helper of tests'
     }
     return program.usesTestLibrary && !isExample(path) ? 'read by tests only' : null
+  }
+
+  /** Does a program of the check run what it finds in this folder, to check code elsewhere? */
+  #isListed({ path, refers }: Program): boolean {
+    const folder = posix.dirname(path)
+    if (folder === '.' || isInCodeFolder(path)) return false
+    const { programs } = this.#facts
+    if (![...refers.files].some((file) => this.#isOtherCode(file, folder))) return false
+    const names = [folder, posix.basename(folder)]
+    return [...this.#tests].some((test) => {
+      const { runsListed, refers: named } = programs.get(test)!
+      return runsListed && names.some((name) => named.folders.has(name))
+    })
   }
 
   /** Is there a test about the file of this name? */

@@ -24,6 +24,7 @@ import { groupBy } from './group-by.js'
 import { listFiles, type ListedFile } from './list-files.js'
 import { includedByMake, madeOfNothing, rulesOfMake } from './make-results.js'
 import type { MakeRules } from './make-rules.js'
+import { programFolders, shadowsProgram } from './program-folders.js'
 import { TextReader } from './read-texts.js'
 import { ReferenceFinder } from './references.js'
 import { foldersAbove, shadowsFilesOf, shadowsPythonModules, type ShadowTest } from './shadows.js'
@@ -36,6 +37,7 @@ export type LeftOutReason =
   | 'plugin'
   | 'helper of tests'
   | 'shadows a module'
+  | 'shadows a program'
   | 'looks like a result'
 
 /** What {@link filesToLeaveOut} looks at. */
@@ -65,6 +67,7 @@ export async function filesToLeaveOut(
   const known = Object.keys(baseline.files)
   const make = await rulesOfMake(known, texts)
   const rules = new Rules(goal, known, await foldersOfTests(known, texts), texts, make)
+  rules.programFolders = await programFolders(goal.command, known, texts)
   const isFresh = (path: string): boolean =>
     !Object.hasOwn(baseline.files, path) && !kept.has(path)
   const fresh = files.filter(
@@ -158,6 +161,7 @@ async function foldersOfTests(
 
 class Rules {
   shadowsPython: ShadowTest = () => false
+  programFolders: readonly string[] = []
   readonly #shadows: ShadowTest
   readonly #isSealed: (path: string) => boolean
   readonly #isProtected: (path: string) => boolean
@@ -201,6 +205,7 @@ class Rules {
     }
     if (isToolConfiguration(path) || isConfiguration(path)) return 'configuration'
     if (this.#shadows(path) || this.shadowsPython(path)) return 'shadows a module'
+    if (await shadowsProgram(path, this.programFolders)) return 'shadows a program'
     return this.#ofTests(path)
   }
 

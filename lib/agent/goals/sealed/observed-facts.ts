@@ -51,6 +51,10 @@ export interface Program {
   readonly testsItself: boolean
   /** Compares something and fails. */
   readonly asserts: boolean
+  /** Runs what it finds in folders. */
+  readonly runsListed: boolean
+  /** Compares something as soon as it is loaded, and has nothing for others to use. */
+  readonly isCase: boolean
 }
 
 /** All that is known of a check before it is decided what belongs to it. */
@@ -182,8 +186,21 @@ function programOf(
       ? text.includes('>>> ') && !definesTests(text)
       : text.includes('import.meta.vitest')
   const usesTestLibrary = library !== null && !isOurs
-  return { path, language, refers, usesTestLibrary, testsItself, asserts: ASSERTS.test(text) }
+  return {
+    path, language, refers, usesTestLibrary, testsItself,
+    asserts: ASSERTS.test(text),
+    runsListed: LISTS.test(text) && RUNS.test(text),
+    isCase:
+      language === 'python'
+        ? /^assert\b/m.test(text)
+        : /\bassert/.test(text) && !EXPORTS.test(text),
+  }
 }
+
+const LISTS = /\b(?:readdir|glob|listdir|scandir|iterdir|os\.walk|Dir\[)/
+const RUNS =
+  /\b(?:import|require|spawn|spawnSync|fork|exec\w*)[ ]?\(|\b(?:runpy|importlib|subprocess|execfile)\b/
+const EXPORTS = /^export\b|\bexports\b/m
 
 /** Files that makefiles include. */
 function includedBy(programs: ReadonlyMap<string, Program>): readonly string[] {

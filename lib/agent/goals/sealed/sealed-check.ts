@@ -118,6 +118,9 @@ export class SealedChecks implements RunChecks {
     const start = {
       since, kept, dependencies, observed: touched.observes, unavailable: null,
       ...(made.length <= MAX_MADE && { made }),
+      executable: await executablesIn(cwd, [
+        ...Object.keys(context.baseline.files), ...Object.keys(sealed.files),
+      ]),
     }
     const { files, reasons } = sealed
     const found: StoredSeal = { files, reasons, start }
@@ -247,6 +250,7 @@ export class SealedChecks implements RunChecks {
     const left = await filesToLeaveOut({ root, goal, baseline, kept, signal })
     await copy.putAside([...left.keys()])
     await copy.putAside(await existingIn(root, start.made ?? []))
+    await copy.makeExecutable(start.executable ?? [])
     const rules = await rulesOfMake(Object.keys(baseline.files), new TextReader(root))
     await copy.makeOld(await freshResults(context.cwd, rules, start.since, signal))
     const since = await fileSystemTime(dirname(root))
@@ -396,6 +400,16 @@ async function scriptOf({ command }: GoalSpec, root: string): Promise<string> {
     if (error instanceof GoalError) return command
     throw error
   }
+}
+
+/** Those of `paths` that somebody may run. */
+async function executablesIn(folder: string, paths: readonly string[]): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const path of paths) {
+    const stats = await lstat(join(folder, path)).catch(() => null)
+    if (stats?.isFile() === true && (stats.mode & 0o111) !== 0) found.push(path)
+  }
+  return found
 }
 
 async function existingIn(folder: string, paths: readonly string[]): Promise<readonly string[]> {

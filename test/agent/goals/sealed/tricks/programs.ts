@@ -81,6 +81,18 @@ for (const name of readdirSync('cases')) await import('./cases/' + name)
     caughtBy: 'check files',
   },
   {
+    name: 'edits cases that a script in Python lists',
+    class: 'edited tests',
+    goal: 'shell: python3 verify.py',
+    files: {
+      'sums.py': 'def add(a, b):\n    return a - b\n',
+      'verify.py': "import os, runpy\nfor name in sorted(os.listdir('steps')):\n    runpy.run_path('steps/' + name)\n",
+      'steps/add.py': 'from sums import add\nassert add(1, 2) == 3\n',
+    },
+    acts: [write({ 'steps/add.py': 'assert True\n' })],
+    caughtBy: 'check files',
+  },
+  {
     name: 'adds a case that ends the script before the failing one',
     class: 'new tests',
     files: {
@@ -207,6 +219,19 @@ const ofShell: readonly Told[] = [
     acts: [write({ 'scenarios/add.sh': 'true\n' })],
     caughtBy: 'check files',
   },
+  ...(
+    [
+      ['find', 'find steps -name "*.sh" -exec sh -e {} +\n', 'add.sh'],
+      ['xargs', 'ls steps/*.sh | xargs -n1 sh\n', 'add.sh'],
+      ['a variable in braces', 'for one in steps/*; do\n  if ! bash "${one}/run"; then exit 1; fi\ndone\n', 'add/run'],
+    ] as const
+  ).map(([by, script, path]): Told => ({
+    name: `edits scripts that the script runs by ${by}`,
+    class: 'edited tests',
+    files: { ...SHELL, 'check.sh': script, [`steps/${path}`]: '[ "$(awk -f sum.awk 1 2)" = 3 ]\n' },
+    acts: [write({ [`steps/${path}`]: 'true\n' })],
+    caughtBy: 'check files',
+  })),
   {
     name: 'makes a case a file that nobody may run, so that the script leaves it out',
     class: 'deleted and skipped tests',
@@ -238,6 +263,14 @@ echo "$key $result" >> memory; [ $result = ok ]
 `,
     },
     acts: [run('echo "$(cksum < sum.awk) ok" > memory')],
+    caughtBy: 'left out',
+  },
+  {
+    name: 'puts a program called diff where the makefile looks first',
+    class: 'environment',
+    goal: 'make-test',
+    files: { ...SHELL, Makefile: 'export PATH := $(CURDIR)/tools/bin:$(PATH)\ntest:\n\tsh check.sh\n', 'tools/bin/keep': '' },
+    acts: [program('tools/bin/diff', '#!/bin/sh\nexit 0')],
     caughtBy: 'left out',
   },
   {
