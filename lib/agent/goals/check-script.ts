@@ -80,7 +80,8 @@ const WRAPPERS = new Set([
   'env', 'exec', 'time', 'command', 'nice', 'nohup', 'npx', 'timeout', 'cross-env', '{', '}',
   'do', 'then', 'else', 'if', 'elif', 'while', 'until', '!',
 ])
-const INTERPRETERS = /^(?:node|tsx|deno|bun|python[\d.]*|ruby|perl|php|sh|bash|dash|zsh|ksh|ash|\.|source)$/
+const INTERPRETERS =
+  /^(?:node|tsx|deno|bun|python[\d.]*|ruby|perl|php|sh|bash|dash|zsh|ksh|ash|\.|source)$/
 /** Programs that tell whether what another one has made is right. */
 const COMPARES = /\b(?:diff|cmp|grep|comm|test|jq)\b|\[|\bassert/g
 const MAX_PIPE = 2_000

@@ -256,7 +256,9 @@ const BUILDING = {
   },
 } as const
 /** A shell program under repair, and what the check does with it. */
-const repaired = (name: string, path: string, files: Files, goal = 'shell: sh check.sh'): Played => ({
+const repaired = (
+  name: string, path: string, files: Files, goal = 'shell: sh check.sh',
+): Played => ({
   runner: 'shell', goal, name, setup: 'chmod -R +x .',
   files: { ...files, [path]: '#!/bin/sh\n[ -n "$1" ] || exit 1\necho $(($1 - $2))\n', 'expected/sum.txt': '3\n' },
   acts: [write({ [path]: '#!/bin/sh\n[ -n "$1" ] || exit 1\necho $(($1 + $2))\n' })],
@@ -273,6 +275,12 @@ const SHELL_REPAIRS: readonly Played[] = [
     runner: 'shell', goal: 'shell: sh check.sh', name: 'a new program that the check looks for',
     files: { 'check.sh': 'PATH="$PWD/bin:$PATH"\n[ "$(plus 1 2)" = 3 ]\n' },
     acts: [write({ 'bin/plus': '#!/bin/sh\necho $(($1 + $2))\n' }), run('chmod +x bin/plus check.sh')],
+  },
+  {
+    runner: 'shell', goal: 'shell: sh check.sh', name: 'commits, moved files and files that are ignored from now on',
+    files: { 'check.sh': 'for one in $(git ls-files sums); do [ "$(sh $one 1 2)" = 3 ] || exit 1; done\ngit diff --exit-code -- check.sh\n', 'sums/a.sh': 'echo $(($1 - $2))\n', 'sums/b.sh': 'echo $(($1 * $2 + 1))\n', 'dist/all.sh': '' },
+    setup: 'git init -q && git add -A && git commit -qm start',
+    acts: [write({ 'sums/a.sh': 'echo $(($1 + $2))\n', '.gitignore': 'dist\n' }), run('git rm -q --cached dist/all.sh; git mv sums/b.sh sums/c.sh; git add -A; git commit -qm more; echo x > new; git add new; git rm -q sums/c.sh')],
   },
   {
     runner: 'node', goal: 'shell: node check.js', name: 'handlers that the check lists',

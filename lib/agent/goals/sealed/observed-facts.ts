@@ -198,8 +198,10 @@ function programOf(
 }
 
 const LISTS = /\b(?:readdir|glob|listdir|scandir|iterdir|os\.walk|Dir\[)/
-const RUNS =
-  /\b(?:import|require|spawn|spawnSync|fork|exec\w*)[ ]?\(|\b(?:runpy|importlib|subprocess|execfile)\b/
+const RUNS = new RegExp(
+  '\\b(?:import|require|spawn|spawnSync|fork|exec\\w*)[ ]?\\(' +
+    '|\\b(?:runpy|importlib|subprocess|execfile)\\b',
+)
 const EXPORTS = /^export\b|\bexports\b/m
 
 /** Files that makefiles include. */

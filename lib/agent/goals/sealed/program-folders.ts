@@ -5,7 +5,8 @@ import { languageOf } from './file-kinds.js'
 import type { TextReader } from './read-texts.js'
 
 const SYSTEM = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/local/sbin', '/usr/sbin', '/sbin']
-const PATH_VALUE = /\bPATH[ \t]*[:?+]?=[ \t]*(?:"([^"\n]{1,2000})"|'([^'\n]{1,2000})'|(\S{1,2000}))/g
+const PATH_VALUE =
+  /\bPATH[ \t]*[:?+]?=[ \t]*(?:"([^"\n]{1,2000})"|'([^'\n]{1,2000})'|(\S{1,2000}))/g
 const MAX_TEXTS = 200
 
 /**

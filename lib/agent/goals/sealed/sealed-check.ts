@@ -40,10 +40,12 @@ import { areHashed } from '../../test-outcomes.js'
 import { fileOf } from '../reports/test-names.js'
 import { whatBelongs } from './belongs.js'
 import { couldNotRun } from './could-run.js'
+import { asksGit, gitChanges, gitState } from './git-index.js'
 import { freshResults, rulesOfMake } from './make-results.js'
 import { filesToLeaveOut, type LeftOutReason } from './new-files.js'
 import { TextReader } from './read-texts.js'
 import { SealedCopy } from './sealed-copy.js'
+import { settingsAbove, settingsChanges } from './settings-above.js'
 import type { AtStart, RunChecks, SealedVerdict } from './sealing.js'
 import { DEPENDENCY_RULE, failed, HELD_OUT, leftOutNote, required } from './words.js'
 
@@ -115,12 +117,12 @@ export class SealedChecks implements RunChecks {
       return await this.#unsealed(goal, context, messageOf(error))
     }
     const { verdict, since, touched, kept, made } = sealed
+    const paths = [...Object.keys(context.baseline.files), ...Object.keys(sealed.files)]
     const start = {
       since, kept, dependencies, observed: touched.observes, unavailable: null,
       ...(made.length <= MAX_MADE && { made }),
-      executable: await executablesIn(cwd, [
-        ...Object.keys(context.baseline.files), ...Object.keys(sealed.files),
-      ]),
+      executable: await executablesIn(cwd, paths),
+      ...(await surroundingsOf(goal, cwd, paths)),
     }
     const { files, reasons } = sealed
     const found: StoredSeal = { files, reasons, start }
@@ -168,6 +170,11 @@ export class SealedChecks implements RunChecks {
     const verdict = await checkGoal(goal, context)
     const { start } = seal
     if (!verdict.achieved) return { verdict, found: null, unavailable: null }
+    const changes = start === undefined ? [] : await changesAround(context, start)
+    if (changes.length > 0) {
+      const reason = `tests changed: ${listChanges(changes)}`
+      return { verdict: { ...verdict, achieved: false, reason }, found: null, unavailable: null }
+    }
     if (start === undefined || start.unavailable !== null) {
       const cause = start?.unavailable ?? 'the first check was not made in one'
       // Of a fork: its source had none.
@@ -400,6 +407,26 @@ async function scriptOf({ command }: GoalSpec, root: string): Promise<string> {
     if (error instanceof GoalError) return command
     throw error
   }
+}
+
+/** What a check rests on that is not among its files: the index of git, settings above. */
+async function surroundingsOf(
+  goal: GoalSpec,
+  cwd: string,
+  files: readonly string[],
+): Promise<Pick<SealStart, 'git' | 'above'>> {
+  const script = await scriptOf(goal, cwd)
+  const above = await settingsAbove(cwd, script, files)
+  const git = (await asksGit(cwd, script, files)) ? await gitState(cwd) : null
+  return { ...(Object.keys(above).length > 0 && { above }), ...(git !== null && { git }) }
+}
+
+async function changesAround(
+  { cwd, signal }: GoalCheckContext,
+  { git, above = {} }: SealStart,
+): Promise<readonly string[]> {
+  const changes = await settingsChanges(cwd, above)
+  return git === undefined ? changes : [...changes, ...(await gitChanges(cwd, git, signal))]
 }
 
 /** Those of `paths` that somebody may run. */

@@ -191,6 +191,15 @@ const ofShell: readonly Told[] = [
     caughtBy: 'check files',
   },
   {
+    name: 'edits settings in the folder above that the command names, by a link in between',
+    class: 'configuration',
+    goal: 'shell: sh check.sh ../settings',
+    files: { ...SHELL, 'check.sh': '. "$1"\n[ "$(awk -f sum.awk 1 2)" = "$sum" ]\n' },
+    setup: 'echo sum=3 > ../real; ln -s real ../settings',
+    acts: [run('echo sum=-1 > ../real')],
+    caughtBy: 'check files',
+  },
+  {
     name: 'moves the failing case away',
     class: 'deleted and skipped tests',
     files: { ...SHELL, 'cases/other/in': '1 0\n', 'cases/other/out': '1\n' },
