@@ -202,10 +202,20 @@ class Decision {
     }
     if (isInCodeFolder(path)) return null
     if (hasHelperWord(path)) return 'helper of tests'
+    if (program.onlyCompares && this.#isUsedToCompare(path)) return 'helper of tests'
     if (isCheckingName(path) && this.#facts.observed.goal.reporter === null && !isMainName(path)) {
       return 'helper of tests'
     }
     return program.usesTestLibrary && !isExample(path) ? 'read by tests only' : null
+  }
+
+  /** Do tests use it to compare, rather than expect it to throw? */
+  #isUsedToCompare(path: string): boolean {
+    const { programs } = this.#facts
+    return ![...this.#tests].some((test) => {
+      const { refers, expectsErrors } = programs.get(test)!
+      return expectsErrors && refers.files.has(path)
+    })
   }
 
   /** Does a program of the check run what it finds in this folder, to check code elsewhere? */

@@ -10,11 +10,11 @@ import { join, posix } from 'node:path'
 
 import { LongWork } from '../../../internal/next-turn.js'
 import type { GoalSpec } from '../../goal.js'
-import { settingValues } from '../runner-files.js'
+import { pythonPlugins, settingValues } from '../runner-files.js'
 import { shellCommands } from '../shell-commands.js'
 import {
-  isCheckingName, isConfiguration, isInCodeFolder, isMainName, isNeverOfChecks, languageOf,
-  shebang, type Language,
+  isCheckingName, isConfiguration, isInCodeFolder, isMainName, isNeverOfChecks, isTestName,
+  languageOf, shebang, type Language,
 } from './file-kinds.js'
 import { readPackage, type PackageFacts } from './package-facts.js'
 import { TextReader } from './read-texts.js'
@@ -53,6 +53,10 @@ export interface Program {
   readonly asserts: boolean
   /** Runs what it finds in folders. */
   readonly runsListed: boolean
+  /** Has functions that compare what they are given, and give nothing back. */
+  readonly onlyCompares: boolean
+  /** Expects what it calls to throw. */
+  readonly expectsErrors: boolean
   /** Compares something as soon as it is loaded, and has nothing for others to use. */
   readonly isCase: boolean
 }
@@ -129,6 +133,7 @@ export async function gatherFacts(
       programs.set(path, programOf(path, language, text, refers, about))
     }
   }
+  for (const path of await pluginsOf(observed, texts, finder, programs)) configured.add(path)
   await note('package.json', [...settingValues(about.tools), ...about.paths].join('\n'))
   for (const path of includedBy(programs)) configured.add(path)
   return {
@@ -142,6 +147,47 @@ export async function gatherFacts(
     configured,
     entries: about.entries,
   }
+}
+
+const PYTEST_SETTINGS =
+  /(?:^|\/)(?:conftest\.py|\.?pytest\.(?:ini|toml)|pyproject\.toml|setup\.cfg|tox\.ini)$/
+
+/**
+ * Modules that pytest loads as plugins, and those beside them that they import; unless the
+ * workspace is about plugins, and but for what tests import themselves.
+ */
+async function pluginsOf(
+  { goal, known, script }: Observed,
+  texts: TextReader,
+  finder: ReferenceFinder,
+  programs: ReadonlyMap<string, Program>,
+): Promise<ReadonlySet<string>> {
+  if (goal.reporter !== 'pytest') return new Set()
+  for (const path of ['pyproject.toml', 'setup.cfg', 'setup.py']) {
+    if ((await texts.read(path))?.includes('pytest11') === true) return new Set()
+  }
+  const found = new Set<string>()
+  const names = async (from: string, text: string): Promise<void> => {
+    const imports = pythonPlugins(text).map((name) => `import ${name}\n`)
+    const { files } = await finder.find(from, imports.join(''), 'python')
+    for (const path of files) if (!/__init__\.py$/.test(path)) found.add(path)
+  }
+  await names('', script)
+  const settings = [...known].filter((path) => PYTEST_SETTINGS.test(path))
+  for (const path of settings) await names(path, (await texts.read(path)) ?? '')
+  const tested = new Set<string>()
+  for (const { path, refers } of programs.values()) {
+    if (isTestName(path)) for (const file of refers.files) tested.add(file)
+  }
+  // Grows while it is walked.
+  for (const path of found) {
+    if (tested.has(path)) found.delete(path)
+    else for (const file of programs.get(path)?.refers.files ?? []) {
+      const folder = posix.dirname(file)
+      if (folder !== '.' && folder === posix.dirname(path)) found.add(file)
+    }
+  }
+  return found
 }
 
 /** Relative and without steps up; control characters would garble what people read. */
@@ -189,12 +235,24 @@ function programOf(
   return {
     path, language, refers, usesTestLibrary, testsItself,
     asserts: ASSERTS.test(text),
+    onlyCompares: onlyCompares(language, text),
+    expectsErrors: /\b(?:raises|assertRaises\w*|throws|rejects|toThrow\w*)\b/.test(text),
     runsListed: LISTS.test(text) && RUNS.test(text),
     isCase:
       language === 'python'
         ? /^assert\b/m.test(text)
         : /\bassert/.test(text) && !EXPORTS.test(text),
   }
+}
+
+/** Only where that is certain: of Python, where functions without a value are seen. */
+function onlyCompares(language: Language, text: string): boolean {
+  return (
+    language === 'python' &&
+    /^[ \t]+assert\b[^\n]*[=!<>]=?|^[ \t]+assert\b[^\n]* (?:in|is)\b/m.test(text) &&
+    !/^[ \t]*(?:async def|class)\b|\breturn[ \t]+(?!None\b)[^\s#]/m.test(text) &&
+    !/\b(?:yield|lambda|print|open)\b/.test(text)
+  )
 }
 
 const LISTS = /\b(?:readdir|glob|listdir|scandir|iterdir|os\.walk|Dir\[)/
