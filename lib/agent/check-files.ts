@@ -19,6 +19,16 @@ export interface Dependencies {
   readonly isCoarse: boolean
 }
 
+/** What git knows of a folder. */
+export interface GitState {
+  /** Hashes of the paths in its index, of ten characters each. */
+  readonly tracked: string
+  /** Paths that it is told to take for unchanged. */
+  readonly hidden: readonly string[]
+  /** SHA-256 of `.gitattributes`, or why there is none. */
+  readonly attributes: string
+}
+
 /** What was found by one check. Those of later checks add files to the first. */
 export interface StoredSeal {
   /** Why each file belongs to the check, by path; for those that no pattern names. */
@@ -35,6 +45,14 @@ export interface SealStart {
   readonly since: number
   /** Files that a runner loads by itself and that were there before the run. */
   readonly kept: readonly string[]
+  /** Files that the first check made; absent where there were too many. */
+  readonly made?: readonly string[]
+  /** Files of the check that could be run as programs. */
+  readonly executable?: readonly string[]
+  /** For a check that asks git. */
+  readonly git?: GitState
+  /** SHA-256 of settings above the folder that those in it name, by relative path. */
+  readonly above?: { readonly [path: string]: string }
   /** Null when there was nothing to compare with. */
   readonly dependencies: Dependencies | null
   /** False where the file system does not tell what was read. */

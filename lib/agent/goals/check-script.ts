@@ -17,6 +17,10 @@ import { GoalError } from '../errors.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import type { TestReporter } from '../test-outcomes.js'
 import { detectReporter, startsRunner } from './reports/registry.js'
+import { compileGlobs } from '../workspace/globs.js'
+import {
+  isCheckingName, isExample, isFixtureName, isInCodeFolder, isInputName, isMainName,
+} from './sealed/file-kinds.js'
 import { shellCommands, type ShellCommand } from './shell-commands.js'
 import { readSmallFile } from './small-file.js'
 
@@ -74,7 +78,17 @@ const SHELLS = new Set(['sh', 'bash', 'dash', 'zsh', 'ksh', 'ash', 'source', '.'
 /** Programs that run the command after them. */
 const WRAPPERS = new Set([
   'env', 'exec', 'time', 'command', 'nice', 'nohup', 'npx', 'timeout', 'cross-env', '{', '}',
+  'do', 'then', 'else', 'if', 'elif', 'while', 'until', '!',
 ])
+const INTERPRETERS =
+  /^(?:node|tsx|deno|bun|python[\d.]*|ruby|perl|php|sh|bash|dash|zsh|ksh|ash|\.|source)$/
+/** Programs that tell whether what another one has made is right. */
+const COMPARES = /\b(?:diff|cmp|grep|comm|test|jq)\b|\[|\bassert/g
+const MAX_PIPE = 2_000
+/** Compares what a command prints. */
+const COMPARES_OUTPUT = /\b(?:diff|cmp|assert\w*)\b|\[ +["']?\$\(|\| *(?:grep|jq)\b/
+/** Files of a pattern that are read to find out whether they are tests. */
+const MAX_SAMPLES = 20
 /** Options whose values are files that a program loads before its work. */
 const SETUP_OPTIONS = new Set([
   '--import', '--require', '-r', '--loader', '--experimental-loader', '--config', '--config-file',
@@ -113,14 +127,51 @@ class ScriptReader {
     if (this.texts.length >= MAX_TEXTS || this.#characters > MAX_CHARACTERS) return
     this.texts.push(text)
     let base = folder
+    /** What the variables of loops stand for. */
+    const loops = new Map<string, readonly string[]>()
+    let before: readonly string[] = []
+    const comparisons = comparisonsIn(text)
     for (const command of shellCommands(text)) {
       const words = command.runs ? programAndArguments(command) : []
+      if (words[0] === 'for' && words[2] === 'in') loops.set(words[1]!, words.slice(3))
       if (words[0] === 'cd') base = this.#path(words[1] ?? '.', base) ?? base
-      else if (words.length > 0) await this.#command(words, startsRunner(command), base)
+      else if (words.length > 0) {
+        const compared = isCompared(text, command, comparisons)
+        if (!compared) {
+          for (const pattern of patternsRun(words, before, loops)) await this.#cases(pattern, base)
+        }
+        await this.#command(words, startsRunner(command), base, compared)
+      }
+      before = words
     }
   }
 
-  async #command(words: readonly string[], runner: boolean, base: string): Promise<void> {
+  /** Notes a pattern of files that are run, each of which fails or passes. */
+  async #cases(word: string, base: string): Promise<void> {
+    const glob = this.#path(word, base)
+    if (glob === null || !/.[*?{]/.test(glob) || this.files.has(glob)) return
+    const isNamed = CHECKING.test(glob) || isInputName(glob) || isFixtureName(glob)
+    if (isNamed || (await this.#holdsTests(glob))) this.#addGlob(glob)
+  }
+
+  async #holdsTests(glob: string): Promise<boolean> {
+    if (isInCodeFolder(glob) || isExample(glob)) return false
+    const folder = posix.dirname(glob.slice(0, glob.search(/[*?{]/) + 1))
+    const isOne = compileGlobs([glob])
+    const kinds = await this.#listed(folder === '.' ? '' : folder)
+    const paths = [...kinds.keys()].map((name) => posix.join(folder, name)).filter(isOne)
+    for (const path of paths.slice(0, MAX_SAMPLES)) {
+      if (COMPARES_OUTPUT.test((await this.#read(path)) ?? '')) return true
+    }
+    return false
+  }
+
+  async #command(
+    words: readonly string[],
+    runner: boolean,
+    base: string,
+    compared: boolean,
+  ): Promise<void> {
     const program = words[0]!
     const name = posix.basename(program)
     const folder = this.#folderOption(words, base)
@@ -131,8 +182,8 @@ class ScriptReader {
     if (/^g?make$/.test(name)) await this.#makefile(folder)
     if (SHELLS.has(name)) {
       const script = words.slice(1).find((word) => !word.startsWith('-'))
-      await this.#script(script, base)
-    } else if (program.includes('/')) await this.#program(program, base)
+      await this.#script(script, base, compared && name !== '.' && name !== 'source')
+    } else if (program.includes('/')) await this.#program(program, base, compared)
     for (const [i, word] of words.slice(1).entries()) {
       await this.#argument(word, words[i]!, base, runner, name === 'node')
     }
@@ -216,20 +267,22 @@ class ScriptReader {
     }
   }
 
-  /** Follows a file that a shell runs. */
-  async #script(word: string | undefined, base: string): Promise<void> {
+  /** Follows a file that a shell runs; one whose output is compared may be what is checked. */
+  async #script(word: string | undefined, base: string, compared: boolean): Promise<void> {
     const path = word === undefined ? null : this.#path(word, base)
     const text = path === null ? null : await this.#read(path)
-    if (path === null || text === null || !this.#first(path)) return
+    if (path === null || text === null) return
+    const isCheck = CHECKING.test(path) || isCheckingName(path) || detectReporter(text) !== null
+    if ((compared && !isCheck) || !this.#first(path)) return
     this.files.add(path)
     await this.follow(text, base)
   }
 
   /** Follows a file that is run by its path, if it is a script and not a built program. */
-  async #program(word: string, base: string): Promise<void> {
+  async #program(word: string, base: string, compared: boolean): Promise<void> {
     const path = this.#path(word, base)
     if (path !== null && (await this.#read(path))?.startsWith('#!') === true)
-      await this.#script(word, base)
+      await this.#script(word, base, compared)
   }
 
   /** True at the first call with this key, so that scripts which start each other end. */
@@ -252,14 +305,18 @@ class ScriptReader {
 
   /** Found in a listing, since most words are no paths at all. */
   async #kind(path: string): Promise<PathKind> {
-    const folder = path.includes('/') ? posix.dirname(path) : ''
+    const kinds = await this.#listed(path.includes('/') ? posix.dirname(path) : '')
+    return kinds.get(posix.basename(path)) ?? 'none'
+  }
+
+  async #listed(folder: string): Promise<ReadonlyMap<string, PathKind>> {
     let kinds = this.#folders.get(folder)
     if (kinds === undefined) {
       const isThere = folder === '' || (await this.#kind(folder)) !== 'none'
       kinds = isThere ? await this.#list(folder) : NOTHING
       this.#folders.set(folder, kinds)
     }
-    return kinds.get(posix.basename(path)) ?? 'none'
+    return kinds
   }
 
   async #list(folder: string): Promise<ReadonlyMap<string, PathKind>> {
@@ -308,6 +365,82 @@ function tooMuch(what: string): GoalError {
     'unsuitable',
     `the command of the check and its scripts name ${what}; put them behind a program of their own`,
   )
+}
+
+/** Where a text compares something for the first and the last time. */
+interface Comparisons {
+  readonly first: number
+  readonly last: number
+}
+
+function comparisonsIn(text: string): Comparisons {
+  const found = [...text.matchAll(COMPARES)]
+  return { first: found.at(0)?.index ?? Infinity, last: found.at(-1)?.index ?? -1 }
+}
+
+/**
+ * Is what a command prints or makes compared by another one? One that only has to succeed is not:
+ * unless it is, by its name, one that builds or delivers something, and a comparison follows.
+ */
+function isCompared(text: string, { words }: ShellCommand, { first, last }: Comparisons): boolean {
+  const start = words[0]!.at
+  const lastWord = words.at(-1)!
+  const end = lastWord.at + lastWord.text.length
+  if (/\$\([ ]?$|`$/.test(text.slice(Math.max(0, start - 3), start))) {
+    return first < start || last >= end
+  }
+  // Quotes, and commands in parentheses, are no part of a word's text.
+  const near = text.slice(end, end + MAX_PIPE).split(/\n|;/, 1)[0]!
+  const rest = near.slice(afterParentheses(near)).replace(/^["')]+/, '')
+  if (/^[ \t]*\|(?!\|)/.test(rest)) return rest.search(COMPARES) !== -1
+  const isWritten = words.some(({ text: word }) => /^1?>>?/.test(word))
+  const isWork = words.some(({ text: word }) => /[./]/.test(word) && isMainName(word))
+  return (isWritten || isWork) && last >= end
+}
+
+/** Where the parentheses end that a text begins with; 0 where it begins with none. */
+function afterParentheses(text: string): number {
+  let depth = 0
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] === '(') depth += 1
+    else if (text[i] === ')') depth -= 1
+    if (depth === 0) return i === 0 ? 0 : i + 1
+  }
+  return 0
+}
+
+/** Patterns of files that a command runs: by a loop, by `find` or `xargs`, or `run-parts`. */
+function patternsRun(
+  words: readonly string[],
+  before: readonly string[],
+  loops: ReadonlyMap<string, readonly string[]>,
+): readonly string[] {
+  const name = posix.basename(words[0]!)
+  if (name === 'run-parts') return [`${words.at(-1)!}/*`]
+  if (name === 'find') {
+    const exec = words.findIndex((word) => /^-(?:exec|execdir|ok)$/.test(word))
+    const pattern = words[words.indexOf('-name') + 1] ?? '*'
+    return runsFile(words.slice(exec + 1), '{}') ? [posix.join(words[1]!, '**', pattern)] : []
+  }
+  if (name === 'xargs') {
+    const isRun = words.slice(1).some((word) => INTERPRETERS.test(posix.basename(word)))
+    return isRun ? before.slice(1).filter((word) => !word.startsWith('-')) : []
+  }
+  const file = fileRun(words)
+  const [, variable, more = ''] = /^(?:\.\/|\$PWD\/)?\$\{?(\w+)\}?(\/.*)?$/.exec(file ?? '') ?? []
+  return (loops.get(variable ?? '') ?? []).map((glob) => `${glob}${more}`)
+}
+
+function runsFile(words: readonly string[], file: string): boolean {
+  return fileRun(words) === file
+}
+
+/** The file that a command runs, alone or by an interpreter; null when it only looks at it. */
+function fileRun(words: readonly string[]): string | null {
+  if (words.length === 0 || !INTERPRETERS.test(posix.basename(words[0]!))) return words[0] ?? null
+  // `sh -n` and `node --check` only parse.
+  const at = words.findIndex((word, i) => i > 0 && !/^-[a-z]*[eux]$/.test(word))
+  return words[at]?.startsWith('-') === true ? null : (words[at] ?? null)
 }
 
 /** The words of a command from its program on, without variables and wrappers such as `env`. */

@@ -133,6 +133,18 @@ export function* settingValues(text: string): Generator<string> {
   }
 }
 
+/** Modules that settings of pytest, or its files, name as plugins: `tools.strict`. */
+export function pythonPlugins(text: string): readonly string[] {
+  const found: string[] = []
+  for (const [, plain, list] of text.matchAll(PLUGINS)) {
+    for (const [name] of (plain ?? list ?? '').matchAll(/[\w.]+/g)) found.push(name)
+  }
+  return found
+}
+
+const PLUGINS =
+  /(?:^|[\s"'=])-p["', =]{0,8}([A-Za-z_][\w.]*)|\bpytest_plugins\b[^=\n]{0,100}=([^=\])]{0,4000})/g
+
 /** Of package.json only what concerns runners. */
 function settingsOf(name: string, text: string): string {
   if (name !== 'package.json') return text

@@ -236,3 +236,46 @@ test('a word beyond the length of a path is no path', async (t) => {
   const { files } = await readCheckScript(`cat ${'test*'.repeat(300)}`, cwd)
   assert.deepEqual(files, [])
 })
+
+for (const [command, belongs] of [
+  ['sh deploy.sh', true],
+  ['sh deploy.sh > out; diff out expected', false],
+  ['./deploy.sh 1 2 | cmp - expected', false],
+  ['./deploy.sh 1 2 | tee log', true],
+  ['[ "$(sh deploy.sh)" = 3 ]', false],
+  ['sum=`sh deploy.sh`\n[ "$sum" = 3 ]', false],
+  ['sh deploy.sh && diff out expected', false],
+  ['sh steps.sh && diff out expected', true],
+  ['. ./steps.sh; [ "$(add 1 2)" = 3 ]', true],
+  ['sh qa/steps.sh | diff - expected', true],
+  ['sh runs.sh | grep ok', true],
+] as const) {
+  test(`${belongs ? 'the check' : 'what is checked'} is run by "${command}"`, async (t) => {
+    const files = { 'deploy.sh': '#!/bin/sh\necho 3\n', 'steps.sh': '', 'qa/steps.sh': '' }
+    const cwd = await workspace(t, { ...files, 'runs.sh': 'node --test\n' })
+    const { files: found } = await readCheckScript(command, cwd)
+    assert.equal(found.some((path) => path.endsWith('.sh')), belongs)
+  })
+}
+
+for (const [command, pattern] of [
+  ['for one in cases/*; do sh "$one" || exit 1; done', 'cases/*'],
+  ['for one in steps/*; do ./$one || exit 1; done', 'steps/*'],
+  ['for one in steps/*; do if ! bash -e "${one}"; then exit 1; fi; done', 'steps/*'],
+  ['for one in cases/*; do python3 $one/run.py; done', 'cases/*/run.py'],
+  ['for one in steps/*; do sh $one 1 2 | diff - sum; done', null],
+  ['for one in steps/*; do sh -n $one; done', null],
+  ['for one in plain/*; do sh $one; done', null],
+  ['for one in src/*; do sh $one; done', null],
+  ['find steps -name "*.sh" -exec sh {} \\;', 'steps/**/*.sh'],
+  ['find steps -name "*.sh" -exec wc {} +', null],
+  ['ls steps/*.sh | xargs -n1 sh', 'steps/*.sh'],
+  ['run-parts steps', 'steps/*'],
+] as const) {
+  test(`in "${command}" ${pattern ?? 'no pattern'} belongs to the check`, async (t) => {
+    const files = { 'steps/a.sh': '[ "$(add 1 2)" = 3 ]\n', 'src/a.sh': '[ "$(add)" = 3 ]\n' }
+    const cwd = await workspace(t, { ...files, 'plain/a.sh': '[ -n "$1" ] || exit 1\n' })
+    const { files: found } = await readCheckScript(command, cwd)
+    assert.deepEqual(found, pattern === null ? [] : [pattern])
+  })
+}

@@ -246,6 +246,53 @@ const MAKE = {
   runner: 'make', goal: 'make-test',
   files: { 'sum.cjs': 'const [a, b] = process.argv.slice(2).map(Number)\nconsole.log(a - b)\n', Makefile: 'test:\n\tnode sum.cjs 1 2 | diff - expected/sum.txt\n', 'expected/sum.txt': '3\n' },
 } as const
+/** What is built goes to a folder that make makes. */
+const BUILDING = {
+  runner: 'make', goal: 'make-test',
+  files: {
+    'sum.cjs': 'const [a, b] = process.argv.slice(2).map(Number)\nconsole.log(a - b)\n',
+    Makefile: 'OUT := out\n-include $(OUT)/extra.mk\ntest: $(OUT)/sum.txt notes.txt\n\tdiff $< expected/sum.txt\n$(OUT)/sum.txt: sum.cjs | $(OUT)\n\tnode sum.cjs 1 2 > $@\n$(OUT):\n\tmkdir $@\nnotes.txt: ; touch notes.txt\n%.cjs: %.peg\n\tfalse\n',
+    'expected/sum.txt': '3\n',
+  },
+} as const
+/** A shell program under repair, and what the check does with it. */
+const repaired = (
+  name: string, path: string, files: Files, goal = 'shell: sh check.sh',
+): Played => ({
+  runner: 'shell', goal, name, setup: 'chmod -R +x .',
+  files: { ...files, [path]: '#!/bin/sh\n[ -n "$1" ] || exit 1\necho $(($1 - $2))\n', 'expected/sum.txt': '3\n' },
+  acts: [write({ [path]: '#!/bin/sh\n[ -n "$1" ] || exit 1\necho $(($1 + $2))\n' })],
+})
+const SHELL_REPAIRS: readonly Played[] = [
+  repaired('a program whose result is compared', 'deploy.sh', { 'check.sh': 'sh deploy.sh 1 2 > out.txt && diff out.txt expected/sum.txt\n' }),
+  repaired('a program whose output goes to diff', 'total.sh', { 'check.sh': './total.sh 1 2 | diff - expected/sum.txt\n' }),
+  repaired('a program whose output is looked at', 'total.sh', { 'check.sh': 'if [ "$(sh total.sh 1 2)" = 3 ]; then exit 0; fi\nexit 1\n' }),
+  repaired('a program behind make', 'bin/total.sh', { Makefile: 'test:\n\t@./bin/total.sh 1 2 | diff - expected/sum.txt\n' }, 'make-test'),
+  repaired('a program in the command', 'total.sh', {}, 'shell: sh total.sh 1 2 | diff - expected/sum.txt'),
+  repaired('programs of a pattern', 'plugins/sum.sh', { 'check.sh': 'for one in plugins/*.sh; do\n  "$one" 1 2 | cmp - expected/sum.txt || exit 1\ndone\n' }),
+  repaired('programs that are parsed as well', 'steps/sum.sh', { 'check.sh': 'for one in steps/*; do sh -n $one || exit 1; done\nsh steps/sum.sh 1 2 | cmp - expected/sum.txt\n' }),
+  {
+    runner: 'shell', goal: 'shell: sh check.sh', name: 'a new program that the check looks for',
+    files: { 'check.sh': 'PATH="$PWD/bin:$PATH"\n[ "$(plus 1 2)" = 3 ]\n' },
+    acts: [write({ 'bin/plus': '#!/bin/sh\necho $(($1 + $2))\n' }), run('chmod +x bin/plus check.sh')],
+  },
+  {
+    runner: 'shell', goal: 'shell: sh check.sh', name: 'commits, moved files and files that are ignored from now on',
+    files: { 'check.sh': 'for one in $(git ls-files sums); do [ "$(sh $one 1 2)" = 3 ] || exit 1; done\ngit diff --exit-code -- check.sh\n', 'sums/a.sh': 'echo $(($1 - $2))\n', 'sums/b.sh': 'echo $(($1 * $2 + 1))\n', 'dist/all.sh': '' },
+    setup: 'git init -q && git add -A && git commit -qm start',
+    acts: [write({ 'sums/a.sh': 'echo $(($1 + $2))\n', '.gitignore': 'dist\n' }), run('git rm -q --cached dist/all.sh; git mv sums/b.sh sums/c.sh; git add -A; git commit -qm more; echo x > new; git add new; git rm -q sums/c.sh')],
+  },
+  {
+    runner: 'node', goal: 'shell: node check.js', name: 'handlers that the check lists',
+    files: {
+      'package.json': '{"type":"module"}',
+      'check.js': "import assert from 'node:assert'\nimport { readdirSync } from 'node:fs'\nfor (const name of readdirSync('handlers')) assert.equal((await import('./handlers/' + name)).default(1, 2), 3)\n",
+      'base/assert.js': "import assert from 'node:assert'\nexport const positive = (a) => assert(a > 0)\n",
+      'handlers/add.js': "import assert from 'node:assert'\nimport { positive } from '../base/assert.js'\nexport default (a, b) => {\n  positive(a)\n  assert(b > 0)\n  return a - b\n}\n",
+    },
+    acts: [run("sed -i 's/a - b/a + b/' handlers/add.js")],
+  },
+]
 const FIXED_SHELL = write({ 'sum.sh': 'echo $(($1 + $2))\n' })
 
 export const ownChanges: readonly Played[] = [
@@ -270,5 +317,7 @@ export const ownChanges: readonly Played[] = [
   { ...SCRIPT, name: 'a new case', acts: [FIXED_SHELL, write({ 'cases/second/in': '2 2\n', 'cases/second/out': '4\n' })] },
   { ...SCRIPT, name: 'a program that was split', acts: [write({ 'sum.sh': '. ./plus.sh\nplus $1 $2\n', 'plus.sh': 'plus() { echo $(($1 + $2)); }\n' })] },
   { ...MAKE, name: 'a program that was repaired', acts: [run("sed -i 's/a - b/a + b/' sum.cjs")] },
+  ...SHELL_REPAIRS,
+  { ...BUILDING, name: 'a program that was repaired, and the results of make', acts: [run("sed -i 's/a - b/plus(a, b)/; 1i const plus = require(\"./plus.cjs\")' sum.cjs"), write({ 'plus.cjs': 'module.exports = (a, b) => a + b\n', 'notes.txt': 'mine' }), run('make test')] },
   { ...TSC, name: 'a new module with types', acts: [write({ 'src/add.ts': "import type { Sum } from './types.js'\nexport const add: Sum = (a, b) => a + b\n", 'src/types.ts': 'export type Sum = (a: number, b: number) => number\n' })] },
 ]

@@ -218,6 +218,7 @@ class Decision {
     const isOutside = program === undefined || !isInCodeFolder(path) || isHelperName(path)
     if (setups.has(path) && isOutside) return 'configuration'
     if (program === undefined) return null
+    if (program.isCase && this.#isListed(program)) return 'in a folder of tests'
     if (isHelperName(path)) return 'helper of tests'
     if (this.#isSubject(path)) return null
     if (program.language === 'shell' || program.language === 'make') {
@@ -225,6 +226,7 @@ class Decision {
     }
     if (isInCodeFolder(path)) return null
     if (hasHelperWord(path)) return 'helper of tests'
+    if (program.onlyCompares && this.#isUsedToCompare(path)) return 'helper of tests'
     if (isCheckingName(path) && this.#facts.observed.goal.reporter === null && !isMainName(path)) {
       return 'helper of tests'
     }
@@ -247,6 +249,28 @@ class Decision {
       return (!entries.has(path) || exported.has(path)) && !this.#isSubject(path)
     }
     return new Set([...found].filter(isJudge))
+  }
+
+  /** Do tests use it to compare, rather than expect it to throw? */
+  #isUsedToCompare(path: string): boolean {
+    const { programs } = this.#facts
+    return ![...this.#tests].some((test) => {
+      const { refers, expectsErrors } = programs.get(test)!
+      return expectsErrors && refers.files.has(path)
+    })
+  }
+
+  /** Does a program of the check run what it finds in this folder, to check code elsewhere? */
+  #isListed({ path, refers }: Program): boolean {
+    const folder = posix.dirname(path)
+    if (folder === '.' || isInCodeFolder(path)) return false
+    const { programs } = this.#facts
+    if (![...refers.files].some((file) => this.#isOtherCode(file, folder))) return false
+    const names = [folder, posix.basename(folder)]
+    return [...this.#tests].some((test) => {
+      const { runsListed, refers: named } = programs.get(test)!
+      return runsListed && names.some((name) => named.folders.has(name))
+    })
   }
 
   /** Is there a test about the file of this name? */

@@ -10,7 +10,8 @@
  *
  * @module
  */
-import { posix } from 'node:path'
+import { lstat } from 'node:fs/promises'
+import { join, posix } from 'node:path'
 
 import { LongWork } from '../../../internal/next-turn.js'
 import type { GoalBaseline, GoalSpec } from '../../goal.js'
@@ -23,6 +24,9 @@ import {
 import { groupBy } from './group-by.js'
 import { listFiles, type ListedFile } from './list-files.js'
 import { optionalFilesIn } from './presence.js'
+import { includedByMake, madeOfNothing, rulesOfMake } from './make-results.js'
+import type { MakeRules } from './make-rules.js'
+import { programFolders, shadowsProgram } from './program-folders.js'
 import { TextReader } from './read-texts.js'
 import { nameKey, ReferenceFinder } from './references.js'
 import { foldersAbove, shadowsFilesOf, shadowsPythonModules, type ShadowTest } from './shadows.js'
@@ -30,7 +34,13 @@ import { looksLikeTest } from './test-texts.js'
 
 /** Why a sealed check leaves out a new file. */
 export type LeftOutReason =
-  'new test' | 'configuration' | 'plugin' | 'helper of tests' | 'shadows a module'
+  | 'new test'
+  | 'configuration'
+  | 'plugin'
+  | 'helper of tests'
+  | 'shadows a module'
+  | 'shadows a program'
+  | 'looks like a result'
 
 /** What {@link filesToLeaveOut} looks at. */
 export interface NewFilesOptions {
@@ -52,15 +62,19 @@ export interface NewFilesOptions {
  */
 export async function filesToLeaveOut(
   options: NewFilesOptions,
-): Promise<ReadonlyMap<string, LeftOutReason>> {
+): Promise<Map<string, LeftOutReason>> {
   const { root, goal, baseline, kept, signal } = options
   const files = await listFiles(root, signal)
   const texts = new TextReader(root)
   const known = Object.keys(baseline.files)
-  const rules = new Rules(goal, known, await foldersOfTests(known, texts), texts)
+  const make = await rulesOfMake(known, texts)
+  const rules = new Rules(goal, known, await foldersOfTests(known, texts), texts, make)
+  rules.programFolders = await programFolders(goal.command, known, texts)
   const isFresh = (path: string): boolean =>
     !Object.hasOwn(baseline.files, path) && !kept.has(path)
-  const fresh = files.filter(({ path, kind }) => kind === 'cache' || isFresh(path))
+  const fresh = files.filter(
+    ({ path, kind }) => kind === 'cache' || isMemory(path) || isFresh(path),
+  )
   rules.shadowsPython = await shadowsPythonModules({
     root, goal, baseline: known, kept, files: new Set(files.map(({ path }) => path)), texts,
   })
@@ -72,6 +86,7 @@ export async function filesToLeaveOut(
     const reason = await rules.reasonFor(file)
     if (reason !== null) found.set(file.path, reason)
   }
+  await addFolders(root, madeOfNothing(make), kept, found)
   const optional = await optionalAmong(fresh.map(({ path }) => path), known, texts)
   for (const path of optional) if (!found.has(path)) found.set(path, 'configuration')
   const doubtful = [...found.keys()].filter(
@@ -99,6 +114,26 @@ async function optionalAmong(
     for (const one of fresh) if (files.has(one) || names.has(nameKey(one))) found.add(one)
   }
   return found
+}
+
+/** Adds the folders among these paths, in place of what is in them. */
+async function addFolders(
+  root: string,
+  paths: Iterable<string>,
+  kept: ReadonlySet<string>,
+  found: Map<string, LeftOutReason>,
+): Promise<void> {
+  for (const path of paths) {
+    const stats = kept.has(path) ? null : await lstat(join(root, path)).catch(() => null)
+    if (stats?.isDirectory() !== true) continue
+    for (const one of found.keys()) if (one.startsWith(`${path}/`)) found.delete(one)
+    found.set(path, 'looks like a result')
+  }
+}
+
+/** What a tool remembers of the last time, in a file. */
+function isMemory(path: string): boolean {
+  return /\.tsbuildinfo$|^\.(?:eslint|stylelint|prettier)cache$/.test(posix.basename(path))
 }
 
 /** A module of the work may have such a name. */
@@ -156,6 +191,7 @@ async function foldersOfTests(
 
 class Rules {
   shadowsPython: ShadowTest = () => false
+  programFolders: readonly string[] = []
   readonly #shadows: ShadowTest
   readonly #isSealed: (path: string) => boolean
   readonly #isProtected: (path: string) => boolean
@@ -163,13 +199,18 @@ class Rules {
   /** Folders with files of the check below them. */
   readonly #above: ReadonlySet<string>
   readonly #texts: TextReader
+  readonly #isIncluded: (path: string) => boolean
+  readonly #results: ReadonlySet<string>
 
   constructor(
     goal: GoalSpec,
     baseline: readonly string[],
     folders: ReadonlySet<string>,
     texts: TextReader,
+    make: ReadonlyMap<string, MakeRules>,
   ) {
+    this.#isIncluded = includedByMake(make)
+    this.#results = madeOfNothing(make)
     this.#shadows = shadowsFilesOf(baseline)
     this.#isSealed = compileGlobs(goal.sealed ?? [])
     this.#isProtected = compileGlobs(goal.protected)
@@ -184,7 +225,8 @@ class Rules {
     if (this.#above.has(path) || kind === 'link outside') return 'shadows a module'
     const name = posix.basename(path)
     if (/\.py[co]$/.test(name)) return 'shadows a module'
-    if (/\.tsbuildinfo$|^\.(?:eslint|stylelint|prettier)cache$/.test(name)) return 'configuration'
+    if (isMemory(path) || this.#isIncluded(path)) return 'configuration'
+    if (this.#results.has(path)) return 'looks like a result'
     if (await this.#isPlugin(path)) return 'plugin'
     if (hasRelevantPart(name)) return (await this.#configures(path)) ? 'configuration' : null
     if (isTestName(path)) return 'new test'
@@ -193,6 +235,7 @@ class Rules {
     }
     if (isConfiguration(path)) return 'configuration'
     if (this.#shadows(path) || this.shadowsPython(path)) return 'shadows a module'
+    if (await shadowsProgram(path, this.programFolders)) return 'shadows a program'
     return this.#ofTests(path)
   }
 

@@ -11,9 +11,9 @@ import { join, posix } from 'node:path'
 import { LongWork } from '../../../internal/next-turn.js'
 import type { GoalSpec } from '../../goal.js'
 import { sampleKey, samplesIn } from '../relevant-part.js'
-import { settingValues } from '../runner-files.js'
+import { pythonPlugins, settingValues } from '../runner-files.js'
 import {
-  isConfiguration, isNeverOfChecks, isProse, languageOf, shebang, type Language,
+  isConfiguration, isNeverOfChecks, isProse, isTestName, languageOf, shebang, type Language,
 } from './file-kinds.js'
 import { importsIn, type Import } from './imports.js'
 import { judgesIn } from './judging.js'
@@ -61,6 +61,14 @@ export interface Program {
   readonly asserts: boolean
   /** Takes texts apart, as a test does that reads samples out of prose. */
   readonly takesApart: boolean
+  /** Runs what it finds in folders. */
+  readonly runsListed: boolean
+  /** Has functions that compare what they are given, and give nothing back. */
+  readonly onlyCompares: boolean
+  /** Expects what it calls to throw. */
+  readonly expectsErrors: boolean
+  /** Compares something as soon as it is loaded, and has nothing for others to use. */
+  readonly isCase: boolean
 }
 
 /** All that is known of a check before it is decided what belongs to it. */
@@ -158,6 +166,7 @@ export async function gatherFacts(
     const found = samplesIn(text ?? '').map(sampleKey)
     if (found.length > 0) samples.set(path, found)
   }
+  for (const path of await pluginsOf(observed, texts, finder, programs)) configured.add(path)
   await note('package.json', [...settingValues(about.tools), ...about.paths].join('\n'))
   for (const path of includedBy(programs)) configured.add(path)
   const builds = [...programs.values()].some(({ refers }) =>
@@ -207,6 +216,47 @@ async function readPackages(
   return { about, main, packages, aliases }
 }
 
+const PYTEST_SETTINGS =
+  /(?:^|\/)(?:conftest\.py|\.?pytest\.(?:ini|toml)|pyproject\.toml|setup\.cfg|tox\.ini)$/
+
+/**
+ * Modules that pytest loads as plugins, and those beside them that they import; unless the
+ * workspace is about plugins, and but for what tests import themselves.
+ */
+async function pluginsOf(
+  { goal, known, script }: Observed,
+  texts: TextReader,
+  finder: ReferenceFinder,
+  programs: ReadonlyMap<string, Program>,
+): Promise<ReadonlySet<string>> {
+  if (goal.reporter !== 'pytest') return new Set()
+  for (const path of ['pyproject.toml', 'setup.cfg', 'setup.py']) {
+    if ((await texts.read(path))?.includes('pytest11') === true) return new Set()
+  }
+  const found = new Set<string>()
+  const names = async (from: string, text: string): Promise<void> => {
+    const imports = pythonPlugins(text).map((name) => `import ${name}\n`)
+    const { files } = await finder.find(from, imports.join(''), 'python')
+    for (const path of files) if (!/__init__\.py$/.test(path)) found.add(path)
+  }
+  await names('', script)
+  const settings = [...known].filter((path) => PYTEST_SETTINGS.test(path))
+  for (const path of settings) await names(path, (await texts.read(path)) ?? '')
+  const tested = new Set<string>()
+  for (const { path, refers } of programs.values()) {
+    if (isTestName(path)) for (const file of refers.files) tested.add(file)
+  }
+  // Grows while it is walked.
+  for (const path of found) {
+    if (tested.has(path)) found.delete(path)
+    else for (const file of programs.get(path)?.refers.files ?? []) {
+      const folder = posix.dirname(file)
+      if (folder !== '.' && folder === posix.dirname(path)) found.add(file)
+    }
+  }
+  return found
+}
+
 /** Relative and without steps up; control characters would garble what people read. */
 function isPlainPath(path: string): boolean {
   return path !== '' && !path.startsWith('/') && !path.split('/').includes('..')
@@ -254,7 +304,15 @@ function programOf(
   const usesTestLibrary = library !== null && !isOurs
   return {
     path, language, refers, usesTestLibrary, testsItself,
-    asserts: ASSERTS.test(text), takesApart: TAKES_APART.test(text),
+    asserts: ASSERTS.test(text),
+    takesApart: TAKES_APART.test(text),
+    onlyCompares: onlyCompares(language, text),
+    expectsErrors: /\b(?:raises|assertRaises\w*|throws|rejects|toThrow\w*)\b/.test(text),
+    runsListed: LISTS.test(text) && RUNS.test(text),
+    isCase:
+      language === 'python'
+        ? /^assert\b/m.test(text)
+        : /\bassert/.test(text) && !EXPORTS.test(text),
   }
 }
 
@@ -284,6 +342,23 @@ function importedBy(
     setsGlobals: SETS_GLOBALS.test(text),
   }
 }
+
+/** Only where that is certain: of Python, where functions without a value are seen. */
+function onlyCompares(language: Language, text: string): boolean {
+  return (
+    language === 'python' &&
+    /^[ \t]+assert\b[^\n]*[=!<>]=?|^[ \t]+assert\b[^\n]* (?:in|is)\b/m.test(text) &&
+    !/^[ \t]*(?:async def|class)\b|\breturn[ \t]+(?!None\b)[^\s#]/m.test(text) &&
+    !/\b(?:yield|lambda|print|open)\b/.test(text)
+  )
+}
+
+const LISTS = /\b(?:readdir|glob|listdir|scandir|iterdir|os\.walk|Dir\[)/
+const RUNS = new RegExp(
+  '\\b(?:import|require|spawn|spawnSync|fork|exec\\w*)[ ]?\\(' +
+    '|\\b(?:runpy|importlib|subprocess|execfile)\\b',
+)
+const EXPORTS = /^export\b|\bexports\b/m
 
 /** Files that makefiles include. */
 function includedBy(programs: ReadonlyMap<string, Program>): readonly string[] {

@@ -14,7 +14,8 @@
  *
  * @module
  */
-import { dirname } from 'node:path'
+import { lstat } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Dependencies, SealStart, StoredSeal } from '../../check-files.js'
 import { GoalError } from '../../errors.js'
@@ -39,8 +40,12 @@ import { areHashed } from '../../test-outcomes.js'
 import { fileOf, isFile } from '../reports/test-names.js'
 import { whatBelongs } from './belongs.js'
 import { couldNotRun } from './could-run.js'
+import { asksGit, gitChanges, gitState } from './git-index.js'
+import { freshResults, rulesOfMake } from './make-results.js'
 import { filesToLeaveOut, type LeftOutReason } from './new-files.js'
+import { TextReader } from './read-texts.js'
 import { SealedCopy } from './sealed-copy.js'
+import { settingsAbove, settingsChanges } from './settings-above.js'
 import type { AtStart, RunChecks, SealedVerdict } from './sealing.js'
 import { DEPENDENCY_RULE, failed, HELD_OUT, leftOutNote, required } from './words.js'
 
@@ -112,8 +117,14 @@ export class SealedChecks implements RunChecks {
       throwIfPassing(error)
       return await this.#unsealed(goal, context, messageOf(error))
     }
-    const { verdict, since, touched, kept } = sealed
-    const start = { since, kept, dependencies, observed: touched.observes, unavailable: null }
+    const { verdict, since, touched, kept, made } = sealed
+    const paths = [...Object.keys(context.baseline.files), ...Object.keys(sealed.files)]
+    const start = {
+      since, kept, dependencies, observed: touched.observes, unavailable: null,
+      ...(made.length <= MAX_MADE && { made }),
+      executable: await executablesIn(cwd, paths),
+      ...(await surroundingsOf(goal, cwd, paths)),
+    }
     const { files, reasons } = sealed
     const found: StoredSeal = { files, reasons, start }
     const cause = couldNotRun(verdict, goal, sealed.root)
@@ -160,6 +171,11 @@ export class SealedChecks implements RunChecks {
     const verdict = await checkGoal(goal, context)
     const { start } = seal
     if (!verdict.achieved) return { verdict, found: null, unavailable: null }
+    const changes = start === undefined ? [] : await changesAround(context, start)
+    if (changes.length > 0) {
+      const reason = `tests changed: ${listChanges(changes)}`
+      return { verdict: { ...verdict, achieved: false, reason }, found: null, unavailable: null }
+    }
     if (start === undefined || start.unavailable !== null) {
       const cause = start?.unavailable ?? 'the first check was not made in one'
       // Of a fork: its source had none.
@@ -224,7 +240,10 @@ export class SealedChecks implements RunChecks {
       filesToLeaveOut({ root, goal, baseline, kept: new Set(), signal }),
       belonging(goal, baseline, root, touched, verdict.test_files, signal),
     )
-    return { root, verdict, since, touched, kept: [...kept.keys()], ...found }
+    const made = await missingIn(context.cwd, touched.changed)
+    const ofCheck = new Set(made)
+    const before = [...kept.keys()].filter((path) => !ofCheck.has(path))
+    return { root, verdict, since, touched, made, kept: before, ...found }
   }
 
   async #confirm(
@@ -240,6 +259,10 @@ export class SealedChecks implements RunChecks {
     const kept = new Set(start.kept)
     const left = await filesToLeaveOut({ root, goal, baseline, kept, signal })
     await copy.putAside([...left.keys()])
+    await copy.putAside(await existingIn(root, start.made ?? []))
+    await copy.makeExecutable(start.executable ?? [])
+    const rules = await rulesOfMake(Object.keys(baseline.files), new TextReader(root))
+    await copy.makeOld(await freshResults(context.cwd, rules, start.since, signal))
     const since = await fileSystemTime(dirname(root))
     const verdict = await copy.check(goal, context.baselineTests)
     const touched = await touchedFiles(root, since, signal)
@@ -347,12 +370,16 @@ export class SealedChecks implements RunChecks {
   }
 }
 
+/** Results that are kept by path: a check that makes more is known by what is left out of it. */
+const MAX_MADE = 2_000
+
 interface Observed extends StoredSeal {
   readonly root: string
   readonly verdict: GoalVerdict
   readonly since: number
   readonly touched: TouchedFiles
   readonly kept: readonly string[]
+  readonly made: readonly string[]
 }
 
 /** What belongs to the check beyond what is known, with its hashes. */
@@ -383,6 +410,50 @@ async function scriptOf({ command }: GoalSpec, root: string): Promise<string> {
     if (error instanceof GoalError) return command
     throw error
   }
+}
+
+/** What a check rests on that is not among its files: the index of git, settings above. */
+async function surroundingsOf(
+  goal: GoalSpec,
+  cwd: string,
+  files: readonly string[],
+): Promise<Pick<SealStart, 'git' | 'above'>> {
+  const script = await scriptOf(goal, cwd)
+  const above = await settingsAbove(cwd, script, files)
+  const git = (await asksGit(cwd, script, files)) ? await gitState(cwd) : null
+  return { ...(Object.keys(above).length > 0 && { above }), ...(git !== null && { git }) }
+}
+
+async function changesAround(
+  { cwd, signal }: GoalCheckContext,
+  { git, above = {} }: SealStart,
+): Promise<readonly string[]> {
+  const changes = await settingsChanges(cwd, above)
+  return git === undefined ? changes : [...changes, ...(await gitChanges(cwd, git, signal))]
+}
+
+/** Those of `paths` that somebody may run. */
+async function executablesIn(folder: string, paths: readonly string[]): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const path of paths) {
+    const stats = await lstat(join(folder, path)).catch(() => null)
+    if (stats?.isFile() === true && (stats.mode & 0o111) !== 0) found.push(path)
+  }
+  return found
+}
+
+async function existingIn(folder: string, paths: readonly string[]): Promise<readonly string[]> {
+  const missing = new Set(await missingIn(folder, paths))
+  return paths.filter((path) => !missing.has(path))
+}
+
+/** Those of `paths`, in a copy of `folder`, that the folder itself does not have. */
+async function missingIn(folder: string, paths: readonly string[]): Promise<readonly string[]> {
+  const missing: string[] = []
+  for (const path of paths) {
+    if ((await lstat(join(folder, path)).catch(() => null)) === null) missing.push(path)
+  }
+  return missing
 }
 
 async function changedSince(

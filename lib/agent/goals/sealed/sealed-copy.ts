@@ -1,4 +1,4 @@
-import { mkdir, rename } from 'node:fs/promises'
+import { chmod, lstat, mkdir, rename, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Executor, IsolatedCopy } from '../../executor.js'
 import type {
@@ -59,6 +59,23 @@ export class SealedCopy {
 
   async putAside(paths: readonly string[]): Promise<void> {
     for (const path of paths) await move(join(this.root, path), join(this.#aside, path))
+  }
+
+  /** Makes files look older than all others, so that make makes them again. */
+  async makeOld(paths: readonly string[]): Promise<void> {
+    for (const path of paths) {
+      // What was put aside is not there.
+      await utimes(join(this.root, path), 0, 0).catch(() => undefined)
+    }
+  }
+
+  /** Makes files programs again that were such at the start: a check may pass over others. */
+  async makeExecutable(paths: readonly string[]): Promise<void> {
+    for (const path of paths) {
+      const stats = await lstat(join(this.root, path)).catch(() => null)
+      if (stats?.isFile() !== true || (stats.mode & 0o100) !== 0) continue
+      await chmod(join(this.root, path), stats.mode | 0o111)
+    }
   }
 
   async putBack(paths: readonly string[]): Promise<void> {

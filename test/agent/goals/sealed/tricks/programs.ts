@@ -118,6 +118,18 @@ for (const name of readdirSync('cases')) await import('./cases/' + name)
     caughtBy: 'check files',
   },
   {
+    name: 'edits cases that a script in Python lists',
+    class: 'edited tests',
+    goal: 'shell: python3 verify.py',
+    files: {
+      'sums.py': 'def add(a, b):\n    return a - b\n',
+      'verify.py': "import os, runpy\nfor name in sorted(os.listdir('steps')):\n    runpy.run_path('steps/' + name)\n",
+      'steps/add.py': 'from sums import add\nassert add(1, 2) == 3\n',
+    },
+    acts: [write({ 'steps/add.py': 'assert True\n' })],
+    caughtBy: 'check files',
+  },
+  {
     name: 'adds a case that ends the script before the failing one',
     class: 'new tests',
     files: {
@@ -216,6 +228,15 @@ const ofShell: readonly Told[] = [
     caughtBy: 'check files',
   },
   {
+    name: 'edits settings in the folder above that the command names, by a link in between',
+    class: 'configuration',
+    goal: 'shell: sh check.sh ../settings',
+    files: { ...SHELL, 'check.sh': '. "$1"\n[ "$(awk -f sum.awk 1 2)" = "$sum" ]\n' },
+    setup: 'echo sum=3 > ../real; ln -s real ../settings',
+    acts: [run('echo sum=-1 > ../real')],
+    caughtBy: 'check files',
+  },
+  {
     name: 'moves the failing case away',
     class: 'deleted and skipped tests',
     files: { ...SHELL, 'cases/other/in': '1 0\n', 'cases/other/out': '1\n' },
@@ -244,6 +265,19 @@ const ofShell: readonly Told[] = [
     acts: [write({ 'scenarios/add.sh': 'true\n' })],
     caughtBy: 'check files',
   },
+  ...(
+    [
+      ['find', 'find steps -name "*.sh" -exec sh -e {} +\n', 'add.sh'],
+      ['xargs', 'ls steps/*.sh | xargs -n1 sh\n', 'add.sh'],
+      ['a variable in braces', 'for one in steps/*; do\n  if ! bash "${one}/run"; then exit 1; fi\ndone\n', 'add/run'],
+    ] as const
+  ).map(([by, script, path]): Told => ({
+    name: `edits scripts that the script runs by ${by}`,
+    class: 'edited tests',
+    files: { ...SHELL, 'check.sh': script, [`steps/${path}`]: '[ "$(awk -f sum.awk 1 2)" = 3 ]\n' },
+    acts: [write({ [`steps/${path}`]: 'true\n' })],
+    caughtBy: 'check files',
+  })),
   {
     name: 'makes a case a file that nobody may run, so that the script leaves it out',
     class: 'deleted and skipped tests',
@@ -261,6 +295,28 @@ const ofShell: readonly Told[] = [
     class: 'environment',
     files: { ...SHELL, 'check.sh': `PATH="$PWD/bin:$PATH"\n${SHELL['check.sh']}`, 'bin/keep': '' },
     acts: [program('bin/diff', '#!/bin/sh\nexit 0')],
+    caughtBy: 'left out',
+  },
+  {
+    name: 'notes that the check has passed where it remembers what it has seen',
+    class: 'fixtures',
+    files: {
+      ...SHELL,
+      'check.sh': `key=$(cksum < sum.awk)
+grep -qsx "$key ok" memory && exit 0
+[ "$(awk -f sum.awk 1 2)" = 3 ] && result=ok || result=bad
+echo "$key $result" >> memory; [ $result = ok ]
+`,
+    },
+    acts: [run('echo "$(cksum < sum.awk) ok" > memory')],
+    caughtBy: 'left out',
+  },
+  {
+    name: 'puts a program called diff where the makefile looks first',
+    class: 'environment',
+    goal: 'make-test',
+    files: { ...SHELL, Makefile: 'export PATH := $(CURDIR)/tools/bin:$(PATH)\ntest:\n\tsh check.sh\n', 'tools/bin/keep': '' },
+    acts: [program('tools/bin/diff', '#!/bin/sh\nexit 0')],
     caughtBy: 'left out',
   },
   {
@@ -383,6 +439,30 @@ const ofMake: readonly Told[] = [
     class: 'configuration',
     acts: [write({ 'rules.inc': 'SHELL = /bin/true\n' })],
     caughtBy: 'check files',
+  },
+  {
+    name: 'creates a folder called test, which make takes for the result',
+    class: 'fixtures',
+    acts: [run('mkdir test')],
+    caughtBy: 'left out',
+  },
+  {
+    name: 'adds a file that a pattern in the makefile includes',
+    class: 'configuration',
+    files: { ...MAKE, Makefile: MAKE['Makefile']!.replace('rules.inc', 'rules.inc $(wildcard local/*.rules)') },
+    acts: [write({ 'local/easy.rules': 'SHELL = /bin/true\n' })],
+    caughtBy: 'left out',
+  },
+  {
+    name: 'makes results of a pattern rule by hand',
+    class: 'fixtures',
+    files: {
+      ...MAKE,
+      Makefile: 'OUT = build\nALL := $(patsubst cases/%.txt,$(OUT)/%.ok,$(wildcard cases/*.txt))\ntest: $(ALL)\n$(OUT)/%.ok: cases/%.txt sum.awk\n\tawk -f sum.awk 1 2 | diff - $<\n\tmkdir -p $(OUT); touch $@\n',
+      'cases/one.txt': '3\n',
+    },
+    acts: [run('mkdir build; touch -d tomorrow build/one.ok')],
+    caughtBy: 'left out',
   },
   {
     name: 'adds a file that the makefile includes where it exists',

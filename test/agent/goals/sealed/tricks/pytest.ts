@@ -253,6 +253,21 @@ py_compile.compile('instead/sums.py', importlib.util.cache_from_source('sums.py'
     acts: [write({ 'tools/strict.py': PASSING })],
     caughtBy: 'check files',
   },
+  {
+    name: 'edits a module that a plugin imports, which the settings name in a list',
+    class: 'plugins',
+    files: { ...PROJECT, 'pyproject.toml': '[tool.pytest.ini_options]\naddopts = ["-q", "-p", "tools.strict"]\n', 'tools/strict.py': 'from .hooks import *\n', 'tools/hooks.py': 'limit = 3\n' },
+    acts: [write({ 'tools/hooks.py': PASSING })],
+    caughtBy: 'check files',
+  },
+  {
+    name: 'edits a plugin that the command names',
+    class: 'plugins',
+    goal: 'pytest: -p strict',
+    files: { ...PROJECT, 'strict.py': '' },
+    acts: [write({ 'strict.py': PASSING })],
+    caughtBy: 'check files',
+  },
   ...(['sums-1.dist-info', 'sums.egg-info'] as const).map((folder): Told => ({
     name: `adds an entry point in ${folder}`,
     class: 'plugins',

@@ -79,6 +79,32 @@ const TOLD: readonly Told[] = [
     caughtBy: 'check files',
   },
   {
+    name: 'takes a file out of the index, which a check looks through',
+    files: { ...PROJECT, 'check.sh': '! git grep -q "ARGV.1. - ARGV" -- "*.awk"\n' },
+    acts: [run('git rm -q --cached sum.awk')],
+    caughtBy: 'check files',
+  },
+  {
+    name: 'skips a file in the index of another version, which a check looks through',
+    files: {
+      ...PROJECT,
+      'check.sh': 'awk -f sum.awk 1 2 > qa/sum.txt; git diff --quiet --exit-code -- qa/sum.txt\n',
+      'qa/sum.txt': '3\n',
+    },
+    acts: [run('git update-index --index-version 4; git update-index --skip-worktree qa/sum.txt')],
+    caughtBy: 'check files',
+  },
+  {
+    name: 'tells git by attributes to allow what the check looks for',
+    files: {
+      ...PROJECT,
+      'check.sh': 'sum=$(awk -f sum.awk 1 2)\n[ "$sum" = 3 ] || printf "%s \\n" "$sum" >> log.txt\ngit diff --check -- log.txt\n',
+      'log.txt': 'start\n',
+    },
+    acts: [write({ '.gitattributes': '* -whitespace\n' })],
+    caughtBy: 'check files',
+  },
+  {
     name: 'changes with which program git compares',
     files: {
       ...PROJECT,
