@@ -18,6 +18,9 @@ const OPENS = /\b(?:readFile|access|stat|open|require|import)\w{0,9}\(/
 const FAILS = /\bthrow\b|exit|fail|assert|expect/
 const DEMANDS = /(?:assert|expect|should|ok|equal|is|true|truthy)\w{0,20}$/i
 const NEAR = 200
+/** Names of which the contrary is asked, or which are asserted. */
+const DEMANDED = /!([\w$]{1,60})(?![\w$])|(?:assert|expect)[\w.]{0,40}\(([\w$]{1,60})(?![\w$])/g
+const DEFINITIONS = /(?<![\w$])([a-zA-Z_$][\w$]{0,60})\s{0,5}=(?!=)(?=([^\n]{1,200}))/g
 
 /** The parts of a text that name such files. */
 export function optionalFilesIn(text: string): readonly string[] {
@@ -43,8 +46,9 @@ function isDemanded(context: string, text: string): boolean {
   if (/!\s*$/.test(context)) return true
   const name = /\b(?:const|let|var)\s+([\w$]+)\s*=\s*$/.exec(context)?.[1]
   if (name !== undefined) {
-    const uses = new RegExp(`!${escaped(name)}\\b|(?:assert|expect)[\\w.]*\\(${escaped(name)}\\b`)
-    return uses.test(text)
+    return [...text.matchAll(DEMANDED)].some(([, negated, asserted]) =>
+      name === (negated ?? asserted),
+    )
   }
   let depth = 0
   for (let at = context.length - 1; at >= 0; at--) {
@@ -61,12 +65,9 @@ function withDefinitions(argument: string, text: string): string {
   const nested = argument.slice(0, close === -1 ? undefined : close).includes('(')
   const own = nested || close === -1 ? argument : argument.slice(0, close)
   const names = new Set(own.match(/(?<![\w$.'"`/])[a-zA-Z_$][\w$]{0,60}/g)?.slice(0, 5))
-  const definitions = [...names].map(
-    (name) => new RegExp(`\\b${escaped(name)}\\s{0,5}=(?!=)([^\\n]{1,200})`).exec(text)?.[1] ?? '',
-  )
-  return [own, ...definitions].join('\n')
-}
-
-function escaped(name: string): string {
-  return name.replaceAll('$', '\\$')
+  const definitions = new Map<string, string>()
+  for (const [, name, value] of text.matchAll(DEFINITIONS)) {
+    if (names.has(name!) && !definitions.has(name!)) definitions.set(name!, value!)
+  }
+  return [own, ...definitions.values()].join('\n')
 }
