@@ -15,8 +15,11 @@ export interface Import {
   readonly end: number
 }
 
-const SPECIFIER =
-  /\b(?:from|import|require(?:\.resolve)?)\s{0,9}\(?\s{0,9}(["'`])([^"'`\n]{1,300})\1/g
+const SPECIFIER = new RegExp(
+  '\\b(?:from|import|require(?:\\.resolve)?)\\s{0,9}\\(?\\s{0,9}' +
+    '(?:"([^"\'`\\n]{1,300})"|\'([^"\'`\\n]{1,300})\'|`([^"\'`\\n]{1,300})`)',
+  'g',
+)
 /** Statements are no longer than this before their specifier. */
 const MAX_CLAUSE = 600
 const CLAUSE = new RegExp(
@@ -28,12 +31,13 @@ const CLAUSE = new RegExp(
 export function importsIn(text: string): readonly Import[] {
   const found: Import[] = []
   for (const match of text.matchAll(SPECIFIER)) {
-    const quote = match.index + match[0].length - match[2]!.length - 2
+    const specifier = (match[1] ?? match[2] ?? match[3])!
+    const quote = match.index + match[0].length - specifier.length - 2
     const before = text.slice(Math.max(0, quote - MAX_CLAUSE), quote)
     const from = lastStatement(before)
     const clause = from === -1 ? null : CLAUSE.exec(before.slice(from))
     found.push({
-      specifier: match[2]!,
+      specifier,
       names: clause === null ? [] : namesIn(clause[1]!),
       start: clause === null ? match.index : quote - before.length + from,
       end: match.index + match[0].length,
@@ -53,7 +57,7 @@ function lastStatement(before: string): number {
 
 /** The names that a clause binds: `{ a, b as c, d: e }` are a, c and e. */
 function namesIn(clause: string): readonly string[] {
-  const last = clause.split(/[{},]/).map((part) => part.trim().split(/\s*:\s*|\s+/).at(-1)!)
+  const last = clause.split(/[{},]/).map((part) => part.replaceAll(':', ' ').trim().split(/\s+/).at(-1)!)
   return last.filter((name) => /^[\w$]+$/.test(name))
 }
 

@@ -100,6 +100,6 @@ function wrapsOther(
 ): boolean {
   const rest = text.slice(at, at + MAX_ARGUMENTS)
   const line = rest.split('\n', 1)[0]!
-  const calls = [...line.matchAll(/([\w$]+)\(/g)].map(([, name]) => byName.get(name!))
+  const calls = [...line.matchAll(/(?<![\w$])([\w$]+)\(/g)].map(([, name]) => byName.get(name!))
   return line.includes(',') && calls.some((one) => one !== undefined && one !== own)
 }

@@ -47,8 +47,8 @@ async function withIncluded(
   for (const one of paths) {
     const text = (await texts.read(one)) ?? ''
     all.push(text)
-    for (const [, names] of text.matchAll(/^[-s]?include[ \t]+(.*)$/gm)) {
-      for (const name of names!.split(/\s+/)) {
+    for (const [, names] of text.matchAll(/^[-s]?include[ \t](.*)$/gm)) {
+      for (const name of names!.trim().split(/\s+/)) {
         const included = posix.join(folder, name)
         if (known.has(included) && paths.size < MAX_INCLUDED) paths.add(included)
       }

@@ -29,7 +29,7 @@ const MAX_DEPTH = 8
 const MAX_EXPANDED = 1024 * 1024
 
 const ASSIGNMENT = /^(?:(?:export|override|private)[ ]+)*([\w.-]+)[ \t]*(\+|\?|!|:{1,3})?=(.*)$/
-const INCLUDE = /^(-?)(s?)include[ \t]+(.*)$/
+const INCLUDE = /^(-?)(s?)include[ \t](.*)$/
 const DIRECTIVE = /^(?:ifn?eq|ifn?def|else|endif|export|unexport|vpath|override|undefine)\b/
 
 /** Reads the text of a makefile, with what it includes. */
@@ -37,6 +37,13 @@ export function makeRules(text: string): MakeRules {
   const reader = new Reader()
   for (const line of text.replaceAll(/\\\r?\n[ \t]*/g, ' ').split('\n')) reader.line(line)
   return reader.result()
+}
+
+function withoutComment(line: string): string {
+  for (let at = line.indexOf('#'); at !== -1; at = line.indexOf('#', at + 1)) {
+    if (at === 0 || /\s/.test(line[at - 1]!)) return line.slice(0, at)
+  }
+  return line
 }
 
 class Reader {
@@ -54,7 +61,7 @@ class Reader {
       return
     }
     if (given.length > MAX_LINE) return
-    const line = given.replace(/(^|\s)#.*$/, '').trim()
+    const line = withoutComment(given).trim()
     if (/^define\b/.test(line)) this.#isDefining = true
     if (/^endef\b/.test(line) || this.#isDefining) {
       this.#isDefining = !/^endef\b/.test(line)
@@ -65,7 +72,7 @@ class Reader {
     if (assignment !== null) this.#assign(assignment[1]!, assignment[2], assignment[3]!.trim())
     else if (include !== null) {
       const isOptional = include[1] !== '' || include[2] !== ''
-      if (isOptional || /[*?]|wildcard /.test(include[3]!)) this.#optional.push(include[3]!)
+      if (isOptional || /[*?]|wildcard /.test(include[3]!)) this.#optional.push(include[3]!.trim())
     } else if (!DIRECTIVE.test(line)) this.#rule(line)
   }
 
@@ -139,8 +146,9 @@ class Reader {
   }
 
   #value(inner: string, depth: number): string {
-    const [, name, given = ''] = /^([\w.-]+)[ \t]+(.*)$/s.exec(inner) ?? []
+    const [, name, all = ''] = /^([\w.-]+)[ \t](.*)$/s.exec(inner) ?? []
     if (name !== undefined) {
+      const given = all.trimStart()
       const [first = '', second = '', ...more] = given.split(',')
       if (name === 'wildcard' || name === 'sort' || name === 'strip') {
         return this.#expand(given, depth)

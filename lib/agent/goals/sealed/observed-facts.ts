@@ -347,7 +347,7 @@ function importedBy(
 function onlyCompares(language: Language, text: string): boolean {
   return (
     language === 'python' &&
-    /^[ \t]+assert\b[^\n]*[=!<>]=?|^[ \t]+assert\b[^\n]* (?:in|is)\b/m.test(text) &&
+    /^[ \t]+assert\b.*[=!<>]|^[ \t]+assert\b.* (?:in|is)\b/m.test(text) &&
     !/^[ \t]*(?:async def|class)\b|\breturn[ \t]+(?!None\b)[^\s#]/m.test(text) &&
     !/\b(?:yield|lambda|print|open)\b/.test(text)
   )

@@ -28,7 +28,7 @@ export function optionalFilesIn(text: string): readonly string[] {
   for (const pattern of [ASKS, LISTED]) {
     for (const match of text.matchAll(pattern)) {
       const before = text.slice(Math.max(0, match.index - NEAR), match.index)
-      const subject = /[\w$.]*$/.exec(before)![0]
+      const subject = /(?<![\w$.])[\w$.]*$/.exec(before)![0]
       const context = before.slice(0, before.length - subject.length)
       if (isDemanded(context, text)) continue
       const end = match.index + match[0].length
