@@ -86,7 +86,8 @@ function packagePart(content: string, key: string): string {
   try {
     const parsed = JSON.parse(content.replace(/^\uFEFF/, '')) as Record<string, unknown>
     if (typeof parsed !== 'object' || parsed === null) return content
-    return stable(key === ENTRY ? ENTRY_KEYS.map((one) => parsed[one] ?? null) : parsed[key] ?? null)
+    const valueOf = (one: string): unknown => parsed[one] ?? null
+    return stable(key === ENTRY ? ENTRY_KEYS.map(valueOf) : valueOf(key))
   } catch {
     // Not JSON, or nested more deeply than the stack allows.
     return content

@@ -57,7 +57,8 @@ function lastStatement(before: string): number {
 
 /** The names that a clause binds: `{ a, b as c, d: e }` are a, c and e. */
 function namesIn(clause: string): readonly string[] {
-  const last = clause.split(/[{},]/).map((part) => part.replaceAll(':', ' ').trim().split(/\s+/).at(-1)!)
+  const parts = clause.replaceAll(':', ' ').split(/[{},]/)
+  const last = parts.map((part) => part.trim().split(/\s+/).at(-1)!)
   return last.filter((name) => /^[\w$]+$/.test(name))
 }
 
