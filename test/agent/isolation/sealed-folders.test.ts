@@ -28,6 +28,7 @@ test('a sweep removes no copy that is being made for a sealed check', async (t) 
   await sealed.sweep(() => Promise.resolve(false))
   assert.ok(swept && existsSync(join(copy.root, 'a.txt')))
   await folders.removeSoon(RUN)
+  await sealed.close()
   assert.deepEqual(readdirSync(copies), [])
 })
 
