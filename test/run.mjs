@@ -93,7 +93,8 @@ const child = spawn(
   [
     ...loader,
     '--test',
-    `--test-concurrency=${availableParallelism()}`,
+    // Tests also wait: for programs, for disks, for times that pass.
+    `--test-concurrency=${availableParallelism() + 1}`,
     `--test-timeout=${timeout}`,
     '--test-reporter=spec',
     ...(leaveOut ? [fastNames()] : []),

@@ -35,6 +35,29 @@ const SAMPLE = 'starts a program for each sample'
  * @type {Readonly<Record<string, readonly SlowTest[]>>}
  */
 const byFile = {
+  'test/agent/goals/sealed/new-files.test.ts': [
+    ['what a sealed check leaves out of a JavaScript package', 0.6, COPIES],
+  ],
+  'test/agent/run/gate-packages.test.ts': [
+    ['what was installed is shown, however long the rest of a summary is', 0.5, COMMANDS],
+  ],
+  'test/agent/log/progress.test.ts': [
+    [
+      'a model that repeats itself with edits that alternate is warned, then its run ends as stuck',
+      0.5,
+      COMMANDS,
+    ],
+  ],
+  'test/agent/models/gemini.test.ts': [
+    ['a stream gives the same turn wherever it is split', 0.4, RANDOM_TEXTS],
+  ],
+  'test/agent/models/anthropic.test.ts': [
+    [
+      'the beginning and the end of that stream, joined, may be split after any byte',
+      0.4,
+      RANDOM_TEXTS,
+    ],
+  ],
   'test/server/access/tenants.test.ts': [
     ["every route answers for another tenant's run as for one that does not exist", 3.7, STARTS],
     ["other routes do not know another tenant's runs either", 1.5, STARTS],
@@ -59,6 +82,8 @@ const byFile = {
     ['the log has content of files with secrets', 0.8, COMMANDS],
   ],
   'test/agent/mcp/engine.test.ts': [
+    ['the result of a tool lists the files that it changed, whatever its exit code', 0.7, CHILDREN],
+    ['tools are gated like writes, unless the host declares them as reads', 0.6, CHILDREN],
     ['an engine opens without an optional server, but not without a required one', 0.7, CHILDREN],
   ],
   'test/agent/run/restart.test.ts': [
@@ -83,6 +108,8 @@ const byFile = {
     ],
   ],
   'test/agent/models/hostile-answers.test.ts': [
+    ['hostile calls of openai chat, streamed, get a result', 1.7, RANDOM_CALLS],
+    ['hostile calls of anthropic, not streamed, get a result', 0.9, RANDOM_CALLS],
     ['hostile calls of openai chat, not streamed, get a result', 0.5, RANDOM_CALLS],
     ['hostile calls of gemini as a list, not streamed, get a result', 0.4, RANDOM_CALLS],
     ['hostile calls of gemini as a list, streamed, get a result', 0.3, RANDOM_CALLS],
@@ -120,6 +147,7 @@ const byFile = {
     ['in a sandbox node-test reports its tests by name', 0.3, CHECKS],
   ],
   'test/agent/goals/check.test.ts': [
+    ['a command that prints the output of a runner reports no tests', 0.6, CHECKS],
     ['the command gets its folder, mark, limits and private folder', 0.3, CHECKS],
     ['the private folder never lies in the workspace, even if that is TMPDIR', 0.3, CHECKS],
   ],
@@ -254,6 +282,7 @@ const byFile = {
     ['processes are killed while copies are made and removed, at seeded moments', 8, KILLS],
   ],
   'test/agent/goals/sealed/sealed-check.test.ts': [
+    ['no copy is left when an engine is closed', 2, COPIES],
     ['a changed a test is told at once', 1.1, COPIES],
     ['a changed what a test reads is told at once', 1, COPIES],
     ['a goal that is met already ends after one check', 0.7, COPIES],
@@ -262,7 +291,6 @@ const byFile = {
     ['a new dependency is refused, unless the request allows it', 1.6, COPIES],
     ['new tests that fail in the copy keep a goal from being achieved', 1.2, COPIES],
     ['what is right only outside of the folder does not count', 0.9, COPIES],
-    ['no copy is left, whatever the outcome', 0.8, COPIES],
     ['a check that cannot run in a copy goes on in place, and the cause is told', 0.8, COPIES],
     ['where sealed checks are required, such a check ends the run', 0.5, COPIES],
     [
@@ -287,6 +315,7 @@ const byFile = {
     ],
   ],
   'test/agent/checkpoints/reclaim.test.ts': [
+    ['what runs refer to stays, and nothing else, in a few random histories', 0.5, COPIES],
     ['what runs refer to stays, and nothing else, in many random histories', 6.5, RANDOM],
   ],
   'test/agent/crash/kills.test.ts': [
@@ -338,6 +367,11 @@ const byFile = {
     ['process: a command that ignores SIGTERM is killed', 2.1, GRACE],
   ],
   'test/agent/goals/check-python.test.ts': [
+    [
+      'shell: python3 -m unittest tests.test_add takes test names from unittest itself',
+      0.5,
+      CHECKS,
+    ],
     ['pytest is not met by pytest options in pyproject.toml', 0.6, CHECKS],
     ['tests that were collected and never run count as failures', 0.5, CHECKS],
     ['pytest is not met by a conftest.py that deselects tests', 0.5, CHECKS],
@@ -716,6 +750,16 @@ const byFile = {
     ['a repository is copied so that what refers to objects comes before them', 0.8, GIT],
   ],
   'test/agent/mcp/stdio.test.ts': [
+    [
+      'a crash is reported with the end of stderr; the next call restarts the server',
+      0.7,
+      CHILDREN,
+    ],
+    [
+      "tools are listed with the server's name, unsafe by default, and can be called",
+      0.6,
+      CHILDREN,
+    ],
     ['closing kills a server that ignores it, and its processes', 2.1, GRACE],
   ],
   'test/agent/goals/sealed/dependency-changes.test.ts': [
@@ -838,6 +882,7 @@ const byFile = {
     ],
   ],
   'test/agent/run/fork-files.test.ts': [
+    ['a fork in place needs the folder as it was', 0.6, COPIES],
     ['what somebody did in the copy after its run is named when a fork takes it back', 0.4, COPIES],
     ['a restore of the folder that was meant is none of the copy, for forks', 0.6, COPIES],
     [
@@ -965,6 +1010,7 @@ const byFile = {
     ['every regular expression takes linear time', 2.6, 'parses all sources with TypeScript'],
   ],
   'test/standalone.test.ts': [
+    ['Ctrl-C ends it cleanly, and it prints how to start a run', 2.4, STARTS],
     ['--help lists every variable of docs/reference.md and exits', 0.7, STARTS],
     ['a root that is a file is reported in one line, with a non-zero exit code', 0.6, STARTS],
     ['a key that is too short is reported in one line, with a non-zero exit code', 0.5, STARTS],
@@ -1041,6 +1087,11 @@ const byFile = {
     ],
   ],
   'test/agent/run/hostile-turns.test.ts': [
+    [
+      'a goal whose judge answers with hostile turns is not achieved, and its run ends',
+      0.5,
+      COMMANDS,
+    ],
     ['150 runs with hostile models end, and keep every invariant', 5, RANDOM],
   ],
   'test/http/cache/cache-model.test.ts': [
@@ -1083,9 +1134,7 @@ const byFile = {
     ['400 calls that end at random, however they end, leave no connection open', 2.1, RANDOM_CALLS],
   ],
   'test/agent/stores/file.test.ts': [
-    ['FileStore with small segments keeps the contract of RunStore', 2.7, DISK],
-    ['FileStore that loses its index file keeps the contract of RunStore', 1, DISK],
-    ['FileStore without sync keeps the contract of RunStore', 0.5, DISK],
+    ['bytes that name no run are one damage, however many lines they look like', 0.5, DISK],
     ['a damaged or stale index file is not used', 1.4, DISK],
     ['a tail torn at any byte is cut off, and appends continue', 2.1, DISK],
     ['after damage at any offset each run is either whole or quarantined', 0.8, DISK],
@@ -1135,6 +1184,7 @@ const byFile = {
     ['1000 random aborts over HTTP/2 keep the connection and leak no listener', 0.8, RANDOM_CALLS],
   ],
   'test/docs-samples/samples.test.ts': [
+    ['the samples of docs/rest-api.md do what they say', 1.3, SAMPLE],
     ['the samples of README.md do what they say', 2.3, SAMPLE],
     ['the shell lines of README.md do what they say', 1.7, SAMPLE],
     ['the samples of docs/websocket-server.md do what they say', 0.6, SAMPLE],
@@ -1325,6 +1375,7 @@ const byFile = {
     ['a check of python3 check.py that ends by sys.exit(main()) is met', 0.4, PROGRAMS],
   ],
   'test/agent/goals/check-node.test.ts': [
+    ['an announced test that never ends keeps its file from passing', 0.4, CHECKS],
     ['a file that could not be loaded must later report tests, not just exit with 0', 0.7, CHECKS],
     ['node-test is met when the failing tests pass, and counts them by name', 0.7, CHECKS],
     ['a test file replaced by a link to another file is a change', 0.6, CHECKS],
@@ -1396,6 +1447,7 @@ const byFile = {
     ['a discard that is killed at any write is done or not begun', 2, KILLS],
   ],
   'test/agent/checkpoints/operations.test.ts': [
+    ['what was cut off is finished by a host that makes no checkpoints', 0.4, COPIES],
     [
       'what somebody changes between the look and the change is left alone and named',
       0.8,
