@@ -40,7 +40,9 @@ export type {
   MessageRequest,
   RestoreRequest,
 } from './request/workspace-requests.js'
-export type { CheckFile, CheckFiles, Dependencies, SealStart, StoredSeal } from './check-files.js'
+export type {
+  CheckFile, CheckFiles, Dependencies, GitState, SealStart, StoredSeal,
+} from './check-files.js'
 export { ENGINE_DEFAULTS } from './config.js'
 export type { EngineOptions } from './config.js'
 export type { Roots } from './request/roots.js'

@@ -300,7 +300,7 @@ function programOf(
   const testsItself =
     language === 'python'
       ? text.includes('>>> ') && !definesTests(text)
-      : text.includes('import.meta.vitest')
+      : /\bimport\.meta\.vitest\b/.test(text)
   const usesTestLibrary = library !== null && !isOurs
   return {
     path, language, refers, usesTestLibrary, testsItself,
