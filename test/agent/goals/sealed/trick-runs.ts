@@ -31,13 +31,18 @@ export interface TrickResult {
 /** Tricks that are played at a time. */
 const POOL = 3
 
+/** What is to be done when a test is over. */
+interface Cleanups {
+  after(end: () => void): void
+}
+
 /** A project in a folder with a home and a place for temporary files. */
 interface Place {
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
 }
 
-async function placeOf(t: TestContext, trick: Played): Promise<Place> {
+async function placeOf(t: Cleanups, trick: Played): Promise<Place> {
   const top = realpathSync(mkdtempSync(join(tmpdir(), 'trick-')))
   const cwd = join(top, 'above/project')
   const home = join(top, 'home')
@@ -139,7 +144,7 @@ function calls(acts: readonly Act[]): Said {
 }
 
 /** Plays a trick in a run with one iteration for each part of it. */
-export async function playTrick(t: TestContext, trick: Played): Promise<TrickResult> {
+export async function playTrick(t: Cleanups, trick: Played): Promise<TrickResult> {
   const { cwd, env } = await placeOf(t, trick)
   const iterations = trick.then === undefined ? [trick.acts] : [trick.acts, trick.then]
   const said = iterations.flatMap((acts) => [calls(acts), { text: 'It is done.' }])
