@@ -93,8 +93,8 @@ const child = spawn(
   [
     ...loader,
     '--test',
-    // Tests also wait: for programs, for disks, for times that pass.
-    `--test-concurrency=${availableParallelism() + 1}`,
+    // The quick tests often wait: for programs, for disks. The slow ones keep a core busy.
+    `--test-concurrency=${availableParallelism() + (leaveOut ? 1 : 0)}`,
     `--test-timeout=${timeout}`,
     '--test-reporter=spec',
     ...(leaveOut ? [fastNames()] : []),
