@@ -11,14 +11,19 @@ import { after, test } from 'node:test'
 import { readCheckScript } from '../lib/agent/goals/check-script.js'
 import { compileGlobs } from '../lib/agent/workspace/globs.js'
 import { goalRegistry } from '../lib/agent/goals/registry.js'
-import { hashRelevantPart } from '../lib/agent/goals/relevant-part.js'
+import { hashRelevantPart, samplesIn } from '../lib/agent/goals/relevant-part.js'
 import { junitTests } from '../lib/agent/goals/reports/bun.js'
 import { changeOf } from '../lib/agent/goals/compare-tests.js'
 import { cargoTests } from '../lib/agent/goals/reports/cargo.js'
 import { readableGo, readGo } from '../lib/agent/goals/reports/go.js'
 import { collectTests } from '../lib/agent/goals/reports/outcomes.js'
 import { detectReporter } from '../lib/agent/goals/reports/registry.js'
-import { configuredFiles } from '../lib/agent/goals/runner-files.js'
+import { configuredFiles, pythonPlugins } from '../lib/agent/goals/runner-files.js'
+import { importsIn } from '../lib/agent/goals/sealed/imports.js'
+import { judgesIn } from '../lib/agent/goals/sealed/judging.js'
+import { makeRules } from '../lib/agent/goals/sealed/make-rules.js'
+import { optionalFilesIn } from '../lib/agent/goals/sealed/presence.js'
+import { usesRunner } from '../lib/agent/goals/sealed/test-texts.js'
 import { makeTargets } from '../lib/agent/goals/shipped/workspace-facts.js'
 import { newProgress, noteResult } from '../lib/agent/log/progress.js'
 import { LeadingThought } from '../lib/agent/models/openai/leading-thought.js'
@@ -153,6 +158,41 @@ const PARSERS: readonly Parser[] = [
     name: 'sections of settings',
     parse: (text) => hashRelevantPart('pyproject.toml', text),
     units: ['[', '[tool.pytest', '[a]\n', 'a=', '\n', ' ', '"'],
+  },
+  {
+    name: 'files that tests look for',
+    parse: optionalFilesIn,
+    units: [
+      'const a = existsSync(a)\n', 'existsSync(a)', 'a=b\n', '!a ', '(', 'try{require(a)}catch{}',
+      'readdir(a).includes(b)',
+    ],
+  },
+  {
+    name: 'imports, and what they judge',
+    parse: (text) => {
+      const imports = importsIn(text)
+      return [judgesIn(text, imports, new Set(imports)), usesRunner(text, imports)]
+    },
+    units: [
+      "import a from 'tape'\n", "const { a: b } = require('./a')\n", 'test(', 'a(b(1), 2)\n',
+      'import {a,', 'from ', "'", '//', 'a ', ' ', 'import ',
+    ],
+    around: ["import b, { a } from './a'\nimport c from './c'\n", ''],
+  },
+  {
+    name: 'samples in prose',
+    parse: samplesIn,
+    units: ['```\n', '    a\n', 'a\n', '\n', '----\n', '~~~', ' '],
+  },
+  {
+    name: 'plugins of pytest',
+    parse: pythonPlugins,
+    units: ['-p a ', 'pytest_plugins = ["a"', 'a.', '-p', ' ', '='],
+  },
+  {
+    name: 'rules of make',
+    parse: makeRules,
+    units: ['a: b\n', 'a = $(a)\n', '$(', 'a += $(b) ', 'include a\n', '\\\n', '#', ' ', '%'],
   },
   {
     name: 'JUnit reports',

@@ -26,11 +26,11 @@ export const PACKAGE_KEYS: ReadonlySet<string> = new Set(
 /** Keys of tools that no test runs. */
 const OTHER_KEYS = new Set(
   (
-    'husky lint-staged commitlint config.commitizen release release-it semantic-release np ' +
+    'husky lint-staged commitlint release release-it semantic-release np ' +
     'standard-version auto-changelog changelog simple-git-hooks pre-commit gitHooks prettier ' +
     'browserslist size-limit bundlesize bundlewatch volta icon categories displayName publisher ' +
-    'typedoc typedocOptions renovate nodemonConfig all-contributors verb funding sponsor ' +
-    'collective readme readmeFilename gitHead contributes activationEvents'
+    'typedoc typedocOptions renovate nodemonConfig all-contributors verb sponsor collective ' +
+    'readme readmeFilename gitHead contributes activationEvents'
   ).split(' '),
 )
 
@@ -67,12 +67,12 @@ function ofParts(entries: readonly (readonly [string, unknown])[]): string {
   const own = named.filter(([name]) => isWhole || runsBesideOthers(name, named))
   const others = isWhole ? [] : named.filter(([name]) => !runsBesideOthers(name, named))
   const before = entries.filter(([key]) => BEFORE.has(key))
-  return [
-    PREFIX.slice(0, -1),
+  const parts = [
     before.length === 0 ? '-' : hash('sha256', stable(Object.fromEntries(before))),
     hash('sha256', stable([Object.fromEntries(settings), Object.fromEntries(own)])),
     ...others.map((script) => hash('sha256', stable(script)).slice(0, LENGTH)).sort(),
-  ].join(':')
+  ]
+  return PREFIX + parts.join(':')
 }
 
 /** `pretest` runs whenever `test` does. */
@@ -88,9 +88,9 @@ function runsBesideOthers(name: string, all: readonly (readonly [string, unknown
 export function isSameContent(then: string, now: string): boolean {
   if (then === now) return true
   if (!now.startsWith(PREFIX)) return false
-  const [, before, settings, ...scripts] = now.split(':')
+  const [before, settings, ...scripts] = now.slice(PREFIX.length).split(':')
   if (!then.startsWith(PREFIX)) return then === before
-  const [, , settingsThen, ...scriptsThen] = then.split(':')
+  const [, settingsThen, ...scriptsThen] = then.slice(PREFIX.length).split(':')
   const found = new Set(scripts)
   return settings === settingsThen && scriptsThen.every((one) => found.has(one))
 }

@@ -65,6 +65,10 @@ class Decision {
   #ledTo: ReadonlySet<string> = new Set()
   /** What tests use in place of assertions. */
   #judges: ReadonlySet<string> = new Set()
+  /** What is used by tests that expect something to throw. */
+  readonly #expectedToThrow: Set<string> = new Set()
+  /** Names of folders in which a program of the check runs what it finds. */
+  readonly #listedFolders: Set<string> = new Set()
 
   constructor(facts: Facts) {
     this.#facts = facts
@@ -74,9 +78,8 @@ class Decision {
   *decide(): Generator<void, ReadonlyMap<string, BelongsReason>> {
     yield* this.#startWithTests()
     const folders = yield* this.#foldersOfTests()
-    this.#ledTo = ledToBySettings(this.#facts, this.#tests)
-    yield
-    this.#judges = this.#judging()
+    this.#ledTo = yield* ledToBySettings(this.#facts, this.#tests)
+    yield* this.#judging()
     for (const path of this.#facts.files) {
       yield
       const reason = this.#mayHelp(path, folders)
@@ -102,14 +105,15 @@ class Decision {
       if (this.#standsWithTests(path)) continue
       for (const file of refers.files) usedByCode.add(file)
     }
+    const usedByTests = new Set<string>()
     for (const path of reported) {
       yield
+      for (const file of programs.get(path)?.refers.files ?? []) usedByTests.add(file)
       if (!files.has(path) || isNeverOfChecks(path)) continue
       const program = programs.get(path)
       const isCode = program?.testsItself === true || usedByCode.has(path)
       if (!isCode || isTestName(path)) this.#startWith(path, 'test')
     }
-    const usedByTests = new Set([...reported].flatMap((path) => [...usedBy(programs.get(path))]))
     for (const path of beside) {
       const isUsed = usedByCode.has(path) || usedByTests.has(path)
       const isWork = entries.has(path) || started.has(path)
@@ -226,21 +230,26 @@ class Decision {
     }
     if (isInCodeFolder(path)) return null
     if (hasHelperWord(path)) return 'helper of tests'
-    if (program.onlyCompares && this.#isUsedToCompare(path)) return 'helper of tests'
+    if (program.onlyCompares && !this.#expectedToThrow.has(path)) return 'helper of tests'
     if (isCheckingName(path) && this.#facts.observed.goal.reporter === null && !isMainName(path)) {
       return 'helper of tests'
     }
     return program.usesTestLibrary && !isExample(path) ? 'read by tests only' : null
   }
 
-  /** Modules that tests use in place of assertions, wherever they use them. */
-  #judging(): ReadonlySet<string> {
+  /** Notes what tests do with the modules that they use, and with the folders that they list. */
+  *#judging(): Generator<void, void> {
     const { programs, entries, exported } = this.#facts
     const found = new Set<string>()
     const others = new Set<string>()
     for (const path of this.#tests) {
-      const { refers, judges } = programs.get(path)!
-      for (const file of refers.files) (judges.has(file) ? found : others).add(file)
+      yield
+      const { refers, judges, expectsErrors, runsListed } = programs.get(path)!
+      for (const file of refers.files) {
+        ;(judges.has(file) ? found : others).add(file)
+        if (expectsErrors) this.#expectedToThrow.add(file)
+      }
+      if (runsListed) for (const name of refers.folders) this.#listedFolders.add(name)
     }
     const isJudge = (path: string): boolean => {
       const program = programs.get(path)
@@ -248,29 +257,15 @@ class Decision {
       if (!program.asserts && !program.usesTestLibrary) return false
       return (!entries.has(path) || exported.has(path)) && !this.#isSubject(path)
     }
-    return new Set([...found].filter(isJudge))
-  }
-
-  /** Do tests use it to compare, rather than expect it to throw? */
-  #isUsedToCompare(path: string): boolean {
-    const { programs } = this.#facts
-    return ![...this.#tests].some((test) => {
-      const { refers, expectsErrors } = programs.get(test)!
-      return expectsErrors && refers.files.has(path)
-    })
+    this.#judges = new Set([...found].filter(isJudge))
   }
 
   /** Does a program of the check run what it finds in this folder, to check code elsewhere? */
   #isListed({ path, refers }: Program): boolean {
     const folder = posix.dirname(path)
     if (folder === '.' || isInCodeFolder(path)) return false
-    const { programs } = this.#facts
     if (![...refers.files].some((file) => this.#isOtherCode(file, folder))) return false
-    const names = [folder, posix.basename(folder)]
-    return [...this.#tests].some((test) => {
-      const { runsListed, refers: named } = programs.get(test)!
-      return runsListed && names.some((name) => named.folders.has(name))
-    })
+    return [folder, posix.basename(folder)].some((name) => this.#listedFolders.has(name))
   }
 
   /** Is there a test about the file of this name? */
@@ -442,10 +437,6 @@ class Decision {
 }
 
 const MAX_ROUNDS = 50
-
-function usedBy(program: Program | undefined): ReadonlySet<string> {
-  return program?.refers.files ?? new Set()
-}
 
 /** What several texts refer to. */
 class Mentions {

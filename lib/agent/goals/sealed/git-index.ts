@@ -7,7 +7,7 @@
 import { hash } from 'node:crypto'
 import { join } from 'node:path'
 
-import { LongWork } from '../../../internal/next-turn.js'
+import { inSlices, LongWork } from '../../../internal/next-turn.js'
 import type { GitState } from '../../check-files.js'
 import { readRegularFile } from '../small-file.js'
 import { isNeverOfChecks, languageOf } from './file-kinds.js'
@@ -41,8 +41,8 @@ export async function gitState(cwd: string): Promise<GitState | null> {
   const index = await indexOf(cwd)
   if (index === null || index.size > MAX_TRACKED) return null
   const hidden = [...index].filter(([, isHidden]) => isHidden).map(([path]) => path)
-  const tracked = [...index.keys()].map(hashOf).sort().join('')
-  return { tracked, hidden, attributes: await attributesOf(cwd) }
+  const tracked = await inSlices(hashesOf(index.keys()))
+  return { tracked: tracked.sort().join(''), hidden, attributes: await attributesOf(cwd) }
 }
 
 /**
@@ -76,6 +76,15 @@ export async function gitChanges(
   return changes
 }
 
+function* hashesOf(paths: Iterable<string>): Generator<void, string[]> {
+  const found: string[] = []
+  for (const path of paths) {
+    yield
+    found.push(hashOf(path))
+  }
+  return found
+}
+
 const hashOf = (path: string): string => hash('sha256', path, 'base64url').slice(0, HASH_LENGTH)
 
 async function attributesOf(cwd: string): Promise<string> {
@@ -88,18 +97,23 @@ async function indexOf(cwd: string): Promise<ReadonlyMap<string, boolean> | null
   const content = await readRegularFile(join(cwd, '.git/index'), MAX_INDEX_BYTES)
   if (typeof content === 'string') return null
   // Objects are named by SHA-1, or by SHA-256.
-  return entriesOf(content, 20) ?? entriesOf(content, 32)
+  return (await inSlices(entriesOf(content, 20))) ?? (await inSlices(entriesOf(content, 32)))
 }
 
 const ASSUMED_UNCHANGED = 0x8000
 const EXTENDED = 0x4000
 const SKIPPED = 0x4000
 const HEADER_BYTES = 12
+/** Bytes of a path: those of version 4 share their beginnings. */
+const MAX_PATH = 4_096
 /** Times, device, owner and size of a file. */
 const STAT_BYTES = 40
 
 /** See "index-format" in the documentation of git: versions 2 to 4. */
-function entriesOf(index: Buffer, hashBytes: number): ReadonlyMap<string, boolean> | null {
+function* entriesOf(
+  index: Buffer,
+  hashBytes: number,
+): Generator<void, ReadonlyMap<string, boolean> | null> {
   if (index.length < HEADER_BYTES || index.toString('latin1', 0, 4) !== 'DIRC') return null
   const version = index.readUInt32BE(4)
   const count = index.readUInt32BE(8)
@@ -107,6 +121,7 @@ function entriesOf(index: Buffer, hashBytes: number): ReadonlyMap<string, boolea
   let at = HEADER_BYTES
   let before = Buffer.alloc(0)
   for (let i = 0; i < count; i++) {
+    yield
     const start = at
     at += STAT_BYTES + hashBytes
     if (at + 4 > index.length) return null
@@ -121,7 +136,7 @@ function entriesOf(index: Buffer, hashBytes: number): ReadonlyMap<string, boolea
       at = next
     }
     const end = index.indexOf(0, at)
-    if (end === -1 || shared < 0) return null
+    if (end === -1 || shared < 0 || shared + end - at > MAX_PATH) return null
     const name = Buffer.concat([before.subarray(0, shared), index.subarray(at, end)])
     // The length of the name, as far as it fits.
     if (name.length < 0xfff && name.length !== (flags & 0xfff)) return null

@@ -15,19 +15,23 @@ import { hasRelevantPart } from '../relevant-part.js'
 import {
   isConfiguration, isDelivered, isInCodeFolder, isMainName, isNeverOfChecks, stemOf,
 } from './file-kinds.js'
+import { groupBy } from './group-by.js'
 import type { Facts, Program } from './observed-facts.js'
 
 /**
- * The files that only settings and setup modules lead to.
+ * The files that only settings and setup modules lead to. Yields often.
  *
  * @param tests programs on the side of the tests
  */
-export function ledToBySettings(facts: Facts, tests: ReadonlySet<string>): ReadonlySet<string> {
+export function* ledToBySettings(
+  facts: Facts,
+  tests: ReadonlySet<string>,
+): Generator<void, ReadonlySet<string>> {
   const refused = new Set<string>()
   for (let round = 0; round < MAX_ROUNDS; round++) {
-    const found = reach(facts, tests, refused)
+    const found = yield* reach(facts, tests, refused)
     const before = refused.size
-    refuseCode(facts, tests, found, refused)
+    yield* refuseCode(facts, tests, found, refused)
     if (refused.size === before) return new Set(found.keys())
   }
   return new Set()
@@ -43,7 +47,11 @@ function isRoot({ path, setsGlobals }: Program, { setups, entries }: Facts): boo
   return isConfiguration(path) || (setups.has(path) && !setsGlobals)
 }
 
-function reach(facts: Facts, tests: ReadonlySet<string>, refused: ReadonlySet<string>): Reached {
+function* reach(
+  facts: Facts,
+  tests: ReadonlySet<string>,
+  refused: ReadonlySet<string>,
+): Generator<void, Reached> {
   const { programs, observed } = facts
   const found: Reached = new Map()
   const take = (from: Program, bySettings: boolean): void => {
@@ -55,6 +63,7 @@ function reach(facts: Facts, tests: ReadonlySet<string>, refused: ReadonlySet<st
     }
   }
   for (const program of programs.values()) {
+    yield
     if (isRoot(program, facts)) take(program, isConfiguration(program.path))
   }
   // Grows while it is walked.
@@ -73,14 +82,16 @@ function mayBeLedTo(path: string, bySettings: boolean, { entries, started }: Fac
 }
 
 /** Refuses what others refer to, and what setup modules load together with code. */
-function refuseCode(
+function* refuseCode(
   facts: Facts,
   tests: ReadonlySet<string>,
   found: Reached,
   refused: Set<string>,
-): void {
+): Generator<void, void> {
   const { programs, observed } = facts
+  const byName = groupBy([...found.keys()].filter(isInCodeFolder), nameOf)
   for (const program of programs.values()) {
+    yield
     const { path, refers, imports } = program
     const isSide = found.has(path)
     if (found.get(path) === false) {
@@ -90,8 +101,8 @@ function refuseCode(
     }
     if (isSide || isRoot(program, facts)) continue
     for (const file of refers.files) if (found.has(file)) refused.add(file)
-    for (const file of found.keys()) {
-      if (refers.unresolved.has(nameOf(file)) && isInCodeFolder(file)) refused.add(file)
+    for (const name of refers.unresolved) {
+      for (const file of byName.get(name) ?? []) refused.add(file)
     }
   }
 }

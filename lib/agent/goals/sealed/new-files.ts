@@ -102,16 +102,26 @@ async function optionalAmong(
   baseline: readonly string[],
   texts: TextReader,
 ): Promise<ReadonlySet<string>> {
-  const fresh = paths.filter((path) => !isNeverOfChecks(path))
-  const found = new Set<string>()
-  if (fresh.length === 0) return found
-  const finder = new ReferenceFinder({ paths: fresh })
   const programs = baseline.filter((path) => /^(?:javascript|python)$/.test(languageOf(path)))
+  const asking = new Map<string, string>()
   for (const path of programs.filter((one) => !one.includes('node_modules/')).slice(0, MAX_TEXTS)) {
     const parts = optionalFilesIn((await texts.read(path)) ?? '')
-    if (parts.length === 0) continue
-    const { files, names } = await finder.find(path, parts.join('\n'), languageOf(path))
-    for (const one of fresh) if (files.has(one) || names.has(nameKey(one))) found.add(one)
+    if (parts.length > 0) asking.set(path, parts.join('\n'))
+  }
+  const found = new Set<string>()
+  if (asking.size === 0) return found
+  const fresh = paths.filter((path) => !isNeverOfChecks(path))
+  const finder = await ReferenceFinder.to({ paths: fresh })
+  const named = new Set<string>()
+  for (const [path, text] of asking) {
+    const { files, names } = await finder.find(path, text, languageOf(path))
+    for (const file of files) found.add(file)
+    for (const name of names) named.add(name)
+  }
+  const work = new LongWork()
+  for (const path of fresh) {
+    if (work.isDue) await work.next()
+    if (named.has(nameKey(path))) found.add(path)
   }
   return found
 }
@@ -152,7 +162,7 @@ async function importedByCode(
 ): Promise<ReadonlySet<string>> {
   const found = new Set<string>()
   if (paths.length === 0) return found
-  const finder = new ReferenceFinder({ paths })
+  const finder = await ReferenceFinder.to({ paths })
   const work = new LongWork()
   for (const { path, kind } of files) {
     if (work.isDue) await work.next()

@@ -126,7 +126,7 @@ export async function gatherFacts(
   const all = new Set([...observed.read, ...named].filter(isPlainPath))
   const paths = [...all, ...changed].filter((path) => !path.split('/').includes('node_modules'))
   const { about, ...packages } = await readPackages(paths, texts)
-  const finder = new ReferenceFinder({
+  const finder = await ReferenceFinder.to({
     ...packages,
     paths,
     name: about.name,

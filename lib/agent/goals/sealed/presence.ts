@@ -24,32 +24,58 @@ const DEFINITIONS = /(?<![\w$])([a-zA-Z_$][\w$]{0,60})\s{0,5}=(?!=)(?=([^\n]{1,2
 
 /** The parts of a text that name such files. */
 export function optionalFilesIn(text: string): readonly string[] {
+  const names = new NamesIn(text)
   const found: string[] = []
   for (const pattern of [ASKS, LISTED]) {
     for (const match of text.matchAll(pattern)) {
       const before = text.slice(Math.max(0, match.index - NEAR), match.index)
       const subject = /(?<![\w$.])[\w$.]*$/.exec(before)![0]
       const context = before.slice(0, before.length - subject.length)
-      if (isDemanded(context, text)) continue
+      if (isDemanded(context, names)) continue
       const end = match.index + match[0].length
-      found.push(withDefinitions(text.slice(end, end + NEAR).split('\n', 1)[0]!, text))
+      found.push(withDefinitions(text.slice(end, end + NEAR).split('\n', 1)[0]!, names))
     }
   }
   for (const [, body, caught] of text.matchAll(TRIES)) {
-    if (OPENS.test(body!) && !FAILS.test(caught!)) found.push(withDefinitions(body!, text))
+    if (OPENS.test(body!) && !FAILS.test(caught!)) found.push(withDefinitions(body!, names))
   }
   return found
 }
 
+/** What a text says of its names, each of which is looked for once. */
+class NamesIn {
+  readonly #text: string
+  #demanded: ReadonlySet<string> | null = null
+  #definitions: Map<string, string> | null = null
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  isDemanded(name: string): boolean {
+    this.#demanded ??= new Set(
+      [...this.#text.matchAll(DEMANDED)].map(([, negated, asserted]) => (negated ?? asserted)!),
+    )
+    return this.#demanded.has(name)
+  }
+
+  /** What a name is defined as first; undefined for nothing. */
+  definition(name: string): string | undefined {
+    if (this.#definitions === null) {
+      this.#definitions = new Map()
+      for (const [, defined, value] of this.#text.matchAll(DEFINITIONS)) {
+        if (!this.#definitions.has(defined!)) this.#definitions.set(defined!, value!)
+      }
+    }
+    return this.#definitions.get(name)
+  }
+}
+
 /** Must the file be there, or is its absence what is asked for? */
-function isDemanded(context: string, text: string): boolean {
+function isDemanded(context: string, names: NamesIn): boolean {
   if (/!\s*$/.test(context)) return true
   const name = /\b(?:const|let|var)\s+([\w$]+)\s*=\s*$/.exec(context)?.[1]
-  if (name !== undefined) {
-    return [...text.matchAll(DEMANDED)].some(([, negated, asserted]) =>
-      name === (negated ?? asserted),
-    )
-  }
+  if (name !== undefined) return names.isDemanded(name)
   let depth = 0
   for (let at = context.length - 1; at >= 0; at--) {
     if (context[at] === ')') depth += 1
@@ -60,14 +86,10 @@ function isDemanded(context: string, text: string): boolean {
 }
 
 /** The arguments up to the closing parenthesis, with what their names were defined as. */
-function withDefinitions(argument: string, text: string): string {
+function withDefinitions(argument: string, names: NamesIn): string {
   const close = argument.indexOf(')')
   const nested = argument.slice(0, close === -1 ? undefined : close).includes('(')
   const own = nested || close === -1 ? argument : argument.slice(0, close)
-  const names = new Set(own.match(/(?<![\w$.'"`/])[a-zA-Z_$][\w$]{0,60}/g)?.slice(0, 5))
-  const definitions = new Map<string, string>()
-  for (const [, name, value] of text.matchAll(DEFINITIONS)) {
-    if (names.has(name!) && !definitions.has(name!)) definitions.set(name!, value!)
-  }
-  return [own, ...definitions.values()].join('\n')
+  const used = new Set(own.match(/(?<![\w$.'"`/])[a-zA-Z_$][\w$]{0,60}/g)?.slice(0, 5))
+  return [own, ...[...used].flatMap((name) => names.definition(name) ?? [])].join('\n')
 }

@@ -8,6 +8,7 @@ const SYSTEM = ['/usr/local/bin', '/usr/bin', '/bin', '/usr/local/sbin', '/usr/s
 const PATH_VALUE =
   /\bPATH[ \t]*[:?+]?=[ \t]*(?:"([^"\n]{1,2000})"|'([^'\n]{1,2000})'|(\S{1,2000}))/g
 const MAX_TEXTS = 200
+const MAX_FOLDERS = 100
 
 /**
  * Folders of the workspace in which a command, or a script of the check, looks for programs. A text
@@ -30,7 +31,7 @@ export async function programFolders(
       }
     }
   }
-  return [...found].map((path) => path.replace(/\/$/, ''))
+  return [...found].slice(0, MAX_FOLDERS).map((path) => path.replace(/\/$/, ''))
 }
 
 /** Would this file run in place of a program of the system that has its name? */

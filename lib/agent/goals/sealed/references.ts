@@ -9,7 +9,7 @@
 import { posix } from 'node:path'
 
 import { trimEndOf } from '../../../internal/trim-end.js'
-import { LongWork } from '../../../internal/next-turn.js'
+import { inSlices, LongWork } from '../../../internal/next-turn.js'
 import { withoutExtension, type Language } from './file-kinds.js'
 
 /** What one text refers to. */
@@ -38,6 +38,8 @@ const OPENS = /join|resolve|path|read|open|url|dir|glob|fs\.|file|load|require|i
 const NEAR = 80
 /** Before the name of an event. */
 const OF_EVENTS = /\b(?:on|once|off|emit|\w*Listener)\(["'`]$/
+/** Files that one name can mean; further ones are not looked for. */
+const MAX_ALIKE = 200
 const QUOTES = new Set(['"', "'", '`'])
 
 /** What references lead to. */
@@ -70,11 +72,24 @@ export class ReferenceFinder {
   readonly #work = new LongWork()
   #steps = 0
 
-  constructor(places: Places) {
+  private constructor(places: Places) {
     this.#paths = new Set(places.paths)
     this.#places = places
-    for (const path of this.#paths) this.#index(path)
-    for (const [folder, entries] of places.main ?? []) {
+  }
+
+  /** Indexes what references may lead to. */
+  static async to(places: Places): Promise<ReferenceFinder> {
+    const finder = new ReferenceFinder(places)
+    await inSlices(finder.#indexAll())
+    return finder
+  }
+
+  *#indexAll(): Generator<void, void> {
+    for (const path of this.#paths) {
+      yield
+      this.#index(path)
+    }
+    for (const [folder, entries] of this.#places.main ?? []) {
       for (const entry of entries) this.#add(this.#stems, folder, entry)
     }
   }
@@ -100,7 +115,7 @@ export class ReferenceFinder {
   #add(map: Map<string, string[]>, key: string, path: string): void {
     const known = map.get(key)
     if (known === undefined) map.set(key, [path])
-    else if (!known.includes(path)) known.push(path)
+    else if (known.length < MAX_ALIKE && !known.includes(path)) known.push(path)
   }
 
   /** The references of the text of the file `from`. */

@@ -14,11 +14,9 @@
  *
  * @module
  */
-import { lstat } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Dependencies, SealStart, StoredSeal } from '../../check-files.js'
-import { GoalError } from '../../errors.js'
 import type { SealedMode } from '../../events.js'
 import type { Executor, IsolatedCopy } from '../../executor.js'
 import { codeBehind, NO_SPACE, throwIfExhausted } from '../../exhaustion.js'
@@ -30,7 +28,6 @@ import {
 } from '../../workspace/dependencies.js'
 import { fileSystemTime, touchedFiles, type TouchedFiles } from '../../workspace/touched-files.js'
 import { checkGoal } from '../check.js'
-import { readCheckScript } from '../check-script.js'
 import { commandGoal } from '../command-goal.js'
 import { checkHeldOut, NONE_LEFT } from '../holdout/check-held-out.js'
 import { MAX_EVALUATIONS, type HoldoutRun } from '../holdout/held-out-tests.js'
@@ -40,12 +37,13 @@ import { areHashed } from '../../test-outcomes.js'
 import { fileOf, isFile } from '../reports/test-names.js'
 import { whatBelongs } from './belongs.js'
 import { couldNotRun } from './could-run.js'
-import { asksGit, gitChanges, gitState } from './git-index.js'
 import { freshResults, rulesOfMake } from './make-results.js'
 import { filesToLeaveOut, type LeftOutReason } from './new-files.js'
 import { TextReader } from './read-texts.js'
 import { SealedCopy } from './sealed-copy.js'
-import { settingsAbove, settingsChanges } from './settings-above.js'
+import {
+  changesAround, executablesIn, existingIn, missingIn, scriptOf, surroundingsOf,
+} from './surroundings.js'
 import type { AtStart, RunChecks, SealedVerdict } from './sealing.js'
 import { DEPENDENCY_RULE, failed, HELD_OUT, leftOutNote, required } from './words.js'
 
@@ -400,60 +398,6 @@ async function belonging(
     reasons: Object.fromEntries(found),
     files: await hashFiles(root, [...found.keys()]),
   }
-}
-
-async function scriptOf({ command }: GoalSpec, root: string): Promise<string> {
-  try {
-    return (await readCheckScript(command, root)).text
-  } catch (error) {
-    // What is too much to follow was so when the goal was resolved.
-    if (error instanceof GoalError) return command
-    throw error
-  }
-}
-
-/** What a check rests on that is not among its files: the index of git, settings above. */
-async function surroundingsOf(
-  goal: GoalSpec,
-  cwd: string,
-  files: readonly string[],
-): Promise<Pick<SealStart, 'git' | 'above'>> {
-  const script = await scriptOf(goal, cwd)
-  const above = await settingsAbove(cwd, script, files)
-  const git = (await asksGit(cwd, script, files)) ? await gitState(cwd) : null
-  return { ...(Object.keys(above).length > 0 && { above }), ...(git !== null && { git }) }
-}
-
-async function changesAround(
-  { cwd, signal }: GoalCheckContext,
-  { git, above = {} }: SealStart,
-): Promise<readonly string[]> {
-  const changes = await settingsChanges(cwd, above)
-  return git === undefined ? changes : [...changes, ...(await gitChanges(cwd, git, signal))]
-}
-
-/** Those of `paths` that somebody may run. */
-async function executablesIn(folder: string, paths: readonly string[]): Promise<readonly string[]> {
-  const found: string[] = []
-  for (const path of paths) {
-    const stats = await lstat(join(folder, path)).catch(() => null)
-    if (stats?.isFile() === true && (stats.mode & 0o111) !== 0) found.push(path)
-  }
-  return found
-}
-
-async function existingIn(folder: string, paths: readonly string[]): Promise<readonly string[]> {
-  const missing = new Set(await missingIn(folder, paths))
-  return paths.filter((path) => !missing.has(path))
-}
-
-/** Those of `paths`, in a copy of `folder`, that the folder itself does not have. */
-async function missingIn(folder: string, paths: readonly string[]): Promise<readonly string[]> {
-  const missing: string[] = []
-  for (const path of paths) {
-    if ((await lstat(join(folder, path)).catch(() => null)) === null) missing.push(path)
-  }
-  return missing
 }
 
 async function changedSince(

@@ -13,6 +13,8 @@ import { TextReader } from './read-texts.js'
 
 const MAX_FILES = 50
 const MAX_SETTINGS = 200
+/** Names that are looked for, whether or not there is such a file. */
+const MAX_NAMES = 1_000
 const MAX_BYTES = 512 * 1024
 const ABOVE = /(?<![\w./@-])(?:\.\/)?((?:\.\.\/)+[\w@.+/-]{1,200})/g
 const SETTINGS =
@@ -30,10 +32,13 @@ export async function settingsAbove(
 ): Promise<Readonly<Record<string, string>>> {
   const texts = new TextReader(cwd)
   const found = new Map<string, string>()
+  const names = new Set<string>()
   const note = async (text: string, folder: string): Promise<void> => {
     for (const [, named] of text.matchAll(ABOVE)) {
       const path = posix.join(folder, named!)
       if (!path.startsWith('../') || path.split('/').includes('node_modules')) continue
+      if (names.size >= MAX_NAMES || names.has(path)) continue
+      names.add(path)
       for (const extension of EXTENSIONS) {
         if (found.size >= MAX_FILES || found.has(path + extension)) break
         const content = await contentOf(cwd, path + extension)
