@@ -24,7 +24,9 @@ export async function performAbortable<Result>(
   signal?.addEventListener('abort', abort)
   try {
     signal?.throwIfAborted()
-    return await performTask<Result>(task(aborted))
+    const report = await performTask<Result>(task(aborted))
+    // A thread that was done just then has not seen the abort.
+    return signal?.aborted === true ? { failed: 'aborted' } : report
   } finally {
     signal?.removeEventListener('abort', abort)
   }

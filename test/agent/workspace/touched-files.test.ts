@@ -232,6 +232,12 @@ test('an abort ends the look, and a folder that is gone is told', async (t) => {
   const looking = touchedFiles(watched.copy, 0, abort.signal)
   abort.abort(reason)
   await assert.rejects(looking, reason)
+  const late = new AbortController()
+  const done = touchedFiles(watched.copy, 0, late.signal)
+  // The thread is done meanwhile, and this one has not heard of that.
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
+  late.abort(reason)
+  await assert.rejects(done, reason)
   await assert.rejects(touchedFiles(join(watched.top, 'gone'), 0), WorkspaceError)
   await assert.rejects(fileSystemTime(join(watched.top, 'gone')), WorkspaceError)
 })
