@@ -122,6 +122,42 @@ describe('blobs in PostgreSQL', { skip: noPostgres }, () => {
     assert.equal(left.rowCount, 0)
   })
 
+  test('content that is well-formed but another one is damage, which is named', async (t) => {
+    const objects = await open(t)
+    const schema = schemaOf.get(objects) as string
+    const [stored, other] = [blob('what was stored'), blob('something else')]
+    await objects.put([stored, other])
+    await pool.query(
+      `UPDATE ${schema}.objects SET data = (SELECT data FROM ${schema}.objects WHERE hash = $2)
+       WHERE hash = $1`,
+      [stored.hash, other.hash],
+    )
+    const corrupt = { code: 'ERR_AGENT_STORE_CORRUPT', message: new RegExp(stored.hash) }
+    await assert.rejects(objects.get(stored.hash), corrupt)
+    await objects.put([stored])
+    assert.equal(Buffer.from((await objects.get(stored.hash))!).toString(), 'what was stored')
+  })
+
+  test('a large blob that others removed and began anew meanwhile is stored whole', async (t) => {
+    const objects = await open(t)
+    const schema = schemaOf.get(objects) as string
+    await pool.query(`
+      CREATE TABLE ${schema}.removals (at timestamptz);
+      CREATE FUNCTION ${schema}.remove_once() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF NOT EXISTS (SELECT 1 FROM ${schema}.removals) THEN
+          INSERT INTO ${schema}.removals VALUES (now());
+          DELETE FROM ${schema}.object_chunks WHERE number < NEW.number;
+        END IF;
+        RETURN NEW;
+      END $$;
+      CREATE TRIGGER remove_once BEFORE INSERT ON ${schema}.object_chunks
+        FOR EACH ROW WHEN (NEW.number = 2) EXECUTE FUNCTION ${schema}.remove_once()`)
+    const large = blob(randomBytes(3_000_000))
+    await objects.put([large])
+    assert.equal((await pool.query(`SELECT 1 FROM ${schema}.removals`)).rowCount, 1)
+    assert.ok(Buffer.from(large.content).equals((await objects.get(large.hash)) as Uint8Array))
+  })
+
   test('a lost chunk is damage, which is named and listed', async (t) => {
     const store = new PostgresStore({ pool, schema: `o${(schemas += 1)}` })
     await store.open()
