@@ -116,7 +116,10 @@ export interface ApplyResult {
 
 /** Two checkpoints: ids, or `start`, `newest` or `now`, the folder as it is. */
 export interface ChangeRange {
-  /** @defaultValue 'start' */
+  /**
+   * @defaultValue 'start'; of a fork of changes that were not applied, where these began, since
+   * applying the fork brings them as well
+   */
   readonly from?: string | undefined
   /** @defaultValue 'newest' */
   readonly to?: string | undefined

@@ -307,6 +307,11 @@ export interface ForkBase {
   readonly seal?: StoredSeal
   /** The checkpoint with which the fork begins; null when the source had none. */
   readonly checkpoint_id: string | null
+  /**
+   * The checkpoint with which the changes began that the source had not applied: applying the fork
+   * brings them as well. Absent when there were none.
+   */
+  readonly applies_from?: string
   /** What the source showed of its work, for the judge of its goal; absent without one. */
   readonly evidence?: string
   /** True for a fork that goes on in the copy of its source, whose changes were pending. */

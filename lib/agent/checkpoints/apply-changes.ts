@@ -38,11 +38,11 @@ export async function applyChanges(
   { paths, dryRun, force, by, append }: Apply,
 ): Promise<ApplyResult> {
   const trees = treesOf(log)
-  const base = await readTree(objects, trees.start)
   const ours = await readTree(objects, trees.newest)
-  const wanted = paths === null ? null : await changedPaths(base, ours, paths)
+  const began = await operations.changesBegan(log)
+  const wanted = paths === null ? null : await changedPaths(began, ours, paths)
   const { captured, tree: theirs } = await folder.capture(log)
-  const plan = await operations.planApply({ base, ours, theirs }, wanted, force)
+  const plan = await operations.planApply(log, { ours, theirs }, wanted, force)
   const { steps, merged, conflicts } = plan
   // What the folder has already is to be decided as well, while the changes wait for that.
   const isWaited = log.state.head.details.changes === 'pending'

@@ -33,6 +33,7 @@ import type { PinnedFolder } from '../workspace/pinned-folder.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
 import { checkpointDraft } from './checkpoint-chain.js'
 import type { CheckpointSettings } from './settings.js'
+import { baseOfTakenOver } from './taken-over.js'
 
 /** A restore or an apply that is asked for. */
 export interface Operation {
@@ -193,18 +194,32 @@ export class FileOperations {
     if (operation === 'restore') {
       return { steps: restorable(await inSlices(planRestore(now, target))) }
     }
-    const base = await readTree(objects, log.state.checkpoints!.start)
-    return await this.planApply({ base, ours: target, theirs: now }, paths, force)
+    return await this.planApply(log, { ours: target, theirs: now }, paths, force)
+  }
+
+  /** Where the changes of a run began that an apply brings; some may be those of its source. */
+  async changesBegan({ state }: LogWriter): Promise<Tree> {
+    const { checkpoints, frozen } = state
+    const id = frozen.fork?.applies_from ?? checkpoints!.start
+    return await readTree(this.#settings.use.objects, id)
   }
 
   /** The three-way apply of what a run changed, of all files or some. */
   async planApply(
-    trees: { readonly base: Tree; readonly ours: Tree; readonly theirs: Tree },
+    log: LogWriter,
+    { ours, theirs }: { readonly ours: Tree; readonly theirs: Tree },
     paths: readonly string[] | null,
     force: boolean,
   ): Promise<Awaited<ReturnType<typeof planApply>>> {
-    const contentOf: ContentOf = (entry) => readContent(this.#settings.use.objects, entry)
-    return await planApply(trees, contentOf, { paths, force })
+    const { objects } = this.#settings.use
+    const contentOf: ContentOf = (entry) => readContent(objects, entry)
+    let base = await this.changesBegan(log)
+    const { checkpoints, frozen } = log.state
+    if (frozen.fork?.applies_from !== undefined) {
+      const start = await readTree(objects, checkpoints!.start)
+      base = await inSlices(baseOfTakenOver(base, start, theirs))
+    }
+    return await planApply({ base, ours, theirs }, contentOf, { paths, force })
   }
 
   /** Null, or why nothing was changed in the end. @throws the signal's reason */
@@ -293,9 +308,8 @@ export class FileOperations {
     const { changes, workspace } = head.details
     if (workspace !== 'isolated' || checkpoints === null || changes === 'discarded') return null
     const { objects } = this.#settings.use
-    const base = await readTree(objects, checkpoints.start)
     const ours = await readTree(objects, checkpoints.newest)
-    const { steps, conflicts } = await this.planApply({ base, ours, theirs }, null, false)
+    const { steps, conflicts } = await this.planApply(log, { ours, theirs }, null, false)
     const state = steps.length + conflicts.length === 0 ? 'applied' : 'pending'
     return state === changes ? null : state
   }

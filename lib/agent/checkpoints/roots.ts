@@ -38,8 +38,8 @@ async function* rootsOf(
   if (forked_from !== null) {
     const [created] = await store.read(run_id, 0, 1)
     if (created === undefined) return await assertDeleted(store, run_id)
-    const base = created.kind === 'run_created' ? created.private?.fork?.checkpoint_id : null
-    if (base !== null && base !== undefined) yield base
+    const fork = created.kind === 'run_created' ? created.private?.fork : undefined
+    for (const id of [fork?.checkpoint_id, fork?.applies_from]) if (id != null) yield id
   }
   for (let seq = checkpointSeq; seq !== null; ) {
     signal.throwIfAborted()

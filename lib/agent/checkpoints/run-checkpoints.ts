@@ -128,11 +128,12 @@ export class RunCheckpoints implements AsyncDisposable {
     [draft]: readonly RecordDraft[],
     signal: AbortSignal,
   ): Compare {
-    const { checkpoints } = state
+    const { checkpoints, frozen } = state
     const added = draft?.kind === 'checkpoint' ? draft.payload.checkpoint_id : undefined
     const newest = added ?? checkpoints?.newest
     return async (since) => {
-      const from = checkpoints?.[since] ?? newest
+      const began = since === 'start' ? frozen.fork?.applies_from : undefined
+      const from = began ?? checkpoints?.[since] ?? newest
       if (from === undefined || newest === undefined || this.#isOff) return null
       // What cannot be read any more is named where people look at the changes.
       const comparing = compareTrees(this.#settings.use.objects, from, newest)

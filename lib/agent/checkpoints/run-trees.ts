@@ -6,7 +6,7 @@
 import { hash } from 'node:crypto'
 import type { Checkpoint } from '../checkpoint.js'
 import { CheckpointError, WorkspaceError } from '../errors.js'
-import type { RunOwner } from '../events.js'
+import type { ForkBase, RunOwner } from '../events.js'
 import type { ObjectStore } from '../object-store.js'
 import type { RootsOf } from '../request/roots.js'
 import type { RunHead } from '../run-details.js'
@@ -77,15 +77,22 @@ export class RunTreeReader {
     for await (const checkpoint of newestFirst(this.#settings.store, head)) {
       if (checkpoint.checkpoint_id === id) return checkpoint
     }
-    if (await this.#isBase(head, id)) return { checkpoint_id: id, reason: 'start' }
+    const fork = await this.#fork(head)
+    const isBase = fork?.checkpoint_id === id || fork?.applies_from === id
+    if (isBase) return { checkpoint_id: id, reason: 'start' }
     throw new CheckpointError('unknown', `run ${run_id} has no checkpoint ${id.slice(0, 64)}`)
   }
 
-  /** Is it the checkpoint with which a fork began? */
-  async #isBase({ details }: RunHead, id: string): Promise<boolean> {
-    if (details.forked_from == null) return false
+  /** What a fork has of its source; undefined for other runs. */
+  async #fork({ details }: RunHead): Promise<ForkBase | undefined> {
+    if (details.forked_from == null) return undefined
     const [first] = await this.#settings.store.read(details.run_id, 0, 1)
-    return first?.kind === 'run_created' && first.private?.fork?.checkpoint_id === id
+    return first?.kind === 'run_created' ? first.private?.fork : undefined
+  }
+
+  /** The tree, by its name, with which the changes began that applying the run brings. */
+  async appliesFrom(head: RunHead): Promise<string> {
+    return (await this.#fork(head))?.applies_from ?? 'start'
   }
 
   /**

@@ -31,16 +31,14 @@ export async function showChanges(
   range: ChangeRange,
   owner: RunOwner,
 ): Promise<NetChanges> {
-  const from = range.from ?? 'start'
-  const to = range.to ?? 'newest'
   if (trees === null || head.checkpointSeq === null) {
     return { from: null, to: null, changes: [], more: 0, left_out: [], note: nothingKept(head) }
   }
-  const [before, after] = await bothTrees(trees, head, { from, to }, owner)
+  const [before, after] = await bothTrees(trees, head, range, owner)
   const changes = await inSlices(netChanges(before.tree, after.tree))
   const described = await describeChanges(changes, eitherContent(before, after))
   const left_out = joined(before.tree.leftOut, after.tree.leftOut)
-  const hasMoved = to === 'now' && after.at !== 'now'
+  const hasMoved = range.to === 'now' && after.at !== 'now'
   const note = hasMoved ? 'the copy of the run is not here: this is its newest checkpoint' : null
   const shown = described.changes.map(withoutSecretNames)
   return { from: before.at, to: after.at, ...described, changes: shown, left_out, note }
@@ -63,10 +61,10 @@ function withoutSecretNames(change: NetChange): NetChange {
 export async function showPatch(
   trees: RunTreeReader,
   head: RunHead,
-  { from = 'start', to = 'newest', raw, plain }: ChangeRange & PatchRequest,
+  { raw, plain, ...range }: ChangeRange & PatchRequest,
   owner: RunOwner,
 ): Promise<Uint8Array> {
-  const [before, after] = await bothTrees(trees, head, { from, to }, owner)
+  const [before, after] = await bothTrees(trees, head, range, owner)
   const changes = await inSlices(netChanges(before.tree, after.tree))
   const contentOf = eitherContent(before, after)
   if (!raw) await refuseSecrets(changes, contentOf)
@@ -81,10 +79,11 @@ interface PatchRequest {
 async function bothTrees(
   trees: RunTreeReader,
   head: RunHead,
-  { from, to }: { readonly from: string; readonly to: string },
+  { from, to = 'newest' }: ChangeRange,
   owner: RunOwner,
 ): Promise<readonly [NamedTree, NamedTree]> {
-  return [await trees.at(head, from, owner), await trees.at(head, to, owner)]
+  const first = from ?? (await trees.appliesFrom(head))
+  return [await trees.at(head, first, owner), await trees.at(head, to, owner)]
 }
 
 /** Content of either tree: of the folder as it is, only what no checkpoint has. */

@@ -25,7 +25,7 @@ import { readLog } from '../log/read-log.js'
 import type { RunState } from '../log/run-state.js'
 import { foldState } from '../log/state.js'
 import type { Message } from '../model.js'
-import type { RunHead } from '../run-details.js'
+import type { RunDetails, RunHead } from '../run-details.js'
 import { checkSchema } from '../check-schema.js'
 import type { ForkFiles, UseCheckpoint } from './fork-files.js'
 import { findForkPoint, type ForkAt, type ForkPoint } from './fork-point.js'
@@ -98,7 +98,9 @@ export async function resolveFork(
   const own = { message_id: uuidV7(nowMs), deliver: 'next_turn', by: owner.id } as const
   const messages: EventPayloads['user_message'][] = [...unheard]
   if (message !== undefined) messages.push({ ...own, text: message })
-  const isSameCopy = isEnd && details.changes === 'pending' && newRun.request.cwd === details.cwd
+  const applies = appliesFrom(details, state)
+  const isSameFolder = workspace === 'isolated' && newRun.request.cwd === details.cwd
+  const isSameCopy = isEnd && details.changes === 'pending' && isSameFolder
   return {
     newRun,
     fork: {
@@ -110,11 +112,21 @@ export async function resolveFork(
         baselineTests: state.baselineTests ?? point.firstTests,
         ...(state.seal !== null && { seal: state.seal }),
         checkpoint_id: point.checkpointId,
+        ...(isSameFolder && applies !== null && { applies_from: applies }),
         ...(evidence !== null && { evidence }),
-        adopts: isSameCopy && workspace === 'isolated' && message !== undefined,
+        adopts: isSameCopy && message !== undefined,
       },
     },
   }
+}
+
+/** Where the changes of an isolated source began that are not in its folder; null for none. */
+function appliesFrom(
+  { workspace, changes }: RunDetails,
+  { frozen, checkpoints }: RunState,
+): string | null {
+  if (workspace !== 'isolated' || changes === 'applied') return null
+  return frozen.fork?.applies_from ?? checkpoints?.start ?? null
 }
 
 async function frozenOf(

@@ -21,13 +21,13 @@ const PATCH = 'text/x-diff'
 
 /** One end of a range of changes. */
 function end(name: 'from' | 'to', byDefault: string): Parameter {
-  return {
-    name,
-    in: 'query',
-    description: 'a checkpoint id, `start`, `newest`, or `now`, the folder as it is',
-    schema: { type: 'string', default: byDefault },
-  }
+  const text = 'a checkpoint id, `start`, `newest`, or `now`, the folder as it is'
+  const description = `${text}; by default ${byDefault}`
+  return { name, in: 'query', description, schema: { type: 'string' } }
 }
+
+const FROM =
+  '`start`; of a fork that took over changes which were not applied, where those began'
 
 const PLAIN: Parameter = {
   name: 'plain',
@@ -91,7 +91,7 @@ function readChanges(context: ServiceContext): RouteDefinition {
         `As ${PATCH}: one patch with exact bytes for \`git apply\` and \`patch -p1\`, refused ` +
         'when files hold secrets, unless the host lets the caller read files. As JSON: with ' +
         'secrets redacted.',
-      parameters: [end('from', 'start'), end('to', 'newest'), PLAIN],
+      parameters: [end('from', FROM), end('to', '`newest`'), PLAIN],
       answers: {
         200: [
           { description: 'the changes', schema: NET_CHANGES },

@@ -25,6 +25,8 @@ export interface KnownRun {
   readonly place: Place
   readonly checkpoints: KnownCheckpoint[]
   readonly start: Model
+  /** Where the changes began that an apply brings: those of its source, if they waited. */
+  readonly began: Model
   isLive: boolean
   isDiscarded: boolean
   /** The folder of each iteration's end. */
@@ -37,6 +39,7 @@ export interface Work {
   readonly applies: boolean
   /** What its folder has when it begins. */
   readonly begins: Model
+  readonly began: Model
   /** The iteration after which its goal is achieved. */
   readonly last: number
   place: Place | null

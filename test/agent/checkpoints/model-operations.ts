@@ -7,8 +7,8 @@ import { readModel, type Model } from '../../helpers/tree-model.js'
 import type { Course, KnownCheckpoint, KnownRun, Place } from './model-known.js'
 import { Runs } from './model-runs.js'
 import {
-  differing, editsBetween, expectedApply, expectedRestore, perform, problemsOf, readCheckpoint,
-  visible, withPaths,
+  baseOf, differing, editsBetween, expectedApply, expectedRestore, perform, problemsOf,
+  readCheckpoint, visible, withPaths,
 } from './model-world.js'
 
 /** What is done with the files of runs: restores, applies, forks, and their end. */
@@ -150,10 +150,10 @@ export class Operations extends Runs {
     const renamed = some.flatMap(({ old_path }) => (old_path === null ? [] : [old_path]))
     const wanted = paths === null ? null : new Set([...paths, ...renamed])
     const force = this.random.chance(0.3)
-    const { start } = run
     const newest = this.newest(run, false)
     const now = this.folder
-    const { applied, conflicts, merged, after } = expectedApply(start, newest, now, wanted, force)
+    const base = baseOf(run, now)
+    const { applied, conflicts, merged, after } = expectedApply(base, newest, now, wanted, force)
     const request = { force, ...(paths !== null && { paths }) }
     const told = { some: paths !== null, applied: applied.length, conflicts: conflicts.length }
     this.tell({ force, ...told })
@@ -196,7 +196,8 @@ export class Operations extends Runs {
       }
     }
     const begunNow = (await this.#operations(run)) > begun
-    const rest = expectedApply(start, newest, this.newest(run, true), null, false)
+    const theirs = this.newest(run, true)
+    const rest = expectedApply(baseOf(run, theirs), newest, theirs, null, false)
     const isDone = begunNow && rest.applied.length + rest.conflicts.length === 0
     const state = (await this.engine.get(run.id)).changes
     if (begunNow) assert.equal(state === 'applied', isDone, this.context)
@@ -273,7 +274,10 @@ export class Operations extends Runs {
     const adopted = isEnd && changes === 'pending' && !inPlace ? this.copyOf(source) : null
     const from = adopted !== null && source.isolated ? adopted.now! : this.folder
     const begins = inPlace ? from : withPaths(from, files, expectedRestore(from, files).done)
-    const work = this.newWork(!inPlace, applies, begins, random.chance(0.7) ? 1 : 0)
+    const takesOver = source.isolated && !inPlace && changes !== 'applied'
+    const began = takesOver ? source.began : visible(begins)
+    const work = this.newWork(!inPlace, applies, begins, random.chance(0.7) ? 1 : 0, began)
+    if (takesOver) this.count('took over')
     if (inPlace) this.count('forked in place')
     if (adopted !== null) this.count('adopted')
     await this.drive(work, () => this.engine.fork(source.id, request))

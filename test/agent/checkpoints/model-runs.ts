@@ -11,7 +11,7 @@ import { mortalClock } from '../../helpers/mortal.js'
 import { listing, readModel, type Model, type ModelFile } from '../../helpers/tree-model.js'
 import { Folders } from './model-folders.js'
 import type { Course, KnownRun, Place, Sent, Work } from './model-known.js'
-import { differing, expectedApply, readCheckpoint, visible } from './model-world.js'
+import { baseOf, differing, expectedApply, readCheckpoint, visible } from './model-world.js'
 import { MortalProcess } from './mortal-process.js'
 
 const GATE = ({ kind }: { readonly kind: string }): boolean => kind === 'human_check_required'
@@ -251,9 +251,16 @@ export class Runs extends Folders {
     )
   }
 
-  protected newWork(isolated: boolean, applies: boolean, begins: Model, last: number): Work {
+  protected newWork(
+    isolated: boolean,
+    applies: boolean,
+    begins: Model,
+    last: number,
+    began: Model = visible(begins),
+  ): Work {
     const states = [visible(begins)]
-    return { isolated, applies, begins, last, place: null, isMet: false, ends: new Map(), states }
+    const none = { place: null, isMet: false, ends: new Map<number, Model>() }
+    return { isolated, applies, begins, began, last, states, ...none }
   }
 
   /** Starts a run and follows it to its end or gate, whichever process drives it. */
@@ -288,6 +295,7 @@ export class Runs extends Folders {
       place: work.place!,
       checkpoints: [],
       start: visible(work.begins),
+      began: work.began,
       isLive: GATE(events.at(-1)!),
       isDiscarded: false,
       ends: work.ends,
@@ -315,18 +323,18 @@ export class Runs extends Folders {
     const newest = work.states.at(-1) ?? this.newest(run, false)
     let isApplied = false
     if (run.applies && status === 'achieved') {
-      const plan = expectedApply(run.start, newest, this.folder, null, false)
+      const plan = expectedApply(baseOf(run, this.folder), newest, this.folder, null, false)
       if (plan.conflicts.length === 0 && plan.applied.length > 0) {
         this.count('applied itself')
         originals.push(visible(this.folder), visible(plan.after))
         this.original.now = plan.after
-        const rest = expectedApply(run.start, newest, plan.after, null, false)
+        const rest = expectedApply(baseOf(run, plan.after), newest, plan.after, null, false)
         isApplied = rest.applied.length + rest.conflicts.length === 0
         await this.#assertAppliedOnce(run)
       }
     }
     const isPending =
-      run.isolated && status === 'achieved' && differing(run.start, newest).length > 0
+      run.isolated && status === 'achieved' && differing(run.began, newest).length > 0
     assert.equal(changes, isApplied ? 'applied' : isPending ? 'pending' : null, this.context)
     await this.checkpoints(run, work.states, originals)
     if (isApplied) await this.copyGoes(run)

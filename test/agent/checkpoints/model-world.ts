@@ -192,6 +192,18 @@ export interface ExpectedApply {
   readonly after: Model
 }
 
+/** What an apply takes for the base: what the folder has as a fork found it is no change. */
+export function baseOf(
+  { began, start }: { readonly began: Model; readonly start: Model },
+  now: Model,
+): Model {
+  const theirs = visible(now)
+  const asFound = [...began.keys(), ...start.keys()].filter((path) =>
+    isSame(start.get(path), theirs.get(path)),
+  )
+  return withPaths(began, start, asFound)
+}
+
 /** What an apply does; with conflicts and no `force`, that would be done. */
 export function expectedApply(
   base: Model,
