@@ -49,6 +49,8 @@ export interface SealStart {
   readonly made?: readonly string[]
   /** Files of the check that could be run as programs. */
   readonly executable?: readonly string[]
+  /** Files that it read of which nothing shows whose they are; absent where there were too many. */
+  readonly unclaimed?: readonly string[]
   /** For a check that asks git. */
   readonly git?: GitState
   /** SHA-256 of settings above the folder that those in it name, by relative path. */
@@ -59,6 +61,16 @@ export interface SealStart {
   readonly observed: boolean
   /** Why sealed checks are not made; null when they are. */
   readonly unavailable: string | null
+}
+
+/** The files of a run as they were at its start, as far as they were stored. */
+export interface FilesAtStart {
+  /** Of one file: its SHA-256, null when it did not exist, undefined if not known. */
+  hashOf(path: string): Promise<string | null | undefined>
+  /** Of those whose content is stored: their SHA-256, by path. */
+  stored(paths: readonly string[]): Promise<ReadonlyMap<string, string>>
+  /** Makes stored files in a folder where they are missing; gives those that it made. */
+  restore(folder: string, paths: readonly string[]): Promise<readonly string[]>
 }
 
 /** One file that belongs to the check of a run. */

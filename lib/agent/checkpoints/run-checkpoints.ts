@@ -15,18 +15,19 @@
 import { raceAbort } from '../../internal/abort.js'
 import { backoffDelay } from '../../internal/backoff.js'
 import { sleep } from '../../internal/sleep.js'
+import type { FilesAtStart } from '../check-files.js'
 import { isUnavailable } from '../errors.js'
 import type { CheckpointReason, RecordDraft } from '../events.js'
 import { isExhausted, MachineWait } from '../exhaustion.js'
 import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
 import type { ObjectStore } from '../object-store.js'
-import type { Tree } from '../tree.js'
 import type { CountedChanges } from '../workspace/describe-changes.js'
 import { TrackedFolder, type Captured } from '../workspace/manifest.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
 import { readTree } from '../workspace/read-tree.js'
 import { checkpointDraft } from './checkpoint-chain.js'
 import { compareTrees } from './compare.js'
+import { StartFiles } from './files-at-start.js'
 import type { CheckpointSettings } from './settings.js'
 
 /** What changed since the start of the run, or since its last gate; null when that is not known. */
@@ -73,12 +74,14 @@ export class RunCheckpoints implements AsyncDisposable {
     this.#first.catch(() => undefined) // what waits for it gets the error
   }
 
-  /** The folder as it was at the start of the run; null when that is not known. */
-  async atStart({ state }: LogWriter, signal: AbortSignal): Promise<Tree | null> {
-    const start = state.checkpoints?.start
-    if (start === undefined || this.#isOff) return null
-    const reading = readTree(this.#settings.use.objects, start)
-    return await raceAbort(reading, signal).catch(() => null)
+  /** The folder's files as they were at the start of the run. */
+  filesAtStart({ state }: LogWriter, signal: AbortSignal): FilesAtStart {
+    const { objects } = this.#settings.use
+    return new StartFiles(objects, async () => {
+      const start = state.frozen.fork?.applies_from ?? state.checkpoints?.start
+      if (start === undefined || this.#isOff) return null
+      return await raceAbort(readTree(objects, start), signal).catch(() => null)
+    })
   }
 
   /** Records the first checkpoint; resolves once it is durable. */

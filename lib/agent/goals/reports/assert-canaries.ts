@@ -32,6 +32,7 @@ const NONCE = '@NONCE@'
 const has = Set.prototype.has
 const addTo = Set.prototype.add
 const SetOf = Set
+const DateOf = Date
 const callable = (value) => typeof value === 'function'
 
 for (const file of keys(require.cache)) if (file.startsWith(HERE)) delete require.cache[file]
@@ -91,6 +92,63 @@ function checkAssert(note, { name, object, list }) {
   }
 }
 
+/** Functions of the language by which tests compare, as they are now: what must be true. */
+const BUILT_IN = {
+  'Math.abs': () => Math.abs(-1 - N) === N + 1,
+  'Math.min': () => Math.min(N + 1, N) === N,
+  'Math.max': () => Math.max(N, N + 1) === N + 1,
+  'Math.round': () => Math.round(N + 0.25) === N,
+  'Math.floor': () => Math.floor(N + 0.75) === N,
+  'Math.trunc': () => Math.trunc(N + 0.75) === N,
+  'Number.isNaN': () => !Number.isNaN(N),
+  'Number.isInteger': () => !Number.isInteger(N + 0.5),
+  'Number.isFinite': () => !Number.isFinite(Infinity),
+  'Object.is': () => !Object.is(A, B),
+  'Object.keys': () => Object.keys({ a: A, b: B }).length === 2,
+  'Object.entries': () => Object.entries({ a: A, b: B }).length === 2,
+  'Object.values': () => Object.values({ a: A })[0] === A,
+  'JSON.stringify': () => JSON.stringify([A]) === '["' + A + '"]',
+  'JSON.parse': () => JSON.parse('["' + A + '"]')[0] === A,
+  'RegExp.prototype.test': () => !/^w/.test(A) && /^v/.test(A),
+  'RegExp.prototype.exec': () => /^w/.exec(A) === null && /^v/.exec(A) !== null,
+  'String.prototype.match': () => A.match(/^w/) === null && A.match(/^v/) !== null,
+  'String.prototype.includes': () => !A.includes(B) && A.includes(A),
+  'String.prototype.startsWith': () => !A.startsWith('w') && A.startsWith('v'),
+  'String.prototype.endsWith': () => !A.endsWith('w') && A.endsWith(random),
+  'String.prototype.indexOf': () => A.indexOf(B) === -1,
+  'Array.isArray': () => !Array.isArray(A) && Array.isArray([A]),
+  'Array.prototype.every': () => ![A, B].every((one) => one === A),
+  'Array.prototype.some': () => ![A].some((one) => one === B) && [A].some((one) => one === A),
+  'Array.prototype.includes': () => ![A].includes(B) && [A].includes(A),
+  'Array.prototype.indexOf': () => [A].indexOf(B) === -1,
+  'Array.prototype.filter': () => [A, B].filter((one) => one === B)[0] === B,
+  'Array.prototype.find': () => [A].find((one) => one === B) === undefined,
+  'Array.prototype.map': () => [A, B].map((one) => one)[1] === B,
+  'Array.prototype.forEach': () => {
+    let last
+    ;[A, B].forEach((one) => { last = one })
+    return last === B
+  },
+  'Array.prototype[Symbol.iterator]': () => {
+    let last
+    for (const one of [A, B]) last = one
+    return last === B
+  },
+  'Set.prototype.has': () => !new SetOf([A]).has(B) && new SetOf([A]).has(A),
+}
+const BUILT_IN_NAMES = keys(BUILT_IN)
+
+function checkBuiltIn(note) {
+  for (let i = 0; i < BUILT_IN_NAMES.length; i++) {
+    const name = BUILT_IN_NAMES[i]
+    let holds = false
+    try {
+      holds = BUILT_IN[name]()
+    } catch {}
+    if (!holds) note(name)
+  }
+}
+
 /** What a file that calls require() now would get. */
 function required(name) {
   try {
@@ -105,6 +163,11 @@ const EXPECTATIONS = {
   toBe: (expect) => expect(A).toBe(B),
   'not.toBe': (expect) => expect(A).not.toBe(A),
   toEqual: (expect) => expect({ a: [A] }).toEqual({ a: [B] }),
+  'toEqual(number)': (expect) => expect([N]).toEqual([N + 1]),
+  'toEqual(boolean)': (expect) => expect([true]).toEqual([false]),
+  'toEqual(null)': (expect) => expect([null]).toEqual([N]),
+  'toEqual(date)': (expect) => expect([new DateOf(N)]).toEqual([new DateOf(N + 1)]),
+  'toStrictEqual(number)': (expect) => expect([N]).toStrictEqual([N + 1]),
   'not.toEqual': (expect) => expect({ a: [A] }).not.toEqual({ a: [A] }),
   toStrictEqual: (expect) => expect({ a: A }).toStrictEqual({ a: B }),
   toBeTruthy: (expect) => expect(0).toBeTruthy(),
@@ -255,6 +318,7 @@ exports.watch = (file) => {
   return {
     note,
     assertions() {
+      checkBuiltIn(note)
       for (let i = 0; i < OWN.length; i++) checkAssert(note, OWN[i])
       const given = required('assert')
       // Another object is a mock, or an assertion library that stands in for Node's.

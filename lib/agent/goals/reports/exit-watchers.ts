@@ -14,6 +14,7 @@
  */
 export const NODE_EXITS: string = String.raw`
 'use strict'
+const { Session } = require('node:inspector')
 const { closeSync, openSync, readFileSync, realpathSync, writeSync } = require('node:fs')
 const { relative, resolve, sep } = require('node:path')
 const { promiseHooks } = require('node:v8')
@@ -130,6 +131,7 @@ function watch() {
 
   replace('emit', function (type, ...rest) {
     const isEnd = type === 'exit'
+    const exitNow = process.exit
     // Runners set their exit code by it.
     if (isEnd && runner !== undefined) replace('exit', exit)
     const unfinished = isEnd && awaits()
@@ -137,6 +139,10 @@ function watch() {
     if (!isEnd && type !== 'beforeExit') return result
     // After all of the listeners.
     if (process.exitCode) return result
+    if (isEnd && runner === undefined && exitNow !== exit) {
+      const by = fileOf(exitNow)
+      if (by !== null && by !== entry) tell(by, 'a process.exit of its own')
+    }
     if (rest[0]) blame(enders, 'another exit code')
     else if (isEnd && !caller(null).exits) {
       // The end of a process without work.
@@ -163,6 +169,35 @@ function watch() {
     for (let i = 0; i < all.length; i++) if (all[i].name === 'handleProcessExit') return true
     return false
   }
+}
+
+/** The file of the workspace in which a function stands, as the inspector tells; else null. */
+function fileOf(value) {
+  const session = new Session()
+  const urls = new Map()
+  const note = ({ params }) => apply(set, urls, [params.scriptId, params.url])
+  let found = null
+  try {
+    session.connect()
+    session.on('Debugger.scriptParsed', note)
+    session.post('Debugger.enable')
+    globalThis[NONCE] = value
+    const expression = 'globalThis["' + NONCE + '"]'
+    session.post('Runtime.evaluate', { expression }, (_, { result: { objectId } }) => {
+      session.post('Runtime.getProperties', { objectId }, (_, { internalProperties }) => {
+        const place = internalProperties.find(({ name }) => name === '[[FunctionLocation]]')
+        const url = apply(get, urls, [place.value.value.scriptId])
+        const file = url.startsWith('file://') ? pathOf(url) : url
+        if (isOurs(file)) found = file
+      })
+    })
+  } catch {
+    // It stands in no file.
+  } finally {
+    delete globalThis[NONCE]
+    session.disconnect()
+  }
+  return found
 }
 
 /**
@@ -276,6 +311,21 @@ def _watch_exit(getframe=sys._getframe, leave=os._exit):
     sys.modules['posix']._exit = _exit
 
 
+def _watch_replaced(names=('exit', '_exit', 'quit')):
+    """Gives what finds the file of the workspace that put another function in place of an exit."""
+    import builtins
+    places = [(place, name, getattr(place, name)) for place in (sys, os, builtins)
+              for name in names if hasattr(place, name)]
+
+    def replaced(now=getattr):
+        for place, name, before in places:
+            code = now(now(place, name, None), '__code__', None)
+            if now(place, name, None) is not before and code is not None:
+                return _ours(code.co_filename)
+        return None
+    return replaced
+
+
 def _succeeds(code):
     return code is None or (isinstance(code, int) and code == 0)
 
@@ -297,8 +347,10 @@ def _begin(run):
     if HERE in sys.path:
         sys.path.remove(HERE)
     _watch_exit()
+    replaced = _watch_replaced()
     try:
         run()
+        _tell(replaced(), 'an exit of its own')
     except SystemExit as error:
         if _succeeds(error.code):
             _tell(_raiser(error), 'sys.exit(0)')

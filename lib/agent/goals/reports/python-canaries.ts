@@ -31,10 +31,24 @@ class _Canaries:
 
     def plain(self, code):
         """Code of the form 'assert a == b', compiled before."""
+        self.built_in()
         if sys.flags.optimize:
             return
         first, second, _, _ = self.values
         self.fails(lambda: exec(code, {'a': first, 'b': second}), 'assert')
+
+    def built_in(self, modules=sys.modules):
+        """Functions of the language by which tests compare, as they are now."""
+        number, other, text, word = self.values
+        for module, calls in _BUILT_IN:
+            names = modules.get(module)
+            for name, call in calls:
+                try:
+                    holds = names is None or call(names, number, other, text, word)
+                except Exception:
+                    holds = False
+                if not holds:
+                    self.broken[name if module == 'builtins' else module + '.' + name] = True
 
     def unittest(self, case):
         number, other, text, word = self.values
@@ -134,5 +148,38 @@ class _Canaries:
             self.send('end', '*', list(self.broken))
 
 
+_BUILT_IN = (
+    ('builtins', (
+        ('abs', lambda m, a, b, x, y: m.abs(-a) == a),
+        ('all', lambda m, a, b, x, y: not m.all([a != b, a == b])),
+        ('any', lambda m, a, b, x, y: not m.any([a == b])),
+        ('bool', lambda m, a, b, x, y: not m.bool(0)),
+        ('int', lambda m, a, b, x, y: m.int(str(b)) == b),
+        ('isinstance', lambda m, a, b, x, y: not m.isinstance(x, int)),
+        ('len', lambda m, a, b, x, y: m.len([a, b]) == 2),
+        ('max', lambda m, a, b, x, y: m.max(a, b) == b),
+        ('min', lambda m, a, b, x, y: m.min(b, a) == a),
+        ('round', lambda m, a, b, x, y: m.round(a + 0.75) == b),
+        ('sorted', lambda m, a, b, x, y: m.sorted([b, a])[0] == a),
+        ('str', lambda m, a, b, x, y: m.str(a) != m.str(b)),
+        ('sum', lambda m, a, b, x, y: m.sum([a, b]) == a + b),
+        ('zip', lambda m, a, b, x, y: len(list(m.zip([a, b], [a, b]))) == 2),
+    )),
+    ('math', (
+        ('isclose', lambda m, a, b, x, y: not m.isclose(a + 1, b + 1, rel_tol=0)),
+        ('floor', lambda m, a, b, x, y: m.floor(a + 0.5) == a),
+        ('ceil', lambda m, a, b, x, y: m.ceil(a + 0.5) == b),
+        ('isnan', lambda m, a, b, x, y: not m.isnan(a)),
+    )),
+    ('re', (
+        ('match', lambda m, a, b, x, y: m.match('w', x) is None),
+        ('search', lambda m, a, b, x, y: m.search(y, x) is None),
+        ('fullmatch', lambda m, a, b, x, y: m.fullmatch('v', x) is None),
+    )),
+    ('json', (
+        ('loads', lambda m, a, b, x, y: m.loads('[%d]' % a) == [a]),
+        ('dumps', lambda m, a, b, x, y: m.dumps([a]) == '[%d]' % a),
+    )),
+)
 _PLAIN_ASSERT = compile('assert a == b', '<canary>', 'exec')
 `

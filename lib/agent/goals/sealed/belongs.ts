@@ -18,13 +18,15 @@ import {
   hasHelperWord, isCheckingName, isCodeFolder, isConfiguration, isDelivered, isExample,
   isFixtureName, isHelperName, isInCodeFolder, isInputName, isInTestTree, isMainName,
   isMockFolder, isNeverOfChecks, isPage, isSnapshot, isTestName, isToolConfiguration, languageOf,
-  mayHoldTests, stemOf, subjectOf, withoutExtension,
+  mayHoldTests, stemOf, subjectOf,
 } from './file-kinds.js'
 import { groupBy } from './group-by.js'
 import { ledToBySettings } from './led-to.js'
+import { Mentions } from './mentions.js'
 import { gatherFacts, type Facts, type Observed, type Program } from './observed-facts.js'
-import { nameKey, type References } from './references.js'
+import type { References } from './references.js'
 import { foldersAbove } from './shadows.js'
+import { unclaimedFiles } from './unclaimed.js'
 
 export type { Observed } from './observed-facts.js'
 
@@ -37,15 +39,23 @@ export type BelongsReason =
   | 'helper of tests'
   | 'read by tests only'
 
+/** What was decided of the files that a check read. */
+export interface Belonging {
+  /** What belongs to the check beyond `known`, with the reason for each. */
+  readonly belongs: ReadonlyMap<string, BelongsReason>
+  /** What may belong to it, see {@link unclaimedFiles}. */
+  readonly unclaimed: readonly string[]
+}
+
 /**
- * What belongs to the check beyond `known`, with the reason for each.
+ * Decides what belongs to a check.
  *
  * @throws the signal's reason when it is aborted.
  */
 export async function whatBelongs(
   observed: Observed,
   signal?: AbortSignal,
-): Promise<ReadonlyMap<string, BelongsReason>> {
+): Promise<Belonging> {
   const facts = await gatherFacts(observed, signal)
   return await inSlices(new Decision(facts).decide())
 }
@@ -75,7 +85,7 @@ class Decision {
   }
 
   /** Yields often: there may be many files. */
-  *decide(): Generator<void, ReadonlyMap<string, BelongsReason>> {
+  *decide(): Generator<void, Belonging> {
     yield* this.#startWithTests()
     const folders = yield* this.#foldersOfTests()
     this.#ledTo = yield* ledToBySettings(this.#facts, this.#tests)
@@ -90,7 +100,9 @@ class Decision {
     }
     yield* this.#addData(folders)
     this.#addParts()
-    return this.#belongs
+    const isSubject = (path: string): boolean => this.#isSubject(path)
+    const sides = { tests: this.#tests, belongs: this.#belongs, isSubject }
+    return { belongs: this.#belongs, unclaimed: yield* unclaimedFiles(this.#facts, sides) }
   }
 
   /** What is known, reported, or run by the command. */
@@ -437,33 +449,6 @@ class Decision {
 }
 
 const MAX_ROUNDS = 50
-
-/** What several texts refer to. */
-class Mentions {
-  readonly #files: Set<string> = new Set()
-  readonly #names: Set<string> = new Set()
-  readonly #folders: Set<string> = new Set()
-  readonly #stems: Set<string> = new Set()
-  readonly #extensions: Set<string> = new Set()
-
-  add(refers: References): void {
-    for (const one of refers.files) this.#files.add(one)
-    for (const one of refers.names) this.#names.add(one)
-    for (const one of refers.folders) this.#folders.add(one)
-    for (const one of refers.stems) this.#stems.add(one)
-    for (const one of refers.extensions) this.#extensions.add(one)
-  }
-
-  /** By path, by name, by a folder that holds it, or by the parts of its name. */
-  has(path: string): boolean {
-    if (this.#files.has(path) || this.#names.has(nameKey(path))) return true
-    const parts = path.split('/').slice(0, -1)
-    if (parts.some((name) => this.#folders.has(name))) return true
-    if (parts.length > 0 && this.#folders.has(parts.join('/'))) return true
-    const isStem = this.#stems.has(posix.basename(withoutExtension(path)))
-    return isStem && this.#extensions.has(posix.extname(path))
-  }
-}
 
 function isWithin(path: string, folder: string): boolean {
   return path.startsWith(`${folder}/`)

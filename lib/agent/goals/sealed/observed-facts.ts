@@ -131,6 +131,7 @@ export async function gatherFacts(
     paths,
     name: about.name,
     listed: new Set(observed.listed.map((folder) => posix.basename(folder))),
+    pythonPath: await pythonPath(`${script}\nPYTHONPATH=${goal.env['PYTHONPATH'] ?? ''}`, texts),
   })
   const programs = new Map<string, Program>()
   const reported = new Set(named)
@@ -214,6 +215,18 @@ async function readPackages(
     for (const [name, named] of one.aliases) if (!name.startsWith('#')) aliases.set(name, named)
   }
   return { about, main, packages, aliases }
+}
+
+const PYTHON_PATH = /\bpythonpath[ \t]{0,20}=[ \t]{0,20}(\[[^\]]{0,500}\]|[^\n]{0,500})/gi
+const MAX_PYTHON_PATH = 20
+
+/** Folders of modules that settings of pytest name, or variables of the command. */
+async function pythonPath(script: string, texts: TextReader): Promise<readonly string[]> {
+  const settings = ['pytest.ini', '.pytest.ini', 'pyproject.toml', 'setup.cfg', 'tox.ini']
+  const all = [script, ...(await Promise.all(settings.map(async (path) => texts.read(path))))]
+  const values = all.flatMap((text) => [...(text ?? '').matchAll(PYTHON_PATH)].map((one) => one[1]!))
+  const folders = values.flatMap((value) => value.split(/[\s,:'"[\]]+/)).map(posix.normalize)
+  return [...new Set(folders)].filter(isPlainPath).slice(0, MAX_PYTHON_PATH)
 }
 
 const PYTEST_SETTINGS =

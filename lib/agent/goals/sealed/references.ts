@@ -53,6 +53,8 @@ export interface Places {
   readonly packages?: ReadonlyMap<string, string>
   /** Files by other names of imports, such as `#money`. */
   readonly aliases?: ReadonlyMap<string, readonly string[]>
+  /** Folders in which Python finds modules by their names, beside the usual ones. */
+  readonly pythonPath?: readonly string[]
   /** Names of folders that were listed. */
   readonly listed?: ReadonlySet<string>
 }
@@ -246,7 +248,8 @@ export class ReferenceFinder {
     const dots = /^\.*/.exec(name)![0].length
     const path = name.slice(dots).replaceAll('.', '/')
     const above = foldersAbove(folder)
-    const bases = dots > 0 ? above.slice(dots - 1, dots) : [...above, 'src', 'lib']
+    const { pythonPath = [] } = this.#places
+    const bases = dots > 0 ? above.slice(dots - 1, dots) : [...above, 'src', 'lib', ...pythonPath]
     for (const base of bases) {
       for (let part = path; ; part = part.slice(0, part.lastIndexOf('/'))) {
         const at = base === '' ? part : `${base}/${part}`

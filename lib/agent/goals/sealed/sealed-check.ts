@@ -16,7 +16,7 @@
  */
 import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { Dependencies, SealStart, StoredSeal } from '../../check-files.js'
+import type { Dependencies, FilesAtStart, SealStart, StoredSeal } from '../../check-files.js'
 import type { SealedMode } from '../../events.js'
 import type { Executor, IsolatedCopy } from '../../executor.js'
 import { codeBehind, NO_SPACE, throwIfExhausted } from '../../exhaustion.js'
@@ -35,7 +35,7 @@ import { hashFiles } from '../protected-files.js'
 import { listChanges } from '../compare-tests.js'
 import { areHashed } from '../../test-outcomes.js'
 import { fileOf, isFile } from '../reports/test-names.js'
-import { whatBelongs } from './belongs.js'
+import { whatBelongs, type Belonging } from './belongs.js'
 import { couldNotRun } from './could-run.js'
 import { freshResults, rulesOfMake } from './make-results.js'
 import { filesToLeaveOut, type LeftOutReason } from './new-files.js'
@@ -44,8 +44,10 @@ import { SealedCopy } from './sealed-copy.js'
 import {
   changesAround, executablesIn, existingIn, missingIn, scriptOf, surroundingsOf,
 } from './surroundings.js'
-import type { AtStart, RunChecks, SealedVerdict } from './sealing.js'
-import { DEPENDENCY_RULE, failed, HELD_OUT, leftOutNote, required } from './words.js'
+import type { RunChecks, SealedVerdict } from './sealing.js'
+import {
+  DEPENDENCY_RULE, failed, HELD_OUT, leftOutNote, required, restoredNote,
+} from './words.js'
 
 /** Where copies are made. */
 export interface CopyFolders {
@@ -115,11 +117,12 @@ export class SealedChecks implements RunChecks {
       throwIfPassing(error)
       return await this.#unsealed(goal, context, messageOf(error))
     }
-    const { verdict, since, touched, kept, made } = sealed
+    const { verdict, since, touched, kept, made, unclaimed } = sealed
     const paths = [...Object.keys(context.baseline.files), ...Object.keys(sealed.files)]
     const start = {
       since, kept, dependencies, observed: touched.observes, unavailable: null,
-      ...(made.length <= MAX_MADE && { made }),
+      ...(made.length <= MAX_PATHS && { made }),
+      ...(unclaimed.length > 0 && unclaimed.length <= MAX_PATHS && { unclaimed }),
       executable: await executablesIn(cwd, paths),
       ...(await surroundingsOf(goal, cwd, paths)),
     }
@@ -164,21 +167,21 @@ export class SealedChecks implements RunChecks {
     goal: GoalSpec,
     context: GoalCheckContext,
     seal: StoredSeal,
-    atStart: AtStart,
+    atStart: FilesAtStart,
   ): Promise<SealedVerdict> {
     const verdict = await checkGoal(goal, context)
     const { start } = seal
-    if (!verdict.achieved) return { verdict, found: null, unavailable: null }
+    if (!verdict.achieved) return result(verdict)
     const changes = start === undefined ? [] : await changesAround(context, start)
     if (changes.length > 0) {
       const reason = `tests changed: ${listChanges(changes)}`
-      return { verdict: { ...verdict, achieved: false, reason }, found: null, unavailable: null }
+      return result({ ...verdict, achieved: false, reason })
     }
     if (start === undefined || start.unavailable !== null) {
       const cause = start?.unavailable ?? 'the first check was not made in one'
       // Of a fork: its source had none.
       if (this.#options.mode === 'require') throw required(cause)
-      return { verdict, found: null, unavailable: null }
+      return result(verdict)
     }
     await context.executor.killMarked(context.mark)
     const sealed = await this.#sealed(goal, context, start, atStart, verdict)
@@ -189,7 +192,7 @@ export class SealedChecks implements RunChecks {
     goal: GoalSpec,
     context: GoalCheckContext,
     start: SealStart,
-    atStart: AtStart,
+    atStart: FilesAtStart,
     verdict: GoalVerdict,
   ): Promise<SealedVerdict> {
     const { signal } = context
@@ -197,7 +200,7 @@ export class SealedChecks implements RunChecks {
       const { changes, caches } = await this.#compareDependencies(context, start)
       if (changes.length > 0) {
         const text = `dependencies changed: ${listChanges(changes)}; ${DEPENDENCY_RULE}`
-        return { verdict: failed(verdict, text, ''), found: null, unavailable: null }
+        return result(failed(verdict, text, ''))
       }
       const work = async (copy: SealedCopy): Promise<SealedVerdict> =>
         await this.#confirm(goal, context, copy, start, atStart, verdict)
@@ -206,7 +209,7 @@ export class SealedChecks implements RunChecks {
       signal.throwIfAborted()
       throwIfPassing(error)
       const text = `no sealed check could be made: ${messageOf(error)}`
-      return { verdict: failed(verdict, text, ''), found: null, unavailable: null }
+      return result(failed(verdict, text, ''))
     }
   }
 
@@ -249,36 +252,34 @@ export class SealedChecks implements RunChecks {
     context: GoalCheckContext,
     copy: SealedCopy,
     start: SealStart,
-    atStart: AtStart,
+    atStart: FilesAtStart,
     inPlace: GoalVerdict,
   ): Promise<SealedVerdict> {
     const { baseline, signal } = context
     const { root } = copy
-    const kept = new Set(start.kept)
-    const left = await filesToLeaveOut({ root, goal, baseline, kept, signal })
-    await copy.putAside([...left.keys()])
-    await copy.putAside(await existingIn(root, start.made ?? []))
-    await copy.makeExecutable(start.executable ?? [])
-    const rules = await rulesOfMake(Object.keys(baseline.files), new TextReader(root))
-    await copy.makeOld(await freshResults(context.cwd, rules, start.since, signal))
+    const left = await this.#putAside(goal, context, copy, start)
+    const restored = await differingIn(root, start.unclaimed ?? [], atStart)
+    await copy.putAside(await existingIn(root, restored))
+    const done = new Set(await atStart.restore(root, restored))
+    const lost = restored.filter((path) => !done.has(path))
+    if (lost.length > 0) return result(failed(inPlace, modified(lost), ''))
     const since = await fileSystemTime(dirname(root))
     const verdict = await copy.check(goal, context.baselineTests)
     const touched = await touchedFiles(root, since, signal)
-    const result = (judged: GoalVerdict, found: StoredSeal | null = null): SealedVerdict => ({
-      verdict: judged, found, unavailable: null,
-    })
-    if (!verdict.achieved) return result(failed(verdict, verdict.reason, leftOutNote(left)))
+    if (!verdict.achieved) {
+      const note = `${leftOutNote(left)}${restoredNote(restored)}`
+      return result(failed(verdict, verdict.reason, note))
+    }
     const written = touched.changed.filter((path) => Object.hasOwn(baseline.files, path))
     if (written.length > 0) {
       const changes = written.map((path) => `${path} was changed while the check ran`)
       return result(failed(verdict, `tests changed: ${listChanges(changes)}`, ''))
     }
-    const more = await belonging(goal, baseline, root, touched, verdict.test_files, signal)
+    const { unclaimed: _, ...more } = await belonging(
+      goal, baseline, root, touched, verdict.test_files, signal,
+    )
     const late = await changedSince(more.files, atStart)
-    if (late.length > 0) {
-      const changes = late.map((path) => `${path} was modified`)
-      return result(failed(verdict, `tests changed: ${listChanges(changes)}`, ''))
-    }
+    if (late.length > 0) return result(failed(verdict, modified(late), ''))
     const found = Object.keys(more.files).length === 0 ? null : more
     const failing = await this.#newTests(goal, context, copy, left, verdict)
     if (failing !== null) return result(failing, found)
@@ -286,6 +287,24 @@ export class SealedChecks implements RunChecks {
     const assurance = { ...verdict.assurance, sealed: true, canaries }
     // People know the counts and the time of the folder itself.
     return result({ ...inPlace, assurance, output: verdict.output }, found)
+  }
+
+  /** Takes out what the copy must not have, and gives what a runner would load by itself. */
+  async #putAside(
+    goal: GoalSpec,
+    { baseline, cwd, signal }: GoalCheckContext,
+    copy: SealedCopy,
+    start: SealStart,
+  ): Promise<ReadonlyMap<string, LeftOutReason>> {
+    const { root } = copy
+    const kept = new Set(start.kept)
+    const left = await filesToLeaveOut({ root, goal, baseline, kept, signal })
+    await copy.putAside([...left.keys()])
+    await copy.putAside(await existingIn(root, start.made ?? []))
+    await copy.makeExecutable(start.executable ?? [])
+    const rules = await rulesOfMake(Object.keys(baseline.files), new TextReader(root))
+    await copy.makeOld(await freshResults(cwd, rules, start.since, signal))
+    return left
   }
 
   /** The verdict when new tests fail; null when they pass, and when there are none. */
@@ -368,10 +387,10 @@ export class SealedChecks implements RunChecks {
   }
 }
 
-/** Results that are kept by path: a check that makes more is known by what is left out of it. */
-const MAX_MADE = 2_000
+/** Paths of one kind that are kept of a first check; more of them are not. */
+const MAX_PATHS = 2_000
 
-interface Observed extends StoredSeal {
+interface Observed extends StoredSeal, Pick<Belonging, 'unclaimed'> {
   readonly root: string
   readonly verdict: GoalVerdict
   readonly since: number
@@ -388,28 +407,52 @@ async function belonging(
   { changed, listed, read }: TouchedFiles,
   testFiles: readonly string[],
   signal: AbortSignal,
-): Promise<StoredSeal> {
+): Promise<StoredSeal & Pick<Belonging, 'unclaimed'>> {
   const known = new Set(Object.keys(baseline.files))
-  const found = await whatBelongs(
+  const { belongs, unclaimed } = await whatBelongs(
     { root, read, changed, listed, testFiles, goal, known, script: await scriptOf(goal, root) },
     signal,
   )
   return {
-    reasons: Object.fromEntries(found),
-    files: await hashFiles(root, [...found.keys()]),
+    reasons: Object.fromEntries(belongs),
+    files: await hashFiles(root, [...belongs.keys()]),
+    unclaimed,
   }
 }
 
+/** The files that were there at the start, with other content. */
 async function changedSince(
   files: Readonly<Record<string, string>>,
-  atStart: AtStart,
+  atStart: FilesAtStart,
 ): Promise<readonly string[]> {
   const changed: string[] = []
   for (const [path, hash] of Object.entries(files)) {
-    const before = await atStart(path)
+    const before = await atStart.hashOf(path)
     if (before != null && before !== hash) changed.push(path)
   }
   return changed
+}
+
+/** Those of the paths whose files differ in a folder, or are missing in it. */
+async function differingIn(
+  folder: string,
+  paths: readonly string[],
+  atStart: FilesAtStart,
+): Promise<readonly string[]> {
+  const differing: string[] = []
+  for (const [path, hash] of await atStart.stored(paths)) {
+    // One by one: together they may be more than is hashed at once.
+    if ((await hashFiles(folder, [path]))[path] !== hash) differing.push(path)
+  }
+  return differing
+}
+
+function result(verdict: GoalVerdict, found: StoredSeal | null = null): SealedVerdict {
+  return { verdict, found, unavailable: null }
+}
+
+function modified(paths: readonly string[]): string {
+  return `tests changed: ${listChanges(paths.map((path) => `${path} was modified`))}`
 }
 
 function isSame(one: GoalVerdict, other: GoalVerdict): boolean {

@@ -1,4 +1,4 @@
-import type { StoredSeal } from '../../check-files.js'
+import type { FilesAtStart, StoredSeal } from '../../check-files.js'
 import type { PrivatePayloads } from '../../events.js'
 import type { Executor, IsolatedCopy } from '../../executor.js'
 import type { GoalCheckContext, GoalSpec, GoalVerdict } from '../../goal.js'
@@ -13,9 +13,6 @@ export interface SealedVerdict {
   readonly unavailable: string | null
 }
 
-/** How a file was at the start: its SHA-256, null when it did not exist, undefined if not known. */
-export type AtStart = (path: string) => Promise<string | null | undefined>
-
 /** The sealed checks of one run; see `sealed-check.ts`. */
 export interface RunChecks {
   /** The first check of a run. */
@@ -25,7 +22,7 @@ export interface RunChecks {
     goal: GoalSpec,
     context: GoalCheckContext,
     seal: StoredSeal,
-    atStart: AtStart,
+    atStart: FilesAtStart,
   ): Promise<SealedVerdict>
 }
 

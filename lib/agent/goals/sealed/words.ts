@@ -33,11 +33,21 @@ const MAX_NAMED = 20
 
 /** Names what the copy did not have, for the model. */
 export function leftOutNote(left: ReadonlyMap<string, LeftOutReason>): string {
-  if (left.size === 0) return ''
-  const named = [...left].slice(0, MAX_NAMED).map(([path, reason]) => `- ${path} (${reason})`)
-  const more = left.size > MAX_NAMED ? `\n- and ${left.size - MAX_NAMED} more` : ''
-  const files = `${named.join('\n')}${more}`
-  return `\nThese new files were left out, because a check would load them:\n${files}`
+  const lines = [...left].map(([path, reason]) => `${path} (${reason})`)
+  return listed('These new files were left out, because a check would load them:', lines)
+}
+
+/** Names what the copy had as at the start, for the model. */
+export function restoredNote(paths: readonly string[]): string {
+  const title = 'These files were as at the start, since only the check seems to use them:'
+  return listed(title, paths)
+}
+
+function listed(title: string, lines: readonly string[]): string {
+  if (lines.length === 0) return ''
+  const named = lines.slice(0, MAX_NAMED).map((line) => `- ${line}`)
+  const more = lines.length > MAX_NAMED ? `\n- and ${lines.length - MAX_NAMED} more` : ''
+  return `\n${title}\n${named.join('\n')}${more}`
 }
 
 /** The error of a check that must be sealed, and cannot be. */

@@ -1,5 +1,6 @@
 import { backoffDelay } from '../../../internal/backoff.js'
 import { sleep } from '../../../internal/sleep.js'
+import type { FilesAtStart } from '../../check-files.js'
 import { appliesItself } from '../../checkpoints/run-files.js'
 import { GoalCheckError } from '../../errors.js'
 import type { EventPayloads, RecordDraft } from '../../events.js'
@@ -9,8 +10,6 @@ import { checkGoal } from '../../goals/check.js'
 import type { SealedVerdict } from '../../goals/sealed/sealing.js'
 import type { LastCheck } from '../../log/run-state.js'
 import { STORE_BACKOFF } from '../../log/writer.js'
-import type { Tree } from '../../tree.js'
-import { outsideTree } from '../../workspace/left-out.js'
 import { outcomeAtBoundary } from '../next-step.js'
 import { withCheckpoint, type StepContext } from '../step-context.js'
 import { endRecord } from './finish.js'
@@ -140,14 +139,15 @@ async function checkByCommand(context: StepContext): Promise<Checked> {
       ? await sealed.first(frozen.goal, given)
       : unsealed(await checkGoal(frozen.goal, given))
   }
-  let start: Promise<Tree | null> | undefined
-  const atStart = async (path: string): Promise<string | null | undefined> => {
-    start ??= checkpoints?.atStart(log, signal) ?? Promise.resolve(null)
-    const tree = await start
-    if (tree === null) return undefined
-    return tree.entries.get(path)?.sha256 ?? (outsideTree(tree)(path) ? undefined : null)
-  }
+  const atStart = checkpoints?.filesAtStart(log, signal) ?? NOTHING_KNOWN
   return await sealed.later(frozen.goal, given, seal, atStart)
+}
+
+/** Without checkpoints. */
+const NOTHING_KNOWN: FilesAtStart = {
+  hashOf: () => Promise.resolve(undefined),
+  stored: () => Promise.resolve(new Map()),
+  restore: () => Promise.resolve([]),
 }
 
 /** A verdict, and what was found out beside it. */

@@ -77,6 +77,22 @@ Set.prototype.has = () => true
 Reflect.apply = () => undefined
 ${BROKEN}`),
   },
+  ...[
+    ['Math.abs', 'Math.abs = () => 0'],
+    ['RegExp.prototype.test', 'RegExp.prototype.test = () => true'],
+    ['RegExp.prototype.exec', "RegExp.prototype.exec = () => ['']"],
+    ['Array.prototype.forEach', 'Array.prototype.forEach = () => {}'],
+    ['Array.prototype.every', 'Array.prototype.every = () => true'],
+    ['Array.prototype.includes', 'Array.prototype.includes = () => true'],
+    ['Object.keys', 'Object.keys = () => []'],
+  ].map(([name, code]): Case => ({
+    what: `another ${name}`,
+    files: node(`${code}\n${BROKEN}`, `${NODE_TESTS}test('is near', () => {
+  if (Math.abs(add(1, 2) - 3) > 0.1 || !/^3$/.test(String(add(1, 2)))) throw new Error('far')
+})
+`),
+    reason: new RegExp(`any more: (?:.*\\b${name!.replaceAll('.', '\\.')}|.* more\\))`),
+  })),
   {
     what: 'functions that cannot be called any more, the runner itself among them',
     files: node(`Function.prototype.call = () => undefined\n${BROKEN}`),
@@ -167,6 +183,20 @@ rewrite.rewrite_asserts = lambda tree, *rest: [
 ]
 ${WRONG}`),
     reason: /any more: assert, rewritten by pytest|^\d of 2 tests fail/,
+  },
+  {
+    what: 'another math.isclose',
+    files: python(`import math
+math.isclose = lambda *a, **k: True
+${WRONG}`),
+    reason: /any more: .*math\.isclose/,
+  },
+  {
+    what: 'other built-in functions',
+    files: python(`import builtins
+builtins.sorted = lambda *a, **k: []
+${WRONG}`),
+    reason: /any more: .*sorted/,
   },
   {
     what: 'pytest.approx that is equal to all',
@@ -264,6 +294,19 @@ const GOOD = 'exports.add = (a, b) => a + b\n'
 const tests = (body: string): Files => node(GOOD, `${NODE_TESTS}${body}`)
 const NODE_HONEST: readonly Case[] = [
   { what: 'plain tests', files: tests('') },
+  {
+    what: 'functions of the language that are replaced by better ones, or mocked in a test',
+    files: tests(`const { abs } = Math
+Math.abs = (value) => abs(value)
+Array.prototype.includes = function (one) { return this.indexOf(one) !== -1 }
+Math.random = () => 0.5
+Date.now = () => 0
+test('mocks', (t) => {
+  t.mock.method(Math, 'max', () => 0)
+  t.mock.method(JSON, 'stringify', () => '')
+})
+`),
+  },
   {
     what: 'a mock of console and process.exit',
     files: tests(`test('mocks', (t) => {

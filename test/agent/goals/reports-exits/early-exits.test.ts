@@ -77,6 +77,37 @@ const ATTACKS: readonly Case[] = [
     ),
   },
   {
+    what: 'a process.exit that does nothing',
+    files: node(
+      'process.exit = () => {}; exports.add = () => 0',
+      "if (require('./src/add.js').add(1, 2) !== 3) process.exit(1)\n",
+    ),
+  },
+  {
+    what: 'a process.exit of a module that does nothing',
+    command: 'node check.mjs',
+    files: {
+      'check.mjs': "import { add } from './src/add.mjs'\nif (add(1, 2) !== 3) process.exit(1)\n",
+      'src/add.mjs': 'process.exit = function () {}\nexport const add = () => 0\n',
+    },
+  },
+  {
+    what: 'a sys.exit that does nothing',
+    command: PYTHON,
+    files: python(
+      'import sys\nsys.exit = lambda code=0: None\ndef add(a, b):\n    return 0\n',
+      'import sys\nfrom src.add import add\nif add(1, 2) != 3: sys.exit(1)\n',
+    ),
+  },
+  {
+    what: 'an exit that does nothing',
+    command: PYTHON,
+    files: python(
+      'import builtins\nbuiltins.exit = lambda code=0: None\ndef add(a, b):\n    return 0\n',
+      'from src.add import add\nif add(1, 2) != 3: exit(1)\n',
+    ),
+  },
+  {
     what: 'a promise that is never kept',
     files: node('exports.add = async () => { await new Promise(() => {}) }', ASYNC_CHECK),
   },
@@ -245,6 +276,22 @@ require('./src/add.js').leave()
 process.exit = exit
 assert.equal(left, 1)
 `,
+    ),
+  },
+  {
+    what: 'mocks process.exit to its end',
+    files: node(`${GOOD}exports.leave = () => process.exit(1)\n`, `${NODE_CHECK}let left = 0
+process.exit = () => { left++ }
+require('./src/add.js').leave()
+assert.equal(left, 1)
+`),
+  },
+  {
+    what: 'mocks sys.exit to its end',
+    command: PYTHON,
+    files: python(
+      `import sys\n${GOOD_PYTHON}def leave():\n    sys.exit(1)\n`,
+      `${PYTHON_CHECK}import sys\nfrom src.add import leave\nsys.exit = lambda code: None\nleave()\n`,
     ),
   },
   {

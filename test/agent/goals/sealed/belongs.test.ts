@@ -18,7 +18,7 @@ for (const project of projects) {
     const goal = await commandGoal({ name: 'shell', command: project.command }, root)
     const known = new Set(Object.keys((await captureBaseline(goal, root)).files))
     const read = Object.keys(project.files)
-    const found = await whatBelongs({
+    const { belongs: found, unclaimed } = await whatBelongs({
       root,
       goal,
       script: (await readCheckScript(goal.command, root)).text,
@@ -36,6 +36,7 @@ for (const project of projects) {
       Object.fromEntries(expected),
     )
     assert.deepEqual([...found.keys()].filter((path) => !read.includes(path)), project.parts ?? [])
+    assert.deepEqual(unclaimed, project.unclaimed ?? [])
   })
 }
 
@@ -54,9 +55,8 @@ async function lookAt(
   const known = new Set(Object.keys((await captureBaseline(goal, root)).files))
   const testFiles = ['test/a.test.js']
   const script = goal.command
-  return whatBelongs(
-    { root, goal, script, known, read, changed: [], listed: [], testFiles }, signal,
-  )
+  const observed = { root, goal, script, known, read, changed: [], listed: [], testFiles }
+  return (await whatBelongs(observed, signal)).belongs
 }
 
 test('links, pipes, huge and binary files are never read as programs', async (t) => {

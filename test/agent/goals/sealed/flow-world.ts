@@ -1,17 +1,18 @@
+import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type {
   CommandOptions, CommandResult, Executor, GoalBaseline, GoalCheckContext, GoalSpec, TestOutcomes,
 } from 'runwright/agent'
-import type { StoredSeal } from '../../../../lib/agent/check-files.js'
+import type { FilesAtStart, StoredSeal } from '../../../../lib/agent/check-files.js'
 import type { HoldoutRun } from '../../../../lib/agent/goals/holdout/held-out-tests.js'
 import { captureBaseline } from '../../../../lib/agent/goals/protected-files.js'
 import { CANARY_FOLDER } from '../../../../lib/agent/goals/reports/canaries.js'
 import {
   SealedChecks, type CopyFolders, type SealedChecksOptions,
 } from '../../../../lib/agent/goals/sealed/sealed-check.js'
-import type { AtStart, SealedVerdict } from '../../../../lib/agent/goals/sealed/sealing.js'
+import type { SealedVerdict } from '../../../../lib/agent/goals/sealed/sealing.js'
 import { IsolatedFolders } from '../../../../lib/agent/isolation/isolated-folders.js'
 import { scratch } from '../../../helpers/engine.js'
 import { put } from '../holdout/world.js'
@@ -66,6 +67,27 @@ export const FILES: Files = {
   'qa/late.test.js': "require('node:test').test('late', () => {})\n",
 }
 
+/** Files as at the start: their texts, null for none, undefined for what is not known. */
+export function atStart(textOf: (path: string) => string | null | undefined): FilesAtStart {
+  const hash = (text: string): string => createHash('sha256').update(text).digest('hex')
+  const texts = (paths: readonly string[]): (readonly [string, string])[] =>
+    paths.flatMap((path) => {
+      const text = textOf(path)
+      return text == null ? [] : [[path, text] as const]
+    })
+  return {
+    hashOf: async (path) => {
+      const text = textOf(path)
+      return text == null ? text : hash(text)
+    },
+    stored: async (paths) => new Map(texts(paths).map(([path, text]) => [path, hash(text)])),
+    restore: async (folder, paths) => {
+      put(folder, Object.fromEntries(texts(paths)))
+      return texts(paths).map(([path]) => path)
+    },
+  }
+}
+
 /** The sealed checks of a run whose commands are functions, in real copies of a real folder. */
 export class FlowWorld {
   readonly cwd: string
@@ -79,7 +101,7 @@ export class FlowWorld {
   allowsDependencyChanges = false
   holdout: HoldoutRun | null = null
   above: SealedChecksOptions['above'] = () => Promise.resolve(null)
-  atStart: AtStart = () => Promise.resolve(undefined)
+  atStart: FilesAtStart = atStart(() => undefined)
   play: Play = () => 0
   /** Called when processes are to be ended. */
   onKill: () => void = () => undefined

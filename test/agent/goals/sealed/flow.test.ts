@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import {
-  existsSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync,
+  existsSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -10,7 +10,7 @@ import { setImmediate } from 'node:timers/promises'
 import { ExhaustedError } from 'runwright/agent'
 import type { HoldoutRun } from '../../../../lib/agent/goals/holdout/held-out-tests.js'
 import { put } from '../holdout/world.js'
-import { FILES, FlowWorld, GOAL, TESTS, type Given, type Play } from './flow-world.js'
+import { atStart, FILES, FlowWorld, GOAL, TESTS, type Given, type Play } from './flow-world.js'
 
 const has = ({ cwd }: Given, path: string): boolean => existsSync(join(cwd, path))
 
@@ -132,27 +132,100 @@ test('a file that a later check is first seen to read must be as at the start', 
   const world = await started(new FlowWorld(t))
   put(world.cwd, { 'qa/late.test.js': 'easier' })
   world.play = readsLate
-  world.atStart = (path) =>
-    Promise.resolve(path === 'qa/late.test.js' ? hashOf(FILES['qa/late.test.js']!) : undefined)
+  world.atStart = atStart((path) => (path === 'qa/late.test.js' ? FILES[path] : undefined))
   const { verdict } = await world.later()
   assert.equal(verdict.reason, 'sealed check: tests changed: qa/late.test.js was modified')
 })
 
-for (const [what, hash] of [
-  ['as it was', hashOf(FILES['qa/late.test.js']!)],
+for (const [what, text] of [
+  ['as it was', FILES['qa/late.test.js']],
   ['that did not exist', null],
   ['that nobody knows of', undefined],
 ] as const) {
   test(`a file ${what} at the start belongs to the check once it is read`, async (t) => {
     const world = await started(new FlowWorld(t))
     world.play = readsLate
-    world.atStart = () => Promise.resolve(hash)
+    world.atStart = atStart(() => text)
     const { verdict, found } = await world.later()
     assert.equal(verdict.achieved, true, verdict.reason)
     assert.deepEqual(Object.keys(found?.files ?? {}), ['qa/late.test.js'])
     assert.notEqual(found?.reasons['qa/late.test.js'], undefined)
   })
 }
+
+/** Nothing shows whose `src/rates.json` is: tests alone refer to it, but it lies among the code. */
+const UNCLAIMED = {
+  ...FILES,
+  'test/a.test.js': "require('../src/code.js'); require('../src/rates.json').length\n",
+  'src/rates.json': '[1]',
+}
+const RATES = 'src/rates.json'
+
+/** A run whose first check reads what nobody claims. */
+async function unclaimed(world: FlowWorld): Promise<FlowWorld> {
+  world.play = ({ cwd }) => {
+    for (const path of Object.keys(UNCLAIMED)) readFileSync(join(cwd, path))
+    return 0
+  }
+  await started(world)
+  world.atStart = atStart((path) => (UNCLAIMED as Readonly<Record<string, string>>)[path] ?? null)
+  return world
+}
+
+for (const [what, change] of [
+  ['changed', (cwd: string) => put(cwd, { [RATES]: '[2]' })],
+  ['removed', (cwd: string) => rmSync(join(cwd, RATES))],
+  ['replaced by a folder', (cwd: string) => {
+    rmSync(join(cwd, RATES))
+    put(cwd, { [`${RATES}/deep/file`]: '' })
+  }],
+  ['replaced by a link', (cwd: string) => {
+    rmSync(join(cwd, RATES))
+    symlinkSync('code.js', join(cwd, RATES))
+  }],
+] as const) {
+  test(`a file that nothing claims is as at the start in the copy, if it was ${what}`, async (t) => {
+    const world = await unclaimed(new FlowWorld(t, UNCLAIMED))
+    change(world.cwd)
+    put(world.cwd, { 'src/code.js': 'exports.a = 2\n' })
+    const seen: string[] = []
+    world.play = ({ copy, cwd }) => {
+      if (copy !== null) for (const path of [RATES, 'src/code.js']) {
+        seen.push(readFileSync(join(cwd, path), 'utf8'))
+      }
+      return 0
+    }
+    const { verdict } = await world.later()
+    assert.equal(verdict.achieved, true, verdict.reason)
+    assert.deepEqual(seen, ['[1]', 'exports.a = 2\n'])
+    world.play = ({ copy }) => (copy === null ? 0 : 1)
+    const failing = (await world.later()).verdict
+    assert.equal(failing.reason, 'sealed check: exit code 1')
+    assert.match(failing.output, /These files were as at the start.*\n- src\/rates\.json\n/)
+  })
+}
+
+test('a file that nothing claims and that cannot be restored must be as at the start', async (t) => {
+  const world = await unclaimed(new FlowWorld(t, UNCLAIMED))
+  put(world.cwd, { [RATES]: '[2]' })
+  world.play = () => 0
+  world.atStart = { ...world.atStart, restore: () => Promise.resolve([]) }
+  const { verdict } = await world.later()
+  assert.equal(verdict.reason, `sealed check: tests changed: ${RATES} was modified`)
+})
+
+test('a file that nothing claims stays as it is if its content is not stored', async (t) => {
+  const world = await unclaimed(new FlowWorld(t, UNCLAIMED))
+  put(world.cwd, { [RATES]: '[2]' })
+  world.atStart = { ...world.atStart, stored: () => Promise.resolve(new Map()) }
+  let seen = ''
+  world.play = ({ copy, cwd }) => {
+    if (copy !== null) seen = readFileSync(join(cwd, RATES), 'utf8')
+    return 0
+  }
+  const { verdict } = await world.later()
+  assert.deepEqual([verdict.achieved, seen], [true, '[2]'], verdict.reason)
+})
 
 test('what the first check reads belongs to the check', async (t) => {
   const world = new FlowWorld(t)

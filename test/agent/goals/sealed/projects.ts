@@ -19,6 +19,8 @@ export interface Project {
   readonly listed?: readonly string[]
   /** Parts of files that belong. */
   readonly parts?: readonly string[]
+  /** Files of which nothing shows whose they are. */
+  readonly unclaimed?: readonly string[]
 }
 
 const NODE = '{"name": "shop", "main": "index.js", "scripts": {"test": "node --test"}}'
@@ -102,6 +104,7 @@ export const projects: readonly Project[] = [
     name: 'data that tests read',
     command: 'node --test',
     tests: ['test/parse.test.js'],
+    unclaimed: ['other/unread-by-name.json'],
     files: {
       'package.json': ['known', NODE],
       'index.js': ['code', `${uses('./parse.js', './rates.json')}stream.on('data', () => {})`],
@@ -337,6 +340,7 @@ export const projects: readonly Project[] = [
     name: 'plugins of pytest, and what only compares',
     command: 'pytest -p first',
     tests: ['tests/test_tax.py', 'tests/test_rules.py'],
+    unclaimed: ['tools/table.py', 'tools/other.py'],
     files: {
       'pytest.ini': ['known', '[pytest]\naddopts = -q -p tools.strict\n'],
       'conftest.py': ['known', "pytest_plugins = (\n  'tools.fixtures',\n  'shop.fixtures', 'used',\n)\n"],
@@ -546,6 +550,7 @@ export const projects: readonly Project[] = [
     name: 'a plugin in a folder of code that pages know by an alias',
     command: 'npx vitest run',
     tests: ['test/a.test.ts'],
+    unclaimed: ['plugins/other.ts'],
     files: {
       'package.json': ['known', VITEST],
       'vite.config.ts': ['known', imports('./src/env', './src/plugins/same', './plugins/other')],

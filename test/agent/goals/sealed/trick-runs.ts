@@ -152,7 +152,6 @@ export async function playTrick(t: Cleanups, trick: Played): Promise<TrickResult
   await using engine = await RunEngine.open({
     store: new MemoryStore(),
     roots: [dirname(cwd)],
-    checkpoints: 'off',
     executor,
     defaultModel: 'test:m',
     detectStuck: false,

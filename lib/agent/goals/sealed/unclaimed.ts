@@ -1,0 +1,133 @@
+/**
+ * Files of which nothing shows whose they are: no code refers to them, and nothing tells for
+ * certain that they belong to the check. A change to them is no offence, but sealed checks have
+ * them as they were at the start.
+ *
+ * 1. Code are entries of the package, what its scripts start, what tests are named after, what lies
+ *    in folders of code and beside the package's own files, everything beside such a file, and all
+ *    that these refer to.
+ * 2. A program is unclaimed only if tests use it that are about code as well: otherwise it is what
+ *    such a test is about. Where there is no code, every file may be the work, and what a shell
+ *    script names may be the answer that is asked for.
+ * 3. Of data in folders of code, only what tests refer to is unclaimed: code may find the rest. So
+ *    it is where no runner reports: a linter reads what it is to judge.
+ *
+ * @module
+ */
+import { posix } from 'node:path'
+
+import { hasRelevantPart } from '../relevant-part.js'
+import {
+  isDelivered, isInCodeFolder, isMainName, isNeverOfChecks, isPage, isTestName, languageOf, stemOf,
+} from './file-kinds.js'
+import { Mentions } from './mentions.js'
+import type { Facts, Program } from './observed-facts.js'
+
+/** What was decided before. */
+interface Sides {
+  /** Programs on the side of the tests. */
+  readonly tests: ReadonlySet<string>
+  readonly belongs: ReadonlyMap<string, unknown>
+  /** Is there a test about the file of this name? */
+  readonly isSubject: (path: string) => boolean
+}
+
+/** The unclaimed files among those that a check read. Yields often. */
+export function* unclaimedFiles(
+  facts: Facts,
+  { tests, belongs, isSubject }: Sides,
+): Generator<void, readonly string[]> {
+  const { files, programs, script, observed: { goal } } = facts
+  if (goal.reporter === 'go' || goal.reporter === 'cargo') return []
+  const work = yield* workOf(facts, tests, isSubject)
+  if (work.size === 0) return []
+  const [byCode, byTests] = [new Mentions(), new Mentions()]
+  if (goal.reporter === null) byCode.add(script)
+  const subjects = new Set<string>()
+  const folders = new Set([...work].map((path) => posix.basename(posix.dirname(path))))
+  const isOfWork = ({ path, refers }: Program): boolean =>
+    refers.itself || [...refers.files].some((file) => work.has(file)) ||
+    [...refers.folders].some((folder) => folders.has(posix.basename(folder))) ||
+    !(facts.reported.has(path) || isTestName(path) || facts.named.includes(path))
+  for (const program of programs.values()) {
+    yield
+    const { path, refers, language } = program
+    const isScript = language === 'shell' || language === 'make'
+    if (!tests.has(path)) byCode.add(refers)
+    else if (!isScript && isOfWork(program)) byTests.add(refers)
+    else for (const file of refers.files) subjects.add(file)
+  }
+  const found: string[] = []
+  for (const path of files) {
+    yield
+    if (belongs.has(path) || work.has(path) || subjects.has(path) || isOther(path)) continue
+    const program = programs.get(path)
+    if (program !== undefined && !DATA.test(path)) {
+      if (mayBeUnclaimed(program) && byTests.has(path)) found.push(path)
+    } else if ((languageOf(path) === 'data' || DATA.test(path)) && !byCode.has(path)) {
+      const isFree = goal.reporter !== null && !isInCodeFolder(path)
+      if (isFree || byTests.has(path)) found.push(path)
+    }
+  }
+  return found
+}
+
+/** Is this something of which other rules decide: tests, prose, manifests? */
+function isOther(path: string): boolean {
+  if (isTestName(path) || isNeverOfChecks(path) || isDelivered(path)) return true
+  return isPage(path) || hasRelevantPart(posix.basename(path))
+}
+
+/** Programs that others read, rather than run. */
+const DATA = /\.(?:sql|graphql|proto|jq|awk|sed)$/
+
+/** What programs in other languages refer to is not known well enough. */
+function mayBeUnclaimed({ language, testsItself }: Program): boolean {
+  return (language === 'javascript' || language === 'python') && !testsItself
+}
+
+/** All that is known to be code. */
+function* workOf(
+  { entries, started, programs, observed }: Facts,
+  tests: ReadonlySet<string>,
+  isSubject: (path: string) => boolean,
+): Generator<void, ReadonlySet<string>> {
+  const work = new Set<string>()
+  const folders = new Set<string>()
+  const read = new Set(observed.read)
+  const isMain = (path: string): boolean =>
+    isMainName(path) && (stemOf(path) !== 'index' || read.has(`${posix.dirname(path)}/package.json`))
+  const isWork = (path: string): boolean =>
+    entries.has(path) || started.has(path) || isInCodeFolder(path) || isMain(path) ||
+    isSubject(path) || !path.includes('/') || read.has(`${posix.dirname(path)}/__init__.py`)
+  const take = (path: string): void => {
+    if (tests.has(path)) return
+    work.add(path)
+    folders.add(posix.dirname(path))
+  }
+  for (const path of programs.keys()) {
+    yield
+    if (isWork(path)) take(path)
+  }
+  for (const path of programs.keys()) {
+    yield
+    if (folders.has(posix.dirname(path)) && !tests.has(path)) work.add(path)
+  }
+  const mentioned = new Mentions()
+  const unresolved = new Set<string>()
+  // Grows while it is walked.
+  for (const path of work) {
+    yield
+    const refers = programs.get(path)?.refers
+    if (refers === undefined) continue
+    mentioned.add(refers)
+    for (const name of refers.unresolved) unresolved.add(name)
+    for (const file of refers.files) if (!tests.has(file)) work.add(file)
+  }
+  for (const path of programs.keys()) {
+    yield
+    const isNamed = mentioned.has(path) || unresolved.has(stemOf(path))
+    if (isNamed && !tests.has(path)) work.add(path)
+  }
+  return work
+}
