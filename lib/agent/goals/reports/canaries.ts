@@ -4,7 +4,8 @@
  * - `[nonce, "begin", subject]`: written before code of the workspace runs; the subject is a file
  *   of tests, or `*` for a process that runs several
  * - `[nonce, "end", subject, [name…], [passed, failed]]`: assertions that did not fail, and the
- *   tests that the process has seen to pass and to fail, for runners where it counts them
+ *   tests that the process has seen to pass and to fail; null where it counts none. Of one such
+ *   process among others, any number of tests may have passed
  *
  * A process that finds its file changed by somebody else writes another, which is invalid.
  *
@@ -60,7 +61,7 @@ export async function readCanaries({
           isCounted = true
           seen.passed += counts[0]
           seen.failed += counts[1]
-        }
+        } else seen.passed = Infinity
       } else return 'invalid'
     }
     if (open !== null) unfinished.add(open)

@@ -224,9 +224,9 @@ const MAX_PYTHON_PATH = 20
 async function pythonPath(script: string, texts: TextReader): Promise<readonly string[]> {
   const settings = ['pytest.ini', '.pytest.ini', 'pyproject.toml', 'setup.cfg', 'tox.ini']
   const all = [script, ...(await Promise.all(settings.map(async (path) => texts.read(path))))]
-  const values = all.flatMap((text) => [...(text ?? '').matchAll(PYTHON_PATH)].map((one) => one[1]!))
-  const folders = values.flatMap((value) => value.split(/[\s,:'"[\]]+/)).map(posix.normalize)
-  return [...new Set(folders)].filter(isPlainPath).slice(0, MAX_PYTHON_PATH)
+  const matches = all.flatMap((text) => [...(text ?? '').matchAll(PYTHON_PATH)])
+  const folders = matches.flatMap(([, value]) => value!.split(/[\s,:'"[\]]+/))
+  return [...new Set(folders.map(posix.normalize))].filter(isPlainPath).slice(0, MAX_PYTHON_PATH)
 }
 
 const PYTEST_SETTINGS =

@@ -95,11 +95,13 @@ function* workOf(
   const work = new Set<string>()
   const folders = new Set<string>()
   const read = new Set(observed.read)
+  const isBeside = (path: string, name: string): boolean =>
+    read.has(`${posix.dirname(path)}/${name}`)
   const isMain = (path: string): boolean =>
-    isMainName(path) && (stemOf(path) !== 'index' || read.has(`${posix.dirname(path)}/package.json`))
+    isMainName(path) && (stemOf(path) !== 'index' || isBeside(path, 'package.json'))
   const isWork = (path: string): boolean =>
     entries.has(path) || started.has(path) || isInCodeFolder(path) || isMain(path) ||
-    isSubject(path) || !path.includes('/') || read.has(`${posix.dirname(path)}/__init__.py`)
+    isSubject(path) || !path.includes('/') || isBeside(path, '__init__.py')
   const take = (path: string): void => {
     if (tests.has(path)) return
     work.add(path)
