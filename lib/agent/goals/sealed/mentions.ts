@@ -18,9 +18,14 @@ export class Mentions {
     for (const one of refers.extensions) this.#extensions.add(one)
   }
 
+  /** By path or by name. */
+  names(path: string): boolean {
+    return this.#files.has(path) || this.#names.has(nameKey(path))
+  }
+
   /** By path, by name, by a folder that holds it, or by the parts of its name. */
   has(path: string): boolean {
-    if (this.#files.has(path) || this.#names.has(nameKey(path))) return true
+    if (this.names(path)) return true
     const parts = path.split('/').slice(0, -1)
     if (parts.some((name) => this.#folders.has(name))) return true
     if (parts.length > 0 && this.#folders.has(parts.join('/'))) return true

@@ -9,8 +9,8 @@
  * 2. A program is unclaimed only if tests use it that are about code as well: otherwise it is what
  *    such a test is about. Where there is no code, every file may be the work, and what a shell
  *    script names may be the answer that is asked for.
- * 3. Of data in folders of code, only what tests refer to is unclaimed: code may find the rest. So
- *    it is where no runner reports: a linter reads what it is to judge.
+ * 3. Of data in folders of code, only what tests name is unclaimed: code may find the rest. So it
+ *    is where no runner reports: a linter reads what it is to judge.
  *
  * @module
  */
@@ -65,8 +65,10 @@ export function* unclaimedFiles(
     if (program !== undefined && !DATA.test(path)) {
       if (mayBeUnclaimed(program) && byTests.has(path)) found.push(path)
     } else if ((languageOf(path) === 'data' || DATA.test(path)) && !byCode.has(path)) {
-      const isFree = goal.reporter !== null && !isInCodeFolder(path)
-      if (isFree || byTests.has(path)) found.push(path)
+      // Code may find what is near it without naming it.
+      if (isInCodeFolder(path)) {
+        if (byTests.names(path)) found.push(path)
+      } else if (goal.reporter !== null || byTests.has(path)) found.push(path)
     }
   }
   return found
