@@ -37,12 +37,11 @@ export function* unclaimedFiles(
   facts: Facts,
   { tests, belongs, isSubject }: Sides,
 ): Generator<void, readonly string[]> {
-  const { files, programs, script, observed: { goal } } = facts
+  const { files, programs, observed: { goal } } = facts
   if (goal.reporter === 'go' || goal.reporter === 'cargo') return []
   const work = yield* workOf(facts, tests, isSubject)
   if (work.size === 0) return []
   const [byCode, byTests] = [new Mentions(), new Mentions()]
-  if (goal.reporter === null) byCode.add(script)
   const subjects = new Set<string>()
   const folders = new Set([...work].map((path) => posix.basename(posix.dirname(path))))
   const isOfWork = ({ path, refers }: Program): boolean =>

@@ -29,6 +29,7 @@ const rows: readonly Row[] = [
     what: 'a program that a test is about, alone or by its name',
     files: {
       'test/a.test.js': requires('node:test', '../tools/table'),
+      'test/b.test.js': beside('../tools/table'),
       'test/sync.test.js': beside('../scripts/sync'),
       'tools/table.js': '', 'scripts/sync.js': '',
     },
@@ -51,8 +52,9 @@ const rows: readonly Row[] = [
   {
     what: 'programs beside code, at the top, and in packages',
     files: {
-      'test/a.test.js': beside('../src/other', '../top', '../packages/near', '../more/index'),
-      'src/other.js': '', 'top.js': '', 'more/index.js': '',
+      'test/a.test.js':
+        beside('../src/other', '../top', '../packages/near', '../more/index', '../parts/lib/one'),
+      'src/other.js': '', 'top.js': '', 'more/index.js': '', 'parts/lib/one.js': '',
       'packages/near/package.json': '{"name": "near"}', 'packages/near/index.js': '',
     },
     unclaimed: ['more/index.js'],
@@ -111,6 +113,14 @@ const rows: readonly Row[] = [
     unclaimed: [],
   },
   {
+    what: 'a program that a script starts beside the code',
+    command: 'sh check.sh',
+    files: {
+      'check.sh': 'node src/cart.js && node tools/sums.js\n', 'tools/sums.js': '',
+    },
+    unclaimed: [],
+  },
+  {
     what: 'what a linter reads',
     command: 'npx eslint .',
     files: { 'helper.js': '', 'data.json': '{}', 'tools/a.js': '' },
@@ -121,6 +131,7 @@ const rows: readonly Row[] = [
     files: {
       'package.json': '{}', 'src/cart.js': null!,
       'test/a.test.js': requires('node:test', '../config/shop.json'), 'config/shop.json': '{}',
+      'lists/all.json': '[]',
     },
     unclaimed: [],
   },
