@@ -15,7 +15,8 @@ interface Row {
 }
 
 const PACKAGE = '{"name": "shop", "main": "src/cart.js"}'
-const requires = (...paths: string[]): string => paths.map((path) => `require('${path}')\n`).join('')
+const requires = (...paths: string[]): string =>
+  paths.map((path) => `require('${path}')\n`).join('')
 /** A test about the code of the package, that uses something else as well. */
 const beside = (...paths: string[]): string => requires('node:test', '../src/cart', ...paths)
 
