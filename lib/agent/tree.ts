@@ -47,3 +47,6 @@ export interface Tree {
   /** At most one for each reason, in alphabetical order. */
   readonly leftOut: readonly LeftOut[]
 }
+
+/** Gives the content of a file, or the target of a link. */
+export type ContentOf = (entry: TreeEntry) => Promise<Uint8Array>

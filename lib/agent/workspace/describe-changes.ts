@@ -8,7 +8,7 @@ import { inSlices, LongWork } from '../../internal/next-turn.js'
 import type { NetChange } from '../checkpoint.js'
 import { CheckpointError } from '../errors.js'
 import { redactor } from '../redaction/redactor.js'
-import type { TreeEntry } from '../tree.js'
+import type { ContentOf, TreeEntry } from '../tree.js'
 import {
   comparableText, compareRedacted, compareTexts, diffNames, MAX_COMPARED_BYTES, unifiedDiff,
 } from './diff.js'
@@ -16,9 +16,6 @@ import { countLines } from './lines.js'
 import { changedPackages, type LockChange } from './lock-changes.js'
 import { isLockFile } from './lock-files.js'
 import type { TreeChange } from './net-changes.js'
-
-/** The content of a file, or the target of a link. */
-export type ContentOf = (entry: TreeEntry) => Promise<Uint8Array>
 
 /** Changes that are described at once. */
 export const MAX_CHANGES = 2_000

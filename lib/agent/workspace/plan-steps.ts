@@ -7,8 +7,7 @@
 import { hash } from 'node:crypto'
 import { inSlices, LongWork } from '../../internal/next-turn.js'
 import { CheckpointError } from '../errors.js'
-import type { Tree, TreeEntry } from '../tree.js'
-import type { ContentOf } from './describe-changes.js'
+import type { ContentOf, Tree, TreeEntry } from '../tree.js'
 import { MAX_COMPARED_BYTES } from './diff.js'
 import { mergeTexts } from './merge-text.js'
 import {
