@@ -1219,7 +1219,19 @@ const byFile = {
   'test/agent/testing/test-run-store.test.ts': [
     ['a store that violates one part of the contract fails the tests of that part', 1.0, RANDOM],
   ],
+  'test/agent/goals/sealed/unclaimed-runs.test.ts': [
+    ['a fork has files that nobody claims as its source found them', 3.3, CHECKS],
+    ['a change to a file that nobody claims achieves nothing, and is no offence', 2.6, CHECKS],
+  ],
   'test/agent/goals/reports-canaries/canaries.test.ts': [
+    ['pytest is not met by another math.isclose', 0.7, CHECKS],
+    ['pytest is not met by other built-in functions', 0.7, CHECKS],
+    ['node-test is not met by another Math.abs', 0.7, CHECKS],
+    ['node-test is not met by another RegExp.prototype.exec', 0.5, CHECKS],
+    ['node-test is not met by another Array.prototype.forEach', 0.5, CHECKS],
+    ['node-test is not met by another Array.prototype.every', 0.5, CHECKS],
+    ['node-test is not met by another Array.prototype.includes', 0.5, CHECKS],
+    ['node-test is not met by another Object.keys', 0.5, CHECKS],
     ['pytest: mocks in a scope, of assertions too: canaries run and give no alarm', 4.4, CHECKS],
     ['pytest: hooks in conftest.py: canaries run and give no alarm', 3.8, CHECKS],
     ['pytest is not met by tests that are not run', 3.4, CHECKS],
