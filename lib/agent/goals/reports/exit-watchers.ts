@@ -14,7 +14,6 @@
  */
 export const NODE_EXITS: string = String.raw`
 'use strict'
-const { Session } = require('node:inspector')
 const { closeSync, openSync, readFileSync, realpathSync, writeSync } = require('node:fs')
 const { relative, resolve, sep } = require('node:path')
 const { promiseHooks } = require('node:v8')
@@ -22,6 +21,12 @@ const { isMainThread } = require('node:worker_threads')
 const HERE = @HERE@
 const ROOT = @ROOT@
 const NONCE = '@NONCE@'
+let Session = null
+try {
+  ;({ Session } = require('node:inspector'))
+} catch {
+  // Node may be built without it.
+}
 const { apply, defineProperty, getOwnPropertyDescriptor } = Reflect
 const { stringify } = JSON
 const { delete: remove, forEach, get, set } = Map.prototype
@@ -173,6 +178,7 @@ function watch() {
 
 /** The file of the workspace in which a function stands, as the inspector tells; else null. */
 function fileOf(value) {
+  if (Session === null) return null
   const session = new Session()
   const urls = new Map()
   const note = ({ params }) => apply(set, urls, [params.scriptId, params.url])

@@ -45,6 +45,7 @@ import {
   changesAround, executablesIn, existingIn, missingIn, scriptOf, surroundingsOf,
 } from './surroundings.js'
 import type { RunChecks, SealedVerdict } from './sealing.js'
+import { toRestore } from './to-restore.js'
 import {
   DEPENDENCY_RULE, failed, HELD_OUT, leftOutNote, required, restoredNote,
 } from './words.js'
@@ -258,7 +259,7 @@ export class SealedChecks implements RunChecks {
     const { baseline, signal } = context
     const { root } = copy
     const left = await this.#putAside(goal, context, copy, start)
-    const restored = await differingIn(root, start.unclaimed ?? [], atStart)
+    const restored = await toRestore(root, start.unclaimed ?? [], baseline, atStart, signal)
     await copy.putAside(await existingIn(root, restored))
     const done = new Set(await atStart.restore(root, restored))
     const lost = restored.filter((path) => !done.has(path))
@@ -431,20 +432,6 @@ async function changedSince(
     if (before != null && before !== hash) changed.push(path)
   }
   return changed
-}
-
-/** Those of the paths whose files differ in a folder, or are missing in it. */
-async function differingIn(
-  folder: string,
-  paths: readonly string[],
-  atStart: FilesAtStart,
-): Promise<readonly string[]> {
-  const differing: string[] = []
-  for (const [path, hash] of await atStart.stored(paths)) {
-    // One by one: together they may be more than is hashed at once.
-    if ((await hashFiles(folder, [path]))[path] !== hash) differing.push(path)
-  }
-  return differing
 }
 
 function result(verdict: GoalVerdict, found: StoredSeal | null = null): SealedVerdict {

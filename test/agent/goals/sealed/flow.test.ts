@@ -160,15 +160,20 @@ const UNCLAIMED = {
   'src/rates.json': '[1]',
 }
 const RATES = 'src/rates.json'
+const HELPER = 'support/testkit.js'
 
 /** A run whose first check reads what nobody claims. */
-async function unclaimed(world: FlowWorld): Promise<FlowWorld> {
+async function unclaimed(
+  world: FlowWorld,
+  files: Readonly<Record<string, string>> = UNCLAIMED,
+): Promise<FlowWorld> {
   world.play = ({ cwd }) => {
     for (const path of Object.keys(UNCLAIMED)) readFileSync(join(cwd, path))
+    if (Object.hasOwn(files, HELPER)) readFileSync(join(cwd, HELPER))
     return 0
   }
   await started(world)
-  world.atStart = atStart((path) => (UNCLAIMED as Readonly<Record<string, string>>)[path] ?? null)
+  world.atStart = atStart((path) => files[path] ?? null)
   return world
 }
 
@@ -204,6 +209,45 @@ for (const [what, change] of [
     assert.match(failing.output, /These files were as at the start.*\n- src\/rates\.json\n/)
   })
 }
+
+for (const [what, files, isClaimed] of [
+  ['a program that generates it', { 'tools/make.js': "write('src/rates.json')" }, true],
+  ['a program that writes into its folder', { 'tools/make.js': "join('src', name)" }, true],
+  ['a script of package.json', { 'package.json': '{"scripts": {"a": "x > src/rates.json"}}' }, true],
+  ['a helper of tests', {
+    'test/a.test.js': `${UNCLAIMED['test/a.test.js']}require('../${HELPER}')\n`,
+    [HELPER]: "open('src/rates.json')",
+  }, false],
+  ['a test', { 'qa/late.test.js': "open('src/rates.json')" }, false],
+  ['prose', { 'notes.md': 'src/rates.json' }, false],
+  ['a dependency', { 'node_modules/a/index.js': "open('src/rates.json')" }, false],
+] as const) {
+  test(`a file that the check alone uses is ${isClaimed ? '' : 'not '}claimed by ${what}`, async (t) => {
+    const all = { ...UNCLAIMED, ...files }
+    const world = await unclaimed(new FlowWorld(t, all), all)
+    put(world.cwd, { [RATES]: '[2]' })
+    let seen = ''
+    world.play = ({ copy, cwd }) => {
+      if (copy !== null) seen = readFileSync(join(cwd, RATES), 'utf8')
+      return 0
+    }
+    const { verdict } = await world.later()
+    assert.equal(verdict.achieved, true, verdict.reason)
+    assert.equal(seen, isClaimed ? '[2]' : '[1]')
+  })
+}
+
+test('a new program claims nothing', async (t) => {
+  const world = await unclaimed(new FlowWorld(t, UNCLAIMED))
+  put(world.cwd, { [RATES]: '[2]', 'tools/make.js': "write('src/rates.json')" })
+  let seen = ''
+  world.play = ({ copy, cwd }) => {
+    if (copy !== null) seen = readFileSync(join(cwd, RATES), 'utf8')
+    return 0
+  }
+  await world.later()
+  assert.equal(seen, '[1]')
+})
 
 test('a file that nothing claims and that cannot be restored must be as at the start', async (t) => {
   const world = await unclaimed(new FlowWorld(t, UNCLAIMED))
