@@ -25,15 +25,18 @@ export interface TreeEntry {
 /**
  * Why something is no part of a tree, although it exists: its name says that it holds secrets, it
  * is larger than 32 MiB, the tree has over 200 000 entries, it is neither file nor link, or it
- * cannot be read. `budget`: part of the tree, but its content is not stored.
+ * cannot be read. `budget`: part of the tree, but its content is not stored. `passed_over`: version
+ * control, dependencies and caches, which are no work of the run; told by a look at a folder, and
+ * not by trees, so that installing packages makes no other tree.
  */
-export type LeftOutReason = 'secret' | 'size' | 'count' | 'kind' | 'unreadable' | 'budget'
+export type LeftOutReason =
+  | 'secret' | 'size' | 'count' | 'kind' | 'unreadable' | 'budget' | 'passed_over'
 
 /** What was left out for one reason. */
 export interface LeftOut {
   readonly reason: LeftOutReason
   readonly count: number
-  /** The first 1000 paths. */
+  /** The first 1000 paths; of what was passed over, 100. */
   readonly paths: readonly string[]
 }
 

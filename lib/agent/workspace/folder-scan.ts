@@ -10,7 +10,7 @@ import { LongWork } from '../../internal/next-turn.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import { childOf, newFolder, type KnownFile, type KnownFolder } from './known-folder.js'
 import {
-  isPassedOver, LeftOutPaths, MAX_TREE_DEPTH, MAX_TREE_ENTRIES, type AllTreeRules,
+  isPassedOver, isTemporary, LeftOutPaths, MAX_TREE_DEPTH, MAX_TREE_ENTRIES, type AllTreeRules,
 } from './left-out.js'
 import { isRepository } from './git-names.js'
 import { isInside } from './paths.js'
@@ -129,9 +129,10 @@ export class FolderScan implements Disposable {
   #entry({ folder, path }: Place, { name, kind }: ListedEntry): boolean {
     const known = folder.entries.get(name)
     if (known === undefined || this.#closed.size > 0) {
-      if (isPassedOver(name)) return false
       const child = childOf(path, name)
       if (this.#closed.has(child)) return false
+      if (isTemporary(name)) return false
+      if (isPassedOver(name)) return this.#omit('passed_over', child)
       if (known === undefined && this.#isSecret(child, name)) return this.#omit('secret', child)
     }
     if (kind === 'other') return this.#omit('kind', childOf(path, name))
@@ -140,7 +141,7 @@ export class FolderScan implements Disposable {
     return kind === 'folder' ? this.#folder(folder, path, name) : this.#file(folder, path, name)
   }
 
-  #omit(reason: 'secret' | 'kind' | 'count' | 'size', path: string): false {
+  #omit(reason: 'secret' | 'kind' | 'count' | 'size' | 'passed_over', path: string): false {
     this.leftOut.add(reason, path)
     return false
   }

@@ -189,7 +189,8 @@ export class FolderTracker {
     this.#files = files
     await batches.end()
     const leftOut = scan.leftOut.list()
-    const object = encodeFolder(entriesOf(this.#top), leftOut)
+    const inTree = leftOut.filter(({ reason }) => reason !== 'passed_over')
+    const object = encodeFolder(entriesOf(this.#top), inTree)
     const checkpointId = hash('sha256', object)
     if (!options.storeContents || checkpointId !== options.previous) {
       await batches.add(checkpointId, object, () => undefined)

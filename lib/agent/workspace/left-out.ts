@@ -1,8 +1,9 @@
 /**
  * What is never part of a tree.
  *
- * 1. Passed over without a word, because it is no work of the run: version control, dependencies,
- *    caches, and the service's own temporary files. {@link isPassedOver} decides by the name.
+ * 1. Passed over, because it is no work of the run: version control, dependencies, caches, and the
+ *    service's own temporary files. {@link isPassedOver} decides by the name. Checkpoints name all
+ *    but the last.
  * 2. Left out and named: what holds secrets by its name, by a glob of the host or by how it begins,
  *    and what is too large, too much, neither file nor link, or unreadable.
  *
@@ -44,6 +45,7 @@ export const MAX_TREE_DEPTH = 64
 /** Paths named per reason, and their length together: every checkpoint's event holds them. */
 export const MAX_NAMED = 1_000
 const MAX_NAMED_LENGTH = 128 * 1024
+const MAX_PASSED_OVER = 100
 
 /** The rules with every default filled in. */
 export function allRules(rules: TreeRules): AllTreeRules {
@@ -59,10 +61,14 @@ export function allRules(rules: TreeRules): AllTreeRules {
 
 /** True for a name that is passed over, be it a folder, a file or a link. */
 export function isPassedOver(name: string): boolean {
-  return SKIPPED_FOLDERS.has(name) || isGitFolder(name) || TEMPORARY.test(name)
+  return SKIPPED_FOLDERS.has(name) || isGitFolder(name) || isTemporary(name)
 }
 
-/** A file that is being written, see `files.ts`. */
+/** True for the name of a file that the service is writing, see `files.ts`. */
+export function isTemporary(name: string): boolean {
+  return TEMPORARY.test(name)
+}
+
 const TEMPORARY = /^\.runwright-[0-9a-f]{16}\.tmp$/
 
 /** Names that say that something holds secrets, as files or as folders. */
@@ -134,7 +140,8 @@ export class LeftOutPaths {
     const found = this.#reasons.get(reason) ?? { count: 0, left: MAX_NAMED_LENGTH, paths: [] }
     this.#reasons.set(reason, found)
     found.count += 1
-    if (found.paths.length === MAX_NAMED || found.left < path.length) return
+    const most = reason === 'passed_over' ? MAX_PASSED_OVER : MAX_NAMED
+    if (found.paths.length === most || found.left < path.length) return
     found.left -= path.length
     found.paths.push(path || '.')
   }

@@ -59,9 +59,10 @@ export const LEFT_OUT: JsonSchema = fields<LeftOut>({
     kind: true,
     unreadable: true,
     budget: true,
+    passed_over: true,
   }),
   count,
-  paths: { ...listOf(text), description: 'the first 1000' },
+  paths: { ...listOf(text), description: 'the first 1000; of what is passed over, 100' },
 })
 
 /** What a verdict rests on. */

@@ -202,7 +202,8 @@ test('what is no work of the run, or cannot be stored, is passed over or left ou
     size: ['large'],
   }
   const { left_out } = await captures.capture()
-  assert.deepEqual(byReason(left_out), expected)
+  const passed_over = ['.GIT', 'a/.git', 'a/.venv', 'node_modules']
+  assert.deepEqual(byReason(left_out), { ...expected, passed_over })
   assert.deepEqual(await captures.leftOut(), expected)
   const paths = ['a/kept', 'data/ok', 'id_rsa.pub', 'kept', 'largest', 'text-of-a-key']
   assert.deepEqual(await captures.paths(), paths)
@@ -234,11 +235,22 @@ test('a file that becomes a secret, too large or unreadable leaves the tree, and
   assert.equal((await captures.capture()).checkpoint_id, checkpoint_id)
 })
 
+test('packages that are installed later are told, and make no other tree', async (t) => {
+  const captures = new Captures(t)
+  captures.write('a')
+  const { checkpoint_id } = await captures.capture()
+  for (let i = 0; i < 101; i++) captures.write(`${i}/node_modules/x/y`)
+  const { left_out, ...second } = await captures.capture()
+  assert.equal(second.checkpoint_id, checkpoint_id)
+  assert.deepEqual(left_out.map(({ reason, count }) => [reason, count]), [['passed_over', 101]])
+  assert.equal(left_out[0]!.paths.length, 100)
+})
+
 test('closed folders do not exist, and are not named', async (t) => {
   const root = scratch(t)
-  const closed = [join(root, 'data'), join(root, 'a/b'), '/elsewhere']
+  const closed = [join(root, 'data'), join(root, 'a/b'), join(root, '.cache'), '/elsewhere']
   const captures = new Captures(t, { closed }, root)
-  for (const path of ['data/journal', 'a/b/c', 'a/c', 'database']) captures.write(path)
+  for (const path of ['data/journal', 'a/b/c', 'a/c', '.cache/x', 'database']) captures.write(path)
   assert.deepEqual((await captures.capture()).left_out, [])
   assert.deepEqual(await captures.paths(), ['a/c', 'database'])
   const inside = new Captures(t, { closed: [root] }, join(root, 'a'))

@@ -118,6 +118,7 @@ const LEFT_OUT = {
   kind: 'neither file nor link',
   unreadable: 'unreadable',
   budget: 'compared only, content not kept',
+  passed_over: 'version control, dependencies, caches',
 }
 
 /** @param {string} reason */
