@@ -143,15 +143,13 @@ export interface RunWorkspaces {
    * The same as one patch, with exact bytes, for `git apply` and `patch -p1`.
    *
    * @param range.raw - false refuses files that hold secrets
-   * @param range.plain - for programs that know neither renames nor git's binary patches, such as
-   * `patch -p1`: renames become a deletion and a new file, and binary content stands as it is
    * @throws as {@link RunWorkspaces.changes} does; {@link CheckpointError} with `redacted` and the
    * paths of files that hold secrets, with `not_kept` and the paths of those whose content is not
    * stored, with `too_large` when the patch would exceed 64 MiB.
    */
   patch(
     runId: string,
-    range: ChangeRange & { readonly raw: boolean; readonly plain?: boolean | undefined },
+    range: ChangeRange & { readonly raw: boolean },
     caller?: WorkspaceCaller,
   ): Promise<Uint8Array>
   /**

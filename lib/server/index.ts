@@ -8,14 +8,7 @@ export { bearerKeys, bearerToken } from './access/auth.js'
 export type { Authorize, AuthorizableRequest, BearerKey, Principal } from './access/auth.js'
 export type { LimitSettings } from './access/limits.js'
 export { RunServiceClient } from './client/client.js'
-export type {
-  CallSignal,
-  ChangesCall,
-  FilesCall,
-  KeyedCall,
-  PatchCall,
-  RunFilter,
-} from './client/calls.js'
+export type { CallSignal, ChangesCall, FilesCall, KeyedCall, RunFilter } from './client/calls.js'
 export type { RunList, RunServiceClientOptions, ServiceHealth } from './client/client.js'
 export type { FollowOptions, ModelDelta } from './client/follow.js'
 export type { FailedCall, RunServiceOptions, ServiceEngine, StreamSettings } from './config.js'

@@ -61,19 +61,14 @@ function withoutSecretNames(change: NetChange): NetChange {
 export async function showPatch(
   trees: RunTreeReader,
   head: RunHead,
-  { raw, plain, ...range }: ChangeRange & PatchRequest,
+  { raw, ...range }: ChangeRange & { readonly raw: boolean },
   owner: RunOwner,
 ): Promise<Uint8Array> {
   const [before, after] = await bothTrees(trees, head, range, owner)
   const changes = await inSlices(netChanges(before.tree, after.tree))
   const contentOf = eitherContent(before, after)
   if (!raw) await refuseSecrets(changes, contentOf)
-  return await patchOf(changes, contentOf, { plain })
-}
-
-interface PatchRequest {
-  readonly raw: boolean
-  readonly plain?: boolean | undefined
+  return await patchOf(changes, contentOf)
 }
 
 async function bothTrees(

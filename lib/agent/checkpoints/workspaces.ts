@@ -50,9 +50,8 @@ interface Parts {
 }
 
 const RANGE: OptionKinds<ChangeRange> = { from: 'string', to: 'string' }
-const PATCH: OptionKinds<ChangeRange & { raw: boolean; plain?: boolean }> = {
-  from: 'string', to: 'string', raw: 'boolean! true if the caller may read files that hold secrets',
-  plain: 'boolean',
+const PATCH: OptionKinds<ChangeRange & { raw: boolean }> = {
+  ...RANGE, raw: 'boolean! true if the caller may read files that hold secrets',
 }
 const LIST: OptionKinds<{ path?: string; at?: string }> = { path: 'string', at: 'string' }
 const READ: OptionKinds<{ at?: string; raw: boolean }> = {
@@ -101,7 +100,7 @@ export class Workspaces implements RunWorkspaces {
 
   async patch(
     runId: string,
-    range: ChangeRange & { readonly raw: boolean; readonly plain?: boolean | undefined },
+    range: ChangeRange & { readonly raw: boolean },
     caller?: WorkspaceCaller,
   ): Promise<Uint8Array> {
     checkOptions(range, PATCH, 'patch()')

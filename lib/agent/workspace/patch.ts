@@ -1,7 +1,9 @@
 /**
- * Net changes as one patch of exact bytes, as `git diff --binary` writes it.
+ * Net changes as one patch of exact bytes, as `git diff --text` writes it, which `git apply` and
+ * `patch -p1` take alike.
  *
- * 1. Contents without NUL bytes are compared as text, byte for byte, whatever their encoding.
+ * 1. Contents are compared as text, byte for byte, whatever they are: GNU patch does not know git's
+ *    encoding of binary content.
  * 2. Programs that apply a patch section by section must find room for what comes: sections that
  *    take something away come first. GNU patch 2.7 removes files at its end all the same, so that
  *    it cannot put a file where there was a folder, or the other way round; git can.
@@ -10,8 +12,6 @@
  * @module
  */
 import { createHash } from 'node:crypto'
-import { promisify } from 'node:util'
-import { deflate } from 'node:zlib'
 import { inSlices } from '../../internal/next-turn.js'
 import { CheckpointError } from '../errors.js'
 import type { ContentOf, TreeEntry } from '../tree.js'
@@ -19,36 +19,25 @@ import { compareTexts, diffNames, unifiedDiff } from './diff.js'
 import type { TreeChange } from './net-changes.js'
 import { bytesOfName } from '../../internal/file-names.js'
 
-/** Options of {@link patchOf}. */
-export interface PatchOptions {
-  /**
-   * For programs that know neither renames nor git's encoding of binary content, such as
-   * `patch -p1`: renames become a deletion and a new file, and binary content stands as it is.
-   * @defaultValue false
-   */
-  readonly plain?: boolean | undefined
-  /** Bytes of the patch. @defaultValue 64 MiB */
-  readonly maxBytes?: number | undefined
-}
-
 const MAX_PATCH_BYTES = 64 * 1024 * 1024
 
 /**
  * The patch from before these changes to after them.
  *
+ * @param maxBytes - bytes of the patch at most
  * @throws {@link CheckpointError} with `not_kept` and the paths whose content is not stored; with
  * `too_large` when the patch exceeds its limit.
  */
 export async function patchOf(
   changes: readonly TreeChange[],
   contentOf: ContentOf,
-  { plain = false, maxBytes = MAX_PATCH_BYTES }: PatchOptions = {},
+  maxBytes: number = MAX_PATCH_BYTES,
 ): Promise<Buffer> {
   requireStored(changes)
   const parts: Buffer[] = []
   let left = maxBytes
-  for (const section of sectionsOf(changes, plain)) {
-    for (const part of await partsOf(section, contentOf, plain)) {
+  for (const section of sectionsOf(changes)) {
+    for (const part of await partsOf(section, contentOf)) {
       left -= part.length
       if (left < 0) throw tooLarge(maxBytes)
       parts.push(part)
@@ -86,13 +75,12 @@ interface Section {
 }
 
 /** Deletions, then renames, then the rest: see rule 2. */
-function sectionsOf(changes: readonly TreeChange[], plain: boolean): readonly Section[] {
+function sectionsOf(changes: readonly TreeChange[]): readonly Section[] {
   const [gone, moved, rest]: [Section[], Section[], Section[]] = [[], [], []]
   for (const { path, oldPath, before, after } of changes) {
     const from = oldPath ?? path
     // Patch takes a renamed link for a file, since no line names its mode.
-    const isWhole =
-      oldPath === null ? before?.kind === after?.kind : !plain && before?.kind === 'file'
+    const isWhole = oldPath === null ? before?.kind === after?.kind : before?.kind === 'file'
     const whole = { oldPath: from, path, before, after }
     if (before === null) rest.push(whole)
     else if (after === null) gone.push(whole)
@@ -105,11 +93,7 @@ function sectionsOf(changes: readonly TreeChange[], plain: boolean): readonly Se
   return [...gone, ...moved, ...rest]
 }
 
-async function partsOf(
-  section: Section,
-  contentOf: ContentOf,
-  plain: boolean,
-): Promise<readonly Buffer[]> {
+async function partsOf(section: Section, contentOf: ContentOf): Promise<readonly Buffer[]> {
   const { oldPath, path, before, after } = section
   const isMoved = oldPath !== path
   const [oldMode, mode] = [gitMode(before), gitMode(after)]
@@ -132,8 +116,7 @@ async function partsOf(
   const names = { ...diffNames('', '', before === null, after === null) }
   if (before !== null) names.before = old
   if (after !== null) names.after = now
-  const isBinary = !plain && [a, b].some((content) => content?.includes(0) === true)
-  const body = isBinary ? await binaryBody(a!, b!) : await textBody(a!, b!, names)
+  const body = await textBody(a!, b!, names)
   return [Buffer.from(head.map((line) => `${line}\n`).join(''), 'latin1'), body]
 }
 
@@ -175,48 +158,4 @@ async function textBody(
 function latin1(content: Uint8Array | null): string {
   if (content === null) return ''
   return Buffer.from(content.buffer, content.byteOffset, content.length).toString('latin1')
-}
-
-const compress: (content: Uint8Array) => Promise<Uint8Array> = promisify(deflate)
-
-/** The new content and, for the way back, the old one. */
-async function binaryBody(before: Uint8Array | null, after: Uint8Array | null): Promise<Buffer> {
-  const parts: Uint8Array[] = [Buffer.from('GIT binary patch\n')]
-  for (const content of [after ?? Buffer.alloc(0), before ?? Buffer.alloc(0)]) {
-    parts.push(Buffer.from(`literal ${content.length}\n`))
-    parts.push(await inSlices(base85(await compress(content))))
-    parts.push(Buffer.from('\n'))
-  }
-  return Buffer.concat(parts)
-}
-
-const DIGITS =
-  '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz!#$%&()*+-;<=>?@^_`{|}~'
-/** Bytes in a line. */
-const LINE = 52
-/** Lines that are written between two yields. */
-const LINES = 1_000
-
-/** Lines of at most 52 bytes: their number as a letter, and five digits for each four bytes. */
-function* base85(content: Uint8Array): Generator<void, Buffer> {
-  const lines = Math.ceil(content.length / LINE)
-  const text = Buffer.allocUnsafe(Math.ceil(content.length / 4) * 5 + lines * 2)
-  let at = 0
-  for (let line = 0; line < lines; line++) {
-    const end = Math.min(content.length, (line + 1) * LINE)
-    const bytes = end - line * LINE
-    text[at++] = bytes <= 26 ? 64 + bytes : 70 + bytes
-    for (let i = line * LINE; i < end; i += 4) {
-      let value = 0
-      for (let j = i; j < i + 4; j++) value = value * 256 + (j < end ? content[j]! : 0)
-      for (let digit = 4; digit >= 0; digit--) {
-        text[at + digit] = DIGITS.charCodeAt(value % 85)
-        value = Math.floor(value / 85)
-      }
-      at += 5
-    }
-    text[at++] = 10
-    if (line % LINES === 0) yield
-  }
-  return text
 }

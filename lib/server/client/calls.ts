@@ -22,15 +22,6 @@ export interface KeyedCall extends CallSignal {
 /** Two checkpoints to compare. */
 export interface ChangesCall extends ChangeRange, CallSignal {}
 
-/** Two checkpoints to compare by a patch. */
-export interface PatchCall extends ChangesCall {
-  /**
-   * For programs that know neither renames nor git's binary patches, such as old ones of
-   * `patch -p1`. @defaultValue false
-   */
-  readonly plain?: boolean | undefined
-}
-
 /** The checkpoint to read from. */
 export interface FilesCall extends CallSignal {
   /** A checkpoint id, `start`, `newest`, or `now`, the folder as it is. @defaultValue 'newest' */
@@ -60,7 +51,6 @@ export interface RunFilter {
 const CALL: OptionKinds<CallSignal> = { signal: 'object' }
 export const KEYED: OptionKinds<KeyedCall> = { ...CALL, idempotencyKey: 'string' }
 export const CHANGES: OptionKinds<ChangesCall> = { ...CALL, from: 'string', to: 'string' }
-export const PATCH: OptionKinds<PatchCall> = { ...CHANGES, plain: 'boolean' }
 export const FILES: OptionKinds<FilesCall> = { ...CALL, at: 'string' }
 export const FILTER: OptionKinds<RunFilter> = {
   status: 'any', goal: 'string', modelName: 'string', search: 'string', createdAfter: 'any',
@@ -89,8 +79,8 @@ export function filesPath(runId: string, path: string): string {
   throw new TypeError(`path must be relative, such as src/main.js, got ${JSON.stringify(path)}`)
 }
 
-export function rangeOf({ from, to, plain = false, signal }: PatchCall): RequestOptions {
-  return { params: given({ from, to, plain: plain ? '1' : undefined }), signal }
+export function rangeOf({ from, to, signal }: ChangesCall): RequestOptions {
+  return { params: given({ from, to }), signal }
 }
 
 export function atOf(options: FilesCall, what: string): RequestOptions {

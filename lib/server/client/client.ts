@@ -49,7 +49,6 @@ import {
   filesPath,
   filterParams,
   KEYED,
-  PATCH,
   pathOf,
   rangeOf,
   signalOf,
@@ -57,7 +56,6 @@ import {
   type ChangesCall,
   type FilesCall,
   type KeyedCall,
-  type PatchCall,
   type RunFilter,
 } from './calls.js'
 import {
@@ -270,8 +268,8 @@ export class RunServiceClient implements AsyncDisposable {
    * @throws {@link RunServiceError} 403 `redacted` with `paths`, when these files hold secrets and
    * the service does not let this caller read them.
    */
-  async patch(runId: string, options: PatchCall = {}): Promise<Uint8Array> {
-    checkOptions(options, PATCH, 'patch()')
+  async patch(runId: string, options: ChangesCall = {}): Promise<Uint8Array> {
+    checkOptions(options, CHANGES, 'patch()')
     const headers = { Accept: 'text/x-diff' }
     const path = pathOf(runId, '/changes')
     return (await this.#call('GET', path, { ...rangeOf(options), headers })).content

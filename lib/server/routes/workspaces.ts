@@ -11,7 +11,7 @@ import {
   RESTORE_RESULT,
 } from '../describe/workspace-schemas.js'
 import { attachment } from '../messages/file-path.js'
-import { readChoices, readText } from '../messages/query.js'
+import { readText } from '../messages/query.js'
 import { json } from '../messages/reply.js'
 import type { RouteDefinition } from '../router.js'
 import { readNoFields, readRequest } from './calls.js'
@@ -28,13 +28,6 @@ function end(name: 'from' | 'to', byDefault: string): Parameter {
 
 const FROM =
   '`start`; of a fork that took over changes which were not applied, where those began'
-
-const PLAIN: Parameter = {
-  name: 'plain',
-  in: 'query',
-  description: "patches: 1 is for programs that know neither renames nor git's binary patches",
-  schema: { type: 'string', enum: ['0', '1'], default: '0' },
-}
 
 /** Creates the routes of checkpoints and of what is done with them. */
 export function workspaceRoutes(context: ServiceContext): readonly RouteDefinition[] {
@@ -91,7 +84,7 @@ function readChanges(context: ServiceContext): RouteDefinition {
         `As ${PATCH}: one patch with exact bytes for \`git apply\` and \`patch -p1\`, refused ` +
         'when files hold secrets, unless the host lets the caller read files. As JSON: with ' +
         'secrets redacted.',
-      parameters: [end('from', FROM), end('to', '`newest`'), PLAIN],
+      parameters: [end('from', FROM), end('to', '`newest`')],
       answers: {
         200: [
           { description: 'the changes', schema: NET_CHANGES },
@@ -103,13 +96,12 @@ function readChanges(context: ServiceContext): RouteDefinition {
     handle: async ({ request, query, parameter, principal, caller, mediaType }) => {
       const { engine, heavy } = context
       const range = { from: readText(query, 'from'), to: readText(query, 'to') }
-      const [plain] = readChoices(query, 'plain', ['0', '1'])
       if (mediaType !== PATCH) {
         const read = engine.workspaces.changes.bind(engine.workspaces, parameter, range, caller)
         return json(200, await heavy.limited(read))
       }
       const raw = context.mayReadFiles(principal)
-      const how = { ...range, raw, plain: plain === '1' }
+      const how = { ...range, raw }
       const patch = await heavy.limited(() => engine.workspaces.patch(parameter, how, caller))
       const named = { 'Content-Disposition': attachment(`${parameter}.patch`) }
       return heavy.reply(request, { ...UNTRUSTED, 'Content-Type': PATCH, ...named }, patch)

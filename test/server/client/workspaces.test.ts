@@ -25,8 +25,6 @@ test('checkpoints, changes and files of a run are read', async () => {
   assert.equal((await runs.changes(id)).from, START)
   engine.workspaces.secrets.clear()
   assert.match(Buffer.from(await runs.patch(id, { from: 'start' })).toString(), /console\.log/)
-  await runs.patch(id, { plain: true })
-  assert.equal((engine.calls.at(-1)![2] as { plain: boolean }).plain, true)
   assert.equal((await runs.files(id)).path, '')
   assert.equal((await runs.files(id, 'src', { at: START })).at, START)
   assert.equal(Buffer.from(await runs.file(id, 'readme.md')).toString(), 'hello\n')
