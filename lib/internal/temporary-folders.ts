@@ -20,29 +20,31 @@ export async function makeTemporaryFolder(
   kind: TemporaryKind,
   parent: string = tmpdir(),
 ): Promise<string> {
-  const started = startOf(process.pid) ?? '0'
-  return await mkdtemp(
-    join(parent, `runwright-${kind}-${namespace()}-${process.pid}-${started}-`),
-  )
+  own ??= `${namespace()}-${process.pid}-${startOf(process.pid) ?? '0'}`
+  return await mkdtemp(join(parent, `runwright-${kind}-${own}-`))
 }
 
+/** How the names of this process's folders tell whose they are. */
+let own: string | undefined
+
 /** Real paths of folders for temporary files, the best first. */
-export async function temporaryParents(): Promise<readonly string[]> {
+export async function* temporaryParents(): AsyncGenerator<string, void> {
   const parents: string[] = []
   for (const folder of [tmpdir(), process.env['XDG_RUNTIME_DIR'], '/dev/shm', homedir()]) {
     if (folder === undefined || folder === '') continue
     const real = await realpath(folder).catch(() => null)
-    if (real !== null && !parents.includes(real)) parents.push(real)
+    if (real === null || parents.includes(real)) continue
+    parents.push(real)
+    yield real
   }
-  return parents
 }
 
 /** Folders of processes that have ended. Those of other containers are not known to have. */
 export async function abandonedFolders(
-  parents?: readonly string[],
+  parents: Iterable<string> | AsyncIterable<string> = temporaryParents(),
 ): Promise<readonly string[]> {
   const found: string[] = []
-  for (const parent of parents ?? (await temporaryParents())) {
+  for await (const parent of parents) {
     for (const name of await readdir(parent).catch(() => [])) {
       if (!isAbandoned(name)) continue
       const path = join(parent, name)

@@ -44,7 +44,7 @@ export class ReportFolder implements AsyncDisposable {
   async #write(files: Readonly<Record<string, string>>, mode: number): Promise<void> {
     for (const [name, content] of Object.entries(files)) {
       const path = join(this.place.folder, name)
-      await mkdir(dirname(path), { recursive: true })
+      if (name.includes('/')) await mkdir(dirname(path), { recursive: true })
       await writeFile(path, content, { mode, flag: 'wx' })
     }
   }
@@ -78,8 +78,6 @@ function mergeEnv(
 
 /** A folder for temporary files that is not in the workspace. */
 async function folderOutside(cwd: string): Promise<string> {
-  for (const folder of [...(await temporaryParents()), dirname(cwd)]) {
-    if (!isInside(folder, cwd)) return folder
-  }
-  return tmpdir()
+  for await (const folder of temporaryParents()) if (!isInside(folder, cwd)) return folder
+  return isInside(dirname(cwd), cwd) ? tmpdir() : dirname(cwd)
 }
