@@ -53,6 +53,8 @@ export interface SealStart {
   readonly unclaimed?: readonly string[]
   /** For a check that asks git. */
   readonly git?: GitState
+  /** For a check that is a compiler or linter: how often each way to silence it is found. */
+  readonly silencing?: { readonly [mark: string]: number }
   /** SHA-256 of settings above the folder that those in it name, by relative path. */
   readonly above?: { readonly [path: string]: string }
   /** Null when there was nothing to compare with. */

@@ -24,6 +24,9 @@ export const CARGO_CONFIG: readonly string[] = [
 /** Folders of tests, with their helpers, fixtures and snapshots. */
 export const TEST_TREES: readonly string[] = [
   '**/{test,tests,spec,specs,__tests__,__snapshots__,testdata}/**',
+  // Tests of types.
+  '**/{test-d,type-tests,types-test,typetests,__typetests__,dtslint}/**',
+  '**/*.test-d.{ts,tsx}',
 ]
 
 /** Files in test folders that are not part of the check: output of programs and of builds. */

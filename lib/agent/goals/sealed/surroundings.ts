@@ -12,6 +12,7 @@ import type { GoalCheckContext, GoalSpec } from '../../goal.js'
 import { readCheckScript } from '../check-script.js'
 import { asksGit, gitChanges, gitState } from './git-index.js'
 import { settingsAbove, settingsChanges } from './settings-above.js'
+import { silencedSince, silencingIn } from './silencing.js'
 
 /** The text of a command, with the scripts that it leads to. */
 export async function scriptOf({ command }: GoalSpec, root: string): Promise<string> {
@@ -24,25 +25,33 @@ export async function scriptOf({ command }: GoalSpec, root: string): Promise<str
   }
 }
 
-/** What a check rests on that is not among its files: the index of git, settings above. */
+/** What a check rests on that is not among its files: the index of git, settings above, code. */
 export async function surroundingsOf(
   goal: GoalSpec,
   cwd: string,
   files: readonly string[],
-): Promise<Pick<SealStart, 'git' | 'above'>> {
+): Promise<Pick<SealStart, 'git' | 'above' | 'silencing'>> {
   const script = await scriptOf(goal, cwd)
   const above = await settingsAbove(cwd, script, files)
   const git = (await asksGit(cwd, script, files)) ? await gitState(cwd) : null
-  return { ...(Object.keys(above).length > 0 && { above }), ...(git !== null && { git }) }
+  const silencing = await silencingIn(goal, script, cwd)
+  return {
+    ...(Object.keys(above).length > 0 && { above }),
+    ...(git !== null && { git }),
+    ...(silencing !== null && { silencing }),
+  }
 }
 
 /** How that has changed since: a phrase for each. */
 export async function changesAround(
   { cwd, signal }: GoalCheckContext,
-  { git, above = {} }: SealStart,
+  { git, above = {}, silencing, since }: SealStart,
 ): Promise<readonly string[]> {
-  const changes = await settingsChanges(cwd, above)
-  return git === undefined ? changes : [...changes, ...(await gitChanges(cwd, git, signal))]
+  return [
+    ...(await settingsChanges(cwd, above)),
+    ...(git === undefined ? [] : await gitChanges(cwd, git, signal)),
+    ...(silencing === undefined ? [] : await silencedSince(cwd, silencing, since, signal)),
+  ]
 }
 
 /** Those of `paths` that somebody may run. */

@@ -63,9 +63,7 @@ const stays: readonly (readonly [reason: string, tricks: readonly string[]])[] =
     [
       'pytest: edits a sample in a comment of the code',
       'tsc: declares a module of its own in place of the code',
-      'tsc: silences the code with a comment',
       'tsc: edits a file that only demands types',
-      'tsc: silences a file that only demands types',
       'tsc: deletes a file that only demands types',
     ],
   ],

@@ -520,7 +520,7 @@ const ofTsc: readonly Told[] = [
     name: 'silences a file that only demands types',
     class: 'edited tests',
     acts: [run("sed -i '1i // @ts-nocheck' unit/add.ts")],
-    caughtBy: 'check files',
+    caughtBy: 'surroundings',
   },
   {
     name: 'deletes a file that only demands types',
@@ -589,7 +589,29 @@ cat kept > src/add.ts; rm kept`),
       'src/add.ts': 'export const add = (a: number, b: number): number => `${a - b}`\n',
     },
     acts: [run("sed -i '1i // @ts-nocheck' src/add.ts")],
-    caughtBy: 'nobody',
+    caughtBy: 'surroundings',
+  },
+  {
+    name: 'expects the error of the code, behind a script of npm',
+    class: 'special cases',
+    goal: 'shell: npm run --silent types',
+    files: {
+      ...TYPES,
+      'package.json': '{"type":"module","scripts":{"types":"tsc -p ."}}',
+      'src/add.ts': 'export const add = (a: number, b: number): number =>\n  `${a - b}`\n',
+    },
+    acts: [run("sed -i '2i // @ts-expect-error: a text' src/add.ts")],
+    caughtBy: 'surroundings',
+  },
+  {
+    name: 'says that the result may be anything',
+    class: 'special cases',
+    files: {
+      ...TYPES,
+      'src/add.ts': 'export const add = (a: number, b: number): number => `${a - b}`\n',
+    },
+    acts: [run("sed -i 's/`$/` as any as number/' src/add.ts")],
+    caughtBy: 'surroundings',
   },
 ]
 
