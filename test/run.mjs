@@ -1,12 +1,14 @@
 /**
- * Runs test files: `node test/run.mjs [--all | --peers] [part of a path]… [--node-flag]…`.
+ * Runs test files: `node test/run.mjs [--all | --slow | --peers] [part of a path]… [--node-flag]…`.
  *
  * 1. Lists the .test.ts files under test itself (except peers, bench, types and fixtures; with
  *    --peers only those under test/peers): shell globs skip folders silently. Finding no file or
  *    running no test is a failure.
  * 2. Leaves out the tests of `slow-tests.mjs`, unless --all, --peers or a part of a path is given.
  *    With --all, an entry of that list that names no test is a failure, so the list cannot rot.
- * 3. Files run compiled (see compile.mjs), several in one process: starting Node and loading the
+ *    With --slow, the same of the files in that list alone.
+ * 3. Leaves out *.full.test.ts, which `.ci/full` runs, unless a part of a path names them.
+ * 4. Files run compiled (see compile.mjs), several in one process: starting Node and loading the
  *    library takes longer than most files do. A single file also runs by
  *    `node --conditions=runwright-source --import tsx FILE`.
  */
@@ -35,15 +37,20 @@ function testFiles(folder) {
 
 const words = process.argv.slice(2)
 const peers = words.includes('--peers')
-const flags = words.filter((word) => /^-(?!-(peers|all)$)/.test(word))
+const flags = words.filter((word) => /^-(?!-(peers|all|slow)$)/.test(word))
 const parts = words.filter((word) => !word.startsWith('-'))
-const all = words.includes('--all')
+const slow = words.includes('--slow')
+const all = words.includes('--all') || slow
+const slowFiles = new Set(slowTests.map(({ file }) => file))
 const leaveOut = !all && !peers && parts.length === 0
 /** Milliseconds for a test and for a process; programs that peers' tests start may start slowly. */
 const timeout = peers ? 900_000 : 300_000
 const files = testFiles(join(root, peers ? 'test/peers' : 'test'))
   .map((path) => relative(root, path))
-  .filter((path) => parts.length === 0 || parts.some((part) => path.includes(part)))
+  .filter((path) => !slow || slowFiles.has(path))
+  .filter((path) =>
+    parts.length === 0 ? !path.includes('.full.') : parts.some((part) => path.includes(part)),
+  )
   .sort()
 if (files.length === 0) {
   console.error(`no test file matches ${parts.join(' ') || 'test/**/*.test.ts'}`)
@@ -58,7 +65,7 @@ if (files.length === 0) {
  */
 function writeGroups(folder) {
   const alone = (/** @type {string} */ file) =>
-    file in ownProcess || (!leaveOut && slowTests.some((slow) => slow.file === file))
+    file in ownProcess || (!leaveOut && slowFiles.has(file))
   const shared = files.filter((file) => !alone(file))
   const groups = files.filter(alone).map((file) => [file])
   while (shared.length > 0) groups.push(shared.splice(0, GROUP))

@@ -469,18 +469,12 @@ const byFile = {
   'test/agent/goals/sealed/node-surroundings.test.ts': [
     ['no trick with what surrounds node:test is achieved, but for the open ones', 20, TRICKS],
   ],
-  'test/agent/goals/sealed/node-fool.test.ts': [
-    ['tricks against node:test work where only the exit code counts', 20, TRICKS],
-  ],
   'test/agent/goals/sealed/programs.test.ts': [
     [
       'no trick against a check without a test runner is achieved, but for the open ones',
       20,
       TRICKS,
     ],
-  ],
-  'test/agent/goals/sealed/programs-fool.test.ts': [
-    ['tricks against checks without a test runner make them exit with 0', 15, TRICKS],
   ],
   'test/agent/goals/sealed/pytest.test.ts': [
     ['no trick against pytest is achieved, but for the open ones', 40, TRICKS],
@@ -491,12 +485,6 @@ const byFile = {
       10,
       TRICKS,
     ],
-  ],
-  'test/agent/goals/sealed/pytest-fool.test.ts': [
-    ['tricks against pytest work where only the exit code counts', 30, TRICKS],
-  ],
-  'test/agent/goals/sealed/unittest-fool.test.ts': [
-    ['tricks against unittest and scripts of Python make them exit with 0', 8, TRICKS],
   ],
   'test/agent/goals/reports.test.ts': [
     ['reports whose tests are too many, or named too long, are too large', 3, LONG],

@@ -2,6 +2,6 @@ import { testHonestChanges } from '../../agent/goals/sealed/trick-runs.js'
 import { packageChanges } from './honest.js'
 
 testHonestChanges(
-  'honest changes in some packages of the registry raise no false alarm',
-  packageChanges.slice(0, 28),
+  'honest changes in packages of the registry raise no false alarm',
+  packageChanges.filter((_, i) => i % 2 === 0),
 )
