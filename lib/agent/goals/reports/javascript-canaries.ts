@@ -261,7 +261,7 @@ function keepAll({ Context, Hook, Runnable, Runner, Suite, Test }) {
   for (const type of [Context, Hook, Runnable, Runner, Suite, Test]) {
     if (type !== undefined) prototypes[type.name + '.prototype'] = type.prototype
   }
-  return keep(prototypes)
+  return keep({}, prototypes)
 }
 
 /** Mocha deletes the function when the suite has ended, so that only its run can demand it. */

@@ -73,18 +73,13 @@ function writeParts() {
   const parts = { suite: ['getCurrentSuite', 'getFn'], runners: ['VitestTestRunner'] }
   let text = ''
   for (const [name, exported] of Object.entries(parts)) {
-    let from = {}
     try {
       const path = createRequire(realpathSync(process.argv[1])).resolve('vitest/' + name)
-      from = pathToFileURL(path).href
-    } catch {}
-    text += typeof from === 'string'
-      ? 'import * as ' + name + ' from ' + JSON.stringify(from) + '
-'
-      : 'const ' + name + ' = {}
-'
-    text += 'export const { ' + exported.join(', ') + ' } = ' + name + '
-'
+      text += 'import * as ' + name + ' from ' + JSON.stringify(pathToFileURL(path).href) + '\n'
+    } catch {
+      text += 'const ' + name + ' = {}\n'
+    }
+    text += 'export const { ' + exported.join(', ') + ' } = ' + name + '\n'
   }
   writeFileSync(@HERE@ + '/vitest-parts.mjs', text)
 }

@@ -43,8 +43,6 @@ const stays: readonly (readonly [reason: string, tricks: readonly string[]])[] =
   [
     MEMORY,
     [
-      'node:test: makes loops over lists do nothing',
-      'node:test: replaces what tests read by functions of node:fs',
       'node: makes lists take no more entries',
       'node: sets the exit code back in a timer',
       'pytest: jumps over assertions as a debugger does',
