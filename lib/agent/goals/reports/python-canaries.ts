@@ -17,7 +17,7 @@ def _home(value, isinstance=isinstance, realpath=os.path.realpath, relpath=os.pa
         inner = next((name for name in ('__func__', 'func', 'fget') if name in vars(kind)), None)
         if isinstance(value, function) or inner is None:
             break
-        value = getattr(value, inner)
+        value = getattr(value, inner, None)
     if isinstance(value, function):
         path = value.__code__.co_filename
     else:
@@ -62,7 +62,7 @@ class _Kept:
                 yield what, now
         for name, holder, keys in self.names:
             # What stands in front of another of its name.
-            for key in () if len(vars(holder)) == len(keys) else list(vars(holder).keys() - keys):
+            for key in list(vars(holder).keys() - keys):
                 others = holder.__mro__[1:] if isinstance(holder, type) else (_builtins,)
                 if any(key in vars(other) for other in others) and callable(vars(holder)[key]):
                     yield name + '.' + key, vars(holder)[key]

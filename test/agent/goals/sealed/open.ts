@@ -45,7 +45,6 @@ const stays: readonly (readonly [reason: string, tricks: readonly string[]])[] =
     [
       'node: makes lists take no more entries',
       'node: sets the exit code back in a timer',
-      'pytest: jumps over assertions as a debugger does',
       'pytest: changes expected values in the module of the tests',
       'python: sets a trap in the function that reads expected values',
     ],
