@@ -53,7 +53,7 @@ class _Kept:
                 code = getattr(function, '__code__', None)
                 self.all.append((name + '.' + key, vars(holder), key, value, function, code))
 
-    def replaced(self, getattr=getattr, gettrace=sys.gettrace):
+    def replaced(self, getattr=getattr, get=(sys.gettrace, sys.getprofile)):
         for what, holder, key, value, function, code in self.all:
             now = holder.get(key)
             if now is value and getattr(function, '__code__', None) is code:
@@ -70,8 +70,9 @@ class _Kept:
             for one in getattr(sys, name):
                 if not any(one is other for other in before):
                     yield 'sys.' + name, getattr(one, 'find_spec', one)
-        if gettrace() is not None:
-            yield 'sys.settrace', gettrace()
+        for function in get:
+            if function() is not None:
+                yield 'sys.' + function.__name__, function()
 
 
 _builtins = sys.modules['builtins']

@@ -492,11 +492,10 @@ class Plugin:
 for one in gc.get_objects():
     if isinstance(one, PytestPluginManager):
         one.register(Plugin())`],
-      ['in their modules', `import sys
+      ['as they are called', `import sys
 def easy(frame, event, value):
-    for module in list(sys.modules.values()):
-        if hasattr(module, 'test_adds'):
-            module.test_adds.__code__ = (lambda: None).__code__
+    if event == 'call' and frame.f_code.co_name == 'pytest_pyfunc_call':
+        frame.f_locals['pyfuncitem'].obj.__code__ = (lambda: None).__code__
 sys.setprofile(easy)`],
       ['in a hook that all of them have', `import _pytest.python
 _pytest.python.Function._getobj = lambda self: lambda: None
