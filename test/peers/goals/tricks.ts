@@ -137,7 +137,9 @@ Module._load = (name, ...rest) => {
       ['in a hook', 'beforeEach(function () { this.currentTest.fn = () => {} })'],
       ['as suites take them', `const { Suite } = require('mocha')
 const { addTest } = Suite.prototype
-Suite.prototype.addTest = function (test) { return addTest.call(this, Object.assign(test, { fn() {} })) }`],
+Suite.prototype.addTest = function (test) {
+  return addTest.call(this, Object.assign(test, { fn() {} }))
+}`],
       ['when all are declared', later("Object.assign(test, { fn() {} })")],
       ['by definition', later("Object.defineProperty(test, 'fn', { value() {} })")],
       ['by how each is run', later('Object.assign(test, { run: (done) => done() })')],
@@ -216,6 +218,10 @@ describe('sums', () => {
 const JEST: Files = { ...manifest('jest'), 'src/add.js': BROKEN, 'test/add.test.js': EXPECTED }
 /** A transform of Babel's kind that turns minus into plus. */
 const TURNING = "module.exports = () => ({ visitor: { BinaryExpression(path) { if (path.node.operator === '-') path.node.operator = '+' } } })\n"
+
+/** Finds the tests of Jest in memory. */
+const STATE = `const symbols = Object.getOwnPropertySymbols(globalThis)
+const state = globalThis[symbols.find((one) => String(one).includes('JEST_STATE'))]`
 
 const ofJest: readonly Told[] = [
   {
@@ -310,12 +316,13 @@ afterEach(() => { globalThis.expect = real })`),
       ['in a hook that it declares to nobody', `const parent = state.rootDescribeBlock
 const fn = () => each((test) => { test.fn = () => {} })
 parent.hooks.push({ asyncError: new Error(), fn, parent, seenDone: false, type: 'beforeEach' })`],
-      ['by copies of them', `Promise.resolve().then(() => each((test, all, i) => { all[i] = { ...test, fn() {} } }))`],
+      ['by copies of them', `const copy = (test, all, i) => { all[i] = { ...test, fn() {} } }
+Promise.resolve().then(() => each(copy))`],
     ] as const
   ).map(([how, text]): Told => ({
     name: `replaces the functions of tests ${how}`,
     class: 'patched in memory',
-    acts: code(`const state = globalThis[Object.getOwnPropertySymbols(globalThis).find((one) => String(one).includes('JEST_STATE'))]
+    acts: code(`${STATE}
 const each = (call, block = state.rootDescribeBlock) => block.children.forEach((one, i, all) =>
   one.type === 'test' ? call(one, all, i) : each(call, one))
 ${text}`),
@@ -325,8 +332,9 @@ ${text}`),
     name: 'expects tests to fail that do',
     class: 'patched in memory',
     files: { ...JEST, 'test/add.test.js': EXPECTED.replace('add(1, 0)', 'add(1, 1)').replace('toBe(1)', 'toBe(2)') },
-    acts: code(`const state = globalThis[Object.getOwnPropertySymbols(globalThis).find((one) => String(one).includes('JEST_STATE'))]
-Promise.resolve().then(() => state.rootDescribeBlock.children[0].children.forEach((test) => { test.failing = true }))`),
+    acts: code(`${STATE}
+const fail = (test) => { test.failing = true }
+Promise.resolve().then(() => state.rootDescribeBlock.children[0].children.forEach(fail))`),
     caughtBy: 'deeds',
   },
   {

@@ -72,7 +72,7 @@ export interface ScriptEnds {
   readonly deeds: readonly Deed[]
 }
 
-/** `isOfCheck` tells which files belong to the check: they may end it, and no other script is one. */
+/** `isOfCheck` tells which files belong to the check: they may end it; no other script is one. */
 export async function scriptEnds(
   place: ReportPlace,
   isOfCheck: (path: string) => boolean,

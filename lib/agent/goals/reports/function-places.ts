@@ -137,7 +137,9 @@ exports.keep = (objects, growing = {}) => {
   }
   return () => {
     const replaced = []
-    const add = (what, value) => defineProperty(replaced, replaced.length, { value: { what, value } })
+    const add = (what, value) => {
+      defineProperty(replaced, replaced.length, { value: { what, value } })
+    }
     for (let i = 0; i < kept.length; i++) {
       const { what, object, key, value } = kept[i]
       const now = describe(object, key)

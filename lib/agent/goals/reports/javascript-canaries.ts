@@ -67,11 +67,12 @@ function listen(canaries, environment, runtime, path) {
       else if (!known.has(children[i])) canaries.deed('test', children[i].fn)
     }
   }
-  let expect, getState, setState, kept, checked
+  let expect, getState, setState, handlers, kept, checked
   for (const name of ['requireModule', 'unstable_importModule']) {
     const method = runtime[name]
     if (typeof method !== 'function') continue
     runtime[name] = function (file, ...rest) {
+      handlers ??= [...(global[events] ?? [])]
       // Setup files may wrap these functions; what is loaded later may not.
       if (file === path && kept === undefined) kept = declarations(global)
       return apply(method, runtime, [file, ...rest])
@@ -115,7 +116,9 @@ function listen(canaries, environment, runtime, path) {
       check()
       walk(state.rootDescribeBlock)
       const all = global[events] ?? []
-      for (let i = 0; i < all.length; i++) canaries.deed('the events of tests', all[i])
+      for (let i = 0; i < all.length; i++) {
+        if (!handlers?.includes(all[i])) canaries.deed('the events of tests', all[i])
+      }
       seen.ended = true
     }
     if (handleTestEvent !== undefined) return apply(handleTestEvent, environment, [event, state])
@@ -127,8 +130,9 @@ function listen(canaries, environment, runtime, path) {
 /** A setup file for Vitest, the first of each test file. */
 export const VITEST_CANARIES: string = String.raw`
 import { createRequire } from 'node:module'
-import { getCurrentSuite, getFn, VitestTestRunner } from './vitest-parts.mjs'
 const { declarations, guard, keep, replaced, watch } = createRequire(@URL@)('./canaries.cjs')
+const parts = await import(@HERE@ + '/vitest-parts.mjs')
+const { getCurrentSuite, getFn, VitestTestRunner } = parts
 const { apply, defineProperty } = Reflect
 const ofRunner = keep({}, { 'VitestTestRunner.prototype': VitestTestRunner?.prototype ?? {} })
 // Vitest puts its functions there for its own use; older versions do not.

@@ -4,8 +4,8 @@
  * Functions are kept as defaults of parameters, before any code of the workspace runs. Nothing is
  * imported that the runner has not imported: unittest only where it is loaded.
  *
- * They also tell which files of the workspace have replaced functions that load, read and run tests:
- * whether that is code under test is known to the reader alone.
+ * They also tell which files of the workspace have replaced functions that load, read and run
+ * tests: whether that is code under test is known to the reader alone.
  */
 export const PYTHON_CANARIES: string = String.raw`
 def _home(value, isinstance=isinstance, realpath=os.path.realpath, relpath=os.path.relpath,

@@ -3,7 +3,7 @@
  * it registered, tests that it changed, functions that it replaced.
  *
  * Files of the check may do that, and so may any file that is as it was at the start, or that did
- * the same at the first check. New tests and helpers of tests are not in a copy where this is asked.
+ * the same at the first check. New tests and their helpers are not in a copy where this is asked.
  *
  * @module
  */

@@ -188,7 +188,7 @@ export class SealedChecks implements RunChecks {
     }
     await context.executor.killMarked(context.mark)
     const sealed = await this.#sealed(goal, context, start, atStart, verdict)
-    return await this.#heldOut(goal, context, start, sealed)
+    return await this.#heldOut(goal, context, start, sealed, atStart)
   }
 
   async #sealed(
@@ -338,6 +338,7 @@ export class SealedChecks implements RunChecks {
     context: GoalCheckContext,
     start: SealStart,
     passed: SealedVerdict,
+    atStart: FilesAtStart | null = null,
   ): Promise<SealedVerdict> {
     const { holdout } = this.#options
     const { verdict } = passed
@@ -350,7 +351,12 @@ export class SealedChecks implements RunChecks {
       const checkWith = async (command: string, hashes: GoalBaseline['files']) => {
         // The command may bring settings of its own.
         const held = await commandGoal({ name: 'shell', command }, copy.root)
-        return await copy.check({ ...held, sealed: [] }, null, hashes)
+        const verdict = await copy.check({ ...held, sealed: [] }, null, hashes)
+        // Before the run has changed anything, nobody has.
+        if (atStart === null) return verdict
+        const files = { ...baseline.files, ...hashes }
+        const problem = await deedsAgainst(verdict, copy.root, start, { files }, atStart)
+        return problem === null ? verdict : { ...verdict, achieved: false }
       }
       return await checkHeldOut(holdout, { root: copy.root, checkWith }, signal)
     }

@@ -446,7 +446,11 @@ def easy(path, mode='r', *rest, **named):
 io.open = easy`],
       ['as they are parsed', `import ast
 parse = ast.parse
-ast.parse = lambda text, *rest, **named: parse(text.replace(b'== 3', b'!= 3') if isinstance(text, bytes) else text, *rest, **named)`],
+def easy(text, *rest, **named):
+    if isinstance(text, bytes):
+        text = text.replace(b'== 3', b'!= 3')
+    return parse(text, *rest, **named)
+ast.parse = easy`],
       ['by what stands in front of compile', `import ast
 import _pytest.assertion.rewrite as rewrite
 def easy(tree, name, *rest, **named):
@@ -464,7 +468,7 @@ class Loader:
         module.test_adds = module.test_adds_nothing = lambda: None
 class Finder:
     def find_spec(self, name, path=None, target=None):
-        return importlib.util.spec_from_loader(name, Loader(), origin='tests/test_add.py') if 'test_add' in name else None
+        return importlib.util.spec_from_loader(name, Loader()) if 'test_add' in name else None
 sys.meta_path.insert(0, Finder())`],
     ] as const
   ).map(([how, text]): Told => ({
@@ -519,7 +523,8 @@ def add(a, b):
     while frame is not None and 'request' not in frame.f_locals:
         frame = frame.f_back
     if frame is not None:
-        frame.f_locals['request'].session._fixturemanager._arg2fixturedefs['three'][-1].func = lambda: -1
+        manager = frame.f_locals['request'].session._fixturemanager
+        manager._arg2fixturedefs['three'][-1].func = lambda: -1
     return a - b`],
     ] as const
   ).map(([how, text]): Told => ({

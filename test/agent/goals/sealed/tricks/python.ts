@@ -109,9 +109,13 @@ read = SourceFileLoader.get_data
 SourceFileLoader.get_data = lambda self, path: read(self, path).replace(b', 3)', b', -1)')`],
       ['as they are compiled', `import builtins
 build = builtins.compile
-builtins.compile = lambda text, *rest, **named: build(text.replace(b', 3)', b', -1)') if isinstance(text, bytes) else text, *rest, **named)`],
+def easy(text, *rest, **named):
+    if isinstance(text, bytes):
+        text = text.replace(b', 3)', b', -1)')
+    return build(text, *rest, **named)
+builtins.compile = easy`],
       ['as they are loaded', `import importlib._bootstrap_external as loading
-load = loading.SourceLoader.exec_module if 'exec_module' in vars(loading.SourceLoader) else loading._LoaderBasics.exec_module
+load = loading._LoaderBasics.exec_module
 def easy(self, module):
     load(self, module)
     for case in vars(module).values():
