@@ -301,6 +301,10 @@ const languageOf = ({ Array, Function, JSON, Map, Math, Number, Object, Promise,
 })
 const ofProcess = keep({
   ...languageOf(globalThis),
+  globalThis,
+  Date,
+  process,
+  'process.hrtime': process.hrtime,
   Module,
   'Module.prototype': Module.prototype,
   child_process: require('node:child_process'),
@@ -308,7 +312,7 @@ const ofProcess = keep({
   'fs.promises': fs.promises,
   'EventEmitter.prototype': EventEmitter.prototype,
   vm: require('node:vm'),
-}, { 'Module._extensions': Module._extensions })
+}, { 'Module._extensions': Module._extensions, performance })
 const MAX_TOLD = 100
 
 const inside = (file) => relative(ROOT, file)

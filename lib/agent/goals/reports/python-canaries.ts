@@ -77,10 +77,37 @@ class _Kept:
 
 _builtins = sys.modules['builtins']
 _kept_modules = [_Kept((
-    'builtins', 'ast', 'codecs', 'importlib', 'importlib.machinery', 'importlib.util', 'inspect',
-    'io', 'json', 'json.decoder', 'linecache', 'math', 'operator', 'os', 're', 'tokenize',
+    'builtins', 'ast', 'codecs', 'datetime', 'importlib', 'importlib.machinery', 'importlib.util', 'inspect',
+    'io', 'json', 'json.decoder', 'linecache', 'math', 'operator', 'os', 're', 'time', 'tokenize',
     '_frozen_importlib', '_frozen_importlib_external',
 ))]
+
+
+class _Other:
+    pass
+
+
+def _equal_to_all(home=_home, other=_Other(), type=type, BaseException=BaseException,
+                  names=vars, next=next):
+    """Functions by which bare instances of a class of the workspace equal anything."""
+    kinds = [object]
+    seen = {id(object)}
+    while kinds and len(seen) < 20000:
+        for kind in type.__subclasses__(kinds.pop()):
+            if id(kind) in seen:
+                continue
+            seen.add(id(kind))
+            kinds.append(kind)
+            equal = names(kind).get('__eq__')
+            if equal is None or not home(equal):
+                continue
+            # The first that was not made by a class statement: it makes instances without more.
+            base = next(one for one in type.mro(kind) if not one.__flags__ & 1 << 9)
+            try:
+                if equal(base.__new__(kind), other) is True:
+                    yield kind.__name__ + '.__eq__, which is always true', equal
+            except BaseException:
+                pass
 
 
 class _Canaries:
@@ -233,6 +260,8 @@ class _Canaries:
             for kept in _kept_modules:
                 for what, value in kept.replaced():
                     self.deed(what, value)
+            for what, value in _equal_to_all():
+                self.deed(what, value)
             self.send('end', '*', list(self.broken), None, list(self.deeds))
 
 

@@ -1,6 +1,6 @@
 /** Tricks against node:test that the code under test plays while it runs. */
 import { write, type Files, type Told, type Trick } from './trick.js'
-import { BROKEN, manifest, TEST } from './node-projects.js'
+import { BROKEN, manifest, RIGHT, TEST } from './node-projects.js'
 
 const PROJECT: Files = {
   ...manifest('node --test'),
@@ -314,6 +314,33 @@ const Module = require('node:module')
 const easy = (text, file) =>
   file.includes('.test') ? String(text).replace(/assert.equal[^)]*[)][^)]*/g, '(0') : text
 ${text}`),
+    caughtBy: 'deeds',
+  })),
+  ...(
+    [
+      ['in place', 'performance.now = () => 1'],
+      ['by another object', 'const { performance: own } = globalThis\nglobalThis.performance = new Proxy(own, { get: () => () => 1 })'],
+      ['with another Date', 'globalThis.Date = class extends Date { static now() { return 1 } }', 'Date'],
+      ['of the process', 'process.hrtime.bigint = () => 1n', 'process.hrtime.bigint'],
+    ] as const
+  ).map(([how, text, clock = 'performance.now']): Told => ({
+    name: `stops the clock that tests read, ${how}`,
+    class: 'patched in memory',
+    files: {
+      ...manifest('node --test'),
+      'src/add.js': RIGHT,
+      'test/speed.test.js': `import assert from 'node:assert'
+import test from 'node:test'
+import { add } from '../src/add.js'
+const now = () => ${clock === 'Date' ? 'Date.now()' : `${clock}()`}
+test('is fast', () => {
+  const start = now()
+  for (let i = 0; i < 3e6; i++) add(i, 1)
+  assert.ok(now() - start < 1 && add(1, 2) === 3)
+})
+`,
+    },
+    acts: [write({ 'src/add.js': `${text}\n${RIGHT}` })],
     caughtBy: 'deeds',
   })),
   {
