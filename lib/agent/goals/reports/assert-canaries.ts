@@ -299,6 +299,7 @@ const languageOf = ({ Array, Function, JSON, Map, Math, Number, Object, Promise,
   'Set.prototype': Set.prototype,
   'String.prototype': String.prototype,
 })
+<<<<<<< HEAD
 const ofProcess = keep({
   ...languageOf(globalThis),
   globalThis,
@@ -313,6 +314,9 @@ const ofProcess = keep({
   'EventEmitter.prototype': EventEmitter.prototype,
   vm: require('node:vm'),
 }, { 'Module._extensions': Module._extensions, performance })
+=======
+>>>>>>> w-hooks
+const { performance: clock } = globalThis
 const MAX_TOLD = 100
 
 const inside = (file) => relative(ROOT, file)
@@ -320,6 +324,8 @@ const inside = (file) => relative(ROOT, file)
 /** What was done by whom, and functions of which it is still to be found out where they stand. */
 const newDeeds = () => ({ told: [], whats: [], values: [] })
 const ofAll = newDeeds()
+/** Functions of packages and of Node: to find out where one stands takes tens of milliseconds. */
+const foreign = new SetOf()
 
 /** Notes the file that does something now, or in which what it passes stands. */
 function noteDeed(deeds, what, value) {
@@ -348,6 +354,17 @@ for (const name of ['register', 'registerHooks']) {
   }
 }
 Module.syncBuiltinESMExports()
+
+const ofProcess = keep({
+  ...languageOf(globalThis),
+  Module,
+  'Module.prototype': Module.prototype,
+  child_process: require('node:child_process'),
+  fs,
+  'fs.promises': fs.promises,
+  'EventEmitter.prototype': EventEmitter.prototype,
+  vm: require('node:vm'),
+}, { 'Module._extensions': Module._extensions })
 
 let count = 0
 
@@ -382,25 +399,29 @@ exports.watch = (file, scope = globalThis) => {
   const done = () => {
     const all = []
     const unknown = newDeeds()
+    const ask = (what, value) => {
+      if (apply(has, foreign, [value])) return
+      define(unknown.whats, what)
+      define(unknown.values, value)
+    }
     const add = ({ told, values, whats }) => {
       for (let i = 0; i < told.length; i++) define(all, told[i])
-      for (let i = 0; i < whats.length; i++) {
-        define(unknown.whats, whats[i])
-        define(unknown.values, values[i])
-      }
+      for (let i = 0; i < whats.length; i++) ask(whats[i], values[i])
     }
     add(ofAll)
     add(deeds)
     for (let i = 0; i < kept.length; i++) {
       const replaced = kept[i]()
-      for (let j = 0; j < replaced.length; j++) {
-        define(unknown.whats, replaced[j].what)
-        define(unknown.values, replaced[j].value)
-      }
+      for (let j = 0; j < replaced.length; j++) ask(replaced[j].what, replaced[j].value)
+    }
+    if (globalThis.performance !== clock) {
+      define(unknown.whats, 'performance')
+      define(unknown.values, globalThis.performance?.now)
     }
     const files = filesOf(unknown.values)
     for (let i = 0; i < unknown.whats.length; i++) {
-      if (files[i] !== '') define(all, [unknown.whats[i], files[i] ? inside(files[i]) : null])
+      if (files[i] === '') apply(addTo, foreign, [unknown.values[i]])
+      else define(all, [unknown.whats[i], files[i] ? inside(files[i]) : null])
     }
     return all
   }
