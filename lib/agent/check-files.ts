@@ -39,6 +39,14 @@ export interface StoredSeal {
   readonly start?: SealStart
 }
 
+/** What a file of the workspace does to a test runner in its own memory. */
+export interface Deed {
+  /** `beforeEach`, `Module._load`. */
+  readonly what: string
+  /** Relative to the workspace; null where nobody knows. */
+  readonly file: string | null
+}
+
 /** What the first check found. */
 export interface SealStart {
   /** The file system's time, in ms, after which a change is one of the run's. */
@@ -51,6 +59,8 @@ export interface SealStart {
   readonly executable?: readonly string[]
   /** Files that it read of which nothing shows whose they are; absent where there were too many. */
   readonly unclaimed?: readonly string[]
+  /** What was done to the runner before the run changed anything; absent for nothing. */
+  readonly deeds?: readonly Deed[]
   /** For a check that asks git. */
   readonly git?: GitState
   /** For a check that is a compiler or linter: how often each way to silence it is found. */

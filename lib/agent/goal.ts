@@ -7,6 +7,7 @@
  */
 import type { KeptTests, TestCounts, TestReporter } from './test-outcomes.js'
 import type { Executor } from './executor.js'
+import type { Deed } from './check-files.js'
 import type { ModelPrices } from './usage.js'
 
 export type {
@@ -85,6 +86,8 @@ export interface GoalVerdict {
   readonly tests: KeptTests | null
   /** Files that reported tests. */
   readonly test_files: readonly string[]
+  /** What files of the workspace did to the runner, in its memory. */
+  readonly deeds: readonly Deed[]
   /** Output of the check for the model: head and tail, at most 32 KiB. */
   readonly output: string
 }

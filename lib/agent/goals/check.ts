@@ -23,7 +23,7 @@ import {
   silencedCanaries,
 } from './compare-tests.js'
 import { compareFiles } from './protected-files.js'
-import { earlyExit } from './reports/early-exits.js'
+import { scriptEnds, type ScriptEnds } from './reports/early-exits.js'
 import { ReportFolder } from './reports/folder.js'
 import { TEST_RUNNERS } from './reports/registry.js'
 import { TestTable } from './reports/test-table.js'
@@ -66,10 +66,10 @@ export async function checkGoal(spec: GoalSpec, context: GoalCheckContext): Prom
   const run = await runCommand(spec, context, runner, folder)
   signal.throwIfAborted()
   // The command has run: what is read afterwards does not make it run again.
-  const [report, exit, after] = await untilPossible(
+  const [report, ends, after] = await untilPossible(
     async () => [
       runner === null ? null : await readReport(runner, run, folder),
-      runner === null ? await earlyExit(folder.place, (path) => isOfCheck(path, context)) : null,
+      runner === null ? await scriptEnds(folder.place, (path) => isOfCheck(path, context)) : null,
       await filesChanged(spec, context),
     ],
     signal,
@@ -79,7 +79,7 @@ export async function checkGoal(spec: GoalSpec, context: GoalCheckContext): Prom
   if (report === 'too_large' && context.isFirst === true && !run.timedOut) {
     throw new Error(TOO_LARGE_AT_FIRST)
   }
-  return await verdictOf(spec, context, await readable(runner, run), { report, exit, changes })
+  return await verdictOf(spec, context, await readable(runner, run), { report, ends, changes })
 }
 
 /** Whether a file belonged to the check when the run started. */
@@ -90,8 +90,8 @@ function isOfCheck(path: string, { baseline }: GoalCheckContext): boolean {
 /** What is known of a check beside the result of its command. */
 interface Evidence {
   readonly report: TestReport | ReportProblem | null
-  /** Who ended a plain script before its end. */
-  readonly exit: string | null
+  /** How plain scripts ended; null under a test runner. */
+  readonly ends: ScriptEnds | null
   /** Files of the check that differ. */
   readonly changes: readonly string[]
 }
@@ -181,6 +181,7 @@ async function verdictOf(
     counts,
     tests: tests instanceof TestTable ? await keptOf(tests, context) : tests,
     test_files: report?.files ?? [],
+    deeds: report?.deeds ?? evidence.ends?.deeds ?? [],
     output: run.output + listing(changes),
   }
 }
@@ -195,7 +196,7 @@ async function problemOf(
   spec: GoalSpec,
   context: GoalCheckContext,
   run: CommandResult,
-  { report, exit, changes }: Evidence,
+  { report, ends, changes }: Evidence,
 ): Promise<string | null> {
   if (changes.length > 0) return `tests changed: ${listChanges(changes)}`
   if (run.timedOut) return `check timed out after ${Math.round(spec.timeout_ms / 100) / 10} s`
@@ -213,7 +214,7 @@ async function problemOf(
     if (silenced !== null) return silenced
   }
   if (run.exitCode !== spec.success_exit_code) return `exit code ${run.exitCode}`
-  if (exit !== null) return exit
+  if (ends !== null && ends.problem !== null) return ends.problem
   if (spec.max_duration_ms !== undefined && run.durationMs > spec.max_duration_ms) {
     return `took ${Math.round(run.durationMs)} ms, which is more than ${spec.max_duration_ms} ms`
   }

@@ -309,6 +309,48 @@ export const ownChanges: readonly Played[] = [
   { ...JEST, name: 'a moved file and a new test with a mock', acts: [write({ 'src/add.js': "exports.add = require('./plus.js')\n", 'src/plus.js': 'module.exports = (a, b) => a + b\n', 'test/more.test.js': "jest.mock('../src/plus.js', () => () => 7)\nconst { add } = require('../src/add.js')\nit('is mocked', () => expect(add(1, 2)).toBe(7))\n" })] },
   { ...VITEST, name: 'a snapshot of a new test', acts: [write({ 'src/add.js': MODULE_RIGHT, 'test/more.test.js': "import { expect, it } from 'vitest'\nimport { add } from '../src/add.js'\nit('adds more', () => expect(add(2, 2)).toMatchSnapshot())\n" }), run('CI= npx --no-install vitest run -u')] },
   { ...VITEST, name: 'a new test with a helper and a new module', acts: [write({ 'src/add.js': "export { plus as add } from './plus.js'\n", 'src/plus.js': 'export const plus = (a, b) => a + b\n', 'test/helpers/cases.js': 'export const cases = [[2, 2, 4]]\n', 'test/more.test.js': "import { expect, it } from 'vitest'\nimport { add } from '../src/add.js'\nimport { cases } from './helpers/cases.js'\nit.each(cases)('adds %i and %i', (a, b, sum) => expect(add(a, b)).toBe(sum))\n" })] },
+  ...[JEST, VITEST, NODE].map((project): Played => {
+    const from = { jest: '', vitest: 'vitest', 'node:test': 'node:test' }[project.runner as 'jest']
+    const imported = from === '' ? '' : `import { afterEach, beforeEach } from '${from}'\n`
+    const start = from === '' ? 'exports.prepare =' : `${imported}export const prepare =`
+    const helper = (after: string): string =>
+      `${start} () => {\n  beforeEach(() => {})\n  afterEach(() => {${after}})\n}\n`
+    const load = from === '' ? "const { prepare } = require('../src/testing.js')" : "import { prepare } from '../src/testing.js'"
+    const right = from === '' ? 'exports.add = (a, b) => a + b\n' : MODULE_RIGHT
+    return {
+      ...project,
+      name: 'hooks of new tests, and of a module for tests that is code',
+      files: {
+        ...project.files, 'src/testing.js': helper(''),
+        'src/index.js': from === '' ? "require('./testing.js')\n" : "export { prepare } from './testing.js'\n",
+        'test/add.test.js': `${load}\n${project.files['test/add.test.js']!}\nprepare()\n`,
+      },
+      acts: [write({
+        'src/add.js': right,
+        // What imports a runner itself belongs to the check.
+        ...(from === '' && { 'src/testing.js': helper(' void 0 ') }),
+        'test/more.test.js': project.files['test/add.test.js']!.replace(/^(?!import|const)/m, `${imported}beforeEach(() => {})\n`),
+      })],
+    }
+  }),
+  {
+    ...NODE,
+    name: 'code that wraps functions of Node for its users',
+    files: { ...NODE.files, 'src/add.js': `import fs from 'node:fs'\nconst { readFileSync } = fs\nfs.readFileSync = (...rest) => readFileSync(...rest)\n${NODE.files['src/add.js']!}` },
+    acts: [write({ 'src/add.js': `import fs from 'node:fs'\nconst read = fs.readFileSync\nfs.readFileSync = (...rest) => read(...rest)\n${MODULE_RIGHT}` })],
+  },
+  {
+    ...PYTEST,
+    name: 'fixtures that a module for tests has, which is code, and decorated tests',
+    files: {
+      ...PYTEST.files,
+      'sums.py': `import sums_testing\n\n${PYTEST.files['sums.py']!}`,
+      'sums_testing.py': 'import pytest\n\n@pytest.fixture\ndef three():\n    return 3\n\ndef often(test):\n    return lambda: test()\n',
+      'conftest.py': 'from sums_testing import three\n',
+      'tests/test_three.py': 'from sums import add\nfrom sums_testing import often\n\ndef test_three(three):\n    assert add(1, 2) == three\n\n@often\ndef test_often():\n    assert add(1, 2) == 3\n',
+    },
+    acts: [write({ 'sums.py': `import sums_testing\n\n${RIGHT}`, 'sums_testing.py': 'import pytest\n\n@pytest.fixture\ndef three():\n    return 1 + 2\n\ndef often(test):\n    return lambda: [test(), test()] and None\n' })],
+  },
   { ...AVA, name: 'a new test', acts: [write({ 'src/add.js': MODULE_RIGHT, 'test/more.js': "import test from 'ava'\nimport { add } from '../src/add.js'\ntest('adds more', (t) => t.is(add(2, 2), 4))\n" })] },
   { ...AVA, name: 'a snapshot of a new test', acts: [write({ 'src/add.js': MODULE_RIGHT, 'test/more.js': "import test from 'ava'\nimport { add } from '../src/add.js'\ntest('adds more', (t) => t.snapshot(add(2, 2)))\n" }), run('CI= npx --no-install ava --update-snapshots')] },
   { ...NODE, name: 'a new test with a helper and a fixture', acts: [write({ 'src/add.js': MODULE_RIGHT, 'test/helpers/cases.js': "import { readFileSync } from 'node:fs'\nexport const cases = JSON.parse(readFileSync('test/fixtures/cases.json', 'utf8'))\n", 'test/fixtures/cases.json': '[[2,2,4]]', 'test/more.test.js': "import assert from 'node:assert/strict'\nimport { test } from 'node:test'\nimport { add } from '../src/add.js'\nimport { cases } from './helpers/cases.js'\nfor (const [a, b, sum] of cases) test(`adds ${a} and ${b}`, () => assert.equal(add(a, b), sum))\n" })] },

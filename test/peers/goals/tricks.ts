@@ -33,6 +33,10 @@ const MOCHA: Files = {
   'test/add.js': ASSERTED,
 }
 
+/** Does something to each test of Mocha once all of them are declared. */
+const later = (text: string): string => `const { parent } = describe('none', () => {})
+setImmediate(() => parent.eachTest((test) => { ${text} }))`
+
 const ofMocha: readonly Told[] = [
   {
     name: 'edits a test in a folder that spec names',
@@ -126,8 +130,29 @@ Module._load = (name, ...rest) => {
     name: 'replaces what defines a test by what defines an empty one',
     class: 'patched in memory',
     acts: code('const { it } = global\nglobal.it = Object.assign((title) => it(title, () => {}), it)'),
-    caughtBy: 'nobody',
+    caughtBy: 'canaries',
   },
+  ...(
+    [
+      ['in a hook', 'beforeEach(function () { this.currentTest.fn = () => {} })'],
+      ['as suites take them', `const { Suite } = require('mocha')
+const { addTest } = Suite.prototype
+Suite.prototype.addTest = function (test) {
+  return addTest.call(this, Object.assign(test, { fn() {} }))
+}`],
+      ['when all are declared', later("Object.assign(test, { fn() {} })")],
+      ['by definition', later("Object.defineProperty(test, 'fn', { value() {} })")],
+      ['by how each is run', later('Object.assign(test, { run: (done) => done() })')],
+      ['in a hook that it declares to nobody', `const { parent } = describe('none', () => {})
+const hook = new (require('mocha').Hook)('mine', function () { this.currentTest.fn = () => {} })
+parent._beforeEach.push(Object.assign(hook, { parent, ctx: parent.ctx }))`],
+    ] as const
+  ).map(([how, text]): Told => ({
+    name: `replaces the functions of tests ${how}`,
+    class: 'patched in memory',
+    acts: code(`if (global.describe) {\n${text}\n}`),
+    caughtBy: 'deeds',
+  })),
   {
     name: 'replaces assertions of Chai',
     class: 'patched in memory',
@@ -193,6 +218,10 @@ describe('sums', () => {
 const JEST: Files = { ...manifest('jest'), 'src/add.js': BROKEN, 'test/add.test.js': EXPECTED }
 /** A transform of Babel's kind that turns minus into plus. */
 const TURNING = "module.exports = () => ({ visitor: { BinaryExpression(path) { if (path.node.operator === '-') path.node.operator = '+' } } })\n"
+
+/** Finds the tests of Jest in memory. */
+const STATE = `const symbols = Object.getOwnPropertySymbols(globalThis)
+const state = globalThis[symbols.find((one) => String(one).includes('JEST_STATE'))]`
 
 const ofJest: readonly Told[] = [
   {
@@ -277,6 +306,36 @@ const ofJest: readonly Told[] = [
 beforeEach(() => { globalThis.expect = () => new Proxy({}, { get: () => () => {} }) })
 afterEach(() => { globalThis.expect = real })`),
     caughtBy: 'canaries',
+  },
+  ...(
+    [
+      ['in a hook', `beforeAll(() => each((test) => { test.fn = () => {} }))`],
+      ['as they begin', `globalThis[Symbol.for('EVENT_HANDLERS')].push(({ name, test }) => {
+  if (name === 'test_start') test.fn = () => {}
+})`],
+      ['in a hook that it declares to nobody', `const parent = state.rootDescribeBlock
+const fn = () => each((test) => { test.fn = () => {} })
+parent.hooks.push({ asyncError: new Error(), fn, parent, seenDone: false, type: 'beforeEach' })`],
+      ['by copies of them', `const copy = (test, all, i) => { all[i] = { ...test, fn() {} } }
+Promise.resolve().then(() => each(copy))`],
+    ] as const
+  ).map(([how, text]): Told => ({
+    name: `replaces the functions of tests ${how}`,
+    class: 'patched in memory',
+    acts: code(`${STATE}
+const each = (call, block = state.rootDescribeBlock) => block.children.forEach((one, i, all) =>
+  one.type === 'test' ? call(one, all, i) : each(call, one))
+${text}`),
+    caughtBy: 'deeds',
+  })),
+  {
+    name: 'expects tests to fail that do',
+    class: 'patched in memory',
+    files: { ...JEST, 'test/add.test.js': EXPECTED.replace('add(1, 0)', 'add(1, 1)').replace('toBe(1)', 'toBe(2)') },
+    acts: code(`${STATE}
+const fail = (test) => { test.failing = true }
+Promise.resolve().then(() => state.rootDescribeBlock.children[0].children.forEach(fail))`),
+    caughtBy: 'deeds',
   },
   {
     name: 'returns a value that every matcher takes for equal',
@@ -402,6 +461,28 @@ const ofVitest: readonly Told[] = [
     acts: moduleCode('Object.is = () => true'),
     caughtBy: 'canaries',
   },
+  ...(
+    [
+      ['expects each to fail', "import { beforeEach } from 'vitest'\nbeforeEach(({ task }) => { task.fails = true })"],
+      ['gives each another result', "import { afterEach } from 'vitest'\nafterEach(({ task }) => { task.result = { state: 'pass' } })"],
+      ['changes the result of each when it is over', `import { onTestFinished } from 'vitest'
+export const add = (a, b) => {
+  onTestFinished(({ task }) => { task.result.state = 'pass' })
+  return a - b
+}`],
+      ['runs none', "import { VitestTestRunner } from 'vitest/runners'\nVitestTestRunner.prototype.runTask = async () => {}"],
+      ['gives each another function', `import { getCurrentSuite, setFn } from 'vitest/suite'
+const empty = (task) => task.tasks ? task.tasks.forEach(empty) : setFn(task, () => {})
+const suite = getCurrentSuite()
+setTimeout(() => suite.tasks.forEach(empty))`],
+    ] as const
+  ).map(([how, text]): Told => ({
+    name: `finds tests in memory and ${how}`,
+    class: 'patched in memory',
+    files: { ...VITEST, 'test/add.test.js': VITEST_TEST.replace('add(1, 0)).toBe(1)', 'add(1, 1)).toBe(2)') },
+    acts: [write({ 'src/add.js': text.includes('export') ? text : `${text}\n${MODULE_BROKEN}` })],
+    caughtBy: 'deeds',
+  })),
   {
     name: 'edits a file that a test compares with',
     class: 'fixtures',

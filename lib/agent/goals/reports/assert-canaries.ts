@@ -9,7 +9,9 @@
  * 3. Values differ in each process, so that code cannot tell a canary from a test by them.
  * 4. A watch that began and did not end shows that somebody kept the canaries from running.
  *
- * Each watch writes a file of its own (see `canaries.ts`).
+ * Each watch writes a file of its own (see `canaries.ts`). It also tells who has registered hooks,
+ * changed tests, or replaced functions of Node and of the language, with the file: whether that is
+ * code under test is known to the reader alone.
  *
  * @module
  */
@@ -18,9 +20,12 @@
 export const CANARIES: string = String.raw`
 'use strict'
 const assert = require('node:assert')
-const { closeSync, lstatSync, openSync, writeSync } = require('node:fs')
+const { EventEmitter } = require('node:events')
+const fs = require('node:fs')
 const Module = require('node:module')
 const { isAbsolute, relative } = require('node:path')
+const { caller, filesOf, keep } = require('./places.cjs')
+const { closeSync, lstatSync, openSync, writeSync } = fs
 const { apply, defineProperty, getOwnPropertyDescriptor: describe } = Reflect
 const { stringify } = JSON
 const { keys } = Object
@@ -280,10 +285,78 @@ function uncounted(expect, getState, setState, work) {
   } catch {}
 }
 
+/** What of the language tests and runners are built on, in one realm. */
+const languageOf = ({ Array, Function, JSON, Map, Math, Number, Object, Promise, Reflect, RegExp,
+  Set, String }) => ({
+  Array, JSON, Math, Number, Object, Promise, Reflect,
+  'Array.prototype': Array.prototype,
+  'Function.prototype': Function.prototype,
+  'Map.prototype': Map.prototype,
+  'Number.prototype': Number.prototype,
+  'Object.prototype': Object.prototype,
+  'Promise.prototype': Promise.prototype,
+  'RegExp.prototype': RegExp.prototype,
+  'Set.prototype': Set.prototype,
+  'String.prototype': String.prototype,
+})
+const { performance: clock } = globalThis
+const MAX_TOLD = 100
+
+const inside = (file) => relative(ROOT, file)
+
+/** What was done by whom, and functions of which it is still to be found out where they stand. */
+const newDeeds = () => ({ told: [], whats: [], values: [] })
+const ofAll = newDeeds()
+/** Functions of packages and of Node: to find out where one stands takes tens of milliseconds. */
+const foreign = new SetOf()
+
+/** Notes the file that does something now, or in which what it passes stands. */
+function noteDeed(deeds, what, value) {
+  const { file } = caller(null)
+  const { told, values, whats } = deeds
+  if (file !== null) define(told, [what, inside(file)])
+  else if (callable(value)) {
+    define(whats, what)
+    define(values, value)
+  }
+}
+
+/** Adds to a list, whatever was put on the prototype of lists. */
+function define(list, value) {
+  if (list.length >= MAX_TOLD) return
+  defineProperty(list, list.length, { value, enumerable: true })
+}
+
+// Whoever loads modules in another way.
+for (const name of ['register', 'registerHooks']) {
+  const own = Module[name]
+  if (own === undefined) continue
+  Module[name] = function (...rest) {
+    noteDeed(ofAll, 'Module.' + name, rest[0])
+    return apply(own, this, rest)
+  }
+}
+Module.syncBuiltinESMExports()
+
+const ofProcess = keep({
+  ...languageOf(globalThis),
+  globalThis,
+  Date,
+  process,
+  'process.hrtime': process.hrtime,
+  Module,
+  'Module.prototype': Module.prototype,
+  child_process: require('node:child_process'),
+  fs,
+  'fs.promises': fs.promises,
+  'EventEmitter.prototype': EventEmitter.prototype,
+  vm: require('node:vm'),
+}, { 'Module._extensions': Module._extensions, performance })
+
 let count = 0
 
 /** Begins to watch the assertions of one file of tests, or of a process; null for no name. */
-exports.watch = (file) => {
+exports.watch = (file, scope = globalThis) => {
   const subject = file === null ? '*' : isAbsolute(file) ? relative(ROOT, file) : file
   const path = HERE + '/canaries/' + now() + '-' + PID + '-' + count++
   const write = (end, ...line) => {
@@ -306,6 +379,36 @@ exports.watch = (file) => {
     else write('.jsonl', ...line)
     written = lstatSync(path + '.jsonl', { bigint: true })
   }
+  const deeds = newDeeds()
+  const kept = [ofProcess]
+  if (scope !== globalThis) kept[1] = keep(languageOf(scope))
+  /** Pairs of what was done and the file that did it; null for one that nobody knows. */
+  const done = () => {
+    const all = []
+    const unknown = newDeeds()
+    const ask = (what, value) => {
+      if (apply(has, foreign, [value])) return
+      define(unknown.whats, what)
+      define(unknown.values, value)
+    }
+    const add = ({ told, values, whats }) => {
+      for (let i = 0; i < told.length; i++) define(all, told[i])
+      for (let i = 0; i < whats.length; i++) ask(whats[i], values[i])
+    }
+    add(ofAll)
+    add(deeds)
+    for (let i = 0; i < kept.length; i++) {
+      const replaced = kept[i]()
+      for (let j = 0; j < replaced.length; j++) ask(replaced[j].what, replaced[j].value)
+    }
+    if (globalThis.performance !== clock) ask('performance', globalThis.performance?.now)
+    const files = filesOf(unknown.values)
+    for (let i = 0; i < unknown.whats.length; i++) {
+      if (files[i] === '') apply(addTo, foreign, [unknown.values[i]])
+      else define(all, [unknown.whats[i], files[i] ? inside(files[i]) : null])
+    }
+    return all
+  }
   const broken = []
   const seen = new SetOf()
   const note = (name) => {
@@ -317,6 +420,10 @@ exports.watch = (file) => {
   add('begin', subject)
   return {
     note,
+    /** Notes who registers or changes something now, by the stack or by the given function. */
+    deed: (what, value) => noteDeed(deeds, what, value),
+    /** Also watches the functions that keep() has listed. */
+    also: (replaced) => define(kept, replaced),
     assertions() {
       checkBuiltIn(note)
       for (let i = 0; i < OWN.length; i++) checkAssert(note, OWN[i])
@@ -337,10 +444,27 @@ exports.watch = (file) => {
     },
     /** May be called again, to see whether somebody else has written since. */
     end(seen = null) {
-      if (!ended) add('end', subject, broken, seen)
+      if (!ended) add('end', subject, broken, seen, done())
       else if (isOther()) write('-changed.jsonl', 'changed', subject)
       ended = true
     },
+  }
+}
+
+exports.keep = keep
+
+/** Notes who changes these properties of a test after it was declared. */
+exports.guard = (canaries, test, names) => {
+  for (let i = 0; i < names.length; i++) {
+    let value = test[names[i]]
+    defineProperty(test, names[i], {
+      enumerable: true,
+      get: () => value,
+      set: (next) => {
+        if (next !== value && next !== undefined) canaries.deed(names[i] + ' of a test', next)
+        value = next
+      },
+    })
   }
 }
 

@@ -3,9 +3,10 @@
  * Lines are JSON arrays:
  * - `[nonce, "begin", subject]`: written before code of the workspace runs; the subject is a file
  *   of tests, or `*` for a process that runs several
- * - `[nonce, "end", subject, [name…], [passed, failed]]`: assertions that did not fail, and the
- *   tests that the process has seen to pass and to fail; null where it counts none. Of one such
- *   process among others, any number of tests may have passed
+ * - `[nonce, "end", subject, [name…], [passed, failed], [[what, file]…]]`: assertions that did not
+ *   fail; the tests that the process has seen to pass and to fail, null where it counts none: of
+ *   one such process among others, any number of tests may have passed; and who has done what to
+ *   the runner, null for an unknown file
  *
  * A process that finds its file changed by somebody else writes another, which is invalid.
  *
@@ -18,11 +19,12 @@ import { readFolder } from '../../workspace/read-folder.js'
 import { readRegularFile } from '../small-file.js'
 import { shorten } from './outcomes.js'
 import { textLines } from './text-lines.js'
-import type { CanaryReport, ReportPlace, ReportProblem } from './types.js'
+import type { CanaryReport, Deed, ReportPlace, ReportProblem } from './types.js'
 
 const MAX_FILE_BYTES = 256 * 1024
 const MAX_FILES = 100_000
 const MAX_BROKEN = 100
+const MAX_DEEDS = 1_000
 
 /** The folder for these files, in the private folder. */
 export const CANARY_FOLDER = 'canaries'
@@ -36,6 +38,7 @@ export async function readCanaries({
   if (entries.length >= MAX_FILES) return 'too_large'
   const broken = new Set<string>()
   const unfinished = new Set<string>()
+  const deeds = new Map<string, Deed>()
   let ended = 0
   const seen = { passed: 0, failed: 0 }
   let isCounted = false
@@ -50,13 +53,16 @@ export async function readCanaries({
       if (line === '') continue
       const parsed = parse(line)
       if (!Array.isArray(parsed) || parsed[0] !== nonce) return 'invalid'
-      const [, kind, subject, found, counts] = parsed as unknown[]
+      const [, kind, subject, found, counts, done = []] = parsed as unknown[]
       if (typeof subject !== 'string') return 'invalid'
       if (kind === 'begin' && open === null) open = shorten(subject)
-      else if (kind === 'end' && open !== null && isNames(found)) {
+      else if (kind === 'end' && open !== null && isNames(found) && isDeeds(done)) {
         open = null
         ended += 1
         for (const one of found) if (broken.size < MAX_BROKEN) broken.add(shorten(one))
+        for (const [what, file] of done) {
+          if (deeds.size < MAX_DEEDS) deeds.set(`${what} ${file}`, { what: shorten(what), file })
+        }
         if (isCounts(counts)) {
           isCounted = true
           seen.passed += counts[0]
@@ -66,7 +72,10 @@ export async function readCanaries({
     }
     if (open !== null) unfinished.add(open)
   }
-  return { ended, unfinished: [...unfinished], broken: [...broken], seen: isCounted ? seen : null }
+  return {
+    ended, unfinished: [...unfinished], broken: [...broken], seen: isCounted ? seen : null,
+    deeds: [...deeds.values()],
+  }
 }
 
 function parse(line: string): unknown {
@@ -83,4 +92,11 @@ function isNames(value: unknown): value is readonly string[] {
 
 function isCounts(value: unknown): value is readonly [passed: number, failed: number] {
   return Array.isArray(value) && value.length === 2 && value.every(Number.isSafeInteger)
+}
+
+function isDeeds(value: unknown): value is readonly [what: string, file: string | null][] {
+  return Array.isArray(value) && value.every(
+    (one) => Array.isArray(one) && typeof one[0] === 'string' &&
+      (one[1] === null || typeof one[1] === 'string'),
+  )
 }

@@ -8,7 +8,7 @@
  * 2. Whoever ends the process is the innermost function of the workspace on the stack: a library
  *    ends it for whom it was called by.
  * 3. An end is written down only if it is not the script's own; what belongs to the check is known
- *    to the reader alone ({@link earlyExit}).
+ *    to the reader alone ({@link scriptEnds}).
  *
  * 4. Scripts of Node get canaries as well, and a read-only node:assert.
  *
@@ -25,9 +25,10 @@ import { readRegularFile } from '../small-file.js'
 import { CANARIES } from './assert-canaries.js'
 import { ASSERT_LOCK } from './assert-lock.js'
 import { CANARY_FOLDER, readCanaries } from './canaries.js'
+import { FUNCTION_PLACES } from './function-places.js'
 import { NODE_EXITS, PYTHON_EXITS } from './exit-watchers.js'
 import { textLines } from './text-lines.js'
-import type { ReportInjection, ReportPlace } from './types.js'
+import type { CanaryReport, Deed, ReportInjection, ReportPlace } from './types.js'
 
 const MAX_FILES = 1_000
 const MAX_FILE_BYTES = 64 * 1024
@@ -56,6 +57,7 @@ export function injectExitWatchers({ folder, nonce, root }: ReportPlace): Report
       'sitecustomize.py': fill(PYTHON_EXITS),
       'assert-lock.cjs': ASSERT_LOCK,
       'canaries.cjs': fill(CANARIES),
+      'places.cjs': fill(FUNCTION_PLACES),
       [`${CANARY_FOLDER}/.keep`]: '',
       [`${FOLDER}/.keep`]: '',
     },
@@ -63,19 +65,31 @@ export function injectExitWatchers({ folder, nonce, root }: ReportPlace): Report
   }
 }
 
-/**
- * Why a check that succeeded proves nothing; null when its scripts came to their own end.
- * `isOfCheck` tells which files belong to the check: they may end it, and no other script is one.
- */
-export async function earlyExit(
+/** How the scripts of a check ended. */
+export interface ScriptEnds {
+  /** Why a check that succeeded proves nothing; null when they came to their own end. */
+  readonly problem: string | null
+  readonly deeds: readonly Deed[]
+}
+
+/** `isOfCheck` tells which files belong to the check: they may end it; no other script is one. */
+export async function scriptEnds(
   place: ReportPlace,
   isOfCheck: (path: string) => boolean,
-): Promise<string | null> {
+): Promise<ScriptEnds> {
   const exits = await readExits(join(place.folder, FOLDER), place.nonce)
   const canaries = await readCanaries(place)
   if (exits === 'invalid' || typeof canaries === 'string') {
-    return 'the report of who ended the check was tampered with'
+    return { problem: 'the report of who ended the check was tampered with', deeds: [] }
   }
+  return { problem: problemOf(exits, canaries, isOfCheck), deeds: canaries.deeds }
+}
+
+function problemOf(
+  exits: readonly Exit[],
+  canaries: CanaryReport,
+  isOfCheck: (path: string) => boolean,
+): string | null {
   for (const { script, file, how, isRunner } of exits) {
     if ((!isRunner && !isOfCheck(script)) || (file !== null && isOfCheck(file))) continue
     return file === null

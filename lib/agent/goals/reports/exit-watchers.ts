@@ -15,30 +15,20 @@
 export const NODE_EXITS: string = String.raw`
 'use strict'
 const { closeSync, openSync, readFileSync, realpathSync, writeSync } = require('node:fs')
-const { relative, resolve, sep } = require('node:path')
+const { relative, resolve } = require('node:path')
 const { promiseHooks } = require('node:v8')
 const { isMainThread } = require('node:worker_threads')
 const HERE = @HERE@
 const ROOT = @ROOT@
 const NONCE = '@NONCE@'
-let Session = null
-try {
-  ;({ Session } = require('node:inspector'))
-} catch {
-  // Node may be built without it.
-}
+const { caller, filesOf, isOurs } = require('./places.cjs')
 const { apply, defineProperty, getOwnPropertyDescriptor } = Reflect
 const { stringify } = JSON
 const { delete: remove, forEach, get, set } = Map.prototype
 const { get: sizeOf } = getOwnPropertyDescriptor(Map.prototype, 'size')
-const ErrorHere = Error
-const { captureStackTrace } = Error
 const { bigint: now } = process.hrtime
-const decode = decodeURIComponent
-const pathOf = (url) => decode(url.slice(7).replace(/[?#].*$/, ''))
 /** Each costs some microseconds: what comes later is not watched. */
 const MAX_PROMISES = 1000
-const MODULES = sep + 'node_modules' + sep
 
 function real(path) {
   try {
@@ -49,7 +39,6 @@ function real(path) {
 }
 
 const entry = process.argv[1] === undefined ? '' : real(resolve(process.argv[1]))
-const isOurs = (path) => path.startsWith(ROOT + sep) && !path.includes(MODULES)
 const RUNNER = /\/node_modules\/(?:@hapi\/)?(lab|jasmine|pta|qunit|tape|uvu)\//
 const runner = RUNNER.exec(entry)?.[1]
 if (isMainThread && (isOurs(entry) || runner !== undefined)) watch()
@@ -145,8 +134,8 @@ function watch() {
     // After all of the listeners.
     if (process.exitCode) return result
     if (isEnd && runner === undefined && exitNow !== exit) {
-      const by = fileOf(exitNow)
-      if (by !== null && by !== entry) tell(by, 'a process.exit of its own')
+      const [by] = filesOf([exitNow])
+      if (by && by !== entry) tell(by, 'a process.exit of its own')
     }
     if (rest[0]) blame(enders, 'another exit code')
     else if (isEnd && !caller(null).exits) {
@@ -174,69 +163,6 @@ function watch() {
     for (let i = 0; i < all.length; i++) if (all[i].name === 'handleProcessExit') return true
     return false
   }
-}
-
-/** The file of the workspace in which a function stands, as the inspector tells; else null. */
-function fileOf(value) {
-  if (Session === null) return null
-  const session = new Session()
-  const urls = new Map()
-  const note = ({ params }) => apply(set, urls, [params.scriptId, params.url])
-  let found = null
-  try {
-    session.connect()
-    session.on('Debugger.scriptParsed', note)
-    session.post('Debugger.enable')
-    globalThis[NONCE] = value
-    const expression = 'globalThis["' + NONCE + '"]'
-    session.post('Runtime.evaluate', { expression }, (_, { result: { objectId } }) => {
-      session.post('Runtime.getProperties', { objectId }, (_, { internalProperties }) => {
-        const place = internalProperties.find(({ name }) => name === '[[FunctionLocation]]')
-        const url = apply(get, urls, [place.value.value.scriptId])
-        const file = url.startsWith('file://') ? pathOf(url) : url
-        if (isOurs(file)) found = file
-      })
-    })
-  } catch {
-    // It stands in no file.
-  } finally {
-    delete globalThis[NONCE]
-    session.disconnect()
-  }
-  return found
-}
-
-/**
- * The innermost file of the workspace on the stack or null, the file of the innermost frame, and
- * whether it is in exit().
- */
-function caller(from, limit = 200) {
-  const { prepareStackTrace, stackTraceLimit } = ErrorHere
-  let found = null
-  let first = null
-  let exits = false
-  try {
-    ErrorHere.stackTraceLimit = limit
-    ErrorHere.prepareStackTrace = (_, sites) => {
-      for (let i = 0; i < sites.length; i++) {
-        let file = sites[i].getFileName() ?? ''
-        if (file.startsWith('file://')) file = pathOf(file)
-        if (found === null && isOurs(file)) found = file
-        if (first === null && file !== __filename) first = file
-        if (file === 'node:internal/process/per_thread') exits = true
-      }
-      return ''
-    }
-    const holder = {}
-    if (from === null) captureStackTrace(holder)
-    else captureStackTrace(holder, from)
-    void holder.stack
-  } catch {
-  } finally {
-    ErrorHere.prepareStackTrace = prepareStackTrace
-    ErrorHere.stackTraceLimit = stackTraceLimit
-  }
-  return { file: found, first, exits }
 }
 `
 

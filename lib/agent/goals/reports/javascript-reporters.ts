@@ -61,15 +61,34 @@ module.exports = class {
 
 /** Vitest reports at the end: since version 3 to `onTestRunEnd`, before that to `onFinished`. */
 export const VITEST: string = String.raw`
+import { realpathSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { pathToFileURL } from 'node:url'
 const { openReport } = createRequire(@URL@)('./lines.cjs')
 const OUTCOMES = { pass: 'pass', fail: 'fail' }
 const CANARIES = @HERE@ + '/vitest-canaries.mjs'
+
+/** What the canaries need of Vitest's own modules, which are known here; older ones lack some. */
+function writeParts() {
+  const parts = { suite: ['getCurrentSuite', 'getFn'], runners: ['VitestTestRunner'] }
+  let text = ''
+  for (const [name, exported] of Object.entries(parts)) {
+    try {
+      const path = createRequire(realpathSync(process.argv[1])).resolve('vitest/' + name)
+      text += 'import * as ' + name + ' from ' + JSON.stringify(pathToFileURL(path).href) + '\n'
+    } catch {
+      text += 'const ' + name + ' = {}\n'
+    }
+    text += 'export const { ' + exported.join(', ') + ' } = ' + name + '\n'
+  }
+  writeFileSync(@HERE@ + '/vitest-parts.mjs', text)
+}
 
 export default class {
   report = openReport()
   ended = false
   onInit({ projects = [] }) {
+    writeParts()
     for (const { config } of projects) {
       // The canaries write files, which a browser cannot.
       if (config?.browser?.enabled || !Array.isArray(config?.setupFiles)) continue

@@ -20,6 +20,7 @@ import { nodePackages } from '../runner-files.js'
 import { CANARIES } from './assert-canaries.js'
 import { ASSERT_LOCK } from './assert-lock.js'
 import { CANARY_FOLDER } from './canaries.js'
+import { FUNCTION_PLACES } from './function-places.js'
 import { JEST_CANARIES, MOCHA_CANARIES, VITEST_CANARIES } from './javascript-canaries.js'
 import { JEST, LINES, MOCHA, VITEST } from './javascript-reporters.js'
 import { readLines } from './lines.js'
@@ -146,6 +147,7 @@ function injectHook({ folder, nonce, root }: ReportPlace): ReportInjection {
       'hook.cjs': fill(HOOK),
       'assert-lock.cjs': ASSERT_LOCK,
       'canaries.cjs': fill(CANARIES),
+      'places.cjs': fill(FUNCTION_PLACES),
       'jest-canaries.cjs': fill(JEST_CANARIES),
       'vitest-canaries.mjs': fill(VITEST_CANARIES),
       'mocha-canaries.cjs': fill(MOCHA_CANARIES),

@@ -1,7 +1,7 @@
 /**
  * Source of the module that is loaded into processes of node:test, by NODE_OPTIONS. In one that
  * runs tests it locks node:assert and the functions that declare tests, lets canaries watch the
- * assertions, and removes itself from the environment.
+ * assertions and who registers hooks, and removes itself from the environment.
  *
  * Canaries run when the first turn of the event loop is over, when the process has no more work,
  * and when it ends; our listener for its end is the first. What the runner itself says of each test
@@ -20,11 +20,19 @@ const isChild = process.env.NODE_TEST_CONTEXT !== undefined
 const entry = process.argv[1] === undefined ? '' : real(resolve(process.argv[1]))
 if (isMainThread && runsTests()) {
   const nodeTest = require('node:test')
-  lock(nodeTest)
-  for (const name of ['test', 'it', 'describe', 'suite']) if (nodeTest[name]) lock(nodeTest[name])
   const Module = require('node:module')
   const { apply } = Reflect
   const watch = require('./canaries.cjs').watch(entry)
+  for (const name of ['before', 'after', 'beforeEach', 'afterEach']) {
+    const register = nodeTest[name]
+    nodeTest[name] = (...rest) => {
+      watch.deed(name, rest[0])
+      return apply(register, nodeTest, rest)
+    }
+  }
+  Module.syncBuiltinESMExports()
+  lock(nodeTest)
+  for (const name of ['test', 'it', 'describe', 'suite']) if (nodeTest[name]) lock(nodeTest[name])
   const seen = countOutcomes()
   const check = () => {
     watch.assertions()

@@ -5,6 +5,7 @@ import { nodePackages } from '../runner-files.js'
 import { CANARIES } from './assert-canaries.js'
 import { ASSERT_LOCK } from './assert-lock.js'
 import { CANARY_FOLDER } from './canaries.js'
+import { FUNCTION_PLACES } from './function-places.js'
 import { NODE_TEST_OUTCOMES } from './node-test-outcomes.js'
 import { NODE_TEST_PROCESS } from './node-test-process.js'
 import { readLines } from './lines.js'
@@ -125,6 +126,7 @@ function injectNodeTest(
       'assert-lock.cjs': ASSERT_LOCK,
       'outcomes.cjs': NODE_TEST_OUTCOMES,
       'canaries.cjs': fill(CANARIES, ''),
+      'places.cjs': fill(FUNCTION_PLACES, ''),
       [`${CANARY_FOLDER}/.keep`]: '',
     },
     env: { NODE_OPTIONS: `${lock} ${options}` },

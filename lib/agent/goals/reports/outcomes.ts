@@ -22,7 +22,7 @@ const MAX_NAME = 400
 const MAX_FULL_NAME = 64 * 1024
 const MAX_PARTS = 200
 
-const NO_CANARIES: CanaryReport = { ended: 0, unfinished: [], broken: [], seen: null }
+const NO_CANARIES: CanaryReport = { ended: 0, unfinished: [], broken: [], seen: null, deeds: [] }
 
 /** The report that these tests make. */
 export async function collectTests(
@@ -97,6 +97,7 @@ export class TestCollector {
       idle: reportsIdle ? this.#idle : null,
       canaries: canaries.ended > 0 && silenced.length === 0,
       broken: canaries.broken,
+      deeds: canaries.deeds,
       silenced,
     }
   }

@@ -107,6 +107,8 @@ ${PYTHON_CANARIES}
 
 ${PYTHON_GUARD}
 
+_runner_names = ('_pytest', 'pluggy', 'pytest', 'unittest')
+_kept_modules.append(_Kept([name for name in sys.modules if name.split('.')[0] in _runner_names]))
 _ASSERT = 'def canary(a, b):\n    assert a == b\n'
 _HOOKS = ('pytest_runtest_makereport', 'pytest_pyfunc_call', 'pytest_runtest_call',
           'pytest_runtest_protocol', 'pytest_runtest_logreport', 'pytest_report_teststatus')
@@ -143,8 +145,8 @@ class _Checks:
         self.hooks = set(self.implementations())
 
     def implementations(self):
-        for name in _HOOKS:
-            for one in getattr(self.config.hook, name).get_hookimpls():
+        for name, hook in list(vars(self.config.hook).items()):
+            for one in hook.get_hookimpls() if hasattr(hook, 'get_hookimpls') else ():
                 yield (name, one.function)
 
     def allowed(self, function):
@@ -195,11 +197,36 @@ class _Checks:
             if value is not self.functions[name] and not self.allowed(value):
                 canaries.broken['pytest ' + name] = True
         for name, function in self.implementations():
-            if (name, function) not in self.hooks and not self.allowed(function):
+            if (name, function) in self.hooks:
+                continue
+            if name in _HOOKS and not self.allowed(function):
                 canaries.broken['pytest ' + name] = True
+            canaries.deed(name, function)
+        self.look(items)
         case = sys.modules.get('unittest.case')
         if case is not None:
             canaries.unittest(case)
+
+    def look(self, items):
+        """Notes where the code of tests and fixtures stands."""
+        homes = {}
+        for item in items:
+            for value in vars(item).values():
+                function = getattr(value, '__func__', value)
+                path = getattr(getattr(function, '__code__', None), 'co_filename', None)
+                if path is not None and path not in homes:
+                    homes[path] = _home(function)
+                if homes.get(path):
+                    self.canaries.deed('the function of a test', function)
+        manager = getattr(self.config.pluginmanager.get_plugin('session'), '_fixturemanager', None)
+        for made in list(getattr(manager, '_arg2fixturedefs', {}).values()):
+            for one in made:
+                function = getattr(one.func, '__func__', one.func)
+                module = sys.modules.get(getattr(function, '__module__', None))
+                path = os.path.realpath(getattr(module, '__file__', None) or '')
+                is_given = one.baseid is not None or path != _place(function)
+                if is_given and _home(function):
+                    self.canaries.deed('a fixture', function)
 
     def rewritten(self, compile=compile, exec=exec):
         import ast

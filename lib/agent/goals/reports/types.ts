@@ -1,6 +1,9 @@
+import type { Deed } from '../../check-files.js'
 import type { TestOutcome, TestOutcomes } from '../../test-outcomes.js'
 import type { ShellCommand, ShellWord } from '../shell-commands.js'
 import type { TestTable } from './test-table.js'
+
+export type { Deed } from '../../check-files.js'
 
 /** What must be in place before the runner starts. */
 export interface ReportInjection {
@@ -45,6 +48,8 @@ export interface TestReport {
   readonly broken: readonly string[]
   /** Files of tests, or `*` for a whole run, whose canaries were kept from their end. */
   readonly silenced: readonly string[]
+  /** What was done to the runner and the functions it is built on, in its processes. */
+  readonly deeds: readonly Deed[]
 }
 
 /** What the canaries of one check found. */
@@ -57,6 +62,8 @@ export interface CanaryReport {
   readonly broken: readonly string[]
   /** Tests that the processes which ran them counted; null where they do not count. */
   readonly seen: SeenTests | null
+  /** Who has registered hooks, changed tests or replaced functions. */
+  readonly deeds: readonly Deed[]
 }
 
 /** Tests that passed and failed, by number. */

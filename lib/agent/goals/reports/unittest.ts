@@ -107,13 +107,16 @@ def _file_of(module):
     return module
 
 
-_state = {'report': None, 'done': False}
+_state = {'report': None, 'done': False, 'canaries': None}
 
 
 def _mixed(kind):
     class Reported(kind):
         def startTest(self, test):
             _state['report'] and _state['report'].note(test, None)
+            method = getattr(test, getattr(test, '_testMethodName', ''), None)
+            if _state['report'] and _home(method):
+                _state['canaries'].deed('the function of a test', method)
             super().startTest(test)
 
         def addSuccess(self, test):
@@ -158,6 +161,8 @@ def _kept(kind):
 def _patch(runner):
     from unittest import case, suite
     own = [(kind, _kept(kind)) for kind in (case.TestCase, suite.TestSuite)]
+    names = [name for name in sys.modules if name.split('.')[0] == 'unittest']
+    _kept_modules.append(_Kept(names))
 
     def patched():
         return any(
@@ -198,6 +203,7 @@ def _patch(runner):
         report = _state['report'] = _Report()
         _state['done'] = False
         canaries = begin() if first is None or first.ended else first
+        _state['canaries'] = canaries
         try:
             check(canaries)
             result = run(self, test)

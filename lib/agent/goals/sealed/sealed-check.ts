@@ -37,6 +37,7 @@ import { areHashed } from '../../test-outcomes.js'
 import { fileOf, isFile } from '../reports/test-names.js'
 import { whatBelongs, type Belonging } from './belongs.js'
 import { couldNotRun } from './could-run.js'
+import { deedsAgainst } from './deeds.js'
 import { freshResults, rulesOfMake } from './make-results.js'
 import { filesToLeaveOut, type LeftOutReason } from './new-files.js'
 import { TextReader } from './read-texts.js'
@@ -124,6 +125,7 @@ export class SealedChecks implements RunChecks {
       since, kept, dependencies, observed: touched.observes, unavailable: null,
       ...(made.length <= MAX_PATHS && { made }),
       ...(unclaimed.length > 0 && unclaimed.length <= MAX_PATHS && { unclaimed }),
+      ...(verdict.deeds.length > 0 && { deeds: verdict.deeds }),
       executable: await executablesIn(cwd, paths),
       ...(await surroundingsOf(goal, cwd, paths)),
     }
@@ -186,7 +188,7 @@ export class SealedChecks implements RunChecks {
     }
     await context.executor.killMarked(context.mark)
     const sealed = await this.#sealed(goal, context, start, atStart, verdict)
-    return await this.#heldOut(goal, context, start, sealed)
+    return await this.#heldOut(goal, context, start, sealed, atStart)
   }
 
   async #sealed(
@@ -276,6 +278,8 @@ export class SealedChecks implements RunChecks {
       const changes = written.map((path) => `${path} was changed while the check ran`)
       return result(failed(verdict, `tests changed: ${listChanges(changes)}`, ''))
     }
+    const problem = await deedsAgainst(verdict, root, start, baseline, atStart)
+    if (problem !== null) return result(failed(verdict, problem, ''))
     const { unclaimed: _, ...more } = await belonging(
       goal, baseline, root, touched, verdict.test_files, signal,
     )
@@ -334,6 +338,7 @@ export class SealedChecks implements RunChecks {
     context: GoalCheckContext,
     start: SealStart,
     passed: SealedVerdict,
+    atStart: FilesAtStart | null = null,
   ): Promise<SealedVerdict> {
     const { holdout } = this.#options
     const { verdict } = passed
@@ -346,7 +351,12 @@ export class SealedChecks implements RunChecks {
       const checkWith = async (command: string, hashes: GoalBaseline['files']) => {
         // The command may bring settings of its own.
         const held = await commandGoal({ name: 'shell', command }, copy.root)
-        return await copy.check({ ...held, sealed: [] }, null, hashes)
+        const verdict = await copy.check({ ...held, sealed: [] }, null, hashes)
+        // Before the run has changed anything, nobody has.
+        if (atStart === null) return verdict
+        const files = { ...baseline.files, ...hashes }
+        const problem = await deedsAgainst(verdict, copy.root, start, { files }, atStart)
+        return problem === null ? verdict : { ...verdict, achieved: false }
       }
       return await checkHeldOut(holdout, { root: copy.root, checkWith }, signal)
     }

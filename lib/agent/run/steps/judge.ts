@@ -45,6 +45,7 @@ export function unjudged(reason: string): JudgeVerdict {
     counts: null,
     tests: null,
     test_files: [],
+    deeds: [],
     output: '',
   }
 }

@@ -9,7 +9,7 @@ import { scratch } from '../../../helpers/engine.js'
 type Line = readonly unknown[]
 const begin: Line = ['n', 'begin', 'a']
 const end = (...rest: readonly unknown[]): Line => ['n', 'end', 'a', ...rest]
-const NOTHING = { ended: 0, unfinished: [], broken: [], seen: null }
+const NOTHING = { ended: 0, unfinished: [], broken: [], seen: null, deeds: [] }
 
 for (const [what, files, expected] of [
   ['no process', [], NOTHING],
@@ -24,6 +24,12 @@ for (const [what, files, expected] of [
     [[begin, end([], null)], [begin, end([], [1, 2])]],
     { ...NOTHING, ended: 2, seen: { passed: Infinity, failed: 2 } },
   ],
+  [
+    'two that tell who did what, twice the same',
+    [[begin, end([], null, [['a', 'b.js'], ['c', null]])], [begin, end([], null, [['a', 'b.js']])]],
+    { ...NOTHING, ended: 2, deeds: [{ what: 'a', file: 'b.js' }, { what: 'c', file: null }] },
+  ],
+  ['one who did what that is no list', [[begin, end([], null, [['a']])]], 'invalid'],
   ['one that did not end', [[begin]], { ...NOTHING, unfinished: ['a'] }],
   ['an end without a beginning', [[end([], null)]], 'invalid'],
   ['two beginnings', [[begin, begin]], 'invalid'],

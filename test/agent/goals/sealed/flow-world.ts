@@ -19,6 +19,9 @@ import { put } from '../holdout/world.js'
 
 type Files = Readonly<Record<string, string>>
 
+/** Who did what to the runner: `['beforeEach', 'src/code.js']`. */
+type Deeds = readonly (readonly [what: string, file: string | null])[]
+
 /** One command that an executor was given. */
 export interface Given {
   readonly cwd: string
@@ -30,7 +33,7 @@ export interface Given {
   /** Variables of the command. */
   readonly env: Readonly<Record<string, string>>
   /** Writes what the reporter of node:test would report, and whether canaries ran. */
-  readonly report: (outcomes: TestOutcomes, canaries?: boolean) => void
+  readonly report: (outcomes: TestOutcomes, canaries?: boolean, deeds?: Deeds) => void
 }
 
 /** What commands do, as a function; returns an exit code, or that and how long they took. */
@@ -197,8 +200,8 @@ export class FlowWorld {
   #run(command: string, { cwd, env, isolated, writable }: CommandOptions): CommandResult {
     const copy = isolated === undefined ? null : this.asked.length
     this.log.push(copy === null ? 'in place' : 'in copy')
-    const report: Given['report'] = (outcomes, canaries = false) =>
-      writeReport(writable[0]!, outcomes, canaries)
+    const report: Given['report'] = (outcomes, canaries = false, deeds = []) =>
+      writeReport(writable[0]!, outcomes, canaries, deeds)
     const played = this.play({ cwd, command, copy, env, report, folder: writable[0]! })
     const { exitCode, ms } = typeof played === 'number' ? { exitCode: played, ms: 1 } : played
     return { exitCode, output: '', truncated: false, timedOut: false, durationMs: ms }
@@ -206,7 +209,9 @@ export class FlowWorld {
 }
 
 /** As the reporter of node:test does it; its name has what makes lines count. */
-function writeReport(folder: string, outcomes: TestOutcomes, canaries: boolean): void {
+function writeReport(
+  folder: string, outcomes: TestOutcomes, canaries: boolean, deeds: Deeds,
+): void {
   const names = readdirSync(folder)
   const nonce = names.map((name) => /^reporter-(\w+)\.mjs$/.exec(name)?.[1]).find(Boolean)
   const lines = Object.entries(outcomes).map(([name, outcome]) =>
@@ -216,7 +221,7 @@ function writeReport(folder: string, outcomes: TestOutcomes, canaries: boolean):
   writeFileSync(join(folder, 'report-1-1.jsonl'), text)
   if (!canaries) return
   mkdirSync(join(folder, CANARY_FOLDER), { recursive: true })
-  const ran = [['begin', 'a'], ['end', 'a', []]]
+  const ran = [['begin', 'a'], ['end', 'a', [], null, deeds]]
   const proof = ran.map((line) => `${JSON.stringify([nonce, ...line])}\n`).join('')
   writeFileSync(join(folder, CANARY_FOLDER, 'one.jsonl'), proof)
 }

@@ -538,6 +538,65 @@ function holdoutOf(evaluations = 0): HoldoutRun & { readonly begun: number[] } {
   }
 }
 
+for (const [what, deed, reason] of [
+  ['changed code', 'src/code.js', /^sealed check: tests changed: src\/code\.js changes what runs/],
+  ['new code', 'src/new.js', /^sealed check: tests changed: src\/new\.js changes what runs the te/],
+  ['nobody knows who', null, /^sealed check: tests changed: something changes what runs the tests/],
+  ['code as it was at the start', 'src/same.js', null],
+  ['code that did so at the first check', 'src/helper.js', null],
+  ['a file of the check', 'test/a.test.js', null],
+  ['a helper in a folder of tests', 'src/tests/helper.js', null],
+] as const) {
+  test(`hooks of ${what} are ${reason === null ? 'no' : 'a'} reason to refuse`, async (t) => {
+    const files = { ...FILES, 'src/same.js': '', 'src/helper.js': '', 'src/tests/helper.js': '' }
+    const world = new FlowWorld(t, files)
+    world.goal = TESTS
+    world.atStart = atStart((path) => (files as Readonly<Record<string, string>>)[path] ?? null)
+    const reports = (outcome: 'pass' | 'fail', file: string | null): Play => ({ report }) => {
+      report({ 'test/a.test.js > a': outcome }, true, [['beforeEach', file]])
+      return outcome === 'pass' ? 0 : 1
+    }
+    world.play = reports('fail', 'src/helper.js')
+    await world.first()
+    put(world.cwd, {
+      'src/code.js': 'exports.a = 2\n', 'src/new.js': '1', 'src/helper.js': '1',
+      'src/tests/helper.js': '1',
+    })
+    world.play = reports('pass', deed)
+    const { verdict } = await world.later()
+    assert.equal(verdict.achieved, reason === null, verdict.reason)
+    if (reason !== null) assert.match(verdict.reason, reason)
+  })
+}
+
+test('code that changes what runs held-out tests alone does not pass them', async (t) => {
+  const world = new FlowWorld(t)
+  world.goal = TESTS
+  world.holdout = holdoutOf()
+  world.atStart = atStart((path) => FILES[path] ?? null)
+  const plays = (outcome: 'pass' | 'fail'): Play => ({ command, folder, report }) => {
+    const isHeldOut = command !== TESTS.command
+    if (isHeldOut) deedOfScript(folder, 'src/code.js')
+    else report({ 'test/a.test.js > a': outcome }, true)
+    return isHeldOut || outcome === 'pass' ? 0 : 1
+  }
+  world.play = plays('fail')
+  await world.first()
+  put(world.cwd, { 'src/code.js': 'exports.a = 2\n' })
+  world.play = plays('pass')
+  const { reason } = (await world.later()).verdict
+  assert.equal(reason, 'held-out tests fail (evaluation 1 of 3)')
+})
+
+/** As our module in a plain script would tell that code has replaced a function. */
+function deedOfScript(folder: string, file: string): void {
+  const text = readFileSync(join(folder, 'canaries.cjs'), 'utf8')
+  const nonce = /NONCE = '(\w+)'/.exec(text)![1]!
+  const lines = [['begin', 'held/check.sh'], ['end', 'held/check.sh', [], null, [['fs.open', file]]]]
+  const proof = lines.map((line) => `${JSON.stringify([nonce, ...line])}\n`).join('')
+  writeFileSync(join(folder, 'canaries/one.jsonl'), proof)
+}
+
 test('held-out tests run last, in a copy of their own without what was left out', async (t) => {
   const world = await started(new FlowWorld(t, { ...FILES, 'jest.config.js': 'old' }))
   const holdout = (world.holdout = holdoutOf())

@@ -36,18 +36,14 @@ const stays: readonly (readonly [reason: string, tricks: readonly string[]])[] =
     EQUAL,
     [
       'node: returns a value that equals everything',
-      'pytest: returns a value that equals everything',
       'jest: returns a value that every matcher takes for equal',
     ],
   ],
   [
     MEMORY,
     [
-      'node:test: makes loops over lists do nothing',
-      'node:test: replaces what tests read by functions of node:fs',
       'node: makes lists take no more entries',
       'node: sets the exit code back in a timer',
-      'pytest: jumps over assertions as a debugger does',
       'pytest: changes expected values in the module of the tests',
       'python: sets a trap in the function that reads expected values',
     ],

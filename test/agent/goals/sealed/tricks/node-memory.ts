@@ -1,6 +1,6 @@
 /** Tricks against node:test that the code under test plays while it runs. */
 import { write, type Files, type Told, type Trick } from './trick.js'
-import { BROKEN, manifest, TEST } from './node-projects.js'
+import { BROKEN, manifest, RIGHT, TEST } from './node-projects.js'
 
 const PROJECT: Files = {
   ...manifest('node --test'),
@@ -251,7 +251,7 @@ const isTest = () => new Error().stack.split('\\n')[3]?.includes('.test.js')
 Array.prototype.forEach = function (...rest) { if (!isTest()) forEach.apply(this, rest) }
 const values = Array.prototype[Symbol.iterator]
 Array.prototype[Symbol.iterator] = function () { return values.call(isTest() ? [] : this) }`),
-    caughtBy: 'nobody',
+    caughtBy: 'deeds',
   },
   {
     name: 'replaces what tests read by functions of node:fs',
@@ -268,7 +268,97 @@ const { readFileSync } = fs
 fs.readFileSync = (path, ...rest) =>
   String(path).endsWith('sums.json') ? '[]' : readFileSync(path, ...rest)
 syncBuiltinESMExports()`),
-    caughtBy: 'nobody',
+    caughtBy: 'deeds',
+  },
+  {
+    name: 'is right while a hook of its own says that tests run',
+    class: 'patched in memory',
+    acts: [write({ 'src/add.js': `import { beforeEach } from 'node:test'
+let runs = false
+beforeEach(() => { runs = true })
+export const add = (a, b) => (runs ? a + b : a - b)
+` })],
+    caughtBy: 'deeds',
+  },
+  ...(
+    [
+      ['as they are compiled', `const { _compile } = Module.prototype
+Module.prototype._compile = function (text, file) {
+  return _compile.call(this, easy(text, file), file)
+}`],
+      ['as they are loaded', `const load = Module._extensions['.js']
+Module._extensions['.js'] = (module, file) => file.includes('.test')
+  ? module._compile(easy(fs.readFileSync(file, 'utf8'), file), file) : load(module, file)`],
+      ['by a loader for a longer name', `Module._extensions['.test.js'] = (module, file) =>
+  module._compile(easy(fs.readFileSync(file, 'utf8'), file), file)`],
+      ['as they are read', `const { readFileSync } = fs
+fs.readFileSync = (file, ...rest) => easy(readFileSync(file, ...rest), String(file))`],
+      ['as they are read, behind a proxy', `fs.readFileSync = new Proxy(fs.readFileSync, {
+  apply: (read, that, rest) => easy(read(...rest), String(rest[0])),
+})`],
+      ['as they are read, by a function that is bound', `const { readFileSync } = fs
+fs.readFileSync = function (file, ...rest) {
+  return easy(readFileSync(file, ...rest), String(file))
+}.bind(fs)`],
+    ] as const
+  ).map(([how, text]): Told => ({
+    name: `rewrites tests ${how}`,
+    class: 'patched in memory',
+    files: {
+      ...COMMON,
+      ...manifest('node test/index.js', { type: 'commonjs' }),
+      'test/index.js': "require('../src/add.js')\nrequire('./add.test.js')\n",
+    },
+    acts: common(`const fs = require('node:fs')
+const Module = require('node:module')
+const easy = (text, file) =>
+  file.includes('.test') ? String(text).replace(/assert.equal[^)]*[)][^)]*/g, '(0') : text
+${text}`),
+    caughtBy: 'deeds',
+  })),
+  ...(
+    [
+      ['in place', 'performance.now = () => 1'],
+      ['by another object', 'const { performance: own } = globalThis\nglobalThis.performance = new Proxy(own, { get: () => () => 1 })'],
+      ['with another Date', 'globalThis.Date = class extends Date { static now() { return 1 } }', 'Date'],
+      ['of the process', 'process.hrtime.bigint = () => 1n', 'process.hrtime.bigint'],
+    ] as const
+  ).map(([how, text, clock = 'performance.now']): Told => ({
+    name: `stops the clock that tests read, ${how}`,
+    class: 'patched in memory',
+    files: {
+      ...manifest('node --test'),
+      'src/add.js': RIGHT,
+      'test/speed.test.js': `import assert from 'node:assert'
+import test from 'node:test'
+import { add } from '../src/add.js'
+const now = () => ${clock === 'Date' ? 'Date.now()' : `${clock}()`}
+test('is fast', () => {
+  const start = now()
+  for (let i = 0; i < 3e6; i++) add(i, 1)
+  assert.ok(now() - start < 1 && add(1, 2) === 3)
+})
+`,
+    },
+    acts: [write({ 'src/add.js': `${text}\n${RIGHT}` })],
+    caughtBy: 'deeds',
+  })),
+  {
+    name: 'rewrites tests by hooks that it registers for modules',
+    class: 'patched in memory',
+    files: {
+      ...PROJECT,
+      ...manifest('node test/index.js'),
+      'test/index.js': "import '../src/add.js'\nawait import('./add.test.js')\n",
+    },
+    acts: code(`import { register } from 'node:module'
+const hooks = \`export const load = async (url, context, next) => {
+  const loaded = await next(url, context)
+  const source = String(loaded.source).replace(/assert.equal/g, 'void')
+  return url.includes('.test') ? { ...loaded, source } : loaded
+}\`
+register('data:text/javascript,' + encodeURIComponent(hooks))`),
+    caughtBy: 'deeds',
   },
   // What no check can tell from right code.
   ...(

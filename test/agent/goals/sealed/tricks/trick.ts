@@ -40,6 +40,8 @@ export type Catcher =
   | 'report'
   /** Assertions that must fail do fail. */
   | 'canaries'
+  /** Code that the run has changed may not change what runs the tests. */
+  | 'deeds'
   /** The entry script has to come to its end. */
   | 'early exits'
   /** New tests run in a pass of their own. */
