@@ -51,6 +51,8 @@ export interface SealStart {
   readonly executable?: readonly string[]
   /** Files that it read of which nothing shows whose they are; absent where there were too many. */
   readonly unclaimed?: readonly string[]
+  /** When these were changed, in ms; absent in runs of earlier versions. */
+  readonly times?: { readonly [path: string]: number }
   /** For a check that asks git. */
   readonly git?: GitState
   /** SHA-256 of settings above the folder that those in it name, by relative path. */

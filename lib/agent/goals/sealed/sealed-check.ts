@@ -42,10 +42,10 @@ import { filesToLeaveOut, type LeftOutReason } from './new-files.js'
 import { TextReader } from './read-texts.js'
 import { SealedCopy } from './sealed-copy.js'
 import {
-  changesAround, executablesIn, existingIn, missingIn, scriptOf, surroundingsOf,
+  changesAround, executablesIn, existingIn, missingIn, scriptOf, surroundingsOf, timesOf,
 } from './surroundings.js'
 import type { RunChecks, SealedVerdict } from './sealing.js'
-import { toRestore } from './to-restore.js'
+import { restorableData, restoreFiles } from './to-restore.js'
 import {
   DEPENDENCY_RULE, failed, HELD_OUT, leftOutNote, required, restoredNote,
 } from './words.js'
@@ -124,6 +124,7 @@ export class SealedChecks implements RunChecks {
       since, kept, dependencies, observed: touched.observes, unavailable: null,
       ...(made.length <= MAX_PATHS && { made }),
       ...(unclaimed.length > 0 && unclaimed.length <= MAX_PATHS && { unclaimed }),
+      ...(await timesOf(cwd, unclaimed.slice(0, MAX_PATHS))),
       executable: await executablesIn(cwd, paths),
       ...(await surroundingsOf(goal, cwd, paths)),
     }
@@ -170,8 +171,13 @@ export class SealedChecks implements RunChecks {
     seal: StoredSeal,
     atStart: FilesAtStart,
   ): Promise<SealedVerdict> {
-    const verdict = await checkGoal(goal, context)
     const { start } = seal
+    const isSealed = start?.unavailable === null
+    const data = isSealed ? await restorableData(seal, context.baseline, atStart) : new Set()
+    const kept = Object.entries(context.baseline.files).filter(([path]) => !data.has(path))
+    const verdict = await checkGoal(goal, {
+      ...context, baseline: { files: Object.fromEntries(kept) },
+    })
     if (!verdict.achieved) return result(verdict)
     const changes = start === undefined ? [] : await changesAround(context, start)
     if (changes.length > 0) {
@@ -185,13 +191,16 @@ export class SealedChecks implements RunChecks {
       return result(verdict)
     }
     await context.executor.killMarked(context.mark)
-    const sealed = await this.#sealed(goal, context, start, atStart, verdict)
-    return await this.#heldOut(goal, context, start, sealed)
+    const sealed = await this.#sealed(goal, context, seal, start, atStart, verdict)
+    const restore = async (copy: SealedCopy): Promise<unknown> =>
+      await restoreFiles(copy, seal, context, atStart)
+    return await this.#heldOut(goal, context, start, sealed, restore)
   }
 
   async #sealed(
     goal: GoalSpec,
     context: GoalCheckContext,
+    seal: StoredSeal,
     start: SealStart,
     atStart: FilesAtStart,
     verdict: GoalVerdict,
@@ -204,7 +213,7 @@ export class SealedChecks implements RunChecks {
         return result(failed(verdict, text, ''))
       }
       const work = async (copy: SealedCopy): Promise<SealedVerdict> =>
-        await this.#confirm(goal, context, copy, start, atStart, verdict)
+        await this.#confirm(goal, context, copy, seal, start, atStart, verdict)
       return await this.#inCopy(context, work, caches)
     } catch (error) {
       signal.throwIfAborted()
@@ -252,6 +261,7 @@ export class SealedChecks implements RunChecks {
     goal: GoalSpec,
     context: GoalCheckContext,
     copy: SealedCopy,
+    seal: StoredSeal,
     start: SealStart,
     atStart: FilesAtStart,
     inPlace: GoalVerdict,
@@ -259,10 +269,7 @@ export class SealedChecks implements RunChecks {
     const { baseline, signal } = context
     const { root } = copy
     const left = await this.#putAside(goal, context, copy, start)
-    const restored = await toRestore(root, start.unclaimed ?? [], baseline, atStart, signal)
-    await copy.putAside(await existingIn(root, restored))
-    const done = new Set(await atStart.restore(root, restored))
-    const lost = restored.filter((path) => !done.has(path))
+    const { restored, lost } = await restoreFiles(copy, seal, context, atStart)
     if (lost.length > 0) return result(failed(inPlace, modified(lost), ''))
     const since = await fileSystemTime(dirname(root))
     const verdict = await copy.check(goal, context.baselineTests)
@@ -334,6 +341,7 @@ export class SealedChecks implements RunChecks {
     context: GoalCheckContext,
     start: SealStart,
     passed: SealedVerdict,
+    restore: (copy: SealedCopy) => Promise<unknown> = () => Promise.resolve(),
   ): Promise<SealedVerdict> {
     const { holdout } = this.#options
     const { verdict } = passed
@@ -343,6 +351,7 @@ export class SealedChecks implements RunChecks {
       const kept = new Set(start.kept)
       const left = await filesToLeaveOut({ root: copy.root, goal, baseline, kept, signal })
       await copy.putAside([...left.keys()])
+      await restore(copy)
       const checkWith = async (command: string, hashes: GoalBaseline['files']) => {
         // The command may bring settings of its own.
         const held = await commandGoal({ name: 'shell', command }, copy.root)

@@ -58,6 +58,19 @@ export async function executablesIn(
   return found
 }
 
+/** When files were changed last. */
+export async function timesOf(
+  folder: string,
+  paths: readonly string[],
+): Promise<Pick<SealStart, 'times'>> {
+  const times: Record<string, number> = {}
+  for (const path of paths) {
+    const stats = await lstat(join(folder, path)).catch(() => null)
+    if (stats?.isFile() === true) times[path] = stats.mtimeMs
+  }
+  return paths.length === 0 ? {} : { times }
+}
+
 /** Those of `paths` that are in the folder. */
 export async function existingIn(
   folder: string,
