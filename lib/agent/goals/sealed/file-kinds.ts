@@ -198,7 +198,7 @@ function wordsOf(path: string): readonly string[] {
 const CHECKING = new RegExp(
   `(?:^|[^a-z])${oneOf(`
     tests? specs? checks? checker verify verifier verification grade grader assert validate
-    validator compare differ judge score qa e2e`)}(?:[^a-z]|$)`,
+    validator compare differ judge score qa e2e ci`)}(?:[^a-z]|$)`,
   'i',
 )
 

@@ -61,6 +61,8 @@ export interface Program {
   readonly asserts: boolean
   /** Takes texts apart, as a test does that reads samples out of prose. */
   readonly takesApart: boolean
+  /** Runs other programs. */
+  readonly runs: boolean
   /** Runs what it finds in folders. */
   readonly runsListed: boolean
   /** Has functions that compare what they are given, and give nothing back. */
@@ -321,6 +323,7 @@ function programOf(
     takesApart: TAKES_APART.test(text),
     onlyCompares: onlyCompares(language, text),
     expectsErrors: /\b(?:raises|assertRaises\w*|throws|rejects|toThrow\w*)\b/.test(text),
+    runs: RUNS.test(text),
     runsListed: LISTS.test(text) && RUNS.test(text),
     isCase:
       language === 'python'

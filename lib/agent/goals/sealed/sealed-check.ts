@@ -14,7 +14,7 @@
  *
  * @module
  */
-import { dirname } from 'node:path'
+import { dirname, posix } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Dependencies, FilesAtStart, SealStart, StoredSeal } from '../../check-files.js'
 import type { SealedMode } from '../../events.js'
@@ -35,8 +35,10 @@ import { hashFiles } from '../protected-files.js'
 import { listChanges } from '../compare-tests.js'
 import { areHashed } from '../../test-outcomes.js'
 import { fileOf, isFile } from '../reports/test-names.js'
+import { shellCommands } from '../shell-commands.js'
 import { whatBelongs, type Belonging } from './belongs.js'
 import { couldNotRun } from './could-run.js'
+import { languageOf } from './file-kinds.js'
 import { freshResults, rulesOfMake } from './make-results.js'
 import { filesToLeaveOut, type LeftOutReason } from './new-files.js'
 import { TextReader } from './read-texts.js'
@@ -419,8 +421,10 @@ async function belonging(
   signal: AbortSignal,
 ): Promise<StoredSeal & Pick<Belonging, 'unclaimed'>> {
   const known = new Set(Object.keys(baseline.files))
+  const script = await scriptOf(goal, root)
+  const all = [...new Set([...read, ...(goal.reporter === null ? await dataIn(script, root) : [])])]
   const { belongs, unclaimed } = await whatBelongs(
-    { root, read, changed, listed, testFiles, goal, known, script: await scriptOf(goal, root) },
+    { root, read: all, changed, listed, testFiles, goal, known, script },
     signal,
   )
   return {
@@ -428,6 +432,16 @@ async function belonging(
     files: await hashFiles(root, [...belongs.keys()]),
     unclaimed,
   }
+}
+
+/** The data that a script names: it may look at its time alone. */
+async function dataIn(script: string, root: string): Promise<readonly string[]> {
+  const words = shellCommands(script).flatMap((command) => command.words.map(({ text }) => text))
+  const paths = [...new Set(words)].filter(
+    (word) => /^[\w.@-][\w./@-]*$/.test(word) && languageOf(word) === 'data',
+  )
+  const files = await timesOf(root, paths.slice(0, MAX_PATHS).map(posix.normalize))
+  return Object.keys(files.times ?? {})
 }
 
 /** The files that were there at the start, with other content. */

@@ -10,7 +10,7 @@
  *    such a test is about. Where there is no code, every file may be the work, and what a shell
  *    script names may be the answer that is asked for.
  * 3. Of data in folders of code, only what tests name is unclaimed: code may find the rest. So it
- *    is where no runner reports: a linter reads what it is to judge.
+ *    is where no runner reports, with what scripts name: a linter reads what it is to judge.
  *
  * @module
  */
@@ -37,11 +37,13 @@ export function* unclaimedFiles(
   facts: Facts,
   { tests, belongs, isSubject }: Sides,
 ): Generator<void, readonly string[]> {
-  const { files, programs, observed: { goal } } = facts
+  const { files, programs, observed: { goal, script } } = facts
   if (goal.reporter === 'go' || goal.reporter === 'cargo') return []
   const work = yield* workOf(facts, tests, isSubject)
   if (work.size === 0) return []
-  const [byCode, byTests] = [new Mentions(), new Mentions()]
+  const [byCode, byTests, byScripts] = [new Mentions(), new Mentions(), new Mentions()]
+  byScripts.add(facts.script)
+  const looked = new Set([...script.matchAll(LOOKS_INTO)].flatMap(([text]) => text.split(/\s+/)))
   const subjects = new Set<string>()
   const folders = new Set([...work].map((path) => posix.basename(posix.dirname(path))))
   const isOfWork = ({ path, refers }: Program): boolean =>
@@ -54,12 +56,16 @@ export function* unclaimedFiles(
     const isScript = language === 'shell' || language === 'make'
     if (!tests.has(path)) byCode.add(refers)
     else if (!isScript && isOfWork(program)) byTests.add(refers)
+    else if (goal.reporter === null) byScripts.add(refers)
     else for (const file of refers.files) subjects.add(file)
   }
   const found: string[] = []
   for (const path of files) {
     yield
-    if (belongs.has(path) || work.has(path) || subjects.has(path) || isOther(path)) continue
+    if (belongs.has(path) || work.has(path) || subjects.has(path)) continue
+    const isNamed = goal.reporter === null && byScripts.names(path) && !looked.has(path)
+    if (isNamed && languageOf(path) === 'data' && IN_HIDDEN_FOLDER.test(path)) found.push(path)
+    if (isOther(path)) continue
     const program = programs.get(path)
     if (program !== undefined && !DATA.test(path)) {
       if (mayBeUnclaimed(program) && byTests.has(path)) found.push(path)
@@ -67,7 +73,7 @@ export function* unclaimedFiles(
       // Code may find what is near it without naming it.
       if (isInCodeFolder(path)) {
         if (byTests.names(path)) found.push(path)
-      } else if (goal.reporter !== null || byTests.has(path)) found.push(path)
+      } else if (goal.reporter !== null || isNamed || byTests.has(path)) found.push(path)
     }
   }
   return found
@@ -78,6 +84,12 @@ function isOther(path: string): boolean {
   if (isTestName(path) || isNeverOfChecks(path) || isDelivered(path)) return true
   return isPage(path) || hasRelevantPart(posix.basename(path))
 }
+
+/** What is searched for something may be what is asked for. */
+const LOOKS_INTO = /\b[ef]?grep[ ][^\n|;&)]{1,500}/g
+
+/** Such as `.github`, which holds steps of builds and checks. */
+const IN_HIDDEN_FOLDER = /(?:^|\/)\.[\w-]+\//
 
 /** Programs that others read, rather than run. */
 const DATA = /\.(?:sql|graphql|proto|jq|awk|sed)$/

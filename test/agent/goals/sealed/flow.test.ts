@@ -5,7 +5,7 @@ import {
   existsSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { ExhaustedError } from 'runwright/agent'
 import type { HoldoutRun } from '../../../../lib/agent/goals/holdout/held-out-tests.js'

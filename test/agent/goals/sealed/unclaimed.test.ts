@@ -105,13 +105,31 @@ const rows: readonly Row[] = [
     unclaimed: [],
   },
   {
-    what: 'what a script compares, which may be the answer',
+    what: 'data that a script names, unless it is searched, or there is no code',
     command: 'sh check.sh',
     files: {
-      'check.sh': 'node src/cart.js < cases.txt | diff - totals.txt\n',
-      'cases.txt': '', 'totals.txt': '', 'answer.json': '{}',
+      'check.sh': 'node src/cart.js < cases.txt | diff - totals.txt\ngrep -q x found.txt\ncat .ok\n',
+      'cases.txt': '', 'totals.txt': '', 'found.txt': '', 'answer.json': '{}', '.ok': '',
+    },
+    unclaimed: ['.ok', 'cases.txt', 'totals.txt'],
+  },
+  {
+    what: 'data that a script compares where there is no code',
+    command: 'sh check.sh',
+    files: {
+      'src/cart.js': null!, 'package.json': null!,
+      'check.sh': 'cmp cases.txt totals.txt\n', 'cases.txt': '', 'totals.txt': '',
     },
     unclaimed: [],
+  },
+  {
+    what: 'data that a program of the check names, also in a hidden folder',
+    command: 'node ci-local.js',
+    files: {
+      'ci-local.js': "run(open('.github/ci.yml'), open('steps.txt'))\n",
+      '.github/ci.yml': '', '.github/other.yml': '', 'steps.txt': '', 'other.txt': '',
+    },
+    unclaimed: ['.github/ci.yml', 'steps.txt'],
   },
   {
     what: 'a program that a script starts beside the code',
