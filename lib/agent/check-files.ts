@@ -29,6 +29,14 @@ export interface GitState {
   readonly attributes: string
 }
 
+/** What git told a check at the start, beside its index. */
+export interface AskedOfGit {
+  /** Names of objects, by commit and path: `main:want.txt`. */
+  readonly committed: { readonly [question: string]: string }
+  /** Files that are in no commit and that git was not told to ignore. */
+  readonly untracked: readonly string[]
+}
+
 /** What was found by one check. Those of later checks add files to the first. */
 export interface StoredSeal {
   /** Why each file belongs to the check, by path; for those that no pattern names. */
@@ -55,6 +63,7 @@ export interface SealStart {
   readonly times?: { readonly [path: string]: number }
   /** For a check that asks git. */
   readonly git?: GitState
+  readonly asked?: AskedOfGit
   /** SHA-256 of settings above the folder that those in it name, by relative path. */
   readonly above?: { readonly [path: string]: string }
   /** Null when there was nothing to compare with. */

@@ -454,17 +454,20 @@ function patternsRun(
 
 /** The functions that a shell script defines. */
 function functionsIn(text: string): readonly string[] {
-  const found = text.matchAll(/^[ \t]*(?:function[ \t]{1,9})?([\w-]{1,80})[ \t]{0,9}\(\)/gm)
+  const found = text.matchAll(/^[ \t]{0,40}(?:function[ \t]{1,9})?([\w-]{1,80})[ \t]{0,9}\(\)/gm)
   return [...found].map(([, name]) => name!)
 }
 
 /** What a script calls with what another command prints, and that of which it takes the output. */
 function callsIn(text: string): Readonly<Record<'given' | 'asked', ReadonlySet<string>>> {
-  const given = text.matchAll(/(?:^|[;&|{]|\b(?:then|do|else))[ \t]*([\w-]{1,80})[ \t][^\n;]*\$\(/gm)
-  const asked = text.matchAll(/(?:\$\(|`)[ \t]*([\w-]{1,80})/g)
+  const given = text.matchAll(CALLED_WITH_OUTPUT)
+  const asked = text.matchAll(/(?:\$\(|`)[ \t]{0,9}([\w-]{1,80})/g)
   const names = (all: Iterable<RegExpExecArray>) => new Set([...all].map(([, name]) => name!))
   return { given: names(given), asked: names(asked) }
 }
+
+const CALLED_WITH_OUTPUT =
+  /(?:^|[;&|{]|\b(?:then|do|else))[ \t]{0,40}([\w-]{1,80})[ \t][^\n;]{0,300}\$\(/gm
 
 function runsFile(words: readonly string[], file: string): boolean {
   return fileRun(words) === file

@@ -47,8 +47,9 @@ export function optionValues(script: string, files: ReadonlySet<string>): readon
     return parts.flatMap((part, i) => {
       const option = parts[i - 1] ?? ''
       const path = posix.normalize(part)
+      const isProgram = option === '-f' && languageOf(path) === 'other'
       const isValue = /^--?\w/.test(option) && !RUNS.has(option)
-      return isValue && languageOf(path) !== 'data' && files.has(path) ? [path] : []
+      return isValue && !isProgram && languageOf(path) !== 'data' && files.has(path) ? [path] : []
     })
   })
 }

@@ -14,9 +14,11 @@
  *
  * @module
  */
-import { dirname, posix } from 'node:path'
+import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { Dependencies, FilesAtStart, SealStart, StoredSeal } from '../../check-files.js'
+import type {
+  AskedOfGit, Dependencies, FilesAtStart, SealStart, StoredSeal,
+} from '../../check-files.js'
 import type { SealedMode } from '../../events.js'
 import type { Executor, IsolatedCopy } from '../../executor.js'
 import { codeBehind, NO_SPACE, throwIfExhausted } from '../../exhaustion.js'
@@ -35,16 +37,15 @@ import { hashFiles } from '../protected-files.js'
 import { listChanges } from '../compare-tests.js'
 import { areHashed } from '../../test-outcomes.js'
 import { fileOf, isFile } from '../reports/test-names.js'
-import { shellCommands } from '../shell-commands.js'
+import { askGit, changedAnswers } from './asked-of-git.js'
 import { whatBelongs, type Belonging } from './belongs.js'
 import { couldNotRun } from './could-run.js'
-import { languageOf } from './file-kinds.js'
 import { freshResults, rulesOfMake } from './make-results.js'
 import { filesToLeaveOut, type LeftOutReason } from './new-files.js'
 import { TextReader } from './read-texts.js'
 import { SealedCopy } from './sealed-copy.js'
 import {
-  changesAround, executablesIn, existingIn, missingIn, scriptOf, surroundingsOf, timesOf,
+  changesAround, dataIn, executablesIn, existingIn, missingIn, scriptOf, surroundingsOf, timesOf,
 } from './surroundings.js'
 import type { RunChecks, SealedVerdict } from './sealing.js'
 import { restorableData, restoreFiles } from './to-restore.js'
@@ -120,13 +121,14 @@ export class SealedChecks implements RunChecks {
       throwIfPassing(error)
       return await this.#unsealed(goal, context, messageOf(error))
     }
-    const { verdict, since, touched, kept, made, unclaimed } = sealed
+    const { asked, verdict, since, touched, kept, made, unclaimed } = sealed
     const paths = [...Object.keys(context.baseline.files), ...Object.keys(sealed.files)]
     const start = {
       since, kept, dependencies, observed: touched.observes, unavailable: null,
       ...(made.length <= MAX_PATHS && { made }),
       ...(unclaimed.length > 0 && unclaimed.length <= MAX_PATHS && { unclaimed }),
       ...(await timesOf(cwd, unclaimed.slice(0, MAX_PATHS))),
+      ...(asked !== undefined && { asked }),
       executable: await executablesIn(cwd, paths),
       ...(await surroundingsOf(goal, cwd, paths)),
     }
@@ -256,7 +258,8 @@ export class SealedChecks implements RunChecks {
     const made = await missingIn(context.cwd, touched.changed)
     const ofCheck = new Set(made)
     const before = [...kept.keys()].filter((path) => !ofCheck.has(path))
-    return { root, verdict, since, touched, made, kept: before, ...found }
+    const asked = await askGit(copy, await scriptOf(goal, root))
+    return { root, asked, verdict, since, touched, made, kept: before, ...found }
   }
 
   async #confirm(
@@ -273,6 +276,11 @@ export class SealedChecks implements RunChecks {
     const left = await this.#putAside(goal, context, copy, start)
     const { restored, lost } = await restoreFiles(copy, seal, context, atStart)
     if (lost.length > 0) return result(failed(inPlace, modified(lost), ''))
+    const answers = start.asked === undefined ? []
+      : await changedAnswers(copy, await scriptOf(goal, root), start.asked)
+    if (answers.length > 0) {
+      return result(failed(inPlace, `tests changed: ${listChanges(answers)}`, ''))
+    }
     const since = await fileSystemTime(dirname(root))
     const verdict = await copy.check(goal, context.baselineTests)
     const touched = await touchedFiles(root, since, signal)
@@ -405,6 +413,7 @@ const MAX_PATHS = 2_000
 interface Observed extends StoredSeal, Pick<Belonging, 'unclaimed'> {
   readonly root: string
   readonly verdict: GoalVerdict
+  readonly asked: AskedOfGit | undefined
   readonly since: number
   readonly touched: TouchedFiles
   readonly kept: readonly string[]
@@ -432,16 +441,6 @@ async function belonging(
     files: await hashFiles(root, [...belongs.keys()]),
     unclaimed,
   }
-}
-
-/** The data that a script names: it may look at its time alone. */
-async function dataIn(script: string, root: string): Promise<readonly string[]> {
-  const words = shellCommands(script).flatMap((command) => command.words.map(({ text }) => text))
-  const paths = [...new Set(words)].filter(
-    (word) => /^[\w.@-][\w./@-]*$/.test(word) && languageOf(word) === 'data',
-  )
-  const files = await timesOf(root, paths.slice(0, MAX_PATHS).map(posix.normalize))
-  return Object.keys(files.times ?? {})
 }
 
 /** The files that were there at the start, with other content. */

@@ -5,11 +5,13 @@
  * @module
  */
 import { lstat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, posix } from 'node:path'
 import type { SealStart } from '../../check-files.js'
 import { GoalError } from '../../errors.js'
 import type { GoalCheckContext, GoalSpec } from '../../goal.js'
 import { readCheckScript } from '../check-script.js'
+import { shellCommands } from '../shell-commands.js'
+import { languageOf } from './file-kinds.js'
 import { asksGit, gitChanges, gitState } from './git-index.js'
 import { settingsAbove, settingsChanges } from './settings-above.js'
 
@@ -69,6 +71,18 @@ export async function timesOf(
     if (stats?.isFile() === true) times[path] = stats.mtimeMs
   }
   return paths.length === 0 ? {} : { times }
+}
+
+const MAX_NAMED = 2_000
+
+/** The data that a script names: it may look at its time alone. */
+export async function dataIn(script: string, root: string): Promise<readonly string[]> {
+  const words = shellCommands(script).flatMap((command) => command.words.map(({ text }) => text))
+  const paths = [...new Set(words)].filter(
+    (word) => /^[\w.@-][\w./@-]*$/.test(word) && languageOf(word) === 'data',
+  )
+  const files = await timesOf(root, paths.slice(0, MAX_NAMED).map(posix.normalize))
+  return Object.keys(files.times ?? {})
 }
 
 /** Those of `paths` that are in the folder. */
