@@ -102,7 +102,8 @@ class Decision {
     yield* this.#addData(folders)
     this.#addParts()
     const isSubject = (path: string): boolean => this.#isSubject(path)
-    const sides = { tests: this.#tests, belongs: this.#belongs, isSubject }
+    const isExpectedToThrow = (path: string): boolean => this.#expectedToThrow.has(path)
+    const sides = { tests: this.#tests, belongs: this.#belongs, isSubject, isExpectedToThrow }
     return { belongs: this.#belongs, unclaimed: yield* unclaimedFiles(this.#facts, sides) }
   }
 
@@ -426,8 +427,10 @@ class Decision {
       const { refers, takesApart } = programs.get(path)!
       if (takesApart) tests.add(refers)
     }
+    if (/\bdoctest\b/.test(observed.script)) tests.add(this.#facts.script)
     for (const [path, names] of samples) {
-      if (this.#belongs.has(path) || !tests.has(path)) continue
+      const isTested = tests.has(path) || this.#facts.reported.has(path)
+      if (this.#belongs.has(path) || !isTested) continue
       for (const name of names) this.#belongs.set(`${path}#${name}`, 'read by tests only')
     }
   }

@@ -167,6 +167,11 @@ export function isHelperName(path: string): boolean {
   )
 }
 
+/** Data that its name says is for tests. */
+export function isForTests(path: string): boolean {
+  return languageOf(path) === 'data' && (isFixtureName(path) || isHelperName(path))
+}
+
 /** A folder from which runners load by themselves. */
 export function isMockFolder(path: string): boolean {
   return foldersOf(path).includes('__mocks__')

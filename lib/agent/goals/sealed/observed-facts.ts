@@ -223,7 +223,7 @@ const PYTHON_PATH = /\bpythonpath[ \t]{0,20}=[ \t]{0,20}(\[[^\]]{0,500}\]|[^\n]{
 const MAX_PYTHON_PATH = 20
 
 /** Folders of modules that settings of pytest name, or variables of the command. */
-async function pythonPath(script: string, texts: TextReader): Promise<readonly string[]> {
+export async function pythonPath(script: string, texts: TextReader): Promise<readonly string[]> {
   const settings = ['pytest.ini', '.pytest.ini', 'pyproject.toml', 'setup.cfg', 'tox.ini']
   const all = [script, ...(await Promise.all(settings.map(async (path) => texts.read(path))))]
   const matches = all.flatMap((text) => [...(text ?? '').matchAll(PYTHON_PATH)])
@@ -363,7 +363,7 @@ function importedBy(
 function onlyCompares(language: Language, text: string): boolean {
   return (
     language === 'python' &&
-    /^[ \t]+assert\b.*[=!<>]|^[ \t]+assert\b.* (?:in|is)\b/m.test(text) &&
+    /^[ \t]+assert\b.*(?:[=!<>]| (?:in|is)\b)|^[ \t]+raise AssertionError\b/m.test(text) &&
     !/^[ \t]*(?:async def|class)\b|\breturn[ \t]+(?!None\b)[^\s#]/m.test(text) &&
     !/\b(?:yield|lambda|print|open)\b/.test(text)
   )

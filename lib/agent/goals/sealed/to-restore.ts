@@ -17,7 +17,7 @@ import { hashFiles } from '../protected-files.js'
 import { splitPart } from '../relevant-part.js'
 import type { BelongsReason } from './belongs.js'
 import {
-  isInTestTree, isNeverOfChecks, isTestName, languageOf, stemOf,
+  isForTests, isInTestTree, isNeverOfChecks, isTestName, languageOf, stemOf,
 } from './file-kinds.js'
 import { listFiles } from './list-files.js'
 import { TextReader } from './read-texts.js'
@@ -133,5 +133,6 @@ function namesOf(path: string): Names {
     return { own: [...own, `/${stemOf(path)}'`, `/${stemOf(path)}"`], folder: [] }
   }
   const folder = posix.basename(posix.dirname(path))
-  return { own, folder: folder === '.' ? [] : [`'${folder}'`, `"${folder}"`, `${folder}/`] }
+  // Code is told the name of data for tests by those who use it.
+  return { own, folder: folder === '.' || isForTests(path) ? [] : [`'${folder}'`, `"${folder}"`, `${folder}/`] }
 }
