@@ -71,10 +71,12 @@ export function samplesIn(content: string): readonly string[] {
     const mark = /^[ ]{0,3}(```+|~~~+|-{4,}$)/.exec(line)?.[1] ?? null
     if (fence === null ? mark !== null : mark?.startsWith(fence) === true) {
       fence = fence === null ? mark : null
+      isSession = false
       samples.push([])
     } else if (line.trim() === '') samples.push([])
-    else if (isSession || fence !== null || /^(?: {4}|\t)/.test(line)) samples.at(-1)!.push(line.trim())
-    else samples.push([])
+    else if (isSession || fence !== null || /^(?: {4}|\t)/.test(line)) {
+      samples.at(-1)!.push(line.trim())
+    } else samples.push([])
   }
   const texts = samples.map((lines) => lines.join('\n').trim()).filter((text) => text !== '')
   return texts.slice(0, MAX_SAMPLES)

@@ -8,8 +8,14 @@
 import type { AskedOfGit } from '../../check-files.js'
 import { isDelivered, isNeverOfChecks, isPage, languageOf } from './file-kinds.js'
 import { indexOf } from './git-index.js'
-import type { SealedCopy } from './sealed-copy.js'
 import { existingIn } from './surroundings.js'
+
+/** A copy in which commands can be run. */
+interface Copy {
+  readonly root: string
+  /** What a command prints; null when it fails. */
+  output(command: string): Promise<string | null>
+}
 
 const ASKS_FOR_FILE = new RegExp(
   '\\bgit((?: -C [\\w./-]{1,200})?) (?:show|cat-file (?:-p|blob)) ["\']?' +
@@ -22,7 +28,7 @@ const MAX_QUESTIONS = 20
 const MAX_UNTRACKED = 2_000
 
 /** Asks git in a copy; undefined for a check that asks nothing of this kind. */
-export async function askGit(copy: SealedCopy, script: string): Promise<AskedOfGit | undefined> {
+export async function askGit(copy: Copy, script: string): Promise<AskedOfGit | undefined> {
   const questions = new Set<string>()
   for (const [, folder, commit, path] of script.matchAll(ASKS_FOR_FILE)) {
     // Code may be committed as well as changed.
@@ -43,7 +49,7 @@ export async function askGit(copy: SealedCopy, script: string): Promise<AskedOfG
 
 /** How the answers differ in a later copy: a phrase for each. */
 export async function changedAnswers(
-  copy: SealedCopy,
+  copy: Copy,
   script: string,
   before: AskedOfGit,
 ): Promise<readonly string[]> {

@@ -19,6 +19,7 @@ import { importsIn, type Import } from './imports.js'
 import { judgesIn } from './judging.js'
 import { indexFiles, readPackage, type PackageFacts } from './package-facts.js'
 import { TextReader } from './read-texts.js'
+import { isPlainPath, pythonPath } from './python-path.js'
 import { ReferenceFinder, type Places, type References } from './references.js'
 import { COMPARES, optionValues, programsBeside, programsRun } from './script-facts.js'
 import { definesTests, testLibraryIn, usesRunner } from './test-texts.js'
@@ -219,18 +220,6 @@ async function readPackages(
   return { about, main, packages, aliases }
 }
 
-const PYTHON_PATH = /\bpythonpath[ \t]{0,20}=[ \t]{0,20}(\[[^\]]{0,500}\]|[^\n]{0,500})/gi
-const MAX_PYTHON_PATH = 20
-
-/** Folders of modules that settings of pytest name, or variables of the command. */
-export async function pythonPath(script: string, texts: TextReader): Promise<readonly string[]> {
-  const settings = ['pytest.ini', '.pytest.ini', 'pyproject.toml', 'setup.cfg', 'tox.ini']
-  const all = [script, ...(await Promise.all(settings.map(async (path) => texts.read(path))))]
-  const matches = all.flatMap((text) => [...(text ?? '').matchAll(PYTHON_PATH)])
-  const folders = matches.flatMap(([, value]) => value!.split(/[\s,:'"[\]]+/))
-  return [...new Set(folders.map(posix.normalize))].filter(isPlainPath).slice(0, MAX_PYTHON_PATH)
-}
-
 const PYTEST_SETTINGS =
   /(?:^|\/)(?:conftest\.py|\.?pytest\.(?:ini|toml)|pyproject\.toml|setup\.cfg|tox\.ini)$/
 
@@ -270,11 +259,6 @@ async function pluginsOf(
     }
   }
   return found
-}
-
-/** Relative and without steps up; control characters would garble what people read. */
-function isPlainPath(path: string): boolean {
-  return path !== '' && !path.startsWith('/') && !path.split('/').includes('..')
 }
 
 /** Reported names that are files. */

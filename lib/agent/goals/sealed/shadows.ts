@@ -9,8 +9,8 @@ import { posix } from 'node:path'
 import { readFolder } from '../../workspace/read-folder.js'
 import type { GoalSpec } from '../../goal.js'
 import { isInTestTree, languageOf, withoutExtension } from './file-kinds.js'
-import { pythonPath } from './observed-facts.js'
 import { PYTHON_LIBRARY, PYTHON_PACKAGES } from './python-names.js'
+import { pythonPath } from './python-path.js'
 import type { TextReader } from './read-texts.js'
 
 /** Would this new file be loaded in the place of another? */

@@ -15,13 +15,11 @@ import type { FilesAtStart, StoredSeal } from '../../check-files.js'
 import type { GoalBaseline, GoalCheckContext } from '../../goal.js'
 import { hashFiles } from '../protected-files.js'
 import { splitPart } from '../relevant-part.js'
-import type { BelongsReason } from './belongs.js'
 import {
   isForTests, isInTestTree, isNeverOfChecks, isTestName, languageOf, stemOf,
 } from './file-kinds.js'
 import { listFiles } from './list-files.js'
 import { TextReader } from './read-texts.js'
-import type { SealedCopy } from './sealed-copy.js'
 import { existingIn } from './surroundings.js'
 
 /** Programs are asked of so many files; further ones are put back in any case. */
@@ -37,12 +35,20 @@ export async function restorableData(
 ): Promise<ReadonlySet<string>> {
   const data = Object.keys(reasons).filter(
     (path) =>
-      reasons[path] === READ_BY_TESTS && languageOf(path) === 'data' && splitPart(path) === null,
+      reasons[path] === 'read by tests only' && languageOf(path) === 'data' &&
+      splitPart(path) === null,
   )
   const stored = [...(await atStart.stored(data))]
   return new Set(stored.flatMap(([path, hash]) => (files[path] === hash ? [path] : [])))
 }
-const READ_BY_TESTS: BelongsReason = 'read by tests only'
+
+/** A copy of which files can be replaced. */
+interface Copy {
+  readonly root: string
+  putAside(paths: readonly string[]): Promise<void>
+  /** In ms. */
+  setTimes(times: Readonly<Record<string, number>>): Promise<void>
+}
 
 /**
  * Restores data of the check, and what nobody claims, in a copy.
@@ -51,7 +57,7 @@ const READ_BY_TESTS: BelongsReason = 'read by tests only'
  * @throws {@link GoalError} when the folder is too large; the signal's reason.
  */
 export async function restoreFiles(
-  copy: SealedCopy,
+  copy: Copy,
   seal: StoredSeal,
   { baseline, signal }: GoalCheckContext,
   atStart: FilesAtStart,
@@ -134,5 +140,6 @@ function namesOf(path: string): Names {
   }
   const folder = posix.basename(posix.dirname(path))
   // Code is told the name of data for tests by those who use it.
-  return { own, folder: folder === '.' || isForTests(path) ? [] : [`'${folder}'`, `"${folder}"`, `${folder}/`] }
+  const isTold = folder === '.' || isForTests(path)
+  return { own, folder: isTold ? [] : [`'${folder}'`, `"${folder}"`, `${folder}/`] }
 }

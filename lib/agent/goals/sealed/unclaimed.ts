@@ -19,7 +19,8 @@ import { posix } from 'node:path'
 
 import { hasRelevantPart } from '../relevant-part.js'
 import {
-  isDelivered, isForTests, isInCodeFolder, isMainName, isNeverOfChecks, isPage, isTestName, languageOf, stemOf,
+  isDelivered, isForTests, isInCodeFolder, isMainName, isNeverOfChecks, isPage, isTestName,
+  languageOf, stemOf,
 } from './file-kinds.js'
 import { Mentions } from './mentions.js'
 import type { Facts, Program } from './observed-facts.js'
