@@ -8,7 +8,7 @@
 import type { AskedOfGit } from '../../check-files.js'
 import { isDelivered, isNeverOfChecks, isPage, languageOf } from './file-kinds.js'
 import { indexOf } from './git-index.js'
-import { existingIn } from './surroundings.js'
+import { existingIn } from './file-states.js'
 
 /** A copy in which commands can be run. */
 interface Copy {

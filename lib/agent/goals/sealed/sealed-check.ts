@@ -44,9 +44,8 @@ import { freshResults, rulesOfMake } from './make-results.js'
 import { filesToLeaveOut, type LeftOutReason } from './new-files.js'
 import { TextReader } from './read-texts.js'
 import { SealedCopy } from './sealed-copy.js'
-import {
-  changesAround, dataIn, executablesIn, existingIn, missingIn, scriptOf, surroundingsOf, timesOf,
-} from './surroundings.js'
+import { executablesIn, existingIn, missingIn, timesOf } from './file-states.js'
+import { changesAround, dataIn, scriptOf, surroundingsOf } from './surroundings.js'
 import type { RunChecks, SealedVerdict } from './sealing.js'
 import { restorableData, restoreFiles } from './to-restore.js'
 import {

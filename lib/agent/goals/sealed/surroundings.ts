@@ -1,17 +1,17 @@
 /**
  * What a check rests on besides the content of its files: settings above the folder, the index of
- * git, which files can be run, and which the check makes itself.
+ * git, and data that its scripts name.
  *
  * @module
  */
-import { lstat } from 'node:fs/promises'
-import { join, posix } from 'node:path'
+import { posix } from 'node:path'
 import type { SealStart } from '../../check-files.js'
 import { GoalError } from '../../errors.js'
 import type { GoalCheckContext, GoalSpec } from '../../goal.js'
 import { readCheckScript } from '../check-script.js'
 import { shellCommands } from '../shell-commands.js'
 import { languageOf } from './file-kinds.js'
+import { timesOf } from './file-states.js'
 import { asksGit, gitChanges, gitState } from './git-index.js'
 import { settingsAbove, settingsChanges } from './settings-above.js'
 
@@ -47,32 +47,6 @@ export async function changesAround(
   return git === undefined ? changes : [...changes, ...(await gitChanges(cwd, git, signal))]
 }
 
-/** Those of `paths` that somebody may run. */
-export async function executablesIn(
-  folder: string,
-  paths: readonly string[],
-): Promise<readonly string[]> {
-  const found: string[] = []
-  for (const path of paths) {
-    const stats = await lstat(join(folder, path)).catch(() => null)
-    if (stats?.isFile() === true && (stats.mode & 0o111) !== 0) found.push(path)
-  }
-  return found
-}
-
-/** When files were changed last. */
-export async function timesOf(
-  folder: string,
-  paths: readonly string[],
-): Promise<Pick<SealStart, 'times'>> {
-  const times: Record<string, number> = {}
-  for (const path of paths) {
-    const stats = await lstat(join(folder, path)).catch(() => null)
-    if (stats?.isFile() === true) times[path] = stats.mtimeMs
-  }
-  return paths.length === 0 ? {} : { times }
-}
-
 const MAX_NAMED = 2_000
 
 /** The data that a script names: it may look at its time alone. */
@@ -83,25 +57,4 @@ export async function dataIn(script: string, root: string): Promise<readonly str
   )
   const files = await timesOf(root, paths.slice(0, MAX_NAMED).map(posix.normalize))
   return Object.keys(files.times ?? {})
-}
-
-/** Those of `paths` that are in the folder. */
-export async function existingIn(
-  folder: string,
-  paths: readonly string[],
-): Promise<readonly string[]> {
-  const missing = new Set(await missingIn(folder, paths))
-  return paths.filter((path) => !missing.has(path))
-}
-
-/** Those of `paths`, in a copy of `folder`, that the folder itself does not have. */
-export async function missingIn(
-  folder: string,
-  paths: readonly string[],
-): Promise<readonly string[]> {
-  const missing: string[] = []
-  for (const path of paths) {
-    if ((await lstat(join(folder, path)).catch(() => null)) === null) missing.push(path)
-  }
-  return missing
 }

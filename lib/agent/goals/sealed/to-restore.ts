@@ -20,7 +20,7 @@ import {
 } from './file-kinds.js'
 import { listFiles } from './list-files.js'
 import { TextReader } from './read-texts.js'
-import { existingIn } from './surroundings.js'
+import { existingIn } from './file-states.js'
 
 /** Programs are asked of so many files; further ones are put back in any case. */
 const MAX_ASKED = 20
