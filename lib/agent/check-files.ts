@@ -29,6 +29,14 @@ export interface GitState {
   readonly attributes: string
 }
 
+/** What git told a check at the start, beside its index. */
+export interface AskedOfGit {
+  /** Names of objects, by commit and path: `main:want.txt`. */
+  readonly committed: { readonly [question: string]: string }
+  /** Files that are in no commit and that git was not told to ignore. */
+  readonly untracked: readonly string[]
+}
+
 /** What was found by one check. Those of later checks add files to the first. */
 export interface StoredSeal {
   /** Why each file belongs to the check, by path; for those that no pattern names. */
@@ -59,10 +67,13 @@ export interface SealStart {
   readonly executable?: readonly string[]
   /** Files that it read of which nothing shows whose they are; absent where there were too many. */
   readonly unclaimed?: readonly string[]
+  /** When these were changed, in ms; absent in runs of earlier versions. */
+  readonly times?: { readonly [path: string]: number }
   /** What was done to the runner before the run changed anything; absent for nothing. */
   readonly deeds?: readonly Deed[]
   /** For a check that asks git. */
   readonly git?: GitState
+  readonly asked?: AskedOfGit
   /** For a check that is a compiler or linter: how often each way to silence it is found. */
   readonly silencing?: { readonly [mark: string]: number }
   /** SHA-256 of settings above the folder that those in it name, by relative path. */

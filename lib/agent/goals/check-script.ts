@@ -138,7 +138,11 @@ class ScriptReader {
       else if (words.length > 0) {
         const compared = isCompared(text, command, comparisons)
         if (!compared) {
-          for (const pattern of patternsRun(words, before, loops)) await this.#cases(pattern, base)
+          const isSourced = words[0] === '.' || words[0] === 'source'
+          for (const pattern of patternsRun(words, before, loops)) {
+            await this.#cases(pattern, base)
+            if (isSourced) await this.#libraries(pattern, base, text)
+          }
         }
         await this.#command(words, startsRunner(command), base, compared)
       }
@@ -156,14 +160,29 @@ class ScriptReader {
 
   async #holdsTests(glob: string): Promise<boolean> {
     if (isInCodeFolder(glob) || isExample(glob)) return false
+    return (await this.#samples(glob)).some((text) => COMPARES_OUTPUT.test(text))
+  }
+
+  /** Notes libraries that a script loads from a folder and that judge what is printed. */
+  async #libraries(word: string, base: string, script: string): Promise<void> {
+    const glob = this.#path(word, base)
+    if (glob === null || !/.[*?{]/.test(glob) || this.files.has(glob)) return
+    const names = (await this.#samples(glob)).flatMap((text) => functionsIn(text))
+    const { given, asked } = callsIn(script)
+    if (names.some((name) => asked.has(name)) || !names.some((name) => given.has(name))) return
+    this.#addGlob(glob)
+    this.sealed.add(glob)
+  }
+
+  /** Texts of some of the files of a pattern. */
+  async #samples(glob: string): Promise<readonly string[]> {
     const folder = posix.dirname(glob.slice(0, glob.search(/[*?{]/) + 1))
     const isOne = compileGlobs([glob])
     const kinds = await this.#listed(folder === '.' ? '' : folder)
     const paths = [...kinds.keys()].map((name) => posix.join(folder, name)).filter(isOne)
-    for (const path of paths.slice(0, MAX_SAMPLES)) {
-      if (COMPARES_OUTPUT.test((await this.#read(path)) ?? '')) return true
-    }
-    return false
+    const texts: string[] = []
+    for (const path of paths.slice(0, MAX_SAMPLES)) texts.push((await this.#read(path)) ?? '')
+    return texts
   }
 
   async #command(
@@ -427,9 +446,28 @@ function patternsRun(
     return isRun ? before.slice(1).filter((word) => !word.startsWith('-')) : []
   }
   const file = fileRun(words)
+  const [, folder] = /^((?:[\w.-]{1,80}\/){1,9})\$\{?\w+\}?$/.exec(file ?? '') ?? []
+  if (folder !== undefined && folder !== './') return [`${folder}*`]
   const [, variable, more = ''] = /^(?:\.\/|\$PWD\/)?\$\{?(\w+)\}?(\/.*)?$/.exec(file ?? '') ?? []
   return (loops.get(variable ?? '') ?? []).map((glob) => `${glob}${more}`)
 }
+
+/** The functions that a shell script defines. */
+function functionsIn(text: string): readonly string[] {
+  const found = text.matchAll(/^[ \t]{0,40}(?:function[ \t]{1,9})?([\w-]{1,80})[ \t]{0,9}\(\)/gm)
+  return [...found].map(([, name]) => name!)
+}
+
+/** What a script calls with what another command prints, and that of which it takes the output. */
+function callsIn(text: string): Readonly<Record<'given' | 'asked', ReadonlySet<string>>> {
+  const given = text.matchAll(CALLED_WITH_OUTPUT)
+  const asked = text.matchAll(/(?:\$\(|`)[ \t]{0,9}([\w-]{1,80})/g)
+  const names = (all: Iterable<RegExpExecArray>) => new Set([...all].map(([, name]) => name!))
+  return { given: names(given), asked: names(asked) }
+}
+
+const CALLED_WITH_OUTPUT =
+  /(?:^|[;&|{]|\b(?:then|do|else))[ \t]{0,40}([\w-]{1,80})[ \t][^\n;]{0,300}\$\(/gm
 
 function runsFile(words: readonly string[], file: string): boolean {
   return fileRun(words) === file

@@ -58,18 +58,25 @@ function namedPart(part: string, content: string): string | null {
   return samplesIn(content).some((one) => sampleKey(one) === part) ? part : null
 }
 
-/** Paragraphs of code in a text for people: what is fenced, or indented by four columns. */
+/**
+ * Paragraphs of code in a text for people: what is fenced, indented by four columns, or a session
+ * of Python.
+ */
 export function samplesIn(content: string): readonly string[] {
   const samples: string[][] = [[]]
   let fence: string | null = null
+  let isSession = false
   for (const line of content.split(/\r?\n/)) {
+    isSession = line.startsWith('>>> ') || (isSession && line.trim() !== '')
     const mark = /^[ ]{0,3}(```+|~~~+|-{4,}$)/.exec(line)?.[1] ?? null
     if (fence === null ? mark !== null : mark?.startsWith(fence) === true) {
       fence = fence === null ? mark : null
+      isSession = false
       samples.push([])
     } else if (line.trim() === '') samples.push([])
-    else if (fence !== null || /^(?: {4}|\t)/.test(line)) samples.at(-1)!.push(line.trim())
-    else samples.push([])
+    else if (isSession || fence !== null || /^(?: {4}|\t)/.test(line)) {
+      samples.at(-1)!.push(line.trim())
+    } else samples.push([])
   }
   const texts = samples.map((lines) => lines.join('\n').trim()).filter((text) => text !== '')
   return texts.slice(0, MAX_SAMPLES)

@@ -73,6 +73,7 @@ const SETTING = new RegExp(
     ...['(?:testR|r)unner', 'transform', '(?:snapshotR|r)esolver', 'reporters?'],
     ...['snapshotSerializers', 'require', 'file', 'import', 'loader', 'testSequencer', 'preset'],
     ...['extends', 'dependencyExtractor', 'testResultsProcessor', 'snapshotEnvironment'],
+    'script-shell',
   ].join('|')})["']?\\s*[:=]\\s*`,
   'g',
 )

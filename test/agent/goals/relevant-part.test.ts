@@ -80,6 +80,8 @@ test('a part of package.json is the value of a key, or what its imports lead to'
 test('a sample is fenced or indented code, in which prose around it does not count', () => {
   const text = '# A\n\n```js\nadd(1)\n\nadd(2)\n```\nMore\n\n    add(3)\n'
   assert.deepEqual(samplesIn(text), ['add(1)', 'add(2)', 'add(3)'])
+  const session = 'Use\n\n>>> add(1)\n2\n\n```\n>>> add(2)\n3\n```\nMore\n'
+  assert.deepEqual(samplesIn(session), ['>>> add(1)\n2', '>>> add(2)\n3'])
   const key = `a.md#${sampleKey('add(3)')}`
   assert.notEqual(hashRelevantPart(key, text), null)
   assert.equal(hashRelevantPart(key, `Other\n${text}\n    add(4)\n`), hashRelevantPart(key, text))

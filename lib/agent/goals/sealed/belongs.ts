@@ -77,8 +77,9 @@ class Decision {
   #judges: ReadonlySet<string> = new Set()
   /** What is used by tests that expect something to throw. */
   readonly #expectedToThrow: Set<string> = new Set()
-  /** Names of folders in which a program of the check runs what it finds. */
+  /** Names of folders in which a program of the check runs what it finds, and what it starts. */
   readonly #listedFolders: Set<string> = new Set()
+  readonly #started: Set<string> = new Set()
 
   constructor(facts: Facts) {
     this.#facts = facts
@@ -101,7 +102,8 @@ class Decision {
     yield* this.#addData(folders)
     this.#addParts()
     const isSubject = (path: string): boolean => this.#isSubject(path)
-    const sides = { tests: this.#tests, belongs: this.#belongs, isSubject }
+    const isExpectedToThrow = (path: string): boolean => this.#expectedToThrow.has(path)
+    const sides = { tests: this.#tests, belongs: this.#belongs, isSubject, isExpectedToThrow }
     return { belongs: this.#belongs, unclaimed: yield* unclaimedFiles(this.#facts, sides) }
   }
 
@@ -133,7 +135,7 @@ class Decision {
     }
     for (const path of named) {
       const program = programs.get(path)
-      const isCheck = program?.asserts === true || isCheckingName(path)
+      const isCheck = program?.asserts === true || isCheckingName(path) || this.#runsCases(program)
       if (files.has(path) && isCheck && !usedByCode.has(path) && !entries.has(path)) {
         this.#startWith(path, 'named by the command')
       }
@@ -143,6 +145,14 @@ class Decision {
       const isTest = isTestName(path) && programs.has(path) && !isNeverOfChecks(path)
       if (isTest && !this.#belongs.has(path)) this.#startWith(path, 'test')
     }
+  }
+
+  /** Does a program start others that compare something, and are nothing else? */
+  #runsCases(program: Program | undefined): boolean {
+    if (program?.runs !== true) return false
+    const { programs } = this.#facts
+    const isCase = (path: string): boolean => programs.get(path)?.isCase === true
+    return [...program.refers.files].some((path) => isCase(path) && !isInCodeFolder(path))
   }
 
   #startWith(path: string, reason: BelongsReason): void {
@@ -234,7 +244,7 @@ class Decision {
     const isOutside = program === undefined || !isInCodeFolder(path) || isHelperName(path)
     if (setups.has(path) && isOutside) return 'configuration'
     if (program === undefined) return null
-    if (program.isCase && this.#isListed(program)) return 'in a folder of tests'
+    if (program.isCase && this.#isRun(program)) return 'in a folder of tests'
     if (isHelperName(path)) return 'helper of tests'
     if (this.#isSubject(path)) return null
     if (program.language === 'shell' || program.language === 'make') {
@@ -256,10 +266,11 @@ class Decision {
     const others = new Set<string>()
     for (const path of this.#tests) {
       yield
-      const { refers, judges, expectsErrors, runsListed } = programs.get(path)!
+      const { refers, judges, expectsErrors, runs, runsListed } = programs.get(path)!
       for (const file of refers.files) {
         ;(judges.has(file) ? found : others).add(file)
         if (expectsErrors) this.#expectedToThrow.add(file)
+        if (runs) this.#started.add(file)
       }
       if (runsListed) for (const name of refers.folders) this.#listedFolders.add(name)
     }
@@ -272,11 +283,12 @@ class Decision {
     this.#judges = new Set([...found].filter(isJudge))
   }
 
-  /** Does a program of the check run what it finds in this folder, to check code elsewhere? */
-  #isListed({ path, refers }: Program): boolean {
+  /** Does a program of the check run this, or what it finds here, to check code elsewhere? */
+  #isRun({ path, refers }: Program): boolean {
     const folder = posix.dirname(path)
     if (folder === '.' || isInCodeFolder(path)) return false
     if (![...refers.files].some((file) => this.#isOtherCode(file, folder))) return false
+    if (this.#started.has(path)) return true
     return [folder, posix.basename(folder)].some((name) => this.#listedFolders.has(name))
   }
 
@@ -415,8 +427,10 @@ class Decision {
       const { refers, takesApart } = programs.get(path)!
       if (takesApart) tests.add(refers)
     }
+    if (/\bdoctest\b/.test(observed.script)) tests.add(this.#facts.script)
     for (const [path, names] of samples) {
-      if (this.#belongs.has(path) || !tests.has(path)) continue
+      const isTested = tests.has(path) || this.#facts.reported.has(path)
+      if (this.#belongs.has(path) || !isTested) continue
       for (const name of names) this.#belongs.set(`${path}#${name}`, 'read by tests only')
     }
   }

@@ -167,6 +167,11 @@ export function isHelperName(path: string): boolean {
   )
 }
 
+/** Data that its name says is for tests. */
+export function isForTests(path: string): boolean {
+  return languageOf(path) === 'data' && (isFixtureName(path) || isHelperName(path))
+}
+
 /** A folder from which runners load by themselves. */
 export function isMockFolder(path: string): boolean {
   return foldersOf(path).includes('__mocks__')
@@ -198,7 +203,7 @@ function wordsOf(path: string): readonly string[] {
 const CHECKING = new RegExp(
   `(?:^|[^a-z])${oneOf(`
     tests? specs? checks? checker verify verifier verification grade grader assert validate
-    validator compare differ judge score qa e2e`)}(?:[^a-z]|$)`,
+    validator compare differ judge score qa e2e ci`)}(?:[^a-z]|$)`,
   'i',
 )
 

@@ -93,7 +93,7 @@ async function attributesOf(cwd: string): Promise<string> {
 }
 
 /** Paths in the index, and whether git is told to take a file for unchanged; null without one. */
-async function indexOf(cwd: string): Promise<ReadonlyMap<string, boolean> | null> {
+export async function indexOf(cwd: string): Promise<ReadonlyMap<string, boolean> | null> {
   const content = await readRegularFile(join(cwd, '.git/index'), MAX_INDEX_BYTES)
   if (typeof content === 'string') return null
   // Objects are named by SHA-1, or by SHA-256.

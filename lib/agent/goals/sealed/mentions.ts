@@ -23,13 +23,17 @@ export class Mentions {
     return this.#files.has(path) || this.#names.has(nameKey(path))
   }
 
+  /** Is there a string that is its name without the extension? */
+  hasStem(path: string): boolean {
+    return this.#stems.has(posix.basename(withoutExtension(path)))
+  }
+
   /** By path, by name, by a folder that holds it, or by the parts of its name. */
   has(path: string): boolean {
     if (this.names(path)) return true
     const parts = path.split('/').slice(0, -1)
     if (parts.some((name) => this.#folders.has(name))) return true
     if (parts.length > 0 && this.#folders.has(parts.join('/'))) return true
-    const isStem = this.#stems.has(posix.basename(withoutExtension(path)))
-    return isStem && this.#extensions.has(posix.extname(path))
+    return this.hasStem(path) && this.#extensions.has(posix.extname(path))
   }
 }

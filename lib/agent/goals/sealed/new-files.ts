@@ -23,7 +23,7 @@ import {
 } from './file-kinds.js'
 import { groupBy } from './group-by.js'
 import { listFiles, type ListedFile } from './list-files.js'
-import { optionalFilesIn } from './presence.js'
+import { optionalFilesIn, optionalInShell } from './presence.js'
 import { includedByMake, madeOfNothing, rulesOfMake } from './make-results.js'
 import type { MakeRules } from './make-rules.js'
 import { programFolders, shadowsProgram } from './program-folders.js'
@@ -102,10 +102,13 @@ async function optionalAmong(
   baseline: readonly string[],
   texts: TextReader,
 ): Promise<ReadonlySet<string>> {
-  const programs = baseline.filter((path) => /^(?:javascript|python)$/.test(languageOf(path)))
+  const programs = baseline.filter(
+    (path) => /^(?:javascript|python|shell)$/.test(languageOf(path)) || posix.extname(path) === '',
+  )
   const asking = new Map<string, string>()
   for (const path of programs.filter((one) => !one.includes('node_modules/')).slice(0, MAX_TEXTS)) {
-    const parts = optionalFilesIn((await texts.read(path)) ?? '')
+    const isOther = /^(?:javascript|python)$/.test(languageOf(path))
+    const parts = (isOther ? optionalFilesIn : optionalInShell)((await texts.read(path)) ?? '')
     if (parts.length > 0) asking.set(path, parts.join('\n'))
   }
   const found = new Set<string>()

@@ -19,6 +19,7 @@ import { importsIn, type Import } from './imports.js'
 import { judgesIn } from './judging.js'
 import { indexFiles, readPackage, type PackageFacts } from './package-facts.js'
 import { TextReader } from './read-texts.js'
+import { isPlainPath, pythonPath } from './python-path.js'
 import { ReferenceFinder, type Places, type References } from './references.js'
 import { COMPARES, optionValues, programsBeside, programsRun } from './script-facts.js'
 import { definesTests, testLibraryIn, usesRunner } from './test-texts.js'
@@ -61,6 +62,8 @@ export interface Program {
   readonly asserts: boolean
   /** Takes texts apart, as a test does that reads samples out of prose. */
   readonly takesApart: boolean
+  /** Runs other programs. */
+  readonly runs: boolean
   /** Runs what it finds in folders. */
   readonly runsListed: boolean
   /** Has functions that compare what they are given, and give nothing back. */
@@ -217,18 +220,6 @@ async function readPackages(
   return { about, main, packages, aliases }
 }
 
-const PYTHON_PATH = /\bpythonpath[ \t]{0,20}=[ \t]{0,20}(\[[^\]]{0,500}\]|[^\n]{0,500})/gi
-const MAX_PYTHON_PATH = 20
-
-/** Folders of modules that settings of pytest name, or variables of the command. */
-async function pythonPath(script: string, texts: TextReader): Promise<readonly string[]> {
-  const settings = ['pytest.ini', '.pytest.ini', 'pyproject.toml', 'setup.cfg', 'tox.ini']
-  const all = [script, ...(await Promise.all(settings.map(async (path) => texts.read(path))))]
-  const matches = all.flatMap((text) => [...(text ?? '').matchAll(PYTHON_PATH)])
-  const folders = matches.flatMap(([, value]) => value!.split(/[\s,:'"[\]]+/))
-  return [...new Set(folders.map(posix.normalize))].filter(isPlainPath).slice(0, MAX_PYTHON_PATH)
-}
-
 const PYTEST_SETTINGS =
   /(?:^|\/)(?:conftest\.py|\.?pytest\.(?:ini|toml)|pyproject\.toml|setup\.cfg|tox\.ini)$/
 
@@ -268,11 +259,6 @@ async function pluginsOf(
     }
   }
   return found
-}
-
-/** Relative and without steps up; control characters would garble what people read. */
-function isPlainPath(path: string): boolean {
-  return path !== '' && !path.startsWith('/') && !path.split('/').includes('..')
 }
 
 /** Reported names that are files. */
@@ -321,6 +307,7 @@ function programOf(
     takesApart: TAKES_APART.test(text),
     onlyCompares: onlyCompares(language, text),
     expectsErrors: /\b(?:raises|assertRaises\w*|throws|rejects|toThrow\w*)\b/.test(text),
+    runs: RUNS.test(text),
     runsListed: LISTS.test(text) && RUNS.test(text),
     isCase:
       language === 'python'
@@ -360,7 +347,7 @@ function importedBy(
 function onlyCompares(language: Language, text: string): boolean {
   return (
     language === 'python' &&
-    /^[ \t]+assert\b.*[=!<>]|^[ \t]+assert\b.* (?:in|is)\b/m.test(text) &&
+    /^[ \t]+assert\b.*(?:[=!<>]| (?:in|is)\b)|^[ \t]+raise AssertionError\b/m.test(text) &&
     !/^[ \t]*(?:async def|class)\b|\breturn[ \t]+(?!None\b)[^\s#]/m.test(text) &&
     !/\b(?:yield|lambda|print|open)\b/.test(text)
   )

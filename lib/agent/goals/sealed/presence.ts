@@ -42,6 +42,18 @@ export function optionalFilesIn(text: string): readonly string[] {
   return found
 }
 
+const OPTIONAL_IN_SHELL = [
+  /(?:\[ |\btest )! -[defrs] ([^\s;|&\]]{1,200})(?: \])? \|\|/g,
+  /(?:\[ |\btest )-[defrs] ([^\s;|&\]]{1,200})(?: \])?(?: &&|;? then) (?:\.|source) /g,
+  /\bif (?:\[ |test )-[defrs] ([^\s;|&\]]{1,200})(?: \])?;?\s{1,80}then\s{1,80}(?:\.|source) /g,
+  /\$\((?:cat |<[ ]?)([^\s;|&)]{1,200}) 2> ?\/dev\/null/g,
+]
+
+/** The same of a shell script: it goes on without the file. */
+export function optionalInShell(text: string): readonly string[] {
+  return OPTIONAL_IN_SHELL.flatMap((one) => [...text.matchAll(one)].map(([, name]) => name!))
+}
+
 /** What a text says of its names, each of which is looked for once. */
 class NamesIn {
   readonly #text: string

@@ -70,6 +70,8 @@ export class ReferenceFinder {
   readonly #folderPaths: Set<string> = new Set()
   readonly #byTail: Map<string, string[]> = new Map()
   readonly #extensions: Set<string> = new Set()
+  /** By all that follows the first part of a name, such as `.cases.json`. */
+  readonly #byEnding: Map<string, string[]> = new Map()
   readonly #places: Places
   readonly #work = new LongWork()
   #steps = 0
@@ -107,6 +109,8 @@ export class ReferenceFinder {
     this.#names.add(nameKey(path))
     this.#nameStems.add(stem)
     this.#extensions.add(posix.extname(path))
+    const [, ending] = /^[^.]+(\.[\w-]+\.[\w.-]+)$/.exec(parts.at(-1)!) ?? []
+    if (ending !== undefined) this.#add(this.#byEnding, ending, path)
     if (parts.length > 1) this.#add(this.#byTail, `${parts.at(-2)!}/${stem}`, path)
     for (let at = path.indexOf('/'); at !== -1; at = path.indexOf('/', at + 1)) {
       this.#folderPaths.add(path.slice(0, at))
@@ -162,6 +166,7 @@ export class ReferenceFinder {
       if (token === name || token.startsWith(`${name}/`)) found.itself = true
       this.#ofPackages(token, found)
       if (this.#nameStems.has(token)) found.stems.add(token)
+      for (const file of this.#byEnding.get(token) ?? []) found.files.add(file)
       if (language === 'python') this.#pythonModule(token, folder, found)
     }
     const isPath = token.includes('/') || (quoted && (token === '.' || token === '..'))

@@ -9,7 +9,8 @@ import {
 const INTERPRETERS =
   /^(?:node|tsx|ts-node|deno|bun|python[\d.]*|ruby|perl|php|sh|bash|dash|zsh)$/
 /** What makes a program's output, not the program, what is checked. */
-export const COMPARES: RegExp = /\b(?:diff|cmp|grep|comm|test|jq)\b|\[|<|\|(?!\|)/
+export const COMPARES: RegExp =
+  /\b(?:diff|cmp|grep|comm|jq)\b|(?<!(?:npm|yarn|pnpm|make)[ ](?:run[ ])?)\btest\b|\[|<|\|(?!\|)/
 
 /** Programs that the commands of a check run, where these programs are the check. */
 export function programsRun(script: string, files: ReadonlySet<string>): readonly string[] {
@@ -46,8 +47,9 @@ export function optionValues(script: string, files: ReadonlySet<string>): readon
     return parts.flatMap((part, i) => {
       const option = parts[i - 1] ?? ''
       const path = posix.normalize(part)
+      const isProgram = option === '-f' && languageOf(path) === 'other'
       const isValue = /^--?\w/.test(option) && !RUNS.has(option)
-      return isValue && languageOf(path) !== 'data' && files.has(path) ? [path] : []
+      return isValue && !isProgram && languageOf(path) !== 'data' && files.has(path) ? [path] : []
     })
   })
 }

@@ -16,7 +16,9 @@
  */
 import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import type { Dependencies, FilesAtStart, SealStart, StoredSeal } from '../../check-files.js'
+import type {
+  AskedOfGit, Dependencies, FilesAtStart, SealStart, StoredSeal,
+} from '../../check-files.js'
 import type { SealedMode } from '../../events.js'
 import type { Executor, IsolatedCopy } from '../../executor.js'
 import { codeBehind, NO_SPACE, throwIfExhausted } from '../../exhaustion.js'
@@ -35,6 +37,7 @@ import { hashFiles } from '../protected-files.js'
 import { listChanges } from '../compare-tests.js'
 import { areHashed } from '../../test-outcomes.js'
 import { fileOf, isFile } from '../reports/test-names.js'
+import { askGit, changedAnswers } from './asked-of-git.js'
 import { whatBelongs, type Belonging } from './belongs.js'
 import { couldNotRun } from './could-run.js'
 import { deedsAgainst } from './deeds.js'
@@ -42,11 +45,10 @@ import { freshResults, rulesOfMake } from './make-results.js'
 import { filesToLeaveOut, type LeftOutReason } from './new-files.js'
 import { TextReader } from './read-texts.js'
 import { SealedCopy } from './sealed-copy.js'
-import {
-  changesAround, executablesIn, existingIn, missingIn, scriptOf, surroundingsOf,
-} from './surroundings.js'
+import { executablesIn, existingIn, missingIn, timesOf } from './file-states.js'
+import { changesAround, dataIn, scriptOf, surroundingsOf } from './surroundings.js'
 import type { RunChecks, SealedVerdict } from './sealing.js'
-import { toRestore } from './to-restore.js'
+import { restorableData, restoreFiles } from './to-restore.js'
 import {
   DEPENDENCY_RULE, failed, HELD_OUT, leftOutNote, required, restoredNote,
 } from './words.js'
@@ -119,13 +121,15 @@ export class SealedChecks implements RunChecks {
       throwIfPassing(error)
       return await this.#unsealed(goal, context, messageOf(error))
     }
-    const { verdict, since, touched, kept, made, unclaimed } = sealed
+    const { asked, verdict, since, touched, kept, made, unclaimed } = sealed
     const paths = [...Object.keys(context.baseline.files), ...Object.keys(sealed.files)]
     const start = {
       since, kept, dependencies, observed: touched.observes, unavailable: null,
       ...(made.length <= MAX_PATHS && { made }),
       ...(unclaimed.length > 0 && unclaimed.length <= MAX_PATHS && { unclaimed }),
+      ...(await timesOf(cwd, unclaimed.slice(0, MAX_PATHS))),
       ...(verdict.deeds.length > 0 && { deeds: verdict.deeds }),
+      ...(asked !== undefined && { asked }),
       executable: await executablesIn(cwd, paths),
       ...(await surroundingsOf(goal, cwd, paths)),
     }
@@ -172,8 +176,13 @@ export class SealedChecks implements RunChecks {
     seal: StoredSeal,
     atStart: FilesAtStart,
   ): Promise<SealedVerdict> {
-    const verdict = await checkGoal(goal, context)
     const { start } = seal
+    const isSealed = start?.unavailable === null
+    const data = isSealed ? await restorableData(seal, context.baseline, atStart) : new Set()
+    const kept = Object.entries(context.baseline.files).filter(([path]) => !data.has(path))
+    const verdict = await checkGoal(goal, {
+      ...context, baseline: { files: Object.fromEntries(kept) },
+    })
     if (!verdict.achieved) return result(verdict)
     const changes = start === undefined ? [] : await changesAround(context, start)
     if (changes.length > 0) {
@@ -187,13 +196,14 @@ export class SealedChecks implements RunChecks {
       return result(verdict)
     }
     await context.executor.killMarked(context.mark)
-    const sealed = await this.#sealed(goal, context, start, atStart, verdict)
-    return await this.#heldOut(goal, context, start, sealed, atStart)
+    const sealed = await this.#sealed(goal, context, seal, start, atStart, verdict)
+    return await this.#heldOut(goal, context, start, sealed, { seal, atStart })
   }
 
   async #sealed(
     goal: GoalSpec,
     context: GoalCheckContext,
+    seal: StoredSeal,
     start: SealStart,
     atStart: FilesAtStart,
     verdict: GoalVerdict,
@@ -206,7 +216,7 @@ export class SealedChecks implements RunChecks {
         return result(failed(verdict, text, ''))
       }
       const work = async (copy: SealedCopy): Promise<SealedVerdict> =>
-        await this.#confirm(goal, context, copy, start, atStart, verdict)
+        await this.#confirm(goal, context, copy, seal, start, atStart, verdict)
       return await this.#inCopy(context, work, caches)
     } catch (error) {
       signal.throwIfAborted()
@@ -247,13 +257,15 @@ export class SealedChecks implements RunChecks {
     const made = await missingIn(context.cwd, touched.changed)
     const ofCheck = new Set(made)
     const before = [...kept.keys()].filter((path) => !ofCheck.has(path))
-    return { root, verdict, since, touched, made, kept: before, ...found }
+    const asked = await askGit(copy, await scriptOf(goal, root))
+    return { root, asked, verdict, since, touched, made, kept: before, ...found }
   }
 
   async #confirm(
     goal: GoalSpec,
     context: GoalCheckContext,
     copy: SealedCopy,
+    seal: StoredSeal,
     start: SealStart,
     atStart: FilesAtStart,
     inPlace: GoalVerdict,
@@ -261,11 +273,13 @@ export class SealedChecks implements RunChecks {
     const { baseline, signal } = context
     const { root } = copy
     const left = await this.#putAside(goal, context, copy, start)
-    const restored = await toRestore(root, start.unclaimed ?? [], baseline, atStart, signal)
-    await copy.putAside(await existingIn(root, restored))
-    const done = new Set(await atStart.restore(root, restored))
-    const lost = restored.filter((path) => !done.has(path))
+    const { restored, lost } = await restoreFiles(copy, seal, context, atStart)
     if (lost.length > 0) return result(failed(inPlace, modified(lost), ''))
+    const answers = start.asked === undefined ? []
+      : await changedAnswers(copy, await scriptOf(goal, root), start.asked)
+    if (answers.length > 0) {
+      return result(failed(inPlace, `tests changed: ${listChanges(answers)}`, ''))
+    }
     const since = await fileSystemTime(dirname(root))
     const verdict = await copy.check(goal, context.baselineTests)
     const touched = await touchedFiles(root, since, signal)
@@ -338,7 +352,8 @@ export class SealedChecks implements RunChecks {
     context: GoalCheckContext,
     start: SealStart,
     passed: SealedVerdict,
-    atStart: FilesAtStart | null = null,
+    /** Null before the run has changed anything. */
+    changed: { readonly seal: StoredSeal; readonly atStart: FilesAtStart } | null = null,
   ): Promise<SealedVerdict> {
     const { holdout } = this.#options
     const { verdict } = passed
@@ -348,14 +363,16 @@ export class SealedChecks implements RunChecks {
       const kept = new Set(start.kept)
       const left = await filesToLeaveOut({ root: copy.root, goal, baseline, kept, signal })
       await copy.putAside([...left.keys()])
+      if (changed !== null) await restoreFiles(copy, changed.seal, context, changed.atStart)
       const checkWith = async (command: string, hashes: GoalBaseline['files']) => {
         // The command may bring settings of its own.
         const held = await commandGoal({ name: 'shell', command }, copy.root)
         const verdict = await copy.check({ ...held, sealed: [] }, null, hashes)
-        // Before the run has changed anything, nobody has.
-        if (atStart === null) return verdict
+        if (changed === null) return verdict
         const files = { ...baseline.files, ...hashes }
-        const problem = await deedsAgainst(verdict, copy.root, start, { files }, atStart)
+        const problem = await deedsAgainst(
+          verdict, copy.root, start, { files }, changed.atStart,
+        )
         return problem === null ? verdict : { ...verdict, achieved: false }
       }
       return await checkHeldOut(holdout, { root: copy.root, checkWith }, signal)
@@ -404,6 +421,7 @@ const MAX_PATHS = 2_000
 interface Observed extends StoredSeal, Pick<Belonging, 'unclaimed'> {
   readonly root: string
   readonly verdict: GoalVerdict
+  readonly asked: AskedOfGit | undefined
   readonly since: number
   readonly touched: TouchedFiles
   readonly kept: readonly string[]
@@ -420,8 +438,10 @@ async function belonging(
   signal: AbortSignal,
 ): Promise<StoredSeal & Pick<Belonging, 'unclaimed'>> {
   const known = new Set(Object.keys(baseline.files))
+  const script = await scriptOf(goal, root)
+  const all = [...new Set([...read, ...(goal.reporter === null ? await dataIn(script, root) : [])])]
   const { belongs, unclaimed } = await whatBelongs(
-    { root, read, changed, listed, testFiles, goal, known, script: await scriptOf(goal, root) },
+    { root, read: all, changed, listed, testFiles, goal, known, script },
     signal,
   )
   return {

@@ -11,7 +11,11 @@ import { checkGoal } from '../check.js'
 const ENVIRONMENT: Readonly<Record<string, string>> = {
   GIT_CONFIG_GLOBAL: '/dev/null',
   GIT_CONFIG_NOSYSTEM: '1',
+  GIT_NO_REPLACE_OBJECTS: '1',
 }
+
+const OUTPUT_TIMEOUT_MS = 30_000
+const MAX_OUTPUT_BYTES = 256 * 1024
 
 /** A sealed copy, in which checks run. */
 export class SealedCopy {
@@ -57,6 +61,16 @@ export class SealedCopy {
     return { ...verdict, assurance: { ...verdict.assurance, sealed: true } }
   }
 
+  /** What a command of ours prints in the copy; null when it fails. */
+  async output(command: string): Promise<string | null> {
+    const { mark, signal } = this.#context
+    const { exitCode, output, truncated } = await this.#executor.run(`${command} 2> /dev/null`, {
+      cwd: this.root, env: ENVIRONMENT, mark, signal, writable: [],
+      timeoutMs: OUTPUT_TIMEOUT_MS, maxOutputBytes: MAX_OUTPUT_BYTES,
+    })
+    return exitCode === 0 && !truncated ? output : null
+  }
+
   async putAside(paths: readonly string[]): Promise<void> {
     for (const path of paths) await move(join(this.root, path), join(this.#aside, path))
   }
@@ -66,6 +80,14 @@ export class SealedCopy {
     for (const path of paths) {
       // What was put aside is not there.
       await utimes(join(this.root, path), 0, 0).catch(() => undefined)
+    }
+  }
+
+  /** Gives files the times of their last change, in ms. */
+  async setTimes(times: Readonly<Record<string, number>>): Promise<void> {
+    for (const [path, ms] of Object.entries(times)) {
+      const file = join(this.root, path)
+      if ((await lstat(file).catch(() => null))?.isFile() === true) await utimes(file, 0, ms / 1000)
     }
   }
 

@@ -10,6 +10,7 @@ import { readFolder } from '../../workspace/read-folder.js'
 import type { GoalSpec } from '../../goal.js'
 import { isInTestTree, languageOf, withoutExtension } from './file-kinds.js'
 import { PYTHON_LIBRARY, PYTHON_PACKAGES } from './python-names.js'
+import { pythonPath } from './python-path.js'
 import type { TextReader } from './read-texts.js'
 
 /** Would this new file be loaded in the place of another? */
@@ -72,20 +73,37 @@ export async function shadowsPythonModules(places: PythonPlaces): Promise<Shadow
   const tests = baseline.filter((path) => languageOf(path) === 'python')
   const isPython = goal.reporter === 'pytest' || goal.reporter === 'unittest'
   if (tests.length === 0 && !isPython && !/python/.test(goal.command)) return () => false
-  const roots = searchedFolders(places, tests)
+  const given = `${goal.command}\nPYTHONPATH=${goal.env['PYTHONPATH'] ?? ''}`
+  const named = (await pythonPath(given, places.texts)).map((path) => path.replace(/\/$/, ''))
+  const roots = new Set([...searchedFolders(places, tests), ...named])
   const names = await namesInUse(places, tests)
   const before = new Set([...kept].flatMap((path) => [moduleOf(path), ...foldersAbove(path)]))
+  const modules = new Set(
+    tests.flatMap((path) => [...roots].flatMap((folder) => within(folder, packageOf(path)) ?? [])),
+  )
   return (path) => {
     if (!PYTHON_MODULE.test(path) && posix.extname(path) !== '') return false
     for (const folder of roots) {
-      if (folder !== '' && !path.startsWith(`${folder}/`)) continue
-      const rest = folder === '' ? path : path.slice(folder.length + 1)
+      const rest = within(folder, path)
+      if (rest === null) continue
+      if (folder !== '' && PYTHON_MODULE.test(path) && modules.has(packageOf(rest))) return true
       const name = rest.split(/[/.]/, 1)[0]!
       const module = folder === '' ? name : `${folder}/${name}`
       if (names.has(name) && !before.has(module)) return true
     }
     return false
   }
+}
+
+/** A path below a folder; null for others. */
+function within(folder: string, path: string): string | null {
+  if (folder === '') return path
+  return path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : null
+}
+
+/** What a module is imported as, with slashes. */
+function packageOf(path: string): string {
+  return moduleOf(path).replace(/\/__init__$/, '')
 }
 
 /** Folders from which Python may import: the workspace, `src`, and those of scripts and tests. */
@@ -110,11 +128,6 @@ function searchedFolders(places: PythonPlaces, tests: readonly string[]): Readon
     if (own === undefined) continue
     if (goal.reporter === null) roots.add(own)
     roots.add([own, ...above].find((folder) => !isPackage(folder)) ?? '')
-  }
-  const given = /\bPYTHONPATH=["']?([\w./:-]+)/.exec(goal.command)?.[1] ?? ''
-  for (const folder of [...given.split(':'), ...(goal.env['PYTHONPATH'] ?? '').split(':')]) {
-    const path = posix.normalize(folder || '.').replace(/\/$/, '')
-    if (path !== '.' && !path.startsWith('/') && !path.startsWith('..')) roots.add(path)
   }
   return roots
 }

@@ -1,15 +1,17 @@
 /**
  * What a check rests on besides the content of its files: settings above the folder, the index of
- * git, which files can be run, and which the check makes itself.
+ * git, and data that its scripts name.
  *
  * @module
  */
-import { lstat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { posix } from 'node:path'
 import type { SealStart } from '../../check-files.js'
 import { GoalError } from '../../errors.js'
 import type { GoalCheckContext, GoalSpec } from '../../goal.js'
 import { readCheckScript } from '../check-script.js'
+import { shellCommands } from '../shell-commands.js'
+import { languageOf } from './file-kinds.js'
+import { timesOf } from './file-states.js'
 import { asksGit, gitChanges, gitState } from './git-index.js'
 import { settingsAbove, settingsChanges } from './settings-above.js'
 import { silencedSince, silencingIn } from './silencing.js'
@@ -54,36 +56,14 @@ export async function changesAround(
   ]
 }
 
-/** Those of `paths` that somebody may run. */
-export async function executablesIn(
-  folder: string,
-  paths: readonly string[],
-): Promise<readonly string[]> {
-  const found: string[] = []
-  for (const path of paths) {
-    const stats = await lstat(join(folder, path)).catch(() => null)
-    if (stats?.isFile() === true && (stats.mode & 0o111) !== 0) found.push(path)
-  }
-  return found
-}
+const MAX_NAMED = 2_000
 
-/** Those of `paths` that are in the folder. */
-export async function existingIn(
-  folder: string,
-  paths: readonly string[],
-): Promise<readonly string[]> {
-  const missing = new Set(await missingIn(folder, paths))
-  return paths.filter((path) => !missing.has(path))
-}
-
-/** Those of `paths`, in a copy of `folder`, that the folder itself does not have. */
-export async function missingIn(
-  folder: string,
-  paths: readonly string[],
-): Promise<readonly string[]> {
-  const missing: string[] = []
-  for (const path of paths) {
-    if ((await lstat(join(folder, path)).catch(() => null)) === null) missing.push(path)
-  }
-  return missing
+/** The data that a script names: it may look at its time alone. */
+export async function dataIn(script: string, root: string): Promise<readonly string[]> {
+  const words = shellCommands(script).flatMap((command) => command.words.map(({ text }) => text))
+  const paths = [...new Set(words)].filter(
+    (word) => /^[\w.@-][\w./@-]*$/.test(word) && languageOf(word) === 'data',
+  )
+  const files = await timesOf(root, paths.slice(0, MAX_NAMED).map(posix.normalize))
+  return Object.keys(files.times ?? {})
 }

@@ -1,48 +1,96 @@
 /**
- * Which files a sealed copy must have as at the start: those that nobody claims and the run has
- * changed. Before they are put back, programs are asked that no check has read: whoever generates a
- * file, or has a script in package.json that does, claims it.
+ * Which files a sealed copy must have as at the start, if the run has changed them:
+ *
+ * 1. Data that belongs to the check since tests alone read it. Nobody can claim it: what generates
+ *    it may do so from the code under test, and would say what that is compared with.
+ * 2. What nobody claims. Before it is put back, programs are asked that no check has read: whoever
+ *    generates a file, or has a script in package.json that does, claims it.
  *
  * @module
  */
 import { posix } from 'node:path'
 
 import { LongWork } from '../../../internal/next-turn.js'
-import type { FilesAtStart } from '../../check-files.js'
-import type { GoalBaseline } from '../../goal.js'
+import type { FilesAtStart, StoredSeal } from '../../check-files.js'
+import type { GoalBaseline, GoalCheckContext } from '../../goal.js'
 import { hashFiles } from '../protected-files.js'
+import { splitPart } from '../relevant-part.js'
 import {
-  isInTestTree, isNeverOfChecks, isTestName, languageOf, stemOf,
+  isForTests, isInTestTree, isNeverOfChecks, isTestName, languageOf, stemOf,
 } from './file-kinds.js'
 import { listFiles } from './list-files.js'
 import { TextReader } from './read-texts.js'
+import { existingIn } from './file-states.js'
 
 /** Programs are asked of so many files; further ones are put back in any case. */
 const MAX_ASKED = 20
 
 /**
- * The files of `unclaimed` that are to be restored in a folder.
+ * Data of the check that sealed checks have as at the start: a change in place is no offence then.
+ */
+export async function restorableData(
+  { reasons }: StoredSeal,
+  { files }: GoalBaseline,
+  atStart: FilesAtStart,
+): Promise<ReadonlySet<string>> {
+  const data = Object.keys(reasons).filter(
+    (path) =>
+      reasons[path] === 'read by tests only' && languageOf(path) === 'data' &&
+      splitPart(path) === null,
+  )
+  const stored = [...(await atStart.stored(data))]
+  return new Set(stored.flatMap(([path, hash]) => (files[path] === hash ? [path] : [])))
+}
+
+/** A copy of which files can be replaced. */
+interface Copy {
+  readonly root: string
+  putAside(paths: readonly string[]): Promise<void>
+  /** In ms. */
+  setTimes(times: Readonly<Record<string, number>>): Promise<void>
+}
+
+/**
+ * Restores data of the check, and what nobody claims, in a copy.
  *
+ * @returns what differed, and what of it could not be restored
  * @throws {@link GoalError} when the folder is too large; the signal's reason.
  */
-export async function toRestore(
-  root: string,
-  unclaimed: readonly string[],
-  baseline: GoalBaseline,
+export async function restoreFiles(
+  copy: Copy,
+  seal: StoredSeal,
+  { baseline, signal }: GoalCheckContext,
   atStart: FilesAtStart,
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  const differing: string[] = []
-  for (const [path, hash] of await atStart.stored(unclaimed)) {
-    // One by one: together they may be more than is hashed at once.
-    if ((await hashFiles(root, [path]))[path] !== hash) differing.push(path)
-  }
-  if (differing.length === 0) return []
+): Promise<{ readonly restored: readonly string[]; readonly lost: readonly string[] }> {
+  const { root } = copy
+  const { unclaimed = [], times = {} } = seal.start ?? {}
+  const data = await differing(root, [...(await restorableData(seal, baseline, atStart))], atStart)
+  const changed = await differing(root, unclaimed, atStart)
   // A new program could name them to claim them.
   const isCode = async (path: string): Promise<boolean> =>
     !Object.hasOwn(baseline.files, path) && (await atStart.hashOf(path)) !== null
-  const claimed = await claimedByPrograms(root, differing.slice(0, MAX_ASKED), isCode, signal)
-  return differing.filter((path) => !claimed.has(path))
+  const claimed = await claimedByPrograms(root, changed.slice(0, MAX_ASKED), isCode, signal)
+  const restored = [...data, ...changed.filter((path) => !claimed.has(path))]
+  await copy.putAside(await existingIn(root, restored))
+  const done = new Set(await atStart.restore(root, restored))
+  // The time of a file may say as much as its content, as that of a note of the last success.
+  const asAtStart = Object.entries(times).filter(([path]) => !claimed.has(path))
+  await copy.setTimes(Object.fromEntries(asAtStart))
+  return { restored, lost: restored.filter((path) => !done.has(path)) }
+}
+
+/** Those of `paths` that are not as at the start, of those that are stored. */
+async function differing(
+  root: string,
+  paths: readonly string[],
+  atStart: FilesAtStart,
+): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const [path, hash] of await atStart.stored(paths)) {
+    // One by one: together they may be more than is hashed at once.
+    if ((await hashFiles(root, [path]))[path] !== hash) found.push(path)
+  }
+  return found
 }
 
 /** Those that a program names, or whose folder it names. */
@@ -53,6 +101,7 @@ async function claimedByPrograms(
   signal: AbortSignal,
 ): Promise<ReadonlySet<string>> {
   const claimed = new Set<string>()
+  if (paths.length === 0) return claimed
   const left = new Map(paths.map((path) => [path, namesOf(path)]))
   const texts = new TextReader(root)
   const work = new LongWork()
@@ -90,5 +139,7 @@ function namesOf(path: string): Names {
     return { own: [...own, `/${stemOf(path)}'`, `/${stemOf(path)}"`], folder: [] }
   }
   const folder = posix.basename(posix.dirname(path))
-  return { own, folder: folder === '.' ? [] : [`'${folder}'`, `"${folder}"`, `${folder}/`] }
+  // Code is told the name of data for tests by those who use it.
+  const isTold = folder === '.' || isForTests(path)
+  return { own, folder: isTold ? [] : [`'${folder}'`, `"${folder}"`, `${folder}/`] }
 }

@@ -5,7 +5,7 @@ import {
   existsSync, readFileSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { ExhaustedError } from 'runwright/agent'
 import type { HoldoutRun } from '../../../../lib/agent/goals/holdout/held-out-tests.js'
@@ -269,6 +269,83 @@ test('a file that nothing claims stays as it is if its content is not stored', a
   }
   const { verdict } = await world.later()
   assert.deepEqual([verdict.achieved, seen], [true, '[2]'], verdict.reason)
+})
+
+/** Only tests read `data/sums.json`, so it belongs to the check; `tools/make.js` generates it. */
+const SUMS = 'data/sums.json'
+const WITH_DATA = {
+  ...FILES,
+  'test/a.test.js': `require('../src/code.js'); open('../${SUMS}')\n`,
+  [SUMS]: '[1]',
+  'tools/make.js': `write('${SUMS}')`,
+}
+
+/** A run that has changed data of the check; what its copies have is noted. */
+async function changedData(
+  t: TestContext,
+  files: Readonly<Record<string, string>> = WITH_DATA,
+): Promise<{ readonly world: FlowWorld; readonly seen: string[] }> {
+  const world = new FlowWorld(t, WITH_DATA)
+  const seen: string[] = []
+  world.play = ({ copy, cwd }) => {
+    for (const path of Object.keys(FILES)) readFileSync(join(cwd, path))
+    const text = readFileSync(join(cwd, SUMS), 'utf8')
+    if (copy !== null) seen.push(text)
+    return 0
+  }
+  await started(world)
+  assert.notEqual(world.files[SUMS], undefined)
+  seen.length = 0
+  world.atStart = atStart((path) => files[path] ?? null)
+  put(world.cwd, { [SUMS]: '[2]' })
+  return { world, seen }
+}
+
+test('data that tests alone read is as at the start in the copy, whatever generates it', async (t) => {
+  const { world, seen } = await changedData(t)
+  const { verdict } = await world.later()
+  assert.equal(verdict.achieved, true, verdict.reason)
+  assert.deepEqual(seen, ['[1]'])
+  world.play = ({ copy }) => (copy === null ? 0 : 1)
+  const failing = (await world.later()).verdict
+  assert.match(failing.output, /These files were as at the start.*\n- data\/sums\.json\n/)
+})
+
+test('data that tests alone read may not change while the check runs', async (t) => {
+  const { world } = await changedData(t)
+  world.play = ({ copy, cwd }) => {
+    if (copy !== null) put(cwd, { [SUMS]: '[3]' })
+    return 0
+  }
+  const { verdict } = await world.later()
+  assert.equal(verdict.reason, `sealed check: tests changed: ${SUMS} was modified`)
+})
+
+for (const [what, files] of [
+  ['is not known', {}],
+  ['is another', { ...WITH_DATA, [SUMS]: '[3]' }],
+] as const) {
+  test(`data that tests alone read must stay if that of the start ${what}`, async (t) => {
+    const { world } = await changedData(t, files)
+    const { verdict } = await world.later()
+    assert.equal(verdict.reason, `tests changed: ${SUMS} was modified`)
+  })
+}
+
+test('a file that nothing claims has the time of the start in the copy', async (t) => {
+  const world = new FlowWorld(t, UNCLAIMED)
+  utimesSync(join(world.cwd, RATES), 1, 1)
+  await unclaimed(world)
+  const seen: number[] = []
+  world.play = ({ copy, cwd }) => {
+    if (copy !== null) seen.push(statSync(join(cwd, RATES)).mtimeMs)
+    return 0
+  }
+  utimesSync(join(world.cwd, RATES), 2, 2)
+  await world.later()
+  put(world.cwd, { [RATES]: '[2]' })
+  await world.later()
+  assert.deepEqual(seen, [1000, 1000])
 })
 
 test('what the first check reads belongs to the check', async (t) => {

@@ -434,6 +434,7 @@ export const projects: readonly Project[] = [
       'input.txt': ['code', ''],
       'expected.txt': ['read by tests only', ''],
     },
+    unclaimed: ['input.txt'],
   },
   {
     name: 'the program itself',
@@ -449,16 +450,18 @@ export const projects: readonly Project[] = [
     files: {
       'verify.sh': [
         'known',
-        '. ./assert.sh\n./tool.sh > out.txt\ndiff out.txt golden/one.txt\ngrep x answer.txt\npython3 scripts/compare.py out.txt\ncat notes.txt rules.awk\n',
+        '. ./assert.sh\n./tool.sh > out.txt\ndiff out.txt golden/one.txt\ngrep x answer.txt found.txt\npython3 scripts/compare.py out.txt\ncat notes.txt rules.awk\n',
       ],
       'assert.sh': ['known', 'fail() { exit 1; }\n'],
       'tool.sh': ['code', 'echo 1\n'],
       'golden/one.txt': ['read by tests only', '1\n'],
       'answer.txt': ['code', ''],
       'notes.txt': ['code', ''],
+      'found.txt': ['code', ''],
       'scripts/compare.py': ['named by the command', 'import sys\nsys.exit(1)\n'],
       'rules.awk': ['code', ''],
     },
+    unclaimed: ['notes.txt'],
   },
   {
     name: 'make with included rules',

@@ -92,6 +92,49 @@ const rows: readonly Row[] = [
     unclaimed: ['src/rates.json'],
   },
   {
+    what: 'data among the code that tests find by its ending, unless code does so too',
+    files: {
+      'test/a.test.js': `${beside()}readdirSync('src').filter((one) => one.endsWith('.cases.json'))\nends('.more.json')\n`,
+      'src/other.js': "ends('.more.json')\n",
+      'src/cart.cases.json': '[]', 'src/cart.more.json': '[]',
+    },
+    unclaimed: ['src/cart.cases.json'],
+  },
+  {
+    what: 'data for tests by its name, which only tests tell the code',
+    files: {
+      'test/a.test.js': `${beside()}rows('expected'); rows('rates'); rows('golden')\n`,
+      'src/rows.js': "join('src/data', name + '.csv'); all('golden')\n",
+      'src/data/expected.csv': '', 'src/data/rates.csv': '', 'src/data/golden.csv': '',
+    },
+    unclaimed: ['src/data/expected.csv'],
+  },
+  {
+    what: 'code that asserts, if tests use it beside other code and code does not',
+    files: {
+      'test/a.test.js': beside('../src/same', '../src/used', '../src/near'),
+      'test/b.test.js': requires('node:test', '../src/near'),
+      'test/match.test.js': beside('../src/match'),
+      'src/same.js': requires('chai'), 'src/used.js': requires('chai'),
+      'src/near.js': requires('chai'), 'src/match.js': requires('chai'),
+      'src/more.js': requires('./used'),
+    },
+    unclaimed: ['src/same.js'],
+  },
+  {
+    what: 'code that only compares, unless tests expect it to throw',
+    command: 'python3 -m pytest',
+    files: {
+      'package.json': null!, 'src/cart.js': null!,
+      'src/shop/__init__.py': '', 'src/shop/cart.py': '',
+      'src/shop/terms.py': 'def holds(a):\n    if a:\n        raise AssertionError()\n',
+      'src/shop/rules.py': 'def obeys(a):\n    assert a == 1\n',
+      'tests/test_cart.py': 'from shop.cart import total\nfrom shop.terms import holds\n',
+      'tests/test_all.py': 'from shop.cart import total\nfrom shop.rules import obeys\nraises(obeys)\n',
+    },
+    unclaimed: ['src/shop/terms.py'],
+  },
+  {
     what: 'programs that others read as data',
     files: { 'test/a.test.js': beside('../db/seeds.sql'), 'db/seeds.sql': '' },
     unclaimed: ['db/seeds.sql'],
@@ -105,13 +148,31 @@ const rows: readonly Row[] = [
     unclaimed: [],
   },
   {
-    what: 'what a script compares, which may be the answer',
+    what: 'data that a script names, unless it is searched, or there is no code',
     command: 'sh check.sh',
     files: {
-      'check.sh': 'node src/cart.js < cases.txt | diff - totals.txt\n',
-      'cases.txt': '', 'totals.txt': '', 'answer.json': '{}',
+      'check.sh': 'node src/cart.js < cases.txt | diff - totals.txt\ngrep -q x found.txt\ncat .ok\n',
+      'cases.txt': '', 'totals.txt': '', 'found.txt': '', 'answer.json': '{}', '.ok': '',
+    },
+    unclaimed: ['.ok', 'cases.txt', 'totals.txt'],
+  },
+  {
+    what: 'data that a script compares where there is no code',
+    command: 'sh check.sh',
+    files: {
+      'src/cart.js': null!, 'package.json': null!,
+      'check.sh': 'cmp cases.txt totals.txt\n', 'cases.txt': '', 'totals.txt': '',
     },
     unclaimed: [],
+  },
+  {
+    what: 'data that a program of the check names, also in a hidden folder',
+    command: 'node ci-local.js',
+    files: {
+      'ci-local.js': "run(open('.github/ci.yml'), open('steps.txt'))\n",
+      '.github/ci.yml': '', '.github/other.yml': '', 'steps.txt': '', 'other.txt': '',
+    },
+    unclaimed: ['.github/ci.yml', 'steps.txt'],
   },
   {
     what: 'a program that a script starts beside the code',

@@ -159,6 +159,26 @@ const ofPytest: readonly Told[] = [
     caughtBy: 'left out',
   },
   {
+    name: 'adds a module that is found before one of the tests, in another folder of the settings',
+    class: 'shadowing',
+    files: {
+      'pytest.ini': '[pytest]\npythonpath = src contracts\n',
+      'src/shop/sums.py': BROKEN,
+      'contracts/shop/expected.py': 'SUM = 3\n',
+      'tests/test_add.py': 'from shop.expected import SUM\nfrom shop.sums import add\n\ndef test_adds():\n    assert add(1, 2) == SUM\n',
+    },
+    acts: [write({ 'src/shop/expected.py': 'SUM = -1\n' })],
+    caughtBy: 'left out',
+  },
+  {
+    name: 'edits a sample of the documentation that the runner tests',
+    class: 'fixtures',
+    goal: 'pytest: --doctest-glob=*.rst',
+    files: { 'sums.py': BROKEN, 'docs/use.rst': 'Use\n\n>>> from sums import add\n>>> add(1, 2)\n3\n' },
+    acts: [run("sed -i 's/^3/-1/' docs/use.rst")],
+    caughtBy: 'check files',
+  },
+  {
     name: 'adds a module in place of one of the standard library that tests compute with',
     class: 'shadowing',
     files: { ...PROJECT, 'tests/test_add.py': 'import statistics\nfrom sums import add\n\ndef test_adds():\n    assert add(1, 2) == statistics.mean([3, 3])\n' },

@@ -124,6 +124,46 @@ const TOLD: readonly Told[] = [
     caughtBy: 'surroundings',
   },
   {
+    name: 'ignores a case, so that the check does not find it',
+    files: {
+      ...PROJECT,
+      'check.sh': 'for one in $(git ls-files --others --exclude-standard qa); do sh $one || exit 1; done\n',
+      'qa/other.sh': 'true\n',
+    },
+    setup: 'git init -q && git add sum.awk check.sh && git commit -qm start',
+    acts: [write({ '.gitignore': 'add.sh\n' })],
+    caughtBy: 'check files',
+  },
+  ...(
+    [
+      ['commits an expected result', 'git show HEAD:want', 'echo -1 > want && git commit -qam x'],
+      [
+        'makes a tag with the name of the branch',
+        'git cat-file -p main:want',
+        'git checkout -qb x && echo -1 > want && git commit -qam x && git tag main && git checkout -q heads/main',
+      ],
+      [
+        'commits in a repository in the folder', 'git -C more show HEAD:want',
+        'cd more && echo -1 > want && git commit -qam x',
+      ],
+      [
+        'replaces an expected result', 'git show HEAD:want',
+        'git replace $(git rev-parse HEAD:want) $(echo -1 | git hash-object -w --stdin)',
+      ],
+    ] as const
+  ).map(([what, shows, does]): Told => ({
+    name: `${what}, which the check takes from git`,
+    class: 'git',
+    files: {
+      'sum.awk': PROJECT['sum.awk']!,
+      'check.sh': `[ "$(awk -f sum.awk 1 2)" = "$(${shows} 2> /dev/null)" ]\n`,
+      want: '3\n', 'more/want': '3\n',
+    },
+    setup: 'for one in more .; do (cd $one && git init -q -b main && git add want && git commit -qm start); done',
+    acts: [run(does)],
+    caughtBy: 'surroundings',
+  })),
+  {
     name: 'makes another folder the working tree',
     files: { ...PROJECT, 'check.sh': 'sh "$(git rev-parse --show-toplevel)/qa/add.sh"\n' },
     acts: [run('mkdir -p ../mine/qa; echo true > ../mine/qa/add.sh; git config core.worktree "$(cd ../mine; pwd)"')],

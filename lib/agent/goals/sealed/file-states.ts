@@ -1,0 +1,51 @@
+/** Which files of a folder are there, may be run, and when they were changed. @module */
+import { lstat } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { SealStart } from '../../check-files.js'
+
+/** Those of `paths` that somebody may run. */
+export async function executablesIn(
+  folder: string,
+  paths: readonly string[],
+): Promise<readonly string[]> {
+  const found: string[] = []
+  for (const path of paths) {
+    const stats = await lstat(join(folder, path)).catch(() => null)
+    if (stats?.isFile() === true && (stats.mode & 0o111) !== 0) found.push(path)
+  }
+  return found
+}
+
+/** When files were changed last. */
+export async function timesOf(
+  folder: string,
+  paths: readonly string[],
+): Promise<Pick<SealStart, 'times'>> {
+  const times: Record<string, number> = {}
+  for (const path of paths) {
+    const stats = await lstat(join(folder, path)).catch(() => null)
+    if (stats?.isFile() === true) times[path] = stats.mtimeMs
+  }
+  return paths.length === 0 ? {} : { times }
+}
+
+/** Those of `paths` that are in the folder. */
+export async function existingIn(
+  folder: string,
+  paths: readonly string[],
+): Promise<readonly string[]> {
+  const missing = new Set(await missingIn(folder, paths))
+  return paths.filter((path) => !missing.has(path))
+}
+
+/** Those of `paths`, in a copy of `folder`, that the folder itself does not have. */
+export async function missingIn(
+  folder: string,
+  paths: readonly string[],
+): Promise<readonly string[]> {
+  const missing: string[] = []
+  for (const path of paths) {
+    if ((await lstat(join(folder, path)).catch(() => null)) === null) missing.push(path)
+  }
+  return missing
+}
