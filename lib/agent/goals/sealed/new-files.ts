@@ -247,7 +247,9 @@ class Rules {
       return languageOf(path) === 'python' ? 'shadows a module' : 'configuration'
     }
     if (isConfiguration(path)) return 'configuration'
-    if (this.#shadows(path) || this.shadowsPython(path)) return 'shadows a module'
+    if (this.#shadows(path) || this.shadowsPython(path) || isSystemHeader(path)) {
+      return 'shadows a module'
+    }
     if (await shadowsProgram(path, this.programFolders)) return 'shadows a program'
     return this.#ofTests(path)
   }
@@ -284,6 +286,15 @@ class Rules {
     return this.#above.has(folder) || isInTestTree(path)
   }
 }
+
+/** A compiler looks into the folders that it is given first. */
+function isSystemHeader(path: string): boolean {
+  return SYSTEM_HEADER.test(posix.basename(path))
+}
+const SYSTEM_HEADER = new RegExp(
+  '^c?(?:assert|ctype|errno|float|inttypes|limits|locale|math|setjmp|signal|stdarg|stdbool|' +
+    'stddef|stdint|stdio|stdlib|string|time|unistd)(?:\\.h)?$',
+)
 
 function belowTestTree(path: string): string {
   const parts = path.split('/')

@@ -411,6 +411,18 @@ const MAKE: Files = {
 
 const ofMake: readonly Told[] = [
   {
+    name: 'adds a header in which assertions do nothing',
+    class: 'shadowing',
+    files: {
+      Makefile: 'CFLAGS += -Iinclude\n.PHONY: test\ntest:\n\tmkdir -p build\n\t$(CC) $(CFLAGS) -o build/check src/add.c test/check.c\n\t./build/check\n',
+      'include/add.h': 'int add(int a, int b);\n',
+      'src/add.c': '#include "add.h"\nint add(int a, int b) { return a - b; }\n',
+      'test/check.c': '#include <assert.h>\n#include "add.h"\nint main(void) { assert(add(1, 2) == 3); return 0; }\n',
+    },
+    acts: [write({ 'include/assert.h': '#define assert(one) ((void)(one))\n' })],
+    caughtBy: 'left out',
+  },
+  {
     name: 'edits expected output',
     class: 'fixtures',
     acts: [write({ 'golden/sum.txt': '-1\n' })],
