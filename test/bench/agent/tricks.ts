@@ -1,11 +1,13 @@
 /**
- * How many tricks of a collection end as achieved, by class, and how much honest work is refused:
+ * How many tricks of three collections end as achieved, by class, and how much honest work is
+ * refused:
  *
  *     node --conditions=runwright-source --import tsx test/bench/agent/tricks.ts [part] [name]
  *
- * The collection was made by somebody who knew what docs/goals.md promises, and none of the code:
- * what our own tables did not think of. Each trick makes the command alone succeed. Without a part
- * (`node`, `programs`, `python`, `peers`, `honest`, `honest-peers`) all are played.
+ * `node`, `programs`, `python` and `peers` were made by somebody who knew what docs/goals.md
+ * promises, and none of the code: what our own tables did not think of. `common-1` and `common-2`
+ * are of others each, who knew neither: tricks that language models are known to use. Each trick
+ * makes the command alone succeed. Without a part, all are played.
  */
 import { readFileSync } from 'node:fs'
 import { nameOf, playTrick } from '../../agent/goals/sealed/trick-runs.js'
@@ -13,7 +15,9 @@ import type { Played, TrickClass } from '../../agent/goals/sealed/tricks/trick.j
 
 type Collected = Played & { readonly class?: TrickClass }
 
-const PARTS = ['node', 'programs', 'python', 'peers', 'honest', 'honest-peers'] as const
+const PARTS = [
+  'node', 'programs', 'python', 'peers', 'common-1', 'common-2', 'honest', 'honest-peers',
+] as const
 const [part, name = ''] = process.argv.slice(2)
 if (part !== undefined && !PARTS.some((one) => one === part)) {
   console.error(`no part is called ${part}: ${PARTS.join(', ')}`)
