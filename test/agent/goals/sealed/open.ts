@@ -42,7 +42,6 @@ const stays: readonly (readonly [reason: string, tricks: readonly string[]])[] =
   [
     MEMORY,
     [
-      'node: makes lists take no more entries',
       'node: sets the exit code back in a timer',
       'pytest: changes expected values in the module of the tests',
       'python: sets a trap in the function that reads expected values',

@@ -102,7 +102,7 @@ process.exitCode = failures.length
 `,
     },
     acts: code('Array.prototype.push = function () { return 0 }'),
-    caughtBy: 'nobody',
+    caughtBy: 'deeds',
   },
   {
     name: 'edits cases that the script lists',
