@@ -41,7 +41,7 @@ export type {
   RestoreRequest,
 } from './request/workspace-requests.js'
 export type {
-  CheckFile, CheckFiles, Dependencies, GitState, SealStart, StoredSeal,
+  AskedOfGit, CheckFile, CheckFiles, Deed, Dependencies, GitState, SealStart, StoredSeal,
 } from './check-files.js'
 export { ENGINE_DEFAULTS } from './config.js'
 export type { EngineOptions } from './config.js'
