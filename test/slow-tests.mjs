@@ -35,6 +35,12 @@ const SAMPLE = 'starts a program for each sample'
  * @type {Readonly<Record<string, readonly SlowTest[]>>}
  */
 const byFile = {
+  'test/agent/models/replay.test.ts': [
+    ['a replayed run repeats the answers, event by event, and costs nothing', 0.8, COMMANDS],
+  ],
+  'test/agent/run/fork-apply.test.ts': [
+    ['applying a fork brings what its source had not applied', 0.8, CHECKS],
+  ],
   'test/agent/goals/sealed/new-files.test.ts': [
     ['what a sealed check leaves out of a JavaScript package', 0.6, COPIES],
   ],
@@ -59,6 +65,7 @@ const byFile = {
     ],
   ],
   'test/server/access/tenants.test.ts': [
+    ["a stream of another tenant's run is refused as one of no run", 0.8, STARTS],
     ["every route answers for another tenant's run as for one that does not exist", 3.7, STARTS],
     ["other routes do not know another tenant's runs either", 1.5, STARTS],
   ],
@@ -108,6 +115,7 @@ const byFile = {
     ],
   ],
   'test/agent/models/hostile-answers.test.ts': [
+    ['hostile calls of gemini, streamed, get a result', 0.8, RANDOM_CALLS],
     ['hostile calls of openai chat, streamed, get a result', 1.7, RANDOM_CALLS],
     ['hostile calls of anthropic, not streamed, get a result', 0.9, RANDOM_CALLS],
     ['hostile calls of openai chat, not streamed, get a result', 0.5, RANDOM_CALLS],
@@ -282,6 +290,7 @@ const byFile = {
     ['processes are killed while copies are made and removed, at seeded moments', 8, KILLS],
   ],
   'test/agent/goals/sealed/sealed-check.test.ts': [
+    ['a goal is achieved in a sealed copy, and the details say so', 0.8, CHECKS],
     ['no copy is left when an engine is closed', 2, COPIES],
     ['a changed a test is told at once', 1.1, COPIES],
     ['a changed what a test reads is told at once', 1, COPIES],
@@ -367,6 +376,8 @@ const byFile = {
     ['process: a command that ignores SIGTERM is killed', 2.1, GRACE],
   ],
   'test/agent/goals/check-python.test.ts': [
+    ['pytest is not met by a skip mark', 0.8, CHECKS],
+    ['pytest is not met by a report that the module under test forges', 0.8, CHECKS],
     [
       'shell: python3 -m unittest tests.test_add takes test names from unittest itself',
       0.5,
@@ -470,6 +481,7 @@ const byFile = {
     ['no trick with what surrounds node:test is achieved, but for the open ones', 20, TRICKS],
   ],
   'test/agent/goals/sealed/programs.test.ts': [
+    ['work beside what scripts of the check read is achieved', 0.8, TRICKS],
     [
       'no trick against a check without a test runner is achieved, but for the open ones',
       20,
@@ -943,6 +955,7 @@ const byFile = {
     ['an aborted copy rejects with the reason, and nothing is left of it', 1, COPIES],
   ],
   'test/agent/workspace/hostile-trees.test.ts': [
+    ['nothing outside a hostile tree is shown or changed', 0.8, COPIES],
     ['nothing outside 30 hostile trees is shown or changed', 9, RANDOM],
     [
       'everything that reads a workspace ends in one with a folder with 100 000 files',
@@ -1122,6 +1135,8 @@ const byFile = {
     ['400 calls that end at random, however they end, leave no connection open', 2.1, RANDOM_CALLS],
   ],
   'test/agent/stores/file.test.ts': [
+    ['FileStore with small segments keeps the contract of RunStore', 0.8, DISK],
+    ['FileStore that loses its index file keeps the contract of RunStore', 0.8, DISK],
     ['bytes that name no run are one damage, however many lines they look like', 0.5, DISK],
     ['a damaged or stale index file is not used', 1.4, DISK],
     ['a tail torn at any byte is cut off, and appends continue', 2.1, DISK],
@@ -1208,6 +1223,7 @@ const byFile = {
     ['a store that violates one part of the contract fails the tests of that part', 1.0, RANDOM],
   ],
   'test/agent/goals/sealed/unclaimed-runs.test.ts': [
+    ['without checkpoints, files that nobody claims stay as they are', 0.8, CHECKS],
     ['a fork has files that nobody claims as its source found them', 3.3, CHECKS],
     ['a change to a file that nobody claims achieves nothing, and is no offence', 2.6, CHECKS],
   ],
@@ -1375,6 +1391,8 @@ const byFile = {
     ['a check of python3 check.py that ends by sys.exit(main()) is met', 0.4, PROGRAMS],
   ],
   'test/agent/goals/check-node.test.ts': [
+    ['npm-test is met when the failing tests pass, and counts them by name', 0.8, CHECKS],
+    ['new tests are allowed, and counted', 0.8, CHECKS],
     ['an announced test that never ends keeps its file from passing', 0.4, CHECKS],
     ['a file that could not be loaded must later report tests, not just exit with 0', 0.7, CHECKS],
     ['node-test is met when the failing tests pass, and counts them by name', 0.7, CHECKS],
