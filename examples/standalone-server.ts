@@ -7,7 +7,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
-import { cp, link, mkdir, open, rm, writeFile } from 'node:fs/promises'
+import { cp, link, lstat, mkdir, open, readdir, rm, writeFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { homedir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
@@ -161,6 +161,10 @@ async function openService(settings: Settings): Promise<Opened> {
   let { keys } = settings
   try {
     await mkdir(demo ?? data, { recursive: true, mode: 0o700 })
+    if (demo !== null && (await lstat(demo)).isSymbolicLink()) {
+      // It is emptied below, which must not happen to a folder of somebody else.
+      throw new SettingError(`${demo} is a link; remove it, and the next start makes a folder`)
+    }
     await mkdir(runs, { recursive: true, mode: 0o700 })
     if (keys === 'auto') {
       // The folder of the store is closed to the tools of runs.
@@ -199,8 +203,9 @@ async function refreshDemo({ engine }: RunService, demo: string): Promise<void> 
   const { runs } = await engine.list({ status: ['pending', 'running', 'awaiting_human'] })
   const details = await Promise.all(runs.map(({ run_id }) => engine.get(run_id)))
   if (details.some(({ cwd, status }) => cwd === demo && !isTerminal(status))) return
-  await rm(demo, { recursive: true, force: true })
-  await cp(demoProject, demo, { recursive: true })
+  // The folder itself stays: another server, which is about to be refused, may look for it now.
+  for (const name of await readdir(demo)) await rm(join(demo, name), { recursive: true })
+  await cp(demoProject, demo, { recursive: true, dereference: true })
 }
 
 function listen(server: Server, { port, host }: Settings): Promise<void> {

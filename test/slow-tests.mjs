@@ -1017,6 +1017,8 @@ const byFile = {
     ['a key that is too short is reported in one line, with a non-zero exit code', 0.5, STARTS],
     ['the default model is builtin:repair even with keys of providers', 0.5, STARTS],
     ['a request without cwd works on the copy of the demo project', 0.5, STARTS],
+    ['the copy of the demo project is made anew at each start, in the same folder', 1, STARTS],
+    ['a link in the place of the copy of the demo project is refused in one line', 0.5, STARTS],
     ['a data folder that cannot be created is reported in one line', 0.4, STARTS],
     ['a missing root is reported in one line, with a non-zero exit code', 0.4, STARTS],
     ['with keys, calls without one are refused, and the key is not printed', 0.4, STARTS],

@@ -2,8 +2,11 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import {
+  closeSync,
+  fstatSync,
   mkdirSync,
   mkdtempSync,
+  openSync,
   readdirSync,
   readFileSync,
   realpathSync,
@@ -267,12 +270,19 @@ test('two servers that start at once agree on the key', async (t) => {
     child.stdout?.on('data', (chunk: Buffer) => (text += String(chunk)))
     return () => text
   })
-  const first = await Promise.race(
-    children.map(async (child, index) => {
+  const ended = children.map(async (child) => {
+    let stderr = ''
+    child.stderr?.on('data', (chunk: Buffer) => (stderr += String(chunk)))
+    await once(child, 'close')
+    return stderr
+  })
+  const first = await Promise.race([
+    ...children.map(async (child, index) => {
       for await (const _ of child.stdout!) if (/^watch it/m.test(printed[index]!())) return index
       return await new Promise<number>(() => {})
     }),
-  )
+    Promise.all(ended).then((said) => assert.fail(`none of them runs: ${said.join('')}`)),
+  ])
   const others = children.filter((_, index) => index !== first)
   await Promise.all(others.map((child) => child.exitCode ?? once(child, 'exit')))
   const key = readFileSync(path, 'utf8').trim()
@@ -372,6 +382,36 @@ test('a request without cwd works on the copy of the demo project', async (t) =>
     await client.post('/api/runs', { json: { goal: 'shell: true' } })
   ).json<RunDetails>()
   assert.match(cwd, /demo-project$/)
+})
+
+test('the copy of the demo project is made anew at each start, in the same folder', async (t) => {
+  const data = scratch(t)
+  const copy = join(data, 'demo-project')
+  const first = await start(t, { RUNWRIGHT_DATA: data })
+  // Held open, so that no other folder gets its inode.
+  const folder = openSync(copy, 'r')
+  t.after(() => closeSync(folder))
+  const { ino } = fstatSync(folder)
+  const namesIn = (at: string) => readdirSync(at, { recursive: true }).sort()
+  const names = namesIn(copy)
+  assert.deepEqual(names, namesIn(join(root, 'examples/demo-project')))
+  first.child.kill('SIGKILL')
+  await once(first.child, 'exit')
+  mkdirSync(join(copy, 'left', 'behind'), { recursive: true })
+  await start(t, { RUNWRIGHT_DATA: data })
+  assert.deepEqual(namesIn(copy), names)
+  // A server that starts at the same time makes sure that the folder exists: it is never away.
+  assert.equal(statSync(copy).ino, ino)
+})
+
+test('a link in the place of the copy of the demo project is refused in one line', async (t) => {
+  const data = scratch(t)
+  const elsewhere = scratch(t)
+  writeFileSync(join(elsewhere, 'kept'), '')
+  symlinkSync(elsewhere, join(data, 'demo-project'))
+  const said = await failsToStart(t, { RUNWRIGHT_DATA: data })
+  assert.match(said, /^runwright: .*demo-project is a link; remove it, .*\n$/)
+  assert.deepEqual(readdirSync(elsewhere), ['kept'])
 })
 
 test('a port in use is reported in one line', async (t) => {
