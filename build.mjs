@@ -94,7 +94,10 @@ async function bundle(name, entries) {
       { name: 'text in place of files', setup: embed },
     ],
   })
-  for (const file of Object.keys(metafile.outputs)) restoreClassNames(join(root, file))
+  for (const file of Object.keys(metafile.outputs)) {
+    restoreClassNames(join(root, file))
+    checkCharacters(join(root, file))
+  }
   for (const [file, { imports }] of Object.entries(metafile.outputs)) {
     for (const { path, external } of imports) {
       if (external && path.startsWith('.') && dirname(file) !== relative(root, join(dist, name))) {
@@ -117,6 +120,17 @@ function restoreClassNames(file) {
   const names = [...code.matchAll(/\b(\w+)=class _\1\b/g)].map(([, name]) => name)
   if (names.length > 0)
     writeFileSync(file, code.replace(new RegExp(`\\b_(${names.join('|')})\\b`, 'g'), '$1'))
+}
+
+/**
+ * A single character beyond ASCII doubles what a file takes in memory, where Node keeps it as text.
+ * The bundler escapes them but for raw templates.
+ *
+ * @param {string} file
+ */
+function checkCharacters(file) {
+  const [found] = /.{0,40}[^\0-\x7f].{0,40}/.exec(readFileSync(file, 'utf8')) ?? []
+  if (found !== undefined) throw new Error(`${file}: write the character as an escape: ${found}`)
 }
 
 /** @typedef {(file: { path: string }) => Promise<object | undefined>} Load */

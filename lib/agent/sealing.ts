@@ -6,7 +6,7 @@
 import type { SealedMode } from './events.js'
 import type { Executor } from './executor.js'
 import { copyExecutor } from './executors/copy-executor.js'
-import { SealedChecks, type CopyFolders } from './goals/sealed/sealed-check.js'
+import type { CopyFolders } from './goals/sealed/sealed-check.js'
 import { sealedModeOf } from './goals/sealed/sealed-mode.js'
 import { packagesAbove } from './isolation/above.js'
 import type { SealingFor } from './goals/sealed/sealing.js'
@@ -28,8 +28,13 @@ export function sealingFor(settings: SealingSettings): SealingFor {
     const { request } = frozen
     const mode = sealedModeOf(frozen, sealedChecks)
     if (mode === 'off') return null
-    return (isolated, holdout) =>
-      new SealedChecks({
+    // Loaded for runs that need it, from their start: a newer version of this package that is
+    // installed meanwhile must not take away the code of their checks.
+    const code = import('./goals/sealed/sealed-check.js')
+    code.catch(() => undefined)
+    return async (isolated, holdout) => {
+      const { SealedChecks } = await code
+      return new SealedChecks({
         mode,
         folders: () => sealedFolders.open(),
         executor: async () => {
@@ -43,5 +48,6 @@ export function sealingFor(settings: SealingSettings): SealingFor {
         mounted: isolated?.readOnly ?? [],
         holdout,
       })
+    }
   }
 }

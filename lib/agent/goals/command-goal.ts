@@ -1,7 +1,5 @@
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { GoalDefinition, GoalSpec, TestReporter } from '../goal.js'
-import { readCheckScript } from './check-script.js'
-import { TEST_RUNNERS } from './reports/registry.js'
 import { configuredFiles } from './runner-files.js'
 import { JS_TESTS, PYTHON_TESTS, SEALED, TEST_TREES, UNTRACKED } from './test-files.js'
 
@@ -47,6 +45,9 @@ const GOAL: OptionKinds<CommandGoal> = {
  */
 export async function commandGoal(goal: CommandGoal, cwd: string): Promise<GoalSpec> {
   checkOptions(goal, GOAL, 'commandGoal()')
+  // Loaded when first used: a program whose goals are judged never needs them.
+  const { readCheckScript } = await import('./check-script.js')
+  const { TEST_RUNNERS } = await import('./reports/registry.js')
   const { command, env } = liftVariables(goal.command, goal.env ?? {})
   const script = await readCheckScript(command, cwd)
   const reporter = goal.reporter === undefined ? script.reporter : goal.reporter

@@ -89,7 +89,8 @@ export class Creation {
     const parsed = parseStartRequest(request)
     const { holdout: asked, ...open } = parsed
     const holdout = { asked, source }
-    return await this.#once(open, requestHash(parsed), options, holdout, async (owner) => ({
+    const hash = (): string => requestHash(parsed)
+    return await this.#once(open, hash, options, holdout, async (owner) => ({
       newRun: await resolveNewRun(parsed, this.#options, owner),
     }))
   }
@@ -104,10 +105,10 @@ export class Creation {
     source.catch(() => undefined) // the callers that await it get the error
     if (options.idempotencyKey === undefined) await source
     const parsed = parseForkRequest(request)
-    const body = requestHash({ fork: runId, request: parsed })
+    const hash = (): string => requestHash({ fork: runId, request: parsed })
     const { clock, files } = this.#options
     const begin = (use: UseCheckpoint): Promise<CreatedRun> =>
-      this.#once(parsed, body, options, { source: runId }, async (owner) =>
+      this.#once(parsed, hash, options, { source: runId }, async (owner) =>
         resolveFork(await source, parsed, this.#options, { owner, nowMs: clock.now(), use }),
       )
     return await (files === null ? begin(() => Promise.resolve()) : files.keeping(begin))
@@ -128,7 +129,7 @@ export class Creation {
   /** Creates the run unless an earlier call with the same key did. */
   async #once(
     request: object,
-    body_hash: string,
+    hash: () => string,
     options: CreationCall,
     { asked, source }: AskedHoldout,
     resolve: (owner: RunOwner) => Promise<Resolved>,
@@ -137,15 +138,15 @@ export class Creation {
     const { idempotencyKey: key } = options
     const owner = ownerOf(options.caller) ?? HOST
     const keysSince = clock.now() / 1000 - KEY_SECONDS
-    if (key !== undefined) {
-      this.assertNoSecret({}, key)
-      const first = await store.findByKey(owner, key, keysSince)
-      const repeated = repeatedRun(first, body_hash)
+    const idempotency = key === undefined ? null : { key, body_hash: hash() }
+    if (idempotency !== null) {
+      this.assertNoSecret({}, idempotency.key)
+      const first = await store.findByKey(owner, idempotency.key, keysSince)
+      const repeated = repeatedRun(first, idempotency.body_hash)
       if (repeated !== null) return { details: repeated.details, created: false }
     }
     this.assertNoSecret(request)
     const resolved = await resolve(owner)
-    const idempotency = key === undefined ? null : { key, body_hash }
     const { newRun } = resolved
     const tests = await this.#holdouts.of(newRun, asked, source, owner)
     const record = this.#stamp(resolved, owner, idempotency, options, tests)

@@ -74,13 +74,21 @@ const STOP_MS = 15_000
 export class ActiveRuns {
   readonly scheduler: Scheduler
   readonly #options: ActiveRunsOptions
+  /** Of those, the ones that a run gets as they are: few, since they are copied for each run. */
+  readonly #ofAll: Omit<RunLoopOptions, PerRun | 'executor'>
   readonly #runs = new Map<string, RunLoop>()
   /** The runs being driven: resolves when that is over, or at once when `leave` is called. */
   readonly #drives = new Map<string, { readonly over: Promise<void>; readonly leave: () => void }>()
 
   constructor(options: ActiveRunsOptions) {
     this.#options = options
-    const { maxConcurrentRuns, cwdPolicy, store } = options
+    const { maxConcurrentRuns, cwdPolicy, store, clock, redactor, observers, files } = options
+    const { performStep, holdsSecrets, random, toolTimeoutMs, gateTimeoutMs } = options
+    const { maxTurnsPerIteration, detectStuck, maxRecoveries } = options
+    this.#ofAll = {
+      store, clock, redactor, observers, files, performStep, holdsSecrets, random, toolTimeoutMs,
+      gateTimeoutMs, maxTurnsPerIteration, detectStuck, maxRecoveries,
+    }
     // A shared store admits one run per folder itself, across processes.
     const exclusive = cwdPolicy !== 'allow' && store.shared === undefined
     this.scheduler = new Scheduler(maxConcurrentRuns, exclusive)
@@ -123,7 +131,7 @@ export class ActiveRuns {
       shared === undefined ? one : claimedExecutor(one, () => shared.confirm(log.runId))
     const own = claimed(executor)
     return new RunLoop(log, {
-      ...this.#options,
+      ...this.#ofAll,
       executor: own,
       tools: offeredTools(),
       judge: judge === undefined ? null : this.#modelNamed(judge.model, judge.prices),

@@ -84,6 +84,7 @@ export class TrackedFolder {
     signal: AbortSignal | undefined,
   ): Promise<Done> {
     const look = this.#last.then(async () => {
+      await treeWorkerThread.load()
       signal?.throwIfAborted()
       if (this.#isClosed) throw new TypeError('this TrackedFolder is closed')
       return await new LookJob(target, signal).run({

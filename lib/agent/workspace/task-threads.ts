@@ -1,7 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import { threadFailure } from '../exhaustion.js'
 import type { CopyReport, CopyTask } from './copy-job.js'
-import { WORKER_CODE } from './tree-worker-code.js'
 
 /** Milliseconds for which a thread without a task stays: the next one is often not far. */
 const IDLE_MS = 5_000
@@ -17,9 +16,9 @@ class TaskThread {
   #end: NodeJS.Timeout | undefined
   #settle: ((report: CopyReport | Error) => void) | null = null
 
-  constructor() {
+  constructor(code: string) {
     const options = { eval: true, workerData: 'tasks', env: {}, execArgv: [] }
-    this.#worker = new Worker(WORKER_CODE, options)
+    this.#worker = new Worker(code, options)
     this.#worker.on('message', (report: CopyReport) => {
       this.#rest()
       this.#settle?.(report)
@@ -64,5 +63,6 @@ class TaskThread {
 
 /** Performs a task in a thread of its own; its files are closed when this resolves. */
 export async function performInThread(task: CopyTask): Promise<CopyReport> {
-  return await (idle.pop() ?? new TaskThread()).perform(task)
+  const { WORKER_CODE } = await import('./tree-worker-code.js')
+  return await (idle.pop() ?? new TaskThread(WORKER_CODE)).perform(task)
 }

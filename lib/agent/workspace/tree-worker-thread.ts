@@ -1,6 +1,5 @@
 import { Worker } from 'node:worker_threads'
 import type { FromTreeWorker, ToTreeWorker } from './tree-protocol.js'
-import { WORKER_CODE } from './tree-worker-code.js'
 
 /** Milliseconds for which the thread stays when no folder is tracked any more. */
 const IDLE_MS = 10_000
@@ -19,6 +18,7 @@ export interface TreeJob {
  */
 class TreeWorkerThread {
   #worker: Worker | null = null
+  #code: string | null = null
   readonly #jobs: Map<number, TreeJob> = new Map()
   readonly #tracked: Set<number> = new Set()
   #numbers = 0
@@ -39,10 +39,15 @@ class TreeWorkerThread {
     this.#idle.unref()
   }
 
+  /** Loads the program of the thread, before the first job. */
+  async load(): Promise<void> {
+    this.#code ??= (await import('./tree-worker-code.js')).WORKER_CODE
+  }
+
   /** Starts a job, and the thread if need be. */
   start(job: TreeJob): number {
     const id = ++this.#numbers
-    this.#worker ??= this.#begin()
+    this.#worker ??= this.#begin(this.#code!)
     this.#jobs.set(id, job)
     this.#worker.ref()
     return id
@@ -57,8 +62,8 @@ class TreeWorkerThread {
     if (this.#jobs.size === 0) this.#worker?.unref()
   }
 
-  #begin(): Worker {
-    const worker = new Worker(WORKER_CODE, {
+  #begin(code: string): Worker {
+    const worker = new Worker(code, {
       eval: true, execArgv: [], stdin: false, resourceLimits: RESOURCES,
     })
     let failure: Error | null = null

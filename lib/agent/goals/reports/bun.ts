@@ -4,6 +4,7 @@ import { LongWork } from '../../../internal/next-turn.js'
 import type { TestOutcome } from '../../test-outcomes.js'
 import { nodePackages } from '../runner-files.js'
 import { readRegularFile } from '../small-file.js'
+import { BUN_REPORT_VARIABLE } from './bun-variable.js'
 import { collectTests, MAX_LISTED } from './outcomes.js'
 import type { ReportedTest, ReportProblem, TestRunner } from './types.js'
 
@@ -12,9 +13,6 @@ const MAX_FILE_BYTES = 32 * 1024 * 1024
 const MAX_SUITES = 100
 /** Parts of all names together. */
 const MAX_PARTS = 2_000_000
-
-/** Holds the path of the report; the command of the goal `bun-test` refers to it. */
-export const BUN_REPORT_VARIABLE = 'RUNWRIGHT_BUN_REPORT'
 
 /** Bun writes a JUnit report only where its command line names a file for it. */
 export const bun: TestRunner = {

@@ -75,7 +75,7 @@ const SIGNS: readonly Sign[] = [
       String.raw`([^\s:'"]{1,100}): (?:command )?not found$`,
       String.raw`exec: "([^"\n]{1,100})": executable file not found`,
       String.raw`spawn ([^\s/]{1,100}) ENOENT`,
-      String.raw`env: [‘'"]?([^\s’'"]{1,100})[’'"]?: No such file`,
+      String.raw`env: [\u2018'"]?([^\s\u2019'"]{1,100})[\u2019'"]?: No such file`,
     ),
     means: (program) => `a program was not found (${shown(program)})`,
   },

@@ -1,6 +1,6 @@
 import type { GoalDefinition } from '../../goal.js'
 import { namedGoal } from '../command-goal.js'
-import { BUN_REPORT_VARIABLE } from '../reports/bun.js'
+import { BUN_REPORT_VARIABLE } from '../reports/bun-variable.js'
 import { JS_TESTS } from '../test-files.js'
 import { unsuitable } from './unsuitable.js'
 import { findFile, hasFile, isTestScript, packageScripts } from './workspace-facts.js'

@@ -6,7 +6,6 @@ import { GoalCheckError } from '../../errors.js'
 import type { EventPayloads, RecordDraft } from '../../events.js'
 import { codeBehind, NO_SPACE, throwIfExhausted } from '../../exhaustion.js'
 import type { GoalVerdict } from '../../goal.js'
-import { checkGoal } from '../../goals/check.js'
 import type { SealedVerdict } from '../../goals/sealed/sealing.js'
 import type { LastCheck } from '../../log/run-state.js'
 import { STORE_BACKOFF } from '../../log/writer.js'
@@ -131,8 +130,9 @@ async function checkByCommand(context: StepContext): Promise<Checked> {
     isFirst: lastCheck === null && baselineTests === null,
     baseline: baseline ?? { files: {} },
   }
+  const { checkGoal } = await import('../../goals/check.js')
   if (sealing === null) return unsealed(await checkGoal(frozen.goal, given))
-  const sealed = sealing(isolated, holdoutRun(context))
+  const sealed = await sealing(isolated, holdoutRun(context))
   if (seal === null) {
     // A run of an earlier version has changed files that no check was seen to read.
     return lastCheck === null
