@@ -30,9 +30,11 @@ export interface References {
   readonly itself: boolean
 }
 
-/** Runs of characters that paths are made of. */
+/** Runs of characters that paths are made of: all but these, and white space. */
 const TOKENS = /[^\s"'`()<>[\]{},;:=|&\\!?*#^]+/g
 const MAX_TOKEN = 1_024
+/** Which characters of ASCII end a token, by their codes. Matches cost several times as much. */
+const ENDS_TOKEN = Array.from({ length: 128 }, (_, code) => isBeyond(String.fromCharCode(code)))
 /** Around a lone string: is it given to something that opens files? */
 const OPENS = /join|resolve|path|read|open|url|dir|glob|fs\.|file|load|require|import/i
 const NEAR = 80
@@ -40,7 +42,6 @@ const NEAR = 80
 const OF_EVENTS = /\b(?:on|once|off|emit|\w*Listener)\(["'`]$/
 /** Files that one name can mean; further ones are not looked for. */
 const MAX_ALIKE = 200
-const QUOTES = new Set(['"', "'", '`'])
 
 /** What references lead to. */
 export interface Places {
@@ -128,20 +129,26 @@ export class ReferenceFinder {
   async find(from: string, text: string, language: Language): Promise<References> {
     const found = new Found()
     const folder = posix.dirname(from) === '.' ? '' : posix.dirname(from)
-    const seen = new Set<string>()
-    for (const { 0: raw, index } of text.matchAll(TOKENS)) {
+    const above = foldersAbove(folder)
+    const seen = { plain: new Set<string>(), quoted: new Set<string>() }
+    let end = 0
+    for (;;) {
+      const start = nextToken(text, end)
+      if (start === text.length) break
+      end = tokenEnd(text, start)
       this.#steps += 1
       if (this.#steps % 500 === 0 && this.#work.isDue) await this.#work.next()
-      if (raw.length > MAX_TOKEN) continue
-      const end = index + raw.length
-      const quoted = QUOTES.has(text[index - 1] ?? '') && QUOTES.has(text[end] ?? '')
-      if (quoted) this.#literal(raw, text, index, end, found)
-      const key = quoted ? `"${raw}` : raw
-      if (seen.has(key)) continue
-      seen.add(key)
-      this.#token(raw, folder, quoted, language, found)
+      if (end - start > MAX_TOKEN) continue
+      const raw = text.slice(start, end)
+      const quoted = isQuote(text.charCodeAt(start - 1)) && isQuote(text.charCodeAt(end))
+      if (quoted) this.#literal(raw, text, start, end, found)
+      const known = quoted ? seen.quoted : seen.plain
+      if (known.has(raw)) continue
+      known.add(raw)
+      this.#token(raw, folder, quoted, found)
+      if (quoted && language === 'python') this.#pythonModule(withoutDots(raw), above, found)
     }
-    if (language === 'python') this.#pythonImports(text, folder, found)
+    if (language === 'python') this.#pythonImports(text, above, found)
     found.files.delete(from)
     return found
   }
@@ -150,16 +157,16 @@ export class ReferenceFinder {
   imported(from: string, specifier: string): ReadonlySet<string> {
     const found = new Found()
     const folder = posix.dirname(from) === '.' ? '' : posix.dirname(from)
-    this.#token(specifier, folder, true, 'javascript', found)
+    this.#token(specifier, folder, true, found)
     found.files.delete(from)
     return found.files
   }
 
-  #token(raw: string, folder: string, quoted: boolean, language: Language, found: Found): void {
-    const before = trimEndOf(raw, '.')
-    const token = before === '' || before.endsWith('/') ? raw : before
+  #token(raw: string, folder: string, quoted: boolean, found: Found): void {
+    const token = withoutDots(raw)
     const last = token.slice(token.lastIndexOf('/') + 1)
-    if (this.#names.has(last)) found.names.add(last)
+    const isName = this.#names.has(last)
+    if (isName) found.names.add(last)
     if (this.#extensions.has(token)) found.extensions.add(token)
     if (quoted) {
       const name = this.#places.name ?? null
@@ -167,13 +174,15 @@ export class ReferenceFinder {
       this.#ofPackages(token, found)
       if (this.#nameStems.has(token)) found.stems.add(token)
       for (const file of this.#byEnding.get(token) ?? []) found.files.add(file)
-      if (language === 'python') this.#pythonModule(token, folder, found)
     }
     const isPath = token.includes('/') || (quoted && (token === '.' || token === '..'))
     const known = found.files.size
     if (isPath) this.#path(token, folder, found)
-    else if (this.#paths.has(posix.join(folder, token))) found.files.add(posix.join(folder, token))
-    else if (this.#paths.has(token)) found.files.add(token)
+    else if (isName) {
+      const beside = posix.join(folder, token)
+      if (this.#paths.has(beside)) found.files.add(beside)
+      else if (this.#paths.has(token)) found.files.add(token)
+    }
     const leadsNowhere = isPath && quoted && found.files.size === known
     if (leadsNowhere) found.unresolved.add(withoutExtension(last))
   }
@@ -181,6 +190,7 @@ export class ReferenceFinder {
   /** A name that packages of the workspace give to files. */
   #ofPackages(token: string, found: Found): void {
     const { aliases, packages } = this.#places
+    if ((aliases?.size ?? 0) + (packages?.size ?? 0) === 0) return
     const named = aliases?.get(token)
     if (named !== undefined) {
       for (const file of named) found.files.add(file)
@@ -228,31 +238,35 @@ export class ReferenceFinder {
     if (this.#places.listed?.has(raw) === true || OPENS.test(near)) found.folders.add(raw)
   }
 
-  #pythonImports(text: string, folder: string, found: Found): void {
+  #pythonImports(text: string, above: readonly string[], found: Found): void {
     for (const match of text.matchAll(PYTHON_IMPORT)) {
       const [, from, names, modules] = match
       if (modules !== undefined) {
         for (const one of modules.split(',')) {
-          this.#pythonModule(one.trim().split(/\s/, 1)[0]!, folder, found)
+          this.#pythonModule(one.trim().split(/\s/, 1)[0]!, above, found)
         }
       } else if (from !== undefined) {
         const end = (match.index ?? 0) + match[0].length
         const more = names?.trimStart().startsWith('(') === true ? parenthesised(text, end) : ''
-        this.#pythonModule(from, folder, found)
+        this.#pythonModule(from, above, found)
         for (const name of `${names ?? ''}${more}`.split(/[\s,()]+/)) {
           if (name === '') continue
-          this.#pythonModule(`${from}${from.endsWith('.') ? '' : '.'}${name}`, folder, found)
+          this.#pythonModule(`${from}${from.endsWith('.') ? '' : '.'}${name}`, above, found)
         }
       }
     }
   }
 
   /** `a.b` as a module of the workspace: from its root, `src`, or a folder above the text. */
-  #pythonModule(name: string, folder: string, found: Found): void {
-    if (name.length > 200 || !/^\.*[\p{L}_][\p{L}\p{N}_.]*$/u.test(name)) return
-    const dots = /^\.*/.exec(name)![0].length
+  #pythonModule(name: string, above: readonly string[], found: Found): void {
+    if (name.length > 200) return
+    const dots = name.length - name.replace(/^\.+/, '').length
+    const end = name.indexOf('.', dots)
+    const first = name.slice(dots, end === -1 ? undefined : end)
+    // Most strings are no modules.
+    if (!this.#nameStems.has(first) && !this.#folderNames.has(first)) return
+    if (!/^\.*[\p{L}_][\p{L}\p{N}_.]*$/u.test(name)) return
     const path = name.slice(dots).replaceAll('.', '/')
-    const above = foldersAbove(folder)
     const { pythonPath = [] } = this.#places
     const bases = dots > 0 ? above.slice(dots - 1, dots) : [...above, 'src', 'lib', ...pythonPath]
     for (const base of bases) {
@@ -274,6 +288,38 @@ const MAX_LIST = 4_096
 function parenthesised(text: string, from: number): string {
   const rest = text.slice(from, from + MAX_LIST)
   return rest.slice(0, Math.max(0, rest.indexOf(')')))
+}
+
+/** Where the first token from `at` on begins; the end of the text when there is none. */
+function nextToken(text: string, at: number): number {
+  let start = at
+  while (start < text.length && endsToken(text, start)) start += 1
+  return start
+}
+
+function tokenEnd(text: string, start: number): number {
+  let end = start
+  while (end < text.length && !endsToken(text, end)) end += 1
+  return end
+}
+
+function endsToken(text: string, at: number): boolean {
+  return ENDS_TOKEN[text.charCodeAt(at)] ?? /\s/.test(text[at]!)
+}
+
+function isBeyond(character: string): boolean {
+  return character.replaceAll(TOKENS, '') !== ''
+}
+
+/** Of `"`, `'` and a backtick. */
+function isQuote(code: number): boolean {
+  return code === 0x22 || code === 0x27 || code === 0x60
+}
+
+/** A token without the dots behind it, unless it is made of nothing else. */
+function withoutDots(token: string): string {
+  const before = trimEndOf(token, '.')
+  return before === '' || before.endsWith('/') ? token : before
 }
 
 /** The folder and those above it, the nearest first, the workspace (empty) last. */
