@@ -39,6 +39,7 @@ const byFile = {
     ['a replayed run repeats the answers, event by event, and costs nothing', 0.8, COMMANDS],
   ],
   'test/agent/run/fork-apply.test.ts': [
+    ['a fork that changes nothing itself waits with the changes of its source', 0.8, CHECKS],
     ['applying a fork brings what its source had not applied', 0.8, CHECKS],
   ],
   'test/agent/goals/sealed/new-files.test.ts': [
@@ -94,6 +95,7 @@ const byFile = {
     ['an engine opens without an optional server, but not without a required one', 0.7, CHILDREN],
   ],
   'test/agent/run/restart.test.ts': [
+    ['runs that had begun come first, by age, then the queue, then new runs', 0.7, COMMANDS],
     ['runs of one folder do not slow each other down while they wait', 0.7, COMMANDS],
     ['a start reads no logs, and later only those of runs that get a slot', 0.6, COMMANDS],
   ],
@@ -827,6 +829,7 @@ const byFile = {
     ],
   ],
   'test/agent/run/recovery.test.ts': [
+    ['a run that makes progress survives any number of crashes', 0.6, CRASHES],
     ['a run without gates recovers from a crash at every position of its log', 2.9, CRASHES],
     ['a run with gates recovers from a crash at every position of its log', 3.7, CRASHES],
   ],
@@ -1011,6 +1014,7 @@ const byFile = {
     ['every regular expression takes linear time', 2.6, 'parses all sources with TypeScript'],
   ],
   'test/standalone.test.ts': [
+    ['an unknown argument is reported in one line', 0.5, STARTS],
     ['Ctrl-C ends it cleanly, and it prints how to start a run', 2.4, STARTS],
     ['--help lists every variable of docs/reference.md and exits', 0.7, STARTS],
     ['a root that is a file is reported in one line, with a non-zero exit code', 0.6, STARTS],
@@ -1137,6 +1141,7 @@ const byFile = {
     ['400 calls that end at random, however they end, leave no connection open', 2.1, RANDOM_CALLS],
   ],
   'test/agent/stores/file.test.ts': [
+    ['a large journal is verified after the store is opened', 0.6, DISK],
     ['FileStore with small segments keeps the contract of RunStore', 0.8, DISK],
     ['FileStore that loses its index file keeps the contract of RunStore', 0.8, DISK],
     ['bytes that name no run are one damage, however many lines they look like', 0.5, DISK],
@@ -1186,6 +1191,7 @@ const byFile = {
     ['1000 random aborts leak no connection, waiter or listener', 0.8, RANDOM_CALLS],
   ],
   'test/http/transports/http2/http2.test.ts': [
+    ['bodies larger than any window go both ways, with trailers', 1.1, UPLOADS],
     ['1000 random aborts over HTTP/2 keep the connection and leak no listener', 0.8, RANDOM_CALLS],
   ],
   'test/docs-samples/samples.test.ts': [
@@ -1539,6 +1545,7 @@ const byFile = {
     ['a head of any size or split', 0.8, RANDOM_TEXTS],
   ],
   'test/docs.test.ts': [
+    ['the samples of docs/held-out-tests.md do what they say', 0.9, SAMPLE],
     ['the TypeScript samples of all documents compile', 4.5, COMPILE],
   ],
 }
