@@ -311,6 +311,14 @@ test('data that tests alone read is as at the start in the copy, whatever genera
   assert.match(failing.output, /These files were as at the start.*\n- data\/sums\.json\n/)
 })
 
+test('held-out tests find data that tests alone read as at the start, too', async (t) => {
+  const { world, seen } = await changedData(t)
+  world.holdout = holdoutOf()
+  const { verdict } = await world.later()
+  assert.equal(verdict.achieved, true, verdict.reason)
+  assert.deepEqual(seen, ['[1]', '[1]'])
+})
+
 test('data that tests alone read may not change while the check runs', async (t) => {
   const { world } = await changedData(t)
   world.play = ({ copy, cwd }) => {
