@@ -464,6 +464,10 @@ const ofVitest: readonly Told[] = [
   ...(
     [
       ['expects each to fail', "import { beforeEach } from 'vitest'\nbeforeEach(({ task }) => { task.fails = true })"],
+      ['expects each to fail before it begins', `import { getCurrentSuite } from 'vitest/suite'
+const fail = (task) => task.tasks ? task.tasks.forEach(fail) : (task.fails = true)
+const suite = getCurrentSuite()
+setTimeout(() => suite.tasks.forEach(fail))`],
       ['gives each another result', "import { afterEach } from 'vitest'\nafterEach(({ task }) => { task.result = { state: 'pass' } })"],
       ['changes the result of each when it is over', `import { onTestFinished } from 'vitest'
 export const add = (a, b) => {
