@@ -41,4 +41,7 @@ export type SealingFor = (
  * Gives the sealed checks of a run, once the copy is known in which it works, null for none; and
  * its held-out tests, null for none.
  */
-export type Sealing = (isolated: IsolatedCopy | null, holdout: HoldoutRun | null) => Promise<RunChecks>
+export type Sealing = (
+  isolated: IsolatedCopy | null,
+  holdout: HoldoutRun | null,
+) => Promise<RunChecks>
