@@ -204,7 +204,8 @@ async function refreshDemo({ engine }: RunService, demo: string): Promise<void> 
   const details = await Promise.all(runs.map(({ run_id }) => engine.get(run_id)))
   if (details.some(({ cwd, status }) => cwd === demo && !isTerminal(status))) return
   // The folder itself stays: another server, which is about to be refused, may look for it now.
-  for (const name of await readdir(demo)) await rm(join(demo, name), { recursive: true })
+  const left = await readdir(demo)
+  for (const name of left) await rm(join(demo, name), { recursive: true, force: true })
   await cp(demoProject, demo, { recursive: true, dereference: true })
 }
 
