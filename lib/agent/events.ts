@@ -45,6 +45,7 @@ export type EndReason =
   | 'human_abort'
   | 'cancelled'
   | 'gate_timeout'
+  | 'attempts_failed'
 
 /** Parts of an iteration: `act` begins with the first tool call, `evaluate` checks the goal. */
 export type NodeName = 'plan' | 'act' | 'evaluate' | 'human_check'
@@ -77,6 +78,11 @@ export interface EventPayloads {
     readonly max_iterations: number
     readonly hitl_enabled: boolean
     readonly parent_run_id: string | null
+    /** Of a child: the run at the top of its tree, and what it is there. */
+    readonly root_run_id?: string
+    readonly role?: ChildRole
+    /** The attempts among which a winner is chosen; absent for a run that works itself. */
+    readonly attempts?: Attempts
     /** Where the run works; absent for `in_place`. */
     readonly workspace?: WorkspaceMode
     /** The run, and the event of it, whose conversation and files this run begins with. */
@@ -112,15 +118,18 @@ export interface EventPayloads {
   /** The folder is about to be changed: what is not finished, the next start finishes. */
   readonly files_changing: {
     readonly operation_id: string
-    readonly operation: 'restore' | 'apply'
+    readonly operation: FileOperation
     /** The folder before, and the tree whose content the paths get. */
     readonly before: string
     readonly after: string
     readonly by: string | null
+    /** Of a merge: the run whose changes are brought, and the paths that stay as they are. */
+    readonly run_id?: string
+    readonly conflicts?: readonly string[]
   }
   readonly files_changed: {
     readonly operation_id: string
-    readonly operation: 'restore' | 'apply'
+    readonly operation: FileOperation
     readonly paths: readonly string[]
     /** Paths that were left as they are: somebody else changed them, or the system refused it. */
     readonly skipped: readonly string[]
@@ -128,6 +137,33 @@ export interface EventPayloads {
     readonly more?: number
   }
   /** What becomes of the changes of an isolated run. */
+  readonly attempt_started: {
+    /** 1, 2, 3, … */
+    readonly attempt: number
+    readonly run_id: string
+    readonly model_name: string
+  }
+  readonly attempt_ended: { readonly attempt: number } & ChildEnd
+  readonly attempt_chosen: {
+    readonly attempt: number
+    readonly run_id: string
+    readonly why: string
+  }
+  /** A call of a tool starts a run, which works in a copy of the folder as it is now. */
+  readonly delegate_started: {
+    readonly call_id: string
+    /** Counts the runs of the call: 1, 2, 3, … */
+    readonly number: number
+    readonly run_id: string
+    readonly goal: string
+    /** What the folder has now. */
+    readonly checkpoint_id: string
+  }
+  readonly delegate_ended: {
+    readonly call_id: string
+    /** Paths that both runs changed: they stay as they are. */
+    readonly conflicts: readonly string[]
+  } & ChildEnd
   readonly changes_decided: { readonly changes: ChangesState; readonly by: string | null }
   readonly step_start: { readonly node: NodeName }
   readonly llm_usage: {
@@ -201,10 +237,12 @@ export interface EventPayloads {
     readonly iteration: number
     readonly summary: string
     readonly gate_id: string
-    readonly kind: 'iteration' | 'tool' | 'recovery'
+    readonly kind: GateKind
     /** ISO 8601; null never expires. */
     readonly deadline: string | null
     readonly calls?: readonly GatedCall[]
+    /** Of a gate of kind `choice`: the attempts, of which one that achieved the goal is chosen. */
+    readonly candidates?: readonly Candidate[]
   }
   readonly human_check_response: {
     readonly decision: Decision
@@ -212,6 +250,8 @@ export interface EventPayloads {
     readonly decided_by: string | null
     readonly feedback?: string
     readonly edits?: { readonly [callId: string]: CallEdit }
+    /** The attempt that was chosen at a gate of kind `choice`. */
+    readonly attempt?: number
   }
   readonly run_end: {
     readonly achieved: boolean
@@ -236,10 +276,81 @@ export interface EventPayloads {
 
 /**
  * When a checkpoint was made: at the start and the end, after an iteration, before all others;
- * `shutdown`: an isolated run was handed over to another process.
+ * `shutdown`: an isolated run was handed over to another process; `delegate`: with these files
+ * another run begins; `merge`: before and after its changes came back; `attempt`: the files of the
+ * attempt that was chosen.
  */
 export type CheckpointReason =
-  'start' | 'iteration' | 'gate' | 'restore' | 'apply' | 'end' | 'shutdown'
+  | 'start' | 'iteration' | 'gate' | 'restore' | 'apply' | 'end' | 'shutdown'
+  | 'delegate' | 'merge' | 'attempt'
+
+/** What changes a folder from outside; `merge`: the changes of a run that the run had started. */
+export type FileOperation = 'restore' | 'apply' | 'merge'
+
+/** Why a run waits for a human. */
+export type GateKind = 'iteration' | 'tool' | 'recovery' | 'choice'
+
+/** What a run is that another one started. */
+export type ChildRole = 'attempt' | 'delegate'
+
+/** How the winner is chosen: `human` among those that achieved the goal. */
+export type ChooseBy = 'first' | 'smallest' | 'human'
+
+/** The attempts of a run, as its request has them, with every default filled in. */
+export type Attempts = {
+  readonly count: number
+  /** The models of the attempts, in turn. */
+  readonly models: readonly string[]
+  readonly choose: ChooseBy
+}
+
+/** How far a run may start runs that work for it. */
+export type Delegation = {
+  /** Levels of runs below it: 1 to 3. */
+  readonly depth: number
+  /** Runs that it may start: 1 to 16. */
+  readonly children: number
+}
+
+/** How a child ended, and what it used with all runs below it. */
+export interface ChildEnd {
+  readonly run_id: string
+  readonly status: RunStatus
+  readonly end_reason: EndReason | null
+  readonly reason: string
+  readonly assurance: Assurance | null
+  /** Its net change; null when that is not known. */
+  readonly changes: ChangeCounts | null
+  /** Of its last check; null without one that counts tests. */
+  readonly counts: TestCounts | null
+  readonly usage: ChildUsage
+}
+
+/** What a child used, with all runs below it. */
+export interface ChildUsage {
+  readonly input_tokens: number
+  readonly output_tokens: number
+  readonly cached_tokens: number
+  readonly reasoning_tokens: number
+  readonly model_calls: number
+  readonly tool_calls: number
+  readonly cost_usd: number
+  readonly cost_known: boolean
+}
+
+/** An attempt as a human sees it who chooses one. */
+export interface Candidate {
+  readonly attempt: number
+  readonly run_id: string
+  readonly model_name: string
+  readonly status: RunStatus
+  readonly reason: string
+  readonly assurance: Assurance | null
+  readonly changes: ChangeCounts | null
+  readonly total_tokens: number
+  readonly cost_usd: number
+  readonly cost_known: boolean
+}
 
 /** What became of the changes of an isolated run. */
 export type ChangesState = 'pending' | 'applied' | 'discarded'
@@ -289,11 +400,15 @@ export interface RunRequest {
   readonly workspace?: WorkspaceMode
   /** Absent: as the host's option says. */
   readonly checkpoints?: 'off'
-  /** Apply the changes of an isolated run as soon as it has achieved its goal. */
-  readonly apply?: 'on_achieved'
+  /** Apply the changes of an isolated run as soon as it has achieved its goal? */
+  readonly apply?: 'on_achieved' | 'manual'
   /** Absent: as the host's option says. */
   readonly sealed_checks?: SealedMode
   readonly allow_dependency_changes?: true
+  /** Absent for a run that works itself. */
+  readonly attempts?: Attempts
+  /** Absent: the run starts no others. */
+  readonly delegation?: Delegation
 }
 
 /** What a fork needs of its source, so that the source can be deleted. */
@@ -356,6 +471,8 @@ export interface PrivatePayloads {
     readonly folder: string
     /** Of an apply: the run's content was taken where both sides had changed a file. */
     readonly force: boolean
+    /** Of a merge: the tree with which the other run began. */
+    readonly base?: string
   }
   readonly tool_started: { readonly plan: JsonObject }
   readonly goal_check: {
@@ -401,7 +518,7 @@ export type PrivatePart<K> = K extends keyof PrivatePayloads
 /** What records have besides the fields of their events, and subscribers never get. */
 export interface RecordFields {
   /** The format version: the lowest whose readers may skip what they do not know of the record. */
-  readonly v: 1 | 2 | 3
+  readonly v: 1 | 2 | 3 | 4
   /**
    * Milliseconds before this record in which the run could not work: no process drove it, it waited
    * for a slot, or its store was unavailable. Absent for 0, and in logs of earlier versions.
@@ -429,16 +546,22 @@ export type RecordDraft = {
 }[EventKind]
 
 /** The newest format version that this engine can read. */
-export const RECORD_VERSION = 3
+export const RECORD_VERSION = 4
 
 /** Kinds that an engine of version 1 must not skip. */
-const SECOND_VERSION: ReadonlySet<EventKind> = new Set([
-  'user_message', 'files_changing', 'files_changed', 'changes_decided',
+const SECOND_VERSION: ReadonlySet<EventKind> = new Set(['user_message', 'changes_decided'])
+
+/** Kinds of a run that has started others: who skips them would start these again. */
+const FOURTH_VERSION: ReadonlySet<EventKind> = new Set([
+  'attempt_started', 'attempt_ended', 'attempt_chosen', 'delegate_started', 'delegate_ended',
 ])
 
 /** The format version of a new record: see {@link RecordFields.v}. */
-export function versionOf(draft: RecordDraft): 1 | 2 | 3 {
+export function versionOf(draft: RecordDraft): RunRecord['v'] {
   const { kind, payload } = draft
+  if (FOURTH_VERSION.has(kind)) return 4
+  if (kind === 'files_changing' || kind === 'files_changed')
+    return payload.operation === 'merge' ? 4 : 2
   if (kind === 'holdout_evaluation') return 3
   if (SECOND_VERSION.has(kind)) return 2
   // Version 2 would take the parts of hashed tests for names of tests, and miss those.
@@ -446,6 +569,9 @@ export function versionOf(draft: RecordDraft): 1 | 2 | 3 {
   if (kind !== 'run_created') return 1
   // An earlier engine would take a goal for met that nothing has sealed.
   const { fork, holdout, request } = draft.private ?? {}
+  // It would work in place of the attempts, start no other runs, or outlive its parent.
+  const isInTree = payload.role !== undefined || payload.attempts !== undefined
+  if (isInTree || request?.delegation !== undefined) return 4
   if (holdout !== undefined || request?.sealed_checks === 'require') return 3
   if (areHashed(fork?.baselineTests)) return 3
   return payload.workspace === undefined && payload.forked_from === undefined ? 1 : 2

@@ -5,7 +5,8 @@
  * @module
  */
 import type {
-  Approval, ChangesState, EndReason, ForkOrigin, GatedCall, RunOwner, RunStatus, WorkspaceMode,
+  Approval, Candidate, ChangeCounts, ChangesState, ChildRole, ChooseBy, Delegation, EndReason,
+  ForkOrigin, GatedCall, GateKind, RunOwner, RunStatus, WorkspaceMode,
 } from './events.js'
 import type { Assurance } from './goal.js'
 import type { Usage } from './usage.js'
@@ -13,7 +14,7 @@ import type { Usage } from './usage.js'
 /** The gate at which a run waits for a human. */
 export interface Gate {
   readonly gate_id: string
-  readonly kind: 'iteration' | 'tool' | 'recovery'
+  readonly kind: GateKind
   readonly iteration: number
   readonly summary: string
   /** ISO 8601 UTC; null never expires. */
@@ -21,6 +22,30 @@ export interface Gate {
   readonly opened_at: string
   /** The calls that wait for approval; empty unless the gate is of kind `tool`. */
   readonly calls: readonly GatedCall[]
+  /** The attempts among which one is chosen; absent unless the gate is of kind `choice`. */
+  readonly candidates?: readonly Candidate[]
+}
+
+/** One attempt of a run, as far as the run knows. */
+export interface AttemptInfo {
+  readonly attempt: number
+  readonly run_id: string
+  readonly model_name: string
+  /** Null until it has ended. */
+  readonly status: RunStatus | null
+  readonly reason: string
+  readonly assurance: Assurance | null
+  readonly changes: ChangeCounts | null
+}
+
+/** The attempts of a run. */
+export interface AttemptsInfo {
+  readonly count: number
+  readonly choose: ChooseBy
+  /** The attempt whose changes are those of the run; null before the choice, and for none. */
+  chosen: number | null
+  /** Those that were started, in their order. */
+  runs: readonly AttemptInfo[]
 }
 
 /** The error that ended a run. */
@@ -80,6 +105,15 @@ export interface RunDetails {
   assurance: Assurance | null
   /** Files that belong to the check; null before the start, and for runs of earlier versions. */
   check_files: number | null
+  /** The run at the top of the tree: the run itself unless another one started it. */
+  readonly root_run_id: string
+  readonly role: 'root' | ChildRole
+  /** Null for a run that works itself. */
+  attempts: AttemptsInfo | null
+  /** How far it may start runs that work for it; null: not at all. */
+  readonly delegation: Delegation | null
+  /** How many it has started. */
+  delegates: number
 }
 
 /** A run as an element of a list. */
@@ -94,6 +128,12 @@ export interface RunSummary {
   readonly started_at: string | null
   readonly ended_at: string | null
   readonly parent_run_id: string | null
+  readonly root_run_id: string
+  readonly role: 'root' | ChildRole
+  /** How many attempts the run makes; 0 for one that works itself. */
+  readonly attempts: number
+  /** How many runs it has started that work for it. */
+  readonly delegates: number
   readonly last_seq: number
   /** Why the run cannot be used, because its log is damaged or of a newer version; usually null. */
   readonly problem: string | null

@@ -104,6 +104,11 @@ export class FakeEngine implements ServiceEngine {
       forked_from: null,
       assurance: null,
       check_files: null,
+      root_run_id: runId,
+      role: 'root',
+      attempts: null,
+      delegation: null,
+      delegates: 0,
     }
     this.runs.set(runId, {
       details,
@@ -331,7 +336,7 @@ export class FakeEngine implements ServiceEngine {
 }
 
 function summaryOf({ details, problem }: FakeRun): RunSummary {
-  return { ...details, problem }
+  return { ...details, attempts: details.attempts?.count ?? 0, problem }
 }
 
 class FakeSubscription implements RunSubscription {

@@ -17,7 +17,7 @@ import { backoffDelay } from '../../internal/backoff.js'
 import { sleep } from '../../internal/sleep.js'
 import { uuidV7 } from '../../internal/uuid.js'
 import { isUnavailable, StoreError } from '../errors.js'
-import type { ChangesState, RecordDraft, RunRecord } from '../events.js'
+import type { ChangesState, FileOperation, RecordDraft, RunRecord } from '../events.js'
 import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
 import { warn } from '../output.js'
 import type { ObjectStore } from '../object-store.js'
@@ -34,9 +34,9 @@ import { checkpointDraft } from './checkpoint-chain.js'
 import type { CheckpointSettings } from './settings.js'
 import { baseOfTakenOver } from './taken-over.js'
 
-/** A restore or an apply that is asked for. */
+/** A change of a folder that is asked for. */
 export interface Operation {
-  readonly operation: 'restore' | 'apply'
+  readonly operation: FileOperation
   /** The checkpoint whose content the files get. */
   readonly after: string
   /** Of an apply: only these; null for all. */
@@ -44,6 +44,12 @@ export interface Operation {
   /** Of an apply: take the run's content where both sides changed a file. */
   readonly force: boolean
   readonly by: string | null
+  /** Of a merge: the run whose changes are brought, where they began, and what stays as it is. */
+  readonly merge?: {
+    readonly runId: string
+    readonly base: string
+    readonly conflicts: readonly string[]
+  }
 }
 
 /** What became of it. */
@@ -132,7 +138,7 @@ export class FileOperations {
     log: LogWriter,
     signal: AbortSignal,
     folder: StoredFolder,
-    { operation, after, paths, force, by }: Operation,
+    { operation, after, paths, force, by, merge }: Operation,
     before: Captured,
     steps: Steps,
     append: (drafts: readonly RecordDraft[]) => Promise<void>,
@@ -141,13 +147,16 @@ export class FileOperations {
     const { iteration } = head.details
     const operation_id = uuidV7(this.#settings.clock.now())
     const isOriginal = folder.pinned.real === head.details.cwd
+    const intent = { operation_id, operation, before: before.checkpoint_id, after, by }
+    const from = merge && { run_id: merge.runId, conflicts: merge.conflicts }
+    const base = merge && { base: merge.base }
     await append([
-      checkpointDraft(before, reasonOf(log, isOriginal), head),
+      checkpointDraft(before, reasonOf(log, isOriginal, operation), head),
       {
         kind: 'files_changing',
         iteration,
-        payload: { operation_id, operation, before: before.checkpoint_id, after, by },
-        private: { paths, folder: folder.pinned.real, force },
+        payload: { ...intent, ...from },
+        private: { paths, folder: folder.pinned.real, force, ...base },
       },
     ])
     const error = await this.#perform(signal, folder, steps)
@@ -161,10 +170,10 @@ export class FileOperations {
     const intent = await this.#openIntent(log)
     if (intent === null) return
     const { operation_id, operation, by } = intent.payload
-    const { folder, paths, force = false } = intent.private!
+    const { folder, paths, force = false, base } = intent.private!
     let steps: readonly PathStep[] = []
     try {
-      const plan = { ...intent.payload, paths, force }
+      const plan = { ...intent.payload, paths, force, base }
       const planned = await this.#patiently(signal, () => this.#planAgain(log, plan))
       steps = planned.steps
       await this.#patiently(signal, () =>
@@ -186,14 +195,30 @@ export class FileOperations {
   /** The steps of an operation, from its checkpoints alone. */
   async #planAgain(
     log: LogWriter,
-    { operation, before, after, paths, force }: Omit<Operation, 'by'> & { readonly before: string },
+    { operation, before, after, paths, force, base }: Omit<Operation, 'by' | 'merge'> & {
+      readonly before: string
+      readonly base: string | undefined
+    },
   ): Promise<Steps> {
     const { objects } = this.#settings.use
     const [now, target] = [await readTree(objects, before), await readTree(objects, after)]
     if (operation === 'restore') {
       return { steps: restorable(await inSlices(planRestore(now, target))) }
     }
-    return await this.planApply(log, { ours: target, theirs: now }, paths, force)
+    const sides = { ours: target, theirs: now }
+    if (base !== undefined) return await this.planMerge(base, sides)
+    return await this.planApply(log, sides, paths, force)
+  }
+
+  /** The three-way apply of what another run changed since the tree with which it began. */
+  async planMerge(
+    base: string,
+    sides: { readonly ours: Tree; readonly theirs: Tree },
+  ): Promise<Awaited<ReturnType<typeof planApply>>> {
+    const { objects } = this.#settings.use
+    const contentOf: ContentOf = (entry) => readContent(objects, entry)
+    const began = await readTree(objects, base)
+    return await planApply({ base: began, ...sides }, contentOf, { paths: null, force: false })
   }
 
   /** Where the changes of a run began that an apply brings; some may be those of its source. */
@@ -291,7 +316,8 @@ export class FileOperations {
     ]
     if (folder !== null && now !== null) {
       const isOriginal = folder.pinned.real === log.state.head.details.cwd
-      drafts.push(checkpointDraft(now.captured, reasonOf(log, isOriginal), log.state.head))
+      const reason = reasonOf(log, isOriginal, operation)
+      drafts.push(checkpointDraft(now.captured, reason, log.state.head))
       const state = isOriginal ? await this.#stateOf(log, now.tree) : null
       if (state !== null) {
         drafts.push({ kind: 'changes_decided', iteration, payload: { changes: state, by } })
@@ -338,6 +364,11 @@ export function restorable(steps: readonly PathStep[]): readonly PathStep[] {
 }
 
 /** An isolated run works in a copy: `apply` marks what concerns the folder that was meant. */
-function reasonOf({ state }: LogWriter, isOriginal: boolean): 'restore' | 'apply' {
+function reasonOf(
+  { state }: LogWriter,
+  isOriginal: boolean,
+  operation: FileOperation,
+): 'restore' | 'apply' | 'merge' {
+  if (operation === 'merge') return operation
   return isOriginal && state.head.details.workspace === 'isolated' ? 'apply' : 'restore'
 }

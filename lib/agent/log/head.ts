@@ -4,8 +4,8 @@
  *
  * @module
  */
-import type { EventPayloads, RunCreated, RunRecord } from '../events.js'
-import type { Gate, RunDetails, RunFailure, RunHead, RunSummary } from '../run-details.js'
+import type { ChildUsage, EventPayloads, RunCreated, RunRecord } from '../events.js'
+import type { AttemptInfo, Gate, RunDetails, RunFailure, RunHead, RunSummary } from '../run-details.js'
 import { statusAfter } from './transitions.js'
 
 /**
@@ -69,6 +69,29 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
     case 'changes_decided':
       details.changes = record.payload.changes
       break
+    case 'attempt_started': {
+      const { attempt, run_id, model_name } = record.payload
+      const started = { attempt, run_id, model_name, status: null, reason: '' }
+      foldAttempt(details, { ...started, assurance: null, changes: null })
+      break
+    }
+    case 'attempt_ended': {
+      const { attempt, run_id, status, reason, assurance, changes, usage } = record.payload
+      const model_name = details.attempts?.runs.find((one) => one.attempt === attempt)?.model_name
+      const ended = { attempt, run_id, model_name: model_name ?? details.model_name, status }
+      foldAttempt(details, { ...ended, reason, assurance, changes })
+      foldChildUsage(details, usage)
+      break
+    }
+    case 'attempt_chosen':
+      foldChosen(details, record.payload.attempt)
+      break
+    case 'delegate_started':
+      details.delegates += 1
+      break
+    case 'delegate_ended':
+      foldChildUsage(details, record.payload.usage)
+      break
     case 'error':
       details.error = failureOf(record)
       break
@@ -105,14 +128,50 @@ function foldUsage(details: RunDetails, payload: EventPayloads['llm_usage']): vo
   if (payload.cost_usd === null) details.cost_known = false
 }
 
+/** Heads are copied flat, so lists are replaced, never changed. */
+function foldAttempt(details: RunDetails, info: AttemptInfo): void {
+  const { attempts } = details
+  if (attempts === null) return
+  const others = attempts.runs.filter(({ attempt }) => attempt !== info.attempt)
+  const runs = [...others, info].sort((a, b) => a.attempt - b.attempt)
+  details.attempts = { ...attempts, runs }
+}
+
+/** What the chosen attempt has shown is what the run has shown. */
+function foldChosen(details: RunDetails, chosen: number): void {
+  if (details.attempts === null) return
+  details.attempts = { ...details.attempts, chosen }
+  const winner = details.attempts.runs.find(({ attempt }) => attempt === chosen)
+  details.final_state.goal_achieved = winner?.status === 'achieved'
+  details.final_state.goal_reason = winner?.reason ?? ''
+  details.assurance = winner?.assurance ?? null
+}
+
+function foldChildUsage(details: RunDetails, used: ChildUsage): void {
+  const { final_state, usage } = details
+  details.usage = {
+    ...usage,
+    input_tokens: usage.input_tokens + used.input_tokens,
+    output_tokens: usage.output_tokens + used.output_tokens,
+    cached_tokens: usage.cached_tokens + used.cached_tokens,
+    reasoning_tokens: usage.reasoning_tokens + used.reasoning_tokens,
+    model_calls: usage.model_calls + used.model_calls,
+    tool_calls: usage.tool_calls + used.tool_calls,
+  }
+  final_state.total_tokens += used.input_tokens + used.output_tokens
+  final_state.estimated_cost_usd += used.cost_usd
+  if (!used.cost_known) details.cost_known = false
+}
+
 function failureOf({ payload, iteration }: Extract<RunRecord, { kind: 'error' }>): RunFailure {
   const { message, traceback, code } = payload
   return { message, traceback, code, iteration }
 }
 
 function openGate({ payload, ts }: Extract<RunRecord, { kind: 'human_check_required' }>): Gate {
-  const { gate_id, kind, iteration, summary, deadline, calls = [] } = payload
-  return { gate_id, kind, iteration, summary, deadline, opened_at: isoTime(ts), calls }
+  const { gate_id, kind, iteration, summary, deadline, calls = [], candidates } = payload
+  const gate = { gate_id, kind, iteration, summary, deadline, opened_at: isoTime(ts), calls }
+  return candidates === undefined ? gate : { ...gate, candidates }
 }
 
 function createHead(record: RunCreated): RunHead {
@@ -166,6 +225,11 @@ function createHead(record: RunCreated): RunHead {
       forked_from: payload.forked_from ?? null,
       assurance: null,
       check_files: null,
+      root_run_id: payload.root_run_id ?? record.run_id,
+      role: payload.role ?? 'root',
+      attempts: attemptsOf(payload),
+      delegation: request?.delegation ?? null,
+      delegates: 0,
     },
     owner: frozen?.owner ?? { id: null, tenant: null },
     idempotency: frozen?.idempotency ?? null,
@@ -177,6 +241,12 @@ function createHead(record: RunCreated): RunHead {
   }
 }
 
+function attemptsOf({ attempts }: EventPayloads['run_created']): RunDetails['attempts'] {
+  if (attempts === undefined) return null
+  const { count, choose } = attempts
+  return { count, choose, chosen: null, runs: [] }
+}
+
 /** A head as it was stored: earlier versions did not know some of the fields. */
 export type StoredHead = Omit<RunHead, 'details' | NewHeadField> &
   Partial<Pick<RunHead, NewHeadField>> & {
@@ -186,11 +256,16 @@ export type StoredHead = Omit<RunHead, 'details' | NewHeadField> &
 type NewHeadField = 'checkpointSeq' | 'operation'
 type NewField =
   | 'assurance'
+  | 'attempts'
   | 'changes'
   | 'check_files'
   | 'checkpoint_id'
+  | 'delegates'
+  | 'delegation'
   | 'forked_from'
   | 'max_tool_calls'
+  | 'role'
+  | 'root_run_id'
   | 'workspace'
 
 /** Fills in what a stored head lacks. */
@@ -207,6 +282,11 @@ export function completeHead({ details, ...head }: StoredHead): RunHead {
       forked_from: null,
       assurance: null,
       check_files: null,
+      root_run_id: details.run_id,
+      role: 'root',
+      attempts: null,
+      delegation: null,
+      delegates: 0,
       ...details,
     },
   }
@@ -231,6 +311,10 @@ export function summarize({ details, problem }: RunHead): RunSummary {
     started_at: details.started_at,
     ended_at: details.ended_at,
     parent_run_id: details.parent_run_id,
+    root_run_id: details.root_run_id,
+    role: details.role,
+    attempts: details.attempts?.count ?? 0,
+    delegates: details.delegates,
     last_seq: details.last_seq,
     problem: problem ?? null,
   }

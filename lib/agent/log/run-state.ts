@@ -6,7 +6,9 @@
  */
 import type { JsonObject } from '../../internal/json.js'
 import type { Conversation } from '../conversation/conversation.js'
-import type { EventPayloads, NodeName, PrivatePayloads } from '../events.js'
+import type {
+  ChildEnd, ChildRole, EventPayloads, NodeName, PrivatePayloads,
+} from '../events.js'
 import type { StoredSeal } from '../check-files.js'
 import type { GoalBaseline, KeptTests } from '../goal.js'
 import type { Message, ToolCall } from '../model.js'
@@ -43,6 +45,22 @@ export interface LastCheck {
   readonly output: string
   /** True when the check must run again: something may have changed, or it reached no verdict. */
   readonly stale: boolean
+}
+
+/** A run that the run has started. */
+export interface ChildState {
+  readonly runId: string
+  readonly role: ChildRole
+  /** The number of the attempt, or of the run among those of its call. */
+  readonly number: number
+  /** The call that started it; empty for attempts. */
+  readonly callId: string
+  /** The checkpoint with which it began. */
+  readonly checkpointId: string
+  /** Null until its end is in the log. */
+  readonly end: ChildEnd | null
+  /** What of its changes was brought back; null as long as that has not happened. */
+  readonly merged: { readonly paths: number; readonly conflicts: readonly string[] } | null
 }
 
 /** The state of one run, changed in place by `foldState()` alone. */
@@ -95,6 +113,10 @@ export interface RunState {
   readonly iterationTools: readonly ToolUse[]
   /** Ids of all calls so far: a repeated id is replaced. */
   readonly callIds: ReadonlySet<string>
+  /** The runs that it has started, by their ids. */
+  readonly children: ReadonlyMap<string, ChildState>
+  /** The attempt that a human has chosen; null before. */
+  readonly choice: number | null
   readonly abortRequested: boolean
   /** True when nothing but messages follows `run_suspended`. */
   readonly suspended: boolean

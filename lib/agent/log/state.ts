@@ -45,7 +45,9 @@ import {
   type Progress,
 } from './progress.js'
 import { readLog, type RecordReader } from './read-log.js'
-import type { CallState, ChangedFile, LastCheck, RunState, ToolUse } from './run-state.js'
+import type {
+  CallState, ChangedFile, ChildState, LastCheck, RunState, ToolUse,
+} from './run-state.js'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
@@ -59,6 +61,7 @@ interface FoldedState extends Mutable<RunState> {
   notices: Message[]
   iterationTools: ToolUse[]
   callIds: Set<string>
+  children: Map<string, ChildState>
 }
 
 /**
@@ -128,6 +131,13 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
     case 'checkpoint':
       foldCheckpoint(state, record)
       break
+    case 'attempt_started':
+    case 'attempt_ended':
+    case 'delegate_started':
+    case 'delegate_ended':
+    case 'files_changing':
+      foldChild(state, record)
+      break
     case 'files_changed':
       foldFilesChanged(state, record)
       break
@@ -192,6 +202,8 @@ function createState(record: RunRecord): FoldedState {
     notices: [],
     iterationTools: [],
     callIds: new Set(fork?.messages.flatMap(callIdsOf)),
+    children: new Map(),
+    choice: null,
     abortRequested: false,
     suspended: false,
     fruitlessRecoveries: 0,
@@ -281,10 +293,41 @@ function foldCheckpoint(state: FoldedState, { payload, seq }: RecordOf<'checkpoi
   state.checkpoints = { start, gate, newest, seq }
 }
 
+/** What a run has started, and what came of it. */
+function foldChild(
+  { children, checkpoints }: FoldedState,
+  { kind, payload }: RecordOf<
+    | 'attempt_started' | 'attempt_ended' | 'delegate_started' | 'delegate_ended'
+    | 'files_changing'
+  >,
+): void {
+  const known = children.get(payload.run_id ?? '')
+  if (kind === 'attempt_started' || kind === 'delegate_started') {
+    const isAttempt = kind === 'attempt_started'
+    children.set(payload.run_id, {
+      runId: payload.run_id,
+      role: isAttempt ? 'attempt' : 'delegate',
+      number: isAttempt ? payload.attempt : payload.number,
+      callId: isAttempt ? '' : payload.call_id,
+      checkpointId: isAttempt ? (checkpoints?.start ?? '') : payload.checkpoint_id,
+      end: null,
+      merged: null,
+    })
+  } else if (known !== undefined && kind === 'files_changing') {
+    // Counted when it is done; what is cut off is done by the next start.
+    const merged = { paths: 0, conflicts: payload.conflicts ?? [] }
+    children.set(known.runId, { ...known, merged })
+  } else if (known !== undefined && kind !== 'files_changing') {
+    children.set(known.runId, { ...known, end: payload })
+  }
+}
+
 /** Others changed files while the run waited: it is checked again, and the model hears of it. */
 function foldFilesChanged(state: FoldedState, record: RecordOf<'files_changed'>): void {
   // An isolated run works in a copy: the folder that was meant is nothing to it.
   const isOwn = state.head.checkpointSeq === state.checkpoints?.seq
+  // The call that brought them tells the model.
+  if (record.payload.operation === 'merge') state.lastWrite = record.seq
   if (record.payload.operation !== 'restore' || !isOwn) return
   state.lastWrite = record.seq
   if (state.lastCheck !== null) state.lastCheck.stale = true
@@ -382,7 +425,8 @@ function foldResponse(
   record: RecordOf<'human_check_response'>,
   gate: Gate | null,
 ): void {
-  const { decision, feedback, edits } = record.payload
+  const { decision, feedback, edits, attempt } = record.payload
+  if (attempt !== undefined) state.choice = attempt
   state.waitedMs += record.ts * 1000 - (state.waitingSince ?? record.ts * 1000)
   state.waitingSince = null
   resetCounts(state.progress)

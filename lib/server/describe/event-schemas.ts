@@ -5,7 +5,9 @@
  * @module
  */
 import type {
-  ChangeCounts,
+  Attempts,
+  ChildEnd,
+  ChildUsage,
   DeltaPayload,
   EventKind,
   EventPayloads,
@@ -16,6 +18,7 @@ import type {
 import {
   amount,
   ASSURANCE,
+  CHANGE_COUNTS,
   CHECKPOINT_REASON,
   count,
   fields,
@@ -28,7 +31,7 @@ import {
   text,
   whole,
 } from './fields.js'
-import { AGENT_EVENT, END_REASONS, RUN_STATUSES } from './schemas.js'
+import { AGENT_EVENT, CANDIDATE, END_REASONS, GATE_KIND, RUN_STATUSES } from './schemas.js'
 
 const decision: JsonSchema = { type: 'string', enum: ['approve', 'abort', 'reject'] }
 
@@ -48,9 +51,18 @@ const fileChange: JsonSchema = fields<FileChange>(
   'after_sha256',
 )
 
+const COUNTS: JsonSchema = fields<NonNullable<EventPayloads['goal_check']['counts']>>({
+  total: count,
+  passed: count,
+  failed: count,
+  skipped: count,
+})
+
 const gatedCall: JsonSchema = fields<
   NonNullable<EventPayloads['human_check_required']['calls']>[number]
 >({ call_id: text, tool: text, args: object })
+
+const FILE_OPERATION: JsonSchema = oneOf('restore', 'apply', 'merge')
 
 const sentMessage: JsonSchema = fields<EventPayloads['user_message']>({
   message_id: text,
@@ -58,6 +70,26 @@ const sentMessage: JsonSchema = fields<EventPayloads['user_message']>({
   deliver: oneOf('next_turn', 'next_iteration'),
   by: orNull(text),
 })
+
+const endedChild = {
+  run_id: text,
+  status: { type: 'string', enum: RUN_STATUSES },
+  end_reason: orNull({ type: 'string', enum: END_REASONS }),
+  reason: text,
+  assurance: orNull(ASSURANCE),
+  changes: orNull(CHANGE_COUNTS),
+  counts: orNull(COUNTS),
+  usage: fields<ChildUsage>({
+    input_tokens: count,
+    output_tokens: count,
+    cached_tokens: count,
+    reasoning_tokens: count,
+    model_calls: count,
+    tool_calls: count,
+    cost_usd: amount,
+    cost_known: flag,
+  }),
+} satisfies Readonly<Record<keyof ChildEnd, JsonSchema>>
 
 const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
   run_created: fields<EventPayloads['run_created']>(
@@ -68,10 +100,20 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
       max_iterations: count,
       hitl_enabled: flag,
       parent_run_id: orNull(text),
+      root_run_id: text,
+      role: oneOf('attempt', 'delegate'),
+      attempts: fields<Attempts>({
+        count,
+        models: listOf(text),
+        choose: oneOf('first', 'smallest', 'human'),
+      }),
       workspace: oneOf('in_place', 'isolated'),
       forked_from: fields<ForkOrigin>({ run_id: text, seq: count }),
       messages: listOf(sentMessage),
     },
+    'root_run_id',
+    'role',
+    'attempts',
     'workspace',
     'forked_from',
     'messages',
@@ -117,14 +159,7 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     reason: text,
     verified_by: oneOf('command', 'judge'),
     cached: flag,
-    counts: orNull(
-      fields<NonNullable<EventPayloads['goal_check']['counts']>>({
-        total: count,
-        passed: count,
-        failed: count,
-        skipped: count,
-      }),
-    ),
+    counts: orNull(COUNTS),
     duration_ms: amount,
     assurance: ASSURANCE,
     sealed_unavailable: text,
@@ -142,16 +177,26 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
       iteration: count,
       summary: text,
       gate_id: text,
-      kind: oneOf('iteration', 'tool', 'recovery'),
+      kind: GATE_KIND,
       deadline: orNull(text),
       calls: listOf(gatedCall),
+      candidates: listOf(CANDIDATE),
     },
     'calls',
+    'candidates',
   ),
   human_check_response: fields<EventPayloads['human_check_response']>(
-    { decision, gate_id: text, decided_by: orNull(text), feedback: text, edits: object },
+    {
+      decision,
+      gate_id: text,
+      decided_by: orNull(text),
+      feedback: text,
+      edits: object,
+      attempt: count,
+    },
     'feedback',
     'edits',
+    'attempt',
   ),
   user_message: sentMessage,
   checkpoint: fields<EventPayloads['checkpoint']>({
@@ -162,23 +207,52 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     new_bytes: count,
     left_out: listOf(LEFT_OUT),
   }),
-  files_changing: fields<EventPayloads['files_changing']>({
-    operation_id: text,
-    operation: oneOf('restore', 'apply'),
-    before: text,
-    after: text,
-    by: orNull(text),
-  }),
+  files_changing: fields<EventPayloads['files_changing']>(
+    {
+      operation_id: text,
+      operation: FILE_OPERATION,
+      before: text,
+      after: text,
+      by: orNull(text),
+      run_id: text,
+      conflicts: listOf(text),
+    },
+    'run_id',
+    'conflicts',
+  ),
   files_changed: fields<EventPayloads['files_changed']>(
     {
       operation_id: text,
-      operation: oneOf('restore', 'apply'),
+      operation: FILE_OPERATION,
       paths: listOf(text),
       skipped: listOf(text),
       more: count,
     },
     'more',
   ),
+  attempt_started: fields<EventPayloads['attempt_started']>({
+    attempt: count,
+    run_id: text,
+    model_name: text,
+  }),
+  attempt_ended: fields<EventPayloads['attempt_ended']>({ attempt: count, ...endedChild }),
+  attempt_chosen: fields<EventPayloads['attempt_chosen']>({
+    attempt: count,
+    run_id: text,
+    why: text,
+  }),
+  delegate_started: fields<EventPayloads['delegate_started']>({
+    call_id: text,
+    number: count,
+    run_id: text,
+    goal: text,
+    checkpoint_id: text,
+  }),
+  delegate_ended: fields<EventPayloads['delegate_ended']>({
+    call_id: text,
+    conflicts: listOf(text),
+    ...endedChild,
+  }),
   changes_decided: fields<EventPayloads['changes_decided']>({
     changes: oneOf('pending', 'applied', 'discarded'),
     by: orNull(text),
@@ -194,7 +268,7 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
       estimated_cost_usd: amount,
       cost_known: flag,
       unheard: listOf(text),
-      changes: fields<ChangeCounts>({ files: count, additions: count, deletions: count }),
+      changes: CHANGE_COUNTS,
     },
     'changes',
     'unheard',
@@ -227,6 +301,11 @@ export const EVENT_MEANINGS: { readonly [K in EventKind]: string } = {
   run_end: 'The run has ended; only what becomes of its files follows',
   files_changing: 'Files are about to be restored or applied',
   files_changed: 'Files were restored or applied',
+  attempt_started: 'An attempt starts, in a run of its own',
+  attempt_ended: 'An attempt has ended',
+  attempt_chosen: 'The attempt whose changes are those of this run',
+  delegate_started: 'A call starts a run that works for this one',
+  delegate_ended: 'A run that worked for this one has ended; its changes are in the folder',
   changes_decided: 'The changes of an isolated run were applied or discarded',
   error: 'An error occurred',
   log: 'A log message',

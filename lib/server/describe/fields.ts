@@ -1,6 +1,7 @@
 /** Parts of schemas, whose fields the compiler compares with a type's. @module */
 import type {
   Assurance,
+  ChangeCounts,
   CheckpointReason,
   JsonSchema,
   LeftOut,
@@ -48,6 +49,9 @@ export const CHECKPOINT_REASON: JsonSchema = memberOf<CheckpointReason>({
   apply: true,
   end: true,
   shutdown: true,
+  delegate: true,
+  merge: true,
+  attempt: true,
 })
 
 /** What is no part of a checkpoint, for one reason. */
@@ -63,6 +67,13 @@ export const LEFT_OUT: JsonSchema = fields<LeftOut>({
   }),
   count,
   paths: { ...listOf(text), description: 'the first 1000; of what is passed over, 100' },
+})
+
+/** How much changed. */
+export const CHANGE_COUNTS: JsonSchema = fields<ChangeCounts>({
+  files: count,
+  additions: count,
+  deletions: count,
 })
 
 /** What a verdict rests on. */

@@ -12,7 +12,7 @@ import {
   type RunStatus,
 } from '../../agent/index.js'
 import { ProblemError } from '../errors.js'
-import { ASSURANCE } from './fields.js'
+import { ASSURANCE, CHANGE_COUNTS } from './fields.js'
 
 const text: JsonSchema = { type: 'string' }
 const flag: JsonSchema = { type: 'boolean' }
@@ -77,6 +77,7 @@ export const END_REASONS: readonly EndReason[] = namesOf<EndReason>({
   human_abort: true,
   cancelled: true,
   gate_timeout: true,
+  attempts_failed: true,
 })
 
 const endReason: JsonSchema = { type: 'string', enum: END_REASONS }
@@ -112,6 +113,11 @@ export const EVENT_KINDS: readonly EventKind[] = namesOf<EventKind>({
   files_changing: true,
   files_changed: true,
   changes_decided: true,
+  attempt_started: true,
+  attempt_ended: true,
+  attempt_chosen: true,
+  delegate_started: true,
+  delegate_ended: true,
   error: true,
   log: true,
 })
@@ -120,15 +126,39 @@ const anyObject: JsonSchema = { type: 'object' }
 
 const gatedCall: JsonSchema = record({ call_id: text, tool: text, args: anyObject })
 
+export const GATE_KIND: JsonSchema = {
+  type: 'string',
+  enum: ['iteration', 'tool', 'recovery', 'choice'],
+}
+
+/** An attempt among which a human chooses. */
+export const CANDIDATE: JsonSchema = record({
+  attempt: count,
+  run_id: runId,
+  model_name: text,
+  status,
+  reason: text,
+  assurance: orNull(ASSURANCE),
+  changes: orNull(CHANGE_COUNTS),
+  total_tokens: count,
+  cost_usd: amount,
+  cost_known: flag,
+})
+
 export const GATE: JsonSchema = record({
   gate_id: text,
-  kind: { type: 'string', enum: ['iteration', 'tool', 'recovery'] },
+  kind: GATE_KIND,
   iteration: count,
   summary: text,
   deadline: orNull(time, 'null: the gate waits indefinitely'),
   opened_at: time,
   calls: { type: 'array', items: gatedCall },
-})
+  candidates: {
+    type: 'array',
+    items: CANDIDATE,
+    description: 'of a gate of kind `choice`; absent for others',
+  },
+}, ['candidates'])
 
 const failure: JsonSchema = record({ message: text, traceback: text, code: text, iteration: count })
 
@@ -147,6 +177,26 @@ const usage: JsonSchema = record({
   reasoning_tokens: count,
   model_calls: count,
   tool_calls: { ...count, description: 'calls that were executed' },
+})
+
+const role: JsonSchema = { type: 'string', enum: ['root', 'attempt', 'delegate'] }
+
+const attempts: JsonSchema = record({
+  count,
+  choose: { type: 'string', enum: ['first', 'smallest', 'human'] },
+  chosen: orNull(count, 'the attempt whose changes are those of the run'),
+  runs: {
+    type: 'array',
+    items: record({
+      attempt: count,
+      run_id: runId,
+      model_name: text,
+      status: orNull(status, 'null until it has ended'),
+      reason: text,
+      assurance: orNull(ASSURANCE),
+      changes: orNull(CHANGE_COUNTS),
+    }),
+  },
 })
 
 export const RUN_DETAILS: JsonSchema = record({
@@ -185,6 +235,11 @@ export const RUN_DETAILS: JsonSchema = record({
   forked_from: orNull(record({ run_id: runId, seq: count })),
   assurance: orNull(ASSURANCE, 'what the last verdict rests on'),
   check_files: orNull(count, 'files that belong to the check'),
+  root_run_id: { ...runId, description: 'the run at the top of the tree' },
+  role,
+  attempts: orNull(attempts, 'null for a run that works itself'),
+  delegation: orNull(record({ depth: count, children: count })),
+  delegates: { ...count, description: 'runs that it has started to work for it' },
 })
 
 /** An element of a list of runs. */
@@ -199,6 +254,10 @@ export const RUN_SUMMARY: JsonSchema = record({
   started_at: orNull(time),
   ended_at: orNull(time),
   parent_run_id: orNull(runId),
+  root_run_id: runId,
+  role,
+  attempts: { ...count, description: '0 for a run that works itself' },
+  delegates: count,
   last_seq: count,
   problem: orNull(text, 'why the run cannot be used, usually null: its log is damaged'),
 })

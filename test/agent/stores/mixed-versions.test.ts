@@ -108,15 +108,15 @@ test('a run that an earlier version could not read is not refused for that', asy
   const directory = temporaryFolder(t)
   const records = sampleRun('new', { status: 'running', records: 3 })
   const before = await open(directory)
-  await before.append('new', [records[0]!, { ...records[1]!, v: 3 }])
+  await before.append('new', [records[0]!, { ...records[1]!, v: 4 }])
   await before.compact()
   await before.close()
-  // As version 2 leaves it: it has quarantined the run because of the record of version 3.
+  // As version 2 leaves it: it has quarantined the run because of the record of version 4.
   const path = join(directory, INDEX_FILE)
   const text = readFileSync(path, 'utf8')
   const { at } = JSON.parse(text.slice(-64)) as { readonly at: number }
   const footer = JSON.parse(text.slice(at, -64)) as Record<string, unknown>
-  assert.deepEqual([footer['records'], footer['quarantine']], [3, []])
+  assert.deepEqual([footer['records'], footer['quarantine']], [4, []])
   footer['records'] = 2
   footer['quarantine'] = [['new', 'ERR_AGENT_STORE_VERSION', 'was written by a newer version', [1]]]
   const old = `${JSON.stringify(footer)}\n`
