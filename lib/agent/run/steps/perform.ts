@@ -4,6 +4,7 @@ import { runTools } from './act.js'
 import { checkBaseline, evaluate } from './evaluate.js'
 import { askForCalls } from './human-check.js'
 import { recoverRun } from './recover.js'
+import { prepareAttempts } from './prepare-attempts.js'
 import { startRun } from './start.js'
 import { takeTurn } from './turn.js'
 
@@ -14,6 +15,8 @@ export function performStep(step: WorkStep, context: StepContext): Promise<void>
       return recoverRun(context)
     case 'start':
       return startRun(context)
+    case 'prepare':
+      return prepareAttempts(context)
     case 'baseline':
       return checkBaseline(context)
     case 'turn':
