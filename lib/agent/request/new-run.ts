@@ -171,7 +171,9 @@ async function workspaceOf(
   if (isParent && workspace === 'in_place')
     refuse('workspace', 'must be isolated for attempts, each of which has a copy of its own')
   if (workspace === 'in_place')
-    return start.apply !== 'on_achieved' ? workspace : refuse('apply', 'needs an isolated workspace')
+    return start.apply === 'on_achieved'
+      ? refuse('apply', 'needs an isolated workspace')
+      : workspace
   if (process.platform === 'win32')
     refuse('workspace', 'cannot be isolated on Windows: use in_place')
   if (isolation === null) {

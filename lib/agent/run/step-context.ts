@@ -97,8 +97,8 @@ export async function withCheckpoint(
 }
 
 /**
- * The context of one tool call, which starts other runs with `runs`. `onChanges` is called with the files that each command of the tool
- * changed.
+ * The context of one tool call, which starts other runs with `runs`. `onChanges` is called with the
+ * files that each command of the tool changed.
  */
 export function toolContext(
   context: StepContext,

@@ -79,7 +79,8 @@ function smallest(achieved: readonly EndedAttempt[]): {
   ]
   const [best] = [...achieved].sort((a, b) => compare(keys(a), keys(b)))
   const { additions = 0, deletions = 0, files = 0 } = best!.end.changes ?? {}
-  const others = achieved.length === 1 ? 'the only one' : `the smallest change of ${achieved.length}`
+  const { length } = achieved
+  const others = length === 1 ? 'the only one' : `the smallest change of ${length}`
   const why = `${others} that achieved the goal: ${files} files, +${additions} -${deletions}`
   return { attempt: best!.number, why }
 }
@@ -105,8 +106,8 @@ const NOBODY = 'no attempt achieved the goal'
 /** Why each attempt failed, and which one came nearest. */
 function failedReason(why: string, ended: readonly EndedAttempt[]): string {
   const each = ended.map(
-    ({ number, end }) =>
-      `attempt ${number} ${end.status}: ${clip(end.reason.replaceAll('\n', ' '), REASON_CHARACTERS)}`,
+    ({ number, end: { reason, status } }) =>
+      `attempt ${number} ${status}: ${clip(reason.replaceAll('\n', ' '), REASON_CHARACTERS)}`,
   )
   const counted = ended.filter(({ end }) => end.counts !== null)
   const keys = ({ end, number }: EndedAttempt): readonly number[] => [

@@ -270,7 +270,8 @@ export class RunChildren {
   /** Requests the end of children whose parent has ended without them; never rejects. */
   async abandon({ children }: RunState): Promise<void> {
     const { runs } = this.#options
-    for (const { runId } of liveChildren({ children })) await runs.abort(runId).catch(() => undefined)
+    for (const { runId } of liveChildren({ children }))
+      await runs.abort(runId).catch(() => undefined)
   }
 }
 

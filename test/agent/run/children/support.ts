@@ -8,6 +8,7 @@ import {
   type AgentEvent,
   type EngineOptions,
   type EventKind,
+  type EventPayloads,
   type ModelProvider,
   type ModelRequest,
   type ModelTurn,
@@ -107,9 +108,7 @@ export async function ended(engine: RunEngine, runId: string): Promise<AgentEven
 export function payloads<K extends EventKind>(
   events: readonly AgentEvent[],
   kind: K,
-): Extract<AgentEvent, { kind: K }>['payload'][] {
-  return events.flatMap((event) => (event.kind === kind ? [event.payload] : [])) as Extract<
-    AgentEvent,
-    { kind: K }
-  >['payload'][]
+): EventPayloads[K][] {
+  const found = events.filter((event) => event.kind === kind)
+  return found.map(({ payload }) => payload as EventPayloads[K])
 }
