@@ -6,8 +6,8 @@ export const delegateTool: Tool = defineTool({
   name: 'delegate',
   description:
     'Let another agent do a part of the work in a copy of the project as it is now, and bring ' +
-    'its changes back when its goal is achieved. Call it several times in one turn for parts that do ' +
-    'not depend on each other: they are worked on at the same time.',
+    'its changes back when its goal is achieved. Call it several times in one turn for parts ' +
+    'that do not depend on each other: they are worked on at the same time.',
   parameters: {
     type: 'object',
     properties: {

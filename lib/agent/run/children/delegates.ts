@@ -5,15 +5,17 @@
  * @module
  */
 import { uuidV7 } from '../../../internal/uuid.js'
+import type { Clock } from '../../../internal/clock.js'
 import type { FileOperations } from '../../checkpoints/file-operations.js'
+import type { RunCheckpoints } from '../../checkpoints/run-checkpoints.js'
 import { DelegationError } from '../../errors.js'
-import type { ChildEnd } from '../../events.js'
+import type { ChildEnd, RecordDraft } from '../../events.js'
 import type { ChildState } from '../../log/run-state.js'
+import type { LogWriter } from '../../log/writer.js'
 import { parseDelegateRequest } from '../../request/child-run.js'
 import type { DelegateRequest, DelegateResult } from '../../tool.js'
 import { readTree } from '../../workspace/read-tree.js'
 import type { ToolStop } from '../../tools/tool-stop.js'
-import { withCheckpoint, type StepContext } from '../step-context.js'
 import type { RunChildren } from './run-children.js'
 
 /** What the calls of one run need to start others. */
@@ -21,6 +23,15 @@ export interface DelegatesOptions {
   readonly children: RunChildren
   /** Null: there are no checkpoints, and runs start no others. */
   readonly operations: FileOperations | null
+}
+
+/** What a step knows of its run. */
+export interface DelegateContext {
+  readonly checkpoints: RunCheckpoints | null
+  readonly clock: Clock
+  readonly folder: { readonly real: string }
+  readonly log: LogWriter
+  readonly signal: AbortSignal
 }
 
 /** The part of a {@link ToolStop} that is used here. */
@@ -37,7 +48,7 @@ export class Delegates {
   }
 
   /** For one call of a tool, until {@link CallRuns.end}. */
-  ofCall(callId: string, context: StepContext, stop: Stop): CallRuns {
+  ofCall(callId: string, context: DelegateContext, stop: Stop): CallRuns {
     let started = 0
     let isOver = false
     return {
@@ -61,7 +72,7 @@ export class Delegates {
     callId: string,
     number: number,
     request: unknown,
-    context: StepContext,
+    context: DelegateContext,
     stop: Stop,
   ): Promise<DelegateResult> {
     const { children } = this.#options
@@ -79,7 +90,7 @@ export class Delegates {
     return resultOf(end as ChildEnd, merged?.conflicts ?? [])
   }
 
-  #stateOf({ runId }: ChildState, { log }: StepContext): ChildState {
+  #stateOf({ runId }: ChildState, { log }: DelegateContext): ChildState {
     return log.state.children.get(runId) as ChildState
   }
 
@@ -94,7 +105,7 @@ export class Delegates {
     callId: string,
     number: number,
     asked: DelegateRequest,
-    context: StepContext,
+    context: DelegateContext,
   ): Promise<ChildState> {
     const { clock, log } = context
     const { children } = this.#options
@@ -105,7 +116,7 @@ export class Delegates {
     if (known === undefined) this.#assertAllowed(all.length, context)
     const begin = await children.prepare({ runId, role: 'delegate', asked })
     if (known === undefined) {
-      await withCheckpoint(context, 'delegate', async (drafts) => {
+      const start = async (drafts: readonly RecordDraft[]): Promise<void> => {
         const [draft] = drafts
         const made = draft?.kind === 'checkpoint' ? draft.payload.checkpoint_id : undefined
         const checkpoint_id = made ?? log.state.checkpoints?.newest
@@ -116,7 +127,8 @@ export class Delegates {
         const { iteration } = log.state.head.details
         const payload = { call_id: callId, number, run_id: runId, goal: asked.goal, checkpoint_id }
         await log.append([...drafts, { kind: 'delegate_started', iteration, payload }])
-      })
+      }
+      await (context.checkpoints?.record('delegate', log, context.signal, start) ?? start([]))
     }
     const child = log.state.children.get(runId) as ChildState
     await children.begin(child, () => begin(child.checkpointId))
@@ -124,7 +136,7 @@ export class Delegates {
   }
 
   /** @throws {@link DelegationError} */
-  #assertAllowed(started: number, { log }: StepContext): void {
+  #assertAllowed(started: number, { log }: DelegateContext): void {
     const { delegation } = log.state.frozen.request
     if (delegation === undefined || this.#options.operations === null) {
       const message = 'this run must not start others: its request and the host must allow it'
@@ -135,7 +147,11 @@ export class Delegates {
   }
 
   /** Brings the changes of a child that has achieved its goal, and records its end. */
-  async #bringBack(child: ChildState, context: StepContext, signal: AbortSignal): Promise<void> {
+  async #bringBack(
+    child: ChildState,
+    context: DelegateContext,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { children, operations } = this.#options
     const { folder, log } = context
     if (this.#stateOf(child, context).end !== null) return

@@ -26,8 +26,8 @@ const COMMAND_END_MS = 5_000
 
 /**
  * Runs the calls that have no result yet: reads in parallel, runs that are started as well, and
- * everything else one by one, with results in the order of the calls. A call takes effect only after
- * its `tool_started` is durable.
+ * everything else one by one, with results in the order of the calls. A call takes effect only
+ * after its `tool_started` is durable.
  *
  * @throws the signal's reason when the run is stopped; the run loop then closes the open calls. A
  * fault of the machine, before the call had any effect: the run loop then repeats the step.
