@@ -4,7 +4,16 @@
  * @module
  */
 import type { RunState } from './run-state.js'
-import { workedMs } from './state.js'
+
+/**
+ * Milliseconds of work up to `nowMs`, for the time budget: without waits for humans and without
+ * time in which no process drove the run.
+ */
+export function workedMs(state: RunState, nowMs: number): number {
+  const { started_at } = state.head.details
+  if (started_at === null) return 0
+  return (state.waitingSince ?? nowMs) - Date.parse(started_at) - state.waitedMs
+}
 
 /** Tool calls that may still begin; Infinity without a budget. */
 export function remainingCalls({ frozen, head }: RunState): number {

@@ -1,44 +1,13 @@
 /**
- * Runs that other runs start: what may be asked of them, and what they get of their parent.
+ * Runs that other runs start: what they get of their parent.
  *
  * @module
  */
-import { InvalidRequestError } from '../errors.js'
 import type { ChildRole } from '../events.js'
 import type { RunState } from '../log/run-state.js'
-import type { JsonSchema } from '../schema.js'
 import type { DelegateRequest } from '../tool.js'
-import { checkSchema } from '../check-schema.js'
 import type { NewChildPlace, NewRun, RequestContext } from './new-run.js'
-import { parseStartRequest, START_REQUEST_SCHEMA, type StartRequest } from './start-request.js'
-
-const fields = START_REQUEST_SCHEMA.properties ?? {}
-
-/** The schema of a {@link DelegateRequest}. */
-export const DELEGATE_SCHEMA: JsonSchema = {
-  type: 'object',
-  title: 'DelegateRequest',
-  required: ['goal'],
-  additionalProperties: false,
-  properties: {
-    goal: fields['goal']!,
-    check: fields['check']!,
-    model_name: fields['model_name']!,
-    max_iterations: fields['max_iterations']!,
-    max_total_tokens: fields['max_total_tokens']!,
-    max_cost_usd: fields['max_cost_usd']!,
-    max_seconds: fields['max_seconds']!,
-    max_tool_calls: fields['max_tool_calls']!,
-  },
-}
-
-/** A run that is to be started, with the id under which the log of its parent has it. */
-export interface NewChild {
-  readonly runId: string
-  readonly role: ChildRole
-  /** Of an attempt: its model. Of a delegate: what it is to do. */
-  readonly asked: { readonly model_name: string } | DelegateRequest
-}
+import { parseStartRequest, type StartRequest } from './start-request.js'
 
 /** What is left of the budgets of a run, for one that it starts; null: no bound. */
 export interface RemainingBudget {
@@ -46,13 +15,6 @@ export interface RemainingBudget {
   readonly max_cost_usd: number | null
   readonly max_seconds: number | null
   readonly max_tool_calls: number | null
-}
-
-/** @throws {@link InvalidRequestError} with a violation per invalid field. */
-export function parseDelegateRequest(value: unknown): DelegateRequest {
-  const violations = checkSchema(DELEGATE_SCHEMA, value)
-  if (violations.length > 0) throw new InvalidRequestError(violations)
-  return value as DelegateRequest
 }
 
 /** The place of a child in its tree, and what it begins with. */

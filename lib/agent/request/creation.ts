@@ -20,9 +20,7 @@ import type { RunState } from '../log/run-state.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { DelegateRequest, Tool } from '../tool.js'
 import { readTraceContext } from '../tracing/trace-context.js'
-import {
-  attemptRun, childPlace, delegateStart, type NewChild,
-} from './child-run.js'
+import { attemptRun, childPlace, delegateStart } from './child-run.js'
 import { parseForkRequest, resolveFork, type ForkContext } from './fork.js'
 import type { UseCheckpoint } from './fork-files.js'
 import { Holdouts, type HoldoutsOptions } from './holdouts.js'
@@ -31,6 +29,7 @@ import {
   createdRecord, requestHash, resolveNewRun,
   type NewChildPlace, type NewFork, type NewRun,
 } from './new-run.js'
+import type { NewChild } from './new-child.js'
 import { ownerOf } from './owner-of.js'
 import { parseStartRequest } from './start-request.js'
 

@@ -30,7 +30,7 @@ export type Step =
 /** A step that needs a slot and a context. `recover` precedes the steps that the state asks for. */
 export type WorkStep =
   | { readonly kind: 'recover' }
-  | Exclude<Step, { kind: 'attend' | 'choose' | 'offer' | 'wait' | 'finish' | 'ended' }>
+  | Exclude<Step, { kind: 'attend' | 'choose' | 'wait' | 'finish' | 'ended' }>
 
 /** The part of the engine's configuration that decides on steps. */
 export interface StepLimits {

@@ -27,7 +27,6 @@ import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import type { NewMessage } from '../request/message.js'
 import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
-import { candidatesOf } from './children/attempts.js'
 import { liveChildren, type ChildRuns } from './children/child-runs.js'
 import { Delegates } from './children/delegates.js'
 import { RunChildren } from './children/run-children.js'
@@ -45,7 +44,6 @@ import { limitTime } from './time-limit.js'
 import {
   answerGate, endingRecords, failureOf, finishRun, startedResults, type Failure,
 } from './steps/finish.js'
-import { gateRecords } from './steps/human-check.js'
 import { HAND_OVER_MS, suspendRun } from './steps/suspend.js'
 
 /** What a run needs of its engine. */
@@ -382,7 +380,6 @@ export class RunLoop {
       return this.#children.attend(step.children, step.ends, this.#stop.signal)
     }
     if (step.kind === 'choose') return this.#children.choose(step.attempt, step.why)
-    if (step.kind === 'offer') return this.#offerChoice()
     if (step.kind === 'finish') {
       if (step.outcome.status === 'achieved') await this.#applyChanges()
       return this.#finish(step.outcome)
@@ -420,13 +417,6 @@ export class RunLoop {
     if (role === 'root' || parent === null) return false
     const head = await this.#options.childRuns.head(parent)
     return head === null || isTerminal(head.details.status)
-  }
-
-  /** Opens the gate at which a human chooses an attempt. */
-  async #offerChoice(): Promise<void> {
-    const candidates = candidatesOf(this.state)
-    const gate = { kind: 'choice', calls: [], candidates } as const
-    await this.#log.append(gateRecords(this.state, gate, this.#options))
   }
 
   /** Waits for a slot; a run that has begun says so in its log, as its status does not show it. */

@@ -10,8 +10,7 @@ import type { RunState } from '../log/run-state.js'
 import type { LogWriter } from '../log/writer.js'
 import type { Model, ToolSpec } from '../model.js'
 import type { RunStore } from '../store.js'
-import type { CallRuns, Delegates } from './children/delegates.js'
-import type { RunChildren } from './children/run-children.js'
+import type { CallRuns, StartsRuns } from './children/call-runs.js'
 import type { Tool, ToolContext } from '../tool.js'
 import type { RunTrace } from '../tracing/run-trace.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
@@ -62,9 +61,9 @@ export interface StepContext {
   /** Tells of which files no content may be in the log. */
   readonly holdsSecrets: (path: string) => boolean
   /** The runs that this one has started. */
-  readonly children: RunChildren
+  readonly children: { nameAttempts(checkpoint: readonly RecordDraft[]): Promise<void> }
   /** Starts runs for calls of tools. */
-  readonly delegates: Delegates
+  readonly delegates: StartsRuns
   /** Runs commands in that folder. */
   readonly executor: Executor
   readonly clock: Clock

@@ -8,10 +8,10 @@
  *
  * @module
  */
-import type { RunHead } from '../../run-details.js'
 import type { ChildUsage } from '../../events.js'
 import type { ChildState, RunState } from '../../log/run-state.js'
-import type { NewChild } from '../../request/child-run.js'
+import type { NewChild } from '../../request/new-child.js'
+import type { RunHead } from '../../run-details.js'
 
 /** The runs of an engine, as a run that starts some of them needs them. */
 export interface ChildRuns {

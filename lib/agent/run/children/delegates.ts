@@ -5,17 +5,14 @@
  * @module
  */
 import { uuidV7 } from '../../../internal/uuid.js'
-import type { Clock } from '../../../internal/clock.js'
 import type { FileOperations } from '../../checkpoints/file-operations.js'
-import type { RunCheckpoints } from '../../checkpoints/run-checkpoints.js'
 import { DelegationError } from '../../errors.js'
 import type { ChildEnd, RecordDraft } from '../../events.js'
 import type { ChildState } from '../../log/run-state.js'
-import type { LogWriter } from '../../log/writer.js'
-import { parseDelegateRequest } from '../../request/child-run.js'
+import { parseDelegateRequest } from '../../request/delegate-request.js'
 import type { DelegateRequest, DelegateResult } from '../../tool.js'
 import { readTree } from '../../workspace/read-tree.js'
-import type { ToolStop } from '../../tools/tool-stop.js'
+import type { CallContext, CallRuns, CallStop, StartsRuns } from './call-runs.js'
 import type { RunChildren } from './run-children.js'
 
 /** What the calls of one run need to start others. */
@@ -25,20 +22,8 @@ export interface DelegatesOptions {
   readonly operations: FileOperations | null
 }
 
-/** What a step knows of its run. */
-export interface DelegateContext {
-  readonly checkpoints: RunCheckpoints | null
-  readonly clock: Clock
-  readonly folder: { readonly real: string }
-  readonly log: LogWriter
-  readonly signal: AbortSignal
-}
-
-/** The part of a {@link ToolStop} that is used here. */
-type Stop = Pick<ToolStop, 'pauseFor' | 'signal'>
-
-/** Starts runs for the calls of one run. */
-export class Delegates {
+/** See the comment of this file. */
+export class Delegates implements StartsRuns {
   readonly #options: DelegatesOptions
   /** Settles when what may happen to the folder one at a time has. */
   #turn: Promise<unknown> = Promise.resolve()
@@ -47,8 +32,7 @@ export class Delegates {
     this.#options = options
   }
 
-  /** For one call of a tool, until {@link CallRuns.end}. */
-  ofCall(callId: string, context: DelegateContext, stop: Stop): CallRuns {
+  ofCall(callId: string, context: CallContext, stop: CallStop): CallRuns {
     let started = 0
     let isOver = false
     return {
@@ -72,8 +56,8 @@ export class Delegates {
     callId: string,
     number: number,
     request: unknown,
-    context: DelegateContext,
-    stop: Stop,
+    context: CallContext,
+    stop: CallStop,
   ): Promise<DelegateResult> {
     const { children } = this.#options
     const asked = parseDelegateRequest(request)
@@ -90,7 +74,7 @@ export class Delegates {
     return resultOf(end as ChildEnd, merged?.conflicts ?? [])
   }
 
-  #stateOf({ runId }: ChildState, { log }: DelegateContext): ChildState {
+  #stateOf({ runId }: ChildState, { log }: CallContext): ChildState {
     return log.state.children.get(runId) as ChildState
   }
 
@@ -105,7 +89,7 @@ export class Delegates {
     callId: string,
     number: number,
     asked: DelegateRequest,
-    context: DelegateContext,
+    context: CallContext,
   ): Promise<ChildState> {
     const { clock, log } = context
     const { children } = this.#options
@@ -136,7 +120,7 @@ export class Delegates {
   }
 
   /** @throws {@link DelegationError} */
-  #assertAllowed(started: number, { log }: DelegateContext): void {
+  #assertAllowed(started: number, { log }: CallContext): void {
     const { delegation } = log.state.frozen.request
     if (delegation === undefined || this.#options.operations === null) {
       const message = 'this run must not start others: its request and the host must allow it'
@@ -149,7 +133,7 @@ export class Delegates {
   /** Brings the changes of a child that has achieved its goal, and records its end. */
   async #bringBack(
     child: ChildState,
-    context: DelegateContext,
+    context: CallContext,
     signal: AbortSignal,
   ): Promise<void> {
     const { children, operations } = this.#options
@@ -175,13 +159,6 @@ export class Delegates {
     }
     await children.recordEnd(child, undefined, this.#stateOf(child, context).merged?.conflicts)
   }
-}
-
-/** The runs that one call starts. */
-export interface CallRuns {
-  startRun(request: DelegateRequest): Promise<DelegateResult>
-  /** Ends what the call has left. */
-  end(): Promise<void>
 }
 
 function resultOf(end: ChildEnd, conflicts: readonly string[]): DelegateResult {

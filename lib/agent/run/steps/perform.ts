@@ -1,10 +1,10 @@
 import type { WorkStep } from '../next-step.js'
 import type { StepContext } from '../step-context.js'
 import { runTools } from './act.js'
+import { offerChoice, prepareAttempts } from './attempts.js'
 import { checkBaseline, evaluate } from './evaluate.js'
 import { askForCalls } from './human-check.js'
 import { recoverRun } from './recover.js'
-import { prepareAttempts } from './prepare-attempts.js'
 import { startRun } from './start.js'
 import { takeTurn } from './turn.js'
 
@@ -17,6 +17,8 @@ export function performStep(step: WorkStep, context: StepContext): Promise<void>
       return startRun(context)
     case 'prepare':
       return prepareAttempts(context)
+    case 'offer':
+      return offerChoice(context)
     case 'baseline':
       return checkBaseline(context)
     case 'turn':

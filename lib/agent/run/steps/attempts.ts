@@ -1,5 +1,7 @@
 import { CheckpointError } from '../../errors.js'
+import { candidatesOf } from '../children/attempts.js'
 import { withCheckpoint, type StepContext } from '../step-context.js'
+import { gateRecords } from './human-check.js'
 
 /** Stores the files with which all attempts begin, and names the attempts in the log. */
 export async function prepareAttempts(context: StepContext): Promise<void> {
@@ -11,4 +13,11 @@ export async function prepareAttempts(context: StepContext): Promise<void> {
     }
     await children.nameAttempts(drafts)
   })
+}
+
+/** Opens the gate at which a human chooses one of the attempts that achieved the goal. */
+export async function offerChoice(context: StepContext): Promise<void> {
+  const { log } = context
+  const gate = { kind: 'choice', calls: [], candidates: candidatesOf(log.state) } as const
+  await log.append(gateRecords(log.state, gate, context))
 }
