@@ -35,18 +35,24 @@ export class Delegates implements StartsRuns {
   ofCall(callId: string, context: CallContext, stop: CallStop): CallRuns {
     let started = 0
     let isOver = false
+    const starting = new Set<Promise<unknown>>()
     return {
       startRun: (request) => {
         const number = ++started
         const result = isOver
           ? Promise.reject(new DelegationError('the call of the tool is over: await startRun()'))
-          : this.#run(callId, number, request, context, stop)
+          : this.#run(callId, number, request, context, stop, (child) => {
+              starting.add(child)
+              const settle = (): unknown => starting.delete(child)
+              child.then(settle, settle)
+            })
         // A tool that does not wait for it must not end the process of the host.
         result.catch(() => undefined)
         return result
       },
       end: async () => {
         isOver = true
+        await Promise.allSettled(starting)
         if (started > 0) await this.#options.children.endOfCall(callId, context.signal)
       },
     }
@@ -58,10 +64,13 @@ export class Delegates implements StartsRuns {
     request: unknown,
     context: CallContext,
     stop: CallStop,
+    onStart: (child: Promise<ChildState>) => void,
   ): Promise<DelegateResult> {
     const { children } = this.#options
     const asked = parseDelegateRequest(request)
-    const child = await this.#inTurn(() => this.#started(callId, number, asked, context))
+    const starting = this.#inTurn(() => this.#started(callId, number, asked, context))
+    onStart(starting)
+    const child = await starting
     const known = this.#stateOf(child, context)
     if (known.end === null) {
       const waited = children.waiting(async () => {
