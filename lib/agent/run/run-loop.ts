@@ -328,6 +328,9 @@ export class RunLoop {
   /** Applies the changes of a run that has achieved its goal, if it is to do so. */
   async #applyChanges(): Promise<void> {
     const { files, holdFolder } = this.#options
+    const { attempts } = this.state.head.details
+    const winner = attempts?.runs.find(({ attempt }) => attempt === attempts.chosen)
+    if (winner !== undefined && (winner.changes?.files ?? 0) === 0) return
     const { signal } = this.#stop
     const hold = async (): Promise<boolean> => {
       signal.throwIfAborted()

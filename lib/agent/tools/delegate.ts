@@ -40,13 +40,12 @@ export const delegateTool: Tool = defineTool({
 })
 
 function textOf({ run_id, status, reason, changes, conflicts }: DelegateResult): string {
-  const count = changes === null ? '' : ` ${changes.files} files were changed.`
-  const brought =
-    status === 'achieved'
-      ? `${count} They are in the working directory now${conflicts.length > 0 ? ', except:' : '.'}`
-      : ' Its changes were not brought back.'
+  const files = changes?.files ?? 0
+  const where = `which are in the working directory now${conflicts.length > 0 ? ', except:' : '.'}`
+  const achieved = files === 0 ? 'It changed nothing.' : `It changed ${files} files, ${where}`
+  const brought = status === 'achieved' ? achieved : 'Its changes were not brought back.'
   return [
-    `Run ${run_id} ${status}: ${reason}.${changes?.files === 0 ? ' It changed nothing.' : brought}`,
+    `Run ${run_id} ${status}: ${reason}. ${brought}`,
     ...conflicts.map((path) => `conflict: ${path} was changed here as well and stays as it is`),
   ].join('\n')
 }

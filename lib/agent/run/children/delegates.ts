@@ -150,11 +150,10 @@ export class Delegates implements StartsRuns {
     if (this.#stateOf(child, context).end !== null) return
     const end = await children.endOf(child)
     const { merged } = this.#stateOf(child, context)
-    const hasChanges = end.status === 'achieved' && end.changes?.files !== 0
-    if (hasChanges && merged === null && operations !== null) {
+    const after = end.status === 'achieved' ? await children.filesOf(child) : null
+    if (after !== null && merged === null && operations !== null) {
       const { checkpointId: base, runId } = child
       await operations.inFolder(folder.real, [folder.real], signal, async (stored) => {
-        const after = await children.filesOf(runId)
         const { captured, tree: theirs } = await stored.capture(log)
         const ours = await readTree(operations.objects, after)
         const plan = await operations.planMerge(base, { ours, theirs })

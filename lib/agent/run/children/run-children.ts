@@ -198,12 +198,11 @@ export class RunChildren {
     ])
   }
 
-  /** The newest files of a child. @throws {@link CheckpointError} */
-  async filesOf(runId: string): Promise<string> {
+  /** The newest checkpoint of a child that has changed something; null for one that has not. */
+  async filesOf({ runId, checkpointId }: ChildState): Promise<string | null> {
     const head = await this.#options.runs.head(runId)
     const id = head?.details.checkpoint_id ?? null
-    if (id !== null) return id
-    throw new CheckpointError('not_kept', `the files of run ${runId} were not stored`)
+    return id === checkpointId ? null : id
   }
 
   /** How a child has ended, by its log. */
@@ -245,12 +244,15 @@ export class RunChildren {
         break
       }
     }
-    if (draft === undefined) {
+    // Its goal was met at the start: its files are those with which it began.
+    const isUntouched = draft === undefined && head?.details.iteration === 0
+    if (draft === undefined && !isUntouched) {
       const message = `the files of attempt ${attempt}, run ${runId}, were not stored`
       throw new CheckpointError('not_kept', message)
     }
     const payload = { attempt, run_id: runId, why }
-    await log.append([draft, { kind: 'attempt_chosen', iteration: 0, payload }])
+    const chosenRecord: RecordDraft = { kind: 'attempt_chosen', iteration: 0, payload }
+    await log.append(draft === undefined ? [chosenRecord] : [draft, chosenRecord])
   }
 
   /** Repeats `attempt` while the store is unavailable. */
