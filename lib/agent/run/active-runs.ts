@@ -179,12 +179,14 @@ export class ActiveRuns {
       throw new WorkspaceError('ERR_AGENT_WORKSPACE', message)
     }
     const { details } = log.state.head
-    const isShared = store.shared !== undefined
+    const { shared } = store
+    const isShared = shared !== undefined
+    const confirm = (): Promise<void> => shared?.confirm(log.runId) ?? log.verify()
     const tell = (message: string): Promise<void> => {
       const payload = { level: 'info', message } as const
       return log.append([{ kind: 'log', iteration: details.iteration, payload }])
     }
-    const options = { folders, checkpoints, executor, isShared, signal, tell }
+    const options = { folders, checkpoints, confirm, executor, isShared, signal, tell }
     const { copy, notes, loss } = await openCopy(log.state, options)
     for (const message of notes) await tell(message)
     if (loss !== null) {
