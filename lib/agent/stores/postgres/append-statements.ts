@@ -7,7 +7,7 @@
 import { isTerminal, type RunRecord } from '../../events.js'
 import { treePlaceOf } from '../../log/tree-place.js'
 import type { RunHead } from '../../run-details.js'
-import { FORMAT_LABEL, LABELS_WITH_FORMAT, needsFormat } from './formats.js'
+import { formatOf, LABELS_AFTER, labelsFor } from './formats.js'
 import type { PgQuery } from './pg-types.js'
 import { epochMs, fixedJson, goalHash, keyText, movingJson, searchText } from './run-rows.js'
 
@@ -30,8 +30,8 @@ export interface RowUpdate {
   readonly head: RunHead
   /** JSON of each record, in the order of `seq`. */
   readonly json: readonly string[]
-  /** See `needsFormat()`. */
-  readonly needsFormat: boolean
+  /** See `formatOf()`. */
+  readonly format: number
 }
 
 /** The `last_seq` that the row must still have. */
@@ -63,7 +63,7 @@ export function insertRunQuery(
 ): PgQuery {
   const { details, owner, idempotency } = head
   const { root, parent, role } = treePlaceOf(details)
-  const rowLabels = needsFormat(records) ? [...labels, FORMAT_LABEL] : [...labels]
+  const rowLabels = [...labels, ...labelsFor(formatOf(records))]
   const text = `WITH begun AS (
       INSERT INTO ${schema}.runs (run_id, created_ms, ended_ms, status, goal_hash, model_name,
         owner_id, tenant, idempotency_key, fixed, head, last_seq, gate_deadline_ms, folder, labels,
@@ -122,12 +122,12 @@ export function updateRunsQuery(
         holds_folder = r.holds_folder AND (m.ended_ms IS NULL OR m.operates),
         operates = m.operates, checkpoint_seq = m.checkpoint_seq,
         abort_wanted = r.abort_wanted AND m.ended_ms IS NULL,
-        labels = CASE WHEN m.needs_format THEN ${LABELS_WITH_FORMAT} ELSE r.labels END
+        labels = ${LABELS_AFTER}
       FROM unnest($1::text[], $2::bigint[], $3::boolean[], $4::integer[], $5::integer[],
         $6::text[], $7::json[], $8::double precision[], $9::double precision[], $10::boolean[],
-        $15::boolean[], $16::integer[], $17::boolean[])
+        $15::boolean[], $16::integer[], $17::integer[])
         AS m(run_id, fence, held, from_seq, last_seq, status, head, gate_deadline_ms, ended_ms,
-          keeps, operates, checkpoint_seq, needs_format)
+          keeps, operates, checkpoint_seq, format)
       WHERE r.run_id = m.run_id AND r.last_seq = m.from_seq AND r.fence = m.fence
         AND r.claimed_by IS NOT DISTINCT FROM CASE WHEN m.held THEN $14 END
       RETURNING r.run_id
@@ -155,7 +155,7 @@ export function updateRunsQuery(
     workerId,
     updates.map(({ head }) => head.operation !== null),
     updates.map(({ head }) => head.checkpointSeq),
-    updates.map((update) => update.needsFormat),
+    updates.map(({ format }) => format),
   ]
   return { name: 'runwright_append', text, values }
 }
