@@ -35,7 +35,6 @@ import {
 import { machineProblem } from './exhaustion.js'
 import {
   type AgentEvent,
-  isTerminal,
   publicEvent,
   type RunStatus,
 } from './events.js'
@@ -54,6 +53,7 @@ import { createModelRegistry, type ModelInfo, type ModelRegistry } from './model
 import { addSecrets, redactor } from './redaction/redactor.js'
 import type { ResumeAnswer } from './request/gate-answer.js'
 import { Creation, SECRET_IN_REQUEST } from './request/creation.js'
+import { isCorrupt, runsToDelete } from './request/deletion.js'
 import { parseMessage } from './request/message.js'
 import { ownerOf } from './request/owner-of.js'
 import { requestAgain } from './request/start-request.js'
@@ -323,9 +323,12 @@ export class RunEngine {
   }
 
   /**
-   * Removes a run that has ended or whose log is corrupt, together with its log.
+   * Removes a run that has ended or whose log is corrupt, together with its log and with all runs
+   * that it has started.
    *
-   * @throws {@link UnknownRunError}; {@link RunStateError} while the run is live.
+   * @throws {@link UnknownRunError}; {@link RunStateError} with `live` while it, or one that it has
+   * started, is live, and with `child` for a run that another one has started, whose message names
+   * the root to delete in its place.
    */
   async delete(runId: string, caller?: Caller): Promise<void> {
     const head = await this.#head(runId, caller).catch((error: unknown) => {
@@ -333,15 +336,15 @@ export class RunEngine {
       if (isCorrupt(error) && (caller?.owner.tenant ?? null) === null) return null
       throw error
     })
-    if (head !== null && !isTerminal(head.details.status)) {
-      throw new RunStateError('live', `run ${runId} is ${head.details.status}; abort it first`)
+    const { store } = this.#config
+    for (const doomed of await this.#answer(runsToDelete(store, runId, head))) {
+      await this.#driver.alone(doomed.runId, doomed.isReadable, async () => {
+        await this.#assertFilesAtRest(doomed.runId)
+        await this.#answer(store.delete(doomed.runId))
+      })
+      // What cannot be removed now, a sweep removes.
+      await this.#copies?.remove(doomed.runId).catch(() => undefined)
     }
-    await this.#driver.alone(runId, head !== null, async () => {
-      await this.#assertFilesAtRest(runId)
-      await this.#answer(this.#config.store.delete(runId))
-    })
-    // What cannot be removed now, a sweep removes.
-    await this.#copies?.remove(runId).catch(() => undefined)
     this.#upkeep.deleted()
   }
 
@@ -520,8 +523,4 @@ export class RunEngine {
   async #head(runId: string, caller: Caller | undefined): Promise<RunHead> {
     return await this.#answer(visibleHead(this.#config.store, runId, ownerOf(caller)))
   }
-}
-
-function isCorrupt(error: unknown): boolean {
-  return error instanceof StoreError && error.code === 'ERR_AGENT_STORE_CORRUPT'
 }

@@ -148,6 +148,7 @@ export class RunStateError extends AgentError {
     | 'already_decided'
     | 'ended'
     | 'live'
+    | 'child'
     | 'no_changes'
     | 'too_many_messages'
 

@@ -28,6 +28,12 @@ export interface RunQuery {
   readonly modelName?: string | undefined
   /** Words that must all occur in the goal, the model's name or the run id; case-insensitive. */
   readonly search?: string | undefined
+  /** Runs of the tree with this run at its top, that run included. */
+  readonly root?: string | undefined
+  /** Runs that this run has started: attempts and delegates, not retries and forks of it. */
+  readonly parent?: string | undefined
+  /** `root`: only runs that no other run has started. */
+  readonly role?: 'root' | undefined
   /** Exclusive lower bound, in float seconds since the epoch. */
   readonly createdAfter?: number | undefined
   /** Exclusive upper bound, in float seconds since the epoch. */
@@ -41,7 +47,8 @@ export interface RunQuery {
 /** For `checkOptions()`. */
 export const QUERY: OptionKinds<Partial<RunQuery>> = {
   tenant: 'string|null', status: 'array', goal: 'string', modelName: 'string', search: 'string',
-  createdAfter: 'number', createdBefore: 'number', limit: 'number', cursor: 'string',
+  root: 'string', parent: 'string', role: 'string', createdAfter: 'number', createdBefore: 'number',
+  limit: 'number', cursor: 'string',
 }
 
 /** One page of runs, newest first (`created_at`, then `run_id`, both descending). */

@@ -37,6 +37,7 @@ export type ProblemCode =
   | 'already_decided'
   | 'run_ended'
   | 'run_live'
+  | 'child_run'
   | 'no_changes'
   | 'checkpoints_off'
   | 'workspace_changed'
@@ -237,6 +238,7 @@ const RUN_STATE_CODES: Readonly<Record<string, ProblemCode>> = {
   already_decided: 'already_decided',
   ended: 'run_ended',
   live: 'run_live',
+  child: 'child_run',
   no_changes: 'no_changes',
 }
 

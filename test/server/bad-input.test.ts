@@ -311,6 +311,22 @@ for (const {
     pointer: '/status',
   },
   {
+    name: 'a role that the list does not filter by',
+    method: 'GET',
+    path: '/api/runs?role=attempt',
+    send: {},
+    status: 422,
+    pointer: '/role',
+  },
+  {
+    name: 'two roots',
+    method: 'GET',
+    path: '/api/runs?root=a&root=b',
+    send: {},
+    status: 422,
+    pointer: '/root',
+  },
+  {
     name: 'a limit of 0',
     method: 'GET',
     path: '/api/runs?limit=0',

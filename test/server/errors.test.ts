@@ -54,6 +54,7 @@ for (const { error, status, code, pointers = [] } of [
   { error: new RunStateError('already_decided', 'm'), status: 409, code: 'already_decided' },
   { error: new RunStateError('ended', 'm'), status: 409, code: 'run_ended' },
   { error: new RunStateError('live', 'm'), status: 409, code: 'run_live' },
+  { error: new RunStateError('child', 'm'), status: 409, code: 'child_run' },
   { error: new RunStateError('no_changes', 'm'), status: 409, code: 'no_changes' },
   { error: new RunStateError('too_many_messages', 'm'), status: 429, code: 'too_many_messages' },
   { error: new WorkspaceChangedError('changed', ['a']), status: 409, code: 'workspace_changed' },

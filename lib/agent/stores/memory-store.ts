@@ -146,7 +146,8 @@ export class MemoryStore implements RunStore {
   }
 
   #dropExpired(): void {
-    for (const run of this.#index.expired(this.#retain, this.#clock.now())) this.#remove(run)
+    const expired = this.#index.expired(this.#retain, this.#clock.now())
+    for (const run of expired.flat()) this.#remove(run)
   }
 
   #checkOpen(): void {

@@ -2,8 +2,10 @@
  * The in-memory index of runs: lists, counts and lookup by idempotency key. Shared by MemoryStore
  * and FileStore, so that both return the same pages.
  *
- * 1. Runs are in sorted arrays, oldest first: one of all runs, one per status, one per tenant. A
- *    page reads the shortest of them that contain its runs backwards, from a binary search on.
+ * 1. Runs are in sorted arrays, oldest first: one of all runs, one per status, one per tenant; runs
+ *    that others started also in one per root and one per parent, and once there are any, roots in
+ *    one of roots. A page reads the shortest of them that contain its runs backwards, from a binary
+ *    search on.
  * 2. A cursor names the last run of its page rather than an offset: runs added or removed in the
  *    meantime cause neither repeats nor gaps.
  *
@@ -15,6 +17,7 @@ import { InvalidRequestError } from '../errors.js'
 import { isTerminal, type RunOwner, type RunStatus } from '../events.js'
 import type { RunHead } from '../run-details.js'
 import type { RunQuery } from '../store.js'
+import { childPlaceOf, type ChildPlace } from './child-place.js'
 import { compareRuns, newestFirst, OrderedRuns, type SortKey } from './ordered-runs.js'
 
 /**
@@ -30,6 +33,8 @@ export interface IndexedRun extends SortKey {
   readonly tenant: string | null
   /** Idempotency key; null for a run that was started without one. */
   readonly key: string | null
+  /** Null for a root: one object for each child, and nothing for the many runs without any. */
+  readonly child: ChildPlace | null
   status: RunStatus
   /** Epoch milliseconds; 0 until the run has ended. */
   endedMs: number
@@ -43,11 +48,14 @@ export interface IndexPage<R> {
   readonly next: string | null
 }
 
-/** Which ended runs are kept. An omitted or undefined field sets no bound. */
+/**
+ * Which ended runs are kept. An omitted or undefined field sets no bound. Runs that others started
+ * are kept and dropped with the root of their tree, which is kept as long as one of them lives.
+ */
 export interface Retention {
-  /** The number of ended runs to keep; the oldest by creation are dropped first. */
+  /** The number of ended roots to keep; the oldest by creation are dropped first. */
   readonly runs?: number | undefined
-  /** Runs that ended more days ago are dropped. */
+  /** Roots that ended more days ago are dropped. */
   readonly days?: number | undefined
 }
 
@@ -80,6 +88,7 @@ export function indexFields(head: RunHead): IndexedRun {
     ownerId: owner.id,
     tenant: owner.tenant,
     key: idempotency?.key ?? null,
+    child: childPlaceOf(details),
     status: details.status,
     endedMs: details.ended_at === null ? 0 : Date.parse(details.ended_at),
     operates: isOperating(head),
@@ -103,6 +112,12 @@ export class RunIndex<R extends IndexedRun> {
     failed: new OrderedRuns(),
     aborted: new OrderedRuns(),
   }
+  /** Children by the root of their tree, and by the run that started them. */
+  readonly #byRoot = new Map<string, OrderedRuns<R>>()
+  readonly #byParent = new Map<string, OrderedRuns<R>>()
+  /** Null as long as all runs are roots. */
+  #roots: OrderedRuns<R> | null = null
+  #endedRoots = 0
   readonly #byKey = new Map<string, R[]>()
   readonly #operating = new Set<R>()
   /** The tenants of each folder; null until there has been a need for them. */
@@ -132,12 +147,8 @@ export class RunIndex<R extends IndexedRun> {
     this.#all.add(run)
     this.#byStatus[run.status].add(run)
     if (run.operates) this.#operating.add(run)
-    let inTenant = this.#byTenant.get(run.tenant)
-    if (inTenant === undefined) {
-      inTenant = new OrderedRuns()
-      this.#byTenant.set(run.tenant, inTenant)
-    }
-    inTenant.add(run)
+    addTo(this.#byTenant, run.tenant, run)
+    this.#addToTree(run)
     if (run.cwd) this.#folders?.add(run.tenant, run.cwd)
     if (run.key === null) return
     const name = ownedKey({ id: run.ownerId, tenant: run.tenant }, run.key)
@@ -153,15 +164,39 @@ export class RunIndex<R extends IndexedRun> {
     this.#all.remove(run)
     this.#byStatus[run.status].remove(run)
     this.#operating.delete(run)
-    const inTenant = this.#byTenant.get(run.tenant)
-    inTenant?.remove(run)
-    if (inTenant?.size === 0) this.#byTenant.delete(run.tenant)
+    removeFrom(this.#byTenant, run.tenant, run)
+    this.#removeFromTree(run)
     if (run.cwd) this.#folders?.remove(run.tenant, run.cwd)
     if (run.key === null) return
     const name = ownedKey({ id: run.ownerId, tenant: run.tenant }, run.key)
     const others = (this.#byKey.get(name) ?? []).filter((other) => other !== run)
     if (others.length === 0) this.#byKey.delete(name)
     else this.#byKey.set(name, others)
+  }
+
+  #addToTree(run: R): void {
+    const { child, status } = run
+    if (child === null) {
+      this.#roots?.add(run)
+      if (isTerminal(status)) this.#endedRoots += 1
+      return
+    }
+    addTo(this.#byRoot, child.root, run)
+    if (child.parent !== null) addTo(this.#byParent, child.parent, run)
+    if (this.#roots !== null) return
+    this.#roots = new OrderedRuns()
+    for (const one of this.#all.all()) if (one.child === null) this.#roots.add(one)
+  }
+
+  #removeFromTree(run: R): void {
+    const { child, status } = run
+    if (child === null) {
+      this.#roots?.remove(run)
+      if (isTerminal(status)) this.#endedRoots -= 1
+      return
+    }
+    removeFrom(this.#byRoot, child.root, run)
+    if (child.parent !== null) removeFrom(this.#byParent, child.parent, run)
   }
 
   /** Brings what can change of a run up to date with its head. */
@@ -173,6 +208,8 @@ export class RunIndex<R extends IndexedRun> {
     if (run.status === status) return
     this.#byStatus[run.status].remove(run)
     this.#byStatus[status].add(run)
+    // No status follows the end.
+    if (run.child === null && isTerminal(status)) this.#endedRoots += 1
     run.status = status
     run.endedMs = ended_at === null ? 0 : Date.parse(ended_at)
   }
@@ -222,14 +259,11 @@ export class RunIndex<R extends IndexedRun> {
   /**
    * One page, newest first.
    *
-   * @throws {@link InvalidRequestError} for an invalid cursor; RangeError for a `limit` that is no
-   * positive integer.
+   * @throws as {@link checkQuery}; {@link InvalidRequestError} for an invalid cursor.
    */
   page(query: RunQuery): IndexPage<R> {
+    checkQuery(query)
     const { limit, createdAfter, createdBefore, cursor } = query
-    if (!Number.isInteger(limit) || limit < 1) {
-      throw new RangeError(`limit must be an integer of 1 or more, got ${String(limit)}`)
-    }
     let before = createdBefore === undefined ? null : startOfMs(Math.ceil(toMs(createdBefore)))
     if (cursor !== undefined) {
       const last = decodeCursor(cursor)
@@ -249,33 +283,73 @@ export class RunIndex<R extends IndexedRun> {
   }
 
   /** The shortest lists that contain every matching run. */
-  #candidates({ tenant, status }: RunQuery): readonly OrderedRuns<R>[] {
-    const inTenant = tenant === undefined ? this.#all : this.#byTenant.get(tenant)
-    if (inTenant === undefined) return []
-    if (status === undefined || status.length === 0) return [inTenant]
-    const withStatus = [...new Set(status)].map((one) => this.#byStatus[one])
-    const size = withStatus.reduce((sum, list) => sum + list.size, 0)
-    return size < inTenant.size ? withStatus : [inTenant]
+  #candidates(query: RunQuery): readonly OrderedRuns<R>[] {
+    const { tenant, status = [], root, parent, role } = query
+    const choices: (readonly (OrderedRuns<R> | undefined)[])[] = [[this.#all]]
+    if (tenant !== undefined) choices.push([this.#byTenant.get(tenant)])
+    if (status.length > 0) choices.push([...new Set(status)].map((one) => this.#byStatus[one]))
+    if (root !== undefined) choices.push([this.#byRoot.get(root), this.#listOf(root)])
+    if (parent !== undefined) choices.push([this.#byParent.get(parent)])
+    if (role !== undefined) choices.push([this.#roots ?? this.#all])
+    const sizes = choices.map((lists) => lists.reduce((sum, list) => sum + (list?.size ?? 0), 0))
+    const shortest = choices[sizes.indexOf(Math.min(...sizes))] ?? []
+    return shortest.filter((list) => list !== undefined)
   }
 
-  /** Ended runs to be dropped, oldest first. `now` is in epoch milliseconds. */
-  expired({ runs, days }: Retention, now: number): R[] {
-    const { achieved, failed, aborted } = this.#byStatus
-    let surplus = runs === undefined ? 0 : achieved.size + failed.size + aborted.size - runs
+  /** A list of this run, if there is one. */
+  #listOf(runId: string): OrderedRuns<R> {
+    const list = new OrderedRuns<R>()
+    const run = this.#byId.get(runId)
+    if (run !== undefined) list.add(run)
+    return list
+  }
+
+  /**
+   * The trees to be dropped, oldest first. Each ends with its root, so that whoever drops its runs
+   * in this order leaves none without a root. A child without one is a tree of its own, which does
+   * not count. `now` is in epoch milliseconds.
+   */
+  expired({ runs, days }: Retention, now: number): R[][] {
+    let surplus = runs === undefined ? 0 : this.#endedRoots - runs
     const limit = days === undefined ? -Infinity : now - days * MS_PER_DAY
-    const expired: R[] = []
+    const expired: R[][] = []
     for (let i = 0; i < this.#all.size; i++) {
       const run = this.#all.at(i) as R
       // A run created after the limit cannot have ended before it.
       if (surplus <= 0 && run.createdMs >= limit) break
-      if (!isTerminal(run.status) || run.operates) continue
-      if (surplus > 0 || run.endedMs < limit) {
-        expired.push(run)
-        surplus -= 1
-      }
+      const { child } = run
+      if (!isTerminal(run.status) || (child !== null && this.#byId.has(child.root))) continue
+      const isDue = surplus > 0 || run.endedMs < limit
+      if (child === null) surplus -= 1
+      if (!isDue) continue
+      const children = child === null ? this.#byRoot.get(run.runId)?.all() : undefined
+      const tree = [...(children?.reverse() ?? []), run]
+      if (tree.every(({ status, operates }) => isTerminal(status) && !operates)) expired.push(tree)
     }
     return expired
   }
+}
+
+/** @throws RangeError or TypeError that names an invalid part of `query`. */
+export function checkQuery({ limit, role }: RunQuery): void {
+  if (!Number.isInteger(limit) || limit < 1) {
+    throw new RangeError(`limit must be an integer of 1 or more, got ${String(limit)}`)
+  }
+  if (role !== undefined && role !== 'root') {
+    throw new TypeError(`role must be 'root' or undefined, got ${JSON.stringify(role)}`)
+  }
+}
+
+function addTo<K, R extends SortKey>(lists: Map<K, OrderedRuns<R>>, key: K, run: R): void {
+  const list = lists.get(key) ?? new OrderedRuns()
+  if (list.size === 0) lists.set(key, list)
+  list.add(run)
+}
+
+function removeFrom<K, R extends SortKey>(lists: Map<K, OrderedRuns<R>>, key: K, run: R): void {
+  const list = lists.get(key)
+  list?.remove(run)
+  if (list?.size === 0) lists.delete(key)
 }
 
 /** Float seconds to milliseconds, rounded to microseconds to drop floating-point noise. */
@@ -289,7 +363,7 @@ function ownedKey({ id, tenant }: RunOwner, key: string): string {
 
 /** Tests a run against every condition of a query except time and cursor. */
 function matcher(query: RunQuery): (run: IndexedRun) => boolean {
-  const { tenant, goal, modelName } = query
+  const { tenant, goal, modelName, root, parent, role } = query
   const statuses = query.status === undefined || query.status.length === 0 ? null : query.status
   const words = searchWords(query).map(ignoringCase)
   return (run) =>
@@ -297,6 +371,9 @@ function matcher(query: RunQuery): (run: IndexedRun) => boolean {
     (statuses === null || statuses.includes(run.status)) &&
     (goal === undefined || run.goal === goal) &&
     (modelName === undefined || run.modelName === modelName) &&
+    (root === undefined || (run.child?.root ?? run.runId) === root) &&
+    (parent === undefined || run.child?.parent === parent) &&
+    (role === undefined || run.child === null) &&
     (words.length === 0 || containsAll(run, words))
 }
 

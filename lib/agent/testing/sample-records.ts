@@ -1,4 +1,4 @@
-import type { RunRecord, RunRequest, RunStatus } from '../events.js'
+import type { ChildRole, RunRecord, RunRequest, RunStatus } from '../events.js'
 
 /** Options of {@link sampleRun}. */
 export interface SampleRunOptions {
@@ -11,6 +11,11 @@ export interface SampleRunOptions {
   /** @defaultValue `/work` */
   readonly cwd?: string | undefined
   readonly key?: string | undefined
+  /** Of a child with its root, of a retry without. */
+  readonly parentRunId?: string | undefined
+  readonly rootRunId?: string | undefined
+  /** Of a child. @defaultValue `attempt` */
+  readonly role?: ChildRole | undefined
   /** Status after the last record. @defaultValue `achieved` */
   readonly status?: RunStatus | undefined
   /** How many records to create, raised to what the status needs. @defaultValue 4 */
@@ -89,7 +94,8 @@ function createdRecord(
   options: SampleRunOptions,
 ): RunRecord {
   const { goal = 'npm-test', modelName = 'builtin:repair', key } = options
-  const { ownerId = null, tenant = null } = options
+  const { ownerId = null, tenant = null, parentRunId = null, rootRunId, role } = options
+  const isChild = rootRunId !== undefined
   const request: RunRequest = {
     goal,
     cwd: options.cwd ?? '/work',
@@ -106,6 +112,7 @@ function createdRecord(
   }
   return {
     ...fields,
+    v: isChild ? 4 : fields.v,
     kind: 'run_created',
     payload: {
       goal,
@@ -113,7 +120,8 @@ function createdRecord(
       cwd: request.cwd,
       max_iterations: request.max_iterations,
       hitl_enabled: request.hitl_enabled,
-      parent_run_id: null,
+      parent_run_id: parentRunId,
+      ...(isChild && { root_run_id: rootRunId, role: role ?? 'attempt' }),
     },
     private: {
       request,

@@ -38,6 +38,12 @@ export interface RunFilter {
   readonly modelName?: string | undefined
   /** Words that all occur in the goal, the model name or the run id, ignoring case. */
   readonly search?: string | undefined
+  /** Only the runs of the tree with this run at its top, that run included. */
+  readonly root?: string | undefined
+  /** Only the attempts and delegates that this run has started. */
+  readonly parent?: string | undefined
+  /** `root`: only runs that no other run has started. */
+  readonly role?: 'root' | undefined
   /** Only runs created after this time. */
   readonly createdAfter?: Date | string | undefined
   /** Only runs created before this time. */
@@ -53,8 +59,9 @@ export const KEYED: OptionKinds<KeyedCall> = { ...CALL, idempotencyKey: 'string'
 export const CHANGES: OptionKinds<ChangesCall> = { ...CALL, from: 'string', to: 'string' }
 export const FILES: OptionKinds<FilesCall> = { ...CALL, at: 'string' }
 export const FILTER: OptionKinds<RunFilter> = {
-  status: 'any', goal: 'string', modelName: 'string', search: 'string', createdAfter: 'any',
-  createdBefore: 'any', limit: 'number', cursor: 'string',
+  status: 'any', goal: 'string', modelName: 'string', search: 'string', root: 'string',
+  parent: 'string', role: 'string', createdAfter: 'any', createdBefore: 'any', limit: 'number',
+  cursor: 'string',
 }
 
 /** @throws TypeError for an unknown option of a call. */
@@ -99,6 +106,9 @@ export function filterParams(filter: RunFilter): [string, string][] {
     goal: filter.goal,
     model_name: filter.modelName,
     search: filter.search,
+    root: filter.root,
+    parent: filter.parent,
+    role: filter.role,
     created_after: createdAfter instanceof Date ? createdAfter.toISOString() : createdAfter,
     created_before: createdBefore instanceof Date ? createdBefore.toISOString() : createdBefore,
     limit: filter.limit?.toString(),

@@ -73,6 +73,16 @@ export function readChoices<T extends string>(
   return query.getAll(name).map((value) => choose(name, value, known))
 }
 
+/** One of `known`; undefined when absent. @throws 422 */
+export function readChoice<T extends string>(
+  query: URLSearchParams,
+  name: string,
+  known: readonly T[],
+): T | undefined {
+  const text = readText(query, name)
+  return text === undefined ? undefined : choose(name, text, known)
+}
+
 /** Values of a comma-separated parameter, each one of `known`. @throws 422 */
 export function readList<T extends string>(
   query: URLSearchParams,

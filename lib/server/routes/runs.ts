@@ -10,7 +10,7 @@ import type { Parameter } from '../describe/operation.js'
 import { NO_FIELDS, RUN_DETAILS, RUN_STATUSES, RUN_SUMMARY } from '../describe/schemas.js'
 import { invalidField } from '../errors.js'
 import { matchesTag } from '../messages/etag.js'
-import { readChoices, readInteger, readText, readTime } from '../messages/query.js'
+import { readChoice, readChoices, readInteger, readText, readTime } from '../messages/query.js'
 import { json, jsonText, type Reply } from '../messages/reply.js'
 import type { RouteDefinition } from '../router.js'
 import { VERSION } from '../version.js'
@@ -34,6 +34,8 @@ const MAX_SEARCH = 200
 /** Runs whose encoded details are cached. */
 const MAX_ENCODED = 256
 
+const ROLES = ['root'] as const
+
 const LIST_PARAMETERS: readonly Parameter[] = [
   {
     name: 'status',
@@ -49,6 +51,24 @@ const LIST_PARAMETERS: readonly Parameter[] = [
     in: 'query',
     description: 'words that all occur in the goal, the model or the run id, ignoring case',
     schema: { type: 'string', maxLength: MAX_SEARCH },
+  },
+  {
+    name: 'root',
+    in: 'query',
+    description: 'the id of a root: only the runs of its tree, the root included',
+    schema: { type: 'string' },
+  },
+  {
+    name: 'parent',
+    in: 'query',
+    description: 'the id of a run: only the attempts and delegates that it has started',
+    schema: { type: 'string' },
+  },
+  {
+    name: 'role',
+    in: 'query',
+    description: '`root`: only runs that no other run has started',
+    schema: { type: 'string', enum: ROLES },
   },
   {
     name: 'created_after',
@@ -138,6 +158,9 @@ function listRuns({ engine, config }: ServiceContext): RouteDefinition {
         goal: readText(query, 'goal'),
         modelName: readText(query, 'model_name'),
         search: readSearch(query),
+        root: readText(query, 'root'),
+        parent: readText(query, 'parent'),
+        role: readChoice(query, 'role', ROLES),
         createdAfter: readTime(query, 'created_after'),
         createdBefore: readTime(query, 'created_before'),
         limit,
@@ -190,7 +213,7 @@ function deleteRun({ engine }: ServiceContext, encoded: EncodedDetails): RouteDe
     path: '/api/runs/{run_id}',
     operation: {
       id: 'deleteRun',
-      summary: 'Delete an ended run and its log',
+      summary: 'Delete an ended run, its log, and all runs that it has started',
       answers: { 204: { description: 'deleted' } },
       problems: [404, 409],
     },

@@ -3,9 +3,9 @@ import { readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { FileStore, RunRecord } from 'runwright/agent'
-import { SystemDisk } from '../../../lib/agent/stores/file/disk.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { Random } from '../../helpers/random.js'
+import { SnapshotDisk } from './snapshot-disk.js'
 import {
   assertHolds,
   copyStore,
@@ -103,43 +103,6 @@ test('runs are read, written and deleted correctly while segments are rewritten'
   await assertHolds(again, logs)
   await again.close()
 })
-
-/** A disk that copies the whole directory before and between its operations. */
-class SnapshotDisk extends SystemDisk {
-  readonly #take: () => void
-
-  constructor(take: () => void) {
-    super()
-    this.#take = take
-  }
-
-  override writeNow(fd: number, data: Buffer, position: number): void {
-    this.#take()
-    super.writeNow(fd, data, position)
-    this.#take()
-  }
-
-  override async write(fd: number, data: Buffer, position: number): Promise<void> {
-    this.#take()
-    await super.write(fd, data.subarray(0, data.length >> 1), position)
-    this.#take()
-    await super.write(fd, data.subarray(data.length >> 1), position + (data.length >> 1))
-  }
-
-  override async sync(fd: number): Promise<void> {
-    this.#take()
-    await super.sync(fd)
-  }
-
-  override truncate(fd: number, length: number): void {
-    super.truncate(fd, length)
-  }
-
-  override syncDirectory(path: string): void {
-    this.#take()
-    super.syncDirectory(path)
-  }
-}
 
 test('a crash at any step of a rewrite or an index file leaves the same runs', async (t) => {
   const folder = temporaryFolder(t, 'in memory')

@@ -498,6 +498,9 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
         { tenant: null },
         { modelName: 'm-7' },
         { goal: 'no such' },
+        { root: 'seed' },
+        { parent: 'seed' },
+        { role: 'root' as const },
       ],
       ...[
         { createdAfter: 1.7e9 },

@@ -10,6 +10,7 @@ import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
 import { openStore } from './stores.js'
 
+const BUNDLE = new URL('../../fixtures/versions/agent-1.mjs', import.meta.url).href
 const MARKER = 'Lb6HeldOutMarker'
 
 describe('held-out tests in PostgreSQL', { skip: noPostgres }, () => {
@@ -69,11 +70,12 @@ describe('held-out tests in PostgreSQL', { skip: noPostgres }, () => {
     assert.deepEqual(rows.map(({ run_id }) => run_id), ['fresh', 'new'])
   })
 
-  test('tables of the version before get the new one, and keep their runs', async (t) => {
-    const before = await openStore(t, { pool, schema: 'old' })
+  test('tables of a version before get the new one, and keep their runs', async (t) => {
+    const { PostgresStore: Earlier } = (await import(BUNDLE)) as typeof import('runwright/agent')
+    const before = new Earlier({ pool, schema: 'old' })
+    await before.open()
     await before.append('a', sampleRun('a'))
     await before.close()
-    await pool.query('DROP TABLE old.holdouts; DELETE FROM old.migrations WHERE version = 7')
     const store = await openStore(t, { pool, schema: 'old' })
     assert.equal((await store.head('a'))?.details.run_id, 'a')
     await store.holdouts.put('b', Buffer.from('b'))

@@ -277,10 +277,10 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
     const schema = next()
     const store = await openStore(t, { pool, schema })
     await store.append('a', sampleRun('a'))
-    await pool.query(`INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (8, 1)`)
+    await pool.query(`INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (98, 1)`)
     const beside = await openStore(t, { pool, schema })
     assert.equal((await beside.head('a'))?.details.run_id, 'a')
-    await pool.query(`INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (9, 9)`)
+    await pool.query(`INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (99, 99)`)
     await assert.rejects(new PostgresStore({ pool, schema }).open(), {
       code: 'ERR_AGENT_STORE_VERSION',
       message: /update runwright/,

@@ -74,6 +74,39 @@ const MISREAD: Readonly<
     await other.close()
   },
 }
+
+/** How a run comes to have what format 3 would misread: trees of runs. */
+const TREES: typeof MISREAD = {
+  'a run with attempts': async (store, created) => {
+    const attempts = { count: 2, models: ['m'], choose: 'first' } as const
+    const record = { ...created, payload: { ...created.payload, attempts } }
+    await admitted(store, { ...record, v: versionOf(record) })
+  },
+  'a run that another one has started': (store, created) => admitted(store, asChild(created)),
+  'a run that may start others': async (store, created) => {
+    const request = { ...created.private!.request, delegation: { depth: 1, children: 2 } }
+    await admitted(store, withPrivate(created, { request }))
+  },
+  'a run that has started another one': async (store, created) => {
+    await admitted(store, created)
+    const { run_id, iteration, ts } = created
+    const payload = {
+      call_id: 'c', number: 1, run_id: 'child', goal: 'g', checkpoint_id: '0'.repeat(64),
+    }
+    const record = { kind: 'delegate_started', iteration, payload } as const
+    await store.append(run_id, [{ v: versionOf(record), seq: 2, run_id, ts, ...record }])
+  },
+}
+
+/** A process of format 3 has this label, and no other that tells its version. */
+const FORMAT_3: readonly string[] = ['runwright: format 2']
+
+function asChild(created: RunCreated): RunCreated {
+  const place = { parent_run_id: 'root', root_run_id: 'root', role: 'attempt' } as const
+  const record = { ...created, payload: { ...created.payload, ...place } }
+  return { ...record, v: versionOf(record) }
+}
+
 const MESSAGE = { message_id: 'm', text: 'also b', deliver: 'next_turn', by: null } as const
 
 /** The record that a run begins with, in the format that these private fields need. */
@@ -132,7 +165,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     const before = await contents(schema)
     const refused = {
       code: 'ERR_AGENT_STORE_VERSION',
-      message: /schema "v\d+" need version 98 of the store, this one has 7; update runwright/,
+      message: /schema "v\d+" need version 98 of the store, this one has 9; update runwright/,
     }
     for (const migrate of [true, false]) {
       const store = new current.PostgresStore({ pool, schema, migrate })
@@ -161,12 +194,16 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     await store.close()
   })
 
-  for (const [what, store] of Object.entries(MISREAD)) {
-    test(`version 1 does not claim ${what}, and claims what comes later`, async (t) => {
+  const misread = [
+    ...Object.entries(MISREAD).map(([what, store]) => ['version 1', [], what, store] as const),
+    ...Object.entries(TREES).map(([what, store]) => ['format 3', FORMAT_3, what, store] as const),
+  ]
+  for (const [who, labels, what, store] of misread) {
+    test(`${who} does not claim ${what}, and claims what comes later`, async (t) => {
       const schema = next()
       const options = { pool, schema, listen: false, leaseMs: 600_000 } as const
       const writer = await openStore(t, options)
-      const old = new versions['version 1']!.library.PostgresStore(options)
+      const old = new versions['version 1']!.library.PostgresStore({ ...options, labels })
       await old.open()
       t.after(() => old.close())
       const [created] = sampleRun('new', { status: 'pending' }) as [RunCreated]
@@ -186,6 +223,60 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
       assert.equal(await writer.hasForeignRun(created.payload.cwd, 'stranger'), true)
     })
   }
+
+  for (const [what, store] of Object.entries(TREES)) {
+    test(`an earlier version does not end ${what}, and this one does`, async (t) => {
+      const schema = next()
+      const options = { pool, schema, listen: false, leaseMs: 600_000 } as const
+      const writer = await openStore(t, options)
+      const [created] = sampleRun('new', { status: 'pending' }) as [RunCreated]
+      await store(writer, created, schema)
+      const [plain] = sampleRun('plain', { status: 'pending', cwd: '/elsewhere' }) as [RunCreated]
+      await admitted(writer, plain)
+      for (const labels of [[], FORMAT_3]) {
+        const old = new versions['version 1']!.library.PostgresStore({ ...options, labels })
+        await old.open()
+        await old.shared.requestAbort('new', null)
+        await old.shared.requestAbort('plain', null)
+        const claimed = await old.shared.claim(1)
+        assert.deepEqual(claimed.map(({ runId }) => runId), ['plain'])
+        // Lists and other runs are there for it.
+        const { heads } = await old.list({ limit: 9 })
+        assert.deepEqual(heads.map(({ details }) => details.run_id).sort(), ['new', 'plain'])
+        assert.equal((await old.read('plain', 0, 9)).length, 1)
+        await old.shared.release('plain')
+        await old.close()
+      }
+      const [claim] = await writer.shared.claim(1)
+      assert.deepEqual([claim?.runId, claim?.abort], ['new', { by: null }])
+    })
+  }
+
+  test('a child waits for this version while an earlier one drives other runs', async (t) => {
+    const schema = next()
+    const root = scratch(t)
+    const providers = [testProvider(() => ({}))]
+    const front = await open(t, current, schema, root, { providers })
+    const { library } = versions['version 1']!
+    await open(t, library, schema, root, { providers }, ['worker', ...FORMAT_3])
+    const writer = await openStore(t, { pool, schema, labelsFor: () => ['worker'] })
+    const template = await front.create({ goal: 'shell: true', cwd: root })
+    await follow(front, template.details.run_id)
+    const [created] = (await writer.read(template.details.run_id, 0, 1)) as [RunCreated]
+    const payload = { ...asChild(created).payload, cwd: join(root) }
+    await admitted(writer, { ...asChild(created), run_id: 'child', payload })
+    for (let n = 0; n < 2; n++) {
+      const plain = await front.create({ goal: 'shell: true', cwd: root })
+      await follow(front, plain.details.run_id)
+    }
+    assert.equal((await front.get('child')).status, 'pending')
+    await open(t, current, schema, root, { providers }, ['worker'])
+    await follow(front, 'child')
+    const { status, role, root_run_id } = await front.get('child')
+    assert.deepEqual([status, role, root_run_id], ['achieved', 'attempt', 'root'])
+    const { rows } = await pool.query(`SELECT fence FROM "${schema}".runs WHERE run_id = 'child'`)
+    assert.deepEqual(rows, [{ fence: '1' }], 'it was claimed once')
+  })
 
   test('version 1 ends an isolated run and never works in its folder', async (t) => {
     const schema = next()
@@ -222,7 +313,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     const root = scratch(t)
     const store = await openStore(t, { pool, schema })
     const [created, started] = sampleRun('newer', { status: 'running', records: 2 })
-    const record = { ...started, v: 4 } as unknown as RunRecord
+    const record = { ...started, v: 5 } as unknown as RunRecord
     await store.append('newer', [created!, record])
     const warnings: string[] = []
     const onWarning = ({ message }: Error): void => void warnings.push(message)
@@ -233,7 +324,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
       const { details } = await engine.create({ goal: 'shell: false', max_iterations: 1 })
       assertInvariants(await follow(engine, details.run_id))
     }
-    const refused = { code: 'ERR_AGENT_STORE_VERSION', message: /run newer .* format 4, .* update/ }
+    const refused = { code: 'ERR_AGENT_STORE_VERSION', message: /run newer .* format 5, .* update/ }
     await assert.rejects(engine.events('newer', { after: 0, limit: 10 }), refused)
     await assert.rejects(follow(engine, 'newer'), refused)
     const { rows } = await pool.query(`SELECT fence FROM "${schema}".runs WHERE run_id = 'newer'`)
@@ -354,7 +445,9 @@ class Cluster {
 /** Details without the fields that version 1 does not have. */
 function known(details: RunDetails): unknown {
   const { workspace, checkpoint_id: _, changes: __, forked_from: ___, ...others } = details
-  const { assurance: ____, check_files: _____, ...rest } = others
+  const { assurance: ____, check_files: _____, ...before } = others
+  const { root_run_id: a, role: b, attempts: c, delegation: d, delegates: e, ...rest } = before
+  assert.ok([a, b, c, d, e].every((one) => one === undefined) || b === 'root')
   assert.notEqual(workspace, 'isolated')
   return rest
 }

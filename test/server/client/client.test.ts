@@ -109,6 +109,9 @@ test('filters reach the service, and pages are read to the last', async () => {
     goal: 'a & b',
     search: 'needle +1',
     modelName: 'm',
+    root: 'r/1',
+    parent: 'p',
+    role: 'root',
     createdAfter: new Date(1_000),
     createdBefore: '1970-01-01T00:00:02Z',
   })
@@ -119,10 +122,13 @@ test('filters reach the service, and pages are read to the last', async () => {
       query['search'],
       query['goal'],
       query['modelName'],
+      query['root'],
+      query['parent'],
+      query['role'],
       query['createdAfter'],
       query['createdBefore'],
     ],
-    [['achieved', 'failed'], 'needle +1', 'a & b', 'm', 1, 2],
+    [['achieved', 'failed'], 'needle +1', 'a & b', 'm', 'r/1', 'p', 'root', 1, 2],
   )
 })
 

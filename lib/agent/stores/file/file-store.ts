@@ -460,10 +460,21 @@ export class FileStore implements RunStore {
     if (retain.runs === undefined && retain.days === undefined) return
     const parts = this.#parts
     if (this.#state !== 'open' || parts === null) return
-    for (const run of parts.catalog.runs.expired(retain, clock.now())) {
-      if (parts.writer.isBusy(run) || parts.catalog.quarantined.has(run.runId)) continue
-      this.#deleteRun(parts.writer, run.runId).catch((error: unknown) => this.#warn(error))
+    for (const tree of parts.catalog.runs.expired(retain, clock.now())) {
+      if (!tree.every((run) => isDroppable(run, parts))) continue
+      this.#dropTree(parts, tree).catch((error: unknown) => this.#warn(error))
     }
+  }
+
+  /** The root comes last: what a crash leaves of the tree, the next sweep drops. */
+  async #dropTree(parts: Parts, tree: readonly StoredRun[]): Promise<void> {
+    const root = tree.at(-1) as StoredRun
+    if (tree.length > 1) {
+      const children = tree.slice(0, -1)
+      await Promise.all(children.map(({ runId }) => this.#deleteRun(parts.writer, runId)))
+      if (root.operates || !isDroppable(root, parts)) return
+    }
+    await this.#deleteRun(parts.writer, root.runId)
   }
 
   #afterGroup(): void {
@@ -488,4 +499,8 @@ export class FileStore implements RunStore {
       cause: error,
     })
   }
+}
+
+function isDroppable(run: StoredRun, { writer, catalog }: Parts): boolean {
+  return !writer.isBusy(run) && !catalog.quarantined.has(run.runId)
 }

@@ -18,9 +18,10 @@
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { StoreErrorCode } from '../../errors.js'
-import { isTerminal, RECORD_VERSION, type RunStatus } from '../../events.js'
+import { isTerminal, RECORD_VERSION, type ChildRole, type RunStatus } from '../../events.js'
 import { completeHead, type StoredHead } from '../../log/head.js'
 import type { Catalog, ColdPart, StoredRun, WarmPart } from './catalog.js'
+import type { ChildPlace } from '../child-place.js'
 import { unreadableHead } from '../unreadable-head.js'
 import { DataFile, type OpenFiles } from './data-file.js'
 import type { Disk } from './disk.js'
@@ -75,6 +76,7 @@ interface Footer extends IndexContent {
 type Row = [
   string, number, RunStatus, number, number, string, string, string | null, string | null,
   string | null, number[], number, number, number, (string | null)?, boolean?,
+  (readonly [root: string, parent: string | null, role: ChildRole])?,
 ]
 
 /** Reads the index file of a directory; null when it is missing or of a newer version. */
@@ -152,6 +154,7 @@ function parseRows(text: Buffer, file: DataFile): StoredRun[] {
         // Files of earlier versions do not have it.
         cwd: share(row[14] ?? null),
         operates: row[15] ?? false,
+        child: childPlace(row[16], share),
         status: share(row[2]),
         endedMs: row[3],
         lastSeq: row[4],
@@ -165,6 +168,16 @@ function parseRows(text: Buffer, file: DataFile): StoredRun[] {
     start = end + 1
   }
   return runs
+}
+
+/** Rows of roots, and of earlier versions, do not have it. */
+function childPlace(
+  stored: Row[16],
+  share: <T extends string | null>(value: T) => T,
+): ChildPlace | null {
+  if (stored === undefined) return null
+  const [root, parent, role] = stored
+  return { root: share(root), parent: share(parent), role: share(role) }
 }
 
 /** Reads head and extents of a cold run. @throws Error when the index file is damaged. */
@@ -252,7 +265,7 @@ export async function writeIndexFile(
       if (warm === null && crc32(data) !== before?.crc) {
         // The journal has it all; or it is quarantined now, and what is left of it stays listed.
         warm = await readAgain(run)
-        data = encodeWarm(warm ?? { head: unreadableHead(run.runId), extents: [] })
+        data = encodeWarm(warm ?? { head: unreadableHead(run.runId, run.child), extents: [] })
       }
       const crc = crc32(data)
       const cold = { file, offset: out.size, length: data.length, crc }
@@ -262,7 +275,11 @@ export async function writeIndexFile(
         run.ownerId, run.tenant, run.key, run.bytesBySegment.slice(), cold.offset, cold.length, crc,
         run.cwd,
       ]
-      if (run.operates) row[15] = true
+      if (run.operates || run.child !== null) row.push(run.operates)
+      if (run.child !== null) {
+        const { root, parent, role } = run.child
+        row.push([root, parent, role])
+      }
       rows.push(row)
       if (out.add(data)) await out.flush()
     }

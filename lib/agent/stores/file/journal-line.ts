@@ -189,6 +189,8 @@ export interface Damage {
 
 /** Finds out which runs a damaged line belonged to, as far as it is still readable. */
 export function inspectDamage(line: Buffer): Damage {
+  const owner = ownerOf(line)
+  if (owner !== null) return { runIds: [owner], certain: true }
   const text = line.toString('latin1')
   const runIds = new Set<string>()
   for (const [, id] of text.matchAll(/"run(?:_id)?":"([^"\\]{1,200})"/g)) {
@@ -199,6 +201,20 @@ export function inspectDamage(line: Buffer): Damage {
   const isHeader = runIds.size === 0 && text.includes('"generation":') && !text.includes('"run')
   const certain = (runIds.size === 1 || isHeader) && oneLine && !/[\0-\x1f]/.test(text)
   return { runIds: [...runIds], certain }
+}
+
+/**
+ * The run of a line in which nothing but values is damaged: records name other runs as well, such
+ * as those that theirs has started. Null when that is not certain.
+ */
+function ownerOf(line: Buffer): string | null {
+  try {
+    const { run, records } = JSON.parse(line.toString()) as { run: unknown; records: unknown[] }
+    const isOwn = (record: unknown): boolean => (record as { run_id: unknown }).run_id === run
+    return typeof run === 'string' && records.length > 0 && records.every(isOwn) ? run : null
+  } catch {
+    return null
+  }
 }
 
 /**

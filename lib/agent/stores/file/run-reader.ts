@@ -87,7 +87,7 @@ export class RunReader {
       return await this.use(run, ({ head }) => copyHead(head))
     } catch (error) {
       if (!isCorrupt(error)) throw error
-      return unreadableHead(run.runId)
+      return unreadableHead(run.runId, run.child)
     }
   }
 

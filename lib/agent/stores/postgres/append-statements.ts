@@ -5,8 +5,9 @@
  * @module
  */
 import { isTerminal, type RunRecord } from '../../events.js'
+import { treePlaceOf } from '../../log/tree-place.js'
 import type { RunHead } from '../../run-details.js'
-import { FORMAT_LABEL, LABELS_WITH_FORMAT, needsFormat } from './formats.js'
+import { formatOf, LABELS_AFTER, labelsFor } from './formats.js'
 import type { PgQuery } from './pg-types.js'
 import { epochMs, fixedJson, goalHash, keyText, movingJson, searchText } from './run-rows.js'
 
@@ -29,8 +30,8 @@ export interface RowUpdate {
   readonly head: RunHead
   /** JSON of each record, in the order of `seq`. */
   readonly json: readonly string[]
-  /** See `needsFormat()`. */
-  readonly needsFormat: boolean
+  /** See `formatOf()`. */
+  readonly format: number
 }
 
 /** The `last_seq` that the row must still have. */
@@ -61,12 +62,14 @@ export function insertRunQuery(
   json: readonly string[],
 ): PgQuery {
   const { details, owner, idempotency } = head
-  const rowLabels = needsFormat(records) ? [...labels, FORMAT_LABEL] : [...labels]
+  const { root, parent, role } = treePlaceOf(details)
+  const rowLabels = [...labels, ...labelsFor(formatOf(records))]
   const text = `WITH begun AS (
       INSERT INTO ${schema}.runs (run_id, created_ms, ended_ms, status, goal_hash, model_name,
         owner_id, tenant, idempotency_key, fixed, head, last_seq, gate_deadline_ms, folder, labels,
-        search_text, checkpoint_seq)
-      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $17, $18)
+        search_text, checkpoint_seq, root_run_id, parent_run_id, role)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $17, $18, $19, $20,
+        $21)
       ON CONFLICT (run_id) DO NOTHING
       RETURNING run_id
     ), added AS (
@@ -94,6 +97,9 @@ export function insertRunQuery(
     [...json],
     searchText(details),
     head.checkpointSeq,
+    root === details.run_id ? null : keyText(root),
+    parent === null ? null : keyText(parent),
+    role === null ? null : keyText(role),
   ]
   return { name: 'runwright_begin', text, values }
 }
@@ -116,12 +122,12 @@ export function updateRunsQuery(
         holds_folder = r.holds_folder AND (m.ended_ms IS NULL OR m.operates),
         operates = m.operates, checkpoint_seq = m.checkpoint_seq,
         abort_wanted = r.abort_wanted AND m.ended_ms IS NULL,
-        labels = CASE WHEN m.needs_format THEN ${LABELS_WITH_FORMAT} ELSE r.labels END
+        labels = ${LABELS_AFTER}
       FROM unnest($1::text[], $2::bigint[], $3::boolean[], $4::integer[], $5::integer[],
         $6::text[], $7::json[], $8::double precision[], $9::double precision[], $10::boolean[],
-        $15::boolean[], $16::integer[], $17::boolean[])
+        $15::boolean[], $16::integer[], $17::integer[])
         AS m(run_id, fence, held, from_seq, last_seq, status, head, gate_deadline_ms, ended_ms,
-          keeps, operates, checkpoint_seq, needs_format)
+          keeps, operates, checkpoint_seq, format)
       WHERE r.run_id = m.run_id AND r.last_seq = m.from_seq AND r.fence = m.fence
         AND r.claimed_by IS NOT DISTINCT FROM CASE WHEN m.held THEN $14 END
       RETURNING r.run_id
@@ -149,7 +155,7 @@ export function updateRunsQuery(
     workerId,
     updates.map(({ head }) => head.operation !== null),
     updates.map(({ head }) => head.checkpointSeq),
-    updates.map((update) => update.needsFormat),
+    updates.map(({ format }) => format),
   ]
   return { name: 'runwright_append', text, values }
 }

@@ -23,7 +23,7 @@ import {
 } from './append-statements.js'
 import { claimLost, type Claims } from './claims.js'
 import type { Database } from './database.js'
-import { needsFormat } from './formats.js'
+import { formatOf } from './formats.js'
 import type { PgRow } from './pg-types.js'
 import { HEAD_COLUMNS, headOf, isRunId } from './run-rows.js'
 
@@ -360,8 +360,8 @@ export class Appender {
     const rowUpdates = updates.map(({ runId, appends, row, head }) => {
       const json = appends.flatMap((append) => append.json)
       const held = claims.fence(runId) !== undefined
-      const needs = appends.some(({ records }) => needsFormat(records))
-      return { runId, fence: row?.fence ?? '', held, head, json, needsFormat: needs }
+      const format = formatOf(appends.flatMap(({ records }) => records))
+      return { runId, fence: row?.fence ?? '', held, head, json, format }
     })
     const query = updateRunsQuery(schema, workerId, rowUpdates)
     const again = (): void => updates.forEach(({ appends }) => markInDoubt(appends))

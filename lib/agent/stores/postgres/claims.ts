@@ -15,6 +15,7 @@ import { FolderIndex } from '../../../internal/folder-index.js'
 import { isUnavailable, StoreError } from '../../errors.js'
 import type { Claim, Occupied, SharedRunsListener } from '../../shared-store.js'
 import type { Database, Transaction } from './database.js'
+import { KNOWN_FORMAT } from './formats.js'
 import type { HeartbeatConnection } from './heartbeat-connection.js'
 import type { PgQuery, PgRow } from './pg-types.js'
 import { holderQuery, SHARES } from './places.js'
@@ -268,8 +269,8 @@ export class Claims {
     let before: ReadonlyMap<string, bigint> = new Map()
     // The locks and a claim elsewhere exclude each other; appends pass them.
     const text = `WITH beat AS (
-        INSERT INTO ${schema}.workers (worker_id, expires_at)
-        VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond')
+        INSERT INTO ${schema}.workers (worker_id, expires_at, format)
+        VALUES ($1, clock_timestamp() + $2 * interval '1 millisecond', ${KNOWN_FORMAT})
         ON CONFLICT (worker_id) DO UPDATE SET expires_at = excluded.expires_at
       )
       SELECT run_id, fence::text AS fence, abort_wanted, abort_by

@@ -26,11 +26,63 @@ export const FORMAT_STATEMENTS: readonly string[] = [
   $$`,
 ]
 
-/** Must a process know format 2 to drive a run with these records? */
-export function needsFormat(records: readonly RunRecord[]): boolean {
-  return records.some(({ v }) => v > 1)
+/**
+ * The label of runs with records of format 4, which also have {@link FORMAT_LABEL}: one that does
+ * not know trees would work in place of its attempts, or outlive the run that started it.
+ */
+export const TREE_FORMAT_LABEL = 'runwright: format 4'
+
+/** Labels of this version's processes. */
+export const FORMAT_LABELS: readonly string[] = [FORMAT_LABEL, TREE_FORMAT_LABEL]
+
+/** What the table of processes has of this version's; those of earlier versions have 3. */
+export const KNOWN_FORMAT = 4
+
+/**
+ * The migration for format 4. What only has to be ended is claimed whatever its labels are, which
+ * an earlier version cannot do for a run that it cannot read: its claims are skipped here.
+ */
+export const TREE_FORMAT_STATEMENTS: readonly string[] = [
+  `CREATE OR REPLACE FUNCTION $schema.set_place() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      NEW.place := $schema.place_of($schema.cwd_in(NEW.fixed),
+        array_remove(array_remove(NEW.labels, '${FORMAT_LABEL}'), '${TREE_FORMAT_LABEL}'));
+      NEW.place_tenant := $schema.place_tenant_of(NEW.tenant);
+      RETURN NEW;
+    END
+  $$`,
+  `ALTER TABLE $schema.workers ADD COLUMN format integer NOT NULL DEFAULT 3`,
+  `CREATE FUNCTION $schema.guard_format() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF EXISTS (SELECT 1 FROM $schema.workers
+        WHERE worker_id = NEW.claimed_by AND format < 4) THEN RETURN NULL; END IF;
+      RETURN NEW;
+    END
+  $$`,
+  `CREATE TRIGGER runs_guard_format BEFORE UPDATE ON $schema.runs
+    FOR EACH ROW WHEN (NEW.claimed_by IS DISTINCT FROM OLD.claimed_by
+      AND NEW.labels @> ARRAY['${TREE_FORMAT_LABEL}'])
+    EXECUTE FUNCTION $schema.guard_format()`,
+]
+
+/** The format that a process must know to drive a run with these records. */
+export function formatOf(records: readonly RunRecord[]): number {
+  return Math.max(...records.map(({ v }) => v))
+}
+
+/** The labels of a new run with records of this format. */
+export function labelsFor(format: number): readonly string[] {
+  return format > 3 ? FORMAT_LABELS : format > 1 ? [FORMAT_LABEL] : []
 }
 
 /** Expression: the labels of the row `r`, with {@link FORMAT_LABEL}. */
-export const LABELS_WITH_FORMAT: string =
-  `array_append(array_remove(r.labels, '${FORMAT_LABEL}'), '${FORMAT_LABEL}')`
+export const LABELS_WITH_FORMAT: string = withLabel('r.labels', FORMAT_LABEL)
+
+/** Expression: the labels of the row `r` after records of the format `m.format`. */
+export const LABELS_AFTER: string = `CASE
+  WHEN m.format > 3 THEN ${withLabel(LABELS_WITH_FORMAT, TREE_FORMAT_LABEL)}
+  WHEN m.format > 1 THEN ${LABELS_WITH_FORMAT} ELSE r.labels END`
+
+function withLabel(labels: string, label: string): string {
+  return `array_append(array_remove(${labels}, '${label}'), '${label}')`
+}

@@ -21,7 +21,7 @@ import { placementOf, type Placement } from './append-statements.js'
 import { Appender } from './appender.js'
 import { Claims } from './claims.js'
 import { Database } from './database.js'
-import { FORMAT_LABEL } from './formats.js'
+import { FORMAT_LABELS } from './formats.js'
 import { HeartbeatConnection } from './heartbeat-connection.js'
 import { PostgresHoldouts } from './holdouts.js'
 import { Messages } from './messages.js'
@@ -78,7 +78,8 @@ export class PostgresStore implements RunStore {
     const checkOpen = (): void => this.#checkOpen()
     this.objects = this.#objects = new PostgresObjects({ ...common, checkOpen })
     this.holdouts = new PostgresHoldouts({ ...common, checkOpen })
-    this.#claims = new Claims({ ...common, leaseMs, maxRunning, labels: [...labels, FORMAT_LABEL] })
+    const claims = { leaseMs, maxRunning, labels: [...labels, ...FORMAT_LABELS] }
+    this.#claims = new Claims({ ...common, ...claims })
     this.#notifications = new Notifications({
       ...common,
       listen,

@@ -12,6 +12,28 @@ const MS_PER_DAY = 86_400_000
 type Expired = (transaction: Transaction) => Promise<readonly PgRow[]>
 
 /**
+ * Selects the runs of trees whose roots meet a condition, trees in this order, and in each the
+ * children first: a batch may end within a tree. A child whose root is gone is a tree of its own.
+ * None of a tree goes as long as one of its runs has not ended, or has its files changed.
+ */
+function treesQuery(schema: string, condition: string, order: string): string {
+  return `WITH tops AS MATERIALIZED (
+      SELECT run_id, row_number() OVER (ORDER BY ${order}) AS place FROM ${schema}.runs r
+      WHERE ended_ms IS NOT NULL AND NOT operates AND ${condition}
+        AND (SELECT run_id FROM ${schema}.runs WHERE run_id = r.root_run_id) IS NULL
+        AND (SELECT 1 FROM ${schema}.runs c WHERE c.root_run_id = r.run_id
+          AND (c.ended_ms IS NULL OR c.operates) LIMIT 1) IS NULL
+      ORDER BY ${order} LIMIT ${RUNS_PER_BATCH}
+    )
+    SELECT m.run_id, m.last_seq FROM tops, LATERAL (
+      SELECT run_id, last_seq, 1 AS level FROM ${schema}.runs WHERE root_run_id = tops.run_id
+      UNION ALL
+      SELECT run_id, last_seq, 2 FROM ${schema}.runs WHERE run_id = tops.run_id
+    ) AS m
+    ORDER BY place, level LIMIT ${RUNS_PER_BATCH}`
+}
+
+/**
  * Removes ended runs that `retain` no longer keeps, oldest first, and rows of processes that ended
  * long ago. One process at a time does this; for the others there is nothing left to do.
  *
@@ -43,20 +65,17 @@ export async function sweep(
     return []
   })
   if (days !== undefined) {
-    const text = `SELECT run_id, last_seq FROM ${schema}.runs
-      WHERE ended_ms < extract(epoch FROM clock_timestamp()) * 1000 - $1::double precision
-        AND NOT operates
-      ORDER BY ended_ms LIMIT ${RUNS_PER_BATCH}`
+    const isOld = `ended_ms < extract(epoch FROM clock_timestamp()) * 1000 - $1::double precision`
+    const text = treesQuery(schema, isOld, 'ended_ms')
     await remove(({ rows }) => rows({ text, values: [days * MS_PER_DAY] }))
   }
   if (runs !== undefined) {
-    // The newest run to remove: looked up once, as finding it reads all that are kept.
-    const newest = `SELECT created_ms, run_id FROM ${schema}.runs WHERE ended_ms IS NOT NULL
+    // The newest root to remove: looked up once, as finding it reads all that are kept.
+    const newest = `SELECT created_ms, run_id FROM ${schema}.runs
+      WHERE ended_ms IS NOT NULL AND root_run_id IS NULL
       ORDER BY created_ms DESC, run_id DESC OFFSET $1 LIMIT 1`
     const [row] = await database.rows({ text: newest, values: [runs] }, 0)
-    const text = `SELECT run_id, last_seq FROM ${schema}.runs
-      WHERE ended_ms IS NOT NULL AND NOT operates AND (created_ms, run_id) <= ($1, $2)
-      ORDER BY created_ms, run_id LIMIT ${RUNS_PER_BATCH}`
+    const text = treesQuery(schema, '(created_ms, run_id) <= ($1, $2)', 'created_ms, run_id')
     const values = [row?.['created_ms'], row?.['run_id']]
     if (row !== undefined) await remove(({ rows }) => rows({ text, values }))
   }

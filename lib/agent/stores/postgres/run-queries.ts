@@ -7,7 +7,7 @@ import { StoreError } from '../../errors.js'
 import { RECORD_VERSION, type RunOwner, type RunRecord, type RunStatus } from '../../events.js'
 import type { RunHead } from '../../run-details.js'
 import type { RunPage, RunQuery } from '../../store.js'
-import { decodeCursor, encodeCursor, searchWords, toMs } from '../run-index.js'
+import { checkQuery, decodeCursor, encodeCursor, searchWords, toMs } from '../run-index.js'
 import type { Database } from './database.js'
 import type { PgQuery, PgRow } from './pg-types.js'
 import { goalHash, HEAD_COLUMNS, headOf, isRunId, keyText, searchable } from './run-rows.js'
@@ -43,13 +43,11 @@ export class RunQueries {
   }
 
   async list(query: RunQuery): Promise<RunPage> {
+    checkQuery(query)
     const { limit } = query
-    if (!Number.isInteger(limit) || limit < 1) {
-      throw new RangeError(`limit must be an integer of 1 or more, got ${String(limit)}`)
-    }
     const values: unknown[] = []
     const value = (parameter: unknown): string => `$${values.push(parameter)}`
-    const where = conditions(query, value)
+    const where = conditions(this.#schema, query, value)
     const text = `SELECT ${HEAD_COLUMNS}, created_ms FROM ${this.#schema}.runs
       ${where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`}
       ORDER BY created_ms DESC, run_id DESC LIMIT ${value(limit + 1)}`
@@ -115,7 +113,12 @@ export function keyQuery(
 }
 
 /** The conditions of a query; `value` adds a parameter and returns its placeholder. */
-function conditions(query: RunQuery, value: (parameter: unknown) => string): string[] {
+function conditions(
+  schema: string,
+  query: RunQuery,
+  value: (parameter: unknown) => string,
+): string[] {
+  const { root, parent, role } = query
   const { tenant, status, goal, modelName, createdAfter, createdBefore, cursor } = query
   const where: string[] = []
   if (tenant === null) where.push('tenant IS NULL')
@@ -123,6 +126,15 @@ function conditions(query: RunQuery, value: (parameter: unknown) => string): str
   if (status !== undefined && status.length > 0) where.push(`status = ANY(${value([...status])})`)
   if (goal !== undefined) where.push(`goal_hash = ${value(goalHash(goal))}`)
   if (modelName !== undefined) where.push(`model_name = ${value(keyText(modelName))}`)
+  if (root !== undefined) {
+    // The ids first: whatever the planner expects of them, it reads no others.
+    const id = value(keyText(root))
+    where.push(`run_id = ANY (ARRAY(
+      SELECT run_id FROM ${schema}.runs WHERE root_run_id = ${id} UNION ALL
+      SELECT run_id FROM ${schema}.runs WHERE run_id = ${id} AND root_run_id IS NULL))`)
+  }
+  if (parent !== undefined) where.push(`parent_run_id = ${value(keyText(parent))}`)
+  if (role !== undefined) where.push('root_run_id IS NULL')
   for (const word of searchWords(query)) {
     where.push(`strpos(search_text, ${value(searchable(word))}) > 0`)
   }

@@ -6,11 +6,12 @@
  */
 import { StoreError } from '../../errors.js'
 import type { Database, Transaction } from './database.js'
-import { FORMAT_STATEMENTS } from './formats.js'
+import { FORMAT_STATEMENTS, TREE_FORMAT_STATEMENTS } from './formats.js'
 import { HOLDOUT_STATEMENTS } from './holdouts.js'
 import { MESSAGE_STATEMENTS } from './messages.js'
 import { OBJECT_STATEMENTS } from './objects.js'
 import { PLACE_STATEMENTS } from './places.js'
+import { TREE_STATEMENTS } from './trees.js'
 
 interface Migration {
   readonly version: number
@@ -100,6 +101,10 @@ const MIGRATIONS: readonly Migration[] = [
   { version: 6, compatibleFrom: 1, statements: FORMAT_STATEMENTS },
   // Held-out tests.
   { version: 7, compatibleFrom: 1, statements: HOLDOUT_STATEMENTS },
+  // Trees of runs.
+  { version: 8, compatibleFrom: 1, statements: TREE_STATEMENTS },
+  // Runs of trees, which processes of an earlier version must not drive.
+  { version: 9, compatibleFrom: 1, statements: TREE_FORMAT_STATEMENTS },
 ]
 
 const NEWEST = MIGRATIONS.at(-1)?.version ?? 0

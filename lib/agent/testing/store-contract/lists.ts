@@ -1,7 +1,7 @@
 /** Lists: conditions, order, cursors. @module */
 import assert from 'node:assert/strict'
 import type { RunQuery, RunStore } from '../../store.js'
-import type { SampleRunOptions } from '../sample-records.js'
+import { sampleRun, type SampleRunOptions } from '../sample-records.js'
 import { add, listAll, type Suite } from './suite.js'
 
 export function testLists({ test }: Suite): void {
@@ -45,14 +45,86 @@ export function testLists({ test }: Suite): void {
       ids: 'b',
     },
   ]
-  for (const { title, query, ids } of cases) {
-    test(`runs ${title} are listed newest first, in pages of any size`, async (store) => {
-      await fill(store)
-      for (const limit of [1, 2, 3, 100]) {
-        assert.deepEqual((await listAll(store, { ...query, limit })).join(''), ids)
-      }
-    })
+  const testCases = (
+    which: readonly Case[],
+    prepare: (store: RunStore) => Promise<void>,
+  ): void => {
+    for (const { title, query, ids } of which) {
+      test(`runs ${title} are listed newest first, in pages of any size`, async (store) => {
+        await prepare(store)
+        for (const limit of [1, 2, 3, 100]) {
+          assert.deepEqual((await listAll(store, { ...query, limit })).join(''), ids)
+        }
+      })
+    }
   }
+  testCases(cases, fill)
+
+  // A run with two attempts, of which one has a delegate; a retry of it; another tree.
+  const tree: readonly (SampleRunOptions & { readonly id: string })[] = [
+    { id: 'r', createdAt: T },
+    { id: 'p', createdAt: T + 1, rootRunId: 'r', parentRunId: 'r', status: 'running' },
+    { id: 'q', createdAt: T + 1, rootRunId: 'r', parentRunId: 'r', goal: 'pytest' },
+    { id: 'd', createdAt: T + 2, rootRunId: 'r', parentRunId: 'p', role: 'delegate' },
+    { id: 'y', createdAt: T + 3, parentRunId: 'r' },
+    { id: 's', createdAt: T + 4, status: 'running' },
+    { id: 'c', createdAt: T + 5, rootRunId: 's', parentRunId: 's', tenant: 'blue' },
+  ]
+  const grow = async (store: RunStore): Promise<void> => {
+    for (const { id, ...options } of tree) await add(store, id, options)
+  }
+  const treeCases: readonly Case[] = [
+    { title: 'of a tree', query: { root: 'r' }, ids: 'dqpr' },
+    { title: 'of a tree without children', query: { root: 'y' }, ids: 'y' },
+    { title: 'of a tree whose root is a child', query: { root: 'p' }, ids: '' },
+    { title: 'of an unknown tree', query: { root: 'nobody' }, ids: '' },
+    { title: 'that a run has started', query: { parent: 'r' }, ids: 'qp' },
+    { title: 'that a child has started', query: { parent: 'p' }, ids: 'd' },
+    { title: 'that a run without children has started', query: { parent: 'd' }, ids: '' },
+    { title: 'that no other has started', query: { role: 'root' }, ids: 'syr' },
+    { title: 'of a tree that no other has started', query: { root: 'r', role: 'root' }, ids: 'r' },
+    { title: 'of a tree with a parent', query: { root: 'r', parent: 'p' }, ids: 'd' },
+    { title: 'of one tree with a parent in another', query: { root: 's', parent: 'r' }, ids: '' },
+    { title: 'started by a run and by none', query: { parent: 'r', role: 'root' }, ids: '' },
+    { title: 'of a tree and a status', query: { root: 'r', status: ['running'] }, ids: 'p' },
+    { title: 'of a tree and a tenant', query: { root: 's', tenant: null }, ids: 's' },
+    { title: 'with a parent and a goal', query: { parent: 'r', goal: 'pytest' }, ids: 'q' },
+    {
+      title: 'of a tree from a time span',
+      query: { root: 'r', createdAfter: T, createdBefore: T + 2 },
+      ids: 'qp',
+    },
+  ]
+  testCases(treeCases, grow)
+
+  test('the children of a run that was deleted are still listed', async (store) => {
+    await grow(store)
+    await store.delete('r')
+    assert.deepEqual(await listAll(store, { root: 'r', limit: 2 }), ['d', 'q', 'p'])
+    assert.deepEqual(await listAll(store, { parent: 'r', limit: 2 }), ['q', 'p'])
+    assert.deepEqual(await listAll(store, { role: 'root', limit: 2 }), ['s', 'y'])
+    for (const id of ['d', 'q', 'p']) await store.delete(id)
+    assert.deepEqual(await listAll(store, { root: 'r', limit: 2 }), [])
+  })
+
+  test('a child stays listed where it is while it goes on', async (store) => {
+    await add(store, 'root', { createdAt: T })
+    const place = { createdAt: T + 1, rootRunId: 'root', parentRunId: 'root' }
+    const records = sampleRun('child', place)
+    for (const record of records) {
+      await store.append('child', [record])
+      assert.deepEqual(await listAll(store, { root: 'root', limit: 1 }), ['child', 'root'])
+      assert.deepEqual(await listAll(store, { parent: 'root', limit: 1 }), ['child'])
+    }
+  })
+
+  test('an unknown role is refused', async (store) => {
+    await grow(store)
+    for (const role of ['attempt', '', 'Root', null]) {
+      const query = { limit: 1, role } as unknown as RunQuery
+      await assert.rejects(store.list(query), { name: 'TypeError', message: /role must be 'root'/ })
+    }
+  })
 
   test('a list contains the current heads of its runs', async (store) => {
     await fill(store)

@@ -1,0 +1,109 @@
+/** Trees of runs in PostgreSQL: what retention and deletion remove. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test, type TestContext } from 'node:test'
+import type pg from 'pg'
+import { PostgresStore, RunEngine } from 'runwright/agent'
+import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+import { testTreeRetention } from '../../agent/stores/tree-retention.js'
+import { scratch } from '../../helpers/engine.js'
+import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { openStore } from './stores.js'
+
+describe('trees of runs in PostgreSQL', { skip: noPostgres }, () => {
+  let postgres: Postgres
+  let pool: pg.Pool
+  let schemas = 0
+  before(async () => {
+    postgres = await startPostgres({ fsync: 'off' })
+    pool = postgres.pool({ max: 20 })
+  })
+  after(async () => {
+    await pool?.end()
+    await postgres?.remove()
+  })
+
+  async function opened(t: TestContext): Promise<{ store: PostgresStore; schema: string }> {
+    const schema = `tree${(schemas += 1)}`
+    return { schema, store: await openStore(t, { pool, schema, listen: false }) }
+  }
+
+  testTreeRetention('PostgresStore', async (t, retain) => {
+    const { store } = await opened(t)
+    return { store, nowS: Date.now() / 1000, sweep: () => store.sweep(retain) }
+  })
+
+  async function addTree(store: PostgresStore, root: string, children: number): Promise<void> {
+    await store.append(root, sampleRun(root))
+    for (let n = 1; n <= children; n++) {
+      const place = { parentRunId: root, rootRunId: root }
+      await store.append(`${root}${n}`, sampleRun(`${root}${n}`, place))
+    }
+  }
+
+  async function idsIn(store: PostgresStore): Promise<string> {
+    const { heads } = await store.list({ limit: 1_000 })
+    return heads.map(({ details }) => details.run_id).sort().join(' ')
+  }
+
+  test('a sweep that is cut off within a tree keeps its root, and the next ends it', async (t) => {
+    const { store, schema } = await opened(t)
+    await addTree(store, 'a', 3)
+    await addTree(store, 'b', 1)
+    // Each run is a batch of its own.
+    await pool.query(`UPDATE ${schema}.runs SET last_seq = 30000`)
+    await pool.query(`
+      CREATE FUNCTION ${schema}.refuse() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN RAISE EXCEPTION 'cut off'; END $$;
+      CREATE TRIGGER refuse BEFORE DELETE ON ${schema}.runs
+        FOR EACH ROW WHEN (OLD.run_id = 'a') EXECUTE FUNCTION ${schema}.refuse()`)
+    await assert.rejects(store.sweep({ runs: 1 }), /cut off/)
+    assert.equal(await idsIn(store), 'a b b1')
+    await pool.query(`DROP TRIGGER refuse ON ${schema}.runs`)
+    // The connection that has failed gives up its lock when the server sees that it is gone.
+    const locks = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory'`
+    while ((await pool.query(locks)).rowCount !== 0);
+    assert.equal(await store.sweep({ runs: 1 }), 1)
+    assert.equal(await idsIn(store), 'b b1')
+    const { rows } = await pool.query(`SELECT DISTINCT run_id FROM ${schema}.events ORDER BY 1`)
+    assert.deepEqual(rows, [{ run_id: 'b' }, { run_id: 'b1' }])
+  })
+
+  test('trees of more runs than a batch are dropped, held-out tests included', async (t) => {
+    const { store, schema } = await opened(t)
+    await addTree(store, 'a', 250)
+    await store.holdouts.put('a7', Buffer.from('x'))
+    await addTree(store, 'b', 0)
+    assert.equal(await store.sweep({ runs: 1 }), 251)
+    assert.equal(await idsIn(store), 'b')
+    const { rowCount } = await pool.query(`SELECT 1 FROM ${schema}.holdouts`)
+    assert.equal(rowCount, 0)
+  })
+
+  test('a tree whose files are being changed is kept', async (t) => {
+    const { store, schema } = await opened(t)
+    await addTree(store, 'a', 2)
+    await pool.query(`UPDATE ${schema}.runs SET operates = true WHERE run_id = 'a2'`)
+    assert.equal(await store.sweep({ runs: 0, days: 1 }), 0)
+    await pool.query(`UPDATE ${schema}.runs SET operates = false`)
+    assert.equal(await store.sweep({ runs: 0, days: 1 }), 3)
+  })
+
+  test('any process deletes a tree, with its messages and held-out tests', async (t) => {
+    const { store, schema } = await opened(t)
+    await addTree(store, 'a', 2)
+    await addTree(store, 'b', 1)
+    await store.holdouts.put('a1', Buffer.from('x'))
+    await pool.query(`INSERT INTO ${schema}.messages (run_id, message_id, message)
+      VALUES ('a2', 'm', '{}')`)
+    const other = new PostgresStore({ pool, schema, listen: false })
+    const engine = await RunEngine.open({ store: other, roots: [scratch(t)] })
+    t.after(() => engine.close())
+    await assert.rejects(engine.delete('a1'), { problem: 'child', message: /delete its root a$/ })
+    await engine.delete('a')
+    assert.equal(await idsIn(store), 'b b1')
+    for (const table of ['messages', 'holdouts'])
+      assert.equal((await pool.query(`SELECT 1 FROM ${schema}.${table}`)).rowCount, 0)
+    const { rows } = await pool.query(`SELECT DISTINCT run_id FROM ${schema}.events ORDER BY 1`)
+    assert.deepEqual(rows, [{ run_id: 'b' }, { run_id: 'b1' }])
+  })
+})
