@@ -65,8 +65,9 @@ async function findRefusal(
     const [row] = await rows(busyQuery(schema, own, labels))
     if (row !== undefined) return { outcome: 'cwd_busy', runId: row['run_id'] as string }
   }
+  // What others have started has been let in with them.
   const text = `SELECT count(*)::integer AS waiting FROM ${schema}.runs
-    WHERE status = 'pending' AND claimed_by IS NULL AND run_id <> $1`
+    WHERE status = 'pending' AND claimed_by IS NULL AND run_id <> $1 AND root_run_id IS NULL`
   const [row] = await rows({ name: 'runwright_waiting', text, values: [created.run_id] })
   return (row?.['waiting'] as number) >= maxQueued ? { outcome: 'queue_full' } : null
 }

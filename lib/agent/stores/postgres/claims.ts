@@ -457,11 +457,14 @@ export class Claims {
     return { name: 'runwright_candidates', text, values }
   }
 
+  /** Runs that work: those that wait for others that they have started do not. */
   #countRunning(): PgQuery {
     const { schema } = this.#options
-    const text = `SELECT count(*)::integer AS working FROM ${schema}.runs
+    const text = `SELECT count(*)::integer AS working FROM ${schema}.runs r
       WHERE claimed_by IS NOT NULL AND ended_ms IS NULL AND NOT ${ENDS}
-        AND NOT ${this.#unclaimed()}`
+        AND NOT ${this.#unclaimed()}
+        AND NOT EXISTS (SELECT 1 FROM ${schema}.runs c
+          WHERE c.parent_run_id = r.run_id AND c.ended_ms IS NULL)`
     return { name: 'runwright_working', text }
   }
 

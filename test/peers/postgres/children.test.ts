@@ -31,12 +31,13 @@ const boss: Brain = (request, turn) => {
 async function openTwo(
   t: TestContext,
   models: Readonly<Record<string, Brain>>,
+  maxRunning?: number,
 ): Promise<{ readonly engines: readonly [RunEngine, RunEngine]; readonly cwd: string }> {
   schemas += 1
   const schema = `trees_${schemas}`
   const cwd = scratch(t)
   const open = async (): Promise<RunEngine> => {
-    const store = new PostgresStore({ pool, schema })
+    const store = new PostgresStore({ pool, schema, maxRunning })
     return (await openFamily(t, models, { store, cwd, maxConcurrentRuns: 1 })).engine
   }
   return { engines: [await open(), await open()], cwd }
@@ -85,8 +86,12 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
     })
   }
 
-  test('parents that wait hold no slot: three at once, on two processes with one each', async (t) => {
-    const { engines, cwd } = await openTwo(t, { boss })
+  const bounds = [['two processes with one each', undefined], ['one of all processes', 1]] as const
+  for (const [slots, maxRunning] of bounds) test(`waiting parents hold no slot: ${slots}`, (t) =>
+    assertNoDeadlock(t, maxRunning))
+
+  async function assertNoDeadlock(t: TestContext, maxRunning?: number): Promise<void> {
+    const { engines, cwd } = await openTwo(t, { boss }, maxRunning)
     fill(cwd, { 'start.txt': 'start\n' })
     const runs = await Promise.all(
       [1, 2, 3].map(() =>
@@ -104,7 +109,7 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
       assert.equal(payloads(events, 'delegate_ended').length, 3)
     }
     assert.deepEqual(filesIn(cwd), { 'start.txt': 'start\n' })
-  })
+  }
 
   test('an abort goes down the tree, wherever its runs are', async (t) => {
     const { engines, cwd } = await openTwo(t, {
