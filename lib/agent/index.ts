@@ -90,14 +90,7 @@ export type {
   Approval,
   CallEdit,
   ChangeCounts,
-  Attempts,
-  Candidate,
   ChangesState,
-  ChildEnd,
-  ChildRole,
-  ChildUsage,
-  ChooseBy,
-  Delegation,
   FileOperation,
   GateKind,
   CheckpointReason,
@@ -121,6 +114,9 @@ export type {
   SealedMode,
   WorkspaceMode,
 } from './events.js'
+export type {
+  Attempts, Candidate, ChildEnd, ChildRole, ChildUsage, ChooseBy, Delegation,
+} from './run-tree.js'
 export { foldHead, summarize } from './log/head.js'
 export type {
   AttemptInfo,

@@ -5,9 +5,10 @@
  * @module
  */
 import type {
-  Approval, Candidate, ChangeCounts, ChangesState, ChildRole, ChooseBy, Delegation, EndReason,
-  ForkOrigin, GatedCall, GateKind, RunOwner, RunStatus, WorkspaceMode,
+  Approval, ChangeCounts, ChangesState, EndReason, ForkOrigin, GatedCall, GateKind, RunOwner,
+  RunStatus, WorkspaceMode,
 } from './events.js'
+import type { Candidate, ChildRole, ChooseBy, Delegation } from './run-tree.js'
 import type { Assurance } from './goal.js'
 import type { Usage } from './usage.js'
 

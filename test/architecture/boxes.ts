@@ -105,6 +105,7 @@ export const boxes: readonly Box[] = [
       'object-store',
       'holdout-store',
       'tree',
+      'run-tree',
       'checkpoint',
       'check-files',
       'engine-calls',

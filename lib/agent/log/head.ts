@@ -4,7 +4,8 @@
  *
  * @module
  */
-import type { ChildUsage, EventPayloads, RunCreated, RunRecord } from '../events.js'
+import type { EventPayloads, RunCreated, RunRecord } from '../events.js'
+import type { ChildUsage } from '../run-tree.js'
 import type {
   AttemptInfo, Gate, RunDetails, RunFailure, RunHead, RunSummary,
 } from '../run-details.js'

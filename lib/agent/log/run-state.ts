@@ -6,9 +6,8 @@
  */
 import type { JsonObject } from '../../internal/json.js'
 import type { Conversation } from '../conversation/conversation.js'
-import type {
-  ChildEnd, ChildRole, EventPayloads, NodeName, PrivatePayloads,
-} from '../events.js'
+import type { EventPayloads, NodeName, PrivatePayloads } from '../events.js'
+import type { ChildEnd, ChildRole } from '../run-tree.js'
 import type { StoredSeal } from '../check-files.js'
 import type { GoalBaseline, KeptTests } from '../goal.js'
 import type { Message, ToolCall } from '../model.js'

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ChildRole } from '../events.js'
+import type { ChildRole } from '../run-tree.js'
 import type { RunState } from '../log/run-state.js'
 import type { DelegateRequest } from '../tool.js'
 import type { NewChildPlace, NewRun, RequestContext } from './new-run.js'

@@ -1,4 +1,4 @@
-import type { ChildRole } from '../events.js'
+import type { ChildRole } from '../run-tree.js'
 import type { DelegateRequest } from '../tool.js'
 
 /** A run that is to be started, with the id under which the log of its parent has it. */

@@ -6,18 +6,10 @@
 import { hash } from 'node:crypto'
 import { ForeignFolderError, InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'
 import type {
-  Attempts,
-  ChildRole,
-  Delegation,
-  EventPayloads,
-  ForkBase,
-  ForkOrigin,
-  PrivatePayloads,
-  RecordDraft,
-  RunOwner,
-  RunRequest,
+  EventPayloads, ForkBase, ForkOrigin, PrivatePayloads, RecordDraft, RunOwner, RunRequest,
   WorkspaceMode,
 } from '../events.js'
+import type { Attempts, ChildRole, Delegation } from '../run-tree.js'
 import type { Executor } from '../executor.js'
 import type { GoalSpec } from '../goal.js'
 import type { GoalRegistry } from '../goals/goal-registry.js'

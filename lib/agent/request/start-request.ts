@@ -5,7 +5,8 @@
  */
 import type { JsonObject } from '../../internal/json.js'
 import { InvalidRequestError } from '../errors.js'
-import type { Attempts, ChooseBy, Delegation, RunRequest, WorkspaceMode } from '../events.js'
+import type { RunRequest, WorkspaceMode } from '../events.js'
+import type { Attempts, ChooseBy, Delegation } from '../run-tree.js'
 import {
   HOLDOUT_SCHEMA, holdoutViolations, type HoldoutRequest,
 } from '../goals/holdout/held-out-tests.js'

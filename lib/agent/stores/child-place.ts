@@ -1,4 +1,4 @@
-import type { ChildRole } from '../events.js'
+import type { ChildRole } from '../run-tree.js'
 import type { RunDetails } from '../run-details.js'
 
 /** Where a run is that another one started. */

@@ -1,4 +1,5 @@
-import type { ChildRole, RunRecord, RunRequest, RunStatus } from '../events.js'
+import type { RunRecord, RunRequest, RunStatus } from '../events.js'
+import type { ChildRole } from '../run-tree.js'
 
 /** Options of {@link sampleRun}. */
 export interface SampleRunOptions {

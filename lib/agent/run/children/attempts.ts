@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Candidate, ChildEnd } from '../../events.js'
+import type { Candidate, ChildEnd } from '../../run-tree.js'
 import type { ChildState, RunState } from '../../log/run-state.js'
 import { clip } from '../../output.js'
 import { exhausted } from '../budgets.js'

@@ -8,7 +8,7 @@
  *
  * @module
  */
-import type { ChildUsage } from '../../events.js'
+import type { ChildUsage } from '../../run-tree.js'
 import type { ChildState, RunState } from '../../log/run-state.js'
 import type { NewChild } from '../../request/new-child.js'
 import type { RunHead } from '../../run-details.js'

@@ -1,6 +1,7 @@
 import { escapeInvisible } from '../../../internal/escape-invisible.js'
 import { uuidV7 } from '../../../internal/uuid.js'
-import type { Candidate, GatedCall, GateKind, RecordDraft } from '../../events.js'
+import type { GatedCall, GateKind, RecordDraft } from '../../events.js'
+import type { Candidate } from '../../run-tree.js'
 import { isoTime } from '../../log/head.js'
 import type { CallState, RunState } from '../../log/run-state.js'
 import { headAndTail } from '../../output.js'
