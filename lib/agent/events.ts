@@ -15,38 +15,14 @@ import type { StoredSeal } from './check-files.js'
 import type { Assurance, GoalBaseline, GoalSpec, KeptTests, TestCounts } from './goal.js'
 import type { AssistantMessage, Message, TraceContext } from './model.js'
 import { areHashed } from './test-outcomes.js'
+import { isTerminal, type ChangeCounts, type EndReason, type RunStatus } from './run-status.js'
 import type { Attempts, Candidate, ChildEnd, ChildRole, Delegation } from './run-tree.js'
 import type { LeftOut } from './tree.js'
 import type { ModelPrices } from './usage.js'
 import type { FileChange } from './workspace/workspace.js'
 
-/** The status of a run; the last three are final. */
-export type RunStatus = 'pending' | 'running' | 'awaiting_human' | 'achieved' | 'failed' | 'aborted'
-
-/** True for a status that no record can follow. */
-export function isTerminal(status: RunStatus): boolean {
-  return status === 'achieved' || status === 'failed' || status === 'aborted'
-}
-
-/** Why a run ended: `human_abort` at a gate, `cancelled` by a request to abort the run. */
-export type EndReason =
-  | 'goal_achieved'
-  | 'max_iterations'
-  | 'token_budget'
-  | 'cost_budget'
-  | 'time_budget'
-  | 'tool_call_budget'
-  | 'holdout_exhausted'
-  | 'stuck'
-  | 'context_exhausted'
-  | 'provider_error'
-  | 'goal_check_error'
-  | 'internal_error'
-  | 'recovery_failed'
-  | 'human_abort'
-  | 'cancelled'
-  | 'gate_timeout'
-  | 'attempts_failed'
+export { isTerminal }
+export type { ChangeCounts, EndReason, RunStatus }
 
 /** Parts of an iteration: `act` begins with the first tool call, `evaluate` checks the goal. */
 export type NodeName = 'plan' | 'act' | 'evaluate' | 'human_check'
@@ -293,13 +269,6 @@ export type GateKind = 'iteration' | 'tool' | 'recovery' | 'choice'
 
 /** What became of the changes of an isolated run. */
 export type ChangesState = 'pending' | 'applied' | 'discarded'
-
-/** How much changed between two checkpoints. */
-export interface ChangeCounts {
-  readonly files: number
-  readonly additions: number
-  readonly deletions: number
-}
 
 /** Where a run works: in its `cwd`, or in a private copy of it. */
 export type WorkspaceMode = 'in_place' | 'isolated'

@@ -5,6 +5,7 @@
  *
  * @module
  */
+import type { Assurance } from './run-status.js'
 import type { KeptTests, TestCounts, TestReporter } from './test-outcomes.js'
 import type { Executor } from './executor.js'
 import type { Deed } from './check-files.js'
@@ -58,20 +59,7 @@ export interface GoalBaseline {
   readonly files: { readonly [path: string]: string }
 }
 
-/** What a verdict rests on. */
-export interface Assurance {
-  /**
-   * `tests`: the report of a test runner, test by test; `exit_code`: that of the command alone;
-   * `schema`: a result that has the form asked for; `judge`: the opinion of a model.
-   */
-  readonly by: 'tests' | 'exit_code' | 'schema' | 'judge'
-  /** Checked in a fresh copy, with the check's own files as they were at the start. */
-  readonly sealed: boolean
-  /** Assertions were shown to fail still, in the same processes. */
-  readonly canaries: boolean
-  /** Tests that the run could not read passed as well. */
-  readonly holdout: boolean
-}
+export type { Assurance }
 
 /** The result of one check; a check that cannot run at all throws instead. */
 export interface GoalVerdict {

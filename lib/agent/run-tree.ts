@@ -3,8 +3,8 @@
  *
  * @module
  */
-import type { ChangeCounts, EndReason, RunStatus } from './events.js'
-import type { Assurance, TestCounts } from './goal.js'
+import type { Assurance, ChangeCounts, EndReason, RunStatus } from './run-status.js'
+import type { TestCounts } from './test-outcomes.js'
 
 /** What a run is that another one started. */
 export type ChildRole = 'attempt' | 'delegate'

@@ -106,6 +106,7 @@ export const boxes: readonly Box[] = [
       'holdout-store',
       'tree',
       'run-tree',
+      'run-status',
       'checkpoint',
       'check-files',
       'engine-calls',
