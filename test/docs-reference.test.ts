@@ -22,6 +22,13 @@ function rowsOf(heading: string): string[][] {
   )
 }
 
+/** The fields of an interface in a source file. */
+function fieldsOf(source: string, name: string): string[] {
+  const body = new RegExp(`export interface ${name} \\{([^]*?)\\n\\}`).exec(source)?.[1]
+  assert.ok(body !== undefined, `there is no interface ${name}`)
+  return [...body.matchAll(/^  readonly (\w+)\??:/gm)].map((match) => match[1]!)
+}
+
 /** The fields of each event kind, as declared in events.ts. */
 function declaredEvents(): Map<string, string[]> {
   const source = read('lib/agent/events.ts')
@@ -36,7 +43,9 @@ function declaredEvents(): Map<string, string[]> {
       const depth = payload.trim().includes('\n')
         ? /^    readonly (\w+)\??:/gm
         : /readonly (\w+)\??:/g
-      return [kind, [...payload.matchAll(depth)].map((match) => match[1]!)]
+      const own = [...payload.matchAll(depth)].map((match) => match[1]!)
+      const others = [...payload.matchAll(/& (\w+)/g)].map((match) => match[1]!)
+      return [kind, [...own, ...others.flatMap((name) => fieldsOf(source, name))]]
     }),
   )
 }

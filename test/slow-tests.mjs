@@ -343,6 +343,12 @@ const byFile = {
   'test/agent/crash/random-crashes.test.ts': [
     ['60 random runs keep every invariant even if their process dies', 3.7, RANDOM],
   ],
+  'test/agent/crash/trees.test.ts': [
+    ['a tree is finished once, however often its process dies: first', 5, KILLS],
+    ['a tree is finished once, however often its process dies: smallest', 5, KILLS],
+    ['a tree is finished once, however often its process dies: delegate', 6, KILLS],
+    ['a tree is finished once, however often its process dies: startRun', 6, KILLS],
+  ],
   'test/agent/crash/talk.test.ts': [
     [
       'a fork in the copy of its source survives a kill at any write, and so do messages',

@@ -8,7 +8,7 @@ import { checkOptions, describeValue, type OptionKinds } from '../internal/optio
 import { systemClock, type Clock } from '../internal/clock.js'
 import type { Executor } from './executor.js'
 import { executorNamed, type ExecutorName } from './executors/named.js'
-import type { SealedMode, WorkspaceMode } from './events.js'
+import type { Delegation, SealedMode, WorkspaceMode } from './events.js'
 import type { GoalDefinition } from './goal.js'
 import type { McpServerConfig, McpServerOptions } from './mcp/options.js'
 import { resolveMcpServers } from './mcp/servers.js'
@@ -19,9 +19,11 @@ import { SHORTEST_SECRET } from './redaction/redactor.js'
 import { checkHoldout } from './goals/holdout/held-out-tests.js'
 import type { HoldoutOption } from './request/holdouts.js'
 import { resolveRoots, type Roots, type RootsOf } from './request/roots.js'
+import { MAX_CHILDREN, MAX_DEPTH } from './request/start-request.js'
 import type { RunStore } from './store.js'
 import type { Tool } from './tool.js'
 import { builtinTools } from './tools/builtin.js'
+import { delegateTool } from './tools/delegate.js'
 import type { Tracer } from './tracing/tracing.js'
 import { withinSecrets } from './workspace/left-out.js'
 
@@ -130,6 +132,13 @@ export interface EngineOptions {
   readonly workspaceFolder?: string | undefined
   /** Bytes of one copy, dependencies included. @defaultValue 2 GiB */
   readonly maxWorkspaceBytes?: number | undefined
+  /**
+   * How far runs may start others that work for them, if their requests ask for it: `depth` levels
+   * (1 to 3, default 1) of at most `children` runs each (1 to 16, default 4), with the tool
+   * `delegate` or `context.startRun()`. They are isolated, and spend the budget of the run that
+   * starts them. @defaultValue not at all
+   */
+  readonly delegation?: Partial<Delegation> | undefined
   /** Folder of the files that `scripted:<file>` names; without it there are no scripted models. */
   readonly scripts?: string | undefined
   /**
@@ -156,7 +165,7 @@ const OPTIONS: OptionKinds<EngineOptions> = {
   allowTestChanges: 'boolean', scripts: 'string', secrets: 'array', tracer: 'object',
   clock: 'object', random: 'function', checkpoints: 'string', objects: 'object',
   neverStore: 'array', storeSecretFiles: 'boolean', workspace: 'string', workspaceFolder: 'string',
-  maxWorkspaceBytes: 'number', sealedChecks: 'string', holdout: 'any',
+  maxWorkspaceBytes: 'number', sealedChecks: 'string', holdout: 'any', delegation: 'object',
 }
 
 /** Options with every default filled in. */
@@ -194,6 +203,8 @@ export interface EngineConfig {
   /** Null: there are no isolated runs. */
   readonly workspaceFolder: string | null
   readonly maxWorkspaceBytes: number
+  /** Null: runs start no others. */
+  readonly delegation: Delegation | null
   readonly scripts: string | undefined
   readonly secrets: readonly string[]
   readonly tracer: Tracer | null
@@ -247,7 +258,7 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     judgeModel: options.judgeModel,
     providers: [...(options.providers ?? [])],
     goals: [...(options.goals ?? [])],
-    tools: toolsByName(options.tools ?? []),
+    tools: toolsByName(options.tools ?? [], options.delegation !== undefined),
     mcpServers: resolveMcpServers(options, options.clock ?? systemClock),
     maxConcurrentRuns: count('maxConcurrentRuns', options.maxConcurrentRuns),
     maxQueuedRuns: count('maxQueuedRuns', options.maxQueuedRuns),
@@ -261,6 +272,7 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     sealedChecks: sealedMode(options.sealedChecks),
     holdout: holdoutOption(options.holdout),
     ...workspaceConfig(options),
+    delegation: delegationLimits(options.delegation),
     scripts: options.scripts,
     secrets: checkedSecrets(options.secrets ?? []),
     tracer: options.tracer ?? null,
@@ -273,6 +285,21 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
 function sealedMode(given: SealedMode = 'prefer'): SealedMode {
   if (['require', 'prefer', 'off'].includes(given)) return given
   throw new TypeError(`sealedChecks must be 'require', 'prefer' or 'off', got ${String(given)}`)
+}
+
+const DELEGATION: OptionKinds<Partial<Delegation>> = { depth: 'number', children: 'number' }
+
+/** @throws TypeError that names the invalid option. */
+function delegationLimits(given: Partial<Delegation> | undefined): Delegation | null {
+  if (given === undefined) return null
+  checkOptions(given, DELEGATION, 'delegation')
+  const { depth = 1, children = 4 } = given
+  const bounds = { depth: [depth, MAX_DEPTH], children: [children, MAX_CHILDREN] } as const
+  for (const [name, [value, most]] of Object.entries(bounds)) {
+    if (Number.isInteger(value) && value >= 1 && value <= most) continue
+    throw new TypeError(`delegation.${name} must be an integer from 1 to ${most}, got ${value}`)
+  }
+  return { depth, children }
 }
 
 /** @throws TypeError that names the invalid option. */
@@ -355,8 +382,9 @@ function checkedSecrets(secrets: readonly string[]): string[] {
 }
 
 /** The shipped tools and the host's. A tool must not take another's name by accident. */
-function toolsByName(own: readonly Tool[]): ReadonlyMap<string, Tool> {
-  const shipped = new Map(builtinTools().map((tool) => [tool.name, tool]))
+function toolsByName(own: readonly Tool[], delegates: boolean): ReadonlyMap<string, Tool> {
+  const builtin = delegates ? [...builtinTools(), delegateTool] : builtinTools()
+  const shipped = new Map(builtin.map((tool) => [tool.name, tool]))
   const tools = new Map(shipped)
   for (const [i, tool] of own.entries()) {
     const { name, replace = false } = tool

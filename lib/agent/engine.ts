@@ -1,6 +1,7 @@
 import { checkOptions } from '../internal/options.js'
 import type { JsonObject } from '../internal/json.js'
 import type { RunWorkspaces } from './checkpoint.js'
+import { FileOperations } from './checkpoints/file-operations.js'
 import { forkFiles } from './checkpoints/fork-files.js'
 import { EngineRunFiles } from './checkpoints/run-files.js'
 import { checkpointSettings } from './checkpoints/settings.js'
@@ -59,6 +60,7 @@ import { requestAgain } from './request/start-request.js'
 import { visibleHead } from './request/visible-head.js'
 import type { RunDetails, RunHead, RunSummary } from './run-details.js'
 import { ActiveRuns } from './run/active-runs.js'
+import { EngineChildren } from './run/children/engine-children.js'
 import type { RunDriver } from './run/driver.js'
 import { LocalDriver } from './run/local-driver.js'
 import { SharedDriver } from './run/shared-driver.js'
@@ -127,11 +129,19 @@ export class RunEngine {
     // Also without checkpoints: what an earlier engine has begun must be finished.
     const files = contents && new EngineRunFiles({ ...config, ...contents, isolation })
     const sealedFolders = new SealedFolders({ folder, ...copies })
+    const operations = contents && new FileOperations(contents)
+    const childRuns = new EngineChildren({
+      store: config.store,
+      creation: () => this.#creation,
+      driver: () => this.#driver,
+    })
     const common = {
       ...config, offeredTools, observers: this.#observers, checkpoints, files, isolation,
     }
     const runs = new ActiveRuns({
       ...common,
+      childRuns,
+      operations,
       sealingFor: sealingFor({ ...config, sealedFolders }),
       tracing,
       performStep,

@@ -43,6 +43,7 @@ export type AgentErrorCode =
   | 'ERR_AGENT_GOAL_CHECK'
   | 'ERR_AGENT_UNKNOWN_RUN'
   | 'ERR_AGENT_RUN_STATE'
+  | 'ERR_AGENT_DELEGATION'
   | 'ERR_AGENT_QUEUE_FULL'
   | 'ERR_AGENT_CWD_BUSY'
   | 'ERR_AGENT_FOREIGN_FOLDER'
@@ -155,6 +156,12 @@ export class RunStateError extends AgentError {
     super(message)
     this.problem = problem
   }
+}
+
+/** Thrown when a tool starts another run, and its run must not, or could not. */
+export class DelegationError extends AgentError {
+  override name = 'DelegationError'
+  override readonly code = 'ERR_AGENT_DELEGATION'
 }
 
 /** Thrown when the host's limit of waiting runs is reached; try again later. */

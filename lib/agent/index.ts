@@ -57,6 +57,7 @@ export {
   AgentError,
   CheckpointError,
   CursorError,
+  DelegationError,
   ExhaustedError,
   ForeignFolderError,
   CwdBusyError,
@@ -122,6 +123,8 @@ export type {
 } from './events.js'
 export { foldHead, summarize } from './log/head.js'
 export type {
+  AttemptInfo,
+  AttemptsInfo,
   FinalState,
   Gate,
   RunDetails,
@@ -210,7 +213,9 @@ export type {
 } from './model.js'
 export { NO_USAGE } from './usage.js'
 export type { ModelPrices, Usage } from './usage.js'
-export type { Tool, ToolContext, ToolEffect, ToolOutput } from './tool.js'
+export type {
+  DelegateRequest, DelegateResult, Tool, ToolContext, ToolEffect, ToolOutput,
+} from './tool.js'
 export { openMcpServer } from './mcp/server.js'
 export type { McpServer } from './mcp/server.js'
 export type { McpServerBase, McpServerOptions, McpToolInfo } from './mcp/options.js'

@@ -4,7 +4,9 @@
  * @module
  */
 import type { JsonObject } from '../internal/json.js'
+import type { ChangeCounts, RunStatus } from './events.js'
 import type { CommandOptions, CommandResult } from './executor.js'
+import type { Assurance } from './goal.js'
 import type { JsonSchema } from './schema.js'
 import type { FileChange, Workspace } from './workspace/workspace.js'
 
@@ -25,6 +27,44 @@ export interface ToolContext {
   readonly signal: AbortSignal
   /** Runs a command with the host's executor, in the workspace, marked as belonging to the run. */
   run(command: string, options?: Partial<CommandOptions>): Promise<CommandResult>
+  /**
+   * Starts another run, which works in a copy of the workspace as it is now, and waits for its end,
+   * without a slot. The changes of one that achieves its goal are brought back, three-way. It
+   * spends the budget of this run, and ends with the call; a call that is repeated after a crash
+   * gets the same runs for the same requests in the same order.
+   *
+   * @throws {@link DelegationError} unless the request and the host's option `delegation` allow it,
+   * and beyond its limits; as the engine's `create`; the reason when the call is stopped.
+   */
+  startRun(request: DelegateRequest): Promise<DelegateResult>
+}
+
+/** What a run asks another one to do; its other settings are those of the run that asks. */
+export interface DelegateRequest {
+  readonly goal: string
+  /** Shell command that verifies a free-text goal by its exit code. */
+  readonly check?: string | undefined
+  /** @defaultValue the model of the run that asks */
+  readonly model_name?: string | undefined
+  /** @defaultValue 20 */
+  readonly max_iterations?: number | undefined
+  /** Budgets within what is left to the run that asks, which is the default. */
+  readonly max_total_tokens?: number | undefined
+  readonly max_cost_usd?: number | undefined
+  readonly max_seconds?: number | undefined
+  readonly max_tool_calls?: number | undefined
+}
+
+/** What came of a run that a tool started. */
+export interface DelegateResult {
+  readonly run_id: string
+  readonly status: RunStatus
+  readonly reason: string
+  readonly assurance: Assurance | null
+  /** Its net change; null when that is not known. */
+  readonly changes: ChangeCounts | null
+  /** Paths that were changed on both sides: here, they stay as they were. */
+  readonly conflicts: readonly string[]
 }
 
 /** The result of a tool. A failure is a result with a non-zero exit code, not an exception. */

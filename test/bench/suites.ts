@@ -146,6 +146,20 @@ export const suites: readonly Suite[] = [
     plots: [],
   },
   {
+    name: 'attempts',
+    title: 'Attempts',
+    script: 'test/bench/agent/attempts.ts',
+    quick: { TURNS: '41' },
+    measured:
+      'A run with one attempt, whose model has nothing to say, in a folder of 20 files in memory ' +
+      '(tmpfs): the time from `attempt_started` to `attempt_ended`. The copy is that of any isolated ' +
+      'run, with the search for packages and settings outside of the folder.',
+    notMeasured:
+      'A check, which takes as long as its command, a disk, and several attempts at once. The machine ' +
+      'was busy with other work, so the shortest times of the ranges tell more than the medians.',
+    plots: [],
+  },
+  {
     name: 'sealed',
     title: 'Sealed checks',
     script: 'test/bench/agent/sealed.mjs',

@@ -238,6 +238,89 @@ export const rules: readonly Rule[] = [
       return originOf(server)
     })(), process.env.ALICE_KEY!); await service.close({ graceMs: 0 }); process.exit(0)`,
   },
+  // Trees of runs
+  {
+    document: 'docs/attempts.md',
+    has: "'openai:gpt-5'",
+    bugs: true,
+    before: `const { FileStore } = await import('runwright/agent')
+      const { createRunService } = await import('runwright/server')
+      const service = await createRunService({
+        engine: {
+          store: new FileStore({ directory: folder + '/data' }),
+          roots: [folder + '/srv/projects/shop'],
+          defaultModel: 'two:steps',
+          providers: [twoSteps],
+        },
+      })
+      const server = (await import('node:http')).createServer(service.handler).listen(0)
+      const origin = await originOf(server)`,
+    replace: {
+      "'http://127.0.0.1:8000'": 'origin',
+      'anthropic:claude-sonnet-5': 'two:steps',
+      'openai:gpt-5': 'two:steps',
+    },
+    after: `assert.match(printed[0]!, /^attempt [12] wins: it was the first to achieve the goal$/)
+      assert.ok(printed.includes('two:steps achieved all 4 tests pass'), printed.join('|'))
+      assert.equal(printed.at(-1), 'the changes are applied')
+      await runs.close(); await shut(service, server)`,
+  },
+  {
+    document: 'docs/attempts.md',
+    has: '"choose": "human"',
+    bugs: true,
+    before: 'cp -r srv faulty',
+    after: 'until_status awaiting_human $id',
+  },
+  {
+    document: 'docs/attempts.md',
+    has: '.gate.candidates[1].run_id',
+    before: '{',
+    after: `} > candidates; grep -q "status: 'achieved'" candidates
+      grep -q '^+++ b/range.js' candidates; diff -r faulty srv`,
+  },
+  {
+    document: 'docs/attempts.md',
+    has: '"attempt": 2',
+    after: `until_status achieved $id; ! diff -r faulty srv > differs
+      rm -rf srv/projects/shop; cp -r faulty/projects/shop srv/projects/`,
+  },
+  {
+    document: 'docs/attempts.md',
+    has: 'test -e RELEASED',
+    after: `until_status failed $id; diff -r faulty srv
+      curl -sS $origin/api/runs/$id | grep -q '"end_reason":"attempts_failed"'`,
+  },
+  {
+    document: 'docs/attempts.md',
+    has: '$loser/apply',
+    after: `! diff -r faulty srv > differs; grep -q '^[<>].* range.to' differs`,
+  },
+  {
+    document: 'docs/attempts.md',
+    has: 'details.delegation',
+    after: `assert.deepEqual(details.delegation, { depth: 1, children: 3 })`,
+  },
+  {
+    document: 'docs/attempts.md',
+    has: 'translate_docs',
+    after: `${withScript(
+      `new Script([
+        ({ run }) => {
+          const path = /as (manual[.]\\w+[.]txt)/.exec(run.goal)?.[1]
+          if (path === undefined) {
+            const args = { languages: ['French', 'Greek'] }
+            return { calls: [{ tool: 'translate_docs', args }] }
+          }
+          return { calls: [{ tool: 'write_file', args: { path, content: 'text' } }] }
+        },
+        { text: 'There.' },
+      ], { name: 'script:it' })`,
+      "tools: [translate], delegation: {}, workspaceFolder: folder + '/../copies',",
+    )} { goal: 'shell: test -s manual.French.txt && test -s manual.Greek.txt', delegation: {} })
+      assert.equal(ended.status, 'achieved')
+      assert.equal(ended.delegates, 2)`,
+  },
   // Goals
   {
     document: 'docs/goals.md',

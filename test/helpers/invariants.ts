@@ -55,6 +55,12 @@ export function assertInvariants(
         totalTokens += tokens
         break
       }
+      case 'attempt_ended':
+      case 'delegate_ended': {
+        const { usage } = event.payload
+        totalTokens += usage.input_tokens + usage.output_tokens
+        break
+      }
       case 'tool_call':
         assert.ok(!seen.has(event.payload.call_id), `call ${event.payload.call_id} is made once`)
         seen.add(event.payload.call_id)

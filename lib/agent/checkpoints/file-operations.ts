@@ -108,6 +108,10 @@ export class FileOperations {
     this.#settings = settings
   }
 
+  get objects(): ObjectStore {
+    return this.#settings.use.objects
+  }
+
   /**
    * Works in a folder; nothing that is stored meanwhile is reclaimed.
    *

@@ -90,8 +90,10 @@ export class EngineRunFiles implements RunFiles {
     log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
   }
 
-  async left({ run_id, status, workspace, changes }: RunDetails): Promise<void> {
-    if (!isTerminal(status) || workspace !== 'isolated' || changes !== 'applied') return
+  async left({ run_id, role, status, workspace, changes }: RunDetails): Promise<void> {
+    if (!isTerminal(status) || workspace !== 'isolated') return
+    // What an attempt or a delegate changed is brought from what it has stored.
+    if (role === 'root' && changes !== 'applied') return
     await this.#settings.isolation?.remove(run_id)
   }
 }

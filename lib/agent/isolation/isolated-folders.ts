@@ -57,6 +57,13 @@ export interface CreateOptions {
    * there is to tell.
    */
   readonly fill?: ((path: string) => Promise<readonly string[]>) | undefined
+  /**
+   * Rejects when another process works on the run by now. What that one has made since is not
+   * removed. @defaultValue nobody else works on it
+   */
+  readonly confirm?: (() => Promise<void>) | undefined
+  /** May the run have taken over the copy of another one? @defaultValue true */
+  readonly adopts?: boolean | undefined
   /** Gives all that is copied access time 0; see `touched-files.ts`. @defaultValue false */
   readonly unread?: boolean | undefined
   /**
@@ -159,7 +166,7 @@ export class IsolatedFolders {
    */
   async create(runId: string, cwd: string, options: CreateOptions): Promise<NewCopy> {
     checkRunId(runId)
-    await this.remove(runId)
+    await this.#removeOld(runId, options)
     const taken = await this.#at(runId)
     if (taken !== null) {
       throw failure(`the copy of run ${runId} was handed on to run ${taken.owner}; fork that one`)
@@ -180,6 +187,17 @@ export class IsolatedFolders {
     } finally {
       this.#making.delete(name)
     }
+  }
+
+  /** Removes what the run has before it is certain that no other process works on it. */
+  async #removeOld(runId: string, { adopts, confirm }: CreateOptions): Promise<void> {
+    const found = await this.#found(runId, adopts)
+    const seen = found && (await identityOf(found.place))
+    const unfinished = await this.#unfinished(runId)
+    await confirm?.()
+    await this.#removing.get(runId)
+    for (const name of unfinished) await this.#discard(name)
+    if (found !== null && seen === (await identityOf(found.place))) await this.#discardCopy(found)
   }
 
   async #make(
@@ -242,9 +260,11 @@ export class IsolatedFolders {
   /**
    * The copy in which a run can go on; null when it has none, when the machine was started since it
    * was made, and when its packages would have to be mounted and are not.
+   *
+   * @param adopts may it have taken over the copy of another run?
    */
-  async usable(runId: string, mounts: boolean): Promise<IsolatedCopy | null> {
-    const found = await this.#copyOf(runId)
+  async usable(runId: string, mounts: boolean, adopts = true): Promise<IsolatedCopy | null> {
+    const found = await this.#copyOf(runId, adopts)
     if (found === null || found.description.boot !== (await bootOf())) return null
     return found.copy.readOnly.length > 0 && !mounts ? null : found.copy
   }
@@ -278,11 +298,14 @@ export class IsolatedFolders {
     checkRunId(runId)
     // Two copies of a run may not fit on the disk.
     await this.#removing.get(runId)
-    for (const name of await this.#names()) {
-      if (name.startsWith(`${this.#new}${runId}-`)) await this.#discard(name)
-    }
+    for (const name of await this.#unfinished(runId)) await this.#discard(name)
     const found = await this.#found(runId)
     if (found !== null) await this.#discardCopy(found)
+  }
+
+  /** What was left of copies of the run that were being made. */
+  async #unfinished(runId: string): Promise<readonly string[]> {
+    return (await this.#names()).filter((name) => name.startsWith(`${this.#new}${runId}-`))
   }
 
   /**
@@ -339,9 +362,10 @@ export class IsolatedFolders {
 
   async #copyOf(
     runId: string,
+    adopts = true,
   ): Promise<(Found & { readonly description: Description; readonly copy: IsolatedCopy }) | null> {
     checkRunId(runId)
-    const found = await this.#found(runId)
+    const found = await this.#found(runId, adopts)
     if (found?.description == null || found.file === REMOVED) return null
     const { place, description } = found
     const copy = copyAt(place, description)
@@ -350,9 +374,11 @@ export class IsolatedFolders {
   }
 
   /** The folder of a run's copy: its own, or that of a run from which it took it over. */
-  async #found(runId: string): Promise<Found | null> {
+  async #found(runId: string, adopts = true): Promise<Found | null> {
     const own = await this.#at(runId)
     if (own?.owner === runId) return own
+    // Looks at all copies.
+    if (!adopts) return null
     for (const name of await this.#names()) {
       const other = RUN_ID.test(name) ? await this.#at(name) : null
       if (other?.owner === runId) return other
@@ -414,6 +440,12 @@ export class IsolatedFolders {
   async #existing(): Promise<string> {
     return await realpath(this.#options.folder).catch(() => this.#options.folder)
   }
+}
+
+/** Tells a folder from another one that gets its name later; null when there is none. */
+async function identityOf(place: string): Promise<string | null> {
+  const stats = await lstat(place, { bigint: true }).catch(() => null)
+  return stats && `${stats.dev} ${stats.ino} ${stats.birthtimeNs}`
 }
 
 const RUNWRIGHT = /^ERR_AGENT_/

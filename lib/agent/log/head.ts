@@ -5,7 +5,9 @@
  * @module
  */
 import type { ChildUsage, EventPayloads, RunCreated, RunRecord } from '../events.js'
-import type { AttemptInfo, Gate, RunDetails, RunFailure, RunHead, RunSummary } from '../run-details.js'
+import type {
+  AttemptInfo, Gate, RunDetails, RunFailure, RunHead, RunSummary,
+} from '../run-details.js'
 import { statusAfter } from './transitions.js'
 
 /**

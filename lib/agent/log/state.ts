@@ -452,13 +452,3 @@ function answerCall(
   call.args = edit?.args ?? call.args
   call.feedback = edit?.feedback ?? feedback ?? ''
 }
-
-/**
- * Milliseconds of work up to `nowMs`, for the time budget: without waits for humans and without
- * time in which no process drove the run.
- */
-export function workedMs(state: RunState, nowMs: number): number {
-  const { started_at } = state.head.details
-  if (started_at === null) return 0
-  return (state.waitingSince ?? nowMs) - Date.parse(started_at) - state.waitedMs
-}

@@ -15,14 +15,21 @@ import { redactedDraft } from '../log/redacted-draft.js'
 import { stamp } from '../log/writer.js'
 import type { Model, TraceContext } from '../model.js'
 import type { Redactor } from '../redaction/redactor.js'
+import { remainingBudget } from '../log/remaining.js'
+import type { RunState } from '../log/run-state.js'
 import type { RunDetails, RunHead } from '../run-details.js'
-import type { Tool } from '../tool.js'
+import type { DelegateRequest, Tool } from '../tool.js'
 import { readTraceContext } from '../tracing/trace-context.js'
+import { attemptRun, childPlace, delegateStart } from './child-run.js'
 import { parseForkRequest, resolveFork, type ForkContext } from './fork.js'
 import type { UseCheckpoint } from './fork-files.js'
 import { Holdouts, type HoldoutsOptions } from './holdouts.js'
 import { repeatedRun } from './idempotency.js'
-import { createdRecord, requestHash, resolveNewRun, type NewFork, type NewRun } from './new-run.js'
+import {
+  createdRecord, requestHash, resolveNewRun,
+  type NewChildPlace, type NewFork, type NewRun,
+} from './new-run.js'
+import type { NewChild } from './new-child.js'
 import { ownerOf } from './owner-of.js'
 import { parseStartRequest } from './start-request.js'
 
@@ -114,6 +121,46 @@ export class Creation {
     return await (files === null ? begin(() => Promise.resolve()) : files.keeping(begin))
   }
 
+  /**
+   * Checks what a run asks of another one; the function returned begins that, unless it exists,
+   * with the files of a checkpoint.
+   *
+   * @throws as {@link Creation.create} does.
+   */
+  async child(
+    parent: RunState,
+    child: NewChild,
+  ): Promise<(checkpointId: string) => Promise<void>> {
+    const { store } = this.#options
+    const { frozen, head } = parent
+    const { asked, role, runId } = child
+    const { owner } = head
+    this.assertNoSecret(asked)
+    const isAttempt = role === 'attempt'
+    const budget = remainingBudget(parent, this.#options.clock.now())
+    const newRun = isAttempt
+      ? attemptRun(parent, (asked as { model_name: string }).model_name, budget, this.#options)
+      : await resolveNewRun(
+          delegateStart(parent, asked as DelegateRequest, budget),
+          this.#options,
+          owner,
+        )
+    const parentRunId = head.details.run_id
+    const source = isAttempt ? parentRunId : undefined
+    const hasNone = isAttempt && frozen.holdout === undefined
+    const tests = hasNone ? null : await this.#holdouts.of(newRun, undefined, source, owner)
+    return async (checkpointId) => {
+      if ((await store.head(runId)) !== null) return
+      const place = { runId, place: childPlace(parent, role, checkpointId) }
+      const call = { parentRunId, trace: frozen.trace }
+      const record = this.#stamp({ newRun }, owner, null, call, tests, place)
+      const { holdout } = record.private ?? {}
+      const begin = (): ReturnType<CreationOptions['begin']> =>
+        this.#options.begin(record, newRun.model, 0)
+      await this.#holdouts.keep(runId, tests, holdout, begin)
+    }
+  }
+
   /** @throws {@link InvalidRequestError} for a key, or a field of a request, with a secret. */
   assertNoSecret(request: object, idempotencyKey?: string): void {
     const { redactor } = this.#options
@@ -164,6 +211,7 @@ export class Creation {
     idempotency: PrivatePayloads['run_created']['idempotency'],
     { parentRunId, trace: given }: CreationCall,
     tests: HeldOutTests | null,
+    child?: { readonly runId: string; readonly place: NewChildPlace },
   ): RunCreated {
     const { clock, offeredTools, redactor } = this.#options
     const trace = this.#withoutSecrets(readTraceContext(given ?? {}))
@@ -175,8 +223,9 @@ export class Creation {
       ...(trace !== null && { trace }),
       ...(tests !== null && { holdout: { key: newKey() } }),
     }
-    const draft = createdRecord(newRun, parentRunId ?? null, more, fork)
-    return stamp(redactedDraft(draft, redactor), uuidV7(clock.now()), 1, 0, clock)
+    const draft = createdRecord(newRun, parentRunId ?? null, more, fork, child?.place)
+    const runId = child?.runId ?? uuidV7(clock.now())
+    return stamp(redactedDraft(draft, redactor), runId, 1, 0, clock)
   }
 
   /** The context without the caller's own state if that holds a secret. */

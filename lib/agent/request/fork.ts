@@ -40,7 +40,9 @@ const PAGE = 1_000
 const MAX_TOKENS = 1_000_000
 
 /** A fork request, valid by `FORK_SCHEMA`. */
-export type ForkRequest = Partial<Omit<StartRequest, 'goal' | 'check' | 'holdout'>> & {
+export type ForkRequest = Partial<
+  Omit<StartRequest, 'attempts' | 'goal' | 'check' | 'holdout'>
+> & {
   readonly at?: ForkAt
   readonly message?: string
 }
@@ -140,7 +142,8 @@ async function frozenOf(
 
 /** The start request of the fork: the source's, but for what is given. */
 function startOf({ request }: PrivatePayloads['run_created'], given: ForkRequest): StartRequest {
-  const { apply, checkpoints, ...before } = requestAgain(request)
+  // A fork of a run whose attempts have ended goes on by itself, with the files that it got.
+  const { apply, attempts: _, checkpoints, ...before } = requestAgain(request)
   const isolated = given.workspace === 'isolated'
   return parseStartRequest({
     ...before,

@@ -21,6 +21,8 @@ export interface ResumeAnswer {
   readonly gate_id?: string | undefined
   /** Sent to the model as a user message; at most 16 384 characters. */
   readonly feedback?: string | undefined
+  /** At a gate of kind `choice`: the attempt whose changes are taken. */
+  readonly attempt?: number | undefined
   /** At a gate of kind `tool`: changes by call id. */
   readonly edits?: { readonly [callId: string]: CallEdit } | undefined
 }
@@ -75,13 +77,23 @@ function refusal({ lastDecision, details }: RunHead, { gate_id }: ResumeAnswer):
 
 function editViolations(
   gate: Gate,
-  { decision, edits }: ResumeAnswer,
+  { decision, edits, attempt }: ResumeAnswer,
   tools: ReadonlyMap<string, Tool>,
 ): SchemaViolation[] {
   if (gate.kind !== 'tool' && decision === 'reject') {
     return [
       { pointer: '/decision', detail: `must be approve or abort at a gate of kind ${gate.kind}` },
     ]
+  }
+  if (gate.kind !== 'choice' && attempt !== undefined)
+    return [{ pointer: '/attempt', detail: `must be left out at a gate of kind ${gate.kind}` }]
+  if (gate.kind === 'choice' && decision === 'approve') {
+    const achieved = (gate.candidates ?? []).filter(({ status }) => status === 'achieved')
+    if (!achieved.some((one) => one.attempt === attempt)) {
+      const numbers = achieved.map((one) => one.attempt).join(', ')
+      const detail = `must be an attempt that achieved the goal: ${numbers}`
+      return [{ pointer: '/attempt', detail }]
+    }
   }
   return Object.entries(edits ?? {}).flatMap(([callId, edit]) => {
     const pointer = `/edits/${callId.replaceAll('~', '~0').replaceAll('/', '~1')}`
@@ -98,7 +110,7 @@ export function responseRecord(
   answer: ResumeAnswer,
   decidedBy: string | null,
 ): RecordDraft {
-  const { decision, feedback, edits } = answer
+  const { attempt, decision, feedback, edits } = answer
   return {
     kind: 'human_check_response',
     iteration: gate.iteration,
@@ -108,6 +120,7 @@ export function responseRecord(
       decided_by: decidedBy,
       ...(feedback === undefined || feedback === '' ? undefined : { feedback }),
       ...(edits === undefined ? undefined : { edits }),
+      ...(attempt !== undefined && decision === 'approve' && { attempt }),
     },
   }
 }

@@ -6,6 +6,9 @@
 import { hash } from 'node:crypto'
 import { ForeignFolderError, InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'
 import type {
+  Attempts,
+  ChildRole,
+  Delegation,
   EventPayloads,
   ForkBase,
   ForkOrigin,
@@ -25,7 +28,9 @@ import type { ModelPrices } from '../usage.js'
 import { resolveUnderRoots } from '../workspace/open.js'
 import { hasForeignRun } from './foreign-run.js'
 import type { RootsOf } from './roots.js'
-import { completeRequest, type StartRequest } from './start-request.js'
+import {
+  CHOOSE, completeRequest, type ResolvedParts, type StartRequest,
+} from './start-request.js'
 
 export interface RequestContext {
   readonly rootsOf: RootsOf
@@ -40,9 +45,14 @@ export interface RequestContext {
   readonly isolation: { assertFits(cwd: string, mounts: boolean): Promise<void> } | null
   /** Null: runs have no checkpoints. */
   readonly checkpoints: object | null
+  /** How far runs may start others; null: not at all. */
+  readonly delegation: Delegation | null
   /** @throws when no provider has a model of this name; without one, returns the default model. */
   readonly resolveModel: (name: string | undefined) => Model
 }
+
+/** Runs that a run may start, unless its request or the host says so. */
+const CHILDREN = 4
 
 /** The resolved parts of a start request. */
 export interface NewRun {
@@ -65,7 +75,7 @@ export async function resolveNewRun(
   const { allowTestChanges, judgeModel, goals, resolveModel } = context
   const cwd = await resolveCwd(start.cwd, context, owner)
   const model = await modelOf(start, context, owner)
-  const request = completeRequest(start, cwd, model.name, await workspaceOf(start, cwd, context))
+  const request = completeRequest(start, await partsOf(start, cwd, model, context, owner))
   const judge = judgeModel === undefined ? null : resolveModel(judgeModel)
   const goal = await goals.resolve(request.goal, cwd, {
     check: request.check,
@@ -91,8 +101,56 @@ export async function resolveForkedRun(
   const cwd = await resolveCwd(start.cwd, context, owner)
   const model = await modelOf(start, context, owner)
   if (goal.judge !== undefined) checkBudget(start, goal.judge.model, goal.judge.prices)
-  const request = completeRequest(start, cwd, model.name, await workspaceOf(start, cwd, context))
+  const request = completeRequest(start, await partsOf(start, cwd, model, context, owner))
   return { request, goal, model }
+}
+
+async function partsOf(
+  start: StartRequest,
+  cwd: string,
+  { name: modelName }: Model,
+  context: RequestContext,
+  owner: RunOwner,
+): Promise<ResolvedParts> {
+  const attempts = await attemptsOf(start, modelName, context, owner)
+  const workspace = await workspaceOf(start, cwd, context)
+  return { cwd, modelName, workspace, attempts, delegation: delegationOf(start, context) }
+}
+
+/** The attempts with the models that they get. */
+async function attemptsOf(
+  start: StartRequest,
+  modelName: string,
+  context: RequestContext,
+  owner: RunOwner,
+): Promise<Attempts | undefined> {
+  if (start.attempts === undefined) return undefined
+  const { count, choose = CHOOSE, models: asked } = start.attempts
+  const models: string[] = []
+  for (const [i, name] of asked?.entries() ?? []) {
+    const pointer = `/attempts/models/${i}`
+    models.push((await modelOf({ ...start, model_name: name }, context, owner, pointer)).name)
+  }
+  return { count, models: asked === undefined ? [modelName] : models, choose }
+}
+
+function delegationOf(
+  { delegation: asked, checkpoints: kept }: StartRequest,
+  { delegation: allowed, isolation, checkpoints }: RequestContext,
+): Delegation | undefined {
+  if (asked === undefined) return undefined
+  const refuse = (field: string, detail: string): never => {
+    throw new InvalidRequestError([{ pointer: `/delegation${field}`, detail }])
+  }
+  if (allowed === null) return refuse('', 'is not allowed here: the host must set `delegation`')
+  if (process.platform === 'win32' || isolation === null || checkpoints === null)
+    refuse('', 'is not possible here: the runs that are started need copies and checkpoints')
+  if (kept === 'off') refuse('', 'needs checkpoints, which are off: leave `checkpoints` out')
+  const depth = asked.depth ?? 1
+  const children = asked.children ?? Math.min(CHILDREN, allowed.children)
+  if (depth > allowed.depth) refuse('/depth', `must be at most ${allowed.depth} here`)
+  if (children > allowed.children) refuse('/children', `must be at most ${allowed.children} here`)
+  return { depth, children }
 }
 
 /**
@@ -105,12 +163,17 @@ async function workspaceOf(
   cwd: string,
   { executor, isolation, checkpoints, workspace: byDefault }: RequestContext,
 ): Promise<WorkspaceMode> {
-  const workspace = start.workspace ?? byDefault
+  const isParent = start.attempts !== undefined
+  const workspace = start.workspace ?? (isParent ? 'isolated' : byDefault)
   const refuse = (field: string, detail: string): never => {
     throw new InvalidRequestError([{ pointer: `/${field}`, detail }])
   }
+  if (isParent && workspace === 'in_place')
+    refuse('workspace', 'must be isolated for attempts, each of which has a copy of its own')
   if (workspace === 'in_place')
-    return start.apply === undefined ? workspace : refuse('apply', 'needs an isolated workspace')
+    return start.apply === 'on_achieved'
+      ? refuse('apply', 'needs an isolated workspace')
+      : workspace
   if (process.platform === 'win32')
     refuse('workspace', 'cannot be isolated on Windows: use in_place')
   if (isolation === null) {
@@ -147,26 +210,31 @@ async function modelOf(
   start: StartRequest,
   { resolveModel }: RequestContext,
   owner: RunOwner,
+  pointer = '/model_name',
 ): Promise<Model> {
   let model: Model
   try {
     model = resolveModel(start.model_name)
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error)
-    throw new InvalidRequestError([{ pointer: '/model_name', detail }])
+    throw new InvalidRequestError([{ pointer, detail }])
   }
   checkBudget(start, model.name, model.prices)
-  if (model instanceof ReplayModel) await checkReplay(model, owner)
+  if (model instanceof ReplayModel) await checkReplay(model, owner, pointer)
   return model
 }
 
 /** Runs of other tenants must look like runs that do not exist. */
-async function checkReplay(model: ReplayModel, owner: RunOwner): Promise<void> {
+async function checkReplay(
+  model: ReplayModel,
+  owner: RunOwner,
+  pointer: string,
+): Promise<void> {
   try {
     await model.assertVisibleTo(owner)
   } catch (error) {
     if (!(error instanceof ModelError)) throw error
-    throw new InvalidRequestError([{ pointer: '/model_name', detail: error.message }])
+    throw new InvalidRequestError([{ pointer, detail: error.message }])
   }
 }
 
@@ -188,6 +256,13 @@ export interface NewFork {
   readonly base: ForkBase
 }
 
+/** What a run has besides that another run starts. */
+export interface NewChildPlace {
+  readonly rootRunId: string
+  readonly role: ChildRole
+  readonly base: ForkBase
+}
+
 /** The draft of the first record of a run. */
 export function createdRecord(
   { request, goal, model }: NewRun,
@@ -197,8 +272,9 @@ export function createdRecord(
     'tools' | 'owner' | 'idempotency' | 'trace' | 'holdout'
   >,
   fork?: NewFork,
+  child?: NewChildPlace,
 ): Extract<RecordDraft, { kind: 'run_created' }> {
-  const { cwd, model_name, max_iterations, hitl_enabled, workspace } = request
+  const { attempts, cwd, model_name, max_iterations, hitl_enabled, workspace } = request
   return {
     kind: 'run_created',
     iteration: 0,
@@ -209,6 +285,8 @@ export function createdRecord(
       max_iterations,
       hitl_enabled,
       parent_run_id: parentRunId,
+      ...(child !== undefined && { root_run_id: child.rootRunId, role: child.role }),
+      ...(attempts !== undefined && { attempts }),
       ...(workspace === 'isolated' && { workspace }),
       ...(fork !== undefined && { forked_from: fork.forked_from }),
       ...(fork !== undefined && fork.messages.length > 0 && { messages: fork.messages }),
@@ -219,6 +297,7 @@ export function createdRecord(
       prices: model.prices,
       ...more,
       ...(fork !== undefined && { fork: fork.base }),
+      ...(child !== undefined && { fork: child.base }),
     },
   }
 }

@@ -5,7 +5,7 @@
  */
 import type { JsonObject } from '../../internal/json.js'
 import { InvalidRequestError } from '../errors.js'
-import type { RunRequest, WorkspaceMode } from '../events.js'
+import type { Attempts, ChooseBy, Delegation, RunRequest, WorkspaceMode } from '../events.js'
 import {
   HOLDOUT_SCHEMA, holdoutViolations, type HoldoutRequest,
 } from '../goals/holdout/held-out-tests.js'
@@ -16,6 +16,12 @@ import type { JsonSchema, SchemaViolation } from '../schema.js'
 const GOAL_BYTES = 32_768
 /** Characters of feedback at a gate. */
 const FEEDBACK_CHARACTERS = 16_384
+
+/** Attempts of a run. */
+const MAX_ATTEMPTS = 16
+/** Levels of delegates below a run, and how many a run may start. */
+export const MAX_DEPTH = 3
+export const MAX_CHILDREN = 16
 
 /** The schema of a start request, used both to validate and to document it. */
 export const START_REQUEST_SCHEMA: JsonSchema = {
@@ -96,8 +102,10 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
     },
     apply: {
       type: 'string',
-      enum: ['on_achieved'],
-      description: 'Apply the changes of an isolated run as soon as its goal is achieved.',
+      enum: ['on_achieved', 'manual'],
+      description:
+        'Apply the changes of an isolated run as soon as its goal is achieved? Default: manual, ' +
+        'but on_achieved for attempts.',
     },
     sealed_checks: {
       type: 'string',
@@ -108,6 +116,46 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
     allow_dependency_changes: {
       type: 'boolean',
       description: 'Let the goal be met with other dependencies than at the start.',
+    },
+    attempts: {
+      type: 'object',
+      required: ['count'],
+      additionalProperties: false,
+      description: 'Let several isolated runs attempt the goal, and take the changes of one.',
+      properties: {
+        count: { type: 'integer', minimum: 1, maximum: MAX_ATTEMPTS },
+        models: {
+          type: 'array',
+          minItems: 1,
+          maxItems: MAX_ATTEMPTS,
+          items: { type: 'string', minLength: 1, maxLength: 256 },
+          description: 'The models of the attempts, in turn. Default: `model_name`.',
+        },
+        choose: {
+          type: 'string',
+          enum: ['first', 'smallest', 'human'],
+          default: 'first',
+          description:
+            'The first that achieves the goal; of all that do, the one with the smallest change, ' +
+            'or the one that a human chooses.',
+        },
+      },
+    },
+    delegation: {
+      type: 'object',
+      additionalProperties: false,
+      description:
+        "Let the run start others that work for it, within the host's limits. Default: none.",
+      properties: {
+        depth: {
+          type: 'integer', minimum: 1, maximum: MAX_DEPTH, default: 1,
+          description: 'Levels of runs below this one.',
+        },
+        children: {
+          type: 'integer', minimum: 1, maximum: MAX_CHILDREN, default: 4,
+          description: 'Runs that each of them may start.',
+        },
+      },
     },
     holdout: HOLDOUT_SCHEMA,
     metadata: {
@@ -138,6 +186,12 @@ export const RESUME_SCHEMA: JsonSchema = {
       description: 'Default: the gate that is open.',
     },
     feedback: { type: 'string', maxLength: FEEDBACK_CHARACTERS, description: 'Told to the model.' },
+    attempt: {
+      type: 'integer',
+      minimum: 1,
+      maximum: MAX_ATTEMPTS,
+      description: 'At a gate of kind `choice`: the attempt whose changes are taken.',
+    },
     edits: {
       type: 'object',
       maxProperties: 64,
@@ -160,8 +214,12 @@ export type StartRequest = {
   readonly goal: string
   /** Never in the log; see `request/holdouts.ts`. */
   readonly holdout?: HoldoutRequest
+  readonly attempts?: Pick<Attempts, 'count'> & Partial<Attempts>
+  readonly delegation?: Partial<Delegation>
 } & {
-  readonly [K in Exclude<keyof RunRequest, 'goal'>]?: NonNullable<RunRequest[K]>
+  readonly [K in Exclude<keyof RunRequest, 'goal' | 'attempts' | 'delegation'>]?: NonNullable<
+    RunRequest[K]
+  >
 }
 
 /**
@@ -203,14 +261,26 @@ function startViolations(value: unknown): readonly SchemaViolation[] {
   return [...checkSchema(START_REQUEST_SCHEMA, rest), ...holdoutViolations(holdout)]
 }
 
+/** How the winner is chosen unless a request says so. */
+export const CHOOSE: ChooseBy = 'first'
+
+/** What {@link completeRequest} cannot know of a request. */
+export interface ResolvedParts {
+  /** Real path of the working directory. */
+  readonly cwd: string
+  readonly modelName: string
+  readonly workspace: WorkspaceMode
+  readonly attempts: Attempts | undefined
+  readonly delegation: Delegation | undefined
+}
+
 /** The request with all defaults, to be frozen in the log. */
 export function completeRequest(
   request: StartRequest,
-  cwd: string,
-  modelName: string,
-  workspace: WorkspaceMode,
+  { cwd, modelName, workspace, attempts, delegation }: ResolvedParts,
 ): RunRequest {
-  const { checkpoints, apply, sealed_checks, allow_dependency_changes: others } = request
+  const { checkpoints, sealed_checks, allow_dependency_changes: others } = request
+  const apply = request.apply ?? (attempts === undefined ? undefined : 'on_achieved')
   return {
     goal: request.goal,
     cwd,
@@ -229,6 +299,8 @@ export function completeRequest(
     ...(apply !== undefined && { apply }),
     ...(sealed_checks !== undefined && { sealed_checks }),
     ...(others === true && { allow_dependency_changes: others }),
+    ...(attempts !== undefined && { attempts }),
+    ...(delegation !== undefined && { delegation }),
   }
 }
 

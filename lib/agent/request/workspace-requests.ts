@@ -26,7 +26,8 @@ export interface ApplyRequest {
 }
 
 /** What a fork begins with, and in what it differs: any other field of a start request. */
-export interface ForkRequest extends Partial<Omit<StartRequest, 'goal' | 'check' | 'holdout'>> {
+export interface ForkRequest
+  extends Partial<Omit<StartRequest, 'attempts' | 'goal' | 'check' | 'holdout'>> {
   /**
    * The end of the log, the start, or the end of an iteration, by its number or by any event of it.
    *
@@ -92,7 +93,9 @@ export const APPLY_SCHEMA: JsonSchema = {
   },
 }
 
-const { goal: _, check: __, holdout: ___, ...startFields } = START_REQUEST_SCHEMA.properties ?? {}
+const {
+  attempts: _, check: __, goal: ___, holdout: ____, ...startFields
+} = START_REQUEST_SCHEMA.properties ?? {}
 
 /** Starts a run from a point of another one. */
 export const FORK_SCHEMA: JsonSchema = {

@@ -6,14 +6,16 @@
  */
 import { uuidV7 } from '../../internal/uuid.js'
 import { StoreError, WorkspaceError } from '../errors.js'
-import type { RunOwner } from '../events.js'
+import type { RunOwner, RunRequest } from '../events.js'
 import type { Executor } from '../executor.js'
 import type { SealingFor } from '../goals/sealed/sealing.js'
 import type { IsolatedFolders } from '../isolation/isolated-folders.js'
 import type { LogWriter, LogWriterOptions } from '../log/writer.js'
 import type { Model } from '../model.js'
 import type { RootsOf } from '../request/roots.js'
+import type { RunDetails } from '../run-details.js'
 import type { Tool } from '../tool.js'
+import { delegateTool } from '../tools/delegate.js'
 import { RunTrace } from '../tracing/run-trace.js'
 import type { Tracing } from '../tracing/tracing.js'
 import type { ModelPrices } from '../usage.js'
@@ -29,6 +31,7 @@ import { Scheduler } from './scheduler.js'
 /** The options of a {@link RunLoop} that differ from run to run. */
 type PerRun =
   | 'holdFolder'
+  | 'onWaiting'
   | 'judge'
   | 'model'
   | 'openFolder'
@@ -73,6 +76,8 @@ const STOP_MS = 15_000
 /** The runs that this process drives, and the slots that they work in. */
 export class ActiveRuns {
   readonly scheduler: Scheduler
+  /** Called when a run gives up its slot to wait for others. */
+  onWaiting: () => void = () => undefined
   readonly #options: ActiveRunsOptions
   /** Of those, the ones that a run gets as they are: few, since they are copied for each run. */
   readonly #ofAll: Omit<RunLoopOptions, PerRun | 'executor'>
@@ -84,10 +89,10 @@ export class ActiveRuns {
     this.#options = options
     const { maxConcurrentRuns, cwdPolicy, store, clock, redactor, observers, files } = options
     const { performStep, holdsSecrets, random, toolTimeoutMs, gateTimeoutMs } = options
-    const { maxTurnsPerIteration, detectStuck, maxRecoveries } = options
+    const { maxTurnsPerIteration, detectStuck, maxRecoveries, childRuns, operations } = options
     this.#ofAll = {
       store, clock, redactor, observers, files, performStep, holdsSecrets, random, toolTimeoutMs,
-      gateTimeoutMs, maxTurnsPerIteration, detectStuck, maxRecoveries,
+      gateTimeoutMs, maxTurnsPerIteration, detectStuck, maxRecoveries, childRuns, operations,
     }
     // A shared store admits one run per folder itself, across processes.
     const exclusive = cwdPolicy !== 'allow' && store.shared === undefined
@@ -102,7 +107,7 @@ export class ActiveRuns {
   /** Runs that wait for a slot. */
   get queued(): number {
     let queued = 0
-    for (const { state } of this) if (state.head.details.status === 'pending') queued += 1
+    for (const { state } of this) if (isQueued(state.head.details)) queued += 1
     return queued
   }
 
@@ -133,7 +138,8 @@ export class ActiveRuns {
     return new RunLoop(log, {
       ...this.#ofAll,
       executor: own,
-      tools: offeredTools(),
+      tools: toolsOf(offeredTools(), frozen.request),
+      onWaiting: () => this.onWaiting(),
       judge: judge === undefined ? null : this.#modelNamed(judge.model, judge.prices),
       trace: new RunTrace(tracing, log.runId, frozen.trace ?? null),
       model: model ?? this.#modelNamed(frozen.request.model_name, frozen.prices),
@@ -143,7 +149,8 @@ export class ActiveRuns {
         const roots = await this.#rootsOf(head.owner)
         const { closed } = this.#options
         const { cwd, workspace } = frozen.request
-        if (workspace === 'isolated') {
+        // What has attempts works in no copy itself.
+        if (workspace === 'isolated' && frozen.request.attempts === undefined) {
           await resolveUnderRoots(cwd, roots)
           return await this.#openIsolated(log, own, signal, onLost)
         }
@@ -172,12 +179,14 @@ export class ActiveRuns {
       throw new WorkspaceError('ERR_AGENT_WORKSPACE', message)
     }
     const { details } = log.state.head
-    const isShared = store.shared !== undefined
+    const { shared } = store
+    const isShared = shared !== undefined
+    const confirm = (): Promise<void> => shared?.confirm(log.runId) ?? log.verify()
     const tell = (message: string): Promise<void> => {
       const payload = { level: 'info', message } as const
       return log.append([{ kind: 'log', iteration: details.iteration, payload }])
     }
-    const options = { folders, checkpoints, executor, isShared, signal, tell }
+    const options = { folders, checkpoints, confirm, executor, isShared, signal, tell }
     const { copy, notes, loss } = await openCopy(log.state, options)
     for (const message of notes) await tell(message)
     if (loss !== null) {
@@ -270,4 +279,18 @@ export class ActiveRuns {
       return { name, isLanguageModel: true, contextWindow: null, prices, complete: failing }
     }
   }
+}
+
+/** A run that another one starts has been let in with that one. */
+function isQueued({ role, status }: RunDetails): boolean {
+  return status === 'pending' && role === 'root'
+}
+
+/** The tools of a run: one that must not start others is not offered the tool for that. */
+function toolsOf(
+  offered: ReadonlyMap<string, Tool>,
+  { delegation }: RunRequest,
+): ReadonlyMap<string, Tool> {
+  if (delegation !== undefined || offered.get(delegateTool.name) !== delegateTool) return offered
+  return new Map([...offered].filter(([, tool]) => tool !== delegateTool))
 }

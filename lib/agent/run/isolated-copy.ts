@@ -30,6 +30,8 @@ export interface CopyOptions {
   readonly isShared: boolean
   readonly executor: Executor
   readonly signal: AbortSignal
+  /** Rejects when another process works on the run by now. */
+  readonly confirm: () => Promise<void>
   /** Resolves once the log of the run says this. */
   readonly tell: (message: string) => Promise<void>
 }
@@ -49,7 +51,7 @@ export interface OpenedCopy {
  * reason.
  */
 export async function openCopy(state: RunState, options: CopyOptions): Promise<OpenedCopy> {
-  const { folders, executor, isShared, signal } = options
+  const { confirm, folders, executor, isShared, signal } = options
   const { cwd } = state.frozen.request
   const { run_id: runId, started_at } = state.head.details
   const { fork } = state.frozen
@@ -58,14 +60,17 @@ export async function openCopy(state: RunState, options: CopyOptions): Promise<O
     newest === null ? [] : await giveTree(path, newest, isUsed, options)
   const loss = state.lastWrite > (state.checkpoints?.seq ?? 0) ? LOSS : null
   const mounts = (await executor.mountsFolders?.()) ?? false
-  const found = await folders.usable(runId, mounts)
+  const adopts = fork?.adopts === true
+  const found = await folders.usable(runId, mounts, adopts)
+  await confirm()
   // One that was adopted may not have been filled before the process died.
   const isReady = !isShared && started_at !== null
   if (found !== null && isReady) return { copy: found, notes: [], loss: null }
   if (found !== null) return { copy: found, notes: await fill(found.root, true), loss }
-  const adopted = fork?.adopts === true ? await adoptedFrom(state, folders, mounts) : null
+  const adopted = adopts ? await adoptedFrom(state, folders, mounts) : null
   if (adopted !== null) return { copy: adopted, notes: await fill(adopted.root, true), loss }
-  const { notes, ...copy } = await folders.create(runId, cwd, { mounts, fill, signal })
+  const made = { mounts, fill, confirm, adopts, signal }
+  const { notes, ...copy } = await folders.create(runId, cwd, made)
   return { copy, notes, loss }
 }
 

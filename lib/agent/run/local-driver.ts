@@ -445,7 +445,7 @@ export class LocalDriver implements RunDriver {
     const feed = new RunFeed(created.run_id, store, 0)
     const log = new LogWriter(runs.logOptions, feed, foldState(null, created))
     const place = placeOf(log.state.head.details)
-    this.#assertRoom(place)
+    this.#assertRoom(place, created.payload.role === undefined)
     const run = runs.prepare(log, { abandoned: false }, model)
     runs.add(run)
     this.#addUser(created.run_id, place)
@@ -464,11 +464,12 @@ export class LocalDriver implements RunDriver {
     return { head, created: true }
   }
 
-  #assertRoom(place: string): void {
+  /** A run that another one starts has been let in with that one. */
+  #assertRoom(place: string, isRoot: boolean): void {
     const { maxQueuedRuns } = this.#options
     const user = this.#users.find(place)
     if (user !== undefined) throw new CwdBusyError(user)
-    if (this.queued >= maxQueuedRuns) throw new QueueFullError(maxQueuedRuns)
+    if (isRoot && this.queued >= maxQueuedRuns) throw new QueueFullError(maxQueuedRuns)
   }
 
   async #drive(run: RunLoop): Promise<void> {

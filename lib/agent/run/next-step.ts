@@ -8,7 +8,10 @@ import { MAX_EVALUATIONS } from '../goals/holdout/held-out-tests.js'
 import { dueMessages } from '../log/messages.js'
 import { stuckReason } from '../log/progress.js'
 import type { CallState, RunState } from '../log/run-state.js'
-import { exhausted, remainingCalls } from './budgets.js'
+import { remainingCalls } from '../log/remaining.js'
+import { exhausted } from './budgets.js'
+import { attemptsStep, type AttemptsStep } from './children/attempts.js'
+import { leftBehind, liveChildren } from './children/child-runs.js'
 import { ABORTED, type Outcome } from './outcome.js'
 
 export type Step =
@@ -19,6 +22,7 @@ export type Step =
   | { readonly kind: 'ask'; readonly calls: readonly CallState[] }
   | { readonly kind: 'tools'; readonly calls: readonly CallState[] }
   | { readonly kind: 'evaluate'; readonly iteration: number }
+  | Exclude<AttemptsStep, { kind: 'finish' }>
   | { readonly kind: 'wait' }
   | { readonly kind: 'finish'; readonly outcome: Outcome }
   | { readonly kind: 'ended' }
@@ -26,7 +30,7 @@ export type Step =
 /** A step that needs a slot and a context. `recover` precedes the steps that the state asks for. */
 export type WorkStep =
   | { readonly kind: 'recover' }
-  | Exclude<Step, { kind: 'wait' | 'finish' | 'ended' }>
+  | Exclude<Step, { kind: 'attend' | 'choose' | 'wait' | 'finish' | 'ended' }>
 
 /** The part of the engine's configuration that decides on steps. */
 export interface StepLimits {
@@ -40,8 +44,18 @@ export interface StepLimits {
 /** A run is stuck after this many consecutive iterations without a tool call. */
 const MAX_IDLE_ITERATIONS = 3
 
-/** `nowMs` is the time by which budgets are measured. */
+/**
+ * `nowMs` is the time by which budgets are measured. Runs that it has started and that nobody waits
+ * for are ended first; before the run ends, all of them.
+ */
 export function nextStep(state: RunState, limits: StepLimits, nowMs: number): Step {
+  const step = stepOf(state, limits, nowMs)
+  if (state.children.size === 0 || step.kind === 'ended') return step
+  const left = step.kind === 'finish' ? liveChildren(state) : leftBehind(state)
+  return left.length > 0 ? { kind: 'attend', ends: true, children: left } : step
+}
+
+function stepOf(state: RunState, limits: StepLimits, nowMs: number): Step {
   const { details } = state.head
   switch (details.status) {
     case 'pending':
@@ -56,6 +70,7 @@ export function nextStep(state: RunState, limits: StepLimits, nowMs: number): St
 }
 
 function runningStep(state: RunState, limits: StepLimits, nowMs: number): Step {
+  if (state.frozen.request.attempts !== undefined) return attemptsStep(state, nowMs)
   const { iteration } = state.head.details
   const open = state.calls.filter(({ status }) => status !== 'done')
   const spent = exhausted(state, nowMs)

@@ -15,6 +15,7 @@
  */
 import { nextTurn } from '../../internal/next-turn.js'
 import { sleep } from '../../internal/sleep.js'
+import type { FileOperations } from '../checkpoints/file-operations.js'
 import type { OnLog, RunFiles } from '../checkpoints/run-logs.js'
 import { isUnavailable, StoreError } from '../errors.js'
 import { isTerminal } from '../events.js'
@@ -26,6 +27,9 @@ import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import type { NewMessage } from '../request/message.js'
 import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
+import { liveChildren, type ChildRuns } from './children/child-runs.js'
+import { Delegates } from './children/delegates.js'
+import { RunChildren } from './children/run-children.js'
 import { endedError, liveError } from './ended-runs.js'
 import { endFromStore, isTakenAway, type EndingRun } from './end-from-records.js'
 import { Inbox } from './inbox.js'
@@ -37,14 +41,19 @@ import type { RunFolder } from './run-folder.js'
 import type { Scheduler } from './scheduler.js'
 import { promptOf, type StepContext } from './step-context.js'
 import { limitTime } from './time-limit.js'
-import { answerGate, failureOf, finishRun, startedResults, type Failure } from './steps/finish.js'
+import {
+  answerGate, endingRecords, failureOf, finishRun, startedResults, type Failure,
+} from './steps/finish.js'
 import { HAND_OVER_MS, suspendRun } from './steps/suspend.js'
 
 /** What a run needs of its engine. */
 export interface RunLoopOptions
   extends
     LogWriterOptions,
-    Omit<StepContext, keyof RunFolder | 'fit' | 'log' | 'prompt' | 'signal'>,
+    Omit<
+      StepContext,
+      keyof RunFolder | 'children' | 'delegates' | 'fit' | 'log' | 'prompt' | 'signal'
+    >,
     Pick<StepContext, 'executor'> {
   readonly scheduler: Scheduler
   readonly performStep: (step: WorkStep, context: StepContext) => Promise<void>
@@ -63,6 +72,12 @@ export interface RunLoopOptions
   readonly parksAtGates: boolean
   /** Null: there are no checkpoints, so nothing is restored or applied. */
   readonly files: RunFiles | null
+  /** The runs that it may start. */
+  readonly childRuns: ChildRuns
+  /** Null: there are no checkpoints. */
+  readonly operations: FileOperations | null
+  /** Called when it gives up its slot to wait for other runs. */
+  readonly onWaiting: () => void
   /** Keeps a folder for the run until it ends; false while another one has it. */
   readonly holdFolder: (folder: string) => Promise<boolean>
 }
@@ -101,6 +116,8 @@ export class RunLoop {
   #lostFolder: Error | undefined
   #context: StepContext | undefined
   readonly #limits: StepLimits
+  readonly #children: RunChildren
+  readonly #delegates: Delegates
 
   constructor(log: LogWriter, options: RunLoopOptions) {
     this.#log = log
@@ -109,6 +126,14 @@ export class RunLoop {
     const needsApproval = (call: CallState): boolean => this.#needsApproval(call)
     const { maxTurnsPerIteration, detectStuck } = options
     this.#limits = { maxTurnsPerIteration, detectStuck, needsApproval }
+    const { childRuns: runs, clock, operations } = options
+    const pause = (): void => {
+      options.scheduler.pause(this.#log.runId)
+      options.onWaiting()
+    }
+    const slot = { pause, enter: (signal: AbortSignal) => this.#enter(signal) }
+    this.#children = new RunChildren({ runs, clock, log: () => this.#log, slot })
+    this.#delegates = new Delegates({ children: this.#children, operations })
     const { head, calls, suspended } = log.state
     // A store can forget that a process died; the log cannot forget a call that has no result.
     const cutOff = options.takenOver || calls.some((call) => call.status === 'started')
@@ -126,6 +151,11 @@ export class RunLoop {
 
   get state(): RunState {
     return this.#log.state
+  }
+
+  /** Does it wait for runs that it has started? It has no slot then. */
+  get waitsForRuns(): boolean {
+    return this.#children.isWaiting
   }
 
   /** Closes the run's folder, which must not be used any more; never rejects. */
@@ -160,6 +190,8 @@ export class RunLoop {
       this.#options.scheduler.leave(this.#log.runId)
       this.#options.scheduler.release(this.#log.runId)
       if (!this.#left) await this.#options.files?.left(this.state.head.details)
+      const isOver = isTerminal(this.state.head.details.status) && !this.#left
+      if (isOver) await this.#children.abandon(this.state)
       trace.endRun(this.state.head.details)
     }
   }
@@ -296,6 +328,9 @@ export class RunLoop {
   /** Applies the changes of a run that has achieved its goal, if it is to do so. */
   async #applyChanges(): Promise<void> {
     const { files, holdFolder } = this.#options
+    const { attempts } = this.state.head.details
+    const winner = attempts?.runs.find(({ attempt }) => attempt === attempts.chosen)
+    if (winner !== undefined && (winner.changes?.files ?? 0) === 0) return
     const { signal } = this.#stop
     const hold = async (): Promise<boolean> => {
       signal.throwIfAborted()
@@ -344,9 +379,17 @@ export class RunLoop {
 
   async #perform(step: Exclude<Step, { kind: 'ended' }>): Promise<void> {
     if (step.kind === 'wait') return this.#waitForHuman()
+    if (step.kind === 'attend') {
+      return this.#children.attend(step.children, step.ends, this.#stop.signal)
+    }
+    if (step.kind === 'choose') return this.#children.choose(step.attempt, step.why)
     if (step.kind === 'finish') {
       if (step.outcome.status === 'achieved') await this.#applyChanges()
       return this.#finish(step.outcome)
+    }
+    if (step.kind === 'turn' && (await this.#isOrphan())) {
+      const { iteration } = this.state.head.details
+      return this.#log.append([{ kind: 'abort_requested', iteration, payload: { by: null } }])
     }
     const { signal } = this.#stop
     if (!this.#options.scheduler.isWorking(this.#log.runId)) {
@@ -371,11 +414,20 @@ export class RunLoop {
     }
   }
 
+  /** Has the run that started this one ended, or is it gone? It ends its children, if it can. */
+  async #isOrphan(): Promise<boolean> {
+    const { parent_run_id: parent, role } = this.state.head.details
+    if (role === 'root' || parent === null) return false
+    const head = await this.#options.childRuns.head(parent)
+    return head === null || isTerminal(head.details.status)
+  }
+
   /** Waits for a slot; a run that has begun says so in its log, as its status does not show it. */
   async #enter(signal: AbortSignal): Promise<void> {
     const { scheduler } = this.#options
     const { details } = this.state.head
     const { iteration, started_at } = details
+    if (scheduler.isWorking(this.#log.runId)) return
     if (started_at !== null && scheduler.isFull) {
       const payload = { level: 'info', message: 'waiting for a slot: all are taken' } as const
       this.#log.note({ kind: 'log', iteration, payload })
@@ -397,7 +449,9 @@ export class RunLoop {
     })
     const prompt = this.#context?.prompt ?? promptOf(this.state, tools)
     const fit = this.#context?.fit ?? { tokens: Infinity }
-    this.#context = { ...this.#options, ...this.#folder, prompt, fit, log: this.#log, signal }
+    const [children, delegates] = [this.#children, this.#delegates]
+    const own = { children, delegates, prompt, fit, log: this.#log, signal }
+    this.#context = { ...this.#options, ...this.#folder, ...own }
     return this.#context
   }
 
@@ -450,8 +504,15 @@ export class RunLoop {
 
   /** Ends the run; its processes change nothing after the last checkpoint. */
   async #finish(outcome: Outcome, failure?: Failure): Promise<void> {
-    const checkpoints = this.#context?.checkpoints ?? null
     const { executor } = this.#options
+    const { attempts } = this.state.head.details
+    if (attempts !== null) {
+      // It has not changed its folder itself.
+      const winner = attempts.runs.find(({ attempt }) => attempt === attempts.chosen)
+      const changes = winner?.changes ?? null
+      return this.#log.append(endingRecords(this.state, outcome, failure, changes))
+    }
+    const checkpoints = this.#context?.checkpoints ?? null
     const kills = checkpoints !== null && this.state.mayHaveStrays
     await this.#alone(async () => {
       if (kills) await executor.killMarked(this.#log.runId).catch(() => 0)
@@ -469,6 +530,8 @@ export class RunLoop {
     const isAhead = error instanceof StoreError || isTerminal(this.state.head.details.status)
     if (!isAhead) {
       try {
+        const live = liveChildren(this.state)
+        if (live.length > 0) await this.#children.attend(live, true, this.#stop.signal)
         return await this.#finish(outcome, failure)
       } catch {
         // The state or the log is at fault.

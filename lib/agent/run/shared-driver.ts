@@ -76,6 +76,7 @@ export class SharedDriver implements RunDriver {
     this.#options = options
     const { clock, runs, shared, store } = options
     this.#feeds = new SharedFeeds(store, shared, clock)
+    runs.onWaiting = () => this.#claimSoon()
     const stopped = this.#stopped.signal
     this.#forwarding = new Forwarding({ shared, clock, stopped, logOptions: runs.logOptions })
     this.#operating = new SharedOperations({
@@ -150,7 +151,9 @@ export class SharedDriver implements RunDriver {
   }
 
   async begin(created: RunCreated, _: Model, keysSince: number): Promise<BegunRun> {
-    const { cwdPolicy, maxQueuedRuns: maxQueued, observers, shared } = this.#options
+    const { cwdPolicy, maxQueuedRuns, observers, shared } = this.#options
+    // A run that another one starts has been let in with that one.
+    const maxQueued = created.payload.role === undefined ? maxQueuedRuns : Infinity
     const began = performance.now()
     // The store makes the record durable together with its checks, so no log writer is involved.
     const admitted = await shared.admit({ created, maxQueued, cwdPolicy, keysSince })
@@ -267,7 +270,8 @@ export class SharedDriver implements RunDriver {
     const { maxConcurrentRuns, shared } = this.#options
     while (this.#claimAgain && !this.#stopped.signal.aborted) {
       this.#claimAgain = false
-      const slots = Math.max(0, maxConcurrentRuns - this.#driven.size)
+      const working = [...this.#driven.values()].filter(({ run }) => !run.waitsForRuns).length
+      const slots = Math.max(0, maxConcurrentRuns - working)
       const claims = await shared.claim(slots, this.#refusedNow()).catch(() => [])
       if (claims.length > 0) this.#claimAgain = true
       for (const claim of claims) await this.#take(claim)

@@ -10,6 +10,7 @@ import type { RunState } from '../log/run-state.js'
 import type { LogWriter } from '../log/writer.js'
 import type { Model, ToolSpec } from '../model.js'
 import type { RunStore } from '../store.js'
+import type { CallRuns, StartsRuns } from './children/call-runs.js'
 import type { Tool, ToolContext } from '../tool.js'
 import type { RunTrace } from '../tracing/run-trace.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
@@ -59,6 +60,10 @@ export interface StepContext {
   readonly sealing: Sealing | null
   /** Tells of which files no content may be in the log. */
   readonly holdsSecrets: (path: string) => boolean
+  /** The runs that this one has started. */
+  readonly children: { nameAttempts(checkpoint: readonly RecordDraft[]): Promise<void> }
+  /** Starts runs for calls of tools. */
+  readonly delegates: StartsRuns
   /** Runs commands in that folder. */
   readonly executor: Executor
   readonly clock: Clock
@@ -91,13 +96,14 @@ export async function withCheckpoint(
 }
 
 /**
- * The context of one tool call. `onChanges` is called with the files that each command of the tool
- * changed.
+ * The context of one tool call, which starts other runs with `runs`. `onChanges` is called with the
+ * files that each command of the tool changed.
  */
 export function toolContext(
   context: StepContext,
   callId: string,
   stop: { readonly signal: AbortSignal },
+  runs: Pick<CallRuns, 'startRun'>,
   onStart: (pgid: number) => Promise<void>,
   onChanges?: (changes: readonly FileChange[]) => void,
 ): ToolContext {
@@ -106,6 +112,7 @@ export function toolContext(
     runId: log.runId,
     callId,
     workspace,
+    startRun: (request) => runs.startRun(request),
     get signal() {
       return stop.signal
     },

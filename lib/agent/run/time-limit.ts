@@ -1,6 +1,6 @@
 import type { Clock } from '../../internal/clock.js'
 import type { LogWriter } from '../log/writer.js'
-import { remainingMs } from './budgets.js'
+import { remainingMs } from '../log/remaining.js'
 
 /** Calls `onOver` when the time budget of a run is used up; the returned function ends that. */
 export function limitTime(clock: Clock, log: LogWriter, onOver: () => void): () => void {

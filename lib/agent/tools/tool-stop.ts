@@ -22,6 +22,10 @@ export class ToolStop {
   #controller: AbortController | undefined
   #stopped: { readonly reason: unknown } | undefined
   #abandoned = false
+  #hasEnded = false
+  /** Waits for which the time stands still, and what was left of it when the first one began. */
+  #pauses = 0
+  #left = 0
   #abandon: ((reason: unknown) => void) | undefined
 
   /** A stopped tool that has not ended after another `graceMs` is abandoned. */
@@ -59,13 +63,18 @@ export class ToolStop {
   /** Settles as `waiting` does; meanwhile the tool's time stands still. */
   async pauseFor(waiting: Promise<void>): Promise<void> {
     if (this.#stopped !== undefined) return await waiting
-    const left = this.#deadline - this.#clock.now()
-    this.#timer.cancel()
+    if (this.#pauses === 0) {
+      this.#left = this.#deadline - this.#clock.now()
+      this.#timer.cancel()
+    }
+    this.#pauses += 1
     try {
       await waiting
     } finally {
-      this.#deadline = this.#clock.now() + left
-      if (this.#stopped === undefined) this.#timer = this.#start(left)
+      this.#pauses -= 1
+      const goesOn = this.#pauses === 0 && this.#stopped === undefined && !this.#hasEnded
+      if (this.#pauses === 0) this.#deadline = this.#clock.now() + this.#left
+      if (goesOn) this.#timer = this.#start(this.#left)
     }
   }
 
@@ -75,6 +84,7 @@ export class ToolStop {
 
   /** Called when the tool has ended: releases timer and listener. */
   end(): void {
+    this.#hasEnded = true
     this.#timer.cancel()
     this.#listeners.delete(this.#stop)
   }

@@ -49,6 +49,25 @@ test('two runs of one folder have a copy each; making one anew replaces it', asy
   assert.equal(readFileSync(join(one.root, 'a.txt'), 'utf8'), 'a')
 })
 
+test('a copy that another process makes meanwhile is not removed', async (t) => {
+  const place = project(t)
+  const { cwd, folders } = place
+  await folders.create('run1', cwd, { mounts: false })
+  // Stopped here, and without its claim by then: another process has taken the run over.
+  const confirm = async (): Promise<void> => {
+    const { root } = await place.foldersWith({}).create('run1', cwd, { mounts: false })
+    writeFileSync(join(root, 'a.txt'), 'of the other')
+    place.write({ '../data/workspaces/.new-run1-unfinished/x': 'of the other' })
+  }
+  await assert.rejects(folders.create('run1', cwd, { mounts: false, confirm }))
+  const { root } = (await folders.find('run1'))!
+  assert.equal(readFileSync(join(root, 'a.txt'), 'utf8'), 'of the other')
+  assert.ok(existsSync(join(place.copies, '.new-run1-unfinished/x')))
+  const lost = (): Promise<void> => Promise.reject(new Error('claim lost'))
+  await assert.rejects(folders.create('run1', cwd, { mounts: false, confirm: lost }), /claim lost/)
+  assert.equal(readFileSync(join(root, 'a.txt'), 'utf8'), 'of the other')
+})
+
 test('names that files beside the copy have are no names of copies', async (t) => {
   for (const name of ['node_modules', 'package.json', '.git', 'copy.json']) {
     const place = new Project(t, name).write({ x: '' })

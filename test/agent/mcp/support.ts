@@ -44,6 +44,7 @@ export async function call(
     workspace: {} as Workspace,
     signal,
     run: () => Promise.reject(new Error('not here')),
+    startRun: () => Promise.reject(new Error('not here')),
   }
   return await tool.execute(args, context)
 }

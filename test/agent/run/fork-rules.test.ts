@@ -33,6 +33,7 @@ const OVERRIDES: Readonly<Record<string, (other: string) => JsonValue>> = {
   apply: () => 'on_achieved',
   sealed_checks: () => 'require',
   allow_dependency_changes: () => true,
+  delegation: () => ({ depth: 1, children: 2 }),
 }
 
 test('a fork takes any field of a start request over the one of its source', async (t) => {
@@ -46,7 +47,7 @@ test('a fork takes any field of a start request over the one of its source', asy
   }
   const { engine } = await openEngine(t, {
     store, cwd, roots: [cwd, other], providers: [provider],
-    checkpoints: 'auto', workspaceFolder: scratch(t),
+    checkpoints: 'auto', workspaceFolder: scratch(t), delegation: {},
   })
   const { details } = await runToEnd(engine, { ...COMMON, metadata: { from: 'source' } })
   const frozen = async (runId: string): Promise<JsonObject> => {
@@ -55,7 +56,9 @@ test('a fork takes any field of a start request over the one of its source', asy
     return (first.private as unknown as { request: JsonObject }).request
   }
   const source = await frozen(details.run_id)
-  const { goal: _, check: __, holdout: ___, ...fields } = START_REQUEST_SCHEMA.properties ?? {}
+  const {
+    attempts: _, check: __, goal: ___, holdout: ____, ...fields
+  } = START_REQUEST_SCHEMA.properties ?? {}
   assert.deepEqual(Object.keys(OVERRIDES).sort(), Object.keys(fields).sort(), 'each has a row')
   for (const [field, valueIn] of Object.entries(OVERRIDES)) {
     const value = valueIn(other)
@@ -71,7 +74,7 @@ test('a fork takes any field of a start request over the one of its source', asy
     await engine.abort(fork.details.run_id).catch(() => undefined)
     await follow(engine, fork.details.run_id)
   }
-  for (const field of ['goal', 'check', 'holdout', 'run_id', 'owner', 'parent_run_id', 'forked_from'])
+  for (const field of ['goal', 'check', 'holdout', 'attempts', 'run_id', 'owner', 'parent_run_id', 'forked_from'])
     await assert.rejects(engine.fork(details.run_id, { [field]: 'x' }), (error: Error) => {
       assert.match(error.message, new RegExp(field))
       return true

@@ -34,5 +34,6 @@ export async function toolContext(
         signal,
         ...options,
       }),
+    startRun: () => Promise.reject(new Error('not here')),
   }
 }

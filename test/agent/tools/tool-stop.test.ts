@@ -60,3 +60,25 @@ test('a signal first read, or a race begun, after the stop still sees it', async
   await assert.rejects(stop.race(never()), why)
   stop.end()
 })
+
+test('waits at the same time stop the clock once, and leave no timer', async () => {
+  const clock = new ManualClock()
+  const stop = new ToolStop(new AbortController().signal, clock, 1_000, 0)
+  const over: (() => void)[] = []
+  const wait = (): Promise<void> =>
+    stop.pauseFor(new Promise((resolve) => over.push(() => resolve())))
+  const [first, second] = [wait(), wait()]
+  clock.advance(5_000)
+  over[0]?.()
+  await first
+  clock.advance(5_000)
+  assert.equal(clock.pending, 0, 'the second one still waits')
+  over[1]?.()
+  await second
+  clock.advance(999)
+  assert.equal(stop.timedOut, false)
+  stop.end()
+  assert.equal(clock.pending, 0)
+  await stop.pauseFor(Promise.resolve())
+  assert.equal(clock.pending, 0, 'nor after the end')
+})

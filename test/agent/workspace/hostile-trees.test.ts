@@ -118,6 +118,7 @@ async function useAll(t: TestContext, tree: Tree): Promise<void> {
   const signal = new AbortController().signal
   const context: ToolContext = {
     workspace, signal, runId: 'run', callId: 'call', run: () => assert.fail('no command'),
+    startRun: () => assert.fail('no run'),
   }
   const tools = new Map(builtinTools().map((tool) => [tool.name, tool]))
   const call = async (name: string, args: JsonObject): Promise<void> => {

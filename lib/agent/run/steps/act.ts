@@ -6,14 +6,17 @@ import { isExhausted } from '../../exhaustion.js'
 import { headAndTail } from '../../output.js'
 import type { Tool, ToolOutput } from '../../tool.js'
 import { checkArguments } from '../../tools/define.js'
+import { delegateTool } from '../../tools/delegate.js'
 import { ToolStop, ToolTimeout } from '../../tools/tool-stop.js'
 import type { FileChange } from '../../workspace/workspace.js'
-import { remainingCalls } from '../budgets.js'
+import { remainingCalls } from '../../log/remaining.js'
 import { changesAfter, changesIn, toolContext, type StepContext } from '../step-context.js'
 import { closingRecord } from './finish.js'
 
 /** Calls of `read` tools that run at the same time. */
 const PARALLEL_READS = 8
+/** Runs that calls start at the same time. */
+const PARALLEL_RUNS = 16
 /** Bytes of a tool's output that its event carries. */
 const EVENT_OUTPUT_BYTES = 65_536
 /** Exit code of a command that was stopped. */
@@ -22,8 +25,9 @@ const STOPPED = 130
 const COMMAND_END_MS = 5_000
 
 /**
- * Runs the calls that have no result yet: reads in parallel, everything else one by one, with
- * results in the order of the calls. A call takes effect only after its `tool_started` is durable.
+ * Runs the calls that have no result yet: reads in parallel, runs that are started as well, and
+ * everything else one by one, with results in the order of the calls. A call takes effect only
+ * after its `tool_started` is durable.
  *
  * @throws the signal's reason when the run is stopped; the run loop then closes the open calls. A
  * fault of the machine, before the call had any effect: the run loop then repeats the step.
@@ -33,8 +37,10 @@ export async function runTools(context: StepContext, calls: readonly CallState[]
   while (rest.length > 0) {
     const allowed = remainingCalls(context.log.state)
     if (allowed <= 0) return refuseRest(context, rest)
-    const reads = rest.findIndex((call) => !isRead(context, call))
-    const count = Math.min(reads < 0 ? rest.length : Math.max(reads, 1), PARALLEL_READS, allowed)
+    const most = parallel(context, rest[0] as CallState)
+    const others = rest.findIndex((call) => most === 1 || parallel(context, call) !== most)
+    const alike = others < 0 ? rest.length : Math.max(others, 1)
+    const count = Math.min(alike, most, allowed)
     const batch = rest.slice(0, count)
     const outputs =
       count === 1
@@ -44,7 +50,7 @@ export async function runTools(context: StepContext, calls: readonly CallState[]
       context.log.note(resultRecord(context, call, outputs[index] as TimedOutput))
     })
     // A read whose result is lost can run again; other calls cannot.
-    if (reads === 0) await context.log.flush()
+    if (most !== PARALLEL_READS) await context.log.flush()
     rest = rest.slice(count)
   }
 }
@@ -62,8 +68,11 @@ function refuseRest({ log }: StepContext, calls: readonly CallState[]): void {
   for (const call of calls) log.note(closingRecord(head.details.iteration, call, 126, output))
 }
 
-function isRead(context: StepContext, { call }: CallState): boolean {
-  return context.tools.get(call.tool)?.effect === 'read'
+/** How many calls of this kind run at the same time. */
+function parallel(context: StepContext, { call }: CallState): number {
+  const tool = context.tools.get(call.tool)
+  if (tool === delegateTool) return PARALLEL_RUNS
+  return tool?.effect === 'read' ? PARALLEL_READS : 1
 }
 
 interface TimedOutput {
@@ -124,7 +133,8 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
       ? result
       : { ...result, changes: [...(result.changes ?? []), ...changed] }
   }
-  const working = toolContext(context, call.call_id, stop, onStart, watch)
+  const runs = context.delegates.ofCall(call.call_id, context, stop)
+  const working = toolContext(context, call.call_id, stop, runs, onStart, watch)
   try {
     signal.throwIfAborted()
     if (tool.startsProcess !== true) {
@@ -159,6 +169,8 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
     return await withChanges({ output: `${tool.name} failed: ${errorText(error)}`, exitCode: 1 })
   } finally {
     stop.end()
+    // A run that is stopped ends them, or goes on with them later.
+    if (!signal.aborted) await runs.end()
   }
 }
 

@@ -1,6 +1,6 @@
 import { escapeInvisible } from '../../../internal/escape-invisible.js'
 import { uuidV7 } from '../../../internal/uuid.js'
-import type { GatedCall, RecordDraft } from '../../events.js'
+import type { Candidate, GatedCall, GateKind, RecordDraft } from '../../events.js'
 import { isoTime } from '../../log/head.js'
 import type { CallState, RunState } from '../../log/run-state.js'
 import { headAndTail } from '../../output.js'
@@ -20,8 +20,10 @@ const MAX_FILES = 20
 const MAX_COMMANDS = 5
 
 export interface NewGate {
-  readonly kind: 'iteration' | 'tool' | 'recovery'
+  readonly kind: GateKind
   readonly calls: readonly GatedCall[]
+  /** Of a gate of kind `choice`. */
+  readonly candidates?: readonly Candidate[]
   /** First line of the summary; the state of the run follows. */
   readonly note?: string
   /** What changed since the last gate; null when that is not known. */
@@ -46,6 +48,7 @@ export function gateRecords(
       kind: gate.kind,
       deadline: gateTimeoutMs === null ? null : isoTime((now + gateTimeoutMs) / 1000),
       ...(gate.calls.length === 0 ? undefined : { calls: gate.calls }),
+      ...(gate.candidates !== undefined && { candidates: gate.candidates }),
     },
   }
   if (gate.kind !== 'iteration') return [required]
@@ -67,7 +70,23 @@ export async function askForCalls(
   })
 }
 
+/** What each attempt has reached. */
+function choiceOf(candidates: readonly Candidate[]): string {
+  const achieved = candidates.filter(({ status }) => status === 'achieved').length
+  const each = candidates.map(({ attempt, changes, model_name, reason, status }) => {
+    const change =
+      changes === null
+        ? ''
+        : `, ${changes.files} files +${changes.additions} -${changes.deletions}`
+    const why = clip(reason.replaceAll('\n', ' '), PATH_CHARACTERS)
+    return `Attempt ${attempt} (${clip(model_name, PATH_CHARACTERS)}${change}) ${status}: ${why}`
+  })
+  const first = `${achieved} of ${candidates.length} attempts achieved the goal: choose one.`
+  return headAndTail(joined([first, ...each]), SUMMARY_BYTES)
+}
+
 function summaryOf(state: RunState, gate: NewGate): string {
+  if (gate.candidates !== undefined) return choiceOf(gate.candidates)
   const { details } = state.head
   const { total_tokens, estimated_cost_usd, goal_reason } = details.final_state
   const files = changedFiles(state, gate)

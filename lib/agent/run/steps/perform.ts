@@ -1,6 +1,7 @@
 import type { WorkStep } from '../next-step.js'
 import type { StepContext } from '../step-context.js'
 import { runTools } from './act.js'
+import { offerChoice, prepareAttempts } from './attempts.js'
 import { checkBaseline, evaluate } from './evaluate.js'
 import { askForCalls } from './human-check.js'
 import { recoverRun } from './recover.js'
@@ -14,6 +15,10 @@ export function performStep(step: WorkStep, context: StepContext): Promise<void>
       return recoverRun(context)
     case 'start':
       return startRun(context)
+    case 'prepare':
+      return prepareAttempts(context)
+    case 'offer':
+      return offerChoice(context)
     case 'baseline':
       return checkBaseline(context)
     case 'turn':

@@ -1,5 +1,7 @@
+import { DelegationError } from '../../errors.js'
 import type { RecordDraft } from '../../events.js'
 import type { CallState } from '../../log/run-state.js'
+import { liveChildren } from '../children/child-runs.js'
 import { toolContext, withCheckpoint, type StepContext } from '../step-context.js'
 import { closingRecord, finishRun } from './finish.js'
 import { gateRecords } from './human-check.js'
@@ -17,7 +19,9 @@ export async function recoverRun(context: StepContext): Promise<void> {
   const started = calls.filter(({ status }) => status === 'started')
   const { iteration } = head.details
   // The run may be what crashes the process.
-  if (fruitlessRecoveries >= maxRecoveries) {
+  // One that waits for others makes no progress itself.
+  const waits = liveChildren(log.state).length > 0
+  if (fruitlessRecoveries >= maxRecoveries && !waits) {
     const message =
       `the service stopped ${fruitlessRecoveries + 1} times while this run worked, ` +
       'without progress in between; it is not resumed again'
@@ -49,6 +53,8 @@ export async function recoverRun(context: StepContext): Promise<void> {
   })
 }
 
+const NOT_NOW = 'verify() looks at what has happened: it starts no run'
+
 /** The result that settles a call, or null when it may run again. */
 async function settle(context: StepContext, state: CallState): Promise<RecordDraft | null> {
   const { call, args, plan } = state
@@ -56,7 +62,8 @@ async function settle(context: StepContext, state: CallState): Promise<RecordDra
   const tool = context.tools.get(call.tool)
   if (tool?.effect === 'read') return null
   if (tool?.effect === 'idempotent' && plan !== null && tool.verify !== undefined) {
-    const working = toolContext(context, call.call_id, context, () => Promise.resolve())
+    const runs = { startRun: () => Promise.reject(new DelegationError(NOT_NOW)) }
+    const working = toolContext(context, call.call_id, context, runs, () => Promise.resolve())
     const happened = await tool.verify(args, plan, working)
     if (happened === 'undone') return null
     if (happened === 'done') {

@@ -1,0 +1,75 @@
+/**
+ * Runs that other runs start: what they get of their parent.
+ *
+ * @module
+ */
+import type { ChildRole } from '../events.js'
+import type { RunState } from '../log/run-state.js'
+import type { DelegateRequest } from '../tool.js'
+import type { NewChildPlace, NewRun, RequestContext } from './new-run.js'
+import { parseStartRequest, type StartRequest } from './start-request.js'
+
+/** What is left of the budgets of a run, for one that it starts; null: no bound. */
+export interface RemainingBudget {
+  readonly max_total_tokens: number | null
+  readonly max_cost_usd: number | null
+  readonly max_seconds: number | null
+  readonly max_tool_calls: number | null
+}
+
+/** The place of a child in its tree, and what it begins with. */
+export function childPlace(
+  parent: RunState,
+  role: ChildRole,
+  checkpointId: string,
+): NewChildPlace {
+  const { root_run_id: rootRunId } = parent.head.details
+  // What belongs to the goal of the parent is found by the child in its own copy.
+  const baseline = role === 'attempt' ? parent.baseline : null
+  const base = { messages: [], baseline, baselineTests: null, checkpoint_id: checkpointId }
+  return { rootRunId, role, base: { ...base, adopts: false } }
+}
+
+/** An attempt at the goal of its parent. */
+export function attemptRun(
+  { frozen }: RunState,
+  modelName: string,
+  budget: RemainingBudget,
+  { resolveModel }: Pick<RequestContext, 'resolveModel'>,
+): NewRun {
+  const { attempts: _, apply: __, ...request } = frozen.request
+  return {
+    request: { ...request, ...budget, model_name: modelName, apply: 'manual' },
+    goal: frozen.goal,
+    model: resolveModel(modelName),
+  }
+}
+
+/** The start request of a delegate: what is asked for, within what is left to its parent. */
+export function delegateStart(
+  { frozen }: RunState,
+  asked: DelegateRequest,
+  left: RemainingBudget,
+): StartRequest {
+  const { approval, cwd, delegation, hitl_enabled, metadata, model_name } = frozen.request
+  const { allow_dependency_changes, sealed_checks } = frozen.request
+  const bounds = Object.entries(left).map(([name, most]): [string, number | null] => {
+    const wanted = asked[name as keyof RemainingBudget]
+    return [name, wanted === undefined ? most : Math.min(wanted, most ?? Infinity)]
+  })
+  return parseStartRequest({
+    cwd,
+    approval,
+    hitl_enabled,
+    metadata,
+    model_name,
+    ...asked,
+    ...Object.fromEntries(bounds.filter(([, bound]) => bound !== null)),
+    workspace: 'isolated',
+    apply: 'manual',
+    ...(sealed_checks !== undefined && { sealed_checks }),
+    ...(allow_dependency_changes !== undefined && { allow_dependency_changes }),
+    ...(delegation !== undefined &&
+      delegation.depth > 1 && { delegation: { ...delegation, depth: delegation.depth - 1 } }),
+  })
+}

@@ -1,0 +1,37 @@
+import type { Clock } from '../../../internal/clock.js'
+import type { RecordDraft } from '../../events.js'
+import type { LogWriter } from '../../log/writer.js'
+import type { DelegateRequest, DelegateResult } from '../../tool.js'
+import type { ToolStop } from '../../tools/tool-stop.js'
+
+/** What a step knows of its run. */
+export interface CallContext {
+  readonly checkpoints: {
+    record(
+      reason: 'delegate',
+      log: LogWriter,
+      signal: AbortSignal,
+      append: (drafts: readonly RecordDraft[]) => Promise<void>,
+    ): Promise<void>
+  } | null
+  readonly clock: Clock
+  readonly folder: { readonly real: string }
+  readonly log: LogWriter
+  readonly signal: AbortSignal
+}
+
+/** Stops a call; its time stands still while it waits for runs. */
+export type CallStop = Pick<ToolStop, 'pauseFor' | 'signal'>
+
+/** Starts runs for the calls of one run. */
+export interface StartsRuns {
+  /** For one call of a tool, until {@link CallRuns.end}. */
+  ofCall(callId: string, context: CallContext, stop: CallStop): CallRuns
+}
+
+/** The runs that one call starts. */
+export interface CallRuns {
+  startRun(request: DelegateRequest): Promise<DelegateResult>
+  /** Ends what the call has left. */
+  end(): Promise<void>
+}

@@ -1,0 +1,84 @@
+import type { EventKind } from '../../events.js'
+import { RunStateError } from '../../errors.js'
+import { isTerminal } from '../../events.js'
+import type { RunState } from '../../log/run-state.js'
+import type { NewChild } from '../../request/new-child.js'
+import type { Creation } from '../../request/creation.js'
+import type { RunHead } from '../../run-details.js'
+import type { RunStore } from '../../store.js'
+import type { RunDriver } from '../driver.js'
+import type { ChildRuns } from './child-runs.js'
+
+/** Events after which a run has used more than before. */
+const USAGE: ReadonlySet<EventKind> = new Set(['llm_usage', 'attempt_ended', 'delegate_ended'])
+
+/** What {@link EngineChildren} needs of its engine. */
+export interface EngineChildrenOptions {
+  readonly store: RunStore
+  /** Both exist once the first run is driven. */
+  readonly creation: () => Pick<Creation, 'child'>
+  readonly driver: () => Pick<RunDriver, 'abort' | 'follow'>
+}
+
+/** The runs that runs of one engine start. */
+export class EngineChildren implements ChildRuns {
+  readonly #options: EngineChildrenOptions
+
+  constructor(options: EngineChildrenOptions) {
+    this.#options = options
+  }
+
+  prepare(
+    parent: RunState,
+    child: NewChild,
+  ): Promise<(checkpointId: string) => Promise<void>> {
+    return this.#options.creation().child(parent, child)
+  }
+
+  head(runId: string): Promise<RunHead | null> {
+    return this.#options.store.head(runId)
+  }
+
+  async follow(runId: string, changed: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    const { driver } = this.#options
+    for (;;) {
+      signal.throwIfAborted()
+      const head = await this.head(runId)
+      if (head === null || isTerminal(head.details.status)) return
+      const { feed, release } = await driver().follow(head.details)
+      const reader = feed.subscribe(head.details.last_seq, false, release)
+      const close = (): void => reader.close()
+      signal.addEventListener('abort', close, { once: true })
+      try {
+        if (signal.aborted) close()
+        for (let events; (events = await reader.next()) !== null; ) {
+          if (events.some(({ kind }) => kind !== 'model_delta' && USAGE.has(kind))) await changed()
+        }
+      } finally {
+        signal.removeEventListener('abort', close)
+        close()
+      }
+      if (reader.end === 'run_end' || reader.end === 'deleted') return
+      // The service shuts down: its runs are suspended at any moment.
+      if (reader.end === 'shutdown') await untilAborted(signal)
+    }
+  }
+
+  async abort(runId: string): Promise<void> {
+    const head = await this.head(runId)
+    if (head === null || isTerminal(head.details.status)) return
+    try {
+      await this.#options.driver().abort(head.details, head.owner.id)
+    } catch (error) {
+      if (!(error instanceof RunStateError)) throw error // it has ended meanwhile
+    }
+  }
+}
+
+async function untilAborted(signal: AbortSignal): Promise<never> {
+  await new Promise<void>((resolve) => {
+    if (signal.aborted) return resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+  throw signal.reason
+}

@@ -1,0 +1,291 @@
+import { uuidV7 } from '../../../internal/uuid.js'
+import type { Clock } from '../../../internal/clock.js'
+import { backoffDelay } from '../../../internal/backoff.js'
+import { sleep } from '../../../internal/sleep.js'
+import { checkpointDraft, isOfOriginal, newestFirst } from '../../checkpoints/checkpoint-chain.js'
+import { CheckpointError, isUnavailable, StoreError } from '../../errors.js'
+import type { ChildEnd, ChildUsage, RecordDraft } from '../../events.js'
+import { readLog } from '../../log/read-log.js'
+import type { ChildState, RunState } from '../../log/run-state.js'
+import { STORE_BACKOFF, type LogWriter } from '../../log/writer.js'
+import { exhausted } from '../budgets.js'
+import { liveChildren, usageOf, type ChildRuns } from './child-runs.js'
+
+/** Records read from the store at once. */
+const PAGE = 1_000
+
+/** What {@link RunChildren} needs of its run. */
+export interface RunChildrenOptions {
+  readonly runs: ChildRuns
+  readonly clock: Clock
+  /** The log as it is now: a run can get another writer. */
+  readonly log: () => LogWriter
+  /** Gives up the slot of the run, and waits for one again. */
+  readonly slot: { pause(): void; enter(signal: AbortSignal): Promise<void> }
+}
+
+/** The runs that one run has started, while this process drives it. */
+export class RunChildren {
+  readonly #options: RunChildrenOptions
+  /** What live children have used so far; only with budgets. */
+  readonly #used = new Map<string, ChildUsage>()
+  /** Children that are being created. */
+  readonly #beginning = new Map<string, Promise<void>>()
+  /** Waits for children. */
+  #waits = 0
+
+  constructor(options: RunChildrenOptions) {
+    this.#options = options
+  }
+
+  /** Does the run wait for others, without a slot? */
+  get isWaiting(): boolean {
+    return this.#waits > 0
+  }
+
+  /** Names the attempts in the log; they begin when they are attended. */
+  async nameAttempts(checkpoint: readonly RecordDraft[]): Promise<void> {
+    const { clock, log } = this.#options
+    const { count, models } = log().state.frozen.request.attempts!
+    const started = Array.from({ length: count }, (_: unknown, i: number): RecordDraft => {
+      const model_name = models[i % models.length] as string
+      const payload = { attempt: i + 1, run_id: uuidV7(clock.now()), model_name }
+      return { kind: 'attempt_started', iteration: 0, payload }
+    })
+    await log().append([...checkpoint, ...started])
+  }
+
+  /**
+   * Waits until one of the live children has ended, or ends them all, and records that.
+   *
+   * @throws the signal's reason; {@link StoreError}.
+   */
+  async attend(children: readonly ChildState[], ends: boolean, signal: AbortSignal): Promise<void> {
+    const stop = new AbortController()
+    const until = AbortSignal.any([signal, stop.signal])
+    await this.waiting(async () => {
+      try {
+        if (ends) return await this.#endAll(children, until)
+        const { attempts } = this.#options.log().state.head.details
+        for (const child of children) {
+          const info = attempts?.runs.find(({ attempt }) => attempt === child.number)
+          if (info === undefined) continue
+          await this.#beginAttempt(child, info.model_name)
+        }
+        const ended = this.#live(children).map(async (child) => {
+          await this.untilEnded(child, until)
+          await this.recordEnd(child)
+        })
+        for (const one of ended) one.catch(() => undefined)
+        if (ended.length === children.length) await Promise.race(ended)
+      } finally {
+        stop.abort(new Error('another child has ended'))
+      }
+    })
+  }
+
+  /** An attempt that cannot be created has failed. */
+  async #beginAttempt(child: ChildState, modelName: string): Promise<void> {
+    const { runId, role, checkpointId } = child
+    try {
+      const asked = { model_name: modelName }
+      const begin = await this.prepare({ runId, role, asked })
+      await this.begin(child, () => begin(checkpointId))
+    } catch (error) {
+      if (error instanceof StoreError) throw error
+      await this.recordEnd(child, error instanceof Error ? error.message : String(error))
+    }
+  }
+
+  prepare(child: Parameters<ChildRuns['prepare']>[1]): ReturnType<ChildRuns['prepare']> {
+    const { log, runs } = this.#options
+    return runs.prepare(log().state, child)
+  }
+
+  /** Begins a child whose id is in the log, unless it has ended there meanwhile. */
+  async begin({ runId }: ChildState, begin: () => Promise<void>): Promise<void> {
+    if (this.#options.log().state.children.get(runId)?.end !== null) return
+    const begun = this.#patiently(begin)
+    this.#beginning.set(runId, begun.catch(() => undefined))
+    await begun.finally(() => this.#beginning.delete(runId))
+  }
+
+  #live(children: readonly ChildState[]): readonly ChildState[] {
+    const { children: now } = this.#options.log().state
+    return children.filter(({ runId }) => now.get(runId)?.end === null)
+  }
+
+  /** Ends children, and records that. */
+  async #endAll(children: readonly ChildState[], signal: AbortSignal): Promise<void> {
+    const { runs } = this.#options
+    await Promise.all(
+      this.#live(children).map(async (child) => {
+        await this.#beginning.get(child.runId)
+        await this.#patiently(() => runs.abort(child.runId), signal)
+        await this.untilEnded(child, signal)
+        await this.recordEnd(child)
+      }),
+    )
+  }
+
+  /** Ends the children that a call has left. */
+  async endOfCall(callId: string, signal: AbortSignal): Promise<void> {
+    const left = liveChildren(this.#options.log().state).filter((one) => one.callId === callId)
+    if (left.length > 0) await this.waiting(() => this.#endAll(left, signal), signal)
+  }
+
+  /**
+   * Calls `work`, which waits for children, without a slot; that time is no work of the run. With
+   * `signal`, the run has a slot again when the last of such waits is over.
+   */
+  async waiting<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const { log, slot } = this.#options
+    this.#waits += 1
+    if (this.#waits === 1) slot.pause()
+    try {
+      return await log().idleWhile(work())
+    } finally {
+      this.#waits -= 1
+      if (this.#waits === 0 && signal !== undefined) await slot.enter(signal)
+    }
+  }
+
+  /** Resolves when a child has ended; when the budget is used up by then, all children end. */
+  async untilEnded({ runId }: ChildState, signal: AbortSignal): Promise<void> {
+    const { log, runs } = this.#options
+    const { max_cost_usd, max_tool_calls, max_total_tokens } = log().state.frozen.request
+    const isBounded = [max_cost_usd, max_tool_calls, max_total_tokens].some((most) => most !== null)
+    const look = (): Promise<void> => this.#look(runId)
+    if (isBounded) await this.#patiently(look, signal)
+    const changed = isBounded ? look : () => Promise.resolve()
+    await this.#patiently(() => runs.follow(runId, changed, signal), signal)
+    this.#used.delete(runId)
+  }
+
+  /** Ends all children when what they have used exhausts the budget of this run. */
+  async #look(runId: string): Promise<void> {
+    const { log, runs } = this.#options
+    const head = await runs.head(runId)
+    const { state } = log()
+    if (head === null || state.children.get(runId)?.end !== null) return
+    this.#used.set(runId, usageOf(head))
+    let [tokens, costUsd, calls] = [0, 0, 0]
+    for (const used of this.#used.values()) {
+      tokens += used.input_tokens + used.output_tokens
+      costUsd += used.cost_usd
+      calls += used.tool_calls
+    }
+    if (exhausted(state, log().now(), { tokens, costUsd, calls }) === null) return
+    await Promise.all(liveChildren(state).map((child) => runs.abort(child.runId)))
+  }
+
+  /** Records the end of a child, unless that was done; `problem`: it could not begin. */
+  async recordEnd(
+    child: ChildState,
+    problem?: string,
+    conflicts: readonly string[] = [],
+  ): Promise<void> {
+    const end = await this.#patiently(() => this.endOf(child, problem))
+    const log = this.#options.log()
+    if (log.state.children.get(child.runId)?.end !== null) return
+    this.#used.delete(child.runId)
+    const { iteration } = log.state.head.details
+    const { callId, number, role } = child
+    await log.append([
+      role === 'attempt'
+        ? { kind: 'attempt_ended', iteration, payload: { attempt: number, ...end } }
+        : { kind: 'delegate_ended', iteration, payload: { call_id: callId, conflicts, ...end } },
+    ])
+  }
+
+  /** The newest checkpoint of a child that has changed something; null for one that has not. */
+  async filesOf({ runId, checkpointId }: ChildState): Promise<string | null> {
+    const head = await this.#options.runs.head(runId)
+    const id = head?.details.checkpoint_id ?? null
+    return id === checkpointId ? null : id
+  }
+
+  /** How a child has ended, by its log. */
+  async endOf({ runId }: ChildState, problem: string = NEVER_BEGAN): Promise<ChildEnd> {
+    const { log, runs } = this.#options
+    const head = await runs.head(runId)
+    if (head === null) {
+      const nothing = { assurance: null, changes: null, counts: null, usage: NO_USAGE }
+      return { run_id: runId, status: 'failed', end_reason: null, reason: problem, ...nothing }
+    }
+    const { assurance, end_reason, status } = head.details
+    let counts: ChildEnd['counts'] = null
+    let changes: ChildEnd['changes'] = null
+    let reason = head.details.final_state.goal_reason
+    for await (const records of readLog(log(), runId, PAGE)) {
+      for (const { kind, payload } of records) {
+        if (kind === 'goal_check') counts = payload.counts
+        if (kind === 'run_end') reason = payload.reason
+        if (kind === 'run_end') changes = payload.changes ?? null
+      }
+    }
+    const usage = usageOf(head)
+    return { run_id: runId, status, end_reason, reason, assurance, changes, counts, usage }
+  }
+
+  /** Takes the files of an attempt for those of the run. */
+  async choose(attempt: number, why: string): Promise<void> {
+    const { log: current, runs } = this.#options
+    const log = current()
+    const chosen = [...log.state.children.values()].find(({ number }) => number === attempt)
+    const runId = chosen?.runId ?? ''
+    const head = await this.#patiently(() => runs.head(runId))
+    let draft: RecordDraft | undefined
+    if (head !== null) {
+      for await (const checkpoint of newestFirst(log, head)) {
+        if (isOfOriginal(checkpoint)) continue
+        const stored = { ...checkpoint, new_bytes: 0 }
+        draft = checkpointDraft(stored, 'attempt', log.state.head)
+        break
+      }
+    }
+    // Its goal was met at the start: its files are those with which it began.
+    const isUntouched = draft === undefined && head?.details.iteration === 0
+    if (draft === undefined && !isUntouched) {
+      const message = `the files of attempt ${attempt}, run ${runId}, were not stored`
+      throw new CheckpointError('not_kept', message)
+    }
+    const payload = { attempt, run_id: runId, why }
+    const chosenRecord: RecordDraft = { kind: 'attempt_chosen', iteration: 0, payload }
+    await log.append(draft === undefined ? [chosenRecord] : [draft, chosenRecord])
+  }
+
+  /** Repeats `attempt` while the store is unavailable. */
+  async #patiently<T>(attempt: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const { clock } = this.#options
+    for (let retry = 1; ; retry++) {
+      try {
+        return await attempt()
+      } catch (error) {
+        signal?.throwIfAborted()
+        if (!isUnavailable(error)) throw error
+      }
+      await sleep(backoffDelay(retry, STORE_BACKOFF), signal ?? NEVER, clock)
+    }
+  }
+
+  /** Requests the end of children whose parent has ended without them; never rejects. */
+  async abandon({ children }: RunState): Promise<void> {
+    const { runs } = this.#options
+    for (const { runId } of liveChildren({ children }))
+      await runs.abort(runId).catch(() => undefined)
+  }
+}
+
+const NEVER = new AbortController().signal
+const NEVER_BEGAN = 'it was not started, or its log is gone'
+const NO_USAGE: ChildUsage = {
+  input_tokens: 0,
+  output_tokens: 0,
+  cached_tokens: 0,
+  reasoning_tokens: 0,
+  model_calls: 0,
+  tool_calls: 0,
+  cost_usd: 0,
+  cost_known: true,
+}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { test } from 'node:test'
+import { runToEnd, follow } from '../../../helpers/engine.js'
+import { ended, fill, filesIn, openFamily, payloads, writes } from './support.js'
+
+const GOAL = 'shell: grep -q good answer.txt'
+
+test('the first attempt that achieves the goal wins, and its changes are applied', async (t) => {
+  const { engine, cwd, copies } = await openFamily(t, {
+    bad: writes('answer.txt', 'bad\n'),
+    good: writes('answer.txt', 'good\n'),
+  })
+  fill(cwd, { 'answer.txt': 'none\n' })
+  const attempts = { count: 2, models: ['test:bad', 'test:good'], choose: 'first' }
+  const { events, details } = await runToEnd(engine, { goal: GOAL, attempts, max_iterations: 2 })
+  assert.deepEqual(events.filter(({ kind }) => kind === 'error'), [])
+  assert.equal(details.status, 'achieved', details.final_state.goal_reason)
+  assert.deepEqual(filesIn(cwd), { 'answer.txt': 'good\n' })
+  assert.equal(details.changes, 'applied')
+  assert.equal(details.attempts?.chosen, 2)
+  assert.deepEqual(payloads(events, 'attempt_started').map((one) => one.model_name), [
+    'test:bad', 'test:good',
+  ])
+  assert.deepEqual(payloads(events, 'attempt_chosen').map(({ attempt }) => attempt), [2])
+  assert.equal(payloads(events, 'attempt_ended').length, 2)
+  assert.deepEqual(readdirSync(copies), [])
+  assert.equal(payloads(events, 'model_turn').length, 0)
+})
+
+test('attempts that do not achieve the goal fail their run, with every reason', async (t) => {
+  const { engine, cwd } = await openFamily(t, { bad: writes('answer.txt', 'bad\n') })
+  fill(cwd, { 'answer.txt': 'none\n' })
+  const attempts = { count: 3, choose: 'smallest' }
+  const { events, details } = await runToEnd(engine, { goal: GOAL, attempts, max_iterations: 1 })
+  assert.equal(details.status, 'failed')
+  assert.equal(details.end_reason, 'attempts_failed')
+  const [end] = payloads(events, 'run_end')
+  for (const n of [1, 2, 3]) assert.match(end?.reason ?? '', new RegExp(`attempt ${n} failed: `))
+  assert.deepEqual(filesIn(cwd), { 'answer.txt': 'none\n' })
+  assert.equal(details.usage.model_calls, payloads(events, 'attempt_ended').reduce(
+    (sum, { usage }) => sum + usage.model_calls, 0))
+})
+
+test('a human chooses among the attempts that achieved the goal', async (t) => {
+  const { engine, cwd } = await openFamily(t, {
+    a: writes('answer.txt', 'good a\n'),
+    b: writes('answer.txt', 'good b\n'),
+    c: writes('answer.txt', 'bad\n'),
+  })
+  fill(cwd, { 'answer.txt': 'none\n' })
+  const attempts = { count: 3, models: ['test:a', 'test:b', 'test:c'], choose: 'human' }
+  const { details } = await engine.create({ goal: GOAL, attempts, max_iterations: 1 })
+  const runId = details.run_id
+  await follow(engine, runId, ({ kind }) => kind === 'human_check_required')
+  const { gate } = await engine.get(runId)
+  assert.equal(gate?.kind, 'choice')
+  const statuses = gate?.candidates?.map(({ status }) => status)
+  assert.deepEqual(statuses, ['achieved', 'achieved', 'failed'])
+  await assert.rejects(engine.resume(runId, { decision: 'approve' }), /attempt: must be an attempt/)
+  await assert.rejects(engine.resume(runId, { decision: 'approve', attempt: 3 }), /attempt: must/)
+  await engine.resume(runId, { decision: 'approve', attempt: 2 })
+  await ended(engine, runId)
+  const after = await engine.get(runId)
+  const { status, changes } = after
+  assert.deepEqual([status, changes, after.attempts?.chosen], ['achieved', 'applied', 2])
+  assert.deepEqual(filesIn(cwd), { 'answer.txt': 'good b\n' })
+})

@@ -1,0 +1,131 @@
+/** Trees of runs in a store that several processes share: any of them drives any run. */
+import assert from 'node:assert/strict'
+import { after, before, describe, test, type TestContext } from 'node:test'
+import type pg from 'pg'
+import { PostgresStore, type JsonObject, type RunEngine } from 'runwright/agent'
+import {
+  ended, fill, filesIn, openFamily, payloads, writes, type Brain,
+} from '../../agent/run/children/support.js'
+import { scratch } from '../../helpers/engine.js'
+import { assertInvariants } from '../../helpers/invariants.js'
+import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+
+let postgres: Postgres
+let pool: pg.Pool
+let schemas = 0
+
+/** Goals `write FILE WORD` write that file; others are delegated in three parts. */
+const boss: Brain = (request, turn) => {
+  const [first] = request.messages
+  const part = /Goal: write (\S+) (\S+)/.exec(first?.role === 'user' ? first.text : '')
+  if (part !== null) return writes(`${part[1]}.txt`, `${part[2]}\n`)(request, turn)
+  if (turn > 0) return { text: 'done' }
+  const calls = ['a', 'b', 'c'].map((name) => ({
+    tool: 'delegate',
+    args: { goal: `write ${name} ${name}`, check: `grep -q ${name} ${name}.txt` },
+  }))
+  return { calls, tokens: [1, 1] }
+}
+
+/** Two engines that share a store and a folder. */
+async function openTwo(
+  t: TestContext,
+  models: Readonly<Record<string, Brain>>,
+): Promise<{ readonly engines: readonly [RunEngine, RunEngine]; readonly cwd: string }> {
+  schemas += 1
+  const schema = `trees_${schemas}`
+  const cwd = scratch(t)
+  const open = async (): Promise<RunEngine> => {
+    const store = new PostgresStore({ pool, schema })
+    return (await openFamily(t, models, { store, cwd, maxConcurrentRuns: 1 })).engine
+  }
+  return { engines: [await open(), await open()], cwd }
+}
+
+async function runTree(
+  [one, other]: readonly [RunEngine, RunEngine],
+  request: JsonObject,
+): Promise<Awaited<ReturnType<typeof ended>>> {
+  const { details } = await one.create(request)
+  const events = await ended(other, details.run_id)
+  assertInvariants(events)
+  const { runs } = await one.list()
+  for (const { run_id, status } of runs) assert.match(status, /achieved|failed|aborted/, run_id)
+  return events
+}
+
+describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
+  before(async () => {
+    postgres = await startPostgres({ fsync: 'off' })
+    pool = postgres.pool({ max: 30 })
+  })
+  after(async () => {
+    await pool.end()
+    await postgres.remove()
+  })
+
+  for (const choose of ['first', 'smallest'] as const) {
+    test(`attempts run on two processes with one slot each: ${choose}`, async (t) => {
+      const { engines, cwd } = await openTwo(t, {
+        long: writes('answer.txt', 'good\nlong\n'),
+        bad: writes('answer.txt', 'bad\n'),
+        short: writes('answer.txt', 'good\n'),
+      })
+      fill(cwd, { 'answer.txt': 'none\n' })
+      const events = await runTree(engines, {
+        goal: 'shell: grep -q good answer.txt',
+        attempts: { count: 3, models: ['test:long', 'test:bad', 'test:short'], choose },
+        max_iterations: 1,
+      })
+      const [chosen] = payloads(events, 'attempt_chosen')
+      if (choose === 'smallest') assert.equal(chosen?.attempt, 3)
+      const expected = chosen?.attempt === 3 ? 'good\n' : 'good\nlong\n'
+      assert.deepEqual(filesIn(cwd), { 'answer.txt': expected })
+      assert.equal(payloads(events, 'attempt_ended').length, 3)
+    })
+  }
+
+  test('parents that wait hold no slot: three at once, on two processes with one each', async (t) => {
+    const { engines, cwd } = await openTwo(t, { boss })
+    fill(cwd, { 'start.txt': 'start\n' })
+    const runs = await Promise.all(
+      [1, 2, 3].map(() =>
+        engines[0].create({
+          goal: 'shell: grep -q a a.txt && grep -q b b.txt && grep -q c c.txt',
+          workspace: 'isolated',
+          delegation: { children: 3 },
+        }),
+      ),
+    )
+    for (const { details } of runs) {
+      const events = await ended(engines[1], details.run_id)
+      assertInvariants(events)
+      assert.equal(payloads(events, 'run_end')[0]?.status, 'achieved')
+      assert.equal(payloads(events, 'delegate_ended').length, 3)
+    }
+    assert.deepEqual(filesIn(cwd), { 'start.txt': 'start\n' })
+  })
+
+  test('an abort goes down the tree, wherever its runs are', async (t) => {
+    const { engines, cwd } = await openTwo(t, {
+      slow: ({ signal }) =>
+        new Promise((_, reject) =>
+          signal?.addEventListener('abort', () => reject(new Error('aborted')), { once: true }),
+        ),
+    })
+    fill(cwd, { 'answer.txt': 'none\n' })
+    const attempts = { count: 2 }
+    const { details } = await engines[0].create({ goal: 'shell: false', attempts })
+    let working = 0
+    while (working === 0) {
+      const { runs } = await engines[0].list({ status: ['running'] })
+      working = runs.filter(({ role }) => role === 'attempt').length
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await engines[1].abort(details.run_id)
+    const events = await ended(engines[1], details.run_id)
+    assert.equal(payloads(events, 'run_end')[0]?.status, 'aborted')
+    const { runs } = await engines[0].list()
+    assert.deepEqual(runs.map(({ status }) => status), ['aborted', 'aborted', 'aborted'])
+  })
+})
