@@ -1,7 +1,7 @@
 /** Processes of an earlier version and of this one on one database, as during an upgrade. */
 import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
@@ -252,30 +252,48 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     })
   }
 
-  test('a child waits for this version while an earlier one drives other runs', async (t) => {
+  test('an earlier version claims no run of a tree, which this one drives to its end', async (t) => {
     const schema = next()
     const root = scratch(t)
-    const providers = [testProvider(() => ({}))]
-    const front = await open(t, current, schema, root, { providers })
+    const [tree, other] = [join(root, 'tree'), join(root, 'other')]
+    for (const folder of [tree, other]) mkdirSync(folder)
+    writeFileSync(join(tree, 'a'), 'old\n')
+    const workspaceFolder = scratch(t)
+    const writes = testProvider(({ messages }) =>
+      messages.some(({ role }) => role === 'tool')
+        ? { text: 'done' }
+        : { calls: [{ tool: 'write_file', args: { path: 'a', content: 'new\n' } }] },
+    )
+    const providers = [writes]
+    const front = await open(t, current, schema, root, { workspaceFolder, providers })
+    await pool.query(`CREATE TABLE ${schema}.claims (run_id text, worker_id text);
+      CREATE FUNCTION ${schema}.note() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN INSERT INTO ${schema}.claims VALUES (NEW.run_id, NEW.claimed_by); RETURN NULL; END $$;
+      CREATE TRIGGER note AFTER UPDATE ON ${schema}.runs FOR EACH ROW
+        WHEN (NEW.claimed_by IS DISTINCT FROM OLD.claimed_by AND NEW.claimed_by IS NOT NULL)
+        EXECUTE FUNCTION ${schema}.note()`)
     const { library } = versions['version 1']!
-    await open(t, library, schema, root, { providers }, ['worker', ...FORMAT_3])
-    const writer = await openStore(t, { pool, schema, labelsFor: () => ['worker'] })
-    const template = await front.create({ goal: 'shell: true', cwd: root })
-    await follow(front, template.details.run_id)
-    const [created] = (await writer.read(template.details.run_id, 0, 1)) as [RunCreated]
-    const payload = { ...asChild(created).payload, cwd: join(root) }
-    await admitted(writer, { ...asChild(created), run_id: 'child', payload })
-    for (let n = 0; n < 2; n++) {
-      const plain = await front.create({ goal: 'shell: true', cwd: root })
-      await follow(front, plain.details.run_id)
+    const old = await open(t, library, schema, root, { providers }, ['worker', ...FORMAT_3])
+    const attempts = { count: 2, models: ['test:m'] }
+    const { details } = await front.create({ goal: 'shell: grep -q new a', cwd: tree, attempts })
+    const plain = async (): Promise<void> => {
+      const { details } = await front.create({ goal: 'shell: true', cwd: other })
+      await follow(old, details.run_id)
     }
-    assert.equal((await front.get('child')).status, 'pending')
-    await open(t, current, schema, root, { providers }, ['worker'])
-    await follow(front, 'child')
-    const { status, role, root_run_id } = await front.get('child')
-    assert.deepEqual([status, role, root_run_id], ['achieved', 'attempt', 'root'])
-    const { rows } = await pool.query(`SELECT fence FROM "${schema}".runs WHERE run_id = 'child'`)
-    assert.deepEqual(rows, [{ fence: '1' }], 'it was claimed once')
+    await plain()
+    assert.equal((await old.get(details.run_id)).status, 'pending')
+    assert.equal((await old.list()).runs.length, 2)
+    await open(t, current, schema, root, { workspaceFolder, providers }, ['worker'])
+    await Promise.all([follow(front, details.run_id), plain()])
+    assert.equal((await front.get(details.run_id)).status, 'achieved')
+    assert.equal(readFileSync(join(tree, 'a'), 'utf8'), 'new\n')
+    const text = `SELECT w.format < 4 AS old, r.root_run_id IS NOT NULL OR r.run_id = $1 AS in_tree,
+        count(*)::integer > 0 AS some
+      FROM ${schema}.claims c JOIN ${schema}.workers w USING (worker_id)
+      JOIN ${schema}.runs r USING (run_id) GROUP BY 1, 2 ORDER BY 1, 2 DESC`
+    const { rows } = await pool.query(text, [details.run_id])
+    assert.deepEqual(rows[0], { old: false, in_tree: true, some: true })
+    assert.deepEqual(rows.filter((row) => row.old), [{ old: true, in_tree: false, some: true }])
   })
 
   test('version 1 ends an isolated run and never works in its folder', async (t) => {

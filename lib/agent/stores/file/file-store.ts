@@ -33,6 +33,7 @@ import type { Catalog, StoredRun } from './catalog.js'
 import { OpenFiles } from './data-file.js'
 import { operationError, writeError } from './disk-errors.js'
 import { makeDurableDirectory, probe, SystemDisk, type Disk } from './disk.js'
+import { dropTrees } from './drop-trees.js'
 import { makeDurable, replaceByCopy } from './durable-segments.js'
 import { FileHoldouts } from './holdouts.js'
 import { Journal } from './journal.js'
@@ -460,21 +461,11 @@ export class FileStore implements RunStore {
     if (retain.runs === undefined && retain.days === undefined) return
     const parts = this.#parts
     if (this.#state !== 'open' || parts === null) return
-    for (const tree of parts.catalog.runs.expired(retain, clock.now())) {
-      if (!tree.every((run) => isDroppable(run, parts))) continue
-      this.#dropTree(parts, tree).catch((error: unknown) => this.#warn(error))
-    }
-  }
-
-  /** The root comes last: what a crash leaves of the tree, the next sweep drops. */
-  async #dropTree(parts: Parts, tree: readonly StoredRun[]): Promise<void> {
-    const root = tree.at(-1) as StoredRun
-    if (tree.length > 1) {
-      const children = tree.slice(0, -1)
-      await Promise.all(children.map(({ runId }) => this.#deleteRun(parts.writer, runId)))
-      if (root.operates || !isDroppable(root, parts)) return
-    }
-    await this.#deleteRun(parts.writer, root.runId)
+    dropTrees(parts.catalog.runs.expired(retain, clock.now()), {
+      ...parts,
+      deleteRun: (runId) => this.#deleteRun(parts.writer, runId),
+      onFailure: (error) => this.#warn(error),
+    })
   }
 
   #afterGroup(): void {
@@ -499,8 +490,4 @@ export class FileStore implements RunStore {
       cause: error,
     })
   }
-}
-
-function isDroppable(run: StoredRun, { writer, catalog }: Parts): boolean {
-  return !writer.isBusy(run) && !catalog.quarantined.has(run.runId)
 }

@@ -12,8 +12,7 @@ export const TREE_STATEMENTS: readonly string[] = [
     ADD COLUMN role text, ADD COLUMN turn bigint`,
   `CREATE INDEX runs_by_root ON $schema.runs (root_run_id, turn) WHERE root_run_id IS NOT NULL`,
   `CREATE INDEX runs_by_parent ON $schema.runs (parent_run_id) WHERE parent_run_id IS NOT NULL`,
-  // For claims: runs of trees, which take turns, and runs to be ended. Others are in
-  // runs_to_claim.
+  // For claims: of trees, which take turns, and to be ended. Others are in runs_to_claim.
   `CREATE INDEX runs_of_trees_to_claim ON $schema.runs (queue_number)
     WHERE status = 'pending' AND root_run_id IS NOT NULL`,
   `CREATE INDEX runs_to_abort ON $schema.runs (queue_number) WHERE abort_wanted`,
