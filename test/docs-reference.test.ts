@@ -29,9 +29,10 @@ function fieldsOf(source: string, name: string): string[] {
   return [...body.matchAll(/^  readonly (\w+)\??:/gm)].map((match) => match[1]!)
 }
 
-/** The fields of each event kind, as declared in events.ts. */
+/** The fields of each event kind, as declared in events.ts and run-tree.ts. */
 function declaredEvents(): Map<string, string[]> {
   const source = read('lib/agent/events.ts')
+  const trees = read('lib/agent/run-tree.ts')
   const body =
     /export interface EventPayloads \{([^]*?)\n\}/
       .exec(source)?.[1]
@@ -45,7 +46,7 @@ function declaredEvents(): Map<string, string[]> {
         : /readonly (\w+)\??:/g
       const own = [...payload.matchAll(depth)].map((match) => match[1]!)
       const others = [...payload.matchAll(/& (\w+)/g)].map((match) => match[1]!)
-      return [kind, [...own, ...others.flatMap((name) => fieldsOf(source, name))]]
+      return [kind, [...own, ...others.flatMap((name) => fieldsOf(trees, name))]]
     }),
   )
 }
