@@ -257,7 +257,7 @@ for (const { what, heading, column, codes, least } of [
     what: 'end reason of a run',
     heading: 'Why a run ended',
     column: 0,
-    codes: unionOf(read('lib/agent/events.ts'), 'EndReason'),
+    codes: unionOf(read('lib/agent/run-status.ts'), 'EndReason'),
     least: 14,
   },
   {
