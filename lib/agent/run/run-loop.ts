@@ -20,6 +20,7 @@ import { isUnavailable, StoreError } from '../errors.js'
 import { isTerminal } from '../events.js'
 import { isExhausted } from '../exhaustion.js'
 import type { CallState, RunState } from '../log/run-state.js'
+import { treePlaceOf } from '../log/tree-place.js'
 import { LogWriter, type LogWriterOptions } from '../log/writer.js'
 import { warn } from '../output.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
@@ -380,7 +381,8 @@ export class RunLoop {
       const payload = { level: 'info', message: 'waiting for a slot: all are taken' } as const
       this.#log.note({ kind: 'log', iteration, payload })
     }
-    const entered = scheduler.enter(this.#log.runId, placeOf(details), signal)
+    const { root } = treePlaceOf(details)
+    const entered = scheduler.enter(this.#log.runId, placeOf(details), signal, root)
     await (started_at === null ? entered : this.#log.idleWhile(entered))
   }
 

@@ -7,6 +7,7 @@
 import type { Clock, Timer } from '../../internal/clock.js'
 import { nextTurn } from '../../internal/next-turn.js'
 import type { RunStatus } from '../events.js'
+import { treePlaceOf } from '../log/tree-place.js'
 import type { RunHead } from '../run-details.js'
 import type { RunStore } from '../store.js'
 import { placeOf } from './place-of.js'
@@ -19,6 +20,8 @@ export interface UnfinishedRun {
   readonly runId: string
   /** See `placeOf`. */
   readonly place: string
+  /** See `treePlaceOf`. */
+  readonly root: string
   readonly status: RunStatus
   /** Of its gate, in ISO 8601; null without one. */
   readonly deadline: string | null
@@ -83,8 +86,9 @@ export async function listOldestFirst(
     const page = await store.list({ status, limit: PAGE, cursor })
     for (const { details, problem } of page.heads) {
       const { run_id: runId, status, gate } = details
-      if (problem === undefined)
-        runs.push({ runId, place: placeOf(details), status, deadline: gate?.deadline ?? null })
+      if (problem !== undefined) continue
+      const { root } = treePlaceOf(details)
+      runs.push({ runId, place: placeOf(details), root, status, deadline: gate?.deadline ?? null })
     }
     cursor = page.next
   }
