@@ -5,6 +5,7 @@
  * @module
  */
 import { isTerminal, type RunRecord } from '../../events.js'
+import { treePlaceOf } from '../../log/tree-place.js'
 import type { RunHead } from '../../run-details.js'
 import { FORMAT_LABEL, LABELS_WITH_FORMAT, needsFormat } from './formats.js'
 import type { PgQuery } from './pg-types.js'
@@ -61,12 +62,14 @@ export function insertRunQuery(
   json: readonly string[],
 ): PgQuery {
   const { details, owner, idempotency } = head
+  const { root, parent, role } = treePlaceOf(details)
   const rowLabels = needsFormat(records) ? [...labels, FORMAT_LABEL] : [...labels]
   const text = `WITH begun AS (
       INSERT INTO ${schema}.runs (run_id, created_ms, ended_ms, status, goal_hash, model_name,
         owner_id, tenant, idempotency_key, fixed, head, last_seq, gate_deadline_ms, folder, labels,
-        search_text, checkpoint_seq)
-      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $17, $18)
+        search_text, checkpoint_seq, root_run_id, parent_run_id, role)
+      VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $17, $18, $19, $20,
+        $21)
       ON CONFLICT (run_id) DO NOTHING
       RETURNING run_id
     ), added AS (
@@ -94,6 +97,9 @@ export function insertRunQuery(
     [...json],
     searchText(details),
     head.checkpointSeq,
+    root === details.run_id ? null : keyText(root),
+    parent === null ? null : keyText(parent),
+    role === null ? null : keyText(role),
   ]
   return { name: 'runwright_begin', text, values }
 }

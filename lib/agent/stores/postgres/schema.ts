@@ -11,6 +11,7 @@ import { HOLDOUT_STATEMENTS } from './holdouts.js'
 import { MESSAGE_STATEMENTS } from './messages.js'
 import { OBJECT_STATEMENTS } from './objects.js'
 import { PLACE_STATEMENTS } from './places.js'
+import { TREE_STATEMENTS } from './trees.js'
 
 interface Migration {
   readonly version: number
@@ -100,6 +101,8 @@ const MIGRATIONS: readonly Migration[] = [
   { version: 6, compatibleFrom: 1, statements: FORMAT_STATEMENTS },
   // Held-out tests.
   { version: 7, compatibleFrom: 1, statements: HOLDOUT_STATEMENTS },
+  // Trees of runs.
+  { version: 8, compatibleFrom: 1, statements: TREE_STATEMENTS },
 ]
 
 const NEWEST = MIGRATIONS.at(-1)?.version ?? 0
