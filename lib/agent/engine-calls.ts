@@ -42,11 +42,34 @@ export interface CreateOptions {
    * when malformed. The run's spans and model calls belong to it.
    */
   readonly trace?: TraceContext | undefined
+  /**
+   * Called when all but this allows the run to begin, and not for a request that repeats an earlier
+   * one. What it throws is what the call throws: no run begins.
+   */
+  readonly admit?: (() => void | Promise<void>) | undefined
+}
+
+/** What the runs of a tenant use. Those that other runs have started count for these. */
+export interface TenantUsage {
+  /** Runs that have not ended. */
+  readonly openRuns: number
+  /** Null when it was not asked for. */
+  readonly cost: {
+    /**
+     * The `estimated_cost_usd` of runs that were created within 24 hours, to the minute, or have
+     * not ended. A deleted run counts as long as the process knows of it.
+     */
+    readonly usd: number
+    /** Milliseconds until the oldest of them no longer counts; null when that is not known. */
+    readonly freesInMs: number | null
+  } | null
 }
 
 export const CREATE: OptionKinds<CreateOptions> = {
   caller: 'object', idempotencyKey: 'string', parentRunId: 'string', trace: 'object',
+  admit: 'function',
 }
+export const USAGE: OptionKinds<{ costs?: boolean }> = { costs: 'boolean' }
 export const CLOSE: OptionKinds<{ graceMs?: number }> = { graceMs: 'number' }
 export const SUBSCRIBE: OptionKinds<{ after?: number; deltas?: boolean }> = {
   after: 'number', deltas: 'boolean',

@@ -14,11 +14,13 @@ import {
   CREATE,
   MESSAGE,
   SUBSCRIBE,
+  USAGE,
   type Caller,
   type CreateOptions,
   type GoalInfo,
   type MessageOptions,
   type ResumeResult,
+  type TenantUsage,
   type ToolInfo,
 } from './engine-calls.js'
 import {
@@ -57,6 +59,7 @@ import { isCorrupt, runsToDelete } from './request/deletion.js'
 import { parseMessage } from './request/message.js'
 import { ownerOf } from './request/owner-of.js'
 import { requestAgain } from './request/start-request.js'
+import { TenantUsages } from './request/tenant-usage.js'
 import { visibleHead } from './request/visible-head.js'
 import type { RunDetails, RunHead, RunSummary } from './run-details.js'
 import { ActiveRuns } from './run/active-runs.js'
@@ -100,6 +103,7 @@ export class RunEngine {
   readonly #sealedFolders: SealedFolders
   readonly #upkeep: Upkeep
   readonly #creation: Creation
+  readonly #usages: TenantUsages
   /** Aborted when nothing may use the store of contents any more. */
   readonly #over = new AbortController()
   #closing: Promise<void> | undefined
@@ -157,6 +161,7 @@ export class RunEngine {
     const use = contents?.use ?? null
     this.#upkeep = new Upkeep({ store: config.store, use, isolation, sealed: sealedFolders })
     this.workspaces = new Workspaces({ ...common, logs: this.#driver })
+    this.#usages = new TenantUsages(config.store, config.clock)
     this.#creation = new Creation({
       ...common,
       goals: this.#goals,
@@ -463,6 +468,19 @@ export class RunEngine {
   /** The number of runs in each status, of all tenants. */
   async counts(): Promise<Readonly<Record<RunStatus, number>>> {
     return await this.#answer(this.#config.store.counts())
+  }
+
+  /**
+   * What the runs of a tenant use; null: of those without one. Reads the runs of the tenant that
+   * have not ended, and for `costs` (default false) those created since the last call, at first all
+   * of the last 24 hours.
+   */
+  async usage(
+    tenant: string | null,
+    options: { readonly costs?: boolean | undefined } = {},
+  ): Promise<TenantUsage> {
+    checkOptions(options, USAGE, 'usage()')
+    return await this.#answer(this.#usages.of(tenant, options.costs ?? false))
   }
 
   /**

@@ -11,6 +11,7 @@ export type {
   GoalInfo,
   MessageOptions,
   ResumeResult,
+  TenantUsage,
   ToolInfo,
 } from './engine-calls.js'
 export type {

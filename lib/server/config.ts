@@ -3,6 +3,7 @@ import type { EngineOptions, RunEngine } from '../agent/index.js'
 import { escapeInvisible } from '../internal/escape-invisible.js'
 import type { Authorize, Principal } from './access/auth.js'
 import type { LimitSettings } from './access/limits.js'
+import type { TenantLimits } from './access/quotas.js'
 import { isHttpOrigin } from './access/origin.js'
 import type { LogLine } from './monitoring/log.js'
 import type { WebhookOptions } from './webhooks/options.js'
@@ -27,6 +28,7 @@ export type ServiceEngine = Pick<
   | 'goals'
   | 'counts'
   | 'capacity'
+  | 'usage'
   | 'check'
   | 'damage'
   | 'observe'
@@ -48,6 +50,15 @@ export interface FailedCall {
   readonly method: string
   /** Path without the query, which may contain secrets. */
   readonly path: string
+}
+
+/** Limits per principal, and `perTenant`; omitted and null set no limit. */
+export type LimitOptions = {
+  readonly [K in keyof LimitSettings]?: LimitSettings[K] | undefined
+} & {
+  readonly perTenant?: {
+    readonly [K in keyof TenantLimits]?: TenantLimits[K] | undefined
+  } | undefined
 }
 
 /** Options of `createRunService()`. */
@@ -95,9 +106,12 @@ export interface RunServiceOptions {
   /** Keep-alive of event streams; see {@link StreamSettings}. */
   readonly streams?:
     { readonly [K in keyof StreamSettings]?: StreamSettings[K] | undefined } | undefined
-  /** Limits per principal; see {@link LimitSettings}. @defaultValue no limits */
-  readonly limits?:
-    { readonly [K in keyof LimitSettings]?: LimitSettings[K] | undefined } | undefined
+  /**
+   * Limits per principal, see {@link LimitSettings}, and per tenant, see {@link TenantLimits}.
+   *
+   * @defaultValue no limits
+   */
+  readonly limits?: LimitOptions | undefined
   /** Serve metrics for Prometheus at `basePath + /metrics`. @defaultValue false */
   readonly metrics?: boolean | undefined
   /** Called once for each request, ended stream and ended run; see `jsonLines()`. */
@@ -121,9 +135,12 @@ const OPTIONS: OptionKinds<RunServiceOptions> = {
 const STREAMS: OptionKinds<Partial<StreamSettings>> = {
   pingMs: 'number', commentMs: 'number', stuckMs: 'number',
 }
-const LIMITS: OptionKinds<Partial<LimitSettings>> = {
+const LIMITS: OptionKinds<LimitOptions> = {
   requestsPerSecond: 'number|null', burst: 'number', concurrentRequests: 'number|null',
-  openStreams: 'number|null',
+  openStreams: 'number|null', perTenant: 'object',
+}
+const TENANT_LIMITS: OptionKinds<Partial<TenantLimits>> = {
+  runs: 'number|null', costUsdPerDay: 'number|null',
 }
 
 /** The options with all defaults filled in. */
@@ -139,6 +156,8 @@ export interface ServiceConfig {
   readonly streams: StreamSettings
   /** Null sets no limits. */
   readonly limits: LimitSettings | null
+  /** Null sets no limits. */
+  readonly tenantLimits: TenantLimits | null
   readonly metrics: boolean
   readonly onLog: ((line: LogLine) => void) | null
   readonly onError: (error: unknown, call: FailedCall) => void
@@ -193,6 +212,7 @@ export function resolveConfig(options: RunServiceOptions): ServiceConfig {
     maxBodyBytes: checkCount('maxBodyBytes', maxBodyBytes, 2 ** 30),
     streams: resolveStreams(options.streams ?? {}),
     limits: options.limits === undefined ? null : resolveLimits(options.limits),
+    tenantLimits: resolveTenantLimits(options.limits?.perTenant ?? {}),
     metrics: options.metrics ?? false,
     onLog: onLog ?? null,
     onError: onError ?? printError,
@@ -209,7 +229,20 @@ function resolveStreams(given: NonNullable<RunServiceOptions['streams']>): Strea
   }
 }
 
-function resolveLimits(given: NonNullable<RunServiceOptions['limits']>): LimitSettings | null {
+function resolveTenantLimits(
+  given: NonNullable<LimitOptions['perTenant']>,
+): TenantLimits | null {
+  checkOptions(given, TENANT_LIMITS, 'limits.perTenant')
+  const { runs = null, costUsdPerDay = null } = given
+  if (runs !== null) checkCount('limits.perTenant.runs', runs, 1e6)
+  if (costUsdPerDay !== null) {
+    const ok = Number.isFinite(costUsdPerDay) && costUsdPerDay > 0
+    expect(ok, 'limits.perTenant.costUsdPerDay', 'a number of US dollars above 0', costUsdPerDay)
+  }
+  return runs === null && costUsdPerDay === null ? null : { runs, costUsdPerDay }
+}
+
+function resolveLimits(given: LimitOptions): LimitSettings {
   checkOptions(given, LIMITS, 'limits')
   const { requestsPerSecond = null, burst, concurrentRequests = null, openStreams = null } = given
   if (requestsPerSecond !== null) {

@@ -2,6 +2,7 @@ import { callHost } from '../internal/call-host.js'
 import { describeValue } from '../internal/options.js'
 import type { Principal } from './access/auth.js'
 import { Limiter } from './access/limits.js'
+import { TenantQuotas } from './access/quotas.js'
 import { accountOf } from './access/principal.js'
 import type { FailedCall, ServiceConfig, ServiceEngine } from './config.js'
 import { HeavyCalls } from './messages/heavy.js'
@@ -16,6 +17,8 @@ export class ServiceContext {
   readonly config: ServiceConfig
   /** Null when nothing is limited. */
   readonly limiter: Limiter | null
+  /** Null when tenants have no limits. */
+  readonly quotas: TenantQuotas | null
   /** Null when nothing is counted or logged. */
   readonly monitor: Monitor | null
   readonly heavy: HeavyCalls
@@ -26,6 +29,8 @@ export class ServiceContext {
     this.engine = engine
     this.config = config
     this.limiter = config.limits === null ? null : new Limiter(config.limits)
+    const { tenantLimits } = config
+    this.quotas = tenantLimits === null ? null : new TenantQuotas(engine, tenantLimits)
     const monitored = config.metrics || config.onLog !== null
     this.monitor = monitored ? new Monitor(engine, config.onLog) : null
     this.heavy = new HeavyCalls(config.streams.stuckMs)

@@ -59,6 +59,8 @@ export type ProblemCode =
   | 'too_many_messages'
   | 'rate_limited'
   | 'too_many_at_once'
+  | 'quota_runs'
+  | 'quota_cost'
   | 'internal_error'
   | 'run_damaged'
   | 'run_too_new'
@@ -71,6 +73,15 @@ export type ProblemCode =
 export interface FieldError extends SchemaViolation {
   /** The part of the request that holds the field; absent for the body. */
   readonly in?: 'query' | 'header' | 'path'
+}
+
+/** How much of a limit per tenant is used. */
+export interface QuotaUse {
+  /** Runs that have not ended, or US dollars within 24 hours: see the `code`. */
+  readonly used: number
+  readonly allowed: number
+  /** ISO 8601 UTC: when the oldest of what is used no longer counts; null when not known. */
+  readonly frees_at: string | null
 }
 
 /** The body of an error response: `application/problem+json` (RFC 9457). */
@@ -88,6 +99,8 @@ export interface Problem {
   readonly errors?: readonly FieldError[]
   /** The files concerned, at most 1000 of them; absent when there are none. */
   readonly paths?: readonly string[]
+  /** The limit that the tenant exceeds; absent when it is none. */
+  readonly quota?: QuotaUse
 }
 
 /** Optional parts of a {@link ProblemError}. */
@@ -97,10 +110,12 @@ export interface ProblemOptions extends ErrorOptions {
   readonly errors?: readonly FieldError[] | undefined
   /** The files concerned. */
   readonly paths?: readonly string[] | undefined
+  /** The limit that the tenant exceeds. */
+  readonly quota?: QuotaUse | undefined
 }
 
 const PROBLEM_OPTIONS: OptionKinds<ProblemOptions> = {
-  cause: 'any', headers: 'object', errors: 'array', paths: 'array',
+  cause: 'any', headers: 'object', errors: 'array', paths: 'array', quota: 'object',
 }
 
 /**
@@ -114,6 +129,7 @@ export class ProblemError extends Error {
   readonly headers: Readonly<Record<string, string>>
   readonly errors: readonly FieldError[]
   readonly paths: readonly string[]
+  readonly quota: QuotaUse | null
 
   constructor(
     status: number,
@@ -131,6 +147,7 @@ export class ProblemError extends Error {
     this.headers = options.headers ?? {}
     this.errors = options.errors ?? []
     this.paths = options.paths ?? []
+    this.quota = options.quota ?? null
   }
 }
 
@@ -138,6 +155,7 @@ export class ProblemError extends Error {
 export interface RunServiceErrorFacts {
   readonly errors?: readonly FieldError[]
   readonly paths?: readonly string[]
+  readonly quota?: QuotaUse | null
   readonly retryAfterMs?: number | null
 }
 
@@ -154,6 +172,8 @@ export class RunServiceError extends Error {
   readonly errors: readonly FieldError[]
   /** The files concerned; empty when the response names none. */
   readonly paths: readonly string[]
+  /** The limit that the tenant exceeds; null when it is none. */
+  readonly quota: QuotaUse | null
   /** The Retry-After of the response, in milliseconds; null without one. */
   readonly retryAfterMs: number | null
 
@@ -161,13 +181,14 @@ export class RunServiceError extends Error {
     status: number,
     code: ProblemCode | 'unexpected_answer' | (string & {}),
     detail: string,
-    { errors = [], paths = [], retryAfterMs = null }: RunServiceErrorFacts = {},
+    { errors = [], paths = [], quota = null, retryAfterMs = null }: RunServiceErrorFacts = {},
   ) {
     super(detail)
     this.status = status
     this.code = code
     this.errors = errors
     this.paths = paths
+    this.quota = quota
     this.retryAfterMs = retryAfterMs
   }
 }
@@ -211,7 +232,7 @@ const PHRASES: Readonly<Record<number, string>> = {
 
 /** The problem details of a {@link ProblemError}. */
 export function problemOf(error: ProblemError): Problem {
-  const { status, code, message: detail, errors, paths } = error
+  const { status, code, message: detail, errors, paths, quota } = error
   const title = PHRASES[status] ?? (status < 500 ? 'Client Error' : 'Server Error')
   return {
     type: 'about:blank',
@@ -221,6 +242,7 @@ export function problemOf(error: ProblemError): Problem {
     code,
     ...(errors.length > 0 && { errors }),
     ...(paths.length > 0 && { paths }),
+    ...(quota !== null && { quota }),
   }
 }
 

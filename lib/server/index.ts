@@ -7,11 +7,18 @@
 export { bearerKeys, bearerToken } from './access/auth.js'
 export type { Authorize, AuthorizableRequest, BearerKey, Principal } from './access/auth.js'
 export type { LimitSettings } from './access/limits.js'
+export type { TenantLimits } from './access/quotas.js'
 export { RunServiceClient } from './client/client.js'
 export type { CallSignal, ChangesCall, FilesCall, KeyedCall, RunFilter } from './client/calls.js'
 export type { RunList, RunServiceClientOptions, ServiceHealth } from './client/client.js'
 export type { FollowOptions, ModelDelta } from './client/follow.js'
-export type { FailedCall, RunServiceOptions, ServiceEngine, StreamSettings } from './config.js'
+export type {
+  FailedCall,
+  LimitOptions,
+  RunServiceOptions,
+  ServiceEngine,
+  StreamSettings,
+} from './config.js'
 export { drainOnSignal } from './drain.js'
 export type { DrainableServer, DrainOptions } from './drain.js'
 export { ProblemError, RunServiceError } from './errors.js'
@@ -20,6 +27,7 @@ export type {
   Problem,
   ProblemCode,
   ProblemOptions,
+  QuotaUse,
   RunServiceErrorFacts,
 } from './errors.js'
 export type { HttpRequest, HttpResponse } from './messages/reply.js'

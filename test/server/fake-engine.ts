@@ -318,6 +318,11 @@ export class FakeEngine implements ServiceEngine {
 
   readonly capacity: ServiceEngine['capacity'] = () => ({ queued: this.queued, maxQueued: 2 })
 
+  readonly usage: ServiceEngine['usage'] = async (tenant) => {
+    const own = [...this.runs.values()].filter((run) => run.tenant === tenant)
+    return { openRuns: own.filter(({ details }) => details.ended_at === null).length, cost: null }
+  }
+
   readonly check: ServiceEngine['check'] = async () => {
     if (this.broken !== null) throw this.broken
   }

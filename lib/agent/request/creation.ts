@@ -54,6 +54,7 @@ export interface CreationCall {
   readonly idempotencyKey?: string | undefined
   readonly parentRunId?: string | undefined
   readonly trace?: TraceContext | undefined
+  readonly admit?: (() => void | Promise<void>) | undefined
 }
 
 /** Of which run the held-out tests are taken over, and what the request says of some. */
@@ -196,6 +197,7 @@ export class Creation {
     const resolved = await resolve(owner)
     const { newRun } = resolved
     const tests = await this.#holdouts.of(newRun, asked, source, owner)
+    await options.admit?.()
     const record = this.#stamp(resolved, owner, idempotency, options, tests)
     const { run_id } = record
     const begin = (): ReturnType<CreationOptions['begin']> =>

@@ -125,19 +125,19 @@ export class LocalDriver implements RunDriver {
       this.#addUser(run.runId, run.place)
       scheduler.hold(run.runId, run.place)
     }
-    for (const { runId, place, status } of begun) {
+    for (const { runId, place, root, status } of begun) {
       if (status !== 'running' && operating.has(runId)) this.#takeUpLater(runId)
       if (status !== 'running') continue
-      scheduler.queue(runId, place, () => undefined)
+      scheduler.queue(runId, place, () => undefined, root)
       // Also without a slot: a run that waits for one says so.
       this.#takeUpLater(runId)
     }
     for (const run of await this.#listWith(['pending'])) {
-      const { runId, place } = run
+      const { runId, place, root } = run
       if (this.#isLive(runId)) continue
       this.#untaken.add(run, () => undefined)
       this.#addUser(runId, place)
-      scheduler.queue(runId, place, () => void this.#takeUpPatiently(runId))
+      scheduler.queue(runId, place, () => void this.#takeUpPatiently(runId), root)
     }
   }
 

@@ -432,7 +432,8 @@ export class RunLoop {
       const payload = { level: 'info', message: 'waiting for a slot: all are taken' } as const
       this.#log.note({ kind: 'log', iteration, payload })
     }
-    const entered = scheduler.enter(this.#log.runId, placeOf(details), signal)
+    const { root_run_id: root } = details
+    const entered = scheduler.enter(this.#log.runId, placeOf(details), signal, root)
     await (started_at === null ? entered : this.#log.idleWhile(entered))
   }
 

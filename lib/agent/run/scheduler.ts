@@ -1,5 +1,6 @@
 /**
- * Gives slots to runs, first come, first served.
+ * Gives slots to runs, in rounds over their roots: see {@link FairQueue}. Runs that are their own
+ * roots are served first come, first served.
  *
  * 1. At most `slots` runs work at a time; if folders are exclusive, never two in the same folder or
  *    in folders of which one contains the other.
@@ -8,19 +9,18 @@
  * 3. A restore or apply has a folder for itself, or is refused; runs wait for it, also where
  *    folders are not exclusive.
  * 4. A run keeps its folder from its first slot to its end. Runs that have begun come before the
- *    queue: those that return from a gate, and those of an earlier process.
+ *    queue: those that return from a gate, and those of an earlier process. Each of both groups has
+ *    rounds of its own.
  *
  * @module
  */
 import { FolderIndex } from '../../internal/folder-index.js'
+import { FairQueue, type Waiting } from './fair-queue.js'
 import { FolderQueue } from './folder-queue.js'
 
 /** A run that waits for a slot. */
-interface Ticket {
-  readonly runId: string
+interface Ticket extends Waiting {
   readonly cwd: string
-  /** Its position: tickets are numbered as they come. */
-  readonly order: number
   start: () => void
 }
 
@@ -30,13 +30,12 @@ export class Scheduler {
   /** Are the folders of runs exclusive? */
   readonly #exclusive: boolean
   readonly #folders: FolderQueue
-  #order = 0
   /** All tickets, by run. */
   readonly #tickets = new Map<string, Ticket>()
   /** Tickets of runs that have begun. */
-  readonly #begun: Ticket[] = []
-  /** The others whose folder is free, in their order. */
-  readonly #ready: Ticket[] = []
+  readonly #begun = new FairQueue<Ticket>()
+  /** The others; those whose folder is free are ready. */
+  readonly #waiting = new FairQueue<Ticket>()
   readonly #working = new Set<string>()
   /** Runs that have begun, and the folders that they keep. */
   readonly #holders = new Map<string, string>()
@@ -45,7 +44,7 @@ export class Scheduler {
   constructor(slots: number, exclusive: boolean) {
     this.#slots = slots
     this.#exclusive = exclusive
-    this.#folders = new FolderQueue((runId) => this.#onFree(runId))
+    this.#folders = new FolderQueue((runId) => this.#waiting.ready(runId))
   }
 
   /** Runs that wait for a slot. */
@@ -64,11 +63,16 @@ export class Scheduler {
   }
 
   /**
-   * Resolves when the run has a slot.
+   * Resolves when the run has a slot. `root` is the run at the top of its tree.
    *
    * @throws the signal's reason when it fires first; the run then leaves the queue.
    */
-  async enter(runId: string, cwd: string, signal: AbortSignal): Promise<void> {
+  async enter(
+    runId: string,
+    cwd: string,
+    signal: AbortSignal,
+    root: string = runId,
+  ): Promise<void> {
     signal.throwIfAborted()
     if (this.#working.has(runId)) return
     await new Promise<void>((resolve, reject) => {
@@ -78,10 +82,11 @@ export class Scheduler {
         reject(signal.reason as Error)
       }
       signal.addEventListener('abort', onAbort, { once: true })
-      this.queue(runId, cwd, () => {
+      const start = (): void => {
         signal.removeEventListener('abort', onAbort)
         resolve()
-      })
+      }
+      this.queue(runId, cwd, start, root)
     })
   }
 
@@ -89,17 +94,19 @@ export class Scheduler {
    * Calls `start` when the run has a slot. A run that waits already keeps its position, and only
    * its last `start` is called.
    */
-  queue(runId: string, cwd: string, start: () => void): void {
+  queue(runId: string, cwd: string, start: () => void, root: string = runId): void {
     const known = this.#tickets.get(runId)
     if (known !== undefined) {
       known.start = start
       return
     }
-    const ticket = { runId, cwd, order: this.#order++, start }
+    const ticket = { runId, root, cwd, start }
     this.#tickets.set(runId, ticket)
-    if (this.#holders.has(runId)) this.#begun.push(ticket)
-    else if (!this.#exclusive) this.#ready.push(ticket)
-    else this.#folders.enter(runId, cwd)
+    const hasBegun = this.#holders.has(runId)
+    const queue = hasBegun ? this.#begun : this.#waiting
+    queue.add(ticket)
+    if (this.#exclusive && !hasBegun) this.#folders.enter(runId, cwd)
+    else queue.ready(runId)
     this.#fill()
   }
 
@@ -147,7 +154,7 @@ export class Scheduler {
 
   #fill(): void {
     while (!this.isFull) {
-      const next = this.#begun.shift() ?? this.#nextReady()
+      const next = this.#begun.next() ?? this.#nextWaiting()
       if (next === undefined) return
       this.#tickets.delete(next.runId)
       this.#working.add(next.runId)
@@ -157,43 +164,21 @@ export class Scheduler {
   }
 
   /** Folders that are not exclusive are kept from runs by restores and applies only. */
-  #nextReady(): Ticket | undefined {
-    if (this.#exclusive) return this.#ready.shift()
-    const at = this.#ready.findIndex(({ cwd }) => this.#folders.isFree(cwd))
-    return at < 0 ? undefined : this.#ready.splice(at, 1)[0]
-  }
-
-  #onFree(runId: string): void {
-    const ticket = this.#tickets.get(runId)
-    if (ticket !== undefined) insert(this.#ready, ticket)
+  #nextWaiting(): Ticket | undefined {
+    if (this.#exclusive) return this.#waiting.next()
+    return this.#waiting.next(({ cwd }) => this.#folders.isFree(cwd))
   }
 
   /** Gives up the run's position; unless it has begun, its folder as well. */
   #withdraw(runId: string): void {
-    const ticket = this.#tickets.get(runId)
     this.#tickets.delete(runId)
     if (!this.#holders.has(runId)) this.#folders.leave(runId)
-    if (ticket === undefined) return
-    for (const queue of [this.#begun, this.#ready]) {
-      const index = queue.indexOf(ticket)
-      if (index >= 0) queue.splice(index, 1)
-    }
+    this.#begun.remove(runId)
+    this.#waiting.remove(runId)
   }
 }
 
 /** The name under which the folder of a restore or apply is taken: the run may have another one. */
 function reservation(runId: string): string {
   return `files ${runId}`
-}
-
-/** Inserts a ticket at its position. */
-function insert(queue: Ticket[], ticket: Ticket): void {
-  let low = 0
-  let high = queue.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((queue[middle] as Ticket).order < ticket.order) low = middle + 1
-    else high = middle
-  }
-  queue.splice(low, 0, ticket)
 }

@@ -19,6 +19,8 @@ export interface UnfinishedRun {
   readonly runId: string
   /** See `placeOf`. */
   readonly place: string
+  /** The run at the top of its tree. */
+  readonly root: string
   readonly status: RunStatus
   /** Of its gate, in ISO 8601; null without one. */
   readonly deadline: string | null
@@ -83,8 +85,9 @@ export async function listOldestFirst(
     const page = await store.list({ status, limit: PAGE, cursor })
     for (const { details, problem } of page.heads) {
       const { run_id: runId, status, gate } = details
-      if (problem === undefined)
-        runs.push({ runId, place: placeOf(details), status, deadline: gate?.deadline ?? null })
+      if (problem !== undefined) continue
+      const { root_run_id: root } = details
+      runs.push({ runId, place: placeOf(details), root, status, deadline: gate?.deadline ?? null })
     }
     cursor = page.next
   }

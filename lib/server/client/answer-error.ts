@@ -29,8 +29,8 @@ export function errorOf({ status, type, retryAfter, content }: Answer): RunServi
       `the response is ${status} without problem details; check that baseUrl leads to the service`
     return new RunServiceError(status, 'unexpected_answer', detail, { retryAfterMs })
   }
-  const { code, detail, errors = [], paths = [] } = problem
-  return new RunServiceError(status, code, detail, { errors, paths, retryAfterMs })
+  const { code, detail, errors = [], paths = [], quota = null } = problem
+  return new RunServiceError(status, code, detail, { errors, paths, quota, retryAfterMs })
 }
 
 function problemIn(type: string, text: string): Problem | null {

@@ -334,8 +334,16 @@ export const PROBLEM: JsonSchema = record(
       ),
     },
     paths: { type: 'array', items: text, description: 'the files concerned' },
+    quota: {
+      ...record({
+        used: { type: 'number', description: 'runs, or US dollars within 24 hours' },
+        allowed: { type: 'number' },
+        frees_at: orNull(time, 'when the oldest of what is used no longer counts; null: not known'),
+      }),
+      description: 'the limit that the tenant exceeds',
+    },
   },
-  ['errors', 'paths'],
+  ['errors', 'paths', 'quota'],
 )
 
 /**

@@ -1,6 +1,7 @@
 /** What several routes need that start a run or act on one. @module */
 import type { RunDetails, TraceContext } from '../../agent/index.js'
 import type { JsonObject } from '../../internal/json.js'
+import type { Admission } from '../access/quotas.js'
 import type { ServiceConfig } from '../config.js'
 import type { ServiceContext } from '../context.js'
 import type { Operation, Parameter } from '../describe/operation.js'
@@ -27,6 +28,19 @@ export const TRACEPARENT: Parameter = {
 /** @throws `ProblemError` 503 for a service that starts no more runs. */
 export function checkOpen({ state }: ServiceContext): void {
   if (state !== 'open') throw draining()
+}
+
+/**
+ * Starts a run within the limits of the caller's tenant.
+ *
+ * @throws `ProblemError` 429
+ */
+export async function startRun<T>(
+  { quotas }: ServiceContext,
+  { caller }: Call,
+  begin: (admission: Admission) => Promise<T>,
+): Promise<T> {
+  return quotas === null ? await begin({}) : await quotas.start(caller.owner.tenant, begin)
 }
 
 /** The body of a call, which the engine validates. An absent one counts as an empty object. */

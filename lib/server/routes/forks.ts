@@ -8,6 +8,7 @@ import {
   readIdempotencyKey,
   readRequest,
   STARTED,
+  startRun,
   startedReply,
   TRACEPARENT,
   traceOf,
@@ -37,7 +38,9 @@ export function forkRoutes(context: ServiceContext): readonly RouteDefinition[] 
         const idempotencyKey = readIdempotencyKey(request)
         const fork = await readRequest(call, config)
         const options = { caller, idempotencyKey, trace: traceOf(request) }
-        const { details, created } = await engine.fork(parameter, fork, options)
+        const { details, created } = await startRun(context, call, (admission) =>
+          engine.fork(parameter, fork, { ...options, ...admission }),
+        )
         return startedReply(details, created, config)
       },
     },

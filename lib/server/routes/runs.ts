@@ -21,6 +21,7 @@ import {
   readNoFields,
   readRequest,
   STARTED,
+  startRun,
   startedReply,
   TRACEPARENT,
   traceOf,
@@ -127,7 +128,10 @@ function createRun(context: ServiceContext): RouteDefinition {
       const idempotencyKey = readIdempotencyKey(request)
       const start = await readRequest(call, config)
       const trace = traceOf(request)
-      const { details, created } = await engine.create(start, { caller, idempotencyKey, trace })
+      const options = { caller, idempotencyKey, trace }
+      const { details, created } = await startRun(context, call, (admission) =>
+        engine.create(start, { ...options, ...admission }),
+      )
       return startedReply(details, created, config)
     },
   }
@@ -270,7 +274,10 @@ function retryRun(context: ServiceContext): RouteDefinition {
       checkOpen(context)
       await readNoFields(call, config)
       const { request, parameter, caller } = call
-      const details = await engine.retry(parameter, caller, traceOf(request))
+      const details = await startRun(context, call, async ({ admit }) => {
+        await admit?.()
+        return await engine.retry(parameter, caller, traceOf(request))
+      })
       return startedReply(details, true, config)
     },
   }

@@ -5,8 +5,8 @@
  * @module
  */
 import { isTerminal, type RunRecord } from '../../events.js'
-import { treePlaceOf } from '../../log/tree-place.js'
 import type { RunHead } from '../../run-details.js'
+import { childPlaceOf } from '../child-place.js'
 import { formatOf, LABELS_AFTER, labelsFor } from './formats.js'
 import type { PgQuery } from './pg-types.js'
 import { epochMs, fixedJson, goalHash, keyText, movingJson, searchText } from './run-rows.js'
@@ -62,7 +62,7 @@ export function insertRunQuery(
   json: readonly string[],
 ): PgQuery {
   const { details, owner, idempotency } = head
-  const { root, parent, role } = treePlaceOf(details)
+  const child = childPlaceOf(details)
   const rowLabels = [...labels, ...labelsFor(formatOf(records))]
   const text = `WITH begun AS (
       INSERT INTO ${schema}.runs (run_id, created_ms, ended_ms, status, goal_hash, model_name,
@@ -97,9 +97,9 @@ export function insertRunQuery(
     [...json],
     searchText(details),
     head.checkpointSeq,
-    root === details.run_id ? null : keyText(root),
-    parent === null ? null : keyText(parent),
-    role === null ? null : keyText(role),
+    child === null ? null : keyText(child.root),
+    child?.parent == null ? null : keyText(child.parent),
+    child?.role ?? null,
   ]
   return { name: 'runwright_begin', text, values }
 }

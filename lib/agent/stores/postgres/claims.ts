@@ -11,17 +11,16 @@
  *
  * @module
  */
-import { FolderIndex } from '../../../internal/folder-index.js'
 import { isUnavailable, StoreError } from '../../errors.js'
 import type { Claim, Occupied, SharedRunsListener } from '../../shared-store.js'
+import { chooseRuns, ENDS, NOW_MS, unclaimed } from './candidates.js'
 import type { Database, Transaction } from './database.js'
 import { KNOWN_FORMAT } from './formats.js'
 import type { HeartbeatConnection } from './heartbeat-connection.js'
 import type { PgQuery, PgRow } from './pg-types.js'
-import { holderQuery, SHARES } from './places.js'
+import { holderQuery } from './places.js'
+import { turnWhenClaimed } from './trees.js'
 
-/** Runs per claim that only have to be ended, for which no slot is needed. */
-const MAX_ENDINGS = 64
 /** Milliseconds before the end of a lease at which commands are stopped: SIGTERM, 2 s, SIGKILL. */
 const STOP_MS = 3_000
 
@@ -132,7 +131,7 @@ export class Claims {
     const validUntil = this.#validUntil
     if (!this.#inDoubt) {
       const rows = (query: PgQuery): Promise<readonly PgRow[]> => database.rows(query, 0)
-      if ((await this.#choose(rows, slots, except)).length === 0) return []
+      if ((await chooseRuns(rows, this.#options, slots, except)).length === 0) return []
     }
     try {
       const rows = await database.transaction(0, (transaction) =>
@@ -188,7 +187,7 @@ export class Claims {
         holds_folder = holds_folder OR $4
       WHERE run_id = $2 AND (${own} OR (
         $3::bigint IS NULL AND (ended_ms IS NOT NULL OR status = 'awaiting_human')
-        AND ${this.#unclaimed()}
+        AND ${unclaimed(schema)}
       ))
       RETURNING fence::text AS fence, NULL AS holder`
     const values = [workerId, runId, fence, folder]
@@ -319,17 +318,17 @@ export class Claims {
       const [row] = await rows(this.#countRunning())
       free = Math.min(free, Math.max(0, maxRunning - (row?.['working'] as number)))
     }
-    const runIds = await this.#choose(rows, free, except)
+    const runIds = await chooseRuns(rows, this.#options, free, except)
     if (runIds.length === 0) return []
     // Rows may have changed since they were read: check again, and skip those being written.
     const text = `UPDATE ${schema}.runs r
-      SET claimed_by = $1, fence = r.fence + 1,
+      SET claimed_by = $1, fence = r.fence + 1, turn = ${turnWhenClaimed(schema)},
         holds_folder = (r.operates AND r.holds_folder)
           OR (r.folder IS NOT NULL AND (r.holds_folder OR NOT c.ends))
       FROM (
         SELECT run_id, claimed_by AS before, ${ENDS} OR ended_ms IS NOT NULL AS ends
         FROM ${schema}.runs
-        WHERE run_id = ANY($2) AND (ended_ms IS NULL OR operates) AND ${this.#unclaimed()}
+        WHERE run_id = ANY($2) AND (ended_ms IS NULL OR operates) AND ${unclaimed(schema)}
         ORDER BY queue_number FOR UPDATE SKIP LOCKED
       ) c
       WHERE r.run_id = c.run_id
@@ -386,93 +385,15 @@ export class Claims {
     return { text, values: [workerId, [...this.#held.keys()]] }
   }
 
-  /**
-   * Runs that may be claimed now, in order. Runs that wait for folders of which one contains the
-   * other get them in the order of their admission.
-   */
-  async #choose(
-    rows: Transaction['rows'],
-    slots: number,
-    except: readonly string[],
-  ): Promise<readonly string[]> {
-    const endings: string[] = []
-    const others: string[] = []
-    const earlier = new FolderIndex<true>()
-    for (let [limit, offset] = [slots + MAX_ENDINGS, 0]; ; offset += limit, limit *= 8) {
-      const page = await rows(this.#candidates(slots, limit, offset, except))
-      for (const row of page) {
-        const runId = row['run_id'] as string
-        const place = row['place'] as string | null
-        if (row['ends'] === true) {
-          if (endings.length < MAX_ENDINGS) endings.push(runId)
-          continue
-        }
-        const shares = row['shares'] === true
-        const isBehind = place !== null && !shares && earlier.find(place) !== undefined
-        if (row['held'] !== true && !isBehind) others.push(runId)
-        if (others.length === slots) return [...endings, ...others]
-        if (place !== null && !shares) earlier.add(true, place)
-      }
-      if (page.length < limit) return [...endings, ...others]
-    }
-  }
-
-  /**
-   * Runs that wait, in order. `ends` marks runs that only have to be ended, which any process may
-   * do, as the machine with the run's labels may be gone, and changes of files to be finished,
-   * which need that machine. Without slots only these. `place` is null when the run needs no folder
-   * or has it; `held`: another run has it, one above or one below; `shares`: the run waits for
-   * restores and applies only.
-   */
-  #candidates(slots: number, limit: number, offset: number, except: readonly string[]): PgQuery {
-    const { schema, labels } = this.#options
-    const columns = `run_id, queue_number, ${ENDS} OR ended_ms IS NOT NULL AS ends,
-      CASE WHEN NOT (${ENDS} OR holds_folder OR folder IS NULL AND NOT ${SHARES}) THEN place END
-        AS place, ${SHARES} AS shares,
-      holds_folder OR status <> 'pending' AS begun`
-    const free = `${this.#unclaimed()} AND NOT run_id = ANY($4)`
-    const isOperation = `operates AND (ended_ms IS NOT NULL OR status = 'awaiting_human')`
-    const open = `ended_ms IS NULL AND (${ENDS} OR ($3 AND labels <@ $1))
-      AND NOT (${isOperation}) AND ${free}`
-    const text = `WITH page AS MATERIALIZED (
-        SELECT * FROM (
-          SELECT ${columns} FROM ${schema}.runs
-          WHERE (status IN ('pending', 'running') OR abort_wanted) AND ${open}
-          UNION ALL
-          SELECT ${columns} FROM ${schema}.runs
-          WHERE status = 'awaiting_human' AND NOT abort_wanted
-            AND gate_deadline_ms <= ${NOW_MS} AND ${open}
-          UNION ALL
-          SELECT ${columns} FROM ${schema}.runs WHERE ${isOperation} AND labels <@ $1 AND ${free}
-        ) AS waiting
-        ORDER BY ends DESC, begun DESC, queue_number LIMIT $2 OFFSET $5
-      )
-      SELECT run_id, ends, place, shares, held
-      FROM page LEFT JOIN (
-        SELECT place, ${schema}.is_held(place, '') AS held
-        FROM (SELECT DISTINCT place FROM page WHERE place IS NOT NULL) AS places
-      ) AS places USING (place)
-      ORDER BY ends DESC, begun DESC, queue_number`
-    const values = [[...labels], limit, slots > 0, except, offset]
-    return { name: 'runwright_candidates', text, values }
-  }
-
   /** Runs that work: those that wait for others that they have started do not. */
   #countRunning(): PgQuery {
     const { schema } = this.#options
     const text = `SELECT count(*)::integer AS working FROM ${schema}.runs r
       WHERE claimed_by IS NOT NULL AND ended_ms IS NULL AND NOT ${ENDS}
-        AND NOT ${this.#unclaimed()}
+        AND NOT ${unclaimed(schema)}
         AND NOT EXISTS (SELECT 1 FROM ${schema}.runs c
           WHERE c.parent_run_id = r.run_id AND c.ended_ms IS NULL)`
     return { name: 'runwright_working', text }
-  }
-
-  /** Condition: no process with a lease holds the run. */
-  #unclaimed(): string {
-    return `(claimed_by IS NULL OR claimed_by NOT IN (
-      SELECT worker_id FROM ${this.#options.schema}.workers WHERE expires_at > clock_timestamp()
-    ))`
   }
 }
 
@@ -484,9 +405,5 @@ export function claimLost(runId: string): StoreError {
   )
 }
 
-/** The database's clock, in epoch milliseconds: clocks of processes need not agree. */
-const NOW_MS = '(extract(epoch FROM clock_timestamp()) * 1000)'
 /** Condition: files of the run are being changed, by its log. */
 const IS_OPEN = `(head ->> 'operation' IS NOT NULL)`
-/** Condition: the run only has to be ended. */
-const ENDS = `(abort_wanted OR status = 'awaiting_human')`
