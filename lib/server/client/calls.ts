@@ -42,6 +42,8 @@ export interface RunFilter {
   readonly createdAfter?: Date | string | undefined
   /** Only runs created before this time. */
   readonly createdBefore?: Date | string | undefined
+  /** The id of a root: only the runs of its tree, itself included. */
+  readonly root?: string | undefined
   /** Runs per page at most, from 1 to 10 000. @defaultValue 10 000; 100 for `runs()` */
   readonly limit?: number | undefined
   /** `next` of an earlier page with the same conditions. */
@@ -54,7 +56,7 @@ export const CHANGES: OptionKinds<ChangesCall> = { ...CALL, from: 'string', to: 
 export const FILES: OptionKinds<FilesCall> = { ...CALL, at: 'string' }
 export const FILTER: OptionKinds<RunFilter> = {
   status: 'any', goal: 'string', modelName: 'string', search: 'string', createdAfter: 'any',
-  createdBefore: 'any', limit: 'number', cursor: 'string',
+  createdBefore: 'any', root: 'string', limit: 'number', cursor: 'string',
 }
 
 /** @throws TypeError for an unknown option of a call. */
@@ -101,6 +103,7 @@ export function filterParams(filter: RunFilter): [string, string][] {
     search: filter.search,
     created_after: createdAfter instanceof Date ? createdAfter.toISOString() : createdAfter,
     created_before: createdBefore instanceof Date ? createdBefore.toISOString() : createdBefore,
+    root: filter.root,
     limit: filter.limit?.toString(),
     cursor: filter.cursor,
   }
