@@ -12,6 +12,7 @@ export { RunServiceClient } from './client/client.js'
 export type { CallSignal, ChangesCall, FilesCall, KeyedCall, RunFilter } from './client/calls.js'
 export type { RunList, RunServiceClientOptions, ServiceHealth } from './client/client.js'
 export type { FollowOptions, ModelDelta } from './client/follow.js'
+export type { RunTree } from './client/tree.js'
 export type {
   FailedCall,
   LimitOptions,

@@ -1,5 +1,7 @@
 import type {
   AgentEvent,
+  ChildEnd,
+  ChildRole,
   EncodedEvent,
   EventKind,
   EventPayloads,
@@ -123,6 +125,70 @@ export class FakeEngine implements ServiceEngine {
     return runId
   }
 
+  /** Changes the details of a run. */
+  set(runId: string, facts: Partial<RunDetails>): void {
+    Object.assign(this.runs.get(runId)!.details, facts)
+  }
+
+  /** Adds a run that another one started; its parent's log says so. */
+  addChild(parentId: string, role: ChildRole, facts: Partial<RunDetails> = {}): string {
+    const parent = this.runs.get(parentId)!
+    const runId = this.add(parent.tenant)
+    const { root_run_id } = parent.details
+    this.set(runId, { parent_run_id: parentId, root_run_id, role, ...facts })
+    const { goal, model_name } = this.runs.get(runId)!.details
+    if (role === 'delegate') {
+      const number = (parent.details.delegates += 1)
+      const checkpoint_id = 'c'.repeat(64)
+      const started = { call_id: 'c1', number, run_id: runId, goal, checkpoint_id }
+      this.append(parentId, 'delegate_started', started)
+      return runId
+    }
+    const { attempts } = parent.details
+    const runs = attempts?.runs ?? []
+    const attempt = runs.length + 1
+    const info = { attempt, run_id: runId, model_name, status: null, reason: '' }
+    this.set(parentId, {
+      attempts: {
+        count: Math.max(attempt, attempts?.count ?? 0),
+        choose: attempts?.choose ?? 'first',
+        chosen: attempts?.chosen ?? null,
+        runs: [...runs, { ...info, assurance: null, changes: null }],
+      },
+    })
+    this.append(parentId, 'attempt_started', { attempt, run_id: runId, model_name })
+    return runId
+  }
+
+  /** Ends a run that another one started, and says so in the log of that. */
+  endChild(runId: string, facts: Partial<ChildEnd> & Pick<ChildEnd, 'status'>): void {
+    const { parent_run_id, role, usage, final_state, cost_known } = this.runs.get(runId)!.details
+    const end: ChildEnd = {
+      run_id: runId,
+      end_reason: facts.status === 'achieved' ? 'goal_achieved' : 'max_iterations',
+      reason: '',
+      assurance: null,
+      changes: null,
+      counts: null,
+      usage: { ...usage, cost_usd: final_state.estimated_cost_usd, cost_known },
+      ...facts,
+    }
+    this.finish(runId)
+    const { status, end_reason, reason, assurance, changes } = end
+    this.set(runId, { status, end_reason, assurance })
+    const parent = this.runs.get(parent_run_id!)!.details
+    if (role === 'delegate') {
+      this.append(parent.run_id, 'delegate_ended', { call_id: 'c1', conflicts: [], ...end })
+      return
+    }
+    const { attempts } = parent
+    const ended = { status, reason, assurance, changes }
+    const runs = attempts!.runs.map((one) => (one.run_id === runId ? { ...one, ...ended } : one))
+    parent.attempts = { ...attempts!, runs }
+    const { attempt } = runs.find((one) => one.run_id === runId)!
+    this.append(parent.run_id, 'attempt_ended', { attempt, ...end })
+  }
+
   /** Appends an event and wakes the run's readers. */
   append<K extends EventKind>(runId: string, kind: K, payload: EventPayloads[K]): void {
     const run = this.runs.get(runId)!
@@ -203,11 +269,15 @@ export class FakeEngine implements ServiceEngine {
 
   readonly list: ServiceEngine['list'] = async (query = {}) => {
     this.#enter('list', query)
-    const { tenant = null, createdAfter = -Infinity, status = [] } = query
+    const { tenant = null, createdAfter = -Infinity, status = [], root, parent, role } = query
     const visible = [...this.runs.values()].filter(
       (run) =>
         run.tenant === tenant &&
         Date.parse(run.details.created_at) > createdAfter * 1_000 &&
+        (root === undefined || run.details.root_run_id === root) &&
+        (parent === undefined ||
+          (run.details.parent_run_id === parent && run.details.role !== 'root')) &&
+        (role === undefined || run.details.role === role) &&
         (status.length === 0 || status.includes(run.details.status)),
     )
     const page = visible.reverse().slice(Number(query.cursor ?? 0))

@@ -66,6 +66,7 @@ import {
   type OpenStream,
 } from './follow.js'
 import { sseStreams } from './sse-stream.js'
+import { readTree, type RunTree } from './tree.js'
 import { webSocketStreams, type WebSocketSettings } from './websocket-stream.js'
 
 /** Options of {@link RunServiceClient}. */
@@ -201,6 +202,20 @@ export class RunServiceClient implements AsyncDisposable {
   /** Reads the details of a run. */
   async get(runId: string, call: CallSignal = {}): Promise<RunDetails> {
     return this.#json('GET', pathOf(runId), signalOf(call))
+  }
+
+  /**
+   * Reads the tree to which a run belongs, from its root: the details of each run, and of those
+   * that it started. One that was deleted meanwhile, or cannot be used, is left out with those
+   * below it.
+   *
+   * @throws {@link RunServiceError} 404 `run_not_found` for the run itself, and for its root.
+   */
+  async tree(runId: string, call: CallSignal = {}): Promise<RunTree> {
+    return readTree(runId, {
+      get: (id) => this.get(id, call),
+      list: (root) => this.runs({ root, limit: 1_000 }, call),
+    })
   }
 
   /** Answers the open gate. The first answer counts; repeating it is harmless. */

@@ -20,6 +20,9 @@ export function checkpointName({ reason, iteration, ts }) {
   if (reason === 'start') return 'Start'
   if (reason === 'iteration') return `After iteration ${iteration}`
   if (reason === 'end') return 'End'
+  if (reason === 'delegate') return `For a delegate at ${clock(ts)}`
+  if (reason === 'merge') return `At the merge at ${clock(ts)}`
+  if (reason === 'attempt') return 'Chosen attempt'
   return `Before the ${reason} at ${clock(ts)}`
 }
 

@@ -5,6 +5,7 @@ import { button, fill, h, programOutput, setText } from './dom.js'
 import { by, entry, LABELS, line, paragraph } from './entry.js'
 import { checkpointEntry, decisionEntry, filesEntry } from './folder-entries.js'
 import { duration, endReason, lineCounts, number, plural, statusLabel } from './format.js'
+import { chosenBy, ROLE_WORDS, treeEntry } from './tree-entries.js'
 import { clipped } from './visible.js'
 
 /**
@@ -56,11 +57,17 @@ export function isShown(event) {
  */
 export function entryView(event, progress) {
   switch (event.kind) {
+    case 'attempt_started':
+    case 'attempt_ended':
+    case 'attempt_chosen':
+    case 'delegate_started':
+    case 'delegate_ended':
+      return treeEntry(event)
     case 'run_created':
       return entry(
         event,
         'plain',
-        h('p.what', LABELS[event.kind]),
+        h('p.what', createdText(event)),
         ...(event.payload.messages ?? []).map(({ text, by: who }) =>
           h('div', h('p.what', `Message${by(who)}`), paragraph(text)),
         ),
@@ -109,6 +116,13 @@ export function entryView(event, progress) {
   }
 }
 
+/** @param {EventOf<'run_created'>} event */
+function createdText({ payload: { attempts, role } }) {
+  if (attempts !== undefined)
+    return `Run created: ${plural(attempts.count, 'attempt')}, ${chosenBy(attempts.choose)}`
+  return role === undefined ? 'Run created' : `Run created, as ${ROLE_WORDS[role]}`
+}
+
 /**
  * @param {AgentEvent} event
  * @param {string} who
@@ -150,14 +164,15 @@ function reasoningEntry(event) {
  * @param {EventOf<'human_check_response'>} event
  */
 function answerEntry(event) {
-  const { decision, decided_by, feedback, edits = {} } = event.payload
+  const { decision, decided_by, feedback, attempt, edits = {} } = event.payload
+  const answer = attempt === undefined ? decision : `attempt ${attempt}`
   const list = Object.entries(edits).map(([id, edit]) =>
     h('pre.output', { tabIndex: 0 }, `${id}: ${JSON.stringify(edit, null, 2)}`),
   )
   return entry(
     event,
     'gate',
-    h('p.what', `Answered: ${decision}${by(decided_by)}`),
+    h('p.what', `Answered: ${answer}${by(decided_by)}`),
     feedback === undefined || feedback === '' ? null : paragraph(feedback),
     ...list,
   )

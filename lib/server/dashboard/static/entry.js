@@ -23,6 +23,11 @@ export const LABELS = {
   files_changing: 'Change of files',
   files_changed: 'Files changed',
   changes_decided: 'Changes',
+  attempt_started: 'Attempt',
+  attempt_ended: 'Attempt',
+  attempt_chosen: 'Choice',
+  delegate_started: 'Delegate',
+  delegate_ended: 'Delegate',
   error: 'Error',
   log: 'Note',
 }

@@ -4,7 +4,7 @@ import { checkpointName, checkpointOf } from './checkpoints.js'
 import { button, h } from './dom.js'
 import { by, entry, line } from './entry.js'
 import { plural, size } from './format.js'
-import { foldedPaths, leftOutView } from './path-list.js'
+import { conflictsView, foldedPaths, leftOutView } from './path-list.js'
 
 /**
  * @typedef {import('../types.js').AgentEvent} AgentEvent
@@ -77,13 +77,21 @@ export function checkpointEntry(event, previous) {
 const OPERATIONS = {
   restore: ['A restore of files began', 'Restored'],
   apply: ['Applying the changes began', 'Applied'],
+  merge: ['The changes of a delegate are brought', 'Brought from a delegate'],
 }
 
 /** @param {AgentEvent & { kind: 'files_changing' | 'files_changed' }} event */
 export function filesEntry(event) {
   const [doing, done] = OPERATIONS[event.payload.operation] ?? ['Files are changing', 'Changed']
-  if (event.kind === 'files_changing')
-    return line(event, 'plain', `${doing}${by(event.payload.by)}`)
+  if (event.kind === 'files_changing') {
+    const { by: who, conflicts = [] } = event.payload
+    return entry(
+      event,
+      conflicts.length === 0 ? 'plain' : 'warn',
+      h('p.what', `${doing}${by(who)}`),
+      conflictsView(conflicts),
+    )
+  }
   const { paths, skipped, more = 0 } = event.payload
   const all = paths.length + more
   return entry(

@@ -40,6 +40,7 @@ const END_REASONS = {
   human_abort: 'stopped by a human at a gate',
   cancelled: 'stopped on request',
   gate_timeout: 'the gate was not answered in time',
+  attempts_failed: 'no attempt met the goal',
 }
 
 /** @param {string} reason */

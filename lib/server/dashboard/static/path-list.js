@@ -35,6 +35,16 @@ export function foldedPaths(title, paths, count, key = title) {
 }
 
 /**
+ * Of a merge; null when there are none.
+ *
+ * @param {readonly string[]} paths
+ */
+export function conflictsView(paths) {
+  if (paths.length === 0) return null
+  return foldedPaths(`Left as they were: ${paths.length} (changed by both runs)`, paths)
+}
+
+/**
  * @param {string} what what it is missing in, such as `Not compared`
  * @param {readonly LeftOut[]} leftOut
  */

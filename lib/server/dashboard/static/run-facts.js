@@ -19,12 +19,15 @@ import { cost, duration, endReason, number, plural } from './format.js'
  */
 export function metersOf(details, counts) {
   const { iteration, max_iterations, usage, final_state, cost_known } = details
-  const { max_total_tokens, max_cost_usd } = details
+  const { max_total_tokens, max_cost_usd, attempts } = details
   const spent = final_state.estimated_cost_usd
   const budget = max_cost_usd === null ? '' : ` · budget $${max_cost_usd}`
   const tokens = `${number(usage.input_tokens)} in · ${number(usage.output_tokens)} out`
+  const ended = attempts?.runs.filter(({ status }) => status !== null).length ?? 0
   return [
-    meter('Iterations', `${iteration} of ${max_iterations}`, iteration, max_iterations),
+    attempts === null
+      ? meter('Iterations', `${iteration} of ${max_iterations}`, iteration, max_iterations)
+      : meter('Attempts', `${ended} of ${attempts.count} ended`, ended, attempts.count),
     meter(
       'Tokens',
       number(final_state.total_tokens),
@@ -72,11 +75,35 @@ export function factsOf(details, { counts, unsealed }) {
   if (unsealed !== null) facts.push(['No sealed checks', unsealed])
   if (details.hitl_enabled) facts.push(['Gates', 'after each iteration'])
   if (details.approval !== 'never') facts.push(['Approval', details.approval])
-  if (details.parent_run_id !== null) {
-    facts.push(['Retry of', h('a', { href: `#/runs/${details.parent_run_id}` }, 'an earlier run')])
-  }
+  facts.push(...treeFacts(details))
   facts.push(['Run', details.run_id])
   return facts.map(([name, value]) => h('div', h('dt', name), h('dd', value)))
+}
+
+/**
+ * Its place among the runs that started it, and that it may start.
+ *
+ * @param {RunDetails} details
+ * @returns {[string, Node | string][]}
+ */
+function treeFacts({ role, parent_run_id, root_run_id, delegation, delegates }) {
+  /** @type {[string, Node | string][]} */
+  const facts = []
+  const link = (/** @type {string} */ runId, /** @type {string} */ text) =>
+    h('a', { href: runAddress(runId) }, text)
+  if (parent_run_id !== null && role === 'root')
+    facts.push(['Retry of', link(parent_run_id, 'an earlier run')])
+  else if (parent_run_id !== null) {
+    const what = role === 'attempt' ? 'Attempt of' : 'Delegate of'
+    facts.push([what, link(parent_run_id, 'its parent')])
+    if (root_run_id !== parent_run_id)
+      facts.push(['Top of the tree', link(root_run_id, 'its root')])
+  }
+  if (delegation !== null) {
+    const levels = plural(delegation.depth, 'level')
+    facts.push(['Delegates', `${delegates} of at most ${delegation.children}, ${levels} deep`])
+  } else if (delegates > 0) facts.push(['Delegates', String(delegates)])
+  return facts
 }
 
 /**
@@ -105,9 +132,10 @@ const CHANGES = {
  *
  * @param {RunDetails} details
  */
-export function badgesOf({ workspace, changes, forked_from }) {
+export function badgesOf({ role, workspace, changes, forked_from }) {
   const isolated = workspace === 'isolated'
   return [
+    role !== 'root' && h('span.badge', role === 'attempt' ? 'Attempt' : 'Delegate'),
     isolated && h('span.badge', 'Private copy'),
     isolated && changes !== null && h('span', { class: `badge ${changes}` }, CHANGES[changes]),
     forked_from != null &&

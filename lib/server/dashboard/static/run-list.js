@@ -5,6 +5,7 @@
 import { ApiError, messageOf, onKeyGiven, page } from './api.js'
 import { button, byId, fill, h, place, prose, select, setText } from './dom.js'
 import { ago, isLive, plural, statusLabel } from './format.js'
+import { markCurrent, RunBranch } from './run-branch.js'
 
 /**
  * @typedef {import('../types.js').RunSummary} RunSummary
@@ -22,6 +23,9 @@ const PAGE = 50
 const REFRESHED = 200
 /** Pause in typing after which the search begins. */
 const TYPING_MS = 200
+
+/** @type {Record<import('../types.js').ChildRole, string>} */
+const ROLES = { attempt: 'Attempt', delegate: 'Delegate' }
 
 /** @type {readonly (Status | '')[]} */
 const FILTERS = ['', 'running', 'awaiting_human', 'pending', 'achieved', 'failed', 'aborted']
@@ -115,6 +119,8 @@ export class RunList {
     if (this.#filter.value !== '') query.set('status', this.#filter.value)
     const words = this.#search.value.trim()
     if (words !== '') query.set('search', words)
+    // What another run started is folded under that, unless the user looks for it.
+    if (!this.#isFiltered) query.set('role', 'root')
     return `api/runs?${query}`
   }
 
@@ -132,7 +138,8 @@ export class RunList {
       setText(byId('service'), messageOf(error))
       refused = error instanceof ApiError && error.status === 401
     }
-    if (document.hidden) return
+    for (const { branch } of this.#items.values()) await branch.refresh()
+    if (document.hidden || refresh !== this.#refreshes) return
     const live = this.#runs.some(({ status, problem }) => problem === null && isLive(status))
     clearTimeout(this.#timer)
     const pause = refused ? REFUSED_MS : live ? LIVE_MS : IDLE_MS
@@ -198,19 +205,20 @@ export class RunList {
       item = new ListItem(run)
       this.#items.set(run.run_id, item)
     }
-    item.update(run, run.run_id === this.#current)
+    item.update(run, this.#current)
     return item
   }
 
   /** Arrow keys move from run to run. @param {KeyboardEvent} event */
   #onKey(event) {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
-    const item = /** @type {Element} */ (event.target).closest('li')
-    if (step === undefined || item === null) return
-    const target = step === 1 ? item.nextElementSibling : item.previousElementSibling
-    if (target === null) return
+    const here = /** @type {Element} */ (event.target).closest('li')?.querySelector('a')
+    if (step === undefined || !here) return
+    const links = [...this.#list.querySelectorAll('a')]
+    const target = links[links.indexOf(here) + step]
+    if (target === undefined) return
     event.preventDefault()
-    target.querySelector('a')?.focus()
+    target.focus()
   }
 }
 
@@ -220,24 +228,27 @@ class ListItem {
   #chip = h('span.chip')
   #when = h('span.when')
   #problem = h('span.run-problem', { hidden: true })
+  /** The runs that it has started. */
+  branch
 
   /** @param {RunSummary} run */
   constructor(run) {
+    this.branch = new RunBranch(run)
     this.#link = h(
       'a',
       { href: `#/runs/${run.run_id}`, class: 'run' },
       // Of a damaged run the goal may be unknown.
       h('span.run-goal', { dir: 'auto' }, prose(run.goal || run.run_id)),
       h('span.run-meta', this.#chip, this.#when),
-      h('span.run-model', run.model_name),
+      h('span.run-model', run.role === 'root' ? '' : `${ROLES[run.role]} · `, run.model_name),
       this.#problem,
     )
-    this.element = h('li', this.#link)
+    this.element = h('li', this.#link, this.branch.element)
   }
 
   /**
    * @param {RunSummary} run
-   * @param {boolean} current
+   * @param {string | null} current the id of the run that is shown
    */
   update(run, current) {
     const { problem } = run
@@ -246,7 +257,7 @@ class ListItem {
     setText(this.#problem, problem ?? '')
     this.#problem.hidden = problem === null
     setText(this.#when, ago(run.created_at))
-    if (current) this.#link.setAttribute('aria-current', 'page')
-    else this.#link.removeAttribute('aria-current')
+    markCurrent(this.#link, current === run.run_id)
+    this.branch.update(run, current)
   }
 }

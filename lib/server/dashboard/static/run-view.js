@@ -2,6 +2,7 @@
 import { readAddress, runAddress } from './address.js'
 import { ApiError, attempt, call, messageOf } from './api.js'
 import { CheckFileList } from './assurance.js'
+import { AttemptsTab } from './attempts-tab.js'
 import { ChangedFiles } from './changed-files.js'
 import { ChangesTab } from './changes-tab.js'
 import { checkpointName, checkpointOf } from './checkpoints.js'
@@ -31,15 +32,9 @@ import { clipped, visible } from './visible.js'
 
 /** Kinds after which the details have changed. */
 const REFRESHING = new Set([
-  'run_started',
-  'run_recovered',
-  'llm_usage',
-  'goal_check',
-  'iteration_complete',
-  'checkpoint',
-  'files_changed',
-  'changes_decided',
-  'error',
+  'run_started', 'run_recovered', 'llm_usage', 'goal_check', 'iteration_complete', 'checkpoint',
+  'files_changed', 'changes_decided', 'attempt_started', 'attempt_ended', 'attempt_chosen',
+  'delegate_started', 'delegate_ended', 'error',
 ])
 
 /** Kinds that the user is waiting for, shown without delay. */
@@ -112,6 +107,7 @@ export class RunView {
   #gate
   #badges = h('span.badges')
   #undo = h('div.notice.undo', { role: 'status', hidden: true })
+  #attemptsTab
   #filesTab
   #changesTab
   #messages
@@ -136,6 +132,7 @@ export class RunView {
   constructor(address, changed) {
     const { runId } = address
     this.#runId = runId
+    this.#attemptsTab = new AttemptsTab(runId)
     this.#filesTab = new FilesTab(runId)
     this.#checkFiles = new CheckFileList(runId)
     this.#changesTab = new ChangesTab(
@@ -180,6 +177,7 @@ export class RunView {
     this.#tabs = new Tabs(
       [
         { name: 'timeline', label: 'Timeline', panel: body },
+        { name: 'attempts', label: 'Attempts', panel: this.#attemptsTab.element },
         { name: 'changes', label: 'Changes', panel: this.#changesTab.element },
         { name: 'files', label: 'Files', panel: this.#filesTab.element },
       ],
@@ -204,6 +202,7 @@ export class RunView {
       this.#meters,
       this.#tabs.element,
       body,
+      this.#attemptsTab.element,
       this.#changesTab.element,
       this.#filesTab.element,
       this.#messages.element,
@@ -250,6 +249,7 @@ export class RunView {
     window.removeEventListener('scroll', this.#onScroll)
     this.#following?.stop()
     this.#timeline.close()
+    this.#attemptsTab.close()
     this.#changesTab.close()
     this.#filesTab.close()
   }
@@ -259,11 +259,17 @@ export class RunView {
     this.#addresses[tab] = location.hash
     this.#tab = tab
     this.#tabs.show(tab)
+    this.#attemptsTab.show(tab === 'attempts')
+    this.#offerAttempts()
     this.#changesTab.show(tab === 'changes' ? query : null)
     this.#filesTab.show(tab === 'files' ? query : null)
     // The link that was followed may be in another tab.
     if (document.activeElement?.closest('[hidden]')) this.#tabs.focus(tab)
     this.#onScroll()
+  }
+
+  #offerAttempts() {
+    this.#tabs.offer('attempts', this.#details !== null && this.#details.attempts !== null)
   }
 
   /** @param {TabName} tab */
@@ -388,6 +394,8 @@ export class RunView {
     this.element.dataset['status'] = status
     this.#gate.update(details)
     this.#messages.update(details)
+    this.#attemptsTab.update(details)
+    this.#offerAttempts()
     this.#changesTab.update(details)
     this.#filesTab.update(details.checkpoint_id !== null)
     const program = aboutProgram(details.model_name, this.#models)

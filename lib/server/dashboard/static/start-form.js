@@ -1,6 +1,8 @@
 /** The form that starts a run. The service names the models and goals that it offers. */
 import { ApiError, call, idempotencyKey, messageOf } from './api.js'
 import { button, fill, form, h, problemLine, select, setText } from './dom.js'
+import { checkbox, control, field, numberField, textInput } from './form-fields.js'
+import { readTreeFields, treeFields } from './tree-fields.js'
 
 /**
  * @typedef {import('../types.js').Goal} Goal
@@ -63,6 +65,7 @@ export class StartForm {
       ),
       moreFields(),
       folderFields(),
+      treeFields(),
       this.#problem,
       h('div.actions', this.#submit),
     )
@@ -114,15 +117,22 @@ export class StartForm {
       element.removeAttribute('aria-invalid')
   }
 
+  /** The field of `/attempts/models/0` is `attempts-models`. @param {string} pointer */
+  #fieldOf(pointer) {
+    const names = pointer.split('/').slice(1, 3)
+    const inner = names.join('-')
+    return this.#form.elements.namedItem(inner) === null ? (names[0] ?? '') : inner
+  }
+
   /** Puts each error beside its field, and errors without a field below the form. */
   #showError(/** @type {unknown} */ error) {
     this.#clearErrors()
     const errors = error instanceof ApiError ? (error.problem.errors ?? []) : []
     let placed = 0
     for (const { pointer, detail } of errors) {
-      const name = pointer.split('/')[1] ?? ''
-      const text = name === '' ? null : this.#form.querySelector(`#${CSS.escape(name)}-error`)
-      if (text === null) continue
+      const name = this.#fieldOf(pointer)
+      const text = this.#form.querySelector(`#${CSS.escape(name)}-error`)
+      if (name === '' || text === null) continue
       setText(text, detail)
       const input = control(this.#form, name)
       input.setAttribute('aria-invalid', 'true')
@@ -183,55 +193,6 @@ class ModelChoice {
 /** @param {Model} model */
 function modelLabel({ name, is_language_model }) {
   return is_language_model ? name : `${name} (no language model)`
-}
-
-/**
- * A labelled control with a hint and room for an error.
- *
- * @param {string} name name of the field in the request
- * @param {string} label
- * @param {HTMLInputElement | HTMLSelectElement | HTMLTextAreaElement} control
- * @param {string} [hint]
- */
-function field(name, label, control, hint) {
-  control.id = name
-  control.name = name
-  control.setAttribute('aria-describedby', `${name}-hint ${name}-error`)
-  return h(
-    'div.field',
-    h('label', { for: name }, label),
-    control,
-    h('p.hint', { id: `${name}-hint` }, hint ?? ''),
-    h('p.error-text', { id: `${name}-error` }),
-  )
-}
-
-function textInput() {
-  return h('input', { spellcheck: false, autocomplete: 'off' })
-}
-
-/**
- * @param {string} name
- * @param {string} label
- * @param {Record<string, string>} limits
- */
-function numberField(name, label, limits) {
-  return field(name, label, h('input', { type: 'number', ...limits }))
-}
-
-/**
- * @param {string} name
- * @param {string} label
- * @param {string} hint
- */
-function checkbox(name, label, hint) {
-  return h(
-    'div.field.check',
-    h('input', { type: 'checkbox', id: name, name, 'aria-describedby': `${name}-hint` }),
-    h('label', { for: name }, label),
-    h('p.hint', { id: `${name}-hint` }, hint),
-    h('p.error-text', { id: `${name}-error` }),
-  )
 }
 
 function folderFields() {
@@ -310,13 +271,5 @@ function readRequest(form) {
     const value = control(form, name).value
     if (value !== '') request[name] = Number(value)
   }
-  return request
-}
-
-/**
- * @param {HTMLFormElement} form
- * @param {string} name
- */
-function control(form, name) {
-  return /** @type {HTMLInputElement} */ (form.elements.namedItem(name))
+  return { ...request, ...readTreeFields(form) }
 }

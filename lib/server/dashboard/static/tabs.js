@@ -42,6 +42,17 @@ export class Tabs {
     }
   }
 
+  /**
+   * Leaves a tab out, or offers it again. The one that is shown stays.
+   *
+   * @param {K} name
+   * @param {boolean} offered
+   */
+  offer(name, offered) {
+    const found = this.#tabs.find(({ name: each }) => each === name)
+    if (found !== undefined) found.tab.hidden = !offered && found.panel.hidden
+  }
+
   /** @param {K} name */
   focus(name) {
     this.#tabs.find(({ name: each }) => each === name)?.tab.focus()
@@ -56,8 +67,9 @@ export class Tabs {
   /** @param {KeyboardEvent} event */
   #onKey(event) {
     if (event.ctrlKey || event.metaKey || event.altKey) return
-    const count = this.#tabs.length
-    const at = this.#tabs.findIndex(({ tab }) => tab === event.target)
+    const tabs = this.#tabs.filter(({ tab }) => !tab.hidden)
+    const count = tabs.length
+    const at = tabs.findIndex(({ tab }) => tab === event.target)
     /** @type {Record<string, number>} */
     const targets = {
       ArrowRight: (at + 1) % count,
@@ -65,7 +77,7 @@ export class Tabs {
       Home: 0,
       End: count - 1,
     }
-    const target = this.#tabs[targets[event.key] ?? -1]
+    const target = tabs[targets[event.key] ?? -1]
     if (target === undefined) return
     event.preventDefault()
     target.tab.focus()
