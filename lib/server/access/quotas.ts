@@ -8,8 +8,8 @@
  *
  * @module
  */
+import type { RunEngine } from '../../agent/index.js'
 import { ProblemError, type QuotaUse } from '../errors.js'
-import type { ServiceEngine } from '../config.js'
 
 /** Limits per tenant; `null` sets no limit. Callers without a tenant are one tenant. */
 export interface TenantLimits {
@@ -29,12 +29,12 @@ export interface Admission {
 
 /** The tenants of one service. */
 export class TenantQuotas {
-  readonly #engine: Pick<ServiceEngine, 'usage'>
+  readonly #engine: Pick<RunEngine, 'usage'>
   readonly #limits: TenantLimits
   /** Settles when the starts of a tenant so far are over. */
   readonly #turns = new Map<string | null, Promise<void>>()
 
-  constructor(engine: Pick<ServiceEngine, 'usage'>, limits: TenantLimits) {
+  constructor(engine: Pick<RunEngine, 'usage'>, limits: TenantLimits) {
     this.#engine = engine
     this.#limits = limits
   }
