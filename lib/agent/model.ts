@@ -70,7 +70,10 @@ export interface ToolSpec {
  */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
 
-/** The input of one model call. */
+/**
+ * The input of one model call: a snapshot, which a model may keep. The engine freezes it with all
+ * lists and plain objects in it, unless `NODE_ENV` is `production`.
+ */
 export interface ModelRequest {
   /** Sent first with every call, also after the conversation was shortened. */
   readonly system: string

@@ -28,13 +28,15 @@ export function promptOf({ frozen }: RunState, offered: ReadonlyMap<string, Tool
   const { cwd, workspace } = frozen.request
   const isJudged = frozen.goal.judge !== undefined
   const system = systemPrompt(workspace === 'isolated' ? null : cwd, isJudged)
-  const tools = [...offered.values()].map(({ name, description, parameters }) => ({
+  const offers = [...offered.values()].map(({ name, description, parameters }) => ({
     name,
     description,
     parameters,
   }))
-  const tokens = estimateTokens({ role: 'user', text: system + JSON.stringify(tools) })
-  return { system, tools, tokens }
+  const text = JSON.stringify(offers)
+  const tokens = estimateTokens({ role: 'user', text: system + text })
+  // A copy: what models get is frozen, and a schema may be an object of the host's.
+  return { system, tools: JSON.parse(text) as ToolSpec[], tokens }
 }
 
 /** What the steps of one run use. Everything that must survive a crash is in `log.state`. */

@@ -1,4 +1,5 @@
 import { raceAbort } from '../../../internal/abort.js'
+import { deepFreeze } from '../../../internal/deep-freeze.js'
 import { sleep } from '../../../internal/sleep.js'
 import { ModelError } from '../../errors.js'
 import type { RunRecord } from '../../events.js'
@@ -100,7 +101,7 @@ async function askJudge(
     signal.throwIfAborted()
     const span = trace.beginChat(iteration, judge.name, attempt)
     try {
-      const call = judge.complete({
+      const call = judge.complete(deepFreeze({
         system: judgeSystem(),
         messages: [{ role: 'user', text: judgeMessage(frozen.request.goal, evidence, problem) }],
         tools: [VERDICT_TOOL],
@@ -115,7 +116,7 @@ async function askJudge(
           check: null,
           cwd: folder.real,
         },
-      })
+      }))
       const returned: unknown = await raceAbort(call, signal)
       const rules = { model: judge.name, usedIds: NO_IDS, redactor: log.redactor }
       const turn = soundTurn(returned, rules)

@@ -1,4 +1,5 @@
 import { raceAbort } from '../../../internal/abort.js'
+import { deepFreeze } from '../../../internal/deep-freeze.js'
 import { sleep } from '../../../internal/sleep.js'
 import { estimateConversation, estimateTokens } from '../../conversation/fit.js'
 import { ModelError } from '../../errors.js'
@@ -102,7 +103,7 @@ async function attemptCall(
   const deltas = new DeltaWriter(log.feed, clock, log.redactor, source)
   const span = trace.beginChat(iteration, model.name, attempt)
   try {
-    const call = model.complete({
+    const call = model.complete(deepFreeze({
       system: prompt.system,
       messages,
       tools: prompt.tools,
@@ -118,7 +119,7 @@ async function attemptCall(
         cwd: folder.real,
         isCheckFile: (path) => Object.hasOwn(log.state.baseline?.files ?? {}, path),
       },
-    })
+    }))
     const returned: unknown = await raceAbort(call, signal) // a model may ignore the signal
     const rules = { model: model.name, usedIds: log.state.callIds, redactor: log.redactor }
     const turn = soundTurn(returned, rules)
