@@ -41,7 +41,19 @@ export function embeddedError(body: unknown, context: WireContext, usage?: Usage
 /** Adds the usage of a failed call to its error, unless none is known or one is already there. */
 export function withUsage(error: ModelError, usage: Usage): ModelError {
   if (usage.input_tokens + usage.output_tokens === 0 || error.usage !== undefined) return error
-  const { code, message, statusCode, retryable, retryAfterMs, modelMistake, cause } = error
+  return changed(error, { usage })
+}
+
+/** Adds to what an error says. */
+export function withWords(error: ModelError, words: string): ModelError {
+  return changed(error, { message: error.message + words })
+}
+
+function changed(
+  error: ModelError,
+  { message = error.message, usage = error.usage }: { message?: string; usage?: Usage | undefined },
+): ModelError {
+  const { code, statusCode, retryable, retryAfterMs, modelMistake, cause } = error
   const facts = { statusCode, retryable, retryAfterMs, modelMistake, usage }
   return new ModelError(code, message, cause === undefined ? facts : { ...facts, cause })
 }
@@ -145,7 +157,7 @@ const CONTEXT = anyOf(
   'input (?:is )?too long',
   'input token count',
   // Not the rate limits "too many tokens, please wait" and "too many tokens processed".
-  'too many (?:input )?tokens(?!,? (?:please|processed))',
+  'too many (?:input )?tokens(?!,? (?:please|processed|per))',
   'maximum prompt length',
   'exceeded model token limit',
   'prompt exceeds max',
@@ -242,8 +254,12 @@ function readFacts(body: unknown, secrets: readonly string[]): Facts {
     textOf(whole['detail']),
     textOf(whole['message']),
   ]
-  const message = messages.find((text) => text !== '') ?? JSON.stringify(whole['detail'] ?? whole)
-  const raw = objectOf(metadata)['raw']
+  const said = messages.find((text) => text !== '') ?? JSON.stringify(whole['detail'] ?? whole)
+  const { raw, provider_name: provider } = objectOf(metadata)
+  const words = raw === undefined ? '' : readFacts(raw, secrets).message
+  // A gateway, such as OpenRouter, has what the provider behind it said.
+  const behind = [textOf(provider), words === said ? '' : words].filter(Boolean).join(': ')
+  const message = behind === '' ? said : `${said} (${behind})`
   const reasons = listOf(details).map((detail) => JSON.stringify(detail))
   const parts = [message, code, type, status, raw, ...reasons].map((part) =>
     typeof part === 'object' ? JSON.stringify(part) : String(part ?? ''),
@@ -256,7 +272,7 @@ function readFacts(body: unknown, secrets: readonly string[]): Facts {
     ),
     code: textOf(code),
     status: statusOf(code) ?? statusOf(status) ?? statusOf(inner['status_code']),
-    retryAfterMs: retryInfoDelay(details) ?? retryAfterFromText(message),
+    retryAfterMs: retryInfoDelay(details) ?? retryAfterFromText(`${said}\n${words}`),
     all: parts.join(' '),
   }
 }

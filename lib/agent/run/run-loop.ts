@@ -396,7 +396,7 @@ export class RunLoop {
       this.#interrupt(error)
     })
     const prompt = this.#context?.prompt ?? promptOf(this.state, tools)
-    const fit = this.#context?.fit ?? { tokens: Infinity }
+    const fit = this.#context?.fit ?? { tokens: Infinity, refusal: null }
     this.#context = { ...this.#options, ...this.#folder, prompt, fit, log: this.#log, signal }
     return this.#context
   }

@@ -2,6 +2,7 @@ import type { Clock } from '../../internal/clock.js'
 import type { Compare, RunCheckpoints } from '../checkpoints/run-checkpoints.js'
 import { estimateTokens } from '../conversation/fit.js'
 import { systemPrompt } from '../conversation/prompts.js'
+import type { ModelError } from '../errors.js'
 import type { CheckpointReason, RecordDraft } from '../events.js'
 import type { Executor, IsolatedCopy } from '../executor.js'
 import { throwIfExhausted, untilPossible } from '../exhaustion.js'
@@ -48,8 +49,8 @@ export interface StepContext {
   readonly store: RunStore
   readonly tools: ReadonlyMap<string, Tool>
   readonly prompt: Prompt
-  /** Tokens of conversation that the model accepts: lowered each time it refuses more. */
-  readonly fit: { tokens: number }
+  /** Tokens of conversation that the model accepts: lowered by each refusal; the last one. */
+  readonly fit: { tokens: number; refusal: ModelError | null }
   readonly workspace: Workspace
   /** The folder of the workspace. */
   readonly folder: PinnedFolder

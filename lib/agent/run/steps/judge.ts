@@ -14,7 +14,7 @@ import {
 } from '../../goals/judged-goal.js'
 import { readLog } from '../../log/read-log.js'
 import type { ModelTurn } from '../../model.js'
-import { retryDelay } from '../../models/call-retry.js'
+import { finalError, retryDelay } from '../../models/call-retry.js'
 import { costOf } from '../../models/pricing.js'
 import { soundTurn } from '../../models/sound-turn.js'
 import { soundUsage } from '../../models/usage.js'
@@ -131,7 +131,8 @@ async function askJudge(
       if (error.modelMistake) return error.message
       const delay = retryDelay(attempt, error, context.random)
       if (delay === null && !error.retryable) throw error
-      if (delay === null || exhausted(log.state, log.now()) !== null) return error.message
+      if (delay === null) return finalError(error).message
+      if (exhausted(log.state, log.now()) !== null) return error.message
       await sleep(delay, signal, clock)
     }
   }
