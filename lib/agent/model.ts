@@ -105,8 +105,11 @@ export interface ModelRequest {
   }
 }
 
-/** Why the model stopped. Only `message.calls` decides whether tools are called. */
-export type StopReason = 'end' | 'tool_calls' | 'length' | 'refusal' | 'other'
+/**
+ * Why the model stopped. Only `message.calls` decides whether tools are called. A `refusal` is the
+ * model's own; with `content_filter` the provider stopped it.
+ */
+export type StopReason = 'end' | 'tool_calls' | 'length' | 'refusal' | 'content_filter' | 'other'
 
 /** The result of one model call. */
 export interface ModelTurn {

@@ -117,6 +117,7 @@ const HINTS: Readonly<Record<ModelErrorCode, string>> = {
   ERR_AGENT_MODEL_RATE_LIMIT: '',
   ERR_AGENT_MODEL_QUOTA: ' (a spending limit or quota is used up: waiting does not help, raise it)',
   ERR_AGENT_MODEL_CONTEXT: ' (the request is larger than this model takes)',
+  ERR_AGENT_MODEL_FILTER: ' (a content filter refused it: change the goal or the files it reads)',
   ERR_AGENT_MODEL_PROTOCOL: '',
 }
 
@@ -165,6 +166,17 @@ const CONTEXT = anyOf(
   'max_new_tokens` must be',
   'reduce the length',
 )
+/** Of filters in front of and behind models; what a model itself refuses is no error. */
+const FILTER = anyOf(
+  'content_filter',
+  'content_policy_violation',
+  'content filtering policy',
+  'content management policy',
+  'responsibleaipolicyviolation',
+  'data_inspection_failed',
+  'content exists risk',
+  '(?:prompt|input|request|content|output) (?:was|has been) flagged',
+)
 const AUTH = anyOf(
   'invalid_api_key',
   'incorrect api key',
@@ -180,10 +192,8 @@ const BAD_REQUEST = anyOf(
   'invalid_(?:request|argument|prompt)',
   'not_found',
   'unsupported',
-  'content_(?:filter|policy)',
   'usage policy',
   'flagged',
-  'data_inspection_failed',
 )
 /** Codes for model output that the server could not parse. */
 const MISTAKES = new Set(['tool_use_failed', 'output_parse_failed', 'json_validate_failed'])
@@ -204,6 +214,8 @@ function classify(status: number | null, insideStream: boolean, facts: Facts): K
     return { code: 'ERR_AGENT_MODEL', retryable: false, modelMistake: true }
   if (status === 402 || (status !== 404 && QUOTA.test(facts.all)))
     return fatal('ERR_AGENT_MODEL_QUOTA')
+  const mayBeFiltered = status === null || [400, 403, 422, 451].includes(status)
+  if (mayBeFiltered && FILTER.test(facts.all)) return fatal('ERR_AGENT_MODEL_FILTER')
   const mayBeTooLong = status === null || [400, 422, 429, 500].includes(status)
   if (status === 413 || (mayBeTooLong && CONTEXT.test(facts.all)))
     return fatal('ERR_AGENT_MODEL_CONTEXT')
