@@ -27,7 +27,7 @@
  * ├─ McpError                ERR_AGENT_MCP                 an MCP server cannot be used
  * └─ ModelError              ERR_AGENT_MODEL, ERR_AGENT_MODEL_AUTH, ERR_AGENT_MODEL_RATE_LIMIT,
  *                            ERR_AGENT_MODEL_QUOTA, ERR_AGENT_MODEL_CONTEXT,
- *                            ERR_AGENT_MODEL_PROTOCOL
+ *                            ERR_AGENT_MODEL_FILTER, ERR_AGENT_MODEL_PROTOCOL
  * ```
  *
  * @module
@@ -81,6 +81,7 @@ export type ModelErrorCode =
   | 'ERR_AGENT_MODEL_RATE_LIMIT'
   | 'ERR_AGENT_MODEL_QUOTA'
   | 'ERR_AGENT_MODEL_CONTEXT'
+  | 'ERR_AGENT_MODEL_FILTER'
   | 'ERR_AGENT_MODEL_PROTOCOL'
 
 /** Base class of all errors that `runwright/agent` throws. */

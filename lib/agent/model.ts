@@ -70,7 +70,10 @@ export interface ToolSpec {
  */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
 
-/** The input of one model call. */
+/**
+ * The input of one model call: a snapshot, which a model may keep. The engine freezes it with all
+ * lists and plain objects in it, unless `NODE_ENV` is `production`.
+ */
 export interface ModelRequest {
   /** Sent first with every call, also after the conversation was shortened. */
   readonly system: string
@@ -102,8 +105,11 @@ export interface ModelRequest {
   }
 }
 
-/** Why the model stopped. Only `message.calls` decides whether tools are called. */
-export type StopReason = 'end' | 'tool_calls' | 'length' | 'refusal' | 'other'
+/**
+ * Why the model stopped. Only `message.calls` decides whether tools are called. A `refusal` is the
+ * model's own; with `content_filter` the provider stopped it.
+ */
+export type StopReason = 'end' | 'tool_calls' | 'length' | 'refusal' | 'content_filter' | 'other'
 
 /** The result of one model call. */
 export interface ModelTurn {

@@ -16,6 +16,7 @@ export type EndReason =
   | 'tool_call_budget'
   | 'holdout_exhausted'
   | 'stuck'
+  | 'content_filter'
   | 'context_exhausted'
   | 'provider_error'
   | 'goal_check_error'

@@ -7,6 +7,7 @@
  *
  * @module
  */
+import { deepFreezeList } from '../../internal/deep-freeze.js'
 import type { Message } from '../model.js'
 import { estimateConversation, estimateTokens, fitContext, type FittedContext } from './fit.js'
 
@@ -16,6 +17,8 @@ export class Conversation {
   /** Tokens of the first `#counted` messages: each message is counted once, when a fit asks. */
   #tokens = 0
   #counted = 0
+  /** The first so many are frozen: each is looked at once, when it is sent for the first time. */
+  #frozen = 0
 
   get isEmpty(): boolean {
     return this.#messages.length === 0
@@ -27,17 +30,18 @@ export class Conversation {
 
   /**
    * What to send within `budgetTokens`, which never grows from one call to the next: the messages,
-   * then `next`, which is sent as it is and added later if the call succeeds.
+   * then `next`, which is sent as it is and added later if the call succeeds. The lists are the
+   * caller's: they do not grow with the conversation.
    */
   fit(budgetTokens: number, next: readonly Message[] = []): FittedContext {
-    const messages = next.length === 0 ? this.#messages : [...this.#messages, ...next]
+    const messages = this.#snapshot(next)
     const isSmall =
       budgetTokens === Infinity || this.#countTokens() + estimateConversation(next) <= budgetTokens
     if (isSmall) return { fits: true, messages, masked: 0, dropped: 0, rest: messages }
     const fitted = fitContext(messages, budgetTokens, estimateTokens, next.length)
     if (fitted.fits && fitted.rest !== messages) {
       this.#messages = fitted.rest.slice(0, fitted.rest.length - next.length)
-      this.#tokens = this.#counted = 0
+      this.#tokens = this.#counted = this.#frozen = 0
     }
     return fitted
   }
@@ -46,6 +50,12 @@ export class Conversation {
   kept(budgetTokens: number): readonly Message[] {
     const fitted = this.fit(budgetTokens)
     return fitted.fits ? fitted.rest : this.#messages
+  }
+
+  #snapshot(next: readonly Message[]): readonly Message[] {
+    const list = deepFreezeList([...this.#messages, ...next], this.#frozen)
+    this.#frozen = this.#messages.length
+    return list
   }
 
   #countTokens(): number {

@@ -86,8 +86,8 @@ export interface RunState {
    * The last turn called tools or was unusable, so the model gets another one in this iteration.
    */
   readonly wantsTurn: boolean
-  /** The model said that it has nothing left to try. */
-  readonly gaveUp: boolean
+  /** The model said that it has nothing left to try, or a filter stopped it. */
+  readonly gaveUp: 'refusal' | 'content_filter' | null
   readonly progress: Readonly<Progress>
   /** Consecutive iterations without a tool call. */
   readonly idleIterations: number

@@ -188,7 +188,7 @@ function createState(record: RunRecord): FoldedState {
     iterationTokens: 0,
     calls: [],
     wantsTurn: false,
-    gaveUp: false,
+    gaveUp: null,
     progress: newProgress(),
     idleIterations: 0,
     lastCheck: null,
@@ -242,7 +242,9 @@ function foldTurn(state: FoldedState, record: RecordOf<'model_turn'>): void {
   state.conversation.add(message)
   if (feedback !== undefined) state.conversation.add({ role: 'user', text: feedback })
   state.wantsTurn = message.calls.length > 0 || feedback !== undefined
-  state.gaveUp = record.payload.stop === 'refusal' && message.calls.length === 0
+  const { stop } = record.payload
+  const isEnd = stop === 'refusal' || stop === 'content_filter'
+  state.gaveUp = isEnd && message.calls.length === 0 ? stop : null
   const calls = message.calls.map(
     (call): CallState => ({ call, status: 'requested', args: call.args, feedback: '', plan: null }),
   )

@@ -1,11 +1,13 @@
 /**
- * When a failed model call is retried. Pure: randomness is a parameter.
+ * When a failed model call is retried, and what its error says when it is not. Pure: randomness is
+ * a parameter.
  *
  * @module
  */
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { backoffDelay } from '../../internal/backoff.js'
 import { ModelError } from '../errors.js'
+import { withWords } from './provider-errors.js'
 
 /** How many attempts a call gets, and how long the waits between them are. */
 export interface RetryPolicy {
@@ -56,4 +58,26 @@ export function retryDelay(
   const { retryAfterMs } = error
   if (retryAfterMs === undefined) return jitter
   return retryAfterMs > policy.maxRetryAfterMs ? null : retryAfterMs + jitter
+}
+
+/**
+ * The error of a call that is given up: if the provider asks for a longer wait than the policy
+ * allows, its message says so, and what to do.
+ */
+export function finalError(
+  error: ModelError,
+  { maxRetryAfterMs }: RetryPolicy = DEFAULT_RETRY_POLICY,
+): ModelError {
+  const { retryable, retryAfterMs = 0 } = error
+  if (!retryable || retryAfterMs <= maxRetryAfterMs) return error
+  return withWords(
+    error,
+    ` (the provider asks to wait ${minutes(retryAfterMs)}, and a run waits ` +
+      `${minutes(maxRetryAfterMs)} at most: retry the run after that, or use another model)`,
+  )
+}
+
+/** Rounded up. */
+function minutes(ms: number): string {
+  return `${Math.ceil(ms / 60_000)} minutes`
 }

@@ -41,7 +41,19 @@ export function embeddedError(body: unknown, context: WireContext, usage?: Usage
 /** Adds the usage of a failed call to its error, unless none is known or one is already there. */
 export function withUsage(error: ModelError, usage: Usage): ModelError {
   if (usage.input_tokens + usage.output_tokens === 0 || error.usage !== undefined) return error
-  const { code, message, statusCode, retryable, retryAfterMs, modelMistake, cause } = error
+  return changed(error, { usage })
+}
+
+/** Adds to what an error says. */
+export function withWords(error: ModelError, words: string): ModelError {
+  return changed(error, { message: error.message + words })
+}
+
+function changed(
+  error: ModelError,
+  { message = error.message, usage = error.usage }: { message?: string; usage?: Usage | undefined },
+): ModelError {
+  const { code, statusCode, retryable, retryAfterMs, modelMistake, cause } = error
   const facts = { statusCode, retryable, retryAfterMs, modelMistake, usage }
   return new ModelError(code, message, cause === undefined ? facts : { ...facts, cause })
 }
@@ -105,6 +117,7 @@ const HINTS: Readonly<Record<ModelErrorCode, string>> = {
   ERR_AGENT_MODEL_RATE_LIMIT: '',
   ERR_AGENT_MODEL_QUOTA: ' (a spending limit or quota is used up: waiting does not help, raise it)',
   ERR_AGENT_MODEL_CONTEXT: ' (the request is larger than this model takes)',
+  ERR_AGENT_MODEL_FILTER: ' (a content filter refused it: change the goal or the files it reads)',
   ERR_AGENT_MODEL_PROTOCOL: '',
 }
 
@@ -145,13 +158,24 @@ const CONTEXT = anyOf(
   'input (?:is )?too long',
   'input token count',
   // Not the rate limits "too many tokens, please wait" and "too many tokens processed".
-  'too many (?:input )?tokens(?!,? (?:please|processed))',
+  'too many (?:input )?tokens(?!,? (?:please|processed|per))',
   'maximum prompt length',
   'exceeded model token limit',
   'prompt exceeds max',
   'range of input length',
   'max_new_tokens` must be',
   'reduce the length',
+)
+/** Of filters in front of and behind models; what a model itself refuses is no error. */
+const FILTER = anyOf(
+  'content_filter',
+  'content_policy_violation',
+  'content filtering policy',
+  'content management policy',
+  'responsibleaipolicyviolation',
+  'data_inspection_failed',
+  'content exists risk',
+  '(?:prompt|input|request|content|output) (?:was|has been) flagged',
 )
 const AUTH = anyOf(
   'invalid_api_key',
@@ -168,10 +192,8 @@ const BAD_REQUEST = anyOf(
   'invalid_(?:request|argument|prompt)',
   'not_found',
   'unsupported',
-  'content_(?:filter|policy)',
   'usage policy',
   'flagged',
-  'data_inspection_failed',
 )
 /** Codes for model output that the server could not parse. */
 const MISTAKES = new Set(['tool_use_failed', 'output_parse_failed', 'json_validate_failed'])
@@ -192,6 +214,8 @@ function classify(status: number | null, insideStream: boolean, facts: Facts): K
     return { code: 'ERR_AGENT_MODEL', retryable: false, modelMistake: true }
   if (status === 402 || (status !== 404 && QUOTA.test(facts.all)))
     return fatal('ERR_AGENT_MODEL_QUOTA')
+  const mayBeFiltered = status === null || [400, 403, 422, 451].includes(status)
+  if (mayBeFiltered && FILTER.test(facts.all)) return fatal('ERR_AGENT_MODEL_FILTER')
   const mayBeTooLong = status === null || [400, 422, 429, 500].includes(status)
   if (status === 413 || (mayBeTooLong && CONTEXT.test(facts.all)))
     return fatal('ERR_AGENT_MODEL_CONTEXT')
@@ -242,8 +266,12 @@ function readFacts(body: unknown, secrets: readonly string[]): Facts {
     textOf(whole['detail']),
     textOf(whole['message']),
   ]
-  const message = messages.find((text) => text !== '') ?? JSON.stringify(whole['detail'] ?? whole)
-  const raw = objectOf(metadata)['raw']
+  const said = messages.find((text) => text !== '') ?? JSON.stringify(whole['detail'] ?? whole)
+  const { raw, provider_name: provider } = objectOf(metadata)
+  const words = raw === undefined ? '' : readFacts(raw, secrets).message
+  // A gateway, such as OpenRouter, has what the provider behind it said.
+  const behind = [textOf(provider), words === said ? '' : words].filter(Boolean).join(': ')
+  const message = behind === '' ? said : `${said} (${behind})`
   const reasons = listOf(details).map((detail) => JSON.stringify(detail))
   const parts = [message, code, type, status, raw, ...reasons].map((part) =>
     typeof part === 'object' ? JSON.stringify(part) : String(part ?? ''),
@@ -256,7 +284,7 @@ function readFacts(body: unknown, secrets: readonly string[]): Facts {
     ),
     code: textOf(code),
     status: statusOf(code) ?? statusOf(status) ?? statusOf(inner['status_code']),
-    retryAfterMs: retryInfoDelay(details) ?? retryAfterFromText(message),
+    retryAfterMs: retryInfoDelay(details) ?? retryAfterFromText(`${said}\n${words}`),
     all: parts.join(' '),
   }
 }

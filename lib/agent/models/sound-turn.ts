@@ -36,6 +36,7 @@ const STOP_REASONS: ReadonlySet<unknown> = new Set<StopReason>([
   'tool_calls',
   'length',
   'refusal',
+  'content_filter',
   'other',
 ])
 

@@ -131,8 +131,7 @@ export function outcomeAtBoundary(
   // Whatever has failed now: nothing can meet the goal any more.
   if (state.holdoutEvaluations >= MAX_EVALUATIONS && check?.achieved === false)
     return { status: 'failed', endReason: 'holdout_exhausted', reason: exhaustedReason(reason) }
-  if (state.gaveUp && !isTold)
-    return { status: 'failed', endReason: 'stuck', reason: `the model gave up: ${reason}` }
+  if (state.gaveUp !== null && !isTold) return gaveUp(state.gaveUp, reason)
   const round = isTold ? null : stuck(state, detectStuck)
   if (round !== null)
     return { status: 'failed', endReason: 'stuck', reason: `${round.reason}: ${reason}` }
@@ -145,6 +144,14 @@ export function outcomeAtBoundary(
   }
   const spent = exhausted(state, nowMs)
   return spent === null ? null : { status: 'failed', ...spent }
+}
+
+function gaveUp(why: NonNullable<RunState['gaveUp']>, reason: string): Outcome {
+  const [endReason, what] =
+    why === 'refusal'
+      ? (['stuck', 'the model gave up'] as const)
+      : ([why, 'the content filter of the provider stopped the model'] as const)
+  return { status: 'failed', endReason, reason: `${what}: ${reason}` }
 }
 
 function exhaustedReason(reason: string): string {

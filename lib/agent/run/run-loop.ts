@@ -449,7 +449,7 @@ export class RunLoop {
       this.#interrupt(error)
     })
     const prompt = this.#context?.prompt ?? promptOf(this.state, tools)
-    const fit = this.#context?.fit ?? { tokens: Infinity }
+    const fit = this.#context?.fit ?? { tokens: Infinity, refusal: null }
     const [children, delegates] = [this.#children, this.#delegates]
     const own = { children, delegates, prompt, fit, log: this.#log, signal }
     this.#context = { ...this.#options, ...this.#folder, ...own }

@@ -2,6 +2,7 @@ import type { Clock } from '../../internal/clock.js'
 import type { Compare, RunCheckpoints } from '../checkpoints/run-checkpoints.js'
 import { estimateTokens } from '../conversation/fit.js'
 import { systemPrompt } from '../conversation/prompts.js'
+import type { ModelError } from '../errors.js'
 import type { CheckpointReason, RecordDraft } from '../events.js'
 import type { Executor, IsolatedCopy } from '../executor.js'
 import { throwIfExhausted, untilPossible } from '../exhaustion.js'
@@ -29,13 +30,15 @@ export function promptOf({ frozen }: RunState, offered: ReadonlyMap<string, Tool
   const { cwd, workspace } = frozen.request
   const isJudged = frozen.goal.judge !== undefined
   const system = systemPrompt(workspace === 'isolated' ? null : cwd, isJudged)
-  const tools = [...offered.values()].map(({ name, description, parameters }) => ({
+  const offers = [...offered.values()].map(({ name, description, parameters }) => ({
     name,
     description,
     parameters,
   }))
-  const tokens = estimateTokens({ role: 'user', text: system + JSON.stringify(tools) })
-  return { system, tools, tokens }
+  const text = JSON.stringify(offers)
+  const tokens = estimateTokens({ role: 'user', text: system + text })
+  // A copy: what models get is frozen, and a schema may be an object of the host's.
+  return { system, tools: JSON.parse(text) as ToolSpec[], tokens }
 }
 
 /** What the steps of one run use. Everything that must survive a crash is in `log.state`. */
@@ -47,8 +50,8 @@ export interface StepContext {
   readonly store: RunStore
   readonly tools: ReadonlyMap<string, Tool>
   readonly prompt: Prompt
-  /** Tokens of conversation that the model accepts: lowered each time it refuses more. */
-  readonly fit: { tokens: number }
+  /** Tokens of conversation that the model accepts: lowered by each refusal; the last one. */
+  readonly fit: { tokens: number; refusal: ModelError | null }
   readonly workspace: Workspace
   /** The folder of the workspace. */
   readonly folder: PinnedFolder

@@ -221,6 +221,7 @@ const FINISH: Readonly<Record<StopReason, string>> = {
   tool_calls: 'tool_call',
   length: 'length',
   refusal: 'content_filter',
+  content_filter: 'content_filter',
   other: 'error',
 }
 

@@ -69,6 +69,7 @@ export const END_REASONS: readonly EndReason[] = namesOf<EndReason>({
   tool_call_budget: true,
   holdout_exhausted: true,
   stuck: true,
+  content_filter: true,
   context_exhausted: true,
   provider_error: true,
   goal_check_error: true,

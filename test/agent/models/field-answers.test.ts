@@ -338,7 +338,7 @@ const CHAT: readonly Omit<Streamed, 'adapter'>[] = [
   {
     title: 'an answer cut off by a filter',
     stream: lines([part({ content: 'Half' }), finish('content_filter'), DONE]),
-    expected: { text: 'Half', stop: 'refusal' },
+    expected: { text: 'Half', stop: 'content_filter' },
   },
   {
     title: 'Moonshot: usage in the choice, and numbered ids that must be sent back unchanged',
@@ -743,7 +743,7 @@ const RESPONSES: readonly Omit<Streamed, 'adapter'>[] = [
     [
       ['max_output_tokens', 'length'],
       ['max_tokens', 'length'],
-      ['content_filter', 'refusal'],
+      ['content_filter', 'content_filter'],
       ['something_new', 'other'],
     ] as const
   ).map(([reason, stop]) => ({
@@ -1004,7 +1004,7 @@ const GEMINI: readonly Omit<Streamed, 'adapter'>[] = [
         ],
         '\r\n',
       ),
-      expected: { stop: 'refusal' as const, calls: [], usage: [19, 33, 0, 27] as const },
+      expected: { stop: 'content_filter' as const, calls: [], usage: [19, 33, 0, 27] as const },
     }),
   ),
   {
@@ -1066,7 +1066,7 @@ const WHOLE: readonly (readonly [string, ModelAdapter, object, Expected])[] = [
       promptFeedback: { blockReason: 'MODEL_ARMOR', blockReasonMessage: 'No.' },
       usageMetadata: { trafficType: 'ON_DEMAND' },
     },
-    { stop: 'refusal', calls: [], usage: [0, 0, 0, 0] },
+    { stop: 'content_filter', calls: [], usage: [0, 0, 0, 0] },
   ],
   [
     'no finish reason',

@@ -8,6 +8,7 @@ const QUOTA = 'ERR_AGENT_MODEL_QUOTA'
 const RATE = 'ERR_AGENT_MODEL_RATE_LIMIT'
 const AUTH = 'ERR_AGENT_MODEL_AUTH'
 const CONTEXT = 'ERR_AGENT_MODEL_CONTEXT'
+const FILTER = 'ERR_AGENT_MODEL_FILTER'
 const OTHER = 'ERR_AGENT_MODEL'
 const MISTAKE = 'mistake'
 
@@ -83,7 +84,7 @@ const REFUSALS: readonly (readonly [
     'OpenAI',
     null,
     plain('Invalid prompt: your prompt was flagged.', { code: 'invalid_prompt' }),
-    OTHER,
+    FILTER,
   ],
   [
     'OpenAI',
@@ -127,7 +128,7 @@ const REFUSALS: readonly (readonly [
       status: 400,
       innererror: { code: 'ResponsibleAIPolicyViolation' },
     }),
-    OTHER,
+    FILTER,
   ],
   [
     'Azure',
@@ -415,7 +416,7 @@ const REFUSALS: readonly (readonly [
     'Qwen',
     null,
     plain('Output data may contain inappropriate content.', { code: 'data_inspection_failed' }),
-    OTHER,
+    FILTER,
   ],
   [
     'xAI',

@@ -298,9 +298,9 @@ for (const { title, body, text } of [
   },
   { title: 'a blocked answer', body: chunk([], { finishReason: 'SAFETY' }), text: '' },
 ]) {
-  test(`${title} is a refusal`, () => {
-    assert.deepEqual([decode(body).stop, decode(body).message.text], ['refusal', text])
-    assert.equal(decodeStream([body]).stop, 'refusal')
+  test(`${title} was filtered`, () => {
+    assert.deepEqual([decode(body).stop, decode(body).message.text], ['content_filter', text])
+    assert.equal(decodeStream([body]).stop, 'content_filter')
   })
 }
 

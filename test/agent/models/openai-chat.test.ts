@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ModelError, type JsonObject, type ToolSpec } from 'runwright/agent'
+import {
+  ModelError,
+  openAiChatAdapter,
+  type JsonObject,
+  type ModelTurn,
+  type ToolSpec,
+} from 'runwright/agent'
 import {
   decodeOpenAiChatResponse,
   encodeOpenAiChatRequest,
 } from '../../../lib/agent/models/openai/chat.js'
 import { readChatUsage } from '../../../lib/agent/models/openai/chat-answer.js'
-import { afterCalls, context, modelRequest, recording, tool } from './exchange.js'
+import { afterCalls, context, decodeEvents, modelRequest, recording, tool } from './exchange.js'
 
 type WireTool = {
   function: { name: string; description: string; parameters: ToolSpec['parameters'] }
@@ -167,7 +173,7 @@ test('missing, short and repeated ids are replaced by unique, deterministic ids'
   ])
 })
 
-test('an id used by an earlier turn is replaced, but the provider’s id is sent back', () => {
+test('an id used by an earlier turn is replaced, on the wire as well', () => {
   const first = answer(withCall('{"command":"ls"}', 'call_abc_0001'))
   const history = afterCalls(first, [{ output: 'a' }])
   const body = {
@@ -184,7 +190,7 @@ test('an id used by an earlier turn is replaced, but the provider’s id is sent
     .body['messages'] as JsonObject[]
   assert.deepEqual(wire.map((message) => message['tool_call_id']).filter(Boolean), [
     'call_abc_0001',
-    'call_abc_0001',
+    'call_1_1_1',
   ])
 })
 
@@ -272,8 +278,45 @@ test('reasoning with calls, signatures and the original arguments are sent back'
   ])
 })
 
+for (const { of, given, sent } of [
+  { of: 'vLLM', given: { reasoning: 'Hm.' }, sent: { reasoning: 'Hm.' } },
+  {
+    of: 'both names at once',
+    given: { reasoning: 'Hm.', reasoning_content: 'Hm.' },
+    sent: { reasoning: 'Hm.', reasoning_content: 'Hm.' },
+  },
+  {
+    of: 'an empty field',
+    given: { reasoning: 'Hm.', reasoning_content: null },
+    sent: { reasoning: 'Hm.' },
+  },
+  {
+    of: 'OpenRouter, whose details have it',
+    given: { reasoning: 'Hm.', reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }] },
+    sent: { reasoning_details: [{ type: 'reasoning.text', text: 'Hm.' }] },
+  },
+]) {
+  const back = (turn: ModelTurn): JsonObject => {
+    const request = modelRequest({ messages: afterCalls(turn, [{ output: 'a' }]) })
+    const { body } = encodeOpenAiChatRequest(request, { model: 'm', stream: false })
+    const [, message] = body['messages'] as JsonObject[]
+    return Object.fromEntries(
+      Object.entries(message!).filter(([name]) => name.startsWith('reasoning')),
+    )
+  }
+  test(`reasoning goes back with its calls under the name under which it came: ${of}`, () => {
+    const turn = answer({ ...withCall('{}'), ...given })
+    assert.equal(turn.reasoning, 'Hm.')
+    assert.deepEqual(back(turn), sent)
+    const delta = { ...withCall('{}'), ...given }
+    const event = { choices: [{ index: 0, delta, finish_reason: 'tool_calls' }] }
+    const decoder = openAiChatAdapter().decodeStream(modelRequest(), context)
+    assert.deepEqual(back(decodeEvents(decoder, [event])), sent)
+  })
+}
+
 test('neither reasoning of a turn without calls nor invalid arguments are sent back', () => {
-  const quiet = answer({ content: 'Done', reasoning_content: 'Easy.' })
+  const quiet = answer({ content: 'Done', reasoning_content: 'Easy.', reasoning: 'Easy.' })
   const broken = answer(withCall('{"command":'))
   const messages = [
     { role: 'user' as const, text: 'Go.' },

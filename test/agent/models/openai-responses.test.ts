@@ -260,7 +260,7 @@ for (const { title, body, stop, text } of [
   {
     title: 'a content filter',
     body: response([], { status: 'incomplete', incomplete_details: { reason: 'content_filter' } }),
-    stop: 'refusal',
+    stop: 'content_filter',
     text: '',
   },
   {

@@ -236,6 +236,46 @@ for (const { title, body, message } of [
   })
 }
 
+for (const { title, metadata, message } of [
+  {
+    title: 'text',
+    metadata: { raw: 'x:free is rate-limited upstream. Retry shortly.', provider_name: 'Chutes' },
+    message: 'Provider returned error (Chutes: x:free is rate-limited upstream. Retry shortly.)',
+  },
+  {
+    title: 'JSON as text',
+    metadata: { raw: '{"error":{"message":"too many tokens per minute"}}', provider_name: 'Azure' },
+    message: 'Provider returned error (Azure: too many tokens per minute)',
+  },
+  {
+    title: 'an object',
+    metadata: { raw: { message: 'capacity' } },
+    message: 'Provider returned error (capacity)',
+  },
+  {
+    title: 'what was said already',
+    metadata: { raw: 'Provider returned error', provider_name: 'X' },
+    message: 'Provider returned error (X)',
+  },
+  { title: 'nothing', metadata: { raw: '', provider_name: '' }, message: 'Provider returned error' },
+  {
+    title: 'a key',
+    metadata: { raw: 'no quota for secret-key-123' },
+    message: 'Provider returned error (no quota for [key])',
+  },
+]) {
+  test(`of a provider behind a gateway, the words are shown: ${title}`, () => {
+    const body = { error: { message: 'Provider returned error', code: 429, metadata } }
+    assert.equal(refusal(429, body).message, `test:model answered 429: ${message}`)
+  })
+}
+
+test('a provider behind a gateway names the wait in its own words', () => {
+  const metadata = { raw: 'Rate limit reached. Please try again in 20s.' }
+  const body = { error: { message: 'Provider returned error', code: 429, metadata } }
+  assert.equal(refusal(429, body).retryAfterMs, 20_000)
+})
+
 test('an empty body still gives a message, and a huge one is truncated', () => {
   assert.equal(refusal(500, '').message, 'test:model answered 500')
   assert.ok(refusal(500, 'x'.repeat(100_000)).message.length < 1_100)

@@ -28,6 +28,10 @@ for (const { error, endReason } of [
     error: new ModelError('ERR_AGENT_MODEL_CONTEXT', 'x', { retryable: false }),
     endReason: 'context_exhausted',
   },
+  {
+    error: new ModelError('ERR_AGENT_MODEL_FILTER', 'x', { retryable: false }),
+    endReason: 'content_filter',
+  },
   { error: new TypeError('x'), endReason: 'internal_error' },
   { error: 'thrown text', endReason: 'internal_error' },
 ]) {

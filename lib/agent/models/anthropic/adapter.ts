@@ -22,6 +22,7 @@ import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { thinksAdaptively, knownOutputLimit, refusesTemperature } from '../known-models.js'
 import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
 import { ToolNames } from '../tool-names.js'
+import { WireIds } from '../wire-ids.js'
 
 /** Options of this format besides the common ones. */
 export interface AnthropicOptions extends WireOptions {
@@ -139,6 +140,7 @@ interface WireMessage {
 /** Roles must alternate, and the user's message must come first and last. */
 function encodeMessages(request: ModelRequest, names: ToolNames, caching: boolean): JsonObject[] {
   const list: WireMessage[] = []
+  const ids = new WireIds()
   const add = (role: WireMessage['role'], blocks: readonly JsonObject[]): void => {
     const last = list.at(-1)
     if (last?.role === role) last.content.push(...blocks)
@@ -148,7 +150,7 @@ function encodeMessages(request: ModelRequest, names: ToolNames, caching: boolea
     if (exchange.kind === 'user') add('user', textBlocks(exchange.text))
     else {
       if (list.length === 0) add('user', CONTINUED)
-      const blocks = assistantBlocks(exchange.message, names)
+      const blocks = assistantBlocks(exchange.message, names, ids)
       add('assistant', blocks)
       add('user', resultBlocks(exchange.results, blocks))
     }
@@ -169,7 +171,11 @@ function textBlocks(text: string): JsonObject[] {
 }
 
 /** A turn of this format is sent back unchanged, with its signatures; any other is rebuilt. */
-function assistantBlocks(message: AssistantMessage, names: ToolNames): JsonObject[] {
+function assistantBlocks(
+  message: AssistantMessage,
+  names: ToolNames,
+  ids: WireIds,
+): JsonObject[] {
   if (message.parts?.format === ANTHROPIC_FORMAT) {
     let call = 0
     return listOf(message.parts.value)
@@ -177,13 +183,13 @@ function assistantBlocks(message: AssistantMessage, names: ToolNames): JsonObjec
       .filter(isAcceptable)
       .map((block) => {
         if (block['type'] !== 'tool_use') return block
-        const id = message.calls[call++]?.call_id ?? ''
-        return textOf(block['id']) === '' ? { ...block, id } : block
+        const id = ids.take(textOf(block['id']), message.calls[call++]?.call_id ?? '')
+        return { ...block, id }
       })
   }
   const calls = message.calls.map((call) => ({
     type: 'tool_use',
-    id: call.call_id,
+    id: ids.take('', call.call_id),
     name: names.toWire(call.tool),
     input: call.args,
   }))

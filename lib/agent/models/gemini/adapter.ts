@@ -23,6 +23,7 @@ import { bareName } from '../known-models.js'
 import { embeddedError, type WireContext } from '../provider-errors.js'
 import { ToolNames } from '../tool-names.js'
 import { geminiSchema } from '../tool-schemas.js'
+import { WireIds } from '../wire-ids.js'
 
 /** Options of this format besides the common ones. */
 export interface GeminiOptions extends WireOptions {
@@ -108,11 +109,12 @@ function encodeTool({ name, description, parameters }: ToolSpec, names: ToolName
  */
 function encodeContents(request: ModelRequest, names: ToolNames, model: string): JsonObject[] {
   const list: JsonObject[] = []
+  const ids = new WireIds()
   for (const exchange of exchanges(request.messages)) {
     if (exchange.kind === 'user') list.push({ role: 'user', parts: [{ text: exchange.text }] })
     else {
       if (list.length === 0) list.push({ role: 'user', parts: [{ text: BEGINNING }] })
-      const parts = encodeTurn(exchange.message, names, model)
+      const parts = encodeTurn(exchange.message, names, model, ids)
       list.push({ role: 'model', parts })
       if (exchange.results.length > 0)
         list.push({ role: 'user', parts: encodeResults(exchange.results, parts) })
@@ -126,14 +128,19 @@ const BEGINNING = '(The beginning of this conversation was left out.)'
 /** Replaces the signature of a call that another model made; Gemini 3 requires one. */
 const NO_SIGNATURE = 'skip_thought_signature_validator'
 
-function encodeTurn(message: AssistantMessage, names: ToolNames, model: string): JsonObject[] {
+function encodeTurn(
+  message: AssistantMessage,
+  names: ToolNames,
+  model: string,
+  ids: WireIds,
+): JsonObject[] {
   if (message.parts?.format === GEMINI_FORMAT) {
     const own = listOf(message.parts.value).map(objectOf)
     // Parts with signatures are sent back unchanged; unsigned thought summaries are dropped.
     const kept = own.filter(
       (part) => part['thought'] !== true || part['thoughtSignature'] !== undefined,
     )
-    if (kept.length > 0) return kept
+    if (kept.length > 0) return withIds(kept, message, ids)
   }
   const signed = /^gemini-[3-9]/.test(bareName(model))
   const calls = message.calls.map((call, i): JsonObject => ({
@@ -141,6 +148,23 @@ function encodeTurn(message: AssistantMessage, names: ToolNames, model: string):
     ...(signed && i === 0 && { thoughtSignature: NO_SIGNATURE }),
   }))
   return [...(message.text === '' ? [] : [{ text: message.text }]), ...calls]
+}
+
+/** A call that came without an id goes back without one. */
+function withIds(
+  parts: readonly JsonObject[],
+  message: AssistantMessage,
+  ids: WireIds,
+): JsonObject[] {
+  let call = 0
+  return parts.map((part) => {
+    const { functionCall } = part
+    if (!isJsonObject(functionCall)) return part
+    const ours = message.calls[call++]?.call_id ?? ''
+    const own = textOf(functionCall['id'])
+    if (own === '') return part
+    return { ...part, functionCall: { ...functionCall, id: ids.take(own, ours) } }
+  })
 }
 
 /** The API matches results to calls by position, name, and the call's id if it has one. */

@@ -62,10 +62,12 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   max_tokens: 'length',
   model_length: 'length',
   model_context_window_exceeded: 'length',
-  content_filter: 'refusal',
   refusal: 'refusal',
-  safety: 'refusal',
-  sensitive: 'refusal',
+  content_filter: 'content_filter',
+  content_filtered: 'content_filter',
+  guardrail_intervened: 'content_filter',
+  safety: 'content_filter',
+  sensitive: 'content_filter',
 }
 
 /** The calls of a message. Old servers send a single `function_call` without an id. */

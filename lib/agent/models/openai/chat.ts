@@ -24,6 +24,7 @@ import { OpenAiChatStream } from './chat-stream.js'
 import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
 import { ToolNames } from '../tool-names.js'
 import { isStrictSchema } from '../tool-schemas.js'
+import { WireIds } from '../wire-ids.js'
 
 /** Options of this format besides the common ones: what differs between compatible servers. */
 export interface OpenAiChatOptions extends WireOptions {
@@ -113,6 +114,7 @@ function encodeTools(
 function encodeMessages(request: ModelRequest, names: ToolNames): JsonObject[] {
   const list: JsonObject[] =
     request.system === '' ? [] : [{ role: 'system', content: request.system }]
+  const ids = new WireIds()
   for (const exchange of exchanges(request.messages)) {
     if (exchange.kind === 'user') {
       list.push({ role: 'user', content: exchange.text })
@@ -120,7 +122,7 @@ function encodeMessages(request: ModelRequest, names: ToolNames): JsonObject[] {
     }
     const { message, results } = exchange
     const own = ownParts(message)
-    const calls = encodeCalls(message, own, names)
+    const calls = encodeCalls(message, own, names, ids)
     list.push(encodeAssistant(message, own, calls))
     results.forEach((result, i) => {
       list.push({
@@ -148,10 +150,8 @@ function encodeAssistant(
 ): JsonObject {
   const echoed: Record<string, JsonValue> = {}
   for (const field of ECHOED_FIELDS) if (isPresent(own[field])) echoed[field] = own[field]!
-  // DeepSeek requires reasoning back with tool calls and refuses it everywhere else.
-  if (calls.length > 0 && isPresent(own['reasoning_content'])) {
-    echoed['reasoning_content'] = own['reasoning_content']!
-  }
+  for (const field of reasoningFields(own, calls.length > 0))
+    if (isPresent(own[field])) echoed[field] = own[field]!
   const content = Array.isArray(own['content']) ? own['content'] : message.text
   return {
     role: 'assistant',
@@ -161,24 +161,37 @@ function encodeAssistant(
   }
 }
 
+/**
+ * The fields that have the reasoning as text, under the names under which it came: the second one
+ * from vLLM, Ollama, Groq and others. DeepSeek requires it back with tool calls and refuses it
+ * everywhere else; with OpenRouter's details it would be sent twice.
+ */
+function reasoningFields(own: JsonObject, hasCalls: boolean): readonly string[] {
+  if (!hasCalls) return []
+  return isPresent(own['reasoning_details'])
+    ? ['reasoning_content']
+    : ['reasoning_content', 'reasoning']
+}
+
 function isPresent(value: JsonValue | undefined): boolean {
   return value !== undefined && value !== null && value !== ''
 }
 
-function encodeCalls(message: AssistantMessage, own: JsonObject, names: ToolNames): JsonObject[] {
+function encodeCalls(
+  message: AssistantMessage,
+  own: JsonObject,
+  names: ToolNames,
+  ids: WireIds,
+): JsonObject[] {
   const wire = listOf(own['tool_calls'])
-  const used = new Set<string>()
   return message.calls.map((call, i) => {
     const { id: given, index: _, function: raw, ...rest } = objectOf(wire[i])
-    // Some servers give every call of a turn the same id, which would make results ambiguous.
-    const id = textOf(given) === '' || used.has(textOf(given)) ? call.call_id : textOf(given)
-    used.add(id)
     const text = textOf(objectOf(raw)['arguments'])
     // Invalid arguments are sent back as an empty object, since some servers fail to parse them.
     const usable = call.error === undefined && text.trimStart().startsWith('{')
     return {
       ...rest,
-      id,
+      id: ids.take(textOf(given), call.call_id),
       type: 'function',
       function: {
         name: names.toWire(call.tool),

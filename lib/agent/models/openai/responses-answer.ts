@@ -72,7 +72,7 @@ function stopOf(status: string, response: JsonObject): StopReason {
   if (status === 'completed' || status === '') return 'end'
   const reason = textOf(objectOf(response['incomplete_details'])['reason'])
   if (/^max_(?:output_)?tokens$|^length$/.test(reason)) return 'length'
-  return reason === 'content_filter' ? 'refusal' : 'other'
+  return reason === 'content_filter' ? reason : 'other'
 }
 
 function readReasoning(item: JsonObject): string {

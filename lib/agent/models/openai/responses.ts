@@ -24,6 +24,7 @@ import { OpenAiResponsesStream } from './responses-stream.js'
 import type { WireContext } from '../provider-errors.js'
 import { ToolNames } from '../tool-names.js'
 import { isStrictSchema } from '../tool-schemas.js'
+import { WireIds } from '../wire-ids.js'
 
 /** Options of this format besides the common ones. */
 export interface OpenAiResponsesOptions extends WireOptions {
@@ -100,10 +101,11 @@ function encodeTools(
 
 function encodeInput(request: ModelRequest, names: ToolNames): JsonObject[] {
   const list: JsonObject[] = []
+  const ids = new WireIds()
   for (const exchange of exchanges(request.messages)) {
     if (exchange.kind === 'user') list.push({ role: 'user', content: exchange.text })
     else {
-      const items = encodeTurn(exchange.message, names)
+      const items = encodeTurn(exchange.message, names, ids)
       list.push(...items, ...encodeResults(exchange.results, items))
     }
   }
@@ -111,8 +113,8 @@ function encodeInput(request: ModelRequest, names: ToolNames): JsonObject[] {
 }
 
 /** The items of a turn of this format are sent back unchanged; any other turn is rebuilt. */
-function encodeTurn(message: AssistantMessage, names: ToolNames): JsonObject[] {
-  if (message.parts?.format !== OPENAI_RESPONSES_FORMAT) return rebuild(message, names)
+function encodeTurn(message: AssistantMessage, names: ToolNames, ids: WireIds): JsonObject[] {
+  if (message.parts?.format !== OPENAI_RESPONSES_FORMAT) return rebuild(message, names, ids)
   const own = listOf(message.parts.value).map(objectOf)
   const kept = own.filter(
     (item, i) => item['type'] !== 'reasoning' || isUsableReasoning(item, own[i + 1]),
@@ -124,7 +126,7 @@ function encodeTurn(message: AssistantMessage, names: ToolNames): JsonObject[] {
     const echoed: JsonObject = kept.length === own.length ? item : rest
     if (!isCall(item)) return echoed
     const made = message.calls[call++]
-    const call_id = textOf(item['call_id']) || (made?.call_id ?? '')
+    const call_id = ids.take(textOf(item['call_id']), made?.call_id ?? '')
     if (made?.error === undefined || item['type'] !== 'function_call') return { ...echoed, call_id }
     const { status: _, ...whole } = echoed
     return { ...whole, call_id, arguments: '{}' }
@@ -136,12 +138,12 @@ function isUsableReasoning(item: JsonObject, next: JsonObject | undefined): bool
   return textOf(item['encrypted_content']) !== '' && next !== undefined
 }
 
-function rebuild(message: AssistantMessage, names: ToolNames): JsonObject[] {
+function rebuild(message: AssistantMessage, names: ToolNames, ids: WireIds): JsonObject[] {
   const text: JsonObject[] =
     message.text === '' ? [] : [{ role: 'assistant', content: message.text }]
   const calls = message.calls.map((call) => ({
     type: 'function_call',
-    call_id: call.call_id,
+    call_id: ids.take('', call.call_id),
     name: names.toWire(call.tool),
     arguments: JSON.stringify(call.args),
   }))

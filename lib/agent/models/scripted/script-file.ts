@@ -52,7 +52,10 @@ const SCRIPT_SCHEMA: JsonSchema = record(
           cached_tokens: count,
           reasoning_tokens: count,
         }),
-        stop: { type: 'string', enum: ['end', 'tool_calls', 'length', 'refusal', 'other'] },
+        stop: {
+          type: 'string',
+          enum: ['end', 'tool_calls', 'length', 'refusal', 'content_filter', 'other'],
+        },
         delay_ms: { type: 'integer', minimum: 0, maximum: 600_000 },
         error: record({
           code: {
@@ -63,6 +66,7 @@ const SCRIPT_SCHEMA: JsonSchema = record(
               'ERR_AGENT_MODEL_RATE_LIMIT',
               'ERR_AGENT_MODEL_QUOTA',
               'ERR_AGENT_MODEL_CONTEXT',
+              'ERR_AGENT_MODEL_FILTER',
               'ERR_AGENT_MODEL_PROTOCOL',
             ],
           },

@@ -55,6 +55,7 @@ function textsOf(error: unknown): { readonly message: string; readonly stack: st
 function endReasonOf(error: unknown): Outcome['endReason'] {
   if (error instanceof GoalCheckError || error instanceof GoalError) return 'goal_check_error'
   if (!(error instanceof ModelError)) return 'internal_error'
+  if (error.code === 'ERR_AGENT_MODEL_FILTER') return 'content_filter'
   return error.code === 'ERR_AGENT_MODEL_CONTEXT' ? 'context_exhausted' : 'provider_error'
 }
 

@@ -1,4 +1,5 @@
 import { raceAbort } from '../../../internal/abort.js'
+import { deepFreeze } from '../../../internal/deep-freeze.js'
 import { sleep } from '../../../internal/sleep.js'
 import { ModelError } from '../../errors.js'
 import type { RunRecord } from '../../events.js'
@@ -13,7 +14,7 @@ import {
 } from '../../goals/judged-goal.js'
 import { readLog } from '../../log/read-log.js'
 import type { ModelTurn } from '../../model.js'
-import { retryDelay } from '../../models/call-retry.js'
+import { finalError, retryDelay } from '../../models/call-retry.js'
 import { costOf } from '../../models/pricing.js'
 import { soundTurn } from '../../models/sound-turn.js'
 import { soundUsage } from '../../models/usage.js'
@@ -100,7 +101,7 @@ async function askJudge(
     signal.throwIfAborted()
     const span = trace.beginChat(iteration, judge.name, attempt)
     try {
-      const call = judge.complete({
+      const call = judge.complete(deepFreeze({
         system: judgeSystem(),
         messages: [{ role: 'user', text: judgeMessage(frozen.request.goal, evidence, problem) }],
         tools: [VERDICT_TOOL],
@@ -115,7 +116,7 @@ async function askJudge(
           check: null,
           cwd: folder.real,
         },
-      })
+      }))
       const returned: unknown = await raceAbort(call, signal)
       const rules = { model: judge.name, usedIds: NO_IDS, redactor: log.redactor }
       const turn = soundTurn(returned, rules)
@@ -130,7 +131,8 @@ async function askJudge(
       if (error.modelMistake) return error.message
       const delay = retryDelay(attempt, error, context.random)
       if (delay === null && !error.retryable) throw error
-      if (delay === null || exhausted(log.state, log.now()) !== null) return error.message
+      if (delay === null) return finalError(error).message
+      if (exhausted(log.state, log.now()) !== null) return error.message
       await sleep(delay, signal, clock)
     }
   }

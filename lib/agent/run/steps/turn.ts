@@ -1,4 +1,5 @@
 import { raceAbort } from '../../../internal/abort.js'
+import { deepFreeze } from '../../../internal/deep-freeze.js'
 import { sleep } from '../../../internal/sleep.js'
 import { estimateConversation, estimateTokens } from '../../conversation/fit.js'
 import { ModelError } from '../../errors.js'
@@ -6,10 +7,11 @@ import type { EventPayloads, RecordDraft } from '../../events.js'
 import { DeltaWriter } from '../../log/deltas.js'
 import { dueMessages, type WaitingMessage } from '../../log/messages.js'
 import type { RunState } from '../../log/run-state.js'
-import type { Message, ModelTurn } from '../../model.js'
-import { retryDelay } from '../../models/call-retry.js'
+import type { Message, Model, ModelTurn } from '../../model.js'
+import { finalError, retryDelay } from '../../models/call-retry.js'
 import { mistakeFeedback } from '../../models/mistake-feedback.js'
 import { costOf } from '../../models/pricing.js'
+import { withWords } from '../../models/provider-errors.js'
 import { soundTurn } from '../../models/sound-turn.js'
 import { soundUsage } from '../../models/usage.js'
 import { clip } from '../../output.js'
@@ -78,12 +80,14 @@ async function callModel(
       if (isContextProblem(error) && refits < MAX_REFITS) {
         refits += 1
         context.fit.tokens = Math.floor(estimateConversation(fitted) * REFIT_SHARE)
+        context.fit.refusal = error
         warn(`the model refused the conversation: ${error.message}; sending less`)
         continue
       }
-      const delay = error instanceof ModelError ? retryDelay(attempt, error, random) : null
-      if (delay === null) throw error
-      warn(`model call failed, attempt ${attempt}: ${(error as Error).message}; trying again`)
+      if (!(error instanceof ModelError)) throw error
+      const delay = retryDelay(attempt, error, random)
+      if (delay === null) throw finalError(error)
+      warn(`model call failed, attempt ${attempt}: ${error.message}; trying again`)
       await sleep(delay, signal, clock)
     }
   }
@@ -102,7 +106,7 @@ async function attemptCall(
   const deltas = new DeltaWriter(log.feed, clock, log.redactor, source)
   const span = trace.beginChat(iteration, model.name, attempt)
   try {
-    const call = model.complete({
+    const call = model.complete(deepFreeze({
       system: prompt.system,
       messages,
       tools: prompt.tools,
@@ -118,7 +122,7 @@ async function attemptCall(
         cwd: folder.real,
         isCheckFile: (path) => Object.hasOwn(log.state.baseline?.files ?? {}, path),
       },
-    })
+    }))
     const returned: unknown = await raceAbort(call, signal) // a model may ignore the signal
     const rules = { model: model.name, usedIds: log.state.callIds, redactor: log.redactor }
     const turn = soundTurn(returned, rules)
@@ -148,10 +152,16 @@ function fitMessages(
   heard.splice(0, Infinity, ...due.map(({ payload }) => payload.message_id))
   const fitted = conversation.fit(budget, due.map(({ message }) => message))
   if (fitted.fits) return fitted.messages
+  throw unfit(fitted.neededTokens, model, window <= fit.tokens ? null : fit.refusal)
+}
+
+/** `refusal`: how the model refused a longer conversation; null when its known window decides. */
+function unfit(tokens: number, model: Model, refusal: ModelError | null): ModelError {
+  if (refusal !== null) return withWords(refusal, '; the conversation cannot be made shorter')
   const message =
-    `the conversation needs at least ${fitted.neededTokens} tokens, but the context of ` +
-    `${model.name} has ${budget} left for it`
-  throw new ModelError('ERR_AGENT_MODEL_CONTEXT', message, { retryable: false })
+    `the conversation needs about ${tokens} tokens at least; ${model.name} takes ` +
+    `${model.contextWindow} tokens in all, instructions, tools and answer included`
+  return new ModelError('ERR_AGENT_MODEL_CONTEXT', message, { retryable: false })
 }
 
 /** The first messages within the budget, and one at least: the others are heard in later turns. */

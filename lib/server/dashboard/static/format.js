@@ -32,6 +32,7 @@ const END_REASONS = {
   tool_call_budget: 'the tool call budget is spent',
   holdout_exhausted: 'the held-out tests failed too often',
   stuck: 'it was repeating itself',
+  content_filter: 'the provider’s content filter stopped it',
   context_exhausted: 'the conversation outgrew the model',
   provider_error: 'the model provider failed',
   goal_check_error: 'the goal could not be checked',

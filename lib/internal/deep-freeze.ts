@@ -1,0 +1,37 @@
+/**
+ * Freezes what is shared, so that whoever changes it learns so at once. With `NODE_ENV=production`
+ * nothing is frozen, which costs nothing.
+ *
+ * @module
+ */
+
+/**
+ * Freezes a value with all lists and plain objects in it, and returns it. What is frozen already is
+ * not looked into; instances of classes, such as signals, are left alone.
+ */
+export function deepFreeze<T>(value: T): T {
+  return isProduction() ? value : freeze(value)
+}
+
+/** Does so with a list whose first `done` entries are frozen already, which it does not look at. */
+export function deepFreezeList<T>(list: readonly T[], done: number): readonly T[] {
+  if (isProduction()) return list
+  for (let i = done; i < list.length; i++) freeze(list[i])
+  return Object.freeze(list)
+}
+
+function isProduction(): boolean {
+  return process.env['NODE_ENV'] === 'production'
+}
+
+function freeze<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  if (!Array.isArray(value) && !isPlain(value)) return value
+  for (const part of Object.values(value)) freeze(part)
+  return Object.freeze(value)
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
