@@ -147,6 +147,7 @@ const agentCalls: Record<string, Call | OptionCall> = {
   'RunEngine.message#options': async (o) => (await openEngine()).message(RUN, { text: 'x' }, o),
   'RunEngine.list#query': async (o) => (await openEngine()).list(o),
   'RunEngine.subscribe#options': async (o) => (await openEngine()).subscribe(RUN, o),
+  'RunEngine.usage#options': async (o) => (await openEngine()).usage(null, o),
   'RunEngine.close#options': async (o) => (await openEngine()).close(o),
   'ModelError#options': (o) => new agent.ModelError('ERR_AGENT_MODEL', 'x', o),
   'FileStore#options': {
@@ -222,6 +223,7 @@ const serverCalls: Record<string, Call | OptionCall> = {
   'RunServiceClient.runs#filter': (o) => first(runs.runs(o)),
   'RunServiceClient.runs#call': (o) => first(runs.runs({}, o)),
   'RunServiceClient.get#call': (o) => runs.get(RUN, o),
+  'RunServiceClient.tree#call': (o) => runs.tree(RUN, o),
   'RunServiceClient.resume#call': (o) => runs.resume(RUN, { decision: 'approve' }, o),
   'RunServiceClient.abort#call': (o) => runs.abort(RUN, o),
   'RunServiceClient.retry#call': (o) => runs.retry(RUN, o),
