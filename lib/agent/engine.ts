@@ -29,6 +29,7 @@ import {
   EngineClosedError,
   ExhaustedError,
   InvalidRequestError,
+  isCorrupt,
   QueueFullError,
   RunStateError,
   StoreError,
@@ -55,7 +56,7 @@ import { createModelRegistry, type ModelInfo, type ModelRegistry } from './model
 import { addSecrets, redactor } from './redaction/redactor.js'
 import type { ResumeAnswer } from './request/gate-answer.js'
 import { Creation, SECRET_IN_REQUEST } from './request/creation.js'
-import { isCorrupt, runsToDelete } from './request/deletion.js'
+import { runsToDelete } from './request/deletion.js'
 import { parseMessage } from './request/message.js'
 import { ownerOf } from './request/owner-of.js'
 import { requestAgain } from './request/start-request.js'

@@ -347,6 +347,11 @@ export class StoreError extends AgentError {
   }
 }
 
+/** Is the log of a run damaged, as opposed to a store that fails for now? */
+export function isCorrupt(error: unknown): error is StoreError {
+  return error instanceof StoreError && error.code === 'ERR_AGENT_STORE_CORRUPT'
+}
+
 /** May the same call to a store succeed later? */
 export function isUnavailable(error: unknown): error is StoreError {
   return error instanceof StoreError && error.code === 'ERR_AGENT_STORE_UNAVAILABLE'

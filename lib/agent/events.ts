@@ -113,7 +113,7 @@ export interface EventPayloads {
     /** Paths beyond the first 1000 of each of these lists; absent for none. */
     readonly more?: number
   }
-  /** What becomes of the changes of an isolated run. */
+  /** A run that attempts the goal is about to begin. */
   readonly attempt_started: {
     /** 1, 2, 3, … */
     readonly attempt: number
@@ -121,6 +121,7 @@ export interface EventPayloads {
     readonly model_name: string
   }
   readonly attempt_ended: { readonly attempt: number } & ChildEnd
+  /** The changes of this attempt are those of the run. */
   readonly attempt_chosen: {
     readonly attempt: number
     readonly run_id: string
@@ -141,6 +142,7 @@ export interface EventPayloads {
     /** Paths that both runs changed: they stay as they are. */
     readonly conflicts: readonly string[]
   } & ChildEnd
+  /** What becomes of the changes of an isolated run. */
   readonly changes_decided: { readonly changes: ChangesState; readonly by: string | null }
   readonly step_start: { readonly node: NodeName }
   readonly llm_usage: {

@@ -4,8 +4,10 @@
  *
  * @module
  */
+import { isUnavailable, StoreError } from '../errors.js'
 import { isTerminal } from '../events.js'
 import { warn } from '../output.js'
+import type { RunDetails } from '../run-details.js'
 import type { RunStore } from '../store.js'
 import type { ObjectUse } from './object-use.js'
 import { Reclaimer } from './reclaim.js'
@@ -77,15 +79,28 @@ export class Upkeep {
   /** A run that is still to end may be checked now, by a process that shares the store. */
   async #isLive(runId: string): Promise<boolean> {
     if (this.#isClosed) return true
-    const head = await this.#parts.store.head(runId)
-    return head !== null && !isTerminal(head.details.status)
+    const run = await this.#detailsOf(runId)
+    return run === 'unknown' || (run !== null && !isTerminal(run.status))
   }
 
   async #isWanted(runId: string): Promise<boolean> {
     // What is left, the next start removes.
     if (this.#isClosed) return true
-    const head = await this.#parts.store.head(runId)
-    const changes = head?.details.changes
-    return head !== null && changes !== 'applied' && changes !== 'discarded'
+    const run = await this.#detailsOf(runId)
+    if (run === null || run === 'unknown') return run === 'unknown'
+    const { changes, role, status } = run
+    // What an attempt or a delegate changed is brought from what it has stored.
+    if (role !== 'root') return !isTerminal(status)
+    return changes !== 'applied' && changes !== 'discarded'
+  }
+
+  /** Null for a run that is gone; `unknown` for one that cannot be read: it keeps what it has. */
+  async #detailsOf(runId: string): Promise<RunDetails | null | 'unknown'> {
+    try {
+      return (await this.#parts.store.head(runId))?.details ?? null
+    } catch (error) {
+      if (error instanceof StoreError && !isUnavailable(error)) return 'unknown'
+      throw error
+    }
   }
 }

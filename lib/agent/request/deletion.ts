@@ -5,7 +5,7 @@
  * @module
  */
 import { isTerminal } from '../events.js'
-import { RunStateError, StoreError } from '../errors.js'
+import { isCorrupt, RunStateError } from '../errors.js'
 import { readLog } from '../log/read-log.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { RunStore } from '../store.js'
@@ -96,9 +96,4 @@ async function unlistedChildren(
     }
   }
   return [...found].map((runId) => ({ runId, isReadable: false }))
-}
-
-/** Is the log of a run damaged, as opposed to a store that fails for now? */
-export function isCorrupt(error: unknown): boolean {
-  return error instanceof StoreError && error.code === 'ERR_AGENT_STORE_CORRUPT'
 }

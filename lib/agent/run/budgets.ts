@@ -5,7 +5,8 @@
  */
 import type { EndReason } from '../events.js'
 import type { RunState } from '../log/run-state.js'
-import { remainingCalls, remainingMs } from '../log/remaining.js'
+import { remainingMs } from '../log/remaining.js'
+import type { RunDetails } from '../run-details.js'
 
 /** What runs use that the log of their parent does not have yet. */
 export interface Unlogged {
@@ -16,35 +17,39 @@ export interface Unlogged {
 
 const NOTHING: Unlogged = { tokens: 0, costUsd: 0, calls: 0 }
 
-/** The exhausted budget, with a reason for people; null while all are within bounds. */
+/** An exhausted budget, with a reason for people. */
+interface Exhausted {
+  readonly endReason: EndReason
+  readonly reason: string
+}
+
+/** The exhausted budget; null while all are within bounds. */
 export function exhausted(
   state: RunState,
   nowMs: number,
   more: Unlogged = NOTHING,
-): { readonly endReason: EndReason; readonly reason: string } | null {
-  const { request } = state.frozen
-  const { final_state } = state.head.details
+): Exhausted | null {
+  const spent = spentBudget(state.head.details, more)
+  if (spent !== null || remainingMs(state, nowMs) > 0) return spent
+  const { max_seconds } = state.frozen.request
+  return { endReason: 'time_budget', reason: `the run worked for ${max_seconds} s` }
+}
+
+/** The budget that what was used exhausts, whatever the time. */
+export function spentBudget(details: RunDetails, more: Unlogged): Exhausted | null {
+  const { final_state, max_cost_usd, max_tool_calls, max_total_tokens, usage } = details
   const tokens = final_state.total_tokens + more.tokens
   const costUsd = final_state.estimated_cost_usd + more.costUsd
-  if (request.max_total_tokens !== null && tokens >= request.max_total_tokens) {
-    const reason = `${tokens} of ${request.max_total_tokens} tokens were used`
+  if (max_total_tokens !== null && tokens >= max_total_tokens) {
+    const reason = `${tokens} of ${max_total_tokens} tokens were used`
     return { endReason: 'token_budget', reason }
   }
-  if (request.max_cost_usd !== null && costUsd >= request.max_cost_usd) {
-    const cost = costUsd.toFixed(4)
-    return {
-      endReason: 'cost_budget',
-      reason: `${cost} of ${request.max_cost_usd} US dollars were spent`,
-    }
+  if (max_cost_usd !== null && costUsd >= max_cost_usd) {
+    const reason = `${costUsd.toFixed(4)} of ${max_cost_usd} US dollars were spent`
+    return { endReason: 'cost_budget', reason }
   }
-  if (remainingCalls(state) - more.calls <= 0) {
-    return {
-      endReason: 'tool_call_budget',
-      reason: `${request.max_tool_calls} tool calls were made`,
-    }
-  }
-  if (remainingMs(state, nowMs) <= 0) {
-    return { endReason: 'time_budget', reason: `the run worked for ${request.max_seconds} s` }
+  if (max_tool_calls !== null && usage.tool_calls + more.calls >= max_tool_calls) {
+    return { endReason: 'tool_call_budget', reason: `${max_tool_calls} tool calls were made` }
   }
   return null
 }

@@ -32,8 +32,10 @@ export interface ChildRuns {
    * @throws the signal's reason; {@link StoreError}.
    */
   follow(runId: string, changed: () => Promise<void>, signal: AbortSignal): Promise<void>
-  /** The head of a run; null when there is none. */
+  /** The head of a run; null when there is none, or its log is damaged. */
   head(runId: string): Promise<RunHead | null>
+  /** The heads of the runs of a tree that have not ended, as far as they can be read. */
+  live(rootRunId: string): Promise<readonly RunHead[]>
   /** Requests the end of a run that may have ended. */
   abort(runId: string): Promise<void>
 }

@@ -1,6 +1,6 @@
 import type { EventKind } from '../../events.js'
-import { RunStateError } from '../../errors.js'
-import { isTerminal } from '../../events.js'
+import { isCorrupt, RunStateError } from '../../errors.js'
+import { isTerminal, type RunStatus } from '../../events.js'
 import type { RunState } from '../../log/run-state.js'
 import type { NewChild } from '../../request/new-child.js'
 import type { Creation } from '../../request/creation.js'
@@ -11,6 +11,10 @@ import type { ChildRuns } from './child-runs.js'
 
 /** Events after which a run has used more than before. */
 const USAGE: ReadonlySet<EventKind> = new Set(['llm_usage', 'attempt_ended', 'delegate_ended'])
+
+const UNENDED: readonly RunStatus[] = ['pending', 'running', 'awaiting_human']
+/** Heads read from the store at once. */
+const PAGE = 1_000
 
 /** What {@link EngineChildren} needs of its engine. */
 export interface EngineChildrenOptions {
@@ -35,8 +39,24 @@ export class EngineChildren implements ChildRuns {
     return this.#options.creation().child(parent, child)
   }
 
-  head(runId: string): Promise<RunHead | null> {
-    return this.#options.store.head(runId)
+  async head(runId: string): Promise<RunHead | null> {
+    try {
+      return await this.#options.store.head(runId)
+    } catch (error) {
+      if (!isCorrupt(error)) throw error
+      return null
+    }
+  }
+
+  async live(root: string): Promise<readonly RunHead[]> {
+    const found: RunHead[] = []
+    const query = { root, status: UNENDED, limit: PAGE }
+    for (let cursor: string | null | undefined; cursor !== null; ) {
+      const { heads, next } = await this.#options.store.list({ ...query, cursor })
+      found.push(...heads.filter(({ problem }) => problem === undefined))
+      cursor = next
+    }
+    return found
   }
 
   async follow(runId: string, changed: () => Promise<void>, signal: AbortSignal): Promise<void> {

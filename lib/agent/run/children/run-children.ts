@@ -3,14 +3,16 @@ import type { Clock } from '../../../internal/clock.js'
 import { backoffDelay } from '../../../internal/backoff.js'
 import { sleep } from '../../../internal/sleep.js'
 import { checkpointDraft, isOfOriginal, newestFirst } from '../../checkpoints/checkpoint-chain.js'
-import { CheckpointError, isUnavailable, StoreError } from '../../errors.js'
+import { CheckpointError, isCorrupt, isUnavailable, StoreError } from '../../errors.js'
 import type { RecordDraft } from '../../events.js'
 import type { ChildEnd, ChildUsage } from '../../run-tree.js'
 import { readLog } from '../../log/read-log.js'
 import type { ChildState, RunState } from '../../log/run-state.js'
+import type { RunHead } from '../../run-details.js'
 import { STORE_BACKOFF, type LogWriter } from '../../log/writer.js'
 import { exhausted } from '../budgets.js'
 import { liveChildren, usageOf, type ChildRuns } from './child-runs.js'
+import { grandchildrenOf, isSpentAbove, sumOfUsage } from './live-usage.js'
 
 /** Records read from the store at once. */
 const PAGE = 1_000
@@ -28,8 +30,8 @@ export interface RunChildrenOptions {
 /** The runs that one run has started, while this process drives it. */
 export class RunChildren {
   readonly #options: RunChildrenOptions
-  /** What live children have used so far; only with budgets. */
-  readonly #used = new Map<string, ChildUsage>()
+  /** Live children as they were when they last told of usage; only with budgets. */
+  readonly #used = new Map<string, RunHead>()
   /** Children that are being created. */
   readonly #beginning = new Map<string, Promise<void>>()
   /** Waits for children. */
@@ -93,7 +95,7 @@ export class RunChildren {
       const begin = await this.prepare({ runId, role, asked })
       await this.begin(child, () => begin(checkpointId))
     } catch (error) {
-      if (error instanceof StoreError) throw error
+      if (error instanceof StoreError && !isCorrupt(error)) throw error
       await this.recordEnd(child, error instanceof Error ? error.message : String(error))
     }
   }
@@ -163,21 +165,22 @@ export class RunChildren {
     this.#used.delete(runId)
   }
 
-  /** Ends all children when what they have used exhausts the budget of this run. */
+  /**
+   * Ends all children when the tree has used up a budget of this run, or of one above it, of which
+   * live runs have not told their parents yet.
+   */
   async #look(runId: string): Promise<void> {
     const { log, runs } = this.#options
     const head = await runs.head(runId)
     const { state } = log()
     if (head === null || state.children.get(runId)?.end !== null) return
-    this.#used.set(runId, usageOf(head))
-    let [tokens, costUsd, calls] = [0, 0, 0]
-    for (const used of this.#used.values()) {
-      tokens += used.input_tokens + used.output_tokens
-      costUsd += used.cost_usd
-      calls += used.tool_calls
-    }
-    if (exhausted(state, log().now(), { tokens, costUsd, calls }) === null) return
-    await Promise.all(liveChildren(state).map((child) => runs.abort(child.runId)))
+    this.#used.set(runId, head)
+    const { root_run_id: root, run_id } = state.head.details
+    const live = mayHaveGrandchildren(state) ? await runs.live(root) : []
+    const used = sumOfUsage([...this.#used.values(), ...grandchildrenOf(run_id, live)])
+    const isSpent = exhausted(log().state, log().now(), used) !== null
+    if (!isSpent && !isSpentAbove(run_id, live)) return
+    await Promise.all(liveChildren(log().state).map((child) => runs.abort(child.runId)))
   }
 
   /** Records the end of a child, unless that was done; `problem`: it could not begin. */
@@ -218,12 +221,17 @@ export class RunChildren {
     let counts: ChildEnd['counts'] = null
     let changes: ChildEnd['changes'] = null
     let reason = head.details.final_state.goal_reason
-    for await (const records of readLog(log(), runId, PAGE)) {
-      for (const { kind, payload } of records) {
-        if (kind === 'goal_check') counts = payload.counts
-        if (kind === 'run_end') reason = payload.reason
-        if (kind === 'run_end') changes = payload.changes ?? null
+    try {
+      for await (const records of readLog(log(), runId, PAGE)) {
+        for (const { kind, payload } of records) {
+          if (kind === 'goal_check') counts = payload.counts
+          if (kind === 'run_end') reason = payload.reason
+          if (kind === 'run_end') changes = payload.changes ?? null
+        }
       }
+    } catch (error) {
+      // What its head tells is enough.
+      if (!isCorrupt(error)) throw error
     }
     const usage = usageOf(head)
     return { run_id: runId, status, end_reason, reason, assurance, changes, counts, usage }
@@ -278,8 +286,14 @@ export class RunChildren {
   }
 }
 
+function mayHaveGrandchildren({ frozen, head }: RunState): boolean {
+  const { attempts, delegation } = frozen.request
+  if (head.details.role !== 'root') return true
+  return delegation !== undefined && (attempts !== undefined || delegation.depth > 1)
+}
+
 const NEVER = new AbortController().signal
-const NEVER_BEGAN = 'it was not started, or its log is gone'
+const NEVER_BEGAN = 'it was not started, or its log cannot be read'
 const NO_USAGE: ChildUsage = {
   input_tokens: 0,
   output_tokens: 0,

@@ -1,4 +1,4 @@
-import { StoreError } from '../../errors.js'
+import { isCorrupt, StoreError } from '../../errors.js'
 import type { RunRecord } from '../../events.js'
 import { copyHead, foldHead } from '../../log/head.js'
 import type { RunHead } from '../../run-details.js'
@@ -209,11 +209,6 @@ export class RunReader {
     }
     return new StoreError('ERR_AGENT_STORE_CORRUPT', corruptMessage(runId, reason))
   }
-}
-
-/** Is data damaged, as opposed to a disk that fails for now? */
-export function isCorrupt(error: unknown): boolean {
-  return error instanceof StoreError && error.code === 'ERR_AGENT_STORE_CORRUPT'
 }
 
 /** Null for a run that is damaged, which its reader has quarantined; other errors are thrown. */

@@ -77,6 +77,32 @@ test('the tokens of all attempts count towards the budget of their run', async (
   assert.ok(used >= 100 && used < 200, `${used} tokens`)
 })
 
+test('what runs of all levels use counts at once, before any of them has ended', async (t) => {
+  const work: Brain = (_, turn) => ({
+    calls: [{ tool: 'write_file', args: { path: 'n', content: `${turn}\n` } }],
+    tokens: [10, 0],
+  })
+  const asks = (goal: string): Brain => () => ({
+    calls: [1, 2].map((part) => ({
+      tool: 'delegate', args: { goal: `${goal} ${part}`, check: 'false' },
+    })),
+  })
+  const { engine, cwd } = await openFamily(t, {
+    m: (request, turn) => {
+      const text = JSON.stringify(request.messages[0])
+      const brain = text.includes('leaf') ? work : text.includes('node') ? asks('leaf') : asks('node')
+      return brain(request, turn)
+    },
+  })
+  fill(cwd, { 'answer.txt': 'none\n' })
+  const { details } = await runToEnd(engine, {
+    goal: GOAL, delegation: { depth: 2, children: 2 }, max_total_tokens: 200,
+  })
+  assert.deepEqual([details.status, details.end_reason], ['failed', 'token_budget'])
+  const used = details.final_state.total_tokens
+  assert.ok(used >= 200 && used < 300, `${used} tokens`)
+})
+
 test('changes that conflict with the folder stay pending, and the conflict is named', async (t) => {
   let folder = ''
   const { engine, cwd } = await openFamily(t, {
