@@ -102,6 +102,8 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
       details.end_reason = record.payload.end_reason
       details.ended_at = isoTime(record.ts)
       details.gate = null
+      // No check of its own says why.
+      if (details.attempts?.chosen === null) details.final_state.goal_reason = record.payload.reason
       if (hasPendingChanges(details, record.payload)) details.changes ??= 'pending'
       break
     default:

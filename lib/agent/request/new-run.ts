@@ -166,14 +166,13 @@ async function workspaceOf(
     return start.apply === 'on_achieved'
       ? refuse('apply', 'needs an isolated workspace')
       : workspace
-  if (process.platform === 'win32')
-    refuse('workspace', 'cannot be isolated on Windows: use in_place')
-  if (isolation === null) {
-    const detail = 'cannot be isolated here: the host must set workspaceFolder; use in_place'
-    return refuse('workspace', detail)
-  }
-  if (checkpoints === null)
-    refuse('workspace', 'cannot be isolated here: the host has no checkpoints; use in_place')
+  const impossible = (why: string): never =>
+    isParent
+      ? refuse('attempts', `are not possible here, as ${why}: leave them out`)
+      : refuse('workspace', `cannot be isolated here, as ${why}: use in_place`)
+  if (process.platform === 'win32') impossible('folders are not copied on Windows')
+  if (isolation === null) return impossible('the host must set workspaceFolder for that')
+  if (checkpoints === null) impossible('the host has no checkpoints')
   if (start.checkpoints === 'off')
     refuse('checkpoints', 'must not be off for an isolated workspace, which is applied by them')
   await isolation.assertFits(cwd, (await executor.mountsFolders?.()) ?? false)

@@ -22,7 +22,10 @@ export class FileMetrics {
     'What became of the changes of isolated runs.',
     ['changes'],
   )
-  readonly #isolated = new Counter('runwright_isolated_runs_total', 'Isolated runs created.')
+  readonly #isolated = new Counter(
+    'runwright_isolated_runs_total',
+    'Isolated runs created, but for attempts and delegates.',
+  )
   readonly #forks = new Counter('runwright_forks_total', 'Runs forked from others.')
   readonly #messages = new Counter('runwright_messages_total', 'Messages to runs.')
 
@@ -46,7 +49,8 @@ export class FileMetrics {
     } else if (kind === 'changes_decided') this.#decisions.add(1, payload.changes)
     else if (kind === 'user_message') this.#messages.add(1)
     else if (kind === 'run_created') {
-      if (payload.workspace === 'isolated') this.#isolated.add(1)
+      const { role, workspace } = payload
+      if (workspace === 'isolated' && role === undefined) this.#isolated.add(1)
       if (payload.forked_from !== undefined) this.#forks.add(1)
     }
   }

@@ -164,6 +164,7 @@ test('checkpoints, operations on files, forks and messages are counted', async (
   engine.append(runId, 'run_created', started)
   const forked_from = { run_id: runId, seq: 1 }
   engine.append(runId, 'run_created', { ...started, workspace: 'isolated', forked_from })
+  engine.append(runId, 'run_created', { ...started, workspace: 'isolated', role: 'attempt' })
   const checkpoint = { checkpoint_id: 'a', files: 1, bytes: 9, left_out: [] }
   engine.append(runId, 'checkpoint', { ...checkpoint, reason: 'start', new_bytes: 7 })
   engine.append(runId, 'checkpoint', { ...checkpoint, reason: 'end', new_bytes: 2 })

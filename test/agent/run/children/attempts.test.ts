@@ -37,9 +37,37 @@ test('attempts that do not achieve the goal fail their run, with every reason', 
   assert.equal(details.end_reason, 'attempts_failed')
   const [end] = payloads(events, 'run_end')
   for (const n of [1, 2, 3]) assert.match(end?.reason ?? '', new RegExp(`attempt ${n} failed: `))
+  assert.equal(details.final_state.goal_reason, end?.reason)
   assert.deepEqual(filesIn(cwd), { 'answer.txt': 'none\n' })
   assert.equal(details.usage.model_calls, payloads(events, 'attempt_ended').reduce(
     (sum, { usage }) => sum + usage.model_calls, 0))
+})
+
+test('the attempt that came nearest is named, and its changes can be applied by hand', async (t) => {
+  const { engine, cwd } = await openFamily(t, {
+    one: writes('digits.js', 'module.exports = [1, 0, 0]\n'),
+    two: writes('digits.js', 'module.exports = [1, 2, 0]\n'),
+    none: writes('digits.js', 'module.exports = [0, 0, 0]\n'),
+  })
+  const tests = `
+    const test = require('node:test')
+    const digits = require('./digits.js')
+    for (const n of [1, 2, 3]) test('digit ' + n, () => { if (digits[n - 1] !== n) throw new Error('no') })
+  `
+  fill(cwd, { 'digits.js': 'module.exports = []\n', 'digits.test.js': tests })
+  const { details } = await runToEnd(engine, {
+    goal: 'shell: node --test digits.test.js',
+    max_iterations: 1,
+    attempts: { count: 3, models: ['test:one', 'test:two', 'test:none'] },
+  })
+  assert.equal(details.status, 'failed')
+  const second = details.attempts?.runs[1]?.run_id ?? ''
+  const named =
+    `. The nearest is attempt 2 with 2 of 3 tests passing; ` +
+    `its changes can be applied by hand, as those of run ${second}`
+  assert.ok(details.final_state.goal_reason.endsWith(named), details.final_state.goal_reason)
+  await engine.workspaces.apply(second, {})
+  assert.equal(filesIn(cwd)['digits.js'], 'module.exports = [1, 2, 0]\n')
 })
 
 test('a human chooses among the attempts that achieved the goal', async (t) => {
