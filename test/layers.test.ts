@@ -89,7 +89,7 @@ const agentFolders: Readonly<Record<string, readonly string[]>> = {
   isolation: ['workspace'],
   log: ['conversation', 'redaction'],
   mcp: ['executors', 'redaction'],
-  models: ['redaction'],
+  models: ['conversation', 'redaction'],
   redaction: [],
   request: ['goals', 'log', 'models', 'redaction', 'tools', 'tracing', 'workspace'],
   run: [

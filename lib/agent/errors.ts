@@ -34,7 +34,7 @@
  */
 import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import type { SchemaViolation } from './schema.js'
-import type { Usage } from './usage.js'
+import type { CallUsage } from './usage.js'
 
 /** Stable codes of everything that `runwright/agent` throws. */
 export type AgentErrorCode =
@@ -398,7 +398,7 @@ export interface ModelErrorOptions extends ErrorOptions {
   /** True when the model's output, not the request, was at fault: the model gets the message. */
   readonly modelMistake?: boolean | undefined
   /** Tokens charged for the failed call, as far as the provider reported them. */
-  readonly usage?: Usage | undefined
+  readonly usage?: CallUsage | undefined
 }
 
 const MODEL_ERROR: OptionKinds<ModelErrorOptions> = {
@@ -414,7 +414,7 @@ export class ModelError extends AgentError {
   readonly retryable: boolean
   readonly retryAfterMs: number | undefined
   readonly modelMistake: boolean
-  readonly usage: Usage | undefined
+  readonly usage: CallUsage | undefined
 
   constructor(code: ModelErrorCode, message: string, options: ModelErrorOptions) {
     checkOptions(options, MODEL_ERROR, 'new ModelError()')

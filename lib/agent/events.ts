@@ -155,6 +155,10 @@ export interface EventPayloads {
     /** Price of this call in US dollars; null when the model's price is unknown. */
     readonly cost_usd: number | null
     readonly purpose: 'worker' | 'judge'
+    /** True when the call gave no usable turn; absent for others. */
+    readonly failed?: boolean
+    /** How many of the tokens its provider has not counted: see `CallUsage`; absent for none. */
+    readonly estimated_tokens?: number
   }
   readonly model_turn: {
     readonly turn: number

@@ -209,7 +209,7 @@ export type {
   UserMessage,
 } from './model.js'
 export { NO_USAGE } from './usage.js'
-export type { ModelPrices, Usage } from './usage.js'
+export type { CallUsage, ModelPrices, Usage } from './usage.js'
 export type {
   DelegateRequest, DelegateResult, Tool, ToolContext, ToolEffect, ToolOutput,
 } from './tool.js'

@@ -6,7 +6,7 @@
  */
 import type { JsonObject } from '../internal/json.js'
 import type { JsonSchema } from './schema.js'
-import type { ModelPrices, Usage } from './usage.js'
+import type { CallUsage, ModelPrices } from './usage.js'
 
 /** Position in a trace, as HTTP headers carry it (W3C Trace Context, Level 1). */
 export interface TraceContext {
@@ -85,6 +85,11 @@ export interface ModelRequest {
   readonly signal: AbortSignal
   /** Called with each piece of visible text as it streams; never by adapters that cannot stream. */
   readonly onDelta?: (text: string) => void
+  /**
+   * Called by models whose calls cost something, with a function that tells what the call has used
+   * so far, null for nothing: it is asked when the call is aborted. Errors have their `usage`.
+   */
+  readonly onUsage?: (used: () => CallUsage | null) => void
   /** The trace that the call belongs to: models called over HTTP pass it on. */
   readonly trace?: TraceContext | undefined
   /** Facts about the run, for models that are programs and for adapters' metadata. */
@@ -116,7 +121,7 @@ export interface ModelTurn {
   readonly message: AssistantMessage
   /** Reasoning that the provider exposes; empty when there is none. */
   readonly reasoning: string
-  readonly usage: Usage
+  readonly usage: CallUsage
   readonly stop: StopReason
 }
 

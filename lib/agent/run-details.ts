@@ -87,8 +87,16 @@ export interface RunDetails {
   last_seq: number
   readonly parent_run_id: string | null
   readonly metadata: { readonly [name: string]: string }
-  usage: Usage & { readonly model_calls: number; readonly tool_calls: number }
-  /** False when a price is unknown: `estimated_cost_usd` counts that model as 0. */
+  usage: Usage & {
+    /** Of the tokens above: those of calls that broke off, which no provider has counted. */
+    readonly estimated_tokens: number
+    readonly model_calls: number
+    readonly tool_calls: number
+  }
+  /**
+   * False when a price is unknown, which `estimated_cost_usd` counts as 0, or when tokens are
+   * estimated.
+   */
   cost_known: boolean
   readonly check: string | null
   readonly approval: Approval

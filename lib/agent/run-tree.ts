@@ -48,6 +48,8 @@ export interface ChildUsage {
   readonly output_tokens: number
   readonly cached_tokens: number
   readonly reasoning_tokens: number
+  /** Of calls that broke off; absent for none. */
+  readonly estimated_tokens?: number
   readonly model_calls: number
   readonly tool_calls: number
   readonly cost_usd: number

@@ -10,6 +10,15 @@ export interface Usage {
   readonly reasoning_tokens: number
 }
 
+/** What one model call has used, as the model reports it. */
+export interface CallUsage extends Usage {
+  /**
+   * How many of these tokens are estimated, because the call broke off before its provider had
+   * counted them; absent when all are counted.
+   */
+  readonly estimated_tokens?: number
+}
+
 /** US dollars for one million tokens. */
 export interface ModelPrices {
   readonly input: number

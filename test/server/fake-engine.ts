@@ -90,6 +90,7 @@ export class FakeEngine implements ServiceEngine {
         output_tokens: 0,
         cached_tokens: 0,
         reasoning_tokens: 0,
+        estimated_tokens: 0,
         model_calls: 0,
         tool_calls: 0,
       },

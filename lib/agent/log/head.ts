@@ -125,12 +125,14 @@ function foldUsage(details: RunDetails, payload: EventPayloads['llm_usage']): vo
     output_tokens: usage.output_tokens + payload.output_tokens,
     cached_tokens: usage.cached_tokens + payload.cached_tokens,
     reasoning_tokens: usage.reasoning_tokens + payload.reasoning_tokens,
+    estimated_tokens: usage.estimated_tokens + (payload.estimated_tokens ?? 0),
     model_calls: usage.model_calls + 1,
     tool_calls: usage.tool_calls,
   }
   final_state.total_tokens += payload.input_tokens + payload.output_tokens
   final_state.estimated_cost_usd += payload.cost_usd ?? 0
-  if (payload.cost_usd === null) details.cost_known = false
+  const isCounted = payload.estimated_tokens === undefined
+  if (payload.cost_usd === null || !isCounted) details.cost_known = false
 }
 
 /** Heads are copied flat, so lists are replaced, never changed. */
@@ -155,11 +157,11 @@ function foldChosen(details: RunDetails, chosen: number): void {
 function foldChildUsage(details: RunDetails, used: ChildUsage): void {
   const { final_state, usage } = details
   details.usage = {
-    ...usage,
     input_tokens: usage.input_tokens + used.input_tokens,
     output_tokens: usage.output_tokens + used.output_tokens,
     cached_tokens: usage.cached_tokens + used.cached_tokens,
     reasoning_tokens: usage.reasoning_tokens + used.reasoning_tokens,
+    estimated_tokens: usage.estimated_tokens + (used.estimated_tokens ?? 0),
     model_calls: usage.model_calls + used.model_calls,
     tool_calls: usage.tool_calls + used.tool_calls,
   }
@@ -214,6 +216,7 @@ function createHead(record: RunCreated): RunHead {
         output_tokens: 0,
         cached_tokens: 0,
         reasoning_tokens: 0,
+        estimated_tokens: 0,
         model_calls: 0,
         tool_calls: 0,
       },
@@ -255,9 +258,14 @@ function attemptsOf({ attempts }: EventPayloads['run_created']): RunDetails['att
 /** A head as it was stored: earlier versions did not know some of the fields. */
 export type StoredHead = Omit<RunHead, 'details' | NewHeadField> &
   Partial<Pick<RunHead, NewHeadField>> & {
-    readonly details: Omit<RunDetails, NewField> & Partial<Pick<RunDetails, NewField>>
+    readonly details: Omit<RunDetails, NewField | 'usage'> &
+      Partial<Pick<RunDetails, NewField>> & {
+        readonly usage: Omit<RunDetails['usage'], NewCount> &
+          Partial<Pick<RunDetails['usage'], NewCount>>
+      }
   }
 
+type NewCount = 'estimated_tokens'
 type NewHeadField = 'checkpointSeq' | 'operation'
 type NewField =
   | 'assurance'
@@ -293,6 +301,7 @@ export function completeHead({ details, ...head }: StoredHead): RunHead {
       delegation: null,
       delegates: 0,
       ...details,
+      usage: { estimated_tokens: 0, ...details.usage },
     },
   }
 }

@@ -30,6 +30,10 @@ export interface StreamDecoder {
   readonly done: boolean
   /** Tokens that the provider has reported so far. */
   readonly usage: Usage
+  /** True once the provider has counted the whole answer: what comes later costs no more. */
+  readonly isCounted: boolean
+  /** Characters of the answer so far: text, thoughts and arguments of calls. */
+  readonly received: number
   /** Returns the turn. @throws `ModelError` when the stream ended before its answer did. */
   finish(): ModelTurn
 }

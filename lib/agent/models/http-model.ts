@@ -9,6 +9,7 @@ import {
   DecodingError,
   HttpError,
   LocalProtocolError,
+  RefusedStreamError,
   ResponseTooLargeError,
   SseParser,
   TotalTimeoutError,
@@ -24,6 +25,7 @@ import type { Model, ModelRequest, ModelTurn, TraceContext } from '../model.js'
 import { checkPrices, type ModelPrices } from '../usage.js'
 import { addEndpoint } from '../redaction/given.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
+import { CallMeter } from './call-meter.js'
 import { knownContextWindow } from './known-models.js'
 import {
   protocolError,
@@ -146,21 +148,28 @@ export class HttpModel implements Model, AsyncDisposable {
       ...this.#options,
       stream: this.#options.stream !== false,
     })
+    const meter = new CallMeter(request)
+    request.onUsage?.(() => meter.used())
     try {
-      const response = await this.#send(wire, request)
+      const response = await this.#send(wire, request, meter)
       try {
-        return await this.#read(response, request)
+        return await this.#read(response, request, meter)
       } finally {
         await response.close()
       }
     } catch (error) {
       if (signal.aborted) throw signal.reason
-      if (error instanceof ModelError) throw error
-      if (error instanceof HttpError) throw this.#transportError(error)
-      // Whatever an answer does to its adapter, it is the answer of a provider.
-      const { message } = error instanceof Error ? error : new Error(String(error))
-      throw protocolError(`the answer could not be read: ${message}`, false, this.#context)
+      if (isRefusal(error) && !meter.isAnswered) meter.settle()
+      throw withUsage(this.#failure(error), meter.used())
     }
+  }
+
+  #failure(error: unknown): ModelError {
+    if (error instanceof ModelError) return error
+    if (error instanceof HttpError) return this.#transportError(error)
+    // Whatever an answer does to its adapter, it is the answer of a provider.
+    const { message } = error instanceof Error ? error : new Error(String(error))
+    return protocolError(`the answer could not be read: ${message}`, false, this.#context)
   }
 
   /** Closes the connections. Calls in progress fail. */
@@ -173,7 +182,11 @@ export class HttpModel implements Model, AsyncDisposable {
     return this.close()
   }
 
-  #send(wire: WireRequest, { signal, trace }: ModelRequest): Promise<AsyncResponse> {
+  #send(
+    wire: WireRequest,
+    { signal, trace }: ModelRequest,
+    meter: CallMeter,
+  ): Promise<AsyncResponse> {
     const url = new URL(this.#baseUrl)
     url.pathname = trimEndOf(url.pathname, '/') + wire.path
     for (const [name, value] of Object.entries(wire.params)) url.searchParams.set(name, value)
@@ -188,19 +201,36 @@ export class HttpModel implements Model, AsyncDisposable {
         ...this.#headers,
       },
       signal,
+      extensions: {
+        onUpload: (sent: number, total: number | null) => {
+          if (sent === total) meter.sent()
+        },
+        onDownload: (received: number, total: number | null) => meter.downloaded(received, total),
+      },
     })
   }
 
-  async #read(response: AsyncResponse, request: ModelRequest): Promise<ModelTurn> {
-    if (!response.isSuccess) throw await this.#refusal(response)
+  async #read(
+    response: AsyncResponse,
+    request: ModelRequest,
+    meter: CallMeter,
+  ): Promise<ModelTurn> {
+    if (!response.isSuccess) {
+      meter.settle()
+      throw await this.#refusal(response)
+    }
+    meter.sent()
     const type = response.headers.get('content-type') ?? ''
-    if (/^text\/event-stream\b/i.test(type)) return this.#readStream(response, request)
+    if (/^text\/event-stream\b/i.test(type)) return this.#readStream(response, request, meter)
     await response.read()
+    meter.settle()
     const body = parseJson(response.text)
     if (body !== undefined) return this.#adapter.decode(body, request, this.#context)
     // Some servers send a stream with the wrong content type.
     if (/^\s*(?:data|event|id)?:/.test(response.text)) {
       const decoder = this.#adapter.decodeStream(request, this.#context)
+      meter.sent()
+      meter.decoder = decoder
       const events = new SseParser().feed(`${response.text}\n\n`)
       for (const event of events) if (!decoder.done) emitDelta(request, decoder.push(event))
       return decoder.finish()
@@ -214,8 +244,13 @@ export class HttpModel implements Model, AsyncDisposable {
     )
   }
 
-  async #readStream(response: AsyncResponse, request: ModelRequest): Promise<ModelTurn> {
+  async #readStream(
+    response: AsyncResponse,
+    request: ModelRequest,
+    meter: CallMeter,
+  ): Promise<ModelTurn> {
     const decoder = this.#adapter.decodeStream(request, this.#context)
+    meter.decoder = decoder
     const parser = new SseParser()
     const chunks = response.iterBytes()
     const push = (data: Uint8Array | string): void => {
@@ -223,22 +258,17 @@ export class HttpModel implements Model, AsyncDisposable {
         if (!decoder.done) emitDelta(request, decoder.push(event))
     }
     let received = 0
-    try {
-      while (!decoder.done) {
-        const { value, done } = await chunks.next()
-        if (done === true) break
-        received += value.length
-        if (received > MAX_ANSWER_BYTES) throw new ResponseTooLargeError(MAX_ANSWER_BYTES)
-        push(value)
-      }
-      // Some servers omit the blank line that ends the last event.
-      if (decoder.done) await drain(chunks)
-      else push('\n\n')
-      return decoder.finish()
-    } catch (error) {
-      const failure = error instanceof HttpError ? this.#transportError(error) : error
-      throw failure instanceof ModelError ? withUsage(failure, decoder.usage) : failure
+    while (!decoder.done) {
+      const { value, done } = await chunks.next()
+      if (done === true) break
+      received += value.length
+      if (received > MAX_ANSWER_BYTES) throw new ResponseTooLargeError(MAX_ANSWER_BYTES)
+      push(value)
     }
+    // Some servers omit the blank line that ends the last event.
+    if (decoder.done) await drain(chunks)
+    else push('\n\n')
+    return decoder.finish()
   }
 
   async #refusal(response: AsyncResponse): Promise<ModelError> {
@@ -285,6 +315,12 @@ async function drain(chunks: AsyncGenerator<Uint8Array>): Promise<void> {
   for (let step: { done?: boolean } = {}; step.done !== true;)
     step = await Promise.race([rest(), late])
   clearTimeout(timer)
+}
+
+/** Whether the provider itself says that it failed, or that it has not looked at the request. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof RefusedStreamError) return true
+  return error instanceof ModelError && error.code !== 'ERR_AGENT_MODEL_PROTOCOL'
 }
 
 function emitDelta(request: ModelRequest, text: string): void {

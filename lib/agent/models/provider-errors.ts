@@ -6,7 +6,7 @@
 import { TRANSIENT_STATUSES } from '../../internal/backoff.js'
 import { isJsonObject, parseJson, type JsonObject } from '../../internal/json.js'
 import { ModelError, type ModelErrorCode } from '../errors.js'
-import type { Usage } from '../usage.js'
+import type { CallUsage, Usage } from '../usage.js'
 import { clip } from '../output.js'
 import { listOf, objectOf, textOf } from './json-reader.js'
 import { durationOf, type HeaderLookup, retryAfterFromHeaders } from './rate-limit-headers.js'
@@ -38,9 +38,10 @@ export function embeddedError(body: unknown, context: WireContext, usage?: Usage
   return usage === undefined ? error : withUsage(error, usage)
 }
 
-/** Adds the usage of a failed call to its error, unless none is known or one is already there. */
-export function withUsage(error: ModelError, usage: Usage): ModelError {
-  if (usage.input_tokens + usage.output_tokens === 0 || error.usage !== undefined) return error
+/** Adds the usage of a failed call to its error, unless there is none or one is already there. */
+export function withUsage(error: ModelError, usage: CallUsage | null): ModelError {
+  if (usage === null || error.usage !== undefined) return error
+  if (usage.input_tokens + usage.output_tokens === 0) return error
   return changed(error, { usage })
 }
 
@@ -51,7 +52,7 @@ export function withWords(error: ModelError, words: string): ModelError {
 
 function changed(
   error: ModelError,
-  { message = error.message, usage = error.usage }: { message?: string; usage?: Usage | undefined },
+  { message = error.message, usage = error.usage }: { message?: string; usage?: CallUsage | undefined },
 ): ModelError {
   const { code, statusCode, retryable, retryAfterMs, modelMistake, cause } = error
   const facts = { statusCode, retryable, retryAfterMs, modelMistake, usage }

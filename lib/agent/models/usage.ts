@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { Usage } from '../usage.js'
+import type { CallUsage, Usage } from '../usage.js'
 
 /** More tokens than any call uses, yet the sum over the longest run stays a safe integer. */
 const MAX_TOKENS_OF_A_CALL = 1e11
@@ -12,13 +12,18 @@ const MAX_TOKENS_OF_A_CALL = 1e11
  * Bounds each count. Providers are not trusted: a single negative, non-numeric or absurdly large
  * count would corrupt the totals of the whole run.
  */
-export function soundUsage(usage: Usage): Usage {
-  return {
+export function soundUsage(usage: CallUsage): CallUsage {
+  const counts: Usage = {
     input_tokens: soundCount(usage.input_tokens),
     output_tokens: soundCount(usage.output_tokens),
     cached_tokens: soundCount(usage.cached_tokens),
     reasoning_tokens: soundCount(usage.reasoning_tokens),
   }
+  const { estimated_tokens: estimated } = usage
+  // Without a spread: V8 would keep a hidden class for each object, as long as the object lives.
+  return estimated === undefined
+    ? counts
+    : Object.assign(counts, { estimated_tokens: soundCount(estimated) })
 }
 
 function soundCount(count: unknown): number {

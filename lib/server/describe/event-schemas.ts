@@ -79,16 +79,20 @@ const endedChild = {
   assurance: orNull(ASSURANCE),
   changes: orNull(CHANGE_COUNTS),
   counts: orNull(COUNTS),
-  usage: fields<ChildUsage>({
-    input_tokens: count,
-    output_tokens: count,
-    cached_tokens: count,
-    reasoning_tokens: count,
-    model_calls: count,
-    tool_calls: count,
-    cost_usd: amount,
-    cost_known: flag,
-  }),
+  usage: fields<ChildUsage>(
+    {
+      input_tokens: count,
+      output_tokens: count,
+      cached_tokens: count,
+      reasoning_tokens: count,
+      estimated_tokens: count,
+      model_calls: count,
+      tool_calls: count,
+      cost_usd: amount,
+      cost_known: flag,
+    },
+    'estimated_tokens',
+  ),
 } satisfies Readonly<Record<keyof ChildEnd, JsonSchema>>
 
 const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
@@ -125,14 +129,20 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
   step_start: fields<EventPayloads['step_start']>({
     node: oneOf('plan', 'act', 'evaluate', 'human_check'),
   }),
-  llm_usage: fields<EventPayloads['llm_usage']>({
-    input_tokens: count,
-    output_tokens: count,
-    cached_tokens: count,
-    reasoning_tokens: count,
-    cost_usd: orNull(amount),
-    purpose: oneOf('worker', 'judge'),
-  }),
+  llm_usage: fields<EventPayloads['llm_usage']>(
+    {
+      input_tokens: count,
+      output_tokens: count,
+      cached_tokens: count,
+      reasoning_tokens: count,
+      cost_usd: orNull(amount),
+      purpose: oneOf('worker', 'judge'),
+      failed: flag,
+      estimated_tokens: count,
+    },
+    'failed',
+    'estimated_tokens',
+  ),
   model_turn: fields<EventPayloads['model_turn']>(
     { turn: count, text, stop: text, heard: listOf(text) },
     'heard',

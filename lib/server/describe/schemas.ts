@@ -176,6 +176,7 @@ const usage: JsonSchema = record({
   output_tokens: { ...count, description: 'reasoning tokens included' },
   cached_tokens: count,
   reasoning_tokens: count,
+  estimated_tokens: { ...count, description: 'of calls that broke off: not counted by a provider' },
   model_calls: count,
   tool_calls: { ...count, description: 'calls that were executed' },
 })
@@ -220,7 +221,7 @@ export const RUN_DETAILS: JsonSchema = record({
   parent_run_id: orNull(runId),
   metadata: { type: 'object', additionalProperties: text },
   usage,
-  cost_known: { ...flag, description: 'false: a price is unknown and counted as 0' },
+  cost_known: { ...flag, description: 'false: a price is unknown and counted as 0, or tokens are estimated' },
   check: orNull(text),
   approval: { type: 'string', enum: ['never', 'writes', 'all'] },
   max_total_tokens: orNull(count),

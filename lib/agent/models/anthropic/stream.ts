@@ -72,6 +72,20 @@ export class AnthropicStream implements StreamDecoder {
     return readAnthropicUsage(this.#usage)
   }
 
+  /** The counts come with the stop reason; those of the stream's beginning cover the input only. */
+  get isCounted(): boolean {
+    return this.#stopReason !== ''
+  }
+
+  get received(): number {
+    let characters = 0
+    for (const { block, input } of this.#blocks.values()) {
+      characters += input.length
+      for (const field of ['text', 'thinking']) characters += textOf(block[field]).length
+    }
+    return characters
+  }
+
   finish(): ModelTurn {
     if (!this.done && this.#stopReason === '') throw unfinishedStream(this.#context)
     const ordered = [...this.#blocks].sort(([a], [b]) => a - b).map(([, open]) => open)

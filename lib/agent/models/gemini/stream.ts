@@ -54,6 +54,21 @@ export class GeminiStream implements StreamDecoder {
     return readGeminiUsage(this.#usage)
   }
 
+  /** Each chunk has the counts so far, and the last one a finish reason. */
+  get isCounted(): boolean {
+    const isOver = this.#finishReason !== '' || this.#blockReason !== ''
+    return isOver && this.usage.input_tokens > 0
+  }
+
+  get received(): number {
+    let characters = 0
+    for (const { text, functionCall } of this.#parts) {
+      characters += textOf(text).length
+      if (functionCall !== undefined) characters += JSON.stringify(functionCall).length
+    }
+    return characters
+  }
+
   finish(): ModelTurn {
     if (this.#finishReason === '' && this.#blockReason === '')
       throw unfinishedStream(this.#context)

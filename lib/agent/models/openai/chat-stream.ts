@@ -66,6 +66,19 @@ export class OpenAiChatStream implements StreamDecoder {
     return readChatUsage(this.#usage)
   }
 
+  /** The counts come after the answer; a few servers have those so far in each chunk. */
+  get isCounted(): boolean {
+    return (this.done || this.#finishReason !== '') && this.usage.input_tokens > 0
+  }
+
+  get received(): number {
+    if (!this.#anything) return 0
+    const inCalls = this.#calls.reduce((sum, { name, text, object }) => {
+      return sum + name.length + text.length + (object === null ? 0 : JSON.stringify(object).length)
+    }, 0)
+    return inCalls + JSON.stringify(this.#message).length
+  }
+
   finish(): ModelTurn {
     if (this.#finishReason === '' && !(this.done && this.#anything))
       throw unfinishedStream(this.#context)

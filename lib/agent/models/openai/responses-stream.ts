@@ -15,6 +15,7 @@ export class OpenAiResponsesStream implements StreamDecoder {
   readonly #context: WireContext
   readonly #items = new Map<number, JsonObject>()
   #final: JsonObject | null = null
+  #received = 0
 
   constructor(request: ModelRequest, context: WireContext) {
     this.#request = request
@@ -29,6 +30,7 @@ export class OpenAiResponsesStream implements StreamDecoder {
     const value = readPiece(data, this.#context)
     if (value === null) return ''
     const type = textOf(value['type']) || event
+    if (type.endsWith('.delta')) this.#received += textOf(value['delta']).length
     switch (type) {
       case 'response.output_text.delta':
       case 'response.refusal.delta':
@@ -58,6 +60,14 @@ export class OpenAiResponsesStream implements StreamDecoder {
 
   get usage(): Usage {
     return readResponsesUsage(objectOf(this.#final?.['usage']))
+  }
+
+  get isCounted(): boolean {
+    return this.#final !== null && this.usage.input_tokens > 0
+  }
+
+  get received(): number {
+    return this.#received
   }
 
   finish(): ModelTurn {

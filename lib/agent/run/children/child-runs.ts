@@ -67,5 +67,6 @@ export function usageOf({ details }: RunHead): ChildUsage {
     tool_calls: usage.tool_calls,
     cost_usd: final_state.estimated_cost_usd,
     cost_known,
+    ...(usage.estimated_tokens > 0 && { estimated_tokens: usage.estimated_tokens }),
   }
 }

@@ -13,13 +13,12 @@ import {
   VERDICT_TOOL,
 } from '../../goals/judged-goal.js'
 import { readLog } from '../../log/read-log.js'
+import type { RunState } from '../../log/run-state.js'
 import type { ModelTurn } from '../../model.js'
 import { finalError, retryDelay } from '../../models/call-retry.js'
-import { costOf } from '../../models/pricing.js'
 import { soundTurn } from '../../models/sound-turn.js'
-import { soundUsage } from '../../models/usage.js'
-import type { Usage } from '../../usage.js'
 import { exhausted } from '../budgets.js'
+import { FailedCall, usageRecord, type Payer } from '../call-usage.js'
 import type { StepContext } from '../step-context.js'
 
 /** Turns without a valid verdict after which this check gives up on the judge. */
@@ -100,6 +99,7 @@ async function askJudge(
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted()
     const span = trace.beginChat(iteration, judge.name, attempt)
+    const failed = new FailedCall()
     try {
       const call = judge.complete(deepFreeze({
         system: judgeSystem(),
@@ -107,6 +107,7 @@ async function askJudge(
         tools: [VERDICT_TOOL],
         toolChoice: { tool: VERDICT_TOOL.name },
         signal,
+        onUsage: failed.onUsage,
         trace: trace.outgoing(span),
         run: {
           run_id: log.runId,
@@ -121,11 +122,11 @@ async function askJudge(
       const rules = { model: judge.name, usedIds: NO_IDS, redactor: log.redactor }
       const turn = soundTurn(returned, rules)
       trace.endChat(span, turn)
-      book(context, turn.usage)
+      log.note(usageRecord(payerOf(log.state), turn.usage))
       return turn
     } catch (error) {
       trace.fail(span, error)
-      if (error instanceof ModelError && error.usage !== undefined) book(context, error.usage)
+      failed.note(log, payerOf(log.state), error, signal)
       signal.throwIfAborted()
       if (!(error instanceof ModelError)) throw error
       if (error.modelMistake) return error.message
@@ -138,14 +139,9 @@ async function askJudge(
   }
 }
 
-function book({ log }: StepContext, reported: Usage): void {
-  const { frozen, head } = log.state
-  const usage = soundUsage(reported)
-  const cost_usd = costOf(usage, frozen.goal.judge?.prices ?? null)
-  const { iteration } = head.details
-  // Without a spread: see `turnPayload()` of the worker's turns.
-  const payload = Object.assign(usage, { cost_usd, purpose: 'judge' as const })
-  log.note({ kind: 'llm_usage', iteration, payload })
+function payerOf({ frozen, head }: RunState): Payer {
+  const prices = frozen.goal.judge?.prices ?? null
+  return { iteration: head.details.iteration, prices, purpose: 'judge' }
 }
 
 async function recordsOf({ log }: StepContext): Promise<readonly RunRecord[]> {

@@ -10,13 +10,11 @@ import type { RunState } from '../../log/run-state.js'
 import type { Message, Model, ModelTurn } from '../../model.js'
 import { finalError, retryDelay } from '../../models/call-retry.js'
 import { mistakeFeedback } from '../../models/mistake-feedback.js'
-import { costOf } from '../../models/pricing.js'
 import { withWords } from '../../models/provider-errors.js'
 import { soundTurn } from '../../models/sound-turn.js'
-import { soundUsage } from '../../models/usage.js'
 import { clip } from '../../output.js'
-import type { Usage } from '../../usage.js'
 import { exhausted } from '../budgets.js'
+import { FailedCall, usageRecord, type Payer } from '../call-usage.js'
 import type { StepContext } from '../step-context.js'
 
 /** Characters of the provider's message that the model gets when its output was at fault. */
@@ -70,13 +68,13 @@ async function callModel(
   let refits = 0
   for (let attempt = 1; ; attempt++) {
     const fitted = fitMessages(context, heard)
+    const call = new FailedCall()
     try {
-      return await attemptCall(context, iteration, attempt, fitted)
+      return await attemptCall(context, iteration, attempt, fitted, call)
     } catch (error) {
-      const used = error instanceof ModelError ? error.usage : undefined
-      if (used !== undefined) log.note(usageRecord(log.state, iteration, used))
+      const hasCost = call.note(log, payerOf(log.state, iteration), error, signal)
       signal.throwIfAborted()
-      if (used !== undefined && exhausted(log.state, log.now()) !== null) return null
+      if (hasCost && exhausted(log.state, log.now()) !== null) return null
       if (isContextProblem(error) && refits < MAX_REFITS) {
         refits += 1
         context.fit.tokens = Math.floor(estimateConversation(fitted) * REFIT_SHARE)
@@ -98,6 +96,7 @@ async function attemptCall(
   iteration: number,
   attempt: number,
   messages: readonly Message[],
+  { onUsage }: FailedCall,
 ): Promise<ModelTurn> {
   signal.throwIfAborted()
   const { frozen, turns } = log.state
@@ -112,6 +111,7 @@ async function attemptCall(
       tools: prompt.tools,
       signal,
       onDelta: deltas.write,
+      onUsage,
       trace: trace.outgoing(span),
       run: {
         run_id: log.runId,
@@ -174,11 +174,8 @@ function withinBudget(
   return over < 0 ? due : due.slice(0, Math.max(1, over))
 }
 
-/** Without a spread, as {@link turnPayload} is. */
-function usageRecord({ frozen }: RunState, iteration: number, reported: Usage): RecordDraft {
-  const usage = soundUsage(reported)
-  const cost = { cost_usd: costOf(usage, frozen.prices), purpose: 'worker' as const }
-  return { kind: 'llm_usage', iteration, payload: Object.assign(usage, cost) }
+function payerOf({ frozen }: RunState, iteration: number): Payer {
+  return { iteration, prices: frozen.prices, purpose: 'worker' }
 }
 
 function turnRecords(
@@ -188,7 +185,7 @@ function turnRecords(
   heard: readonly string[],
 ): RecordDraft[] {
   const { message } = turn
-  const records: RecordDraft[] = [usageRecord(state, iteration, turn.usage)]
+  const records: RecordDraft[] = [usageRecord(payerOf(state, iteration), turn.usage)]
   if (turn.reasoning !== '') {
     records.push({ kind: 'reasoning', iteration, payload: { text: turn.reasoning } })
   }
