@@ -211,7 +211,7 @@ export type {
 export { NO_USAGE } from './usage.js'
 export type { CallUsage, ModelPrices, Usage } from './usage.js'
 export type {
-  DelegateRequest, DelegateResult, Tool, ToolContext, ToolEffect, ToolOutput,
+  DelegateRequest, DelegateResult, Tool, ToolCommandOptions, ToolContext, ToolEffect, ToolOutput,
 } from './tool.js'
 export { openMcpServer } from './mcp/server.js'
 export type { McpServer } from './mcp/server.js'

@@ -17,6 +17,18 @@ import type { FileChange, Workspace } from './workspace/workspace.js'
  */
 export type ToolEffect = 'read' | 'idempotent' | 'unsafe'
 
+/** How {@link ToolContext.run} runs a command. */
+export interface ToolCommandOptions extends Partial<CommandOptions> {
+  /**
+   * The arguments of a program: `command` is then its name or path, and no shell reads either, so
+   * they may come from a model. One that begins with `-` is still an option of the program, unless
+   * `--` or the like precedes it. As a quoted command line they have at most 131 071 bytes.
+   *
+   * @defaultValue `command` is a command line
+   */
+  readonly args?: readonly string[] | undefined
+}
+
 /** What one tool execution may use. */
 export interface ToolContext {
   readonly runId: string
@@ -25,8 +37,15 @@ export interface ToolContext {
   readonly workspace: Workspace
   /** Aborts the execution; a tool that waits must listen to it. */
   readonly signal: AbortSignal
-  /** Runs a command with the host's executor, in the workspace, marked as belonging to the run. */
-  run(command: string, options?: Partial<CommandOptions>): Promise<CommandResult>
+  /**
+   * Runs a command with the host's executor, in the workspace, marked as belonging to the run.
+   * Never put an argument of the model into a command line: pass it as a variable in `env`, which
+   * the line quotes (`"$BRANCH"`), or run a program with `args`, which no shell reads.
+   *
+   * @throws TypeError for an unknown option, NUL in `args` or `env`, a name in `env` that is none
+   * of a shell's, and arguments or variables that are too long.
+   */
+  run(command: string, options?: ToolCommandOptions): Promise<CommandResult>
   /**
    * Starts another run, which works in a copy of the workspace as it is now, and waits for its end,
    * without a slot. The changes of one that achieves its goal are brought back, three-way. It

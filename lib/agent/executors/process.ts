@@ -60,10 +60,15 @@ export class ProcessExecutor implements Executor {
     const launch = {
       file: this.#shell,
       args: holdArguments(this.#shell, command),
-      env: redirectedEnvironment(
-        scrubbedEnvironment(process.env, this.#env, { ...options.env, ...marks }),
-        options.isolated,
-      ),
+      // What a caller passes is passed as it is.
+      env: {
+        ...redirectedEnvironment(
+          scrubbedEnvironment(process.env, this.#env, {}),
+          options.isolated,
+        ),
+        ...options.env,
+        ...marks,
+      },
       cwd: options.cwd,
       cwdDescriptor: options.cwdDescriptor,
       commandId,

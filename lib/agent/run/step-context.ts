@@ -13,6 +13,7 @@ import type { Model, ToolSpec } from '../model.js'
 import type { RunStore } from '../store.js'
 import type { CallRuns, StartsRuns } from './children/call-runs.js'
 import type { Tool, ToolContext } from '../tool.js'
+import { commandToRun } from '../tools/command-line.js'
 import type { RunTrace } from '../tracing/run-trace.js'
 import type { PinnedFolder } from '../workspace/pinned-folder.js'
 import type { FileChange, Workspace } from '../workspace/workspace.js'
@@ -119,17 +120,19 @@ export function toolContext(
     get signal() {
       return stop.signal
     },
-    run: async (command, options) => {
+    run: async (command, options = {}) => {
+      const { args: _, ...settings } = options
+      const toRun = commandToRun(command, options)
       // Resets the comparison: earlier changes are not this command's.
       if (onChanges !== undefined) await changesIn(workspace)
-      const result = await executor.run(command, {
+      const result = await executor.run(toRun, {
         cwd: workspace.root,
         env: {},
         timeoutMs: 120_000,
         maxOutputBytes: 65_536,
         mark: log.runId,
         writable: [],
-        ...options,
+        ...settings,
         signal: stop.signal,
         onStart,
       })

@@ -127,6 +127,23 @@ test('tools of the original that the environment names are those of the copy', a
   assert.equal(output, join(copy.root, 'node_modules/.bin/tool'))
 })
 
+for (const [name, make, why] of [
+  ['processes', processExecutor, false],
+  ['sandboxes', bubblewrapExecutor, skip],
+] as const) {
+  test(`a variable that a caller passes is not redirected: ${name}`, { skip: why }, async (t) => {
+    const project = new Project(t)
+    project.write({ 'a.txt': 'original' })
+    const copy = await project.isolate('run')
+    const value = `${project.cwd}/a.txt:${project.cwd}`
+    const { output } = await make().run('printf %s "$FROM"', {
+      cwd: copy.root, isolated: copy, env: { FROM: value }, timeoutMs: 20_000,
+      maxOutputBytes: 10_000, mark: 'isolated', writable: [], signal: new AbortController().signal,
+    })
+    assert.equal(output, value)
+  })
+}
+
 test('only what is in the original is redirected in an environment', () => {
   const isolated = { root: '/copies/1/p', original: '/home/p', readOnly: [] }
   const given = {
