@@ -137,7 +137,7 @@ export class McpServer implements AsyncDisposable {
     const { name, target, maxMessageBytes } = this.#config
     return 'command' in target
       ? await openStdioChannel(name, target, maxMessageBytes, listener)
-      : openHttpChannel(name, target, maxMessageBytes, listener)
+      : openHttpChannel(this.#config, target, listener)
   }
 
   #lost(session: McpSession, error: McpError): void {

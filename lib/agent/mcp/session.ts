@@ -146,9 +146,10 @@ export class McpSession {
       })
       wait()
       const message = rpcRequest(id, method, { ...params, _meta: { progressToken: id } })
-      channel
-        .send(message, exchange.signal)
-        .catch((error: unknown) => this.#pending.get(id)?.reject(error))
+      channel.send(message, exchange.signal).catch((error: unknown) => {
+        this.#pending.get(id)?.reject(error)
+        if (error instanceof McpError && error.problem === 'session') this.#end(error)
+      })
     })
   }
 
@@ -225,7 +226,12 @@ export class McpSession {
   #end(error: McpError, notify = true): void {
     if (this.#closed !== undefined) return
     this.#closed = error
-    for (const { reject } of [...this.#pending.values()]) reject(error)
+    // The server may have begun the other requests before it dropped the session.
+    const others =
+      error.problem === 'session'
+        ? new McpError(this.#options.server, 'lost', error.detail)
+        : error
+    for (const { reject } of [...this.#pending.values()]) reject(others)
     this.#over.abort()
     if (notify) this.#options.onClose(error)
   }

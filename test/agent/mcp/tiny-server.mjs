@@ -64,6 +64,15 @@ function list(cursor) {
           tool('none', { inputSchema: 'x' }),
         ],
       }
+    case 'tasks':
+      return {
+        tools: [
+          tool('plain'),
+          tool('maybe', { execution: { taskSupport: 'optional' } }),
+          tool('later', { execution: { taskSupport: 'required' } }),
+          tool('much later', { execution: { taskSupport: 'required' } }),
+        ],
+      }
     default:
       return { tools: grown ? [...tools, tool('grown')] : tools }
   }
