@@ -23,7 +23,6 @@ import { McpError } from '../errors.js'
 import { clip } from '../output.js'
 import type { ChannelListener, McpChannel } from './channel.js'
 import { readMessages, type RpcId } from './json-rpc.js'
-import type { McpServerConfig } from './options.js'
 
 /** A server that is reached over HTTP. */
 export interface McpEndpoint {
@@ -35,6 +34,13 @@ export interface McpEndpoint {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Replaces the network, for gateways and tests. */
   readonly transport?: AsyncTransport | undefined
+}
+
+/** What a channel needs of the options of its server. */
+interface HttpChannelOptions {
+  readonly name: string
+  readonly maxMessageBytes: number
+  readonly clock: Clock
 }
 
 const SESSION_HEADER = 'mcp-session-id'
@@ -68,7 +74,7 @@ const UNKNOWN_SESSION =
 
 /** Creates the channel; it connects with the first message. */
 export function openHttpChannel(
-  config: Pick<McpServerConfig, 'name' | 'maxMessageBytes' | 'clock'>,
+  config: HttpChannelOptions,
   endpoint: McpEndpoint,
   listener: ChannelListener,
 ): McpChannel {
@@ -88,7 +94,7 @@ class HttpChannel implements McpChannel {
   #closing: Promise<void> | undefined
 
   constructor(
-    config: Pick<McpServerConfig, 'name' | 'maxMessageBytes' | 'clock'>,
+    config: HttpChannelOptions,
     endpoint: McpEndpoint,
     listener: ChannelListener,
   ) {
