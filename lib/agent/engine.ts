@@ -50,6 +50,7 @@ import { checkFilesOf } from './request/check-files.js'
 import { summarize } from './log/head.js'
 import { Observers, type RunObserver } from './log/observer.js'
 import type { RunSubscription, StreamItem } from './log/subscription.js'
+import type { McpPromptInfo } from './mcp/resources.js'
 import { McpServers } from './mcp/servers.js'
 import type { TraceContext } from './model.js'
 import { createModelRegistry, type ModelInfo, type ModelRegistry } from './models/registry.js'
@@ -425,6 +426,11 @@ export class RunEngine {
       description,
       effect,
     }))
+  }
+
+  /** Asks the MCP servers for their prompts; one that fails is reported and left out. */
+  async mcpPrompts(): Promise<readonly McpPromptInfo[]> {
+    return (await this.#mcp?.prompts()) ?? []
   }
 
   /** The named goals: the host's and the shipped ones. */

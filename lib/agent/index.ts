@@ -216,6 +216,7 @@ export type {
 export { openMcpServer } from './mcp/server.js'
 export type { McpServer } from './mcp/server.js'
 export type { McpServerBase, McpServerOptions, McpToolInfo } from './mcp/options.js'
+export type { McpPromptInfo, McpResourceInfo } from './mcp/resources.js'
 export type { McpEndpoint } from './mcp/http.js'
 export type { McpProcess } from './mcp/stdio.js'
 export { checkArguments, defineTool } from './tools/define.js'

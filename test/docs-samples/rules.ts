@@ -453,6 +453,7 @@ export const rules: readonly Rule[] = [
   },
   // MCP
   { document: 'docs/mcp.md', has: 'issues', files: { 'docs-server.js': DOCS_SERVER } },
+  { document: 'docs/mcp.md', has: 'mcpPrompts', files: { 'docs-server.js': DOCS_SERVER } },
   {
     document: 'docs/mcp.md',
     has: 'openMcpServer',

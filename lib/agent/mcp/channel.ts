@@ -10,7 +10,8 @@ export interface McpChannel {
    * Sends one message. Resolves once it is written or, over HTTP, once the exchange is complete;
    * the signal ends the exchange.
    *
-   * @throws McpError when it could not be sent, or when the exchange ended without an answer.
+   * @throws McpError when it could not be sent, or when the exchange ended without an answer; with
+   * the problem `session` the server did nothing, since it does not know the session.
    */
   send(message: JsonObject, signal: AbortSignal): Promise<void>
   /** Called after the handshake; later messages name the negotiated version where HTTP needs it. */

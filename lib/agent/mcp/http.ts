@@ -15,12 +15,14 @@ import {
   type AsyncTransport,
   type ServerSentEvent,
 } from '../../http/index.js'
+import type { Clock } from '../../internal/clock.js'
 import { addRotatingCredential } from '../../internal/credentials.js'
 import { parseJson, type JsonObject, type JsonValue } from '../../internal/json.js'
+import { sleep } from '../../internal/sleep.js'
 import { McpError } from '../errors.js'
 import { clip } from '../output.js'
 import type { ChannelListener, McpChannel } from './channel.js'
-import { readMessages } from './json-rpc.js'
+import { readMessages, type RpcId } from './json-rpc.js'
 
 /** A server that is reached over HTTP. */
 export interface McpEndpoint {
@@ -32,6 +34,13 @@ export interface McpEndpoint {
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Replaces the network, for gateways and tests. */
   readonly transport?: AsyncTransport | undefined
+}
+
+/** What a channel needs of the options of its server. */
+interface HttpChannelOptions {
+  readonly name: string
+  readonly maxMessageBytes: number
+  readonly clock: Clock
 }
 
 const SESSION_HEADER = 'mcp-session-id'
@@ -54,20 +63,29 @@ const HINTS: Readonly<Record<number, string>> = {
 /** Characters of an error response that go into a message. */
 const REFUSAL_CHARACTERS = 300
 
+/** Shortest and longest delay that a server can set before the first attempt to resume a stream. */
+const RETRY_MS = { least: 100, most: IDLE_MS }
+/**
+ * Texts with which servers answer 400 rather than the specified 404 to a session that they do not
+ * know, for example after a restart.
+ */
+const UNKNOWN_SESSION =
+  /\b(?:no valid|invalid|unknown|missing|expired)\b.{0,20}\bsession\b|\bsession\b.{0,20}\b(?:not found|expired|invalid|unknown|required|terminated)\b|\bserver not initialized\b/i
+
 /** Creates the channel; it connects with the first message. */
 export function openHttpChannel(
-  server: string,
+  config: HttpChannelOptions,
   endpoint: McpEndpoint,
-  maxMessageBytes: number,
   listener: ChannelListener,
 ): McpChannel {
-  return new HttpChannel(server, endpoint, maxMessageBytes, listener)
+  return new HttpChannel(config, endpoint, listener)
 }
 
 class HttpChannel implements McpChannel {
   readonly #server: string
   readonly #endpoint: McpEndpoint
   readonly #maxMessageBytes: number
+  readonly #clock: Clock
   readonly #listener: ChannelListener
   readonly #client: AsyncClient
   readonly #over = new AbortController()
@@ -76,19 +94,19 @@ class HttpChannel implements McpChannel {
   #closing: Promise<void> | undefined
 
   constructor(
-    server: string,
+    config: HttpChannelOptions,
     endpoint: McpEndpoint,
-    maxMessageBytes: number,
     listener: ChannelListener,
   ) {
-    this.#server = server
+    this.#server = config.name
     this.#endpoint = endpoint
-    this.#maxMessageBytes = maxMessageBytes
+    this.#maxMessageBytes = config.maxMessageBytes
+    this.#clock = config.clock
     this.#listener = listener
     this.#client = new AsyncClient({
       timeout: { connect: IDLE_MS, read: null, write: IDLE_MS, pool: null, total: null },
       limits: { maxConnections: null },
-      maxResponseBytes: maxMessageBytes,
+      maxResponseBytes: config.maxMessageBytes,
       sensitiveHeaders: [SESSION_HEADER, ...Object.keys(endpoint.headers ?? {})],
       ...(endpoint.transport !== undefined && { transport: endpoint.transport }),
     })
@@ -158,7 +176,7 @@ class HttpChannel implements McpChannel {
     wanted: number | null,
     signal: AbortSignal,
   ): Promise<void> {
-    if (!response.isSuccess) throw await this.#refusal(response)
+    if (!response.isSuccess) throw await this.#refusal(response, wanted)
     if (message['method'] === 'initialize') this.#sessionId = readSessionId(response)
     if (this.#sessionId !== null) addRotatingCredential(this.#sessionId)
     if (wanted === null) return
@@ -195,21 +213,25 @@ class HttpChannel implements McpChannel {
     if (parser.lastEventId === '') {
       throw new McpError(this.#server, 'lost', 'its stream ended before the answer')
     }
-    await this.#resume(parser.lastEventId, retry ?? REOPEN_MS, wanted, signal)
+    await this.#resume(parser.lastEventId, retry ?? parser.retry, wanted, signal)
   }
 
-  /** Continues a stream that broke off, until the answer arrives. */
+  /** Continues a stream that broke off, until the answer arrives, after the delay it asked for. */
   async #resume(
     lastEventId: string,
-    reconnectMs: number,
+    retry: number | null,
     wanted: number,
     signal: AbortSignal,
   ): Promise<void> {
+    const delay = Math.min(Math.max(retry ?? REOPEN_MS, RETRY_MS.least), RETRY_MS.most)
     try {
+      if (retry !== null) {
+        await sleep(delay, AbortSignal.any([signal, this.#over.signal]), this.#clock)
+      }
       const events = this.#client.sse(this.#endpoint.url, {
         headers: await this.#headers(),
         lastEventId,
-        reconnectMs: Math.min(reconnectMs, IDLE_MS),
+        reconnectMs: delay,
         maxFailures: 3,
         maxEventLength: this.#maxMessageBytes,
         signal: AbortSignal.any([signal, this.#over.signal]),
@@ -252,16 +274,20 @@ class HttpChannel implements McpChannel {
     return answered
   }
 
-  async #refusal(response: AsyncResponse): Promise<McpError> {
+  async #refusal(response: AsyncResponse, wanted: number | null): Promise<McpError> {
     const { statusCode } = response
     await response.read().catch(() => undefined)
-    const lost = statusCode === 404 && this.#sessionId !== null
+    const { text, answers } = readRefusal(response)
+    const unknown = statusCode === 404 || (statusCode === 400 && UNKNOWN_SESSION.test(text))
+    const lost = this.#sessionId !== null && unknown
     const hint = lost ? 'the session is over' : (HINTS[statusCode] ?? '')
-    const parts = [`it answered ${statusCode}`, refusalText(response), hint]
+    const parts = [`it answered ${statusCode}`, text, hint]
     const message = parts.filter((part) => part !== '').join(': ')
     const error = new McpError(this.#server, lost ? 'session' : 'unreachable', message)
-    if (lost) this.#listener.onClose(error)
-    return error
+    // What answers the request by its id may come from the tool, after it did its work.
+    if (!lost || statusCode === 404 || wanted === null || answers !== wanted) return error
+    this.#listener.onClose(error)
+    return new McpError(this.#server, 'lost', message)
   }
 
   #failure(error: unknown, signal: AbortSignal, problem: McpError['problem']): unknown {
@@ -284,15 +310,20 @@ function readSessionId(response: AsyncResponse): string | null {
   return id !== null && /^[\x21-\x7e]{1,1000}$/.test(id) ? id : null
 }
 
-function refusalText(response: AsyncResponse): string {
+/** What an error response says, and the id of the request that it answers, if it names one. */
+function readRefusal(response: AsyncResponse): {
+  readonly text: string
+  readonly answers: RpcId | null
+} {
   let text = ''
   try {
     text = response.text.trim()
   } catch {
-    return ''
+    return { text, answers: null }
   }
   const value = parseJson(text)
   const [message] = value === undefined ? [] : readMessages(value)
-  const detail = message?.kind === 'error' ? message.message : /^\s*</.test(text) ? '' : text
-  return clip(detail, REFUSAL_CHARACTERS)
+  if (message?.kind === 'error')
+    return { text: clip(message.message, REFUSAL_CHARACTERS), answers: message.id }
+  return { text: text.startsWith('<') ? '' : clip(text, REFUSAL_CHARACTERS), answers: null }
 }

@@ -31,6 +31,8 @@ export interface McpServerBase {
    * @defaultValue 'unsafe'
    */
   readonly effect?: 'read' | 'unsafe' | ((tool: McpToolInfo) => 'read' | 'unsafe') | undefined
+  /** Whether the model may list and read the server's resources. @defaultValue true */
+  readonly resources?: boolean | undefined
   /** False: the engine opens without an unreachable server, and retries. @defaultValue true */
   readonly required?: boolean | undefined
   /** Milliseconds for the handshake, and for reading the list of tools. @defaultValue 30000 */
@@ -56,7 +58,7 @@ export type McpServerOptions = McpServerBase & (McpProcess | McpEndpoint)
 
 const BASE: OptionKinds<McpServerBase> = {
   name: 'string! a name of letters, digits, - or _', tools: 'array', effect: 'any',
-  required: 'boolean', startTimeoutMs: 'number', callTimeoutMs: 'number', maxTools: 'number',
+  resources: 'boolean', required: 'boolean', startTimeoutMs: 'number', callTimeoutMs: 'number', maxTools: 'number',
   maxMessageBytes: 'number', onWarning: 'function', clock: 'object',
 }
 const PROCESS: OptionKinds<McpServerBase & McpProcess> = {
@@ -74,6 +76,7 @@ export interface McpServerConfig {
   /** Null offers all. */
   readonly tools: ReadonlySet<string> | null
   readonly effectOf: (tool: McpToolInfo) => 'read' | 'unsafe'
+  readonly resources: boolean
   readonly required: boolean
   readonly startTimeoutMs: number
   readonly callTimeoutMs: number
@@ -110,6 +113,7 @@ export function resolveMcpServer(options: McpServerOptions): McpServerConfig {
     target: resolveTarget(options, invalid),
     tools: tools === undefined ? null : new Set(tools),
     effectOf: typeof effect === 'function' ? effect : () => effect,
+    resources: options.resources ?? true,
     required: options.required ?? true,
     startTimeoutMs: positive('startTimeoutMs', options.startTimeoutMs, 30_000),
     callTimeoutMs: positive('callTimeoutMs', options.callTimeoutMs, 120_000),

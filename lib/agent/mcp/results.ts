@@ -42,6 +42,16 @@ export function readCallResult(result: JsonObject, outputSchema: JsonSchema | nu
   return { output, exitCode: 0 }
 }
 
+/** The output of a read: text, also if it is sent as binary data; the size of anything else. */
+export function readResourceResult({ contents }: JsonObject): ToolOutput {
+  const parts = Array.isArray(contents) ? contents : []
+  const texts = parts
+    .slice(0, MAX_PARTS)
+    .map((part: JsonValue) => (isJsonObject(part) ? resourceText(part) : ''))
+  if (parts.length > MAX_PARTS) texts.push(`[${parts.length - MAX_PARTS} more parts]`)
+  return { output: texts.join('\n'), exitCode: 0 }
+}
+
 function partText(part: JsonObject): string {
   switch (part['type']) {
     case 'text':
@@ -49,18 +59,21 @@ function partText(part: JsonObject): string {
     case 'image':
     case 'audio':
       return `[${part['type']} ${label(part['mimeType'])}, ${decodedLength(part['data'])} bytes]`
-    case 'resource': {
-      const resource = isJsonObject(part['resource']) ? part['resource'] : {}
-      const head = `[resource ${label(resource['uri'])} ${label(resource['mimeType'])}`
-      const text = textOf(resource['text'])
-      if (text !== '') return `${head}]\n${text}`
-      return `${head}, ${decodedLength(resource['blob'])} bytes]`
-    }
+    case 'resource':
+      return resourceText(isJsonObject(part['resource']) ? part['resource'] : {})
     case 'resource_link':
       return `[link to ${label(part['uri'])} ${label(part['name'])}]`
     default:
       return `[a part of kind ${label(part['type'])}]`
   }
+}
+
+function resourceText({ uri, mimeType, text, blob }: JsonObject): string {
+  const head = `[resource ${label(uri)} ${label(mimeType)}`
+  if (textOf(text) !== '') return `${head}]\n${textOf(text)}`
+  if (/^text\/|[/+](?:json|xml|yaml)$/i.test(textOf(mimeType)) && textOf(blob) !== '')
+    return `${head}]\n${Buffer.from(textOf(blob), 'base64').toString('utf8')}`
+  return `${head}, ${decodedLength(blob)} bytes]`
 }
 
 function textOf(value: JsonValue | undefined): string {

@@ -16,17 +16,24 @@ import { raceAbort } from '../../internal/abort.js'
 import type { Timer } from '../../internal/clock.js'
 import type { JsonObject, JsonValue } from '../../internal/json.js'
 import { McpError } from '../errors.js'
-import type { Tool, ToolContext, ToolOutput } from '../tool.js'
+import type { Tool, ToolOutput } from '../tool.js'
 import type { ChannelListener, McpChannel } from './channel.js'
 import { openHttpChannel } from './http.js'
 import { resolveMcpServer, type McpServerConfig, type McpServerOptions } from './options.js'
-import { readCallResult } from './results.js'
+import { readList } from './lists.js'
+import {
+  readPromptInfo,
+  readResourceInfo,
+  type McpPromptInfo,
+  type McpResourceInfo,
+} from './resources.js'
+import { readCallResult, readResourceResult } from './results.js'
 import { McpSession } from './session.js'
 import { openStdioChannel } from './stdio.js'
-import { buildTools, type RemoteTool } from './tools.js'
+import { buildTools } from './tools.js'
 
-/** Pages read of one list of tools. */
-const MAX_PAGES = 64
+/** Resources, templates or prompts that are read. */
+const MAX_ITEMS = 1_000
 /** Delays before a new session after repeated failures. */
 const RESTART_BACKOFF: Backoff = { firstMs: 1_000, maxMs: 60_000 }
 /** Milliseconds between two reads of a list that keeps changing. */
@@ -42,6 +49,7 @@ export class McpServer implements AsyncDisposable {
   #tools: readonly Tool[] = []
   /** Whether the list of tools has been read once. */
   #listed = false
+  #hasResources = false
   #failures = 0
   #notBefore = 0
   #lastProblem = ''
@@ -57,6 +65,52 @@ export class McpServer implements AsyncDisposable {
   /** The tools read last; the list changes when the server announces a change. */
   tools(): readonly Tool[] {
     return this.#tools
+  }
+
+  /** Whether the server has resources that the options allow the model to read. */
+  get hasResources(): boolean {
+    return this.#hasResources
+  }
+
+  /**
+   * Asks the server for its resources and its templates of their URIs, at most 1000 of each; none
+   * if it has no resources.
+   *
+   * @throws McpError; the signal's reason.
+   */
+  async resources(signal: AbortSignal = this.#closed.signal): Promise<readonly McpResourceInfo[]> {
+    if (!(await this.#offers('resources', signal))) return []
+    const list = await this.#list('resources/list', 'resources', signal)
+    // Servers without templates may refuse the request.
+    const templates = await this.#list('resources/templates/list', 'resourceTemplates', signal)
+      .catch((error: unknown) => {
+        if (error instanceof McpError && error.problem === 'refused') return []
+        throw error
+      })
+    return [...list, ...templates].map(readResourceInfo).filter((info) => info !== null)
+  }
+
+  /** Reads a resource as a tool call does: a failure is an output too. @throws the signal's reason. */
+  async readResource(
+    uri: string,
+    signal: AbortSignal = this.#closed.signal,
+  ): Promise<ToolOutput> {
+    return await this.#output('resources/read', { uri }, signal, readResourceResult)
+  }
+
+  /**
+   * Asks the server for its prompts, at most 1000; none if it has no prompts.
+   *
+   * @throws McpError; the signal's reason.
+   */
+  async prompts(signal: AbortSignal = this.#closed.signal): Promise<readonly McpPromptInfo[]> {
+    if (!(await this.#offers('prompts', signal))) return []
+    const list = await this.#list('prompts/list', 'prompts', signal)
+    return list.map((entry) => readPromptInfo(this.name, entry)).filter((info) => info !== null)
+  }
+
+  async #offers(feature: string, signal: AbortSignal): Promise<boolean> {
+    return (await raceAbort(this.#connect(), signal)).offers(feature)
   }
 
   /** Connects and reads the list of tools. @throws McpError; the signal's reason. */
@@ -137,7 +191,7 @@ export class McpServer implements AsyncDisposable {
     const { name, target, maxMessageBytes } = this.#config
     return 'command' in target
       ? await openStdioChannel(name, target, maxMessageBytes, listener)
-      : openHttpChannel(name, target, maxMessageBytes, listener)
+      : openHttpChannel(this.#config, target, listener)
   }
 
   #lost(session: McpSession, error: McpError): void {
@@ -154,21 +208,22 @@ export class McpServer implements AsyncDisposable {
   }
 
   async #readTools(session: McpSession): Promise<void> {
-    const list: JsonValue[] = []
-    let cursor: JsonValue | undefined
-    for (let page = 0; page < MAX_PAGES; page++) {
-      const answer = await session.request('tools/list', cursor === undefined ? {} : { cursor })
-      if (Array.isArray(answer['tools']))
-        list.push(...answer['tools'].slice(0, 10 * this.#config.maxTools))
-      const next = answer['nextCursor']
-      if (typeof next !== 'string' || next === cursor || list.length >= 10 * this.#config.maxTools)
-        break
-      cursor = next
-    }
+    // Some servers do not say that they have tools, but one that names other features would.
+    const others = session.offers('resources') || session.offers('prompts')
+    const list =
+      others && !session.offers('tools')
+        ? []
+        : await readList('tools/list', 'tools', 10 * this.#config.maxTools, (method, params) =>
+            session.request(method, params),
+          )
     this.#listed = true
-    this.#tools = buildTools(list, this.#config, (tool, args, context) =>
-      this.#call(tool, args, context),
-    )
+    this.#hasResources = this.#config.resources && session.offers('resources')
+    this.#tools = buildTools(list, this.#config, async (tool, args, { signal }) => {
+      const params = { name: tool.name, arguments: args }
+      return await this.#output('tools/call', params, signal, (result) =>
+        readCallResult(result, tool.outputSchema),
+      )
+    })
   }
 
   /** Reads the list of tools again after a delay, which bounds the rate of these reads. */
@@ -186,21 +241,40 @@ export class McpServer implements AsyncDisposable {
     }, REFRESH_MS)
   }
 
-  async #call(tool: RemoteTool, args: JsonObject, context: ToolContext): Promise<ToolOutput> {
-    const { signal } = context
+  /** The output of a request for the model, failures included. */
+  async #output(
+    method: string,
+    params: JsonObject,
+    signal: AbortSignal,
+    read: (result: JsonObject) => ToolOutput,
+  ): Promise<ToolOutput> {
+    try {
+      return read(await this.#request(method, params, signal))
+    } catch (error) {
+      signal.throwIfAborted()
+      if (!(error instanceof McpError)) throw error
+      return failedCall(error)
+    }
+  }
+
+  /** The items of a list that the server has now. */
+  async #list(method: string, key: string, signal: AbortSignal): Promise<readonly JsonValue[]> {
+    const request = (name: string, params: JsonObject): Promise<JsonObject> =>
+      this.#request(name, params, signal)
+    return await readList(method, key, MAX_ITEMS, request)
+  }
+
+  async #request(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
     for (let attempt = 1; ; attempt++) {
       try {
         const session = await raceAbort(this.#connect(), signal)
-        const params = { name: tool.name, arguments: args }
         const timeoutMs = this.#config.callTimeoutMs
-        const result = await session.request('tools/call', params, { signal, timeoutMs })
+        const result = await session.request(method, params, { signal, timeoutMs })
         this.#failures = 0
-        return readCallResult(result, tool.outputSchema)
+        return result
       } catch (error) {
         signal.throwIfAborted()
-        if (!(error instanceof McpError)) throw error
-        if (error.problem === 'session' && attempt === 1) continue
-        return failedCall(error)
+        if (attempt > 1 || !(error instanceof McpError) || error.problem !== 'session') throw error
       }
     }
   }

@@ -1,6 +1,7 @@
 import type { Clock } from '../../internal/clock.js'
 import type { Tool } from '../tool.js'
 import { resolveMcpServer, type McpServerConfig, type McpServerOptions } from './options.js'
+import { READ_RESOURCE, readResourceTool, type McpPromptInfo } from './resources.js'
 import { McpServer } from './server.js'
 
 /** The options of an engine that name tools. */
@@ -16,6 +17,10 @@ export function resolveMcpServers(
 ): readonly McpServerConfig[] {
   const configs = mcpServers.map((options) => resolveMcpServer({ clock, ...options }))
   const names = configs.map(({ name }) => name)
+  if (configs.length > 0 && tools.some(({ name }) => name === READ_RESOURCE)) {
+    const why = `tool ${READ_RESOURCE} is named like the one that reads resources of MCP servers`
+    throw new TypeError(why)
+  }
   for (const [i, name] of names.entries()) {
     if (names.indexOf(name) < i)
       throw new TypeError(`there are two MCP servers with the name ${name}`)
@@ -34,15 +39,17 @@ export function resolveMcpServers(
 
 /** The servers of an engine, which are opened and closed with it. */
 export class McpServers {
+  readonly #configs: readonly McpServerConfig[]
   readonly #servers: readonly McpServer[]
 
-  private constructor(servers: readonly McpServer[]) {
-    this.#servers = servers
+  private constructor(configs: readonly McpServerConfig[]) {
+    this.#configs = configs
+    this.#servers = configs.map((config) => new McpServer(config))
   }
 
   /** Opens all servers in parallel. @throws McpError when a required one cannot be reached. */
   static async open(configs: readonly McpServerConfig[]): Promise<McpServers> {
-    const servers = new McpServers(configs.map((config) => new McpServer(config)))
+    const servers = new McpServers(configs)
     const opened = await Promise.allSettled(servers.#servers.map((server) => server.open()))
     for (const [i, outcome] of opened.entries()) {
       if (outcome.status === 'fulfilled') continue
@@ -63,7 +70,21 @@ export class McpServers {
     if (this.#servers.length === 0) return own
     for (const server of this.#servers) server.retry()
     const theirs = this.#servers.flatMap((server) => server.tools())
+    const sources = this.#servers.filter(({ hasResources }) => hasResources)
+    if (sources.length > 0) theirs.push(readResourceTool(sources))
     return new Map([...own, ...theirs.map((tool) => [tool.name, tool] as const)])
+  }
+
+  /** The prompts of all servers; one that fails is reported and left out. */
+  async prompts(): Promise<readonly McpPromptInfo[]> {
+    const listed = this.#servers.map((server, i) =>
+      server.prompts().catch((error: unknown) => {
+        const why = error instanceof Error ? error.message : String(error)
+        this.#configs[i]?.onWarning(`the list of prompts could not be read: ${why}`)
+        return []
+      }),
+    )
+    return (await Promise.all(listed)).flat()
   }
 
   async close(): Promise<void> {

@@ -6,7 +6,7 @@
  */
 import { abortListeners } from '../../internal/abort.js'
 import type { Clock, Timer } from '../../internal/clock.js'
-import type { JsonObject, JsonValue } from '../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
 import { McpError } from '../errors.js'
 import { clip } from '../output.js'
 import type { ChannelListener, McpChannel } from './channel.js'
@@ -65,6 +65,7 @@ export class McpSession {
   #channel: McpChannel | undefined
   #lastId = 0
   #closed: McpError | undefined
+  #capabilities: JsonObject = {}
 
   private constructor(options: SessionOptions) {
     this.#options = options
@@ -88,6 +89,11 @@ export class McpSession {
       await session.close()
       throw error
     }
+  }
+
+  /** Whether the server said in the handshake that it has `tools`, `resources` or `prompts`. */
+  offers(feature: string): boolean {
+    return isJsonObject(this.#capabilities[feature])
   }
 
   /**
@@ -146,9 +152,10 @@ export class McpSession {
       })
       wait()
       const message = rpcRequest(id, method, { ...params, _meta: { progressToken: id } })
-      channel
-        .send(message, exchange.signal)
-        .catch((error: unknown) => this.#pending.get(id)?.reject(error))
+      channel.send(message, exchange.signal).catch((error: unknown) => {
+        this.#pending.get(id)?.reject(error)
+        if (error instanceof McpError && error.problem === 'session') this.#end(error)
+      })
     })
   }
 
@@ -176,6 +183,7 @@ export class McpSession {
         `it speaks version ${theirs} of the protocol; known are ${known}`,
       )
     }
+    if (isJsonObject(answer['capabilities'])) this.#capabilities = answer['capabilities']
     channel.ready(version)
     await channel.send(rpcNotification('notifications/initialized'), this.#over.signal)
   }
@@ -225,7 +233,12 @@ export class McpSession {
   #end(error: McpError, notify = true): void {
     if (this.#closed !== undefined) return
     this.#closed = error
-    for (const { reject } of [...this.#pending.values()]) reject(error)
+    // The server may have begun the other requests before it dropped the session.
+    const others =
+      error.problem === 'session'
+        ? new McpError(this.#options.server, 'lost', error.detail)
+        : error
+    for (const { reject } of [...this.#pending.values()]) reject(others)
     this.#over.abort()
     if (notify) this.#options.onClose(error)
   }

@@ -40,6 +40,7 @@ export function buildTools(
   const tools = new Map<string, Tool>()
   const omit = (what: string): void => config.onWarning(`MCP server ${config.name}: ${what}`)
   const seen = new Set<string>()
+  const asTasks: string[] = []
   for (const entry of list) {
     const info = isJsonObject(entry) ? readInfo(entry) : null
     if (info === null || seen.has(info.name)) continue
@@ -50,6 +51,10 @@ export function buildTools(
       break
     }
     const definition = entry as JsonObject
+    if (needsTask(definition)) {
+      asTasks.push(JSON.stringify(info.name))
+      continue
+    }
     const parameters = importSchema(definition['inputSchema'] ?? { type: 'object' })
     if (parameters === null) {
       omit(
@@ -69,9 +74,18 @@ export function buildTools(
       execute: (args, context) => call(remote, args, context),
     })
   }
+  if (asTasks.length > 0) {
+    const names = clip(asTasks.join(', '), MAX_DESCRIPTION)
+    omit(`tools that can only be called as tasks are left out: ${names}`)
+  }
   for (const name of config.tools ?? [])
     if (!seen.has(name)) omit(`it has no tool ${JSON.stringify(name)}`)
   return [...tools.values()]
+}
+
+/** Such a tool refuses ordinary calls; tasks of the protocol are not supported here. */
+function needsTask({ execution }: JsonObject): boolean {
+  return isJsonObject(execution) && execution['taskSupport'] === 'required'
 }
 
 function readInfo(entry: JsonObject): McpToolInfo | null {

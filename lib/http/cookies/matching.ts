@@ -10,16 +10,6 @@ export function hostOf(url: URL): string {
   return url.hostname.replace(/\.$/, '')
 }
 
-/** Whether `host` is this machine, with which Secure cookies need no TLS. */
-export function isLoopback(host: string): boolean {
-  return (
-    host === 'localhost' ||
-    host.endsWith('.localhost') ||
-    (isIP(host) === 4 && host.startsWith('127.')) ||
-    host === '[::1]'
-  )
-}
-
 /** Whether `host` is `domain` or a subdomain; an address matches only itself (section 5.1.3). */
 export function domainMatches(host: string, domain: string): boolean {
   if (host === domain) return true

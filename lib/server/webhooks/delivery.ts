@@ -10,7 +10,8 @@
 import { lookup, type LookupAddress } from 'node:dns'
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { BlockList, isIP, type LookupFunction } from 'node:net'
+import { isIP, type LookupFunction } from 'node:net'
+import { isPublicAddress } from '../../internal/addresses.js'
 
 /** Milliseconds for one delivery, from resolving the name to the head of the response. */
 const TIMEOUT_MS = 15_000
@@ -20,45 +21,6 @@ export interface Delivered {
   readonly status: number
   /** The Retry-After of the response; null without one. */
   readonly retryAfterMs: number | null
-}
-
-/** Addresses outside the public internet (RFC 6890 and the registries that it set up). */
-const SPECIAL = new BlockList()
-for (const [net, prefix] of [
-  ['0.0.0.0', 8],
-  ['10.0.0.0', 8],
-  ['100.64.0.0', 10],
-  ['127.0.0.0', 8],
-  ['169.254.0.0', 16],
-  ['172.16.0.0', 12],
-  ['192.0.0.0', 24],
-  ['192.0.2.0', 24],
-  ['192.88.99.0', 24],
-  ['192.168.0.0', 16],
-  ['198.18.0.0', 15],
-  ['198.51.100.0', 24],
-  ['203.0.113.0', 24],
-  ['224.0.0.0', 3],
-] as const) {
-  SPECIAL.addSubnet(net, prefix, 'ipv4')
-}
-// Of IPv6 only global unicast is public, except ranges that are reserved or embed other addresses.
-const GLOBAL = new BlockList()
-GLOBAL.addSubnet('2000::', 3, 'ipv6')
-for (const [net, prefix] of [
-  ['2001::', 23],
-  ['2001:db8::', 32],
-  ['2002::', 16],
-  ['3fff::', 20],
-] as const) {
-  SPECIAL.addSubnet(net, prefix, 'ipv6')
-}
-
-/** True for an address of the public internet. */
-export function isPublicAddress(address: string): boolean {
-  const family = isIP(address)
-  if (family === 4) return !SPECIAL.check(address, 'ipv4')
-  return family === 6 && GLOBAL.check(address, 'ipv6') && !SPECIAL.check(address, 'ipv6')
 }
 
 /** Resolves a name to its addresses; a seam for tests. */

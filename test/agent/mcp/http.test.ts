@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { test, type TestContext } from 'node:test'
 import { McpError, openMcpServer, type McpServer, type McpServerOptions } from 'runwright/agent'
+import { ManualClock } from 'runwright/agent/testing'
 import { serve } from '../../helpers/serve.js'
 import { call } from './support.js'
 
@@ -144,6 +145,51 @@ test('a stream that breaks off is resumed', async (t) => {
   assert.equal(asked.filter(isCall).length, 1)
 })
 
+for (const [retry, waits] of [
+  [4_000, 4_000],
+  [0, 100],
+  [9_999_999_999, 30_000],
+  [null, 0],
+] as const) {
+  const asks = retry === null ? 'that names no delay' : `that asks for ${retry} ms`
+  test(`a stream ${asks} is resumed after ${waits} ms`, async (t) => {
+    const clock = new ManualClock()
+    let ended = (): void => undefined
+    const over = new Promise<void>((resolve) => (ended = resolve))
+    let first: Asked | undefined
+    const { open, asked } = await tinyHttp(
+      t,
+      (one, response) => {
+        if (isCall(one)) {
+          first = one
+          response.writeHead(200, { 'content-type': 'text/event-stream' })
+          response.end(`id: e7\n${retry === null ? '' : `retry: ${retry}\n`}data:\n\n`, ended)
+          return true
+        }
+        if (one.headers['last-event-id'] !== 'e7' || first === undefined) return false
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        response.end(`id: e8\ndata: ${answerOf(first, 'after all')}\n\n`)
+        return true
+      },
+      { clock },
+    )
+    const resumed = (): boolean => asked.some(({ headers }) => headers['last-event-id'] === 'e7')
+    const server = await open()
+    const answer = call(server, 'echo')
+    await over
+    if (waits > 0) {
+      // The timer of the call, and the one of the delay.
+      await clock.whenPending(2)
+      clock.advance(waits - 1)
+      await new Promise((resolve) => setImmediate(resolve))
+      assert.equal(resumed(), false)
+      clock.advance(1)
+    }
+    assert.equal((await answer).output, 'after all')
+    assert.equal(resumed(), true)
+  })
+}
+
 for (const [title, answer, exitCode, says] of [
   [
     'a stream that ends without an answer or ids',
@@ -224,18 +270,76 @@ for (const [title, answer, exitCode, says] of [
   })
 }
 
-test('an expired session is replaced, and the call sent again', async (t) => {
-  let forgot = false
+const noSession = (message: string, id: number | null = null): string =>
+  JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32000, message } })
+
+for (const [title, status, text, replaced] of [
+  ['404', 404, '', true],
+  ['404 and an error', 404, noSession('Session not found'), true],
+  ['400 in plain text', 400, 'Bad Request: No valid session ID provided', true],
+  ['400: no valid id', 400, noSession('Bad Request: No valid session ID provided'), true],
+  ['400: invalid id', 400, noSession('Invalid or missing session ID'), true],
+  ['400: nothing opened', 400, noSession('Bad Request: Server not initialized'), true],
+  ['400: no header', 400, noSession('Bad Request: Mcp-Session-Id header is required'), true],
+  ['400 for another reason', 400, noSession('Bad Request: Unsupported protocol version'), false],
+] as const) {
+  test(`a session that is refused with ${title} is ${replaced ? '' : 'not '}replaced`, async (t) => {
+    let forgot = false
+    const { open, asked } = await tinyHttp(t, (one, response) => {
+      if (!isCall(one) || forgot) return false
+      forgot = true
+      response.writeHead(status).end(text)
+      return true
+    })
+    const { output, exitCode } = await call(await open(), 'echo', { text: 'x' })
+    assert.deepEqual([output === 'x', exitCode], replaced ? [true, 0] : [false, 1])
+    const opened = asked.filter(({ rpc }) => rpc.method === 'initialize')
+    assert.equal(opened.length, replaced ? 2 : 1)
+    const [before, after] = asked.filter(isCall)
+    assert.equal(after !== undefined, replaced)
+    if (replaced)
+      assert.notEqual(before?.headers['mcp-session-id'], after?.headers['mcp-session-id'])
+  })
+}
+
+test('an error of the call itself that speaks of a session is not repeated', async (t) => {
+  let calls = 0
   const { open, asked } = await tinyHttp(t, (one, response) => {
-    if (!isCall(one) || forgot) return false
-    forgot = true
-    response.writeHead(404).end()
+    if (!isCall(one) || ++calls > 1) return false
+    response.writeHead(400).end(noSession('Session not found', one.rpc.id))
     return true
   })
-  assert.equal((await call(await open(), 'echo', { text: 'x' })).output, 'x')
+  const server = await open()
+  const { output, exitCode } = await call(server, 'echo', { text: 'x' })
+  assert.equal(exitCode, -1)
+  assert.match(output, /Session not found.*Whether the call did its work is not known/)
+  assert.equal((await call(server, 'echo', { text: 'next' })).output, 'next')
+  assert.equal(asked.filter(isCall).length, 2)
   assert.equal(asked.filter(({ rpc }) => rpc.method === 'initialize').length, 2)
-  const [before, after] = asked.filter(isCall)
-  assert.notEqual(before?.headers['mcp-session-id'], after?.headers['mcp-session-id'])
+})
+
+test('only the call that was refused is repeated, not those under way', async (t) => {
+  let begun = (): void => undefined
+  const underWay = new Promise<void>((resolve) => (begun = resolve))
+  const { open, asked } = await tinyHttp(t, (one, response) => {
+    const text = isCall(one) ? one.rpc.params?.arguments?.['text'] : undefined
+    if (text === 'hangs') {
+      begun()
+      return true
+    }
+    const first = asked.filter(isCall).length === 2
+    if (text === 'refused' && first) response.writeHead(404).end()
+    return text === 'refused' && first
+  })
+  const server = await open()
+  const hanging = call(server, 'echo', { text: 'hangs' })
+  await underWay
+  assert.equal((await call(server, 'echo', { text: 'refused' })).output, 'refused')
+  const { output, exitCode } = await hanging
+  assert.equal(exitCode, -1)
+  assert.match(output, /Whether the call did its work is not known/)
+  const texts = asked.filter(isCall).map(({ rpc }) => rpc.params?.arguments?.['text'])
+  assert.deepEqual(texts, ['hangs', 'refused', 'refused'])
 })
 
 test('a server that forgets every session is not retried forever', async (t) => {

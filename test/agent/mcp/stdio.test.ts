@@ -143,6 +143,18 @@ test('lists are read page by page, up to a limit', async (t) => {
   assert.match(warnings.join(), /more than 5 tools/)
 })
 
+test('tools that can only be called as tasks are left out, with a warning', async (t) => {
+  const warnings: string[] = []
+  const onWarning = (message: string): void => void warnings.push(message)
+  const server = await open(t, tiny('tasks', { onWarning }))
+  assert.deepEqual(server.tools().map(({ name }) => name), ['tiny__plain', 'tiny__maybe'])
+  assert.deepEqual(warnings, [
+    'MCP server tiny: tools that can only be called as tasks are left out: "later", "much later"',
+  ])
+  const chosen = await open(t, tiny('tasks', { tools: ['plain'], onWarning }))
+  assert.deepEqual([chosen.tools().length, warnings.length], [1, 1])
+})
+
 test('names are made safe and unique, descriptions are cut, unusable tools left out', async (t) => {
   const warnings: string[] = []
   const server = await open(

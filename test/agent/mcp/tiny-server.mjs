@@ -64,6 +64,15 @@ function list(cursor) {
           tool('none', { inputSchema: 'x' }),
         ],
       }
+    case 'tasks':
+      return {
+        tools: [
+          tool('plain'),
+          tool('maybe', { execution: { taskSupport: 'optional' } }),
+          tool('later', { execution: { taskSupport: 'required' } }),
+          tool('much later', { execution: { taskSupport: 'required' } }),
+        ],
+      }
     default:
       return { tools: grown ? [...tools, tool('grown')] : tools }
   }
@@ -149,6 +158,43 @@ if (mode === 'stubborn') {
 if (mode === 'dies' || (mode === 'late' && !existsSync(extra))) process.exit(3)
 if (mode === 'noise') process.stdout.write('Listening!\n{"not": "rpc"}\n[]\nnull\n')
 
+/** What a server with resources answers; with an extra argument, it has no templates. */
+const library = {
+  'resources/list': ({ cursor }) => ({
+    result: {
+      resources: cursor
+        ? [{ uri: 'memo:///logo', name: 'logo', mimeType: 'image/png' }, { name: 'no uri' }, null]
+        : [{ uri: 'memo:///a', name: 'a', title: 'First\nmemo', description: 'About \u202ea.' }],
+      ...(cursor === undefined && { nextCursor: '1' }),
+    },
+  }),
+  'resources/templates/list': () =>
+    extra === ''
+      ? { result: { resourceTemplates: [{ uriTemplate: 'memo:///{name}', name: 'any' }] } }
+      : { error: { code: -32601, message: 'Method not found' } },
+  'resources/read': ({ uri }) => {
+    const binary = { uri, blob: Buffer.from('{"n":1}').toString('base64') }
+    switch (uri) {
+      case 'memo:///a':
+        return { result: { contents: [{ uri, mimeType: 'text/plain', text: 'what a says' }] } }
+      case 'memo:///logo':
+        return { result: { contents: [{ ...binary, mimeType: 'image/png' }] } }
+      case 'memo:///json':
+        return { result: { contents: [{ ...binary, mimeType: 'application/json' }] } }
+      default:
+        return { error: { code: -32002, message: 'Resource not found' } }
+    }
+  },
+  'prompts/list': () => ({
+    result: {
+      prompts: [
+        { name: 'review', description: 'Reviews code.', arguments: [{ name: 'code', required: true }] },
+        { title: 'no name' },
+      ],
+    },
+  }),
+}
+
 const answers = []
 createInterface({ input: process.stdin }).on('line', (line) => {
   const message = JSON.parse(line)
@@ -164,10 +210,12 @@ createInterface({ input: process.stdin }).on('line', (line) => {
       id,
       result: {
         protocolVersion,
-        capabilities: { tools: {} },
+        capabilities: mode === 'resources' ? { resources: {}, prompts: {} } : { tools: {} },
         serverInfo: { name: 'tiny', version: extra },
       },
     })
+  } else if (mode === 'resources' && Object.hasOwn(library, method)) {
+    say({ id, ...library[method](params) })
   } else if (method === 'tools/list') say({ id, result: list(params?.cursor) })
   else if (method === 'tools/call') {
     const result = call(params, id)
