@@ -115,6 +115,8 @@ test('attempts are compared beside each other, with their changes on demand', as
   await page.getByRole('tab', { name: 'Attempts' }).click()
   assert.ok(page.url().endsWith(`${runId}/attempts`))
   await page.getByText('2 attempts · 2 started · 0 ended').waitFor()
+  // No model would hear a message.
+  assert.equal(await page.locator('.message-box').isVisible(), false)
   const card = (name: string) => page.locator('li.attempt', { hasText: name })
   await card('Attempt 1').getByText('Running').waitFor()
   // Each has a log of its own, of which no event is followed.

@@ -71,7 +71,8 @@ export class MessageBox {
   update(details) {
     this.#details = details
     const live = isLive(details.status)
-    this.element.hidden = false
+    // A run with attempts has no model that would hear it.
+    this.element.hidden = live && details.attempts !== null
     this.#deliver.hidden = !live
     this.#more.hidden = live
     const ended = details.changes === 'pending' ? 'Request changes' : 'Go on with…'
