@@ -170,9 +170,10 @@ export class RunEngine {
       redactor,
       resolveModel: (name) => this.#models.resolve(name),
       files: forkFiles(checkpoints),
-      begin: (...given) => {
-        this.#assertOpen()
-        return this.#driver.begin(...given)
+      begin: (created, ...rest) => {
+        // A run that another one starts was let in with that one.
+        if (created.payload.role === undefined) this.#assertOpen()
+        return this.#driver.begin(created, ...rest)
       },
     })
   }
@@ -506,9 +507,9 @@ export class RunEngine {
   }
 
   async #close(graceMs: number): Promise<void> {
-    // Files are handed over with their run; a silent store of contents holds up nothing.
-    const { store, clock } = this.#config
-    const lastMs = graceMs + (store.shared === undefined ? 0 : HAND_OVER_MS)
+    // Files are handed over with their run, and changes of a folder finished; a silent store of contents holds up nothing.
+    const { clock } = this.#config
+    const lastMs = graceMs + HAND_OVER_MS
     const over = (): void => this.#over.abort(new StoreError('ERR_AGENT_STORE', 'it is closed'))
     const timer = clock.setTimeout(over, lastMs)
     await this.#driver.close(graceMs)

@@ -62,6 +62,8 @@ type Intent = Extract<RunRecord, { kind: 'files_changing' }>
 
 /** Paths that an event names. */
 const MAX_NAMED = 1_000
+/** Paths that a text names. */
+const MAX_IN_TEXT = 10
 
 /** A folder that is pinned, and can be stored as often as needed. */
 export class StoredFolder implements AsyncDisposable {
@@ -318,6 +320,12 @@ export class FileOperations {
         },
       },
     ]
+    if (skipped.length > 0 && operation === 'apply') {
+      const named = skipped.slice(0, MAX_IN_TEXT).join(', ')
+      const others = skipped.length > MAX_IN_TEXT ? ` and ${skipped.length - MAX_IN_TEXT} more` : ''
+      const message = `the apply left these files as they are: ${named}${others}`
+      drafts.push({ kind: 'log', iteration, payload: { level: 'warn', message } })
+    }
     if (folder !== null && now !== null) {
       const isOriginal = folder.pinned.real === log.state.head.details.cwd
       const reason = reasonOf(log, isOriginal, operation)

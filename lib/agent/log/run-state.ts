@@ -58,8 +58,11 @@ export interface ChildState {
   readonly checkpointId: string
   /** Null until its end is in the log. */
   readonly end: ChildEnd | null
-  /** What of its changes was brought back; null as long as that has not happened. */
-  readonly merged: { readonly paths: number; readonly conflicts: readonly string[] } | null
+  /**
+   * The operation that has brought its changes back, and the paths that stay as they are; null as
+   * long as none has begun.
+   */
+  readonly merged: { readonly operation: string; readonly conflicts: readonly string[] } | null
 }
 
 /** The state of one run, changed in place by `foldState()` alone. */

@@ -316,11 +316,24 @@ function foldChild(
       merged: null,
     })
   } else if (known !== undefined && kind === 'files_changing') {
-    // Counted when it is done; what is cut off is done by the next start.
-    const merged = { paths: 0, conflicts: payload.conflicts ?? [] }
+    // What is cut off is done by the next start.
+    const merged = { operation: payload.operation_id, conflicts: payload.conflicts ?? [] }
     children.set(known.runId, { ...known, merged })
   } else if (known !== undefined && kind !== 'files_changing') {
     children.set(known.runId, { ...known, end: payload })
+  }
+}
+
+/** What somebody changed between the intent and its end stays as it is, like any conflict. */
+function foldSkipped(
+  { children }: FoldedState,
+  { operation_id, skipped }: EventPayloads['files_changed'],
+): void {
+  for (const child of children.values()) {
+    const { merged, runId } = child
+    if (merged?.operation !== operation_id || skipped.length === 0) continue
+    const conflicts = [...merged.conflicts, ...skipped]
+    children.set(runId, { ...child, merged: { ...merged, conflicts } })
   }
 }
 
@@ -329,7 +342,10 @@ function foldFilesChanged(state: FoldedState, record: RecordOf<'files_changed'>)
   // An isolated run works in a copy: the folder that was meant is nothing to it.
   const isOwn = state.head.checkpointSeq === state.checkpoints?.seq
   // The call that brought them tells the model.
-  if (record.payload.operation === 'merge') state.lastWrite = record.seq
+  if (record.payload.operation === 'merge') {
+    state.lastWrite = record.seq
+    foldSkipped(state, record.payload)
+  }
   if (record.payload.operation !== 'restore' || !isOwn) return
   state.lastWrite = record.seq
   if (state.lastCheck !== null) state.lastCheck.stale = true

@@ -10,6 +10,7 @@ import type { RunOwner, RunRequest } from '../events.js'
 import type { Executor } from '../executor.js'
 import type { SealingFor } from '../goals/sealed/sealing.js'
 import type { IsolatedFolders } from '../isolation/isolated-folders.js'
+import type { RunState } from '../log/run-state.js'
 import type { LogWriter, LogWriterOptions } from '../log/writer.js'
 import type { Model } from '../model.js'
 import type { RootsOf } from '../request/roots.js'
@@ -82,6 +83,8 @@ export class ActiveRuns {
   /** Of those, the ones that a run gets as they are: few, since they are copied for each run. */
   readonly #ofAll: Omit<RunLoopOptions, PerRun | 'executor'>
   readonly #runs = new Map<string, RunLoop>()
+  /** The service shuts down: what is added goes on with the next start. */
+  #suspends = false
   /** The runs being driven: resolves when that is over, or at once when `leave` is called. */
   readonly #drives = new Map<string, { readonly over: Promise<void>; readonly leave: () => void }>()
 
@@ -203,6 +206,7 @@ export class ActiveRuns {
   /** Registers a run before it is driven, so that it counts as queued. */
   add(run: RunLoop): void {
     this.#runs.set(run.log.runId, run)
+    if (this.#suspends) run.suspend()
   }
 
   /** Undoes {@link ActiveRuns.add}. */
@@ -234,12 +238,14 @@ export class ActiveRuns {
 
   /**
    * Suspends waiting runs at once and the others after `graceMs`; resolves when no run is driven,
-   * or when a store that does not answer keeps runs from being suspended for `stopMs`.
+   * or when a store that does not answer keeps runs from being suspended for `stopMs`. Runs that
+   * others start meanwhile work as those do.
    */
   async close(graceMs: number, stopMs: number = STOP_MS): Promise<void> {
-    const idle = [...this].filter(({ state }) => state.head.details.status !== 'running')
-    for (const run of idle) run.suspend()
+    const working = new Set([...this].filter(works).map(({ state }) => rootOf(state)))
+    for (const run of this) if (!works(run) && !working.has(rootOf(run.state))) run.suspend()
     if (graceMs > 0) await this.#over(graceMs)
+    this.#suspends = true
     for (const run of this) run.suspend()
     await this.#over(stopMs)
     const message = 'the store did not answer while the service shut down'
@@ -279,6 +285,17 @@ export class ActiveRuns {
       return { name, isLanguageModel: true, contextWindow: null, prices, complete: failing }
     }
   }
+}
+
+/** Does the run make progress while the service shuts down? Its tree then waits for it. */
+function works({ state, waitsForRuns }: RunLoop): boolean {
+  const { role, status } = state.head.details
+  // A run that another one has started gets its slot.
+  return status === 'running' ? !waitsForRuns : status === 'pending' && role !== 'root'
+}
+
+function rootOf({ head }: RunState): string {
+  return head.details.root_run_id
 }
 
 /** A run that another one starts has been let in with that one. */

@@ -440,12 +440,13 @@ export class LocalDriver implements RunDriver {
   async #beginOwn(created: RunCreated, model: Model): Promise<BegunRun> {
     const { cwdPolicy, observers, runs, store } = this.#options
     if (cwdPolicy === 'reject') await this.#listed
+    const isRoot = created.payload.role === undefined
     // No `await` between these checks and add(): they hold when the run is queued.
-    this.#stopped.signal.throwIfAborted()
+    if (isRoot) this.#stopped.signal.throwIfAborted()
     const feed = new RunFeed(created.run_id, store, 0)
     const log = new LogWriter(runs.logOptions, feed, foldState(null, created))
     const place = placeOf(log.state.head.details)
-    this.#assertRoom(place, created.payload.role === undefined)
+    this.#assertRoom(place, isRoot)
     const run = runs.prepare(log, { abandoned: false }, model)
     runs.add(run)
     this.#addUser(created.run_id, place)

@@ -136,8 +136,9 @@ export class RunLoop {
     this.#delegates = new Delegates({ children: this.#children, operations })
     const { head, calls, suspended } = log.state
     // A store can forget that a process died; the log cannot forget a call that has no result.
-    const cutOff = options.takenOver || calls.some((call) => call.status === 'started')
-    this.#takenOver = cutOff && head.details.status === 'running' && !suspended
+    const hasOpenCall = calls.some((call) => call.status === 'started')
+    const cutOff = hasOpenCall || (options.takenOver && !suspended)
+    this.#takenOver = cutOff && head.details.status === 'running'
   }
 
   get log(): LogWriter {
@@ -318,7 +319,7 @@ export class RunLoop {
     this.#wake?.()
   }
 
-  /** Finishes what a crash cut off in the folder. */
+  /** Finishes what a crash or an abort cut off in the folder. */
   async #finishFiles(): Promise<void> {
     if (this.state.head.operation === null) return
     const { files } = this.#options
@@ -384,6 +385,8 @@ export class RunLoop {
     }
     if (step.kind === 'choose') return this.#children.choose(step.attempt, step.why)
     if (step.kind === 'finish') {
+      await this.#delegates.atRest()
+      if (this.#nextStep().kind !== step.kind) return
       if (step.outcome.status === 'achieved') await this.#applyChanges()
       return this.#finish(step.outcome)
     }
@@ -498,14 +501,23 @@ export class RunLoop {
     const { executor, parksAtGates: isShared } = this.#options
     const movesOn = isShared && this.state.frozen.request.workspace === 'isolated'
     const checkpoints = movesOn ? (this.#context?.checkpoints ?? null) : null
-    await suspendRun(this.#log, executor, checkpoints, () => {
-      return (this.#suspendBy ?? 0) - this.#options.clock.now()
-    })
+    await this.#delegates.atRest()
+    const leftMs = (): number => (this.#suspendBy ?? 0) - this.#options.clock.now()
+    const goesOn = (call: CallState): boolean => this.#goesOnLater(call)
+    await suspendRun(this.#log, executor, checkpoints, leftMs, goesOn)
+  }
+
+  /** A call that has started runs finds them again, if it may be repeated. */
+  #goesOnLater({ call, plan }: CallState): boolean {
+    const tool = this.#options.tools.get(call.tool)
+    const isRepeatable = tool?.effect === 'idempotent' && tool.verify !== undefined && plan !== null
+    return isRepeatable && [...this.state.children.values()].some((c) => c.callId === call.call_id)
   }
 
   /** Ends the run; its processes change nothing after the last checkpoint. */
   async #finish(outcome: Outcome, failure?: Failure): Promise<void> {
     const { executor } = this.#options
+    await this.#finishFiles()
     const { attempts } = this.state.head.details
     if (attempts !== null) {
       // It has not changed its folder itself.
@@ -531,6 +543,7 @@ export class RunLoop {
     const isAhead = error instanceof StoreError || isTerminal(this.state.head.details.status)
     if (!isAhead) {
       try {
+        await this.#delegates.atRest()
         const live = liveChildren(this.state)
         if (live.length > 0) await this.#children.attend(live, true, this.#stop.signal)
         return await this.#finish(outcome, failure)

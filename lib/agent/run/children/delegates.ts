@@ -84,6 +84,11 @@ export class Delegates implements StartsRuns {
     return resultOf(end as ChildEnd, merged?.conflicts ?? [])
   }
 
+  /** Resolves when nothing happens to the folder any more that has begun. */
+  async atRest(): Promise<void> {
+    await this.#turn
+  }
+
   #stateOf({ runId }: ChildState, { log }: CallContext): ChildState {
     return log.state.children.get(runId) as ChildState
   }
@@ -166,7 +171,7 @@ export class Delegates implements StartsRuns {
         )
       })
     }
-    await children.recordEnd(child, undefined, this.#stateOf(child, context).merged?.conflicts)
+    await children.recordEnd(child)
   }
 }
 

@@ -184,14 +184,12 @@ export class RunChildren {
   }
 
   /** Records the end of a child, unless that was done; `problem`: it could not begin. */
-  async recordEnd(
-    child: ChildState,
-    problem?: string,
-    conflicts: readonly string[] = [],
-  ): Promise<void> {
+  async recordEnd(child: ChildState, problem?: string): Promise<void> {
     const end = await this.#patiently(() => this.endOf(child, problem))
     const log = this.#options.log()
-    if (log.state.children.get(child.runId)?.end !== null) return
+    const known = log.state.children.get(child.runId)
+    if (known?.end !== null) return
+    const conflicts = known.merged?.conflicts ?? []
     this.#used.delete(child.runId)
     const { iteration } = log.state.head.details
     const { callId, number, role } = child

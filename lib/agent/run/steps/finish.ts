@@ -163,8 +163,12 @@ export function closingRecord(
 }
 
 /** Results for calls that were stopped while they ran. */
-export function startedResults({ head, calls }: RunState, output: string): RecordDraft[] {
+export function startedResults(
+  { head, calls }: RunState,
+  output: string,
+  which: (call: CallState) => boolean = () => true,
+): RecordDraft[] {
   return calls
-    .filter((call) => call.status === 'started')
+    .filter((call) => call.status === 'started' && which(call))
     .map((call) => closingRecord(head.details.iteration, call, 130, output))
 }

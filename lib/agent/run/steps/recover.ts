@@ -14,13 +14,12 @@ import { gateRecords } from './human-check.js'
  */
 export async function recoverRun(context: StepContext): Promise<void> {
   const { log, maxRecoveries } = context
-  const { head, calls, frozen, fruitlessRecoveries } = log.state
+  const { head, calls, frozen, fruitlessRecoveries, suspended } = log.state
   const attempt = head.recoveries + 1
   const started = calls.filter(({ status }) => status === 'started')
   const { iteration } = head.details
-  // The run may be what crashes the process.
-  // One that waits for others makes no progress itself.
-  const waits = liveChildren(log.state).length > 0
+  // The run may be what crashes the process. One that waits for others makes no progress itself.
+  const waits = suspended || liveChildren(log.state).length > 0
   if (fruitlessRecoveries >= maxRecoveries && !waits) {
     const message =
       `the service stopped ${fruitlessRecoveries + 1} times while this run worked, ` +
@@ -35,6 +34,8 @@ export async function recoverRun(context: StepContext): Promise<void> {
   }
   const settled = await Promise.all(started.map((call) => settle(context, call)))
   const records: RecordDraft[] = settled.filter((record) => record !== null)
+  // Its process has not died: calls that have started runs were left open.
+  if (suspended) return records.length === 0 ? undefined : await log.append(records)
   const unknown = records.some(
     (record) => record.kind === 'tool_result' && record.payload.exit_code === -1,
   )
