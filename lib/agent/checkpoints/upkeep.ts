@@ -1,12 +1,13 @@
 /**
- * Removes what nobody needs any more: contents to which no run refers, and copies of runs that are
- * gone or whose changes were applied or discarded. In background; a failure is for the host's log.
+ * Removes what nobody needs any more: contents to which no run refers, and copies of runs that
+ * need them no longer. In background; a failure is for the host's log.
  *
  * @module
  */
 import { isTerminal } from '../events.js'
 import { warn } from '../output.js'
 import type { RunStore } from '../store.js'
+import { needsCopy } from './needs-copy.js'
 import type { ObjectUse } from './object-use.js'
 import { Reclaimer } from './reclaim.js'
 
@@ -85,7 +86,6 @@ export class Upkeep {
     // What is left, the next start removes.
     if (this.#isClosed) return true
     const head = await this.#parts.store.head(runId)
-    const changes = head?.details.changes
-    return head !== null && changes !== 'applied' && changes !== 'discarded'
+    return head !== null && needsCopy(head.details)
   }
 }
