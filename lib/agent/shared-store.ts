@@ -28,6 +28,11 @@ export interface Admission {
   readonly cwdPolicy: 'queue' | 'reject' | 'allow'
   /** Older idempotency keys have expired; in float seconds since the epoch. */
   readonly keysSince: number
+  /**
+   * The run that starts this one, which this process must hold: the log of a run that another
+   * process drives may tell of this one already that it never began. @defaultValue none
+   */
+  readonly parent?: string | undefined
 }
 
 /** The result of an {@link Admission}. */
@@ -40,6 +45,8 @@ export type Admitted =
   | { readonly outcome: 'foreign_folder' }
   /** This run works in the folder, in one above or in one below, or waits to. */
   | { readonly outcome: 'cwd_busy'; readonly runId: string }
+  /** This process does not hold the run that starts this one. */
+  | { readonly outcome: 'parent_lost' }
 
 /** The result of {@link SharedRuns.occupy}. */
 export type Occupied =

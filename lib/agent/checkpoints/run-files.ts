@@ -4,15 +4,17 @@
  *
  * @module
  */
+import { backoffDelay } from '../../internal/backoff.js'
 import { sleep } from '../../internal/sleep.js'
-import { AgentError } from '../errors.js'
+import { AgentError, isUnavailable } from '../errors.js'
 import { isTerminal } from '../events.js'
-import type { LogWriter } from '../log/writer.js'
+import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
 import { warn } from '../output.js'
 import type { RootsOf } from '../request/roots.js'
 import type { RunDetails } from '../run-details.js'
 import { applyChanges } from './apply-changes.js'
 import { FileOperations } from './file-operations.js'
+import { needsCopy } from './needs-copy.js'
 import type { CheckpointSettings } from './settings.js'
 import type { Copies, RunFiles } from './run-logs.js'
 
@@ -49,16 +51,25 @@ export class EngineRunFiles implements RunFiles {
   ): Promise<void> {
     const { details } = log.state.head
     if (!appliesItself(log) || details.changes !== null) return
-    try {
-      if (await this.#waitFor(hold, signal)) return await this.#apply(log, signal)
-      this.#warn(log, 'another run works in the folder')
-    } catch (error) {
-      signal.throwIfAborted()
-      if (log.hasFailed) throw error
-      // Errors of the host and of the system are for the host.
-      if (!(error instanceof AgentError)) warn(`run ${log.runId}: ${String(error)}`)
-      this.#warn(log, error instanceof AgentError ? error.message : 'see the log of the host')
+    let isHeld = false
+    for (let retry = 1; ; retry++) {
+      try {
+        isHeld ||= await this.#waitFor(hold, signal)
+        if (isHeld) return await this.#apply(log, signal)
+        return this.#warn(log, 'another run works in the folder')
+      } catch (error) {
+        signal.throwIfAborted()
+        if (log.hasFailed) throw error
+        if (!isUnavailable(error)) return this.#warnOf(log, error)
+      }
+      await sleep(backoffDelay(retry, STORE_BACKOFF), signal, this.#settings.clock)
     }
+  }
+
+  /** Errors of the host and of the system are for the host. */
+  #warnOf(log: LogWriter, error: unknown): void {
+    if (!(error instanceof AgentError)) warn(`run ${log.runId}: ${String(error)}`)
+    this.#warn(log, error instanceof AgentError ? error.message : 'see the log of the host')
   }
 
   async #apply(log: LogWriter, signal: AbortSignal): Promise<void> {
@@ -90,10 +101,9 @@ export class EngineRunFiles implements RunFiles {
     log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
   }
 
-  async left({ run_id, role, status, workspace, changes }: RunDetails): Promise<void> {
-    if (!isTerminal(status) || workspace !== 'isolated') return
-    // What an attempt or a delegate changed is brought from what it has stored.
-    if (role === 'root' && changes !== 'applied') return
+  async left(details: RunDetails): Promise<void> {
+    const { run_id, status, workspace } = details
+    if (!isTerminal(status) || workspace !== 'isolated' || needsCopy(details)) return
     await this.#settings.isolation?.remove(run_id)
   }
 }

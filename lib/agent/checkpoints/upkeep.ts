@@ -1,6 +1,6 @@
 /**
- * Removes what nobody needs any more: contents to which no run refers, and copies of runs that are
- * gone or whose changes were applied or discarded. In background; a failure is for the host's log.
+ * Removes what nobody needs any more: contents to which no run refers, and copies of runs that
+ * need them no longer. In background; a failure is for the host's log.
  *
  * @module
  */
@@ -9,6 +9,7 @@ import { isTerminal } from '../events.js'
 import { warn } from '../output.js'
 import type { RunDetails } from '../run-details.js'
 import type { RunStore } from '../store.js'
+import { needsCopy } from './needs-copy.js'
 import type { ObjectUse } from './object-use.js'
 import { Reclaimer } from './reclaim.js'
 
@@ -87,11 +88,7 @@ export class Upkeep {
     // What is left, the next start removes.
     if (this.#isClosed) return true
     const run = await this.#detailsOf(runId)
-    if (run === null || run === 'unknown') return run === 'unknown'
-    const { changes, role, status } = run
-    // What an attempt or a delegate changed is brought from what it has stored.
-    if (role !== 'root') return !isTerminal(status)
-    return changes !== 'applied' && changes !== 'discarded'
+    return run === 'unknown' || (run !== null && needsCopy(run))
   }
 
   /** Null for a run that is gone; `unknown` for one that cannot be read: it keeps what it has. */

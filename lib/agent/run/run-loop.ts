@@ -133,7 +133,8 @@ export class RunLoop {
     }
     const slot = { pause, enter: (signal: AbortSignal) => this.#enter(signal) }
     this.#children = new RunChildren({ runs, clock, log: () => this.#log, slot })
-    this.#delegates = new Delegates({ children: this.#children, operations })
+    const { signal: lost } = this.#lost
+    this.#delegates = new Delegates({ children: this.#children, operations, lost })
     const { head, calls, suspended } = log.state
     // A store can forget that a process died; the log cannot forget a call that has no result.
     const hasOpenCall = calls.some((call) => call.status === 'started')

@@ -156,7 +156,8 @@ export class SharedDriver implements RunDriver {
     const maxQueued = created.payload.role === undefined ? maxQueuedRuns : Infinity
     const began = performance.now()
     // The store makes the record durable together with its checks, so no log writer is involved.
-    const admitted = await shared.admit({ created, maxQueued, cwdPolicy, keysSince })
+    const parent = created.payload.role && (created.payload.parent_run_id ?? undefined)
+    const admitted = await shared.admit({ created, maxQueued, cwdPolicy, keysSince, parent })
     switch (admitted.outcome) {
       case 'admitted': {
         const head = foldHead(null, created)
@@ -173,6 +174,8 @@ export class SharedDriver implements RunDriver {
         throw new ForeignFolderError()
       case 'cwd_busy':
         throw new CwdBusyError(admitted.runId)
+      case 'parent_lost':
+        throw claimLost(parent ?? '')
     }
   }
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, test, type TestContext } from 'node:test'
 import type pg from 'pg'
 import { PostgresStore, RunEngine } from 'runwright/agent'
+import type { RunCreated } from '../../../lib/agent/events.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { testTreeRetention } from '../../agent/stores/tree-retention.js'
 import { scratch } from '../../helpers/engine.js'
@@ -86,6 +87,26 @@ describe('trees of runs in PostgreSQL', { skip: noPostgres }, () => {
     assert.equal(await store.sweep({ runs: 0, days: 1 }), 0)
     await pool.query(`UPDATE ${schema}.runs SET operates = false`)
     assert.equal(await store.sweep({ runs: 0, days: 1 }), 3)
+  })
+
+  test('a run starts others only in the process that holds it', async (t) => {
+    const { store: first, schema } = await opened(t)
+    const second = await openStore(t, { pool, schema, listen: false, leaseMs: 600_000 })
+    const terms = { cwdPolicy: 'queue', maxQueued: 9, keysSince: 0 } as const
+    const begin = async (store: PostgresStore, runId: string, parent?: string): Promise<string> => {
+      const place = parent === undefined ? {} : { parentRunId: parent, rootRunId: parent }
+      const [created] = sampleRun(runId, { cwd: `/${runId}`, status: 'pending', ...place })
+      const admission = { ...terms, created: created as RunCreated, parent }
+      return (await store.shared.admit(admission)).outcome
+    }
+    assert.equal(await begin(first, 'a'), 'admitted')
+    assert.equal(await begin(first, 'a1', 'a'), 'parent_lost', 'nobody holds it')
+    assert.equal((await first.shared.claim(1)).length, 1)
+    assert.equal(await begin(second, 'a1', 'a'), 'parent_lost', 'another one holds it')
+    assert.equal(await begin(first, 'a1', 'a'), 'admitted')
+    await pool.query(`UPDATE ${schema}.runs SET fence = fence + 1 WHERE run_id = 'a'`)
+    assert.equal(await begin(first, 'a2', 'a'), 'parent_lost', 'it was claimed since')
+    assert.equal(await idsIn(first), 'a a1')
   })
 
   test('any process deletes a tree, with its messages and held-out tests', async (t) => {

@@ -32,6 +32,6 @@ export interface StartsRuns {
 /** The runs that one call starts. */
 export interface CallRuns {
   startRun(request: DelegateRequest): Promise<DelegateResult>
-  /** Ends what the call has left. */
+  /** Ends what the call has left, unless the run is stopped; nothing is brought back after it. */
   end(): Promise<void>
 }

@@ -21,13 +21,26 @@ export interface DelegatesOptions {
   readonly children: RunChildren
   /** Null: there are no checkpoints, and runs start no others. */
   readonly operations: FileOperations | null
+  /** Aborted when the folder and the log belong to another process. */
+  readonly lost: AbortSignal
 }
+
+/** A call of a tool that may start runs. */
+interface StartingCall {
+  readonly id: string
+  /** True once it has a result, or was stopped. */
+  isOver: boolean
+}
+
+const OVER = 'the call of the tool is over: await startRun()'
 
 /** See the comment of this file. */
 export class Delegates implements StartsRuns {
   readonly #options: DelegatesOptions
   /** Settles when what may happen to the folder one at a time has. */
   #turn: Promise<unknown> = Promise.resolve()
+  /** Settles when no changes are being brought. */
+  #bringing: Promise<unknown> = Promise.resolve()
 
   constructor(options: DelegatesOptions) {
     this.#options = options
@@ -35,14 +48,14 @@ export class Delegates implements StartsRuns {
 
   ofCall(callId: string, context: CallContext, stop: CallStop): CallRuns {
     let started = 0
-    let isOver = false
+    const call: StartingCall = { id: callId, isOver: false }
     const starting = new Set<Promise<unknown>>()
     return {
       startRun: (request) => {
         const number = ++started
-        const result = isOver
-          ? Promise.reject(new DelegationError('the call of the tool is over: await startRun()'))
-          : this.#run(callId, number, request, context, stop, (child) => {
+        const result = call.isOver
+          ? Promise.reject(new DelegationError(OVER))
+          : this.#run(call, number, request, context, stop, (child) => {
               starting.add(child)
               const settle = (): unknown => starting.delete(child)
               child.then(settle, settle)
@@ -52,15 +65,18 @@ export class Delegates implements StartsRuns {
         return result
       },
       end: async () => {
-        isOver = true
+        call.isOver = true
         await Promise.allSettled(starting)
-        if (started > 0) await this.#options.children.endOfCall(callId, context.signal)
+        await this.#bringing
+        // A run that is stopped ends them, or goes on with them later.
+        if (started === 0 || context.signal.aborted) return
+        await this.#options.children.endOfCall(callId, context.signal)
       },
     }
   }
 
   async #run(
-    callId: string,
+    call: StartingCall,
     number: number,
     request: unknown,
     context: CallContext,
@@ -69,14 +85,15 @@ export class Delegates implements StartsRuns {
   ): Promise<DelegateResult> {
     const { children } = this.#options
     const asked = parseDelegateRequest(request)
-    const starting = this.#inTurn(() => this.#started(callId, number, asked, context))
+    const starting = this.#inTurn(() => this.#started(call.id, number, asked, context))
     onStart(starting)
     const child = await starting
     const known = this.#stateOf(child, context)
     if (known.end === null) {
       const waited = children.waiting(async () => {
         await children.untilEnded(child, stop.signal)
-        await this.#inTurn(() => this.#bringBack(child, context, stop.signal))
+        const bringBack = (): Promise<void> => this.#bringBack(child, call, context, stop.signal)
+        await this.#inTurn(() => children.patiently(bringBack, stop.signal))
       }, context.signal)
       await stop.pauseFor(waited)
     }
@@ -148,30 +165,47 @@ export class Delegates implements StartsRuns {
   /** Brings the changes of a child that has achieved its goal, and records its end. */
   async #bringBack(
     child: ChildState,
+    call: StartingCall,
     context: CallContext,
     signal: AbortSignal,
   ): Promise<void> {
     const { children, operations } = this.#options
-    const { folder, log } = context
     if (this.#stateOf(child, context).end !== null) return
     const end = await children.endOf(child)
     const { merged } = this.#stateOf(child, context)
     const after = end.status === 'achieved' ? await children.filesOf(child) : null
     if (after !== null && merged === null && operations !== null) {
-      const { checkpointId: base, runId } = child
-      await operations.inFolder(folder.real, [folder.real], signal, async (stored) => {
-        const { captured, tree: theirs } = await stored.capture(log)
-        const ours = await readTree(operations.objects, after)
-        const plan = await operations.planMerge(base, { ours, theirs })
-        const { conflicts } = plan
-        const rest = { paths: null, force: false, by: null, merge: { runId, base, conflicts } }
-        const operation = { operation: 'merge', after, ...rest } as const
-        await operations.change(log, signal, stored, operation, captured, plan, (drafts) =>
-          log.append(drafts),
-        )
+      const bringing = this.#bring(child, after, operations, context, () => {
+        signal.throwIfAborted()
+        if (call.isOver) throw new DelegationError(OVER)
       })
+      this.#bringing = bringing.catch(() => undefined)
+      await bringing
     }
     await children.recordEnd(child)
+  }
+
+  /** Brings changes as a whole, once that has begun: a stop does not leave half of them. */
+  async #bring(
+    { checkpointId: base, runId }: ChildState,
+    after: string,
+    operations: FileOperations,
+    { folder, log }: CallContext,
+    assertWanted: () => void,
+  ): Promise<void> {
+    const { lost } = this.#options
+    await operations.inFolder(folder.real, [folder.real], lost, async (stored) => {
+      const { captured, tree: theirs } = await stored.capture(log)
+      const ours = await readTree(operations.objects, after)
+      const plan = await operations.planMerge(base, { ours, theirs })
+      const { conflicts } = plan
+      const rest = { paths: null, force: false, by: null, merge: { runId, base, conflicts } }
+      const operation = { operation: 'merge', after, ...rest } as const
+      assertWanted()
+      await operations.change(log, lost, stored, operation, captured, plan, (drafts) =>
+        log.append(drafts),
+      )
+    })
   }
 }
 

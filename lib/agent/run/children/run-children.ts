@@ -108,7 +108,7 @@ export class RunChildren {
   /** Begins a child whose id is in the log, unless it has ended there meanwhile. */
   async begin({ runId }: ChildState, begin: () => Promise<void>): Promise<void> {
     if (this.#options.log().state.children.get(runId)?.end !== null) return
-    const begun = this.#patiently(begin)
+    const begun = this.patiently(begin)
     this.#beginning.set(runId, begun.catch(() => undefined))
     await begun.finally(() => this.#beginning.delete(runId))
   }
@@ -124,7 +124,7 @@ export class RunChildren {
     await Promise.all(
       this.#live(children).map(async (child) => {
         await this.#beginning.get(child.runId)
-        await this.#patiently(() => runs.abort(child.runId), signal)
+        await this.patiently(() => runs.abort(child.runId), signal)
         await this.untilEnded(child, signal)
         await this.recordEnd(child)
       }),
@@ -159,9 +159,9 @@ export class RunChildren {
     const { max_cost_usd, max_tool_calls, max_total_tokens } = log().state.frozen.request
     const isBounded = [max_cost_usd, max_tool_calls, max_total_tokens].some((most) => most !== null)
     const look = (): Promise<void> => this.#look(runId)
-    if (isBounded) await this.#patiently(look, signal)
+    if (isBounded) await this.patiently(look, signal)
     const changed = isBounded ? look : () => Promise.resolve()
-    await this.#patiently(() => runs.follow(runId, changed, signal), signal)
+    await this.patiently(() => runs.follow(runId, changed, signal), signal)
     this.#used.delete(runId)
   }
 
@@ -185,12 +185,12 @@ export class RunChildren {
 
   /** Records the end of a child, unless that was done; `problem`: it could not begin. */
   async recordEnd(child: ChildState, problem?: string): Promise<void> {
-    const end = await this.#patiently(() => this.endOf(child, problem))
+    const end = await this.patiently(() => this.endOf(child, problem))
     const log = this.#options.log()
     const known = log.state.children.get(child.runId)
     if (known?.end !== null) return
-    const conflicts = known.merged?.conflicts ?? []
     this.#used.delete(child.runId)
+    const conflicts = known.merged?.conflicts ?? []
     const { iteration } = log.state.head.details
     const { callId, number, role } = child
     await log.append([
@@ -241,7 +241,7 @@ export class RunChildren {
     const log = current()
     const chosen = [...log.state.children.values()].find(({ number }) => number === attempt)
     const runId = chosen?.runId ?? ''
-    const head = await this.#patiently(() => runs.head(runId))
+    const head = await this.patiently(() => runs.head(runId))
     let draft: RecordDraft | undefined
     if (head !== null) {
       for await (const checkpoint of newestFirst(log, head)) {
@@ -263,7 +263,7 @@ export class RunChildren {
   }
 
   /** Repeats `attempt` while the store is unavailable. */
-  async #patiently<T>(attempt: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async patiently<T>(attempt: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const { clock } = this.#options
     for (let retry = 1; ; retry++) {
       try {

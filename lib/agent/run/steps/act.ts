@@ -169,8 +169,7 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
     return await withChanges({ output: `${tool.name} failed: ${errorText(error)}`, exitCode: 1 })
   } finally {
     stop.end()
-    // A run that is stopped ends them, or goes on with them later.
-    if (!signal.aborted) await runs.end()
+    await runs.end()
   }
 }
 

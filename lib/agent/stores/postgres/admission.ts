@@ -14,6 +14,9 @@ export interface AdmissionContext {
   readonly schema: string
   readonly patienceMs: number
   readonly placementOf: (head: RunHead) => Placement
+  readonly workerId: string
+  /** The fence of this process's claim of a run. */
+  readonly fenceOf: (runId: string) => bigint | undefined
 }
 
 /**
@@ -32,12 +35,26 @@ export async function admit(context: AdmissionContext, admission: Admission): Pr
   return await database.transaction(patienceMs, async (transaction) => {
     const lock = `SELECT pg_advisory_xact_lock(hashtext($1), 2)`
     await transaction.rows({ name: 'runwright_admit_lock', text: lock, values: [schema] })
+    if (!(await holdsParent(transaction, context, admission))) return { outcome: 'parent_lost' }
     const refusal = await findRefusal(transaction, schema, admission, head, labels)
     if (refusal !== null) return refusal
     const records = [admission.created]
     await transaction.rows(insertRunQuery(schema, head, placement, records, json))
     return { outcome: 'admitted' }
   })
+}
+
+/** Does this process hold the run that starts this one? Nobody else claims it before the commit. */
+async function holdsParent(
+  { rows }: Transaction,
+  { schema, workerId, fenceOf }: AdmissionContext,
+  { parent }: Admission,
+): Promise<boolean> {
+  if (parent === undefined) return true
+  const text = `SELECT 1 FROM ${schema}.runs
+    WHERE run_id = $1 AND claimed_by = $2 AND fence = $3 FOR SHARE`
+  const values = [parent, workerId, fenceOf(parent)?.toString() ?? null]
+  return (await rows({ name: 'runwright_parent', text, values })).length > 0
 }
 
 /** Checks the terms of an admission; null when they allow the run. */

@@ -103,10 +103,10 @@ export class PostgresStore implements RunStore {
       placementOf: this.#placementOf,
       onWritten: (head) => this.#onWritten(head),
     })
-    this.shared = this.#sharedRuns()
+    this.shared = this.#sharedRuns(workerId)
   }
 
-  #sharedRuns(): SharedRuns {
+  #sharedRuns(workerId: string): SharedRuns {
     const { schema, patienceMs } = this.#options
     const claims = this.#claims
     const notifications = this.#notifications
@@ -115,6 +115,8 @@ export class PostgresStore implements RunStore {
       schema,
       patienceMs,
       placementOf: this.#placementOf,
+      workerId,
+      fenceOf: (runId: string) => claims.fence(runId),
     }
     return {
       admit: async (admission) => {
