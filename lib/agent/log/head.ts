@@ -233,7 +233,11 @@ function createHead(record: RunCreated): RunHead {
       attempts: attemptsOf(payload),
       delegation: request?.delegation ?? null,
       delegates: 0,
+      // Only in the log: see `request/shown-instructions.ts`.
+      instructions: null,
+      project_instructions: null,
     },
+    hasInstructions: (request?.instructions ?? frozen?.instructions?.project) !== undefined,
     owner: frozen?.owner ?? { id: null, tenant: null },
     idempotency: frozen?.idempotency ?? null,
     recoveries: 0,
@@ -256,7 +260,7 @@ export type StoredHead = Omit<RunHead, 'details' | NewHeadField> &
     readonly details: Omit<RunDetails, NewField> & Partial<Pick<RunDetails, NewField>>
   }
 
-type NewHeadField = 'checkpointSeq' | 'operation'
+type NewHeadField = 'checkpointSeq' | 'hasInstructions' | 'operation'
 type NewField =
   | 'assurance'
   | 'attempts'
@@ -266,7 +270,9 @@ type NewField =
   | 'delegates'
   | 'delegation'
   | 'forked_from'
+  | 'instructions'
   | 'max_tool_calls'
+  | 'project_instructions'
   | 'role'
   | 'root_run_id'
   | 'workspace'
@@ -275,6 +281,7 @@ type NewField =
 export function completeHead({ details, ...head }: StoredHead): RunHead {
   return {
     checkpointSeq: null,
+    hasInstructions: false,
     operation: null,
     ...head,
     details: {
@@ -290,6 +297,8 @@ export function completeHead({ details, ...head }: StoredHead): RunHead {
       attempts: null,
       delegation: null,
       delegates: 0,
+      instructions: null,
+      project_instructions: null,
       ...details,
     },
   }

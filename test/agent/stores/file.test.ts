@@ -358,13 +358,13 @@ test('a record of a newer version makes its run unusable, and no other', async (
   await store.append('old', sampleRun('old'))
   await store.append('new', sampleRun('new', { status: 'running', records: 3 }))
   await store.close()
-  const future = { ...sampleRun('new')[2], seq: 4, v: 5 } as unknown as RunRecord
+  const future = { ...sampleRun('new')[2], seq: 4, v: 6 } as unknown as RunRecord
   appendFileSync(journalFiles(directory)[0] ?? '', encodeRecords('new', [future]))
   for (const round of [1, 2]) {
     const again = await openStore(directory)
     const refused = {
       code: 'ERR_AGENT_STORE_VERSION',
-      message: /run new .*format 5.* reads up to 4/,
+      message: /run new .*format 6.* reads up to 5/,
     }
     await assert.rejects(again.read('new', 0, 10), refused, `round ${round}`)
     await assert.rejects(again.append('new', [future]), refused)

@@ -116,7 +116,7 @@ test('a run that an earlier version could not read is not refused for that', asy
   const text = readFileSync(path, 'utf8')
   const { at } = JSON.parse(text.slice(-64)) as { readonly at: number }
   const footer = JSON.parse(text.slice(at, -64)) as Record<string, unknown>
-  assert.deepEqual([footer['records'], footer['quarantine']], [4, []])
+  assert.deepEqual([footer['records'], footer['quarantine']], [5, []])
   footer['records'] = 2
   footer['quarantine'] = [['new', 'ERR_AGENT_STORE_VERSION', 'was written by a newer version', [1]]]
   const old = `${JSON.stringify(footer)}\n`

@@ -98,8 +98,17 @@ const TREES: typeof MISREAD = {
   },
 }
 
+/** How a run comes to have what format 4 would misread. */
+const INSTRUCTIONS: typeof MISREAD = {
+  'a run with instructions': async (store, created) => {
+    const request = { ...created.private!.request, instructions: 'Be kind.' }
+    await admitted(store, withPrivate(created, { request }))
+  },
+}
+
 /** A process of format 3 has this label, and no other that tells its version. */
 const FORMAT_3: readonly string[] = ['runwright: format 2']
+const FORMAT_4: readonly string[] = [...FORMAT_3, 'runwright: format 4']
 
 function asChild(created: RunCreated): RunCreated {
   const place = { parent_run_id: 'root', root_run_id: 'root', role: 'attempt' } as const
@@ -197,6 +206,9 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
   const misread = [
     ...Object.entries(MISREAD).map(([what, store]) => ['version 1', [], what, store] as const),
     ...Object.entries(TREES).map(([what, store]) => ['format 3', FORMAT_3, what, store] as const),
+    ...Object.entries(INSTRUCTIONS).map(
+      ([what, store]) => ['format 4', FORMAT_4, what, store] as const,
+    ),
   ]
   for (const [who, labels, what, store] of misread) {
     test(`${who} does not claim ${what}, and claims what comes later`, async (t) => {
@@ -224,7 +236,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     })
   }
 
-  for (const [what, store] of Object.entries(TREES)) {
+  for (const [what, store] of Object.entries({ ...TREES, ...INSTRUCTIONS })) {
     test(`an earlier version does not end ${what}, and this one does`, async (t) => {
       const schema = next()
       const options = { pool, schema, listen: false, leaseMs: 600_000 } as const
@@ -233,9 +245,13 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
       await store(writer, created, schema)
       const [plain] = sampleRun('plain', { status: 'pending', cwd: '/elsewhere' }) as [RunCreated]
       await admitted(writer, plain)
-      for (const labels of [[], FORMAT_3]) {
+      const known: readonly (readonly string[])[] =
+        what in INSTRUCTIONS ? [[], FORMAT_3, FORMAT_4] : [[], FORMAT_3]
+      for (const labels of known) {
         const old = new versions['version 1']!.library.PostgresStore({ ...options, labels })
         await old.open()
+        const format = labels === FORMAT_4 ? 4 : 3 // what such a process would register
+        await pool.query(`ALTER TABLE ${schema}.workers ALTER COLUMN format SET DEFAULT ${format}`)
         await old.shared.requestAbort('new', null)
         await old.shared.requestAbort('plain', null)
         const claimed = await old.shared.claim(1)
@@ -331,7 +347,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     const root = scratch(t)
     const store = await openStore(t, { pool, schema })
     const [created, started] = sampleRun('newer', { status: 'running', records: 2 })
-    const record = { ...started, v: 5 } as unknown as RunRecord
+    const record = { ...started, v: 6 } as unknown as RunRecord
     await store.append('newer', [created!, record])
     const warnings: string[] = []
     const onWarning = ({ message }: Error): void => void warnings.push(message)
@@ -342,7 +358,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
       const { details } = await engine.create({ goal: 'shell: false', max_iterations: 1 })
       assertInvariants(await follow(engine, details.run_id))
     }
-    const refused = { code: 'ERR_AGENT_STORE_VERSION', message: /run newer .* format 5, .* update/ }
+    const refused = { code: 'ERR_AGENT_STORE_VERSION', message: /run newer .* format 6, .* update/ }
     await assert.rejects(engine.events('newer', { after: 0, limit: 10 }), refused)
     await assert.rejects(follow(engine, 'newer'), refused)
     const { rows } = await pool.query(`SELECT fence FROM "${schema}".runs WHERE run_id = 'newer'`)

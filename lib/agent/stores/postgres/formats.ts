@@ -32,11 +32,19 @@ export const FORMAT_STATEMENTS: readonly string[] = [
  */
 export const TREE_FORMAT_LABEL = 'runwright: format 4'
 
-/** Labels of this version's processes. */
-export const FORMAT_LABELS: readonly string[] = [FORMAT_LABEL, TREE_FORMAT_LABEL]
+/**
+ * The label of runs with records of format 5, which also have the others: one that does not know
+ * instructions would go on without them.
+ */
+export const INSTRUCTIONS_FORMAT_LABEL = 'runwright: format 5'
 
-/** What the table of processes has of this version's; those of earlier versions have 3. */
-export const KNOWN_FORMAT = 4
+/** Labels of this version's processes. */
+export const FORMAT_LABELS: readonly string[] = [
+  FORMAT_LABEL, TREE_FORMAT_LABEL, INSTRUCTIONS_FORMAT_LABEL,
+]
+
+/** What the table of processes has of this version's; those without the column have 3. */
+export const KNOWN_FORMAT = 5
 
 /**
  * The migration for format 4. What only has to be ended is claimed whatever its labels are, which
@@ -65,6 +73,28 @@ export const TREE_FORMAT_STATEMENTS: readonly string[] = [
     EXECUTE FUNCTION $schema.guard_format()`,
 ]
 
+/** The migration for format 5: which processes can claim a run depends on its labels. */
+export const INSTRUCTIONS_FORMAT_STATEMENTS: readonly string[] = [
+  `CREATE OR REPLACE FUNCTION $schema.set_place() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      NEW.place := $schema.place_of($schema.cwd_in(NEW.fixed),
+        array_remove(array_remove(array_remove(NEW.labels, '${FORMAT_LABEL}'),
+          '${TREE_FORMAT_LABEL}'), '${INSTRUCTIONS_FORMAT_LABEL}'));
+      NEW.place_tenant := $schema.place_tenant_of(NEW.tenant);
+      RETURN NEW;
+    END
+  $$`,
+  `CREATE OR REPLACE FUNCTION $schema.guard_format() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF EXISTS (SELECT 1 FROM $schema.workers
+        WHERE worker_id = NEW.claimed_by AND format <
+          CASE WHEN NEW.labels @> ARRAY['${INSTRUCTIONS_FORMAT_LABEL}'] THEN 5 ELSE 4 END)
+        THEN RETURN NULL; END IF;
+      RETURN NEW;
+    END
+  $$`,
+]
+
 /** The format that a process must know to drive a run with these records. */
 export function formatOf(records: readonly RunRecord[]): number {
   return Math.max(...records.map(({ v }) => v))
@@ -72,7 +102,8 @@ export function formatOf(records: readonly RunRecord[]): number {
 
 /** The labels of a new run with records of this format. */
 export function labelsFor(format: number): readonly string[] {
-  return format > 3 ? FORMAT_LABELS : format > 1 ? [FORMAT_LABEL] : []
+  if (format > 4) return FORMAT_LABELS
+  return format > 3 ? [FORMAT_LABEL, TREE_FORMAT_LABEL] : format > 1 ? [FORMAT_LABEL] : []
 }
 
 /** Expression: the labels of the row `r`, with {@link FORMAT_LABEL}. */
@@ -80,6 +111,8 @@ export const LABELS_WITH_FORMAT: string = withLabel('r.labels', FORMAT_LABEL)
 
 /** Expression: the labels of the row `r` after records of the format `m.format`. */
 export const LABELS_AFTER: string = `CASE
+  WHEN m.format > 4 THEN ${withLabel(
+    withLabel(LABELS_WITH_FORMAT, TREE_FORMAT_LABEL), INSTRUCTIONS_FORMAT_LABEL)}
   WHEN m.format > 3 THEN ${withLabel(LABELS_WITH_FORMAT, TREE_FORMAT_LABEL)}
   WHEN m.format > 1 THEN ${LABELS_WITH_FORMAT} ELSE r.labels END`
 
