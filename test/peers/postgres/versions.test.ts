@@ -480,8 +480,10 @@ class Cluster {
 function known(details: RunDetails): unknown {
   const { workspace, checkpoint_id: _, changes: __, forked_from: ___, ...others } = details
   const { assurance: ____, check_files: _____, ...before } = others
-  const { root_run_id: a, role: b, attempts: c, delegation: d, delegates: e, ...rest } = before
+  const { root_run_id: a, role: b, attempts: c, delegation: d, delegates: e, ...known } = before
   assert.ok([a, b, c, d, e].every((one) => one === undefined) || b === 'root')
+  const { instructions: f = null, project_instructions: g = null, ...rest } = known
+  assert.deepEqual([f, g], [null, null])
   assert.notEqual(workspace, 'isolated')
   return rest
 }
