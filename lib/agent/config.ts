@@ -19,6 +19,9 @@ import type { ObjectStore } from './object-store.js'
 import { SHORTEST_SECRET } from './redaction/redactor.js'
 import { checkHoldout } from './goals/holdout/held-out-tests.js'
 import type { HoldoutOption } from './request/holdouts.js'
+import {
+  textProblem, type InstructionsOption, type SystemPromptOption,
+} from './request/instructions.js'
 import { resolveRoots, type Roots, type RootsOf } from './request/roots.js'
 import { MAX_CHILDREN, MAX_DEPTH } from './request/start-request.js'
 import type { RunStore } from './store.js'
@@ -104,6 +107,22 @@ export interface EngineOptions {
    */
   readonly holdout?: HoldoutOption | undefined
   /**
+   * What the model of every run is told after the system prompt, at most 128 KiB, or a function of
+   * the run that returns it, null for none. Functions are called once, when a run is created; what
+   * they throw fails that, see {@link InstructionsError}. See `docs/instructions.md`.
+   */
+  readonly instructions?: InstructionsOption | undefined
+  /**
+   * Returns the system prompt of a run, at most 128 KiB, in place of the engine's own, which makes
+   * the model an engineer who works on a project.
+   */
+  readonly systemPrompt?: SystemPromptOption | undefined
+  /**
+   * Is the model given the project's `AGENTS.md`, that of the folder or the nearest one above it in
+   * the root? Requests can only switch this off. @defaultValue true
+   */
+  readonly projectInstructions?: boolean | undefined
+  /**
    * Store the content of a run's folder at its start, after each iteration that changed something
    * and at its end: at most 256 MiB of content per run. Requests can only switch this off.
    *
@@ -167,6 +186,7 @@ const OPTIONS: OptionKinds<EngineOptions> = {
   clock: 'object', random: 'function', checkpoints: 'string', objects: 'object',
   neverStore: 'array', storeSecretFiles: 'boolean', workspace: 'string', workspaceFolder: 'string',
   maxWorkspaceBytes: 'number', sealedChecks: 'string', holdout: 'any', delegation: 'object',
+  instructions: 'any', systemPrompt: 'function', projectInstructions: 'boolean',
 }
 
 /** Options with every default filled in. */
@@ -191,6 +211,9 @@ export interface EngineConfig {
   readonly allowTestChanges: boolean
   readonly sealedChecks: SealedMode
   readonly holdout: HoldoutOption | undefined
+  readonly instructions: InstructionsOption | undefined
+  readonly systemPrompt: SystemPromptOption | undefined
+  readonly projectInstructions: boolean
   /** Folders that do not exist for runs. */
   readonly closed: readonly string[]
   readonly checkpoints: 'auto' | 'off'
@@ -272,6 +295,9 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     allowTestChanges: options.allowTestChanges ?? false,
     sealedChecks: sealedMode(options.sealedChecks),
     holdout: holdoutOption(options.holdout),
+    instructions: instructionsOption(options.instructions),
+    systemPrompt: options.systemPrompt,
+    projectInstructions: options.projectInstructions ?? true,
     ...workspaceConfig(options),
     delegation: delegationLimits(options.delegation),
     scripts: options.scripts,
@@ -310,6 +336,14 @@ function holdoutOption(given: HoldoutOption | undefined): HoldoutOption | undefi
     throw new TypeError(`holdout must be an object or a function, got ${describeValue(given)}`)
   checkHoldout(given)
   return given
+}
+
+/** @throws TypeError that names the invalid option. */
+function instructionsOption(given: InstructionsOption | undefined): InstructionsOption | undefined {
+  if (given === undefined || typeof given === 'function') return given
+  const problem = textProblem(given)
+  if (problem === null) return given
+  throw new TypeError(`instructions must be a function, or ${problem}`)
 }
 
 /** @throws TypeError that names the invalid option. */

@@ -60,6 +60,7 @@ import { Creation, SECRET_IN_REQUEST } from './request/creation.js'
 import { runsToDelete } from './request/deletion.js'
 import { parseMessage } from './request/message.js'
 import { ownerOf } from './request/owner-of.js'
+import { completeDetails } from './request/shown-instructions.js'
 import { requestAgain } from './request/start-request.js'
 import { TenantUsages } from './request/tenant-usage.js'
 import { visibleHead } from './request/visible-head.js'
@@ -209,7 +210,8 @@ export class RunEngine {
    * @returns the run, and whether this call created it or an earlier one with the same key did.
    * @throws {@link InvalidRequestError}, {@link GoalError}, {@link QueueFullError},
    * {@link CwdBusyError}, {@link ForeignFolderError}, {@link IdempotencyError},
-   * {@link EngineClosedError}, {@link StoreError}; what the host's `roots` throws
+   * {@link EngineClosedError}, {@link InstructionsError}, {@link StoreError}; what the host's
+   * `roots` throws
    */
   async create(
     request: JsonObject,
@@ -233,7 +235,8 @@ export class RunEngine {
 
   /** @throws {@link UnknownRunError} when no run with this id is visible to the caller. */
   async get(runId: string, caller?: Caller): Promise<RunDetails> {
-    return (await this.#head(runId, caller)).details
+    const head = await this.#head(runId, caller)
+    return await this.#answer(completeDetails(this.#config.store, head))
   }
 
   /**

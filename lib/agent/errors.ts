@@ -11,6 +11,7 @@
  * ├─ QueueFullError          ERR_AGENT_QUEUE_FULL          too many runs are waiting
  * ├─ CwdBusyError            ERR_AGENT_CWD_BUSY            another live run works in this folder
  * ├─ ForeignFolderError      ERR_AGENT_FOREIGN_FOLDER      another tenant uses this folder
+ * ├─ InstructionsError       ERR_AGENT_INSTRUCTIONS        the host gives no usable instructions
  * ├─ IdempotencyError        ERR_AGENT_IDEMPOTENCY         the key was used for another request
  * ├─ EngineClosedError       ERR_AGENT_CLOSED              the engine is closed or closing
  * ├─ CursorError             ERR_AGENT_CURSOR              a cursor points beyond the log
@@ -47,6 +48,7 @@ export type AgentErrorCode =
   | 'ERR_AGENT_QUEUE_FULL'
   | 'ERR_AGENT_CWD_BUSY'
   | 'ERR_AGENT_FOREIGN_FOLDER'
+  | 'ERR_AGENT_INSTRUCTIONS'
   | 'ERR_AGENT_IDEMPOTENCY'
   | 'ERR_AGENT_CLOSED'
   | 'ERR_AGENT_CURSOR'
@@ -202,6 +204,15 @@ export class ForeignFolderError extends AgentError {
   constructor() {
     super('this directory is not available to you; use another one')
   }
+}
+
+/**
+ * Thrown when the host's `instructions` or `systemPrompt` throws, or returns no usable text, for a
+ * run that was to be created. `cause` is what was thrown; the message has nothing of it.
+ */
+export class InstructionsError extends AgentError {
+  override name = 'InstructionsError'
+  override readonly code = 'ERR_AGENT_INSTRUCTIONS'
 }
 
 /** Thrown when an idempotency key is used again for a different request. */

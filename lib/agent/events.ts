@@ -13,6 +13,7 @@
 import type { JsonObject } from '../internal/json.js'
 import type { StoredSeal } from './check-files.js'
 import type { Assurance, GoalBaseline, GoalSpec, KeptTests, TestCounts } from './goal.js'
+import type { FrozenInstructions } from './instructions.js'
 import type { AssistantMessage, Message, TraceContext } from './model.js'
 import { areHashed } from './test-outcomes.js'
 import { isTerminal, type ChangeCounts, type EndReason, type RunStatus } from './run-status.js'
@@ -323,6 +324,9 @@ export interface RunRequest {
   readonly attempts?: Attempts
   /** Absent: the run starts no others. */
   readonly delegation?: Delegation
+  readonly instructions?: string
+  /** Absent: the model gets the project's `AGENTS.md`. */
+  readonly project_instructions?: false
 }
 
 /** What a fork needs of its source, so that the source can be deleted. */
@@ -363,6 +367,8 @@ export interface PrivatePayloads {
     readonly fork?: ForkBase
     /** Of a run with held-out tests: the key to what the store has of them, in base64. */
     readonly holdout?: { readonly key: string }
+    /** Absent for none, and in logs of earlier versions. */
+    readonly instructions?: FrozenInstructions
   }
   readonly run_started: {
     readonly baseline: GoalBaseline
@@ -482,7 +488,9 @@ export function versionOf(draft: RecordDraft): RunRecord['v'] {
   if (kind === 'goal_check') return areHashed(draft.private?.tests) ? 3 : 1
   if (kind !== 'run_created') return 1
   // An earlier engine would take a goal for met that nothing has sealed.
-  const { fork, holdout, request } = draft.private ?? {}
+  const { fork, holdout, instructions: told, request } = draft.private ?? {}
+  // It would go on without what the host and the caller say; what the project says, it can read.
+  if ((told?.system ?? told?.host ?? request?.instructions) !== undefined) return 4
   // It would work in place of the attempts, start no other runs, or outlive its parent.
   const isInTree = payload.role !== undefined || payload.attempts !== undefined
   if (isInTree || request?.delegation !== undefined) return 4

@@ -48,6 +48,10 @@ export { ENGINE_DEFAULTS } from './config.js'
 export type { EngineOptions } from './config.js'
 export type { Roots } from './request/roots.js'
 export type { HoldoutOption } from './request/holdouts.js'
+export type {
+  InstructionsOption, RequestedRun, SystemPromptOption,
+} from './request/instructions.js'
+export type { FrozenInstructions, ProjectInstructions } from './instructions.js'
 export type { Holdout, HoldoutRequest, HoldoutTell } from './goals/holdout/held-out-tests.js'
 export type { HoldoutStore } from './holdout-store.js'
 export type { ModelProvider } from './model-provider.js'
@@ -67,6 +71,7 @@ export {
   GoalError,
   IdempotencyError,
   IllegalTransitionError,
+  InstructionsError,
   InvalidRequestError,
   McpError,
   ModelError,

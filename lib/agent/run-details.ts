@@ -10,6 +10,7 @@ import type {
 } from './events.js'
 import type { Candidate, ChildRole, ChooseBy, Delegation } from './run-tree.js'
 import type { Assurance } from './goal.js'
+import type { ProjectInstructions } from './instructions.js'
 import type { Usage } from './usage.js'
 
 /** The gate at which a run waits for a human. */
@@ -123,6 +124,10 @@ export interface RunDetails {
   readonly delegation: Delegation | null
   /** How many it has started. */
   delegates: number
+  /** Those of the request; null for none. */
+  readonly instructions: string | null
+  /** The project's `AGENTS.md`; null when the model was not given any. */
+  readonly project_instructions: ProjectInstructions | null
 }
 
 /** A run as an element of a list. */
@@ -150,7 +155,10 @@ export interface RunSummary {
 
 /** The small fold of a run that stores keep beside its log, for lists and lookups. */
 export interface RunHead {
+  /** Without the texts of instructions. */
   readonly details: RunDetails
+  /** Does the log have instructions that the details of the run show? */
+  readonly hasInstructions: boolean
   readonly owner: RunOwner
   readonly idempotency: { readonly key: string; readonly body_hash: string } | null
   /** How often the run was taken over after its process had died. */

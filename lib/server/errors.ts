@@ -352,6 +352,9 @@ const TRANSLATIONS: { readonly [C in AgentErrorCode]?: Translate } = {
     new ProblemError(429, 'queue_full', message, WAIT_FOR_ROOM),
   ERR_AGENT_CWD_BUSY: ({ message }) => new ProblemError(409, 'cwd_busy', message),
   ERR_AGENT_FOREIGN_FOLDER: ({ message }) => new ProblemError(403, 'forbidden_cwd', message),
+  // What the host's function has thrown may be meant for the caller.
+  ERR_AGENT_INSTRUCTIONS: (error) =>
+    error.cause instanceof ProblemError ? error.cause : internalError(error),
   ERR_AGENT_IDEMPOTENCY: ({ message }) =>
     new ProblemError(422, 'idempotency_mismatch', message, {
       errors: [{ pointer: '/idempotency-key', detail: message, in: 'header' }],
@@ -381,6 +384,10 @@ export function toProblemError(error: unknown, seesAll: boolean): ProblemError {
     const translate = known ? TRANSLATIONS[code as AgentErrorCode] : undefined
     if (translate !== undefined) return translate(error, seesAll)
   }
+  return internalError(error)
+}
+
+function internalError(cause: unknown): ProblemError {
   const detail = 'the service failed to answer; its log has the cause'
-  return new ProblemError(500, 'internal_error', detail, { cause: error })
+  return new ProblemError(500, 'internal_error', detail, { cause })
 }

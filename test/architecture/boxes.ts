@@ -104,6 +104,7 @@ export const boxes: readonly Box[] = [
       'shared-store',
       'object-store',
       'holdout-store',
+      'instructions',
       'tree',
       'run-tree',
       'run-status',

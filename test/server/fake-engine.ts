@@ -112,6 +112,8 @@ export class FakeEngine implements ServiceEngine {
       attempts: null,
       delegation: null,
       delegates: 0,
+      instructions: null,
+      project_instructions: null,
     }
     this.runs.set(runId, {
       details,

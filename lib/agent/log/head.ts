@@ -238,7 +238,11 @@ function createHead(record: RunCreated): RunHead {
       attempts: attemptsOf(payload),
       delegation: request?.delegation ?? null,
       delegates: 0,
+      // Only in the log: see `request/shown-instructions.ts`.
+      instructions: null,
+      project_instructions: null,
     },
+    hasInstructions: (request?.instructions ?? frozen?.instructions?.project) !== undefined,
     owner: frozen?.owner ?? { id: null, tenant: null },
     idempotency: frozen?.idempotency ?? null,
     recoveries: 0,
@@ -266,7 +270,7 @@ export type StoredHead = Omit<RunHead, 'details' | NewHeadField> &
   }
 
 type NewCount = 'estimated_tokens'
-type NewHeadField = 'checkpointSeq' | 'operation'
+type NewHeadField = 'checkpointSeq' | 'hasInstructions' | 'operation'
 type NewField =
   | 'assurance'
   | 'attempts'
@@ -276,7 +280,9 @@ type NewField =
   | 'delegates'
   | 'delegation'
   | 'forked_from'
+  | 'instructions'
   | 'max_tool_calls'
+  | 'project_instructions'
   | 'role'
   | 'root_run_id'
   | 'workspace'
@@ -285,6 +291,7 @@ type NewField =
 export function completeHead({ details, ...head }: StoredHead): RunHead {
   return {
     checkpointSeq: null,
+    hasInstructions: false,
     operation: null,
     ...head,
     details: {
@@ -300,6 +307,8 @@ export function completeHead({ details, ...head }: StoredHead): RunHead {
       attempts: null,
       delegation: null,
       delegates: 0,
+      instructions: null,
+      project_instructions: null,
       ...details,
       usage: { estimated_tokens: 0, ...details.usage },
     },

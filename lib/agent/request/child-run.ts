@@ -52,7 +52,7 @@ export function delegateStart(
   left: RemainingBudget,
 ): StartRequest {
   const { approval, cwd, delegation, hitl_enabled, metadata, model_name } = frozen.request
-  const { allow_dependency_changes, sealed_checks } = frozen.request
+  const { allow_dependency_changes, instructions, sealed_checks } = frozen.request
   const bounds = Object.entries(left).map(([name, most]): [string, number | null] => {
     const wanted = asked[name as keyof RemainingBudget]
     return [name, wanted === undefined ? most : Math.min(wanted, most ?? Infinity)]
@@ -67,6 +67,7 @@ export function delegateStart(
     ...Object.fromEntries(bounds.filter(([, bound]) => bound !== null)),
     workspace: 'isolated',
     apply: 'manual',
+    ...(instructions !== undefined && { instructions }),
     ...(sealed_checks !== undefined && { sealed_checks }),
     ...(allow_dependency_changes !== undefined && { allow_dependency_changes }),
     ...(delegation !== undefined &&

@@ -11,6 +11,7 @@ import { InvalidRequestError } from '../errors.js'
 import type { PrivatePayloads, RunCreated, RunOwner } from '../events.js'
 import { newKey } from '../goals/holdout/encrypted.js'
 import type { HeldOutTests, HoldoutRequest } from '../goals/holdout/held-out-tests.js'
+import type { FrozenInstructions } from '../instructions.js'
 import { redactedDraft } from '../log/redacted-draft.js'
 import { stamp } from '../log/writer.js'
 import type { Model, TraceContext } from '../model.js'
@@ -25,12 +26,14 @@ import { parseForkRequest, resolveFork, type ForkContext } from './fork.js'
 import type { UseCheckpoint } from './fork-files.js'
 import { Holdouts, type HoldoutsOptions } from './holdouts.js'
 import { repeatedRun } from './idempotency.js'
+import { findInstructions } from './instructions.js'
 import {
   createdRecord, requestHash, resolveNewRun,
   type NewChildPlace, type NewFork, type NewRun,
 } from './new-run.js'
 import type { NewChild } from './new-child.js'
 import { ownerOf } from './owner-of.js'
+import { completeDetails, withInstructions } from './shown-instructions.js'
 import { parseStartRequest } from './start-request.js'
 
 /** Seconds for which an idempotency key is remembered. */
@@ -80,6 +83,7 @@ export interface CreationOptions extends ForkContext, HoldoutsOptions {
 interface Resolved {
   readonly newRun: NewRun
   readonly fork?: NewFork
+  readonly instructions: FrozenInstructions
 }
 
 /** Creates the runs of one engine. */
@@ -98,9 +102,11 @@ export class Creation {
     const { holdout: asked, ...open } = parsed
     const holdout = { asked, source }
     const hash = (): string => requestHash(parsed)
-    return await this.#once(open, hash, options, holdout, async (owner) => ({
-      newRun: await resolveNewRun(parsed, this.#options, owner),
-    }))
+    return await this.#once(open, hash, options, holdout, async (owner) => {
+      const newRun = await resolveNewRun(parsed, this.#options, owner)
+      const instructions = await findInstructions(newRun.request, this.#options, owner)
+      return { newRun, instructions }
+    })
   }
 
   /** As `RunEngine.fork`; a repetition is recognised even when its source is gone. */
@@ -154,7 +160,8 @@ export class Creation {
       if ((await store.head(runId)) !== null) return
       const place = { runId, place: childPlace(parent, role, checkpointId) }
       const call = { parentRunId, trace: frozen.trace }
-      const record = this.#stamp({ newRun }, owner, null, call, tests, place)
+      const { instructions = {} } = frozen
+      const record = this.#stamp({ newRun, instructions }, owner, null, call, tests, place)
       const { holdout } = record.private ?? {}
       const begin = (): ReturnType<CreationOptions['begin']> =>
         this.#options.begin(record, newRun.model, 0)
@@ -191,7 +198,8 @@ export class Creation {
       this.assertNoSecret({}, idempotency.key)
       const first = await store.findByKey(owner, idempotency.key, keysSince)
       const repeated = repeatedRun(first, idempotency.body_hash)
-      if (repeated !== null) return { details: repeated.details, created: false }
+      if (repeated !== null)
+        return { details: await completeDetails(store, repeated), created: false }
     }
     this.assertNoSecret(request)
     const resolved = await resolve(owner)
@@ -204,11 +212,14 @@ export class Creation {
       this.#options.begin(record, newRun.model, keysSince)
     const { holdout } = record.private ?? {}
     const { head, created } = await this.#holdouts.keep(run_id, tests, holdout, begin)
-    return { details: head.details, created }
+    const details = created
+      ? withInstructions(head.details, record.private)
+      : await completeDetails(store, head)
+    return { details, created }
   }
 
   #stamp(
-    { newRun, fork }: Resolved,
+    { newRun, fork, instructions }: Resolved,
     owner: RunOwner,
     idempotency: PrivatePayloads['run_created']['idempotency'],
     { parentRunId, trace: given }: CreationCall,
@@ -224,6 +235,7 @@ export class Creation {
       idempotency,
       ...(trace !== null && { trace }),
       ...(tests !== null && { holdout: { key: newKey() } }),
+      ...(Object.keys(instructions).length > 0 && { instructions }),
     }
     const draft = createdRecord(newRun, parentRunId ?? null, more, fork, child?.place)
     const runId = child?.runId ?? uuidV7(clock.now())

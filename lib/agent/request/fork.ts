@@ -21,6 +21,7 @@ import {
   type RunRecord,
 } from '../events.js'
 import { evidenceOf } from '../goals/evidence.js'
+import type { FrozenInstructions } from '../instructions.js'
 import { readLog } from '../log/read-log.js'
 import type { RunState } from '../log/run-state.js'
 import { foldState } from '../log/state.js'
@@ -29,6 +30,7 @@ import type { RunDetails, RunHead } from '../run-details.js'
 import { checkSchema } from '../check-schema.js'
 import type { ForkFiles, UseCheckpoint } from './fork-files.js'
 import { findForkPoint, type ForkAt, type ForkPoint } from './fork-point.js'
+import { forkedInstructions, type InstructionsContext } from './instructions.js'
 import { textViolations } from './message.js'
 import { resolveForkedRun, type NewFork, type NewRun, type RequestContext } from './new-run.js'
 import { parseStartRequest, requestAgain, type StartRequest } from './start-request.js'
@@ -58,7 +60,7 @@ export function parseForkRequest(value: JsonObject): ForkRequest {
 }
 
 /** What forking needs of its engine. */
-export interface ForkContext extends RequestContext {
+export interface ForkContext extends RequestContext, InstructionsContext {
   /** Null for an engine without checkpoints. */
   readonly files: ForkFiles | null
 }
@@ -68,6 +70,13 @@ export interface Forker {
   readonly owner: RunOwner
   readonly nowMs: number
   readonly use: UseCheckpoint
+}
+
+/** A fork, but for what it has in common with every new run. */
+export interface ResolvedFork {
+  readonly newRun: NewRun
+  readonly fork: NewFork
+  readonly instructions: FrozenInstructions
 }
 
 /**
@@ -80,7 +89,7 @@ export async function resolveFork(
   { at = 'end', message, ...given }: ForkRequest,
   context: ForkContext,
   { owner, nowMs, use }: Forker,
-): Promise<{ readonly newRun: NewRun; readonly fork: NewFork }> {
+): Promise<ResolvedFork> {
   const { details } = source
   const hasEnded = isTerminal(details.status)
   const workspace = given.workspace ?? 'isolated'
@@ -92,6 +101,10 @@ export async function resolveFork(
   const frozen = await frozenOf(context, details.run_id)
   const start = startOf(frozen, { ...given, workspace })
   const newRun = await resolveForkedRun(start, frozen.goal, context, owner)
+  const isReadAnew = given.project_instructions === true
+  const before = frozen.instructions ?? {}
+  const instructions =
+    await forkedInstructions(newRun.request, before, isReadAnew, context, owner)
   const point = await findForkPoint(context.store, details.run_id, at)
   await checkFiles(newRun, point, details.run_id, context, use)
   const { evidence, state } = await replayTo(context, details.run_id, point)
@@ -105,6 +118,7 @@ export async function resolveFork(
   const isSameCopy = isEnd && details.changes === 'pending' && isSameFolder
   return {
     newRun,
+    instructions,
     fork: {
       forked_from: { run_id: details.run_id, seq: point.seq },
       messages,

@@ -5,7 +5,7 @@
  * @module
  */
 import { InvalidRequestError, StoreError } from '../errors.js'
-import type { PrivatePayloads, RunOwner, RunRequest, SealedMode } from '../events.js'
+import type { PrivatePayloads, RunOwner, SealedMode } from '../events.js'
 import { encrypt, readHeldOutTests } from '../goals/holdout/encrypted.js'
 import {
   checkHoldout, heldOutTests, type HeldOutTests, type Holdout, type HoldoutRequest,
@@ -13,6 +13,7 @@ import {
 import { readHoldoutFolder } from '../goals/holdout/read-folder.js'
 import { sealedModeOf } from '../goals/sealed/sealed-mode.js'
 import type { RunStore } from '../store.js'
+import type { RequestedRun } from './instructions.js'
 import type { NewRun } from './new-run.js'
 import type { RootsOf } from './roots.js'
 
@@ -22,11 +23,7 @@ import type { RootsOf } from './roots.js'
  */
 export type HoldoutOption =
   | Holdout
-  | ((run: {
-      readonly request: RunRequest
-      /** Null for callers without one. */
-      readonly principal: RunOwner | null
-    }) => Holdout | null | Promise<Holdout | null>)
+  | ((run: RequestedRun) => Holdout | null | Promise<Holdout | null>)
 
 /** What {@link Holdouts} needs of its engine. */
 export interface HoldoutsOptions {

@@ -260,7 +260,7 @@ export function createdRecord(
   parentRunId: string | null,
   more: Pick<
     PrivatePayloads['run_created'],
-    'tools' | 'owner' | 'idempotency' | 'trace' | 'holdout'
+    'tools' | 'owner' | 'idempotency' | 'trace' | 'holdout' | 'instructions'
   >,
   fork?: NewFork,
   child?: NewChildPlace,

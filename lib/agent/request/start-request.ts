@@ -13,7 +13,7 @@ import {
 import { checkSchema } from '../check-schema.js'
 import type { JsonSchema, SchemaViolation } from '../schema.js'
 
-/** Bytes of a goal or a check command. */
+/** Bytes of a goal, a check command or instructions. */
 const GOAL_BYTES = 32_768
 /** Characters of feedback at a gate. */
 const FEEDBACK_CHARACTERS = 16_384
@@ -158,6 +158,17 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
         },
       },
     },
+    instructions: {
+      type: 'string',
+      minLength: 1,
+      maxLength: GOAL_BYTES,
+      description: 'What the model is told besides the goal, after what the host tells it.',
+    },
+    project_instructions: {
+      type: 'boolean',
+      default: true,
+      description: "Give the model the project's `AGENTS.md`? The host may switch this off.",
+    },
     holdout: HOLDOUT_SCHEMA,
     metadata: {
       type: 'object',
@@ -217,11 +228,13 @@ export type StartRequest = {
   readonly holdout?: HoldoutRequest
   readonly attempts?: Pick<Attempts, 'count'> & Partial<Attempts>
   readonly delegation?: Partial<Delegation>
+  readonly project_instructions?: boolean
 } & {
-  readonly [K in Exclude<keyof RunRequest, 'goal' | 'attempts' | 'delegation'>]?: NonNullable<
-    RunRequest[K]
-  >
+  readonly [K in Exclude<keyof RunRequest, Otherwise>]?: NonNullable<RunRequest[K]>
 }
+
+/** Fields of which requests and logs have different forms. */
+type Otherwise = 'goal' | 'attempts' | 'delegation' | 'project_instructions'
 
 /**
  * Validates a start request. {@link completeRequest} adds the defaults later, when folder and model
@@ -236,7 +249,7 @@ export function parseStartRequest(value: unknown): StartRequest {
     if (request.goal.trim() === '') {
       violations.push({ pointer: '/goal', detail: 'must not be blank' })
     }
-    for (const field of ['goal', 'check'] as const) {
+    for (const field of ['goal', 'check', 'instructions'] as const) {
       if (Buffer.byteLength(request[field] ?? '') > GOAL_BYTES) {
         violations.push({
           pointer: `/${field}`,
@@ -244,7 +257,7 @@ export function parseStartRequest(value: unknown): StartRequest {
         })
       }
     }
-    for (const field of ['goal', 'cwd', 'check', 'model_name'] as const) {
+    for (const field of ['goal', 'cwd', 'check', 'model_name', 'instructions'] as const) {
       if (request[field]?.includes('\0') === true) {
         violations.push({ pointer: `/${field}`, detail: 'must not contain NUL' })
       }
@@ -280,7 +293,7 @@ export function completeRequest(
   request: StartRequest,
   { cwd, modelName, workspace, attempts, delegation }: ResolvedParts,
 ): RunRequest {
-  const { checkpoints, sealed_checks, allow_dependency_changes: others } = request
+  const { checkpoints, instructions, sealed_checks, allow_dependency_changes: others } = request
   const apply = request.apply ?? (attempts === undefined ? undefined : 'on_achieved')
   return {
     goal: request.goal,
@@ -302,6 +315,8 @@ export function completeRequest(
     ...(others === true && { allow_dependency_changes: others }),
     ...(attempts !== undefined && { attempts }),
     ...(delegation !== undefined && { delegation }),
+    ...(instructions !== undefined && { instructions }),
+    ...(request.project_instructions === false && { project_instructions: false }),
   }
 }
 

@@ -28,9 +28,7 @@ export interface Prompt {
 
 /** The prompt of a run, and the tools that it is offered. */
 export function promptOf({ frozen }: RunState, offered: ReadonlyMap<string, Tool>): Prompt {
-  const { cwd, workspace } = frozen.request
-  const isJudged = frozen.goal.judge !== undefined
-  const system = systemPrompt(workspace === 'isolated' ? null : cwd, isJudged)
+  const system = systemPrompt(frozen)
   const offers = [...offered.values()].map(({ name, description, parameters }) => ({
     name,
     description,

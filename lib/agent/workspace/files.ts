@@ -28,16 +28,50 @@ export async function readConfined(
 ): Promise<Uint8Array> {
   const { real } = await confinement.locate(path, false)
   return await explain(path, async () => {
-    // Opening a device can have effects, so this check comes first; the one that counts is below.
-    const at = confinement.at(real)
-    requireFile(path, await statOrNull(at))
-    await using handle = await open(at, READ_FLAGS)
+    const { handle, size } = await openFile(confinement, path, real)
+    await using _ = handle
+    if (size > maxBytes) throw tooLarge(path, size, maxBytes)
+    return await readAll(handle, path, size, maxBytes)
+  })
+}
+
+/** The first bytes of a file, its size and its real path, relative to the root. */
+export async function readStart(
+  confinement: Confinement,
+  path: string,
+  maxBytes: number,
+): Promise<{ readonly content: Uint8Array; readonly size: number; readonly path: string }> {
+  const { real, relative } = await confinement.locate(path, false)
+  return await explain(path, async () => {
+    const { handle, size } = await openFile(confinement, path, real)
+    await using _ = handle
+    const buffer = Buffer.alloc(Math.min(size, maxBytes))
+    let length = 0
+    for (let bytesRead = -1; length < buffer.length && bytesRead !== 0; length += bytesRead)
+      ({ bytesRead } = await handle.read(buffer, length, buffer.length - length, length))
+    return { content: buffer.subarray(0, length), size, path: relative }
+  })
+}
+
+/** Opens the regular file that was located at `real`. */
+async function openFile(
+  confinement: Confinement,
+  path: string,
+  real: string,
+): Promise<{ readonly handle: FileHandle; readonly size: number }> {
+  // Opening a device can have effects, so this check comes first; the one that counts is below.
+  const at = confinement.at(real)
+  requireFile(path, await statOrNull(at))
+  const handle = await open(at, READ_FLAGS)
+  try {
     await confinement.verify(handle, real)
     const stats = await handle.stat()
     requireFile(path, stats)
-    if (stats.size > maxBytes) throw tooLarge(path, stats.size, maxBytes)
-    return await readAll(handle, path, stats.size, maxBytes)
-  })
+    return { handle, size: stats.size }
+  } catch (error) {
+    await handle.close()
+    throw error
+  }
 }
 
 /** Reads to the end, since a file may grow or shrink after `size` was taken. */

@@ -201,6 +201,13 @@ const attempts: JsonSchema = record({
   },
 })
 
+const projectInstructions: JsonSchema = record({
+  path: { ...text, description: 'relative to `cwd`' },
+  text,
+  bytes: { ...count, description: 'size of the file' },
+  truncated: { ...flag, description: 'its last lines were left out' },
+})
+
 export const RUN_DETAILS: JsonSchema = record({
   run_id: runId,
   goal: text,
@@ -242,6 +249,8 @@ export const RUN_DETAILS: JsonSchema = record({
   attempts: orNull(attempts, 'null for a run that works itself'),
   delegation: orNull(record({ depth: count, children: count })),
   delegates: { ...count, description: 'runs that it has started to work for it' },
+  instructions: orNull(text, 'those of the request'),
+  project_instructions: orNull(projectInstructions, "the project's AGENTS.md, as the model got it"),
 })
 
 /** An element of a list of runs. */

@@ -75,8 +75,12 @@ const MISREAD: Readonly<
   },
 }
 
-/** How a run comes to have what format 3 would misread: trees of runs. */
+/** How a run comes to have what format 3 would misread: trees of runs, and what they are told. */
 const TREES: typeof MISREAD = {
+  'a run with instructions': async (store, created) => {
+    const request = { ...created.private!.request, instructions: 'Be kind.' }
+    await admitted(store, withPrivate(created, { request }))
+  },
   'a run with attempts': async (store, created) => {
     const attempts = { count: 2, models: ['m'], choose: 'first' } as const
     const record = { ...created, payload: { ...created.payload, attempts } }
@@ -464,8 +468,13 @@ class Cluster {
 function known(details: RunDetails): unknown {
   const { workspace, checkpoint_id: _, changes: __, forked_from: ___, ...others } = details
   const { assurance: ____, check_files: _____, ...before } = others
-  const { root_run_id: a, role: b, attempts: c, delegation: d, delegates: e, ...rest } = before
+  const { root_run_id: a, role: b, attempts: c, delegation: d, delegates: e, ...known } = before
   assert.ok([a, b, c, d, e].every((one) => one === undefined) || b === 'root')
+  const { instructions: f = null, project_instructions: g = null, usage, ...more } = known
+  assert.deepEqual([f, g], [null, null])
+  const { estimated_tokens: h = 0, ...counted } = usage
+  assert.equal(h, 0)
+  const rest = { ...more, usage: counted }
   assert.notEqual(workspace, 'isolated')
   return rest
 }

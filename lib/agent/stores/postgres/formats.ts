@@ -28,7 +28,8 @@ export const FORMAT_STATEMENTS: readonly string[] = [
 
 /**
  * The label of runs with records of format 4, which also have {@link FORMAT_LABEL}: one that does
- * not know trees would work in place of its attempts, or outlive the run that started it.
+ * not know trees would work in place of its attempts, or outlive the run that started it; one that
+ * does not know instructions would go on without them.
  */
 export const TREE_FORMAT_LABEL = 'runwright: format 4'
 

@@ -26,6 +26,8 @@ const FIXED: readonly (keyof RunDetails)[] = [
   'max_total_tokens',
   'max_cost_usd',
   'max_seconds',
+  'instructions',
+  'project_instructions',
 ]
 const IS_FIXED = new Set<string>(FIXED)
 
@@ -34,13 +36,14 @@ export const HEAD_COLUMNS =
   'run_id, fixed::text AS fixed, head::text AS head, checkpoint_seq'
 
 /** Content of the column `fixed`, which is written once. */
-export function fixedJson({ details, owner, idempotency }: RunHead): string {
+export function fixedJson({ details, owner, idempotency, hasInstructions }: RunHead): string {
   const fixed = Object.fromEntries(FIXED.map((name) => [name, details[name]]))
-  return JSON.stringify({ details: fixed, owner, idempotency })
+  return JSON.stringify({ details: fixed, owner, idempotency, hasInstructions })
 }
 
 /** Content of the column `head`, which each append writes. */
-export function movingJson({ details, owner: _, idempotency: __, ...head }: RunHead): string {
+export function movingJson(whole: RunHead): string {
+  const { details, owner: _, idempotency: __, hasInstructions: ___, ...head } = whole
   const moving: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(details)) if (!IS_FIXED.has(name)) moving[name] = value
   return JSON.stringify({ ...head, details: moving })

@@ -11,6 +11,7 @@ import { FilesTab } from './files-tab.js'
 import { follow } from './follow.js'
 import { endReason, isLive, plural, statusLabel } from './format.js'
 import { GatePanel } from './gate-panel.js'
+import { Instructions } from './instructions.js'
 import { MessageBox } from './message-box.js'
 import { leftOutView } from './path-list.js'
 import { forkDialog, restoreDialog } from './run-dialogs.js'
@@ -96,6 +97,7 @@ export class RunView {
     hidden: true,
   })
   #facts = h('dl.facts')
+  #instructions = new Instructions()
   #kind = h('p.notice.program', { hidden: true })
   #failure = h('p.notice.bad', { dir: 'auto', hidden: true })
   #queued = h(
@@ -157,6 +159,7 @@ export class RunView {
         { 'aria-label': 'About this run' },
         this.#kind,
         this.#facts,
+        this.#instructions.element,
         this.#checkFiles.element,
         this.#files.element,
       ),
@@ -403,6 +406,7 @@ export class RunView {
     setText(this.#kind, program ?? '')
     refill(this.#meters, metersOf(details, this.#counts))
     refill(this.#facts, factsOf(details, { counts: this.#counts, unsealed: this.#unsealed }))
+    this.#instructions.update(details)
     this.#checkFiles.update(details.check_files)
     refill(this.#badges, badgesOf(details))
     // What had the focus may be gone, such as the button that aborts.

@@ -11,7 +11,15 @@ import { readTreeFields, treeFields } from './tree-fields.js'
  */
 
 /** Fields of the request, by type. An empty one is left out, so that the default applies. */
-const TEXT_FIELDS = ['goal', 'cwd', 'model_name', 'check', 'approval', 'workspace']
+const TEXT_FIELDS = [
+  'goal',
+  'cwd',
+  'model_name',
+  'check',
+  'approval',
+  'workspace',
+  'instructions',
+]
 const NUMBER_FIELDS = [
   'max_iterations',
   'max_total_tokens',
@@ -21,7 +29,11 @@ const NUMBER_FIELDS = [
 ]
 
 /** Boxes that set a field to the only value that it has. */
-const CHOICES = /** @type {const} */ ({ apply: 'on_achieved', checkpoints: 'off' })
+const CHOICES = /** @type {const} */ ({
+  apply: 'on_achieved',
+  checkpoints: 'off',
+  project_instructions: false,
+})
 
 /** @implements {View} */
 export class StartForm {
@@ -64,6 +76,7 @@ export class StartForm {
         ),
       ),
       moreFields(),
+      instructionFields(),
       folderFields(),
       treeFields(),
       this.#problem,
@@ -224,6 +237,23 @@ function folderFields() {
         'div.row',
         apply,
         checkbox('checkpoints', 'Keep no checkpoints', 'Nothing can be compared or restored then.'),
+      ),
+    ),
+  )
+}
+
+function instructionFields() {
+  const text = h('textarea', { rows: 4, maxLength: 32_768 })
+  return h(
+    'details.more',
+    h('summary', 'Instructions'),
+    h(
+      'div.stack',
+      field('instructions', 'Instructions', text, 'What the model is told besides the goal.'),
+      checkbox(
+        'project_instructions',
+        'Without AGENTS.md',
+        "The model does not get the project's instructions.",
       ),
     ),
   )

@@ -1,0 +1,121 @@
+/**
+ * What the model of a new run is told besides its goal: by the host, and by its project. All of it
+ * is found once, when the run is created, and frozen in its log.
+ *
+ * @module
+ */
+import { InstructionsError } from '../errors.js'
+import type { RunOwner, RunRequest } from '../events.js'
+import type { FrozenInstructions } from '../instructions.js'
+import type { Redactor } from '../redaction/redactor.js'
+import { readProjectInstructions } from './project-instructions.js'
+import type { RootsOf } from './roots.js'
+
+/** A run that is about to be created, as the functions get it that a host gives. */
+export interface RequestedRun {
+  readonly request: RunRequest
+  /** Null for callers without one. */
+  readonly principal: RunOwner | null
+}
+
+/** The option `instructions` of {@link EngineOptions}; null for none. */
+export type InstructionsOption =
+  string | ((run: RequestedRun) => string | null | Promise<string | null>)
+
+/** The option `systemPrompt` of {@link EngineOptions}. */
+export type SystemPromptOption = (run: RequestedRun) => string | Promise<string>
+
+/** Bytes of a text of the host. */
+const MAX_BYTES = 131_072
+
+/** What finding instructions needs of its engine. */
+export interface InstructionsContext {
+  readonly instructions: InstructionsOption | undefined
+  readonly systemPrompt: SystemPromptOption | undefined
+  readonly projectInstructions: boolean
+  readonly rootsOf: RootsOf
+  /** Folders that do not exist for runs. */
+  readonly closed: readonly string[]
+  /** Tells of which files no content may be in the log. */
+  readonly holdsSecrets: (path: string) => boolean
+  readonly redactor: Redactor
+}
+
+/**
+ * What a new run freezes.
+ *
+ * @throws {@link InstructionsError} when the host gives no usable text; what its `roots` throws.
+ */
+export async function findInstructions(
+  request: RunRequest,
+  context: InstructionsContext,
+  owner: RunOwner,
+): Promise<FrozenInstructions> {
+  const { instructions, redactor, systemPrompt } = context
+  const isNobody = owner.id === null && owner.tenant === null
+  const run = { request, principal: isNobody ? null : owner }
+  const system = systemPrompt && (await textOf('systemPrompt', systemPrompt, run))
+  const host =
+    typeof instructions === 'function'
+      ? await textOf('instructions', instructions, run)
+      : instructions
+  return {
+    ...(system !== undefined && { system: redactor.text(system) }),
+    ...(host !== undefined && { host: redactor.text(host) }),
+    ...(await projectPart(request, context, owner)),
+  }
+}
+
+/**
+ * What a fork freezes: what its source did, and the project's text anew if its request says so.
+ *
+ * @throws what the host's `roots` throws.
+ */
+export async function forkedInstructions(
+  request: RunRequest,
+  { project, ...ofHost }: FrozenInstructions,
+  isReadAnew: boolean,
+  context: InstructionsContext,
+  owner: RunOwner,
+): Promise<FrozenInstructions> {
+  if (isReadAnew) return { ...ofHost, ...(await projectPart(request, context, owner)) }
+  const isKept = context.projectInstructions && request.project_instructions !== false
+  return { ...ofHost, ...(isKept && project !== undefined && { project }) }
+}
+
+async function projectPart(
+  { cwd, project_instructions }: RunRequest,
+  context: InstructionsContext,
+  owner: RunOwner,
+): Promise<Pick<FrozenInstructions, 'project'>> {
+  if (!context.projectInstructions || project_instructions === false) return {}
+  const project = await readProjectInstructions(cwd, await context.rootsOf(owner), context)
+  return project === null ? {} : { project }
+}
+
+/** @throws {@link InstructionsError} */
+async function textOf(
+  option: 'instructions' | 'systemPrompt',
+  given: (run: RequestedRun) => unknown,
+  run: RequestedRun,
+): Promise<string | undefined> {
+  let text: unknown
+  try {
+    text = await given(run)
+  } catch (cause) {
+    throw new InstructionsError(`${option}(run) of the host threw an error`, { cause })
+  }
+  if (text === null && option === 'instructions') return undefined
+  const problem = textProblem(text)
+  if (problem === null) return text as string
+  throw new InstructionsError(`${option}(run) of the host must return ${problem}`)
+}
+
+/** What a text of the host must be; null if it is. */
+export function textProblem(text: unknown): string | null {
+  if (typeof text !== 'string') return `a text, got ${text === null ? 'null' : typeof text}`
+  if (text.trim() === '') return 'a text that is not blank'
+  if (text.includes('\0')) return 'a text without NUL'
+  const bytes = Buffer.byteLength(text)
+  return bytes <= MAX_BYTES ? null : `a text of at most ${MAX_BYTES} bytes, got ${bytes}`
+}
