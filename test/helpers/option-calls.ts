@@ -157,7 +157,10 @@ const agentCalls: Record<string, Call | OptionCall> = {
   'MemoryStore#options': (o) => new agent.MemoryStore(o),
   'PostgresStore#options': { call: (o: any) => new agent.PostgresStore(o), base: () => ({ pool }) },
   'PostgresStore.sweep#retain': (o) => new agent.PostgresStore({ pool } as never).sweep(o),
-  'providersFromEnvironment#network': (o) => agent.providersFromEnvironment({}, o),
+  'providersFromEnvironment#network': {
+    call: (o: any) => agent.providersFromEnvironment({}, o),
+    base: () => ({ prices }),
+  },
   'createHttpProvider#options': {
     call: (o: any) => agent.createHttpProvider(adapter, o).create('m'),
     base: () => ({ id: 'a', prices }),
@@ -293,6 +296,8 @@ export const notOptions: readonly (readonly [place: RegExp, reason: string])[] =
   [/^agent\.(foldHead#(head|record)|summarize#0|\w+Store\.append#records) /, 'stored records'],
   [/^agent\.\w+Store\.list#query /, 'the engine calls stores, and checks what it was given'],
   [/^agent\.costOf#prices /, 'prices that were frozen in a log'],
+  [/ prices\.any /, 'prices by the names of models, which test/agent/models/pricing.test.ts checks'],
+  [/^agent\.ModelError#options usage /, 'what a model reports, which is made sound when it counts'],
   [/^agent\.(checkSchema#schema|checkArguments#tool) /, 'data; defineTool() checks schemas'],
   [/\.resume#answer /, 'checked against RESUME_SCHEMA, as over HTTP'],
   [/^server\.RunServiceClient\.(create|fork|restore|apply)#request |\.message#message /,

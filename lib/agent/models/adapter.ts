@@ -6,7 +6,7 @@
  */
 import type { JsonObject } from '../../internal/json.js'
 import type { ModelRequest, ModelTurn } from '../model.js'
-import type { ModelPrices, Usage } from '../usage.js'
+import type { CallUsage, ModelPrices } from '../usage.js'
 import type { WireContext } from './provider-errors.js'
 
 /** One request, complete except for the key. */
@@ -29,7 +29,7 @@ export interface StreamDecoder {
   /** True once the answer is complete; further events are not pushed. */
   readonly done: boolean
   /** Tokens that the provider has reported so far. */
-  readonly usage: Usage
+  readonly usage: CallUsage
   /** True once the provider has counted the whole answer: what comes later costs no more. */
   readonly isCounted: boolean
   /** Characters of the answer so far: text, thoughts and arguments of calls. */
