@@ -287,11 +287,11 @@ export const optionCalls: ReadonlyMap<string, OptionCall> = new Map(
 export const notOptions: readonly (readonly [place: RegExp, reason: string])[] = [
   [/ (.*\.)?(transport|mounts\.any|stream|store|store\.(objects|shared)|objects|executor|providers\[0\]|pool|pool\.options|listen|listen\.options)( |$)/,
     'objects of the host, which may have whatever else it needs'],
-  [/ (.*\.)?(tools\[0\]|tools\[0\]\.parameters|models\.any\.prices) /,
+  [/ (.*\.)?(tools\[0\]|tools\[0\]\.parameters|models\.any|models\.any\.prices) /,
     'tools and models of the host; those that the package makes are checked when they are made'],
   [/^server\.drainOnSignal#servers |^ws\.\w+\.(upgrade|connect)#request /,
     'servers and requests of Node'],
-  [/(Model|ModelAdapter|HttpModel|ScriptedModel|Executor)\.\w+#(request|options) /,
+  [/(Model|ModelAdapter|HttpModel|ScriptedModel|Executor)\.\w+#(request|options|settings) /,
     'what the engine passes to models, adapters and executors'],
   [/^agent\.(foldHead#(head|record)|summarize#0|\w+Store\.append#records) /, 'stored records'],
   [/^agent\.\w+Store\.list#query /, 'the engine calls stores, and checks what it was given'],

@@ -230,6 +230,9 @@ function createHead(record: RunCreated): RunHead {
       max_cost_usd: request?.max_cost_usd ?? null,
       max_seconds: request?.max_seconds ?? null,
       max_tool_calls: request?.max_tool_calls ?? null,
+      temperature: request?.temperature ?? null,
+      reasoning_effort: request?.reasoning_effort ?? null,
+      max_output_tokens: request?.max_output_tokens ?? null,
       workspace: payload.workspace ?? 'in_place',
       checkpoint_id: null,
       changes: null,
@@ -279,9 +282,12 @@ type NewField =
   | 'delegates'
   | 'delegation'
   | 'forked_from'
+  | 'max_output_tokens'
   | 'max_tool_calls'
+  | 'reasoning_effort'
   | 'role'
   | 'root_run_id'
+  | 'temperature'
   | 'workspace'
 
 /** Fills in what a stored head lacks. */
@@ -292,6 +298,9 @@ export function completeHead({ details, ...head }: StoredHead): RunHead {
     ...head,
     details: {
       max_tool_calls: null,
+      temperature: null,
+      reasoning_effort: null,
+      max_output_tokens: null,
       workspace: 'in_place',
       checkpoint_id: null,
       changes: null,

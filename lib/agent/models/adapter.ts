@@ -5,7 +5,7 @@
  * @module
  */
 import type { JsonObject } from '../../internal/json.js'
-import type { ModelRequest, ModelTurn } from '../model.js'
+import type { ModelRequest, ModelSettings, ModelTurn, RefusedSetting } from '../model.js'
 import type { CallUsage, ModelPrices } from '../usage.js'
 import type { WireContext } from './provider-errors.js'
 
@@ -46,6 +46,11 @@ export interface ModelAdapter {
   readonly defaultBaseUrl: string
   /** List price of a model, given how this adapter calls it; null when it is not known. */
   prices(model: string): ModelPrices | null
+  /**
+   * Which of these settings of a run the model does not take, given how this adapter calls it; null
+   * for none.
+   */
+  refusedSetting(settings: ModelSettings, model: string): RefusedSetting | null
   /** Headers that carry the key; not called without one. */
   authHeaders(apiKey: string): Readonly<Record<string, string>>
   /** Translates a request into the provider's form. */

@@ -17,7 +17,7 @@ export interface HttpProviderOptions
   readonly suggestions?: readonly string[] | undefined
   /** Matches bare names that belong to this provider. */
   readonly family?: RegExp | undefined
-  /** Of all models, or by their names, in which `*` stands for any characters: `{ 'gpt-4o*': … }`. */
+  /** Of all models, or by names in which `*` stands for any characters: `{ 'gpt-4o*': … }`. */
   readonly prices?: ModelPrices | ByModel<ModelPrices | null> | null | undefined
   /** Likewise. */
   readonly contextWindow?: number | ByModel<number | null> | null | undefined

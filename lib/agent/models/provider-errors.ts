@@ -52,9 +52,10 @@ export function withWords(error: ModelError, words: string): ModelError {
 
 function changed(
   error: ModelError,
-  { message = error.message, usage = error.usage }: { message?: string; usage?: CallUsage | undefined },
+  more: { readonly message?: string; readonly usage?: CallUsage },
 ): ModelError {
   const { code, statusCode, retryable, retryAfterMs, modelMistake, cause } = error
+  const { message = error.message, usage = error.usage } = more
   const facts = { statusCode, retryable, retryAfterMs, modelMistake, usage }
   return new ModelError(code, message, cause === undefined ? facts : { ...facts, cause })
 }
