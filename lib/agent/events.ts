@@ -14,7 +14,7 @@ import type { JsonObject } from '../internal/json.js'
 import type { StoredSeal } from './check-files.js'
 import type { Assurance, GoalBaseline, GoalSpec, KeptTests, TestCounts } from './goal.js'
 import type { FrozenInstructions } from './instructions.js'
-import type { AssistantMessage, Message, TraceContext } from './model.js'
+import type { AssistantMessage, Message, ModelSettings, TraceContext } from './model.js'
 import { areHashed } from './test-outcomes.js'
 import { isTerminal, type ChangeCounts, type EndReason, type RunStatus } from './run-status.js'
 import type { Attempts, Candidate, ChildEnd, ChildRole, Delegation } from './run-tree.js'
@@ -296,7 +296,7 @@ export type SealedMode = 'require' | 'prefer' | 'off'
 export type Approval = 'never' | 'writes' | 'all'
 
 /** A start request with every default filled in, as frozen in the log. */
-export interface RunRequest {
+export interface RunRequest extends ModelSettings {
   readonly goal: string
   /** Real path of the working directory. */
   readonly cwd: string

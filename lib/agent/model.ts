@@ -70,6 +70,25 @@ export interface ToolSpec {
  */
 export type ToolChoice = 'auto' | 'none' | 'required' | { readonly tool: string }
 
+/** How much a reasoning model thinks; no model knows all of these. */
+export type ReasoningEffort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh' | 'max'
+
+/** What a run asks of its model; absent: as the provider or the host has it. */
+export interface ModelSettings {
+  /** 0 to 2; many providers take 0 to 1. */
+  readonly temperature?: number
+  readonly reasoning_effort?: ReasoningEffort
+  /** Tokens of one answer. */
+  readonly max_output_tokens?: number
+}
+
+/** A setting that a model does not take. */
+export interface RefusedSetting {
+  readonly setting: keyof ModelSettings
+  /** For people, after the name of the setting: `cannot be set for …`. */
+  readonly detail: string
+}
+
 /**
  * The input of one model call: a snapshot, which a model may keep. The engine freezes it with all
  * lists and plain objects in it, unless `NODE_ENV` is `production`.
@@ -81,6 +100,8 @@ export interface ModelRequest {
   readonly tools: readonly ToolSpec[]
   /** @defaultValue 'auto' */
   readonly toolChoice?: ToolChoice | undefined
+  /** Of the run; they take precedence over those of the model. Absent when it has none. */
+  readonly settings?: ModelSettings | undefined
   /** Aborts the call; the promise then rejects with the signal's reason. */
   readonly signal: AbortSignal
   /** Called with each piece of visible text as it streams; never by adapters that cannot stream. */
@@ -135,6 +156,11 @@ export interface Model {
   readonly contextWindow: number | null
   /** Null when the price is unknown. */
   readonly prices: ModelPrices | null
+  /**
+   * The first of these settings that the model does not take; null when it takes all. Asked when a
+   * run is created. A model without this function takes none.
+   */
+  refusedSetting?(settings: ModelSettings): RefusedSetting | null
   /**
    * Makes one call.
    *

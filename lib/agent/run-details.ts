@@ -11,6 +11,7 @@ import type {
 import type { Candidate, ChildRole, ChooseBy, Delegation } from './run-tree.js'
 import type { Assurance } from './goal.js'
 import type { ProjectInstructions } from './instructions.js'
+import type { ReasoningEffort } from './model.js'
 import type { Usage } from './usage.js'
 
 /** The gate at which a run waits for a human. */
@@ -105,6 +106,10 @@ export interface RunDetails {
   readonly max_cost_usd: number | null
   readonly max_seconds: number | null
   readonly max_tool_calls: number | null
+  /** What the run asks of its model; null: as the host or the provider has it. */
+  readonly temperature: number | null
+  readonly reasoning_effort: ReasoningEffort | null
+  readonly max_output_tokens: number | null
   readonly workspace: WorkspaceMode
   /** The newest checkpoint; null before the first, and without checkpoints. */
   checkpoint_id: string | null

@@ -17,6 +17,8 @@ export interface CallUsage extends Usage {
    * counted them; absent when all are counted.
    */
   readonly estimated_tokens?: number
+  /** US dollars that the provider says it charged; absent where it does not say. */
+  readonly cost_usd?: number
 }
 
 /** US dollars for one million tokens. */
@@ -35,8 +37,8 @@ const PRICES: OptionKinds<ModelPrices> = {
 }
 
 /** @throws TypeError that names what is wrong with a host's prices. */
-export function checkPrices(prices: ModelPrices | null | undefined): void {
-  if (prices !== undefined && prices !== null) checkOptions(prices, PRICES, 'prices')
+export function checkPrices(prices: ModelPrices | null | undefined, name = 'prices'): void {
+  if (prices !== undefined && prices !== null) checkOptions(prices, PRICES, name)
 }
 
 /** For calls of models that count no tokens. */

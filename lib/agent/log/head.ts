@@ -120,6 +120,8 @@ function hasPendingChanges(
 
 function foldUsage(details: RunDetails, payload: EventPayloads['llm_usage']): void {
   const { final_state, usage } = details
+  const isKnown = payload.cost_usd !== null && payload.estimated_tokens === undefined
+  details.cost_known = isKnown && isKnownSoFar(details)
   details.usage = {
     input_tokens: usage.input_tokens + payload.input_tokens,
     output_tokens: usage.output_tokens + payload.output_tokens,
@@ -131,8 +133,11 @@ function foldUsage(details: RunDetails, payload: EventPayloads['llm_usage']): vo
   }
   final_state.total_tokens += payload.input_tokens + payload.output_tokens
   final_state.estimated_cost_usd += payload.cost_usd ?? 0
-  const isCounted = payload.estimated_tokens === undefined
-  if (payload.cost_usd === null || !isCounted) details.cost_known = false
+}
+
+/** A model without a price has cost nothing yet before its first call, which may tell its cost. */
+function isKnownSoFar({ cost_known, usage }: RunDetails): boolean {
+  return cost_known || usage.model_calls === 0
 }
 
 /** Heads are copied flat, so lists are replaced, never changed. */
@@ -156,6 +161,7 @@ function foldChosen(details: RunDetails, chosen: number): void {
 
 function foldChildUsage(details: RunDetails, used: ChildUsage): void {
   const { final_state, usage } = details
+  details.cost_known = used.cost_known && isKnownSoFar(details)
   details.usage = {
     input_tokens: usage.input_tokens + used.input_tokens,
     output_tokens: usage.output_tokens + used.output_tokens,
@@ -167,7 +173,6 @@ function foldChildUsage(details: RunDetails, used: ChildUsage): void {
   }
   final_state.total_tokens += used.input_tokens + used.output_tokens
   final_state.estimated_cost_usd += used.cost_usd
-  if (!used.cost_known) details.cost_known = false
 }
 
 function failureOf({ payload, iteration }: Extract<RunRecord, { kind: 'error' }>): RunFailure {
@@ -227,6 +232,9 @@ function createHead(record: RunCreated): RunHead {
       max_cost_usd: request?.max_cost_usd ?? null,
       max_seconds: request?.max_seconds ?? null,
       max_tool_calls: request?.max_tool_calls ?? null,
+      temperature: request?.temperature ?? null,
+      reasoning_effort: request?.reasoning_effort ?? null,
+      max_output_tokens: request?.max_output_tokens ?? null,
       workspace: payload.workspace ?? 'in_place',
       checkpoint_id: null,
       changes: null,
@@ -281,10 +289,13 @@ type NewField =
   | 'delegation'
   | 'forked_from'
   | 'instructions'
+  | 'max_output_tokens'
   | 'max_tool_calls'
   | 'project_instructions'
+  | 'reasoning_effort'
   | 'role'
   | 'root_run_id'
+  | 'temperature'
   | 'workspace'
 
 /** Fills in what a stored head lacks. */
@@ -296,6 +307,9 @@ export function completeHead({ details, ...head }: StoredHead): RunHead {
     ...head,
     details: {
       max_tool_calls: null,
+      temperature: null,
+      reasoning_effort: null,
+      max_output_tokens: null,
       workspace: 'in_place',
       checkpoint_id: null,
       changes: null,

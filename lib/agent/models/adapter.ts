@@ -5,8 +5,8 @@
  * @module
  */
 import type { JsonObject } from '../../internal/json.js'
-import type { ModelRequest, ModelTurn } from '../model.js'
-import type { ModelPrices, Usage } from '../usage.js'
+import type { ModelRequest, ModelSettings, ModelTurn, RefusedSetting } from '../model.js'
+import type { CallUsage, ModelPrices } from '../usage.js'
 import type { WireContext } from './provider-errors.js'
 
 /** One request, complete except for the key. */
@@ -29,7 +29,7 @@ export interface StreamDecoder {
   /** True once the answer is complete; further events are not pushed. */
   readonly done: boolean
   /** Tokens that the provider has reported so far. */
-  readonly usage: Usage
+  readonly usage: CallUsage
   /** True once the provider has counted the whole answer: what comes later costs no more. */
   readonly isCounted: boolean
   /** Characters of the answer so far: text, thoughts and arguments of calls. */
@@ -46,6 +46,11 @@ export interface ModelAdapter {
   readonly defaultBaseUrl: string
   /** List price of a model, given how this adapter calls it; null when it is not known. */
   prices(model: string): ModelPrices | null
+  /**
+   * Which of these settings of a run the model does not take, given how this adapter calls it; null
+   * for none.
+   */
+  refusedSetting(settings: ModelSettings, model: string): RefusedSetting | null
   /** Headers that carry the key; not called without one. */
   authHeaders(apiKey: string): Readonly<Record<string, string>>
   /** Translates a request into the provider's form. */

@@ -4,7 +4,7 @@
  * @module
  */
 import type { ModelRequest, ModelTurn, StopReason, ToolCall } from '../model.js'
-import type { Usage } from '../usage.js'
+import type { CallUsage } from '../usage.js'
 import { parseArguments } from './tool-arguments.js'
 import { ToolNames } from './tool-names.js'
 
@@ -22,7 +22,7 @@ export interface TurnDraft {
   readonly text: string
   readonly reasoning: string
   readonly calls: readonly RawCall[]
-  readonly usage: Usage
+  readonly usage: CallUsage
   readonly stop: StopReason
   /** The provider's own parts, sent back with the next request. */
   readonly parts: { readonly format: string; readonly value: unknown }

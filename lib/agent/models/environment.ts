@@ -8,12 +8,16 @@ import { trimEndOf } from '../../internal/trim-end.js'
 import type { ModelAdapter } from './adapter.js'
 import { anthropicAdapter } from './anthropic/adapter.js'
 import { geminiAdapter } from './gemini/adapter.js'
-import { createHttpProvider, type HttpProvider, type HttpProviderOptions } from './http-provider.js'
+import {
+  checkByModel, createHttpProvider, type HttpProvider, type HttpProviderOptions,
+} from './http-provider.js'
 import { isReasoningModel } from './known-models.js'
 import { openAiChatAdapter } from './openai/chat.js'
 import { openAiResponsesAdapter } from './openai/responses.js'
 
-const NETWORK: OptionKinds<Network> = { transport: 'object' }
+const NETWORK: OptionKinds<Network> = {
+  transport: 'object', prices: 'any', contextWindow: 'any',
+}
 
 /** Matches bare names of OpenAI's models. */
 const OPENAI_FAMILY = /^(?:gpt-|chatgpt-|o[1-9](?:-|$)|codex-)/
@@ -34,21 +38,23 @@ const LOCAL_IDLE_MS = 600_000
  *
  * None of them becomes the default model: a key in the environment is no consent to spend money.
  *
- * @param network - a transport that replaces the network, for gateways and tests.
+ * @param network - a transport that replaces the network, for gateways and tests; `prices` and
+ *   `contextWindow` of the models of all providers but Ollama, whose calls cost nothing.
  * @throws TypeError that names the invalid variable, and its value unless that is a key.
  */
 export function providersFromEnvironment(
   env: Readonly<Record<string, string | undefined>>,
-  network: Pick<HttpProviderOptions, 'transport'> = {},
+  network: Pick<HttpProviderOptions, 'contextWindow' | 'prices' | 'transport'> = {},
 ): readonly HttpProvider[] {
   checkObject('env', env)
   checkOptions(network, NETWORK, 'providersFromEnvironment()')
+  checkByModel(network)
   const makers = [openAi, anthropic, gemini, ollama]
   return makers.map((make) => make(env, network)).filter((provider) => provider !== null)
 }
 
 type Environment = Readonly<Record<string, string | undefined>>
-type Network = Pick<HttpProviderOptions, 'transport'>
+type Network = Pick<HttpProviderOptions, 'contextWindow' | 'prices' | 'transport'>
 
 function openAi(env: Environment, network: Network): HttpProvider | null {
   const apiKey = keyOf(env, 'OPENAI_API_KEY')
@@ -104,7 +110,7 @@ function gemini(env: Environment, network: Network): HttpProvider | null {
   })
 }
 
-function ollama(env: Environment, network: Network): HttpProvider | null {
+function ollama(env: Environment, { transport }: Network): HttpProvider | null {
   const host = valueOf(env, 'OLLAMA_HOST')
   if (host === undefined) return null
   const baseUrl = ollamaUrl(host)
@@ -113,7 +119,7 @@ function ollama(env: Environment, network: Network): HttpProvider | null {
     throw new TypeError(`OLLAMA_CONTEXT_LENGTH must be a number of tokens, got ${length}`)
   }
   return createHttpProvider(openAiChatAdapter(), {
-    ...network,
+    transport,
     id: 'ollama',
     baseUrl,
     idleTimeoutMs: LOCAL_IDLE_MS,

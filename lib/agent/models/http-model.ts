@@ -21,7 +21,9 @@ import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { parseJson } from '../../internal/json.js'
 import { trimEndOf } from '../../internal/trim-end.js'
 import { ModelError } from '../errors.js'
-import type { Model, ModelRequest, ModelTurn, TraceContext } from '../model.js'
+import type {
+  Model, ModelRequest, ModelSettings, ModelTurn, RefusedSetting, TraceContext,
+} from '../model.js'
 import { checkPrices, type ModelPrices } from '../usage.js'
 import { addEndpoint } from '../redaction/given.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
@@ -34,6 +36,7 @@ import {
   withUsage,
   type WireContext,
 } from './provider-errors.js'
+import { withSettings } from './settings.js'
 
 /** Options of a model that is reached over HTTP. */
 export interface HttpModelOptions extends Omit<WireOptions, 'stream'> {
@@ -141,13 +144,15 @@ export class HttpModel implements Model, AsyncDisposable {
     })
   }
 
+  refusedSetting(settings: ModelSettings): RefusedSetting | null {
+    return this.#adapter.refusedSetting(settings, this.#options.model)
+  }
+
   async complete(request: ModelRequest): Promise<ModelTurn> {
     const { signal } = request
     signal.throwIfAborted()
-    const wire = this.#adapter.encode(request, {
-      ...this.#options,
-      stream: this.#options.stream !== false,
-    })
+    const options = { ...this.#options, stream: this.#options.stream !== false }
+    const wire = this.#adapter.encode(request, withSettings(options, request.settings))
     const meter = new CallMeter(request)
     request.onUsage?.(() => meter.used())
     try {

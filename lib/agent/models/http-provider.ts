@@ -1,11 +1,14 @@
-import { checkOptions, type OptionKinds } from '../../internal/options.js'
+import { checkOptions, describeValue, type OptionKinds } from '../../internal/options.js'
 import type { ModelProvider } from '../model-provider.js'
 import { addEndpoint } from '../redaction/given.js'
 import type { ModelAdapter } from './adapter.js'
+import { checkPrices, type ModelPrices } from '../usage.js'
 import { HttpModel, SHARED_OPTIONS, type HttpModelOptions } from './http-model.js'
+import { valueFor, type ByModel } from './per-model.js'
 
 /** Options of {@link createHttpProvider}: those of its models, and how they are presented. */
-export interface HttpProviderOptions extends Omit<HttpModelOptions, 'model' | 'name'> {
+export interface HttpProviderOptions
+  extends Omit<HttpModelOptions, 'contextWindow' | 'model' | 'name' | 'prices'> {
   /** The part of model names before the colon. */
   readonly id: string
   /** One line for people. @defaultValue the id and the address */
@@ -14,11 +17,16 @@ export interface HttpProviderOptions extends Omit<HttpModelOptions, 'model' | 'n
   readonly suggestions?: readonly string[] | undefined
   /** Matches bare names that belong to this provider. */
   readonly family?: RegExp | undefined
+  /** Of all models, or by names in which `*` stands for any characters: `{ 'gpt-4o*': … }`. */
+  readonly prices?: ModelPrices | ByModel<ModelPrices | null> | null | undefined
+  /** Likewise. */
+  readonly contextWindow?: number | ByModel<number | null> | null | undefined
 }
 
 const OPTIONS: OptionKinds<HttpProviderOptions> = {
   ...SHARED_OPTIONS, id: 'string! the part of model names before the colon',
-  description: 'string', suggestions: 'array', family: 'object',
+  description: 'string', suggestions: 'array', family: 'object', prices: 'any',
+  contextWindow: 'any',
 }
 
 /** A provider whose models hold connections until it is closed. */
@@ -54,14 +62,22 @@ export function createHttpProvider(
     throw new TypeError('createHttpProvider() needs an adapter, such as openAiChatAdapter()')
   }
   checkOptions(options, OPTIONS, 'createHttpProvider()')
-  const { id, description, suggestions, family, ...modelOptions } = options
+  const { id, description, suggestions, family, prices, contextWindow, ...shared } = options
+  const priceOf = pricesOf(prices)
+  const windowOf = windowsOf(contextWindow)
   addEndpoint(options)
   const models = new Map<string, HttpModel>()
   const adapterOf = typeof adapter === 'function' ? adapter : () => adapter
   const create = (model: string): HttpModel => {
     const made =
       models.get(model) ??
-      new HttpModel(adapterOf(model), { ...modelOptions, model, name: `${id}:${model}` })
+      new HttpModel(adapterOf(model), {
+        ...shared,
+        prices: priceOf(model),
+        contextWindow: windowOf(model),
+        model,
+        name: `${id}:${model}`,
+      })
     models.delete(model)
     models.set(model, made)
     if (models.size > MAX_MODELS) models.delete(models.keys().next().value!)
@@ -82,4 +98,50 @@ export function createHttpProvider(
     close,
     [Symbol.asyncDispose]: close,
   }
+}
+
+/** @throws TypeError that names what is wrong with either, even if no provider gets them. */
+export function checkByModel(
+  given: Pick<HttpProviderOptions, 'contextWindow' | 'prices'>,
+): void {
+  pricesOf(given.prices)
+  windowsOf(given.contextWindow)
+}
+
+type Lookup<T> = (model: string) => T | null | undefined
+
+/** @throws TypeError that names what is wrong with the host's prices. */
+function pricesOf(given: HttpProviderOptions['prices']): Lookup<ModelPrices> {
+  if (!isByModel(given)) {
+    checkPrices(given)
+    return () => given
+  }
+  for (const [pattern, prices] of Object.entries(given))
+    checkPrices(prices, `prices[${JSON.stringify(pattern)}]`)
+  return (model) => valueFor(given, model)
+}
+
+/** The fields of a price are no objects, the values of a map are, or null. */
+function isByModel(
+  given: HttpProviderOptions['prices'],
+): given is ByModel<ModelPrices | null> {
+  if (given === undefined || given === null) return false
+  const values: unknown[] = Object.values(given)
+  return values.length > 0 && values.every((value) => typeof value === 'object')
+}
+
+/** @throws TypeError that names what is wrong with the host's windows. */
+function windowsOf(given: HttpProviderOptions['contextWindow']): Lookup<number> {
+  if (typeof given !== 'object' || given === null) {
+    checkWindow('contextWindow', given)
+    return () => given
+  }
+  for (const [pattern, tokens] of Object.entries(given))
+    checkWindow(`contextWindow[${JSON.stringify(pattern)}]`, tokens)
+  return (model) => valueFor(given, model)
+}
+
+function checkWindow(name: string, given: unknown): void {
+  if (given === undefined || given === null || typeof given === 'number') return
+  throw new TypeError(`${name} must be a number of tokens or null, got ${describeValue(given)}`)
 }

@@ -26,3 +26,8 @@ export function textOf(value: unknown): string {
 export function countOf(value: unknown): number {
   return typeof value === 'number' && value > 0 && Number.isFinite(value) ? Math.floor(value) : 0
 }
+
+/** `value` if it is a finite number that is not negative, else undefined. */
+export function amountOf(value: unknown): number | undefined {
+  return typeof value === 'number' && value >= 0 && Number.isFinite(value) ? value : undefined
+}

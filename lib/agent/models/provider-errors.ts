@@ -6,7 +6,7 @@
 import { TRANSIENT_STATUSES } from '../../internal/backoff.js'
 import { isJsonObject, parseJson, type JsonObject } from '../../internal/json.js'
 import { ModelError, type ModelErrorCode } from '../errors.js'
-import type { CallUsage, Usage } from '../usage.js'
+import type { CallUsage } from '../usage.js'
 import { clip } from '../output.js'
 import { listOf, objectOf, textOf } from './json-reader.js'
 import { durationOf, type HeaderLookup, retryAfterFromHeaders } from './rate-limit-headers.js'
@@ -33,7 +33,7 @@ export interface ProviderFailure {
 const NO_HEADERS: HeaderLookup = () => null
 
 /** The error reported inside a 200 response, with the usage that the response reports, if any. */
-export function embeddedError(body: unknown, context: WireContext, usage?: Usage): ModelError {
+export function embeddedError(body: unknown, context: WireContext, usage?: CallUsage): ModelError {
   const error = providerError({ status: null, header: NO_HEADERS, body, now: 0 }, context)
   return usage === undefined ? error : withUsage(error, usage)
 }
@@ -52,9 +52,10 @@ export function withWords(error: ModelError, words: string): ModelError {
 
 function changed(
   error: ModelError,
-  { message = error.message, usage = error.usage }: { message?: string; usage?: CallUsage | undefined },
+  more: { readonly message?: string; readonly usage?: CallUsage },
 ): ModelError {
   const { code, statusCode, retryable, retryAfterMs, modelMistake, cause } = error
+  const { message = error.message, usage = error.usage } = more
   const facts = { statusCode, retryable, retryAfterMs, modelMistake, usage }
   return new ModelError(code, message, cause === undefined ? facts : { ...facts, cause })
 }
@@ -88,7 +89,7 @@ export function unfinishedStream(context: WireContext): ModelError {
 }
 
 /** The error for an answer that the model itself broke; the engine passes it on to the model. */
-export function mistakeError(problem: string, context: WireContext, usage: Usage): ModelError {
+export function mistakeError(problem: string, context: WireContext, usage: CallUsage): ModelError {
   const { model, secrets } = context
   const message = redactSecrets(`${model}: ${shorten(problem, secrets)}`, secrets)
   return new ModelError('ERR_AGENT_MODEL', message, { retryable: false, modelMistake: true, usage })

@@ -7,7 +7,7 @@ import type { ChildRole } from '../run-tree.js'
 import type { RunState } from '../log/run-state.js'
 import type { DelegateRequest } from '../tool.js'
 import type { NewChildPlace, NewRun, RequestContext } from './new-run.js'
-import { parseStartRequest, type StartRequest } from './start-request.js'
+import { parseStartRequest, settingsOf, type StartRequest } from './start-request.js'
 
 /** What is left of the budgets of a run, for one that it starts; null: no bound. */
 export interface RemainingBudget {
@@ -63,6 +63,7 @@ export function delegateStart(
     hitl_enabled,
     metadata,
     model_name,
+    ...settingsOf(frozen.request),
     ...asked,
     ...Object.fromEntries(bounds.filter(([, bound]) => bound !== null)),
     workspace: 'isolated',

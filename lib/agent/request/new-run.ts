@@ -21,7 +21,7 @@ import { resolveUnderRoots } from '../workspace/open.js'
 import { hasForeignRun } from './foreign-run.js'
 import type { RootsOf } from './roots.js'
 import {
-  CHOOSE, completeRequest, type ResolvedParts, type StartRequest,
+  CHOOSE, completeRequest, settingsOf, type ResolvedParts, type StartRequest,
 } from './start-request.js'
 
 export interface RequestContext {
@@ -211,6 +211,7 @@ async function modelOf(
     throw new InvalidRequestError([{ pointer, detail }])
   }
   checkBudget(start, model.name, model.prices)
+  checkSettings(start, model)
   if (model instanceof ReplayModel) await checkReplay(model, owner, pointer)
   return model
 }
@@ -227,6 +228,18 @@ async function checkReplay(
     if (!(error instanceof ModelError)) throw error
     throw new InvalidRequestError([{ pointer, detail: error.message }])
   }
+}
+
+function checkSettings(start: StartRequest, model: Model): void {
+  const settings = settingsOf(start)
+  if (settings === undefined) return
+  const [setting] = Object.keys(settings)
+  const refused =
+    model.refusedSetting === undefined
+      ? { setting, detail: `cannot be set for ${model.name}, which takes no settings` }
+      : model.refusedSetting(settings)
+  if (refused === null) return
+  throw new InvalidRequestError([{ pointer: `/${refused.setting}`, detail: refused.detail }])
 }
 
 function checkBudget(

@@ -6,6 +6,7 @@
 import type { JsonObject } from '../../internal/json.js'
 import { InvalidRequestError } from '../errors.js'
 import type { RunRequest, WorkspaceMode } from '../events.js'
+import type { ModelSettings } from '../model.js'
 import type { Attempts, ChooseBy, Delegation } from '../run-tree.js'
 import {
   HOLDOUT_SCHEMA, holdoutViolations, type HoldoutRequest,
@@ -89,6 +90,19 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
       description: 'Time budget in seconds of work; waiting for humans does not count.',
     },
     max_tool_calls: { type: 'integer', minimum: 1, description: 'Bound on tool calls that run.' },
+    temperature: {
+      type: 'number', minimum: 0, maximum: 2,
+      description: "Of the model. Default: the host's or the provider's.",
+    },
+    reasoning_effort: {
+      type: 'string',
+      enum: ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'],
+      description: "How much the model thinks. Default: the host's or the provider's.",
+    },
+    max_output_tokens: {
+      type: 'integer', minimum: 16, maximum: 10_000_000,
+      description: "Tokens of one answer. Default: the host's or the provider's.",
+    },
     workspace: {
       type: 'string',
       enum: ['in_place', 'isolated'],
@@ -288,6 +302,17 @@ export interface ResolvedParts {
   readonly delegation: Delegation | undefined
 }
 
+/** The settings of a request for its model; undefined when it has none. */
+export function settingsOf(request: ModelSettings): ModelSettings | undefined {
+  const { temperature, reasoning_effort, max_output_tokens } = request
+  if ((temperature ?? reasoning_effort ?? max_output_tokens) === undefined) return undefined
+  return {
+    ...(temperature !== undefined && { temperature }),
+    ...(reasoning_effort !== undefined && { reasoning_effort }),
+    ...(max_output_tokens !== undefined && { max_output_tokens }),
+  }
+}
+
 /** The request with all defaults, to be frozen in the log. */
 export function completeRequest(
   request: StartRequest,
@@ -308,6 +333,7 @@ export function completeRequest(
     max_seconds: request.max_seconds ?? null,
     max_tool_calls: request.max_tool_calls ?? null,
     metadata: { ...request.metadata },
+    ...settingsOf(request),
     ...(workspace === 'isolated' && { workspace }),
     ...(checkpoints !== undefined && { checkpoints }),
     ...(apply !== undefined && { apply }),

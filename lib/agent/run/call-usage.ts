@@ -6,7 +6,7 @@
 import { ModelError } from '../errors.js'
 import type { EventPayloads, RecordDraft } from '../events.js'
 import type { LogWriter } from '../log/writer.js'
-import { costOf } from '../models/pricing.js'
+import { chargeFor } from '../models/pricing.js'
 import { soundUsage } from '../models/usage.js'
 import type { CallUsage, ModelPrices } from '../usage.js'
 
@@ -24,7 +24,7 @@ export function usageRecord(
   failed = false,
 ): RecordDraft {
   const usage = soundUsage(reported)
-  const more = { cost_usd: costOf(usage, prices), purpose }
+  const more = { cost_usd: chargeFor(usage, prices), purpose }
   // Without a spread: see `turnPayload()` of the worker's turns.
   const payload = Object.assign(usage, more)
   return { kind: 'llm_usage', iteration, payload: failed ? { ...payload, failed } : payload }

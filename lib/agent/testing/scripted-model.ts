@@ -80,6 +80,11 @@ export class ScriptedModel implements Model {
     this.#clock = options.clock ?? systemClock
   }
 
+  /** Null: it takes all settings, and its script may look at them. */
+  refusedSetting(): null {
+    return null
+  }
+
   async complete(request: ModelRequest): Promise<ModelTurn> {
     request.signal.throwIfAborted()
     this.requests.push({ ...request, messages: [...request.messages], tools: [...request.tools] })

@@ -58,8 +58,15 @@ const chat = openAiChatAdapter()
 const anthropic = anthropicAdapter()
 const gemini = geminiAdapter()
 const responses = openAiResponsesAdapter()
-const messageStart = { type: 'message_start', message: { usage: { input_tokens: 25, output_tokens: 1 } } }
-const saysText = { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: TEXT } }
+const messageStart = {
+  type: 'message_start',
+  message: { usage: { input_tokens: 25, output_tokens: 1 } },
+}
+const saysText = {
+  type: 'content_block_delta',
+  index: 0,
+  delta: { type: 'text_delta', text: TEXT },
+}
 const geminiChunk = {
   candidates: [{ content: { parts: [{ text: TEXT }] } }],
   usageMetadata: { promptTokenCount: 25, candidatesTokenCount: 40 },

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { costOf, knownPrices } from 'runwright/agent'
+import {
+  costOf,
+  createHttpProvider,
+  knownPrices,
+  openAiChatAdapter,
+  providersFromEnvironment,
+} from 'runwright/agent'
+import { chargeFor } from '../../../lib/agent/models/pricing.js'
+import { valueFor } from '../../../lib/agent/models/per-model.js'
 
 const usage = {
   input_tokens: 1_000_000,
@@ -43,4 +51,84 @@ test('each price has the date of its lookup', () => {
   const prices = knownPrices('gpt-5-mini')
   assert.match(prices?.as_of ?? '', /^\d{4}-\d{2}-\d{2}$/)
   assert.deepEqual([prices?.input, prices?.cached, prices?.output], [0.25, 0.025, 2])
+})
+
+test('a snapshot with a price of its own has that price', () => {
+  const { input, output, cached } = knownPrices('gpt-4o-2024-05-13') ?? {}
+  assert.deepEqual([input, cached, output], [5, undefined, 15])
+  assert.equal(knownPrices('gpt-4o-2024-08-06')?.input, 2.5)
+})
+
+for (const [told, prices, charged] of [
+  [0.5, { input: 1, output: 1, as_of: '2026-01-01' }, 0.5],
+  [0.5, null, 0.5],
+  [0, null, 0],
+  [0, { input: 1, output: 0, as_of: '2026-01-01' }, 1],
+  [undefined, null, null],
+] as const) {
+  test(`a told cost of ${told} is charged as ${charged} with ${prices ? 'a' : 'no'} price`, () => {
+    const used = told === undefined ? usage : { ...usage, cost_usd: told }
+    assert.equal(chargeFor(used, prices), charged)
+  })
+}
+
+for (const [model, found] of [
+  ['gpt-4o', 'exact'],
+  ['gpt-4o-2024-08-06', 'gpt-4o-*'],
+  ['gpt-4o-mini', '*mini'],
+  ['gpt-4oo', 'gpt-4o*'],
+  ['gpt-5', undefined],
+  ['a.b', 'a*b'],
+  ['ab', 'a*b'],
+  ['aa', undefined],
+  ['x-y-z', 'x*-*z'],
+  ['x-z', 'x*-*z'],
+  ['toString', undefined],
+] as const) {
+  test(`of patterns, ${model} gets ${found}`, () => {
+    const patterns = ['gpt-4o*', 'gpt-4o-*', '*gpt-4o-mini', 'a*b', 'x*-*z']
+    const values = {
+      ...Object.fromEntries(patterns.map((pattern) => [pattern, pattern])),
+      'gpt-4o': 'exact',
+      '*gpt-4o-mini': '*mini',
+    }
+    assert.equal(valueFor(values, model), found)
+  })
+}
+
+const own = { input: 9, output: 9, as_of: '2026-01-01' }
+
+test('prices and windows of a provider may differ from model to model', async () => {
+  await using provider = createHttpProvider(openAiChatAdapter(), {
+    id: 'p',
+    prices: { 'gpt-4o*': own, 'gpt-5': null },
+    contextWindow: { 'gpt-4o*': 1_000, 'gpt-5': null },
+  })
+  assert.deepEqual(provider.create('gpt-4o-mini').prices, own)
+  assert.equal(provider.create('gpt-4o-mini').contextWindow, 1_000)
+  assert.equal(provider.create('gpt-5').prices, null)
+  assert.equal(provider.create('gpt-5').contextWindow, null)
+  assert.deepEqual(provider.create('gpt-4.1').prices, knownPrices('gpt-4.1'))
+  assert.equal(provider.create('gpt-4.1').contextWindow, 1_000_000)
+})
+
+test('prices of providers from the environment may differ from model to model', async () => {
+  const env = { OPENAI_BASE_URL: 'http://127.0.0.1:1/v1', OLLAMA_HOST: '127.0.0.1:1' }
+  const providers = providersFromEnvironment(env, { prices: { 'a/*': own } })
+  const [openai, ollama] = providers
+  assert.deepEqual(openai?.create('a/b').prices, own)
+  assert.equal(openai?.create('b').prices, null)
+  assert.equal(ollama?.create('a/b').prices?.input, 0)
+  for (const provider of providers) await provider.close()
+})
+
+test('what is wrong with the prices of a pattern is named', () => {
+  const prices = { 'gpt-4o*': { input: 1 } } as never
+  const open = (): unknown => createHttpProvider(openAiChatAdapter(), { id: 'p', prices })
+  assert.throws(open, /prices\["gpt-4o\*"\]/)
+  const contextWindow = { 'gpt-4o*': '8k' } as never
+  assert.throws(
+    () => createHttpProvider(openAiChatAdapter(), { id: 'p', contextWindow }),
+    /contextWindow\["gpt-4o\*"\] must be a number of tokens or null/,
+  )
 })

@@ -28,11 +28,18 @@ const DONE =
   piece({ choices: [{ index: 0, delta: { content: 'ok' }, finish_reason: 'stop' }] }) +
   piece({ choices: [], usage: { prompt_tokens: 10, completion_tokens: 1 } })
 
+const PRICES = { input: 0, output: 1_000, as_of: '2026-01-01' }
+
+interface Watched {
+  readonly onDelta?: () => void
+  readonly prices?: typeof PRICES | null
+}
+
 /** An engine whose model `p:m` costs a dollar for a thousand tokens of output. */
 async function broken(
   t: TestContext,
   answer: (response: ServerResponse, call: number) => void,
-  options: Partial<EngineOptions> & { readonly onDelta?: () => void } = {},
+  options: Partial<EngineOptions> & Watched = {},
   more: readonly ModelProvider[] = [],
 ) {
   let calls = 0
@@ -42,16 +49,16 @@ async function broken(
       answer(response, calls++)
     })
   })
+  const { onDelta, prices = PRICES, ...rest } = options
   const provider: HttpProvider = createHttpProvider(openAiChatAdapter(), {
     id: 'p',
     baseUrl: served.origin,
-    prices: { input: 0, output: 1_000, as_of: '2026-01-01' },
+    prices,
   })
   t.after(async () => {
     await provider.close()
     await served.close()
   })
-  const { onDelta, ...rest } = options
   const create = (name: string): Model => {
     const model = provider.create(name)
     if (onDelta === undefined) return model
@@ -159,4 +166,40 @@ test('heads that were stored without estimated tokens have none', async () => {
   const counts = { ...usage, model_calls: 1, tool_calls: 0 }
   const stored = { details: { run_id: 'r', usage: counts } } as unknown as StoredHead
   assert.deepEqual(completeHead(stored).details.usage, { ...counts, estimated_tokens: 0 })
+})
+
+for (const [title, cost, expected] of [
+  ['is the cost of the run, without a price of its own', 0.25, [0.25, true]],
+  ['is what a free model costs', 0, [0, true]],
+  ['that is absent leaves the cost unknown', undefined, [0, false]],
+] as const) {
+  test(`a cost that the provider tells ${title}`, async (t) => {
+    const usage = { prompt_tokens: 10, completion_tokens: 1, cost }
+    const { engine } = await broken(
+      t,
+      (response) =>
+        response.end(
+          piece({ choices: [{ index: 0, delta: { content: 'ok' }, finish_reason: 'stop' }] }) +
+            piece({ choices: [], usage }),
+        ),
+      { prices: null },
+    )
+    const { events, details } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 1 })
+    assertInvariants(events)
+    const { final_state, cost_known } = details
+    assert.deepEqual([final_state.estimated_cost_usd, cost_known], expected)
+  })
+}
+
+test('with a key of one\'s own, the provider behind a gateway charges as well', async (t) => {
+  const cost_details = { upstream_inference_cost: 0.5 }
+  const usage = { prompt_tokens: 10, completion_tokens: 1, cost: 0.25, is_byok: true, cost_details }
+  const { engine } = await broken(t, (response) =>
+    response.end(
+      piece({ choices: [{ index: 0, delta: { content: 'ok' }, finish_reason: 'stop' }] }) +
+        piece({ choices: [], usage }),
+    ),
+  )
+  const { details } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 1 })
+  assert.equal(details.final_state.estimated_cost_usd, 0.75)
 })

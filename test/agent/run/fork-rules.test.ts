@@ -28,6 +28,9 @@ const OVERRIDES: Readonly<Record<string, (other: string) => JsonValue>> = {
   max_seconds: () => 99,
   max_tool_calls: () => 55,
   metadata: () => ({ a: 'b' }),
+  temperature: () => 0.5,
+  reasoning_effort: () => 'low',
+  max_output_tokens: () => 99,
   workspace: () => 'in_place',
   checkpoints: () => 'off',
   apply: () => 'on_achieved',
@@ -45,7 +48,11 @@ test('a fork takes any field of a start request over the one of its source', asy
   const base = testProvider(() => ({}))
   const provider = {
     ...base,
-    create: (name: string) => ({ ...base.create(name), name: `test:${name}` }),
+    create: (name: string) => ({
+      ...base.create(name),
+      name: `test:${name}`,
+      refusedSetting: () => null,
+    }),
   }
   const { engine } = await openEngine(t, {
     store, cwd, roots: [cwd, other], providers: [provider],

@@ -21,6 +21,7 @@ import { exchanges, resultText } from '../exchanges.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { thinksAdaptively, knownOutputLimit, refusesTemperature } from '../known-models.js'
 import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
+import { refusedByAnthropic } from '../settings.js'
 import { ToolNames } from '../tool-names.js'
 import { WireIds } from '../wire-ids.js'
 
@@ -55,6 +56,7 @@ export function anthropicAdapter(
     defaultBaseUrl: 'https://api.anthropic.com',
     prices: (model) =>
       choices.promptCaching === false ? knownPrices(model) : withCacheWrites(knownPrices(model)),
+    refusedSetting: refusedByAnthropic,
     authHeaders: (apiKey) => ({ 'x-api-key': apiKey }),
     encode: (request, options) => encodeAnthropicRequest(request, { ...choices, ...options }),
     decode: decodeAnthropicResponse,

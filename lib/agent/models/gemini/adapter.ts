@@ -9,6 +9,7 @@ import type {
   AssistantMessage,
   ModelRequest,
   ModelTurn,
+  ReasoningEffort,
   ToolChoice,
   ToolMessage,
   ToolSpec,
@@ -21,6 +22,7 @@ import { GeminiStream } from './stream.js'
 import { listOf, objectOf, textOf } from '../json-reader.js'
 import { bareName } from '../known-models.js'
 import { embeddedError, type WireContext } from '../provider-errors.js'
+import { geminiThinking, refusedByGemini } from '../settings.js'
 import { ToolNames } from '../tool-names.js'
 import { geminiSchema } from '../tool-schemas.js'
 import { WireIds } from '../wire-ids.js'
@@ -46,6 +48,7 @@ export function geminiAdapter(
     provider: 'gemini',
     defaultBaseUrl: 'https://generativelanguage.googleapis.com',
     prices: knownPrices,
+    refusedSetting: refusedByGemini,
     authHeaders: (apiKey) => ({ 'x-goog-api-key': apiKey }),
     encode: (request, options) => encodeGeminiRequest(request, { ...choices, ...options }),
     decode: decodeGeminiResponse,
@@ -56,7 +59,7 @@ export function geminiAdapter(
 /** Encodes the request for one turn. */
 export function encodeGeminiRequest(request: ModelRequest, options: GeminiOptions): WireRequest {
   const names = new ToolNames(request)
-  const config = generationConfig(options)
+  const config = generationConfig(options, request.settings?.reasoning_effort)
   const body: JsonObject = {
     ...(request.system !== '' && { systemInstruction: { parts: [{ text: request.system }] } }),
     contents: encodeContents(request, names, options.model),
@@ -79,12 +82,17 @@ function encodeToolChoice(choice: ToolChoice = 'auto', names: ToolNames): JsonOb
   return { mode: choice === 'required' ? 'ANY' : choice.toUpperCase() }
 }
 
-function generationConfig(options: GeminiOptions): JsonObject {
+/** `effort`: of the run, in place of what the host has set; the API refuses budget and level. */
+function generationConfig(options: GeminiOptions, effort?: ReasoningEffort): JsonObject {
   const { maxOutputTokens, temperature, reasoningEffort, includeThoughts, thinkingBudget } = options
   const thinking: JsonObject = {
     ...(includeThoughts === true && { includeThoughts: true }),
-    ...(thinkingBudget !== undefined && { thinkingBudget }),
-    ...(reasoningEffort !== undefined && { thinkingLevel: reasoningEffort }),
+    ...(effort !== undefined
+      ? geminiThinking(effort, options.model)
+      : {
+          ...(thinkingBudget !== undefined && { thinkingBudget }),
+          ...(reasoningEffort !== undefined && { thinkingLevel: reasoningEffort }),
+        }),
   }
   return {
     ...(maxOutputTokens !== undefined && { maxOutputTokens }),

@@ -5,9 +5,10 @@
  */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, StopReason } from '../../model.js'
-import type { Usage } from '../../usage.js'
+import type { CallUsage } from '../../usage.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { embeddedError, type WireContext } from '../provider-errors.js'
+import { toldCost } from './told-cost.js'
 import { buildTurn, type RawCall } from '../build-turn.js'
 
 /** `format` of the parts of a message that this adapter made. */
@@ -120,7 +121,7 @@ function separateThought(content: ReturnType<typeof readContent>): typeof conten
  * Token counts. Cached input is part of the prompt. Most servers include reasoning in the
  * completion tokens; with others it shows only as the difference between the total and the sum.
  */
-export function readChatUsage(usage: JsonObject): Usage {
+export function readChatUsage(usage: JsonObject): CallUsage {
   const input = countOf(usage['prompt_tokens'])
   const completion = countOf(usage['completion_tokens'])
   const total = countOf(usage['total_tokens'])
@@ -136,5 +137,6 @@ export function readChatUsage(usage: JsonObject): Usage {
     output_tokens: completion + beyond,
     cached_tokens: Math.min(cached, input),
     reasoning_tokens: Math.min(Math.max(reported, beyond), completion + beyond),
+    ...toldCost(usage),
   }
 }

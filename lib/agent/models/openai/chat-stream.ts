@@ -1,6 +1,6 @@
 import { isJsonObject, parseJson, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn } from '../../model.js'
-import type { Usage } from '../../usage.js'
+import type { CallUsage } from '../../usage.js'
 import type { StreamDecoder } from '../adapter.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { buildChatTurn, readChatUsage, readContent } from './chat-answer.js'
@@ -62,7 +62,7 @@ export class OpenAiChatStream implements StreamDecoder {
     return this.#delta(objectOf(choice['delta'] ?? choice['message']))
   }
 
-  get usage(): Usage {
+  get usage(): CallUsage {
     return readChatUsage(this.#usage)
   }
 

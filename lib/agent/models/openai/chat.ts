@@ -22,6 +22,7 @@ import { isReasoningModel } from '../known-models.js'
 import { buildChatTurn, OPENAI_CHAT_FORMAT } from './chat-answer.js'
 import { OpenAiChatStream } from './chat-stream.js'
 import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
+import { refusedByOpenAi } from '../settings.js'
 import { ToolNames } from '../tool-names.js'
 import { isStrictSchema } from '../tool-schemas.js'
 import { WireIds } from '../wire-ids.js'
@@ -52,6 +53,7 @@ export function openAiChatAdapter(
     provider: 'openai',
     defaultBaseUrl: 'https://api.openai.com/v1',
     prices: knownPrices,
+    refusedSetting: refusedByOpenAi,
     authHeaders: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
     encode: (request, options) => encodeOpenAiChatRequest(request, { ...quirks, ...options }),
     decode: decodeOpenAiChatResponse,

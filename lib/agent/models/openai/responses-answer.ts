@@ -5,9 +5,10 @@
  */
 import { isJsonObject, type JsonObject } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, StopReason } from '../../model.js'
-import type { Usage } from '../../usage.js'
+import type { CallUsage } from '../../usage.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
+import { toldCost } from './told-cost.js'
 import { buildTurn } from '../build-turn.js'
 
 /** `format` of the parts of a message that this adapter made. */
@@ -83,7 +84,7 @@ function readReasoning(item: JsonObject): string {
 }
 
 /** Token counts. Input includes cached tokens, output includes reasoning. */
-export function readResponsesUsage(usage: JsonObject): Usage {
+export function readResponsesUsage(usage: JsonObject): CallUsage {
   const input = countOf(usage['input_tokens'])
   const output = countOf(usage['output_tokens'])
   return {
@@ -97,5 +98,6 @@ export function readResponsesUsage(usage: JsonObject): Usage {
       output,
       countOf(objectOf(usage['output_tokens_details'])['reasoning_tokens']),
     ),
+    ...toldCost(usage),
   }
 }

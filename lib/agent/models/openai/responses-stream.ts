@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn } from '../../model.js'
-import type { Usage } from '../../usage.js'
+import type { CallUsage } from '../../usage.js'
 import type { StreamDecoder } from '../adapter.js'
 import { listOf, objectOf, textOf } from '../json-reader.js'
 import { buildResponsesTurn, readResponsesUsage } from './responses-answer.js'
@@ -58,7 +58,7 @@ export class OpenAiResponsesStream implements StreamDecoder {
     }
   }
 
-  get usage(): Usage {
+  get usage(): CallUsage {
     return readResponsesUsage(objectOf(this.#final?.['usage']))
   }
 

@@ -22,6 +22,7 @@ import { isReasoningModel } from '../known-models.js'
 import { buildResponsesTurn, isCall, OPENAI_RESPONSES_FORMAT } from './responses-answer.js'
 import { OpenAiResponsesStream } from './responses-stream.js'
 import type { WireContext } from '../provider-errors.js'
+import { refusedByOpenAi } from '../settings.js'
 import { ToolNames } from '../tool-names.js'
 import { isStrictSchema } from '../tool-schemas.js'
 import { WireIds } from '../wire-ids.js'
@@ -45,6 +46,7 @@ export function openAiResponsesAdapter(
     provider: 'openai-responses',
     defaultBaseUrl: 'https://api.openai.com/v1',
     prices: knownPrices,
+    refusedSetting: refusedByOpenAi,
     authHeaders: (apiKey) => ({ authorization: `Bearer ${apiKey}` }),
     encode: (request, options) => encodeOpenAiResponsesRequest(request, { ...choices, ...options }),
     decode: decodeOpenAiResponsesResponse,

@@ -13,6 +13,7 @@ import { mistakeFeedback } from '../../models/mistake-feedback.js'
 import { withWords } from '../../models/provider-errors.js'
 import { soundTurn } from '../../models/sound-turn.js'
 import { clip } from '../../output.js'
+import { settingsOf } from '../../request/start-request.js'
 import { exhausted } from '../budgets.js'
 import { FailedCall, usageRecord, type Payer } from '../call-usage.js'
 import type { StepContext } from '../step-context.js'
@@ -110,6 +111,7 @@ async function attemptCall(
       messages,
       tools: prompt.tools,
       signal,
+      settings: settingsOf(request),
       onDelta: deltas.write,
       onUsage,
       trace: trace.outgoing(span),
