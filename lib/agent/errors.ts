@@ -379,9 +379,16 @@ export class McpError extends AgentError {
   readonly server: string
   /**
    * What went wrong, for programs. `refused`: the server answered with an error; `session`: it no
-   * longer knows the session.
+   * longer knows the session; `unauthorized`: no access token could be had.
    */
-  readonly problem: 'unreachable' | 'protocol' | 'refused' | 'timeout' | 'lost' | 'session'
+  readonly problem:
+    | 'unreachable'
+    | 'protocol'
+    | 'refused'
+    | 'timeout'
+    | 'lost'
+    | 'session'
+    | 'unauthorized'
   /** The message without the server's name. */
   readonly detail: string
 

@@ -135,7 +135,9 @@ const openEngine = (): Promise<agent.RunEngine> => agent.RunEngine.open({ store,
 const workspace = (): Promise<agent.Workspace> => agent.openWorkspace(tmpdir())
 const prices = { input: 1, output: 1, as_of: '2026-01-01' }
 const mcpServer = (names: readonly string[]): object =>
-  names.includes('url') ? { name: 'a', url: 'http://127.0.0.1:9' } : { name: 'a', command: 'x' }
+  names.includes('url') || names.includes('redirectUrl')
+    ? { name: 'a', url: 'http://127.0.0.1:9' }
+    : { name: 'a', command: 'x' }
 
 const agentCalls: Record<string, Call | OptionCall> = {
   'RunEngine.open#options': {

@@ -25,4 +25,24 @@ export interface ChannelListener {
   onMessage(value: JsonValue): void
   /** Called when the connection is lost for good. */
   onClose(error: McpError): void
+  /** Called when the request with this id waits for access, which does not count as its time. */
+  onWait(id: number, work: Promise<unknown>): void
+}
+
+/** The seam to what gets access tokens. */
+export interface McpAuthorizer {
+  /** The token to send, or null. */
+  token(): Promise<string | null>
+  /** Gets another token after a refusal; null if that would not help. @throws McpError. */
+  answer(refusal: Refusal): Promise<void> | null
+  close(): Promise<void>
+}
+
+/** A server's refusal of a request for want of access. */
+export interface Refusal {
+  readonly status: number
+  /** The fields WWW-Authenticate. */
+  readonly challenges: readonly string[]
+  /** The token that was sent. */
+  readonly token: string | null
 }

@@ -15,14 +15,16 @@ import {
   type AsyncTransport,
   type ServerSentEvent,
 } from '../../http/index.js'
+import { raceAbort } from '../../internal/abort.js'
 import type { Clock } from '../../internal/clock.js'
 import { addRotatingCredential } from '../../internal/credentials.js'
 import { parseJson, type JsonObject, type JsonValue } from '../../internal/json.js'
 import { sleep } from '../../internal/sleep.js'
 import { McpError } from '../errors.js'
 import { clip } from '../output.js'
-import type { ChannelListener, McpChannel } from './channel.js'
+import type { ChannelListener, McpAuthorizer, McpChannel } from './channel.js'
 import { readMessages, type RpcId } from './json-rpc.js'
+import type { McpOAuthOptions } from './oauth/options.js'
 
 /** A server that is reached over HTTP. */
 export interface McpEndpoint {
@@ -30,6 +32,8 @@ export interface McpEndpoint {
   readonly url: string
   /** Sent as `Authorization: Bearer …`; a function is called before each request. */
   readonly bearer?: string | (() => string | Promise<string>) | undefined
+  /** How to get access tokens, in place of `bearer`. */
+  readonly oauth?: McpOAuthOptions | undefined
   /** Sent with every request; their values are masked when headers are printed. */
   readonly headers?: Readonly<Record<string, string>> | undefined
   /** Replaces the network, for gateways and tests. */
@@ -41,6 +45,7 @@ interface HttpChannelOptions {
   readonly name: string
   readonly maxMessageBytes: number
   readonly clock: Clock
+  readonly authorizer: McpAuthorizer | null
 }
 
 const SESSION_HEADER = 'mcp-session-id'
@@ -51,7 +56,7 @@ const IDLE_MS = 30_000
 const GOODBYE_MS = 2_000
 /** Milliseconds before a stream is reopened, unless the server sets the delay. */
 const REOPEN_MS = 1_000
-const KEY_HINT = 'give it a bearer token that it accepts'
+const KEY_HINT = 'give it a bearer token that it accepts, or oauth'
 const ADDRESS_HINT = 'is the address that of its streamable HTTP interface?'
 /** By status of an error response. */
 const HINTS: Readonly<Record<number, string>> = {
@@ -60,6 +65,8 @@ const HINTS: Readonly<Record<number, string>> = {
   404: ADDRESS_HINT,
   405: ADDRESS_HINT,
 }
+/** Tokens that are fetched for one request: one, and another with the scopes that it needs. */
+const MAX_RENEWALS = 2
 /** Characters of an error response that go into a message. */
 const REFUSAL_CHARACTERS = 300
 
@@ -69,8 +76,11 @@ const RETRY_MS = { least: 100, most: IDLE_MS }
  * Texts with which servers answer 400 rather than the specified 404 to a session that they do not
  * know, for example after a restart.
  */
-const UNKNOWN_SESSION =
-  /\b(?:no valid|invalid|unknown|missing|expired)\b.{0,20}\bsession\b|\bsession\b.{0,20}\b(?:not found|expired|invalid|unknown|required|terminated)\b|\bserver not initialized\b/i
+const UNKNOWN_SESSION = [
+  /\b(?:no valid|invalid|unknown|missing|expired)\b.{0,20}\bsession\b/i,
+  /\bsession\b.{0,20}\b(?:not found|expired|invalid|unknown|required|terminated)\b/i,
+  /\bserver not initialized\b/i,
+]
 
 /** Creates the channel; it connects with the first message. */
 export function openHttpChannel(
@@ -86,6 +96,7 @@ class HttpChannel implements McpChannel {
   readonly #endpoint: McpEndpoint
   readonly #maxMessageBytes: number
   readonly #clock: Clock
+  readonly #authorizer: McpAuthorizer | null
   readonly #listener: ChannelListener
   readonly #client: AsyncClient
   readonly #over = new AbortController()
@@ -102,6 +113,7 @@ class HttpChannel implements McpChannel {
     this.#endpoint = endpoint
     this.#maxMessageBytes = config.maxMessageBytes
     this.#clock = config.clock
+    this.#authorizer = config.authorizer
     this.#listener = listener
     this.#client = new AsyncClient({
       timeout: { connect: IDLE_MS, read: null, write: IDLE_MS, pool: null, total: null },
@@ -115,24 +127,19 @@ class HttpChannel implements McpChannel {
   async send(message: JsonObject, signal: AbortSignal): Promise<void> {
     const { method, id } = message
     const wanted = typeof method === 'string' && typeof id === 'number' ? id : null
-    let response: AsyncResponse
-    try {
-      response = await this.#client.stream('POST', this.#endpoint.url, {
-        content: JSON.stringify(message),
-        headers: {
-          ...(await this.#headers()),
-          'content-type': 'application/json',
-          accept: 'application/json, text/event-stream',
-        },
-        signal: AbortSignal.any([signal, this.#over.signal]),
-      })
-    } catch (error) {
-      throw this.#failure(error, signal, 'lost')
-    }
-    try {
-      await this.#read(response, message, wanted, signal)
-    } finally {
-      await response.close()
+    for (let renewals = 0; ; renewals++) {
+      const token = await this.#token()
+      const response = await this.#post(message, token, signal)
+      try {
+        const renewed = renewals < MAX_RENEWALS ? this.#renew(response, token) : null
+        if (renewed === null) return await this.#read(response, message, wanted, signal)
+        if (wanted !== null) this.#listener.onWait(wanted, renewed)
+        renewed.catch(() => undefined) // it may fail before it is waited for
+        await response.close()
+        await raceAbort(renewed, AbortSignal.any([signal, this.#over.signal]))
+      } finally {
+        await response.close()
+      }
     }
   }
 
@@ -157,13 +164,46 @@ class HttpChannel implements McpChannel {
     await this.#client.close()
   }
 
-  async #headers(): Promise<Record<string, string>> {
-    const { bearer, headers } = this.#endpoint
+  async #post(
+    message: JsonObject,
+    token: string | null,
+    signal: AbortSignal,
+  ): Promise<AsyncResponse> {
+    try {
+      return await this.#client.stream('POST', this.#endpoint.url, {
+        content: JSON.stringify(message),
+        headers: {
+          ...(await this.#headers(token)),
+          'content-type': 'application/json',
+          accept: 'application/json, text/event-stream',
+        },
+        signal: AbortSignal.any([signal, this.#over.signal]),
+      })
+    } catch (error) {
+      throw this.#failure(error, signal, 'lost')
+    }
+  }
+
+  /** Gets another token if the response asks for one; the server has done nothing then. */
+  #renew({ statusCode, headers }: AsyncResponse, token: string | null): Promise<void> | null {
+    if (this.#authorizer === null || (statusCode !== 401 && statusCode !== 403)) return null
+    const challenges = headers.getList('www-authenticate')
+    return this.#authorizer.answer({ status: statusCode, challenges, token })
+  }
+
+  async #token(): Promise<string | null> {
+    if (this.#authorizer !== null) return await this.#authorizer.token()
+    const { bearer = null } = this.#endpoint
     const token = typeof bearer === 'function' ? await bearer() : bearer
     if (typeof token === 'string') addRotatingCredential(token)
+    return token
+  }
+
+  async #headers(sent?: string | null): Promise<Record<string, string>> {
+    const token = sent === undefined ? await this.#token() : sent
     return {
-      ...headers,
-      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      ...this.#endpoint.headers,
+      ...(token !== null && { authorization: `Bearer ${token}` }),
       ...(this.#sessionId !== null && { [SESSION_HEADER]: this.#sessionId }),
       ...(this.#version !== null && { [VERSION_HEADER]: this.#version }),
     }
@@ -278,7 +318,7 @@ class HttpChannel implements McpChannel {
     const { statusCode } = response
     await response.read().catch(() => undefined)
     const { text, answers } = readRefusal(response)
-    const unknown = statusCode === 404 || (statusCode === 400 && UNKNOWN_SESSION.test(text))
+    const unknown = statusCode === 404 || (statusCode === 400 && isUnknownSession(text))
     const lost = this.#sessionId !== null && unknown
     const hint = lost ? 'the session is over' : (HINTS[statusCode] ?? '')
     const parts = [`it answered ${statusCode}`, text, hint]
@@ -308,6 +348,10 @@ function isAnswer(message: ReturnType<typeof readMessages>[number], wanted: numb
 function readSessionId(response: AsyncResponse): string | null {
   const id = response.headers.get(SESSION_HEADER)
   return id !== null && /^[\x21-\x7e]{1,1000}$/.test(id) ? id : null
+}
+
+function isUnknownSession(text: string): boolean {
+  return UNKNOWN_SESSION.some((form) => form.test(text))
 }
 
 /** What an error response says, and the id of the request that it answers, if it names one. */

@@ -1,6 +1,7 @@
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { systemClock, type Clock } from '../../internal/clock.js'
 import type { McpEndpoint } from './http.js'
+import { resolveOAuth } from './oauth/options.js'
 import type { McpProcess } from './stdio.js'
 import { warn } from '../output.js'
 import { addArguments, addEndpoint, addVariables } from '../redaction/given.js'
@@ -58,15 +59,15 @@ export type McpServerOptions = McpServerBase & (McpProcess | McpEndpoint)
 
 const BASE: OptionKinds<McpServerBase> = {
   name: 'string! a name of letters, digits, - or _', tools: 'array', effect: 'any',
-  resources: 'boolean', required: 'boolean', startTimeoutMs: 'number', callTimeoutMs: 'number', maxTools: 'number',
-  maxMessageBytes: 'number', onWarning: 'function', clock: 'object',
+  resources: 'boolean', required: 'boolean', startTimeoutMs: 'number', callTimeoutMs: 'number',
+  maxTools: 'number', maxMessageBytes: 'number', onWarning: 'function', clock: 'object',
 }
 const PROCESS: OptionKinds<McpServerBase & McpProcess> = {
   ...BASE, command: 'string! the program to start', args: 'array', cwd: 'string', env: 'object',
 }
 const ENDPOINT: OptionKinds<McpServerBase & McpEndpoint> = {
   ...BASE, url: 'string! the http or https URL of the server, unless it is a command',
-  bearer: 'any', headers: 'object', transport: 'object',
+  bearer: 'any', oauth: 'object', headers: 'object', transport: 'object',
 }
 
 /** Options with every default filled in. */
@@ -150,7 +151,8 @@ function resolveTarget(
   ) {
     throw invalid('url must be an http or https URL without a password, or give command')
   }
-  const { bearer, headers = {}, transport } = options
+  const { bearer, oauth, headers = {}, transport } = options
+  if (bearer !== undefined && oauth !== undefined) throw invalid('give bearer or oauth, not both')
   if (typeof bearer === 'string' && !/^[\x21-\x7e]+$/.test(bearer)) {
     throw invalid('bearer must be a token of visible ASCII characters, without blanks')
   }
@@ -159,5 +161,11 @@ function resolveTarget(
     baseUrl: url.href,
     headers,
   })
-  return { url: url.href, bearer, headers: { ...headers }, transport }
+  return {
+    url: url.href,
+    bearer,
+    oauth: oauth && resolveOAuth(oauth, url, invalid),
+    headers: { ...headers },
+    transport,
+  }
 }

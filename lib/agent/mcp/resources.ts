@@ -108,7 +108,8 @@ export function readResourceTool(sources: readonly ResourceSource[]): Tool {
     effect: 'read',
     execute: async ({ server, uri }, { signal }) => {
       const source = sources.find(({ name }) => name === server)
-      if (source === undefined) return { output: `there is no server ${String(server)}`, exitCode: 1 }
+      if (source === undefined)
+        return { output: `there is no server ${String(server)}`, exitCode: 1 }
       if (typeof uri === 'string') return await source.readResource(uri, signal)
       const list = await source.resources(signal)
       const output = list.map(describe).join('\n')

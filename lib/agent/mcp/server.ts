@@ -17,8 +17,8 @@ import type { Timer } from '../../internal/clock.js'
 import type { JsonObject, JsonValue } from '../../internal/json.js'
 import { McpError } from '../errors.js'
 import type { Tool, ToolOutput } from '../tool.js'
-import type { ChannelListener, McpChannel } from './channel.js'
-import { openHttpChannel } from './http.js'
+import type { ChannelListener, McpAuthorizer, McpChannel } from './channel.js'
+import { openHttpChannel, type McpEndpoint } from './http.js'
 import { resolveMcpServer, type McpServerConfig, type McpServerOptions } from './options.js'
 import { readList } from './lists.js'
 import {
@@ -46,6 +46,7 @@ export class McpServer implements AsyncDisposable {
   readonly #closed = new AbortController()
   #session: McpSession | null = null
   #opening: Promise<McpSession> | null = null
+  #authorizer: McpAuthorizer | null = null
   #tools: readonly Tool[] = []
   /** Whether the list of tools has been read once. */
   #listed = false
@@ -90,7 +91,7 @@ export class McpServer implements AsyncDisposable {
     return [...list, ...templates].map(readResourceInfo).filter((info) => info !== null)
   }
 
-  /** Reads a resource as a tool call does: a failure is an output too. @throws the signal's reason. */
+  /** Reads a resource as a call does: a failure is an output too. @throws the signal's reason. */
   async readResource(
     uri: string,
     signal: AbortSignal = this.#closed.signal,
@@ -141,6 +142,7 @@ export class McpServer implements AsyncDisposable {
     this.#refresh?.cancel()
     const session = this.#session ?? (await this.#opening?.catch(() => null))
     await session?.close()
+    await this.#authorizer?.close()
   }
 
   /** Returns the current session, or opens one; rejects while the delay after a failure lasts. */
@@ -189,9 +191,18 @@ export class McpServer implements AsyncDisposable {
 
   async #openChannel(listener: ChannelListener): Promise<McpChannel> {
     const { name, target, maxMessageBytes } = this.#config
-    return 'command' in target
-      ? await openStdioChannel(name, target, maxMessageBytes, listener)
-      : openHttpChannel(this.#config, target, listener)
+    if ('command' in target) return await openStdioChannel(name, target, maxMessageBytes, listener)
+    const authorizer = await this.#openAuthorizer(target)
+    return openHttpChannel({ ...this.#config, authorizer }, target, listener)
+  }
+
+  /** Tokens outlive a session. */
+  async #openAuthorizer({ url, oauth, transport }: McpEndpoint): Promise<McpAuthorizer | null> {
+    if (oauth === undefined) return null
+    const { OAuthAuthorizer } = await import('./oauth/authorizer.js')
+    const { name, clock } = this.#config
+    this.#authorizer ??= new OAuthAuthorizer({ name, clock, url, transport }, oauth)
+    return this.#authorizer
   }
 
   #lost(session: McpSession, error: McpError): void {

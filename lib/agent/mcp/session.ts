@@ -56,6 +56,8 @@ interface Pending {
   readonly reject: (error: unknown) => void
   /** Called on each progress notification: restarts the timeout. */
   readonly progress: () => void
+  /** Stops the clock of the request until the work is done. */
+  readonly hold: (work: Promise<unknown>) => void
 }
 
 export class McpSession {
@@ -82,6 +84,7 @@ export class McpSession {
       session.#channel = await options.connect({
         onMessage: (value) => session.#receive(value),
         onClose: (error) => session.#end(error),
+        onWait: (id, work) => session.#pending.get(id)?.hold(work),
       })
       await session.#initialize(session.#channel, signal)
       return session
@@ -120,7 +123,7 @@ export class McpSession {
     const id = ++this.#lastId
     const exchange = new AbortController()
     return new Promise<JsonObject>((resolve, reject) => {
-      const latest = clock.now() + timeoutMs * MAX_EXTENSION
+      let latest = clock.now() + timeoutMs * MAX_EXTENSION
       let timer: Timer | undefined
       const settle = (end: () => void): void => {
         if (!this.#pending.delete(id)) return
@@ -149,6 +152,15 @@ export class McpSession {
         resolve: (result) => settle(() => resolve(result)),
         reject: (error) => settle(() => reject(error)),
         progress: wait,
+        hold: (work) => {
+          const since = clock.now()
+          timer?.cancel()
+          const resume = (): void => {
+            latest += clock.now() - since
+            if (this.#pending.has(id)) wait()
+          }
+          work.then(resume, resume)
+        },
       })
       wait()
       const message = rpcRequest(id, method, { ...params, _meta: { progressToken: id } })

@@ -54,7 +54,7 @@ async function serve(): Promise<void> {
   process.stdout.write(`${sandboxed}\n`)
   if (sandboxed) start(bubblewrapExecutor(), 'main')
   const server = { command: '/bin/sh', args: ['-c', COMMAND], cwd: folder, env: { PIPE: 'main' } }
-  const listener = { onMessage: () => undefined, onClose: () => undefined }
+  const listener = { onMessage: () => undefined, onClose: () => undefined, onWait: () => undefined }
   await openStdioChannel('server', server, 1_000, listener)
   const worker = new Worker(process.argv[1] ?? '', { argv: [folder] })
   for await (const line of createInterface({ input: process.stdin })) {
