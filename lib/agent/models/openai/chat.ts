@@ -23,7 +23,7 @@ import { buildChatTurn, OPENAI_CHAT_FORMAT } from './chat-answer.js'
 import { OpenAiChatStream } from './chat-stream.js'
 import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
 import { ToolNames } from '../tool-names.js'
-import { isStrictSchema } from '../tool-schemas.js'
+import { isStrictSchema, openAiSchema } from '../tool-schemas.js'
 import { WireIds } from '../wire-ids.js'
 
 /** Options of this format besides the common ones: what differs between compatible servers. */
@@ -104,8 +104,7 @@ function encodeTools(
     type: 'function',
     function: {
       name: names.toWire(name),
-      description,
-      parameters: parameters as JsonObject,
+      ...openAiSchema(description, parameters),
       ...(strictTools === true && isStrictSchema(parameters) && { strict: true }),
     },
   }))

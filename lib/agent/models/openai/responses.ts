@@ -23,7 +23,7 @@ import { buildResponsesTurn, isCall, OPENAI_RESPONSES_FORMAT } from './responses
 import { OpenAiResponsesStream } from './responses-stream.js'
 import type { WireContext } from '../provider-errors.js'
 import { ToolNames } from '../tool-names.js'
-import { isStrictSchema } from '../tool-schemas.js'
+import { isStrictSchema, openAiSchema } from '../tool-schemas.js'
 import { WireIds } from '../wire-ids.js'
 
 /** Options of this format besides the common ones. */
@@ -93,8 +93,7 @@ function encodeTools(
   return tools.map(({ name, description, parameters }) => ({
     type: 'function',
     name: names.toWire(name),
-    description,
-    parameters: parameters as JsonObject,
+    ...openAiSchema(description, parameters),
     strict: strictTools && isStrictSchema(parameters),
   }))
 }
