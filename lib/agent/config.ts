@@ -26,6 +26,7 @@ import { resolveRoots, type Roots, type RootsOf } from './request/roots.js'
 import { MAX_CHILDREN, MAX_DEPTH } from './request/start-request.js'
 import type { RunStore } from './store.js'
 import type { Tool } from './tool.js'
+import { prepareSchema } from './check-schema.js'
 import { builtinTools } from './tools/builtin.js'
 import { delegateTool } from './tools/delegate.js'
 import type { Tracer } from './tracing/tracing.js'
@@ -426,6 +427,8 @@ function toolsByName(own: readonly Tool[], delegates: boolean): ReadonlyMap<stri
     if (typeof name !== 'string' || typeof tool.execute !== 'function') {
       throw new TypeError(`tools[${i}] must be a tool with name and execute: use defineTool()`)
     }
+    // Refuses a schema by which arguments could not be checked.
+    prepareSchema(tool.parameters, `tool ${name}: parameters`)
     if (own.findIndex((other) => other.name === name) < i) {
       throw new TypeError(`there are two tools with the name ${name}`)
     }

@@ -1,28 +1,72 @@
 import type { JsonValue } from '../internal/json.js'
 
-/** The subset of JSON Schema 2020-12 that is checked here and that providers understand. */
+/** The types of JSON values that a schema can name. */
+export type JsonSchemaType =
+  'object' | 'array' | 'string' | 'number' | 'integer' | 'boolean' | 'null'
+
+/**
+ * A JSON Schema of draft 2020-12: all keywords of its validation, applicator and unevaluated
+ * vocabularies, and references within the document. Not supported: `$dynamicRef`, references to
+ * other documents, and vocabularies of one's own.
+ */
 export interface JsonSchema {
-  readonly type?: 'object' | 'array' | 'string' | 'number' | 'integer' | 'boolean' | 'null'
+  readonly $id?: string
+  readonly $anchor?: string
+  /** `#/$defs/name`, `#anchor`, or the `$id` of a part of the same document. */
+  readonly $ref?: string
+  readonly $defs?: { readonly [name: string]: JsonSchema | boolean }
+  readonly $comment?: string
+  readonly type?: JsonSchemaType | readonly JsonSchemaType[]
   readonly title?: string
   readonly description?: string
-  readonly properties?: { readonly [name: string]: JsonSchema }
-  readonly required?: readonly string[]
-  readonly additionalProperties?: boolean | JsonSchema
-  readonly items?: JsonSchema
+  readonly default?: JsonValue
+  readonly examples?: readonly JsonValue[]
+  readonly deprecated?: boolean
+  readonly readOnly?: boolean
+  readonly writeOnly?: boolean
+  /** Says what a string is for; not checked. */
+  readonly format?: string
+  readonly contentEncoding?: string
+  readonly contentMediaType?: string
+  readonly contentSchema?: JsonSchema | boolean
   readonly enum?: readonly JsonValue[]
   readonly const?: JsonValue
-  readonly default?: JsonValue
-  readonly minLength?: number
-  readonly maxLength?: number
-  readonly pattern?: string
   readonly minimum?: number
   readonly maximum?: number
+  readonly exclusiveMinimum?: number
+  readonly exclusiveMaximum?: number
+  readonly multipleOf?: number
+  /** Lengths count code points. */
+  readonly minLength?: number
+  readonly maxLength?: number
+  /** A regular expression of ECMAScript, flag `u`, that some part of the string matches. */
+  readonly pattern?: string
+  readonly prefixItems?: readonly (JsonSchema | boolean)[]
+  readonly items?: JsonSchema | boolean
   readonly minItems?: number
   readonly maxItems?: number
+  readonly uniqueItems?: boolean
+  readonly contains?: JsonSchema | boolean
+  readonly minContains?: number
+  readonly maxContains?: number
+  readonly unevaluatedItems?: JsonSchema | boolean
+  readonly properties?: { readonly [name: string]: JsonSchema | boolean }
+  readonly patternProperties?: { readonly [pattern: string]: JsonSchema | boolean }
+  readonly additionalProperties?: JsonSchema | boolean
+  readonly propertyNames?: JsonSchema | boolean
+  readonly required?: readonly string[]
+  readonly minProperties?: number
   readonly maxProperties?: number
-  readonly anyOf?: readonly JsonSchema[]
-  readonly format?: string
-  readonly examples?: readonly JsonValue[]
+  readonly dependentRequired?: { readonly [name: string]: readonly string[] }
+  readonly dependentSchemas?: { readonly [name: string]: JsonSchema | boolean }
+  readonly unevaluatedProperties?: JsonSchema | boolean
+  readonly allOf?: readonly (JsonSchema | boolean)[]
+  readonly anyOf?: readonly (JsonSchema | boolean)[]
+  readonly oneOf?: readonly (JsonSchema | boolean)[]
+  readonly not?: JsonSchema | boolean
+  readonly if?: JsonSchema | boolean
+  readonly then?: JsonSchema | boolean
+  readonly else?: JsonSchema | boolean
 }
 
 /** One way in which a value violates its schema. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { checkSchema, isPattern } from '../../lib/agent/check-schema.js'
+import { checkSchema } from '../../lib/agent/check-schema.js'
+import { isPattern } from '../../lib/agent/json-schema/compile.js'
 import type { JsonSchema } from '../../lib/agent/schema.js'
 
 const KEY = `ghp_${'abc123DEF456'.repeat(3)}`
@@ -162,12 +163,16 @@ test('no more than 32 violations are reported, however many there are', () => {
 })
 
 test('a value that is nested too deeply is refused', () => {
-  let schema: JsonSchema = { type: 'array' }
+  const $defs = { list: { items: { $ref: '#/$defs/list' } } }
+  const schema: JsonSchema = { $ref: '#/$defs/list', $defs }
   let value: unknown = []
-  for (let i = 0; i < 5_000; i++) [schema, value] = [{ type: 'array', items: schema }, [value]]
+  for (let i = 0; i < 64; i++) value = [value]
+  assert.deepEqual(checkSchema(schema, value), [])
+  for (let i = 0; i < 5_000; i++) value = [value]
   const found = checkSchema(schema, value)
   assert.equal(found.length, 1)
   assert.match(found[0]!.detail, /nested more than 64/)
+  assert.match(checkSchema({ not: { $ref: '#/$defs/list' }, $defs }, value)[0]!.detail, /nested more than 64/)
 })
 
 test('nested alternatives cannot cause unbounded work', () => {
@@ -209,4 +214,104 @@ test('values that are not JSON are violations, not exceptions', () => {
 test('isPattern returns whether a pattern compiles', () => {
   assert.equal(isPattern('^[a-z]+$'), true)
   assert.equal(isPattern('('), false)
+})
+
+const payment: JsonSchema = {
+  type: 'object',
+  properties: {
+    sum: { type: 'number', exclusiveMinimum: 0, multipleOf: 0.01 },
+    count: { type: 'integer', minimum: 1, exclusiveMaximum: 10 },
+    half: { exclusiveMaximum: 1 },
+    tags: { type: 'array', uniqueItems: true, contains: { type: 'string' }, maxContains: 2 },
+    pair: { prefixItems: [{ type: 'string' }, { type: 'integer' }], items: false },
+    to: {
+      oneOf: [
+        { type: 'object', properties: { kind: { const: 'iban' }, iban: { type: 'string' } }, required: ['kind', 'iban'] },
+        { type: 'object', properties: { kind: { const: 'card' }, card: { type: 'string' } }, required: ['kind', 'card'] },
+      ],
+    },
+    either: { oneOf: [{ type: 'integer', minimum: 1 }, { type: 'integer', maximum: 3 }] },
+    name: { not: { enum: ['root'] } },
+    when: { $ref: '#/$defs/when' },
+    labels: {
+      propertyNames: { maxLength: 3 },
+      patternProperties: { '^x': { type: 'integer' } },
+      minProperties: 1,
+    },
+  },
+  dependentRequired: { count: ['sum'] },
+  if: { required: ['name'] },
+  then: { required: ['to'] },
+  allOf: [{ properties: { note: { type: 'string' } } }],
+  unevaluatedProperties: false,
+  $defs: { when: { type: 'string', minLength: 1 } },
+}
+
+for (const [value, expect] of [
+  [{ sum: -5000 }, '/sum: must be a number that is more than 0 and a multiple of 0.01, got -5000'],
+  [{ sum: 0.005 }, '/sum: must be a number that is more than 0 and a multiple of 0.01, got 0.005'],
+  [{ sum: 0.07 }, undefined],
+  [{ sum: 1, count: 10 }, '/count: must be an integer of at least 1, less than 10, got 10'],
+  [{ half: 1 }, '/half: must be a number that is less than 1, got 1'],
+  [{ tags: ['a', 1, 1] }, '/tags: must not have the same item twice: items 1 and 2 are equal'],
+  [{ tags: [1] }, '/tags: must have at least 1 and at most 2 of these items: a string; got 0'],
+  [{ pair: ['a', 'b'] }, '/pair/1: must be an integer, got "b"'],
+  [{ pair: ['a', 1, 2] }, '/pair/2: is not allowed'],
+  [{ to: { kind: 'card' } }, '/to/card: is required'],
+  [{ to: {} }, '/to: must be an object with kind = "iban", iban, or an object with kind = "card", card, got an object'],
+  [{ either: 2 }, '/either: must match one alternative only, got an integer of at least 1 and an integer of at most 3 at once'],
+  [{ name: 'root', to: { kind: 'card', card: '1' } }, '/name: must not be "root", got "root"'],
+  [{ name: 'x' }, '/to: is required'],
+  [{ when: '' }, '/when: must be a string of 1 or more characters, got an empty string'],
+  [{ count: 2 }, '/sum: is required beside count'],
+  [{ notes: 'x' }, '/notes: is not a known field; did you mean note?'],
+  [{ labels: { long: 1 } }, '/labels/long: has a name that is not allowed: it must be a string of at most 3 characters'],
+  [{ labels: { x: 'a' } }, '/labels/x: must be an integer, got "a"'],
+  [{ labels: {} }, '/labels: must be an object of at least 1 fields, got one of 0'],
+] as const) {
+  test(`${JSON.stringify(value)} is ${expect === undefined ? 'valid' : 'invalid, and why is said'}`, () => {
+    const found = checkSchema(payment, value).map(({ pointer, detail }) => `${pointer}: ${detail}`)
+    const wanted = expect?.replace('of 1 or more characters', 'of at least 1 characters')
+    assert.deepEqual(found, wanted === undefined ? [] : [wanted])
+  })
+}
+
+for (const [schema, problem] of [
+  [{ $dynamicRef: '#x' }, /a schema\.\$dynamicRef is not supported; use \$ref/],
+  [{ properties: { a: { $ref: 'https://x.test/y' } } }, /\.properties\.a\.\$ref leads to "https:\/\/x\.test\/y", which is not in this document/],
+  [{ $schema: 'https://x.test/meta' }, /\.\$schema must be a draft/],
+  [{ $vocabulary: {} }, /\.\$vocabulary is not supported/],
+  [{ allOf: [{ $ref: '#' }] }, /leads back to itself/],
+  [{ minLength: -1 }, /\.minLength must be a whole number of at least 0, got -1/],
+  [{ multipleOf: 0 }, /\.multipleOf must be more than 0/],
+  [{ type: 'strin' }, /\.type must be one of/],
+  [{ items: [{}] }, /\.items must be one schema; use prefixItems/],
+  [{ dependencies: {} }, /\.dependencies is of an older draft/],
+  [{ anyOf: [] }, /\.anyOf must be a list of schemas/],
+  [{ properties: { a: { pattern: '(' } } }, /\.properties\.a\.pattern is not a regular expression/],
+  [{ $defs: { a: { $anchor: 'x' }, b: { $anchor: 'x' } } }, /\$anchor is the name of another part/],
+] as const) {
+  test(`a schema ${JSON.stringify(schema)} is refused by name`, () => {
+    assert.throws(() => checkSchema(schema as JsonSchema, {}), (error) => {
+      return error instanceof TypeError && problem.test(error.message)
+    })
+  })
+}
+
+test('schemas that are nested too deeply, or follow each other in too long a row, are refused', () => {
+  let schema: JsonSchema = {}
+  for (let i = 0; i < 5_000; i++) schema = { items: schema }
+  assert.throws(() => checkSchema(schema, []), /nested more than 64 levels deep/)
+  const names = Array.from({ length: 5_000 }, (_, i) => [`d${i}`, { $ref: `#/$defs/d${i + 1}` }])
+  const $defs = { ...Object.fromEntries(names), d5000: {} } as JsonSchema['$defs'] & {}
+  assert.throws(() => checkSchema({ $ref: '#/$defs/d0', $defs }, 1), /more than 64 schemas in/)
+})
+
+test('what would take too much work is refused, whatever the schema makes of the answer', () => {
+  const big = Array.from({ length: 300_000 }, (_, i) => i)
+  const items: JsonSchema = { items: { type: 'integer' } }
+  const schemas: JsonSchema[] = [items, { not: { not: items } }, { not: items }]
+  for (const schema of [...schemas, { uniqueItems: true }]) {
+    assert.match(checkSchema(schema, big)[0]!.detail, /too large to be checked/)
+  }
 })

@@ -11,6 +11,10 @@ export interface Box {
   readonly holds: readonly string[]
 }
 
+function filesOf(folder: string): readonly string[] {
+  return sourceFiles.filter((file) => file.startsWith(folder))
+}
+
 /** From the top down. A folder named by a later box is no part of an earlier box that contains it. */
 export const boxes: readonly Box[] = [
   {
@@ -118,8 +122,8 @@ export const boxes: readonly Box[] = [
       'exhaustion',
     ]
       .map((name) => `agent/${name}.ts`)
-      // Types only: what a workspace is.
-      .concat('agent/workspace/workspace.ts'),
+      // Types only: what a workspace is. How values are checked is a part of check-schema.
+      .concat('agent/workspace/workspace.ts', ...filesOf('agent/json-schema/')),
   },
   {
     id: 'redaction',

@@ -73,7 +73,9 @@ export function assertMessageDescribed(message: unknown): void {
   const schema = streams.components.schemas[kind]
   assert.ok(schema !== undefined, `${kind} is not described`)
   assert.deepEqual(checkSchema(schema, message), [], JSON.stringify(message))
-  const known = Object.keys(schema.properties?.['payload']?.properties ?? {})
+  const described = schema.properties?.['payload']
+  assert.ok(typeof described === 'object')
+  const known = Object.keys(described.properties ?? {})
   const unknown = Object.keys(payload).filter((name) => !known.includes(name))
   assert.deepEqual(unknown, [], `${kind} has fields that are not described`)
 }

@@ -1,151 +1,279 @@
 /**
- * Reduces the schemas of MCP tools to the part of JSON Schema that the engine checks.
+ * Takes over the schemas of MCP tools: whole, so that all they say is checked here as well, but
+ * bounded, and in the draft that is checked.
+ *
+ * 1. What a schema says is checked, or a warning says what is not, or there is no schema.
+ * 2. Only single rules are ever left out, and only where that accepts more: never a part of the
+ *    structure, and nothing if the schema has parts that turn "more" into "less", such as `not`.
+ * 3. Patterns are matched in linear time ({@link linearPattern}); `RegExp` never runs them.
  *
  * @module
  */
+import { escapeInvisible } from '../../internal/escape-invisible.js'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
-import { clip } from '../output.js'
+import { prepareSchema } from '../check-schema.js'
+import { isKnownDraft, SchemaProblem } from '../json-schema/compile.js'
+import { linearPattern } from '../json-schema/linear-pattern.js'
+import { clip, redacted } from '../output.js'
 import type { JsonSchema } from '../schema.js'
 
-/** Anything nested deeper is left unchecked. */
-const MAX_DEPTH = 16
+/** Schemas nested deeper are rejected. */
+const MAX_DEPTH = 64
 /** Schemas with more parts are rejected. */
 const MAX_PARTS = 1_000
 /** Characters of the imported schema as JSON, since it is sent with every model call. */
 const MAX_CHARACTERS = 24_000
 /** Characters of a description inside a schema. */
 const MAX_DESCRIPTION = 500
+/** Characters of what a warning says about a schema. */
+const MAX_PROBLEM = 300
 
-const TYPES = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']
-const COUNTS = [
-  'minLength',
-  'maxLength',
-  'minItems',
-  'maxItems',
-  'maxProperties',
-  'minimum',
-  'maximum',
-]
+/** A schema that can be checked, or why there is none. */
+export type ImportedSchema =
+  | {
+      readonly schema: JsonSchema
+      readonly problem: null
+      /** The rules that are not checked here, and why: `.properties.a.pattern has a lookaround`. */
+      readonly unchecked: readonly string[]
+    }
+  | { readonly schema: null; readonly problem: string }
 
 /**
- * The schema in the engine's subset, or null when it is too large or not a schema. References are
- * inlined, `oneOf` becomes `anyOf`, and unsupported keywords are dropped: the result accepts all
- * that the original accepts, and the server checks the rest. Patterns become part of the
- * description, because an untrusted pattern could block this process by backtracking.
+ * Imports a schema of a stranger and prepares it for checks. Never throws.
+ *
+ * @param isArguments - make it a schema of objects, whatever it says about `type`.
  */
-export function importSchema(schema: JsonValue | undefined): JsonSchema | null {
-  if (!isJsonObject(schema)) return null
+export function importSchema(schema: JsonValue | undefined, isArguments: boolean): ImportedSchema {
+  if (!isJsonObject(schema)) return { schema: null, problem: 'is no schema object' }
   try {
-    const imported = new Importer(schema).convert(schema, 0)
-    return JSON.stringify(imported).length > MAX_CHARACTERS ? null : imported
+    const importer = new Importer()
+    const imported = importer.import(isArguments ? { ...schema, type: 'object' } : schema)
+    if (JSON.stringify(imported).length > MAX_CHARACTERS) {
+      return { schema: null, problem: `has more than ${MAX_CHARACTERS} characters` }
+    }
+    prepareSchema(imported, '', true)
+    return { schema: imported, problem: null, unchecked: importer.unchecked.map(shown) }
   } catch (error) {
-    if (error instanceof TooLarge) return null
+    if (error instanceof SchemaProblem) return { schema: null, problem: shown(error.message) }
     throw error
   }
 }
 
-class TooLarge extends Error {}
+/** What a stranger wrote may be long and have control characters. */
+function shown(problem: string): string {
+  return clip(escapeInvisible(redacted(problem.trim())), MAX_PROBLEM)
+}
 
-type Draft = { -readonly [K in keyof JsonSchema]: JsonSchema[K] }
+type Draft = Record<string, JsonValue>
+
+/** What the values of keywords are. `text` is for readers only; the others are checked. */
+const KINDS: Readonly<Record<string, Kind>> = {
+  $ref: 'structure', $id: 'structure', $anchor: 'structure', $dynamicRef: 'structure',
+  $dynamicAnchor: 'structure', $recursiveRef: 'structure', $recursiveAnchor: 'structure',
+  $vocabulary: 'structure',
+  title: 'text', description: 'text', format: 'text', default: 'value',
+  type: 'types', enum: 'list', const: 'value', minimum: 'number', maximum: 'number',
+  exclusiveMinimum: 'number', exclusiveMaximum: 'number', multipleOf: 'step',
+  minLength: 'count', maxLength: 'count', pattern: 'pattern', minItems: 'count',
+  maxItems: 'count', uniqueItems: 'boolean', minContains: 'count', maxContains: 'count',
+  required: 'names', minProperties: 'count', maxProperties: 'count', dependentRequired: 'lists',
+  items: 'schema', contains: 'schema', unevaluatedItems: 'schema', additionalProperties: 'schema',
+  propertyNames: 'schema', unevaluatedProperties: 'schema', not: 'schema', if: 'schema',
+  then: 'schema', else: 'schema', prefixItems: 'schemas', allOf: 'schemas', anyOf: 'schemas',
+  oneOf: 'schemas', $defs: 'map', definitions: 'map', properties: 'map', patternProperties: 'map',
+  dependentSchemas: 'map',
+}
+
+type Kind =
+  | 'structure' | 'text' | 'value' | 'types' | 'list' | 'number' | 'step' | 'count' | 'pattern'
+  | 'boolean' | 'names' | 'lists' | 'schema' | 'schemas' | 'map'
+
+/** Keywords by which a schema may accept less when a part of it accepts more. */
+const TURNING: ReadonlySet<string> = new Set(['not', 'if', 'oneOf', 'maxContains'])
+
+const TYPES = ['object', 'array', 'string', 'number', 'integer', 'boolean', 'null']
 
 class Importer {
-  readonly #root: JsonObject
-  /** References that are being inlined; one that recurs is circular. */
-  readonly #open: string[] = []
+  readonly unchecked: string[] = []
+  #turns: string | null = null
   #parts = 0
+  /** First steps of references that lead to parts which are no schemas by their place. */
+  readonly #places = new Set<string>()
 
-  constructor(root: JsonObject) {
-    this.#root = root
+  import(schema: JsonObject): JsonSchema {
+    const draft = this.#convert(schema, '', 0) as Draft
+    for (const name of this.#places) {
+      const isPart = Object.hasOwn(schema, name) && !Object.hasOwn(KINDS, name)
+      if (isPart && name !== '__proto__') draft[name] = bounded(schema[name]!)
+    }
+    if (this.unchecked.length > 0 && this.#turns !== null) {
+      throw new SchemaProblem(`${this.unchecked[0]}, and ${this.#turns} needs all rules`)
+    }
+    return draft
   }
 
-  convert(value: JsonValue | undefined, depth: number): JsonSchema {
+  #convert(value: JsonValue | undefined, path: string, depth: number): JsonValue {
     this.#parts += 1
-    if (this.#parts > MAX_PARTS) throw new TooLarge()
-    if (depth > MAX_DEPTH || !isJsonObject(value)) return {}
-    const open = this.#open.length
-    const draft = this.#convertTarget(this.#resolve(value), depth)
-    this.#open.length = open
-    return draft
-  }
-
-  #convertTarget(target: JsonObject, depth: number): Draft {
+    if (this.#parts > MAX_PARTS) throw new SchemaProblem(`has more than ${MAX_PARTS} parts`)
+    if (depth > MAX_DEPTH) throw new SchemaProblem(`is nested more than ${MAX_DEPTH} levels deep`)
+    if (typeof value === 'boolean') return value
+    if (!isJsonObject(value)) throw new SchemaProblem(`${path} is no schema`)
+    const schema = modern(value)
     const draft: Draft = {}
-    addType(draft, target['type'])
-    addTexts(draft, target)
-    for (const name of COUNTS) {
-      const count = target[name]
-      if (typeof count === 'number') Object.assign(draft, { [name]: count })
-    }
-    if (Array.isArray(target['enum'])) draft.enum = target['enum']
-    if (target['const'] !== undefined) draft.const = target['const']
-    if (target['default'] !== undefined) draft.default = target['default']
-    if (isJsonObject(target['items'])) draft.items = this.convert(target['items'], depth + 1)
-    this.#addProperties(draft, target, depth)
-    const any = target['anyOf'] ?? target['oneOf']
-    if (Array.isArray(any) && any.length > 0) {
-      draft.anyOf = any.map((part: JsonValue) => this.convert(part, depth + 1))
+    for (const [keyword, given] of Object.entries(schema)) {
+      const kind = Object.hasOwn(KINDS, keyword) ? KINDS[keyword]! : null
+      if (TURNING.has(keyword)) this.#turns ??= keyword
+      if (keyword === '$schema' && !isKnownDraft(given)) draft[keyword] = given
+      if (kind !== null) this.#add(draft, keyword, kind, given, `${path}.${keyword}`, depth)
     }
     return draft
   }
 
-  #addProperties(draft: Draft, target: JsonObject, depth: number): void {
-    const { properties, required, additionalProperties: rest } = target
-    if (isJsonObject(properties)) {
-      const list = Object.entries(properties)
-      draft.properties = Object.fromEntries(
-        list.map(([name, part]) => [name, this.convert(part, depth + 1)]),
-      )
+  #add(
+    draft: Draft,
+    keyword: string,
+    kind: Kind,
+    value: JsonValue,
+    path: string,
+    depth: number,
+  ): void {
+    switch (kind) {
+      case 'text':
+        addText(draft, keyword, value)
+        return
+      case 'structure':
+        if (keyword === '$ref' && typeof value === 'string') {
+          const place = /^#\/([^/]+)/.exec(value)?.[1]
+          if (place !== undefined) this.#places.add(place)
+        }
+        draft[keyword] = value
+        return
+      case 'schema':
+        draft[keyword] = this.#convert(value, path, depth + 1)
+        return
+      case 'schemas':
+        if (!Array.isArray(value)) throw new SchemaProblem(`${path} must be a list of schemas`)
+        draft[keyword] = value.map((part: JsonValue, i) =>
+          this.#convert(part, `${path}[${i}]`, depth + 1),
+        )
+        return
+      case 'map':
+        if (!isJsonObject(value)) throw new SchemaProblem(`${path} must be an object of schemas`)
+        draft[keyword] = Object.fromEntries(
+          Object.entries(value).map(([name, part]) => [
+            name,
+            this.#convert(part, `${path}.${name}`, depth + 1),
+          ]),
+        )
+        return
+      default:
+        this.#addRule(draft, keyword, kind, value, path)
     }
-    if (Array.isArray(required)) {
-      draft.required = required.filter((name): name is string => typeof name === 'string')
-    }
-    const all = Array.isArray(target['allOf']) ? target['allOf'] : []
-    for (const part of all) {
-      const { properties: more, required: needed } = this.convert(part as JsonValue, depth + 1)
-      if (more !== undefined) draft.properties = { ...draft.properties, ...more }
-      if (needed !== undefined) draft.required = [...(draft.required ?? []), ...needed]
-    }
-    // A closed part of a combined schema would refuse the fields of the other parts.
-    const open = all.length > 0 || target['patternProperties'] !== undefined
-    if (rest === false && !open) draft.additionalProperties = false
-    else if (isJsonObject(rest) && !open) draft.additionalProperties = this.convert(rest, depth + 1)
   }
 
-  /** Follows references within the document; an unresolved one is left unchecked. */
-  #resolve(value: JsonObject): JsonObject {
-    const reference = value['$ref']
-    if (typeof reference !== 'string') return value
-    if (this.#open.includes(reference)) return {}
-    const found = reference.startsWith('#') ? this.#find(reference.slice(1)) : undefined
-    if (!isJsonObject(found)) return {}
-    this.#open.push(reference)
-    return this.#resolve(found)
-  }
-
-  #find(pointer: string): JsonValue | undefined {
-    let at: JsonValue | undefined = this.#root
-    for (const step of pointer.split('/').slice(1)) {
-      const name = step.replaceAll('~1', '/').replaceAll('~0', '~')
-      at = isJsonObject(at) && Object.hasOwn(at, name) ? at[name] : undefined
+  /** A rule that cannot be checked is left out, and named; the model reads it as a text. */
+  #addRule(draft: Draft, keyword: string, kind: Kind, value: JsonValue, path: string): void {
+    const problem = problemOf(kind, value)
+    if (problem === null) {
+      draft[keyword] = kind === 'value' || kind === 'list' ? bounded(value) : value
+      return
     }
-    return at
+    this.unchecked.push(`${path} ${problem}`)
+    if (kind === 'pattern' && typeof value === 'string') {
+      mention(draft, `Matches ${value}`)
+    }
   }
 }
 
-function addType(draft: Draft, type: JsonValue | undefined): void {
-  const names = (Array.isArray(type) ? type : [type]).filter(
-    (name): name is NonNullable<JsonSchema['type']> =>
-      typeof name === 'string' && TYPES.includes(name),
-  )
-  if (names.length === 1 && names[0] !== undefined) draft.type = names[0]
-  else if (names.length > 1) draft.anyOf = names.map((name) => ({ type: name }))
+/** Adds to the description what the model has to know. */
+function mention(draft: Draft, rule: string): void {
+  const before = draft['description'] === undefined ? '' : `${draft['description'] as string} `
+  draft['description'] = clip(before + rule, MAX_DESCRIPTION)
 }
 
-function addTexts(draft: Draft, { title, description, format, pattern }: JsonObject): void {
-  if (typeof title === 'string') draft.title = clip(title, MAX_DESCRIPTION)
-  if (typeof format === 'string') draft.format = clip(format, 60)
-  const own = typeof description === 'string' ? description : ''
-  const rule = typeof pattern === 'string' ? `Matches ${pattern}` : ''
-  const text = clip([own, rule].filter((part) => part !== '').join(' '), MAX_DESCRIPTION)
-  if (text !== '') draft.description = text
+/** Why a rule cannot be checked, as a predicate; null if it can. */
+function problemOf(kind: Kind, value: JsonValue): string | null {
+  switch (kind) {
+    case 'types': {
+      const names: readonly JsonValue[] = Array.isArray(value) ? value : [value]
+      const isKnown = names.length > 0 && names.every((name) => TYPES.includes(name as string))
+      return isKnown ? null : 'names a type that JSON does not have'
+    }
+    case 'number':
+      return typeof value === 'number' ? null : 'is no number'
+    case 'step':
+      return typeof value === 'number' && value > 0 ? null : 'is no positive number'
+    case 'count':
+      return Number.isInteger(value) && (value as number) >= 0 ? null : 'is no count'
+    case 'boolean':
+      return typeof value === 'boolean' ? null : 'is neither true nor false'
+    case 'list':
+      return Array.isArray(value) ? null : 'is no list'
+    case 'names':
+      return isNames(value) ? null : 'is no list of names'
+    case 'lists':
+      return isJsonObject(value) && Object.values(value).every(isNames) ? null : 'has no lists'
+    case 'pattern':
+      return typeof value === 'string' ? linearPattern(value).problem : 'is no text'
+    default:
+      return null
+  }
+}
+
+function isNames(value: JsonValue): boolean {
+  return Array.isArray(value) && value.every((name: JsonValue) => typeof name === 'string')
+}
+
+/** @throws SchemaProblem for a value that is nested too deeply to be copied, or compared. */
+function bounded(value: JsonValue, depth = 0): JsonValue {
+  if (depth > MAX_DEPTH) throw new SchemaProblem(`has values nested beyond ${MAX_DEPTH} levels`)
+  if (Array.isArray(value)) return value.map((part: JsonValue) => bounded(part, depth + 1))
+  if (!isJsonObject(value)) return value
+  const parts = Object.entries(value)
+  return Object.fromEntries(parts.map(([name, part]) => [name, bounded(part, depth + 1)]))
+}
+
+function addText(draft: Draft, keyword: string, value: JsonValue): void {
+  if (typeof value !== 'string') return
+  // A description may come after the rule that it has to mention.
+  const before = draft[keyword] === undefined ? '' : ` ${draft[keyword] as string}`
+  const text = clip(value + before, keyword === 'format' ? 60 : MAX_DESCRIPTION)
+  if (text !== '') draft[keyword] = text
+}
+
+/** Keywords of older drafts, said as draft 2020-12 says it. */
+function modern(schema: JsonObject): JsonObject {
+  const { items, additionalItems, dependencies, exclusiveMinimum, exclusiveMaximum } = schema
+  const draft: Draft = { ...schema }
+  if (Array.isArray(items)) {
+    delete draft['items']
+    if (items.length > 0) draft['prefixItems'] = items
+    if (additionalItems !== undefined) draft['items'] = additionalItems
+  }
+  if (isJsonObject(dependencies)) {
+    const all = Object.entries(dependencies)
+    const names = Object.fromEntries(all.filter(([, needed]) => Array.isArray(needed)))
+    const schemas = Object.fromEntries(all.filter(([, needed]) => !Array.isArray(needed)))
+    if (Object.keys(names).length > 0) draft['dependentRequired'] ??= names
+    if (Object.keys(schemas).length > 0) draft['dependentSchemas'] ??= schemas
+  }
+  addBound(draft, 'minimum', 'exclusiveMinimum', exclusiveMinimum)
+  addBound(draft, 'maximum', 'exclusiveMaximum', exclusiveMaximum)
+  return draft
+}
+
+/** Draft 4 has `exclusiveMinimum: true` beside `minimum`. */
+function addBound(
+  draft: Draft,
+  bound: string,
+  keyword: string,
+  value: JsonValue | undefined,
+): void {
+  if (typeof value !== 'boolean') return
+  const limit = draft[bound]
+  delete draft[keyword]
+  if (value && limit !== undefined) {
+    draft[keyword] = limit
+    delete draft[bound]
+  }
 }

@@ -39,6 +39,21 @@ export function buildTools(
 ): Tool[] {
   const tools = new Map<string, Tool>()
   const omit = (what: string): void => config.onWarning(`MCP server ${config.name}: ${what}`)
+  const warnOfUnchecked = (what: string, rules: readonly string[]): void => {
+    if (rules.length === 0) return
+    const more = rules.length > 3 ? `; and ${rules.length - 3} more` : ''
+    omit(`in ${what}, rules are not checked here: ${rules.slice(0, 3).join('; ')}${more}`)
+  }
+  const readOutputSchema = (schema: JsonValue | undefined, about: string): JsonSchema | null => {
+    if (schema === undefined) return null
+    const imported = importSchema(schema, false)
+    if (imported.schema === null) {
+      omit(`the output schema of its tool ${about} ${imported.problem}; results are not checked`)
+      return null
+    }
+    warnOfUnchecked(`the output schema of its tool ${about}`, imported.unchecked)
+    return imported.schema
+  }
   const seen = new Set<string>()
   const asTasks: string[] = []
   for (const entry of list) {
@@ -50,25 +65,27 @@ export function buildTools(
       omit(`it has more than ${config.maxTools} tools; the rest is left out`)
       break
     }
-    const definition = entry as JsonObject
-    if (needsTask(definition)) {
+    if (needsTask(entry as JsonObject)) {
       asTasks.push(JSON.stringify(info.name))
       continue
     }
-    const parameters = importSchema(definition['inputSchema'] ?? { type: 'object' })
-    if (parameters === null) {
-      omit(
-        `the schema of its tool ${JSON.stringify(info.name)} is too large or none; it is left out`,
-      )
+    const { inputSchema = { type: 'object' }, outputSchema } = entry as JsonObject
+    const about = JSON.stringify(info.name)
+    const parameters = importSchema(inputSchema, true)
+    if (parameters.schema === null) {
+      omit(`the schema of its tool ${about} ${parameters.problem}; the tool is left out`)
       continue
     }
-    const outputSchema = importSchema(definition['outputSchema'])
-    const remote: RemoteTool = { name: info.name, outputSchema }
+    warnOfUnchecked(`the schema of its tool ${about}`, parameters.unchecked)
+    const remote: RemoteTool = {
+      name: info.name,
+      outputSchema: readOutputSchema(outputSchema, about),
+    }
     const name = toolName(config.name, info.name, tools)
     tools.set(name, {
       name,
       description: info.description,
-      parameters: { ...parameters, type: 'object' },
+      parameters: parameters.schema,
       effect: config.effectOf(info) === 'read' ? 'read' : 'unsafe',
       changesFiles: true,
       execute: (args, context) => call(remote, args, context),

@@ -1,17 +1,36 @@
 /**
- * The subsets of JSON Schema that providers accept for tools.
+ * What providers are sent of a tool's schema. Each accepts a subset of JSON Schema and refuses the
+ * whole request for some other keywords. A provider gets an equivalent schema, or one that accepts
+ * more and says the rules that are missing in its description; never one that accepts less. The
+ * engine checks arguments against the whole schema in any case.
  *
  * @module
  */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
-import { listOf, objectOf } from './json-reader.js'
+import { clip } from '../output.js'
+import { listOf, objectOf, textOf } from './json-reader.js'
+
+/** Characters of the rules that a description adds. */
+const MAX_RULES = 1_500
+
+/** A description and a schema as one provider accepts them. */
+export interface WireSchema {
+  readonly description: string
+  readonly parameters: JsonObject
+}
 
 /** Keywords that OpenAI's strict mode accepts. */
 const STRICT_KEYWORDS = new Set(
   (
     'type title description properties required additionalProperties items enum const anyOf ' +
-    'pattern format minimum maximum minItems maxItems $ref $defs'
+    'pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems ' +
+    'maxItems $ref $defs'
   ).split(' '),
+)
+
+/** Formats that strict mode accepts; it refuses a schema with another one. */
+const STRICT_FORMATS = new Set(
+  'date-time time date duration email hostname ipv4 ipv6 uuid'.split(' '),
 )
 
 /**
@@ -20,15 +39,21 @@ const STRICT_KEYWORDS = new Set(
  * rewritten to be strict, because that would make optional arguments required.
  */
 export function isStrictSchema(schema: unknown): boolean {
-  const { type, properties } = objectOf(schema)
-  return type === 'object' && Object.keys(objectOf(properties)).length > 0 && isStrictPart(schema)
+  const { type, properties, anyOf } = objectOf(schema)
+  return (
+    type === 'object' &&
+    anyOf === undefined &&
+    Object.keys(objectOf(properties)).length > 0 &&
+    isStrictPart(schema)
+  )
 }
 
 function isStrictPart(value: unknown): boolean {
   if (!isJsonObject(value)) return false
   if (Object.keys(value).some((key) => !STRICT_KEYWORDS.has(key))) return false
-  const { type, properties, required, additionalProperties, items, anyOf, $defs } = value
-  if (type === 'object') {
+  const { type, properties, required, additionalProperties, items, anyOf, $defs, format } = value
+  if (format !== undefined && !STRICT_FORMATS.has(format as string)) return false
+  if (type === 'object' || listOf(type).includes('object') || properties !== undefined) {
     const names = Object.keys(objectOf(properties))
     const needed = listOf(required)
     if (additionalProperties !== false || !names.every((name) => needed.includes(name)))
@@ -42,39 +67,254 @@ function isStrictPart(value: unknown): boolean {
   )
 }
 
-/** Keywords that Gemini accepts; it refuses the request for some others. */
+/** OpenAI refuses these at the top of a schema, strict or not, and lists without `items`. */
+const OPENAI_ROOT = ['anyOf', 'oneOf', 'allOf', 'enum', 'const', 'not'] as const
+
+export function openAiSchema(description: string, schema: unknown): WireSchema {
+  const { description: text, parameters } = plainRoot(description, schema, OPENAI_ROOT)
+  return { description: text, parameters: withItems(parameters) as JsonObject }
+}
+
+/** Anthropic refuses these at the top of a schema, and properties with names of its own taste. */
+const ANTHROPIC_ROOT = ['anyOf', 'oneOf', 'allOf'] as const
+
+export function anthropicSchema(description: string, schema: unknown): WireSchema {
+  const plain = plainRoot(description, schema, ANTHROPIC_ROOT)
+  const properties = objectOf(plain.parameters['properties'])
+  const names = Object.keys(properties).filter((name) => !/^[a-zA-Z0-9_.-]{1,64}$/.test(name))
+  if (names.length === 0) return plain
+  const { additionalProperties: _, unevaluatedProperties: __, ...open } = plain.parameters
+  const required = listOf(open['required'])
+  const lost = {
+    properties: Object.fromEntries(names.map((name) => [name, properties[name]!])),
+    ...(required.length > 0 && { required }),
+  }
+  return {
+    description: withRules(plain.description, lost),
+    parameters: {
+      ...open,
+      properties: without(properties, names),
+      required: required.filter((name) => !names.includes(name as string)),
+    },
+  }
+}
+
+/** Takes keywords from the top of a schema; the fields that they name stay, and may be anything. */
+function plainRoot(
+  description: string,
+  schema: unknown,
+  keywords: readonly string[],
+): WireSchema {
+  const root = objectOf(schema)
+  const used = keywords.filter((keyword) => root[keyword] !== undefined)
+  if (used.length === 0) return { description, parameters: root }
+  const lost: Record<string, JsonValue> = {}
+  for (const keyword of used) lost[keyword] = root[keyword]!
+  const branches = ['anyOf', 'oneOf', 'allOf'].flatMap((keyword) => listOf(lost[keyword]))
+  const parameters: Record<string, JsonValue> = { ...without(root, used) }
+  const own = objectOf(root['properties'])
+  const theirs = branches.flatMap((branch) => Object.entries(fieldsOf(branch, root)))
+  if (theirs.length > 0) parameters['properties'] = { ...mergedFields(theirs), ...own }
+  // What the branches had looked at is unknown now; whatever they allow must stay allowed.
+  const rest = root['unevaluatedProperties']
+  if (rest !== undefined) {
+    lost['unevaluatedProperties'] = rest
+    delete parameters['unevaluatedProperties']
+  }
+  return { description: withRules(description, lost), parameters }
+}
+
+/** The fields that a branch names, also by a reference. */
+function fieldsOf(branch: JsonValue, root: JsonObject): JsonObject {
+  const { properties, $ref } = objectOf(branch)
+  const name = /^#\/\$defs\/([^/~%]+)$/.exec(textOf($ref))?.[1]
+  const referred = name === undefined ? {} : objectOf(objectOf(root['$defs'])[name])
+  return { ...objectOf(referred['properties']), ...objectOf(properties) }
+}
+
+/** A field that several branches name may be what any of them says. */
+function mergedFields(fields: readonly (readonly [string, JsonValue])[]): JsonObject {
+  const all = new Map<string, JsonValue[]>()
+  for (const [name, part] of fields) {
+    const list = all.get(name) ?? []
+    if (!list.some((one) => JSON.stringify(one) === JSON.stringify(part))) list.push(part)
+    all.set(name, list)
+  }
+  const merged = [...all].map(([name, parts]): [string, JsonValue] => {
+    return [name, parts.length === 1 ? parts[0]! : { anyOf: parts }]
+  })
+  return Object.fromEntries(merged)
+}
+
+/** Adds `items: {}` to lists without, which means the same. */
+function withItems(schema: JsonValue): JsonValue {
+  return mapParts(schema, withItems, (plain) => {
+    const { type, items } = plain
+    const isList = type === 'array' || listOf(type).includes('array')
+    return isList && items === undefined ? { ...plain, items: {} } : plain
+  })
+}
+
+const PART_MAPS = ['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions']
+const PART_LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems']
+const PARTS = (
+  'items contains unevaluatedItems additionalProperties propertyNames unevaluatedProperties ' +
+  'not if then else'
+).split(' ')
+
+/** Changes the parts of a schema, then the schema itself. */
+function mapParts(
+  schema: JsonValue,
+  part: (schema: JsonValue) => JsonValue,
+  change: (schema: JsonObject) => JsonObject,
+): JsonValue {
+  if (!isJsonObject(schema)) return schema
+  const copy: Record<string, JsonValue> = { ...schema }
+  for (const [keyword, value] of Object.entries(schema)) {
+    if (PARTS.includes(keyword)) copy[keyword] = part(value)
+    else if (PART_LISTS.includes(keyword)) copy[keyword] = listOf(value).map(part)
+    else if (PART_MAPS.includes(keyword)) {
+      const entries = Object.entries(objectOf(value))
+      copy[keyword] = Object.fromEntries(entries.map(([name, one]) => [name, part(one)]))
+    }
+  }
+  return change(copy)
+}
+
+/** Keywords that Gemini accepts in `parametersJsonSchema`; others it ignores or refuses. */
 const GEMINI_KEYWORDS = new Set(
   (
-    'type title description properties required additionalProperties items enum anyOf minimum ' +
-    'maximum minItems maxItems $ref $defs'
+    'type title description properties required additionalProperties items prefixItems enum ' +
+    'anyOf minimum maximum minItems maxItems $ref $defs'
   ).split(' '),
 )
 
-/** Reduces a schema to what Gemini accepts; the engine checks arguments by the full schema. */
+/** What says nothing about values, and is left out without a word. */
+const ANNOTATIONS = new Set(
+  (
+    '$schema $comment default examples deprecated readOnly writeOnly format contentEncoding ' +
+    'contentMediaType contentSchema'
+  ).split(' '),
+)
+
+/** The schema as Gemini accepts it. */
 export function geminiSchema(schema: unknown): JsonObject {
-  const kept: Record<string, JsonValue> = {}
-  for (const [key, value] of Object.entries(objectOf(schema))) {
-    if (key === 'const') kept['enum'] = [value]
-    else if (key === 'format' && value === 'date-time') kept[key] = value
-    else if (GEMINI_KEYWORDS.has(key)) kept[key] = geminiPart(key, value)
-  }
-  return kept
+  return geminiPart(objectOf(schema)) as JsonObject
 }
 
-function geminiPart(key: string, value: JsonValue): JsonValue {
+function geminiPart(value: JsonValue): JsonValue {
+  if (value === true) return {}
+  // Nothing matches `false`; words are all that is left.
+  if (value === false) return { description: 'Not allowed: leave it out.' }
+  const schema = objectOf(value)
+  const kept: Record<string, JsonValue> = {}
+  const lost: Record<string, JsonValue> = {}
+  for (const [key, given] of Object.entries(schema)) addGemini(kept, lost, key, given, schema)
+  const { $ref, $defs, ...beside } = kept
+  const rules = withRules(textOf(kept['description']), lost)
+  // Beside a reference Gemini allows nothing, but an alternative of one may stand beside anything.
+  const isReference = $ref !== undefined && (Object.keys(beside).length > 0 || rules !== '')
+  if (isReference && beside['anyOf'] !== undefined) {
+    const both = { ...lost, anyOf: schema['anyOf'] ?? [] }
+    const description = withRules(textOf(beside['description']), both)
+    return { ...beside, anyOf: [{ $ref }], ...($defs !== undefined && { $defs }), description }
+  }
+  if (isReference) {
+    const plain = { ...beside, anyOf: [{ $ref }], ...($defs !== undefined && { $defs }) }
+    return rules === '' ? plain : { ...plain, description: rules }
+  }
+  return rules === '' ? kept : { ...kept, description: rules }
+}
+
+function addGemini(
+  kept: Record<string, JsonValue>,
+  lost: Record<string, JsonValue>,
+  key: string,
+  value: JsonValue,
+  schema: JsonObject,
+): void {
   switch (key) {
+    case 'const':
+      addChoice(kept, lost, key, [value])
+      return
+    case 'enum':
+      addChoice(kept, lost, key, listOf(value))
+      return
+    case 'oneOf':
+      if (schema['anyOf'] === undefined) kept['anyOf'] = listOf(value).map(geminiPart)
+      lost[schema['anyOf'] === undefined ? 'exactly one of anyOf' : key] =
+        schema['anyOf'] === undefined ? true : value
+      return
+    case 'exclusiveMinimum':
+    case 'exclusiveMaximum':
+      addBound(kept, lost, key, value, schema)
+      return
     case 'properties':
     case '$defs':
-      return Object.fromEntries(
-        Object.entries(objectOf(value)).map(([name, part]) => [name, geminiSchema(part)]),
+      kept[key] = Object.fromEntries(
+        Object.entries(objectOf(value)).map(([name, part]) => [name, geminiPart(part)]),
       )
+      return
     case 'anyOf':
-      return listOf(value).map((part) => geminiSchema(part))
+    case 'prefixItems':
+      kept[key] = listOf(value).map(geminiPart)
+      return
     case 'items':
-      return geminiSchema(value)
+      if (typeof value === 'boolean') lost[key] = value
+      else kept[key] = geminiPart(value)
+      return
     case 'additionalProperties':
-      return isJsonObject(value) ? geminiSchema(value) : value
+      // Fields whose names match a pattern would be refused.
+      if (schema['patternProperties'] !== undefined) lost[key] = value
+      else kept[key] = isJsonObject(value) ? geminiPart(value) : value
+      return
     default:
-      return value
+      if (key === 'format' && value === 'date-time') kept[key] = value
+      else if (GEMINI_KEYWORDS.has(key)) kept[key] = value
+      else if (!ANNOTATIONS.has(key)) lost[key] = value
   }
+}
+
+/** Gemini takes texts and numbers only. */
+function addChoice(
+  kept: Record<string, JsonValue>,
+  lost: Record<string, JsonValue>,
+  key: string,
+  values: readonly JsonValue[],
+): void {
+  const isSimple = values.every((one) => typeof one === 'string' || typeof one === 'number')
+  if (isSimple && kept['enum'] === undefined && values.length > 0) kept['enum'] = [...values]
+  else lost[key] = key === 'const' ? values[0]! : [...values]
+}
+
+/** An exclusive bound of whole numbers is the next one; of others it stays in words. */
+function addBound(
+  kept: Record<string, JsonValue>,
+  lost: Record<string, JsonValue>,
+  key: 'exclusiveMinimum' | 'exclusiveMaximum',
+  value: JsonValue,
+  schema: JsonObject,
+): void {
+  const inclusive = key === 'exclusiveMinimum' ? 'minimum' : 'maximum'
+  if (typeof value !== 'number' || schema[inclusive] !== undefined) {
+    lost[key] = value
+    return
+  }
+  const isWhole = schema['type'] === 'integer' && Number.isSafeInteger(value)
+  kept[inclusive] = isWhole ? value + (inclusive === 'minimum' ? 1 : -1) : value
+  if (!isWhole) lost[key] = value
+}
+
+/** A description with the rules that a schema lacks, as JSON Schema says them. */
+function withRules(description: string, lost: JsonObject): string {
+  const rules = Object.entries(lost).map(([key, value]) => {
+    return value === true && key.includes(' ') ? key : `${key} ${JSON.stringify(value)}`
+  })
+  if (rules.length === 0) return description
+  const text = clip(`Must also satisfy: ${rules.join('; ')}`, MAX_RULES)
+  return description === '' ? text : `${description} (${text})`
+}
+
+function without(object: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)))
 }

@@ -7,10 +7,9 @@
 import { InvalidRequestError, RunStateError } from '../errors.js'
 import { type CallEdit, type Decision, isTerminal, type RecordDraft } from '../events.js'
 import type { Gate, RunHead } from '../run-details.js'
-import { checkSchema } from '../check-schema.js'
+import { checkArguments, checkSchema } from '../check-schema.js'
 import type { SchemaViolation } from '../schema.js'
 import type { Tool } from '../tool.js'
-import { checkArguments } from '../tools/define.js'
 import { RESUME_SCHEMA } from './start-request.js'
 
 /** A human's answer to a gate, as {@link RESUME_SCHEMA} describes it. */

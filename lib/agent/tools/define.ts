@@ -1,37 +1,52 @@
-import { checkObject, checkOptions, type OptionKinds } from '../../internal/options.js'
+import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { JsonObject } from '../../internal/json.js'
-import { checkSchema, isPattern } from '../check-schema.js'
+import { checkArguments, prepareSchema } from '../check-schema.js'
+import { compileSchema } from '../json-schema/compile.js'
 import type { JsonSchema } from '../schema.js'
 import type { Tool, ToolContext, ToolEffect, ToolOutput } from '../tool.js'
 
-/** The type of the values that a schema accepts, as far as TypeScript can express it. */
+/**
+ * The type of the values that a schema accepts, as far as TypeScript can express it; what a schema
+ * says by `$ref`, `oneOf`, `allOf` or conditions is `unknown`.
+ */
 export type SchemaValue<S> = S extends { readonly const: infer C }
   ? C
   : S extends { readonly enum: readonly (infer E)[] }
     ? E
     : S extends { readonly anyOf: readonly (infer A)[] }
       ? SchemaValue<A>
-      : S extends { readonly type: 'string' }
-        ? string
-        : S extends { readonly type: 'number' | 'integer' }
-          ? number
-          : S extends { readonly type: 'boolean' }
-            ? boolean
-            : S extends { readonly type: 'null' }
-              ? null
-              : S extends { readonly type: 'array'; readonly items: infer I }
-                ? readonly SchemaValue<I>[]
-                : S extends { readonly type: 'object'; readonly properties: infer P }
-                ? {
-                    readonly [K in keyof P as K extends RequiredName<S> ? K : never]: SchemaValue<
-                      P[K]
-                    >
-                  } & {
-                    readonly [K in keyof P as K extends RequiredName<S> ? never : K]?: SchemaValue<
-                      P[K]
-                    >
-                  }
-                : unknown
+      : S extends { readonly oneOf: readonly (infer A)[]; readonly properties?: undefined }
+        ? SchemaValue<A>
+        : S extends { readonly type: readonly (infer T)[] }
+          ? TypedValue<S, T>
+          : S extends { readonly type: infer T }
+            ? TypedValue<S, T>
+            : unknown
+
+/** Of one type that a schema names; a union is taken apart. */
+type TypedValue<S, T> = T extends 'string'
+  ? string
+  : T extends 'number' | 'integer'
+    ? number
+    : T extends 'boolean'
+      ? boolean
+      : T extends 'null'
+        ? null
+        : T extends 'array'
+          ? S extends { readonly items: infer I }
+            ? readonly SchemaValue<I>[]
+            : unknown
+          : T extends 'object'
+            ? S extends { readonly properties: infer P }
+              ? ObjectValue<S, P>
+              : unknown
+            : unknown
+
+type ObjectValue<S, P> = {
+  readonly [K in keyof P as K extends RequiredName<S> ? K : never]: SchemaValue<P[K]>
+} & {
+  readonly [K in keyof P as K extends RequiredName<S> ? never : K]?: SchemaValue<P[K]>
+}
 
 /** The names of the fields that an object schema requires. */
 export type RequiredName<S> = S extends { readonly required: readonly (infer R)[] } ? R : never
@@ -75,13 +90,28 @@ const DEFINITION: OptionKinds<ToolDefinition<JsonSchema>> = {
   execute: 'function! the function that does the work',
 }
 
-/** `$schema`, which generators of schemas add, says nothing about values. */
-const SCHEMA: OptionKinds<JsonSchema & { readonly $schema?: string }> = {
-  $schema: 'string', type: 'string', title: 'string', description: 'string', properties: 'object',
-  required: 'array', additionalProperties: 'any', items: 'object', enum: 'array', const: 'any',
-  default: 'any', minLength: 'number', maxLength: 'number', pattern: 'string', minimum: 'number',
-  maximum: 'number', minItems: 'number', maxItems: 'number', maxProperties: 'number',
-  anyOf: 'array', format: 'string', examples: 'array',
+/** Keywords that are read, but that schemas of the draft do not need. */
+interface Extras {
+  /** Which draft a generator of schemas writes. */
+  readonly $schema?: string
+  /** The older name of `$defs`. */
+  readonly definitions?: object
+}
+
+const SCHEMA: OptionKinds<JsonSchema & Extras> = {
+  $schema: 'string', $id: 'string', $anchor: 'string', $ref: 'string', $defs: 'object',
+  definitions: 'object', $comment: 'string', type: 'any', title: 'string', description: 'string',
+  default: 'any', examples: 'array', deprecated: 'boolean', readOnly: 'boolean',
+  writeOnly: 'boolean', format: 'string', contentEncoding: 'string', contentMediaType: 'string',
+  contentSchema: 'any', enum: 'array', const: 'any', minimum: 'number', maximum: 'number',
+  exclusiveMinimum: 'number', exclusiveMaximum: 'number', multipleOf: 'number',
+  minLength: 'number', maxLength: 'number', pattern: 'string', prefixItems: 'array', items: 'any',
+  minItems: 'number', maxItems: 'number', uniqueItems: 'boolean', contains: 'any',
+  minContains: 'number', maxContains: 'number', unevaluatedItems: 'any', properties: 'object',
+  patternProperties: 'object', additionalProperties: 'any', propertyNames: 'any',
+  required: 'array', minProperties: 'number', maxProperties: 'number',
+  dependentRequired: 'object', dependentSchemas: 'object', unevaluatedProperties: 'any',
+  allOf: 'array', anyOf: 'array', oneOf: 'array', not: 'any', if: 'any', then: 'any', else: 'any',
 }
 
 /**
@@ -129,15 +159,15 @@ export function defineTool<const S extends JsonSchema>(definition: ToolDefinitio
   if (definition.parameters.type !== 'object') {
     throw invalid("parameters must be a schema with type: 'object'")
   }
-  const problem = schemaProblem(definition.parameters, `tool ${name}: parameters`, 0)
-  if (problem !== null) throw new TypeError(problem)
-  const parameters: JsonSchema = { additionalProperties: false, ...definition.parameters }
+  checkDefinition(definition.parameters, `tool ${name}: parameters`)
+  const parameters: JsonSchema = structuredClone(closed(definition.parameters))
+  prepareSchema(parameters, `tool ${name}: parameters`)
   // Sound, because arguments are checked against this schema first.
   const typed = (args: JsonObject): SchemaValue<S> => args as SchemaValue<S>
   const tool: Tool = {
     name,
     description,
-    parameters: structuredClone(parameters),
+    parameters,
     effect,
     ...(startsProcess ? { startsProcess } : {}),
     ...(changesFiles ? { changesFiles } : {}),
@@ -159,53 +189,40 @@ export function defineTool<const S extends JsonSchema>(definition: ToolDefinitio
   return Object.freeze(tool)
 }
 
-/**
- * Checks the arguments of a tool call; null when they match. Otherwise a message for the model:
- * what is wrong with each argument, and that it may call again.
- */
-export function checkArguments(
-  tool: Pick<Tool, 'name' | 'parameters'>,
-  args: unknown,
-): string | null {
-  checkObject('a tool', tool)
-  const violations = checkSchema(tool.parameters, args)
-  if (violations.length === 0) return null
-  const lines = violations.slice(0, 8).map(({ pointer, detail }) => {
-    const field = pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~')
-    return `- ${field === '' ? 'the arguments' : field} ${detail}`
-  })
-  if (violations.length > lines.length) lines.push(`- and ${violations.length - lines.length} more`)
-  const known = Object.keys(tool.parameters.properties ?? {})
-  const hint = known.length === 0 ? '' : ` (its fields: ${known.join(', ')})`
-  return [
-    `${tool.name} was not run, because its arguments are invalid:`,
-    ...lines,
-    `Call ${tool.name} again with corrected arguments${hint}.`,
-  ].join('\n')
+/** The schema with no other fields allowed than those that it names, unless it says more itself. */
+function closed(schema: JsonSchema): JsonSchema {
+  if (schema.unevaluatedProperties !== undefined) return schema
+  // Fields that only an alternative names are unknown to `additionalProperties`.
+  if (!isCombined(schema)) return { additionalProperties: false, ...schema }
+  return 'additionalProperties' in schema ? schema : { unevaluatedProperties: false, ...schema }
 }
 
-/** What is wrong with a schema itself; null when it is valid. @throws for an unknown keyword. */
-function schemaProblem(schema: JsonSchema, at: string, depth: number): string | null {
-  if (typeof schema !== 'object' || schema === null) return `${at} must be a schema object`
-  if (depth > 32) return `${at} is nested more than 32 levels deep`
-  checkOptions(schema, SCHEMA, at)
-  if (schema.pattern !== undefined && !isPattern(schema.pattern)) {
-    return `${at}.pattern is not a regular expression: ${JSON.stringify(schema.pattern)}`
+/** Whether other schemas may name fields of the same object. */
+function isCombined(schema: JsonSchema): boolean {
+  const keywords = ['$ref', 'allOf', 'anyOf', 'oneOf', 'if', 'dependentSchemas'] as const
+  return keywords.some((keyword) => schema[keyword] !== undefined)
+}
+
+/** @throws TypeError for a schema that could not be checked, or that has a mistake in it. */
+function checkDefinition(schema: JsonSchema, name: string): void {
+  const { nodes } = compileSchema(schema, { name, isForeign: false })
+  // A part of an alternative or a condition may require what its whole describes.
+  const parts = new Set(nodes.flatMap((node) => node.inPlace().filter((it) => it !== node.ref)))
+  for (const node of nodes) {
+    checkOptions(node.schema, SCHEMA, `${name}${node.path}`)
+    const unknown = parts.has(node) ? undefined : misspelt(node.schema)
+    if (unknown === undefined) continue
+    throw new TypeError(
+      `${name}${node.path}.required names ${unknown}, which is not in its properties`,
+    )
   }
-  const properties = schema.properties ?? {}
-  const missing = schema.required?.find((name) => !Object.hasOwn(properties, name))
-  if (missing !== undefined) {
-    return `${at}.required names ${missing}, which is not in its properties`
-  }
-  const { items, additionalProperties: rest } = schema
-  const parts = new Map<string, JsonSchema>()
-  for (const [name, part] of Object.entries(properties)) parts.set(`properties.${name}`, part)
-  for (const [i, part] of (schema.anyOf ?? []).entries()) parts.set(`anyOf[${i}]`, part)
-  if (items !== undefined) parts.set('items', items)
-  if (typeof rest === 'object') parts.set('additionalProperties', rest)
-  for (const [name, part] of parts) {
-    const problem = schemaProblem(part, `${at}.${name}`, depth + 1)
-    if (problem !== null) return problem
-  }
-  return null
+}
+
+/** A required field that no property describes, in a schema that describes its fields itself. */
+function misspelt(schema: JsonSchema): string | undefined {
+  const { type, properties, required = [], patternProperties, additionalProperties } = schema
+  const isOpen = patternProperties !== undefined || typeof additionalProperties === 'object'
+  if (isOpen || isCombined(schema)) return undefined
+  if (properties === undefined && type !== 'object') return undefined
+  return required.find((name) => !Object.hasOwn(properties ?? {}, name))
 }

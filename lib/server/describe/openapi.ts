@@ -135,7 +135,8 @@ class Schemas {
     this.#names = new Map(Object.entries(named).map(([name, schema]) => [schema, name]))
   }
 
-  refer(schema: JsonSchema): unknown {
+  refer(schema: JsonSchema | boolean): unknown {
+    if (typeof schema === 'boolean') return schema
     const name = this.#names.get(schema)
     return name === undefined ? this.#expand(schema) : { $ref: `#/components/schemas/${name}` }
   }
@@ -161,12 +162,7 @@ class Schemas {
           }),
       ...(additionalProperties === undefined
         ? {}
-        : {
-            additionalProperties:
-              typeof additionalProperties === 'boolean'
-                ? additionalProperties
-                : this.refer(additionalProperties),
-          }),
+        : { additionalProperties: this.refer(additionalProperties) }),
     }
   }
 }

@@ -369,12 +369,24 @@ test('schemas keep what Gemini accepts; a tool without arguments has no schema',
           parametersJsonSchema: {
             type: 'object',
             properties: {
-              command: { type: 'string' },
+              command: {
+                type: 'string',
+                description: 'Must also satisfy: minLength 1; maxLength 9; pattern "^a"',
+              },
               when: { type: 'string', format: 'date-time' },
               where: { type: 'string' },
               kind: { enum: ['x'] },
-              list: { type: 'array', items: { type: 'integer', minimum: 1 }, minItems: 1 },
-              either: { anyOf: [{ type: 'string' }, { type: 'null' }] },
+              list: {
+                type: 'array',
+                items: { type: 'integer', minimum: 1, description: 'Must also satisfy: maxProperties 3' },
+                minItems: 1,
+              },
+              either: {
+                anyOf: [
+                  { type: 'string', description: 'Must also satisfy: pattern "x"' },
+                  { type: 'null' },
+                ],
+              },
             },
             required: ['command'],
             additionalProperties: false,

@@ -23,6 +23,7 @@ import { thinksAdaptively, knownOutputLimit, refusesTemperature } from '../known
 import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
 import { refusedByAnthropic } from '../settings.js'
 import { ToolNames } from '../tool-names.js'
+import { anthropicSchema } from '../tool-schemas.js'
 import { WireIds } from '../wire-ids.js'
 
 /** Options of this format besides the common ones. */
@@ -83,11 +84,10 @@ export function encodeAnthropicRequest(
   const thinking = forced ? null : encodeThinking(options)
   const budget = countOf(thinking?.['budget_tokens'])
   const answer = options.maxOutputTokens ?? knownOutputLimit(options.model)
-  const tools = request.tools.map(({ name, description, parameters }) => ({
-    name: names.toWire(name),
-    description,
-    input_schema: parameters as JsonObject,
-  }))
+  const tools = request.tools.map((tool) => {
+    const { description, parameters } = anthropicSchema(tool.description, tool.parameters)
+    return { name: names.toWire(tool.name), description, input_schema: parameters }
+  })
   const body: JsonObject = {
     model: options.model,
     max_tokens: budget === 0 ? answer : Math.max(answer, budget + 1024),

@@ -103,7 +103,8 @@ function generationConfig(options: GeminiOptions, effort?: ReasoningEffort): Jso
 
 /** A function without parameters has no schema, because the API refuses an empty one. */
 function encodeTool({ name, description, parameters }: ToolSpec, names: ToolNames): JsonObject {
-  const hasParameters = Object.keys(parameters.properties ?? {}).length > 0
+  const { type: _, additionalProperties: __, properties = {}, ...rules } = parameters
+  const hasParameters = Object.keys(properties).length + Object.keys(rules).length > 0
   return {
     name: names.toWire(name),
     description,

@@ -24,7 +24,7 @@ import { OpenAiChatStream } from './chat-stream.js'
 import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
 import { refusedByOpenAi } from '../settings.js'
 import { ToolNames } from '../tool-names.js'
-import { isStrictSchema } from '../tool-schemas.js'
+import { isStrictSchema, openAiSchema } from '../tool-schemas.js'
 import { WireIds } from '../wire-ids.js'
 
 /** Options of this format besides the common ones: what differs between compatible servers. */
@@ -106,8 +106,7 @@ function encodeTools(
     type: 'function',
     function: {
       name: names.toWire(name),
-      description,
-      parameters: parameters as JsonObject,
+      ...openAiSchema(description, parameters),
       ...(strictTools === true && isStrictSchema(parameters) && { strict: true }),
     },
   }))

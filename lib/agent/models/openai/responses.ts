@@ -24,7 +24,7 @@ import { OpenAiResponsesStream } from './responses-stream.js'
 import type { WireContext } from '../provider-errors.js'
 import { refusedByOpenAi } from '../settings.js'
 import { ToolNames } from '../tool-names.js'
-import { isStrictSchema } from '../tool-schemas.js'
+import { isStrictSchema, openAiSchema } from '../tool-schemas.js'
 import { WireIds } from '../wire-ids.js'
 
 /** Options of this format besides the common ones. */
@@ -95,8 +95,7 @@ function encodeTools(
   return tools.map(({ name, description, parameters }) => ({
     type: 'function',
     name: names.toWire(name),
-    description,
-    parameters: parameters as JsonObject,
+    ...openAiSchema(description, parameters),
     strict: strictTools && isStrictSchema(parameters),
   }))
 }
