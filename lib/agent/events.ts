@@ -285,8 +285,17 @@ export type MessageDelivery = 'next_turn' | 'next_iteration'
 /** Must a goal be met in a sealed copy? `prefer`: where one can be made. */
 export type SealedMode = 'require' | 'prefer' | 'off'
 
-/** Which tool calls wait for a human's approval. */
-export type Approval = 'never' | 'writes' | 'all'
+/** Which tool calls wait for a human's approval: none, those that may change something, or all. */
+export type ApprovalMode = 'never' | 'writes' | 'all'
+
+/** The same, with exceptions for some tools by their names. */
+export interface ApprovalRules {
+  readonly default: ApprovalMode
+  readonly tools: { readonly [name: string]: 'never' | 'always' }
+}
+
+/** Which tool calls wait for a human's approval; logs of earlier versions have a word. */
+export type Approval = ApprovalMode | ApprovalRules
 
 /** A start request with every default filled in, as frozen in the log. */
 export interface RunRequest {
@@ -317,6 +326,8 @@ export interface RunRequest {
   readonly attempts?: Attempts
   /** Absent: the run starts no others. */
   readonly delegation?: Delegation
+  /** Names of the tools that the run may use. Absent: all that the host offers. */
+  readonly tools?: readonly string[]
 }
 
 /** What a fork needs of its source, so that the source can be deleted. */
@@ -426,7 +437,7 @@ export type PrivatePart<K> = K extends keyof PrivatePayloads
 /** What records have besides the fields of their events, and subscribers never get. */
 export interface RecordFields {
   /** The format version: the lowest whose readers may skip what they do not know of the record. */
-  readonly v: 1 | 2 | 3 | 4
+  readonly v: 1 | 2 | 3 | 4 | 5
   /**
    * Milliseconds before this record in which the run could not work: no process drove it, it waited
    * for a slot, or its store was unavailable. Absent for 0, and in logs of earlier versions.
@@ -454,7 +465,7 @@ export type RecordDraft = {
 }[EventKind]
 
 /** The newest format version that this engine can read. */
-export const RECORD_VERSION = 4
+export const RECORD_VERSION = 5
 
 /** Kinds that an engine of version 1 must not skip. */
 const SECOND_VERSION: ReadonlySet<EventKind> = new Set(['user_message', 'changes_decided'])
@@ -475,11 +486,13 @@ export function versionOf(draft: RecordDraft): RunRecord['v'] {
   // Version 2 would take the parts of hashed tests for names of tests, and miss those.
   if (kind === 'goal_check') return areHashed(draft.private?.tests) ? 3 : 1
   if (kind !== 'run_created') return 1
-  // An earlier engine would take a goal for met that nothing has sealed.
   const { fork, holdout, request } = draft.private ?? {}
+  // An earlier engine would offer every tool, or ask nobody before a call.
+  if (request?.tools !== undefined || typeof request?.approval === 'object') return 5
   // It would work in place of the attempts, start no other runs, or outlive its parent.
   const isInTree = payload.role !== undefined || payload.attempts !== undefined
   if (isInTree || request?.delegation !== undefined) return 4
+  // It would take a goal for met that nothing has sealed.
   if (holdout !== undefined || request?.sealed_checks === 'require') return 3
   if (areHashed(fork?.baselineTests)) return 3
   return payload.workspace === undefined && payload.forked_from === undefined ? 1 : 2

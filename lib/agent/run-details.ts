@@ -115,6 +115,8 @@ export interface RunDetails {
   readonly delegation: Delegation | null
   /** How many it has started. */
   delegates: number
+  /** Names of the tools that it may use; null: all that the host offers. */
+  readonly tools: readonly string[] | null
 }
 
 /** A run as an element of a list. */

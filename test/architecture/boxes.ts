@@ -111,6 +111,7 @@ export const boxes: readonly Box[] = [
       'check-files',
       'engine-calls',
       'executor',
+      'approval',
       'schema',
       'check-schema',
       'output',

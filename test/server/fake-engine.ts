@@ -111,6 +111,7 @@ export class FakeEngine implements ServiceEngine {
       attempts: null,
       delegation: null,
       delegates: 0,
+      tools: null,
     }
     this.runs.set(runId, {
       details,

@@ -233,6 +233,7 @@ function createHead(record: RunCreated): RunHead {
       attempts: attemptsOf(payload),
       delegation: request?.delegation ?? null,
       delegates: 0,
+      tools: request?.tools ?? null,
     },
     owner: frozen?.owner ?? { id: null, tenant: null },
     idempotency: frozen?.idempotency ?? null,
@@ -269,6 +270,7 @@ type NewField =
   | 'max_tool_calls'
   | 'role'
   | 'root_run_id'
+  | 'tools'
   | 'workspace'
 
 /** Fills in what a stored head lacks. */
@@ -290,6 +292,7 @@ export function completeHead({ details, ...head }: StoredHead): RunHead {
       attempts: null,
       delegation: null,
       delegates: 0,
+      tools: null,
       ...details,
     },
   }

@@ -5,7 +5,9 @@
  */
 import type { JsonObject } from '../../internal/json.js'
 import { InvalidRequestError } from '../errors.js'
-import type { RunRequest, WorkspaceMode } from '../events.js'
+import type {
+  Approval, ApprovalMode, ApprovalRules, RunRequest, WorkspaceMode,
+} from '../events.js'
 import type { Attempts, ChooseBy, Delegation } from '../run-tree.js'
 import {
   HOLDOUT_SCHEMA, holdoutViolations, type HoldoutRequest,
@@ -23,6 +25,11 @@ const MAX_ATTEMPTS = 16
 /** Levels of delegates below a run, and how many a run may start. */
 export const MAX_DEPTH = 3
 export const MAX_CHILDREN = 16
+
+/** Tools that a request may name. */
+const MAX_TOOLS = 256
+
+const APPROVAL_MODE: JsonSchema = { type: 'string', enum: ['never', 'writes', 'all'] }
 
 /** The schema of a start request, used both to validate and to document it. */
 export const START_REQUEST_SCHEMA: JsonSchema = {
@@ -71,10 +78,32 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
       description: 'Shell command that verifies a free-text goal by its exit code.',
     },
     approval: {
-      type: 'string',
-      enum: ['never', 'writes', 'all'],
       default: 'never',
       description: 'Which single tool calls wait for a human.',
+      anyOf: [
+        APPROVAL_MODE,
+        {
+          type: 'object',
+          required: ['tools'],
+          additionalProperties: false,
+          properties: {
+            default: { ...APPROVAL_MODE, default: 'never' },
+            tools: {
+              type: 'object',
+              maxProperties: MAX_TOOLS,
+              additionalProperties: { type: 'string', enum: ['never', 'always'] },
+              description: 'Exceptions, by the names of tools.',
+            },
+          },
+        },
+      ],
+    },
+    tools: {
+      type: 'array',
+      minItems: 1,
+      maxItems: MAX_TOOLS,
+      items: { type: 'string', minLength: 1, maxLength: 64 },
+      description: 'The tools that the run may use, by name. Default: all that the host offers.',
     },
     max_total_tokens: {
       type: 'integer',
@@ -217,11 +246,12 @@ export type StartRequest = {
   readonly holdout?: HoldoutRequest
   readonly attempts?: Pick<Attempts, 'count'> & Partial<Attempts>
   readonly delegation?: Partial<Delegation>
+  readonly approval?: ApprovalMode | (Partial<ApprovalRules> & Pick<ApprovalRules, 'tools'>)
 } & {
-  readonly [K in Exclude<keyof RunRequest, 'goal' | 'attempts' | 'delegation'>]?: NonNullable<
-    RunRequest[K]
-  >
+  readonly [K in Exclude<keyof RunRequest, GivenInPart>]?: NonNullable<RunRequest[K]>
 }
+
+type GivenInPart = 'goal' | 'attempts' | 'delegation' | 'approval'
 
 /**
  * Validates a start request. {@link completeRequest} adds the defaults later, when folder and model
@@ -289,7 +319,7 @@ export function completeRequest(
     max_iterations: request.max_iterations ?? 20,
     hitl_enabled: request.hitl_enabled ?? false,
     check: request.check ?? null,
-    approval: request.approval ?? 'never',
+    approval: completeApproval(request.approval),
     max_total_tokens: request.max_total_tokens ?? null,
     max_cost_usd: request.max_cost_usd ?? null,
     max_seconds: request.max_seconds ?? null,
@@ -302,7 +332,15 @@ export function completeRequest(
     ...(others === true && { allow_dependency_changes: others }),
     ...(attempts !== undefined && { attempts }),
     ...(delegation !== undefined && { delegation }),
+    ...(request.tools !== undefined && { tools: [...request.tools] }),
   }
+}
+
+/** One without exceptions is a word. */
+function completeApproval(given: StartRequest['approval'] = 'never'): Approval {
+  if (typeof given === 'string') return given
+  const { default: mode = 'never', tools } = given
+  return Object.keys(tools).length === 0 ? mode : { default: mode, tools: { ...tools } }
 }
 
 /** The start request that results in the same frozen request. */

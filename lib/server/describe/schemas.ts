@@ -180,6 +180,8 @@ const usage: JsonSchema = record({
   tool_calls: { ...count, description: 'calls that were executed' },
 })
 
+const APPROVAL_MODE: JsonSchema = { type: 'string', enum: ['never', 'writes', 'all'] }
+
 const role: JsonSchema = { type: 'string', enum: ['root', 'attempt', 'delegate'] }
 
 const attempts: JsonSchema = record({
@@ -222,7 +224,18 @@ export const RUN_DETAILS: JsonSchema = record({
   usage,
   cost_known: { ...flag, description: 'false: a price is unknown and counted as 0' },
   check: orNull(text),
-  approval: { type: 'string', enum: ['never', 'writes', 'all'] },
+  approval: {
+    anyOf: [
+      APPROVAL_MODE,
+      record({
+        default: APPROVAL_MODE,
+        tools: {
+          type: 'object',
+          additionalProperties: { type: 'string', enum: ['never', 'always'] },
+        },
+      }),
+    ],
+  },
   max_total_tokens: orNull(count),
   max_cost_usd: orNull(amount),
   max_seconds: orNull(amount),
@@ -241,6 +254,7 @@ export const RUN_DETAILS: JsonSchema = record({
   attempts: orNull(attempts, 'null for a run that works itself'),
   delegation: orNull(record({ depth: count, children: count })),
   delegates: { ...count, description: 'runs that it has started to work for it' },
+  tools: orNull({ type: 'array', items: text }, 'null: all that the host offers'),
 })
 
 /** An element of a list of runs. */

@@ -34,6 +34,7 @@ const OVERRIDES: Readonly<Record<string, (other: string) => JsonValue>> = {
   sealed_checks: () => 'require',
   allow_dependency_changes: () => true,
   delegation: () => ({ depth: 1, children: 2 }),
+  tools: () => ['read_file'],
 }
 
 test('a fork takes any field of a start request over the one of its source', async (t) => {

@@ -98,8 +98,22 @@ const TREES: typeof MISREAD = {
   },
 }
 
+/** How a run comes to have what format 4 would ignore: limits of its tools. */
+const LIMITS: typeof MISREAD = {
+  'a run with some of the tools': async (store, created) => {
+    const request = { ...created.private!.request, tools: ['read_file'] }
+    await admitted(store, withPrivate(created, { request }))
+  },
+  'a run with approvals by tool': async (store, created) => {
+    const approval = { default: 'never', tools: { bash: 'always' } } as const
+    const request = { ...created.private!.request, approval }
+    await admitted(store, withPrivate(created, { request }))
+  },
+}
+
 /** A process of format 3 has this label, and no other that tells its version. */
 const FORMAT_3: readonly string[] = ['runwright: format 2']
+const FORMAT_4: readonly string[] = [...FORMAT_3, 'runwright: format 4']
 
 function asChild(created: RunCreated): RunCreated {
   const place = { parent_run_id: 'root', root_run_id: 'root', role: 'attempt' } as const
@@ -165,7 +179,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     const before = await contents(schema)
     const refused = {
       code: 'ERR_AGENT_STORE_VERSION',
-      message: /schema "v\d+" need version 98 of the store, this one has 9; update runwright/,
+      message: /schema "v\d+" need version 98 of the store, this one has 10; update runwright/,
     }
     for (const migrate of [true, false]) {
       const store = new current.PostgresStore({ pool, schema, migrate })
@@ -197,6 +211,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
   const misread = [
     ...Object.entries(MISREAD).map(([what, store]) => ['version 1', [], what, store] as const),
     ...Object.entries(TREES).map(([what, store]) => ['format 3', FORMAT_3, what, store] as const),
+    ...Object.entries(LIMITS).map(([what, store]) => ['format 4', FORMAT_4, what, store] as const),
   ]
   for (const [who, labels, what, store] of misread) {
     test(`${who} does not claim ${what}, and claims what comes later`, async (t) => {
@@ -224,7 +239,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     })
   }
 
-  for (const [what, store] of Object.entries(TREES)) {
+  for (const [what, store] of Object.entries({ ...TREES, ...LIMITS })) {
     test(`an earlier version does not end ${what}, and this one does`, async (t) => {
       const schema = next()
       const options = { pool, schema, listen: false, leaseMs: 600_000 } as const
@@ -233,7 +248,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
       await store(writer, created, schema)
       const [plain] = sampleRun('plain', { status: 'pending', cwd: '/elsewhere' }) as [RunCreated]
       await admitted(writer, plain)
-      for (const labels of [[], FORMAT_3]) {
+      for (const labels of [[], FORMAT_3, FORMAT_4]) {
         const old = new versions['version 1']!.library.PostgresStore({ ...options, labels })
         await old.open()
         await old.shared.requestAbort('new', null)
@@ -464,7 +479,8 @@ class Cluster {
 function known(details: RunDetails): unknown {
   const { workspace, checkpoint_id: _, changes: __, forked_from: ___, ...others } = details
   const { assurance: ____, check_files: _____, ...before } = others
-  const { root_run_id: a, role: b, attempts: c, delegation: d, delegates: e, ...rest } = before
+  const { root_run_id: a, role: b, attempts: c, delegation: d, delegates: e, ...newer } = before
+  const { tools: _______, ...rest } = newer
   assert.ok([a, b, c, d, e].every((one) => one === undefined) || b === 'root')
   assert.notEqual(workspace, 'isolated')
   return rest

@@ -32,11 +32,19 @@ export const FORMAT_STATEMENTS: readonly string[] = [
  */
 export const TREE_FORMAT_LABEL = 'runwright: format 4'
 
-/** Labels of this version's processes. */
-export const FORMAT_LABELS: readonly string[] = [FORMAT_LABEL, TREE_FORMAT_LABEL]
+/**
+ * The label of runs with records of format 5, which have the others as well: one that does not know
+ * the tools and approvals of a request would offer every tool, and ask nobody.
+ */
+export const TOOLS_FORMAT_LABEL = 'runwright: format 5'
 
-/** What the table of processes has of this version's; those of earlier versions have 3. */
-export const KNOWN_FORMAT = 4
+/** Labels of this version's processes. */
+export const FORMAT_LABELS: readonly string[] = [
+  FORMAT_LABEL, TREE_FORMAT_LABEL, TOOLS_FORMAT_LABEL,
+]
+
+/** What the table of processes has of this version's; those before format 4 have 3. */
+export const KNOWN_FORMAT = 5
 
 /**
  * The migration for format 4. What only has to be ended is claimed whatever its labels are, which
@@ -65,6 +73,30 @@ export const TREE_FORMAT_STATEMENTS: readonly string[] = [
     EXECUTE FUNCTION $schema.guard_format()`,
 ]
 
+/** The migration for format 5, as the one for format 4. */
+export const TOOLS_FORMAT_STATEMENTS: readonly string[] = [
+  `CREATE OR REPLACE FUNCTION $schema.set_place() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      NEW.place := $schema.place_of($schema.cwd_in(NEW.fixed),
+        array_remove(array_remove(array_remove(NEW.labels,
+          '${FORMAT_LABEL}'), '${TREE_FORMAT_LABEL}'), '${TOOLS_FORMAT_LABEL}'));
+      NEW.place_tenant := $schema.place_tenant_of(NEW.tenant);
+      RETURN NEW;
+    END
+  $$`,
+  `CREATE FUNCTION $schema.guard_tools_format() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      IF EXISTS (SELECT 1 FROM $schema.workers
+        WHERE worker_id = NEW.claimed_by AND format < 5) THEN RETURN NULL; END IF;
+      RETURN NEW;
+    END
+  $$`,
+  `CREATE TRIGGER runs_guard_tools_format BEFORE UPDATE ON $schema.runs
+    FOR EACH ROW WHEN (NEW.claimed_by IS DISTINCT FROM OLD.claimed_by
+      AND NEW.labels @> ARRAY['${TOOLS_FORMAT_LABEL}'])
+    EXECUTE FUNCTION $schema.guard_tools_format()`,
+]
+
 /** The format that a process must know to drive a run with these records. */
 export function formatOf(records: readonly RunRecord[]): number {
   return Math.max(...records.map(({ v }) => v))
@@ -72,7 +104,8 @@ export function formatOf(records: readonly RunRecord[]): number {
 
 /** The labels of a new run with records of this format. */
 export function labelsFor(format: number): readonly string[] {
-  return format > 3 ? FORMAT_LABELS : format > 1 ? [FORMAT_LABEL] : []
+  const oldest = { [FORMAT_LABEL]: 2, [TREE_FORMAT_LABEL]: 4, [TOOLS_FORMAT_LABEL]: 5 }
+  return Object.entries(oldest).flatMap(([label, since]) => (format >= since ? [label] : []))
 }
 
 /** Expression: the labels of the row `r`, with {@link FORMAT_LABEL}. */

@@ -6,7 +6,9 @@
  */
 import { StoreError } from '../../errors.js'
 import type { Database, Transaction } from './database.js'
-import { FORMAT_STATEMENTS, TREE_FORMAT_STATEMENTS } from './formats.js'
+import {
+  FORMAT_STATEMENTS, TOOLS_FORMAT_STATEMENTS, TREE_FORMAT_STATEMENTS,
+} from './formats.js'
 import { HOLDOUT_STATEMENTS } from './holdouts.js'
 import { MESSAGE_STATEMENTS } from './messages.js'
 import { OBJECT_STATEMENTS } from './objects.js'
@@ -105,6 +107,8 @@ const MIGRATIONS: readonly Migration[] = [
   { version: 8, compatibleFrom: 1, statements: TREE_STATEMENTS },
   // Runs of trees, which processes of an earlier version must not drive.
   { version: 9, compatibleFrom: 1, statements: TREE_FORMAT_STATEMENTS },
+  // Runs with some of the tools, or approvals by tool, which these must not drive either.
+  { version: 10, compatibleFrom: 1, statements: TOOLS_FORMAT_STATEMENTS },
 ]
 
 const NEWEST = MIGRATIONS.at(-1)?.version ?? 0
