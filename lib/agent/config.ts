@@ -6,6 +6,7 @@
 import { join, resolve } from 'node:path'
 import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import { systemClock, type Clock } from '../internal/clock.js'
+import type { ApproveCall } from './approval.js'
 import type { Executor } from './executor.js'
 import { executorNamed, type ExecutorName } from './executors/named.js'
 import type { SealedMode, WorkspaceMode } from './events.js'
@@ -89,6 +90,11 @@ export interface EngineOptions {
    * it fails as `recovery_failed`. @defaultValue 3
    */
   readonly maxRecoveries?: number | undefined
+  /**
+   * Decides for each tool call whether it waits for a human, whatever the request of the run says;
+   * undefined leaves it to the request. @defaultValue as requests say
+   */
+  readonly approval?: ApproveCall | undefined
   /** Milliseconds until an unanswered gate aborts its run; null never does. @defaultValue null */
   readonly gateTimeoutMs?: number | null | undefined
   /** Milliseconds after which a tool call is stopped. @defaultValue 660 000 */
@@ -188,6 +194,7 @@ const OPTIONS: OptionKinds<EngineOptions> = {
   neverStore: 'array', storeSecretFiles: 'boolean', workspace: 'string', workspaceFolder: 'string',
   maxWorkspaceBytes: 'number', sealedChecks: 'string', holdout: 'any', delegation: 'object',
   instructions: 'any', systemPrompt: 'function', projectInstructions: 'boolean',
+  approval: 'function',
 }
 
 /** Options with every default filled in. */
@@ -230,6 +237,8 @@ export interface EngineConfig {
   readonly maxWorkspaceBytes: number
   /** Null: runs start no others. */
   readonly delegation: Delegation | null
+  /** Null: requests decide alone. */
+  readonly approval: ApproveCall | null
   readonly scripts: string | undefined
   readonly secrets: readonly string[]
   readonly tracer: Tracer | null
@@ -301,6 +310,7 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     projectInstructions: options.projectInstructions ?? true,
     ...workspaceConfig(options),
     delegation: delegationLimits(options.delegation),
+    approval: options.approval ?? null,
     scripts: options.scripts,
     secrets: checkedSecrets(options.secrets ?? []),
     tracer: options.tracer ?? null,

@@ -292,8 +292,17 @@ export type MessageDelivery = 'next_turn' | 'next_iteration'
 /** Must a goal be met in a sealed copy? `prefer`: where one can be made. */
 export type SealedMode = 'require' | 'prefer' | 'off'
 
-/** Which tool calls wait for a human's approval. */
-export type Approval = 'never' | 'writes' | 'all'
+/** Which tool calls wait for a human's approval: none, those that may change something, or all. */
+export type ApprovalMode = 'never' | 'writes' | 'all'
+
+/** The same, with exceptions for some tools by their names. */
+export interface ApprovalRules {
+  readonly default: ApprovalMode
+  readonly tools: { readonly [name: string]: 'never' | 'always' }
+}
+
+/** Which tool calls wait for a human's approval; logs of earlier versions have a word. */
+export type Approval = ApprovalMode | ApprovalRules
 
 /** A start request with every default filled in, as frozen in the log. */
 export interface RunRequest extends ModelSettings {
@@ -327,6 +336,8 @@ export interface RunRequest extends ModelSettings {
   readonly instructions?: string
   /** Absent: the model gets the project's `AGENTS.md`. */
   readonly project_instructions?: false
+  /** Names of the tools that the run may use. Absent: all that the host offers. */
+  readonly tools?: readonly string[]
 }
 
 /** What a fork needs of its source, so that the source can be deleted. */
@@ -487,13 +498,15 @@ export function versionOf(draft: RecordDraft): RunRecord['v'] {
   // Version 2 would take the parts of hashed tests for names of tests, and miss those.
   if (kind === 'goal_check') return areHashed(draft.private?.tests) ? 3 : 1
   if (kind !== 'run_created') return 1
-  // An earlier engine would take a goal for met that nothing has sealed.
   const { fork, holdout, instructions: told, request } = draft.private ?? {}
+  // An earlier engine would offer every tool, or ask nobody before a call.
+  if (request?.tools !== undefined || typeof request?.approval === 'object') return 4
   // It would go on without what the host and the caller say; what the project says, it can read.
   if ((told?.system ?? told?.host ?? request?.instructions) !== undefined) return 4
   // It would work in place of the attempts, start no other runs, or outlive its parent.
   const isInTree = payload.role !== undefined || payload.attempts !== undefined
   if (isInTree || request?.delegation !== undefined) return 4
+  // It would take a goal for met that nothing has sealed.
   if (holdout !== undefined || request?.sealed_checks === 'require') return 3
   if (areHashed(fork?.baselineTests)) return 3
   return payload.workspace === undefined && payload.forked_from === undefined ? 1 : 2

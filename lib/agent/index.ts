@@ -94,6 +94,8 @@ export { isTerminal, RECORD_VERSION } from './events.js'
 export type {
   AgentEvent,
   Approval,
+  ApprovalMode,
+  ApprovalRules,
   CallEdit,
   ChangeCounts,
   ChangesState,
@@ -221,6 +223,7 @@ export type { CallUsage, ModelPrices, Usage } from './usage.js'
 export type {
   DelegateRequest, DelegateResult, Tool, ToolCommandOptions, ToolContext, ToolEffect, ToolOutput,
 } from './tool.js'
+export type { ApproveCall, CallToApprove, RunToApprove } from './approval.js'
 export { openMcpServer } from './mcp/server.js'
 export type { McpServer } from './mcp/server.js'
 export type { McpServerBase, McpServerOptions, McpToolInfo } from './mcp/options.js'

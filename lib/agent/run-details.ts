@@ -133,6 +133,8 @@ export interface RunDetails {
   readonly instructions: string | null
   /** The project's `AGENTS.md`; null when the model was not given any. */
   readonly project_instructions: ProjectInstructions | null
+  /** Names of the tools that it may use; null: all that the host offers. */
+  readonly tools: readonly string[] | null
 }
 
 /** A run as an element of a list. */

@@ -111,6 +111,10 @@ export interface Tool {
   readonly changesFiles?: boolean
   /** True to take the place of the shipped tool of the same name; otherwise that is an error. */
   readonly replace?: boolean
+  /** Milliseconds after which a call is stopped, in place of the engine's `toolTimeoutMs`. */
+  readonly timeoutMs?: number
+  /** For `read` tools: how often a call that throws is tried again, within its time. */
+  readonly retries?: number
   /**
    * For `idempotent` tools: facts to log before the execution (such as content hashes before and
    * after), from which {@link Tool.verify} finds out after a crash whether it happened.

@@ -116,6 +116,7 @@ export const boxes: readonly Box[] = [
       'check-files',
       'engine-calls',
       'executor',
+      'approval',
       'schema',
       'check-schema',
       'output',

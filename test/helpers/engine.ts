@@ -95,6 +95,17 @@ export async function openEngine(
   return { engine, cwd }
 }
 
+/** A memory store that survives a close, for the next engine. */
+export function keepOpen(store: MemoryStore): MemoryStore {
+  return new Proxy(store, {
+    get: (target, name) => {
+      if (name === 'close') return () => Promise.resolve()
+      const value: unknown = Reflect.get(target, name, target)
+      return typeof value === 'function' ? (value.bind(target) as unknown) : value
+    },
+  })
+}
+
 /** Follows a run to its end, or to the first event that `until` accepts. */
 export async function follow(
   engine: RunEngine,

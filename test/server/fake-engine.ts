@@ -117,6 +117,7 @@ export class FakeEngine implements ServiceEngine {
       delegates: 0,
       instructions: null,
       project_instructions: null,
+      tools: null,
     }
     this.runs.set(runId, {
       details,

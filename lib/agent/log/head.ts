@@ -249,6 +249,7 @@ function createHead(record: RunCreated): RunHead {
       // Only in the log: see `request/shown-instructions.ts`.
       instructions: null,
       project_instructions: null,
+      tools: request?.tools ?? null,
     },
     hasInstructions: (request?.instructions ?? frozen?.instructions?.project) !== undefined,
     owner: frozen?.owner ?? { id: null, tenant: null },
@@ -296,6 +297,7 @@ type NewField =
   | 'role'
   | 'root_run_id'
   | 'temperature'
+  | 'tools'
   | 'workspace'
 
 /** Fills in what a stored head lacks. */
@@ -323,6 +325,7 @@ export function completeHead({ details, ...head }: StoredHead): RunHead {
       delegates: 0,
       instructions: null,
       project_instructions: null,
+      tools: null,
       ...details,
       usage: { estimated_tokens: 0, ...details.usage },
     },

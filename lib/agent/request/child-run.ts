@@ -5,7 +5,8 @@
  */
 import type { ChildRole } from '../run-tree.js'
 import type { RunState } from '../log/run-state.js'
-import type { DelegateRequest } from '../tool.js'
+import type { DelegateRequest, Tool } from '../tool.js'
+import { delegateTool } from '../tools/delegate.js'
 import type { NewChildPlace, NewRun, RequestContext } from './new-run.js'
 import { parseStartRequest, settingsOf, type StartRequest } from './start-request.js'
 
@@ -50,9 +51,11 @@ export function delegateStart(
   { frozen }: RunState,
   asked: DelegateRequest,
   left: RemainingBudget,
+  offered: ReadonlyMap<string, Tool>,
 ): StartRequest {
-  const { approval, cwd, delegation, hitl_enabled, metadata, model_name } = frozen.request
+  const { approval, cwd, delegation, hitl_enabled, metadata, model_name, tools } = frozen.request
   const { allow_dependency_changes, instructions, sealed_checks } = frozen.request
+  const delegates = delegation !== undefined && delegation.depth > 1
   const bounds = Object.entries(left).map(([name, most]): [string, number | null] => {
     const wanted = asked[name as keyof RemainingBudget]
     return [name, wanted === undefined ? most : Math.min(wanted, most ?? Infinity)]
@@ -71,7 +74,16 @@ export function delegateStart(
     ...(instructions !== undefined && { instructions }),
     ...(sealed_checks !== undefined && { sealed_checks }),
     ...(allow_dependency_changes !== undefined && { allow_dependency_changes }),
-    ...(delegation !== undefined &&
-      delegation.depth > 1 && { delegation: { ...delegation, depth: delegation.depth - 1 } }),
+    ...(tools !== undefined && { tools: delegates ? tools : withoutDelegate(tools, offered) }),
+    ...(delegates && { delegation: { ...delegation, depth: delegation.depth - 1 } }),
   })
+}
+
+/** What a run may use that starts no others. An empty list would be none at all. */
+function withoutDelegate(
+  tools: readonly string[],
+  offered: ReadonlyMap<string, Tool>,
+): readonly string[] {
+  const rest = tools.filter((name) => offered.get(name) !== delegateTool)
+  return rest.length > 0 ? rest : tools
 }

@@ -138,7 +138,7 @@ export class Creation {
     parent: RunState,
     child: NewChild,
   ): Promise<(checkpointId: string) => Promise<void>> {
-    const { store } = this.#options
+    const { offeredTools, store } = this.#options
     const { frozen, head } = parent
     const { asked, role, runId } = child
     const { owner } = head
@@ -148,8 +148,8 @@ export class Creation {
     const newRun = isAttempt
       ? attemptRun(parent, (asked as { model_name: string }).model_name, budget, this.#options)
       : await resolveNewRun(
-          delegateStart(parent, asked as DelegateRequest, budget),
-          this.#options,
+          delegateStart(parent, asked as DelegateRequest, budget, offeredTools()),
+          { ...this.#options, offeredTools: null },
           owner,
         )
     const parentRunId = head.details.run_id

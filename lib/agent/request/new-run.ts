@@ -16,6 +16,7 @@ import type { GoalRegistry } from '../goals/goal-registry.js'
 import type { Model } from '../model.js'
 import { ReplayModel } from '../models/replay.js'
 import type { RunStore } from '../store.js'
+import type { Tool } from '../tool.js'
 import type { ModelPrices } from '../usage.js'
 import { resolveUnderRoots } from '../workspace/open.js'
 import { hasForeignRun } from './foreign-run.js'
@@ -23,6 +24,7 @@ import type { RootsOf } from './roots.js'
 import {
   CHOOSE, completeRequest, settingsOf, type ResolvedParts, type StartRequest,
 } from './start-request.js'
+import { checkToolNames } from './tool-names.js'
 
 export interface RequestContext {
   readonly rootsOf: RootsOf
@@ -39,6 +41,8 @@ export interface RequestContext {
   readonly checkpoints: object | null
   /** How far runs may start others; null: not at all. */
   readonly delegation: Delegation | null
+  /** The tools that requests may name; null: the names are those of a run that exists. */
+  readonly offeredTools: (() => ReadonlyMap<string, Tool>) | null
   /** @throws when no provider has a model of this name; without one, returns the default model. */
   readonly resolveModel: (name: string | undefined) => Model
 }
@@ -65,6 +69,7 @@ export async function resolveNewRun(
   owner: RunOwner,
 ): Promise<NewRun> {
   const { allowTestChanges, judgeModel, goals, resolveModel } = context
+  checkNames(start, context)
   const cwd = await resolveCwd(start.cwd, context, owner)
   const model = await modelOf(start, context, owner)
   const request = completeRequest(start, await partsOf(start, cwd, model, context, owner))
@@ -90,11 +95,17 @@ export async function resolveForkedRun(
   context: RequestContext,
   owner: RunOwner,
 ): Promise<NewRun> {
+  checkNames(start, context)
   const cwd = await resolveCwd(start.cwd, context, owner)
   const model = await modelOf(start, context, owner)
   if (goal.judge !== undefined) checkBudget(start, goal.judge.model, goal.judge.prices)
   const request = completeRequest(start, await partsOf(start, cwd, model, context, owner))
   return { request, goal, model }
+}
+
+function checkNames(start: StartRequest, { offeredTools }: RequestContext): void {
+  const namesTools = start.tools !== undefined || typeof start.approval === 'object'
+  if (namesTools && offeredTools !== null) checkToolNames(start, offeredTools())
 }
 
 async function partsOf(

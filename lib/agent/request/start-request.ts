@@ -5,7 +5,9 @@
  */
 import type { JsonObject } from '../../internal/json.js'
 import { InvalidRequestError } from '../errors.js'
-import type { RunRequest, WorkspaceMode } from '../events.js'
+import type {
+  Approval, ApprovalMode, ApprovalRules, RunRequest, WorkspaceMode,
+} from '../events.js'
 import type { ModelSettings } from '../model.js'
 import type { Attempts, ChooseBy, Delegation } from '../run-tree.js'
 import {
@@ -24,6 +26,11 @@ const MAX_ATTEMPTS = 16
 /** Levels of delegates below a run, and how many a run may start. */
 export const MAX_DEPTH = 3
 export const MAX_CHILDREN = 16
+
+/** Tools that a request may name. */
+const MAX_TOOLS = 256
+
+const APPROVAL_MODE: JsonSchema = { type: 'string', enum: ['never', 'writes', 'all'] }
 
 /** The schema of a start request, used both to validate and to document it. */
 export const START_REQUEST_SCHEMA: JsonSchema = {
@@ -72,10 +79,32 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
       description: 'Shell command that verifies a free-text goal by its exit code.',
     },
     approval: {
-      type: 'string',
-      enum: ['never', 'writes', 'all'],
       default: 'never',
       description: 'Which single tool calls wait for a human.',
+      anyOf: [
+        APPROVAL_MODE,
+        {
+          type: 'object',
+          required: ['tools'],
+          additionalProperties: false,
+          properties: {
+            default: { ...APPROVAL_MODE, default: 'never' },
+            tools: {
+              type: 'object',
+              maxProperties: MAX_TOOLS,
+              additionalProperties: { type: 'string', enum: ['never', 'always'] },
+              description: 'Exceptions, by the names of tools.',
+            },
+          },
+        },
+      ],
+    },
+    tools: {
+      type: 'array',
+      minItems: 1,
+      maxItems: MAX_TOOLS,
+      items: { type: 'string', minLength: 1, maxLength: 64 },
+      description: 'The tools that the run may use, by name. Default: all that the host offers.',
     },
     max_total_tokens: {
       type: 'integer',
@@ -243,12 +272,13 @@ export type StartRequest = {
   readonly attempts?: Pick<Attempts, 'count'> & Partial<Attempts>
   readonly delegation?: Partial<Delegation>
   readonly project_instructions?: boolean
+  readonly approval?: ApprovalMode | (Partial<ApprovalRules> & Pick<ApprovalRules, 'tools'>)
 } & {
   readonly [K in Exclude<keyof RunRequest, Otherwise>]?: NonNullable<RunRequest[K]>
 }
 
 /** Fields of which requests and logs have different forms. */
-type Otherwise = 'goal' | 'attempts' | 'delegation' | 'project_instructions'
+type Otherwise = 'goal' | 'attempts' | 'delegation' | 'project_instructions' | 'approval'
 
 /**
  * Validates a start request. {@link completeRequest} adds the defaults later, when folder and model
@@ -327,7 +357,7 @@ export function completeRequest(
     max_iterations: request.max_iterations ?? 20,
     hitl_enabled: request.hitl_enabled ?? false,
     check: request.check ?? null,
-    approval: request.approval ?? 'never',
+    approval: completeApproval(request.approval),
     max_total_tokens: request.max_total_tokens ?? null,
     max_cost_usd: request.max_cost_usd ?? null,
     max_seconds: request.max_seconds ?? null,
@@ -343,7 +373,15 @@ export function completeRequest(
     ...(delegation !== undefined && { delegation }),
     ...(instructions !== undefined && { instructions }),
     ...(request.project_instructions === false && { project_instructions: false }),
+    ...(request.tools !== undefined && { tools: [...request.tools] }),
   }
+}
+
+/** One without exceptions is a word. */
+function completeApproval(given: StartRequest['approval'] = 'never'): Approval {
+  if (typeof given === 'string') return given
+  const { default: mode = 'never', tools } = given
+  return Object.keys(tools).length === 0 ? mode : { default: mode, tools: { ...tools } }
 }
 
 /** The start request that results in the same frozen request. */

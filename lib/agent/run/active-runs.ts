@@ -93,9 +93,11 @@ export class ActiveRuns {
     const { maxConcurrentRuns, cwdPolicy, store, clock, redactor, observers, files } = options
     const { performStep, holdsSecrets, random, toolTimeoutMs, gateTimeoutMs } = options
     const { maxTurnsPerIteration, detectStuck, maxRecoveries, childRuns, operations } = options
+    const { approval } = options
     this.#ofAll = {
       store, clock, redactor, observers, files, performStep, holdsSecrets, random, toolTimeoutMs,
       gateTimeoutMs, maxTurnsPerIteration, detectStuck, maxRecoveries, childRuns, operations,
+      approval,
     }
     // A shared store admits one run per folder itself, across processes.
     const exclusive = cwdPolicy !== 'allow' && store.shared === undefined
@@ -303,11 +305,17 @@ function isQueued({ role, status }: RunDetails): boolean {
   return status === 'pending' && role === 'root'
 }
 
-/** The tools of a run: one that must not start others is not offered the tool for that. */
+/**
+ * The tools of a run: those that its request names, or all; one that must not start others is not
+ * offered the tool for that.
+ */
 function toolsOf(
   offered: ReadonlyMap<string, Tool>,
-  { delegation }: RunRequest,
+  { delegation, tools: named }: RunRequest,
 ): ReadonlyMap<string, Tool> {
-  if (delegation !== undefined || offered.get(delegateTool.name) !== delegateTool) return offered
-  return new Map([...offered].filter(([, tool]) => tool !== delegateTool))
+  const without = delegation === undefined && offered.get(delegateTool.name) === delegateTool
+  if (named === undefined && !without) return offered
+  const isOffered = (tool: Tool): boolean =>
+    (named?.includes(tool.name) ?? true) && !(without && tool === delegateTool)
+  return new Map([...offered].filter(([, tool]) => isOffered(tool)))
 }

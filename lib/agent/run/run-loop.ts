@@ -15,6 +15,7 @@
  */
 import { nextTurn } from '../../internal/next-turn.js'
 import { sleep } from '../../internal/sleep.js'
+import type { ApproveCall } from '../approval.js'
 import type { FileOperations } from '../checkpoints/file-operations.js'
 import type { OnLog, RunFiles } from '../checkpoints/run-logs.js'
 import { isUnavailable, StoreError } from '../errors.js'
@@ -30,6 +31,7 @@ import type { Tool } from '../tool.js'
 import { liveChildren, type ChildRuns } from './children/child-runs.js'
 import { Delegates } from './children/delegates.js'
 import { RunChildren } from './children/run-children.js'
+import { CallApprovals } from './call-approvals.js'
 import { endedError, liveError } from './ended-runs.js'
 import { endFromStore, isTakenAway, type EndingRun } from './end-from-records.js'
 import { Inbox } from './inbox.js'
@@ -58,6 +60,8 @@ export interface RunLoopOptions
   readonly scheduler: Scheduler
   readonly performStep: (step: WorkStep, context: StepContext) => Promise<void>
   readonly maxTurnsPerIteration: number
+  /** Decides which calls wait for a human; null: their request does. */
+  readonly approval: ApproveCall | null
   /** Called when the run first works; `onLost` when its folder must not be used any more. */
   readonly openFolder: (
     log: LogWriter,
@@ -116,6 +120,7 @@ export class RunLoop {
   #lostFolder: Error | undefined
   #context: StepContext | undefined
   readonly #limits: StepLimits
+  readonly #approvals: CallApprovals
   readonly #children: RunChildren
   readonly #delegates: Delegates
 
@@ -123,7 +128,8 @@ export class RunLoop {
     this.#log = log
     this.#options = options
     this.#machine = new MachinePause(options.clock)
-    const needsApproval = (call: CallState): boolean => this.#needsApproval(call)
+    this.#approvals = new CallApprovals(options)
+    const needsApproval = (call: CallState): boolean => this.#approvals.needs(call, this.state)
     const { maxTurnsPerIteration, detectStuck } = options
     this.#limits = { maxTurnsPerIteration, detectStuck, needsApproval }
     const { childRuns: runs, clock, operations } = options
@@ -349,6 +355,15 @@ export class RunLoop {
       if (this.#suspending) return this.#suspendNow()
       if (this.#lostFolder !== undefined) throw this.#lostFolder
       if (this.#halted) await this.#closeHalted()
+      if (this.#options.approval !== null) {
+        const { signal } = this.#stop
+        await this.#approvals.decide(this.state, signal)
+        if (signal.aborted && signal === this.#stop.signal) {
+          const isOver = this.#suspending || this.#left
+          if (!isOver) this.#stop = new AbortController()
+          continue
+        }
+      }
       const step = this.#nextStep()
       if (step.kind === 'ended') return
       try {
@@ -370,13 +385,6 @@ export class RunLoop {
 
   #nextStep(): Step {
     return nextStep(this.state, this.#limits, this.#outOfTime ? Infinity : this.#log.now())
-  }
-
-  #needsApproval({ call }: CallState): boolean {
-    const { approval } = this.state.frozen.request
-    const tool = this.#options.tools.get(call.tool)
-    if (approval === 'never' || tool === undefined || call.error !== undefined) return false
-    return approval === 'all' || tool.effect !== 'read'
   }
 
   async #perform(step: Exclude<Step, { kind: 'ended' }>): Promise<void> {

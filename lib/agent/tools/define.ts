@@ -67,6 +67,13 @@ export interface ToolDefinition<S extends JsonSchema> {
   readonly changesFiles?: boolean | undefined
   /** True to take the place of the shipped tool of the same name. @defaultValue false */
   readonly replace?: boolean | undefined
+  /** Milliseconds after which a call is stopped. @defaultValue the engine's `toolTimeoutMs` */
+  readonly timeoutMs?: number | undefined
+  /**
+   * How often a call that throws is tried again, 0 to 5 times, after a wait of at most 0.5 s that
+   * doubles each time; all within the time of one call. For `read` tools only. @defaultValue 0
+   */
+  readonly retries?: number | undefined
   /** See {@link Tool.plan}; needed when `effect` is `idempotent`. */
   plan?(args: SchemaValue<S>, context: ToolContext): Promise<JsonObject>
   /** See {@link Tool.verify}; needed when `effect` is `idempotent`. */
@@ -82,11 +89,15 @@ export interface ToolDefinition<S extends JsonSchema> {
   ): Promise<ToolOutput | string> | ToolOutput | string
 }
 
+/** Most retries of one call. */
+const MAX_RETRIES = 5
+
 const DEFINITION: OptionKinds<ToolDefinition<JsonSchema>> = {
   name: 'string! 1 to 64 letters, digits, - or _',
   description: 'string! text that tells the model what the tool does',
   parameters: "object! a schema with type: 'object'", effect: 'string', startsProcess: 'boolean',
-  changesFiles: 'boolean', replace: 'boolean', plan: 'function', verify: 'function',
+  changesFiles: 'boolean', replace: 'boolean', timeoutMs: 'number', retries: 'number',
+  plan: 'function', verify: 'function',
   execute: 'function! the function that does the work',
 }
 
@@ -140,6 +151,8 @@ export function defineTool<const S extends JsonSchema>(definition: ToolDefinitio
     startsProcess = false,
     changesFiles = false,
     replace = false,
+    timeoutMs,
+    retries = 0,
   } = definition
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) {
     throw new TypeError(
@@ -155,6 +168,15 @@ export function defineTool<const S extends JsonSchema>(definition: ToolDefinitio
   }
   if (effect === 'idempotent' && !(definition.plan && definition.verify)) {
     throw invalid('an idempotent tool needs plan() and verify(), which prevent a second execution')
+  }
+  if (timeoutMs !== undefined && !(Number.isInteger(timeoutMs) && timeoutMs > 0)) {
+    throw invalid(`timeoutMs must be a positive integer, got ${timeoutMs}`)
+  }
+  if (!(Number.isInteger(retries) && retries >= 0 && retries <= MAX_RETRIES)) {
+    throw invalid(`retries must be an integer from 0 to ${MAX_RETRIES}, got ${retries}`)
+  }
+  if (retries > 0 && effect !== 'read') {
+    throw invalid('retries are for tools of effect read: a call of others may have done its work')
   }
   if (definition.parameters.type !== 'object') {
     throw invalid("parameters must be a schema with type: 'object'")
@@ -172,6 +194,8 @@ export function defineTool<const S extends JsonSchema>(definition: ToolDefinitio
     ...(startsProcess ? { startsProcess } : {}),
     ...(changesFiles ? { changesFiles } : {}),
     ...(replace ? { replace } : {}),
+    ...(timeoutMs !== undefined ? { timeoutMs } : {}),
+    ...(retries > 0 ? { retries } : {}),
     async execute(args, context) {
       const mistake = checkArguments(tool, args)
       if (mistake !== null) return { output: mistake, exitCode: 1 }

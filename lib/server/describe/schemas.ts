@@ -181,6 +181,8 @@ const usage: JsonSchema = record({
   tool_calls: { ...count, description: 'calls that were executed' },
 })
 
+const APPROVAL_MODE: JsonSchema = { type: 'string', enum: ['never', 'writes', 'all'] }
+
 const role: JsonSchema = { type: 'string', enum: ['root', 'attempt', 'delegate'] }
 
 const attempts: JsonSchema = record({
@@ -233,7 +235,18 @@ export const RUN_DETAILS: JsonSchema = record({
     description: 'false: a price is unknown and counted as 0, or tokens are estimated',
   },
   check: orNull(text),
-  approval: { type: 'string', enum: ['never', 'writes', 'all'] },
+  approval: {
+    anyOf: [
+      APPROVAL_MODE,
+      record({
+        default: APPROVAL_MODE,
+        tools: {
+          type: 'object',
+          additionalProperties: { type: 'string', enum: ['never', 'always'] },
+        },
+      }),
+    ],
+  },
   max_total_tokens: orNull(count),
   max_cost_usd: orNull(amount),
   max_seconds: orNull(amount),
@@ -257,6 +270,7 @@ export const RUN_DETAILS: JsonSchema = record({
   delegates: { ...count, description: 'runs that it has started to work for it' },
   instructions: orNull(text, 'those of the request'),
   project_instructions: orNull(projectInstructions, "the project's AGENTS.md, as the model got it"),
+  tools: orNull({ type: 'array', items: text }, 'null: all that the host offers'),
 })
 
 /** An element of a list of runs. */

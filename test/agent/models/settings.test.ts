@@ -168,7 +168,7 @@ test('a run that another one starts has its settings', () => {
     max_total_tokens: null, max_cost_usd: null, max_seconds: null, max_tool_calls: null,
   }
   const { temperature, reasoning_effort, max_output_tokens } = delegateStart(
-    state, { goal: 'x' }, left,
+    state, { goal: 'x' }, left, new Map(),
   )
   assert.deepEqual({ temperature, reasoning_effort, max_output_tokens }, ALL)
 })

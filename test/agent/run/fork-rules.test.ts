@@ -39,6 +39,7 @@ const OVERRIDES: Readonly<Record<string, (other: string) => JsonValue>> = {
   delegation: () => ({ depth: 1, children: 2 }),
   instructions: () => 'Be kind.',
   project_instructions: () => false,
+  tools: () => ['read_file'],
 }
 
 test('a fork takes any field of a start request over the one of its source', async (t) => {

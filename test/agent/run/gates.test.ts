@@ -4,7 +4,9 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { MemoryStore, type AgentEvent, type JsonObject, type RunEngine } from 'runwright/agent'
 import { ManualClock } from 'runwright/agent/testing'
-import { follow, openEngine, scratch, testProvider, type Said } from '../../helpers/engine.js'
+import {
+  follow, keepOpen, openEngine, scratch, testProvider, type Said,
+} from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 
 const write = (content: string): Said => ({
@@ -314,17 +316,6 @@ test('a gate survives a restart of the engine and can be answered after it', asy
   assertInvariants(events)
   assert.equal((await second.engine.get(details.run_id)).end_reason, 'max_iterations')
 })
-
-/** A memory store that survives a close, for the next engine. */
-function keepOpen(store: MemoryStore): MemoryStore {
-  return new Proxy(store, {
-    get: (target, name) => {
-      if (name === 'close') return () => Promise.resolve()
-      const value: unknown = Reflect.get(target, name, target)
-      return typeof value === 'function' ? (value.bind(target) as unknown) : value
-    },
-  })
-}
 
 test('a deadline that passes while no process runs aborts the run at the next start', async (t) => {
   const clock = new ManualClock(1_800_000_000_000)

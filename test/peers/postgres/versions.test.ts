@@ -77,6 +77,15 @@ const MISREAD: Readonly<
 
 /** How a run comes to have what format 3 would misread: trees of runs, and what they are told. */
 const TREES: typeof MISREAD = {
+  'a run with some tools': async (store, created) => {
+    const request = { ...created.private!.request, tools: ['read_file'] }
+    await admitted(store, withPrivate(created, { request }))
+  },
+  'a run with approvals by tool': async (store, created) => {
+    const approval = { default: 'never', tools: { bash: 'always' } } as const
+    const request = { ...created.private!.request, approval }
+    await admitted(store, withPrivate(created, { request }))
+  },
   'a run with instructions': async (store, created) => {
     const request = { ...created.private!.request, instructions: 'Be kind.' }
     await admitted(store, withPrivate(created, { request }))
@@ -470,10 +479,12 @@ function known(details: RunDetails): unknown {
   const { assurance: ____, check_files: _____, ...before } = others
   const { root_run_id: a, role: b, attempts: c, delegation: d, delegates: e, ...known } = before
   assert.ok([a, b, c, d, e].every((one) => one === undefined) || b === 'root')
-  const { instructions: f = null, project_instructions: g = null, usage, ...more } = known
-  assert.deepEqual([f, g], [null, null])
-  const { estimated_tokens: h = 0, ...counted } = usage
-  assert.equal(h, 0)
+  const { instructions: f = null, project_instructions: g = null, tools: h = null, ...later } = known
+  const { temperature: i = null, reasoning_effort: j = null, max_output_tokens: k = null, ...last } = later
+  assert.deepEqual([f, g, h, i, j, k], [null, null, null, null, null, null])
+  const { usage, ...more } = last
+  const { estimated_tokens: l = 0, ...counted } = usage
+  assert.equal(l, 0)
   const rest = { ...more, usage: counted }
   assert.notEqual(workspace, 'isolated')
   return rest

@@ -1,10 +1,12 @@
 import { hash } from 'node:crypto'
+import { backoffDelay, type Backoff } from '../../../internal/backoff.js'
 import type { JsonObject } from '../../../internal/json.js'
+import { sleep } from '../../../internal/sleep.js'
 import type { RecordDraft } from '../../events.js'
 import type { CallState } from '../../log/run-state.js'
 import { isExhausted } from '../../exhaustion.js'
 import { headAndTail } from '../../output.js'
-import type { Tool, ToolOutput } from '../../tool.js'
+import type { Tool, ToolContext, ToolOutput } from '../../tool.js'
 import { checkArguments } from '../../check-schema.js'
 import { delegateTool } from '../../tools/delegate.js'
 import { ToolStop, ToolTimeout } from '../../tools/tool-stop.js'
@@ -23,6 +25,8 @@ const EVENT_OUTPUT_BYTES = 65_536
 const STOPPED = 130
 /** Milliseconds that an executor may take to stop a command: SIGTERM, 2 s, SIGKILL, and slack. */
 const COMMAND_END_MS = 5_000
+/** Waits before a tool is tried again. */
+const TOOL_BACKOFF: Backoff = { firstMs: 500, maxMs: 8_000 }
 
 /**
  * Runs the calls that have no result yet: reads in parallel, runs that are started as well, and
@@ -116,7 +120,7 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
   const stop = new ToolStop(
     signal,
     clock,
-    toolTimeoutMs,
+    tool.timeoutMs ?? toolTimeoutMs,
     tool.startsProcess === true ? COMMAND_END_MS : 0,
   )
   const onStart = async (pgid: number): Promise<void> =>
@@ -148,7 +152,7 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
       await changesIn(context.workspace)
       signal.throwIfAborted()
     }
-    const own = await stop.race(tool.execute(args, working))
+    const own = await stop.race(callTool(context, tool, args, working))
     const { timedOut } = stop
     trace.endTool(span, timedOut ? 124 : own.exitCode, tool.startsProcess === true)
     const whole = signal.aborted && own.exitCode === STOPPED ? stoppedBy(signal, own) : own
@@ -170,6 +174,24 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
   } finally {
     stop.end()
     await runs.end()
+  }
+}
+
+/** What the tool answers; a `read` tool that throws is tried again as often as it says. */
+async function callTool(
+  { clock, random }: StepContext,
+  tool: Tool,
+  args: JsonObject,
+  working: ToolContext,
+): Promise<ToolOutput> {
+  const most = tool.effect === 'read' ? (tool.retries ?? 0) : 0
+  for (let retry = 1; ; retry++) {
+    try {
+      return await tool.execute(args, working)
+    } catch (error) {
+      if (retry > most || isExhausted(error) || working.signal.aborted) throw error
+      await sleep(backoffDelay(retry, TOOL_BACKOFF, random), working.signal, clock)
+    }
   }
 }
 

@@ -74,10 +74,22 @@ export function factsOf(details, { counts, unsealed }) {
   }
   if (unsealed !== null) facts.push(['No sealed checks', unsealed])
   if (details.hitl_enabled) facts.push(['Gates', 'after each iteration'])
-  if (details.approval !== 'never') facts.push(['Approval', details.approval])
+  if (details.approval !== 'never') facts.push(['Approval', approvalOf(details.approval)])
+  if (details.tools) facts.push(['Tools', details.tools.join(', ')])
   facts.push(...treeFacts(details))
   facts.push(['Run', details.run_id])
   return facts.map(([name, value]) => h('div', h('dt', name), h('dd', value)))
+}
+
+/**
+ * Which calls wait for a human.
+ *
+ * @param {RunDetails['approval']} approval
+ */
+function approvalOf(approval) {
+  if (typeof approval === 'string') return approval
+  const exceptions = Object.entries(approval.tools).map(([tool, when]) => `${tool} ${when}`)
+  return [approval.default, ...exceptions].join(', ')
 }
 
 /**

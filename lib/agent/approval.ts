@@ -1,0 +1,33 @@
+/**
+ * The seam to the host's rules for tool calls: which wait for a human.
+ *
+ * @module
+ */
+import type { JsonObject } from '../internal/json.js'
+import type { RunOwner } from './events.js'
+import type { RunDetails } from './run-details.js'
+import type { ToolEffect } from './tool.js'
+
+/** A tool call that is about to run. */
+export interface CallToApprove {
+  readonly call_id: string
+  readonly tool: string
+  readonly effect: ToolEffect
+  /** The model's, which may not match the tool's schema. */
+  readonly args: JsonObject
+}
+
+/** The run that makes it; a copy. */
+export interface RunToApprove {
+  readonly details: RunDetails
+  readonly owner: RunOwner
+}
+
+/**
+ * Decides whether a call waits for a human: `ask` and `allow` whatever the request says, undefined
+ * as it says. An exception, another answer, and none within 60 seconds are an `ask`.
+ */
+export type ApproveCall = (
+  call: CallToApprove,
+  run: RunToApprove,
+) => 'ask' | 'allow' | undefined | Promise<'ask' | 'allow' | undefined>
