@@ -6,6 +6,7 @@ import { checkpointDraft, isOfOriginal, newestFirst } from '../../checkpoints/ch
 import { CheckpointError, isCorrupt, isUnavailable, StoreError } from '../../errors.js'
 import type { RecordDraft } from '../../events.js'
 import type { ChildEnd, ChildUsage } from '../../run-tree.js'
+import { saysTestsChanged } from '../../goals/compare-tests.js'
 import { readLog } from '../../log/read-log.js'
 import type { ChildState, RunState } from '../../log/run-state.js'
 import type { RunHead } from '../../run-details.js'
@@ -224,7 +225,8 @@ export class RunChildren {
     try {
       for await (const records of readLog(log(), runId, PAGE)) {
         for (const { kind, payload } of records) {
-          if (kind === 'goal_check') counts = payload.counts
+          if (kind === 'goal_check')
+            counts = saysTestsChanged(payload.reason) ? null : payload.counts
           if (kind === 'run_end') reason = payload.reason
           if (kind === 'run_end') changes = payload.changes ?? null
         }

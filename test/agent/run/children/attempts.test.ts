@@ -70,6 +70,55 @@ test('the attempt that came nearest is named, and its changes can be applied by 
   assert.equal(filesIn(cwd)['digits.js'], 'module.exports = [1, 2, 0]\n')
 })
 
+test('an attempt that changes the tests is not the nearest, however many pass', async (t) => {
+  const { engine, cwd } = await openFamily(t, {
+    cheat: writes('digits.test.js', "require('node:test')('digit 1', () => {})\n"),
+    one: writes('digits.js', 'module.exports = [1, 0]\n'),
+  })
+  const tests = `
+    const test = require('node:test')
+    const digits = require('./digits.js')
+    for (const n of [1, 2]) test('digit ' + n, () => { if (digits[n - 1] !== n) throw new Error('no') })
+  `
+  fill(cwd, { 'digits.js': 'module.exports = []\n', 'digits.test.js': tests })
+  const request = { goal: 'shell: node --test digits.test.js', max_iterations: 1 }
+  const models = ['test:cheat', 'test:one']
+  const { details } = await runToEnd(engine, { ...request, attempts: { count: 2, models } })
+  const { goal_reason } = details.final_state
+  assert.match(goal_reason, /attempt 1 failed: .*tests changed: digits\.test\.js was modified/)
+  assert.match(goal_reason, /The nearest is attempt 2 with 1 of 2 tests passing/)
+})
+
+test('a binary file is a larger change than any text', async (t) => {
+  const { engine, cwd } = await openFamily(t, {
+    binary: writes('answer.txt', `good${String.fromCharCode(0)}\n`),
+    text: writes('answer.txt', `good\n${'more\n'.repeat(500)}`),
+  })
+  fill(cwd, { 'answer.txt': 'none\n' })
+  const attempts = { count: 2, models: ['test:binary', 'test:text'], choose: 'smallest' }
+  const goal = 'shell: grep -aq good answer.txt'
+  const { details, events } = await runToEnd(engine, { goal, attempts, max_iterations: 1 })
+  assert.equal(details.attempts?.chosen, 2)
+  assert.deepEqual(details.attempts?.runs.map(({ changes }) => changes), [
+    { files: 1, additions: 0, deletions: 0, uncounted: 1 },
+    { files: 1, additions: 501, deletions: 1 },
+  ])
+  assert.match(payloads(events, 'attempt_chosen')[0]?.why ?? '', /1 files, \+501 -1$/)
+})
+
+test('the largest number of attempts needs no more listeners than Node expects', async (t) => {
+  const warnings: string[] = []
+  const note = ({ message }: Error): unknown => warnings.push(message)
+  process.on('warning', note)
+  t.after(() => process.off('warning', note))
+  const { engine, cwd } = await openFamily(t, { good: writes('answer.txt', 'good\n') })
+  fill(cwd, { 'answer.txt': 'none\n' })
+  const attempts = { count: 16, choose: 'smallest' }
+  const { details } = await runToEnd(engine, { goal: GOAL, attempts, max_iterations: 1 })
+  assert.equal(details.status, 'achieved')
+  assert.deepEqual(warnings, [])
+})
+
 test('a human chooses among the attempts that achieved the goal', async (t) => {
   const { engine, cwd } = await openFamily(t, {
     a: writes('answer.txt', 'good a\n'),
