@@ -48,6 +48,12 @@ test('trees are listed by root, parent and role, page by page', async (t) => {
   assert.deepEqual(await ids({ root: 'nobody' }), [])
 })
 
+test('an empty id of a tree is refused, as it is never meant', async (t) => {
+  await using runs = await opened(t)
+  for (const name of ['root', 'parent'])
+    await assert.rejects(runs.list({ [name]: '' }), { status: 422, message: new RegExp(name) })
+})
+
 test('DELETE removes the tree of a root, and refuses a child with the id of its root', async (t) => {
   await using runs = await opened(t)
   await assert.rejects(runs.delete(ONE), {
@@ -77,7 +83,8 @@ test('another answer to a choice than the first is a 409, and an abort of an att
   await follow(engine, run_id)
   assert.equal((await runs.resume(run_id, { ...first, gate_id })).gate_id, gate_id)
   for (const attempt of [1, 14, undefined]) {
-    const other = { decision: 'approve', gate_id, ...(attempt !== undefined && { attempt }) } as const
+    const named = attempt === undefined ? {} : { attempt }
+    const other = { decision: 'approve', gate_id, ...named } as const
     await assert.rejects(runs.resume(run_id, other), { status: 409, code: 'already_decided' })
   }
 })

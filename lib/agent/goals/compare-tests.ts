@@ -36,7 +36,7 @@ export async function failureOf(
   return `${files[0]![0]} could not be loaded or stopped before its tests were done${after}`
 }
 
-/** Does a verdict's reason say that the tests are not what they were, so that they count nothing? */
+/** Does a verdict's reason say that the tests are not what they were? Then they count nothing. */
 export function saysTestsChanged(reason: string): boolean {
   return /^(?:sealed check: )?tests changed: /.test(reason)
 }

@@ -86,11 +86,11 @@ export class EngineChildren implements ChildRuns {
     }
   }
 
-  async abort(runId: string): Promise<void> {
+  async abort(runId: string, why: string): Promise<void> {
     const head = await this.head(runId)
     if (head === null || isTerminal(head.details.status)) return
     try {
-      await this.#options.driver().abort(head.details, head.owner.id)
+      await this.#options.driver().abort(head.details, head.owner.id, why)
     } catch (error) {
       if (!(error instanceof RunStateError)) throw error // it has ended meanwhile
     }

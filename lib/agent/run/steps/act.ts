@@ -4,12 +4,13 @@ import type { RecordDraft } from '../../events.js'
 import type { CallState } from '../../log/run-state.js'
 import { isExhausted } from '../../exhaustion.js'
 import { headAndTail } from '../../output.js'
-import type { Tool, ToolOutput } from '../../tool.js'
+import type { Tool, ToolContext, ToolOutput } from '../../tool.js'
 import { checkArguments } from '../../tools/define.js'
 import { delegateTool } from '../../tools/delegate.js'
 import { ToolStop, ToolTimeout } from '../../tools/tool-stop.js'
 import type { FileChange } from '../../workspace/workspace.js'
 import { remainingCalls } from '../../log/remaining.js'
+import { NO_RUNS } from '../children/call-runs.js'
 import { changesAfter, changesIn, toolContext, type StepContext } from '../step-context.js'
 import { closingRecord } from './finish.js'
 
@@ -138,7 +139,9 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
   try {
     signal.throwIfAborted()
     if (tool.startsProcess !== true) {
-      const plan = tool.plan === undefined ? undefined : await tool.plan(args, working)
+      const planning = (): ToolContext =>
+        toolContext(context, call.call_id, stop, NO_RUNS, onStart, watch)
+      const plan = tool.plan === undefined ? undefined : await tool.plan(args, planning())
       const durable = begin(context, tool, state, undefined, plan)
       if (durable !== undefined) await stop.pauseFor(durable)
       signal.throwIfAborted()

@@ -119,6 +119,54 @@ test('the largest number of attempts needs no more listeners than Node expects',
   assert.deepEqual(warnings, [])
 })
 
+test('while another run works in the folder, the run says for what it waits', async (t) => {
+  let leave = (): void => undefined
+  const left = new Promise<void>((resolve) => (leave = resolve))
+  t.after(() => leave())
+  const { engine, cwd } = await openFamily(t, {
+    busy: () => left.then(() => ({ text: 'done' })),
+    good: writes('answer.txt', 'good\n'),
+  })
+  fill(cwd, { 'answer.txt': 'none\n' })
+  const busy = { goal: 'shell: false', model_name: 'test:busy', max_iterations: 1 }
+  const other = await engine.create({ ...busy, workspace: 'in_place' })
+  await follow(engine, other.details.run_id, ({ kind }) => kind === 'run_started')
+  const model_name = 'test:good'
+  const { details } = await engine.create({ goal: GOAL, model_name, attempts: { count: 1 } })
+  await follow(engine, details.run_id, ({ kind, payload }) =>
+    kind === 'log' && /waiting to apply the changes/.test(payload.message))
+  const waiting = await engine.get(details.run_id)
+  assert.deepEqual([waiting.status, waiting.attempts?.chosen], ['running', 1])
+  leave()
+  await ended(engine, other.details.run_id)
+  await ended(engine, details.run_id)
+  assert.equal((await engine.get(details.run_id)).changes, 'applied')
+})
+
+test('the changes of a fork wait, though those of the attempts were applied by default', async (t) => {
+  const { engine, cwd } = await openFamily(t, {
+    good: ({ messages }) => {
+      const last = messages.at(-1)
+      if (last?.role !== 'user') return { text: 'done' }
+      const content = last.text.includes('more') ? 'good more\n' : 'good\n'
+      return { calls: [{ tool: 'write_file', args: { path: 'answer.txt', content } }] }
+    },
+  })
+  fill(cwd, { 'answer.txt': 'none\n' })
+  const request = { goal: GOAL, attempts: { count: 1 }, max_iterations: 1 }
+  const { details } = await runToEnd(engine, request)
+  assert.equal(details.changes, 'applied')
+  const rules = [[{}, 'pending'], [{ apply: 'on_achieved' }, 'applied']] as const
+  for (const [given, changes] of rules) {
+    const fork = await engine.fork(details.run_id, { message: 'more', ...given })
+    await ended(engine, fork.details.run_id)
+    const after = await engine.get(fork.details.run_id)
+    assert.deepEqual([after.status, after.changes], ['achieved', changes])
+    const expected = changes === 'pending' ? 'good\n' : 'good more\n'
+    assert.deepEqual(filesIn(cwd), { 'answer.txt': expected })
+  }
+})
+
 test('a human chooses among the attempts that achieved the goal', async (t) => {
   const { engine, cwd } = await openFamily(t, {
     a: writes('answer.txt', 'good a\n'),
