@@ -70,7 +70,11 @@ export interface EventPayloads {
   }
   readonly run_started: Record<never, never>
   /** The request to abort the run: durable, so that it survives a crash. */
-  readonly abort_requested: { readonly by: string | null }
+  readonly abort_requested: {
+    readonly by: string | null
+    /** Why its tree ends it, in words; absent when a caller asked for it. */
+    readonly why?: string
+  }
   /** The service shut down cleanly; the run continues when it starts again. */
   readonly run_suspended: Record<never, never>
   /** The service died during the run, and a restart or another process took the run over. */

@@ -173,7 +173,12 @@ export interface RunHead {
   /** `ts` of the last record: seconds since the Unix epoch, with fraction. */
   last_ts: number
   /** The last answered gate and its answer, by which a repeated answer is recognised. */
-  lastDecision: { readonly gate_id: string; readonly decision: string } | null
+  lastDecision: {
+    readonly gate_id: string
+    readonly decision: string
+    /** The attempt that was chosen; absent in heads of earlier versions. */
+    readonly attempt?: number
+  } | null
   /** The `seq` of the newest checkpoint; null before the first. */
   checkpointSeq: number | null
   /** The restore or apply that has begun and is not finished; null for none. */

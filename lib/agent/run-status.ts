@@ -32,6 +32,8 @@ export interface ChangeCounts {
   readonly files: number
   readonly additions: number
   readonly deletions: number
+  /** Files whose lines do not count, as they are binary or too large; absent for none. */
+  readonly uncounted?: number
 }
 
 /** What a verdict rests on. */

@@ -37,7 +37,7 @@ export interface ChildEnd {
   readonly assurance: Assurance | null
   /** Its net change; null when that is not known. */
   readonly changes: ChangeCounts | null
-  /** Of its last check; null without one that counts tests. */
+  /** Of its last check; null if that counts no tests, or says that they were changed. */
   readonly counts: TestCounts | null
   readonly usage: ChildUsage
 }

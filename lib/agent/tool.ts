@@ -50,10 +50,11 @@ export interface ToolContext {
    * Starts another run, which works in a copy of the workspace as it is now, and waits for its end,
    * without a slot. The changes of one that achieves its goal are brought back, three-way. It
    * spends the budget of this run, and ends with the call; a call that is repeated after a crash
-   * gets the same runs for the same requests in the same order.
+   * gets the same runs for the same requests in the same order. Only `execute` starts runs.
    *
-   * @throws {@link DelegationError} unless the request and the host's option `delegation` allow it,
-   * and beyond its limits; as the engine's `create`; the reason when the call is stopped.
+   * @throws {@link DelegationError} in `plan` and `verify`, beyond the limits, and unless the
+   * request and the host's option `delegation` allow it; as the engine's `create`; the reason when
+   * the call is stopped.
    */
   startRun(request: DelegateRequest): Promise<DelegateResult>
 }

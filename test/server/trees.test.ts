@@ -4,7 +4,8 @@ import { test, type TestContext } from 'node:test'
 import { MemoryStore, RunEngine } from 'runwright/agent'
 import { RunServiceClient } from 'runwright/server'
 import { sampleRun } from '../../lib/agent/testing/sample-records.js'
-import { scratch } from '../helpers/engine.js'
+import { follow, scratch } from '../helpers/engine.js'
+import { fill, openFamily, writes } from '../agent/run/children/support.js'
 import { openService } from './open-service.js'
 
 const uuid = (n: number): string => `01890000-0000-7000-8000-00000000000${n}`
@@ -47,6 +48,12 @@ test('trees are listed by root, parent and role, page by page', async (t) => {
   assert.deepEqual(await ids({ root: 'nobody' }), [])
 })
 
+test('an empty id of a tree is refused, as it is never meant', async (t) => {
+  await using runs = await opened(t)
+  for (const name of ['root', 'parent'])
+    await assert.rejects(runs.list({ [name]: '' }), { status: 422, message: new RegExp(name) })
+})
+
 test('DELETE removes the tree of a root, and refuses a child with the id of its root', async (t) => {
   await using runs = await opened(t)
   await assert.rejects(runs.delete(ONE), {
@@ -56,4 +63,28 @@ test('DELETE removes the tree of a root, and refuses a child with the id of its 
   })
   await runs.delete(ROOT)
   assert.deepEqual((await runs.list()).runs.map(({ run_id }) => run_id), [OTHER])
+})
+
+test('another answer to a choice than the first is a 409, and an abort of an attempt a 422', async (t) => {
+  const { engine, cwd } = await openFamily(t, { a: writes('answer.txt', 'good\n') })
+  fill(cwd, { 'answer.txt': 'none\n' })
+  const opened = await openService({ engine })
+  t.after(() => opened[Symbol.asyncDispose]())
+  await using runs = RunServiceClient.inProcess(opened.service)
+  const goal = 'shell: grep -q good answer.txt'
+  const { run_id } = await runs.create({ goal, attempts: { count: 2, choose: 'human' } })
+  await follow(engine, run_id, ({ kind }) => kind === 'human_check_required')
+  await assert.rejects(runs.resume(run_id, { decision: 'abort', attempt: 2 }), {
+    status: 422,
+    message: /attempt/,
+  })
+  const first = { decision: 'approve', attempt: 2 } as const
+  const { gate_id } = await runs.resume(run_id, first)
+  await follow(engine, run_id)
+  assert.equal((await runs.resume(run_id, { ...first, gate_id })).gate_id, gate_id)
+  for (const attempt of [1, 14, undefined]) {
+    const named = attempt === undefined ? {} : { attempt }
+    const other = { decision: 'approve', gate_id, ...named } as const
+    await assert.rejects(runs.resume(run_id, other), { status: 409, code: 'already_decided' })
+  }
 })

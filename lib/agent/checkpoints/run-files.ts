@@ -27,6 +27,7 @@ export interface RunFilesSettings extends CheckpointSettings {
 /** Milliseconds for which a run that has achieved its goal waits for the folder that was meant. */
 const FOLDER_WAIT_MS = 60_000
 const FOLDER_POLL_MS = 250
+const WAITING = 'waiting to apply the changes: another run works in the folder'
 
 /** See the comment of this file. */
 export class EngineRunFiles implements RunFiles {
@@ -54,13 +55,17 @@ export class EngineRunFiles implements RunFiles {
     let isHeld = false
     for (let retry = 1; ; retry++) {
       try {
-        isHeld ||= await this.#waitFor(hold, signal)
+        isHeld ||= await this.#waitFor(log, hold, signal)
         if (isHeld) return await this.#apply(log, signal)
         return this.#warn(log, 'another run works in the folder')
       } catch (error) {
         signal.throwIfAborted()
         if (log.hasFailed) throw error
-        if (!isUnavailable(error)) return this.#warnOf(log, error)
+        if (!isUnavailable(error)) {
+          // A run that is stopped while it waits goes on later, or ends.
+          if (!isHeld) throw error
+          return this.#warnOf(log, error)
+        }
       }
       await sleep(backoffDelay(retry, STORE_BACKOFF), signal, this.#settings.clock)
     }
@@ -87,18 +92,26 @@ export class EngineRunFiles implements RunFiles {
     )
   }
 
-  async #waitFor(hold: () => Promise<boolean>, signal: AbortSignal): Promise<boolean> {
+  async #waitFor(
+    log: LogWriter,
+    hold: () => Promise<boolean>,
+    signal: AbortSignal,
+  ): Promise<boolean> {
     for (let waited = 0; waited <= FOLDER_WAIT_MS; waited += FOLDER_POLL_MS) {
       if (await hold()) return true
+      if (waited === 0) this.#note(log, 'info', WAITING)
       await sleep(FOLDER_POLL_MS, signal, this.#settings.clock)
     }
     return false
   }
 
   #warn(log: LogWriter, problem: string): void {
+    this.#note(log, 'warn', `the changes were not applied and stay pending: ${problem}`)
+  }
+
+  #note(log: LogWriter, level: 'info' | 'warn', message: string): void {
     const { iteration } = log.state.head.details
-    const message = `the changes were not applied and stay pending: ${problem}`
-    log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
+    log.note({ kind: 'log', iteration, payload: { level, message } })
   }
 
   async left(details: RunDetails): Promise<void> {

@@ -36,6 +36,11 @@ export async function failureOf(
   return `${files[0]![0]} could not be loaded or stopped before its tests were done${after}`
 }
 
+/** Does a verdict's reason say that the tests are not what they were? Then they count nothing. */
+export function saysTestsChanged(reason: string): boolean {
+  return /^(?:sealed check: )?tests changed: /.test(reason)
+}
+
 /** Why assertions prove nothing; null when those that must fail did. */
 export function brokenAssertions({ broken }: Pick<TestReport, 'broken'>): string | null {
   return broken.length === 0

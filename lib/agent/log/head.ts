@@ -53,9 +53,9 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
       details.gate = openGate(record)
       break
     case 'human_check_response': {
-      const { gate_id, decision } = record.payload
+      const { gate_id, decision, attempt } = record.payload
       details.gate = null
-      head.lastDecision = { gate_id, decision }
+      head.lastDecision = { gate_id, decision, ...(attempt !== undefined && { attempt }) }
       break
     }
     case 'checkpoint':

@@ -120,6 +120,8 @@ export interface RunState {
   /** The attempt that a human has chosen; null before. */
   readonly choice: number | null
   readonly abortRequested: boolean
+  /** Why its tree asked for that, in words; null for a caller's request, and without one. */
+  readonly abortWhy: string | null
   /** True when nothing but messages follows `run_suspended`. */
   readonly suspended: boolean
   /** Recoveries after a crash since the run last made progress: a turn, a result or a check. */

@@ -94,6 +94,7 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
       break
     case 'abort_requested':
       state.abortRequested = true
+      state.abortWhy = record.payload.why ?? null
       break
     case 'user_message':
       noteMessage(state.messages, record.payload)
@@ -205,6 +206,7 @@ function createState(record: RunRecord): FoldedState {
     children: new Map(),
     choice: null,
     abortRequested: false,
+    abortWhy: null,
     suspended: false,
     fruitlessRecoveries: 0,
     waitedMs: 0,

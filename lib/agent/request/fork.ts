@@ -156,8 +156,10 @@ async function frozenOf(
 
 /** The start request of the fork: the source's, but for what is given. */
 function startOf({ request }: PrivatePayloads['run_created'], given: ForkRequest): StartRequest {
-  // A fork of a run whose attempts have ended goes on by itself, with the files that it got.
-  const { apply, attempts: _, checkpoints, ...before } = requestAgain(request)
+  // A fork of a run whose attempts have ended goes on by itself, with the files that it got. That
+  // run applied the winner's changes by default: those of its fork wait, unless it says otherwise.
+  const { apply: kept, attempts, checkpoints, ...before } = requestAgain(request)
+  const apply = attempts === undefined ? kept : undefined
   const isolated = given.workspace === 'isolated'
   return parseStartRequest({
     ...before,

@@ -52,20 +52,26 @@ export function gateFor(
 /** Does the answer repeat the last one? */
 function isRepeated(
   { lastDecision, details }: RunHead,
-  { decision, gate_id }: ResumeAnswer,
+  { attempt, decision, gate_id }: ResumeAnswer,
 ): boolean {
   if (lastDecision === null || lastDecision.decision !== decision) return false
+  const taken = lastDecision.attempt ?? details.attempts?.chosen ?? undefined
+  if (attempt !== taken) return false
   if (gate_id !== undefined) return lastDecision.gate_id === gate_id
+  if (details.gate !== null) return false
+  if (details.attempts !== null) return true // its only gate
   // Without a gate id, it may be meant for a later gate, or come after an unrelated end of the run.
-  return (
-    details.gate === null && (!isTerminal(details.status) || details.end_reason === 'human_abort')
-  )
+  return !isTerminal(details.status) || details.end_reason === 'human_abort'
 }
 
 function refusal({ lastDecision, details }: RunHead, { gate_id }: ResumeAnswer): RunStateError {
   const { run_id, status, gate } = details
-  if (lastDecision !== null && lastDecision.gate_id === gate_id) {
-    const message = `gate ${gate_id} was already answered with ${lastDecision.decision}`
+  // A run with attempts has one gate at most: no other can be meant.
+  const isOnly = gate === null && details.attempts !== null && gate_id === undefined
+  if (lastDecision !== null && (isOnly || lastDecision.gate_id === gate_id)) {
+    const { attempt, decision, gate_id: last } = lastDecision
+    const what = attempt === undefined ? decision : `${decision} of attempt ${attempt}`
+    const message = `gate ${last} was already answered with ${what}`
     return new RunStateError('already_decided', message)
   }
   if (gate !== null) {
@@ -86,6 +92,8 @@ function editViolations(
   }
   if (gate.kind !== 'choice' && attempt !== undefined)
     return [{ pointer: '/attempt', detail: `must be left out at a gate of kind ${gate.kind}` }]
+  if (decision === 'abort' && attempt !== undefined)
+    return [{ pointer: '/attempt', detail: 'must be left out when the decision is abort' }]
   if (gate.kind === 'choice' && decision === 'approve') {
     const achieved = (gate.candidates ?? []).filter(({ status }) => status === 'achieved')
     if (!achieved.some((one) => one.attempt === attempt)) {

@@ -62,10 +62,12 @@ export interface RunDriver extends RunLogs {
   answer(stored: RunHead, answer: ResumeAnswer, by: string | null): Promise<AnsweredGate>
   /**
    * Aborts a run; resolves once the request is durable, with true when it was aborted before.
+   * `why`: for its log, when its tree asks for it; a store that processes share does not pass it
+   * on.
    *
    * @throws {@link RunStateError} when the run has ended otherwise; {@link StoreError}.
    */
-  abort(stored: RunDetails, by: string | null): Promise<boolean>
+  abort(stored: RunDetails, by: string | null, why?: string): Promise<boolean>
   /**
    * Sends a message to the model of a run; resolves with its id once it is durable.
    *

@@ -10,7 +10,7 @@ import { loadState } from '../log/state.js'
 import { stamp, STORE_BACKOFF, type LogWriter, type LogWriterOptions } from '../log/writer.js'
 import { warn } from '../output.js'
 import { redactedDraft } from '../log/redacted-draft.js'
-import { ABORTED, type Outcome } from './outcome.js'
+import { aborted, type Outcome } from './outcome.js'
 import { endRecord, failureOf, finishRun, type Failure } from './steps/finish.js'
 
 /** Records read from the store at once. */
@@ -40,7 +40,7 @@ export async function endFromRecords(
   const open: { readonly call_id: string; readonly tool: string }[] = []
   for await (const page of readLog(store, runId, PAGE)) {
     for (const { kind, payload } of page) {
-      if (kind === 'abort_requested') end = ABORTED
+      if (kind === 'abort_requested') end = aborted(payload.why)
       if (kind === 'run_created') payload.messages?.forEach((sent) => noteMessage(messages, sent))
       if (kind === 'user_message') noteMessage(messages, payload)
       if (kind === 'model_turn') takeHeard(messages, payload.heard ?? [])
@@ -121,7 +121,8 @@ export async function endFromStore(
       }
       const state = await loadState(options.store, log.runId)
       if (state === null || isTerminal(state.head.details.status) || isSuspending()) return
-      return await finishRun(run.reload(state), state.abortRequested ? ABORTED : outcome, failure)
+      const end = state.abortRequested ? aborted(state.abortWhy) : outcome
+      return await finishRun(run.reload(state), end, failure)
     } catch (error) {
       if (!(error instanceof StoreError)) {
         if (lastResort) throw error

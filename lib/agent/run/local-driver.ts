@@ -328,9 +328,9 @@ export class LocalDriver implements RunDriver {
     }
   }
 
-  async abort(stored: RunDetails, by: string | null): Promise<boolean> {
+  async abort(stored: RunDetails, by: string | null, why?: string): Promise<boolean> {
     const live = await this.#liveRun(stored)
-    if (live !== null) return await live.abort(by)
+    if (live !== null) return await live.abort(by, why)
     const head = await this.#options.store.head(stored.run_id)
     const status = head?.details.status ?? stored.status
     if (status !== 'aborted') throw endedError(stored.run_id, status)

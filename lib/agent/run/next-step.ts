@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { isTerminal } from '../events.js'
 import { MAX_EVALUATIONS } from '../goals/holdout/held-out-tests.js'
 import { dueMessages } from '../log/messages.js'
 import { stuckReason } from '../log/progress.js'
@@ -12,7 +13,7 @@ import { remainingCalls } from '../log/remaining.js'
 import { exhausted } from './budgets.js'
 import { attemptsStep, type AttemptsStep } from './children/attempts.js'
 import { leftBehind, liveChildren } from './children/child-runs.js'
-import { ABORTED, type Outcome } from './outcome.js'
+import { aborted, type Outcome } from './outcome.js'
 
 export type Step =
   | { readonly kind: 'start' }
@@ -56,14 +57,15 @@ export function nextStep(state: RunState, limits: StepLimits, nowMs: number): St
 }
 
 function stepOf(state: RunState, limits: StepLimits, nowMs: number): Step {
-  const { details } = state.head
-  switch (details.status) {
+  const { status } = state.head.details
+  if (state.abortRequested && !isTerminal(status)) return finish(aborted(state.abortWhy))
+  switch (status) {
     case 'pending':
-      return state.abortRequested ? finish(ABORTED) : { kind: 'start' }
+      return { kind: 'start' }
     case 'awaiting_human':
-      return state.abortRequested ? finish(ABORTED) : { kind: 'wait' }
+      return { kind: 'wait' }
     case 'running':
-      return state.abortRequested ? finish(ABORTED) : runningStep(state, limits, nowMs)
+      return runningStep(state, limits, nowMs)
     default:
       return { kind: 'ended' }
   }

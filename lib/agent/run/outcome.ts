@@ -7,11 +7,10 @@ export interface Outcome {
   readonly reason: string
 }
 
-/** The end of a run after an abort request. */
-export const ABORTED: Outcome = {
-  status: 'aborted',
-  endReason: 'cancelled',
-  reason: 'aborted on request',
+/** The end of a run after an abort request; `why`: its tree has asked for it. */
+export function aborted(why: string | null = null): Outcome {
+  const reason = why === null ? 'aborted on request' : `aborted: ${why}`
+  return { status: 'aborted', endReason: 'cancelled', reason }
 }
 
 /** The end of a run whose gate was answered with `abort`. */

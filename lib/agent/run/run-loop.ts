@@ -28,7 +28,7 @@ import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import type { NewMessage } from '../request/message.js'
 import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
-import { liveChildren, type ChildRuns } from './children/child-runs.js'
+import { liveChildren, PARENT_ENDED, type ChildRuns } from './children/child-runs.js'
 import { Delegates } from './children/delegates.js'
 import { RunChildren } from './children/run-children.js'
 import { CallApprovals } from './call-approvals.js'
@@ -272,13 +272,14 @@ export class RunLoop {
    * @throws {@link RunStateError} when the run has ended otherwise; {@link StoreError} when the
    * store is unavailable: the run is stopped then, and the request stored when that is over.
    */
-  async abort(by: string | null): Promise<boolean> {
+  async abort(by: string | null, why?: string): Promise<boolean> {
     while (this.#answering !== undefined) await this.#answering
     const { iteration, status } = this.state.head.details
     const already = status === 'aborted'
     if (isTerminal(status) && !already) throw endedError(this.#log.runId, status)
     if (!already && !this.state.abortRequested) {
-      const requested = { kind: 'abort_requested', iteration, payload: { by } } as const
+      const payload = { by, ...(why !== undefined && { why }) }
+      const requested = { kind: 'abort_requested', iteration, payload } as const
       this.#log.append([requested]).catch(() => undefined) // confirm() gets the rejection
     }
     try {
@@ -401,7 +402,8 @@ export class RunLoop {
     }
     if (step.kind === 'turn' && (await this.#isOrphan())) {
       const { iteration } = this.state.head.details
-      return this.#log.append([{ kind: 'abort_requested', iteration, payload: { by: null } }])
+      const payload = { by: null, why: PARENT_ENDED }
+      return this.#log.append([{ kind: 'abort_requested', iteration, payload }])
     }
     const { signal } = this.#stop
     if (!this.#options.scheduler.isWorking(this.#log.runId)) {

@@ -51,6 +51,8 @@ export interface CountedChanges {
   readonly files: number
   readonly additions: number
   readonly deletions: number
+  /** Files whose lines do not count, as they are binary or too large. */
+  readonly uncounted: number
   /** At most 2 000. */
   readonly paths: readonly CountedChange[]
   /** Of lock files, at most 5. */
@@ -68,7 +70,7 @@ export async function countChanges(
   const contents = new Contents(contentOf)
   const paths: CountedChange[] = []
   const locks: LockChange[] = []
-  let [additions, deletions] = [0, 0]
+  let [additions, deletions, uncounted] = [0, 0, 0]
   const work = new LongWork()
   for (const change of changes) {
     if (work.isDue) await work.next()
@@ -76,11 +78,12 @@ export async function countChanges(
     const counts = await count(texts)
     additions += counts.additions
     deletions += counts.deletions
+    if (texts === 'binary' || texts === 'unknown') uncounted += 1
     if (paths.length < MAX_CHANGES) paths.push({ ...fieldsOf(change), ...counts })
     if (texts !== 'same' && isLockFile(change.path) && locks.length < MAX_LOCKS)
       locks.push(await lockChange(change.path, texts, counts))
   }
-  return { files: changes.length, additions, deletions, paths, locks }
+  return { files: changes.length, additions, deletions, uncounted, paths, locks }
 }
 
 async function lockChange(

@@ -123,7 +123,10 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     'messages',
   ),
   run_started: fields<EventPayloads['run_started']>({}),
-  abort_requested: fields<EventPayloads['abort_requested']>({ by: orNull(text) }),
+  abort_requested: fields<EventPayloads['abort_requested']>(
+    { by: orNull(text), why: text },
+    'why',
+  ),
   run_suspended: fields<EventPayloads['run_suspended']>({}),
   run_recovered: fields<EventPayloads['run_recovered']>({ attempt: count, in_doubt: listOf(text) }),
   step_start: fields<EventPayloads['step_start']>({

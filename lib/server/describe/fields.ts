@@ -70,11 +70,18 @@ export const LEFT_OUT: JsonSchema = fields<LeftOut>({
 })
 
 /** How much changed. */
-export const CHANGE_COUNTS: JsonSchema = fields<ChangeCounts>({
-  files: count,
-  additions: count,
-  deletions: count,
-})
+export const CHANGE_COUNTS: JsonSchema = fields<ChangeCounts>(
+  {
+    files: count,
+    additions: count,
+    deletions: count,
+    uncounted: {
+      ...count,
+      description: 'files whose lines do not count: binary or too large; absent for none',
+    },
+  },
+  'uncounted',
+)
 
 /** What a verdict rests on. */
 export const ASSURANCE: JsonSchema = fields<Assurance>({

@@ -51,6 +51,12 @@ export function readText(query: URLSearchParams, name: string): string | undefin
   return values[0]
 }
 
+/** The same for a value that must not be empty: that is never meant. @throws 422 */
+export function readValue(query: URLSearchParams, name: string): string | undefined {
+  const text = readText(query, name)
+  return text === undefined ? undefined : checked(name, { type: 'string', minLength: 1 }, text)
+}
+
 /** An integer from `min` to `max`; undefined when absent. @throws 422 */
 export function readInteger(
   query: URLSearchParams,

@@ -10,7 +10,9 @@ import type { Parameter } from '../describe/operation.js'
 import { NO_FIELDS, RUN_DETAILS, RUN_STATUSES, RUN_SUMMARY } from '../describe/schemas.js'
 import { invalidField } from '../errors.js'
 import { matchesTag } from '../messages/etag.js'
-import { readChoice, readChoices, readInteger, readText, readTime } from '../messages/query.js'
+import {
+  readChoice, readChoices, readInteger, readText, readTime, readValue,
+} from '../messages/query.js'
 import { json, jsonText, type Reply } from '../messages/reply.js'
 import type { RouteDefinition } from '../router.js'
 import { VERSION } from '../version.js'
@@ -57,13 +59,13 @@ const LIST_PARAMETERS: readonly Parameter[] = [
     name: 'root',
     in: 'query',
     description: 'the id of a root: only the runs of its tree, the root included',
-    schema: { type: 'string' },
+    schema: { type: 'string', minLength: 1 },
   },
   {
     name: 'parent',
     in: 'query',
     description: 'the id of a run: only the attempts and delegates that it has started',
-    schema: { type: 'string' },
+    schema: { type: 'string', minLength: 1 },
   },
   {
     name: 'role',
@@ -162,8 +164,8 @@ function listRuns({ engine, config }: ServiceContext): RouteDefinition {
         goal: readText(query, 'goal'),
         modelName: readText(query, 'model_name'),
         search: readSearch(query),
-        root: readText(query, 'root'),
-        parent: readText(query, 'parent'),
+        root: readValue(query, 'root'),
+        parent: readValue(query, 'parent'),
         role: readChoice(query, 'role', ROLES),
         createdAfter: readTime(query, 'created_after'),
         createdBefore: readTime(query, 'created_before'),

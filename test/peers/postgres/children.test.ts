@@ -6,7 +6,7 @@ import { PostgresStore, type JsonObject, type RunEngine } from 'runwright/agent'
 import {
   ended, fill, filesIn, openFamily, payloads, writes, type Brain,
 } from '../../agent/run/children/support.js'
-import { scratch } from '../../helpers/engine.js'
+import { follow, scratch } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { noPostgres, startPostgres, type Postgres } from './postgres.js'
 
@@ -110,6 +110,30 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
     }
     assert.deepEqual(filesIn(cwd), { 'start.txt': 'start\n' })
   }
+
+  test('another answer to a choice than the first is refused, wherever it is given', async (t) => {
+    const { engines, cwd } = await openTwo(t, { good: writes('answer.txt', 'good\n') })
+    fill(cwd, { 'answer.txt': 'none\n' })
+    const goal = 'shell: grep -q good answer.txt'
+    const attempts = { count: 2, choose: 'human' }
+    const { details } = await engines[0].create({ goal, attempts, max_iterations: 1 })
+    const runId = details.run_id
+    await follow(engines[1], runId, ({ kind }) => kind === 'human_check_required')
+    const answers = await Promise.allSettled(
+      engines.map((engine, i) => engine.resume(runId, { decision: 'approve', attempt: i + 1 })),
+    )
+    assert.deepEqual(answers.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
+    await ended(engines[1], runId)
+    const { chosen } = (await engines[0].get(runId)).attempts ?? {}
+    assert.equal(chosen, answers.findIndex(({ status }) => status === 'fulfilled') + 1)
+    for (const engine of engines) {
+      for (const attempt of [1, 2]) {
+        const again = engine.resume(runId, { decision: 'approve', attempt })
+        if (attempt === chosen) await again
+        else await assert.rejects(again, { problem: 'already_decided' })
+      }
+    }
+  })
 
   test('an abort goes down the tree, wherever its runs are', async (t) => {
     const { engines, cwd } = await openTwo(t, {

@@ -302,7 +302,7 @@ test('abort, run again and delete work', async (t) => {
   await page.locator('section.gate').getByRole('button', { name: 'Approve and continue' }).waitFor()
   const first = page.url()
   await page.getByRole('button', { name: 'Abort', exact: true }).click()
-  await page.getByText('Aborted: stopped on request').waitFor()
+  await page.getByText('Aborted: stopped before it was done').waitFor()
   await page.getByRole('button', { name: 'Run again' }).click()
   await page.getByRole('link', { name: 'an earlier run' }).waitFor()
   assert.notEqual(page.url(), first)

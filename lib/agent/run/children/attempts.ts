@@ -66,22 +66,28 @@ function finish(outcome: Outcome): AttemptsStep {
   return { kind: 'finish', outcome }
 }
 
-/** The smallest net change, by lines and then by files; then the fewest tokens. */
+/**
+ * The smallest net change: the fewest files whose lines do not count, then the fewest lines, then
+ * the fewest files; then the fewest tokens.
+ */
 function smallest(achieved: readonly EndedAttempt[]): {
   readonly attempt: number
   readonly why: string
 } {
   const keys = ({ end, number }: EndedAttempt): readonly number[] => [
+    end.changes === null ? Infinity : (end.changes.uncounted ?? 0),
     linesOf(end),
     end.changes?.files ?? Infinity,
     tokensOf(end),
     number,
   ]
   const [best] = [...achieved].sort((a, b) => compare(keys(a), keys(b)))
-  const { additions = 0, deletions = 0, files = 0 } = best!.end.changes ?? {}
+  const { additions = 0, deletions = 0, files = 0, uncounted = 0 } = best!.end.changes ?? {}
   const { length } = achieved
   const others = length === 1 ? 'the only one' : `the smallest change of ${length}`
-  const why = `${others} that achieved the goal: ${files} files, +${additions} -${deletions}`
+  const large = uncounted === 0 ? '' : `, ${uncounted} binary or too large to count`
+  const size = `${files} files, +${additions} -${deletions}${large}`
+  const why = `${others} that achieved the goal: ${size}`
   return { attempt: best!.number, why }
 }
 

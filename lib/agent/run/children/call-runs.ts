@@ -1,4 +1,5 @@
 import type { Clock } from '../../../internal/clock.js'
+import { DelegationError } from '../../errors.js'
 import type { RecordDraft } from '../../events.js'
 import type { LogWriter } from '../../log/writer.js'
 import type { DelegateRequest, DelegateResult } from '../../tool.js'
@@ -34,4 +35,15 @@ export interface CallRuns {
   startRun(request: DelegateRequest): Promise<DelegateResult>
   /** Ends what the call has left, unless the run is stopped; nothing is brought back after it. */
   end(): Promise<void>
+}
+
+/** For what a tool does beside its call: `plan()` and `verify()` start no runs. */
+export const NO_RUNS: Pick<CallRuns, 'startRun'> = {
+  startRun: () => {
+    const message = 'only execute() of a tool starts runs: plan() and verify() start none'
+    const refused = Promise.reject(new DelegationError(message))
+    // A tool that does not wait for it must not end the process of the host.
+    refused.catch(() => undefined)
+    return refused
+  },
 }

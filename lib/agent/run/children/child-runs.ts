@@ -36,8 +36,21 @@ export interface ChildRuns {
   head(runId: string): Promise<RunHead | null>
   /** The heads of the runs of a tree that have not ended, as far as they can be read. */
   live(rootRunId: string): Promise<readonly RunHead[]>
-  /** Requests the end of a run that may have ended. */
-  abort(runId: string): Promise<void>
+  /** Requests the end of a run that may have ended; `why` is for its log. */
+  abort(runId: string, why: string): Promise<void>
+}
+
+/** Why runs are ended that another one has started. */
+export const PARENT_ENDED = 'the run that started it has ended'
+export const BUDGET_USED_UP = 'a budget of its tree is used up'
+
+/** The same, by the state of the run that has started it. */
+export function whyEnded({ abortRequested, head }: RunState): string {
+  const { attempts } = head.details
+  if (attempts !== null && attempts.chosen !== null)
+    return 'another attempt was the first to achieve the goal'
+  if (abortRequested) return 'the run that started it was aborted'
+  return 'the run that started it needed it no more'
 }
 
 /** The children that have not ended, as far as the log of their parent knows. */

@@ -1,3 +1,4 @@
+import { abortListeners, raceAbort } from '../../../internal/abort.js'
 import type { EventKind } from '../../events.js'
 import { isCorrupt, RunStateError } from '../../errors.js'
 import { isTerminal, type RunStatus } from '../../events.js'
@@ -68,37 +69,30 @@ export class EngineChildren implements ChildRuns {
       const { feed, release } = await driver().follow(head.details)
       const reader = feed.subscribe(head.details.last_seq, false, release)
       const close = (): void => reader.close()
-      signal.addEventListener('abort', close, { once: true })
+      // A signal of many runs has one listener for all of them.
+      const waiting = abortListeners(signal).add(close)
       try {
         if (signal.aborted) close()
         for (let events; (events = await reader.next()) !== null; ) {
           if (events.some(({ kind }) => kind !== 'model_delta' && USAGE.has(kind))) await changed()
         }
       } finally {
-        signal.removeEventListener('abort', close)
+        waiting.delete(close)
         close()
       }
       if (reader.end === 'run_end' || reader.end === 'deleted') return
       // The service shuts down: its runs are suspended at any moment.
-      if (reader.end === 'shutdown') await untilAborted(signal)
+      if (reader.end === 'shutdown') await raceAbort(new Promise(() => undefined), signal)
     }
   }
 
-  async abort(runId: string): Promise<void> {
+  async abort(runId: string, why: string): Promise<void> {
     const head = await this.head(runId)
     if (head === null || isTerminal(head.details.status)) return
     try {
-      await this.#options.driver().abort(head.details, head.owner.id)
+      await this.#options.driver().abort(head.details, head.owner.id, why)
     } catch (error) {
       if (!(error instanceof RunStateError)) throw error // it has ended meanwhile
     }
   }
-}
-
-async function untilAborted(signal: AbortSignal): Promise<never> {
-  await new Promise<void>((resolve) => {
-    if (signal.aborted) return resolve()
-    signal.addEventListener('abort', () => resolve(), { once: true })
-  })
-  throw signal.reason
 }

@@ -6,12 +6,15 @@ import { checkpointDraft, isOfOriginal, newestFirst } from '../../checkpoints/ch
 import { CheckpointError, isCorrupt, isUnavailable, StoreError } from '../../errors.js'
 import type { RecordDraft } from '../../events.js'
 import type { ChildEnd, ChildUsage } from '../../run-tree.js'
+import { saysTestsChanged } from '../../goals/compare-tests.js'
 import { readLog } from '../../log/read-log.js'
 import type { ChildState, RunState } from '../../log/run-state.js'
 import type { RunHead } from '../../run-details.js'
 import { STORE_BACKOFF, type LogWriter } from '../../log/writer.js'
 import { exhausted } from '../budgets.js'
-import { liveChildren, usageOf, type ChildRuns } from './child-runs.js'
+import {
+  BUDGET_USED_UP, liveChildren, PARENT_ENDED, usageOf, whyEnded, type ChildRuns,
+} from './child-runs.js'
 import { grandchildrenOf, isSpentAbove, sumOfUsage } from './live-usage.js'
 
 /** Records read from the store at once. */
@@ -120,11 +123,12 @@ export class RunChildren {
 
   /** Ends children, and records that. */
   async #endAll(children: readonly ChildState[], signal: AbortSignal): Promise<void> {
-    const { runs } = this.#options
+    const { log, runs } = this.#options
+    const why = whyEnded(log().state)
     await Promise.all(
       this.#live(children).map(async (child) => {
         await this.#beginning.get(child.runId)
-        await this.patiently(() => runs.abort(child.runId), signal)
+        await this.patiently(() => runs.abort(child.runId, why), signal)
         await this.untilEnded(child, signal)
         await this.recordEnd(child)
       }),
@@ -180,7 +184,9 @@ export class RunChildren {
     const used = sumOfUsage([...this.#used.values(), ...grandchildrenOf(run_id, live)])
     const isSpent = exhausted(log().state, log().now(), used) !== null
     if (!isSpent && !isSpentAbove(run_id, live)) return
-    await Promise.all(liveChildren(log().state).map((child) => runs.abort(child.runId)))
+    await Promise.all(
+      liveChildren(log().state).map((child) => runs.abort(child.runId, BUDGET_USED_UP)),
+    )
   }
 
   /** Records the end of a child, unless that was done; `problem`: it could not begin. */
@@ -222,7 +228,8 @@ export class RunChildren {
     try {
       for await (const records of readLog(log(), runId, PAGE)) {
         for (const { kind, payload } of records) {
-          if (kind === 'goal_check') counts = payload.counts
+          if (kind === 'goal_check')
+            counts = saysTestsChanged(payload.reason) ? null : payload.counts
           if (kind === 'run_end') reason = payload.reason
           if (kind === 'run_end') changes = payload.changes ?? null
         }
@@ -280,7 +287,7 @@ export class RunChildren {
   async abandon({ children }: RunState): Promise<void> {
     const { runs } = this.#options
     for (const { runId } of liveChildren({ children }))
-      await runs.abort(runId).catch(() => undefined)
+      await runs.abort(runId, PARENT_ENDED).catch(() => undefined)
   }
 }
 

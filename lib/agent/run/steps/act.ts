@@ -12,6 +12,7 @@ import { delegateTool } from '../../tools/delegate.js'
 import { ToolStop, ToolTimeout } from '../../tools/tool-stop.js'
 import type { FileChange } from '../../workspace/workspace.js'
 import { remainingCalls } from '../../log/remaining.js'
+import { NO_RUNS } from '../children/call-runs.js'
 import { changesAfter, changesIn, toolContext, type StepContext } from '../step-context.js'
 import { closingRecord } from './finish.js'
 
@@ -142,7 +143,9 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
   try {
     signal.throwIfAborted()
     if (tool.startsProcess !== true) {
-      const plan = tool.plan === undefined ? undefined : await tool.plan(args, working)
+      const planning = (): ToolContext =>
+        toolContext(context, call.call_id, stop, NO_RUNS, onStart, watch)
+      const plan = tool.plan === undefined ? undefined : await tool.plan(args, planning())
       const durable = begin(context, tool, state, undefined, plan)
       if (durable !== undefined) await stop.pauseFor(durable)
       signal.throwIfAborted()

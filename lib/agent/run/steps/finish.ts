@@ -146,8 +146,8 @@ export function endRecord(
   }
 }
 
-function countsOf({ files, additions, deletions }: ChangeCounts): ChangeCounts {
-  return { files, additions, deletions }
+function countsOf({ files, additions, deletions, uncounted = 0 }: ChangeCounts): ChangeCounts {
+  return { files, additions, deletions, ...(uncounted > 0 && { uncounted }) }
 }
 
 /** A result for a call that produced none. */

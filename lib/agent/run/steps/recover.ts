@@ -1,6 +1,6 @@
-import { DelegationError } from '../../errors.js'
 import type { RecordDraft } from '../../events.js'
 import type { CallState } from '../../log/run-state.js'
+import { NO_RUNS } from '../children/call-runs.js'
 import { liveChildren } from '../children/child-runs.js'
 import { toolContext, withCheckpoint, type StepContext } from '../step-context.js'
 import { closingRecord, finishRun } from './finish.js'
@@ -54,8 +54,6 @@ export async function recoverRun(context: StepContext): Promise<void> {
   })
 }
 
-const NOT_NOW = 'verify() looks at what has happened: it starts no run'
-
 /** The result that settles a call, or null when it may run again. */
 async function settle(context: StepContext, state: CallState): Promise<RecordDraft | null> {
   const { call, args, plan } = state
@@ -63,8 +61,7 @@ async function settle(context: StepContext, state: CallState): Promise<RecordDra
   const tool = context.tools.get(call.tool)
   if (tool?.effect === 'read') return null
   if (tool?.effect === 'idempotent' && plan !== null && tool.verify !== undefined) {
-    const runs = { startRun: () => Promise.reject(new DelegationError(NOT_NOW)) }
-    const working = toolContext(context, call.call_id, context, runs, () => Promise.resolve())
+    const working = toolContext(context, call.call_id, context, NO_RUNS, () => Promise.resolve())
     const happened = await tool.verify(args, plan, working)
     if (happened === 'undone') return null
     if (happened === 'done') {

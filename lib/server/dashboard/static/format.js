@@ -39,7 +39,7 @@ const END_REASONS = {
   internal_error: 'an internal error occurred',
   recovery_failed: 'it could not be resumed after a restart',
   human_abort: 'stopped by a human at a gate',
-  cancelled: 'stopped on request',
+  cancelled: 'stopped before it was done',
   gate_timeout: 'the gate was not answered in time',
   attempts_failed: 'no attempt met the goal',
 }

@@ -70,6 +70,103 @@ test('the attempt that came nearest is named, and its changes can be applied by 
   assert.equal(filesIn(cwd)['digits.js'], 'module.exports = [1, 2, 0]\n')
 })
 
+test('an attempt that changes the tests is not the nearest, however many pass', async (t) => {
+  const { engine, cwd } = await openFamily(t, {
+    cheat: writes('digits.test.js', "require('node:test')('digit 1', () => {})\n"),
+    one: writes('digits.js', 'module.exports = [1, 0]\n'),
+  })
+  const tests = `
+    const test = require('node:test')
+    const digits = require('./digits.js')
+    for (const n of [1, 2]) test('digit ' + n, () => { if (digits[n - 1] !== n) throw new Error('no') })
+  `
+  fill(cwd, { 'digits.js': 'module.exports = []\n', 'digits.test.js': tests })
+  const request = { goal: 'shell: node --test digits.test.js', max_iterations: 1 }
+  const models = ['test:cheat', 'test:one']
+  const { details } = await runToEnd(engine, { ...request, attempts: { count: 2, models } })
+  const { goal_reason } = details.final_state
+  assert.match(goal_reason, /attempt 1 failed: .*tests changed: digits\.test\.js was modified/)
+  assert.match(goal_reason, /The nearest is attempt 2 with 1 of 2 tests passing/)
+})
+
+test('a binary file is a larger change than any text', async (t) => {
+  const { engine, cwd } = await openFamily(t, {
+    binary: writes('answer.txt', `good${String.fromCharCode(0)}\n`),
+    text: writes('answer.txt', `good\n${'more\n'.repeat(500)}`),
+  })
+  fill(cwd, { 'answer.txt': 'none\n' })
+  const attempts = { count: 2, models: ['test:binary', 'test:text'], choose: 'smallest' }
+  const goal = 'shell: grep -aq good answer.txt'
+  const { details, events } = await runToEnd(engine, { goal, attempts, max_iterations: 1 })
+  assert.equal(details.attempts?.chosen, 2)
+  assert.deepEqual(details.attempts?.runs.map(({ changes }) => changes), [
+    { files: 1, additions: 0, deletions: 0, uncounted: 1 },
+    { files: 1, additions: 501, deletions: 1 },
+  ])
+  assert.match(payloads(events, 'attempt_chosen')[0]?.why ?? '', /1 files, \+501 -1$/)
+})
+
+test('the largest number of attempts needs no more listeners than Node expects', async (t) => {
+  const warnings: string[] = []
+  const note = ({ message }: Error): unknown => warnings.push(message)
+  process.on('warning', note)
+  t.after(() => process.off('warning', note))
+  const { engine, cwd } = await openFamily(t, { good: writes('answer.txt', 'good\n') })
+  fill(cwd, { 'answer.txt': 'none\n' })
+  const attempts = { count: 16, choose: 'smallest' }
+  const { details } = await runToEnd(engine, { goal: GOAL, attempts, max_iterations: 1 })
+  assert.equal(details.status, 'achieved')
+  assert.deepEqual(warnings, [])
+})
+
+test('while another run works in the folder, the run says for what it waits', async (t) => {
+  let leave = (): void => undefined
+  const left = new Promise<void>((resolve) => (leave = resolve))
+  t.after(() => leave())
+  const { engine, cwd } = await openFamily(t, {
+    busy: () => left.then(() => ({ text: 'done' })),
+    good: writes('answer.txt', 'good\n'),
+  })
+  fill(cwd, { 'answer.txt': 'none\n' })
+  const busy = { goal: 'shell: false', model_name: 'test:busy', max_iterations: 1 }
+  const other = await engine.create({ ...busy, workspace: 'in_place' })
+  await follow(engine, other.details.run_id, ({ kind }) => kind === 'run_started')
+  const model_name = 'test:good'
+  const { details } = await engine.create({ goal: GOAL, model_name, attempts: { count: 1 } })
+  await follow(engine, details.run_id, ({ kind, payload }) =>
+    kind === 'log' && /waiting to apply the changes/.test(payload.message))
+  const waiting = await engine.get(details.run_id)
+  assert.deepEqual([waiting.status, waiting.attempts?.chosen], ['running', 1])
+  leave()
+  await ended(engine, other.details.run_id)
+  await ended(engine, details.run_id)
+  assert.equal((await engine.get(details.run_id)).changes, 'applied')
+})
+
+test('the changes of a fork wait, though those of the attempts were applied by default', async (t) => {
+  const { engine, cwd } = await openFamily(t, {
+    good: ({ messages }) => {
+      const last = messages.at(-1)
+      if (last?.role !== 'user') return { text: 'done' }
+      const content = last.text.includes('more') ? 'good more\n' : 'good\n'
+      return { calls: [{ tool: 'write_file', args: { path: 'answer.txt', content } }] }
+    },
+  })
+  fill(cwd, { 'answer.txt': 'none\n' })
+  const request = { goal: GOAL, attempts: { count: 1 }, max_iterations: 1 }
+  const { details } = await runToEnd(engine, request)
+  assert.equal(details.changes, 'applied')
+  const rules = [[{}, 'pending'], [{ apply: 'on_achieved' }, 'applied']] as const
+  for (const [given, changes] of rules) {
+    const fork = await engine.fork(details.run_id, { message: 'more', ...given })
+    await ended(engine, fork.details.run_id)
+    const after = await engine.get(fork.details.run_id)
+    assert.deepEqual([after.status, after.changes], ['achieved', changes])
+    const expected = changes === 'pending' ? 'good\n' : 'good more\n'
+    assert.deepEqual(filesIn(cwd), { 'answer.txt': expected })
+  }
+})
+
 test('a human chooses among the attempts that achieved the goal', async (t) => {
   const { engine, cwd } = await openFamily(t, {
     a: writes('answer.txt', 'good a\n'),

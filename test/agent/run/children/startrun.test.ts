@@ -123,6 +123,25 @@ test('what is asked of a run is checked', async (t) => {
   for (const line of lines) assert.match(line, /Error: /)
 })
 
+test('a plan starts no run, and may forget that it has tried', async (t) => {
+  const tool = defineTool({
+    name: 'work', description: 'works', parameters: PARAMETERS, effect: 'idempotent',
+    plan: async (_, { startRun }) => {
+      void startRun(part('b', 'two'))
+      return { refused: await startRun(part('a', 'one')).then(() => 'started', String) }
+    },
+    verify: async () => 'undone',
+    execute: async (_, { startRun }) => (await startRun(part('c', 'three'))).status,
+  })
+  const { engine, cwd } = await openFamily(t, { m: caller }, { tools: [tool] })
+  const { details, events } = await runToEnd(engine, {
+    goal: 'shell: false', max_iterations: 1, delegation: { depth: 1, children: 4 },
+  })
+  assert.equal(payloads(events, 'tool_result')[0]?.output, 'achieved')
+  assert.equal(details.delegates, 1)
+  assert.deepEqual(Object.keys(filesIn(cwd)), ['c.txt'])
+})
+
 test('without permission, no run is started', async (t) => {
   const { output } = await run(
     t,

@@ -40,6 +40,11 @@ test('when one attempt wins, the others are ended', async (t) => {
     'aborted', 'achieved', 'aborted',
   ])
   assert.equal(details.attempts?.chosen, 2)
+  const why = 'aborted: another attempt was the first to achieve the goal'
+  assert.equal(details.attempts?.runs[0]?.reason, why)
+  const { end_reason, run_id } = await engine.get(details.attempts?.runs[0]?.run_id ?? '')
+  assert.equal(end_reason, 'cancelled')
+  assert.equal(payloads(await ended(engine, run_id), 'run_end')[0]?.reason, why)
 })
 
 test('an abort of a run ends all that it has started, and then the run', async (t) => {
@@ -53,10 +58,13 @@ test('an abort of a run ends all that it has started, and then the run', async (
   })
   await engine.abort(details.run_id)
   const events = await ended(engine, details.run_id)
-  assert.equal(payloads(events, 'run_end')[0]?.end_reason, 'cancelled')
-  assert.deepEqual(payloads(events, 'attempt_ended').map(({ status }) => status), [
-    'aborted', 'aborted', 'aborted',
-  ])
+  const [end] = payloads(events, 'run_end')
+  assert.deepEqual([end?.end_reason, end?.reason], ['cancelled', 'aborted on request'])
+  const why = 'aborted: the run that started it was aborted'
+  assert.deepEqual(
+    payloads(events, 'attempt_ended').map(({ status, reason }) => [status, reason]),
+    [1, 2, 3].map(() => ['aborted', why]),
+  )
   const { runs } = await engine.list()
   assert.ok(runs.every(({ status }) => status === 'aborted'))
 })
