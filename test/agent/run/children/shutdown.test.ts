@@ -1,0 +1,126 @@
+/** Trees whose service shuts down cleanly, at every moment that matters to them. */
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import {
+  defineTool, FileStore, type AgentEvent, type RunDetails, type RunEngine, type Tool,
+} from 'runwright/agent'
+import { scratch } from '../../../helpers/engine.js'
+import { assertInvariants } from '../../../helpers/invariants.js'
+import { ended, fill, filesIn, openFamily, payloads, writes, type Brain } from './support.js'
+
+const GOAL = 'shell: grep -q good answer.txt && grep -q two other.txt'
+/** Longer than anything here takes: the tree ends within it. */
+const GRACE_MS = 600_000
+
+const PARTS = [
+  { goal: 'one', check: 'grep -q good answer.txt' },
+  { goal: 'two', check: 'grep -q two other.txt' },
+]
+
+/** Lets two runs write a file each: by the tool that it has for that. */
+function lead(tool: string): Brain {
+  return (request, turn) => {
+    const [first] = request.messages
+    const text = first?.role === 'user' ? first.text : ''
+    if (text.includes('Goal: one')) return writes('answer.txt', 'good\n')(request, turn)
+    if (text.includes('Goal: two')) return writes('other.txt', 'two\n')(request, turn)
+    if (turn > 0) return { text: 'done' }
+    return { calls: tool === 'delegate' ? PARTS.map((args) => ({ tool, args })) : [{ tool, args: {} }] }
+  }
+}
+
+/** An own tool that starts both. */
+const startsBoth: Tool = defineTool({
+  name: 'start_both',
+  description: 'Starts two runs.',
+  parameters: { type: 'object', properties: {} },
+  effect: 'idempotent',
+  plan: () => Promise.resolve({}),
+  verify: () => Promise.resolve('undone'),
+  async execute(_, { startRun }) {
+    const runs = await Promise.all(PARTS.map((part) => startRun(part)))
+    return runs.map(({ status }) => status).join(' ')
+  },
+})
+
+interface Shut {
+  readonly engine: RunEngine
+  readonly details: RunDetails
+  readonly events: readonly AgentEvent[]
+  readonly cwd: string
+}
+
+/** Closes the engine at an event of the root, and lets another one bring the tree to its end. */
+async function shut(
+  t: TestContext,
+  request: object,
+  at: (event: AgentEvent) => boolean,
+  graceMs: number,
+): Promise<Shut> {
+  const directory = scratch(t)
+  const folders = { cwd: scratch(t), copies: scratch(t) }
+  fill(folders.cwd, { 'answer.txt': 'none\n', 'other.txt': 'none\n' })
+  const models = { lead: lead('delegate'), own: lead('start_both'), all: writesAll }
+  const options = { ...folders, tools: [startsBoth] }
+  const first = await openFamily(t, models, { ...options, store: new FileStore({ directory }) })
+  let closed: Promise<void> | undefined
+  let root: string | undefined
+  const reached = new Promise<void>((resolve) => {
+    first.engine.observe(({ details, events }) => {
+      if (details.role !== 'root' || closed !== undefined || !events.some(at)) return
+      closed = first.engine.close({ graceMs })
+      resolve()
+    })
+  })
+  root = (await first.engine.create({ goal: GOAL, ...request })).details.run_id
+  await reached
+  await closed
+  const next = await openFamily(t, models, { ...options, store: new FileStore({ directory }) })
+  const events = await ended(next.engine, root)
+  return {
+    engine: next.engine, details: await next.engine.get(root), events, cwd: folders.cwd,
+  }
+}
+
+const writesAll: Brain = (_, turn) =>
+  turn === 0
+    ? {
+        calls: [
+          { tool: 'write_file', args: { path: 'answer.txt', content: 'good\n' } },
+          { tool: 'write_file', args: { path: 'other.txt', content: 'two\n' } },
+        ],
+      }
+    : { text: 'done' }
+
+const DELEGATES = { delegation: { children: 2 }, max_iterations: 1 }
+const REQUESTS = {
+  attempts: { model_name: 'test:all', attempts: { count: 2 }, max_iterations: 1 },
+  delegates: { ...DELEGATES, model_name: 'test:lead' },
+  'an own tool': { ...DELEGATES, model_name: 'test:own' },
+} as const
+
+const MOMENTS: Readonly<Record<keyof typeof REQUESTS, readonly AgentEvent['kind'][]>> = {
+  attempts: ['run_started', 'attempt_started', 'attempt_ended', 'attempt_chosen', 'files_changing'],
+  delegates: ['tool_started', 'delegate_started', 'files_changing', 'files_changed', 'delegate_ended'],
+  'an own tool': ['tool_started', 'delegate_started', 'files_changing', 'delegate_ended'],
+}
+
+for (const [what, kinds] of Object.entries(MOMENTS))
+  for (const kind of kinds)
+    for (const [how, graceMs] of [['at once', 0], ['with time', GRACE_MS]] as const)
+      test(`a shutdown ${how} at ${kind} loses nothing of ${what}`, async (t) => {
+        const request = REQUESTS[what as keyof typeof REQUESTS]
+        const { details, events, cwd } = await shut(t, request, (one) => one.kind === kind, graceMs)
+        assertInvariants(events)
+        assert.equal(details.status, 'achieved', details.final_state.goal_reason)
+        assert.deepEqual(filesIn(cwd), { 'answer.txt': 'good\n', 'other.txt': 'two\n' })
+        for (const { conflicts, status } of payloads(events, 'delegate_ended'))
+          assert.deepEqual([status, conflicts], ['achieved', []])
+        for (const { exit_code, output } of payloads(events, 'tool_result'))
+          assert.equal(exit_code, 0, output)
+        for (const { skipped } of payloads(events, 'files_changed')) assert.deepEqual(skipped, [])
+        const started = [...payloads(events, 'attempt_started'), ...payloads(events, 'delegate_started')]
+        assert.equal(new Set(started.map(({ run_id }) => run_id)).size, 2)
+        assert.equal(started.length, 2)
+        if (what === 'attempts') assert.equal(details.changes, 'applied')
+      })
