@@ -30,6 +30,7 @@ import type { Tool } from '../tool.js'
 import { liveChildren, type ChildRuns } from './children/child-runs.js'
 import { Delegates } from './children/delegates.js'
 import { RunChildren } from './children/run-children.js'
+import { TreeBudget } from './children/tree-budget.js'
 import { endedError, liveError } from './ended-runs.js'
 import { endFromStore, isTakenAway, type EndingRun } from './end-from-records.js'
 import { Inbox } from './inbox.js'
@@ -52,7 +53,7 @@ export interface RunLoopOptions
     LogWriterOptions,
     Omit<
       StepContext,
-      keyof RunFolder | 'children' | 'delegates' | 'fit' | 'log' | 'prompt' | 'signal'
+      keyof RunFolder | 'budget' | 'children' | 'delegates' | 'fit' | 'log' | 'prompt' | 'signal'
     >,
     Pick<StepContext, 'executor'> {
   readonly scheduler: Scheduler
@@ -118,6 +119,7 @@ export class RunLoop {
   readonly #limits: StepLimits
   readonly #children: RunChildren
   readonly #delegates: Delegates
+  readonly #budget: TreeBudget | null
 
   constructor(log: LogWriter, options: RunLoopOptions) {
     this.#log = log
@@ -134,6 +136,7 @@ export class RunLoop {
     const slot = { pause, enter: (signal: AbortSignal) => this.#enter(signal) }
     this.#children = new RunChildren({ runs, clock, log: () => this.#log, slot })
     this.#delegates = new Delegates({ children: this.#children, operations })
+    this.#budget = TreeBudget.of(() => this.#log, runs)
     const { head, calls, suspended } = log.state
     // A store can forget that a process died; the log cannot forget a call that has no result.
     const cutOff = options.takenOver || calls.some((call) => call.status === 'started')
@@ -172,6 +175,7 @@ export class RunLoop {
   async drive(): Promise<void> {
     const { trace } = this.#options
     trace.beginRun(this.state.head.details)
+    this.#budget?.enter()
     try {
       const begun = this.#options.takenOver && this.state.head.details.started_at !== null
       if (begun || this.#takenOver) await this.#options.executor.killMarked(this.#log.runId)
@@ -182,6 +186,7 @@ export class RunLoop {
         warn(`run ${this.#log.runId} could not be ended: ${String(second)}`)
       })
     } finally {
+      this.#budget?.leave()
       // A process that has taken the run over may run commands with the same mark.
       const strays = this.state.mayHaveStrays && !this.#left
       if (strays) await this.#options.executor.killMarked(this.#log.runId).catch(() => 0)
@@ -367,7 +372,8 @@ export class RunLoop {
   }
 
   #nextStep(): Step {
-    return nextStep(this.state, this.#limits, this.#outOfTime ? Infinity : this.#log.now())
+    const nowMs = this.#outOfTime ? Infinity : this.#log.now()
+    return nextStep(this.state, this.#limits, nowMs, this.#budget?.spent)
   }
 
   #needsApproval({ call }: CallState): boolean {
@@ -396,6 +402,8 @@ export class RunLoop {
       await this.#enter(signal)
       if (this.#nextStep().kind !== step.kind) return
     }
+    const isUse = step.kind === 'start' || step.kind === 'turn' || step.kind === 'ask'
+    if (isUse && this.#budget?.spent === null && (await this.#budget.look()) !== null) return
     const context = this.#contextFor(signal) ?? (await this.#makeContext(signal))
     if (this.#takenOver) {
       this.#takenOver = false
@@ -450,8 +458,8 @@ export class RunLoop {
     })
     const prompt = this.#context?.prompt ?? promptOf(this.state, tools)
     const fit = this.#context?.fit ?? { tokens: Infinity, refusal: null }
-    const [children, delegates] = [this.#children, this.#delegates]
-    const own = { children, delegates, prompt, fit, log: this.#log, signal }
+    const [budget, children, delegates] = [this.#budget, this.#children, this.#delegates]
+    const own = { budget, children, delegates, prompt, fit, log: this.#log, signal }
     this.#context = { ...this.#options, ...this.#folder, ...own }
     return this.#context
   }

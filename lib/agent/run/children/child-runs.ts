@@ -12,9 +12,10 @@ import type { ChildUsage } from '../../run-tree.js'
 import type { ChildState, RunState } from '../../log/run-state.js'
 import type { NewChild } from '../../request/new-child.js'
 import type { RunHead } from '../../run-details.js'
+import type { RunsOfTrees } from './tree-budget.js'
 
 /** The runs of an engine, as a run that starts some of them needs them. */
-export interface ChildRuns {
+export interface ChildRuns extends RunsOfTrees {
   /**
    * Checks what is asked of a child; the function returned begins it with the files of a
    * checkpoint, unless it exists.
@@ -26,16 +27,13 @@ export interface ChildRuns {
     child: NewChild,
   ): Promise<(checkpointId: string) => Promise<void>>
   /**
-   * Resolves when a run has ended or was deleted. `changed` is called after each record of it that
-   * tells of usage.
+   * Resolves when a run has ended or was deleted.
    *
    * @throws the signal's reason; {@link StoreError}.
    */
-  follow(runId: string, changed: () => Promise<void>, signal: AbortSignal): Promise<void>
+  follow(runId: string, signal: AbortSignal): Promise<void>
   /** The head of a run; null when there is none, or its log is damaged. */
   head(runId: string): Promise<RunHead | null>
-  /** The heads of the runs of a tree that have not ended, as far as they can be read. */
-  live(rootRunId: string): Promise<readonly RunHead[]>
   /** Requests the end of a run that may have ended. */
   abort(runId: string): Promise<void>
 }

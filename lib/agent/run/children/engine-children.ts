@@ -1,4 +1,3 @@
-import type { EventKind } from '../../events.js'
 import { isCorrupt, RunStateError } from '../../errors.js'
 import { isTerminal, type RunStatus } from '../../events.js'
 import type { RunState } from '../../log/run-state.js'
@@ -8,9 +7,7 @@ import type { RunHead } from '../../run-details.js'
 import type { RunStore } from '../../store.js'
 import type { RunDriver } from '../driver.js'
 import type { ChildRuns } from './child-runs.js'
-
-/** Events after which a run has used more than before. */
-const USAGE: ReadonlySet<EventKind> = new Set(['llm_usage', 'attempt_ended', 'delegate_ended'])
+import type { LocalTrees } from './tree-budget.js'
 
 const UNENDED: readonly RunStatus[] = ['pending', 'running', 'awaiting_human']
 /** Heads read from the store at once. */
@@ -26,6 +23,7 @@ export interface EngineChildrenOptions {
 
 /** The runs that runs of one engine start. */
 export class EngineChildren implements ChildRuns {
+  readonly trees: LocalTrees = new Map()
   readonly #options: EngineChildrenOptions
 
   constructor(options: EngineChildrenOptions) {
@@ -59,7 +57,7 @@ export class EngineChildren implements ChildRuns {
     return found
   }
 
-  async follow(runId: string, changed: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  async follow(runId: string, signal: AbortSignal): Promise<void> {
     const { driver } = this.#options
     for (;;) {
       signal.throwIfAborted()
@@ -71,9 +69,7 @@ export class EngineChildren implements ChildRuns {
       signal.addEventListener('abort', close, { once: true })
       try {
         if (signal.aborted) close()
-        for (let events; (events = await reader.next()) !== null; ) {
-          if (events.some(({ kind }) => kind !== 'model_delta' && USAGE.has(kind))) await changed()
-        }
+        while ((await reader.next()) !== null);
       } finally {
         signal.removeEventListener('abort', close)
         close()
