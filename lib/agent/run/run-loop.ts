@@ -30,7 +30,7 @@ import type { Tool } from '../tool.js'
 import { liveChildren, type ChildRuns } from './children/child-runs.js'
 import { Delegates } from './children/delegates.js'
 import { RunChildren } from './children/run-children.js'
-import { TreeBudget } from './children/tree-budget.js'
+import { TreeBudget, type LocalTrees } from './children/tree-budget.js'
 import { endedError, liveError } from './ended-runs.js'
 import { endFromStore, isTakenAway, type EndingRun } from './end-from-records.js'
 import { Inbox } from './inbox.js'
@@ -75,6 +75,7 @@ export interface RunLoopOptions
   readonly files: RunFiles | null
   /** The runs that it may start. */
   readonly childRuns: ChildRuns
+  readonly trees: LocalTrees
   /** Null: there are no checkpoints. */
   readonly operations: FileOperations | null
   /** Called when it gives up its slot to wait for other runs. */
@@ -136,7 +137,7 @@ export class RunLoop {
     const slot = { pause, enter: (signal: AbortSignal) => this.#enter(signal) }
     this.#children = new RunChildren({ runs, clock, log: () => this.#log, slot })
     this.#delegates = new Delegates({ children: this.#children, operations })
-    this.#budget = TreeBudget.of(() => this.#log, runs)
+    this.#budget = TreeBudget.of(() => this.#log, runs, options.trees)
     const { head, calls, suspended } = log.state
     // A store can forget that a process died; the log cannot forget a call that has no result.
     const cutOff = options.takenOver || calls.some((call) => call.status === 'started')

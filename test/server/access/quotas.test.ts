@@ -20,11 +20,13 @@ const authorize = bearerKeys({
 type Tenant = keyof typeof KEYS
 type PerTenant = NonNullable<NonNullable<RunServiceOptions['limits']>['perTenant']>
 
+type Speaker = () => Said | Promise<Said>
+
 /** A model that waits until the test ends; `said` when it is to say something else. */
 async function open(
   t: TestContext,
   perTenant: PerTenant,
-  { said, ...options }: Partial<EngineOptions> & { readonly said?: () => Said | Promise<Said> } = {},
+  { said, ...options }: Partial<EngineOptions> & { readonly said?: Speaker } = {},
 ): Promise<{ readonly service: Opened; readonly engine: RunEngine }> {
   let end: () => void = () => undefined
   const over = new Promise<Said>((resolve) => (end = () => resolve({})))
@@ -167,7 +169,8 @@ test('what live attempts cost counts, before their run has it', async (t) => {
     return asked > 2 ? over : { calls, tokens: [500_000, 0] }
   }
   const copies = { workspaceFolder: scratch(t), checkpoints: 'auto' } as const
-  const { service, engine } = await open(t, { costUsdPerDay: 1 }, { ...folders(t), ...copies, said })
+  const given = { ...folders(t), ...copies, said }
+  const { service, engine } = await open(t, { costUsdPerDay: 1 }, given)
   t.after(() => end())
   const body = { goal: 'shell: false', cwd: cwds.get('acme'), attempts: { count: 2 } }
   const { json, status } = await send(service, 'acme', 'POST', '/api/runs', { body })

@@ -12,10 +12,9 @@ import type { ChildUsage } from '../../run-tree.js'
 import type { ChildState, RunState } from '../../log/run-state.js'
 import type { NewChild } from '../../request/new-child.js'
 import type { RunHead } from '../../run-details.js'
-import type { RunsOfTrees } from './tree-budget.js'
 
 /** The runs of an engine, as a run that starts some of them needs them. */
-export interface ChildRuns extends RunsOfTrees {
+export interface ChildRuns {
   /**
    * Checks what is asked of a child; the function returned begins it with the files of a
    * checkpoint, unless it exists.
@@ -34,6 +33,8 @@ export interface ChildRuns extends RunsOfTrees {
   follow(runId: string, signal: AbortSignal): Promise<void>
   /** The head of a run; null when there is none, or its log is damaged. */
   head(runId: string): Promise<RunHead | null>
+  /** The heads of the runs of a tree that have not ended, as far as they can be read. */
+  live(rootRunId: string): Promise<readonly RunHead[]>
   /** Requests the end of a run that may have ended. */
   abort(runId: string): Promise<void>
 }

@@ -7,7 +7,6 @@ import type { RunHead } from '../../run-details.js'
 import type { RunStore } from '../../store.js'
 import type { RunDriver } from '../driver.js'
 import type { ChildRuns } from './child-runs.js'
-import type { LocalTrees } from './tree-budget.js'
 
 const UNENDED: readonly RunStatus[] = ['pending', 'running', 'awaiting_human']
 /** Heads read from the store at once. */
@@ -23,7 +22,6 @@ export interface EngineChildrenOptions {
 
 /** The runs that runs of one engine start. */
 export class EngineChildren implements ChildRuns {
-  readonly trees: LocalTrees = new Map()
   readonly #options: EngineChildrenOptions
 
   constructor(options: EngineChildrenOptions) {

@@ -11,42 +11,42 @@ import type { RunState } from '../../log/run-state.js'
 import type { LogWriter } from '../../log/writer.js'
 import type { RunHead } from '../../run-details.js'
 import type { Exhausted } from '../budgets.js'
+import type { SharedBudget } from './call-runs.js'
+import type { ChildRuns } from './child-runs.js'
 import { mayCall, spentAbove, type TreeRun, type TreeRuns } from './live-usage.js'
 
 /** The runs of trees with a budget that this process drives, by the roots of their trees. */
 export type LocalTrees = Map<string, Set<TreeBudget>>
 
-/** The runs of trees, those of other processes as well. */
-export interface RunsOfTrees {
-  readonly trees: LocalTrees
-  /** The heads of the runs of a tree that have not ended, as far as they can be read. */
-  live(rootRunId: string): Promise<readonly RunHead[]>
-}
+/** How the live runs of a tree are read, those of other processes as well. */
+type LiveRuns = Pick<ChildRuns, 'live'>
 
 /** What one run knows of the budgets of its tree, while this process drives it. */
-export class TreeBudget implements TreeRun {
+export class TreeBudget implements SharedBudget, TreeRun {
   readonly #log: () => LogWriter
-  readonly #runs: RunsOfTrees
+  readonly #runs: LiveRuns
+  readonly #trees: LocalTrees
   readonly #rootId: string
   #beginning = 0
   #spent: Exhausted | null = null
   /** Its head when it had ended here. */
   #last: RunHead | null = null
 
-  constructor(log: () => LogWriter, runs: RunsOfTrees) {
+  constructor(log: () => LogWriter, runs: LiveRuns, trees: LocalTrees) {
     this.#log = log
     this.#runs = runs
+    this.#trees = trees
     this.#rootId = log().state.head.details.root_run_id
   }
 
   /** Null for a run whose own budgets are all that counts. */
-  static of(log: () => LogWriter, runs: RunsOfTrees): TreeBudget | null {
+  static of(log: () => LogWriter, runs: LiveRuns, trees: LocalTrees): TreeBudget | null {
     const { frozen, head } = log().state
     const { attempts, delegation, max_cost_usd, max_tool_calls, max_total_tokens } = frozen.request
     const isBounded = [max_cost_usd, max_tool_calls, max_total_tokens].some((most) => most !== null)
     const isAlone =
       head.details.role === 'root' && attempts === undefined && delegation === undefined
-    return isBounded && !isAlone ? new TreeBudget(log, runs) : null
+    return isBounded && !isAlone ? new TreeBudget(log, runs, trees) : null
   }
 
   get head(): RunHead {
@@ -69,15 +69,13 @@ export class TreeBudget implements TreeRun {
 
   /** Called when this process begins to drive the run. */
   enter(): void {
-    const { trees } = this.#runs
-    const tree = trees.get(this.#rootId) ?? new Set()
-    trees.set(this.#rootId, tree.add(this))
+    const tree = this.#trees.get(this.#rootId) ?? new Set()
+    this.#trees.set(this.#rootId, tree.add(this))
   }
 
-  /** Called when it drives the run no more. What an ended run used counts until its parent tells. */
+  /** Called when that is over. What an ended run has used counts until its parent tells of it. */
   leave(): void {
-    const { trees } = this.#runs
-    const tree = trees.get(this.#rootId)
+    const tree = this.#trees.get(this.#rootId)
     if (tree === undefined) return
     const { parent_run_id, role, run_id, status } = this.head.details
     let hasParent = false
@@ -88,7 +86,7 @@ export class TreeBudget implements TreeRun {
     }
     if (hasParent && isTerminal(status)) this.#last = this.head
     else tree.delete(this)
-    if (tree.size === 0) trees.delete(this.#rootId)
+    if (tree.size === 0) this.#trees.delete(this.#rootId)
   }
 
   /**
@@ -133,7 +131,7 @@ export class TreeBudget implements TreeRun {
     return () => {
       const runs = new Map<string, TreeRun>()
       for (const head of live) runs.set(head.details.run_id, remote(head))
-      for (const run of this.#runs.trees.get(this.#rootId) ?? [])
+      for (const run of this.#trees.get(this.#rootId) ?? [])
         runs.set(run.head.details.run_id, run)
       return runs
     }
