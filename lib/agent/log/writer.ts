@@ -206,6 +206,11 @@ export class LogWriter implements RecordReader {
     return this.#patiently(() => this.#options.store.read(runId, after, limit))
   }
 
+  /** What `attempt`, which reads from the store, resolves with, however long it is unavailable. */
+  whenAvailable<T>(attempt: () => Promise<T>): Promise<T> {
+    return this.#patiently(attempt)
+  }
+
   /** Does not wait for an unavailable store any more: what it refuses now fails. */
   giveUp(): void {
     this.#gaveUp = true

@@ -1,7 +1,8 @@
 /**
  * What the runs of each tenant use: how many have not ended, and what they cost within a day.
  *
- * 1. Roots count; the cost of a root includes that of the runs below it.
+ * 1. Roots count. The cost of a root includes that of the runs below it: its log tells of those
+ *    that have ended, and their own logs of those that have not.
  * 2. What a run costs counts as a whole, from its creation for 24 hours, and until it has ended.
  * 3. The store is asked each time, so that runs of other processes count: for runs that have not
  *    ended, and for those created since the last time. What all others cost does not change any
@@ -68,7 +69,7 @@ class Spending {
   readonly #store: RunStore
   readonly #clock: Clock
   readonly #tenant: string | null
-  /** Runs that had not ended when they were last read. */
+  /** Roots that had not ended when they were last read. */
   #open: ReadonlyMap<string, Cost> = new Map()
   /** What runs cost that have ended, by the minute of their creation. */
   readonly #ended = new Map<number, number>()
@@ -95,12 +96,18 @@ class Spending {
     const now = this.#clock.now()
     const tenant = this.#tenant
     const open = new Map<string, Cost>()
+    const below = new Map<string, number>()
     const since = Math.max(this.#knownBefore, now - DAY_MS - MINUTE_MS)
     // In this order, so that a run that ends meanwhile is found.
-    for (const query of [{ status: UNENDED }, { createdAfter: since / 1000 }]) {
-      for await (const page of roots(this.#store, { tenant, ...query })) {
-        for (const details of page) this.#note(details, open)
+    for await (const page of pages(this.#store, { tenant, status: UNENDED })) {
+      for (const details of page) {
+        const { final_state, role, root_run_id: root } = details
+        if (role === 'root') this.#note(details, open)
+        else below.set(root, (below.get(root) ?? 0) + final_state.estimated_cost_usd)
       }
+    }
+    for await (const page of roots(this.#store, { tenant, createdAfter: since / 1000 })) {
+      for (const details of page) this.#note(details, open)
     }
     for (const [runId, cost] of this.#open) {
       if (open.has(runId) || this.#counted.has(runId)) continue
@@ -111,7 +118,7 @@ class Spending {
     this.#open = open
     this.#knownBefore = now - SKEW_MS
     this.#forget(now)
-    return { openRuns: open.size, cost: this.#sum(now) }
+    return { openRuns: open.size, cost: this.#sum(now, below) }
   }
 
   #note(details: RunDetails, open: Map<string, Cost>): void {
@@ -136,17 +143,18 @@ class Spending {
     }
   }
 
-  #sum(now: number): TenantUsage['cost'] {
-    let usd = 0
+  /** `below`: what live runs cost that the logs of their roots do not tell, by these roots. */
+  #sum(now: number, below: ReadonlyMap<string, number>): TenantUsage['cost'] {
+    let usd = [...below.values()].reduce((sum, cost) => sum + cost, 0)
     let frees = Infinity
     for (const [minute, cost] of this.#ended) {
       usd += cost
       frees = Math.min(frees, leaves(minute))
     }
-    for (const cost of this.#open.values()) {
+    for (const [runId, cost] of this.#open) {
       usd += cost.usd
       const at = leaves(Math.floor(cost.createdMs / MINUTE_MS))
-      if (cost.usd > 0 && at > now) frees = Math.min(frees, at)
+      if (cost.usd + (below.get(runId) ?? 0) > 0 && at > now) frees = Math.min(frees, at)
     }
     return { usd, freesInMs: frees === Infinity ? null : frees - now }
   }
@@ -157,13 +165,20 @@ function leaves(minute: number): number {
   return (minute + 1) * MINUTE_MS + DAY_MS
 }
 
+type Conditions = Omit<RunQuery, 'cursor' | 'limit'>
+
 /** The roots that meet the conditions, page by page. */
-async function* roots(
+function roots(store: RunStore, query: Conditions): AsyncGenerator<readonly RunDetails[]> {
+  return pages(store, { ...query, role: 'root' })
+}
+
+/** The runs that meet the conditions, page by page. */
+async function* pages(
   store: RunStore,
-  query: Omit<RunQuery, 'limit'>,
+  query: Conditions,
 ): AsyncGenerator<readonly RunDetails[]> {
   for (let cursor: string | null | undefined; cursor !== null; await nextTurn()) {
-    const page = await store.list({ ...query, role: 'root', limit: PAGE, cursor })
+    const page = await store.list({ ...query, limit: PAGE, cursor })
     const readable = page.heads.filter(({ problem }) => problem === undefined)
     yield readable.map((head) => head.details)
     cursor = page.next

@@ -45,7 +45,7 @@ type PerRun =
   | 'trace'
 
 /** What the runs of one engine have in common. */
-export interface ActiveRunsOptions extends Omit<RunLoopOptions, PerRun> {
+export interface ActiveRunsOptions extends Omit<RunLoopOptions, PerRun | 'trees'> {
   readonly rootsOf: RootsOf
   /** Folders that do not exist for runs. */
   readonly closed: readonly string[]
@@ -97,7 +97,7 @@ export class ActiveRuns {
     this.#ofAll = {
       store, clock, redactor, observers, files, performStep, holdsSecrets, random, toolTimeoutMs,
       gateTimeoutMs, maxTurnsPerIteration, detectStuck, maxRecoveries, childRuns, operations,
-      approval,
+      approval, trees: new Map(),
     }
     // A shared store admits one run per folder itself, across processes.
     const exclusive = cwdPolicy !== 'allow' && store.shared === undefined

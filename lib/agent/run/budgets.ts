@@ -18,18 +18,14 @@ export interface Unlogged {
 const NOTHING: Unlogged = { tokens: 0, costUsd: 0, calls: 0 }
 
 /** An exhausted budget, with a reason for people. */
-interface Exhausted {
+export interface Exhausted {
   readonly endReason: EndReason
   readonly reason: string
 }
 
-/** The exhausted budget; null while all are within bounds. */
-export function exhausted(
-  state: RunState,
-  nowMs: number,
-  more: Unlogged = NOTHING,
-): Exhausted | null {
-  const spent = spentBudget(state.head.details, more)
+/** The exhausted budget, by the log of the run alone; null while all are within bounds. */
+export function exhausted(state: RunState, nowMs: number): Exhausted | null {
+  const spent = spentBudget(state.head.details, NOTHING)
   if (spent !== null || remainingMs(state, nowMs) > 0) return spent
   const { max_seconds } = state.frozen.request
   return { endReason: 'time_budget', reason: `the run worked for ${max_seconds} s` }
@@ -48,8 +44,10 @@ export function spentBudget(details: RunDetails, more: Unlogged): Exhausted | nu
     const reason = `${costUsd.toFixed(4)} of ${max_cost_usd} US dollars were spent`
     return { endReason: 'cost_budget', reason }
   }
-  if (max_tool_calls !== null && usage.tool_calls + more.calls >= max_tool_calls) {
-    return { endReason: 'tool_call_budget', reason: `${max_tool_calls} tool calls were made` }
+  const calls = usage.tool_calls + more.calls
+  if (max_tool_calls !== null && calls >= max_tool_calls) {
+    const reason = `${calls} of ${max_tool_calls} tool calls were made`
+    return { endReason: 'tool_call_budget', reason }
   }
   return null
 }

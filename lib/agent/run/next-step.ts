@@ -10,7 +10,7 @@ import { dueMessages } from '../log/messages.js'
 import { stuckReason } from '../log/progress.js'
 import type { CallState, RunState } from '../log/run-state.js'
 import { remainingCalls } from '../log/remaining.js'
-import { exhausted } from './budgets.js'
+import { exhausted, type Exhausted } from './budgets.js'
 import { attemptsStep, type AttemptsStep } from './children/attempts.js'
 import { leftBehind, liveChildren } from './children/child-runs.js'
 import { aborted, type Outcome } from './outcome.js'
@@ -46,42 +46,58 @@ export interface StepLimits {
 const MAX_IDLE_ITERATIONS = 3
 
 /**
- * `nowMs` is the time by which budgets are measured. Runs that it has started and that nobody waits
- * for are ended first; before the run ends, all of them.
+ * `nowMs` is the time by which budgets are measured; `above`: a budget of the runs above is used
+ * up, which ends the run as its own would. Runs that it has started and that nobody waits for are
+ * ended first; before the run ends, all of them.
  */
-export function nextStep(state: RunState, limits: StepLimits, nowMs: number): Step {
-  const step = stepOf(state, limits, nowMs)
+export function nextStep(
+  state: RunState,
+  limits: StepLimits,
+  nowMs: number,
+  above: Exhausted | null = null,
+): Step {
+  const step = stepOf(state, limits, nowMs, above)
   if (state.children.size === 0 || step.kind === 'ended') return step
   const left = step.kind === 'finish' ? liveChildren(state) : leftBehind(state)
   return left.length > 0 ? { kind: 'attend', ends: true, children: left } : step
 }
 
-function stepOf(state: RunState, limits: StepLimits, nowMs: number): Step {
+function stepOf(
+  state: RunState,
+  limits: StepLimits,
+  nowMs: number,
+  above: Exhausted | null,
+): Step {
   const { status } = state.head.details
   if (state.abortRequested && !isTerminal(status)) return finish(aborted(state.abortWhy))
   switch (status) {
     case 'pending':
-      return { kind: 'start' }
+      return above === null ? { kind: 'start' } : finish({ status: 'failed', ...above })
     case 'awaiting_human':
       return { kind: 'wait' }
     case 'running':
-      return runningStep(state, limits, nowMs)
+      return runningStep(state, limits, nowMs, above)
     default:
       return { kind: 'ended' }
   }
 }
 
-function runningStep(state: RunState, limits: StepLimits, nowMs: number): Step {
+function runningStep(
+  state: RunState,
+  limits: StepLimits,
+  nowMs: number,
+  above: Exhausted | null,
+): Step {
   if (state.frozen.request.attempts !== undefined) return attemptsStep(state, nowMs)
   const { iteration } = state.head.details
   const open = state.calls.filter(({ status }) => status !== 'done')
-  const spent = exhausted(state, nowMs)
+  const spent = exhausted(state, nowMs) ?? above
   if (spent?.endReason === 'time_budget') return finish({ status: 'failed', ...spent })
   if (state.lastCheck === null) return { kind: 'baseline' }
   if (open.length > 0) {
     // Calls beyond the budget are refused without asking a human.
     const gated =
-      remainingCalls(state) <= 0
+      remainingCalls(state) <= 0 || above?.endReason === 'tool_call_budget'
         ? []
         : open.filter((call) => call.status === 'requested' && limits.needsApproval(call))
     return gated.length > 0 ? { kind: 'ask', calls: gated } : { kind: 'tools', calls: open }
@@ -104,7 +120,7 @@ function runningStep(state: RunState, limits: StepLimits, nowMs: number): Step {
       return { kind: 'evaluate', iteration }
     case 'human_check':
     case null: {
-      const outcome = outcomeAtBoundary(state, limits, nowMs)
+      const outcome = outcomeAtBoundary(state, limits, nowMs, above)
       return outcome === null
         ? { kind: 'turn', iteration: iteration + 1, begins: true }
         : finish(outcome)
@@ -114,12 +130,13 @@ function runningStep(state: RunState, limits: StepLimits, nowMs: number): Step {
 
 /**
  * How the run ends between two iterations, where `state.node` is null; null when another iteration
- * follows.
+ * follows. `above`: see {@link nextStep}.
  */
 export function outcomeAtBoundary(
   state: RunState,
   { detectStuck }: Pick<StepLimits, 'detectStuck'>,
   nowMs: number,
+  above: Exhausted | null = null,
 ): Outcome | null {
   const { iteration, max_iterations } = state.head.details
   const check = state.lastCheck?.payload
@@ -134,7 +151,8 @@ export function outcomeAtBoundary(
   if (state.holdoutEvaluations >= MAX_EVALUATIONS && check?.achieved === false)
     return { status: 'failed', endReason: 'holdout_exhausted', reason: exhaustedReason(reason) }
   if (state.gaveUp !== null && !isTold) return gaveUp(state.gaveUp, reason)
-  const round = isTold ? null : stuck(state, detectStuck)
+  // Calls that the tree had no room for repeat themselves; that is not the model's fault.
+  const round = isTold || above !== null ? null : stuck(state, detectStuck)
   if (round !== null)
     return { status: 'failed', endReason: 'stuck', reason: `${round.reason}: ${reason}` }
   if (iteration >= max_iterations) {
@@ -144,7 +162,7 @@ export function outcomeAtBoundary(
       reason: `after ${iteration} iterations: ${reason}`,
     }
   }
-  const spent = exhausted(state, nowMs)
+  const spent = exhausted(state, nowMs) ?? above
   return spent === null ? null : { status: 'failed', ...spent }
 }
 

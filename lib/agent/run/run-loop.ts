@@ -32,6 +32,7 @@ import { liveChildren, PARENT_ENDED, type ChildRuns } from './children/child-run
 import { Delegates } from './children/delegates.js'
 import { RunChildren } from './children/run-children.js'
 import { CallApprovals } from './call-approvals.js'
+import { TreeBudget, type LocalTrees } from './children/tree-budget.js'
 import { endedError, liveError } from './ended-runs.js'
 import { endFromStore, isTakenAway, type EndingRun } from './end-from-records.js'
 import { Inbox } from './inbox.js'
@@ -54,7 +55,7 @@ export interface RunLoopOptions
     LogWriterOptions,
     Omit<
       StepContext,
-      keyof RunFolder | 'children' | 'delegates' | 'fit' | 'log' | 'prompt' | 'signal'
+      keyof RunFolder | 'budget' | 'children' | 'delegates' | 'fit' | 'log' | 'prompt' | 'signal'
     >,
     Pick<StepContext, 'executor'> {
   readonly scheduler: Scheduler
@@ -78,6 +79,7 @@ export interface RunLoopOptions
   readonly files: RunFiles | null
   /** The runs that it may start. */
   readonly childRuns: ChildRuns
+  readonly trees: LocalTrees
   /** Null: there are no checkpoints. */
   readonly operations: FileOperations | null
   /** Called when it gives up its slot to wait for other runs. */
@@ -123,6 +125,7 @@ export class RunLoop {
   readonly #approvals: CallApprovals
   readonly #children: RunChildren
   readonly #delegates: Delegates
+  readonly #budget: TreeBudget | null
 
   constructor(log: LogWriter, options: RunLoopOptions) {
     this.#log = log
@@ -141,6 +144,7 @@ export class RunLoop {
     this.#children = new RunChildren({ runs, clock, log: () => this.#log, slot })
     const { signal: lost } = this.#lost
     this.#delegates = new Delegates({ children: this.#children, operations, lost })
+    this.#budget = TreeBudget.of(() => this.#log, runs, options.trees)
     const { head, calls, suspended } = log.state
     // A store can forget that a process died; the log cannot forget a call that has no result.
     const hasOpenCall = calls.some((call) => call.status === 'started')
@@ -180,6 +184,7 @@ export class RunLoop {
   async drive(): Promise<void> {
     const { trace } = this.#options
     trace.beginRun(this.state.head.details)
+    this.#budget?.enter()
     try {
       const begun = this.#options.takenOver && this.state.head.details.started_at !== null
       if (begun || this.#takenOver) await this.#options.executor.killMarked(this.#log.runId)
@@ -190,6 +195,7 @@ export class RunLoop {
         warn(`run ${this.#log.runId} could not be ended: ${String(second)}`)
       })
     } finally {
+      this.#budget?.leave()
       // A process that has taken the run over may run commands with the same mark.
       const strays = this.state.mayHaveStrays && !this.#left
       if (strays) await this.#options.executor.killMarked(this.#log.runId).catch(() => 0)
@@ -385,7 +391,8 @@ export class RunLoop {
   }
 
   #nextStep(): Step {
-    return nextStep(this.state, this.#limits, this.#outOfTime ? Infinity : this.#log.now())
+    const nowMs = this.#outOfTime ? Infinity : this.#log.now()
+    return nextStep(this.state, this.#limits, nowMs, this.#budget?.spent)
   }
 
   async #perform(step: Exclude<Step, { kind: 'ended' }>): Promise<void> {
@@ -410,6 +417,8 @@ export class RunLoop {
       await this.#enter(signal)
       if (this.#nextStep().kind !== step.kind) return
     }
+    const isUse = step.kind === 'start' || step.kind === 'turn' || step.kind === 'ask'
+    if (isUse && this.#budget?.spent === null && (await this.#budget.look()) !== null) return
     const context = this.#contextFor(signal) ?? (await this.#makeContext(signal))
     if (this.#takenOver) {
       this.#takenOver = false
@@ -464,8 +473,8 @@ export class RunLoop {
     })
     const prompt = this.#context?.prompt ?? promptOf(this.state, tools)
     const fit = this.#context?.fit ?? { tokens: Infinity, refusal: null }
-    const [children, delegates] = [this.#children, this.#delegates]
-    const own = { children, delegates, prompt, fit, log: this.#log, signal }
+    const [budget, children, delegates] = [this.#budget, this.#children, this.#delegates]
+    const own = { budget, children, delegates, prompt, fit, log: this.#log, signal }
     this.#context = { ...this.#options, ...this.#folder, ...own }
     return this.#context
   }

@@ -11,7 +11,7 @@ import type { RunState } from '../log/run-state.js'
 import type { LogWriter } from '../log/writer.js'
 import type { Model, ToolSpec } from '../model.js'
 import type { RunStore } from '../store.js'
-import type { CallRuns, StartsRuns } from './children/call-runs.js'
+import type { CallRuns, SharedBudget, StartsRuns } from './children/call-runs.js'
 import type { Tool, ToolContext } from '../tool.js'
 import { commandToRun } from '../tools/command-line.js'
 import type { RunTrace } from '../tracing/run-trace.js'
@@ -64,6 +64,8 @@ export interface StepContext {
   readonly holdsSecrets: (path: string) => boolean
   /** The runs that this one has started. */
   readonly children: { nameAttempts(checkpoint: readonly RecordDraft[]): Promise<void> }
+  /** The budgets of the runs above; null when only those of the run itself count. */
+  readonly budget: SharedBudget | null
   /** Starts runs for calls of tools. */
   readonly delegates: StartsRuns
   /** Runs commands in that folder. */

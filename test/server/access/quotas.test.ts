@@ -20,11 +20,13 @@ const authorize = bearerKeys({
 type Tenant = keyof typeof KEYS
 type PerTenant = NonNullable<NonNullable<RunServiceOptions['limits']>['perTenant']>
 
+type Speaker = () => Said | Promise<Said>
+
 /** A model that waits until the test ends; `said` when it is to say something else. */
 async function open(
   t: TestContext,
   perTenant: PerTenant,
-  { said, ...options }: Partial<EngineOptions> & { readonly said?: () => Said } = {},
+  { said, ...options }: Partial<EngineOptions> & { readonly said?: Speaker } = {},
 ): Promise<{ readonly service: Opened; readonly engine: RunEngine }> {
   let end: () => void = () => undefined
   const over = new Promise<Said>((resolve) => (end = () => resolve({})))
@@ -151,6 +153,37 @@ test('a tenant whose runs cost too much within a day starts again when they leav
   clock.advance(1_000)
   await spend('acme', 1)
   assert.deepEqual(round(await engine.usage('acme', { costs: true })), [0, 0.9, 3_600_000])
+})
+
+test('what live attempts cost counts, before their run has it', async (t) => {
+  let asked = 0
+  let reached: () => void = () => undefined
+  const working = new Promise<void>((resolve) => (reached = resolve))
+  let end: () => void = () => undefined
+  const over = new Promise<Said>((resolve) => (end = () => resolve({})))
+  // Each attempt uses 0.5 dollars, and is then at work until the test ends.
+  const said = (): Said | Promise<Said> => {
+    asked += 1
+    if (asked === 4) reached()
+    const calls = [{ tool: 'list_files', args: {} }]
+    return asked > 2 ? over : { calls, tokens: [500_000, 0] }
+  }
+  const copies = { workspaceFolder: scratch(t), checkpoints: 'auto' } as const
+  const given = { ...folders(t), ...copies, said }
+  const { service, engine } = await open(t, { costUsdPerDay: 1 }, given)
+  t.after(() => end())
+  const body = { goal: 'shell: false', cwd: cwds.get('acme'), attempts: { count: 2 } }
+  const { json, status } = await send(service, 'acme', 'POST', '/api/runs', { body })
+  assert.equal(status, 201)
+  await working
+  assert.equal((await engine.get(json.run_id)).final_state.estimated_cost_usd, 0)
+  const { openRuns, cost } = await engine.usage('acme', { costs: true })
+  assert.deepEqual([openRuns, cost?.usd], [1, 1])
+  const refused = await start(service, 'acme')
+  assert.deepEqual([refused.status, refused.json.code], [429, 'quota_cost'])
+  await abort(engine, json.run_id)
+  const after = await engine.usage('acme', { costs: true })
+  assert.deepEqual([after.openRuns, after.cost?.usd], [0, 1])
 })
 
 /** Open runs, US dollars, and milliseconds until some of them count no longer. */

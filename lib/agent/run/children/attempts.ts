@@ -52,7 +52,9 @@ export function attemptsStep(state: RunState, nowMs: number): AttemptsStep {
   if (attempts?.choose === 'first' && first !== undefined)
     return { kind: 'choose', attempt: first.number, why: 'it was the first to achieve the goal' }
   const spent = exhausted(state, nowMs)
-  if (live.length > 0) return { kind: 'attend', ends: spent !== null, children: live }
+  // A used-up budget of another kind ends attempts where it would end a run by itself.
+  const ends = spent?.endReason === 'time_budget'
+  if (live.length > 0) return { kind: 'attend', ends, children: live }
   if (achieved.length === 0) {
     const { endReason, reason } = spent ?? { endReason: 'attempts_failed', reason: NOBODY }
     return finish({ status: 'failed', endReason, reason: failedReason(reason, ended) })

@@ -4,6 +4,7 @@ import type { RecordDraft } from '../../events.js'
 import type { LogWriter } from '../../log/writer.js'
 import type { DelegateRequest, DelegateResult } from '../../tool.js'
 import type { ToolStop } from '../../tools/tool-stop.js'
+import type { Outcome } from '../outcome.js'
 
 /** What a step knows of its run. */
 export interface CallContext {
@@ -28,6 +29,12 @@ export type CallStop = Pick<ToolStop, 'pauseFor' | 'signal'>
 export interface StartsRuns {
   /** For one call of a tool, until {@link CallRuns.end}. */
   ofCall(callId: string, context: CallContext, stop: CallStop): CallRuns
+}
+
+/** The budgets of the runs above, which others use as well: see `TreeBudget`. */
+export interface SharedBudget {
+  look(): Promise<Omit<Outcome, 'status'> | null>
+  reserveCall(): Promise<(() => void) | null>
 }
 
 /** The runs that one call starts. */

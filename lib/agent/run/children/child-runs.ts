@@ -26,12 +26,11 @@ export interface ChildRuns {
     child: NewChild,
   ): Promise<(checkpointId: string) => Promise<void>>
   /**
-   * Resolves when a run has ended or was deleted. `changed` is called after each record of it that
-   * tells of usage.
+   * Resolves when a run has ended or was deleted.
    *
    * @throws the signal's reason; {@link StoreError}.
    */
-  follow(runId: string, changed: () => Promise<void>, signal: AbortSignal): Promise<void>
+  follow(runId: string, signal: AbortSignal): Promise<void>
   /** The head of a run; null when there is none, or its log is damaged. */
   head(runId: string): Promise<RunHead | null>
   /** The heads of the runs of a tree that have not ended, as far as they can be read. */
@@ -42,7 +41,6 @@ export interface ChildRuns {
 
 /** Why runs are ended that another one has started. */
 export const PARENT_ENDED = 'the run that started it has ended'
-export const BUDGET_USED_UP = 'a budget of its tree is used up'
 
 /** The same, by the state of the run that has started it. */
 export function whyEnded({ abortRequested, head }: RunState): string {

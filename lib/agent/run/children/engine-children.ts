@@ -1,5 +1,4 @@
 import { abortListeners, raceAbort } from '../../../internal/abort.js'
-import type { EventKind } from '../../events.js'
 import { isCorrupt, RunStateError } from '../../errors.js'
 import { isTerminal, type RunStatus } from '../../events.js'
 import type { RunState } from '../../log/run-state.js'
@@ -9,9 +8,6 @@ import type { RunHead } from '../../run-details.js'
 import type { RunStore } from '../../store.js'
 import type { RunDriver } from '../driver.js'
 import type { ChildRuns } from './child-runs.js'
-
-/** Events after which a run has used more than before. */
-const USAGE: ReadonlySet<EventKind> = new Set(['llm_usage', 'attempt_ended', 'delegate_ended'])
 
 const UNENDED: readonly RunStatus[] = ['pending', 'running', 'awaiting_human']
 /** Heads read from the store at once. */
@@ -60,7 +56,7 @@ export class EngineChildren implements ChildRuns {
     return found
   }
 
-  async follow(runId: string, changed: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  async follow(runId: string, signal: AbortSignal): Promise<void> {
     const { driver } = this.#options
     for (;;) {
       signal.throwIfAborted()
@@ -73,9 +69,7 @@ export class EngineChildren implements ChildRuns {
       const waiting = abortListeners(signal).add(close)
       try {
         if (signal.aborted) close()
-        for (let events; (events = await reader.next()) !== null; ) {
-          if (events.some(({ kind }) => kind !== 'model_delta' && USAGE.has(kind))) await changed()
-        }
+        while ((await reader.next()) !== null);
       } finally {
         waiting.delete(close)
         close()

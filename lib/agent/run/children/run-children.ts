@@ -9,13 +9,10 @@ import type { ChildEnd, ChildUsage } from '../../run-tree.js'
 import { saysTestsChanged } from '../../goals/compare-tests.js'
 import { readLog } from '../../log/read-log.js'
 import type { ChildState, RunState } from '../../log/run-state.js'
-import type { RunHead } from '../../run-details.js'
 import { STORE_BACKOFF, type LogWriter } from '../../log/writer.js'
-import { exhausted } from '../budgets.js'
 import {
-  BUDGET_USED_UP, liveChildren, PARENT_ENDED, usageOf, whyEnded, type ChildRuns,
+  liveChildren, PARENT_ENDED, usageOf, whyEnded, type ChildRuns,
 } from './child-runs.js'
-import { grandchildrenOf, isSpentAbove, sumOfUsage } from './live-usage.js'
 
 /** Records read from the store at once. */
 const PAGE = 1_000
@@ -33,8 +30,6 @@ export interface RunChildrenOptions {
 /** The runs that one run has started, while this process drives it. */
 export class RunChildren {
   readonly #options: RunChildrenOptions
-  /** Live children as they were when they last told of usage; only with budgets. */
-  readonly #used = new Map<string, RunHead>()
   /** Children that are being created. */
   readonly #beginning = new Map<string, Promise<void>>()
   /** Waits for children. */
@@ -157,36 +152,9 @@ export class RunChildren {
     }
   }
 
-  /** Resolves when a child has ended; when the budget is used up by then, all children end. */
+  /** Resolves when a child has ended. */
   async untilEnded({ runId }: ChildState, signal: AbortSignal): Promise<void> {
-    const { log, runs } = this.#options
-    const { max_cost_usd, max_tool_calls, max_total_tokens } = log().state.frozen.request
-    const isBounded = [max_cost_usd, max_tool_calls, max_total_tokens].some((most) => most !== null)
-    const look = (): Promise<void> => this.#look(runId)
-    if (isBounded) await this.patiently(look, signal)
-    const changed = isBounded ? look : () => Promise.resolve()
-    await this.patiently(() => runs.follow(runId, changed, signal), signal)
-    this.#used.delete(runId)
-  }
-
-  /**
-   * Ends all children when the tree has used up a budget of this run, or of one above it, of which
-   * live runs have not told their parents yet.
-   */
-  async #look(runId: string): Promise<void> {
-    const { log, runs } = this.#options
-    const head = await runs.head(runId)
-    const { state } = log()
-    if (head === null || state.children.get(runId)?.end !== null) return
-    this.#used.set(runId, head)
-    const { root_run_id: root, run_id } = state.head.details
-    const live = mayHaveGrandchildren(state) ? await runs.live(root) : []
-    const used = sumOfUsage([...this.#used.values(), ...grandchildrenOf(run_id, live)])
-    const isSpent = exhausted(log().state, log().now(), used) !== null
-    if (!isSpent && !isSpentAbove(run_id, live)) return
-    await Promise.all(
-      liveChildren(log().state).map((child) => runs.abort(child.runId, BUDGET_USED_UP)),
-    )
+    await this.patiently(() => this.#options.runs.follow(runId, signal), signal)
   }
 
   /** Records the end of a child, unless that was done; `problem`: it could not begin. */
@@ -195,7 +163,6 @@ export class RunChildren {
     const log = this.#options.log()
     const known = log.state.children.get(child.runId)
     if (known?.end !== null) return
-    this.#used.delete(child.runId)
     const conflicts = known.merged?.conflicts ?? []
     const { iteration } = log.state.head.details
     const { callId, number, role } = child
@@ -289,12 +256,6 @@ export class RunChildren {
     for (const { runId } of liveChildren({ children }))
       await runs.abort(runId, PARENT_ENDED).catch(() => undefined)
   }
-}
-
-function mayHaveGrandchildren({ frozen, head }: RunState): boolean {
-  const { attempts, delegation } = frozen.request
-  if (head.details.role !== 'root') return true
-  return delegation !== undefined && (attempts !== undefined || delegation.depth > 1)
 }
 
 const NEVER = new AbortController().signal

@@ -89,7 +89,7 @@ async function runCall(context: StepContext, state: CallState): Promise<TimedOut
   const began = context.clock.now()
   const tool = context.tools.get(state.call.tool)
   const refusal = refusalOf(context, tool, state)
-  const result = refusal ?? (await execute(context, tool as Tool, state))
+  const result = refusal ?? (await executeWithin(context, tool as Tool, state))
   return { result, durationMs: Math.max(0, Math.round(context.clock.now() - began)) }
 }
 
@@ -112,7 +112,36 @@ function refusalOf(
   return problem === null ? null : { output: problem, exitCode: 1 }
 }
 
-async function execute(context: StepContext, tool: Tool, state: CallState): Promise<ToolOutput> {
+const NO_PLACE = (): void => undefined
+
+/** Executes a call, unless the runs of the tree have made all calls that they may make. */
+async function executeWithin(
+  context: StepContext,
+  tool: Tool,
+  state: CallState,
+): Promise<ToolOutput> {
+  const { budget } = context
+  // A call that had begun is counted.
+  const isCounted = budget === null || state.status === 'started'
+  const isBegun = isCounted ? NO_PLACE : await budget.reserveCall()
+  if (isBegun === null) {
+    const output = 'Not run: this run and those it works with have used up their tool calls.'
+    return { output, exitCode: 126 }
+  }
+  try {
+    return await execute(context, tool, state, isBegun)
+  } finally {
+    isBegun()
+  }
+}
+
+/** `isBegun` is called once the call is in the log. */
+async function execute(
+  context: StepContext,
+  tool: Tool,
+  state: CallState,
+  isBegun: () => void,
+): Promise<ToolOutput> {
   const { clock, log, signal, toolTimeoutMs, trace } = context
   const { call, args, feedback } = state
   if (tool.effect !== 'read') await context.checkpoints?.recordFirst(log, signal)
@@ -124,8 +153,11 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
     tool.timeoutMs ?? toolTimeoutMs,
     tool.startsProcess === true ? COMMAND_END_MS : 0,
   )
-  const onStart = async (pgid: number): Promise<void> =>
-    stop.pauseFor(begin(context, tool, state, pgid) ?? Promise.resolve())
+  const onStart = async (pgid: number): Promise<void> => {
+    const durable = begin(context, tool, state, pgid)
+    isBegun()
+    await stop.pauseFor(durable ?? Promise.resolve())
+  }
   let changed: readonly FileChange[] = []
   const onChanges = (changes: readonly FileChange[]): void => {
     changed = changed.length === 0 ? changes : [...changed, ...changes]
@@ -147,6 +179,7 @@ async function execute(context: StepContext, tool: Tool, state: CallState): Prom
         toolContext(context, call.call_id, stop, NO_RUNS, onStart, watch)
       const plan = tool.plan === undefined ? undefined : await tool.plan(args, planning())
       const durable = begin(context, tool, state, undefined, plan)
+      isBegun()
       if (durable !== undefined) await stop.pauseFor(durable)
       signal.throwIfAborted()
     }

@@ -53,6 +53,7 @@ export async function evaluate(context: StepContext, iteration: number): Promise
       ? checkRecord(iteration, await check(context))
       : cachedRecord(iteration, lastCheck)
   const tokens = log.state.iterationTokens
+  const above = await context.budget?.look()
   const closing = [
     draft,
     { kind: 'iteration_complete', iteration, payload: { iteration, tokens } },
@@ -63,7 +64,7 @@ export async function evaluate(context: StepContext, iteration: number): Promise
     const sinceStart = achieved ? await compare('start') : null
     const sinceGate = hitl_enabled && !achieved ? await compare('gate') : null
     await log.append([...drafts, ...closing], (state) => {
-      const outcome = outcomeAtBoundary(state, context, log.now())
+      const outcome = outcomeAtBoundary(state, context, log.now(), above)
       // What the whole run changed is not known yet: the next step finds that out and ends it.
       if (outcome !== null && state.checkpoints !== null && sinceStart === null) return []
       if (outcome?.status === 'achieved' && appliesItself(log)) return []

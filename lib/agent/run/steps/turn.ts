@@ -55,7 +55,7 @@ export async function takeTurn(
 }
 
 /**
- * The model's turn; null when failed attempts have exhausted a budget. `heard` gets the ids of the
+ * The model's turn; null when a budget was exhausted while attempts failed. `heard` gets the ids of the
  * messages that the last attempt sent.
  */
 async function callModel(
@@ -63,11 +63,12 @@ async function callModel(
   iteration: number,
   heard: string[],
 ): Promise<ModelTurn | null> {
-  const { clock, log, random, signal } = context
+  const { budget, clock, log, random, signal } = context
   const warn = (message: string): void =>
     log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
   let refits = 0
   for (let attempt = 1; ; attempt++) {
+    if (attempt > 1 && budget !== null && (await budget.look()) !== null) return null
     const fitted = fitMessages(context, heard)
     const call = new FailedCall()
     try {
