@@ -510,7 +510,8 @@ export class RunEngine {
   }
 
   async #close(graceMs: number): Promise<void> {
-    // Files are handed over with their run, and changes of a folder finished; a silent store of contents holds up nothing.
+    // Files are handed over with their run, and changes of a folder are finished; a silent store of
+    // contents holds up nothing for longer.
     const { clock } = this.#config
     const lastMs = graceMs + HAND_OVER_MS
     const over = (): void => this.#over.abort(new StoreError('ERR_AGENT_STORE', 'it is closed'))

@@ -527,11 +527,11 @@ export class RunLoop {
     await suspendRun(this.#log, executor, checkpoints, leftMs, goesOn)
   }
 
-  /** A call that has started runs finds them again, if it may be repeated. */
+  /** A call that starts runs finds them again, if it may be repeated. */
   #goesOnLater({ call, plan }: CallState): boolean {
     const tool = this.#options.tools.get(call.tool)
     const isRepeatable = tool?.effect === 'idempotent' && tool.verify !== undefined && plan !== null
-    return isRepeatable && [...this.state.children.values()].some((c) => c.callId === call.call_id)
+    return isRepeatable && this.state.frozen.request.delegation !== undefined
   }
 
   /** Ends the run; its processes change nothing after the last checkpoint. */

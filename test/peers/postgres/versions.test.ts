@@ -479,10 +479,10 @@ function known(details: RunDetails): unknown {
   const { assurance: ____, check_files: _____, ...before } = others
   const { root_run_id: a, role: b, attempts: c, delegation: d, delegates: e, ...known } = before
   assert.ok([a, b, c, d, e].every((one) => one === undefined) || b === 'root')
-  const { instructions: f = null, project_instructions: g = null, tools: h = null, ...later } = known
-  const { temperature: i = null, reasoning_effort: j = null, max_output_tokens: k = null, ...last } = later
+  const { instructions: f = null, project_instructions: g = null, tools: h = null, ...told } = known
+  const { temperature: i = null, reasoning_effort: j = null, ...set } = told
+  const { max_output_tokens: k = null, usage, ...more } = set
   assert.deepEqual([f, g, h, i, j, k], [null, null, null, null, null, null])
-  const { usage, ...more } = last
   const { estimated_tokens: l = 0, ...counted } = usage
   assert.equal(l, 0)
   const rest = { ...more, usage: counted }

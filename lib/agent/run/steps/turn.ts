@@ -55,8 +55,8 @@ export async function takeTurn(
 }
 
 /**
- * The model's turn; null when a budget was exhausted while attempts failed. `heard` gets the ids of the
- * messages that the last attempt sent.
+ * The model's turn; null when a budget was exhausted while attempts failed. `heard` gets the ids of
+ * the messages that the last attempt sent.
  */
 async function callModel(
   context: StepContext,

@@ -25,7 +25,8 @@ function lead(tool: string): Brain {
     if (text.includes('Goal: one')) return writes('answer.txt', 'good\n')(request, turn)
     if (text.includes('Goal: two')) return writes('other.txt', 'two\n')(request, turn)
     if (turn > 0) return { text: 'done' }
-    return { calls: tool === 'delegate' ? PARTS.map((args) => ({ tool, args })) : [{ tool, args: {} }] }
+    const each = tool === 'delegate' ? PARTS : [{}]
+    return { calls: each.map((args) => ({ tool, args })) }
   }
 }
 
@@ -119,7 +120,8 @@ for (const [what, kinds] of Object.entries(MOMENTS))
         for (const { exit_code, output } of payloads(events, 'tool_result'))
           assert.equal(exit_code, 0, output)
         for (const { skipped } of payloads(events, 'files_changed')) assert.deepEqual(skipped, [])
-        const started = [...payloads(events, 'attempt_started'), ...payloads(events, 'delegate_started')]
+        const attempts = payloads(events, 'attempt_started')
+        const started = [...attempts, ...payloads(events, 'delegate_started')]
         assert.equal(new Set(started.map(({ run_id }) => run_id)).size, 2)
         assert.equal(started.length, 2)
         if (what === 'attempts') assert.equal(details.changes, 'applied')
