@@ -11,9 +11,9 @@ import { PostgresStore, RunEngine } from 'runwright/agent'
 import { scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { Random } from '../../helpers/random.js'
-import { noPostgres, startPostgres, type Postgres } from './postgres.js'
-import { followThrough, until } from './stores.js'
-import { openTcpProxy, type TcpProxy } from './tcp-proxy.js'
+import { noPostgres, startPostgres } from './postgres.js'
+import { followThrough, outlastLeases } from './stores.js'
+import { openTcpProxy } from './tcp-proxy.js'
 import { Workers } from './workers.js'
 
 const RUNS = Number(process.env['RUNWRIGHT_CHAOS_RUNS'] ?? 60)
@@ -98,7 +98,7 @@ test(
           return proxy.onText('run_end', (cutAtAnswer) => {
             if (how === 'answer') return cutAtAnswer()
             proxy.cut()
-            if (how === 'claim') void outlastLeases(postgres, proxy)
+            if (how === 'claim') void outlastLeases(postgres, proxy, 'chaos')
           })
         }
         case 'restart':
@@ -158,13 +158,3 @@ test(
     )
   },
 )
-
-/** Lets nothing pass until every process has lost its lease. */
-async function outlastLeases(postgres: Postgres, proxy: TcpProxy): Promise<void> {
-  proxy.stall()
-  const direct = postgres.pool({ max: 1 })
-  const text = 'SELECT 1 FROM chaos.workers WHERE expires_at > clock_timestamp()'
-  await until(async () => assert.equal((await direct.query(text)).rowCount, 0))
-  await direct.end()
-  proxy.flow()
-}

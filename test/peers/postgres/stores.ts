@@ -12,6 +12,7 @@ import {
   type PostgresStoreOptions,
   type RunEngine,
 } from 'runwright/agent'
+import type { Postgres } from './postgres.js'
 import { openTcpProxy, type TcpProxy } from './tcp-proxy.js'
 
 /** Opens a store and closes it after the test. */
@@ -93,11 +94,25 @@ export async function until(work: () => Promise<unknown>): Promise<void> {
   }
 }
 
+/** Lets nothing pass until every process has lost its lease. */
+export async function outlastLeases(
+  postgres: Postgres,
+  proxy: TcpProxy,
+  schema: string,
+): Promise<void> {
+  proxy.stall()
+  const direct = postgres.pool({ max: 1 })
+  const text = `SELECT 1 FROM ${schema}.workers WHERE expires_at > clock_timestamp()`
+  await until(async () => assert.equal((await direct.query(text)).rowCount, 0))
+  await direct.end()
+  proxy.flow()
+}
+
 /** Follows a run to its end; a broken subscription is resumed after its last event. */
 export async function followThrough(
   engine: RunEngine,
   runId: string,
-  onEvent: () => void = () => undefined,
+  onEvent: (event: AgentEvent) => void = () => undefined,
 ): Promise<AgentEvent[]> {
   const events: AgentEvent[] = []
   while (events.at(-1)?.kind !== 'run_end') {
@@ -105,8 +120,9 @@ export async function followThrough(
       const reader = await engine.subscribe(runId, { after: events.at(-1)?.seq ?? 0 })
       for await (const batch of reader) {
         for (const { json } of batch) {
-          events.push(JSON.parse(json) as AgentEvent)
-          onEvent()
+          const event = JSON.parse(json) as AgentEvent
+          events.push(event)
+          onEvent(event)
         }
       }
       if (reader.end === 'run_end') assert.equal(events.at(-1)?.kind, 'run_end')

@@ -1,6 +1,17 @@
 import { once } from 'node:events'
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net'
 
+/** What a proxy calls when it sees a text. */
+export type Reaction = (cutAtAnswer: () => void, sender: Sender) => void
+
+/** Who has sent a text. */
+export interface Sender {
+  /** What the client has called itself, as PostgreSQL clients can; empty when it has not. */
+  readonly name: string
+  /** Resets its connection. */
+  cut(): void
+}
+
 /** A proxy in front of a local server that can interrupt connections. */
 export interface TcpProxy {
   readonly port: number
@@ -11,28 +22,33 @@ export interface TcpProxy {
   flow(): void
   /**
    * Calls `react` once, when data with this text has arrived from a client and is not forwarded
-   * yet. Its argument resets all connections as soon as the server answers that data.
+   * yet. Its first argument resets all connections as soon as the server answers that data.
    */
-  onText(text: string, react: (cutAtAnswer: () => void) => void): void
+  onText(text: string, react: Reaction): void
   close(): Promise<void>
 }
 
 /** Opens a proxy on a free port to the local port `target`. */
 export async function openTcpProxy(target: number): Promise<TcpProxy> {
   const sockets = new Set<Socket>()
-  const reactions = new Map<string, (cutAtAnswer: () => void) => void>()
+  const reactions = new Map<string, Reaction>()
   let stalled = false
   const cut = (): void => {
-    for (const socket of sockets) {
-      // A socket that is already ending cannot be reset (EINVAL): it would stay open and keep the
-      // process alive.
-      if (socket.writableEnded) socket.destroy()
-      else socket.resetAndDestroy()
-    }
+    for (const socket of sockets) reset(socket)
   }
   const server = createServer({ pauseOnConnect: true }, (client) => {
     const upstream = connect(target, '127.0.0.1')
     let tail = ''
+    const sender = {
+      name: '',
+      cut() {
+        reset(client)
+        reset(upstream)
+      },
+    }
+    client.once('data', (chunk: Buffer) => {
+      sender.name = /application_name\0([^\0]*)\0/.exec(chunk.toString('latin1'))?.[1] ?? ''
+    })
     client.on('data', (chunk: Buffer) => {
       if (reactions.size === 0) return
       const seen = tail + chunk.toString('latin1')
@@ -40,7 +56,7 @@ export async function openTcpProxy(target: number): Promise<TcpProxy> {
       for (const [text, react] of reactions) {
         if (!seen.includes(text)) continue
         reactions.delete(text)
-        react(() => upstream.prependOnceListener('data', cut))
+        react(() => upstream.prependOnceListener('data', cut), sender)
       }
     })
     for (const [one, other] of [[client, upstream], [upstream, client]] as const) {
@@ -76,4 +92,10 @@ export async function openTcpProxy(target: number): Promise<TcpProxy> {
       await once(server, 'close')
     },
   }
+}
+
+/** A socket that is already ending cannot be reset (EINVAL): it would stay open. */
+function reset(socket: Socket): void {
+  if (socket.writableEnded) socket.destroy()
+  else socket.resetAndDestroy()
 }

@@ -10,17 +10,18 @@ import { scratch } from '../../helpers/engine.js'
 import type { Random } from '../../helpers/random.js'
 import type { WorkerOptions } from './worker.js'
 
-export class Workers {
+export class Workers<Options extends WorkerOptions = WorkerOptions> {
   readonly #script: string
-  readonly #options: WorkerOptions
+  readonly #options: Options
   readonly #running: ChildProcess[] = []
   readonly #paused = new Set<ChildProcess>()
   readonly #fail: (error: Error) => void
   /** Rejects when a worker ends that was not killed. */
   readonly failure: Promise<never>
 
-  constructor(t: TestContext, options: WorkerOptions) {
-    this.#script = childScript(t, 'worker.ts')
+  /** `script`: of this folder; it gets the options as JSON, and prints a line once it is ready. */
+  constructor(t: TestContext, options: Options, script = 'worker.ts') {
+    this.#script = childScript(t, script)
     this.#options = options
     let fail: (error: Error) => void = () => undefined
     this.failure = new Promise((_, reject) => (fail = reject))
@@ -28,7 +29,7 @@ export class Workers {
     this.#fail = fail
   }
 
-  async start(count: number, more: Partial<WorkerOptions> = {}): Promise<readonly ChildProcess[]> {
+  async start(count: number, more: Partial<Options> = {}): Promise<readonly ChildProcess[]> {
     return await Promise.all(Array.from({ length: count }, () => this.#start(more)))
   }
 
@@ -44,17 +45,38 @@ export class Workers {
     await this.#start()
   }
 
+  /** The same for the worker with this process id, if it runs. */
+  async replaceProcess(pid: number): Promise<void> {
+    const child = this.#running.find((one) => one.pid === pid)
+    if (child === undefined) return
+    await this.kill(child)
+    await this.#start()
+  }
+
   /** Pauses a worker; when two are paused already, resumes the first instead. */
   pauseOrResume(random: Random): void {
-    const [first] = this.#paused
-    if (this.#paused.size >= 2 && first !== undefined) {
-      this.#paused.delete(first)
-      first.kill('SIGCONT')
-      return
-    }
-    const child = random.pick(this.#running)
+    if (this.#paused.size >= 2) this.#resumeFirst()
+    else this.#pause(random.pick(this.#running))
+  }
+
+  /** Pauses the worker with this process id; when two are paused already, resumes the first. */
+  pauseProcess(pid: number): void {
+    const child = this.#running.find((one) => one.pid === pid)
+    if (child === undefined || this.#paused.has(child)) return
+    if (this.#paused.size >= 2) this.#resumeFirst()
+    this.#pause(child)
+  }
+
+  #pause(child: ChildProcess): void {
     this.#paused.add(child)
     child.kill('SIGSTOP')
+  }
+
+  #resumeFirst(): void {
+    const [first] = this.#paused
+    if (first === undefined) return
+    this.#paused.delete(first)
+    first.kill('SIGCONT')
   }
 
   resumeAll(): void {
@@ -71,7 +93,7 @@ export class Workers {
     this.#paused.delete(child)
   }
 
-  async #start(more: Partial<WorkerOptions> = {}): Promise<ChildProcess> {
+  async #start(more: Partial<Options> = {}): Promise<ChildProcess> {
     const options = JSON.stringify({ ...this.#options, ...more })
     const child = spawn(process.execPath, [this.#script, options], {
       stdio: ['ignore', 'pipe', 'ignore'],
