@@ -104,7 +104,8 @@ export class Creation {
     const hash = (): string => requestHash(parsed)
     return await this.#once(open, hash, options, holdout, async (owner) => {
       const newRun = await resolveNewRun(parsed, this.#options, owner)
-      const instructions = await findInstructions(newRun.request, this.#options, owner)
+      const { request, roots } = newRun
+      const instructions = await findInstructions(request, roots, this.#options, owner)
       return { newRun, instructions }
     })
   }

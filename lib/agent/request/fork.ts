@@ -104,7 +104,7 @@ export async function resolveFork(
   const isReadAnew = given.project_instructions === true
   const before = frozen.instructions ?? {}
   const instructions =
-    await forkedInstructions(newRun.request, before, isReadAnew, context, owner)
+    await forkedInstructions(newRun.request, before, isReadAnew, newRun.roots, context)
   const point = await findForkPoint(context.store, details.run_id, at)
   await checkFiles(newRun, point, details.run_id, context, use)
   const { evidence, state } = await replayTo(context, details.run_id, point)

@@ -9,7 +9,6 @@ import type { RunOwner, RunRequest } from '../events.js'
 import type { FrozenInstructions } from '../instructions.js'
 import type { Redactor } from '../redaction/redactor.js'
 import { readProjectInstructions } from './project-instructions.js'
-import type { RootsOf } from './roots.js'
 
 /** A run that is about to be created, as the functions get it that a host gives. */
 export interface RequestedRun {
@@ -33,7 +32,6 @@ export interface InstructionsContext {
   readonly instructions: InstructionsOption | undefined
   readonly systemPrompt: SystemPromptOption | undefined
   readonly projectInstructions: boolean
-  readonly rootsOf: RootsOf
   /** Folders that do not exist for runs. */
   readonly closed: readonly string[]
   /** Tells of which files no content may be in the log. */
@@ -44,10 +42,12 @@ export interface InstructionsContext {
 /**
  * What a new run freezes.
  *
- * @throws {@link InstructionsError} when the host gives no usable text; what its `roots` throws.
+ * @param roots folders of which one contains that of the run
+ * @throws {@link InstructionsError} when the host gives no usable text.
  */
 export async function findInstructions(
   request: RunRequest,
+  roots: readonly string[],
   context: InstructionsContext,
   owner: RunOwner,
 ): Promise<FrozenInstructions> {
@@ -62,34 +62,30 @@ export async function findInstructions(
   return {
     ...(system !== undefined && { system: redactor.text(system) }),
     ...(host !== undefined && { host: redactor.text(host) }),
-    ...(await projectPart(request, context, owner)),
+    ...(await projectPart(request, roots, context)),
   }
 }
 
-/**
- * What a fork freezes: what its source did, and the project's text anew if its request says so.
- *
- * @throws what the host's `roots` throws.
- */
+/** What a fork freezes: what its source did, and the project's text anew if its request says so. */
 export async function forkedInstructions(
   request: RunRequest,
   { project, ...ofHost }: FrozenInstructions,
   isReadAnew: boolean,
+  roots: readonly string[],
   context: InstructionsContext,
-  owner: RunOwner,
 ): Promise<FrozenInstructions> {
-  if (isReadAnew) return { ...ofHost, ...(await projectPart(request, context, owner)) }
+  if (isReadAnew) return { ...ofHost, ...(await projectPart(request, roots, context)) }
   const isKept = context.projectInstructions && request.project_instructions !== false
   return { ...ofHost, ...(isKept && project !== undefined && { project }) }
 }
 
 async function projectPart(
   { cwd, project_instructions }: RunRequest,
+  roots: readonly string[],
   context: InstructionsContext,
-  owner: RunOwner,
 ): Promise<Pick<FrozenInstructions, 'project'>> {
   if (!context.projectInstructions || project_instructions === false) return {}
-  const project = await readProjectInstructions(cwd, await context.rootsOf(owner), context)
+  const project = await readProjectInstructions(cwd, roots, context)
   return project === null ? {} : { project }
 }
 

@@ -57,6 +57,11 @@ export interface NewRun {
   readonly model: Model
 }
 
+/** With the folders of which one contains that of the run: a host is asked once for them. */
+export interface ResolvedRun extends NewRun {
+  readonly roots: readonly string[]
+}
+
 /**
  * Resolves the folder, model and goal of a request.
  *
@@ -67,10 +72,11 @@ export async function resolveNewRun(
   start: StartRequest,
   context: RequestContext,
   owner: RunOwner,
-): Promise<NewRun> {
+): Promise<ResolvedRun> {
   const { allowTestChanges, judgeModel, goals, resolveModel } = context
   checkNames(start, context)
-  const cwd = await resolveCwd(start.cwd, context, owner)
+  const roots = await context.rootsOf(owner)
+  const cwd = await resolveCwd(start.cwd, roots, context, owner)
   const model = await modelOf(start, context, owner)
   const request = completeRequest(start, await partsOf(start, cwd, model, context, owner))
   const judge = judgeModel === undefined ? null : resolveModel(judgeModel)
@@ -81,7 +87,7 @@ export async function resolveNewRun(
   })
   if (goal.judge !== undefined) checkBudget(start, goal.judge.model, goal.judge.prices)
   const { allow_dependency_changes } = request
-  return { request, goal: allow_dependency_changes ? { ...goal, runner: [] } : goal, model }
+  return { request, goal: allow_dependency_changes ? { ...goal, runner: [] } : goal, model, roots }
 }
 
 /**
@@ -94,13 +100,14 @@ export async function resolveForkedRun(
   goal: GoalSpec,
   context: RequestContext,
   owner: RunOwner,
-): Promise<NewRun> {
+): Promise<ResolvedRun> {
   checkNames(start, context)
-  const cwd = await resolveCwd(start.cwd, context, owner)
+  const roots = await context.rootsOf(owner)
+  const cwd = await resolveCwd(start.cwd, roots, context, owner)
   const model = await modelOf(start, context, owner)
   if (goal.judge !== undefined) checkBudget(start, goal.judge.model, goal.judge.prices)
   const request = completeRequest(start, await partsOf(start, cwd, model, context, owner))
-  return { request, goal, model }
+  return { request, goal, model, roots }
 }
 
 function checkNames(start: StartRequest, { offeredTools }: RequestContext): void {
@@ -192,10 +199,10 @@ async function workspaceOf(
 
 async function resolveCwd(
   cwd: string | undefined,
-  { rootsOf, store }: RequestContext,
+  roots: readonly string[],
+  { store }: RequestContext,
   owner: RunOwner,
 ): Promise<string> {
-  const roots = await rootsOf(owner)
   // Before anything is said about what is there: it may be another tenant's.
   const refuseForeign = async (folder: string): Promise<void> => {
     if (await hasForeignRun(store, folder, owner.tenant)) throw new ForeignFolderError()

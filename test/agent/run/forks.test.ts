@@ -178,7 +178,7 @@ test('without stored files only the end is forked, in place', async (t) => {
     })
   await assert.rejects(
     engine.fork(details.run_id, {}),
-    invalid('/workspace', /the host must set workspaceFolder; use in_place/),
+    invalid('/workspace', /the host must set workspaceFolder for that: use in_place/),
   )
 })
 

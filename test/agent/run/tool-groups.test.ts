@@ -103,7 +103,7 @@ test('recovery, a fork and a retry keep the tools; a fork may name others', asyn
   const retry = await next.retry(id)
   await next.abort(retry.run_id)
   const { v, request } = await frozenOf(store, retry.run_id)
-  assert.deepEqual([v, request['tools']], [5, READS])
+  assert.deepEqual([v, request['tools']], [4, READS])
   const fork = await next.fork(id, { workspace: 'in_place', hitl_enabled: false })
   await follow(next, fork.details.run_id)
   assert.deepEqual(offered.get(fork.details.run_id), READS)

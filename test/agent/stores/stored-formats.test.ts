@@ -93,12 +93,14 @@ async function assertReads(store: FileStore, expected: Expected): Promise<void> 
   }
 }
 
-/** What `value` has in the fields of `like`, and in those of its details. */
+/** What `value` has in the fields of `like`, and in those of its details and their usage. */
 function sameFields(value: RunHead | null, like: RunHead | undefined): unknown {
   if (value === null || like === undefined) return value
   const pick = <T extends object>(from: T, keys: object): Partial<T> =>
     Object.fromEntries(Object.entries(from).filter(([key]) => key in keys)) as Partial<T>
-  return { ...pick(value, like), details: pick(value.details, like.details) }
+  const { usage, ...details } = value.details
+  const same = { ...pick(details, like.details), usage: pick(usage, like.details.usage) }
+  return { ...pick(value, like), details: same }
 }
 
 function text(records: readonly RunRecord[]): string {
