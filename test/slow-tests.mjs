@@ -985,6 +985,9 @@ const byFile = {
     ],
   ],
   'test/examples.test.ts': [
+    ['examples/fix-side-by-side.ts prints its results, ends, and needs no network', 4, SAMPLE],
+    ['examples/race-two-models.ts prints its results, ends, and needs no network', 3, SAMPLE],
+    ['examples/support-mail.ts prints its results, ends, and needs no network', 1.5, SAMPLE],
     ['examples/own-tool.ts prints its results, ends, and needs no network', 1.5, SAMPLE],
     ['examples/http-events.ts prints its results, ends, and needs no network', 0.3, SAMPLE],
     ['examples/http-testing.ts prints its results, ends, and needs no network', 0.3, SAMPLE],
@@ -1201,6 +1204,9 @@ const byFile = {
     ['1000 random aborts over HTTP/2 keep the connection and leak no listener', 0.8, RANDOM_CALLS],
   ],
   'test/docs-samples/samples.test.ts': [
+    ['the samples of docs/attempts.md do what they say', 3, SAMPLE],
+    ['the shell lines of docs/attempts.md do what they say', 4, SAMPLE],
+    ['the samples of docs/instructions.md do what they say', 1, SAMPLE],
     ['the samples of docs/rest-api.md do what they say', 1.3, SAMPLE],
     ['the samples of README.md do what they say', 2.3, SAMPLE],
     ['the shell lines of README.md do what they say', 1.7, SAMPLE],
@@ -1549,6 +1555,34 @@ const byFile = {
   ],
   'test/ws/client-handshake.test.ts': [
     ['a head of any size or split', 0.8, RANDOM_TEXTS],
+  ],
+  'test/agent/goals/holdout/attempts.test.ts': [
+    ['an attempt that passes only the visible tests does not win', 2, CHECKS],
+  ],
+  'test/agent/run/children/attempts.test.ts': [
+    ['the attempt that came nearest is named, and its changes can be applied by hand', 0.9, CHECKS],
+    ['the largest number of attempts needs no more listeners than Node expects', 0.8, COPIES],
+    ['an attempt that changes the tests is not the nearest, however many pass', 0.7, CHECKS],
+  ],
+  'test/agent/run/children/whole-tree.test.ts': [
+    ['what runs of all levels use counts at once, before any of them has ended', 0.6, COPIES],
+    ['a fork goes on by itself with the files of the winner; a retry attempts anew', 0.5, COPIES],
+  ],
+  'test/agent/run/children/shutdown.test.ts': [
+    ['a shutdown with time at run_started loses nothing of attempts', 0.3, COPIES],
+    ['a shutdown with time at attempt_started loses nothing of attempts', 0.3, COPIES],
+    ['a shutdown with time at attempt_ended loses nothing of attempts', 0.3, COPIES],
+    ['a shutdown with time at attempt_chosen loses nothing of attempts', 0.3, COPIES],
+    ['a shutdown with time at files_changing loses nothing of attempts', 0.3, COPIES],
+    ['a shutdown with time at tool_started loses nothing of delegates', 0.3, COPIES],
+    ['a shutdown with time at delegate_started loses nothing of delegates', 0.3, COPIES],
+    ['a shutdown with time at files_changing loses nothing of delegates', 0.3, COPIES],
+    ['a shutdown with time at files_changed loses nothing of delegates', 0.3, COPIES],
+    ['a shutdown with time at delegate_ended loses nothing of delegates', 0.3, COPIES],
+    ['a shutdown with time at tool_started loses nothing of an own tool', 0.3, COPIES],
+    ['a shutdown with time at delegate_started loses nothing of an own tool', 0.3, COPIES],
+    ['a shutdown with time at files_changing loses nothing of an own tool', 0.3, COPIES],
+    ['a shutdown with time at delegate_ended loses nothing of an own tool', 0.3, COPIES],
   ],
   'test/docs.test.ts': [
     ['the samples of docs/held-out-tests.md do what they say', 0.9, SAMPLE],
