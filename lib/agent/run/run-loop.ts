@@ -333,6 +333,17 @@ export class RunLoop {
     this.#wake?.()
   }
 
+  /** Is something happening to the folder that must come to its end before the run does? */
+  get #changesFiles(): boolean {
+    const isOpen = this.state.head.operation !== null && this.#options.files !== null
+    return isOpen || this.#delegates.isBusy
+  }
+
+  async #settleFiles(): Promise<void> {
+    await this.#delegates.atRest()
+    await this.#finishFiles()
+  }
+
   /** Finishes what a crash or an abort cut off in the folder. */
   async #finishFiles(): Promise<void> {
     if (this.state.head.operation === null) return
@@ -402,8 +413,8 @@ export class RunLoop {
     }
     if (step.kind === 'choose') return this.#children.choose(step.attempt, step.why)
     if (step.kind === 'finish') {
-      await this.#delegates.atRest()
-      if (this.#nextStep().kind !== step.kind) return
+      // Afterwards all is asked anew: an answer to a gate may have come meanwhile.
+      if (this.#changesFiles) return this.#settleFiles()
       if (step.outcome.status === 'achieved') await this.#applyChanges()
       return this.#finish(step.outcome)
     }
@@ -537,7 +548,6 @@ export class RunLoop {
   /** Ends the run; its processes change nothing after the last checkpoint. */
   async #finish(outcome: Outcome, failure?: Failure): Promise<void> {
     const { executor } = this.#options
-    await this.#finishFiles()
     const { attempts } = this.state.head.details
     if (attempts !== null) {
       // It has not changed its folder itself.
@@ -563,9 +573,10 @@ export class RunLoop {
     const isAhead = error instanceof StoreError || isTerminal(this.state.head.details.status)
     if (!isAhead) {
       try {
-        await this.#delegates.atRest()
+        if (this.#changesFiles) await this.#settleFiles()
         const live = liveChildren(this.state)
         if (live.length > 0) await this.#children.attend(live, true, this.#stop.signal)
+        while (this.#answering !== undefined) await this.#answering
         return await this.#finish(outcome, failure)
       } catch {
         // The state or the log is at fault.

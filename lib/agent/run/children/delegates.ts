@@ -37,7 +37,9 @@ const OVER = 'the call of the tool is over: await startRun()'
 /** See the comment of this file. */
 export class Delegates implements StartsRuns {
   readonly #options: DelegatesOptions
-  /** Settles when what may happen to the folder one at a time has. */
+  /** What waits or happens of what may happen to the folder one at a time. */
+  #busy = 0
+  /** Settles when that is over. */
   #turn: Promise<unknown> = Promise.resolve()
   /** Settles when no changes are being brought. */
   #bringing: Promise<unknown> = Promise.resolve()
@@ -101,6 +103,11 @@ export class Delegates implements StartsRuns {
     return resultOf(end as ChildEnd, merged?.conflicts ?? [])
   }
 
+  /** Is a run being started, or are changes being brought back? */
+  get isBusy(): boolean {
+    return this.#busy > 0
+  }
+
   /** Resolves when nothing happens to the folder any more that has begun. */
   async atRest(): Promise<void> {
     await this.#turn
@@ -111,7 +118,8 @@ export class Delegates implements StartsRuns {
   }
 
   #inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const done = this.#turn.then(work)
+    this.#busy += 1
+    const done = this.#turn.then(work).finally(() => (this.#busy -= 1))
     this.#turn = done.catch(() => undefined)
     return done
   }
