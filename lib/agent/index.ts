@@ -178,6 +178,7 @@ export type { Retention } from './stores/run-index.js'
 export { providersFromEnvironment } from './models/environment.js'
 export { createHttpProvider } from './models/http-provider.js'
 export type { HttpProvider, HttpProviderOptions } from './models/http-provider.js'
+export type { ByModel } from './models/per-model.js'
 export { HttpModel } from './models/http-model.js'
 export type { HttpModelOptions } from './models/http-model.js'
 export type {
@@ -233,7 +234,9 @@ export type { McpAuthorizationRequest, McpOAuthOptions } from './mcp/oauth/optio
 export type { McpOAuthClient, McpOAuthState, McpTokens, McpTokenStore } from './mcp/oauth/state.js'
 export type { McpProcess } from './mcp/stdio.js'
 export { defineTool } from './tools/define.js'
-export type { RequiredName, SchemaValue, ToolDefinition } from './tools/define.js'
+export type {
+  ObjectValue, RequiredName, SchemaValue, ToolDefinition, TypedValue,
+} from './tools/define.js'
 export type { CommandOptions, CommandResult, Executor, IsolatedCopy } from './executor.js'
 export { processExecutor } from './executors/process.js'
 export type { ExecutorName } from './executors/named.js'
@@ -267,6 +270,6 @@ export type {
 export { commandGoal } from './goals/command-goal.js'
 export type { CommandGoal } from './goals/command-goal.js'
 export { checkArguments, checkSchema } from './check-schema.js'
-export type { JsonSchema, SchemaViolation } from './schema.js'
+export type { JsonSchema, JsonSchemaType, SchemaViolation } from './schema.js'
 export type { Clock, Timer } from '../internal/clock.js'
 export type { JsonObject, JsonValue } from '../internal/json.js'

@@ -274,11 +274,12 @@ export type StartRequest = {
   readonly project_instructions?: boolean
   readonly approval?: ApprovalMode | (Partial<ApprovalRules> & Pick<ApprovalRules, 'tools'>)
 } & {
-  readonly [K in Exclude<keyof RunRequest, Otherwise>]?: NonNullable<RunRequest[K]>
+  // The others have different forms in requests and logs.
+  readonly [K in Exclude<
+    keyof RunRequest,
+    'goal' | 'attempts' | 'delegation' | 'project_instructions' | 'approval'
+  >]?: NonNullable<RunRequest[K]>
 }
-
-/** Fields of which requests and logs have different forms. */
-type Otherwise = 'goal' | 'attempts' | 'delegation' | 'project_instructions' | 'approval'
 
 /**
  * Validates a start request. {@link completeRequest} adds the defaults later, when folder and model

@@ -23,8 +23,8 @@ export type SchemaValue<S> = S extends { readonly const: infer C }
             ? TypedValue<S, T>
             : unknown
 
-/** Of one type that a schema names; a union is taken apart. */
-type TypedValue<S, T> = T extends 'string'
+/** The value of one type that a schema names; a union of types is taken apart. */
+export type TypedValue<S, T> = T extends 'string'
   ? string
   : T extends 'number' | 'integer'
     ? number
@@ -42,7 +42,8 @@ type TypedValue<S, T> = T extends 'string'
               : unknown
             : unknown
 
-type ObjectValue<S, P> = {
+/** The fields of an object schema, of which the required ones are always there. */
+export type ObjectValue<S, P> = {
   readonly [K in keyof P as K extends RequiredName<S> ? K : never]: SchemaValue<P[K]>
 } & {
   readonly [K in keyof P as K extends RequiredName<S> ? never : K]?: SchemaValue<P[K]>

@@ -31,6 +31,7 @@ export interface McpTokens {
 export interface McpTokenStore {
   /** What was saved last, or null. */
   load(): McpOAuthState | null | Promise<McpOAuthState | null>
+  /** Keeps a state in place of what was saved before. */
   save(state: McpOAuthState): void | Promise<void>
 }
 
