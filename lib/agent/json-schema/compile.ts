@@ -54,7 +54,7 @@ export function isPattern(pattern: string): boolean {
   }
 }
 
-/** Keywords of other drafts and of what is not implemented, with what to write instead. */
+/** Keywords of other drafts and those that are refused, with what to write instead. */
 const REFUSED: Readonly<Record<string, string>> = {
   $dynamicRef: 'is not supported; use $ref',
   $dynamicAnchor: 'is not supported; use $anchor',
