@@ -17,7 +17,13 @@ import { backoffDelay } from '../../internal/backoff.js'
 import { sleep } from '../../internal/sleep.js'
 import { uuidV7 } from '../../internal/uuid.js'
 import { isUnavailable, StoreError } from '../errors.js'
-import type { ChangesState, FileOperation, RecordDraft, RunRecord } from '../events.js'
+import {
+  isTerminal,
+  type ChangesState,
+  type FileOperation,
+  type RecordDraft,
+  type RunRecord,
+} from '../events.js'
 import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
 import { warn } from '../output.js'
 import type { ObjectStore } from '../object-store.js'
@@ -320,7 +326,9 @@ export class FileOperations {
         },
       },
     ]
-    if (skipped.length > 0 && operation === 'apply') {
+    // The log of a run that has ended takes no messages; the answer to the request names them.
+    const { status } = log.state.head.details
+    if (skipped.length > 0 && operation === 'apply' && !isTerminal(status)) {
       const named = skipped.slice(0, MAX_IN_TEXT).join(', ')
       const others = skipped.length > MAX_IN_TEXT ? ` and ${skipped.length - MAX_IN_TEXT} more` : ''
       const message = `the apply left these files as they are: ${named}${others}`
