@@ -1602,6 +1602,7 @@ export const slowTests = Object.entries(byFile).flatMap(([file, tests]) =>
  */
 export const ownProcess = {
   'test/agent/workspace/apply.test.ts': 'replaces functions of node:fs for a while',
+  'test/agent/run/kept-requests-production.test.ts': 'loads the library in production',
   'test/agent/models/repair-loading.test.ts': 'asks which files its process has loaded',
   'test/internal/uuid.test.ts': 'ids never go back in time, and others make ids of today',
   'test/growth.test.ts': 'counts the steps of all code in its process',

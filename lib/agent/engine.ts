@@ -520,7 +520,7 @@ export class RunEngine {
     timer.cancel()
     over()
     await this.#upkeep.close()
-    await this.#sealedFolders.close()
+    await Promise.all([this.#sealedFolders.close(), this.#copies?.close()])
     await Promise.all([this.#config.store.close(), this.#mcp?.close()])
   }
 

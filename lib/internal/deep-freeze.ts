@@ -5,23 +5,22 @@
  * @module
  */
 
+/** Asked once: the environment is not read for every request. */
+const isProduction = process.env['NODE_ENV'] === 'production'
+
 /**
  * Freezes a value with all lists and plain objects in it, and returns it. What is frozen already is
  * not looked into; instances of classes, such as signals, are left alone.
  */
 export function deepFreeze<T>(value: T): T {
-  return isProduction() ? value : freeze(value)
+  return isProduction ? value : freeze(value)
 }
 
 /** Does so with a list whose first `done` entries are frozen already, which it does not look at. */
 export function deepFreezeList<T>(list: readonly T[], done: number): readonly T[] {
-  if (isProduction()) return list
+  if (isProduction) return list
   for (let i = done; i < list.length; i++) freeze(list[i])
   return Object.freeze(list)
-}
-
-function isProduction(): boolean {
-  return process.env['NODE_ENV'] === 'production'
 }
 
 function freeze<T>(value: T): T {

@@ -103,7 +103,7 @@ export class StoredFolder implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#tracker.close()
+    await this.#tracker[Symbol.asyncDispose]()
     await this.pinned[Symbol.asyncDispose]()
   }
 }

@@ -38,6 +38,7 @@ export class RunCheckpoints implements AsyncDisposable {
   readonly #settings: CheckpointSettings
   readonly #folder: PinnedFolder
   readonly #tracked: TrackedFolder
+  readonly #holds: Captured | null
   /** The first one, until it is in the log. */
   #first: Promise<Captured | null> | undefined
   /** Ends the use of the objects of the first one. */
@@ -48,9 +49,11 @@ export class RunCheckpoints implements AsyncDisposable {
   /** Aborted when the run is driven no longer. */
   readonly #over = new AbortController()
 
-  constructor(settings: CheckpointSettings, folder: PinnedFolder) {
+  /** @param holds the durable checkpoint that the folder holds, if that is known */
+  constructor(settings: CheckpointSettings, folder: PinnedFolder, holds: Captured | null) {
     this.#settings = settings
     this.#folder = folder
+    this.#holds = holds
     this.#tracked = new TrackedFolder(settings.rules)
   }
 
@@ -61,6 +64,10 @@ export class RunCheckpoints implements AsyncDisposable {
     // Files were changed by a version that made none, or while none could be made.
     if (lastWrite > 0) {
       this.#isOff = true
+      return
+    }
+    if (this.#holds !== null) {
+      this.#first = Promise.resolve(this.#holds)
       return
     }
     const recorded = new Promise<void>((resolve) => (this.#firstRecorded = resolve))
@@ -238,6 +245,6 @@ export class RunCheckpoints implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#over.abort(new Error('the run is driven no longer'))
     this.#endFirst()
-    await this.#tracked.close()
+    await this.#tracked[Symbol.asyncDispose]()
   }
 }

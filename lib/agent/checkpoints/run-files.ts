@@ -117,7 +117,7 @@ export class EngineRunFiles implements RunFiles {
   async left(details: RunDetails): Promise<void> {
     const { run_id, status, workspace } = details
     if (!isTerminal(status) || workspace !== 'isolated' || needsCopy(details)) return
-    await this.#settings.isolation?.remove(run_id)
+    await this.#settings.isolation?.removeSoon(run_id)
   }
 }
 

@@ -43,4 +43,6 @@ export interface Copies {
   find(runId: string): Promise<{ readonly root: string } | null>
   /** Removes the copy of a run, if there is one. */
   remove(runId: string): Promise<void>
+  /** The same, without waiting until its files are gone. */
+  removeSoon(runId: string): Promise<void>
 }

@@ -218,11 +218,14 @@ export class IsolatedFolders {
     const above = mounts && !sealed ? null : await packagesAbove(cwd, closed)
     const packages = above === null ? [] : [{ from: above, to: join(place, 'node_modules') }]
     const shared = { closed, unread, sealed, mounts, signal }
-    const copied = await copyTree(cwd, join(temporary, name), {
-      ...shared, maxBytes, without, place: original.to, others: packages,
-    })
-    const problems = mounts ? [] : await problemsAbove(folder)
-    const notes = [...copied.notes, ...problems, ...(await installedElsewhere(cwd))]
+    const [copied, problems, elsewhere] = await Promise.all([
+      copyTree(cwd, join(temporary, name), {
+        ...shared, maxBytes, without, place: original.to, others: packages,
+      }),
+      mounts ? [] : problemsAbove(folder),
+      installedElsewhere(cwd),
+    ])
+    const notes = [...copied.notes, ...problems, ...elsewhere]
     const more: { from: string; to: string }[] = []
     for (const { from, to } of packages) {
       const rest = maxBytes - copied.bytes
@@ -248,7 +251,9 @@ export class IsolatedFolders {
       owner: runId, original: cwd, name, readOnly, mounts: more, boot, mark,
     }
     const files = { ...guards, 'copy.json': JSON.stringify(description) }
-    for (const [file, text] of Object.entries(files)) await writeFile(join(temporary, file), text)
+    await Promise.all(
+      Object.entries(files).map(([file, text]) => writeFile(join(temporary, file), text)),
+    )
     return { ...copyAt(place, description), notes }
   }
 
@@ -493,7 +498,10 @@ function checkRunId(runId: string): void {
 /** In place of the next where the system does not tell: every process counts as a start then. */
 const PROCESS = randomUUID()
 
+let boot: Promise<string> | undefined
+
 /** Tells the starts of the machine apart: what was not on its disk is lost by the next one. */
-async function bootOf(): Promise<string> {
-  return await readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => PROCESS)
+function bootOf(): Promise<string> {
+  boot ??= readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => PROCESS)
+  return boot
 }

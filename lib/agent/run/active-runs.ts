@@ -192,7 +192,7 @@ export class ActiveRuns {
       return log.append([{ kind: 'log', iteration: details.iteration, payload }])
     }
     const options = { folders, checkpoints, confirm, executor, isShared, signal, tell }
-    const { copy, notes, loss } = await openCopy(log.state, options)
+    const { copy, notes, loss, holds } = await openCopy(log.state, options)
     for (const message of notes) await tell(message)
     if (loss !== null) {
       const message = { message_id: uuidV7(this.#options.clock.now()), text: loss, by: null }
@@ -201,7 +201,7 @@ export class ActiveRuns {
     }
     const open = await closedInCopy(copy.root, closed)
     const inCopy = { ...checkpoints, rules: { ...checkpoints.rules, closed: open } }
-    const folder = { checkpoints: inCopy, closed: open, isolated: copy }
+    const folder = { checkpoints: inCopy, closed: open, isolated: copy, holds }
     return await openRunFolder(executor, folder, copy.root, null, onLost)
   }
 

@@ -17,9 +17,9 @@ import type { CheckpointSettings } from '../checkpoints/settings.js'
 import type { Executor, IsolatedCopy } from '../executor.js'
 import type { IsolatedFolders } from '../isolation/isolated-folders.js'
 import type { RunState } from '../log/run-state.js'
-import type { TreeEntry } from '../tree.js'
+import type { LeftOut, TreeEntry } from '../tree.js'
 import { applySteps, planRestore } from '../workspace/apply.js'
-import { manifestOf } from '../workspace/manifest.js'
+import { TrackedFolder, type Captured } from '../workspace/manifest.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
 
 /** What is needed to open the copies of an engine. */
@@ -42,6 +42,8 @@ export interface OpenedCopy {
   readonly notes: readonly string[]
   /** For the model: what it may have done since the newest checkpoint is gone. */
   readonly loss: string | null
+  /** The checkpoint that the copy was found to hold, to the last file; null when none was. */
+  readonly holds: Captured | null
 }
 
 /**
@@ -56,8 +58,13 @@ export async function openCopy(state: RunState, options: CopyOptions): Promise<O
   const { run_id: runId, started_at } = state.head.details
   const { fork } = state.frozen
   const newest = state.checkpoints?.newest ?? fork?.checkpoint_id ?? null
-  const fill = async (path: string, isUsed = false): Promise<readonly string[]> =>
-    newest === null ? [] : await giveTree(path, newest, isUsed, options)
+  let holds: Captured | null = null
+  const fill = async (path: string, isUsed = false): Promise<readonly string[]> => {
+    if (newest === null) return []
+    const given = await giveTree(path, newest, isUsed, options)
+    holds = given.holds
+    return given.notes
+  }
   const loss = state.lastWrite > (state.checkpoints?.seq ?? 0) ? LOSS : null
   const mounts = (await executor.mountsFolders?.()) ?? false
   const adopts = fork?.adopts === true
@@ -65,13 +72,15 @@ export async function openCopy(state: RunState, options: CopyOptions): Promise<O
   await confirm()
   // One that was adopted may not have been filled before the process died.
   const isReady = !isShared && started_at !== null
-  if (found !== null && isReady) return { copy: found, notes: [], loss: null }
-  if (found !== null) return { copy: found, notes: await fill(found.root, true), loss }
-  const adopted = adopts ? await adoptedFrom(state, folders, mounts) : null
-  if (adopted !== null) return { copy: adopted, notes: await fill(adopted.root, true), loss }
+  if (found !== null && isReady) return { copy: found, notes: [], loss: null, holds }
+  const used = found ?? (adopts ? await adoptedFrom(state, folders, mounts) : null)
+  if (used !== null) {
+    const notes = await fill(used.root, true)
+    return { copy: used, notes, loss, holds }
+  }
   const made = { mounts, fill, confirm, adopts, signal }
   const { notes, ...copy } = await folders.create(runId, cwd, made)
-  return { copy, notes, loss }
+  return { copy, notes, loss, holds }
 }
 
 const LOSS =
@@ -90,19 +99,27 @@ async function adoptedFrom(
 }
 
 /**
- * Gives a copy the files of a checkpoint; returns what there is to tell. What somebody did in a
- * copy that was used before is named before it is lost.
+ * Gives a copy the files of a checkpoint; returns what there is to tell, and the checkpoint if the
+ * copy held it already. What somebody did in a copy that was used before is named before it is
+ * lost.
  */
 async function giveTree(
   path: string,
   checkpointId: string,
   isUsed: boolean,
   { checkpoints, signal, tell }: CopyOptions,
-): Promise<readonly string[]> {
+): Promise<Pick<OpenedCopy, 'holds' | 'notes'>> {
   const objects = boundedObjects(checkpoints.use.objects, signal)
   const rules = { ...checkpoints.rules, closed: [] }
+  await using tracked = new TrackedFolder(rules)
+  const holds = await tracked.find(path, signal)
+  if (holds.checkpoint_id === checkpointId) {
+    const left = holds.left_out.filter(({ reason }) => reason !== 'passed_over')
+    return { notes: asLeftOut(left), holds }
+  }
+  const now = await tracked.manifest(path, signal)
   const target = await readTree(objects, checkpointId)
-  const steps = await inSlices(planRestore(await manifestOf(path, rules, signal), target))
+  const steps = await inSlices(planRestore(now, target))
   const possible = steps.filter(({ after }) => after?.stored !== false)
   if (isUsed && possible.length > 0) {
     const paths = few(possible.map((step) => step.path), MAX_LOST)
@@ -114,11 +131,16 @@ async function giveTree(
     ...steps.filter(({ after }) => after?.stored === false).map((step) => step.path),
     ...skipped,
   ]
-  const left = target.leftOut.flatMap(({ paths }) => paths)
-  return [
+  const notes = [
     ...(missing.length === 0 ? [] : [`Not as in checkpoint ${checkpointId}: ${few(missing)}.`]),
-    ...(left.length === 0 ? [] : [`As in the folder now, because not stored: ${few(left)}.`]),
+    ...asLeftOut(target.leftOut),
   ]
+  return { notes, holds: null }
+}
+
+function asLeftOut(leftOut: readonly LeftOut[]): readonly string[] {
+  const paths = leftOut.flatMap(({ paths }) => paths)
+  return paths.length === 0 ? [] : [`As in the folder now, because not stored: ${few(paths)}.`]
 }
 
 const NAMED = 10

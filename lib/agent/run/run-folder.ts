@@ -2,6 +2,7 @@ import { RunCheckpoints } from '../checkpoints/run-checkpoints.js'
 import type { CheckpointSettings } from '../checkpoints/settings.js'
 import type { Executor, IsolatedCopy } from '../executor.js'
 import { explain } from '../workspace/files.js'
+import type { Captured } from '../workspace/manifest.js'
 import { openPinned, type PinnedWorkspace } from '../workspace/open.js'
 import { Confinement, isInside } from '../workspace/paths.js'
 import type { FolderIdentity } from '../workspace/pinned-folder.js'
@@ -20,6 +21,8 @@ export interface RunFolderOptions extends WorkspaceOptions {
   readonly checkpoints: CheckpointSettings | null
   /** The copy of an isolated run, which is its folder. */
   readonly isolated?: IsolatedCopy | undefined
+  /** The durable checkpoint that the folder holds. @defaultValue not known */
+  readonly holds?: Captured | null | undefined
 }
 
 /** Opens the folder of a run; see {@link openPinned}. */
@@ -30,14 +33,14 @@ export async function openRunFolder(
   before: FolderIdentity | null,
   onLost: (error: Error) => void,
 ): Promise<RunFolder> {
-  const { checkpoints, roots, closed, isolated } = options
+  const { checkpoints, roots, closed, holds = null, isolated } = options
   const pinned = await openPinned(cwd, { roots, closed }, before, onLost)
   // A copy lies in a folder that is closed to all others.
   const settings = checkpoints && { ...checkpoints, rules: { ...checkpoints.rules, closed } }
   return {
     ...pinned,
     executor: pinnedExecutor(executor, pinned, isolated),
-    checkpoints: settings && new RunCheckpoints(settings, pinned.folder),
+    checkpoints: settings && new RunCheckpoints(settings, pinned.folder, holds),
     isolated: isolated ?? null,
   }
 }

@@ -37,7 +37,8 @@ export interface LookOptions {
   readonly signal: AbortSignal
   /** Stores contents, after which trees are stored; null: only trees are, whether new or not. */
   readonly storeContents: boolean
-  readonly send: SendBatch
+  /** Null: only what is found counts. */
+  readonly send: SendBatch | null
   /** The last checkpoint of the run that is durable. */
   readonly previous: string | null
   /** Called when the checkpoint before is not that of the last look. */

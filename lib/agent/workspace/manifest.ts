@@ -35,7 +35,7 @@ export interface CaptureOptions {
 }
 
 /** A folder whose content is stored again and again. What is unchanged is not read again. */
-export class TrackedFolder {
+export class TrackedFolder implements AsyncDisposable {
   readonly #rules: AllTreeRules
   readonly #tracked: number
   /** The look that runs or ran last; they do not overlap. */
@@ -58,9 +58,12 @@ export class TrackedFolder {
     const { previous, signal } = options
     const target = new StoreTarget(objects)
     const found = await this.#look(folder, previous, target, signal)
-    const { checkpointId, files, bytes, leftOut } = found
-    const { newBytes } = target
-    return { checkpoint_id: checkpointId, files, bytes, new_bytes: newBytes, left_out: leftOut }
+    return capturedBy(found, target.newBytes)
+  }
+
+  /** What {@link capture} would resolve with if all was stored already. Throws as that does. */
+  async find(folder: string, signal?: AbortSignal): Promise<Captured> {
+    return capturedBy(await this.#look(folder, null, null, signal), 0)
   }
 
   /** The content of the folder as a tree; nothing is stored. Throws as {@link capture} does. */
@@ -71,7 +74,7 @@ export class TrackedFolder {
   }
 
   /** Frees what is remembered; what runs, ends. Calling it twice is harmless. */
-  async close(): Promise<void> {
+  async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     await this.#last
     treeWorkerThread.forget(this.#tracked)
@@ -80,7 +83,7 @@ export class TrackedFolder {
   async #look(
     folder: string,
     previous: string | null,
-    target: Target,
+    target: Target | null,
     signal: AbortSignal | undefined,
   ): Promise<Done> {
     const look = this.#last.then(async () => {
@@ -89,7 +92,7 @@ export class TrackedFolder {
       if (this.#isClosed) throw new TypeError('this TrackedFolder is closed')
       return await new LookJob(target, signal).run({
         tracked: this.#tracked, folder, previous, rules: this.#rules,
-        storeContents: target.storeContents,
+        storeContents: target?.storeContents ?? false, sends: target !== null,
       })
     })
     this.#last = look.catch(() => undefined)
@@ -97,18 +100,14 @@ export class TrackedFolder {
   }
 }
 
+function capturedBy({ checkpointId, files, bytes, leftOut }: Done, newBytes: number): Captured {
+  return { checkpoint_id: checkpointId, files, bytes, new_bytes: newBytes, left_out: leftOut }
+}
+
 /** The content of a folder as a tree. Throws as {@link TrackedFolder.capture} does. */
-export async function manifestOf(
-  folder: string,
-  rules: TreeRules = {},
-  signal?: AbortSignal,
-): Promise<Tree> {
-  const tracked = new TrackedFolder(rules)
-  try {
-    return await tracked.manifest(folder, signal)
-  } finally {
-    await tracked.close()
-  }
+export async function manifestOf(folder: string, rules: TreeRules = {}): Promise<Tree> {
+  await using tracked = new TrackedFolder(rules)
+  return await tracked.manifest(folder)
 }
 
 /** Where the worker's batches go. */
@@ -166,6 +165,7 @@ interface LookRequest {
   readonly previous: string | null
   readonly rules: AllTreeRules
   readonly storeContents: boolean
+  readonly sends: boolean
 }
 
 /**
@@ -173,7 +173,7 @@ interface LookRequest {
  * the number of a descriptor may soon be another folder's.
  */
 class LookJob implements TreeJob {
-  readonly #target: Target
+  readonly #target: Target | null
   readonly #signal: AbortSignal | undefined
   readonly #done: Promise<Done>
   #resolve: (found: Done) => void = () => undefined
@@ -182,7 +182,8 @@ class LookJob implements TreeJob {
   /** Why the worker was told to stop. */
   #reason: { readonly error: unknown } | null = null
 
-  constructor(target: Target, signal: AbortSignal | undefined) {
+  /** @param target null: only what is found counts */
+  constructor(target: Target | null, signal: AbortSignal | undefined) {
     this.#target = target
     this.#signal = signal
     this.#done = new Promise((resolve, reject) => {
@@ -236,13 +237,13 @@ class LookJob implements TreeJob {
       const from = i === 0 ? 0 : ends[i - 1]!
       return new Uint8Array(buffer, from, end - from)
     })
-    await this.#target.put(hashes, contents, isTree)
+    await this.#target!.put(hashes, contents, isTree)
     treeWorkerThread.post({ t: 'stored', job: this.#id, batch: number })
   }
 
   /** Tells the worker what the checkpoint before did not store. */
   async #answer(checkpointId: string): Promise<void> {
-    const { entries } = await readTree(this.#target, checkpointId)
+    const { entries } = await readTree(this.#target!, checkpointId)
     const work = new LongWork()
     const pairs: string[] = []
     for (const [path, { sha256, stored }] of entries) {

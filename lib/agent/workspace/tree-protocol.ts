@@ -25,6 +25,8 @@ export type ToTreeWorker =
       readonly folder: string
       readonly rules: AllTreeRules
       readonly storeContents: boolean
+      /** False: nothing is sent, but what was found. */
+      readonly sends: boolean
       readonly previous: string | null
     }
   | { readonly t: 'stored'; readonly job: number; readonly batch: number }

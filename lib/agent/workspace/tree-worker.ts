@@ -38,7 +38,7 @@ class Job {
   }
 
   async run(message: ToTreeWorker & { readonly t: 'look' }): Promise<void> {
-    const { folder, storeContents, previous } = message
+    const { folder, sends, storeContents, previous } = message
     const tracker = trackers.get(this.tracked) ?? new FolderTracker(message.rules)
     trackers.delete(this.tracked)
     trackers.set(this.tracked, tracker)
@@ -47,7 +47,7 @@ class Job {
         signal: this.#abort.signal,
         storeContents,
         previous,
-        send: (batch) => this.#send(batch),
+        send: sends ? (batch) => this.#send(batch) : null,
         notStoredIn: (checkpointId) => this.#notStoredIn(checkpointId),
       })
       post({ t: 'done', job: this.#id, ...found })

@@ -113,7 +113,7 @@ test('content that a checkpoint could not store is overwritten only by force', a
     writeFileSync(join(cwd, 'a'), content)
     const tracker = new TrackedFolder({})
     const { checkpoint_id } = await tracker.capture(cwd, objects, { previous: null, signal })
-    await tracker.close()
+    await tracker[Symbol.asyncDispose]()
     return checkpoint_id
   }
   const [checkpointId, newest] = [await stored('old'), await stored('new')]

@@ -40,24 +40,3 @@ test('the judge gets frozen requests as well', async (t) => {
   assert.equal(asked.length, 1)
   assert.ok(Object.isFrozen(asked[0]!.messages) && Object.isFrozen(asked[0]!.messages[0]))
 })
-
-test('with NODE_ENV=production requests are snapshots that are not frozen', async (t) => {
-  const before = process.env['NODE_ENV']
-  process.env['NODE_ENV'] = 'production'
-  t.after(() => {
-    if (before === undefined) delete process.env['NODE_ENV']
-    else process.env['NODE_ENV'] = before
-  })
-  const kept: ModelRequest[] = []
-  const providers = [
-    testProvider((request, n) => {
-      kept.push(request)
-      return n < 2 ? listing : { stop: 'refusal' }
-    }),
-  ]
-  const { engine } = await openEngine(t, { providers })
-  await runToEnd(engine, { goal: 'shell: false' })
-  assert.deepEqual(kept.map(({ messages }) => messages.length), [1, 3, 5])
-  const parts = kept.flatMap(({ messages }) => [messages, ...messages])
-  assert.ok(!parts.some((part) => Object.isFrozen(part)))
-})

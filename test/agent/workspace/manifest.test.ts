@@ -30,7 +30,7 @@ class Captures {
     this.root = root
     this.#rules = rules
     this.#tracked = new TrackedFolder(rules)
-    t.after(() => this.#tracked.close())
+    t.after(() => this.#tracked[Symbol.asyncDispose]())
   }
 
   write(path: string, content: string | Uint8Array = path): void {
@@ -48,7 +48,7 @@ class Captures {
 
   /** As another process does that takes the run over. */
   async restart(): Promise<void> {
-    await this.#tracked.close()
+    await this.#tracked[Symbol.asyncDispose]()
     this.#tracked = new TrackedFolder(this.#rules)
   }
 

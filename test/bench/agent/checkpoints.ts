@@ -166,7 +166,7 @@ const objects: ObjectStore = store.objects!
   const data = join(scratch, 'data/objects')
   row(what, `${CHECKPOINTS} checkpoints, blocks on disk`, [diskOf(data)], 'MB', 60)
   row(what, `${CHECKPOINTS} checkpoints, bytes`, [diskOf(data, '--apparent-size')], 'MB')
-  await tracked.close()
+  await tracked[Symbol.asyncDispose]()
   rmSync(folder, { recursive: true })
 }
 {
@@ -191,7 +191,7 @@ const objects: ObjectStore = store.objects!
   row(what, 'memory of both', [(process.memoryUsage().rss - before) / 1e6], 'MB')
   const tree = await costOf(() => tracked.manifest(folder))
   row(what, 'as a tree, longest block', [tree.block], 'ms')
-  await tracked.close()
+  await tracked[Symbol.asyncDispose]()
 }
 await store.close()
 if (flags.json !== undefined) {

@@ -1,8 +1,28 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { test } from 'node:test'
-import { runToEnd, follow } from '../../../helpers/engine.js'
+import { MemoryStore, type RunRecord } from 'runwright/agent'
+import { runToEnd, follow, type Said } from '../../../helpers/engine.js'
 import { ended, fill, filesIn, openFamily, payloads, writes } from './support.js'
+
+/** A store in whose folder something happens when the first attempt is named. */
+class ChangedMeanwhile extends MemoryStore {
+  readonly #change: () => void
+  #isDone = false
+
+  constructor(change: () => void) {
+    super()
+    this.#change = change
+  }
+
+  override async append(runId: string, records: readonly RunRecord[]): Promise<void> {
+    if (!this.#isDone && records.some(({ kind }) => kind === 'attempt_started')) {
+      this.#isDone = true
+      this.#change()
+    }
+    await super.append(runId, records)
+  }
+}
 
 const GOAL = 'shell: grep -q good answer.txt'
 
@@ -24,8 +44,45 @@ test('the first attempt that achieves the goal wins, and its changes are applied
   ])
   assert.deepEqual(payloads(events, 'attempt_chosen').map(({ attempt }) => attempt), [2])
   assert.equal(payloads(events, 'attempt_ended').length, 2)
-  assert.deepEqual(readdirSync(copies), [])
   assert.equal(payloads(events, 'model_turn').length, 0)
+  await engine.close()
+  assert.deepEqual(readdirSync(copies), [])
+})
+
+test('an attempt begins with the checkpoint of its run, stored once, whatever is left out', async (t) => {
+  const { engine, cwd } = await openFamily(t, { good: writes('answer.txt', 'good\n') })
+  fill(cwd, { 'answer.txt': 'none\n', '.env': 'TOKEN=1\n', 'node_modules/a/index.js': '' })
+  const { details } = await runToEnd(engine, { goal: GOAL, attempts: { count: 1 } })
+  const child = details.attempts?.runs[0]?.run_id ?? ''
+  const [own] = payloads(await ended(engine, details.run_id), 'checkpoint')
+  const events = await ended(engine, child)
+  const [start] = payloads(events, 'checkpoint')
+  assert.equal(start?.reason, 'start')
+  assert.deepEqual({ ...start, new_bytes: 0 }, { ...own, new_bytes: 0 })
+  assert.equal(start?.new_bytes, 0)
+  const told = payloads(events, 'log').map(({ message }) => message)
+  assert.deepEqual(told, ['As in the folder now, because not stored: .env.'])
+})
+
+test('an attempt has the files of the checkpoint, whatever happens to the folder meanwhile', async (t) => {
+  const seen: Record<string, string>[] = []
+  const { engine, cwd } = await openFamily(
+    t,
+    {
+      good: (request, turn) => {
+        seen.push(filesIn(request.run.cwd))
+        return writes('answer.txt', 'good\n')(request, turn) as Said
+      },
+    },
+    { store: new ChangedMeanwhile(() => fill(cwd, { 'answer.txt': 'late\n', more: '' })) },
+  )
+  fill(cwd, { 'answer.txt': 'none\n' })
+  const { details } = await runToEnd(engine, { goal: GOAL, attempts: { count: 1 } })
+  assert.equal(details.status, 'achieved')
+  assert.deepEqual(seen[0], { 'answer.txt': 'none\n' })
+  const child = details.attempts?.runs[0]?.run_id ?? ''
+  const checkpoints = payloads(await ended(engine, child), 'checkpoint')
+  assert.deepEqual(checkpoints.map(({ reason }) => reason), ['start', 'iteration'])
 })
 
 test('attempts that do not achieve the goal fail their run, with every reason', async (t) => {
