@@ -1,7 +1,7 @@
 import { inSlices } from '../../internal/next-turn.js'
 import type { ObjectStore } from '../object-store.js'
 import { countChanges, type CountedChanges } from '../workspace/describe-changes.js'
-import { netChanges } from '../workspace/net-changes.js'
+import { netChanges, type TreeChange } from '../workspace/net-changes.js'
 import { readContent } from '../workspace/read-tree.js'
 import { readDifference } from '../workspace/tree-difference.js'
 
@@ -15,7 +15,15 @@ export async function compareTrees(
   from: string,
   to: string,
 ): Promise<CountedChanges> {
-  const { before, after } = await readDifference(objects, from, to)
-  const changes = await inSlices(netChanges(before, after))
+  const changes = from === to ? [] : await treeChanges(objects, from, to)
   return await countChanges(changes, (entry) => readContent(objects, entry))
+}
+
+async function treeChanges(
+  objects: ObjectStore,
+  from: string,
+  to: string,
+): Promise<readonly TreeChange[]> {
+  const { before, after } = await readDifference(objects, from, to)
+  return await inSlices(netChanges(before, after))
 }

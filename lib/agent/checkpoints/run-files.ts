@@ -41,8 +41,7 @@ export class EngineRunFiles implements RunFiles {
 
   async finish(log: LogWriter, signal: AbortSignal): Promise<void> {
     await this.#operations.finish(log, signal)
-    // What cannot be removed now, a sweep removes.
-    await this.left(log.state.head.details).catch(() => undefined)
+    await this.left(log.state.head.details)
   }
 
   async applyAchieved(
@@ -117,7 +116,8 @@ export class EngineRunFiles implements RunFiles {
   async left(details: RunDetails): Promise<void> {
     const { run_id, status, workspace } = details
     if (!isTerminal(status) || workspace !== 'isolated' || needsCopy(details)) return
-    await this.#settings.isolation?.removeSoon(run_id)
+    // What cannot be removed now, a sweep removes.
+    await this.#settings.isolation?.removeSoon(run_id).catch(() => undefined)
   }
 }
 

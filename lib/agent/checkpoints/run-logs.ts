@@ -33,7 +33,10 @@ export interface RunFiles {
    * @throws {@link StoreError} when the log cannot be written; the signal's reason.
    */
   applyAchieved(log: LogWriter, hold: () => Promise<boolean>, signal: AbortSignal): Promise<void>
-  /** Removes the copy of an isolated run that needs it no longer. The run is driven no longer. */
+  /**
+   * Removes the copy of an isolated run that needs it no longer, and never rejects. The run is
+   * driven no longer.
+   */
   left(details: RunDetails): Promise<void>
 }
 

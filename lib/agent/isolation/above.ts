@@ -35,12 +35,11 @@ export async function packagesAbove(
 
 /** Why programs may find in a copy what is not part of it. */
 export async function problemsAbove(folder: string): Promise<readonly string[]> {
-  const found: string[] = []
-  for (const parent of [folder, ...above(folder)]) {
-    for (const name of FOUND_ABOVE) {
-      if (await isThere(join(parent, name))) found.push(join(parent, name))
-    }
-  }
+  const paths = [folder, ...above(folder)].flatMap((parent) =>
+    FOUND_ABOVE.map((name) => join(parent, name)),
+  )
+  const areThere = await Promise.all(paths.map(isThere))
+  const found = paths.filter((_, i) => areThere[i])
   if (found.length === 0) return []
   return [
     `Programs that look in the folders above find ${found.join(', ')} there, which is not part ` +

@@ -27,6 +27,7 @@ import { hash, randomUUID } from 'node:crypto'
 import { lstat, mkdir, readdir, readFile, realpath, rename, unlink, writeFile }
   from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
+import { bootId } from '../../internal/boot-id.js'
 import type { JsonValue } from '../../internal/json.js'
 import type { IsolatedCopy } from '../executor.js'
 import { assertFits, copyTree, removeFolder } from '../workspace/copy.js'
@@ -95,7 +96,7 @@ interface Description {
   readonly readOnly: readonly string[]
   /** What else commands see, by absolute paths. */
   readonly mounts?: IsolatedCopy['readOnly']
-  /** When it was made, see {@link bootOf}; earlier versions did not write it, nor the mark. */
+  /** When it was made, see {@link BOOT}; earlier versions did not write it, nor the mark. */
   readonly boot?: string
   readonly mark?: string
 }
@@ -218,14 +219,14 @@ export class IsolatedFolders {
     const above = mounts && !sealed ? null : await packagesAbove(cwd, closed)
     const packages = above === null ? [] : [{ from: above, to: join(place, 'node_modules') }]
     const shared = { closed, unread, sealed, mounts, signal }
-    const [copied, problems, elsewhere] = await Promise.all([
+    const [copied, problems] = await Promise.all([
       copyTree(cwd, join(temporary, name), {
         ...shared, maxBytes, without, place: original.to, others: packages,
       }),
       mounts ? [] : problemsAbove(folder),
-      installedElsewhere(cwd),
     ])
-    const notes = [...copied.notes, ...problems, ...elsewhere]
+    const notes = [...copied.notes, ...problems]
+    if (copied.hasPython) notes.push(...(await installedElsewhere(cwd)))
     const more: { from: string; to: string }[] = []
     for (const { from, to } of packages) {
       const rest = maxBytes - copied.bytes
@@ -246,9 +247,8 @@ export class IsolatedFolders {
     }
     if (fill !== undefined) notes.push(...(await fill(join(temporary, name))))
     signal?.throwIfAborted()
-    const [mark, boot] = [this.#mark, await bootOf()]
     const description: Description = {
-      owner: runId, original: cwd, name, readOnly, mounts: more, boot, mark,
+      owner: runId, original: cwd, name, readOnly, mounts: more, boot: BOOT, mark: this.#mark,
     }
     const files = { ...guards, 'copy.json': JSON.stringify(description) }
     await Promise.all(
@@ -270,7 +270,7 @@ export class IsolatedFolders {
    */
   async usable(runId: string, mounts: boolean, adopts = true): Promise<IsolatedCopy | null> {
     const found = await this.#copyOf(runId, adopts)
-    if (found === null || found.description.boot !== (await bootOf())) return null
+    if (found === null || found.description.boot !== BOOT) return null
     return found.copy.readOnly.length > 0 && !mounts ? null : found.copy
   }
 
@@ -495,13 +495,8 @@ function checkRunId(runId: string): void {
   if (!RUN_ID.test(runId)) throw new TypeError(`${runId} is no run id`)
 }
 
-/** In place of the next where the system does not tell: every process counts as a start then. */
-const PROCESS = randomUUID()
-
-let boot: Promise<string> | undefined
-
-/** Tells the starts of the machine apart: what was not on its disk is lost by the next one. */
-function bootOf(): Promise<string> {
-  boot ??= readFile('/proc/sys/kernel/random/boot_id', 'utf8').catch(() => PROCESS)
-  return boot
-}
+/**
+ * The start of the machine: what was not on its disk is lost by the next one. Where the system does
+ * not tell, every process counts as a start.
+ */
+const BOOT = bootId() === null ? randomUUID() : `${bootId()}\n`

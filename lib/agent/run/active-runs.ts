@@ -216,13 +216,16 @@ export class ActiveRuns {
     this.#runs.delete(run.log.runId)
   }
 
-  /** Drives a run; resolves when that is over: the run has ended, waits, or was suspended. */
-  async drive(run: RunLoop): Promise<void> {
+  /**
+   * Drives a run; resolves when that is over: the run has ended, waits, or was suspended. `onLeft`
+   * is called as soon as nothing of it happens any more, but for the removal of its copy.
+   */
+  async drive(run: RunLoop, onLeft: () => void): Promise<void> {
     this.add(run)
     let leave: () => void = () => undefined
     const over = new Promise<void>((resolve) => (leave = resolve))
     this.#drives.set(run.log.runId, { over, leave })
-    void run.drive().then(leave)
+    void run.drive(onLeft).then(leave)
     await over
     this.#drives.delete(run.log.runId)
     this.remove(run)

@@ -474,10 +474,11 @@ export class LocalDriver implements RunDriver {
   }
 
   async #drive(run: RunLoop): Promise<void> {
-    await this.#options.runs.drive(run)
+    await this.#options.runs.drive(run, () => {
+      this.#removeUser(run.log.runId)
+      run.log.feed.finish()
+    })
     this.#drivesOver += 1
-    this.#removeUser(run.log.runId)
-    run.log.feed.finish()
   }
 
   #addUser(runId: string, place: string): void {

@@ -180,8 +180,11 @@ export class RunLoop {
     return this.#suspendBy !== null
   }
 
-  /** Drives the run until it ends or is suspended; never rejects. */
-  async drive(): Promise<void> {
+  /**
+   * Drives the run until it ends or is suspended; never rejects. `onLeft` is called when nothing
+   * of it happens any more, but for the removal of its copy.
+   */
+  async drive(onLeft: () => void): Promise<void> {
     const { trace } = this.#options
     trace.beginRun(this.state.head.details)
     this.#budget?.enter()
@@ -203,10 +206,11 @@ export class RunLoop {
       await this.leaveFolder()
       this.#options.scheduler.leave(this.#log.runId)
       this.#options.scheduler.release(this.#log.runId)
-      if (!this.#left) await this.#options.files?.left(this.state.head.details)
       const isOver = isTerminal(this.state.head.details.status) && !this.#left
       if (isOver) await this.#children.abandon(this.state)
       trace.endRun(this.state.head.details)
+      onLeft()
+      if (!this.#left) await this.#options.files?.left(this.state.head.details)
     }
   }
 

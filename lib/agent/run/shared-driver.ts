@@ -330,9 +330,10 @@ export class SharedDriver implements RunDriver {
   async #drive(run: RunLoop, { feed, release, catchUp }: OpenSharedFeed): Promise<void> {
     const { runs, shared } = this.#options
     const { runId } = run.log
-    await runs.drive(run)
-    // The run may look ended here although its end was not stored: then the feed is not complete.
-    if (feed.isComplete) feed.finish()
+    await runs.drive(run, () => {
+      // The run may look ended here although its end was not stored: then the feed is not complete.
+      if (feed.isComplete) feed.finish()
+    })
     this.#driven.delete(runId)
     await shared.release(runId).catch(() => undefined)
     catchUp() // others may have appended while this process believed that it held the run

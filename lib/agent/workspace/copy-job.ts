@@ -25,6 +25,8 @@ export interface CopyResult {
   readonly bytes: number
   /** Relative paths of folders of packages that are empty, to be mounted read-only. */
   readonly readOnly: readonly string[]
+  /** Is there a file of Python, outside of dependencies? */
+  readonly hasPython: boolean
   readonly notes: readonly string[]
 }
 

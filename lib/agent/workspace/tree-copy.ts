@@ -95,6 +95,7 @@ export class TreeCopy {
   readonly #canShare: Map<number, boolean> = new Map()
   #files = 0
   #bytes = 0
+  #hasPython = false
 
   constructor(job: CopyJob, isAborted: () => boolean) {
     this.#job = job
@@ -119,7 +120,8 @@ export class TreeCopy {
       this.#readOnly.push('')
     } else this.#folder(folder, place)
     const [files, bytes, readOnly] = [this.#files, this.#bytes, this.#readOnly]
-    return { files, bytes, readOnly, notes: this.#notes.sentences() }
+    const [hasPython, notes] = [this.#hasPython, this.#notes.sentences()]
+    return { files, bytes, readOnly, hasPython, notes }
   }
 
   /** Copies an open folder, and closes it. `source` and `target` of `place` are its own paths. */
@@ -164,6 +166,7 @@ export class TreeCopy {
     if (this.#job.sealed === true && this.#isUnsealed(place, name, kind)) return
     if (zone.isRepository && name.endsWith('.lock')) return
     this.#count(ENTRY_BYTES)
+    if (name.endsWith('.py') && !zone.isDependency) this.#hasPython = true
     try {
       this.#copyAs(kind, place, name, path)
     } catch (error) {

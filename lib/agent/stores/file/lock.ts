@@ -11,9 +11,9 @@
  * @module
  */
 import { randomUUID } from 'node:crypto'
-import { readFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { bootId } from '../../../internal/boot-id.js'
 import { isRunning, pidNamespace, startOf } from '../../../internal/processes.js'
 import { StoreError } from '../../errors.js'
 import { readFile, SystemDisk, type Disk, type FileStat } from './disk.js'
@@ -288,13 +288,5 @@ function describeThisProcess(): LockHolder {
     namespace: pidNamespace(),
     host: hostname(),
     token: randomUUID(),
-  }
-}
-
-function bootId(): string | null {
-  try {
-    return readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim()
-  } catch {
-    return null
   }
 }
