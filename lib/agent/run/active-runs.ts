@@ -218,15 +218,21 @@ export class ActiveRuns {
 
   /**
    * Drives a run; resolves when that is over: the run has ended, waits, or was suspended. `onLeft`
-   * is called as soon as nothing of it happens any more, but for the removal of its copy.
+   * is called once, as soon as nothing of it happens any more, but for the removal of its copy.
    */
   async drive(run: RunLoop, onLeft: () => void): Promise<void> {
     this.add(run)
     let leave: () => void = () => undefined
     const over = new Promise<void>((resolve) => (leave = resolve))
     this.#drives.set(run.log.runId, { over, leave })
-    void run.drive(onLeft).then(leave)
+    let hasLeft = false
+    const left = (): void => {
+      if (!hasLeft) onLeft()
+      hasLeft = true
+    }
+    void run.drive(left).then(leave)
     await over
+    left()
     this.#drives.delete(run.log.runId)
     this.remove(run)
   }
