@@ -660,6 +660,15 @@ export const rules: readonly Rule[] = [
   },
   {
     document: 'docs/tools.md',
+    has: 'book_room',
+    peers: true,
+    after: `assert.deepEqual(book.parameters.required, ['from'])
+      const booked = await book.execute({ from: '2026-05-02' })
+      assert.equal(booked.output, 'booked from Sat May 02 2026, nights: 1')
+      assert.equal((await book.execute({ from: 'may' })).exitCode, 1)`,
+  },
+  {
+    document: 'docs/tools.md',
     has: 'bubblewrapExecutor',
     before: `(await import('node:fs')).mkdirSync('srv/toolchains')`,
     after: `const { bubblewrapProblem, MemoryStore } = await import('runwright/agent')

@@ -300,7 +300,7 @@ export const notOptions: readonly (readonly [place: RegExp, reason: string])[] =
   [/^agent\.costOf#prices /, 'prices that were frozen in a log'],
   [/ prices\.any /, 'prices by the names of models, which test/agent/models/pricing.test.ts checks'],
   [/^agent\.ModelError#options usage /, 'what a model reports, which is made sound when it counts'],
-  [/^agent\.(checkSchema#schema|checkArguments#tool) /, 'data; defineTool() checks schemas'],
+  [/^agent\.((checkSchema|toJsonSchema)#schema|checkArguments#tool) /, 'data; defineTool() checks schemas'],
   [/\.resume#answer /, 'checked against RESUME_SCHEMA, as over HTTP'],
   [/^server\.RunServiceClient\.(create|fork|restore|apply)#request |\.message#message /,
     'checked by the service against its schemas'],
