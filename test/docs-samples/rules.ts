@@ -629,6 +629,14 @@ export const rules: readonly Rule[] = [
     before: `process.chdir('srv/projects/shop')`,
     after: `assert.equal(end_reason, 'goal_achieved'); await service.close()`,
   },
+  // Evaluations
+  {
+    document: 'docs/evals.md',
+    has: 'formatEvaluation',
+    replace: { "'openai:gpt-5', 'anthropic:claude-sonnet-5'": "'builtin:repair'" },
+    after: `assert.equal(report.cells[0].achieved, 5, JSON.stringify(report))
+      assert.match(printed[0], /builtin:repair +5\\/5 +100% 57-100/)`,
+  },
   // Several processes
   {
     document: 'docs/scaling.md',
