@@ -11,9 +11,6 @@ import type { Assurance } from '../../goal.js'
 import type { EndReason } from '../../run-status.js'
 import { meanInterval, passInterval, type Estimate } from './intervals.js'
 
-/** The `version` of reports; fields may be added to it. */
-export const REPORT_VERSION = 1
-
 /** One attempt of a model at a task. */
 export interface EvaluationAttempt {
   readonly task: string
@@ -86,7 +83,8 @@ export interface EvaluationTotal extends EvaluationSummary {
 
 /** What `evaluate()` returns; it is JSON. */
 export interface EvaluationReport {
-  readonly version: typeof REPORT_VERSION
+  /** Of this form; fields may be added to it. */
+  readonly version: 1
   /** ISO 8601 UTC. */
   readonly started_at: string
   readonly ended_at: string
@@ -129,7 +127,7 @@ export function reportOf(
   })
   const ended = all.filter(({ outcome }) => outcome !== 'aborted').length
   const complete = ended === tasks.length * models.length * attempts
-  return { version: REPORT_VERSION, ...frame, complete, cells, totals }
+  return { version: 1, ...frame, complete, cells, totals }
 }
 
 /** @param groups - the attempts, by task. */

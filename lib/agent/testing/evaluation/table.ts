@@ -5,12 +5,11 @@
  */
 import { escapeInvisible } from '../../../internal/escape-invisible.js'
 import { checkObject } from '../../../internal/options.js'
-import {
-  REPORT_VERSION,
-  type AssuranceCount,
-  type EvaluationReport,
-  type EvaluationSummary,
-  type PassEstimate,
+import type {
+  AssuranceCount,
+  EvaluationReport,
+  EvaluationSummary,
+  PassEstimate,
 } from './report.js'
 import { fitted, textWidth } from './text-width.js'
 
@@ -35,8 +34,8 @@ type Line =
  */
 export function formatEvaluation(report: EvaluationReport): string {
   checkObject('a report', report)
-  if (report.version !== REPORT_VERSION || !Array.isArray(report.cells)) {
-    throw new TypeError(`a report must be one of evaluate(), with version ${REPORT_VERSION}`)
+  if (report.version !== 1 || !Array.isArray(report.cells)) {
+    throw new TypeError('a report must be one of evaluate(), with version 1')
   }
   // The first and the last `k` have room.
   const ks = [...new Set([report.pass_at[0] ?? 1, report.pass_at.at(-1) ?? 1])]
