@@ -986,6 +986,7 @@ const byFile = {
   ],
   'test/examples.test.ts': [
     ['examples/fix-side-by-side.ts prints its results, ends, and needs no network', 4, SAMPLE],
+    ['examples/evaluate-models.ts prints its results, ends, and needs no network', 8, SAMPLE],
     ['examples/race-two-models.ts prints its results, ends, and needs no network', 3, SAMPLE],
     ['examples/support-mail.ts prints its results, ends, and needs no network', 1.5, SAMPLE],
     ['examples/own-tool.ts prints its results, ends, and needs no network', 1.5, SAMPLE],
@@ -1225,6 +1226,7 @@ const byFile = {
     ['the samples of docs/models.md do what they say', 1.5, SAMPLE],
     ['the samples of docs/operating.md do what they say', 1.4, SAMPLE],
     ['the samples of docs/http-client.md do what they say', 1.3, SAMPLE],
+    ['the samples of docs/evals.md do what they say', 2, SAMPLE],
     ['the samples of docs/goals.md do what they say', 1.2, SAMPLE],
     ['the samples of docs/judged-goals.md do what they say', 0.8, SAMPLE],
     ['the samples of docs/tools.md do what they say', 1.1, SAMPLE],

@@ -16,6 +16,9 @@ import type { SchemaNode } from './json-schema/node.js'
 import type { JsonSchema, SchemaViolation } from './schema.js'
 import type { Tool } from './tool.js'
 
+/** Mistakes in arguments that a model is told at once. */
+const MAX_MISTAKES = 8
+
 /** What was made of each schema, for as long as the schema itself is in use. */
 const prepared = new WeakMap<JsonSchema, SchemaNode>()
 
@@ -78,11 +81,20 @@ export function checkArguments(
   checkObject('a tool', tool)
   const violations = checkSchema(tool.parameters, args)
   if (violations.length === 0) return null
-  const lines = violations.slice(0, 8).map(({ pointer, detail }) => {
+  return argumentsProblem(tool, violations, ({ pointer, detail }) => {
     const field = pointer.slice(1).replaceAll('~1', '/').replaceAll('~0', '~')
-    return `- ${field === '' ? 'the arguments' : field} ${detail}`
+    return `${field === '' ? 'the arguments' : field} ${detail}`
   })
-  if (violations.length > lines.length) lines.push(`- and ${violations.length - lines.length} more`)
+}
+
+/** The message for the model about arguments with these mistakes, of which `tell` tells one. */
+export function argumentsProblem<T>(
+  tool: Pick<Tool, 'name' | 'parameters'>,
+  mistakes: readonly T[],
+  tell: (mistake: T) => string,
+): string {
+  const lines = mistakes.slice(0, MAX_MISTAKES).map((mistake) => `- ${tell(mistake)}`)
+  if (mistakes.length > lines.length) lines.push(`- and ${mistakes.length - lines.length} more`)
   const known = Object.keys(tool.parameters.properties ?? {})
   const hint = known.length === 0 ? '' : ` (its fields: ${known.join(', ')})`
   return [

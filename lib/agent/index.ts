@@ -235,7 +235,8 @@ export type { McpOAuthClient, McpOAuthState, McpTokens, McpTokenStore } from './
 export type { McpProcess } from './mcp/stdio.js'
 export { defineTool } from './tools/define.js'
 export type {
-  ObjectValue, RequiredName, SchemaValue, ToolDefinition, TypedValue,
+  ObjectValue, RequiredName, SchemaValue, ToolArguments, ToolDefinition, ToolSchema,
+  TypedValue,
 } from './tools/define.js'
 export type { CommandOptions, CommandResult, Executor, IsolatedCopy } from './executor.js'
 export { processExecutor } from './executors/process.js'
@@ -270,6 +271,9 @@ export type {
 export { commandGoal } from './goals/command-goal.js'
 export type { CommandGoal } from './goals/command-goal.js'
 export { checkArguments, checkSchema } from './check-schema.js'
-export type { JsonSchema, JsonSchemaType, SchemaViolation } from './schema.js'
+export { toJsonSchema } from './json-schema/standard.js'
+export type {
+  JsonSchema, JsonSchemaType, SchemaViolation, StandardIssue, StandardResult, StandardSchema,
+} from './schema.js'
 export type { Clock, Timer } from '../internal/clock.js'
 export type { JsonObject, JsonValue } from '../internal/json.js'

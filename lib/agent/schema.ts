@@ -69,6 +69,39 @@ export interface JsonSchema {
   readonly else?: JsonSchema | boolean
 }
 
+/**
+ * A schema of a library such as zod, valibot or arktype: what Standard Schema and Standard JSON
+ * Schema, both version 1, say that it has (https://standardschema.dev).
+ */
+export interface StandardSchema<Input = unknown, Output = Input> {
+  readonly '~standard': {
+    readonly version: 1
+    /** The name of the library. */
+    readonly vendor: string
+    /** For the compiler only: what a value is before and after it was validated. */
+    readonly types?: { readonly input: Input; readonly output: Output } | undefined
+    /** Returns the value, possibly converted and completed, or what is wrong with it. */
+    readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>
+    /** Writes the schema as JSON Schema; throws for what JSON Schema cannot say. */
+    readonly jsonSchema: {
+      readonly input: (options: { readonly target: 'draft-2020-12' }) => object
+      readonly output: (options: { readonly target: 'draft-2020-12' }) => object
+    }
+  }
+}
+
+/** What a {@link StandardSchema} says of a value; without `issues` it is valid. */
+export type StandardResult<Output> =
+  | { readonly value: Output; readonly issues?: undefined }
+  | { readonly issues: readonly StandardIssue[] }
+
+/** One way in which a value is invalid, in the words of its library. */
+export interface StandardIssue {
+  readonly message: string
+  /** The keys that lead to it; none for the whole value. */
+  readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+}
+
 /** One way in which a value violates its schema. */
 export interface SchemaViolation {
   /** JSON Pointer to the value (RFC 6901); empty for the whole value. */

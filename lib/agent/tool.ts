@@ -100,7 +100,7 @@ export interface Tool {
   /** Matches `^[a-zA-Z0-9_-]{1,64}$`. */
   readonly name: string
   readonly description: string
-  /** An object schema; arguments are checked against it before anything runs. */
+  /** An object schema, which models are sent; arguments are checked against it, or by `check`. */
   readonly parameters: JsonSchema
   readonly effect: ToolEffect
   /** True when the tool runs a command: the log then records its process group. */
@@ -116,6 +116,11 @@ export interface Tool {
   readonly timeoutMs?: number
   /** For `read` tools: how often a call that throws is tried again, within its time. */
   readonly retries?: number
+  /**
+   * Checks arguments before anything runs, in place of the check against `parameters`, within the
+   * time of the call: null, or a message that tells the model what is wrong with them.
+   */
+  check?(args: JsonObject): Promise<string | null>
   /**
    * For `idempotent` tools: facts to log before the execution (such as content hashes before and
    * after), from which {@link Tool.verify} finds out after a crash whether it happened.

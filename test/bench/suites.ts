@@ -60,6 +60,21 @@ export const suites: readonly Suite[] = [
     ],
   },
   {
+    name: 'schemas',
+    title: 'Checks of arguments',
+    script: 'test/bench/agent/schemas.mjs',
+    quick: { TURNS: '3', TURN_MS: '150' },
+    measured:
+      'The check of the arguments of a tool that changes files, with a list of edits. `ajv` compiles ' +
+      'a schema to JavaScript, which pays from some thousand checks on; the others walk it. It and ' +
+      '`@cfworker/json-schema` stop at the first mistake; runwright finds all of them, and says ' +
+      'in words what came. A schema is prepared once for each tool. Ratios are to `ajv`.',
+    notMeasured:
+      'Other schemas, in which other keywords count. The machine was busy with other work, so the ' +
+      'shortest times of the ranges tell more than the medians.',
+    plots: [],
+  },
+  {
     name: 'rest',
     title: 'REST interface',
     script: 'test/bench/server/rest.mjs',

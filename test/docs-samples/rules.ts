@@ -629,6 +629,14 @@ export const rules: readonly Rule[] = [
     before: `process.chdir('srv/projects/shop')`,
     after: `assert.equal(end_reason, 'goal_achieved'); await service.close()`,
   },
+  // Evaluations
+  {
+    document: 'docs/evals.md',
+    has: 'formatEvaluation',
+    replace: { "'openai:gpt-5', 'anthropic:claude-sonnet-5'": "'builtin:repair'" },
+    after: `assert.equal(report.cells[0].achieved, 5, JSON.stringify(report))
+      assert.match(printed[0], /builtin:repair +5\\/5 +100% 57-100/)`,
+  },
   // Several processes
   {
     document: 'docs/scaling.md',
@@ -657,6 +665,15 @@ export const rules: readonly Rule[] = [
       'tools: [deploy],',
     )} { goal: 'shell: grep -q may.test deployed' })
       assert.equal(ended.status, 'achieved')`,
+  },
+  {
+    document: 'docs/tools.md',
+    has: 'book_room',
+    peers: true,
+    after: `assert.deepEqual(book.parameters.required, ['from'])
+      const booked = await book.execute({ from: '2026-05-02' })
+      assert.equal(booked.output, 'booked from Sat May 02 2026, nights: 1')
+      assert.equal((await book.execute({ from: 'may' })).exitCode, 1)`,
   },
   {
     document: 'docs/tools.md',

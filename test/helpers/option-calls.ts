@@ -198,6 +198,12 @@ const agentCalls: Record<string, Call | OptionCall> = {
 }
 
 const testingCalls: Record<string, Call | OptionCall> = {
+  'evaluate#options': {
+    call: (o: any) => testing.evaluate(o),
+    base: () => ({
+      tasks: [{ name: 'a', request: {} }], models: ['m'], engine: () => Promise.reject(new Error()),
+    }),
+  },
   'ScriptedModel#options': {
     call: (o: any) => new testing.ScriptedModel([], o),
     base: () => ({ prices }),
@@ -296,11 +302,12 @@ export const notOptions: readonly (readonly [place: RegExp, reason: string])[] =
   [/(Model|ModelAdapter|HttpModel|ScriptedModel|Executor)\.\w+#(request|options|settings) /,
     'what the engine passes to models, adapters and executors'],
   [/^agent\.(foldHead#(head|record)|summarize#0|\w+Store\.append#records) /, 'stored records'],
+  [/^agent\/testing\.formatEvaluation#report /, 'what evaluate() has returned'],
   [/^agent\.\w+Store\.list#query /, 'the engine calls stores, and checks what it was given'],
   [/^agent\.costOf#prices /, 'prices that were frozen in a log'],
   [/ prices\.any /, 'prices by the names of models, which test/agent/models/pricing.test.ts checks'],
   [/^agent\.ModelError#options usage /, 'what a model reports, which is made sound when it counts'],
-  [/^agent\.(checkSchema#schema|checkArguments#tool) /, 'data; defineTool() checks schemas'],
+  [/^agent\.((checkSchema|toJsonSchema)#schema|checkArguments#tool) /, 'data; defineTool() checks schemas'],
   [/\.resume#answer /, 'checked against RESUME_SCHEMA, as over HTTP'],
   [/^server\.RunServiceClient\.(create|fork|restore|apply)#request |\.message#message /,
     'checked by the service against its schemas'],

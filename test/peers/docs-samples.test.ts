@@ -26,3 +26,9 @@ test('the SDK of docs/http-client.md runs on client.fetch', async (t) => {
   t.after(() => runner.close())
   await runner.runModules(samplesOf('docs/http-client.md'))
 })
+
+test('the tool of docs/tools.md has its arguments validated by zod', async (t) => {
+  const runner = await SampleRunner.open(['zod'])
+  t.after(() => runner.close())
+  await runner.runModules(samplesOf('docs/tools.md'))
+})

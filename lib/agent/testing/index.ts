@@ -1,9 +1,19 @@
 /**
  * For tests of agents, tools and stores: a model that follows a script, a clock that only moves
- * when told to, and the conformance suites of stores.
+ * when told to, evaluations of models, and the conformance suites of stores.
  *
  * @module
  */
+export { evaluate } from './evaluation/evaluate.js'
+export type {
+  EvaluationEngine, EvaluationOptions, EvaluationTask,
+} from './evaluation/evaluate.js'
+export type { Estimate } from './evaluation/intervals.js'
+export type {
+  AssuranceCount, EvaluationAttempt, EvaluationCell, EvaluationReport, EvaluationSummary,
+  EvaluationTotal, PassEstimate,
+} from './evaluation/report.js'
+export { formatEvaluation } from './evaluation/table.js'
 export { ManualClock } from './manual-clock.js'
 export { ScriptedModel } from './scripted-model.js'
 export type { ScriptedModelOptions, ScriptedStep } from './scripted-model.js'

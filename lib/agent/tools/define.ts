@@ -1,8 +1,9 @@
-import { checkOptions, type OptionKinds } from '../../internal/options.js'
+import { checkOptions, describeValue, type OptionKinds } from '../../internal/options.js'
 import type { JsonObject } from '../../internal/json.js'
-import { checkArguments, prepareSchema } from '../check-schema.js'
+import { argumentsProblem, checkArguments, prepareSchema } from '../check-schema.js'
 import { compileSchema } from '../json-schema/compile.js'
-import type { JsonSchema } from '../schema.js'
+import { describeIssue, isStandardSchema, writeSchema } from '../json-schema/standard.js'
+import type { JsonSchema, StandardSchema } from '../schema.js'
 import type { Tool, ToolContext, ToolEffect, ToolOutput } from '../tool.js'
 
 /**
@@ -52,13 +53,27 @@ export type ObjectValue<S, P> = {
 /** The names of the fields that an object schema requires. */
 export type RequiredName<S> = S extends { readonly required: readonly (infer R)[] } ? R : never
 
+/** A JSON Schema, or one of a library that can write it: not one that only has fields like it. */
+export type ToolSchema = (JsonSchema & { readonly '~standard'?: never }) | StandardSchema
+
+/**
+ * The arguments that `execute` gets: what a library makes of them, with its conversions and
+ * defaults, or the values that a JSON Schema accepts.
+ */
+export type ToolArguments<S> = S extends StandardSchema<infer _, infer Output>
+  ? Output
+  : SchemaValue<S>
+
 /** What {@link defineTool} takes: a {@link Tool} whose arguments are typed by its schema. */
-export interface ToolDefinition<S extends JsonSchema> {
+export interface ToolDefinition<S extends ToolSchema> {
   /** Matches `^[a-zA-Z0-9_-]{1,64}$`. */
   readonly name: string
   /** Tells the model what the tool does and when to use it. */
   readonly description: string
-  /** A schema of type `object`. Other fields are refused unless it allows them. */
+  /**
+   * A JSON Schema of type `object`, by which other fields are refused unless it allows them. Or a
+   * schema of zod, arktype or another library with Standard JSON Schema, which then validates.
+   */
   readonly parameters: S
   /** Whether a call may be repeated after a crash. @defaultValue 'unsafe' */
   readonly effect?: ToolEffect | undefined
@@ -76,16 +91,16 @@ export interface ToolDefinition<S extends JsonSchema> {
    */
   readonly retries?: number | undefined
   /** See {@link Tool.plan}; needed when `effect` is `idempotent`. */
-  plan?(args: SchemaValue<S>, context: ToolContext): Promise<JsonObject>
+  plan?(args: ToolArguments<S>, context: ToolContext): Promise<JsonObject>
   /** See {@link Tool.verify}; needed when `effect` is `idempotent`. */
   verify?(
-    args: SchemaValue<S>,
+    args: ToolArguments<S>,
     plan: JsonObject,
     context: ToolContext,
   ): Promise<'done' | 'undone' | 'unknown'>
   /** Does the work. A string means exit code 0, an exception exit code 1. */
   execute(
-    args: SchemaValue<S>,
+    args: ToolArguments<S>,
     context: ToolContext,
   ): Promise<ToolOutput | string> | ToolOutput | string
 }
@@ -143,7 +158,9 @@ const SCHEMA: OptionKinds<JsonSchema & Extras> = {
  * })
  * ```
  */
-export function defineTool<const S extends JsonSchema>(definition: ToolDefinition<S>): Tool {
+export function defineTool<const S extends ToolSchema>(
+  definition: ToolDefinition<S>,
+): Tool {
   checkOptions(definition, DEFINITION, 'defineTool()')
   const {
     name,
@@ -179,14 +196,9 @@ export function defineTool<const S extends JsonSchema>(definition: ToolDefinitio
   if (retries > 0 && effect !== 'read') {
     throw invalid('retries are for tools of effect read: a call of others may have done its work')
   }
-  if (definition.parameters.type !== 'object') {
-    throw invalid("parameters must be a schema with type: 'object'")
-  }
-  checkDefinition(definition.parameters, `tool ${name}: parameters`)
-  const parameters: JsonSchema = structuredClone(closed(definition.parameters))
-  prepareSchema(parameters, `tool ${name}: parameters`)
-  // Sound, because arguments are checked against this schema first.
-  const typed = (args: JsonObject): SchemaValue<S> => args as SchemaValue<S>
+  const { parameters, read, check } = argumentsOf(name, definition.parameters)
+  // Sound, because arguments are checked against the schema first.
+  const typed = (value: unknown): ToolArguments<S> => value as ToolArguments<S>
   const tool: Tool = {
     name,
     description,
@@ -197,21 +209,89 @@ export function defineTool<const S extends JsonSchema>(definition: ToolDefinitio
     ...(replace ? { replace } : {}),
     ...(timeoutMs !== undefined ? { timeoutMs } : {}),
     ...(retries > 0 ? { retries } : {}),
+    ...(check === undefined ? {} : { check }),
     async execute(args, context) {
-      const mistake = checkArguments(tool, args)
-      if (mistake !== null) return { output: mistake, exitCode: 1 }
-      const result = await definition.execute(typed(args), context)
+      const given = await read(args)
+      if (given.problem !== null) return { output: given.problem, exitCode: 1 }
+      const result = await definition.execute(typed(given.value), context)
       return typeof result === 'string' ? { output: result, exitCode: 0 } : result
     },
   }
   if (definition.plan) {
-    tool.plan = async (args, context) => (await definition.plan?.(typed(args), context)) ?? {}
+    tool.plan = async (args, context) => {
+      const given = await read(args)
+      if (given.problem !== null) throw new TypeError(given.problem)
+      return (await definition.plan?.(typed(given.value), context)) ?? {}
+    }
   }
   if (definition.verify) {
-    tool.verify = async (args, plan, context) =>
-      (await definition.verify?.(typed(args), plan, context)) ?? 'unknown'
+    tool.verify = async (args, plan, context) => {
+      const given = await read(args)
+      // Valid when the call was planned: the schema has changed since.
+      if (given.problem !== null) return 'unknown'
+      return (await definition.verify?.(typed(given.value), plan, context)) ?? 'unknown'
+    }
   }
   return Object.freeze(tool)
+}
+
+/** Arguments as `execute` gets them, or what the model is told about them. */
+type ReadArguments =
+  | { readonly value: unknown; readonly problem: null }
+  | { readonly problem: string }
+
+/** How a tool gets its arguments, and what models are told about them. */
+interface ArgumentReader {
+  readonly parameters: JsonSchema
+  /** Checks arguments, and makes of them what `execute` gets. */
+  readonly read: (args: JsonObject) => Promise<ReadArguments>
+  readonly check?: Tool['check']
+}
+
+/** @throws TypeError for a schema by which arguments could not be checked. */
+function argumentsOf(name: string, schema: ToolSchema): ArgumentReader {
+  if (isStandardSchema(schema)) return libraryArguments(name, schema)
+  if (schema.type !== 'object') {
+    throw new TypeError(`tool ${name}: parameters must be a schema with type: 'object'`)
+  }
+  checkDefinition(schema, `tool ${name}: parameters`)
+  const parameters: JsonSchema = structuredClone(closed(schema))
+  prepareSchema(parameters, `tool ${name}: parameters`)
+  return {
+    parameters,
+    read: async (args) => {
+      const problem = checkArguments({ name, parameters }, args)
+      return problem === null ? { value: args, problem } : { problem }
+    },
+  }
+}
+
+/** Arguments that the library of their schema validates, once for each call. */
+function libraryArguments(name: string, schema: StandardSchema): ArgumentReader {
+  const of = `tool ${name}: parameters`
+  const written = writeSchema(schema, 'input', of)
+  // Arguments are always an object, which a union or a reference need not say.
+  const { type = 'object' } = written
+  if (type !== 'object') {
+    throw new TypeError(`${of} must be a schema of an object, got one of ${JSON.stringify(type)}`)
+  }
+  const parameters: JsonSchema = { type, ...written }
+  prepareSchema(parameters, of)
+  const { vendor } = schema['~standard']
+  const valid = new WeakMap<JsonObject, ReadArguments>()
+  const read = async (args: JsonObject): Promise<ReadArguments> => {
+    const known = valid.get(args)
+    if (known !== undefined) return known
+    const result = await schema['~standard'].validate(args)
+    if (typeof result !== 'object' || result === null) {
+      throw new TypeError(`validate() of ${vendor} returned ${describeValue(result)}`)
+    }
+    const { issues } = result
+    if (issues) return { problem: argumentsProblem({ name, parameters }, issues, describeIssue) }
+    valid.set(args, { value: result.value, problem: null })
+    return { value: result.value, problem: null }
+  }
+  return { parameters, read, check: async (args) => (await read(args)).problem }
 }
 
 /** The schema with no other fields allowed than those that it names, unless it says more itself. */

@@ -108,7 +108,8 @@ function refusalOf(
     const known = [...context.tools.keys()].join(', ')
     return { output: `There is no tool ${call.tool}. Tools: ${known}`, exitCode: 127 }
   }
-  const problem = checkArguments(tool, args)
+  // A check of the tool's own may take time, of which each call has its share.
+  const problem = tool.check === undefined ? checkArguments(tool, args) : null
   return problem === null ? null : { output: problem, exitCode: 1 }
 }
 
@@ -173,6 +174,12 @@ async function execute(
   const runs = context.delegates.ofCall(call.call_id, context, stop)
   const working = toolContext(context, call.call_id, stop, runs, onStart, watch)
   try {
+    signal.throwIfAborted()
+    const problem = tool.check === undefined ? null : await stop.race(tool.check(args))
+    if (problem !== null) {
+      trace.endTool(span, 1, false)
+      return { output: problem, exitCode: 1 }
+    }
     signal.throwIfAborted()
     if (tool.startsProcess !== true) {
       const planning = (): ToolContext =>
