@@ -824,6 +824,12 @@ const byFile = {
       RANDOM,
     ],
   ],
+  'test/agent/run/compaction-crashes.test.ts': [
+    ['whenever a process dies, the next one sends the same messages', 3.5, CRASHES],
+  ],
+  'test/agent/run/compaction-random.test.ts': [
+    ['25 random long runs tell the model what it must know, once', 9, RANDOM],
+  ],
   'test/agent/run/message-crashes.test.ts': [
     ['60 random runs hear each message once, or say that they did not', 3.5, RANDOM],
   ],

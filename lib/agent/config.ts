@@ -9,7 +9,7 @@ import { systemClock, type Clock } from '../internal/clock.js'
 import type { ApproveCall } from './approval.js'
 import type { Executor } from './executor.js'
 import { executorNamed, type ExecutorName } from './executors/named.js'
-import type { SealedMode, WorkspaceMode } from './events.js'
+import type { Compaction, SealedMode, WorkspaceMode } from './events.js'
 import type { Delegation } from './run-tree.js'
 import type { GoalDefinition } from './goal.js'
 import type { McpServerConfig, McpServerOptions } from './mcp/options.js'
@@ -130,6 +130,12 @@ export interface EngineOptions {
    */
   readonly projectInstructions?: boolean | undefined
   /**
+   * What stands in place of turns that no longer fit into the model's context window, for runs
+   * whose requests do not say so: `summary`, one that the model writes, at the cost of a call, or
+   * `drop`, nothing. See `docs/long-runs.md`. @defaultValue 'summary'
+   */
+  readonly compaction?: Compaction | undefined
+  /**
    * Store the content of a run's folder at its start, after each iteration that changed something
    * and at its end: at most 256 MiB of content per run. Requests can only switch this off.
    *
@@ -194,7 +200,7 @@ const OPTIONS: OptionKinds<EngineOptions> = {
   neverStore: 'array', storeSecretFiles: 'boolean', workspace: 'string', workspaceFolder: 'string',
   maxWorkspaceBytes: 'number', sealedChecks: 'string', holdout: 'any', delegation: 'object',
   instructions: 'any', systemPrompt: 'function', projectInstructions: 'boolean',
-  approval: 'function',
+  approval: 'function', compaction: 'string',
 }
 
 /** Options with every default filled in. */
@@ -222,6 +228,7 @@ export interface EngineConfig {
   readonly instructions: InstructionsOption | undefined
   readonly systemPrompt: SystemPromptOption | undefined
   readonly projectInstructions: boolean
+  readonly compaction: Compaction
   /** Folders that do not exist for runs. */
   readonly closed: readonly string[]
   readonly checkpoints: 'auto' | 'off'
@@ -308,6 +315,7 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     instructions: instructionsOption(options.instructions),
     systemPrompt: options.systemPrompt,
     projectInstructions: options.projectInstructions ?? true,
+    compaction: compactionMode(options.compaction),
     ...workspaceConfig(options),
     delegation: delegationLimits(options.delegation),
     approval: options.approval ?? null,
@@ -323,6 +331,12 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
 function sealedMode(given: SealedMode = 'prefer'): SealedMode {
   if (['require', 'prefer', 'off'].includes(given)) return given
   throw new TypeError(`sealedChecks must be 'require', 'prefer' or 'off', got ${String(given)}`)
+}
+
+/** @throws TypeError that names the invalid option. */
+function compactionMode(given: Compaction = 'summary'): Compaction {
+  if (given === 'summary' || given === 'drop') return given
+  throw new TypeError(`compaction must be 'summary' or 'drop', got ${String(given)}`)
 }
 
 const DELEGATION: OptionKinds<Partial<Delegation>> = { depth: 'number', children: 'number' }

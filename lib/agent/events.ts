@@ -15,6 +15,7 @@ import type { StoredSeal } from './check-files.js'
 import type { Assurance, GoalBaseline, GoalSpec, KeptTests, TestCounts } from './goal.js'
 import type { FrozenInstructions } from './instructions.js'
 import type { AssistantMessage, Message, ModelSettings, TraceContext } from './model.js'
+import type { PlanStep } from './plan.js'
 import { areHashed } from './test-outcomes.js'
 import { isTerminal, type ChangeCounts, type EndReason, type RunStatus } from './run-status.js'
 import type { Attempts, Candidate, ChildEnd, ChildRole, Delegation } from './run-tree.js'
@@ -159,7 +160,8 @@ export interface EventPayloads {
     readonly reasoning_tokens: number
     /** Price of this call in US dollars; null when the model's price is unknown. */
     readonly cost_usd: number | null
-    readonly purpose: 'worker' | 'judge'
+    /** `summary`: the model of the run, for a summary of its conversation. */
+    readonly purpose: 'worker' | 'judge' | 'summary'
     /** True when the call gave no usable turn; absent for others. */
     readonly failed?: boolean
     /** How many of the tokens its provider has not counted: see `CallUsage`; absent for none. */
@@ -199,6 +201,19 @@ export interface EventPayloads {
     readonly duration_ms: number
     /** Files that the tool changed, with their diffs; absent when none or unknown. */
     readonly changes?: readonly FileChange[]
+  }
+  /** The model has a new plan: all of its steps, in order. */
+  readonly plan_updated: { readonly call_id: string; readonly steps: readonly PlanStep[] }
+  /** From here on, the beginning of the conversation is not sent to the model any more. */
+  readonly conversation_compacted: {
+    /** So many turns of the model, with their results; those that a fork took over count. */
+    readonly turns: number
+    /** So many of the newest messages of people among them are sent on, word for word. */
+    readonly verbatim: number
+    /** What the model wrote for them, and gets in their place; null: they were left out. */
+    readonly summary: string | null
+    /** Why there is no summary; absent with one. */
+    readonly problem?: string
   }
   readonly goal_check: {
     readonly achieved: boolean
@@ -296,6 +311,9 @@ export type MessageDelivery = 'next_turn' | 'next_iteration'
 /** Must a goal be met in a sealed copy? `prefer`: where one can be made. */
 export type SealedMode = 'require' | 'prefer' | 'off'
 
+/** What stands in place of turns that no longer fit: a summary by the model, or nothing. */
+export type Compaction = 'summary' | 'drop'
+
 /** Which tool calls wait for a human's approval: none, those that may change something, or all. */
 export type ApprovalMode = 'never' | 'writes' | 'all'
 
@@ -340,6 +358,8 @@ export interface RunRequest extends ModelSettings {
   readonly instructions?: string
   /** Absent: the model gets the project's `AGENTS.md`. */
   readonly project_instructions?: false
+  /** Absent, as in logs of earlier versions: `drop`. */
+  readonly compaction?: 'summary'
   /** Names of the tools that the run may use. Absent: all that the host offers. */
   readonly tools?: readonly string[]
 }
@@ -362,6 +382,8 @@ export interface ForkBase {
   readonly applies_from?: string
   /** What the source showed of its work, for the judge of its goal; absent without one. */
   readonly evidence?: string
+  /** The plan of its model; absent without one. */
+  readonly plan?: readonly PlanStep[]
   /** True for a fork that goes on in the copy of its source, whose changes were pending. */
   readonly adopts: boolean
 }
@@ -410,6 +432,10 @@ export interface PrivatePayloads {
     readonly base?: string
   }
   readonly tool_started: { readonly plan: JsonObject }
+  readonly conversation_compacted: {
+    /** Tokens of conversation that the model accepts: it has refused more. */
+    readonly room: number
+  }
   readonly goal_check: {
     readonly output: string
     readonly tests: KeptTests | null
@@ -486,9 +512,13 @@ export const RECORD_VERSION = 4
 /** Kinds that an engine of version 1 must not skip. */
 const SECOND_VERSION: ReadonlySet<EventKind> = new Set(['user_message', 'changes_decided'])
 
-/** Kinds of a run that has started others: who skips them would start these again. */
+/**
+ * Who skips these would start runs again that the run has started, or send the model what a summary
+ * stands for.
+ */
 const FOURTH_VERSION: ReadonlySet<EventKind> = new Set([
   'attempt_started', 'attempt_ended', 'attempt_chosen', 'delegate_started', 'delegate_ended',
+  'conversation_compacted',
 ])
 
 /** The format version of a new record: see {@link RecordFields.v}. */

@@ -102,6 +102,7 @@ export type {
   FileOperation,
   GateKind,
   CheckpointReason,
+  Compaction,
   Decision,
   EndReason,
   EventFields,
@@ -136,6 +137,7 @@ export type {
   RunHead,
   RunSummary,
 } from './run-details.js'
+export type { PlanStatus, PlanStep } from './plan.js'
 export { transition } from './log/transitions.js'
 export type { Trigger } from './log/transitions.js'
 export type { AttributeValue, Span, SpanAttributes, SpanEvent, Tracer } from './tracing/tracing.js'

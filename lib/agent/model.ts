@@ -30,6 +30,11 @@ export interface ToolCall {
 export interface UserMessage {
   readonly role: 'user'
   readonly text: string
+  /**
+   * Turns of the model that were left out, and in whose place this message stands: a summary of
+   * them, or a notice that there is none. Absent for every other message.
+   */
+  readonly stands_for?: number
 }
 
 /** One turn of the model, in the form in which it is sent back to the model. */
@@ -102,6 +107,11 @@ export interface ModelRequest {
   readonly toolChoice?: ToolChoice | undefined
   /** Of the run; they take precedence over those of the model. Absent when it has none. */
   readonly settings?: ModelSettings | undefined
+  /**
+   * `summary`: the last message asks for a summary of the ones before, as text; the answer is no
+   * turn of the run, and calls in it are ignored. Absent otherwise.
+   */
+  readonly purpose?: 'summary' | undefined
   /** Aborts the call; the promise then rejects with the signal's reason. */
   readonly signal: AbortSignal
   /** Called with each piece of visible text as it streams; never by adapters that cannot stream. */
@@ -161,6 +171,11 @@ export interface Model {
    * run is created. A model without this function takes none.
    */
   refusedSetting?(settings: ModelSettings): RefusedSetting | null
+  /**
+   * Does it answer requests whose `purpose` is `summary`? One that does not is never asked; what
+   * does not fit is left out. @defaultValue `isLanguageModel`
+   */
+  readonly summarizes?: boolean | undefined
   /**
    * Makes one call.
    *

@@ -5,13 +5,14 @@
  * @module
  */
 import type {
-  Approval, ChangeCounts, ChangesState, EndReason, ForkOrigin, GatedCall, GateKind, RunOwner,
-  RunStatus, WorkspaceMode,
+  Approval, ChangeCounts, ChangesState, Compaction, EndReason, ForkOrigin, GatedCall, GateKind,
+  RunOwner, RunStatus, WorkspaceMode,
 } from './events.js'
 import type { Candidate, ChildRole, ChooseBy, Delegation } from './run-tree.js'
 import type { Assurance } from './goal.js'
 import type { ProjectInstructions } from './instructions.js'
 import type { ReasoningEffort } from './model.js'
+import type { PlanStep } from './plan.js'
 import type { Usage } from './usage.js'
 
 /** The gate at which a run waits for a human. */
@@ -135,6 +136,9 @@ export interface RunDetails {
   readonly project_instructions: ProjectInstructions | null
   /** Names of the tools that it may use; null: all that the host offers. */
   readonly tools: readonly string[] | null
+  readonly compaction: Compaction
+  /** The newest plan of its model; null for none. */
+  plan: readonly PlanStep[] | null
 }
 
 /** A run as an element of a list. */

@@ -109,6 +109,7 @@ export const boxes: readonly Box[] = [
       'object-store',
       'holdout-store',
       'instructions',
+      'plan',
       'tree',
       'run-tree',
       'run-status',

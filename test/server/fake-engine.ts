@@ -118,6 +118,8 @@ export class FakeEngine implements ServiceEngine {
       instructions: null,
       project_instructions: null,
       tools: null,
+      compaction: 'drop',
+      plan: null,
     }
     this.runs.set(runId, {
       details,

@@ -31,19 +31,39 @@ export class Conversation {
   /**
    * What to send within `budgetTokens`, which never grows from one call to the next: the messages,
    * then `next`, which is sent as it is and added later if the call succeeds. The lists are the
-   * caller's: they do not grow with the conversation.
+   * caller's: they do not grow with the conversation. `forgets`: may turns that were dropped be
+   * forgotten?
    */
-  fit(budgetTokens: number, next: readonly Message[] = []): FittedContext {
+  fit(budgetTokens: number, next: readonly Message[] = [], forgets = true): FittedContext {
     const messages = this.#snapshot(next)
     const isSmall =
       budgetTokens === Infinity || this.#countTokens() + estimateConversation(next) <= budgetTokens
     if (isSmall) return { fits: true, messages, masked: 0, dropped: 0, rest: messages }
     const fitted = fitContext(messages, budgetTokens, estimateTokens, next.length)
-    if (fitted.fits && fitted.rest !== messages) {
+    if (fitted.fits && fitted.rest !== messages && (forgets || fitted.dropped === 0)) {
       this.#messages = fitted.rest.slice(0, fitted.rest.length - next.length)
       this.#tokens = this.#counted = this.#frozen = 0
     }
     return fitted
+  }
+
+  /** Would {@link Conversation.fit} drop turns, or not succeed? */
+  overflows(budgetTokens: number, next: readonly Message[]): boolean {
+    if (this.#countTokens() + estimateConversation(next) <= budgetTokens) return false
+    const messages = [...this.#messages, ...next]
+    const fitted = fitContext(messages, budgetTokens, estimateTokens, next.length)
+    return !fitted.fits || fitted.dropped > 0
+  }
+
+  /** What is left of it: outputs that every later fit masks may be masked. */
+  get messages(): readonly Message[] {
+    return this.#messages
+  }
+
+  /** Goes on with these messages in place of all so far. */
+  replace(messages: readonly Message[]): void {
+    this.#messages = [...messages]
+    this.#tokens = this.#counted = this.#frozen = 0
   }
 
   /** What has to be kept for calls within `budgetTokens`; all of it when it cannot be shortened. */

@@ -203,7 +203,8 @@ function makeGroup(messages: readonly Message[], estimate: (message: Message) =>
   }
 }
 
-function maskOutput(message: Message): Message {
+/** A result with its output left out, unless that is short. */
+export function maskOutput(message: Message): Message {
   if (message.role !== 'tool' || message.output.length <= SHORT_OUTPUT) return message
   const masked: ToolMessage = {
     ...message,
@@ -212,13 +213,19 @@ function maskOutput(message: Message): Message {
   return masked
 }
 
-function dropNotice(): UserMessage {
+/** What the model gets in place of turns that were dropped. */
+export function dropNotice(): UserMessage {
   return {
     role: 'user',
     text:
       '[The oldest part of this conversation was left out because it no longer fits. ' +
       'Files are as your tools show them now.]',
   }
+}
+
+/** A message as the model gets it: a placeholder has no words of its own. */
+export function asSent(message: Message): Message {
+  return droppedOf(message) === undefined ? message : dropNotice()
 }
 
 const estimates = new WeakMap<Message, number>()

@@ -8,6 +8,7 @@ import type { EventPayloads, PrivatePayloads } from '../events.js'
 import type { ProjectInstructions } from '../instructions.js'
 import type { UserMessage } from '../model.js'
 import { headAndTail } from '../output.js'
+import { CHECK, GOES_ON, LINE_END, REVIEW } from './first-words.js'
 
 /** Bytes of one tool output that the model gets. */
 const MODEL_OUTPUT_BYTES = 16_384
@@ -44,9 +45,6 @@ function ownPrompt({ goal, request }: PrivatePayloads['run_created']): string {
     'When you have done what you can for now, answer without calling a tool: the goal is checked.',
   ].join('\n')
 }
-
-/** All that a model may take for the end of a line. */
-const LINE_END = /\r\n|[\n\v\f\r\u0085\u2028\u2029]/
 
 /**
  * The text of the project. It may be hostile: no line of it can be taken for one of ours, because
@@ -87,12 +85,12 @@ export function checkFeedback(
 ): UserMessage {
   if (check.cached) {
     const text =
-      `Goal check after iteration ${iteration}: not achieved, and nothing was changed since the ` +
-      `last check (${check.reason}). Change something.`
+      `${CHECK}${iteration}: not achieved, and nothing was changed since the last check ` +
+      `(${check.reason}). Change something.`
     return { role: 'user', text }
   }
   const text = [
-    `Goal check after iteration ${iteration}: not achieved: ${check.reason}`,
+    `${CHECK}${iteration}: not achieved: ${check.reason}`,
     outputBlock(output),
   ]
   return { role: 'user', text: text.filter((line) => line !== '').join('\n\n') }
@@ -100,7 +98,7 @@ export function checkFeedback(
 
 /** The message after a human has approved a gate with a remark. */
 export function gateFeedback(feedback: string): UserMessage {
-  return { role: 'user', text: `A human reviewed your work and says:\n\n${feedback}` }
+  return { role: 'user', text: REVIEW + feedback }
 }
 
 /** Paths that are named to the model. */
@@ -119,7 +117,7 @@ export function restoreNotice({ paths, more = 0 }: EventPayloads['files_changed'
 /** What a fork is told after the conversation of its source: the state in which it begins. */
 export function forkFeedback(check: EventPayloads['goal_check'], output: string): UserMessage {
   const text = [
-    'The work goes on from here: files are as they were at this point, and iterations count anew.',
+    `${GOES_ON} files are as they were at this point, and iterations count anew.`,
     `State now: ${check.reason}`,
     outputBlock(output),
   ]

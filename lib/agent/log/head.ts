@@ -92,6 +92,9 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
     case 'delegate_started':
       details.delegates += 1
       break
+    case 'plan_updated':
+      details.plan = record.payload.steps
+      break
     case 'delegate_ended':
       foldChildUsage(details, record.payload.usage)
       break
@@ -250,6 +253,8 @@ function createHead(record: RunCreated): RunHead {
       instructions: null,
       project_instructions: null,
       tools: request?.tools ?? null,
+      compaction: request?.compaction ?? 'drop',
+      plan: frozen?.fork?.plan ?? null,
     },
     hasInstructions: (request?.instructions ?? frozen?.instructions?.project) !== undefined,
     owner: frozen?.owner ?? { id: null, tenant: null },
@@ -286,12 +291,14 @@ type NewField =
   | 'changes'
   | 'check_files'
   | 'checkpoint_id'
+  | 'compaction'
   | 'delegates'
   | 'delegation'
   | 'forked_from'
   | 'instructions'
   | 'max_output_tokens'
   | 'max_tool_calls'
+  | 'plan'
   | 'project_instructions'
   | 'reasoning_effort'
   | 'role'
@@ -326,6 +333,8 @@ export function completeHead({ details, ...head }: StoredHead): RunHead {
       instructions: null,
       project_instructions: null,
       tools: null,
+      compaction: 'drop',
+      plan: null,
       ...details,
       usage: { estimated_tokens: 0, ...details.usage },
     },

@@ -4,7 +4,8 @@
  * 1. the same calls with the same results in consecutive turns: four times, or three if they fail;
  * 2. consecutive turns that repeat what the run has seen before, in any order (edit, undo, edit
  *    again): four;
- * 3. consecutive unusable turns (unreadable calls): three.
+ * 3. consecutive unusable turns (unreadable calls): three;
+ * 4. consecutive turns that changed the plan and nothing else: four.
  *
  * A goal check with a new reason and a human's answer reset the counts. Durations within outputs
  * are ignored.
@@ -22,6 +23,8 @@ const SAME_FAILED_TURNS = 3
 const REPEATING_TURNS = 4
 /** Consecutive turns whose output was unusable. */
 const UNUSABLE_TURNS = 3
+/** Consecutive turns that did nothing but plan. */
+const PLANNING_TURNS = 4
 /**
  * Results of calls, and reasons of checks, that are remembered. The oldest are forgotten: a model
  * that repeats such an old call may have lost its result from the context.
@@ -56,6 +59,8 @@ export interface Progress {
   /** The same, in which all calls failed. */
   sameFailed: number
   unusable: number
+  /** Consecutive turns whose calls all changed the plan. */
+  planning: number
 }
 
 export function newProgress(): Progress {
@@ -70,6 +75,7 @@ export function newProgress(): Progress {
     same: 0,
     sameFailed: 0,
     unusable: 0,
+    planning: 0,
   }
 }
 
@@ -107,6 +113,12 @@ export function noteResult(
   return warns
 }
 
+/** Folds the result of a call that has set the plan: nothing that others could make of is new. */
+export function notePlan(progress: Progress, isLast: boolean): false {
+  if (isLast) endTurn(progress)
+  return false
+}
+
 /** Folds a check that was not cached; a new reason resets the counts. */
 export function noteCheck(progress: Progress, reason: string): void {
   const answer = fingerprintOf(withoutDurations(reason))
@@ -118,19 +130,25 @@ export function noteCheck(progress: Progress, reason: string): void {
 /** Resets the counts: after something new from outside, repeating a call may make sense. */
 export function resetCounts(progress: Progress): void {
   progress.repeating = progress.same = progress.sameFailed = progress.unusable = 0
+  progress.planning = 0
 }
 
 /** Why the run is stuck, for people; null while it is not. */
-export function stuckReason({ repeating, same, sameFailed, unusable }: Progress): string | null {
+export function stuckReason(progress: Progress): string | null {
+  const { planning, repeating, same, sameFailed, unusable } = progress
   if (unusable >= UNUSABLE_TURNS) return `${unusable} turns of the model in a row could not be used`
   if (sameFailed >= SAME_FAILED_TURNS) return `the same calls failed ${sameFailed} times in a row`
   if (same >= SAME_TURNS) return `the same calls gave the same results ${same} times in a row`
   if (repeating >= REPEATING_TURNS)
     return `${repeating} turns in a row repeated what had been done before`
+  if (planning >= PLANNING_TURNS) return `${planning} turns in a row did nothing but plan`
   return null
 }
 
 function endTurn(progress: Progress): void {
+  // Plans are not in `turn`, and leave the other counts as they are.
+  progress.planning = progress.turn.length === 0 ? progress.planning + 1 : 0
+  if (progress.planning > 0) return
   const turn = progress.turn.join('\n')
   const same = turn === progress.turnBefore && !progress.hasNews
   progress.turnBefore = turn

@@ -29,6 +29,8 @@ export interface CallState {
   readonly feedback: string
   /** What the tool recorded before it started. */
   readonly plan: JsonObject | null
+  /** It has set the plan of the model, which is no progress of the run. */
+  readonly setsPlan: boolean
 }
 
 /** A file written by tools: its content hashes, and the lines of all changes added up. */
@@ -75,6 +77,8 @@ export interface RunState {
   /** The tests of the first check, with which later checks are compared. */
   readonly baselineTests: KeptTests | null
   readonly conversation: Conversation
+  /** Tokens of conversation that the model accepts, as far as the log says that it refused more. */
+  readonly room: number
   /** What was sent to the run, and what of it the model has not heard. */
   readonly messages: RunMessages
   /** The node that runs; null before the first iteration and between two. */
@@ -113,6 +117,8 @@ export interface RunState {
   readonly notices: readonly Message[]
   /** Tools called in this iteration, and how they ended. */
   readonly iterationTools: readonly ToolUse[]
+  /** How many of them changed the plan of the model and nothing else. */
+  readonly iterationPlans: number
   /** Ids of all calls so far: a repeated id is replaced. */
   readonly callIds: ReadonlySet<string>
   /** The runs that it has started, by their ids. */

@@ -9,6 +9,7 @@
  *
  * @module
  */
+import { compacted } from '../conversation/compaction.js'
 import { Conversation } from '../conversation/conversation.js'
 import {
   checkFeedback,
@@ -19,13 +20,15 @@ import {
   restoreNotice,
   toolOutputForModel,
 } from '../conversation/prompts.js'
+import { planMessage, summaryMessage, turnsLeftOut } from '../conversation/summary.js'
 import type {
   CallEdit,
   EventPayloads,
   NodeName,
   RunRecord,
 } from '../events.js'
-import type { Message } from '../model.js'
+import type { Message, UserMessage } from '../model.js'
+import { UPDATE_PLAN } from '../plan.js'
 import type { Gate } from '../run-details.js'
 import type { FileChange } from '../workspace/workspace.js'
 import { joinSeals, type StoredSeal } from '../check-files.js'
@@ -39,6 +42,7 @@ import {
 import {
   newProgress,
   noteCheck,
+  notePlan,
   noteResult,
   noteTurn,
   resetCounts,
@@ -99,6 +103,12 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
     case 'user_message':
       noteMessage(state.messages, record.payload)
       break
+    case 'conversation_compacted':
+      foldCompaction(state, record)
+      break
+    case 'plan_updated':
+      foldPlan(state, record.payload.call_id)
+      break
     case 'step_start':
       startNode(state, record.payload.node)
       break
@@ -121,7 +131,7 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
       state.holdoutEvaluations += 1
       break
     case 'iteration_complete':
-      state.idleIterations = state.calls.length === 0 ? state.idleIterations + 1 : 0
+      state.idleIterations = isIdle(state) ? state.idleIterations + 1 : 0
       state.node = null
       break
     case 'human_check_required':
@@ -183,6 +193,7 @@ function createState(record: RunRecord): FoldedState {
     folder: null,
     baselineTests: fork?.baselineTests ?? null,
     conversation,
+    room: Infinity,
     messages: newMessages(sent),
     node: null,
     turns: 0,
@@ -202,6 +213,7 @@ function createState(record: RunRecord): FoldedState {
     lastWrite: 0,
     notices: [],
     iterationTools: [],
+    iterationPlans: 0,
     callIds: new Set(fork?.messages.flatMap(callIdsOf)),
     children: new Map(),
     choice: null,
@@ -225,7 +237,40 @@ function startNode(state: FoldedState, node: NodeName): void {
   state.iterationTokens = 0
   state.calls = []
   state.iterationTools = []
+  state.iterationPlans = 0
   state.wantsTurn = false
+}
+
+/** An iteration without a tool call; a plan alone is no work. */
+function isIdle({ calls, iterationPlans, iterationTools }: FoldedState): boolean {
+  return calls.length === 0 || (iterationPlans > 0 && iterationTools.length === iterationPlans)
+}
+
+/** A call that was cut off may set the plan again. */
+function foldPlan(state: FoldedState, callId: string): void {
+  const call = callOf(state, callId)
+  if (!call.setsPlan) state.iterationPlans += 1
+  call.setsPlan = true
+}
+
+function foldCompaction(
+  state: FoldedState,
+  { payload, private: hidden }: RecordOf<'conversation_compacted'>,
+): void {
+  const { summary } = payload
+  const { plan } = state.head.details
+  state.room = Math.min(state.room, hidden?.room ?? Infinity)
+  const inPlace = (turns: number, kept: readonly Message[]): UserMessage[] => [
+    summary === null ? turnsLeftOut(turns) : summaryMessage(summary, turns),
+    ...(plan === null || kept.some(isPlanned) ? [] : [planMessage(plan)]),
+  ]
+  const { conversation } = state
+  conversation.replace(compacted(conversation.messages, payload, inPlace, summary !== null))
+}
+
+/** The result of a call that has set the plan. */
+function isPlanned(message: Message): boolean {
+  return message.role === 'tool' && message.tool === UPDATE_PLAN && message.exit_code === 0
 }
 
 type RecordOf<K> = Extract<RunRecord, { kind: K }>
@@ -248,7 +293,9 @@ function foldTurn(state: FoldedState, record: RecordOf<'model_turn'>): void {
   const isEnd = stop === 'refusal' || stop === 'content_filter'
   state.gaveUp = isEnd && message.calls.length === 0 ? stop : null
   const calls = message.calls.map(
-    (call): CallState => ({ call, status: 'requested', args: call.args, feedback: '', plan: null }),
+    (call): CallState => ({
+      call, status: 'requested', args: call.args, feedback: '', plan: null, setsPlan: false,
+    }),
   )
   // A turn without calls keeps the earlier ones, by which `iteration_complete` sees idleness.
   if (calls.length > 0) state.calls = calls
@@ -374,7 +421,9 @@ function foldResult(state: FoldedState, payload: EventPayloads['tool_result']): 
   const isLast = state.calls.every(({ status }) => status === 'done')
   const made = { tool: payload.tool, args: call.args }
   const result = { output: shown, exitCode: payload.exit_code }
-  const repeats = noteResult(state.progress, made, result, isLast)
+  const repeats = call.setsPlan
+    ? notePlan(state.progress, isLast)
+    : noteResult(state.progress, made, result, isLast)
   state.conversation.add({
     role: 'tool',
     call_id: call.call.call_id,

@@ -54,7 +54,8 @@ export function delegateStart(
   offered: ReadonlyMap<string, Tool>,
 ): StartRequest {
   const { approval, cwd, delegation, hitl_enabled, metadata, model_name, tools } = frozen.request
-  const { allow_dependency_changes, instructions, sealed_checks } = frozen.request
+  const { allow_dependency_changes, compaction = 'drop', instructions } = frozen.request
+  const { sealed_checks } = frozen.request
   const delegates = delegation !== undefined && delegation.depth > 1
   const bounds = Object.entries(left).map(([name, most]): [string, number | null] => {
     const wanted = asked[name as keyof RemainingBudget]
@@ -71,6 +72,7 @@ export function delegateStart(
     ...Object.fromEntries(bounds.filter(([, bound]) => bound !== null)),
     workspace: 'isolated',
     apply: 'manual',
+    compaction,
     ...(instructions !== undefined && { instructions }),
     ...(sealed_checks !== undefined && { sealed_checks }),
     ...(allow_dependency_changes !== undefined && { allow_dependency_changes }),

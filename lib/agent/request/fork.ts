@@ -114,6 +114,7 @@ export async function resolveFork(
   const messages: EventPayloads['user_message'][] = [...unheard]
   if (message !== undefined) messages.push({ ...own, text: message })
   const applies = appliesFrom(details, state)
+  const { plan } = state.head.details
   const isSameFolder = workspace === 'isolated' && newRun.request.cwd === details.cwd
   const isSameCopy = isEnd && details.changes === 'pending' && isSameFolder
   return {
@@ -130,6 +131,7 @@ export async function resolveFork(
         checkpoint_id: point.checkpointId,
         ...(isSameFolder && applies !== null && { applies_from: applies }),
         ...(evidence !== null && { evidence }),
+        ...(plan !== null && { plan }),
         adopts: isSameCopy && message !== undefined,
       },
     },
@@ -218,10 +220,12 @@ async function replayTo(
 function conversationAt(
   { conversation, frozen }: RunState,
   { kind }: ForkPoint,
-  { model }: NewRun,
+  { model, request }: NewRun,
 ): readonly Message[] {
   if (kind === 'start') return frozen.fork?.messages ?? []
-  const budget = Math.min(model.contextWindow ?? Infinity, MAX_TOKENS)
+  // What is too long for its model, the fork compacts itself.
+  const window = request.compaction === 'summary' ? null : model.contextWindow
+  const budget = Math.min(window ?? Infinity, MAX_TOKENS)
   const rest = conversation.kept(budget)
   if (model.name === frozen.request.model_name) return rest
   // What a provider signed or encrypted is of no use to another model, and may be refused.

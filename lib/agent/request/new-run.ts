@@ -6,8 +6,8 @@
 import { hash } from 'node:crypto'
 import { ForeignFolderError, InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'
 import type {
-  EventPayloads, ForkBase, ForkOrigin, PrivatePayloads, RecordDraft, RunOwner, RunRequest,
-  WorkspaceMode,
+  Compaction, EventPayloads, ForkBase, ForkOrigin, PrivatePayloads, RecordDraft, RunOwner,
+  RunRequest, WorkspaceMode,
 } from '../events.js'
 import type { Attempts, ChildRole, Delegation } from '../run-tree.js'
 import type { Executor } from '../executor.js'
@@ -41,6 +41,8 @@ export interface RequestContext {
   readonly checkpoints: object | null
   /** How far runs may start others; null: not at all. */
   readonly delegation: Delegation | null
+  /** For runs whose requests do not say so. */
+  readonly compaction: Compaction
   /** The tools that requests may name; null: the names are those of a run that exists. */
   readonly offeredTools: (() => ReadonlyMap<string, Tool>) | null
   /** @throws when no provider has a model of this name; without one, returns the default model. */
@@ -124,7 +126,9 @@ async function partsOf(
 ): Promise<ResolvedParts> {
   const attempts = await attemptsOf(start, modelName, context, owner)
   const workspace = await workspaceOf(start, cwd, context)
-  return { cwd, modelName, workspace, attempts, delegation: delegationOf(start, context) }
+  const delegation = delegationOf(start, context)
+  const compaction = start.compaction ?? context.compaction
+  return { cwd, modelName, workspace, attempts, delegation, compaction }
 }
 
 /** The attempts with the models that they get. */

@@ -6,7 +6,7 @@
 import type { JsonObject } from '../../internal/json.js'
 import { InvalidRequestError } from '../errors.js'
 import type {
-  Approval, ApprovalMode, ApprovalRules, RunRequest, WorkspaceMode,
+  Approval, ApprovalMode, ApprovalRules, Compaction, RunRequest, WorkspaceMode,
 } from '../events.js'
 import type { ModelSettings } from '../model.js'
 import type { Attempts, ChooseBy, Delegation } from '../run-tree.js'
@@ -212,6 +212,13 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
       default: true,
       description: "Give the model the project's `AGENTS.md`? The host may switch this off.",
     },
+    compaction: {
+      type: 'string',
+      enum: ['summary', 'drop'],
+      description:
+        'What stands in place of turns that no longer fit into the context window: a summary by ' +
+        "the model, or nothing. Default: the host's.",
+    },
     holdout: HOLDOUT_SCHEMA,
     metadata: {
       type: 'object',
@@ -272,12 +279,13 @@ export type StartRequest = {
   readonly attempts?: Pick<Attempts, 'count'> & Partial<Attempts>
   readonly delegation?: Partial<Delegation>
   readonly project_instructions?: boolean
+  readonly compaction?: Compaction
   readonly approval?: ApprovalMode | (Partial<ApprovalRules> & Pick<ApprovalRules, 'tools'>)
 } & {
   // The others have different forms in requests and logs.
   readonly [K in Exclude<
     keyof RunRequest,
-    'goal' | 'attempts' | 'delegation' | 'project_instructions' | 'approval'
+    'goal' | 'attempts' | 'delegation' | 'project_instructions' | 'compaction' | 'approval'
   >]?: NonNullable<RunRequest[K]>
 }
 
@@ -331,6 +339,7 @@ export interface ResolvedParts {
   readonly workspace: WorkspaceMode
   readonly attempts: Attempts | undefined
   readonly delegation: Delegation | undefined
+  readonly compaction: Compaction
 }
 
 /** The settings of a request for its model; undefined when it has none. */
@@ -347,7 +356,7 @@ export function settingsOf(request: ModelSettings): ModelSettings | undefined {
 /** The request with all defaults, to be frozen in the log. */
 export function completeRequest(
   request: StartRequest,
-  { cwd, modelName, workspace, attempts, delegation }: ResolvedParts,
+  { cwd, modelName, workspace, attempts, delegation, compaction }: ResolvedParts,
 ): RunRequest {
   const { checkpoints, instructions, sealed_checks, allow_dependency_changes: others } = request
   const apply = request.apply ?? (attempts === undefined ? undefined : 'on_achieved')
@@ -375,6 +384,7 @@ export function completeRequest(
     ...(instructions !== undefined && { instructions }),
     ...(request.project_instructions === false && { project_instructions: false }),
     ...(request.tools !== undefined && { tools: [...request.tools] }),
+    ...(compaction === 'summary' && { compaction }),
   }
 }
 
@@ -388,6 +398,6 @@ function completeApproval(given: StartRequest['approval'] = 'never'): Approval {
 /** The start request that results in the same frozen request. */
 export function requestAgain(request: RunRequest): JsonObject {
   const entries = Object.entries(request).filter(([, value]) => value !== null)
-  // Whatever the host's default is by now.
-  return { workspace: 'in_place', ...Object.fromEntries(entries) } as JsonObject
+  // Whatever the host's defaults are by now.
+  return { workspace: 'in_place', compaction: 'drop', ...Object.fromEntries(entries) } as JsonObject
 }

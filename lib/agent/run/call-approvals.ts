@@ -15,6 +15,7 @@ import { remainingCalls } from '../log/remaining.js'
 import type { CallState, RunState } from '../log/run-state.js'
 import { warn } from '../output.js'
 import type { Tool } from '../tool.js'
+import { updatePlanTool } from '../tools/update-plan.js'
 
 /** Milliseconds that the host may take for one call. */
 const DECISION_MS = 60_000
@@ -101,9 +102,12 @@ export class CallApprovals {
 }
 
 /** Does a request want this tool to wait for a human? */
-function asksFor({ effect, name }: Tool, approval: Approval): boolean {
+function asksFor(tool: Tool, approval: Approval): boolean {
+  const { effect, name } = tool
   const rules = typeof approval === 'string' ? { default: approval, tools: {} } : approval
   const exception = Object.hasOwn(rules.tools, name) ? rules.tools[name] : undefined
   if (exception !== undefined) return exception === 'always'
+  // A plan does nothing that could be approved.
+  if (tool === updatePlanTool) return false
   return rules.default === 'all' || (rules.default === 'writes' && effect !== 'read')
 }

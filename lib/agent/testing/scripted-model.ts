@@ -26,13 +26,18 @@ export interface ScriptedModelOptions {
   readonly contextWindow?: number | null | undefined
   /** @defaultValue zero */
   readonly prices?: ModelPrices | null | undefined
+  /**
+   * Answers each request for a summary, which takes no turn of the script; without it, the model is
+   * not asked for any.
+   */
+  readonly summary?: ScriptedStep | undefined
   /** The clock that measures `delay_ms`. @defaultValue the system's clock */
   readonly clock?: Clock | undefined
 }
 
 const OPTIONS: OptionKinds<ScriptedModelOptions> = {
   name: 'string', isLanguageModel: 'boolean', contextWindow: 'number|null',
-  prices: 'object|null', clock: 'object',
+  prices: 'object|null', summary: 'any', clock: 'object',
 }
 const MAX_REQUESTS = 1_000
 
@@ -58,6 +63,7 @@ export class ScriptedModel implements Model {
   /** The last 1000 requests, oldest first; `messages` and `tools` are copies. */
   readonly requests: ModelRequest[] = []
   readonly #steps: readonly ScriptedStep[]
+  readonly #summary: ScriptedStep | undefined
   readonly #clock: Clock
   readonly #used = new Set<number>()
   readonly #failures = new Map<number, number>()
@@ -69,8 +75,11 @@ export class ScriptedModel implements Model {
       throw new TypeError(`a ScriptedModel needs an array of turns, got ${describeValue(steps)}`)
     }
     for (const [index, step] of steps.entries()) {
-      if (typeof step !== 'function') checkTurnOptions(step, index)
+      if (typeof step !== 'function') checkTurnOptions(step, `turns[${index}]`)
     }
+    const { summary } = options
+    if (summary !== undefined && typeof summary !== 'function') checkTurnOptions(summary, 'summary')
+    this.#summary = summary
     this.name = options.name ?? 'scripted:test'
     this.isLanguageModel = options.isLanguageModel ?? false
     this.contextWindow = options.contextWindow ?? null
@@ -78,6 +87,10 @@ export class ScriptedModel implements Model {
       options.prices === undefined ? { input: 0, output: 0, as_of: '2026-01-01' } : options.prices
     this.#steps = [...steps]
     this.#clock = options.clock ?? systemClock
+  }
+
+  get summarizes(): boolean {
+    return this.#summary !== undefined
   }
 
   /** Null: it takes all settings, and its script may look at them. */
@@ -89,7 +102,8 @@ export class ScriptedModel implements Model {
     request.signal.throwIfAborted()
     this.requests.push({ ...request, messages: [...request.messages], tools: [...request.tools] })
     if (this.requests.length > MAX_REQUESTS) this.requests.shift()
-    const index = turnIndex(request)
+    const isSummary = request.purpose === 'summary'
+    const index = isSummary ? -1 : turnIndex(request)
     this.#used.add(index)
     const turn = await this.#turn(index, request)
     if (turn.delay_ms !== undefined) await sleep(turn.delay_ms, request.signal, this.#clock)
@@ -99,7 +113,7 @@ export class ScriptedModel implements Model {
       if (failures <= (turn.error.times ?? Infinity)) throw scriptedError(turn.error, this.name)
     }
     if (turn.text !== undefined && turn.text !== '') request.onDelta?.(turn.text)
-    return buildScriptedTurn(turn, index)
+    return buildScriptedTurn(turn, Math.max(0, index))
   }
 
   /** @throws Error that names the turns no request has reached. */
@@ -112,9 +126,10 @@ export class ScriptedModel implements Model {
   }
 
   async #turn(index: number, request: ModelRequest): Promise<ScriptedTurn> {
-    const step = this.#steps[index]
+    const step = index < 0 ? this.#summary : this.#steps[index]
     const made = typeof step === 'function' ? await step(request) : step
-    if (typeof step === 'function') checkTurnOptions(made!, index)
+    const place = index < 0 ? 'summary' : `turns[${index}]`
+    if (typeof step === 'function') checkTurnOptions(made!, place)
     return checkScriptedTurn(made, index, this.#steps.length, request, this.name)
   }
 }

@@ -31,7 +31,9 @@ import {
   text,
   whole,
 } from './fields.js'
-import { AGENT_EVENT, CANDIDATE, END_REASONS, GATE_KIND, RUN_STATUSES } from './schemas.js'
+import {
+  AGENT_EVENT, CANDIDATE, END_REASONS, GATE_KIND, PLAN_STEP, RUN_STATUSES,
+} from './schemas.js'
 
 const decision: JsonSchema = { type: 'string', enum: ['approve', 'abort', 'reject'] }
 
@@ -139,7 +141,7 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
       cached_tokens: count,
       reasoning_tokens: count,
       cost_usd: orNull(amount),
-      purpose: oneOf('worker', 'judge'),
+      purpose: oneOf('worker', 'judge', 'summary'),
       failed: flag,
       estimated_tokens: count,
     },
@@ -166,6 +168,11 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
       changes: listOf(fileChange),
     },
     'changes',
+  ),
+  plan_updated: fields<EventPayloads['plan_updated']>({ call_id: text, steps: listOf(PLAN_STEP) }),
+  conversation_compacted: fields<EventPayloads['conversation_compacted']>(
+    { turns: count, verbatim: count, summary: orNull(text), problem: text },
+    'problem',
   ),
   goal_check: fields<EventPayloads['goal_check']>({
     achieved: flag,
@@ -304,6 +311,8 @@ export const EVENT_MEANINGS: { readonly [K in EventKind]: string } = {
   tool_call: 'The model requests a tool call',
   tool_started: 'A tool call starts',
   tool_result: 'The result of a tool call',
+  plan_updated: 'The model has a new plan',
+  conversation_compacted: 'The beginning of the conversation is not sent any more',
   holdout_evaluation: 'The held-out tests are about to be evaluated',
   goal_check: 'The goal was evaluated',
   iteration_complete: 'An iteration is complete',

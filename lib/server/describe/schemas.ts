@@ -103,6 +103,8 @@ export const EVENT_KINDS: readonly EventKind[] = namesOf<EventKind>({
   tool_call: true,
   tool_started: true,
   tool_result: true,
+  plan_updated: true,
+  conversation_compacted: true,
   holdout_evaluation: true,
   goal_check: true,
   iteration_complete: true,
@@ -210,6 +212,11 @@ const projectInstructions: JsonSchema = record({
   truncated: { ...flag, description: 'its last lines were left out' },
 })
 
+export const PLAN_STEP: JsonSchema = record({
+  text,
+  status: { type: 'string', enum: ['pending', 'in_progress', 'done'] },
+})
+
 export const RUN_DETAILS: JsonSchema = record({
   run_id: runId,
   goal: text,
@@ -271,6 +278,8 @@ export const RUN_DETAILS: JsonSchema = record({
   instructions: orNull(text, 'those of the request'),
   project_instructions: orNull(projectInstructions, "the project's AGENTS.md, as the model got it"),
   tools: orNull({ type: 'array', items: text }, 'null: all that the host offers'),
+  compaction: { type: 'string', enum: ['summary', 'drop'] },
+  plan: orNull({ type: 'array', items: PLAN_STEP }, 'the newest of its model'),
 })
 
 /** An element of a list of runs. */

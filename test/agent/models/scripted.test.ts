@@ -222,7 +222,7 @@ for (const { title, json, says } of [
 test('the script in the guide is valid', () => {
   const guide = readFileSync(new URL('../../../docs/models.md', import.meta.url), 'utf8')
   const [, json = ''] = /```json\n([^]*?)```/.exec(guide) ?? []
-  assert.equal(parseScript(json, 'docs/models.md').length, 3)
+  assert.equal(parseScript(json, 'docs/models.md').turns.length, 3)
 })
 
 test('script files are read only from their folder, and no path escapes it', async () => {
@@ -313,4 +313,29 @@ test('ScriptedModel fails by script, by function and past its end', async () => 
     /turn 3 was asked for/,
   )
   model.assertUsedUp()
+})
+
+test('a request for a summary takes no turn, and a summary counts for its turns', async () => {
+  const json = '{"turns": [{"text": "one"}, {"text": "two"}], "summary": {"text": "in short"}}'
+  const { turns, summary } = parseScript(json, 'scripted:x.json')
+  const [user] = modelRequest().messages
+  const stands: Message = { role: 'user', text: '[Summary of 1 earlier turns', stands_for: 1 }
+  for (const model of [
+    new ScriptedPlayer('scripted:x.json', turns, undefined, summary),
+    new ScriptedModel(turns, { summary }),
+  ]) {
+    assert.equal(model.summarizes, true)
+    const messages = [user!, said('one'), user!]
+    const asked = modelRequest({ messages, purpose: 'summary' })
+    assert.equal((await model.complete(asked)).message.text, 'in short')
+    const next = modelRequest({ messages: [user!, stands] })
+    assert.equal((await model.complete(next)).message.text, 'two')
+    if (model instanceof ScriptedModel) assert.throws(() => model.assertUsedUp(), /requested: 1$/)
+  }
+  assert.equal(play(turns).summarizes, false)
+  assert.equal(new ScriptedModel(turns).summarizes, false)
+  const bad = '{"turns": [], "summary": {"txt": "a"}}'
+  assert.throws(() => parseScript(bad, 'scripted:x'), /summary/)
+  const wrong = { summary: { txt: 'a' } } as unknown as { summary: ScriptedTurn }
+  assert.throws(() => new ScriptedModel([], wrong), /summary.*txt|txt.*summary/)
 })

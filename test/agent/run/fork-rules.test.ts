@@ -40,6 +40,7 @@ const OVERRIDES: Readonly<Record<string, (other: string) => JsonValue>> = {
   instructions: () => 'Be kind.',
   project_instructions: () => false,
   tools: () => ['read_file'],
+  compaction: () => 'drop',
 }
 
 test('a fork takes any field of a start request over the one of its source', async (t) => {
@@ -76,7 +77,7 @@ test('a fork takes any field of a start request over the one of its source', asy
     const given = { [field]: value, ...(inPlace && { workspace: 'in_place' }) }
     const fork = await engine.fork(details.run_id, given)
     const request = await frozen(fork.details.run_id)
-    const isDefault = field === 'workspace'
+    const isDefault = field === 'workspace' || field === 'compaction'
     assert.deepEqual(request[field], isDefault ? undefined : value, field)
     for (const [name, kept] of Object.entries(source)) {
       if (name !== field && name !== 'workspace') assert.deepEqual(request[name], kept, name)

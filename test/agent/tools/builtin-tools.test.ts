@@ -25,7 +25,7 @@ async function call(context: ToolContext, name: string, args: JsonObject): Promi
   return `${exitCode}: ${output}`
 }
 
-test('six tools are built in, each with its effect', () => {
+test('seven tools are built in, each with its effect', () => {
   assert.deepEqual(
     builtinTools().map(({ name, effect, startsProcess }) => [name, effect, startsProcess ?? false]),
     [
@@ -35,6 +35,7 @@ test('six tools are built in, each with its effect', () => {
       ['edit_file', 'idempotent', false],
       ['list_files', 'read', false],
       ['search_files', 'read', false],
+      ['update_plan', 'read', false],
     ],
   )
 })

@@ -481,7 +481,9 @@ function known(details: RunDetails): unknown {
   assert.ok([a, b, c, d, e].every((one) => one === undefined) || b === 'root')
   const { instructions: f = null, project_instructions: g = null, tools: h = null, ...told } = known
   const { temperature: i = null, reasoning_effort: j = null, ...set } = told
-  const { max_output_tokens: k = null, usage, ...more } = set
+  const { compaction: ______, plan: m = null, ...planned } = set
+  const { max_output_tokens: k = null, usage, ...more } = planned
+  assert.equal(m, null)
   assert.deepEqual([f, g, h, i, j, k], [null, null, null, null, null, null])
   const { estimated_tokens: l = 0, ...counted } = usage
   assert.equal(l, 0)

@@ -21,25 +21,38 @@ export class ScriptedPlayer implements Model {
   readonly contextWindow = null
   readonly prices: ModelPrices = { input: 0, output: 0, as_of: '2026-01-01' }
   readonly #script: readonly ScriptedTurn[]
+  readonly #summary: ScriptedTurn | undefined
   readonly #clock: Clock
   /** Failures so far, by run and index of the turn. */
   readonly #failed = new Map<string, number>()
 
-  constructor(name: string, script: readonly ScriptedTurn[], clock: Clock = systemClock) {
+  constructor(
+    name: string,
+    script: readonly ScriptedTurn[],
+    clock: Clock = systemClock,
+    summary?: ScriptedTurn,
+  ) {
     this.name = name
     this.#script = [...script]
+    this.#summary = summary
     this.#clock = clock
+  }
+
+  /** A request for a summary takes no turn of the script. */
+  get summarizes(): boolean {
+    return this.#summary !== undefined
   }
 
   async complete(request: ModelRequest): Promise<ModelTurn> {
     request.signal.throwIfAborted()
     const index = turnIndex(request)
-    const found = this.#script[index]
+    const isSummary = request.purpose === 'summary'
+    const found = isSummary ? this.#summary : this.#script[index]
     const turn = checkScriptedTurn(found, index, this.#script.length, request, this.name)
     if (turn.delay_ms !== undefined) await sleep(turn.delay_ms, request.signal, this.#clock)
     if (
       turn.error !== undefined &&
-      this.#fails(turn.error.times, `${request.run.run_id}:${index}`)
+      this.#fails(turn.error.times, `${request.run.run_id}:${isSummary ? 'summary' : index}`)
     ) {
       throw scriptedError(turn.error, this.name)
     }

@@ -13,6 +13,9 @@ export function scriptedProvider(folder: string): ModelProvider {
     description: 'Turns from a script file; no language model, no network',
     isLanguageModel: false,
     suggestions: [],
-    create: (file) => new ScriptedPlayer(`scripted:${file}`, readScriptFile(folder, file)),
+    create: (file) => {
+      const { turns, summary } = readScriptFile(folder, file)
+      return new ScriptedPlayer(`scripted:${file}`, turns, undefined, summary)
+    },
   }
 }

@@ -1,5 +1,6 @@
 /**
- * Reads script files: `{"turns": [...]}`, checked by a schema before the first turn is played.
+ * Reads script files, `{"turns": [...]}` and perhaps a `summary`, checked by a schema before the
+ * first turn is played.
  *
  * @module
  */
@@ -10,6 +11,13 @@ import { ModelError } from '../../errors.js'
 import { checkSchema } from '../../check-schema.js'
 import type { JsonSchema } from '../../schema.js'
 import type { ScriptedTurn } from './script.js'
+
+/** What a script file holds. */
+export interface Script {
+  readonly turns: readonly ScriptedTurn[]
+  /** Answers each request for a summary; without it, the model is not asked for any. */
+  readonly summary?: ScriptedTurn
+}
 
 const MAX_SCRIPT_BYTES = 4 * 1024 * 1024
 
@@ -24,71 +32,74 @@ function record(
   return { type: 'object', properties, required, additionalProperties: false }
 }
 
+const TURN_SCHEMA: JsonSchema = record({
+  text,
+  reasoning: text,
+  calls: {
+    type: 'array',
+    maxItems: 128,
+    items: record(
+      {
+        tool: text,
+        args: { type: 'object' },
+        call_id: { type: 'string', minLength: 1 },
+        error: text,
+      },
+      ['tool'],
+    ),
+  },
+  usage: record({
+    input_tokens: count,
+    output_tokens: count,
+    cached_tokens: count,
+    reasoning_tokens: count,
+  }),
+  stop: {
+    type: 'string',
+    enum: ['end', 'tool_calls', 'length', 'refusal', 'content_filter', 'other'],
+  },
+  delay_ms: { type: 'integer', minimum: 0, maximum: 600_000 },
+  error: record({
+    code: {
+      type: 'string',
+      enum: [
+        'ERR_AGENT_MODEL',
+        'ERR_AGENT_MODEL_AUTH',
+        'ERR_AGENT_MODEL_RATE_LIMIT',
+        'ERR_AGENT_MODEL_QUOTA',
+        'ERR_AGENT_MODEL_CONTEXT',
+        'ERR_AGENT_MODEL_FILTER',
+        'ERR_AGENT_MODEL_PROTOCOL',
+      ],
+    },
+    message: text,
+    retryable: { type: 'boolean' },
+    retry_after_ms: count,
+    model_mistake: { type: 'boolean' },
+    times: count,
+  }),
+  expect: record({
+    messages_at_least: count,
+    iteration: count,
+    turn: count,
+    system_contains: texts,
+    last_user_contains: texts,
+    last_tool_result_contains: texts,
+    last_tool_exit_code: { type: 'integer' },
+    tool_results: count,
+    tools_include: { type: 'array', items: text },
+  }),
+})
+
 const SCRIPT_SCHEMA: JsonSchema = record(
   {
     description: text,
     turns: {
       type: 'array',
       maxItems: 10_000,
-      items: record({
-        text,
-        reasoning: text,
-        calls: {
-          type: 'array',
-          maxItems: 128,
-          items: record(
-            {
-              tool: text,
-              args: { type: 'object' },
-              call_id: { type: 'string', minLength: 1 },
-              error: text,
-            },
-            ['tool'],
-          ),
-        },
-        usage: record({
-          input_tokens: count,
-          output_tokens: count,
-          cached_tokens: count,
-          reasoning_tokens: count,
-        }),
-        stop: {
-          type: 'string',
-          enum: ['end', 'tool_calls', 'length', 'refusal', 'content_filter', 'other'],
-        },
-        delay_ms: { type: 'integer', minimum: 0, maximum: 600_000 },
-        error: record({
-          code: {
-            type: 'string',
-            enum: [
-              'ERR_AGENT_MODEL',
-              'ERR_AGENT_MODEL_AUTH',
-              'ERR_AGENT_MODEL_RATE_LIMIT',
-              'ERR_AGENT_MODEL_QUOTA',
-              'ERR_AGENT_MODEL_CONTEXT',
-              'ERR_AGENT_MODEL_FILTER',
-              'ERR_AGENT_MODEL_PROTOCOL',
-            ],
-          },
-          message: text,
-          retryable: { type: 'boolean' },
-          retry_after_ms: count,
-          model_mistake: { type: 'boolean' },
-          times: count,
-        }),
-        expect: record({
-          messages_at_least: count,
-          iteration: count,
-          turn: count,
-          system_contains: texts,
-          last_user_contains: texts,
-          last_tool_result_contains: texts,
-          last_tool_exit_code: { type: 'integer' },
-          tool_results: count,
-          tools_include: { type: 'array', items: text },
-        }),
-      }),
+      items: TURN_SCHEMA,
     },
+    summary: TURN_SCHEMA,
   },
   ['turns'],
 )
@@ -99,13 +110,13 @@ const SCRIPT_SCHEMA: JsonSchema = record(
  * @param source - the script's name in errors.
  * @throws `ModelError` with a pointer to what is invalid.
  */
-export function parseScript(json: string, source: string): readonly ScriptedTurn[] {
+export function parseScript(json: string, source: string): Script {
   const value = parseJson(json)
   if (value === undefined) throw problem(`${source} is not JSON`)
   const [violation] = checkSchema(SCRIPT_SCHEMA, value)
   if (violation !== undefined)
     throw problem(`${source}: ${violation.pointer || '/'} ${violation.detail}`)
-  return (value as unknown as { readonly turns: readonly ScriptedTurn[] }).turns
+  return value as unknown as Script
 }
 
 /**
@@ -115,7 +126,7 @@ export function parseScript(json: string, source: string): readonly ScriptedTurn
  *
  * @throws `ModelError` when the folder has no such file, or the file is not a valid script.
  */
-export function readScriptFile(folder: string, file: string): readonly ScriptedTurn[] {
+export function readScriptFile(folder: string, file: string): Script {
   const source = `scripted:${file}`
   const missing = (): ModelError =>
     problem(`there is no file for ${source} in the host's folder of scripts`)

@@ -7,6 +7,7 @@
 import type { JsonObject } from '../../../internal/json.js'
 import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import { ModelError, type ModelErrorCode } from '../../errors.js'
+import { turnsIn } from '../../conversation/compaction.js'
 import type { ModelRequest, ModelTurn, StopReason, ToolCall } from '../../model.js'
 import { NO_USAGE, type Usage } from '../../usage.js'
 
@@ -87,9 +88,8 @@ const USAGE: OptionKinds<Partial<Usage>> = {
   reasoning_tokens: 'number',
 }
 
-/** @throws TypeError that names what is wrong with turn `index` of a script in code. */
-export function checkTurnOptions(turn: ScriptedTurn, index: number): void {
-  const at = `turns[${index}]`
+/** @throws TypeError that names what is wrong with a turn of a script in code, which is at `at`. */
+export function checkTurnOptions(turn: ScriptedTurn, at: string): void {
   checkOptions(turn, TURN, at)
   const { calls = [], usage = {}, error = {}, expect = {} } = turn
   for (const [i, call] of calls.entries()) checkOptions(call, CALL, `${at}.calls[${i}]`)
@@ -100,7 +100,7 @@ export function checkTurnOptions(turn: ScriptedTurn, index: number): void {
 
 /** Index of the scripted turn that answers a request. */
 export function turnIndex(request: Pick<ModelRequest, 'messages'>): number {
-  return request.messages.reduce((count, { role }) => count + (role === 'assistant' ? 1 : 0), 0)
+  return request.messages.reduce((count, message) => count + turnsIn(message), 0)
 }
 
 /**

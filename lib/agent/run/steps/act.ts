@@ -6,9 +6,11 @@ import type { RecordDraft } from '../../events.js'
 import type { CallState } from '../../log/run-state.js'
 import { isExhausted } from '../../exhaustion.js'
 import { headAndTail } from '../../output.js'
+import type { PlanStep } from '../../plan.js'
 import type { Tool, ToolContext, ToolOutput } from '../../tool.js'
 import { checkArguments } from '../../check-schema.js'
 import { delegateTool } from '../../tools/delegate.js'
+import { updatePlanTool } from '../../tools/update-plan.js'
 import { ToolStop, ToolTimeout } from '../../tools/tool-stop.js'
 import type { FileChange } from '../../workspace/workspace.js'
 import { remainingCalls } from '../../log/remaining.js'
@@ -52,7 +54,10 @@ export async function runTools(context: StepContext, calls: readonly CallState[]
         ? [await runCall(context, batch[0] as CallState)]
         : await allOf(batch.map((call) => runCall(context, call)))
     batch.forEach((call, index) => {
-      context.log.note(resultRecord(context, call, outputs[index] as TimedOutput))
+      const output = outputs[index] as TimedOutput
+      const plan = planRecord(context, call, output)
+      if (plan !== null) context.log.note(plan)
+      context.log.note(resultRecord(context, call, output))
     })
     // A read whose result is lost can run again; other calls cannot.
     if (most !== PARALLEL_READS) await context.log.flush()
@@ -274,6 +279,18 @@ function startRecord(
     },
     ...(plan === undefined ? undefined : { private: { plan } }),
   }
+}
+
+/** What a call of `update_plan` says, before its result: that it succeeded is then true. */
+function planRecord(
+  { log, tools }: StepContext,
+  { call, args }: CallState,
+  { result }: TimedOutput,
+): RecordDraft | null {
+  if (tools.get(call.tool) !== updatePlanTool || result.exitCode !== 0) return null
+  const steps = args['steps'] as unknown as readonly PlanStep[]
+  const { iteration } = log.state.head.details
+  return { kind: 'plan_updated', iteration, payload: { call_id: call.call_id, steps } }
 }
 
 function resultRecord(

@@ -1,11 +1,10 @@
 import { raceAbort } from '../../../internal/abort.js'
 import { deepFreeze } from '../../../internal/deep-freeze.js'
 import { sleep } from '../../../internal/sleep.js'
-import { estimateConversation, estimateTokens } from '../../conversation/fit.js'
+import { estimateConversation } from '../../conversation/fit.js'
 import { ModelError } from '../../errors.js'
 import type { EventPayloads, RecordDraft } from '../../events.js'
 import { DeltaWriter } from '../../log/deltas.js'
-import { dueMessages, type WaitingMessage } from '../../log/messages.js'
 import type { RunState } from '../../log/run-state.js'
 import type { Message, Model, ModelTurn } from '../../model.js'
 import { finalError, retryDelay } from '../../models/call-retry.js'
@@ -17,13 +16,10 @@ import { settingsOf } from '../../request/start-request.js'
 import { exhausted } from '../budgets.js'
 import { FailedCall, usageRecord, type Payer } from '../call-usage.js'
 import type { StepContext } from '../step-context.js'
+import { makeRoom, roomOf, summarizes } from './compact.js'
 
 /** Characters of the provider's message that the model gets when its output was at fault. */
 const MISTAKE_CHARACTERS = 4_000
-/** Part of the context window that is reserved for the model's output. */
-const ANSWER_SHARE = 0.2
-/** Part of the room for the conversation that new messages may take. */
-const MESSAGES_SHARE = 0.5
 /** Retries with a shorter conversation after the model refused its length. */
 const MAX_REFITS = 2
 /** The length of such a retry, as a part of what was refused. */
@@ -69,6 +65,7 @@ async function callModel(
   let refits = 0
   for (let attempt = 1; ; attempt++) {
     if (attempt > 1 && budget !== null && (await budget.look()) !== null) return null
+    if (!(await makeRoom(context, iteration))) return null
     const fitted = fitMessages(context, heard)
     const call = new FailedCall()
     try {
@@ -144,37 +141,25 @@ function isContextProblem(error: unknown): error is ModelError {
   return error instanceof ModelError && error.code === 'ERR_AGENT_MODEL_CONTEXT'
 }
 
-function fitMessages(
-  { fit, log, model, prompt }: StepContext,
-  heard: string[],
-): readonly Message[] {
-  const { conversation, messages, turns } = log.state
-  const window = (model.contextWindow ?? Infinity) * (1 - ANSWER_SHARE) - prompt.tokens
-  const budget = Math.floor(Math.min(window, fit.tokens))
-  const due = withinBudget(dueMessages(messages, turns === 0), budget * MESSAGES_SHARE)
+function fitMessages(context: StepContext, heard: string[]): readonly Message[] {
+  const { fit, log, model } = context
+  const { due, isOfWindow, tokens } = roomOf(context)
   heard.splice(0, Infinity, ...due.map(({ payload }) => payload.message_id))
-  const fitted = conversation.fit(budget, due.map(({ message }) => message))
+  const next = due.map(({ message }) => message)
+  const fitted = log.state.conversation.fit(tokens, next, !summarizes(context))
   if (fitted.fits) return fitted.messages
-  throw unfit(fitted.neededTokens, model, window <= fit.tokens ? null : fit.refusal)
+  throw unfit(fitted.neededTokens, model, isOfWindow ? null : fit.refusal)
 }
 
 /** `refusal`: how the model refused a longer conversation; null when its known window decides. */
 function unfit(tokens: number, model: Model, refusal: ModelError | null): ModelError {
   if (refusal !== null) return withWords(refusal, '; the conversation cannot be made shorter')
-  const message =
-    `the conversation needs about ${tokens} tokens at least; ${model.name} takes ` +
-    `${model.contextWindow} tokens in all, instructions, tools and answer included`
+  const takes =
+    model.contextWindow === null
+      ? 'has refused a shorter one'
+      : `takes ${model.contextWindow} tokens in all, instructions, tools and answer included`
+  const message = `the conversation needs about ${tokens} tokens at least; ${model.name} ${takes}`
   return new ModelError('ERR_AGENT_MODEL_CONTEXT', message, { retryable: false })
-}
-
-/** The first messages within the budget, and one at least: the others are heard in later turns. */
-function withinBudget(
-  due: readonly WaitingMessage[],
-  budgetTokens: number,
-): readonly WaitingMessage[] {
-  let tokens = 0
-  const over = due.findIndex(({ message }) => (tokens += estimateTokens(message)) > budgetTokens)
-  return over < 0 ? due : due.slice(0, Math.max(1, over))
 }
 
 function payerOf({ frozen }: RunState, iteration: number): Payer {

@@ -97,6 +97,8 @@ export function entryView(event, progress) {
       return filesEntry(event)
     case 'changes_decided':
       return decisionEntry(event)
+    case 'conversation_compacted':
+      return summaryEntry(event)
     case 'holdout_evaluation':
       return holdoutLine(event)
     case 'goal_check':
@@ -178,11 +180,27 @@ function answerEntry(event) {
   )
 }
 
+/**
+ * What stands in place of the beginning of the conversation.
+ *
+ * @param {EventOf<'conversation_compacted'>} event
+ */
+function summaryEntry(event) {
+  const { turns, summary, problem = '' } = event.payload
+  const what = `The first ${plural(turns, 'turn')} of the conversation no longer fit`
+  if (summary === null)
+    return line(event, 'warn', `${what}, and were left out without a summary`, problem)
+  const details = h('details', h('summary', 'Summary, by the model'), paragraph(summary))
+  return entry(event, 'thought', h('p.what', what), details)
+}
+
+const WHO = { worker: 'Model', judge: 'Judge', summary: 'Summary' }
+
 /** @param {EventOf<'llm_usage'>} event */
 function usageLine(event) {
   const { input_tokens, output_tokens, cost_usd, purpose } = event.payload
   const price = cost_usd === null ? '' : ` · $${cost_usd.toFixed(4)}`
-  const who = purpose === 'judge' ? 'Judge' : 'Model'
+  const who = WHO[purpose]
   return line(
     event,
     'usage',

@@ -13,6 +13,7 @@ export const LABELS = {
   model_turn: 'Model',
   reasoning: 'Reasoning',
   tool_call: 'Tool',
+  conversation_compacted: 'Summary',
   holdout_evaluation: 'Held-out tests',
   goal_check: 'Goal check',
   human_check_required: 'Gate',

@@ -12,6 +12,7 @@ import { follow } from './follow.js'
 import { endReason, isLive, plural, statusLabel } from './format.js'
 import { GatePanel } from './gate-panel.js'
 import { Instructions } from './instructions.js'
+import { Plan } from './plan.js'
 import { MessageBox } from './message-box.js'
 import { leftOutView } from './path-list.js'
 import { forkDialog, restoreDialog } from './run-dialogs.js'
@@ -98,6 +99,7 @@ export class RunView {
   })
   #facts = h('dl.facts')
   #instructions = new Instructions()
+  #plan = new Plan()
   #kind = h('p.notice.program', { hidden: true })
   #failure = h('p.notice.bad', { dir: 'auto', hidden: true })
   #queued = h(
@@ -158,6 +160,7 @@ export class RunView {
         'section.about',
         { 'aria-label': 'About this run' },
         this.#kind,
+        this.#plan.element,
         this.#facts,
         this.#instructions.element,
         this.#checkFiles.element,
@@ -312,6 +315,7 @@ export class RunView {
     this.#seen = events.at(-1)?.seq ?? this.#seen
     for (const event of events) {
       this.#messages.add(event)
+      if (event.kind === 'plan_updated') this.#plan.update(event.payload.steps)
       if (event.kind === 'goal_check') {
         this.#counts = event.payload.counts
         this.#unsealed = event.payload.sealed_unavailable ?? this.#unsealed
@@ -407,6 +411,8 @@ export class RunView {
     refill(this.#meters, metersOf(details, this.#counts))
     refill(this.#facts, factsOf(details, { counts: this.#counts, unsealed: this.#unsealed }))
     this.#instructions.update(details)
+    // A newer one may have come with the events.
+    if (details.last_seq >= this.#seen) this.#plan.update(details.plan)
     this.#checkFiles.update(details.check_files)
     refill(this.#badges, badgesOf(details))
     // What had the focus may be gone, such as the button that aborts.

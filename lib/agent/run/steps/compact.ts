@@ -1,0 +1,210 @@
+/**
+ * Makes room in a conversation that has become too long: its beginning gives way to a summary that
+ * the model of the run writes, or to a notice when there is none. A compaction never fails a run.
+ *
+ * @module
+ */
+import { raceAbort } from '../../../internal/abort.js'
+import { deepFreeze } from '../../../internal/deep-freeze.js'
+import { sleep } from '../../../internal/sleep.js'
+import {
+  planCompaction, summaryTokens, type CompactionPlan,
+} from '../../conversation/compaction.js'
+import {
+  estimateConversation, estimateTokens, fitContext, type FittedContext,
+} from '../../conversation/fit.js'
+import { summaryRequest } from '../../conversation/summary.js'
+import { dueMessages, type WaitingMessage } from '../../log/messages.js'
+import type { Message, ModelTurn } from '../../model.js'
+import { retryDelay } from '../../models/call-retry.js'
+import { costOf } from '../../models/pricing.js'
+import { soundTurn } from '../../models/sound-turn.js'
+import { clip } from '../../output.js'
+import { settingsOf } from '../../request/start-request.js'
+import { NO_USAGE } from '../../usage.js'
+import { exhausted } from '../budgets.js'
+import { FailedCall, usageRecord, type Payer } from '../call-usage.js'
+import type { StepContext } from '../step-context.js'
+
+/** Part of the context window that is reserved for the model's output. */
+const ANSWER_SHARE = 0.2
+/** Part of the room for the conversation that new messages may take. */
+const MESSAGES_SHARE = 0.5
+/** Fewer new turns are not worth a call of the model. */
+const LEAST_TURNS = 4
+/** Characters that a token of a summary may have: as many as one is estimated at. */
+const CHARACTERS = 3
+/** Characters of what the log says of a summary that could not be had. */
+const PROBLEM_CHARACTERS = 500
+const NO_IDS: ReadonlySet<string> = new Set()
+
+/** What the next call may send besides its prompt. */
+export interface Room {
+  /** Estimated tokens, the new messages included. */
+  readonly tokens: number
+  /** Is that by the model's known window, and not by what it has refused? */
+  readonly isOfWindow: boolean
+  /** The messages that it hears. */
+  readonly due: readonly WaitingMessage[]
+}
+
+export function roomOf({ fit, log, model, prompt }: StepContext): Room {
+  const { messages, room, turns } = log.state
+  const window = (model.contextWindow ?? Infinity) * (1 - ANSWER_SHARE) - prompt.tokens
+  const refused = Math.min(fit.tokens, room)
+  const tokens = Math.floor(Math.min(window, refused))
+  const due = withinBudget(dueMessages(messages, turns === 0), tokens * MESSAGES_SHARE)
+  return { tokens, isOfWindow: window <= refused, due }
+}
+
+/** The first messages within the budget, and one at least: the others are heard in later turns. */
+function withinBudget(
+  due: readonly WaitingMessage[],
+  budgetTokens: number,
+): readonly WaitingMessage[] {
+  let tokens = 0
+  const over = due.findIndex(({ message }) => (tokens += estimateTokens(message)) > budgetTokens)
+  return over < 0 ? due : due.slice(0, Math.max(1, over))
+}
+
+/** Does a summary stand in place of what does not fit? */
+export function summarizes({ log, model }: StepContext): boolean {
+  const { compaction } = log.state.frozen.request
+  return compaction === 'summary' && (model.summarizes ?? model.isLanguageModel)
+}
+
+/**
+ * Compacts the conversation if turns would be dropped otherwise; false when the call that this took
+ * has used up a budget.
+ *
+ * @throws only the signal's reason, and what the log throws.
+ */
+export async function makeRoom(context: StepContext, iteration: number): Promise<boolean> {
+  if (!summarizes(context)) return true
+  const { budget, log } = context
+  const { conversation } = log.state
+  const { due, isOfWindow, tokens } = roomOf(context)
+  const next = due.map(({ message }) => message)
+  if (!conversation.overflows(tokens, next)) return true
+  const plan = planCompaction(conversation.messages, next, tokens)
+  if (plan === null) return true
+  const found = await summaryOf(context, iteration, plan, tokens)
+  const { turns, verbatim } = plan
+  await log.append([{
+    kind: 'conversation_compacted',
+    iteration,
+    payload: { turns, verbatim, ...found },
+    ...(!isOfWindow && { private: { room: tokens } }),
+  }])
+  if (exhausted(log.state, log.now()) !== null) return false
+  return budget === null || (await budget.look()) === null
+}
+
+type Found =
+  | { readonly summary: string }
+  | { readonly summary: null; readonly problem: string }
+
+/** The summary, or why there is none. */
+async function summaryOf(
+  context: StepContext,
+  iteration: number,
+  { fresh, messages }: CompactionPlan,
+  room: number,
+): Promise<Found> {
+  const most = summaryTokens(room)
+  if (fresh < LEAST_TURNS) return none(`there were only ${fresh} new turns`)
+  const fitted = toSummarize(messages, most, room)
+  if (!fitted.fits) return none('what it would be made of does not fit into one call')
+  const { messages: sent } = fitted
+  const short = await shortOf(context, estimateConversation(sent) + context.prompt.tokens, most)
+  if (short !== null) return none(short)
+  const turn = await askModel(context, iteration, sent)
+  return typeof turn === 'string' ? none(turn) : readSummary(turn, most * CHARACTERS)
+}
+
+function toSummarize(messages: readonly Message[], most: number, room: number): FittedContext {
+  return fitContext([...messages, summaryRequest(most)], room, estimateTokens, 1)
+}
+
+function none(problem: string): Found {
+  return { summary: null, problem: clip(problem, PROBLEM_CHARACTERS) }
+}
+
+function readSummary({ message, stop }: ModelTurn, most: number): Found {
+  const text = message.text.trim()
+  if (stop === 'refusal') return none('the model refused to write one')
+  if (stop === 'content_filter') return none('the content filter of the provider stopped the model')
+  if (text === '') return none('the model wrote none')
+  if (text.length > most) return none(`it has ${text.length} characters, at most ${most} may be`)
+  return { summary: stop === 'length' ? `${text} [cut off here]` : text }
+}
+
+/** Which budget a summary would exhaust, in words; null when there is enough of all. */
+async function shortOf(
+  { budget, log }: StepContext,
+  input: number,
+  output: number,
+): Promise<string | null> {
+  const { final_state, max_cost_usd, max_total_tokens } = log.state.head.details
+  const left = (max_total_tokens ?? Infinity) - final_state.total_tokens
+  if (left <= input + output) return `${left} tokens are left, and it would take too many of them`
+  const usage = { ...NO_USAGE, input_tokens: input, output_tokens: output }
+  const cost = costOf(usage, log.state.frozen.prices) ?? 0
+  if ((max_cost_usd ?? Infinity) - final_state.estimated_cost_usd <= cost)
+    return 'it would cost what is left of the budget'
+  const above = budget === null ? null : await budget.look()
+  return above === null ? null : above.reason
+}
+
+/** The turn of the model, or why there is none. */
+async function askModel(
+  context: StepContext,
+  iteration: number,
+  messages: readonly Message[],
+): Promise<ModelTurn | string> {
+  const { clock, folder, log, model, prompt, random, signal, trace } = context
+  const { frozen, turns } = log.state
+  const { goal, request } = frozen
+  const payer: Payer = { iteration, prices: frozen.prices, purpose: 'summary' }
+  for (let attempt = 1; ; attempt++) {
+    signal.throwIfAborted()
+    const span = trace.beginChat(iteration, model.name, attempt)
+    const failed = new FailedCall()
+    try {
+      const call = model.complete(deepFreeze({
+        system: prompt.system,
+        messages,
+        // The same ones: providers refuse calls of tools that are not offered.
+        tools: prompt.tools,
+        toolChoice: 'none',
+        purpose: 'summary',
+        signal,
+        settings: settingsOf(request),
+        onUsage: failed.onUsage,
+        trace: trace.outgoing(span),
+        run: {
+          run_id: log.runId,
+          iteration,
+          turn: turns,
+          goal: request.goal,
+          check: goal.judge === undefined ? goal.command : null,
+          cwd: folder.real,
+        },
+      }))
+      const returned: unknown = await raceAbort(call, signal)
+      const rules = { model: model.name, usedIds: NO_IDS, redactor: log.redactor }
+      const turn = soundTurn(returned, rules)
+      trace.endChat(span, turn)
+      log.note(usageRecord(payer, turn.usage))
+      return turn
+    } catch (error) {
+      trace.fail(span, error)
+      failed.note(log, payer, error, signal)
+      signal.throwIfAborted()
+      const delay = retryDelay(attempt, error, random)
+      const problem = error instanceof Error ? error.message : String(error)
+      if (delay === null || exhausted(log.state, log.now()) !== null) return problem
+      await sleep(delay, signal, clock)
+    }
+  }
+}
