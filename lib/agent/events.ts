@@ -150,6 +150,14 @@ export interface EventPayloads {
   /** What becomes of the changes of an isolated run. */
   readonly changes_decided: { readonly changes: ChangesState; readonly by: string | null }
   readonly step_start: { readonly node: NodeName }
+  /** The next model takes over the conversation, and keeps it for the rest of the run. */
+  readonly model_switched: {
+    readonly from: string
+    readonly to: string
+    readonly cause: SwitchCause
+    /** What the model before said, or the error of its last call. */
+    readonly message: string
+  }
   readonly llm_usage: {
     /** Includes tokens read from a cache. */
     readonly input_tokens: number
@@ -160,6 +168,8 @@ export interface EventPayloads {
     /** Price of this call in US dollars; null when the model's price is unknown. */
     readonly cost_usd: number | null
     readonly purpose: 'worker' | 'judge'
+    /** Whose call it was; absent in runs without `fallback_models`. */
+    readonly model_name?: string
     /** True when the call gave no usable turn; absent for others. */
     readonly failed?: boolean
     /** How many of the tokens its provider has not counted: see `CallUsage`; absent for none. */
@@ -272,6 +282,13 @@ export type CheckpointReason =
   | 'start' | 'iteration' | 'gate' | 'restore' | 'apply' | 'end' | 'shutdown'
   | 'delegate' | 'merge' | 'attempt'
 
+/**
+ * Why another model took over: the model or a content filter refused; its calls failed however
+ * often they were repeated; it takes no conversation of this length; or its provider refused the
+ * calls for another reason, such as a key, a quota or an unknown model.
+ */
+export type SwitchCause = 'refusal' | 'retries' | 'context' | 'error'
+
 /** What changes a folder from outside; `merge`: the changes of a run that the run had started. */
 export type FileOperation = 'restore' | 'apply' | 'merge'
 
@@ -342,6 +359,8 @@ export interface RunRequest extends ModelSettings {
   readonly project_instructions?: false
   /** Names of the tools that the run may use. Absent: all that the host offers. */
   readonly tools?: readonly string[]
+  /** The models that take over in turn when the one before cannot go on. Absent: none. */
+  readonly fallback_models?: readonly string[]
 }
 
 /** What a fork needs of its source, so that the source can be deleted. */
@@ -372,6 +391,8 @@ export interface PrivatePayloads {
     readonly request: RunRequest
     readonly goal: GoalSpec
     readonly prices: ModelPrices | null
+    /** Of the `fallback_models` of the request, in their order; absent without any. */
+    readonly fallback_prices?: readonly (ModelPrices | null)[]
     readonly tools: readonly string[]
     /** Who started the run: `id` for idempotency and decided_by, `tenant` for who may see it. */
     readonly owner: RunOwner
@@ -486,9 +507,11 @@ export const RECORD_VERSION = 4
 /** Kinds that an engine of version 1 must not skip. */
 const SECOND_VERSION: ReadonlySet<EventKind> = new Set(['user_message', 'changes_decided'])
 
-/** Kinds of a run that has started others: who skips them would start these again. */
+/**
+ * Who skips them would start runs again that the run has started, or call a model that has failed.
+ */
 const FOURTH_VERSION: ReadonlySet<EventKind> = new Set([
-  'attempt_started', 'attempt_ended', 'attempt_chosen', 'delegate_started', 'delegate_ended',
+  'model_switched', 'attempt_started', 'attempt_ended', 'attempt_chosen', 'delegate_started', 'delegate_ended',
 ])
 
 /** The format version of a new record: see {@link RecordFields.v}. */
@@ -503,7 +526,9 @@ export function versionOf(draft: RecordDraft): RunRecord['v'] {
   if (kind === 'goal_check') return areHashed(draft.private?.tests) ? 3 : 1
   if (kind !== 'run_created') return 1
   const { fork, holdout, instructions: told, request } = draft.private ?? {}
-  // An earlier engine would offer every tool, or ask nobody before a call.
+  // An earlier engine would fail instead of going on with another model.
+  if (request?.fallback_models !== undefined) return 4
+  // It would offer every tool, or ask nobody before a call.
   if (request?.tools !== undefined || typeof request?.approval === 'object') return 4
   // It would go on without what the host and the caller say; what the project says, it can read.
   if ((told?.system ?? told?.host ?? request?.instructions) !== undefined) return 4

@@ -120,6 +120,7 @@ export type {
   RunRequest,
   RunStatus,
   SealedMode,
+  SwitchCause,
   WorkspaceMode,
 } from './events.js'
 export type {
@@ -131,6 +132,7 @@ export type {
   AttemptsInfo,
   FinalState,
   Gate,
+  ModelUsage,
   RunDetails,
   RunFailure,
   RunHead,

@@ -54,6 +54,16 @@ export interface ToolMessage {
   readonly exit_code: number
 }
 
+/**
+ * The message without the provider's own parts: what a provider signed or encrypted is of no use to
+ * another model, and may be refused.
+ */
+export function withoutParts(message: Message): Message {
+  if (message.role !== 'assistant' || message.parts === undefined) return message
+  const { parts: _, ...plain } = message
+  return plain
+}
+
 /** One entry of the conversation. Each call of an assistant message is followed by its result. */
 export type Message = UserMessage | AssistantMessage | ToolMessage
 

@@ -118,6 +118,9 @@ export class FakeEngine implements ServiceEngine {
       instructions: null,
       project_instructions: null,
       tools: null,
+      fallback_models: null,
+      active_model: 'builtin:repair',
+      usage_by_model: null,
     }
     this.runs.set(runId, {
       details,

@@ -8,7 +8,7 @@
  * @module
  */
 import { deepFreezeList } from '../../internal/deep-freeze.js'
-import type { Message } from '../model.js'
+import { withoutParts, type Message } from '../model.js'
 import { estimateConversation, estimateTokens, fitContext, type FittedContext } from './fit.js'
 
 /** A conversation that only grows; see the module's comment for what it forgets. */
@@ -28,22 +28,40 @@ export class Conversation {
     this.#messages.push(message)
   }
 
+  /** Another model reads it from now on: see {@link withoutParts}. */
+  dropParts(): void {
+    this.#messages = this.#messages.map(withoutParts)
+    this.#tokens = this.#counted = this.#frozen = 0
+  }
+
   /**
-   * What to send within `budgetTokens`, which never grows from one call to the next: the messages,
-   * then `next`, which is sent as it is and added later if the call succeeds. The lists are the
-   * caller's: they do not grow with the conversation.
+   * What to send within `budgetTokens`, which never grows beyond `keptTokens` from one call to the
+   * next: the messages, then `next`, which is sent as it is and added later if the call succeeds.
+   * The lists are the caller's: they do not grow with the conversation.
    */
-  fit(budgetTokens: number, next: readonly Message[] = []): FittedContext {
+  fit(
+    budgetTokens: number,
+    next: readonly Message[] = [],
+    keptTokens: number = budgetTokens,
+  ): FittedContext {
     const messages = this.#snapshot(next)
     const isSmall =
       budgetTokens === Infinity || this.#countTokens() + estimateConversation(next) <= budgetTokens
     if (isSmall) return { fits: true, messages, masked: 0, dropped: 0, rest: messages }
     const fitted = fitContext(messages, budgetTokens, estimateTokens, next.length)
-    if (fitted.fits && fitted.rest !== messages) {
-      this.#messages = fitted.rest.slice(0, fitted.rest.length - next.length)
-      this.#tokens = this.#counted = this.#frozen = 0
-    }
+    const isKept = keptTokens > budgetTokens
+    this.#forget(
+      isKept ? fitContext(messages, keptTokens, estimateTokens, next.length) : fitted,
+      messages,
+      next.length,
+    )
     return fitted
+  }
+
+  #forget(fitted: FittedContext, messages: readonly Message[], next: number): void {
+    if (!fitted.fits || fitted.rest === messages) return
+    this.#messages = fitted.rest.slice(0, fitted.rest.length - next)
+    this.#tokens = this.#counted = this.#frozen = 0
   }
 
   /** What has to be kept for calls within `budgetTokens`; all of it when it cannot be shortened. */

@@ -102,6 +102,12 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
     case 'step_start':
       startNode(state, record.payload.node)
       break
+    case 'model_switched':
+      // What the model before repeated or refused says nothing of this one.
+      state.conversation.dropParts()
+      resetCounts(state.progress)
+      state.idleIterations = 0
+      break
     case 'llm_usage':
       state.iterationTokens += record.payload.input_tokens + record.payload.output_tokens
       break

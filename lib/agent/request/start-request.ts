@@ -27,6 +27,9 @@ const MAX_ATTEMPTS = 16
 export const MAX_DEPTH = 3
 export const MAX_CHILDREN = 16
 
+/** Models that may take over, at most. */
+const MAX_FALLBACKS = 8
+
 /** Tools that a request may name. */
 const MAX_TOOLS = 256
 
@@ -59,6 +62,15 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
       minLength: 1,
       maxLength: 256,
       description: 'Name of the language model.',
+    },
+    fallback_models: {
+      type: 'array',
+      minItems: 1,
+      maxItems: MAX_FALLBACKS,
+      items: { type: 'string', minLength: 1, maxLength: 256 },
+      description:
+        'The models that take over in turn when the one before refuses, fails or takes no ' +
+        'conversation of this length. Default: none.',
     },
     max_iterations: {
       type: 'integer',
@@ -331,6 +343,8 @@ export interface ResolvedParts {
   readonly workspace: WorkspaceMode
   readonly attempts: Attempts | undefined
   readonly delegation: Delegation | undefined
+  /** The names of the models that may take over. */
+  readonly fallbacks: readonly string[]
 }
 
 /** The settings of a request for its model; undefined when it has none. */
@@ -347,7 +361,7 @@ export function settingsOf(request: ModelSettings): ModelSettings | undefined {
 /** The request with all defaults, to be frozen in the log. */
 export function completeRequest(
   request: StartRequest,
-  { cwd, modelName, workspace, attempts, delegation }: ResolvedParts,
+  { cwd, modelName, workspace, attempts, delegation, fallbacks }: ResolvedParts,
 ): RunRequest {
   const { checkpoints, instructions, sealed_checks, allow_dependency_changes: others } = request
   const apply = request.apply ?? (attempts === undefined ? undefined : 'on_achieved')
@@ -375,6 +389,7 @@ export function completeRequest(
     ...(instructions !== undefined && { instructions }),
     ...(request.project_instructions === false && { project_instructions: false }),
     ...(request.tools !== undefined && { tools: [...request.tools] }),
+    ...(fallbacks.length > 0 && { fallback_models: fallbacks }),
   }
 }
 

@@ -27,6 +27,7 @@ import { claimedExecutor } from './claimed-executor.js'
 import { RunLoop, type RunLoopOptions } from './run-loop.js'
 import { openCopy } from './isolated-copy.js'
 import { openRunFolder, type RunFolder } from './run-folder.js'
+import { RunModels } from './run-models.js'
 import { Scheduler } from './scheduler.js'
 
 /** The options of a {@link RunLoop} that differ from run to run. */
@@ -34,7 +35,7 @@ type PerRun =
   | 'holdFolder'
   | 'onWaiting'
   | 'judge'
-  | 'model'
+  | 'models'
   | 'openFolder'
   | 'overdueGate'
   | 'parksAtGates'
@@ -147,7 +148,7 @@ export class ActiveRuns {
       onWaiting: () => this.onWaiting(),
       judge: judge === undefined ? null : this.#modelNamed(judge.model, judge.prices),
       trace: new RunTrace(tracing, log.runId, frozen.trace ?? null),
-      model: model ?? this.#modelNamed(frozen.request.model_name, frozen.prices),
+      models: new RunModels((name, prices) => this.#modelNamed(name, prices), model),
       scheduler: this.scheduler,
       sealing: this.#options.sealingFor(log.runId, frozen, claimed),
       openFolder: async (log, signal, onLost) => {

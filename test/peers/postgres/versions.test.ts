@@ -86,6 +86,10 @@ const TREES: typeof MISREAD = {
     const request = { ...created.private!.request, approval }
     await admitted(store, withPrivate(created, { request }))
   },
+  'a run with fallback models': async (store, created) => {
+    const request = { ...created.private!.request, fallback_models: ['m'] }
+    await admitted(store, withPrivate(created, { request }))
+  },
   'a run with instructions': async (store, created) => {
     const request = { ...created.private!.request, instructions: 'Be kind.' }
     await admitted(store, withPrivate(created, { request }))
@@ -485,7 +489,9 @@ function known(details: RunDetails): unknown {
   assert.deepEqual([f, g, h, i, j, k], [null, null, null, null, null, null])
   const { estimated_tokens: l = 0, ...counted } = usage
   assert.equal(l, 0)
-  const rest = { ...more, usage: counted }
+  const { fallback_models: m = null, active_model: n, usage_by_model: o = null, ...old } = more
+  assert.deepEqual([m, n ?? old.model_name, o], [null, old.model_name, null])
+  const rest = { ...old, usage: counted }
   assert.notEqual(workspace, 'isolated')
   return rest
 }

@@ -19,6 +19,7 @@ import { finalError, retryDelay } from '../../models/call-retry.js'
 import { soundTurn } from '../../models/sound-turn.js'
 import { exhausted } from '../budgets.js'
 import { FailedCall, usageRecord, type Payer } from '../call-usage.js'
+import { loggedName } from '../run-models.js'
 import type { StepContext } from '../step-context.js'
 
 /** Turns without a valid verdict after which this check gives up on the judge. */
@@ -139,9 +140,11 @@ async function askJudge(
   }
 }
 
-function payerOf({ frozen, head }: RunState): Payer {
-  const prices = frozen.goal.judge?.prices ?? null
-  return { iteration: head.details.iteration, prices, purpose: 'judge' }
+function payerOf(state: RunState): Payer {
+  const { frozen, head } = state
+  const { model: name = '', prices = null } = frozen.goal.judge ?? {}
+  const model = loggedName(state, name)
+  return { iteration: head.details.iteration, model, prices, purpose: 'judge' }
 }
 
 async function recordsOf({ log }: StepContext): Promise<readonly RunRecord[]> {

@@ -3,7 +3,7 @@ import { deepFreeze } from '../../../internal/deep-freeze.js'
 import { sleep } from '../../../internal/sleep.js'
 import { estimateConversation, estimateTokens } from '../../conversation/fit.js'
 import { ModelError } from '../../errors.js'
-import type { EventPayloads, RecordDraft } from '../../events.js'
+import type { EventPayloads, RecordDraft, SwitchCause } from '../../events.js'
 import { DeltaWriter } from '../../log/deltas.js'
 import { dueMessages, type WaitingMessage } from '../../log/messages.js'
 import type { RunState } from '../../log/run-state.js'
@@ -16,6 +16,7 @@ import { clip } from '../../output.js'
 import { settingsOf } from '../../request/start-request.js'
 import { exhausted } from '../budgets.js'
 import { FailedCall, usageRecord, type Payer } from '../call-usage.js'
+import { loggedName, nextModel, pricesOf } from '../run-models.js'
 import type { StepContext } from '../step-context.js'
 
 /** Characters of the provider's message that the model gets when its output was at fault. */
@@ -40,18 +41,54 @@ export async function takeTurn(
   iteration: number,
   begins: boolean,
 ): Promise<void> {
-  const { checkpoints, log, model } = context
+  const { checkpoints, log } = context
   const heard: string[] = []
   checkpoints?.begin(log)
   if (begins) log.note({ kind: 'step_start', iteration, payload: { node: 'plan' } })
   try {
     const turn = await callModel(context, iteration, heard)
     if (turn === null) return // nextStep() finds the exhausted budget
-    await log.append(turnRecords(log.state, iteration, turn, heard))
+    const next = isRefused(turn) ? nextModel(log.state) : null
+    if (next === null) return await log.append(turnRecords(log.state, iteration, turn, heard))
+    const used = usageRecord(payerOf(log.state, iteration), turn.usage, true)
+    const { text } = turn.message
+    const message = text.trim() === '' ? 'a content filter stopped the answer' : text
+    await switchModel(context, iteration, next, { cause: 'refusal', message }, [used])
   } catch (error) {
-    if (!(error instanceof ModelError && error.modelMistake)) throw error
-    await log.append([mistakeRecord(log.state, iteration, error, model.name, heard)])
+    if (!(error instanceof ModelError)) throw error
+    const { name } = context.models.active(log.state)
+    if (error.modelMistake)
+      return await log.append([mistakeRecord(log.state, iteration, error, name, heard)])
+    const next = nextModel(log.state)
+    if (next === null) throw error
+    const why = { cause: causeOf(error), message: error.message }
+    await switchModel(context, iteration, next, why)
   }
+}
+
+function isRefused({ stop, message }: ModelTurn): boolean {
+  return (stop === 'refusal' || stop === 'content_filter') && message.calls.length === 0
+}
+
+function causeOf({ code, retryable }: ModelError): SwitchCause {
+  if (code === 'ERR_AGENT_MODEL_FILTER') return 'refusal'
+  if (code === 'ERR_AGENT_MODEL_CONTEXT') return 'context'
+  return retryable ? 'retries' : 'error'
+}
+
+/** The next step calls the model that takes over, once that is durable and budgets are left. */
+async function switchModel(
+  { fit, log }: StepContext,
+  iteration: number,
+  to: string,
+  why: Pick<EventPayloads['model_switched'], 'cause' | 'message'>,
+  before: readonly RecordDraft[] = [],
+): Promise<void> {
+  // What the model before refused as too long says nothing of this one.
+  Object.assign(fit, { tokens: Infinity, refusal: null })
+  const from = log.state.head.details.active_model
+  const payload = { from, to, ...why, message: clip(why.message, MISTAKE_CHARACTERS) }
+  await log.append([...before, { kind: 'model_switched', iteration, payload }])
 }
 
 /**
@@ -94,7 +131,7 @@ async function callModel(
 }
 
 async function attemptCall(
-  { clock, folder, log, model, prompt, signal, trace }: StepContext,
+  { clock, folder, log, models, prompt, signal, trace }: StepContext,
   iteration: number,
   attempt: number,
   messages: readonly Message[],
@@ -103,6 +140,7 @@ async function attemptCall(
   signal.throwIfAborted()
   const { frozen, turns } = log.state
   const { goal, request } = frozen
+  const model = models.active(log.state)
   const source = { iteration, turn: turns + 1, attempt }
   const deltas = new DeltaWriter(log.feed, clock, log.redactor, source)
   const span = trace.beginChat(iteration, model.name, attempt)
@@ -145,15 +183,21 @@ function isContextProblem(error: unknown): error is ModelError {
 }
 
 function fitMessages(
-  { fit, log, model, prompt }: StepContext,
+  { fit, log, models, prompt }: StepContext,
   heard: string[],
 ): readonly Message[] {
   const { conversation, messages, turns } = log.state
-  const window = (model.contextWindow ?? Infinity) * (1 - ANSWER_SHARE) - prompt.tokens
+  const model = models.active(log.state)
+  const room = (tokens: number | null): number =>
+    (tokens ?? Infinity) * (1 - ANSWER_SHARE) - prompt.tokens
+  const window = room(model.contextWindow)
   const budget = Math.floor(Math.min(window, fit.tokens))
   const due = withinBudget(dueMessages(messages, turns === 0), budget * MESSAGES_SHARE)
   heard.splice(0, Infinity, ...due.map(({ payload }) => payload.message_id))
-  const fitted = conversation.fit(budget, due.map(({ message }) => message))
+  const next = due.map(({ message }) => message)
+  // A model that may take over gets what fits into its own window.
+  const later = budget === Infinity ? null : models.widestLater(log.state)
+  const fitted = conversation.fit(budget, next, later === null ? budget : room(later))
   if (fitted.fits) return fitted.messages
   throw unfit(fitted.neededTokens, model, window <= fit.tokens ? null : fit.refusal)
 }
@@ -177,8 +221,9 @@ function withinBudget(
   return over < 0 ? due : due.slice(0, Math.max(1, over))
 }
 
-function payerOf({ frozen }: RunState, iteration: number): Payer {
-  return { iteration, prices: frozen.prices, purpose: 'worker' }
+function payerOf(state: RunState, iteration: number): Payer {
+  const { active_model: name } = state.head.details
+  return { iteration, model: loggedName(state, name), prices: pricesOf(state), purpose: 'worker' }
 }
 
 function turnRecords(
