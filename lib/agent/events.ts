@@ -511,7 +511,8 @@ const SECOND_VERSION: ReadonlySet<EventKind> = new Set(['user_message', 'changes
  * Who skips them would start runs again that the run has started, or call a model that has failed.
  */
 const FOURTH_VERSION: ReadonlySet<EventKind> = new Set([
-  'model_switched', 'attempt_started', 'attempt_ended', 'attempt_chosen', 'delegate_started', 'delegate_ended',
+  'attempt_started', 'attempt_ended', 'attempt_chosen', 'delegate_started', 'delegate_ended',
+  'model_switched',
 ])
 
 /** The format version of a new record: see {@link RecordFields.v}. */

@@ -11,6 +11,7 @@ import type { RunState } from '../log/run-state.js'
 import type { LogWriter } from '../log/writer.js'
 import type { Model, ToolSpec } from '../model.js'
 import type { RunStore } from '../store.js'
+import type { LimitedCalls } from './limited-calls.js'
 import type { RunModels } from './run-models.js'
 import type { CallRuns, SharedBudget, StartsRuns } from './children/call-runs.js'
 import type { Tool, ToolContext } from '../tool.js'
@@ -45,6 +46,8 @@ export function promptOf({ frozen }: RunState, offered: ReadonlyMap<string, Tool
 export interface StepContext {
   readonly log: LogWriter
   readonly models: RunModels
+  /** Null: no provider has limits. */
+  readonly limits: LimitedCalls | null
   /** Judges the goal; null when a command checks it. */
   readonly judge: Model | null
   readonly store: RunStore

@@ -284,7 +284,8 @@ test('a refusal without another model ends the run as before', async (t) => {
   const { engine } = await openEngine(t, { providers: [provided] })
   const { events, details } = await runToEnd(engine, { goal: GOAL, fallback_models: ['test:a'] })
   assert.equal(details.end_reason, 'stuck')
-  assert.ok(events.some(({ kind, payload }) => kind === 'model_turn' && payload.text === 'I cannot.'))
+  const said = events.flatMap(({ kind, payload }) => (kind === 'model_turn' ? [payload.text] : []))
+  assert.deepEqual(said, ['I cannot.'])
 })
 
 test('a budget that is used up is no reason for another model', async (t) => {
@@ -351,7 +352,9 @@ test('attempts have the same fallback models, and skip their own', async (t) => 
     providers: [provided], checkpoints: 'auto', workspaceFolder: folder,
   })
   const { details } = await runToEnd(engine, {
-    goal: GOAL, fallback_models: ['test:a', 'test:b'], attempts: { count: 2, models: ['test:a', 'test:m'] },
+    goal: GOAL,
+    fallback_models: ['test:a', 'test:b'],
+    attempts: { count: 2, models: ['test:a', 'test:m'] },
   })
   assert.equal(details.status, 'achieved')
   for (const { run_id } of details.attempts?.runs ?? []) {

@@ -15,6 +15,7 @@ import { soundTurn } from '../../models/sound-turn.js'
 import { clip } from '../../output.js'
 import { settingsOf } from '../../request/start-request.js'
 import { exhausted } from '../budgets.js'
+import { tokensOfFailure } from '../limited-calls.js'
 import { FailedCall, usageRecord, type Payer } from '../call-usage.js'
 import { loggedName, nextModel, pricesOf } from '../run-models.js'
 import type { StepContext } from '../step-context.js'
@@ -131,7 +132,7 @@ async function callModel(
 }
 
 async function attemptCall(
-  { clock, folder, log, models, prompt, signal, trace }: StepContext,
+  { clock, folder, limits, log, models, prompt, signal, trace }: StepContext,
   iteration: number,
   attempt: number,
   messages: readonly Message[],
@@ -141,6 +142,8 @@ async function attemptCall(
   const { frozen, turns } = log.state
   const { goal, request } = frozen
   const model = models.active(log.state)
+  const tokens = (): number => prompt.tokens + estimateConversation(messages)
+  const place = limits === null ? null : await limits.enter(model, tokens, log, signal)
   const source = { iteration, turn: turns + 1, attempt }
   const deltas = new DeltaWriter(log.feed, clock, log.redactor, source)
   const span = trace.beginChat(iteration, model.name, attempt)
@@ -169,9 +172,11 @@ async function attemptCall(
     const turn = soundTurn(returned, rules)
     trace.endChat(span, turn)
     deltas.end()
+    place?.end(turn.usage.input_tokens + turn.usage.output_tokens)
     return turn
   } catch (error) {
     trace.fail(span, error)
+    place?.end(tokensOfFailure(error))
     throw error
   } finally {
     deltas.close()
