@@ -14,7 +14,7 @@ import type { JsonObject } from '../internal/json.js'
 import type { StoredSeal } from './check-files.js'
 import type { Assurance, GoalBaseline, GoalSpec, KeptTests, TestCounts } from './goal.js'
 import type { FrozenInstructions } from './instructions.js'
-import type { AssistantMessage, Message, ModelSettings, TraceContext } from './model.js'
+import type { AssistantMessage, ImagePart, Message, ModelSettings, TraceContext } from './model.js'
 import { areHashed } from './test-outcomes.js'
 import { isTerminal, type ChangeCounts, type EndReason, type RunStatus } from './run-status.js'
 import type { Attempts, Candidate, ChildEnd, ChildRole, Delegation } from './run-tree.js'
@@ -209,6 +209,8 @@ export interface EventPayloads {
     readonly duration_ms: number
     /** Files that the tool changed, with their diffs; absent when none or unknown. */
     readonly changes?: readonly FileChange[]
+    /** Images for the model, whose content is not in the event; absent for none. */
+    readonly images?: readonly ImageInfo[]
   }
   readonly goal_check: {
     readonly achieved: boolean
@@ -270,6 +272,14 @@ export interface EventPayloads {
   }
   readonly error: { readonly message: string; readonly traceback: string; readonly code: string }
   readonly log: { readonly level: 'info' | 'warn' | 'error'; readonly message: string }
+}
+
+/** What is told of an image. */
+export interface ImageInfo {
+  readonly media_type: ImagePart['media_type']
+  readonly bytes: number
+  /** Absent where its source gave none. */
+  readonly name?: string
 }
 
 /**
@@ -361,6 +371,8 @@ export interface RunRequest extends ModelSettings {
   readonly tools?: readonly string[]
   /** The models that take over in turn when the one before cannot go on. Absent: none. */
   readonly fallback_models?: readonly string[]
+  /** What the model sees with the goal. Absent: none. */
+  readonly images?: readonly ImagePart[]
 }
 
 /** What a fork needs of its source, so that the source can be deleted. */
@@ -431,6 +443,8 @@ export interface PrivatePayloads {
     readonly base?: string
   }
   readonly tool_started: { readonly plan: JsonObject }
+  /** Absent for none, and where no model of the run takes images. */
+  readonly tool_result: { readonly images: readonly ImagePart[] }
   readonly goal_check: {
     readonly output: string
     readonly tests: KeptTests | null
@@ -529,6 +543,8 @@ export function versionOf(draft: RecordDraft): RunRecord['v'] {
   const { fork, holdout, instructions: told, request } = draft.private ?? {}
   // An earlier engine would fail instead of going on with another model.
   if (request?.fallback_models !== undefined) return 4
+  // It would not show them.
+  if (request?.images !== undefined) return 4
   // It would offer every tool, or ask nobody before a call.
   if (request?.tools !== undefined || typeof request?.approval === 'object') return 4
   // It would go on without what the host and the caller say; what the project says, it can read.

@@ -121,6 +121,7 @@ export type {
   RunRequest,
   RunStatus,
   SealedMode,
+  ImageInfo,
   SwitchCause,
   WorkspaceMode,
 } from './events.js'
@@ -208,6 +209,7 @@ export { costOf, knownPrices } from './models/pricing.js'
 export { repairModel } from './models/repair-model.js'
 export type {
   AssistantMessage,
+  ImagePart,
   Message,
   Model,
   ModelRequest,
@@ -225,7 +227,8 @@ export type {
 export { NO_USAGE } from './usage.js'
 export type { CallUsage, ModelPrices, Usage } from './usage.js'
 export type {
-  DelegateRequest, DelegateResult, Tool, ToolCommandOptions, ToolContext, ToolEffect, ToolOutput,
+  DelegateRequest, DelegateResult, Tool, ToolCommandOptions, ToolContext, ToolEffect, ToolFile,
+  ToolOutput,
 } from './tool.js'
 export type { ApproveCall, CallToApprove, RunToApprove } from './approval.js'
 export { openMcpServer } from './mcp/server.js'

@@ -143,6 +143,8 @@ export interface RunDetails {
   readonly project_instructions: ProjectInstructions | null
   /** Names of the tools that it may use; null: all that the host offers. */
   readonly tools: readonly string[] | null
+  /** How many the request has. */
+  readonly images: number
   /** The models that take over in turn; null for none. */
   readonly fallback_models: readonly string[] | null
   /** The model that works now: `model_name`, or the one that has taken over. */

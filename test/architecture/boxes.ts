@@ -121,6 +121,7 @@ export const boxes: readonly Box[] = [
       'check-schema',
       'output',
       'exhaustion',
+      'images',
     ]
       .map((name) => `agent/${name}.ts`)
       // Types only: what a workspace is. How values are checked is a part of check-schema.

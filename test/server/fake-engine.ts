@@ -118,6 +118,7 @@ export class FakeEngine implements ServiceEngine {
       instructions: null,
       project_instructions: null,
       tools: null,
+      images: 0,
       fallback_models: null,
       active_model: 'builtin:repair',
       usage_by_model: null,

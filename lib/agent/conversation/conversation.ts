@@ -8,12 +8,17 @@
  * @module
  */
 import { deepFreezeList } from '../../internal/deep-freeze.js'
-import { withoutParts, type Message } from '../model.js'
+import { MAX_KEPT_CHARACTERS, MAX_KEPT_IMAGES, TOO_OLD } from '../images.js'
+import {
+  imagesOf, withoutImages, withoutParts, type ImagePart, type Message,
+} from '../model.js'
 import { estimateConversation, estimateTokens, fitContext, type FittedContext } from './fit.js'
 
 /** A conversation that only grows; see the module's comment for what it forgets. */
 export class Conversation {
   #messages: Message[] = []
+  /** Of the messages, in their order. */
+  #images: ImagePart[] = []
   /** Tokens of the first `#counted` messages: each message is counted once, when a fit asks. */
   #tokens = 0
   #counted = 0
@@ -26,6 +31,25 @@ export class Conversation {
 
   add(message: Message): void {
     this.#messages.push(message)
+    const images = imagesOf(message)
+    if (images.length > 0) this.#boundImages(images)
+  }
+
+  /** Leaves out the oldest images until the others are few enough; those of the goal stay. */
+  #boundImages(added: readonly ImagePart[]): void {
+    const isOver = (): boolean => {
+      const characters = this.#images.reduce((sum, { data }) => sum + data.length, 0)
+      return this.#images.length > MAX_KEPT_IMAGES || characters > MAX_KEPT_CHARACTERS
+    }
+    this.#images.push(...added)
+    for (let at = 1; at < this.#messages.length - 1 && isOver(); at++) {
+      const message = this.#messages[at]!
+      const gone = imagesOf(message)
+      if (gone.length === 0) continue
+      this.#images = this.#images.filter((one) => !gone.includes(one))
+      this.#messages[at] = withoutImages(message, TOO_OLD)
+      this.#tokens = this.#counted = this.#frozen = 0
+    }
   }
 
   /** Another model reads it from now on: see {@link withoutParts}. */
@@ -61,6 +85,7 @@ export class Conversation {
   #forget(fitted: FittedContext, messages: readonly Message[], next: number): void {
     if (!fitted.fits || fitted.rest === messages) return
     this.#messages = fitted.rest.slice(0, fitted.rest.length - next)
+    if (this.#images.length > 0) this.#images = this.#messages.flatMap(imagesOf)
     this.#tokens = this.#counted = this.#frozen = 0
   }
 

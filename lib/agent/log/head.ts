@@ -274,6 +274,7 @@ function createHead(record: RunCreated): RunHead {
       instructions: null,
       project_instructions: null,
       tools: request?.tools ?? null,
+      images: request?.images?.length ?? 0,
       fallback_models: request?.fallback_models ?? null,
       active_model: payload.model_name,
       usage_by_model: request?.fallback_models === undefined ? null : [],
@@ -318,6 +319,7 @@ type NewField =
   | 'delegation'
   | 'fallback_models'
   | 'forked_from'
+  | 'images'
   | 'instructions'
   | 'max_output_tokens'
   | 'max_tool_calls'
@@ -356,6 +358,7 @@ export function completeHead({ details, ...head }: StoredHead): RunHead {
       instructions: null,
       project_instructions: null,
       tools: null,
+      images: 0,
       fallback_models: null,
       active_model: details.model_name,
       usage_by_model: null,

@@ -25,7 +25,7 @@ import type {
   NodeName,
   RunRecord,
 } from '../events.js'
-import type { Message } from '../model.js'
+import type { ImagePart, Message } from '../model.js'
 import type { Gate } from '../run-details.js'
 import type { FileChange } from '../workspace/workspace.js'
 import { joinSeals, type StoredSeal } from '../check-files.js'
@@ -118,7 +118,7 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
       foldStart(state, record)
       break
     case 'tool_result':
-      foldResult(state, record.payload)
+      foldResult(state, record.payload, record.private?.images)
       break
     case 'goal_check':
       foldCheck(state, record)
@@ -363,7 +363,11 @@ function foldFilesChanged(state: FoldedState, record: RecordOf<'files_changed'>)
   else state.notices.push(notice)
 }
 
-function foldResult(state: FoldedState, payload: EventPayloads['tool_result']): void {
+function foldResult(
+  state: FoldedState,
+  payload: EventPayloads['tool_result'],
+  images: readonly ImagePart[] | undefined,
+): void {
   const call = callOf(state, payload.call_id)
   // A recovery settles calls that did not start again: that is no progress.
   if (call.status !== 'approved') state.fruitlessRecoveries = 0
@@ -387,6 +391,7 @@ function foldResult(state: FoldedState, payload: EventPayloads['tool_result']): 
     tool: payload.tool,
     output: repeats ? `${shown}\n\n${REPETITION}` : shown,
     exit_code: payload.exit_code,
+    ...(images !== undefined && { images }),
   })
   if (!isLast) return
   for (const notice of state.notices.splice(0)) state.conversation.add(notice)

@@ -43,7 +43,7 @@ const MAX_TOKENS = 1_000_000
 
 /** A fork request, valid by `FORK_SCHEMA`. */
 export type ForkRequest = Partial<
-  Omit<StartRequest, 'attempts' | 'goal' | 'check' | 'holdout'>
+  Omit<StartRequest, 'attempts' | 'goal' | 'check' | 'holdout' | 'images'>
 > & {
   readonly at?: ForkAt
   readonly message?: string

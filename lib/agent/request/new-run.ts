@@ -81,6 +81,7 @@ export async function resolveNewRun(
   const cwd = await resolveCwd(start.cwd, roots, context, owner)
   const model = await modelOf(start, context, owner)
   const fallbacks = await fallbacksOf(start, context, owner)
+  checkImages(start, [model, ...fallbacks])
   const parts = await partsOf(start, cwd, model, fallbacks, context, owner)
   const request = completeRequest(start, parts)
   const judge = judgeModel === undefined ? null : resolveModel(judgeModel)
@@ -283,6 +284,15 @@ function checkSettings(start: StartRequest, model: Model): void {
       : model.refusedSetting(settings)
   if (refused === null) return
   throw new InvalidRequestError([{ pointer: `/${refused.setting}`, detail: refused.detail }])
+}
+
+/** Attempts may have other models, which are told what they do not see. */
+function checkImages({ attempts, images }: StartRequest, models: readonly Model[]): void {
+  if (images === undefined || attempts?.models !== undefined) return
+  if (models.some(({ takesImages }) => takesImages === true)) return
+  const detail =
+    `cannot be seen by ${models[0]?.name}: name another model, or set \`images\` of its provider`
+  throw new InvalidRequestError([{ pointer: '/images', detail }])
 }
 
 function checkBudget(

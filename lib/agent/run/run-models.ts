@@ -26,6 +26,12 @@ export class RunModels {
     return this.#active
   }
 
+  /** Does the model that works now, or one that may take over, take images? */
+  takeImages(state: RunState): boolean {
+    const later = laterModels(state).map((name) => this.#named(name, null))
+    return [this.active(state), ...later].some(({ takesImages }) => takesImages === true)
+  }
+
   /** The largest window among the models that may still take over; null without any. */
   widestLater(state: RunState): number | null {
     const later = laterModels(state)

@@ -13,6 +13,7 @@ import type {
   EventPayloads,
   FileChange,
   ForkOrigin,
+  ImageInfo,
   JsonSchema,
 } from '../../agent/index.js'
 import {
@@ -34,6 +35,15 @@ import {
 import { AGENT_EVENT, CANDIDATE, END_REASONS, GATE_KIND, RUN_STATUSES } from './schemas.js'
 
 const decision: JsonSchema = { type: 'string', enum: ['approve', 'abort', 'reject'] }
+
+const imageInfo: JsonSchema = fields<ImageInfo>(
+  {
+    media_type: oneOf('image/png', 'image/jpeg', 'image/gif', 'image/webp'),
+    bytes: count,
+    name: text,
+  },
+  'name',
+)
 
 const fileChange: JsonSchema = fields<FileChange>(
   {
@@ -172,8 +182,10 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
       call_id: text,
       duration_ms: amount,
       changes: listOf(fileChange),
+      images: listOf(imageInfo),
     },
     'changes',
+    'images',
   ),
   goal_check: fields<EventPayloads['goal_check']>({
     achieved: flag,

@@ -282,6 +282,7 @@ export const RUN_DETAILS: JsonSchema = record({
   instructions: orNull(text, 'those of the request'),
   project_instructions: orNull(projectInstructions, "the project's AGENTS.md, as the model got it"),
   tools: orNull({ type: 'array', items: text }, 'null: all that the host offers'),
+  images: { ...count, description: 'of the request' },
   fallback_models: orNull({ type: 'array', items: text }, 'they take over in turn'),
   active_model: { ...text, description: '`model_name`, or the model that has taken over' },
   usage_by_model: orNull(

@@ -5,7 +5,6 @@ import { MemoryStore, RunEngine, type ModelRequest, type ProviderLimitsById } fr
 import { ManualClock } from 'runwright/agent/testing'
 import { MinuteWindow } from '../../../lib/agent/run/minute-window.js'
 import { ProviderLimiter, type CallPlace } from '../../../lib/agent/run/provider-limiter.js'
-import type { ProviderLimits } from '../../../lib/agent/models/provider-limits.js'
 import { follow, openEngine, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
 import { judgeProvider } from '../../helpers/judge.js'
 import { seeded } from '../models/exchange.js'
@@ -42,6 +41,8 @@ test('what did not happen is taken back, and a clock that is set back stops noth
   assert.equal(window.untilRoom(5, T0 - 3_600_000), 61_000)
 })
 
+type Limits = Record<'concurrent' | 'requestsPerMinute' | 'tokensPerMinute', number>
+
 /** One call as the obvious version sees it. */
 interface Call {
   readonly runId: string
@@ -54,14 +55,14 @@ interface Call {
 
 /** The obvious version of the limiter: everything that ever happened, in lists. */
 class Plain {
-  readonly limits: Required<ProviderLimits>
+  readonly limits: Limits
   readonly happened: { readonly at: number; readonly requests: number; tokens: number }[] = []
   readonly waiting: Call[] = []
   readonly roots: string[] = []
   head: Call | undefined
   working = 0
 
-  constructor(limits: Required<ProviderLimits>) {
+  constructor(limits: Limits) {
     this.limits = limits
   }
 

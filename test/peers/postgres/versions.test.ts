@@ -489,8 +489,9 @@ function known(details: RunDetails): unknown {
   assert.deepEqual([f, g, h, i, j, k], [null, null, null, null, null, null])
   const { estimated_tokens: l = 0, ...counted } = usage
   assert.equal(l, 0)
-  const { fallback_models: m = null, active_model: n, usage_by_model: o = null, ...old } = more
-  assert.deepEqual([m, n ?? old.model_name, o], [null, old.model_name, null])
+  const { fallback_models: m = null, active_model: n, usage_by_model: o = null, ...after } = more
+  const { images: p = 0, ...old } = after
+  assert.deepEqual([m, n ?? old.model_name, o, p], [null, old.model_name, null, 0])
   const rest = { ...old, usage: counted }
   assert.notEqual(workspace, 'isolated')
   return rest

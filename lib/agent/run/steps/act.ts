@@ -13,6 +13,7 @@ import { ToolStop, ToolTimeout } from '../../tools/tool-stop.js'
 import type { FileChange } from '../../workspace/workspace.js'
 import { remainingCalls } from '../../log/remaining.js'
 import { NO_RUNS } from '../children/call-runs.js'
+import { withFiles } from '../result-files.js'
 import { changesAfter, changesIn, toolContext, type StepContext } from '../step-context.js'
 import { closingRecord } from './finish.js'
 
@@ -270,11 +271,12 @@ function startRecord(
 }
 
 function resultRecord(
-  { holdsSecrets, log }: StepContext,
+  { holdsSecrets, log, models }: StepContext,
   { call }: CallState,
   { result, durationMs }: TimedOutput,
 ): RecordDraft {
-  const { exitCode, output } = result
+  const { exitCode } = result
+  const { output, images, infos } = withFiles(result)
   // Those of a host's tool may be anything; what cannot be stored is found later.
   const changes = result.changes?.map((change: FileChange | null) => {
     const isSecret = typeof change?.path === 'string' && holdsSecrets(change.path)
@@ -290,7 +292,10 @@ function resultRecord(
       call_id: call.call_id,
       duration_ms: durationMs,
       ...(changes === undefined || changes.length === 0 ? undefined : { changes }),
+      ...(infos.length === 0 ? undefined : { images: infos }),
     },
+    // What no model can see needs no room in the log.
+    ...(images.length > 0 && models.takeImages(log.state) && { private: { images } }),
   }
 }
 

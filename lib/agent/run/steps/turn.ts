@@ -4,10 +4,13 @@ import { sleep } from '../../../internal/sleep.js'
 import { estimateConversation, estimateTokens } from '../../conversation/fit.js'
 import { ModelError } from '../../errors.js'
 import type { EventPayloads, RecordDraft, SwitchCause } from '../../events.js'
+import { NOT_TAKEN } from '../../images.js'
 import { DeltaWriter } from '../../log/deltas.js'
 import { dueMessages, type WaitingMessage } from '../../log/messages.js'
 import type { RunState } from '../../log/run-state.js'
-import type { Message, Model, ModelTurn } from '../../model.js'
+import {
+  imagesOf, withoutImages, type Message, type Model, type ModelTurn,
+} from '../../model.js'
 import { finalError, retryDelay } from '../../models/call-retry.js'
 import { mistakeFeedback } from '../../models/mistake-feedback.js'
 import { withWords } from '../../models/provider-errors.js'
@@ -203,8 +206,14 @@ function fitMessages(
   // A model that may take over gets what fits into its own window.
   const later = budget === Infinity ? null : models.widestLater(log.state)
   const fitted = conversation.fit(budget, next, later === null ? budget : room(later))
-  if (fitted.fits) return fitted.messages
+  if (fitted.fits) return model.takesImages === true ? fitted.messages : asText(fitted.messages)
   throw unfit(fitted.neededTokens, model, window <= fit.tokens ? null : fit.refusal)
+}
+
+/** The same list when it has no images. */
+function asText(messages: readonly Message[]): readonly Message[] {
+  const hasImages = messages.some((message) => imagesOf(message).length > 0)
+  return hasImages ? messages.map((message) => withoutImages(message, NOT_TAKEN)) : messages
 }
 
 /** `refusal`: how the model refused a longer conversation; null when its known window decides. */
