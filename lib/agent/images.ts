@@ -4,13 +4,7 @@
  *
  * @module
  */
-/** An image that a model sees. */
-export type ImagePart = {
-  /** Of the bytes, whatever the source said. */
-  readonly media_type: 'image/png' | 'image/jpeg' | 'image/gif' | 'image/webp'
-  /** Base64 (RFC 4648, section 4), with padding. */
-  readonly data: string
-}
+import type { ImagePart } from './image-part.js'
 
 /** Bytes of one image: in base64, what every provider takes. */
 export const MAX_IMAGE_BYTES = 3_750_000
@@ -57,11 +51,6 @@ export function decodeBase64(text: string): Uint8Array | null {
   if (text.length % 4 !== 0) return null
   const bytes = Buffer.from(text, 'base64')
   return bytes.length > 0 && bytes.toString('base64') === text ? bytes : null
-}
-
-/** Bytes of an image. */
-export function imageBytes({ data }: ImagePart): number {
-  return (data.length / 4) * 3 - (data.endsWith('==') ? 2 : data.endsWith('=') ? 1 : 0)
 }
 
 /** Tokens of an image, estimated by its pixels. */

@@ -5,7 +5,7 @@
  * @module
  */
 import type { JsonObject } from '../internal/json.js'
-import { imageBytes, type ImagePart } from './images.js'
+import { imageBytes, type ImagePart } from './image-part.js'
 import type { JsonSchema } from './schema.js'
 import type { CallUsage, ModelPrices } from './usage.js'
 

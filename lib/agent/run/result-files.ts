@@ -5,10 +5,10 @@
  * @module
  */
 import type { ImageInfo } from '../events.js'
+import { imageBytes, type ImagePart } from '../image-part.js'
 import {
-  decodeBase64, imageBytes, imagePart, imageType, MAX_IMAGES, MAX_IMAGES_BYTES,
+  decodeBase64, imagePart, imageType, MAX_IMAGES, MAX_IMAGES_BYTES,
 } from '../images.js'
-import type { ImagePart } from '../model.js'
 import { clip, headAndTail } from '../output.js'
 import type { ToolFile, ToolOutput } from '../tool.js'
 

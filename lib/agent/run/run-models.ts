@@ -11,19 +11,21 @@ export type ModelNamed = (name: string, prices: ModelPrices | null) => Model
  */
 export class RunModels {
   readonly #named: ModelNamed
-  #active: Model | undefined
+  /** The last one that worked, by the name that the log has of it. */
+  #active: { readonly name: string; readonly model: Model } | null
 
   /** `first`: the run's own model, if the caller has it. */
   constructor(named: ModelNamed, first?: Model) {
     this.#named = named
-    this.#active = first
+    this.#active = first === undefined ? null : { name: first.name, model: first }
   }
 
   /** The model that works now. */
   active(state: RunState): Model {
     const { active_model: name } = state.head.details
-    if (this.#active?.name !== name) this.#active = this.#named(name, pricesOf(state))
-    return this.#active
+    if (this.#active?.name !== name)
+      this.#active = { name, model: this.#named(name, pricesOf(state)) }
+    return this.#active.model
   }
 
   /** Does the model that works now, or one that may take over, take images? */

@@ -13,9 +13,8 @@ import {
   type ModelAdapter,
 } from 'runwright/agent'
 import { fitContext } from '../../../lib/agent/conversation/fit.js'
-import {
-  decodeBase64, imageBytes, imagePart, imageTokens, imageType,
-} from '../../../lib/agent/images.js'
+import { imageBytes } from '../../../lib/agent/image-part.js'
+import { decodeBase64, imagePart, imageTokens, imageType } from '../../../lib/agent/images.js'
 import { gif, jpeg, png, webp } from '../../helpers/images.js'
 import { modelRequest } from './exchange.js'
 

@@ -84,7 +84,9 @@ test('a model that takes no images is told of them, and the log has no room for 
   const { seen, records } = await readingRun(t, false)
   assert.deepEqual(imagesIn(seen), [])
   assert.ok(!JSON.stringify(records).includes(DATA))
-  assert.ok(JSON.stringify(seen).includes('[image plot.png image/png, 500 bytes]'))
+  const [told] = seen.flatMap((one) => (one.role === 'tool' ? [one.output] : []))
+  const shown = '[image plot.png image/png, 500 bytes]'
+  assert.equal(told, `${shown}\n[not shown: this model takes no images]`)
 })
 
 test('a model that takes over gets images that the one before could not see', async (t) => {
@@ -227,6 +229,30 @@ test('images of a request are checked', async (t) => {
   await refuses(engine, [of(most), of(most), of(DATA)], '/images')
   await refuses(engine, Array.from({ length: 9 }, () => of(DATA)), '/images')
   await refuses(blind.engine, [of(DATA)], '/images')
+})
+
+test('the largest images of a result are stored in files, and read again', async (t) => {
+  const large = png(2, 2, MAX_IMAGE_BYTES)
+  const tool = defineTool({
+    name: 'large', description: 'Two large images.', parameters: { type: 'object' },
+    execute: () => files({ mediaType: '', data: large }, { mediaType: '', data: large }),
+  })
+  const directory = scratch(t)
+  const calls = [{ tool: 'large', args: {} }]
+  const provider = looking((_, call) => (call === 0 ? { calls } : {}))
+  const { engine } = await openEngine(t, {
+    store: new FileStore({ directory }), providers: [provider], tools: [tool],
+  })
+  const { details } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 1 })
+  await engine.close()
+  const store = new FileStore({ directory })
+  await store.open()
+  const records = await store.read(details.run_id, 0, 1_000)
+  await store.close()
+  const [result] = records.filter(({ kind }) => kind === 'tool_result')
+  const data = large.toString('base64')
+  const stored = result?.kind === 'tool_result' ? (result.private?.images ?? []) : []
+  assert.deepEqual(stored.map((one) => one.data === data), [true, true])
 })
 
 /** A tool that returns an image of so many calls. */

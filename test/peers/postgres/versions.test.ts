@@ -90,6 +90,18 @@ const TREES: typeof MISREAD = {
     const request = { ...created.private!.request, fallback_models: ['m'] }
     await admitted(store, withPrivate(created, { request }))
   },
+  'a run with images': async (store, created) => {
+    const images = [{ media_type: 'image/png', data: 'YQ==' }] as const
+    const request = { ...created.private!.request, images }
+    await admitted(store, withPrivate(created, { request }))
+  },
+  'a run that another model has taken over': async (store, created) => {
+    await admitted(store, created)
+    const { run_id, iteration, ts } = created
+    const payload = { from: 'a', to: 'b', cause: 'error', message: 'no' } as const
+    const record = { kind: 'model_switched', iteration, payload } as const
+    await store.append(run_id, [{ v: versionOf(record), seq: 2, run_id, ts, ...record }])
+  },
   'a run with instructions': async (store, created) => {
     const request = { ...created.private!.request, instructions: 'Be kind.' }
     await admitted(store, withPrivate(created, { request }))

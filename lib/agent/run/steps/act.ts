@@ -5,6 +5,7 @@ import { sleep } from '../../../internal/sleep.js'
 import type { RecordDraft } from '../../events.js'
 import type { CallState } from '../../log/run-state.js'
 import { isExhausted } from '../../exhaustion.js'
+import { NOT_TAKEN } from '../../images.js'
 import { headAndTail } from '../../output.js'
 import type { Tool, ToolContext, ToolOutput } from '../../tool.js'
 import { checkArguments } from '../../check-schema.js'
@@ -276,7 +277,10 @@ function resultRecord(
   { result, durationMs }: TimedOutput,
 ): RecordDraft {
   const { exitCode } = result
-  const { output, images, infos } = withFiles(result)
+  const { output: told, images, infos } = withFiles(result)
+  // What no model can see needs no room in the log.
+  const isSeen = images.length > 0 && models.takeImages(log.state)
+  const output = images.length === 0 || isSeen ? told : `${told}\n[not shown: ${NOT_TAKEN}]`
   // Those of a host's tool may be anything; what cannot be stored is found later.
   const changes = result.changes?.map((change: FileChange | null) => {
     const isSecret = typeof change?.path === 'string' && holdsSecrets(change.path)
@@ -294,8 +298,7 @@ function resultRecord(
       ...(changes === undefined || changes.length === 0 ? undefined : { changes }),
       ...(infos.length === 0 ? undefined : { images: infos }),
     },
-    // What no model can see needs no room in the log.
-    ...(images.length > 0 && models.takeImages(log.state) && { private: { images } }),
+    ...(isSeen && { private: { images } }),
   }
 }
 
