@@ -17,6 +17,7 @@ import { resolveMcpServers } from './mcp/servers.js'
 import type { ModelProvider } from './model-provider.js'
 import { DEFAULT_MODEL } from './models/registry.js'
 import type { ObjectStore } from './object-store.js'
+import { checkProviderLimits, type ProviderLimitsById } from './models/provider-limits.js'
 import { SHORTEST_SECRET } from './redaction/redactor.js'
 import { checkHoldout } from './goals/holdout/held-out-tests.js'
 import type { HoldoutOption } from './request/holdouts.js'
@@ -52,6 +53,12 @@ export interface EngineOptions {
   readonly judgeModel?: string | undefined
   /** Providers besides the built-in ones. */
   readonly providers?: readonly ModelProvider[] | undefined
+  /**
+   * Limits of providers by their ids, which all runs of this process share, and other engines that
+   * get the same objects: `{ openai: { concurrent: 4, requestsPerMinute: 500 } }`. Runs wait for
+   * their turn, and say so in their logs. @defaultValue none
+   */
+  readonly providerLimits?: ProviderLimitsById | undefined
   /** Goals besides the shipped ones. */
   readonly goals?: readonly GoalDefinition[] | undefined
   /** Tools besides the shipped ones; with `replace: true`, in place of a shipped one. */
@@ -200,7 +207,7 @@ const OPTIONS: OptionKinds<EngineOptions> = {
   neverStore: 'array', storeSecretFiles: 'boolean', workspace: 'string', workspaceFolder: 'string',
   maxWorkspaceBytes: 'number', sealedChecks: 'string', holdout: 'any', delegation: 'object',
   instructions: 'any', systemPrompt: 'function', projectInstructions: 'boolean',
-  approval: 'function', compaction: 'string',
+  approval: 'function', compaction: 'string', providerLimits: 'object',
 }
 
 /** Options with every default filled in. */
@@ -210,6 +217,7 @@ export interface EngineConfig {
   readonly defaultModel: string
   readonly judgeModel: string | undefined
   readonly providers: readonly ModelProvider[]
+  readonly providerLimits: ProviderLimitsById
   readonly goals: readonly GoalDefinition[]
   readonly tools: ReadonlyMap<string, Tool>
   readonly mcpServers: readonly McpServerConfig[]
@@ -298,6 +306,7 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     defaultModel: options.defaultModel ?? ENGINE_DEFAULTS.defaultModel,
     judgeModel: options.judgeModel,
     providers: [...(options.providers ?? [])],
+    providerLimits: checkProviderLimits(options.providerLimits),
     goals: [...(options.goals ?? [])],
     tools: toolsByName(options.tools ?? [], options.delegation !== undefined),
     mcpServers: resolveMcpServers(options, options.clock ?? systemClock),

@@ -68,6 +68,7 @@ import type { RunDetails, RunHead, RunSummary } from './run-details.js'
 import { ActiveRuns } from './run/active-runs.js'
 import { EngineChildren } from './run/children/engine-children.js'
 import type { RunDriver } from './run/driver.js'
+import { limitedProviders } from './run/limited-calls.js'
 import { LocalDriver } from './run/local-driver.js'
 import { SharedDriver } from './run/shared-driver.js'
 import { HAND_OVER_MS } from './run/steps/suspend.js'
@@ -122,6 +123,7 @@ export class RunEngine {
       scripts: config.scripts,
       replay: config.store,
     })
+    const limitedProvider = limitedProviders(config.providerLimits, this.#models, config.clock)
     this.#goals = goalRegistry(config.goals)
     addSecrets(config.secrets, process.env)
     const tracing = new Tracing(config.tracer, config.clock, redactor)
@@ -153,6 +155,7 @@ export class RunEngine {
       tracing,
       performStep,
       resolveModel: (name) => this.#models.resolve(name),
+      limitedProvider,
       redactor,
     })
     this.#driver =

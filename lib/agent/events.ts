@@ -14,7 +14,7 @@ import type { JsonObject } from '../internal/json.js'
 import type { StoredSeal } from './check-files.js'
 import type { Assurance, GoalBaseline, GoalSpec, KeptTests, TestCounts } from './goal.js'
 import type { FrozenInstructions } from './instructions.js'
-import type { AssistantMessage, Message, ModelSettings, TraceContext } from './model.js'
+import type { AssistantMessage, ImagePart, Message, ModelSettings, TraceContext } from './model.js'
 import type { PlanStep } from './plan.js'
 import { areHashed } from './test-outcomes.js'
 import { isTerminal, type ChangeCounts, type EndReason, type RunStatus } from './run-status.js'
@@ -151,6 +151,14 @@ export interface EventPayloads {
   /** What becomes of the changes of an isolated run. */
   readonly changes_decided: { readonly changes: ChangesState; readonly by: string | null }
   readonly step_start: { readonly node: NodeName }
+  /** The next model takes over the conversation, and keeps it for the rest of the run. */
+  readonly model_switched: {
+    readonly from: string
+    readonly to: string
+    readonly cause: SwitchCause
+    /** What the model before said, or the error of its last call. */
+    readonly message: string
+  }
   readonly llm_usage: {
     /** Includes tokens read from a cache. */
     readonly input_tokens: number
@@ -162,6 +170,8 @@ export interface EventPayloads {
     readonly cost_usd: number | null
     /** `summary`: the model of the run, for a summary of its conversation. */
     readonly purpose: 'worker' | 'judge' | 'summary'
+    /** Whose call it was; absent in runs without `fallback_models`. */
+    readonly model_name?: string
     /** True when the call gave no usable turn; absent for others. */
     readonly failed?: boolean
     /** How many of the tokens its provider has not counted: see `CallUsage`; absent for none. */
@@ -201,6 +211,8 @@ export interface EventPayloads {
     readonly duration_ms: number
     /** Files that the tool changed, with their diffs; absent when none or unknown. */
     readonly changes?: readonly FileChange[]
+    /** Images for the model, whose content is not in the event; absent for none. */
+    readonly images?: readonly ImageInfo[]
   }
   /** The model has a new plan: all of its steps, in order. */
   readonly plan_updated: { readonly call_id: string; readonly steps: readonly PlanStep[] }
@@ -277,6 +289,14 @@ export interface EventPayloads {
   readonly log: { readonly level: 'info' | 'warn' | 'error'; readonly message: string }
 }
 
+/** What is told of an image. */
+export interface ImageInfo {
+  readonly media_type: ImagePart['media_type']
+  readonly bytes: number
+  /** Absent where its source gave none. */
+  readonly name?: string
+}
+
 /**
  * When a checkpoint was made: at the start and the end, after an iteration, before all others;
  * `shutdown`: an isolated run was handed over to another process; `delegate`: with these files
@@ -286,6 +306,13 @@ export interface EventPayloads {
 export type CheckpointReason =
   | 'start' | 'iteration' | 'gate' | 'restore' | 'apply' | 'end' | 'shutdown'
   | 'delegate' | 'merge' | 'attempt'
+
+/**
+ * Why another model took over: the model or a content filter refused; its calls failed however
+ * often they were repeated; it takes no conversation of this length; or its provider refused the
+ * calls for another reason, such as a key, a quota or an unknown model.
+ */
+export type SwitchCause = 'refusal' | 'retries' | 'context' | 'error'
 
 /** What changes a folder from outside; `merge`: the changes of a run that the run had started. */
 export type FileOperation = 'restore' | 'apply' | 'merge'
@@ -362,6 +389,10 @@ export interface RunRequest extends ModelSettings {
   readonly compaction?: 'summary'
   /** Names of the tools that the run may use. Absent: all that the host offers. */
   readonly tools?: readonly string[]
+  /** The models that take over in turn when the one before cannot go on. Absent: none. */
+  readonly fallback_models?: readonly string[]
+  /** What the model sees with the goal. Absent: none. */
+  readonly images?: readonly ImagePart[]
 }
 
 /** What a fork needs of its source, so that the source can be deleted. */
@@ -394,6 +425,8 @@ export interface PrivatePayloads {
     readonly request: RunRequest
     readonly goal: GoalSpec
     readonly prices: ModelPrices | null
+    /** Of the `fallback_models` of the request, in their order; absent without any. */
+    readonly fallback_prices?: readonly (ModelPrices | null)[]
     readonly tools: readonly string[]
     /** Who started the run: `id` for idempotency and decided_by, `tenant` for who may see it. */
     readonly owner: RunOwner
@@ -436,6 +469,8 @@ export interface PrivatePayloads {
     /** Tokens of conversation that the model accepts: it has refused more. */
     readonly room: number
   }
+  /** Absent for none, and where no model of the run takes images. */
+  readonly tool_result: { readonly images: readonly ImagePart[] }
   readonly goal_check: {
     readonly output: string
     readonly tests: KeptTests | null
@@ -513,12 +548,12 @@ export const RECORD_VERSION = 4
 const SECOND_VERSION: ReadonlySet<EventKind> = new Set(['user_message', 'changes_decided'])
 
 /**
- * Who skips these would start runs again that the run has started, or send the model what a summary
- * stands for.
+ * Who skips them would start runs again that the run has started, call a model that has failed, or
+ * send the model what a summary stands for.
  */
 const FOURTH_VERSION: ReadonlySet<EventKind> = new Set([
   'attempt_started', 'attempt_ended', 'attempt_chosen', 'delegate_started', 'delegate_ended',
-  'conversation_compacted',
+  'model_switched', 'conversation_compacted',
 ])
 
 /** The format version of a new record: see {@link RecordFields.v}. */
@@ -533,7 +568,11 @@ export function versionOf(draft: RecordDraft): RunRecord['v'] {
   if (kind === 'goal_check') return areHashed(draft.private?.tests) ? 3 : 1
   if (kind !== 'run_created') return 1
   const { fork, holdout, instructions: told, request } = draft.private ?? {}
-  // An earlier engine would offer every tool, or ask nobody before a call.
+  // An earlier engine would fail instead of going on with another model.
+  if (request?.fallback_models !== undefined) return 4
+  // It would not show them.
+  if (request?.images !== undefined) return 4
+  // It would offer every tool, or ask nobody before a call.
   if (request?.tools !== undefined || typeof request?.approval === 'object') return 4
   // It would go on without what the host and the caller say; what the project says, it can read.
   if ((told?.system ?? told?.host ?? request?.instructions) !== undefined) return 4

@@ -55,6 +55,7 @@ export type { FrozenInstructions, ProjectInstructions } from './instructions.js'
 export type { Holdout, HoldoutRequest, HoldoutTell } from './goals/holdout/held-out-tests.js'
 export type { HoldoutStore } from './holdout-store.js'
 export type { ModelProvider } from './model-provider.js'
+export type { ProviderLimits, ProviderLimitsById } from './models/provider-limits.js'
 export type { ResumeAnswer } from './request/gate-answer.js'
 export { RESUME_SCHEMA, START_REQUEST_SCHEMA } from './request/start-request.js'
 export type { StartRequest } from './request/start-request.js'
@@ -121,6 +122,8 @@ export type {
   RunRequest,
   RunStatus,
   SealedMode,
+  ImageInfo,
+  SwitchCause,
   WorkspaceMode,
 } from './events.js'
 export type {
@@ -132,6 +135,7 @@ export type {
   AttemptsInfo,
   FinalState,
   Gate,
+  ModelUsage,
   RunDetails,
   RunFailure,
   RunHead,
@@ -207,6 +211,7 @@ export { costOf, knownPrices } from './models/pricing.js'
 export { repairModel } from './models/repair-model.js'
 export type {
   AssistantMessage,
+  ImagePart,
   Message,
   Model,
   ModelRequest,
@@ -224,7 +229,8 @@ export type {
 export { NO_USAGE } from './usage.js'
 export type { CallUsage, ModelPrices, Usage } from './usage.js'
 export type {
-  DelegateRequest, DelegateResult, Tool, ToolCommandOptions, ToolContext, ToolEffect, ToolOutput,
+  DelegateRequest, DelegateResult, Tool, ToolCommandOptions, ToolContext, ToolEffect, ToolFile,
+  ToolOutput,
 } from './tool.js'
 export type { ApproveCall, CallToApprove, RunToApprove } from './approval.js'
 export { openMcpServer } from './mcp/server.js'

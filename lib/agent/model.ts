@@ -5,8 +5,11 @@
  * @module
  */
 import type { JsonObject } from '../internal/json.js'
+import { imageBytes, type ImagePart } from './image-part.js'
 import type { JsonSchema } from './schema.js'
 import type { CallUsage, ModelPrices } from './usage.js'
+
+export type { ImagePart }
 
 /** Position in a trace, as HTTP headers carry it (W3C Trace Context, Level 1). */
 export interface TraceContext {
@@ -30,6 +33,8 @@ export interface ToolCall {
 export interface UserMessage {
   readonly role: 'user'
   readonly text: string
+  /** Seen before the text; absent for none, and for models that take none. */
+  readonly images?: readonly ImagePart[]
   /**
    * Turns of the model that were left out, and in whose place this message stands: a summary of
    * them, or a notice that there is none. Absent for every other message.
@@ -57,6 +62,38 @@ export interface ToolMessage {
   readonly tool: string
   readonly output: string
   readonly exit_code: number
+  /** Absent for none, and for models that take none. */
+  readonly images?: readonly ImagePart[]
+}
+
+/**
+ * The message without the provider's own parts: what a provider signed or encrypted is of no use to
+ * another model, and may be refused.
+ */
+export function withoutParts(message: Message): Message {
+  if (message.role !== 'assistant' || message.parts === undefined) return message
+  const { parts: _, ...plain } = message
+  return plain
+}
+
+/** The images of a message. */
+export function imagesOf(message: Message): readonly ImagePart[] {
+  return message.role === 'assistant' ? [] : (message.images ?? [])
+}
+
+/** The message with a text in place of its images; the same message when it has none. */
+export function withoutImages(message: Message, why: string): Message {
+  if (message.role === 'assistant' || message.images === undefined) return message
+  const { images, ...rest } = message
+  const list = images.map((one) => `${one.media_type}, ${imageBytes(one)} bytes`).join('; ')
+  const note = `[${images.length === 1 ? 'an image is' : 'images are'} left out: ${list}; ${why}]`
+  return rest.role === 'user'
+    ? ({ ...rest, text: joined(rest.text, note) } satisfies UserMessage)
+    : ({ ...rest, output: joined(rest.output, note) } satisfies ToolMessage)
+}
+
+function joined(text: string, note: string): string {
+  return text === '' ? note : `${text}\n${note}`
 }
 
 /** One entry of the conversation. Each call of an assistant message is followed by its result. */
@@ -166,6 +203,8 @@ export interface Model {
   readonly contextWindow: number | null
   /** Null when the price is unknown. */
   readonly prices: ModelPrices | null
+  /** False: texts say which images it does not see. @defaultValue false */
+  readonly takesImages?: boolean
   /**
    * The first of these settings that the model does not take; null when it takes all. Asked when a
    * run is created. A model without this function takes none.

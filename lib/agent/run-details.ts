@@ -60,6 +60,14 @@ export interface RunFailure {
   readonly iteration: number
 }
 
+/** What the calls of one model have used in a run, by its own price. */
+export interface ModelUsage extends Usage {
+  readonly model_name: string
+  readonly model_calls: number
+  /** Calls whose price is not known count as 0. */
+  readonly cost_usd: number
+}
+
 /** What a run has reached so far; after its end, the final result. */
 export interface FinalState {
   iteration: number
@@ -139,6 +147,17 @@ export interface RunDetails {
   readonly compaction: Compaction
   /** The newest plan of its model; null for none. */
   plan: readonly PlanStep[] | null
+  /** How many the request has. */
+  readonly images: number
+  /** The models that take over in turn; null for none. */
+  readonly fallback_models: readonly string[] | null
+  /** The model that works now: `model_name`, or the one that has taken over. */
+  active_model: string
+  /**
+   * What each model has used in this run itself, the judge included and runs that it has started
+   * not, by first use; null for a run without `fallback_models`.
+   */
+  usage_by_model: readonly ModelUsage[] | null
 }
 
 /** A run as an element of a list. */

@@ -87,12 +87,27 @@ export interface DelegateResult {
   readonly conflicts: readonly string[]
 }
 
+/** A file that a tool gives back. */
+export interface ToolFile {
+  /**
+   * Such as `image/png` or `text/csv`. Images (PNG, JPEG, GIF, WebP; by their bytes, whatever this
+   * says) are shown to models that take images; text is appended to the output; of other files the
+   * model gets name, type and size.
+   */
+  readonly mediaType: string
+  /** Bytes, or base64. At most 8 images of 3 750 000 bytes each are shown. */
+  readonly data: Uint8Array | string
+  /** For the model and for people. */
+  readonly name?: string | undefined
+}
+
 /** The result of a tool. A failure is a result with a non-zero exit code, not an exception. */
 export interface ToolOutput {
   readonly output: string
   /** The command's own, or 0 ok, 1 tool error, 124 timeout, 126 refused. */
   readonly exitCode: number
   readonly changes?: readonly FileChange[]
+  readonly files?: readonly ToolFile[] | undefined
 }
 
 /** One tool that runs may use. */

@@ -122,6 +122,8 @@ export const boxes: readonly Box[] = [
       'check-schema',
       'output',
       'exhaustion',
+      'images',
+      'image-part',
     ]
       .map((name) => `agent/${name}.ts`)
       // Types only: what a workspace is. How values are checked is a part of check-schema.

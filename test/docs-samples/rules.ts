@@ -493,6 +493,28 @@ export const rules: readonly Rule[] = [
   },
   {
     document: 'docs/models.md',
+    has: '"media_type": "image/png"',
+    replace: { 'AAAANSUhEUgAA…': 'AAAAA' },
+    after: `const { MemoryStore, NO_USAGE } = await import('runwright/agent')
+      let seen = 0
+      const message = { role: 'assistant', text: '', calls: [] }
+      const model = {
+        name: 'seeing:m', isLanguageModel: false, contextWindow: null, prices: null,
+        takesImages: true,
+        complete: async ({ messages }) => {
+          seen = messages[0].images.length
+          return { message, reasoning: '', usage: NO_USAGE, stop: 'end' }
+        },
+      }
+      const about = { description: '', isLanguageModel: false, suggestions: [] }
+      const providers = [{ id: 'seeing', ...about, create: () => model }]
+      const options = { store: new MemoryStore(), roots: [folder], providers }
+      const request = { ...sample, model_name: 'seeing:m', goal: 'shell: false', max_iterations: 1 }
+      await doRun(options, request)
+      assert.equal(seen, 1)`,
+  },
+  {
+    document: 'docs/models.md',
     has: 'messages so far',
     after: `${withScript('model')} { goal: 'shell: false', max_iterations: 1 })
       assert.equal(ended.end_reason, 'max_iterations'); model.assertUsedUp()`,

@@ -120,6 +120,10 @@ export class FakeEngine implements ServiceEngine {
       tools: null,
       compaction: 'drop',
       plan: null,
+      images: 0,
+      fallback_models: null,
+      active_model: 'builtin:repair',
+      usage_by_model: null,
     }
     this.runs.set(runId, {
       details,

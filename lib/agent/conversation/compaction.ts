@@ -6,13 +6,14 @@
  * 2. The first message, with the goal, stays; so do the newest verdict with its output, the newest
  *    messages of people, as far as they are short, and everything from the last turn on. Results
  *    never lose their calls.
- * 3. Outputs of the other turns that stay are masked. They were before: nothing is compacted while
- *    masking is enough, and the log does not say which process had masked what.
+ * 3. Images and outputs of the other turns that stay are left out. They were before: nothing is
+ *    compacted while that is enough, and the log does not say which process had left out what.
  * 4. The rest is clearly smaller than the room for it, so that the next time is many turns away.
  *
  * @module
  */
-import type { Message, UserMessage } from '../model.js'
+import { TOO_OLD } from '../images.js'
+import { withoutImages, type Message, type UserMessage } from '../model.js'
 import { asSent, estimateConversation, estimateTokens, maskOutput } from './fit.js'
 import { isChecked, isOfPeople, isRepeatedCheck, isSummary } from './first-words.js'
 
@@ -67,7 +68,7 @@ export function planCompaction(
   let left = room * TARGET_SHARE - summaryTokens(room) - estimateConversation(stays)
   let from = last
   while (from > 1) {
-    left -= estimateTokens(maskOutput(messages[from - 1] as Message))
+    left -= estimateTokens(masked(messages[from - 1] as Message))
     if (left < 0) break
     from -= 1
   }
@@ -81,7 +82,7 @@ export function planCompaction(
     turns,
     fresh,
     verbatim: peopleIn(left_out.slice(1), most).length,
-    messages: left_out.map((message) => asSent(maskOutput(message))),
+    messages: left_out.map((message, i) => asSent(i === 0 ? message : masked(message))),
   }
 }
 
@@ -106,9 +107,14 @@ export function compacted(
     first,
     ...before,
     ...inPlace(turns - count(before, turnsIn), kept),
-    ...pinned(old, kept, verbatim, Infinity),
-    ...kept.map((message, i) => (i < last ? maskOutput(message) : message)),
+    ...pinned(old, kept, verbatim, Infinity).map(masked),
+    ...kept.map((message, i) => (i < last ? masked(message) : message)),
   ]
+}
+
+/** A message without its images, and with its output left out. */
+function masked(message: Message): Message {
+  return maskOutput(withoutImages(message, TOO_OLD))
 }
 
 /** The index behind the results of this turn. */

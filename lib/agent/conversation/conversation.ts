@@ -8,12 +8,23 @@
  * @module
  */
 import { deepFreezeList } from '../../internal/deep-freeze.js'
-import type { Message } from '../model.js'
+import { MAX_KEPT_CHARACTERS, MAX_KEPT_IMAGES, TOO_OLD } from '../images.js'
+import {
+  imagesOf, withoutImages, withoutParts, type ImagePart, type Message,
+} from '../model.js'
 import { estimateConversation, estimateTokens, fitContext, type FittedContext } from './fit.js'
+
+/** What later calls may still need; see {@link Conversation.fit}. */
+export interface Kept {
+  readonly keptTokens?: number
+  readonly keptTurns?: boolean
+}
 
 /** A conversation that only grows; see the module's comment for what it forgets. */
 export class Conversation {
   #messages: Message[] = []
+  /** Of the messages, in their order. */
+  #images: ImagePart[] = []
   /** Tokens of the first `#counted` messages: each message is counted once, when a fit asks. */
   #tokens = 0
   #counted = 0
@@ -26,25 +37,58 @@ export class Conversation {
 
   add(message: Message): void {
     this.#messages.push(message)
+    const images = imagesOf(message)
+    if (images.length > 0) this.#boundImages(images)
+  }
+
+  /** Leaves out the oldest images until the others are few enough; those of the goal stay. */
+  #boundImages(added: readonly ImagePart[]): void {
+    const isOver = (): boolean => {
+      const characters = this.#images.reduce((sum, { data }) => sum + data.length, 0)
+      return this.#images.length > MAX_KEPT_IMAGES || characters > MAX_KEPT_CHARACTERS
+    }
+    this.#images.push(...added)
+    for (let at = 1; at < this.#messages.length - 1 && isOver(); at++) {
+      const message = this.#messages[at]!
+      const gone = imagesOf(message)
+      if (gone.length === 0) continue
+      this.#images = this.#images.filter((one) => !gone.includes(one))
+      this.#messages[at] = withoutImages(message, TOO_OLD)
+      this.#tokens = this.#counted = this.#frozen = 0
+    }
+  }
+
+  /** Another model reads it from now on: see {@link withoutParts}. */
+  dropParts(): void {
+    this.#messages = this.#messages.map(withoutParts)
+    this.#tokens = this.#counted = this.#frozen = 0
   }
 
   /**
-   * What to send within `budgetTokens`, which never grows from one call to the next: the messages,
-   * then `next`, which is sent as it is and added later if the call succeeds. The lists are the
-   * caller's: they do not grow with the conversation. `forgets`: may turns that were dropped be
-   * forgotten?
+   * What to send within `budgetTokens`: the messages, then `next`, which is sent as it is and added
+   * later if the call succeeds. The lists are the caller's: they do not grow with the conversation.
+   *
+   * What no later call can send is forgotten. `keptTokens`: no later call has a larger budget.
+   * `keptTurns`: turns are not forgotten, as a summary of them may be asked for.
    */
-  fit(budgetTokens: number, next: readonly Message[] = [], forgets = true): FittedContext {
+  fit(
+    budgetTokens: number,
+    next: readonly Message[] = [],
+    { keptTokens = budgetTokens, keptTurns = false }: Kept = {},
+  ): FittedContext {
     const messages = this.#snapshot(next)
     const isSmall =
       budgetTokens === Infinity || this.#countTokens() + estimateConversation(next) <= budgetTokens
     if (isSmall) return { fits: true, messages, masked: 0, dropped: 0, rest: messages }
     const fitted = fitContext(messages, budgetTokens, estimateTokens, next.length)
-    if (fitted.fits && fitted.rest !== messages && (forgets || fitted.dropped === 0)) {
-      this.#messages = fitted.rest.slice(0, fitted.rest.length - next.length)
-      this.#tokens = this.#counted = this.#frozen = 0
-    }
+    const isKept = keptTokens > budgetTokens
+    const kept = isKept ? fitContext(messages, keptTokens, estimateTokens, next.length) : fitted
+    if (kept.fits && !(keptTurns && kept.dropped > 0)) this.#forget(kept.rest, messages, next.length)
     return fitted
+  }
+
+  #forget(rest: readonly Message[], messages: readonly Message[], next: number): void {
+    if (rest !== messages) this.replace(rest.slice(0, rest.length - next))
   }
 
   /** Would {@link Conversation.fit} drop turns, or not succeed? */
@@ -63,6 +107,7 @@ export class Conversation {
   /** Goes on with these messages in place of all so far. */
   replace(messages: readonly Message[]): void {
     this.#messages = [...messages]
+    if (this.#images.length > 0) this.#images = this.#messages.flatMap(imagesOf)
     this.#tokens = this.#counted = this.#frozen = 0
   }
 

@@ -4,17 +4,21 @@
  *
  * 1. The first user message, which has the goal, always stays, as does everything from the last
  *    turn of the model on.
- * 2. Outputs of older tool calls are masked first, oldest first. Then the oldest turns are dropped,
- *    each with all of its results.
- * 3. Both happen in steps of several turns, so that the beginning of the conversation, and with it
- *    the provider's prompt cache, usually stays the same from one call to the next.
+ * 2. Images of older messages are left out first. Then outputs of older tool calls are masked,
+ *    oldest first, and then the oldest turns are dropped, each with all of its results.
+ * 3. Masking and dropping happen in steps of several turns, so that the beginning of the
+ *    conversation, and with it the provider's prompt cache, usually stays the same from one call
+ *    to the next.
  * 4. A conversation that cannot be made to fit is reported at once.
  * 5. The conversation only grows and its budget does not, so what every later call would mask or
  *    drop need not be kept: `rest` is what must be.
  *
  * @module
  */
-import type { Message, ToolMessage, UserMessage } from '../model.js'
+import { imageTokens, TOO_OLD } from '../images.js'
+import {
+  imagesOf, withoutImages, type Message, type ToolMessage, type UserMessage,
+} from '../model.js'
 
 export type FittedContext =
   | {
@@ -79,6 +83,8 @@ export function fitContext(
   let total = 0
   for (const message of messages) total += size(message)
   if (total <= budgetTokens) return { fits: true, messages, masked: 0, dropped: 0, rest: messages }
+  const bare = withoutOldImages(messages, fresh)
+  if (bare !== messages) return fitContext(bare, budgetTokens, estimate, fresh)
   return shorten(messages, budgetTokens, total, size, fresh)
 }
 
@@ -132,6 +138,16 @@ function shorten(
   }
 }
 
+/** All at once: no later call would send them, as the conversation only grows. */
+function withoutOldImages(messages: readonly Message[], fresh: number): readonly Message[] {
+  const tailFrom = tailOf(messages, fresh)
+  const firstUser = messages.findIndex(({ role }) => role === 'user')
+  const isOld = (message: Message, i: number): boolean =>
+    i < tailFrom && i !== firstUser && imagesOf(message).length > 0
+  if (!messages.some(isOld)) return messages
+  return messages.map((one, i) => (isOld(one, i) ? withoutImages(one, TOO_OLD) : one))
+}
+
 function placeholderFor(groups: readonly Group[]): Dropped[] {
   if (groups.length === 0) return []
   const turns = groups.reduce((sum, group) => sum + group.turns, 0)
@@ -170,8 +186,7 @@ function split(
   fresh: number,
 ): { readonly head: Message[]; readonly middle: Group[]; readonly tail: readonly Message[] } {
   const firstUser = messages.findIndex(({ role }) => role === 'user')
-  const lastTurn = messages.findLastIndex(({ role }) => role === 'assistant')
-  const tailFrom = lastTurn === -1 ? Math.max(0, messages.length - Math.max(1, fresh)) : lastTurn
+  const tailFrom = tailOf(messages, fresh)
   const head = firstUser !== -1 && firstUser < tailFrom ? [messages[firstUser]!] : []
   const middle: Group[] = []
   let open: Message[] = []
@@ -187,6 +202,12 @@ function split(
   }
   close()
   return { head, middle, tail: messages.slice(tailFrom) }
+}
+
+/** The index of the first message that stays with everything after it. */
+function tailOf(messages: readonly Message[], fresh: number): number {
+  const lastTurn = messages.findLastIndex(({ role }) => role === 'assistant')
+  return lastTurn === -1 ? Math.max(0, messages.length - Math.max(1, fresh)) : lastTurn
 }
 
 function makeGroup(messages: readonly Message[], estimate: (message: Message) => number): Group {
@@ -237,7 +258,8 @@ const estimates = new WeakMap<Message, number>()
 export function estimateTokens(message: Message): number {
   const known = droppedOf(message)?.tokens ?? estimates.get(message)
   if (known !== undefined) return known
-  const tokens = Math.ceil(lengthOf(message) / 3) + 8
+  const seen = imagesOf(message).reduce((sum, image) => sum + imageTokens(image), 0)
+  const tokens = Math.ceil(lengthOf(message) / 3) + 8 + seen
   estimates.set(message, tokens)
   return tokens
 }

@@ -74,7 +74,11 @@ export function firstMessage(
     `State now: ${check.reason}`,
     outputBlock(output),
   ]
-  return { role: 'user', text: text.filter((line) => line !== '').join('\n\n') }
+  const { images } = frozen.request
+  const message: UserMessage = {
+    role: 'user', text: text.filter((line) => line !== '').join('\n\n'),
+  }
+  return images === undefined ? message : { ...message, images }
 }
 
 /** The message after a failed check. */

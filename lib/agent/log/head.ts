@@ -7,7 +7,7 @@
 import type { EventPayloads, RunCreated, RunRecord } from '../events.js'
 import type { ChildUsage } from '../run-tree.js'
 import type {
-  AttemptInfo, Gate, RunDetails, RunFailure, RunHead, RunSummary,
+  AttemptInfo, Gate, ModelUsage, RunDetails, RunFailure, RunHead, RunSummary,
 } from '../run-details.js'
 import { statusAfter } from './transitions.js'
 
@@ -38,6 +38,9 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
       break
     case 'llm_usage':
       foldUsage(details, record.payload)
+      break
+    case 'model_switched':
+      details.active_model = record.payload.to
       break
     case 'tool_started':
       details.usage = { ...details.usage, tool_calls: details.usage.tool_calls + 1 }
@@ -136,6 +139,27 @@ function foldUsage(details: RunDetails, payload: EventPayloads['llm_usage']): vo
   }
   final_state.total_tokens += payload.input_tokens + payload.output_tokens
   final_state.estimated_cost_usd += payload.cost_usd ?? 0
+  if (payload.model_name !== undefined) foldModelUsage(details, payload.model_name, payload)
+}
+
+function foldModelUsage(
+  details: RunDetails,
+  model_name: string,
+  payload: EventPayloads['llm_usage'],
+): void {
+  const list = details.usage_by_model ?? []
+  const before = list.find((one) => one.model_name === model_name)
+  const sum: ModelUsage = {
+    model_name,
+    input_tokens: (before?.input_tokens ?? 0) + payload.input_tokens,
+    output_tokens: (before?.output_tokens ?? 0) + payload.output_tokens,
+    cached_tokens: (before?.cached_tokens ?? 0) + payload.cached_tokens,
+    reasoning_tokens: (before?.reasoning_tokens ?? 0) + payload.reasoning_tokens,
+    model_calls: (before?.model_calls ?? 0) + 1,
+    cost_usd: (before?.cost_usd ?? 0) + (payload.cost_usd ?? 0),
+  }
+  details.usage_by_model =
+    before === undefined ? [...list, sum] : list.map((one) => (one === before ? sum : one))
 }
 
 /** A model without a price has cost nothing yet before its first call, which may tell its cost. */
@@ -255,6 +279,10 @@ function createHead(record: RunCreated): RunHead {
       tools: request?.tools ?? null,
       compaction: request?.compaction ?? 'drop',
       plan: frozen?.fork?.plan ?? null,
+      images: request?.images?.length ?? 0,
+      fallback_models: request?.fallback_models ?? null,
+      active_model: payload.model_name,
+      usage_by_model: request?.fallback_models === undefined ? null : [],
     },
     hasInstructions: (request?.instructions ?? frozen?.instructions?.project) !== undefined,
     owner: frozen?.owner ?? { id: null, tenant: null },
@@ -286,6 +314,7 @@ export type StoredHead = Omit<RunHead, 'details' | NewHeadField> &
 type NewCount = 'estimated_tokens'
 type NewHeadField = 'checkpointSeq' | 'hasInstructions' | 'operation'
 type NewField =
+  | 'active_model'
   | 'assurance'
   | 'attempts'
   | 'changes'
@@ -294,7 +323,9 @@ type NewField =
   | 'compaction'
   | 'delegates'
   | 'delegation'
+  | 'fallback_models'
   | 'forked_from'
+  | 'images'
   | 'instructions'
   | 'max_output_tokens'
   | 'max_tool_calls'
@@ -305,6 +336,7 @@ type NewField =
   | 'root_run_id'
   | 'temperature'
   | 'tools'
+  | 'usage_by_model'
   | 'workspace'
 
 /** Fills in what a stored head lacks. */
@@ -335,6 +367,10 @@ export function completeHead({ details, ...head }: StoredHead): RunHead {
       tools: null,
       compaction: 'drop',
       plan: null,
+      images: 0,
+      fallback_models: null,
+      active_model: details.model_name,
+      usage_by_model: null,
       ...details,
       usage: { estimated_tokens: 0, ...details.usage },
     },

@@ -52,6 +52,11 @@ function redacted(draft: RecordDraft, redactor: Redactor): RecordDraft {
     }
     case 'human_check_response':
       return redactedResponse(draft, redactor)
+    case 'tool_result': {
+      // Images are no text.
+      const payload = redactor.value(draft.payload)
+      return payload === draft.payload ? draft : { ...draft, payload }
+    }
     case 'goal_check':
       // A cached verdict was redacted when it was first logged.
       return draft.payload.cached ? draft : redactedCheck(draft, redactor)

@@ -27,7 +27,7 @@ import type {
   NodeName,
   RunRecord,
 } from '../events.js'
-import type { Message, UserMessage } from '../model.js'
+import type { ImagePart, Message, UserMessage } from '../model.js'
 import { UPDATE_PLAN } from '../plan.js'
 import type { Gate } from '../run-details.js'
 import type { FileChange } from '../workspace/workspace.js'
@@ -112,6 +112,13 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
     case 'step_start':
       startNode(state, record.payload.node)
       break
+    case 'model_switched':
+      // What the model before repeated or refused says nothing of this one.
+      state.conversation.dropParts()
+      state.room = Infinity
+      resetCounts(state.progress)
+      state.idleIterations = 0
+      break
     case 'llm_usage':
       state.iterationTokens += record.payload.input_tokens + record.payload.output_tokens
       break
@@ -122,7 +129,7 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
       foldStart(state, record)
       break
     case 'tool_result':
-      foldResult(state, record.payload)
+      foldResult(state, record.payload, record.private?.images)
       break
     case 'goal_check':
       foldCheck(state, record)
@@ -404,7 +411,11 @@ function foldFilesChanged(state: FoldedState, record: RecordOf<'files_changed'>)
   else state.notices.push(notice)
 }
 
-function foldResult(state: FoldedState, payload: EventPayloads['tool_result']): void {
+function foldResult(
+  state: FoldedState,
+  payload: EventPayloads['tool_result'],
+  images: readonly ImagePart[] | undefined,
+): void {
   const call = callOf(state, payload.call_id)
   // A recovery settles calls that did not start again: that is no progress.
   if (call.status !== 'approved') state.fruitlessRecoveries = 0
@@ -430,6 +441,7 @@ function foldResult(state: FoldedState, payload: EventPayloads['tool_result']): 
     tool: payload.tool,
     output: repeats ? `${shown}\n\n${REPETITION}` : shown,
     exit_code: payload.exit_code,
+    ...(images !== undefined && { images }),
   })
   if (!isLast) return
   for (const notice of state.notices.splice(0)) state.conversation.add(notice)

@@ -7,13 +7,15 @@ import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/js
 import { clip } from '../output.js'
 import { checkSchema } from '../check-schema.js'
 import type { JsonSchema } from '../schema.js'
-import type { ToolOutput } from '../tool.js'
+import { decodeBase64, imageType, MAX_IMAGE_BYTES } from '../images.js'
+import type { ToolFile, ToolOutput } from '../tool.js'
 
 /** Parts of one result that are read. */
 const MAX_PARTS = 1_000
 
 /**
- * The output of a call. Images, audio and binary resources are replaced by their type and size.
+ * The output of a call. Images are its files; audio and other binary resources, and what is no
+ * image that models take, are replaced by their type and size.
  * Structured content is used when there is no text, and must match the tool's output schema.
  */
 export function readCallResult(result: JsonObject, outputSchema: JsonSchema | null): ToolOutput {
@@ -26,8 +28,11 @@ export function readCallResult(result: JsonObject, outputSchema: JsonSchema | nu
   const hasText = parts.some((part: JsonValue) => isJsonObject(part) && part['type'] === 'text')
   if (structured !== undefined && !hasText) texts.push(JSON.stringify(structured))
   const output = texts.filter((text) => text !== '').join('\n')
-  if (isError === true)
+  const files = parts.slice(0, MAX_PARTS).flatMap(imageFiles)
+  const seen = files.length === 0 ? {} : { files }
+  if (isError === true && files.length === 0)
     return { output: output === '' ? 'the tool failed and said nothing' : output, exitCode: 1 }
+  if (isError === true) return { output, exitCode: 1, ...seen }
   if (outputSchema !== null && structured !== undefined) {
     const [violation] = checkSchema(outputSchema, structured)
     if (violation !== undefined) {
@@ -36,10 +41,11 @@ export function readCallResult(result: JsonObject, outputSchema: JsonSchema | nu
       return {
         output: `${output}\n[the tool broke its own output schema: ${where} ${detail}]`,
         exitCode: 1,
+        ...seen,
       }
     }
   }
-  return { output, exitCode: 0 }
+  return { output, exitCode: 0, ...seen }
 }
 
 /** The output of a read: text, also if it is sent as binary data; the size of anything else. */
@@ -49,7 +55,27 @@ export function readResourceResult({ contents }: JsonObject): ToolOutput {
     .slice(0, MAX_PARTS)
     .map((part: JsonValue) => (isJsonObject(part) ? resourceText(part) : ''))
   if (parts.length > MAX_PARTS) texts.push(`[${parts.length - MAX_PARTS} more parts]`)
-  return { output: texts.join('\n'), exitCode: 0 }
+  const files = parts.slice(0, MAX_PARTS).flatMap(imageFiles)
+  const output = texts.filter((text) => text !== '').join('\n')
+  return { output, exitCode: 0, ...(files.length > 0 && { files }) }
+}
+
+/** The image that a part is, of those that models take; none for any other part. */
+function imageFiles(part: JsonValue): readonly ToolFile[] {
+  if (!isJsonObject(part)) return []
+  const { resource } = part
+  const source = isJsonObject(resource) ? resource : part
+  const { blob, data = blob, mimeType, uri } = source
+  if (!isImage(data)) return []
+  const name = typeof uri === 'string' ? { name: uri } : {}
+  return [{ mediaType: textOf(mimeType), data: data as string, ...name }]
+}
+
+/** Its beginning tells, before all of it is decoded. */
+function isImage(data: JsonValue | undefined): boolean {
+  const text = textOf(data)
+  if (imageType(Buffer.from(text.slice(0, 16), 'base64')) === null) return false
+  return decodedLength(text) <= MAX_IMAGE_BYTES && decodeBase64(text) !== null
 }
 
 function partText(part: JsonObject): string {
@@ -58,6 +84,7 @@ function partText(part: JsonObject): string {
       return textOf(part['text'])
     case 'image':
     case 'audio':
+      if (isImage(part['data'])) return ''
       return `[${part['type']} ${label(part['mimeType'])}, ${decodedLength(part['data'])} bytes]`
     case 'resource':
       return resourceText(isJsonObject(part['resource']) ? part['resource'] : {})
@@ -73,7 +100,7 @@ function resourceText({ uri, mimeType, text, blob }: JsonObject): string {
   if (textOf(text) !== '') return `${head}]\n${textOf(text)}`
   if (/^text\/|[/+](?:json|xml|yaml)$/i.test(textOf(mimeType)) && textOf(blob) !== '')
     return `${head}]\n${Buffer.from(textOf(blob), 'base64').toString('utf8')}`
-  return `${head}, ${decodedLength(blob)} bytes]`
+  return isImage(blob) ? '' : `${head}, ${decodedLength(blob)} bytes]`
 }
 
 function textOf(value: JsonValue | undefined): string {

@@ -3,11 +3,13 @@
  *
  * @module
  */
-import type { AssistantMessage, Message, ToolCall, ToolMessage } from '../model.js'
+import type {
+  AssistantMessage, ImagePart, Message, ToolCall, ToolMessage,
+} from '../model.js'
 
 /** A user message, or a turn of the model with the results of its calls. */
 export type Exchange =
-  | { readonly kind: 'user'; readonly text: string }
+  | { readonly kind: 'user'; readonly text: string; readonly images: readonly ImagePart[] }
   | {
       readonly kind: 'assistant'
       readonly message: AssistantMessage
@@ -25,7 +27,8 @@ export function exchanges(messages: readonly Message[]): Exchange[] {
   for (let i = 0; i < messages.length; i++) {
     const message = messages[i]!
     if (message.role === 'user') {
-      if (message.text.trim() !== '') list.push({ kind: 'user', text: message.text })
+      const { images = [], text } = message
+      if (text.trim() !== '' || images.length > 0) list.push({ kind: 'user', text, images })
     } else if (message.role === 'assistant') {
       const found = new Map<string, ToolMessage>()
       for (let next = messages[i + 1]; next?.role === 'tool'; next = messages[i + 1]) {
@@ -50,4 +53,14 @@ export function resultText(result: ToolMessage): string {
   if (result.exit_code === 0) return result.output === '' ? '(no output)' : result.output
   const end = result.output === '' || result.output.endsWith('\n') ? '' : '\n'
   return `${result.output}${end}[exit code ${result.exit_code}]`
+}
+
+/** An image as a URL that holds it (RFC 2397). */
+export function dataUrl({ data, media_type }: ImagePart): string {
+  return `data:${media_type};base64,${data}`
+}
+
+/** Of results whose images come after them, in a message of the user. */
+export function imagesTitle({ call_id, tool }: ToolMessage): string {
+  return `Images that ${tool} returned (${call_id}):`
 }

@@ -28,7 +28,7 @@ import { checkPrices, type ModelPrices } from '../usage.js'
 import { addEndpoint } from '../redaction/given.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
 import { CallMeter } from './call-meter.js'
-import { knownContextWindow } from './known-models.js'
+import { knownContextWindow, takesImages } from './known-models.js'
 import {
   protocolError,
   providerError,
@@ -66,6 +66,8 @@ export interface HttpModelOptions extends Omit<WireOptions, 'stream'> {
    * @defaultValue the known price of this model at the provider's own address, else null
    */
   readonly prices?: ModelPrices | null | undefined
+  /** Does this model take images? @defaultValue true for models known to take them */
+  readonly images?: boolean | undefined
   /** Replaces the network, for tests. */
   readonly transport?: AsyncTransport | undefined
 }
@@ -75,7 +77,7 @@ export const SHARED_OPTIONS: OptionKinds<Omit<HttpModelOptions, 'model' | 'name'
   apiKey: 'string', baseUrl: 'string', headers: 'object', stream: 'boolean',
   idleTimeoutMs: 'number', totalTimeoutMs: 'number', contextWindow: 'number|null',
   prices: 'object|null', transport: 'object', maxOutputTokens: 'number', temperature: 'number',
-  reasoningEffort: 'string', extraBody: 'object',
+  reasoningEffort: 'string', extraBody: 'object', images: 'boolean',
 }
 const OPTIONS: OptionKinds<HttpModelOptions> = {
   ...SHARED_OPTIONS, name: 'string', model: 'string! the name of a model',
@@ -92,6 +94,7 @@ export class HttpModel implements Model, AsyncDisposable {
   readonly isLanguageModel = true
   readonly contextWindow: number | null
   readonly prices: ModelPrices | null
+  readonly takesImages: boolean
   readonly #adapter: ModelAdapter
   readonly #options: HttpModelOptions
   readonly #baseUrl: URL
@@ -118,6 +121,7 @@ export class HttpModel implements Model, AsyncDisposable {
       options.prices === undefined && isProviders
         ? adapter.prices(options.model)
         : (options.prices ?? null)
+    this.takesImages = options.images ?? takesImages(options.model)
     this.#adapter = adapter
     this.#options = { ...options }
     const custom = options.headers ?? {}

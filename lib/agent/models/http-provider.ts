@@ -8,7 +8,7 @@ import { valueFor, type ByModel } from './per-model.js'
 
 /** Options of {@link createHttpProvider}: those of its models, and how they are presented. */
 export interface HttpProviderOptions
-  extends Omit<HttpModelOptions, 'contextWindow' | 'model' | 'name' | 'prices'> {
+  extends Omit<HttpModelOptions, 'contextWindow' | 'images' | 'model' | 'name' | 'prices'> {
   /** The part of model names before the colon. */
   readonly id: string
   /** One line for people. @defaultValue the id and the address */
@@ -21,12 +21,14 @@ export interface HttpProviderOptions
   readonly prices?: ModelPrices | ByModel<ModelPrices | null> | null | undefined
   /** Likewise. */
   readonly contextWindow?: number | ByModel<number | null> | null | undefined
+  /** Likewise. */
+  readonly images?: boolean | ByModel<boolean> | undefined
 }
 
 const OPTIONS: OptionKinds<HttpProviderOptions> = {
   ...SHARED_OPTIONS, id: 'string! the part of model names before the colon',
   description: 'string', suggestions: 'array', family: 'object', prices: 'any',
-  contextWindow: 'any',
+  contextWindow: 'any', images: 'any',
 }
 
 /** A provider whose models hold connections until it is closed. */
@@ -62,9 +64,10 @@ export function createHttpProvider(
     throw new TypeError('createHttpProvider() needs an adapter, such as openAiChatAdapter()')
   }
   checkOptions(options, OPTIONS, 'createHttpProvider()')
-  const { id, description, suggestions, family, prices, contextWindow, ...shared } = options
+  const { id, description, suggestions, family, prices, contextWindow, images, ...shared } = options
   const priceOf = pricesOf(prices)
   const windowOf = windowsOf(contextWindow)
+  const imagesOf = takersOf(images)
   addEndpoint(options)
   const models = new Map<string, HttpModel>()
   const adapterOf = typeof adapter === 'function' ? adapter : () => adapter
@@ -75,6 +78,7 @@ export function createHttpProvider(
         ...shared,
         prices: priceOf(model),
         contextWindow: windowOf(model),
+        images: imagesOf(model),
         model,
         name: `${id}:${model}`,
       })
@@ -138,6 +142,18 @@ function windowsOf(given: HttpProviderOptions['contextWindow']): Lookup<number> 
   }
   for (const [pattern, tokens] of Object.entries(given))
     checkWindow(`contextWindow[${JSON.stringify(pattern)}]`, tokens)
+  return (model) => valueFor(given, model)
+}
+
+/** @throws TypeError that names what is wrong with what the host says of images. */
+function takersOf(given: HttpProviderOptions['images']): (model: string) => boolean | undefined {
+  if (given === undefined || typeof given === 'boolean') return () => given
+  if (typeof given !== 'object' || given === null)
+    throw new TypeError(`images must be true, false or a map by model, got ${describeValue(given)}`)
+  for (const [pattern, value] of Object.entries(given)) {
+    if (typeof value !== 'boolean')
+      throw new TypeError(`images[${JSON.stringify(pattern)}] must be true or false`)
+  }
   return (model) => valueFor(given, model)
 }
 

@@ -68,6 +68,14 @@ export function refusesTemperature(model: string): boolean {
   return /^claude-(?:(?:opus|sonnet|haiku)-4-[7-9]|[a-z]+-[5-9])/.test(bareName(model))
 }
 
+/** Whether a model is known to take images. */
+export function takesImages(model: string): boolean {
+  const name = bareName(model)
+  if (/^(?:claude-|gemini-|chatgpt-4o)/.test(name)) return true
+  return /^(?:gpt-4o|gpt-4\.[1-9]|gpt-4-turbo|gpt-[5-9]|o1(?!-(?:mini|preview))|o3(?!-mini)|o4)/
+    .test(name)
+}
+
 /** The name without the vendor's prefix, in lower case: `openai/gpt-5` becomes `gpt-5`. */
 export function bareName(model: string): string {
   return model.slice(model.lastIndexOf('/') + 1).toLowerCase()

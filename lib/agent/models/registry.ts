@@ -49,6 +49,8 @@ export interface ModelRegistry {
    * @throws `ModelError` that lists the known names; whatever the provider throws.
    */
   resolve(name: string | undefined): Model
+  /** The id of the provider whose model that is; null for a registered model and for none. */
+  providerOf(name: string): string | null
   /** The models on offer, the default first. Providers accept more names than those listed. */
   list(): readonly ModelInfo[]
 }
@@ -103,6 +105,10 @@ class Registry implements ModelRegistry {
     const [provider, model] = this.#providerOf(name) ?? []
     if (provider === undefined || model === undefined || model === '') throw this.#unknown(name)
     return provider.create(model)
+  }
+
+  providerOf(name: string): string | null {
+    return this.#models.has(name) ? null : (this.#providerOf(name)?.[0].id ?? null)
   }
 
   list(): readonly ModelInfo[] {

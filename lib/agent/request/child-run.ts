@@ -43,6 +43,7 @@ export function attemptRun(
     request: { ...request, ...budget, model_name: modelName, apply: 'manual' },
     goal: frozen.goal,
     model: resolveModel(modelName),
+    fallbacks: (request.fallback_models ?? []).map(resolveModel),
   }
 }
 
@@ -55,7 +56,7 @@ export function delegateStart(
 ): StartRequest {
   const { approval, cwd, delegation, hitl_enabled, metadata, model_name, tools } = frozen.request
   const { allow_dependency_changes, compaction = 'drop', instructions } = frozen.request
-  const { sealed_checks } = frozen.request
+  const { fallback_models, sealed_checks } = frozen.request
   const delegates = delegation !== undefined && delegation.depth > 1
   const bounds = Object.entries(left).map(([name, most]): [string, number | null] => {
     const wanted = asked[name as keyof RemainingBudget]
@@ -67,6 +68,7 @@ export function delegateStart(
     hitl_enabled,
     metadata,
     model_name,
+    ...(fallback_models !== undefined && { fallback_models }),
     ...settingsOf(frozen.request),
     ...asked,
     ...Object.fromEntries(bounds.filter(([, bound]) => bound !== null)),

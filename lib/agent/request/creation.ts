@@ -99,7 +99,8 @@ export class Creation {
   /** As `RunEngine.create`; `source` is the run that is repeated, if one is. */
   async create(request: JsonObject, options: CreationCall, source?: string): Promise<CreatedRun> {
     const parsed = parseStartRequest(request)
-    const { holdout: asked, ...open } = parsed
+    // Images are no text.
+    const { holdout: asked, images: _, ...open } = parsed
     const holdout = { asked, source }
     const hash = (): string => requestHash(parsed)
     return await this.#once(open, hash, options, holdout, async (owner) => {

@@ -25,7 +25,7 @@ import type { FrozenInstructions } from '../instructions.js'
 import { readLog } from '../log/read-log.js'
 import type { RunState } from '../log/run-state.js'
 import { foldState } from '../log/state.js'
-import type { Message } from '../model.js'
+import { withoutParts, type Message } from '../model.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import { checkSchema } from '../check-schema.js'
 import type { ForkFiles, UseCheckpoint } from './fork-files.js'
@@ -43,7 +43,7 @@ const MAX_TOKENS = 1_000_000
 
 /** A fork request, valid by `FORK_SCHEMA`. */
 export type ForkRequest = Partial<
-  Omit<StartRequest, 'attempts' | 'goal' | 'check' | 'holdout'>
+  Omit<StartRequest, 'attempts' | 'goal' | 'check' | 'holdout' | 'images'>
 > & {
   readonly at?: ForkAt
   readonly message?: string
@@ -218,7 +218,7 @@ async function replayTo(
 
 /** The conversation, as far as the fork's model can get it. */
 function conversationAt(
-  { conversation, frozen }: RunState,
+  { conversation, frozen, head }: RunState,
   { kind }: ForkPoint,
   { model, request }: NewRun,
 ): readonly Message[] {
@@ -227,11 +227,5 @@ function conversationAt(
   const window = request.compaction === 'summary' ? null : model.contextWindow
   const budget = Math.min(window ?? Infinity, MAX_TOKENS)
   const rest = conversation.kept(budget)
-  if (model.name === frozen.request.model_name) return rest
-  // What a provider signed or encrypted is of no use to another model, and may be refused.
-  return rest.map((message) => {
-    if (message.role !== 'assistant') return message
-    const { parts: _, ...plain } = message
-    return plain
-  })
+  return model.name === head.details.active_model ? rest : rest.map(withoutParts)
 }

@@ -57,6 +57,8 @@ export interface NewRun {
   readonly request: RunRequest
   readonly goal: GoalSpec
   readonly model: Model
+  /** The models that may take over. */
+  readonly fallbacks: readonly Model[]
 }
 
 /** With the folders of which one contains that of the run: a host is asked once for them. */
@@ -80,7 +82,10 @@ export async function resolveNewRun(
   const roots = await context.rootsOf(owner)
   const cwd = await resolveCwd(start.cwd, roots, context, owner)
   const model = await modelOf(start, context, owner)
-  const request = completeRequest(start, await partsOf(start, cwd, model, context, owner))
+  const fallbacks = await fallbacksOf(start, context, owner)
+  checkImages(start, [model, ...fallbacks])
+  const parts = await partsOf(start, cwd, model, fallbacks, context, owner)
+  const request = completeRequest(start, parts)
   const judge = judgeModel === undefined ? null : resolveModel(judgeModel)
   const goal = await goals.resolve(request.goal, cwd, {
     check: request.check,
@@ -89,7 +94,8 @@ export async function resolveNewRun(
   })
   if (goal.judge !== undefined) checkBudget(start, goal.judge.model, goal.judge.prices)
   const { allow_dependency_changes } = request
-  return { request, goal: allow_dependency_changes ? { ...goal, runner: [] } : goal, model, roots }
+  const checked = allow_dependency_changes ? { ...goal, runner: [] } : goal
+  return { request, goal: checked, model, fallbacks, roots }
 }
 
 /**
@@ -107,9 +113,10 @@ export async function resolveForkedRun(
   const roots = await context.rootsOf(owner)
   const cwd = await resolveCwd(start.cwd, roots, context, owner)
   const model = await modelOf(start, context, owner)
+  const fallbacks = await fallbacksOf(start, context, owner)
   if (goal.judge !== undefined) checkBudget(start, goal.judge.model, goal.judge.prices)
-  const request = completeRequest(start, await partsOf(start, cwd, model, context, owner))
-  return { request, goal, model, roots }
+  const parts = await partsOf(start, cwd, model, fallbacks, context, owner)
+  return { request: completeRequest(start, parts), goal, model, fallbacks, roots }
 }
 
 function checkNames(start: StartRequest, { offeredTools }: RequestContext): void {
@@ -121,6 +128,7 @@ async function partsOf(
   start: StartRequest,
   cwd: string,
   { name: modelName }: Model,
+  models: readonly Model[],
   context: RequestContext,
   owner: RunOwner,
 ): Promise<ResolvedParts> {
@@ -128,7 +136,25 @@ async function partsOf(
   const workspace = await workspaceOf(start, cwd, context)
   const delegation = delegationOf(start, context)
   const compaction = start.compaction ?? context.compaction
-  return { cwd, modelName, workspace, attempts, delegation, compaction }
+  const fallbacks = models.map(nameOf)
+  return { cwd, modelName, workspace, attempts, delegation, compaction, fallbacks }
+}
+
+function nameOf({ name }: Model): string {
+  return name
+}
+
+async function fallbacksOf(
+  start: StartRequest,
+  context: RequestContext,
+  owner: RunOwner,
+): Promise<readonly Model[]> {
+  const models: Model[] = []
+  for (const [i, name] of start.fallback_models?.entries() ?? []) {
+    const asked = { ...start, model_name: name }
+    models.push(await modelOf(asked, context, owner, `/fallback_models/${i}`))
+  }
+  return models
 }
 
 /** The attempts with the models that they get. */
@@ -264,6 +290,15 @@ function checkSettings(start: StartRequest, model: Model): void {
   throw new InvalidRequestError([{ pointer: `/${refused.setting}`, detail: refused.detail }])
 }
 
+/** Attempts may have other models, which are told what they do not see. */
+function checkImages({ attempts, images }: StartRequest, models: readonly Model[]): void {
+  if (images === undefined || attempts?.models !== undefined) return
+  if (models.some(({ takesImages }) => takesImages === true)) return
+  const detail =
+    `cannot be seen by ${models[0]?.name}: name another model, or set \`images\` of its provider`
+  throw new InvalidRequestError([{ pointer: '/images', detail }])
+}
+
 function checkBudget(
   { max_cost_usd }: StartRequest,
   model: string,
@@ -291,7 +326,7 @@ export interface NewChildPlace {
 
 /** The draft of the first record of a run. */
 export function createdRecord(
-  { request, goal, model }: NewRun,
+  { request, goal, model, fallbacks }: NewRun,
   parentRunId: string | null,
   more: Pick<
     PrivatePayloads['run_created'],
@@ -321,6 +356,7 @@ export function createdRecord(
       request,
       goal,
       prices: model.prices,
+      ...(fallbacks.length > 0 && { fallback_prices: fallbacks.map(({ prices }) => prices) }),
       ...more,
       ...(fork !== undefined && { fork: fork.base }),
       ...(child !== undefined && { fork: child.base }),

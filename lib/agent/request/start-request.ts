@@ -8,12 +8,15 @@ import { InvalidRequestError } from '../errors.js'
 import type {
   Approval, ApprovalMode, ApprovalRules, Compaction, RunRequest, WorkspaceMode,
 } from '../events.js'
-import type { ModelSettings } from '../model.js'
+import type { ImagePart, ModelSettings } from '../model.js'
 import type { Attempts, ChooseBy, Delegation } from '../run-tree.js'
 import {
   HOLDOUT_SCHEMA, holdoutViolations, type HoldoutRequest,
 } from '../goals/holdout/held-out-tests.js'
 import { checkSchema } from '../check-schema.js'
+import {
+  decodeBase64, imageType, IMAGE_TYPES, MAX_IMAGE_BYTES, MAX_IMAGES, MAX_IMAGES_BYTES,
+} from '../images.js'
 import type { JsonSchema, SchemaViolation } from '../schema.js'
 
 /** Bytes of a goal, a check command or instructions. */
@@ -26,6 +29,9 @@ const MAX_ATTEMPTS = 16
 /** Levels of delegates below a run, and how many a run may start. */
 export const MAX_DEPTH = 3
 export const MAX_CHILDREN = 16
+
+/** Models that may take over, at most. */
+const MAX_FALLBACKS = 8
 
 /** Tools that a request may name. */
 const MAX_TOOLS = 256
@@ -59,6 +65,30 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
       minLength: 1,
       maxLength: 256,
       description: 'Name of the language model.',
+    },
+    fallback_models: {
+      type: 'array',
+      minItems: 1,
+      maxItems: MAX_FALLBACKS,
+      items: { type: 'string', minLength: 1, maxLength: 256 },
+      description:
+        'The models that take over in turn when the one before refuses, fails or takes no ' +
+        'conversation of this length. Default: none.',
+    },
+    images: {
+      type: 'array',
+      minItems: 1,
+      maxItems: MAX_IMAGES,
+      items: {
+        type: 'object',
+        required: ['media_type', 'data'],
+        additionalProperties: false,
+        properties: {
+          media_type: { type: 'string', enum: IMAGE_TYPES },
+          data: { type: 'string', minLength: 4, description: 'Base64.' },
+        },
+      },
+      description: 'What the model sees with the goal, if it takes images.',
     },
     max_iterations: {
       type: 'integer',
@@ -316,8 +346,29 @@ export function parseStartRequest(value: unknown): StartRequest {
       }
     }
   }
+  if (violations.length === 0) violations.push(...imageViolations(request.images ?? []))
   if (violations.length > 0) throw new InvalidRequestError(violations)
   return request
+}
+
+/** What providers would refuse, which would end the run. */
+function imageViolations(images: readonly ImagePart[]): readonly SchemaViolation[] {
+  let total = 0
+  for (const [i, { data, media_type }] of images.entries()) {
+    const bytes = decodeBase64(data)
+    total += bytes?.length ?? 0
+    const type = bytes === null ? null : imageType(bytes)
+    const pointer = `/images/${i}`
+    if (bytes === null) return [{ pointer: `${pointer}/data`, detail: 'must be base64' }]
+    if (type !== media_type) {
+      const is = type ?? 'no PNG, JPEG, GIF or WebP'
+      return [{ pointer: `${pointer}/media_type`, detail: `must be that of the bytes: ${is}` }]
+    }
+    if (bytes.length > MAX_IMAGE_BYTES)
+      return [{ pointer: `${pointer}/data`, detail: `must be at most ${MAX_IMAGE_BYTES} bytes` }]
+  }
+  const detail = `must have at most ${MAX_IMAGES_BYTES} bytes together`
+  return total > MAX_IMAGES_BYTES ? [{ pointer: '/images', detail }] : []
 }
 
 function startViolations(value: unknown): readonly SchemaViolation[] {
@@ -340,6 +391,8 @@ export interface ResolvedParts {
   readonly attempts: Attempts | undefined
   readonly delegation: Delegation | undefined
   readonly compaction: Compaction
+  /** The names of the models that may take over. */
+  readonly fallbacks: readonly string[]
 }
 
 /** The settings of a request for its model; undefined when it has none. */
@@ -356,7 +409,7 @@ export function settingsOf(request: ModelSettings): ModelSettings | undefined {
 /** The request with all defaults, to be frozen in the log. */
 export function completeRequest(
   request: StartRequest,
-  { cwd, modelName, workspace, attempts, delegation, compaction }: ResolvedParts,
+  { cwd, modelName, workspace, attempts, delegation, compaction, fallbacks }: ResolvedParts,
 ): RunRequest {
   const { checkpoints, instructions, sealed_checks, allow_dependency_changes: others } = request
   const apply = request.apply ?? (attempts === undefined ? undefined : 'on_achieved')
@@ -385,6 +438,8 @@ export function completeRequest(
     ...(request.project_instructions === false && { project_instructions: false }),
     ...(request.tools !== undefined && { tools: [...request.tools] }),
     ...(compaction === 'summary' && { compaction }),
+    ...(fallbacks.length > 0 && { fallback_models: fallbacks }),
+    ...(request.images !== undefined && { images: [...request.images] }),
   }
 }
 

@@ -27,7 +27,7 @@ export interface ApplyRequest {
 
 /** What a fork begins with, and in what it differs: any other field of a start request. */
 export interface ForkRequest
-  extends Partial<Omit<StartRequest, 'attempts' | 'goal' | 'check' | 'holdout'>> {
+  extends Partial<Omit<StartRequest, 'attempts' | 'goal' | 'check' | 'holdout' | 'images'>> {
   /**
    * The end of the log, the start, or the end of an iteration, by its number or by any event of it.
    *
@@ -94,7 +94,7 @@ export const APPLY_SCHEMA: JsonSchema = {
 }
 
 const {
-  attempts: _, check: __, goal: ___, holdout: ____, ...startFields
+  attempts: _, check: __, goal: ___, holdout: ____, images: _____, ...startFields
 } = START_REQUEST_SCHEMA.properties ?? {}
 
 /** Starts a run from a point of another one. */

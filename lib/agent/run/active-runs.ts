@@ -25,8 +25,10 @@ import type { CheckpointSettings } from '../checkpoints/settings.js'
 import { closedInCopy } from '../workspace/closed-folders.js'
 import { claimedExecutor } from './claimed-executor.js'
 import { RunLoop, type RunLoopOptions } from './run-loop.js'
+import { LimitedCalls, type LimitedProviderOf } from './limited-calls.js'
 import { openCopy } from './isolated-copy.js'
 import { openRunFolder, type RunFolder } from './run-folder.js'
+import { RunModels } from './run-models.js'
 import { Scheduler } from './scheduler.js'
 
 /** The options of a {@link RunLoop} that differ from run to run. */
@@ -34,7 +36,8 @@ type PerRun =
   | 'holdFolder'
   | 'onWaiting'
   | 'judge'
-  | 'model'
+  | 'limits'
+  | 'models'
   | 'openFolder'
   | 'overdueGate'
   | 'parksAtGates'
@@ -61,6 +64,8 @@ export interface ActiveRunsOptions extends Omit<RunLoopOptions, PerRun | 'trees'
   readonly offeredTools: () => ReadonlyMap<string, Tool>
   /** @throws when no provider has a model of this name. */
   readonly resolveModel: (name: string) => Model
+  /** Null: no provider has limits. */
+  readonly limitedProvider: LimitedProviderOf | null
 }
 
 /** How a run comes to be driven here. */
@@ -132,7 +137,7 @@ export class ActiveRuns {
 
   /** Creates the loop of a run without driving it; without `model`, the logged name is resolved. */
   prepare(log: LogWriter, { abandoned, overdue = false }: Origin, model?: Model): RunLoop {
-    const { executor, offeredTools, store, tracing } = this.#options
+    const { clock, executor, limitedProvider, offeredTools, store, tracing } = this.#options
     const { frozen, head } = log.state
     const { judge } = frozen.goal
     const { shared } = store
@@ -147,7 +152,8 @@ export class ActiveRuns {
       onWaiting: () => this.onWaiting(),
       judge: judge === undefined ? null : this.#modelNamed(judge.model, judge.prices),
       trace: new RunTrace(tracing, log.runId, frozen.trace ?? null),
-      model: model ?? this.#modelNamed(frozen.request.model_name, frozen.prices),
+      models: new RunModels((name, prices) => this.#modelNamed(name, prices), model),
+      limits: limitedProvider === null ? null : new LimitedCalls(limitedProvider, clock),
       scheduler: this.scheduler,
       sealing: this.#options.sealingFor(log.runId, frozen, claimed),
       openFolder: async (log, signal, onLost) => {

@@ -13,13 +13,15 @@ import type { CallUsage, ModelPrices } from '../usage.js'
 /** Whose call it was, at which price. */
 export interface Payer {
   readonly iteration: number
+  /** The name of the model for the log; null where no other model can take over. */
+  readonly model: string | null
   readonly prices: ModelPrices | null
   readonly purpose: EventPayloads['llm_usage']['purpose']
 }
 
 /** The record of what a call has used. `failed`: it gave no usable turn. */
 export function usageRecord(
-  { iteration, prices, purpose }: Payer,
+  { iteration, model, prices, purpose }: Payer,
   reported: CallUsage,
   failed = false,
 ): RecordDraft {
@@ -27,6 +29,7 @@ export function usageRecord(
   const more = { cost_usd: chargeFor(usage, prices), purpose }
   // Without a spread: see `turnPayload()` of the worker's turns.
   const payload = Object.assign(usage, more)
+  if (model !== null) Object.assign(payload, { model_name: model })
   return { kind: 'llm_usage', iteration, payload: failed ? { ...payload, failed } : payload }
 }
 

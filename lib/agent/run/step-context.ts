@@ -11,6 +11,8 @@ import type { RunState } from '../log/run-state.js'
 import type { LogWriter } from '../log/writer.js'
 import type { Model, ToolSpec } from '../model.js'
 import type { RunStore } from '../store.js'
+import type { LimitedCalls } from './limited-calls.js'
+import type { RunModels } from './run-models.js'
 import type { CallRuns, SharedBudget, StartsRuns } from './children/call-runs.js'
 import type { Tool, ToolContext } from '../tool.js'
 import { commandToRun } from '../tools/command-line.js'
@@ -43,7 +45,9 @@ export function promptOf({ frozen }: RunState, offered: ReadonlyMap<string, Tool
 /** What the steps of one run use. Everything that must survive a crash is in `log.state`. */
 export interface StepContext {
   readonly log: LogWriter
-  readonly model: Model
+  readonly models: RunModels
+  /** Null: no provider has limits. */
+  readonly limits: LimitedCalls | null
   /** Judges the goal; null when a command checks it. */
   readonly judge: Model | null
   readonly store: RunStore

@@ -1,3 +1,4 @@
+import { imageType, MAX_IMAGE_BYTES } from '../images.js'
 import { firstBytes } from '../output.js'
 import { redactor } from '../redaction/redactor.js'
 import type { Tool, ToolOutput } from '../tool.js'
@@ -14,7 +15,7 @@ export const readFileTool: Tool = defineTool({
   name: 'read_file',
   description:
     'Returns the text of a file unchanged. For a long file it returns the first 64 kB and a note ' +
-    'on how to read on; offset and limit select lines.',
+    'on how to read on; offset and limit select lines. Shows a PNG, JPEG, GIF or WebP image.',
   parameters: {
     type: 'object',
     properties: {
@@ -30,6 +31,10 @@ export const readFileTool: Tool = defineTool({
     return await answering(context, async () => {
       const content = await context.workspace.readFile(path, { maxBytes: MAX_FILE_BYTES })
       const text = decodeText(content)
+      if (text === null && imageType(content) !== null && content.length <= MAX_IMAGE_BYTES) {
+        const file = { mediaType: '', data: content, name: showPath(path) }
+        return { output: '', exitCode: 0, files: [file] }
+      }
       if (text === null) {
         return refusal(
           `${showPath(path)} is not UTF-8 text (${content.length} bytes); ` +

@@ -13,6 +13,7 @@ import type {
   EventPayloads,
   FileChange,
   ForkOrigin,
+  ImageInfo,
   JsonSchema,
 } from '../../agent/index.js'
 import {
@@ -36,6 +37,15 @@ import {
 } from './schemas.js'
 
 const decision: JsonSchema = { type: 'string', enum: ['approve', 'abort', 'reject'] }
+
+const imageInfo: JsonSchema = fields<ImageInfo>(
+  {
+    media_type: oneOf('image/png', 'image/jpeg', 'image/gif', 'image/webp'),
+    bytes: count,
+    name: text,
+  },
+  'name',
+)
 
 const fileChange: JsonSchema = fields<FileChange>(
   {
@@ -142,12 +152,20 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
       reasoning_tokens: count,
       cost_usd: orNull(amount),
       purpose: oneOf('worker', 'judge', 'summary'),
+      model_name: text,
       failed: flag,
       estimated_tokens: count,
     },
     'failed',
     'estimated_tokens',
+    'model_name',
   ),
+  model_switched: fields<EventPayloads['model_switched']>({
+    from: text,
+    to: text,
+    cause: oneOf('refusal', 'retries', 'context', 'error'),
+    message: text,
+  }),
   model_turn: fields<EventPayloads['model_turn']>(
     { turn: count, text, stop: text, heard: listOf(text) },
     'heard',
@@ -166,8 +184,10 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
       call_id: text,
       duration_ms: amount,
       changes: listOf(fileChange),
+      images: listOf(imageInfo),
     },
     'changes',
+    'images',
   ),
   plan_updated: fields<EventPayloads['plan_updated']>({ call_id: text, steps: listOf(PLAN_STEP) }),
   conversation_compacted: fields<EventPayloads['conversation_compacted']>(
@@ -306,6 +326,7 @@ export const EVENT_MEANINGS: { readonly [K in EventKind]: string } = {
   run_recovered: 'The run resumes after an interruption of the service',
   step_start: 'A node starts',
   llm_usage: 'A model was called',
+  model_switched: 'Another model takes over',
   model_turn: 'The text of a model turn',
   reasoning: 'The reasoning of the model, as far as the provider reveals it',
   tool_call: 'The model requests a tool call',

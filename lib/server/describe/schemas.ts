@@ -98,6 +98,7 @@ export const EVENT_KINDS: readonly EventKind[] = namesOf<EventKind>({
   abort_requested: true,
   step_start: true,
   llm_usage: true,
+  model_switched: true,
   model_turn: true,
   reasoning: true,
   tool_call: true,
@@ -181,6 +182,16 @@ const usage: JsonSchema = record({
   estimated_tokens: { ...count, description: 'of calls that broke off: not counted by a provider' },
   model_calls: count,
   tool_calls: { ...count, description: 'calls that were executed' },
+})
+
+const modelUsage: JsonSchema = record({
+  model_name: text,
+  input_tokens: count,
+  output_tokens: count,
+  cached_tokens: count,
+  reasoning_tokens: count,
+  model_calls: count,
+  cost_usd: amount,
 })
 
 const APPROVAL_MODE: JsonSchema = { type: 'string', enum: ['never', 'writes', 'all'] }
@@ -280,6 +291,13 @@ export const RUN_DETAILS: JsonSchema = record({
   tools: orNull({ type: 'array', items: text }, 'null: all that the host offers'),
   compaction: { type: 'string', enum: ['summary', 'drop'] },
   plan: orNull({ type: 'array', items: PLAN_STEP }, 'the newest of its model'),
+  images: { ...count, description: 'of the request' },
+  fallback_models: orNull({ type: 'array', items: text }, 'they take over in turn'),
+  active_model: { ...text, description: '`model_name`, or the model that has taken over' },
+  usage_by_model: orNull(
+    { type: 'array', items: modelUsage },
+    'without runs that it has started; null for a run without `fallback_models`',
+  ),
 })
 
 /** An element of a list of runs. */

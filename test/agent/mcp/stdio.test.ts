@@ -3,6 +3,8 @@ import { test } from 'node:test'
 import { McpError, openMcpServer } from 'runwright/agent'
 import { ManualClock } from 'runwright/agent/testing'
 import { markedProcesses } from '../../../lib/agent/executors/process-tree.js'
+import { readCallResult, readResourceResult } from '../../../lib/agent/mcp/results.js'
+import { png } from '../../helpers/images.js'
 import { call, open, tiny } from './support.js'
 
 test("tools are listed with the server's name, unsafe by default, and can be called", async (t) => {
@@ -246,3 +248,27 @@ for (const [options, says] of [
     )
   })
 }
+
+test('images of results and resources are files, without a text of their own', () => {
+  const image = png()
+  const data = image.toString('base64')
+  const link = { uri: 'file:///plot.png', mimeType: 'image/png', blob: data }
+  const content = [
+    { type: 'text', text: 'see' },
+    { type: 'image', mimeType: 'image/jpeg', data },
+    { type: 'image', mimeType: 'image/png', data: `${data}!` },
+    { type: 'resource', resource: link },
+    { type: 'audio', mimeType: 'audio/wav', data: 'AAAA' },
+  ]
+  const files = [
+    { mediaType: 'image/jpeg', data },
+    { mediaType: 'image/png', data, name: 'file:///plot.png' },
+  ]
+  const output = 'see\n[image image/png, 66 bytes]\n[audio audio/wav, 3 bytes]'
+  assert.deepEqual(readCallResult({ content }, null), { output, exitCode: 0, files })
+  const failed = readCallResult({ content: [content[1]!], isError: true }, null)
+  assert.deepEqual(failed, { output: '', exitCode: 1, files: [files[0]] })
+  assert.deepEqual(readResourceResult({ contents: [link] }), {
+    output: '', exitCode: 0, files: [files[1]],
+  })
+})

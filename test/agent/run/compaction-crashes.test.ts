@@ -132,7 +132,7 @@ test('the log says what each turn was sent', async (t) => {
     // Folded anew each time, as by a process that has sent nothing yet.
     const state = records.slice(0, index).reduce<RunState | null>(foldState, null)!
     const next = dueMessages(state.messages, false).map(({ message }) => message)
-    const fitted = state.conversation.fit(Math.floor(room), next, false)
+    const fitted = state.conversation.fit(Math.floor(room), next, { keptTurns: true })
     assert.ok(fitted.fits)
     assert.equal(JSON.stringify(fitted.messages), sent.turns.get(turns), `turn ${turns + 1}`)
     turns += 1

@@ -41,6 +41,7 @@ const OVERRIDES: Readonly<Record<string, (other: string) => JsonValue>> = {
   project_instructions: () => false,
   tools: () => ['read_file'],
   compaction: () => 'drop',
+  fallback_models: () => ['test:other'],
 }
 
 test('a fork takes any field of a start request over the one of its source', async (t) => {
@@ -68,7 +69,7 @@ test('a fork takes any field of a start request over the one of its source', asy
   }
   const source = await frozen(details.run_id)
   const {
-    attempts: _, check: __, goal: ___, holdout: ____, ...fields
+    attempts: _, check: __, goal: ___, holdout: ____, images: _____, ...fields
   } = START_REQUEST_SCHEMA.properties ?? {}
   assert.deepEqual(Object.keys(OVERRIDES).sort(), Object.keys(fields).sort(), 'each has a row')
   for (const [field, valueIn] of Object.entries(OVERRIDES)) {
@@ -85,7 +86,7 @@ test('a fork takes any field of a start request over the one of its source', asy
     await engine.abort(fork.details.run_id).catch(() => undefined)
     await follow(engine, fork.details.run_id)
   }
-  for (const field of ['goal', 'check', 'holdout', 'attempts', 'run_id', 'owner', 'parent_run_id', 'forked_from'])
+  for (const field of ['goal', 'check', 'holdout', 'attempts', 'images', 'run_id', 'owner', 'parent_run_id', 'forked_from'])
     await assert.rejects(engine.fork(details.run_id, { [field]: 'x' }), (error: Error) => {
       assert.match(error.message, new RegExp(field))
       return true

@@ -8,6 +8,7 @@ import { test } from 'node:test'
 import { checkArguments, type JsonObject, type Tool, type ToolContext } from 'runwright/agent'
 import { builtinTools } from '../../../lib/agent/tools/builtin.js'
 import { HeldTimers } from '../../helpers/held-timers.js'
+import { png } from '../../helpers/images.js'
 import { toolContext } from './tool-context.js'
 
 const tools = new Map(builtinTools().map((tool) => [tool.name, tool]))
@@ -101,6 +102,20 @@ test('read_file returns at most 64 kB and says how to read on', async (t) => {
   const one = await call(context, 'read_file', { path: 'one' })
   assert.match(one, /^0: ä+\n\[… the rest of line 1 is left out/)
   assert.ok(Buffer.byteLength(one) < 66_000)
+})
+
+test('read_file gives back an image, whatever its name, unless it is too large', async (t) => {
+  const large = png(2, 2, 3_750_001)
+  const context = await toolContext(t, { 'shot.dat': png(), 'large.png': large })
+  const { output, exitCode, files } = await toolNamed('read_file').execute(
+    { path: 'shot.dat' }, context,
+  )
+  assert.deepEqual([output, exitCode], ['', 0])
+  assert.deepEqual(files?.map(({ name, data }) => [name, Buffer.from(data as Uint8Array)]), [
+    ['shot.dat', png()],
+  ])
+  const refused = await call(context, 'read_file', { path: 'large.png' })
+  assert.match(refused, /^1: large\.png is not UTF-8/)
 })
 
 test('read_file refuses binary files and missing ones', async (t) => {

@@ -86,6 +86,22 @@ const TREES: typeof MISREAD = {
     const request = { ...created.private!.request, approval }
     await admitted(store, withPrivate(created, { request }))
   },
+  'a run with fallback models': async (store, created) => {
+    const request = { ...created.private!.request, fallback_models: ['m'] }
+    await admitted(store, withPrivate(created, { request }))
+  },
+  'a run with images': async (store, created) => {
+    const images = [{ media_type: 'image/png', data: 'YQ==' }] as const
+    const request = { ...created.private!.request, images }
+    await admitted(store, withPrivate(created, { request }))
+  },
+  'a run that another model has taken over': async (store, created) => {
+    await admitted(store, created)
+    const { run_id, iteration, ts } = created
+    const payload = { from: 'a', to: 'b', cause: 'error', message: 'no' } as const
+    const record = { kind: 'model_switched', iteration, payload } as const
+    await store.append(run_id, [{ v: versionOf(record), seq: 2, run_id, ts, ...record }])
+  },
   'a run with instructions': async (store, created) => {
     const request = { ...created.private!.request, instructions: 'Be kind.' }
     await admitted(store, withPrivate(created, { request }))
@@ -487,7 +503,10 @@ function known(details: RunDetails): unknown {
   assert.deepEqual([f, g, h, i, j, k], [null, null, null, null, null, null])
   const { estimated_tokens: l = 0, ...counted } = usage
   assert.equal(l, 0)
-  const rest = { ...more, usage: counted }
+  const { fallback_models: m = null, active_model: n, usage_by_model: o = null, ...after } = more
+  const { images: p = 0, ...old } = after
+  assert.deepEqual([m, n ?? old.model_name, o, p], [null, old.model_name, null, 0])
+  const rest = { ...old, usage: counted }
   assert.notEqual(workspace, 'isolated')
   return rest
 }

@@ -7,6 +7,7 @@ import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type {
   AssistantMessage,
+  ImagePart,
   ModelRequest,
   ModelTurn,
   ToolChoice,
@@ -17,7 +18,7 @@ import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
 import { ANTHROPIC_FORMAT, buildAnthropicTurn } from './answer.js'
 import { AnthropicStream } from './stream.js'
-import { exchanges, resultText } from '../exchanges.js'
+import { exchanges, imagesTitle, resultText } from '../exchanges.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { thinksAdaptively, knownOutputLimit, refusesTemperature } from '../known-models.js'
 import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
@@ -149,12 +150,16 @@ function encodeMessages(request: ModelRequest, names: ToolNames, caching: boolea
     else if (blocks.length > 0) list.push({ role, content: [...blocks] })
   }
   for (const exchange of exchanges(request.messages)) {
-    if (exchange.kind === 'user') add('user', textBlocks(exchange.text))
-    else {
+    if (exchange.kind === 'user') {
+      add('user', [...exchange.images.map(imageBlock), ...textBlocks(exchange.text)])
+    } else {
       if (list.length === 0) add('user', CONTINUED)
       const blocks = assistantBlocks(exchange.message, names, ids)
       add('assistant', blocks)
       add('user', resultBlocks(exchange.results, blocks))
+      // An error is text alone.
+      const failed = exchange.results.filter(({ exit_code }) => exit_code !== 0)
+      add('user', failed.flatMap((result) => titledImages(result)))
     }
   }
   if (list.at(-1)?.role !== 'user') add('user', list.length === 0 ? BEGIN : CONTINUE)
@@ -204,6 +209,24 @@ function isAcceptable(block: JsonObject): boolean {
   return block['type'] !== 'thinking' || textOf(block['signature']) !== ''
 }
 
+function imageBlock({ data, media_type }: ImagePart): JsonObject {
+  return { type: 'image', source: { type: 'base64', media_type, data } }
+}
+
+function titledImages(result: ToolMessage): JsonObject[] {
+  const { images = [] } = result
+  return images.length === 0
+    ? []
+    : [...textBlocks(imagesTitle(result)), ...images.map(imageBlock)]
+}
+
+function resultContent(result: ToolMessage): JsonValue {
+  const { exit_code, images = [] } = result
+  const text = resultText(result)
+  if (images.length === 0 || exit_code !== 0) return text
+  return [...textBlocks(text), ...images.map(imageBlock)]
+}
+
 /** Results must come in one message, before any text; `encodeMessages` merges them. */
 function resultBlocks(results: readonly ToolMessage[], turn: readonly JsonObject[]): JsonObject[] {
   const ids = turn
@@ -212,7 +235,7 @@ function resultBlocks(results: readonly ToolMessage[], turn: readonly JsonObject
   return results.map((result, i) => ({
     type: 'tool_result',
     tool_use_id: ids[i] ?? result.call_id,
-    content: resultText(result),
+    content: resultContent(result),
     ...(result.exit_code !== 0 && { is_error: true }),
   }))
 }

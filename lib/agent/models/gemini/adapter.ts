@@ -7,6 +7,7 @@ import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type {
   AssistantMessage,
+  ImagePart,
   ModelRequest,
   ModelTurn,
   ReasoningEffort,
@@ -16,7 +17,7 @@ import type {
 } from '../../model.js'
 import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
-import { exchanges, resultText } from '../exchanges.js'
+import { exchanges, imagesTitle, resultText } from '../exchanges.js'
 import { buildGeminiTurn, GEMINI_FORMAT } from './answer.js'
 import { GeminiStream } from './stream.js'
 import { listOf, objectOf, textOf } from '../json-reader.js'
@@ -120,16 +121,38 @@ function encodeContents(request: ModelRequest, names: ToolNames, model: string):
   const list: JsonObject[] = []
   const ids = new WireIds()
   for (const exchange of exchanges(request.messages)) {
-    if (exchange.kind === 'user') list.push({ role: 'user', parts: [{ text: exchange.text }] })
+    if (exchange.kind === 'user')
+      list.push({ role: 'user', parts: encodeUser(exchange.text, exchange.images) })
     else {
       if (list.length === 0) list.push({ role: 'user', parts: [{ text: BEGINNING }] })
       const parts = encodeTurn(exchange.message, names, model, ids)
       list.push({ role: 'model', parts })
-      if (exchange.results.length > 0)
-        list.push({ role: 'user', parts: encodeResults(exchange.results, parts) })
+      const { results } = exchange
+      if (results.length === 0) continue
+      const holdsImages = resultsHoldImages(model)
+      list.push({ role: 'user', parts: encodeResults(results, parts, holdsImages) })
+      const seen = holdsImages ? [] : results.filter(({ images = [] }) => images.length > 0)
+      const after = seen.flatMap((result) => encodeUser(imagesTitle(result), result.images))
+      if (after.length > 0) list.push({ role: 'user', parts: after })
     }
   }
   return list
+}
+
+/** Since Gemini 3, the result of a call can hold images; before, they come after the results. */
+function resultsHoldImages(model: string): boolean {
+  return /^gemini-[3-9]/.test(bareName(model))
+}
+
+/** The text comes last, as the API advises. */
+function encodeUser(text: string, images: readonly ImagePart[] = []): JsonObject[] {
+  return [...images.map(imagePart), ...(text.trim() === '' ? [] : [{ text }])]
+}
+
+/** The API refuses GIF. */
+function imagePart({ data, media_type }: ImagePart): JsonObject {
+  if (media_type === 'image/gif') return { text: '[a GIF image, which this model does not take]' }
+  return { inlineData: { mimeType: media_type, data } }
 }
 
 const BEGINNING = '(The beginning of this conversation was left out.)'
@@ -177,17 +200,24 @@ function withIds(
 }
 
 /** The API matches results to calls by position, name, and the call's id if it has one. */
-function encodeResults(results: readonly ToolMessage[], turn: readonly JsonObject[]): JsonObject[] {
+function encodeResults(
+  results: readonly ToolMessage[],
+  turn: readonly JsonObject[],
+  holdsImages: boolean,
+): JsonObject[] {
   const calls = turn.map((part) => part['functionCall']).filter(isJsonObject)
   return results.map((result, i) => {
     const { name, id } = calls[i] ?? {}
     const text = resultText(result)
     const response: JsonObject = result.exit_code === 0 ? { output: text } : { error: text }
+    const seen = holdsImages ? (result.images ?? []) : []
+    const parts = seen.map(imagePart).filter((part) => isJsonObject(part['inlineData']))
     return {
       functionResponse: {
         ...(textOf(id) !== '' && { id: id as JsonValue }),
         name: textOf(name) || result.tool,
         response,
+        ...(parts.length > 0 && { parts }),
       },
     }
   })

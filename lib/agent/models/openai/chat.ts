@@ -8,6 +8,7 @@ import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type {
   AssistantMessage,
+  ImagePart,
   ModelRequest,
   ModelTurn,
   ToolChoice,
@@ -16,7 +17,7 @@ import type {
 import type { ModelError } from '../../errors.js'
 import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
-import { exchanges, resultText } from '../exchanges.js'
+import { dataUrl, exchanges, imagesTitle, resultText } from '../exchanges.js'
 import { listOf, objectOf, textOf } from '../json-reader.js'
 import { isReasoningModel } from '../known-models.js'
 import { buildChatTurn, OPENAI_CHAT_FORMAT } from './chat-answer.js'
@@ -118,7 +119,7 @@ function encodeMessages(request: ModelRequest, names: ToolNames): JsonObject[] {
   const ids = new WireIds()
   for (const exchange of exchanges(request.messages)) {
     if (exchange.kind === 'user') {
-      list.push({ role: 'user', content: exchange.text })
+      list.push({ role: 'user', content: encodeUser(exchange.text, exchange.images) })
       continue
     }
     const { message, results } = exchange
@@ -132,8 +133,23 @@ function encodeMessages(request: ModelRequest, names: ToolNames): JsonObject[] {
         content: resultText(result),
       })
     })
+    // The result of a call is text alone.
+    const seen = results.flatMap((result) => encodeImages(imagesTitle(result), result.images))
+    if (seen.length > 0) list.push({ role: 'user', content: seen })
   }
   return list
+}
+
+function encodeUser(text: string, images: readonly ImagePart[]): JsonValue {
+  return images.length === 0 ? text : encodeImages(text, images)
+}
+
+/** Nothing without images. */
+function encodeImages(text: string, images: readonly ImagePart[] = []): JsonObject[] {
+  const parts = images.map((image): JsonObject => ({
+    type: 'image_url', image_url: { url: dataUrl(image) },
+  }))
+  return images.length === 0 || text.trim() === '' ? parts : [{ type: 'text', text }, ...parts]
 }
 
 /** The provider's own message if this format made it, else an empty object. */

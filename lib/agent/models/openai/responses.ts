@@ -8,6 +8,7 @@ import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import type { JsonObject, JsonValue } from '../../../internal/json.js'
 import type {
   AssistantMessage,
+  ImagePart,
   ModelRequest,
   ModelTurn,
   ToolChoice,
@@ -16,7 +17,7 @@ import type {
 } from '../../model.js'
 import { knownPrices } from '../pricing.js'
 import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
-import { exchanges, resultText } from '../exchanges.js'
+import { dataUrl, exchanges, resultText } from '../exchanges.js'
 import { listOf, objectOf, textOf } from '../json-reader.js'
 import { isReasoningModel } from '../known-models.js'
 import { buildResponsesTurn, isCall, OPENAI_RESPONSES_FORMAT } from './responses-answer.js'
@@ -104,8 +105,9 @@ function encodeInput(request: ModelRequest, names: ToolNames): JsonObject[] {
   const list: JsonObject[] = []
   const ids = new WireIds()
   for (const exchange of exchanges(request.messages)) {
-    if (exchange.kind === 'user') list.push({ role: 'user', content: exchange.text })
-    else {
+    if (exchange.kind === 'user') {
+      list.push({ role: 'user', content: encodeContent(exchange.text, exchange.images) })
+    } else {
       const items = encodeTurn(exchange.message, names, ids)
       list.push(...items, ...encodeResults(exchange.results, items))
     }
@@ -160,8 +162,16 @@ function encodeResults(
   return results.map((result, i) => ({
     type: `${textOf(calls[i]?.['type'])}_output`,
     call_id: calls[i]?.['call_id'] ?? result.call_id,
-    output: resultText(result),
+    output: encodeContent(resultText(result), result.images),
   }))
+}
+
+function encodeContent(text: string, images: readonly ImagePart[] = []): string | JsonObject[] {
+  if (images.length === 0) return text
+  const parts = images.map((image): JsonObject => ({
+    type: 'input_image', detail: 'auto', image_url: dataUrl(image),
+  }))
+  return text.trim() === '' ? parts : [{ type: 'input_text', text }, ...parts]
 }
 
 /** Decodes an answer that was not streamed. */

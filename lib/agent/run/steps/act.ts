@@ -5,6 +5,7 @@ import { sleep } from '../../../internal/sleep.js'
 import type { RecordDraft } from '../../events.js'
 import type { CallState } from '../../log/run-state.js'
 import { isExhausted } from '../../exhaustion.js'
+import { NOT_TAKEN } from '../../images.js'
 import { headAndTail } from '../../output.js'
 import type { PlanStep } from '../../plan.js'
 import type { Tool, ToolContext, ToolOutput } from '../../tool.js'
@@ -15,6 +16,7 @@ import { ToolStop, ToolTimeout } from '../../tools/tool-stop.js'
 import type { FileChange } from '../../workspace/workspace.js'
 import { remainingCalls } from '../../log/remaining.js'
 import { NO_RUNS } from '../children/call-runs.js'
+import { withFiles } from '../result-files.js'
 import { changesAfter, changesIn, toolContext, type StepContext } from '../step-context.js'
 import { closingRecord } from './finish.js'
 
@@ -294,11 +296,15 @@ function planRecord(
 }
 
 function resultRecord(
-  { holdsSecrets, log }: StepContext,
+  { holdsSecrets, log, models }: StepContext,
   { call }: CallState,
   { result, durationMs }: TimedOutput,
 ): RecordDraft {
-  const { exitCode, output } = result
+  const { exitCode } = result
+  const { output: told, images, infos } = withFiles(result)
+  // What no model can see needs no room in the log.
+  const isSeen = images.length > 0 && models.takeImages(log.state)
+  const output = images.length === 0 || isSeen ? told : `${told}\n[not shown: ${NOT_TAKEN}]`
   // Those of a host's tool may be anything; what cannot be stored is found later.
   const changes = result.changes?.map((change: FileChange | null) => {
     const isSecret = typeof change?.path === 'string' && holdsSecrets(change.path)
@@ -314,7 +320,9 @@ function resultRecord(
       call_id: call.call_id,
       duration_ms: durationMs,
       ...(changes === undefined || changes.length === 0 ? undefined : { changes }),
+      ...(infos.length === 0 ? undefined : { images: infos }),
     },
+    ...(isSeen && { private: { images } }),
   }
 }
 

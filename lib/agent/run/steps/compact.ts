@@ -14,8 +14,11 @@ import {
   estimateConversation, estimateTokens, fitContext, type FittedContext,
 } from '../../conversation/fit.js'
 import { summaryRequest } from '../../conversation/summary.js'
+import { NOT_TAKEN } from '../../images.js'
 import { dueMessages, type WaitingMessage } from '../../log/messages.js'
-import type { Message, ModelTurn } from '../../model.js'
+import {
+  imagesOf, withoutImages, type Message, type Model, type ModelTurn,
+} from '../../model.js'
 import { retryDelay } from '../../models/call-retry.js'
 import { costOf } from '../../models/pricing.js'
 import { soundTurn } from '../../models/sound-turn.js'
@@ -24,6 +27,8 @@ import { settingsOf } from '../../request/start-request.js'
 import { NO_USAGE } from '../../usage.js'
 import { exhausted } from '../budgets.js'
 import { FailedCall, usageRecord, type Payer } from '../call-usage.js'
+import { tokensOfFailure } from '../limited-calls.js'
+import { loggedName, pricesOf } from '../run-models.js'
 import type { StepContext } from '../step-context.js'
 
 /** Part of the context window that is reserved for the model's output. */
@@ -48,13 +53,25 @@ export interface Room {
   readonly due: readonly WaitingMessage[]
 }
 
-export function roomOf({ fit, log, model, prompt }: StepContext): Room {
+export function roomOf({ fit, log, models, prompt }: StepContext): Room {
   const { messages, room, turns } = log.state
-  const window = (model.contextWindow ?? Infinity) * (1 - ANSWER_SHARE) - prompt.tokens
+  const window = inWindow(models.active(log.state).contextWindow, prompt)
   const refused = Math.min(fit.tokens, room)
   const tokens = Math.floor(Math.min(window, refused))
   const due = withinBudget(dueMessages(messages, turns === 0), tokens * MESSAGES_SHARE)
   return { tokens, isOfWindow: window <= refused, due }
+}
+
+/** Tokens of conversation that fit into a window; null: it is not known. */
+export function inWindow(tokens: number | null, prompt: StepContext['prompt']): number {
+  return (tokens ?? Infinity) * (1 - ANSWER_SHARE) - prompt.tokens
+}
+
+/** The messages as a model takes them; the same list when there is nothing to change. */
+export function forModel(model: Model, messages: readonly Message[]): readonly Message[] {
+  const hasImages = messages.some((message) => imagesOf(message).length > 0)
+  if (model.takesImages === true || !hasImages) return messages
+  return messages.map((message) => withoutImages(message, NOT_TAKEN))
 }
 
 /** The first messages within the budget, and one at least: the others are heard in later turns. */
@@ -68,8 +85,9 @@ function withinBudget(
 }
 
 /** Does a summary stand in place of what does not fit? */
-export function summarizes({ log, model }: StepContext): boolean {
+export function summarizes({ log, models }: StepContext): boolean {
   const { compaction } = log.state.frozen.request
+  const model = models.active(log.state)
   return compaction === 'summary' && (model.summarizes ?? model.isLanguageModel)
 }
 
@@ -149,7 +167,7 @@ async function shortOf(
   const left = (max_total_tokens ?? Infinity) - final_state.total_tokens
   if (left <= input + output) return `${left} tokens are left, and it would take too many of them`
   const usage = { ...NO_USAGE, input_tokens: input, output_tokens: output }
-  const cost = costOf(usage, log.state.frozen.prices) ?? 0
+  const cost = costOf(usage, pricesOf(log.state)) ?? 0
   if ((max_cost_usd ?? Infinity) - final_state.estimated_cost_usd <= cost)
     return 'it would cost what is left of the budget'
   const above = budget === null ? null : await budget.look()
@@ -162,18 +180,22 @@ async function askModel(
   iteration: number,
   messages: readonly Message[],
 ): Promise<ModelTurn | string> {
-  const { clock, folder, log, model, prompt, random, signal, trace } = context
+  const { clock, folder, limits, log, models, prompt, random, signal, trace } = context
   const { frozen, turns } = log.state
   const { goal, request } = frozen
-  const payer: Payer = { iteration, prices: frozen.prices, purpose: 'summary' }
+  const model = models.active(log.state)
+  const paidBy = { model: loggedName(log.state, model.name), prices: pricesOf(log.state) }
+  const payer: Payer = { iteration, ...paidBy, purpose: 'summary' }
+  const tokens = (): number => prompt.tokens + estimateConversation(messages)
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted()
+    const place = limits === null ? null : await limits.enter(model, tokens, log, signal)
     const span = trace.beginChat(iteration, model.name, attempt)
     const failed = new FailedCall()
     try {
       const call = model.complete(deepFreeze({
         system: prompt.system,
-        messages,
+        messages: forModel(model, messages),
         // The same ones: providers refuse calls of tools that are not offered.
         tools: prompt.tools,
         toolChoice: 'none',
@@ -195,10 +217,12 @@ async function askModel(
       const rules = { model: model.name, usedIds: NO_IDS, redactor: log.redactor }
       const turn = soundTurn(returned, rules)
       trace.endChat(span, turn)
+      place?.end(turn.usage.input_tokens + turn.usage.output_tokens)
       log.note(usageRecord(payer, turn.usage))
       return turn
     } catch (error) {
       trace.fail(span, error)
+      place?.end(tokensOfFailure(error))
       failed.note(log, payer, error, signal)
       signal.throwIfAborted()
       const delay = retryDelay(attempt, error, random)

@@ -1,6 +1,7 @@
 import { raceAbort } from '../../../internal/abort.js'
 import { deepFreeze } from '../../../internal/deep-freeze.js'
 import { sleep } from '../../../internal/sleep.js'
+import { estimateTokens } from '../../conversation/fit.js'
 import { ModelError } from '../../errors.js'
 import type { RunRecord } from '../../events.js'
 import type { GoalVerdict } from '../../goal.js'
@@ -19,6 +20,8 @@ import { finalError, retryDelay } from '../../models/call-retry.js'
 import { soundTurn } from '../../models/sound-turn.js'
 import { exhausted } from '../budgets.js'
 import { FailedCall, usageRecord, type Payer } from '../call-usage.js'
+import { tokensOfFailure } from '../limited-calls.js'
+import { loggedName } from '../run-models.js'
 import type { StepContext } from '../step-context.js'
 
 /** Turns without a valid verdict after which this check gives up on the judge. */
@@ -92,18 +95,21 @@ async function askJudge(
   evidence: string,
   problem: string | null,
 ): Promise<ModelTurn | string> {
-  const { folder, log, judge, signal, clock, trace } = context
+  const { folder, limits, log, judge, signal, clock, trace } = context
   const { frozen, head } = log.state
   const { iteration } = head.details
   if (judge === null) throw new TypeError('the goal has no judge')
+  const text = judgeMessage(frozen.request.goal, evidence, problem)
+  const tokens = (): number => estimateTokens({ role: 'user', text: judgeSystem() + text })
   for (let attempt = 1; ; attempt++) {
     signal.throwIfAborted()
+    const place = limits === null ? null : await limits.enter(judge, tokens, log, signal)
     const span = trace.beginChat(iteration, judge.name, attempt)
     const failed = new FailedCall()
     try {
       const call = judge.complete(deepFreeze({
         system: judgeSystem(),
-        messages: [{ role: 'user', text: judgeMessage(frozen.request.goal, evidence, problem) }],
+        messages: [{ role: 'user', text }],
         tools: [VERDICT_TOOL],
         toolChoice: { tool: VERDICT_TOOL.name },
         signal,
@@ -122,10 +128,12 @@ async function askJudge(
       const rules = { model: judge.name, usedIds: NO_IDS, redactor: log.redactor }
       const turn = soundTurn(returned, rules)
       trace.endChat(span, turn)
+      place?.end(turn.usage.input_tokens + turn.usage.output_tokens)
       log.note(usageRecord(payerOf(log.state), turn.usage))
       return turn
     } catch (error) {
       trace.fail(span, error)
+      place?.end(tokensOfFailure(error))
       failed.note(log, payerOf(log.state), error, signal)
       signal.throwIfAborted()
       if (!(error instanceof ModelError)) throw error
@@ -139,9 +147,11 @@ async function askJudge(
   }
 }
 
-function payerOf({ frozen, head }: RunState): Payer {
-  const prices = frozen.goal.judge?.prices ?? null
-  return { iteration: head.details.iteration, prices, purpose: 'judge' }
+function payerOf(state: RunState): Payer {
+  const { frozen, head } = state
+  const { model: name = '', prices = null } = frozen.goal.judge ?? {}
+  const model = loggedName(state, name)
+  return { iteration: head.details.iteration, model, prices, purpose: 'judge' }
 }
 
 async function recordsOf({ log }: StepContext): Promise<readonly RunRecord[]> {

@@ -3,7 +3,7 @@ import { deepFreeze } from '../../../internal/deep-freeze.js'
 import { sleep } from '../../../internal/sleep.js'
 import { estimateConversation } from '../../conversation/fit.js'
 import { ModelError } from '../../errors.js'
-import type { EventPayloads, RecordDraft } from '../../events.js'
+import type { EventPayloads, RecordDraft, SwitchCause } from '../../events.js'
 import { DeltaWriter } from '../../log/deltas.js'
 import type { RunState } from '../../log/run-state.js'
 import type { Message, Model, ModelTurn } from '../../model.js'
@@ -14,9 +14,11 @@ import { soundTurn } from '../../models/sound-turn.js'
 import { clip } from '../../output.js'
 import { settingsOf } from '../../request/start-request.js'
 import { exhausted } from '../budgets.js'
+import { tokensOfFailure } from '../limited-calls.js'
 import { FailedCall, usageRecord, type Payer } from '../call-usage.js'
+import { loggedName, nextModel, pricesOf } from '../run-models.js'
 import type { StepContext } from '../step-context.js'
-import { makeRoom, roomOf, summarizes } from './compact.js'
+import { forModel, inWindow, makeRoom, roomOf, summarizes } from './compact.js'
 
 /** Characters of the provider's message that the model gets when its output was at fault. */
 const MISTAKE_CHARACTERS = 4_000
@@ -36,18 +38,54 @@ export async function takeTurn(
   iteration: number,
   begins: boolean,
 ): Promise<void> {
-  const { checkpoints, log, model } = context
+  const { checkpoints, log } = context
   const heard: string[] = []
   checkpoints?.begin(log)
   if (begins) log.note({ kind: 'step_start', iteration, payload: { node: 'plan' } })
   try {
     const turn = await callModel(context, iteration, heard)
     if (turn === null) return // nextStep() finds the exhausted budget
-    await log.append(turnRecords(log.state, iteration, turn, heard))
+    const next = isRefused(turn) ? nextModel(log.state) : null
+    if (next === null) return await log.append(turnRecords(log.state, iteration, turn, heard))
+    const used = usageRecord(payerOf(log.state, iteration), turn.usage, true)
+    const { text } = turn.message
+    const message = text.trim() === '' ? 'a content filter stopped the answer' : text
+    await switchModel(context, iteration, next, { cause: 'refusal', message }, [used])
   } catch (error) {
-    if (!(error instanceof ModelError && error.modelMistake)) throw error
-    await log.append([mistakeRecord(log.state, iteration, error, model.name, heard)])
+    if (!(error instanceof ModelError)) throw error
+    const { name } = context.models.active(log.state)
+    if (error.modelMistake)
+      return await log.append([mistakeRecord(log.state, iteration, error, name, heard)])
+    const next = nextModel(log.state)
+    if (next === null) throw error
+    const why = { cause: causeOf(error), message: error.message }
+    await switchModel(context, iteration, next, why)
   }
+}
+
+function isRefused({ stop, message }: ModelTurn): boolean {
+  return (stop === 'refusal' || stop === 'content_filter') && message.calls.length === 0
+}
+
+function causeOf({ code, retryable }: ModelError): SwitchCause {
+  if (code === 'ERR_AGENT_MODEL_FILTER') return 'refusal'
+  if (code === 'ERR_AGENT_MODEL_CONTEXT') return 'context'
+  return retryable ? 'retries' : 'error'
+}
+
+/** The next step calls the model that takes over, once that is durable and budgets are left. */
+async function switchModel(
+  { fit, log }: StepContext,
+  iteration: number,
+  to: string,
+  why: Pick<EventPayloads['model_switched'], 'cause' | 'message'>,
+  before: readonly RecordDraft[] = [],
+): Promise<void> {
+  // What the model before refused as too long says nothing of this one.
+  Object.assign(fit, { tokens: Infinity, refusal: null })
+  const from = log.state.head.details.active_model
+  const payload = { from, to, ...why, message: clip(why.message, MISTAKE_CHARACTERS) }
+  await log.append([...before, { kind: 'model_switched', iteration, payload }])
 }
 
 /**
@@ -91,7 +129,7 @@ async function callModel(
 }
 
 async function attemptCall(
-  { clock, folder, log, model, prompt, signal, trace }: StepContext,
+  { clock, folder, limits, log, models, prompt, signal, trace }: StepContext,
   iteration: number,
   attempt: number,
   messages: readonly Message[],
@@ -100,6 +138,9 @@ async function attemptCall(
   signal.throwIfAborted()
   const { frozen, turns } = log.state
   const { goal, request } = frozen
+  const model = models.active(log.state)
+  const tokens = (): number => prompt.tokens + estimateConversation(messages)
+  const place = limits === null ? null : await limits.enter(model, tokens, log, signal)
   const source = { iteration, turn: turns + 1, attempt }
   const deltas = new DeltaWriter(log.feed, clock, log.redactor, source)
   const span = trace.beginChat(iteration, model.name, attempt)
@@ -128,9 +169,11 @@ async function attemptCall(
     const turn = soundTurn(returned, rules)
     trace.endChat(span, turn)
     deltas.end()
+    place?.end(turn.usage.input_tokens + turn.usage.output_tokens)
     return turn
   } catch (error) {
     trace.fail(span, error)
+    place?.end(tokensOfFailure(error))
     throw error
   } finally {
     deltas.close()
@@ -142,12 +185,17 @@ function isContextProblem(error: unknown): error is ModelError {
 }
 
 function fitMessages(context: StepContext, heard: string[]): readonly Message[] {
-  const { fit, log, model } = context
+  const { fit, log, models, prompt } = context
+  const model = models.active(log.state)
   const { due, isOfWindow, tokens } = roomOf(context)
   heard.splice(0, Infinity, ...due.map(({ payload }) => payload.message_id))
   const next = due.map(({ message }) => message)
-  const fitted = log.state.conversation.fit(tokens, next, !summarizes(context))
-  if (fitted.fits) return fitted.messages
+  // A model that may take over gets what fits into its own window.
+  const later = tokens === Infinity ? null : models.widestLater(log.state)
+  const keptTokens = later === null ? tokens : inWindow(later, prompt)
+  const kept = { keptTokens, keptTurns: summarizes(context) }
+  const fitted = log.state.conversation.fit(tokens, next, kept)
+  if (fitted.fits) return forModel(model, fitted.messages)
   throw unfit(fitted.neededTokens, model, isOfWindow ? null : fit.refusal)
 }
 
@@ -162,8 +210,9 @@ function unfit(tokens: number, model: Model, refusal: ModelError | null): ModelE
   return new ModelError('ERR_AGENT_MODEL_CONTEXT', message, { retryable: false })
 }
 
-function payerOf({ frozen }: RunState, iteration: number): Payer {
-  return { iteration, prices: frozen.prices, purpose: 'worker' }
+function payerOf(state: RunState, iteration: number): Payer {
+  const { active_model: name } = state.head.details
+  return { iteration, model: loggedName(state, name), prices: pricesOf(state), purpose: 'worker' }
 }
 
 function turnRecords(

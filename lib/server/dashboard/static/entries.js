@@ -82,6 +82,10 @@ export function entryView(event, progress) {
       return line(event, 'warn', `Abort requested${by(event.payload.by)}`)
     case 'llm_usage':
       return usageLine(event)
+    case 'model_switched': {
+      const { from, to, message } = event.payload
+      return line(event, 'warn', `${to} takes over from ${from}`, message)
+    }
     case 'model_turn':
       return said(event, 'Model', event.payload.text)
     case 'reasoning':

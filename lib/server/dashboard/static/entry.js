@@ -10,6 +10,7 @@ export const LABELS = {
   run_recovered: 'Resumed',
   abort_requested: 'Abort requested',
   llm_usage: 'Tokens',
+  model_switched: 'Model changed',
   model_turn: 'Model',
   reasoning: 'Reasoning',
   tool_call: 'Tool',

@@ -34,9 +34,9 @@ import { clipped, visible } from './visible.js'
 
 /** Kinds after which the details have changed. */
 const REFRESHING = new Set([
-  'run_started', 'run_recovered', 'llm_usage', 'goal_check', 'iteration_complete', 'checkpoint',
-  'files_changed', 'changes_decided', 'attempt_started', 'attempt_ended', 'attempt_chosen',
-  'delegate_started', 'delegate_ended', 'error',
+  'run_started', 'run_recovered', 'llm_usage', 'model_switched', 'goal_check',
+  'iteration_complete', 'checkpoint', 'files_changed', 'changes_decided', 'attempt_started',
+  'attempt_ended', 'attempt_chosen', 'delegate_started', 'delegate_ended', 'error',
 ])
 
 /** Kinds that the user is waiting for, shown without delay. */
