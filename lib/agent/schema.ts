@@ -84,7 +84,9 @@ export interface StandardSchema<Input = unknown, Output = Input> {
     readonly validate: (value: unknown) => StandardResult<Output> | Promise<StandardResult<Output>>
     /** Writes the schema as JSON Schema; throws for what JSON Schema cannot say. */
     readonly jsonSchema: {
+      /** Of the values that it accepts. */
       readonly input: (options: { readonly target: 'draft-2020-12' }) => object
+      /** Of the values that it returns. */
       readonly output: (options: { readonly target: 'draft-2020-12' }) => object
     }
   }

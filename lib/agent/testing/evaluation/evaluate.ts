@@ -26,10 +26,15 @@ export interface EvaluationTask {
 
 /** The part of a `RunEngine` that an evaluation needs. */
 export interface EvaluationEngine {
+  /** Starts a run; its rejection is an error of the attempt. */
   create(request: JsonObject): Promise<{ readonly details: RunDetails }>
+  /** The run as it is now. */
   get(runId: string): Promise<RunDetails>
+  /** Ends a run; a rejection is ignored, as the run may have ended by itself. */
   abort(runId: string): Promise<unknown>
+  /** The events of a run until its end. */
   subscribe(runId: string): Promise<AsyncIterable<readonly { readonly kind: string }[]>>
+  /** Called once, when no attempt runs any more. */
   close(): Promise<void>
 }
 
