@@ -83,7 +83,8 @@ export class Conversation {
     const fitted = fitContext(messages, budgetTokens, estimateTokens, next.length)
     const isKept = keptTokens > budgetTokens
     const kept = isKept ? fitContext(messages, keptTokens, estimateTokens, next.length) : fitted
-    if (kept.fits && !(keptTurns && kept.dropped > 0)) this.#forget(kept.rest, messages, next.length)
+    const forgets = kept.fits && !(keptTurns && kept.dropped > 0)
+    if (forgets) this.#forget(kept.rest, messages, next.length)
     return fitted
   }
 
