@@ -68,6 +68,12 @@ export function refusesTemperature(model: string): boolean {
   return /^claude-(?:(?:opus|sonnet|haiku)-4-[7-9]|[a-z]+-[5-9])/.test(bareName(model))
 }
 
+/** Whether an Anthropic model refuses that its next call of a tool is forced. */
+export function refusesForcedCalls(model: string): boolean {
+  const refusing = /^claude-(?:fable|mythos|(?:opus|sonnet)-(?:5-[5-9](?!\d)|[6-9](?!\d)))/
+  return refusing.test(bareName(model))
+}
+
 /** The name without the vendor's prefix, in lower case: `openai/gpt-5` becomes `gpt-5`. */
 export function bareName(model: string): string {
   return model.slice(model.lastIndexOf('/') + 1).toLowerCase()
