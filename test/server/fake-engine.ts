@@ -118,6 +118,9 @@ export class FakeEngine implements ServiceEngine {
       instructions: null,
       project_instructions: null,
       tools: null,
+      result_schema: null,
+      result: null,
+      answer: '',
     }
     this.runs.set(runId, {
       details,

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { JsonObject } from '../../internal/json.js'
+import { plainCopy, type JsonObject } from '../../internal/json.js'
 import { InvalidRequestError } from '../errors.js'
 import type {
   Approval, ApprovalMode, ApprovalRules, RunRequest, WorkspaceMode,
@@ -13,11 +13,13 @@ import type { Attempts, ChooseBy, Delegation } from '../run-tree.js'
 import {
   HOLDOUT_SCHEMA, holdoutViolations, type HoldoutRequest,
 } from '../goals/holdout/held-out-tests.js'
-import { checkSchema } from '../check-schema.js'
+import { checkSchema, prepareSchema } from '../check-schema.js'
 import type { JsonSchema, SchemaViolation } from '../schema.js'
 
 /** Bytes of a goal, a check command or instructions. */
 const GOAL_BYTES = 32_768
+/** Bytes of the schema of a result, as JSON. */
+const SCHEMA_BYTES = 32_768
 /** Characters of feedback at a gate. */
 const FEEDBACK_CHARACTERS = 16_384
 
@@ -134,10 +136,10 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
     },
     workspace: {
       type: 'string',
-      enum: ['in_place', 'isolated'],
+      enum: ['in_place', 'isolated', 'none'],
       description:
-        'Work in `cwd`, or in a private copy of it whose changes are applied later. Default: the ' +
-        "host's.",
+        'Work in `cwd`, in a private copy of it whose changes are applied later, or, for the ' +
+        "goal `result`, in no folder. Default: the host's.",
     },
     checkpoints: {
       type: 'string',
@@ -211,6 +213,12 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
       type: 'boolean',
       default: true,
       description: "Give the model the project's `AGENTS.md`? The host may switch this off.",
+    },
+    result_schema: {
+      type: 'object',
+      description:
+        'JSON Schema (2020-12) of an object: the run ends with a `result` that matches it. At ' +
+        `most ${SCHEMA_BYTES} bytes.`,
     },
     holdout: HOLDOUT_SCHEMA,
     metadata: {
@@ -302,6 +310,9 @@ export function parseStartRequest(value: unknown): StartRequest {
         })
       }
     }
+    const unusable =
+      request.result_schema === undefined ? null : schemaViolation(request.result_schema)
+    if (unusable !== null) violations.push(unusable)
     for (const field of ['goal', 'cwd', 'check', 'model_name', 'instructions'] as const) {
       if (request[field]?.includes('\0') === true) {
         violations.push({ pointer: `/${field}`, detail: 'must not contain NUL' })
@@ -310,6 +321,28 @@ export function parseStartRequest(value: unknown): StartRequest {
   }
   if (violations.length > 0) throw new InvalidRequestError(violations)
   return request
+}
+
+/**
+ * What is wrong with the schema of a result; null for one that can be used. It comes from a caller
+ * who may be anybody.
+ */
+export function schemaViolation(given: unknown): SchemaViolation | null {
+  const pointer = '/result_schema'
+  // Before anything that walks it: it may be of any depth.
+  const copy = plainCopy(given, SCHEMA_BYTES, true)
+  if (copy.problem !== null) return { pointer, detail: copy.problem }
+  if (Buffer.byteLength(JSON.stringify(copy.value)) > SCHEMA_BYTES)
+    return { pointer, detail: `must be at most ${SCHEMA_BYTES} bytes long, as JSON` }
+  const schema = copy.value as JsonObject
+  if (schema['type'] !== 'object')
+    return { pointer: `${pointer}/type`, detail: 'must be "object": a result is an object' }
+  try {
+    prepareSchema(schema, '$', true)
+    return null
+  } catch (error) {
+    return { pointer, detail: `cannot be used: ${(error as Error).message}` }
+  }
 }
 
 function startViolations(value: unknown): readonly SchemaViolation[] {
@@ -365,7 +398,7 @@ export function completeRequest(
     max_tool_calls: request.max_tool_calls ?? null,
     metadata: { ...request.metadata },
     ...settingsOf(request),
-    ...(workspace === 'isolated' && { workspace }),
+    ...(workspace !== 'in_place' && { workspace }),
     ...(checkpoints !== undefined && { checkpoints }),
     ...(apply !== undefined && { apply }),
     ...(sealed_checks !== undefined && { sealed_checks }),
@@ -375,6 +408,7 @@ export function completeRequest(
     ...(instructions !== undefined && { instructions }),
     ...(request.project_instructions === false && { project_instructions: false }),
     ...(request.tools !== undefined && { tools: [...request.tools] }),
+    ...(request.result_schema !== undefined && { result_schema: request.result_schema }),
   }
 }
 
@@ -387,7 +421,8 @@ function completeApproval(given: StartRequest['approval'] = 'never'): Approval {
 
 /** The start request that results in the same frozen request. */
 export function requestAgain(request: RunRequest): JsonObject {
-  const entries = Object.entries(request).filter(([, value]) => value !== null)
+  // Without a folder, there is none to name.
+  const entries = Object.entries(request).filter(([, value]) => value !== null && value !== '')
   // Whatever the host's default is by now.
   return { workspace: 'in_place', ...Object.fromEntries(entries) } as JsonObject
 }

@@ -4,11 +4,12 @@ import type { Executor, IsolatedCopy } from '../executor.js'
 import { explain } from '../workspace/files.js'
 import { openPinned, type PinnedWorkspace } from '../workspace/open.js'
 import { Confinement, isInside } from '../workspace/paths.js'
-import type { FolderIdentity } from '../workspace/pinned-folder.js'
+import type { FolderIdentity, UsedFolder } from '../workspace/pinned-folder.js'
 import type { WorkspaceOptions } from '../workspace/workspace.js'
 
 /** The pinned folder of a run, and what works in it. */
-export interface RunFolder extends PinnedWorkspace {
+export interface RunFolder extends Pick<PinnedWorkspace, 'workspace'> {
+  readonly folder: UsedFolder
   readonly executor: Executor
   /** Null when the run has none. */
   readonly checkpoints: RunCheckpoints | null

@@ -1,5 +1,6 @@
 import type { Tool } from '../tool.js'
 import { bashTool } from './bash.js'
+import { delegateTool } from './delegate.js'
 import { editFileTool } from './edit-file.js'
 import { listFilesTool } from './list-files.js'
 import { readFileTool } from './read-file.js'
@@ -9,4 +10,9 @@ import { writeFileTool } from './write-file.js'
 /** The tools that every run has: a shell, and the files of the workspace. */
 export function builtinTools(): readonly Tool[] {
   return [bashTool, readFileTool, writeFileTool, editFileTool, listFilesTool, searchFilesTool]
+}
+
+/** Is a tool of no use without a folder? Those of the host and of MCP servers decide themselves. */
+export function needsFolder(tool: Tool): boolean {
+  return tool === delegateTool || builtinTools().includes(tool)
 }

@@ -40,6 +40,7 @@ const OVERRIDES: Readonly<Record<string, (other: string) => JsonValue>> = {
   instructions: () => 'Be kind.',
   project_instructions: () => false,
   tools: () => ['read_file'],
+  result_schema: () => ({ type: 'object', required: ['a'] }),
 }
 
 test('a fork takes any field of a start request over the one of its source', async (t) => {

@@ -86,6 +86,10 @@ const TREES: typeof MISREAD = {
     const request = { ...created.private!.request, approval }
     await admitted(store, withPrivate(created, { request }))
   },
+  'a run with a result': async (store, created) => {
+    const request = { ...created.private!.request, result_schema: { type: 'object' } }
+    await admitted(store, withPrivate(created, { request }))
+  },
   'a run with instructions': async (store, created) => {
     const request = { ...created.private!.request, instructions: 'Be kind.' }
     await admitted(store, withPrivate(created, { request }))
@@ -481,8 +485,9 @@ function known(details: RunDetails): unknown {
   assert.ok([a, b, c, d, e].every((one) => one === undefined) || b === 'root')
   const { instructions: f = null, project_instructions: g = null, tools: h = null, ...told } = known
   const { temperature: i = null, reasoning_effort: j = null, ...set } = told
-  const { max_output_tokens: k = null, usage, ...more } = set
-  assert.deepEqual([f, g, h, i, j, k], [null, null, null, null, null, null])
+  const { max_output_tokens: k = null, usage, ...bounded } = set
+  const { result_schema: m = null, result: n = null, answer: _answer, ...more } = bounded
+  assert.deepEqual([f, g, h, i, j, k, m, n], Array.from({ length: 8 }, () => null))
   const { estimated_tokens: l = 0, ...counted } = usage
   assert.equal(l, 0)
   const rest = { ...more, usage: counted }

@@ -3,20 +3,20 @@ import { deepFreeze } from '../../../internal/deep-freeze.js'
 import { sleep } from '../../../internal/sleep.js'
 import { estimateConversation, estimateTokens } from '../../conversation/fit.js'
 import { ModelError } from '../../errors.js'
-import type { EventPayloads, RecordDraft } from '../../events.js'
+import type { EventPayloads, PrivatePart, RecordDraft } from '../../events.js'
 import { DeltaWriter } from '../../log/deltas.js'
 import { dueMessages, type WaitingMessage } from '../../log/messages.js'
 import type { RunState } from '../../log/run-state.js'
-import type { Message, Model, ModelTurn } from '../../model.js'
+import type { Message, Model, ModelRequest, ModelTurn } from '../../model.js'
 import { finalError, retryDelay } from '../../models/call-retry.js'
 import { mistakeFeedback } from '../../models/mistake-feedback.js'
 import { withWords } from '../../models/provider-errors.js'
 import { soundTurn } from '../../models/sound-turn.js'
 import { clip } from '../../output.js'
 import { settingsOf } from '../../request/start-request.js'
-import { exhausted } from '../budgets.js'
+import { exhausted, type Exhausted } from '../budgets.js'
 import { FailedCall, usageRecord, type Payer } from '../call-usage.js'
-import type { StepContext } from '../step-context.js'
+import type { Prompt, StepContext } from '../step-context.js'
 
 /** Characters of the provider's message that the model gets when its output was at fault. */
 const MISTAKE_CHARACTERS = 4_000
@@ -44,8 +44,9 @@ export async function takeTurn(
   const heard: string[] = []
   checkpoints?.begin(log)
   if (begins) log.note({ kind: 'step_start', iteration, payload: { node: 'plan' } })
+  const next = (budget: number): readonly Message[] => dueWithin(log.state, budget, heard)
   try {
-    const turn = await callModel(context, iteration, heard)
+    const turn = await callModel(context, iteration, { prompt: context.prompt, next })
     if (turn === null) return // nextStep() finds the exhausted budget
     await log.append(turnRecords(log.state, iteration, turn, heard))
   } catch (error) {
@@ -54,29 +55,38 @@ export async function takeTurn(
   }
 }
 
-/**
- * The model's turn; null when a budget was exhausted while attempts failed. `heard` gets the ids of
- * the messages that the last attempt sent.
- */
-async function callModel(
+/** What one call has besides the conversation so far. */
+export interface TurnRequest {
+  readonly prompt: Prompt
+  readonly more?: Pick<ModelRequest, 'toolChoice' | 'result'>
+  /** The messages that end it, for a conversation of so many tokens. */
+  readonly next: (budgetTokens: number) => readonly Message[]
+}
+
+/** The model's turn; null when a budget was exhausted while attempts failed. */
+export async function callModel(
   context: StepContext,
   iteration: number,
-  heard: string[],
+  request: TurnRequest,
 ): Promise<ModelTurn | null> {
   const { budget, clock, log, random, signal } = context
+  const { more } = request
   const warn = (message: string): void =>
     log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
+  // A result needs no call of a tool.
+  const ends = (spent: Exhausted | null): boolean =>
+    spent !== null && (more?.result === undefined || spent.endReason !== 'tool_call_budget')
   let refits = 0
   for (let attempt = 1; ; attempt++) {
-    if (attempt > 1 && budget !== null && (await budget.look()) !== null) return null
-    const fitted = fitMessages(context, heard)
+    if (attempt > 1 && budget !== null && ends(await budget.look())) return null
+    const fitted = fitMessages(context, request)
     const call = new FailedCall()
     try {
-      return await attemptCall(context, iteration, attempt, fitted, call)
+      return await attemptCall(context, iteration, attempt, request, fitted, call)
     } catch (error) {
       const hasCost = call.note(log, payerOf(log.state, iteration), error, signal)
       signal.throwIfAborted()
-      if (hasCost && exhausted(log.state, log.now()) !== null) return null
+      if (hasCost && ends(exhausted(log.state, log.now()))) return null
       if (isContextProblem(error) && refits < MAX_REFITS) {
         refits += 1
         context.fit.tokens = Math.floor(estimateConversation(fitted) * REFIT_SHARE)
@@ -94,9 +104,10 @@ async function callModel(
 }
 
 async function attemptCall(
-  { clock, folder, log, model, prompt, signal, trace }: StepContext,
+  { clock, folder, log, model, signal, trace }: StepContext,
   iteration: number,
   attempt: number,
+  { prompt, more }: TurnRequest,
   messages: readonly Message[],
   { onUsage }: FailedCall,
 ): Promise<ModelTurn> {
@@ -111,6 +122,7 @@ async function attemptCall(
       system: prompt.system,
       messages,
       tools: prompt.tools,
+      ...more,
       signal,
       settings: settingsOf(request),
       onDelta: deltas.write,
@@ -121,7 +133,7 @@ async function attemptCall(
         iteration,
         turn: turns,
         goal: request.goal,
-        check: goal.judge === undefined ? goal.command : null,
+        check: goal.command === '' ? null : goal.command,
         cwd: folder.real,
         isCheckFile: (path) => Object.hasOwn(log.state.baseline?.files ?? {}, path),
       },
@@ -145,17 +157,26 @@ function isContextProblem(error: unknown): error is ModelError {
 }
 
 function fitMessages(
-  { fit, log, model, prompt }: StepContext,
-  heard: string[],
+  { fit, log, model }: StepContext,
+  { prompt, next }: TurnRequest,
 ): readonly Message[] {
-  const { conversation, messages, turns } = log.state
+  const { conversation } = log.state
   const window = (model.contextWindow ?? Infinity) * (1 - ANSWER_SHARE) - prompt.tokens
   const budget = Math.floor(Math.min(window, fit.tokens))
-  const due = withinBudget(dueMessages(messages, turns === 0), budget * MESSAGES_SHARE)
-  heard.splice(0, Infinity, ...due.map(({ payload }) => payload.message_id))
-  const fitted = conversation.fit(budget, due.map(({ message }) => message))
+  const fitted = conversation.fit(budget, next(budget))
   if (fitted.fits) return fitted.messages
   throw unfit(fitted.neededTokens, model, window <= fit.tokens ? null : fit.refusal)
+}
+
+/** The messages that are heard with this call; `heard` gets their ids. */
+function dueWithin(
+  { messages, turns }: RunState,
+  budgetTokens: number,
+  heard: string[],
+): readonly Message[] {
+  const due = withinBudget(dueMessages(messages, turns === 0), budgetTokens * MESSAGES_SHARE)
+  heard.splice(0, Infinity, ...due.map(({ payload }) => payload.message_id))
+  return due.map(({ message }) => message)
 }
 
 /** `refusal`: how the model refused a longer conversation; null when its known window decides. */
@@ -181,6 +202,19 @@ function payerOf({ frozen }: RunState, iteration: number): Payer {
   return { iteration, prices: frozen.prices, purpose: 'worker' }
 }
 
+/** What a turn has used, and its reasoning. */
+export function spentRecords(
+  state: RunState,
+  iteration: number,
+  turn: ModelTurn,
+): RecordDraft[] {
+  const records: RecordDraft[] = [usageRecord(payerOf(state, iteration), turn.usage)]
+  if (turn.reasoning !== '') {
+    records.push({ kind: 'reasoning', iteration, payload: { text: turn.reasoning } })
+  }
+  return records
+}
+
 function turnRecords(
   state: RunState,
   iteration: number,
@@ -188,10 +222,7 @@ function turnRecords(
   heard: readonly string[],
 ): RecordDraft[] {
   const { message } = turn
-  const records: RecordDraft[] = [usageRecord(payerOf(state, iteration), turn.usage)]
-  if (turn.reasoning !== '') {
-    records.push({ kind: 'reasoning', iteration, payload: { text: turn.reasoning } })
-  }
+  const records = spentRecords(state, iteration, turn)
   records.push({
     kind: 'model_turn',
     iteration,
@@ -225,14 +256,21 @@ function mistakeRecord(
   model: string,
   heard: readonly string[],
 ): RecordDraft {
-  const detail = clip(error.message, MISTAKE_CHARACTERS)
   return {
     kind: 'model_turn',
     iteration,
     payload: turnPayload(state, heard, '', 'other'),
-    private: {
-      message: { role: 'assistant', text: '(this turn could not be read)', calls: [] },
-      feedback: mistakeFeedback(model, detail),
-    },
+    private: mistakePart(error, model),
+  }
+}
+
+/** What stands in place of a turn that could not be read. */
+export function mistakePart(
+  error: ModelError,
+  model: string,
+): NonNullable<PrivatePart<'model_turn'>['private']> {
+  return {
+    message: { role: 'assistant', text: '(this turn could not be read)', calls: [] },
+    feedback: mistakeFeedback(model, clip(error.message, MISTAKE_CHARACTERS)),
   }
 }
