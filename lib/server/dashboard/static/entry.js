@@ -14,6 +14,7 @@ export const LABELS = {
   reasoning: 'Reasoning',
   tool_call: 'Tool',
   holdout_evaluation: 'Held-out tests',
+  result: 'Result',
   goal_check: 'Goal check',
   human_check_required: 'Gate',
   human_check_response: 'Answer',

@@ -14,6 +14,7 @@ import { GatePanel } from './gate-panel.js'
 import { Instructions } from './instructions.js'
 import { MessageBox } from './message-box.js'
 import { leftOutView } from './path-list.js'
+import { ResultView } from './result.js'
 import { forkDialog, restoreDialog } from './run-dialogs.js'
 import { aboutProgram, badgesOf, factsOf, metersOf } from './run-facts.js'
 import { Tabs } from './tabs.js'
@@ -35,7 +36,7 @@ import { clipped, visible } from './visible.js'
 const REFRESHING = new Set([
   'run_started', 'run_recovered', 'llm_usage', 'goal_check', 'iteration_complete', 'checkpoint',
   'files_changed', 'changes_decided', 'attempt_started', 'attempt_ended', 'attempt_chosen',
-  'delegate_started', 'delegate_ended', 'error',
+  'delegate_started', 'delegate_ended', 'result', 'error',
 ])
 
 /** Kinds that the user is waiting for, shown without delay. */
@@ -98,6 +99,7 @@ export class RunView {
   })
   #facts = h('dl.facts')
   #instructions = new Instructions()
+  #result = new ResultView()
   #kind = h('p.notice.program', { hidden: true })
   #failure = h('p.notice.bad', { dir: 'auto', hidden: true })
   #queued = h(
@@ -158,6 +160,7 @@ export class RunView {
         'section.about',
         { 'aria-label': 'About this run' },
         this.#kind,
+        this.#result.element,
         this.#facts,
         this.#instructions.element,
         this.#checkFiles.element,
@@ -407,6 +410,7 @@ export class RunView {
     refill(this.#meters, metersOf(details, this.#counts))
     refill(this.#facts, factsOf(details, { counts: this.#counts, unsealed: this.#unsealed }))
     this.#instructions.update(details)
+    this.#result.update(details)
     this.#checkFiles.update(details.check_files)
     refill(this.#badges, badgesOf(details))
     // What had the focus may be gone, such as the button that aborts.
