@@ -833,6 +833,13 @@ const byFile = {
   'test/agent/run/message-crashes.test.ts': [
     ['60 random runs hear each message once, or say that they did not', 3.5, RANDOM],
   ],
+  'test/agent/run/results-survive.test.ts': [
+    [
+      'a run with a check can be killed at any append: no answer is lost or asked for twice',
+      4.5,
+      CRASHES,
+    ],
+  ],
   'test/agent/run/no-descriptors.test.ts': [
     [
       'runs wait while no file descriptor is left, and then achieve their goals',

@@ -60,7 +60,7 @@ import { Creation, SECRET_IN_REQUEST } from './request/creation.js'
 import { runsToDelete } from './request/deletion.js'
 import { parseMessage } from './request/message.js'
 import { ownerOf } from './request/owner-of.js'
-import { completeDetails } from './request/shown-instructions.js'
+import { completeDetails } from './request/complete-details.js'
 import { requestAgain } from './request/start-request.js'
 import { TenantUsages } from './request/tenant-usage.js'
 import { visibleHead } from './request/visible-head.js'
@@ -75,6 +75,7 @@ import { HAND_OVER_MS } from './run/steps/suspend.js'
 import { performStep } from './run/steps/perform.js'
 import { QUERY, type RunQuery, type StoreDamage } from './store.js'
 import type { Tool } from './tool.js'
+import { needsFolder } from './tools/builtin.js'
 import { Tracing } from './tracing/tracing.js'
 
 /** Page size of a list without a limit. */
@@ -171,6 +172,7 @@ export class RunEngine {
     this.#creation = new Creation({
       ...common,
       goals: this.#goals,
+      needsFolder,
       redactor,
       resolveModel: (name) => this.#models.resolve(name),
       files: forkFiles(checkpoints),

@@ -10,7 +10,7 @@
  *
  * @module
  */
-import type { JsonObject } from '../internal/json.js'
+import type { JsonObject, JsonValue } from '../internal/json.js'
 import type { StoredSeal } from './check-files.js'
 import type { Assurance, GoalBaseline, GoalSpec, KeptTests, TestCounts } from './goal.js'
 import type { FrozenInstructions } from './instructions.js'
@@ -132,6 +132,9 @@ export interface EventPayloads {
     readonly attempt: number
     readonly run_id: string
     readonly why: string
+    /** Its last text, and its result; absent for none. */
+    readonly answer?: string
+    readonly result?: JsonValue
   }
   /** A call of a tool starts a run, which works in a copy of the folder as it is now. */
   readonly delegate_started: {
@@ -183,6 +186,17 @@ export interface EventPayloads {
     readonly stop: string
     /** Ids of the messages that the model heard before this turn; absent for none. */
     readonly heard?: readonly string[]
+    /** True for an answer to the request for the result; absent for others. */
+    readonly gives_result?: boolean
+  }
+  /** What came of one answer to the request for the result of the run. */
+  readonly result: {
+    /** Counts these answers: 1, 2, 3. */
+    readonly attempt: number
+    /** The result of the run; null for an answer that has no valid one. */
+    readonly result: JsonValue
+    /** What is wrong with the answer; null for a valid result. */
+    readonly problem: string | null
   }
   readonly reasoning: { readonly text: string }
   /** The model called a tool; whether the call runs is decided after this event. */
@@ -231,7 +245,7 @@ export interface EventPayloads {
     readonly achieved: boolean
     readonly reason: string
     /** Derived from `assurance`. */
-    readonly verified_by: 'command' | 'judge'
+    readonly verified_by: 'command' | 'judge' | 'schema'
     /** What the verdict rests on; absent in logs of earlier versions. */
     readonly assurance?: Assurance
     /** Why no sealed check can be made, at the first check; absent when one can. */
@@ -323,8 +337,8 @@ export type GateKind = 'iteration' | 'tool' | 'recovery' | 'choice'
 /** What became of the changes of an isolated run. */
 export type ChangesState = 'pending' | 'applied' | 'discarded'
 
-/** Where a run works: in its `cwd`, or in a private copy of it. */
-export type WorkspaceMode = 'in_place' | 'isolated'
+/** Where a run works: in its `cwd`, in a private copy of it, or in no folder at all. */
+export type WorkspaceMode = 'in_place' | 'isolated' | 'none'
 
 /** The end of the part of a log with which a fork begins. */
 export interface ForkOrigin {
@@ -356,7 +370,7 @@ export type Approval = ApprovalMode | ApprovalRules
 /** A start request with every default filled in, as frozen in the log. */
 export interface RunRequest extends ModelSettings {
   readonly goal: string
-  /** Real path of the working directory. */
+  /** Real path of the working directory; empty for a run without one. */
   readonly cwd: string
   readonly model_name: string
   readonly max_iterations: number
@@ -393,6 +407,8 @@ export interface RunRequest extends ModelSettings {
   readonly fallback_models?: readonly string[]
   /** What the model sees with the goal. Absent: none. */
   readonly images?: readonly ImagePart[]
+  /** What the result of the run must match. Absent: it gives none. */
+  readonly result_schema?: JsonObject
 }
 
 /** What a fork needs of its source, so that the source can be deleted. */
@@ -449,6 +465,8 @@ export interface PrivatePayloads {
     readonly message: AssistantMessage
     /** Why the provider rejected the model's output: sent to the model before its next turn. */
     readonly feedback?: string
+    /** Of a turn that was asked for the result: what the model was asked. */
+    readonly asked?: string
   }
   readonly checkpoint: {
     /** The `seq` of the checkpoint before; null for the first. */
@@ -574,6 +592,8 @@ export function versionOf(draft: RecordDraft): RunRecord['v'] {
   if (request?.images !== undefined) return 4
   // It would offer every tool, or ask nobody before a call.
   if (request?.tools !== undefined || typeof request?.approval === 'object') return 4
+  // It would end the run without the result that was asked for.
+  if (request?.result_schema !== undefined) return 4
   // It would go on without what the host and the caller say; what the project says, it can read.
   if ((told?.system ?? told?.host ?? request?.instructions) !== undefined) return 4
   // It would work in place of the attempts, start no other runs, or outlive its parent.

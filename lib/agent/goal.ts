@@ -22,7 +22,7 @@ export type {
 
 /** The definition of a goal, frozen in the log. */
 export interface GoalSpec {
-  /** A registered name, `shell`, or `text` for free text with a check command. */
+  /** A registered name, `shell`, `result`, or `text` for free text with a check command. */
   readonly name: string
   /** The goal as written in the request. */
   readonly goal: string
@@ -49,6 +49,8 @@ export interface GoalSpec {
   readonly allow_test_changes: boolean
   /** The model that judges the goal in place of `command`, with its prices at that time. */
   readonly judge?: { readonly model: string; readonly prices: ModelPrices | null }
+  /** True for a goal that a valid result meets, in place of `command`. */
+  readonly by_result?: true
   /** For the prompt: how the goal is met, in words for the model. */
   readonly instructions: string
 }

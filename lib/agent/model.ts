@@ -142,6 +142,14 @@ export interface ModelRequest {
   readonly tools: readonly ToolSpec[]
   /** @defaultValue 'auto' */
   readonly toolChoice?: ToolChoice | undefined
+  /**
+   * Present when the run asks for its result. A model that can be held to a JSON Schema may answer
+   * with JSON as its text, and pass over `toolChoice` and the tool that is named here. Every other
+   * one calls that tool, as `toolChoice` asks, with the result as its arguments: a model that does
+   * not know this field needs nothing else. The engine checks the result in any case, and asks
+   * again, at most twice, with what is wrong as the last message.
+   */
+  readonly result?: { readonly schema: JsonSchema; readonly tool: string } | undefined
   /** Of the run; they take precedence over those of the model. Absent when it has none. */
   readonly settings?: ModelSettings | undefined
   /**

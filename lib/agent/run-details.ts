@@ -8,6 +8,7 @@ import type {
   Approval, ChangeCounts, ChangesState, Compaction, EndReason, ForkOrigin, GatedCall, GateKind,
   RunOwner, RunStatus, WorkspaceMode,
 } from './events.js'
+import type { JsonObject, JsonValue } from '../internal/json.js'
 import type { Candidate, ChildRole, ChooseBy, Delegation } from './run-tree.js'
 import type { Assurance } from './goal.js'
 import type { ProjectInstructions } from './instructions.js'
@@ -85,6 +86,7 @@ export interface RunDetails {
   readonly model_name: string
   readonly max_iterations: number
   readonly hitl_enabled: boolean
+  /** Empty for a run without a folder. */
   readonly cwd: string
   error: RunFailure | null
   readonly final_state: FinalState
@@ -158,6 +160,12 @@ export interface RunDetails {
    * not, by first use; null for a run without `fallback_models`.
    */
   usage_by_model: readonly ModelUsage[] | null
+  /** What its result must match; null for a run that gives none. */
+  readonly result_schema: JsonObject | null
+  /** Matches `result_schema`; null before it was given. */
+  readonly result: JsonValue
+  /** The last text of the model, but for its result; empty before the first. */
+  readonly answer: string
 }
 
 /** A run as an element of a list. */
@@ -185,10 +193,15 @@ export interface RunSummary {
 
 /** The small fold of a run that stores keep beside its log, for lists and lookups. */
 export interface RunHead {
-  /** Without the texts of instructions. */
+  /** Without the texts of instructions, schema, result and answer. */
   readonly details: RunDetails
   /** Does the log have instructions that the details of the run show? */
   readonly hasInstructions: boolean
+  /** Does the run give a result? Its schema is in the log. */
+  readonly hasResultSchema: boolean
+  /** The `seq` of the record that has the result, and of the last answer; null for none. */
+  resultSeq: number | null
+  answerSeq: number | null
   readonly owner: RunOwner
   readonly idempotency: { readonly key: string; readonly body_hash: string } | null
   /** How often the run was taken over after its process had died. */

@@ -26,6 +26,7 @@ export type EndReason =
   | 'cancelled'
   | 'gate_timeout'
   | 'attempts_failed'
+  | 'result_invalid'
 
 /** How much changed between two checkpoints. */
 export interface ChangeCounts {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { JsonObject } from '../internal/json.js'
+import type { JsonObject, JsonValue } from '../internal/json.js'
 import type { ChangeCounts, RunStatus } from './events.js'
 import type { CommandOptions, CommandResult } from './executor.js'
 import type { Assurance } from './goal.js'
@@ -33,7 +33,10 @@ export interface ToolCommandOptions extends Partial<CommandOptions> {
 export interface ToolContext {
   readonly runId: string
   readonly callId: string
-  /** The run's working directory; resolve every path with it. */
+  /**
+   * The run's working directory; resolve every path with it. Of a run without a folder, `root` is
+   * empty and every method but `changes()` throws `ERR_AGENT_WORKSPACE`, as `run()` does.
+   */
   readonly workspace: Workspace
   /** Aborts the execution; a tool that waits must listen to it. */
   readonly signal: AbortSignal
@@ -73,6 +76,8 @@ export interface DelegateRequest {
   readonly max_cost_usd?: number | undefined
   readonly max_seconds?: number | undefined
   readonly max_tool_calls?: number | undefined
+  /** What its result must match; without it, the run gives none. */
+  readonly result_schema?: JsonObject | undefined
 }
 
 /** What came of a run that a tool started. */
@@ -85,6 +90,10 @@ export interface DelegateResult {
   readonly changes: ChangeCounts | null
   /** Paths that were changed on both sides: here, they stay as they were. */
   readonly conflicts: readonly string[]
+  /** Its result; null unless it has given one. */
+  readonly result: JsonValue
+  /** The last text of its model; empty for none. */
+  readonly answer: string
 }
 
 /** A file that a tool gives back. */

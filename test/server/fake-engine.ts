@@ -124,6 +124,9 @@ export class FakeEngine implements ServiceEngine {
       fallback_models: null,
       active_model: 'builtin:repair',
       usage_by_model: null,
+      result_schema: null,
+      result: null,
+      answer: '',
     }
     this.runs.set(runId, {
       details,

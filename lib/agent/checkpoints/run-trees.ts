@@ -124,6 +124,7 @@ export class RunTreeReader {
   async #now(head: RunHead, owner: RunOwner): Promise<NamedTree> {
     const { isolation, rootsOf, rules } = this.#settings
     const { run_id, workspace, cwd } = head.details
+    if (workspace === 'none') throw new CheckpointError('off', nothingKept(head))
     const copy = workspace === 'isolated' ? ((await isolation?.find(run_id))?.root ?? null) : null
     // Another machine may have the copy, or it was removed: its newest checkpoint is what is left.
     if (workspace === 'isolated' && copy === null) return await this.at(head, 'newest', owner)
@@ -173,6 +174,8 @@ function fail(error: Error): never {
 
 /** Why there may be nothing to show of a run. */
 export function nothingKept({ details }: RunHead): string {
+  if (details.workspace === 'none')
+    return `run ${details.run_id} has no folder, so it changes no files`
   return (
     `nothing was kept of the files of run ${details.run_id}: it has not worked yet, it is of an ` +
     'earlier version, or checkpoints were off'

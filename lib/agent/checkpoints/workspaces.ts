@@ -216,6 +216,7 @@ export class Workspaces implements RunWorkspaces {
 
   #ready(head: RunHead): Parts {
     requireUnix()
+    if (head.details.workspace === 'none') throw new CheckpointError('off', nothingKept(head))
     if (this.#parts !== null) return this.#parts
     throw new CheckpointError('off', `${nothingKept(head)}; this host has no checkpoints`)
   }
@@ -273,7 +274,10 @@ function requireUnix(): void {
 function requireChanges({ details }: RunHead): void {
   const { run_id, status, workspace, changes } = details
   if (workspace !== 'isolated') {
-    const message = `run ${run_id} works in its folder itself: restore a checkpoint instead`
+    const message =
+      workspace === 'none'
+        ? `run ${run_id} has no folder, so it changes no files`
+        : `run ${run_id} works in its folder itself: restore a checkpoint instead`
     throw new RunStateError('no_changes', message)
   }
   if (!isTerminal(status)) {

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import type { JsonObject } from '../../internal/json.js'
 import type { EventPayloads, PrivatePayloads } from '../events.js'
 import type { ProjectInstructions } from '../instructions.js'
 import type { UserMessage } from '../model.js'
@@ -25,26 +26,55 @@ const JUDGED = [
     'met.',
 ]
 
+const NO_FOLDER = 'You are an agent who works towards a goal, by calling tools if there are any.'
+const BY_RESULT =
+  'When you know all that the result needs, answer without calling a tool: you are then asked ' +
+  'for it.'
+const BY_CHECK =
+  'When you have done what you can for now, answer without calling a tool: the goal is checked.'
+
 /** The system prompt, sent with every call. What was frozen decides on every word of it. */
 export function systemPrompt(frozen: PrivatePayloads['run_created']): string {
   const { request, instructions: { host, project, system = ownPrompt(frozen) } = {} } = frozen
-  const parts = [system, host, request.instructions, project && projectSection(project)]
+  const { instructions, result_schema: schema } = request
+  const form = schema && resultSection(schema)
+  const parts = [system, form, host, instructions, project && projectSection(project)]
   return parts.filter((part) => part !== undefined).join('\n\n')
 }
 
 /** The engine's own. */
 function ownPrompt({ goal, request }: PrivatePayloads['run_created']): string {
   const { cwd, workspace } = request
+  if (workspace === 'none') return [NO_FOLDER, BY_RESULT].join('\n')
   // The path of a copy is of no use.
   const named = workspace === 'isolated' ? '' : `, ${cwd}`
   return [
     'You are an engineer who works on a project by calling tools, until its goal is met.',
     `All paths are relative to the working directory${named}. Nothing outside it can be reached.`,
     'Read before you change. Make small changes, and run what checks them.',
-    ...(goal.judge === undefined ? CHECKED : JUDGED),
-    'When you have done what you can for now, answer without calling a tool: the goal is checked.',
+    ...(goal.by_result === true ? [] : goal.judge === undefined ? CHECKED : JUDGED),
+    goal.by_result === true ? BY_RESULT : BY_CHECK,
   ].join('\n')
 }
+
+function resultSection(schema: JsonObject): string {
+  return [
+    'In the end you are asked for the result of your work, which must match this JSON Schema:',
+    JSON.stringify(schema),
+  ].join('\n')
+}
+
+/** Asks for the result; `problem`: of the answer before, null for the first time. */
+export function resultQuestion(problem: string | null): string {
+  const how =
+    'as JSON that matches the schema, and nothing else. If there is a tool give_result, call it ' +
+    'once, with the result as its arguments.'
+  if (problem === null) return `Give the result of your work now, ${how}`
+  return `Your last answer is not a valid result: ${problem}\n\nGive the whole result again, ${how}`
+}
+
+/** Stands in place of the result of each call of an answer that was to give the result. */
+export const RESULT_NOTED: string = 'Noted as an answer; nothing was run.'
 
 /**
  * The text of the project. It may be hostile: no line of it can be taken for one of ours, because
@@ -70,7 +100,7 @@ export function firstMessage(
   const text = [
     `Goal: ${frozen.request.goal}`,
     frozen.goal.instructions,
-    frozen.goal.judge === undefined ? `Checked by: ${frozen.goal.command}` : '',
+    frozen.goal.command === '' ? '' : `Checked by: ${frozen.goal.command}`,
     `State now: ${check.reason}`,
     outputBlock(output),
   ]
@@ -87,6 +117,10 @@ export function checkFeedback(
   check: EventPayloads['goal_check'],
   output: string,
 ): UserMessage {
+  if (check.verified_by === 'schema') {
+    const text = 'Go on. When you know all that the result needs, answer without calling a tool.'
+    return { role: 'user', text }
+  }
   if (check.cached) {
     const text =
       `${CHECK}${iteration}: not achieved, and nothing was changed since the last check ` +

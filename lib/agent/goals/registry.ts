@@ -10,13 +10,14 @@ import { bunTest, nodeTest, npmTest, typeCheck } from './shipped/javascript.js'
 import { lint } from './shipped/lint.js'
 import { makeTest } from './shipped/make.js'
 import { pytest, unittest } from './shipped/python.js'
+import { result } from './shipped/result.js'
 import { perf, shell } from './shipped/shell.js'
 
 /** In the order in which they are listed. */
 const CHOICES = {
   npmTest, nodeTest, pytest, unittest, makeTest, cargoTest, goTest, bunTest, typeCheck, lint,
 }
-const SHIPPED = [autoGoal(CHOICES), ...Object.values(CHOICES), shell, perf]
+const SHIPPED = [autoGoal(CHOICES), ...Object.values(CHOICES), shell, perf, result]
 
 /**
  * Makes a registry of the shipped goals and a host's own.

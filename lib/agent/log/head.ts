@@ -42,6 +42,13 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
     case 'model_switched':
       details.active_model = record.payload.to
       break
+    case 'model_turn':
+      if (record.payload.gives_result !== true && record.payload.text !== '')
+        head.answerSeq = record.seq
+      break
+    case 'result':
+      if (record.payload.problem === null) head.resultSeq = record.seq
+      break
     case 'tool_started':
       details.usage = { ...details.usage, tool_calls: details.usage.tool_calls + 1 }
       break
@@ -91,6 +98,8 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
     }
     case 'attempt_chosen':
       foldChosen(details, record.payload.attempt)
+      if (record.payload.result !== undefined) head.resultSeq = record.seq
+      if (record.payload.answer !== undefined) head.answerSeq = record.seq
       break
     case 'delegate_started':
       details.delegates += 1
@@ -108,6 +117,11 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
       details.end_reason = record.payload.end_reason
       details.ended_at = isoTime(record.ts)
       details.gate = null
+      // The check was passed, and that was not enough.
+      if (record.payload.end_reason === 'result_invalid') {
+        details.final_state.goal_achieved = false
+        details.final_state.goal_reason = record.payload.reason
+      }
       // No check of its own says why.
       if (details.attempts?.chosen === null) details.final_state.goal_reason = record.payload.reason
       if (hasPendingChanges(details, record.payload)) details.changes ??= 'pending'
@@ -273,7 +287,7 @@ function createHead(record: RunCreated): RunHead {
       attempts: attemptsOf(payload),
       delegation: request?.delegation ?? null,
       delegates: 0,
-      // Only in the log: see `request/shown-instructions.ts`.
+      // Only in the log: see `request/complete-details.ts`.
       instructions: null,
       project_instructions: null,
       tools: request?.tools ?? null,
@@ -283,8 +297,14 @@ function createHead(record: RunCreated): RunHead {
       fallback_models: request?.fallback_models ?? null,
       active_model: payload.model_name,
       usage_by_model: request?.fallback_models === undefined ? null : [],
+      result_schema: null,
+      result: null,
+      answer: '',
     },
     hasInstructions: (request?.instructions ?? frozen?.instructions?.project) !== undefined,
+    hasResultSchema: request?.result_schema !== undefined,
+    resultSeq: null,
+    answerSeq: null,
     owner: frozen?.owner ?? { id: null, tenant: null },
     idempotency: frozen?.idempotency ?? null,
     recoveries: 0,
@@ -312,9 +332,11 @@ export type StoredHead = Omit<RunHead, 'details' | NewHeadField> &
   }
 
 type NewCount = 'estimated_tokens'
-type NewHeadField = 'checkpointSeq' | 'hasInstructions' | 'operation'
+type NewHeadField =
+  'answerSeq' | 'checkpointSeq' | 'hasInstructions' | 'hasResultSchema' | 'operation' | 'resultSeq'
 type NewField =
   | 'active_model'
+  | 'answer'
   | 'assurance'
   | 'attempts'
   | 'changes'
@@ -332,6 +354,8 @@ type NewField =
   | 'plan'
   | 'project_instructions'
   | 'reasoning_effort'
+  | 'result'
+  | 'result_schema'
   | 'role'
   | 'root_run_id'
   | 'temperature'
@@ -344,6 +368,9 @@ export function completeHead({ details, ...head }: StoredHead): RunHead {
   return {
     checkpointSeq: null,
     hasInstructions: false,
+    hasResultSchema: false,
+    resultSeq: null,
+    answerSeq: null,
     operation: null,
     ...head,
     details: {
@@ -371,6 +398,9 @@ export function completeHead({ details, ...head }: StoredHead): RunHead {
       fallback_models: null,
       active_model: details.model_name,
       usage_by_model: null,
+      result_schema: null,
+      result: null,
+      answer: '',
       ...details,
       usage: { estimated_tokens: 0, ...details.usage },
     },

@@ -112,7 +112,13 @@ function redactedTurn(draft: Draft<'model_turn'>, redactor: Redactor): RecordDra
   const feedback = hidden.feedback === undefined ? undefined : redactor.text(hidden.feedback)
   if (payload === draft.payload && message === hidden.message && feedback === hidden.feedback)
     return draft
-  return { ...draft, payload, private: { message, ...(feedback !== undefined && { feedback }) } }
+  // What was asked has been redacted: it holds what the log has of the answer before.
+  const rest = { ...(feedback !== undefined && { feedback }), ...asked(hidden) }
+  return { ...draft, payload, private: { message, ...rest } }
+}
+
+function asked({ asked: text }: NonNullable<Draft<'model_turn'>['private']>): object {
+  return text === undefined ? {} : { asked: text }
 }
 
 /** Drops the provider's own parts if a secret was found, since they repeat the text and calls. */

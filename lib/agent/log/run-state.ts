@@ -43,9 +43,20 @@ export interface ChangedFile {
 
 export interface LastCheck {
   readonly payload: EventPayloads['goal_check']
+  /** In which it was made. */
+  readonly iteration: number
   readonly output: string
   /** True when the check must run again: something may have changed, or it reached no verdict. */
   readonly stale: boolean
+}
+
+/** How far a run is that has to give a result. */
+export interface ResultState {
+  /** Answers to the request for it. */
+  readonly attempts: number
+  readonly isGiven: boolean
+  /** What is wrong with the last answer; null before the first, and for a valid one. */
+  readonly problem: string | null
 }
 
 /** A run that the run has started. */
@@ -99,6 +110,8 @@ export interface RunState {
   /** Consecutive iterations without a tool call. */
   readonly idleIterations: number
   readonly lastCheck: LastCheck | null
+  /** Null for a run that gives no result. */
+  readonly result: ResultState | null
   /** How often the held-out tests were evaluated. */
   readonly holdoutEvaluations: number
   /** What checks were seen to rest on; null before the first sealed one. */

@@ -17,6 +17,7 @@ import {
   forkFeedback,
   gateFeedback,
   REPETITION,
+  RESULT_NOTED,
   restoreNotice,
   toolOutputForModel,
 } from '../conversation/prompts.js'
@@ -27,7 +28,7 @@ import type {
   NodeName,
   RunRecord,
 } from '../events.js'
-import type { ImagePart, Message, UserMessage } from '../model.js'
+import type { AssistantMessage, ImagePart, Message, UserMessage } from '../model.js'
 import { UPDATE_PLAN } from '../plan.js'
 import type { Gate } from '../run-details.js'
 import type { FileChange } from '../workspace/workspace.js'
@@ -131,6 +132,9 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
     case 'tool_result':
       foldResult(state, record.payload, record.private?.images)
       break
+    case 'result':
+      foldResultAnswer(state, record.payload)
+      break
     case 'goal_check':
       foldCheck(state, record)
       break
@@ -211,6 +215,7 @@ function createState(record: RunRecord): FoldedState {
     progress: newProgress(),
     idleIterations: 0,
     lastCheck: null,
+    result: frozen.request.result_schema === undefined ? null : NO_RESULT,
     holdoutEvaluations: 0,
     seal: fork?.seal ?? null,
     mayHaveStrays: false,
@@ -232,6 +237,8 @@ function createState(record: RunRecord): FoldedState {
     waitingSince: null,
   }
 }
+
+const NO_RESULT = { attempts: 0, isGiven: false, problem: null }
 
 function callIdsOf(message: Message): string[] {
   return message.role === 'assistant' ? message.calls.map(({ call_id }) => call_id) : []
@@ -291,6 +298,7 @@ function foldTurn(state: FoldedState, record: RecordOf<'model_turn'>): void {
   const feedback = record.private?.feedback
   state.turns += 1
   state.fruitlessRecoveries = 0
+  if (record.payload.gives_result === true) return foldResultTurn(state, record, message)
   if (record.payload.heard !== undefined) foldHeard(state, record.payload.heard)
   noteTurn(state.progress, message.calls, feedback !== undefined)
   state.conversation.add(message)
@@ -307,6 +315,31 @@ function foldTurn(state: FoldedState, record: RecordOf<'model_turn'>): void {
   // A turn without calls keeps the earlier ones, by which `iteration_complete` sees idleness.
   if (calls.length > 0) state.calls = calls
   for (const { call_id } of message.calls) state.callIds.add(call_id)
+}
+
+/** A turn that was asked for the result: what it calls does not run. */
+function foldResultTurn(
+  state: FoldedState,
+  { payload, private: hidden }: RecordOf<'model_turn'>,
+  message: AssistantMessage,
+): void {
+  const { conversation } = state
+  conversation.add({ role: 'user', text: hidden?.asked ?? '' })
+  conversation.add(message)
+  for (const { call_id, tool } of message.calls) {
+    state.callIds.add(call_id)
+    conversation.add({ role: 'tool', call_id, tool, output: RESULT_NOTED, exit_code: 0 })
+  }
+  const { stop } = payload
+  if (stop === 'refusal' || stop === 'content_filter') state.gaveUp = stop
+}
+
+function foldResultAnswer(
+  state: FoldedState,
+  { attempt, problem }: EventPayloads['result'],
+): void {
+  state.result = { attempts: attempt, isGiven: problem === null, problem }
+  if (problem === null) state.gaveUp = null
 }
 
 /** After a message, as after a human's answer: people may have changed files, and ask anew. */
@@ -485,7 +518,8 @@ function foldCheck(state: FoldedState, record: RecordOf<'goal_check'>): void {
   state.baselineTests ??= record.private?.tests ?? null
   if (record.private?.seal !== undefined) foldSeal(state, record.private.seal)
   const isFirst = state.lastCheck === null
-  state.lastCheck = { payload, output, stale: isUndecided(record) }
+  const { iteration } = record
+  state.lastCheck = { payload, iteration, output, stale: isUndecided(record) }
   if (!payload.cached) noteCheck(state.progress, payload.reason)
   if (!payload.cached) state.mayHaveStrays = false
   const { conversation, frozen } = state

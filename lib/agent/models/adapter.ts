@@ -16,6 +16,8 @@ export interface WireRequest {
   readonly params: Readonly<Record<string, string>>
   readonly headers: Readonly<Record<string, string>>
   readonly body: JsonObject
+  /** True when the model is held to the schema of a result, which a provider may find too large. */
+  readonly isHeld?: boolean
 }
 
 /** Puts one streamed answer together; used for a single answer. */

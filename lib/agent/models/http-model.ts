@@ -153,10 +153,25 @@ export class HttpModel implements Model, AsyncDisposable {
   }
 
   async complete(request: ModelRequest): Promise<ModelTurn> {
-    const { signal } = request
-    signal.throwIfAborted()
+    request.signal.throwIfAborted()
+    const wire = this.#encode(request)
+    try {
+      return await this.#exchange(request, wire)
+    } catch (error) {
+      if (wire.isHeld !== true || !isRefusedRequest(error)) throw error
+      // Not every schema is one to which a provider can hold its model.
+      const { result: _, ...plain } = request
+      return await this.#exchange(plain, this.#encode(plain))
+    }
+  }
+
+  #encode(request: ModelRequest): WireRequest {
     const options = { ...this.#options, stream: this.#options.stream !== false }
-    const wire = this.#adapter.encode(request, withSettings(options, request.settings))
+    return this.#adapter.encode(request, withSettings(options, request.settings))
+  }
+
+  async #exchange(request: ModelRequest, wire: WireRequest): Promise<ModelTurn> {
+    const { signal } = request
     const meter = new CallMeter(request)
     request.onUsage?.(() => meter.used())
     try {
@@ -330,6 +345,12 @@ async function drain(chunks: AsyncGenerator<Uint8Array>): Promise<void> {
 function isRefusal(error: unknown): boolean {
   if (error instanceof RefusedStreamError) return true
   return error instanceof ModelError && error.code !== 'ERR_AGENT_MODEL_PROTOCOL'
+}
+
+/** Has the provider refused the request for what is in it? */
+function isRefusedRequest(error: unknown): boolean {
+  if (!(error instanceof ModelError)) return false
+  return error.code === 'ERR_AGENT_MODEL' && !error.retryable && !error.modelMistake
 }
 
 function emitDelta(request: ModelRequest, text: string): void {

@@ -76,6 +76,12 @@ export function takesImages(model: string): boolean {
     .test(name)
 }
 
+/** Whether an Anthropic model refuses that its next call of a tool is forced. */
+export function refusesForcedCalls(model: string): boolean {
+  const refusing = /^claude-(?:fable|mythos|(?:opus|sonnet)-(?:5-[5-9](?!\d)|[6-9](?!\d)))/
+  return refusing.test(bareName(model))
+}
+
 /** The name without the vendor's prefix, in lower case: `openai/gpt-5` becomes `gpt-5`. */
 export function bareName(model: string): string {
   return model.slice(model.lastIndexOf('/') + 1).toLowerCase()

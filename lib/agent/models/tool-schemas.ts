@@ -306,7 +306,7 @@ function addBound(
 }
 
 /** A description with the rules that a schema lacks, as JSON Schema says them. */
-function withRules(description: string, lost: JsonObject): string {
+export function withRules(description: string, lost: JsonObject): string {
   const rules = Object.entries(lost).map(([key, value]) => {
     return value === true && key.includes(' ') ? key : `${key} ${JSON.stringify(value)}`
   })

@@ -33,7 +33,7 @@ import {
 } from './new-run.js'
 import type { NewChild } from './new-child.js'
 import { ownerOf } from './owner-of.js'
-import { completeDetails, withInstructions } from './shown-instructions.js'
+import { completeDetails, withFrozen } from './complete-details.js'
 import { parseStartRequest } from './start-request.js'
 
 /** Seconds for which an idempotency key is remembered. */
@@ -215,7 +215,7 @@ export class Creation {
     const { holdout } = record.private ?? {}
     const { head, created } = await this.#holdouts.keep(run_id, tests, holdout, begin)
     const details = created
-      ? withInstructions(head.details, record.private)
+      ? withFrozen(head.details, record.private)
       : await completeDetails(store, head)
     return { details, created }
   }

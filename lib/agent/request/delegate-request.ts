@@ -2,7 +2,7 @@ import { InvalidRequestError } from '../errors.js'
 import { checkSchema } from '../check-schema.js'
 import type { JsonSchema } from '../schema.js'
 import type { DelegateRequest } from '../tool.js'
-import { START_REQUEST_SCHEMA } from './start-request.js'
+import { schemaViolation, START_REQUEST_SCHEMA } from './start-request.js'
 
 const fields = START_REQUEST_SCHEMA.properties ?? {}
 
@@ -21,12 +21,16 @@ export const DELEGATE_SCHEMA: JsonSchema = {
     max_cost_usd: fields['max_cost_usd']!,
     max_seconds: fields['max_seconds']!,
     max_tool_calls: fields['max_tool_calls']!,
+    result_schema: fields['result_schema']!,
   },
 }
 
 /** @throws {@link InvalidRequestError} with a violation per invalid field. */
 export function parseDelegateRequest(value: unknown): DelegateRequest {
-  const violations = checkSchema(DELEGATE_SCHEMA, value)
+  const violations = [...checkSchema(DELEGATE_SCHEMA, value)]
+  const { result_schema: schema } = value as DelegateRequest
+  const unusable = violations.length > 0 || schema === undefined ? null : schemaViolation(schema)
+  if (unusable !== null) violations.push(unusable)
   if (violations.length > 0) throw new InvalidRequestError(violations)
   return value as DelegateRequest
 }

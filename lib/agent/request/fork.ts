@@ -92,7 +92,8 @@ export async function resolveFork(
 ): Promise<ResolvedFork> {
   const { details } = source
   const hasEnded = isTerminal(details.status)
-  const workspace = given.workspace ?? 'isolated'
+  const workspace = given.workspace ?? (details.workspace === 'none' ? 'none' : 'isolated')
+  checkWorkspace(details, workspace)
   if (workspace === 'in_place' && !hasEnded) {
     const { run_id, status } = details
     const text = `run ${run_id} is ${status} and works in this folder: fork it isolated`
@@ -138,6 +139,16 @@ export async function resolveFork(
   }
 }
 
+/** @throws {@link InvalidRequestError} for a folder where the source had none, or none for one. */
+function checkWorkspace({ run_id, workspace: before }: RunDetails, workspace: string): void {
+  if ((before === 'none') === (workspace === 'none')) return
+  const detail =
+    before === 'none'
+      ? `must be none, or left out: run ${run_id} has no folder`
+      : `must not be none: run ${run_id} has a folder`
+  throw new InvalidRequestError([{ pointer: '/workspace', detail }])
+}
+
 /** Where the changes of an isolated source began that are not in its folder; null for none. */
 function appliesFrom(
   { workspace, changes }: RunDetails,
@@ -179,6 +190,7 @@ async function checkFiles(
   { files }: ForkContext,
   use: UseCheckpoint,
 ): Promise<void> {
+  if (request.workspace === 'none') return
   const inPlace = request.workspace === undefined
   if (checkpointId === null) {
     if (inPlace && kind === 'end') return

@@ -67,7 +67,7 @@ export class Holdouts {
 
   #assertPossible({ goal, request }: NewRun): void {
     const { sealedChecks, store } = this.#options
-    if (goal.judge !== undefined) refuse('needs a goal that a command checks')
+    if (goal.command === '') refuse('needs a goal that a command checks')
     if (goal.allow_test_changes) refuse('cannot be had here: the host lets runs change tests')
     if (sealedModeOf({ goal, request }, sealedChecks) === 'off')
       refuse('needs sealed checks, which are off: ask for `sealed_checks`')
@@ -87,7 +87,7 @@ export class Holdouts {
     checkHoldout(given)
     const { command, files = {}, folder, tell = 'verdict' } = given
     if (folder === undefined) return heldOutTests({ command, files, tell })
-    const roots = [...(await rootsOf(owner)), request.cwd]
+    const roots = [...(await rootsOf(owner)), request.cwd].filter((root) => root !== '')
     return { files: await readHoldoutFolder(folder, roots, closed), command, tell }
   }
 

@@ -80,11 +80,12 @@ export async function forkedInstructions(
 }
 
 async function projectPart(
-  { cwd, project_instructions }: RunRequest,
+  { cwd, project_instructions, workspace }: RunRequest,
   roots: readonly string[],
   context: InstructionsContext,
 ): Promise<Pick<FrozenInstructions, 'project'>> {
-  if (!context.projectInstructions || project_instructions === false) return {}
+  const isOff = !context.projectInstructions || project_instructions === false
+  if (isOff || workspace === 'none') return {}
   const project = await readProjectInstructions(cwd, roots, context)
   return project === null ? {} : { project }
 }

@@ -4,6 +4,7 @@
  * @module
  */
 import { hash } from 'node:crypto'
+import type { JsonObject } from '../../internal/json.js'
 import { ForeignFolderError, InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'
 import type {
   Compaction, EventPayloads, ForkBase, ForkOrigin, PrivatePayloads, RecordDraft, RunOwner,
@@ -45,6 +46,8 @@ export interface RequestContext {
   readonly compaction: Compaction
   /** The tools that requests may name; null: the names are those of a run that exists. */
   readonly offeredTools: (() => ReadonlyMap<string, Tool>) | null
+  /** Is a tool of no use to a run without a folder? */
+  readonly needsFolder: (tool: Tool) => boolean
   /** @throws when no provider has a model of this name; without one, returns the default model. */
   readonly resolveModel: (name: string | undefined) => Model
 }
@@ -79,8 +82,7 @@ export async function resolveNewRun(
 ): Promise<ResolvedRun> {
   const { allowTestChanges, judgeModel, goals, resolveModel } = context
   checkNames(start, context)
-  const roots = await context.rootsOf(owner)
-  const cwd = await resolveCwd(start.cwd, roots, context, owner)
+  const { cwd, roots } = await placeOf(start, context, owner)
   const model = await modelOf(start, context, owner)
   const fallbacks = await fallbacksOf(start, context, owner)
   checkImages(start, [model, ...fallbacks])
@@ -92,6 +94,8 @@ export async function resolveNewRun(
     allowTestChanges,
     judge: judge === null ? null : { model: judge.name, prices: judge.prices },
   })
+  checkResultGoal(goal, request.result_schema)
+  checkFolder(goal, request)
   if (goal.judge !== undefined) checkBudget(start, goal.judge.model, goal.judge.prices)
   const { allow_dependency_changes } = request
   const checked = allow_dependency_changes ? { ...goal, runner: [] } : goal
@@ -110,18 +114,63 @@ export async function resolveForkedRun(
   owner: RunOwner,
 ): Promise<ResolvedRun> {
   checkNames(start, context)
-  const roots = await context.rootsOf(owner)
-  const cwd = await resolveCwd(start.cwd, roots, context, owner)
+  const { cwd, roots } = await placeOf(start, context, owner)
   const model = await modelOf(start, context, owner)
   const fallbacks = await fallbacksOf(start, context, owner)
+  checkFolder(goal, start)
   if (goal.judge !== undefined) checkBudget(start, goal.judge.model, goal.judge.prices)
   const parts = await partsOf(start, cwd, model, fallbacks, context, owner)
   return { request: completeRequest(start, parts), goal, model, fallbacks, roots }
 }
 
-function checkNames(start: StartRequest, { offeredTools }: RequestContext): void {
+/** @throws {@link InvalidRequestError} for a goal that is met by a result, without a schema. */
+function checkResultGoal(goal: GoalSpec, schema: JsonObject | undefined): void {
+  if (goal.by_result !== true || schema !== undefined) return
+  const detail = 'is needed for the goal result: the JSON Schema of the result that meets it'
+  throw new InvalidRequestError([{ pointer: '/result_schema', detail }])
+}
+
+/** Where the run works, and the folders of which one contains that; nowhere without a folder. */
+async function placeOf(
+  start: StartRequest,
+  context: RequestContext,
+  owner: RunOwner,
+): Promise<{ readonly cwd: string; readonly roots: readonly string[] }> {
+  if (start.workspace === 'none') {
+    checkNoFolder(start)
+    return { cwd: '', roots: [] }
+  }
+  const roots = await context.rootsOf(owner)
+  return { cwd: await resolveCwd(start.cwd, roots, context, owner), roots }
+}
+
+/** What a run without a folder cannot have. */
+const OF_FOLDERS = [
+  'cwd', 'check', 'apply', 'attempts', 'checkpoints', 'delegation', 'holdout', 'sealed_checks',
+  'allow_dependency_changes', 'project_instructions',
+] as const
+
+/** @throws {@link InvalidRequestError} that names each field which needs a folder. */
+function checkNoFolder(start: StartRequest): void {
+  const violations = OF_FOLDERS.filter(
+    (field) => start[field] !== undefined && start[field] !== false,
+  ).map((field) => {
+    return { pointer: `/${field}`, detail: 'must be left out: a run without a folder has none' }
+  })
+  if (violations.length > 0) throw new InvalidRequestError(violations)
+}
+
+/** @throws {@link InvalidRequestError} */
+function checkFolder(goal: GoalSpec, { workspace }: Pick<StartRequest, 'workspace'>): void {
+  if (workspace !== 'none' || goal.by_result === true) return
+  const detail = 'must not be none: only the goal `result: <what to find out>` needs no folder'
+  throw new InvalidRequestError([{ pointer: '/workspace', detail }])
+}
+
+function checkNames(start: StartRequest, context: RequestContext): void {
+  const { needsFolder, offeredTools } = context
   const namesTools = start.tools !== undefined || typeof start.approval === 'object'
-  if (namesTools && offeredTools !== null) checkToolNames(start, offeredTools())
+  if (namesTools && offeredTools !== null) checkToolNames(start, offeredTools(), needsFolder)
 }
 
 async function partsOf(
@@ -210,6 +259,7 @@ async function workspaceOf(
   }
   if (isParent && workspace === 'in_place')
     refuse('workspace', 'must be isolated for attempts, each of which has a copy of its own')
+  if (workspace === 'none') return workspace
   if (workspace === 'in_place')
     return start.apply === 'on_achieved'
       ? refuse('apply', 'needs an isolated workspace')
@@ -348,7 +398,7 @@ export function createdRecord(
       parent_run_id: parentRunId,
       ...(child !== undefined && { root_run_id: child.rootRunId, role: child.role }),
       ...(attempts !== undefined && { attempts }),
-      ...(workspace === 'isolated' && { workspace }),
+      ...(workspace !== undefined && workspace !== 'in_place' && { workspace }),
       ...(fork !== undefined && { forked_from: fork.forked_from }),
       ...(fork !== undefined && fork.messages.length > 0 && { messages: fork.messages }),
     },

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { JsonObject } from '../../internal/json.js'
+import { plainCopy, type JsonObject } from '../../internal/json.js'
 import { InvalidRequestError } from '../errors.js'
 import type {
   Approval, ApprovalMode, ApprovalRules, Compaction, RunRequest, WorkspaceMode,
@@ -13,7 +13,7 @@ import type { Attempts, ChooseBy, Delegation } from '../run-tree.js'
 import {
   HOLDOUT_SCHEMA, holdoutViolations, type HoldoutRequest,
 } from '../goals/holdout/held-out-tests.js'
-import { checkSchema } from '../check-schema.js'
+import { checkSchema, prepareSchema } from '../check-schema.js'
 import {
   decodeBase64, imageType, IMAGE_TYPES, MAX_IMAGE_BYTES, MAX_IMAGES, MAX_IMAGES_BYTES,
 } from '../images.js'
@@ -21,6 +21,8 @@ import type { JsonSchema, SchemaViolation } from '../schema.js'
 
 /** Bytes of a goal, a check command or instructions. */
 const GOAL_BYTES = 32_768
+/** Bytes of the schema of a result, as JSON. */
+const SCHEMA_BYTES = 32_768
 /** Characters of feedback at a gate. */
 const FEEDBACK_CHARACTERS = 16_384
 
@@ -164,10 +166,10 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
     },
     workspace: {
       type: 'string',
-      enum: ['in_place', 'isolated'],
+      enum: ['in_place', 'isolated', 'none'],
       description:
-        'Work in `cwd`, or in a private copy of it whose changes are applied later. Default: the ' +
-        "host's.",
+        'Work in `cwd`, in a private copy of it whose changes are applied later, or, for the ' +
+        "goal `result`, in no folder. Default: the host's.",
     },
     checkpoints: {
       type: 'string',
@@ -248,6 +250,12 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
       description:
         'What stands in place of turns that no longer fit into the context window: a summary by ' +
         "the model, or nothing. Default: the host's.",
+    },
+    result_schema: {
+      type: 'object',
+      description:
+        'JSON Schema (2020-12) of an object: the run ends with a `result` that matches it. At ' +
+        `most ${SCHEMA_BYTES} bytes.`,
     },
     holdout: HOLDOUT_SCHEMA,
     metadata: {
@@ -340,6 +348,9 @@ export function parseStartRequest(value: unknown): StartRequest {
         })
       }
     }
+    const unusable =
+      request.result_schema === undefined ? null : schemaViolation(request.result_schema)
+    if (unusable !== null) violations.push(unusable)
     for (const field of ['goal', 'cwd', 'check', 'model_name', 'instructions'] as const) {
       if (request[field]?.includes('\0') === true) {
         violations.push({ pointer: `/${field}`, detail: 'must not contain NUL' })
@@ -369,6 +380,28 @@ function imageViolations(images: readonly ImagePart[]): readonly SchemaViolation
   }
   const detail = `must have at most ${MAX_IMAGES_BYTES} bytes together`
   return total > MAX_IMAGES_BYTES ? [{ pointer: '/images', detail }] : []
+}
+
+/**
+ * What is wrong with the schema of a result; null for one that can be used. It comes from a caller
+ * who may be anybody.
+ */
+export function schemaViolation(given: unknown): SchemaViolation | null {
+  const pointer = '/result_schema'
+  // Before anything that walks it: it may be of any depth.
+  const copy = plainCopy(given, SCHEMA_BYTES, true)
+  if (copy.problem !== null) return { pointer, detail: copy.problem }
+  if (Buffer.byteLength(JSON.stringify(copy.value)) > SCHEMA_BYTES)
+    return { pointer, detail: `must be at most ${SCHEMA_BYTES} bytes long, as JSON` }
+  const schema = copy.value as JsonObject
+  if (schema['type'] !== 'object')
+    return { pointer: `${pointer}/type`, detail: 'must be "object": a result is an object' }
+  try {
+    prepareSchema(schema, '$', true)
+    return null
+  } catch (error) {
+    return { pointer, detail: `cannot be used: ${(error as Error).message}` }
+  }
 }
 
 function startViolations(value: unknown): readonly SchemaViolation[] {
@@ -427,7 +460,7 @@ export function completeRequest(
     max_tool_calls: request.max_tool_calls ?? null,
     metadata: { ...request.metadata },
     ...settingsOf(request),
-    ...(workspace === 'isolated' && { workspace }),
+    ...(workspace !== 'in_place' && { workspace }),
     ...(checkpoints !== undefined && { checkpoints }),
     ...(apply !== undefined && { apply }),
     ...(sealed_checks !== undefined && { sealed_checks }),
@@ -440,6 +473,7 @@ export function completeRequest(
     ...(compaction === 'summary' && { compaction }),
     ...(fallbacks.length > 0 && { fallback_models: fallbacks }),
     ...(request.images !== undefined && { images: [...request.images] }),
+    ...(request.result_schema !== undefined && { result_schema: request.result_schema }),
   }
 }
 
@@ -452,7 +486,8 @@ function completeApproval(given: StartRequest['approval'] = 'never'): Approval {
 
 /** The start request that results in the same frozen request. */
 export function requestAgain(request: RunRequest): JsonObject {
-  const entries = Object.entries(request).filter(([, value]) => value !== null)
+  // Without a folder, there is none to name.
+  const entries = Object.entries(request).filter(([, value]) => value !== null && value !== '')
   // Whatever the host's defaults are by now.
   return { workspace: 'in_place', compaction: 'drop', ...Object.fromEntries(entries) } as JsonObject
 }

@@ -15,8 +15,12 @@ const NAMES_CHARACTERS = 600
  *
  * @throws {@link InvalidRequestError} for one that the host does not offer, or that is named twice.
  */
-export function checkToolNames(request: StartRequest, offered: ReadonlyMap<string, Tool>): void {
-  const { approval, delegation, tools = [] } = request
+export function checkToolNames(
+  request: StartRequest,
+  offered: ReadonlyMap<string, Tool>,
+  needsFolder: (tool: Tool) => boolean,
+): void {
+  const { approval, delegation, tools = [], workspace } = request
   const violations: SchemaViolation[] = []
   const exceptions = typeof approval === 'object' ? Object.keys(approval.tools) : []
   for (const name of exceptions) {
@@ -28,6 +32,9 @@ export function checkToolNames(request: StartRequest, offered: ReadonlyMap<strin
     const detail =
       unknownTool(name, offered) ??
       (tools.indexOf(name) < i ? 'is named twice' : null) ??
+      (workspace === 'none' && needsFolder(offered.get(name)!)
+        ? 'works in a folder, and this run has none'
+        : null) ??
       (delegation === undefined && offered.get(name) === delegateTool
         ? 'needs `delegation`, which says how far the run may start others'
         : null)

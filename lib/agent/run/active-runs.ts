@@ -16,6 +16,7 @@ import type { Model } from '../model.js'
 import type { RootsOf } from '../request/roots.js'
 import type { RunDetails } from '../run-details.js'
 import type { Tool } from '../tool.js'
+import { needsFolder } from '../tools/builtin.js'
 import { delegateTool } from '../tools/delegate.js'
 import { RunTrace } from '../tracing/run-trace.js'
 import type { Tracing } from '../tracing/tracing.js'
@@ -27,6 +28,7 @@ import { claimedExecutor } from './claimed-executor.js'
 import { RunLoop, type RunLoopOptions } from './run-loop.js'
 import { LimitedCalls, type LimitedProviderOf } from './limited-calls.js'
 import { openCopy } from './isolated-copy.js'
+import { noFolder } from './no-folder.js'
 import { openRunFolder, type RunFolder } from './run-folder.js'
 import { RunModels } from './run-models.js'
 import { Scheduler } from './scheduler.js'
@@ -157,6 +159,7 @@ export class ActiveRuns {
       scheduler: this.scheduler,
       sealing: this.#options.sealingFor(log.runId, frozen, claimed),
       openFolder: async (log, signal, onLost) => {
+        if (frozen.request.workspace === 'none') return noFolder(own)
         const roots = await this.#rootsOf(head.owner)
         const { closed } = this.#options
         const { cwd, workspace } = frozen.request
@@ -322,15 +325,18 @@ function isQueued({ role, status }: RunDetails): boolean {
 
 /**
  * The tools of a run: those that its request names, or all; one that must not start others is not
- * offered the tool for that.
+ * offered the tool for that, and one without a folder none that needs it.
  */
 function toolsOf(
   offered: ReadonlyMap<string, Tool>,
-  { delegation, tools: named }: RunRequest,
+  { delegation, tools: named, workspace }: RunRequest,
 ): ReadonlyMap<string, Tool> {
   const without = delegation === undefined && offered.get(delegateTool.name) === delegateTool
-  if (named === undefined && !without) return offered
+  const hasFolder = workspace !== 'none'
+  if (named === undefined && !without && hasFolder) return offered
   const isOffered = (tool: Tool): boolean =>
-    (named?.includes(tool.name) ?? true) && !(without && tool === delegateTool)
+    (named?.includes(tool.name) ?? true) &&
+    !(without && tool === delegateTool) &&
+    (hasFolder || !needsFolder(tool))
   return new Map([...offered].filter(([, tool]) => isOffered(tool)))
 }

@@ -14,6 +14,7 @@ import { exhausted, type Exhausted } from './budgets.js'
 import { attemptsStep, type AttemptsStep } from './children/attempts.js'
 import { leftBehind, liveChildren } from './children/child-runs.js'
 import { aborted, type Outcome } from './outcome.js'
+import { asksResult, owesResult, resultFailure } from './owed-result.js'
 
 export type Step =
   | { readonly kind: 'start' }
@@ -23,6 +24,8 @@ export type Step =
   | { readonly kind: 'ask'; readonly calls: readonly CallState[] }
   | { readonly kind: 'tools'; readonly calls: readonly CallState[] }
   | { readonly kind: 'evaluate'; readonly iteration: number }
+  /** One model call that asks for the result of the run. */
+  | { readonly kind: 'result'; readonly iteration: number }
   | Exclude<AttemptsStep, { kind: 'finish' }>
   | { readonly kind: 'wait' }
   | { readonly kind: 'finish'; readonly outcome: Outcome }
@@ -107,17 +110,16 @@ function runningStep(
     case 'act': {
       const isTold = dueMessages(state.messages, state.turns === 0).length > 0
       const another = state.turns === 0 || state.wantsTurn || isTold
-      if (!another || state.turns >= limits.maxTurnsPerIteration)
-        return { kind: 'evaluate', iteration }
+      if (!another || state.turns >= limits.maxTurnsPerIteration) return closingStep(state, spent)
       const end = spent ?? (isTold ? null : stuck(state, limits.detectStuck))
       if (end === null) return { kind: 'turn', iteration, begins: false }
       // Work that was paid for is checked before the run ends.
       return state.turns > 0
-        ? { kind: 'evaluate', iteration }
+        ? closingStep(state, spent)
         : finish({ status: 'failed', ...end })
     }
     case 'evaluate':
-      return { kind: 'evaluate', iteration }
+      return closingStep(state, spent)
     case 'human_check':
     case null: {
       const outcome = outcomeAtBoundary(state, limits, nowMs, above)
@@ -126,6 +128,15 @@ function runningStep(
         : finish(outcome)
     }
   }
+}
+
+/** What ends an iteration: the check of its goal, and the result if it is time for that. */
+function closingStep(state: RunState, spent: Exhausted | null): Step {
+  const { iteration } = state.head.details
+  // The request for the result calls no tool.
+  const hasCalled = spent?.endReason === 'tool_call_budget'
+  const asks = (spent === null || hasCalled) && asksResult(state, hasCalled)
+  return { kind: asks ? 'result' : 'evaluate', iteration }
 }
 
 /**
@@ -143,14 +154,24 @@ export function outcomeAtBoundary(
   const isTold = state.messages.waiting.length > 0
   // A fork of a run that has met its goal begins with what to do besides.
   const goesOn = isTold && iteration === 0 && state.frozen.fork !== undefined
-  if (check?.achieved === true && !goesOn) {
+  const owes = owesResult(state)
+  if (check?.achieved === true && !owes && !goesOn) {
     return { status: 'achieved', endReason: 'goal_achieved', reason: check.reason }
   }
   const reason = check?.reason ?? ''
+  const invalid = resultFailure(state)
+  if (invalid !== null) return { status: 'failed', endReason: 'result_invalid', reason: invalid }
+  if (check?.achieved === true && owes) {
+    const spent = exhausted(state, nowMs) ?? above
+    const missing = `${spent?.reason ?? ''}, before the result was given`
+    if (spent !== null)
+      return { status: 'failed', endReason: spent.endReason, reason: missing }
+  }
   // Whatever has failed now: nothing can meet the goal any more.
   if (state.holdoutEvaluations >= MAX_EVALUATIONS && check?.achieved === false)
     return { status: 'failed', endReason: 'holdout_exhausted', reason: exhaustedReason(reason) }
-  if (state.gaveUp !== null && !isTold) return gaveUp(state.gaveUp, reason)
+  const lacks = check?.achieved === true && owes ? 'it gave no result' : reason
+  if (state.gaveUp !== null && !isTold) return gaveUp(state.gaveUp, lacks)
   // Calls that the tree had no room for repeat themselves; that is not the model's fault.
   const round = isTold || above !== null ? null : stuck(state, detectStuck)
   if (round !== null)

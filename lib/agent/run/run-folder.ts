@@ -5,11 +5,12 @@ import { explain } from '../workspace/files.js'
 import type { Captured } from '../workspace/manifest.js'
 import { openPinned, type PinnedWorkspace } from '../workspace/open.js'
 import { Confinement, isInside } from '../workspace/paths.js'
-import type { FolderIdentity } from '../workspace/pinned-folder.js'
+import type { FolderIdentity, UsedFolder } from '../workspace/pinned-folder.js'
 import type { WorkspaceOptions } from '../workspace/workspace.js'
 
 /** The pinned folder of a run, and what works in it. */
-export interface RunFolder extends PinnedWorkspace {
+export interface RunFolder extends Pick<PinnedWorkspace, 'workspace'> {
+  readonly folder: UsedFolder
   readonly executor: Executor
   /** Null when the run has none. */
   readonly checkpoints: RunCheckpoints | null

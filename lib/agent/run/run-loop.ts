@@ -422,7 +422,8 @@ export class RunLoop {
       if (step.outcome.status === 'achieved') await this.#applyChanges()
       return this.#finish(step.outcome)
     }
-    if (step.kind === 'turn' && (await this.#isOrphan())) {
+    const asksModel = step.kind === 'turn' || step.kind === 'result'
+    if (asksModel && (await this.#isOrphan())) {
       const { iteration } = this.state.head.details
       const payload = { by: null, why: PARENT_ENDED }
       return this.#log.append([{ kind: 'abort_requested', iteration, payload }])
@@ -432,7 +433,7 @@ export class RunLoop {
       await this.#enter(signal)
       if (this.#nextStep().kind !== step.kind) return
     }
-    const isUse = step.kind === 'start' || step.kind === 'turn' || step.kind === 'ask'
+    const isUse = step.kind === 'start' || asksModel || step.kind === 'ask'
     if (isUse && this.#budget?.spent === null && (await this.#budget.look()) !== null) return
     const context = this.#contextFor(signal) ?? (await this.#makeContext(signal))
     if (this.#takenOver) {
@@ -444,7 +445,7 @@ export class RunLoop {
       this.#interrupt(new Error('out of time'))
     })
     try {
-      this.#acts = step.kind !== 'turn'
+      this.#acts = !asksModel
       await this.#options.performStep(step, context)
     } finally {
       this.#acts = false

@@ -17,7 +17,7 @@ import type { CallRuns, SharedBudget, StartsRuns } from './children/call-runs.js
 import type { Tool, ToolContext } from '../tool.js'
 import { commandToRun } from '../tools/command-line.js'
 import type { RunTrace } from '../tracing/run-trace.js'
-import type { PinnedFolder } from '../workspace/pinned-folder.js'
+import type { UsedFolder } from '../workspace/pinned-folder.js'
 import type { FileChange, Workspace } from '../workspace/workspace.js'
 
 /** What every model call of a run begins with, however much of the conversation was dropped. */
@@ -57,7 +57,7 @@ export interface StepContext {
   readonly fit: { tokens: number; refusal: ModelError | null }
   readonly workspace: Workspace
   /** The folder of the workspace. */
-  readonly folder: PinnedFolder
+  readonly folder: UsedFolder
   /** Null when the run has none. */
   readonly checkpoints: RunCheckpoints | null
   /** The copy in which the run works; null for none. */

@@ -1,5 +1,6 @@
 import type { Tool } from '../tool.js'
 import { bashTool } from './bash.js'
+import { delegateTool } from './delegate.js'
 import { editFileTool } from './edit-file.js'
 import { listFilesTool } from './list-files.js'
 import { readFileTool } from './read-file.js'
@@ -13,4 +14,9 @@ export function builtinTools(): readonly Tool[] {
     bashTool, readFileTool, writeFileTool, editFileTool, listFilesTool, searchFilesTool,
     updatePlanTool,
   ]
+}
+
+/** Is a tool of no use without a folder? Those of the host and of MCP servers decide themselves. */
+export function needsFolder(tool: Tool): boolean {
+  return tool === delegateTool || builtinTools().includes(tool)
 }

@@ -1,4 +1,6 @@
 import type { DelegateResult, Tool } from '../tool.js'
+import type { JsonObject } from '../../internal/json.js'
+import { clip } from '../output.js'
 import { defineTool } from './define.js'
 
 /** Lets another run do a part of the work. Offered only where host and request allow it. */
@@ -22,6 +24,10 @@ export const delegateTool: Tool = defineTool({
         description: 'Shell command that exits with 0 when the goal is achieved.',
       },
       max_iterations: { type: 'integer', minimum: 1, maximum: 1000 },
+      result_schema: {
+        type: 'object',
+        description: 'JSON Schema of an object that it gives as its result, which you then get.',
+      },
     },
     required: ['goal'],
   },
@@ -29,23 +35,30 @@ export const delegateTool: Tool = defineTool({
   // The log of the run knows which runs the call has started.
   plan: () => Promise.resolve({}),
   verify: () => Promise.resolve('undone'),
-  execute: async ({ goal, check, max_iterations }, { startRun }) => {
+  execute: async ({ goal, check, max_iterations, result_schema }, { startRun }) => {
     const result = await startRun({
       goal,
       ...(check !== undefined && { check }),
       ...(max_iterations !== undefined && { max_iterations }),
+      ...(result_schema !== undefined && { result_schema: result_schema as JsonObject }),
     })
     return { output: textOf(result), exitCode: result.status === 'achieved' ? 0 : 1 }
   },
 })
 
-function textOf({ run_id, status, reason, changes, conflicts }: DelegateResult): string {
+/** Characters of what the other agent said that are passed on. */
+const ANSWER_CHARACTERS = 8_000
+
+function textOf(ended: DelegateResult): string {
+  const { run_id, status, reason, changes, conflicts, result, answer } = ended
   const files = changes?.files ?? 0
   const where = `which are in the working directory now${conflicts.length > 0 ? ', except:' : '.'}`
   const achieved = files === 0 ? 'It changed nothing.' : `It changed ${files} files, ${where}`
   const brought = status === 'achieved' ? achieved : 'Its changes were not brought back.'
   return [
     `Run ${run_id} ${status}: ${reason}. ${brought}`,
+    ...(result === null ? [] : [`Its result: ${JSON.stringify(result)}`]),
+    ...(answer === '' ? [] : [`It said at last: ${clip(answer, ANSWER_CHARACTERS)}`]),
     ...conflicts.map((path) => `conflict: ${path} was changed here as well and stays as it is`),
   ].join('\n')
 }

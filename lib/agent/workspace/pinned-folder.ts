@@ -135,6 +135,12 @@ export class PinnedFolder implements AsyncDisposable {
   }
 }
 
+/** What steps need of the folder of their run; `identity` is null for a run without one. */
+export interface UsedFolder
+  extends Pick<PinnedFolder, 'real' | 'path' | 'check' | 'guard' | typeof Symbol.asyncDispose> {
+  readonly identity: FolderIdentity | null
+}
+
 /** What has happened to a folder whose path leads to an error with one of these codes. */
 const PROBLEMS: Readonly<Record<string, string>> = {
   ENOENT: 'was moved or deleted',

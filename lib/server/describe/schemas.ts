@@ -79,6 +79,7 @@ export const END_REASONS: readonly EndReason[] = namesOf<EndReason>({
   cancelled: true,
   gate_timeout: true,
   attempts_failed: true,
+  result_invalid: true,
 })
 
 const endReason: JsonSchema = { type: 'string', enum: END_REASONS }
@@ -108,6 +109,7 @@ export const EVENT_KINDS: readonly EventKind[] = namesOf<EventKind>({
   conversation_compacted: true,
   holdout_evaluation: true,
   goal_check: true,
+  result: true,
   iteration_complete: true,
   human_check_required: true,
   human_check_response: true,
@@ -235,7 +237,7 @@ export const RUN_DETAILS: JsonSchema = record({
   model_name: text,
   max_iterations: count,
   hitl_enabled: flag,
-  cwd: text,
+  cwd: { ...text, description: 'empty for a run without a folder' },
   error: orNull(failure, 'set when an error occurred'),
   final_state: finalState,
   created_at: time,
@@ -272,7 +274,7 @@ export const RUN_DETAILS: JsonSchema = record({
   temperature: orNull(amount, 'of the model'),
   reasoning_effort: orNull(text, 'how much the model thinks'),
   max_output_tokens: orNull(count, 'of one answer'),
-  workspace: { type: 'string', enum: ['in_place', 'isolated'] },
+  workspace: { type: 'string', enum: ['in_place', 'isolated', 'none'] },
   checkpoint_id: orNull(text, 'the newest checkpoint'),
   changes: orNull(
     { type: 'string', enum: ['pending', 'applied', 'discarded'] },
@@ -298,6 +300,9 @@ export const RUN_DETAILS: JsonSchema = record({
     { type: 'array', items: modelUsage },
     'without runs that it has started; null for a run without `fallback_models`',
   ),
+  result_schema: orNull(anyObject, 'what its result must match'),
+  result: orNull(anyObject, 'matches result_schema; null before it was given'),
+  answer: { ...text, description: 'the last text of the model, but for its result' },
 })
 
 /** An element of a list of runs. */

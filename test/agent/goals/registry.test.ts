@@ -24,6 +24,7 @@ test('the shipped goals are listed with a description and an example', () => {
       'lint',
       'shell',
       'perf',
+      'result',
     ],
   )
   for (const goal of goals)

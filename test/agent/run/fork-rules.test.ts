@@ -42,6 +42,7 @@ const OVERRIDES: Readonly<Record<string, (other: string) => JsonValue>> = {
   tools: () => ['read_file'],
   compaction: () => 'drop',
   fallback_models: () => ['test:other'],
+  result_schema: () => ({ type: 'object', required: ['a'] }),
 }
 
 test('a fork takes any field of a start request over the one of its source', async (t) => {

@@ -102,6 +102,10 @@ const TREES: typeof MISREAD = {
     const record = { kind: 'model_switched', iteration, payload } as const
     await store.append(run_id, [{ v: versionOf(record), seq: 2, run_id, ts, ...record }])
   },
+  'a run with a result': async (store, created) => {
+    const request = { ...created.private!.request, result_schema: { type: 'object' } }
+    await admitted(store, withPrivate(created, { request }))
+  },
   'a run with instructions': async (store, created) => {
     const request = { ...created.private!.request, instructions: 'Be kind.' }
     await admitted(store, withPrivate(created, { request }))
@@ -494,11 +498,12 @@ const LATER_FIELDS: Readonly<Record<string, unknown>> = {
   role: 'root', attempts: null, delegation: null, delegates: 0, instructions: null,
   project_instructions: null, tools: null, temperature: null, reasoning_effort: null,
   max_output_tokens: null, plan: null, fallback_models: null, usage_by_model: null, images: 0,
+  result_schema: null, result: null,
 }
 /** Others, with values of their own. */
 const LATER_VALUES: ReadonlySet<string> = new Set([
   'workspace', 'checkpoint_id', 'changes', 'forked_from', 'assurance', 'check_files',
-  'root_run_id', 'compaction', 'active_model',
+  'root_run_id', 'compaction', 'active_model', 'answer',
 ])
 
 /** Details without the fields that version 1 does not have. */

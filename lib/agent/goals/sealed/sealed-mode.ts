@@ -7,7 +7,7 @@ export function sealedModeOf(
   { goal, holdout, request }: Pick<PrivatePayloads['run_created'], 'goal' | 'holdout' | 'request'>,
   byDefault: SealedMode,
 ): SealedMode {
-  if (goal.judge !== undefined || goal.allow_test_changes) return 'off'
+  if (goal.command === '' || goal.allow_test_changes) return 'off'
   if (holdout !== undefined) return 'require'
   const asked = request.sealed_checks ?? 'off'
   return STRICTNESS.indexOf(byDefault) > STRICTNESS.indexOf(asked) ? byDefault : asked

@@ -20,8 +20,11 @@ import { ANTHROPIC_FORMAT, buildAnthropicTurn } from './answer.js'
 import { AnthropicStream } from './stream.js'
 import { exchanges, imagesTitle, resultText } from '../exchanges.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
-import { thinksAdaptively, knownOutputLimit, refusesTemperature } from '../known-models.js'
+import {
+  knownOutputLimit, refusesForcedCalls, refusesTemperature, thinksAdaptively,
+} from '../known-models.js'
 import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
+import { anthropicFormat, withFormat, withoutResultTool } from '../result-format.js'
 import { refusedByAnthropic } from '../settings.js'
 import { ToolNames } from '../tool-names.js'
 import { anthropicSchema } from '../tool-schemas.js'
@@ -76,6 +79,23 @@ export function encodeAnthropicRequest(
   request: ModelRequest,
   options: AnthropicOptions,
 ): WireRequest {
+  const { result } = request
+  const format = result && anthropicFormat(result.schema as JsonObject, options.model)
+  if (format != null)
+    return withFormat(encodeTurn(withoutResultTool(request), options), 'output_config', { format })
+  return encodeTurn(refusesForcedCalls(options.model) ? unforced(request) : request, options)
+}
+
+/** The nearest to a forced call that a model accepts which refuses those: one tool, or none. */
+function unforced(request: ModelRequest): ModelRequest {
+  const { toolChoice, tools } = request
+  if (toolChoice === 'required') return { ...request, toolChoice: 'auto' }
+  if (typeof toolChoice !== 'object') return request
+  const named = tools.filter(({ name }) => name === toolChoice.tool)
+  return { ...request, toolChoice: 'auto', tools: named }
+}
+
+function encodeTurn(request: ModelRequest, options: AnthropicOptions): WireRequest {
   const names = new ToolNames(request)
   const caching = options.promptCaching !== false
   const { temperature } = options

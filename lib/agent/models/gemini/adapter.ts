@@ -23,6 +23,7 @@ import { GeminiStream } from './stream.js'
 import { listOf, objectOf, textOf } from '../json-reader.js'
 import { bareName } from '../known-models.js'
 import { embeddedError, type WireContext } from '../provider-errors.js'
+import { geminiFormat, takesGeminiFormat, withFormat } from '../result-format.js'
 import { geminiThinking, refusedByGemini } from '../settings.js'
 import { ToolNames } from '../tool-names.js'
 import { geminiSchema } from '../tool-schemas.js'
@@ -59,6 +60,13 @@ export function geminiAdapter(
 
 /** Encodes the request for one turn. */
 export function encodeGeminiRequest(request: ModelRequest, options: GeminiOptions): WireRequest {
+  const { result } = request
+  if (result === undefined || !takesGeminiFormat(options.model)) return encodeCall(request, options)
+  const format = geminiFormat(result.schema as JsonObject)
+  return withFormat(encodeCall({ ...request, tools: [] }, options), 'generationConfig', format)
+}
+
+function encodeCall(request: ModelRequest, options: GeminiOptions): WireRequest {
   const names = new ToolNames(request)
   const config = generationConfig(options, request.settings?.reasoning_effort)
   const body: JsonObject = {

@@ -23,6 +23,9 @@ import { isReasoningModel } from '../known-models.js'
 import { buildChatTurn, OPENAI_CHAT_FORMAT } from './chat-answer.js'
 import { OpenAiChatStream } from './chat-stream.js'
 import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
+import {
+  openAiFormat, takesOpenAiFormat, withFormat, withoutResultTool,
+} from '../result-format.js'
 import { refusedByOpenAi } from '../settings.js'
 import { ToolNames } from '../tool-names.js'
 import { isStrictSchema, openAiSchema } from '../tool-schemas.js'
@@ -36,13 +39,18 @@ export interface OpenAiChatOptions extends WireOptions {
   readonly strictTools?: boolean | undefined
   /** Force a tool by its name; a few servers only support `required`. @defaultValue true */
   readonly namedToolChoice?: boolean | undefined
+  /**
+   * Hold the model to the schema of a result by `response_format`, where it would be made to call
+   * a tool otherwise. @defaultValue true for models of OpenAI that take it
+   */
+  readonly resultFormat?: boolean | undefined
   /** Limits the answer. @defaultValue `max_completion_tokens` for reasoning models */
   readonly maxTokensField?: 'max_tokens' | 'max_completion_tokens' | undefined
 }
 
 const OPTIONS: OptionKinds<Omit<OpenAiChatOptions, keyof WireOptions>> = {
   streamUsage: 'boolean', strictTools: 'boolean', namedToolChoice: 'boolean',
-  maxTokensField: 'string',
+  maxTokensField: 'string', resultFormat: 'boolean',
 }
 
 /** Creates the adapter for OpenAI or for a compatible server. */
@@ -67,6 +75,14 @@ export function encodeOpenAiChatRequest(
   request: ModelRequest,
   options: OpenAiChatOptions,
 ): WireRequest {
+  const { resultFormat: isHeld = takesOpenAiFormat(options.model) } = options
+  if (request.result === undefined || !isHeld) return encodeTurn(request, options)
+  const json_schema = openAiFormat(request.result.schema as JsonObject)
+  const wire = encodeTurn(withoutResultTool(request), options)
+  return withFormat(wire, 'response_format', { type: 'json_schema', json_schema })
+}
+
+function encodeTurn(request: ModelRequest, options: OpenAiChatOptions): WireRequest {
   const names = new ToolNames(request)
   const reasons = isReasoningModel(options.model)
   const limitField = options.maxTokensField ?? (reasons ? 'max_completion_tokens' : 'max_tokens')

@@ -23,6 +23,9 @@ import { isReasoningModel } from '../known-models.js'
 import { buildResponsesTurn, isCall, OPENAI_RESPONSES_FORMAT } from './responses-answer.js'
 import { OpenAiResponsesStream } from './responses-stream.js'
 import type { WireContext } from '../provider-errors.js'
+import {
+  openAiFormat, takesOpenAiFormat, withFormat, withoutResultTool,
+} from '../result-format.js'
 import { refusedByOpenAi } from '../settings.js'
 import { ToolNames } from '../tool-names.js'
 import { isStrictSchema, openAiSchema } from '../tool-schemas.js'
@@ -60,6 +63,13 @@ export function encodeOpenAiResponsesRequest(
   request: ModelRequest,
   options: OpenAiResponsesOptions,
 ): WireRequest {
+  const isHeld = takesOpenAiFormat(options.model)
+  if (request.result === undefined || !isHeld) return encodeRequest(request, options)
+  const format = { type: 'json_schema', ...openAiFormat(request.result.schema as JsonObject) }
+  return withFormat(encodeRequest(withoutResultTool(request), options), 'text', { format })
+}
+
+function encodeRequest(request: ModelRequest, options: OpenAiResponsesOptions): WireRequest {
   const names = new ToolNames(request)
   const reasons = isReasoningModel(options.model)
   const { maxOutputTokens, temperature, reasoningEffort } = options

@@ -12,6 +12,14 @@ import { Search } from './search.js'
 /** Searches kept in memory, one per run; any other is rebuilt by replaying its conversation. */
 const MAX_SESSIONS = 64
 
+/** What it answers to the request for a result. */
+const NO_RESULT: ModelTurn = {
+  message: { role: 'assistant', text: 'This program repairs code and nothing else.', calls: [] },
+  reasoning: '',
+  usage: NO_USAGE,
+  stop: 'refusal',
+}
+
 /** A search, and the newest request of its run. */
 interface Known {
   run: ModelRequest['run']
@@ -23,6 +31,7 @@ export class RepairEngine {
   readonly #sessions = new Map<string, Known>()
 
   complete(request: ModelRequest): ModelTurn {
+    if (request.result !== undefined) return NO_RESULT
     const message = this.#session(request).next(request.messages)
     const givesUp = (message.parts?.value as { gives_up: boolean }).gives_up
     return {

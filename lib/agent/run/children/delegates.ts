@@ -100,7 +100,8 @@ export class Delegates implements StartsRuns {
       await stop.pauseFor(waited)
     }
     const { end, merged } = this.#stateOf(child, context)
-    return resultOf(end as ChildEnd, merged?.conflicts ?? [])
+    const output = await children.outputOf(child)
+    return { ...resultOf(end as ChildEnd, merged?.conflicts ?? []), ...output }
   }
 
   /** Is a run being started, or are changes being brought back? */
@@ -217,7 +218,10 @@ export class Delegates implements StartsRuns {
   }
 }
 
-function resultOf(end: ChildEnd, conflicts: readonly string[]): DelegateResult {
+function resultOf(
+  end: ChildEnd,
+  conflicts: readonly string[],
+): Omit<DelegateResult, 'answer' | 'result'> {
   const { assurance, changes, reason, run_id, status } = end
   return { run_id, status, reason, assurance, changes, conflicts }
 }

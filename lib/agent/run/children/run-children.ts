@@ -4,15 +4,19 @@ import { backoffDelay } from '../../../internal/backoff.js'
 import { sleep } from '../../../internal/sleep.js'
 import { checkpointDraft, isOfOriginal, newestFirst } from '../../checkpoints/checkpoint-chain.js'
 import { CheckpointError, isCorrupt, isUnavailable, StoreError } from '../../errors.js'
-import type { RecordDraft } from '../../events.js'
+import type { EventPayloads, RecordDraft } from '../../events.js'
 import type { ChildEnd, ChildUsage } from '../../run-tree.js'
 import { saysTestsChanged } from '../../goals/compare-tests.js'
 import { readLog } from '../../log/read-log.js'
 import type { ChildState, RunState } from '../../log/run-state.js'
 import { STORE_BACKOFF, type LogWriter } from '../../log/writer.js'
+import { completeDetails } from '../../request/complete-details.js'
+import type { RunDetails } from '../../run-details.js'
 import {
   liveChildren, PARENT_ENDED, usageOf, whyEnded, type ChildRuns,
 } from './child-runs.js'
+
+type Chosen = EventPayloads['attempt_chosen']
 
 /** Records read from the store at once. */
 const PAGE = 1_000
@@ -209,6 +213,20 @@ export class RunChildren {
     return { run_id: runId, status, end_reason, reason, assurance, changes, counts, usage }
   }
 
+  /** What a child has said at last, and its result. */
+  async outputOf({ runId }: ChildState): Promise<Pick<RunDetails, 'answer' | 'result'>> {
+    const { log, runs } = this.#options
+    const head = await this.patiently(() => runs.head(runId))
+    if (head === null) return { answer: '', result: null }
+    try {
+      const { answer, result } = await this.patiently(() => completeDetails(log(), head))
+      return { answer, result }
+    } catch (error) {
+      if (!isCorrupt(error)) throw error
+      return { answer: '', result: null }
+    }
+  }
+
   /** Takes the files of an attempt for those of the run. */
   async choose(attempt: number, why: string): Promise<void> {
     const { log: current, runs } = this.#options
@@ -231,9 +249,16 @@ export class RunChildren {
       const message = `the files of attempt ${attempt}, run ${runId}, were not stored`
       throw new CheckpointError('not_kept', message)
     }
-    const payload = { attempt, run_id: runId, why }
+    const payload = { attempt, run_id: runId, why, ...(await this.#told(chosen)) }
     const chosenRecord: RecordDraft = { kind: 'attempt_chosen', iteration: 0, payload }
     await log.append(draft === undefined ? [chosenRecord] : [draft, chosenRecord])
+  }
+
+  /** What the log of the run gets of the attempt that it takes. */
+  async #told(chosen: ChildState | undefined): Promise<Pick<Chosen, 'answer' | 'result'>> {
+    if (chosen === undefined) return {}
+    const { answer, result } = await this.outputOf(chosen)
+    return { ...(answer !== '' && { answer }), ...(result !== null && { result }) }
   }
 
   /** Repeats `attempt` while the store is unavailable. */

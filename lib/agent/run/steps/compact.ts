@@ -15,7 +15,6 @@ import {
 } from '../../conversation/fit.js'
 import { summaryRequest } from '../../conversation/summary.js'
 import { NOT_TAKEN } from '../../images.js'
-import { dueMessages, type WaitingMessage } from '../../log/messages.js'
 import {
   imagesOf, withoutImages, type Message, type Model, type ModelTurn,
 } from '../../model.js'
@@ -29,12 +28,10 @@ import { exhausted } from '../budgets.js'
 import { FailedCall, usageRecord, type Payer } from '../call-usage.js'
 import { tokensOfFailure } from '../limited-calls.js'
 import { loggedName, pricesOf } from '../run-models.js'
-import type { StepContext } from '../step-context.js'
+import type { Prompt, StepContext } from '../step-context.js'
 
 /** Part of the context window that is reserved for the model's output. */
 const ANSWER_SHARE = 0.2
-/** Part of the room for the conversation that new messages may take. */
-const MESSAGES_SHARE = 0.5
 /** Fewer new turns are not worth a call of the model. */
 const LEAST_TURNS = 4
 /** Characters that a token of a summary may have: as many as one is estimated at. */
@@ -43,27 +40,31 @@ const CHARACTERS = 3
 const PROBLEM_CHARACTERS = 500
 const NO_IDS: ReadonlySet<string> = new Set()
 
+/** What the next call has besides the conversation so far. */
+export interface NextCall {
+  readonly prompt: Prompt
+  /** The messages that end it, for a conversation of so many tokens. */
+  readonly next: (budgetTokens: number) => readonly Message[]
+}
+
 /** What the next call may send besides its prompt. */
 export interface Room {
   /** Estimated tokens, the new messages included. */
   readonly tokens: number
   /** Is that by the model's known window, and not by what it has refused? */
   readonly isOfWindow: boolean
-  /** The messages that it hears. */
-  readonly due: readonly WaitingMessage[]
 }
 
-export function roomOf({ fit, log, models, prompt }: StepContext): Room {
-  const { messages, room, turns } = log.state
+export function roomOf({ fit, log, models }: StepContext, prompt: Prompt): Room {
+  const { room } = log.state
   const window = inWindow(models.active(log.state).contextWindow, prompt)
   const refused = Math.min(fit.tokens, room)
   const tokens = Math.floor(Math.min(window, refused))
-  const due = withinBudget(dueMessages(messages, turns === 0), tokens * MESSAGES_SHARE)
-  return { tokens, isOfWindow: window <= refused, due }
+  return { tokens, isOfWindow: window <= refused }
 }
 
 /** Tokens of conversation that fit into a window; null: it is not known. */
-export function inWindow(tokens: number | null, prompt: StepContext['prompt']): number {
+export function inWindow(tokens: number | null, prompt: Prompt): number {
   return (tokens ?? Infinity) * (1 - ANSWER_SHARE) - prompt.tokens
 }
 
@@ -72,16 +73,6 @@ export function forModel(model: Model, messages: readonly Message[]): readonly M
   const hasImages = messages.some((message) => imagesOf(message).length > 0)
   if (model.takesImages === true || !hasImages) return messages
   return messages.map((message) => withoutImages(message, NOT_TAKEN))
-}
-
-/** The first messages within the budget, and one at least: the others are heard in later turns. */
-function withinBudget(
-  due: readonly WaitingMessage[],
-  budgetTokens: number,
-): readonly WaitingMessage[] {
-  let tokens = 0
-  const over = due.findIndex(({ message }) => (tokens += estimateTokens(message)) > budgetTokens)
-  return over < 0 ? due : due.slice(0, Math.max(1, over))
 }
 
 /** Does a summary stand in place of what does not fit? */
@@ -97,12 +88,16 @@ export function summarizes({ log, models }: StepContext): boolean {
  *
  * @throws only the signal's reason, and what the log throws.
  */
-export async function makeRoom(context: StepContext, iteration: number): Promise<boolean> {
+export async function makeRoom(
+  context: StepContext,
+  iteration: number,
+  call: NextCall,
+): Promise<boolean> {
   if (!summarizes(context)) return true
   const { budget, log } = context
   const { conversation } = log.state
-  const { due, isOfWindow, tokens } = roomOf(context)
-  const next = due.map(({ message }) => message)
+  const { isOfWindow, tokens } = roomOf(context, call.prompt)
+  const next = call.next(tokens)
   if (!conversation.overflows(tokens, next)) return true
   const plan = planCompaction(conversation.messages, next, tokens)
   if (plan === null) return true

@@ -7,15 +7,15 @@ import type { EventPayloads, RecordDraft } from '../../events.js'
 import { codeBehind, NO_SPACE, throwIfExhausted } from '../../exhaustion.js'
 import type { GoalVerdict } from '../../goal.js'
 import type { SealedVerdict } from '../../goals/sealed/sealing.js'
-import type { LastCheck } from '../../log/run-state.js'
+import type { LastCheck, RunState } from '../../log/run-state.js'
 import { STORE_BACKOFF } from '../../log/writer.js'
 import { outcomeAtBoundary } from '../next-step.js'
+import { owesResult, passedNow, resultCheck } from '../owed-result.js'
 import { withCheckpoint, type StepContext } from '../step-context.js'
 import { endRecord } from './finish.js'
 import { holdoutRun } from './holdout-run.js'
 import { gateRecords } from './human-check.js'
 import { judgeGoal, unjudged, type JudgeVerdict } from './judge.js'
-
 
 /**
  * The check before the first iteration: later checks are compared with its tests. A goal that is
@@ -26,6 +26,7 @@ import { judgeGoal, unjudged, type JudgeVerdict } from './judge.js'
 export async function checkBaseline(context: StepContext): Promise<void> {
   const { log } = context
   const { goal } = log.state.frozen
+  if (goal.by_result === true) return await log.append([resultCheck(0, log.state)])
   // A judge has no evidence yet.
   const checked =
     goal.judge === undefined ? await check(context) : unsealed(unjudged('nothing was done yet'))
@@ -47,20 +48,19 @@ export async function evaluate(context: StepContext, iteration: number): Promise
   if (log.state.node !== 'evaluate') {
     log.note({ kind: 'step_start', iteration, payload: { node: 'evaluate' } })
   }
-  const { lastCheck } = log.state
-  const draft =
-    lastCheck === null || lastCheck.stale
-      ? checkRecord(iteration, await check(context))
-      : cachedRecord(iteration, lastCheck)
+  const draft = await verdictOf(context, iteration)
+  // The next step asks for the result, or ends the iteration.
+  if (draft?.payload.achieved === true && owesResult(log.state) && !isByResult(log.state))
+    return await log.append([draft])
   const tokens = log.state.iterationTokens
   const above = await context.budget?.look()
-  const closing = [
-    draft,
+  const closing: readonly RecordDraft[] = [
+    ...(draft === null ? [] : [draft]),
     { kind: 'iteration_complete', iteration, payload: { iteration, tokens } },
-  ] satisfies RecordDraft[]
+  ]
   await withCheckpoint(context, 'iteration', async (drafts, compare) => {
     const { hitl_enabled } = log.state.frozen.request
-    const achieved = draft.kind === 'goal_check' && draft.payload.achieved
+    const achieved = draft === null ? !owesResult(log.state) : draft.payload.achieved
     const sinceStart = achieved ? await compare('start') : null
     const sinceGate = hitl_enabled && !achieved ? await compare('gate') : null
     await log.append([...drafts, ...closing], (state) => {
@@ -73,6 +73,22 @@ export async function evaluate(context: StepContext, iteration: number): Promise
       return gateRecords(state, { kind: 'iteration', calls: [], changes: sinceGate }, context)
     })
   })
+}
+
+function isByResult({ frozen }: RunState): boolean {
+  return frozen.goal.by_result === true
+}
+
+type CheckDraft = Extract<RecordDraft, { kind: 'goal_check' }>
+
+/** The verdict with which the iteration ends; null when it is in the log. */
+async function verdictOf(context: StepContext, iteration: number): Promise<CheckDraft | null> {
+  const { lastCheck, result } = context.log.state
+  if (isByResult(context.log.state)) return resultCheck(iteration, context.log.state)
+  if (result !== null && passedNow(context.log.state)) return null
+  return lastCheck === null || lastCheck.stale
+    ? checkRecord(iteration, await check(context))
+    : cachedRecord(iteration, lastCheck)
 }
 
 /** Checks the goal; waits while the disk has no room for that, as a run waits for its store. */
@@ -158,7 +174,7 @@ function unsealed(verdict: GoalVerdict | JudgeVerdict): Checked {
   return { verdict, found: null, unavailable: null }
 }
 
-function checkRecord(iteration: number, { verdict, found, unavailable }: Checked): RecordDraft {
+function checkRecord(iteration: number, { verdict, found, unavailable }: Checked): CheckDraft {
   const { achieved, reason, assurance, counts, duration_ms, output, tests } = verdict
   const undecided = 'undecided' in verdict ? { undecided: verdict.undecided } : undefined
   const payload: EventPayloads['goal_check'] = {
@@ -178,7 +194,7 @@ function checkRecord(iteration: number, { verdict, found, unavailable }: Checked
   }
 }
 
-function cachedRecord(iteration: number, { payload, output }: LastCheck): RecordDraft {
+function cachedRecord(iteration: number, { payload, output }: LastCheck): CheckDraft {
   const undecided = payload.verified_by === 'judge' ? { undecided: false } : undefined
   return {
     kind: 'goal_check',

@@ -5,6 +5,7 @@ import { offerChoice, prepareAttempts } from './attempts.js'
 import { checkBaseline, evaluate } from './evaluate.js'
 import { askForCalls } from './human-check.js'
 import { recoverRun } from './recover.js'
+import { askForResult } from './result.js'
 import { startRun } from './start.js'
 import { takeTurn } from './turn.js'
 
@@ -29,5 +30,7 @@ export function performStep(step: WorkStep, context: StepContext): Promise<void>
       return runTools(context, step.calls)
     case 'evaluate':
       return evaluate(context, step.iteration)
+    case 'result':
+      return askForResult(context, step.iteration)
   }
 }

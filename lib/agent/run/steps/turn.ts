@@ -1,27 +1,32 @@
 import { raceAbort } from '../../../internal/abort.js'
 import { deepFreeze } from '../../../internal/deep-freeze.js'
 import { sleep } from '../../../internal/sleep.js'
-import { estimateConversation } from '../../conversation/fit.js'
+import { estimateConversation, estimateTokens } from '../../conversation/fit.js'
 import { ModelError } from '../../errors.js'
-import type { EventPayloads, RecordDraft, SwitchCause } from '../../events.js'
+import type { EventPayloads, PrivatePart, RecordDraft, SwitchCause } from '../../events.js'
 import { DeltaWriter } from '../../log/deltas.js'
+import { dueMessages, type WaitingMessage } from '../../log/messages.js'
 import type { RunState } from '../../log/run-state.js'
-import type { Message, Model, ModelTurn } from '../../model.js'
+import type { Message, Model, ModelRequest, ModelTurn } from '../../model.js'
 import { finalError, retryDelay } from '../../models/call-retry.js'
 import { mistakeFeedback } from '../../models/mistake-feedback.js'
 import { withWords } from '../../models/provider-errors.js'
 import { soundTurn } from '../../models/sound-turn.js'
 import { clip } from '../../output.js'
 import { settingsOf } from '../../request/start-request.js'
-import { exhausted } from '../budgets.js'
+import { exhausted, type Exhausted } from '../budgets.js'
 import { tokensOfFailure } from '../limited-calls.js'
 import { FailedCall, usageRecord, type Payer } from '../call-usage.js'
 import { loggedName, nextModel, pricesOf } from '../run-models.js'
 import type { StepContext } from '../step-context.js'
-import { forModel, inWindow, makeRoom, roomOf, summarizes } from './compact.js'
+import {
+  forModel, inWindow, makeRoom, roomOf, summarizes, type NextCall,
+} from './compact.js'
 
 /** Characters of the provider's message that the model gets when its output was at fault. */
 const MISTAKE_CHARACTERS = 4_000
+/** Part of the room for the conversation that new messages may take. */
+const MESSAGES_SHARE = 0.5
 /** Retries with a shorter conversation after the model refused its length. */
 const MAX_REFITS = 2
 /** The length of such a retry, as a part of what was refused. */
@@ -42,25 +47,50 @@ export async function takeTurn(
   const heard: string[] = []
   checkpoints?.begin(log)
   if (begins) log.note({ kind: 'step_start', iteration, payload: { node: 'plan' } })
+  const due = (budget: number): readonly Message[] => dueWithin(log.state, budget, heard)
   try {
-    const turn = await callModel(context, iteration, heard)
+    const turn = await callModel(context, iteration, { prompt: context.prompt, next: due })
     if (turn === null) return // nextStep() finds the exhausted budget
-    const next = isRefused(turn) ? nextModel(log.state) : null
-    if (next === null) return await log.append(turnRecords(log.state, iteration, turn, heard))
-    const used = usageRecord(payerOf(log.state, iteration), turn.usage, true)
-    const { text } = turn.message
-    const message = text.trim() === '' ? 'a content filter stopped the answer' : text
-    await switchModel(context, iteration, next, { cause: 'refusal', message }, [used])
+    if (await switchAfterRefusal(context, iteration, turn)) return
+    await log.append(turnRecords(log.state, iteration, turn, heard))
   } catch (error) {
-    if (!(error instanceof ModelError)) throw error
+    if (!isMistake(error)) return await switchAfterError(context, iteration, error)
     const { name } = context.models.active(log.state)
-    if (error.modelMistake)
-      return await log.append([mistakeRecord(log.state, iteration, error, name, heard)])
-    const next = nextModel(log.state)
-    if (next === null) throw error
-    const why = { cause: causeOf(error), message: error.message }
-    await switchModel(context, iteration, next, why)
+    await log.append([mistakeRecord(log.state, iteration, error, name, heard)])
   }
+}
+
+/** Is that the fault of what the model wrote? */
+export function isMistake(error: unknown): error is ModelError {
+  return error instanceof ModelError && error.modelMistake
+}
+
+/** Lets the next model take over if this one has refused; false when there is nothing to do. */
+export async function switchAfterRefusal(
+  context: StepContext,
+  iteration: number,
+  turn: ModelTurn,
+): Promise<boolean> {
+  const { state } = context.log
+  const next = isRefused(turn) ? nextModel(state) : null
+  if (next === null) return false
+  const used = usageRecord(payerOf(state, iteration), turn.usage, true)
+  const { text } = turn.message
+  const message = text.trim() === '' ? 'a content filter stopped the answer' : text
+  await switchModel(context, iteration, next, { cause: 'refusal', message }, [used])
+  return true
+}
+
+/** Lets the next model take over from one whose call failed. @throws the error without one. */
+export async function switchAfterError(
+  context: StepContext,
+  iteration: number,
+  error: unknown,
+): Promise<void> {
+  const next = error instanceof ModelError ? nextModel(context.log.state) : null
+  if (!(error instanceof ModelError) || next === null) throw error
+  const why = { cause: causeOf(error), message: error.message }
+  await switchModel(context, iteration, next, why)
 }
 
 function isRefused({ stop, message }: ModelTurn): boolean {
@@ -88,30 +118,36 @@ async function switchModel(
   await log.append([...before, { kind: 'model_switched', iteration, payload }])
 }
 
-/**
- * The model's turn; null when a budget was exhausted while attempts failed. `heard` gets the ids of
- * the messages that the last attempt sent.
- */
-async function callModel(
+/** What one call has besides the conversation so far. */
+export interface TurnRequest extends NextCall {
+  readonly more?: Pick<ModelRequest, 'toolChoice' | 'result'>
+}
+
+/** The model's turn; null when a budget was exhausted while attempts failed. */
+export async function callModel(
   context: StepContext,
   iteration: number,
-  heard: string[],
+  request: TurnRequest,
 ): Promise<ModelTurn | null> {
   const { budget, clock, log, random, signal } = context
+  const { more } = request
   const warn = (message: string): void =>
     log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
+  // A result needs no call of a tool.
+  const ends = (spent: Exhausted | null): boolean =>
+    spent !== null && (more?.result === undefined || spent.endReason !== 'tool_call_budget')
   let refits = 0
   for (let attempt = 1; ; attempt++) {
-    if (attempt > 1 && budget !== null && (await budget.look()) !== null) return null
-    if (!(await makeRoom(context, iteration))) return null
-    const fitted = fitMessages(context, heard)
+    if (attempt > 1 && budget !== null && ends(await budget.look())) return null
+    if (!(await makeRoom(context, iteration, request))) return null
+    const fitted = fitMessages(context, request)
     const call = new FailedCall()
     try {
-      return await attemptCall(context, iteration, attempt, fitted, call)
+      return await attemptCall(context, iteration, attempt, request, fitted, call)
     } catch (error) {
       const hasCost = call.note(log, payerOf(log.state, iteration), error, signal)
       signal.throwIfAborted()
-      if (hasCost && exhausted(log.state, log.now()) !== null) return null
+      if (hasCost && ends(exhausted(log.state, log.now()))) return null
       if (isContextProblem(error) && refits < MAX_REFITS) {
         refits += 1
         context.fit.tokens = Math.floor(estimateConversation(fitted) * REFIT_SHARE)
@@ -129,9 +165,10 @@ async function callModel(
 }
 
 async function attemptCall(
-  { clock, folder, limits, log, models, prompt, signal, trace }: StepContext,
+  { clock, folder, limits, log, models, signal, trace }: StepContext,
   iteration: number,
   attempt: number,
+  { prompt, more }: TurnRequest,
   messages: readonly Message[],
   { onUsage }: FailedCall,
 ): Promise<ModelTurn> {
@@ -149,6 +186,7 @@ async function attemptCall(
       system: prompt.system,
       messages,
       tools: prompt.tools,
+      ...more,
       signal,
       settings: settingsOf(request),
       onDelta: deltas.write,
@@ -159,7 +197,7 @@ async function attemptCall(
         iteration,
         turn: turns,
         goal: request.goal,
-        check: goal.judge === undefined ? goal.command : null,
+        check: goal.command === '' ? null : goal.command,
         cwd: folder.real,
         isCheckFile: (path) => Object.hasOwn(log.state.baseline?.files ?? {}, path),
       },
@@ -184,19 +222,38 @@ function isContextProblem(error: unknown): error is ModelError {
   return error instanceof ModelError && error.code === 'ERR_AGENT_MODEL_CONTEXT'
 }
 
-function fitMessages(context: StepContext, heard: string[]): readonly Message[] {
-  const { fit, log, models, prompt } = context
+function fitMessages(context: StepContext, { prompt, next }: TurnRequest): readonly Message[] {
+  const { fit, log, models } = context
   const model = models.active(log.state)
-  const { due, isOfWindow, tokens } = roomOf(context)
-  heard.splice(0, Infinity, ...due.map(({ payload }) => payload.message_id))
-  const next = due.map(({ message }) => message)
+  const { isOfWindow, tokens } = roomOf(context, prompt)
   // A model that may take over gets what fits into its own window.
   const later = tokens === Infinity ? null : models.widestLater(log.state)
   const keptTokens = later === null ? tokens : inWindow(later, prompt)
   const kept = { keptTokens, keptTurns: summarizes(context) }
-  const fitted = log.state.conversation.fit(tokens, next, kept)
+  const fitted = log.state.conversation.fit(tokens, next(tokens), kept)
   if (fitted.fits) return forModel(model, fitted.messages)
   throw unfit(fitted.neededTokens, model, isOfWindow ? null : fit.refusal)
+}
+
+/** The messages that are heard with this call; `heard` gets their ids. */
+function dueWithin(
+  { messages, turns }: RunState,
+  budgetTokens: number,
+  heard: string[],
+): readonly Message[] {
+  const due = withinBudget(dueMessages(messages, turns === 0), budgetTokens * MESSAGES_SHARE)
+  heard.splice(0, Infinity, ...due.map(({ payload }) => payload.message_id))
+  return due.map(({ message }) => message)
+}
+
+/** The first messages within the budget, and one at least: the others are heard in later turns. */
+function withinBudget(
+  due: readonly WaitingMessage[],
+  budgetTokens: number,
+): readonly WaitingMessage[] {
+  let tokens = 0
+  const over = due.findIndex(({ message }) => (tokens += estimateTokens(message)) > budgetTokens)
+  return over < 0 ? due : due.slice(0, Math.max(1, over))
 }
 
 /** `refusal`: how the model refused a longer conversation; null when its known window decides. */
@@ -215,6 +272,19 @@ function payerOf(state: RunState, iteration: number): Payer {
   return { iteration, model: loggedName(state, name), prices: pricesOf(state), purpose: 'worker' }
 }
 
+/** What a turn has used, and its reasoning. */
+export function spentRecords(
+  state: RunState,
+  iteration: number,
+  turn: ModelTurn,
+): RecordDraft[] {
+  const records: RecordDraft[] = [usageRecord(payerOf(state, iteration), turn.usage)]
+  if (turn.reasoning !== '') {
+    records.push({ kind: 'reasoning', iteration, payload: { text: turn.reasoning } })
+  }
+  return records
+}
+
 function turnRecords(
   state: RunState,
   iteration: number,
@@ -222,10 +292,7 @@ function turnRecords(
   heard: readonly string[],
 ): RecordDraft[] {
   const { message } = turn
-  const records: RecordDraft[] = [usageRecord(payerOf(state, iteration), turn.usage)]
-  if (turn.reasoning !== '') {
-    records.push({ kind: 'reasoning', iteration, payload: { text: turn.reasoning } })
-  }
+  const records = spentRecords(state, iteration, turn)
   records.push({
     kind: 'model_turn',
     iteration,
@@ -259,14 +326,21 @@ function mistakeRecord(
   model: string,
   heard: readonly string[],
 ): RecordDraft {
-  const detail = clip(error.message, MISTAKE_CHARACTERS)
   return {
     kind: 'model_turn',
     iteration,
     payload: turnPayload(state, heard, '', 'other'),
-    private: {
-      message: { role: 'assistant', text: '(this turn could not be read)', calls: [] },
-      feedback: mistakeFeedback(model, detail),
-    },
+    private: mistakePart(error, model),
+  }
+}
+
+/** What stands in place of a turn that could not be read. */
+export function mistakePart(
+  error: ModelError,
+  model: string,
+): NonNullable<PrivatePart<'model_turn'>['private']> {
+  return {
+    message: { role: 'assistant', text: '(this turn could not be read)', calls: [] },
+    feedback: mistakeFeedback(model, clip(error.message, MISTAKE_CHARACTERS)),
   }
 }

@@ -29,8 +29,8 @@ export async function admit(context: AdmissionContext, admission: Admission): Pr
   const head = foldHead(null, admission.created)
   const { folder, labels } = placementOf(head)
   const json = [JSON.stringify(admission.created)]
-  // An isolated run works in a copy of its own.
-  const shares = admission.cwdPolicy === 'allow' || head.details.workspace === 'isolated'
+  // An isolated run works in a copy of its own, and some runs have no folder.
+  const shares = admission.cwdPolicy === 'allow' || head.details.workspace !== 'in_place'
   const placement = { folder: shares ? null : folder, labels }
   return await database.transaction(patienceMs, async (transaction) => {
     const lock = `SELECT pg_advisory_xact_lock(hashtext($1), 2)`
@@ -76,9 +76,11 @@ async function findRefusal(
         : { outcome: 'repeated', head }
     }
   }
-  const foreign = await rows(foreignQuery(schema, own, labels))
-  if (foreign.length > 0) return { outcome: 'foreign_folder' }
-  if (cwdPolicy === 'reject' && own.details.workspace !== 'isolated') {
+  if (own.details.workspace !== 'none') {
+    const foreign = await rows(foreignQuery(schema, own, labels))
+    if (foreign.length > 0) return { outcome: 'foreign_folder' }
+  }
+  if (cwdPolicy === 'reject' && own.details.workspace === 'in_place') {
     const [row] = await rows(busyQuery(schema, own, labels))
     if (row !== undefined) return { outcome: 'cwd_busy', runId: row['run_id'] as string }
   }

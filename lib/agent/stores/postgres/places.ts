@@ -134,7 +134,7 @@ export function busyQuery(
 
 /** Condition: the run shares its folder with others, by the policy `allow`. */
 export const SHARES =
-  `(folder IS NULL AND head->'details'->>'workspace' IS DISTINCT FROM 'isolated')`
+  `(folder IS NULL AND coalesce(head->'details'->>'workspace', 'in_place') = 'in_place')`
 
 /**
  * Selects, as `holder`, a run other than this one that has its folder, one above or one below, or

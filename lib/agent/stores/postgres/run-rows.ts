@@ -28,6 +28,10 @@ const FIXED: readonly (keyof RunDetails)[] = [
   'max_seconds',
   'instructions',
   'project_instructions',
+  // Null, or empty, in every head.
+  'result_schema',
+  'result',
+  'answer',
 ]
 const IS_FIXED = new Set<string>(FIXED)
 
@@ -36,14 +40,18 @@ export const HEAD_COLUMNS =
   'run_id, fixed::text AS fixed, head::text AS head, checkpoint_seq'
 
 /** Content of the column `fixed`, which is written once. */
-export function fixedJson({ details, owner, idempotency, hasInstructions }: RunHead): string {
+export function fixedJson(head: RunHead): string {
+  const { details, owner, idempotency, hasInstructions, hasResultSchema } = head
   const fixed = Object.fromEntries(FIXED.map((name) => [name, details[name]]))
-  return JSON.stringify({ details: fixed, owner, idempotency, hasInstructions })
+  const has = { hasInstructions, hasResultSchema }
+  return JSON.stringify({ details: fixed, owner, idempotency, ...has })
 }
 
 /** Content of the column `head`, which each append writes. */
 export function movingJson(whole: RunHead): string {
-  const { details, owner: _, idempotency: __, hasInstructions: ___, ...head } = whole
+  const {
+    details, owner: _, idempotency: __, hasInstructions: ___, hasResultSchema: ____, ...head
+  } = whole
   const moving: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(details)) if (!IS_FIXED.has(name)) moving[name] = value
   return JSON.stringify({ ...head, details: moving })

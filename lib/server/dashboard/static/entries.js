@@ -44,7 +44,8 @@ export function isShown(event) {
   if (HIDDEN.has(event.kind)) return false
   if (event.kind === 'llm_usage')
     return event.payload.input_tokens + event.payload.output_tokens > 0
-  if (event.kind === 'model_turn') return event.payload.text.trim() !== ''
+  if (event.kind === 'model_turn')
+    return event.payload.text.trim() !== '' && event.payload.gives_result !== true
   return event.kind in LABELS
 }
 
@@ -105,6 +106,8 @@ export function entryView(event, progress) {
       return summaryEntry(event)
     case 'holdout_evaluation':
       return holdoutLine(event)
+    case 'result':
+      return resultEntry(event)
     case 'goal_check':
       return checkEntry(event)
     case 'human_check_required':
@@ -216,6 +219,24 @@ function usageLine(event) {
 function holdoutLine(event) {
   const { number: count, of: most } = event.payload
   return line(event, 'plain', `Held-out tests: evaluation ${count} of at most ${most}`)
+}
+
+/** @param {EventOf<'result'>} event */
+function resultEntry(event) {
+  const { attempt, problem, result } = event.payload
+  const what = problem === null ? 'Result' : 'Not a valid result'
+  return entry(
+    event,
+    problem === null ? 'check good' : 'check',
+    h('p.what', what, h('span.fact', `answer ${attempt} of at most 3`)),
+    problem === null
+      ? h(
+          'pre.output',
+          { tabIndex: 0, dir: 'auto' },
+          programOutput(clipped(JSON.stringify(result, null, 2), SHOWN_OUTPUT)),
+        )
+      : paragraph(problem),
+  )
 }
 
 /** @param {EventOf<'goal_check'>} event */

@@ -16,6 +16,7 @@ export const LABELS = {
   tool_call: 'Tool',
   conversation_compacted: 'Summary',
   holdout_evaluation: 'Held-out tests',
+  result: 'Result',
   goal_check: 'Goal check',
   human_check_required: 'Gate',
   human_check_response: 'Answer',

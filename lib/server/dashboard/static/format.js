@@ -42,6 +42,7 @@ const END_REASONS = {
   cancelled: 'stopped before it was done',
   gate_timeout: 'the gate was not answered in time',
   attempts_failed: 'no attempt met the goal',
+  result_invalid: 'no valid result was given',
 }
 
 /** @param {string} reason */

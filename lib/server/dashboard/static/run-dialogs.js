@@ -125,7 +125,8 @@ export function forkDialog(details, { at, from, message, models, done }) {
   const inPlace = /** @type {HTMLOptionElement} */ (place.options[1])
   inPlace.disabled = live
   // Without checkpoints there is nothing of which a copy could be made.
-  inPlace.selected = !live && details.checkpoint_id === null
+  const hasFolder = details.workspace !== 'none'
+  inPlace.selected = hasFolder && !live && details.checkpoint_id === null
   const problem = problemLine()
   const submit = h('button.primary', { type: 'submit' }, 'Start the fork')
   const start = async () => {
@@ -154,7 +155,7 @@ export function forkDialog(details, { at, from, message, models, done }) {
     h('p.hint', 'A new run goes on from here. This one stays as it is.'),
     field('Go on with… (optional)', text),
     h('div.row', field('Model', model), field('Max iterations', most)),
-    field('Where', place),
+    ...(hasFolder ? [field('Where', place)] : []),
     problem,
   ]
   const dialog = openDialog(`Fork: ${from}`, submit, content, () => void start())

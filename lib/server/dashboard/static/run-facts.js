@@ -61,7 +61,7 @@ export function factsOf(details, { counts, unsealed }) {
   /** @type {[string, string | Node][]} */
   const facts = [
     ['Model', details.model_name],
-    ['Folder', details.cwd],
+    ['Folder', details.workspace === 'none' ? 'none' : details.cwd],
     ['Created', new Date(created_at).toLocaleString()],
   ]
   if (started_at !== null && ended_at !== null)

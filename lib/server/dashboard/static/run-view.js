@@ -15,6 +15,7 @@ import { Instructions } from './instructions.js'
 import { Plan } from './plan.js'
 import { MessageBox } from './message-box.js'
 import { leftOutView } from './path-list.js'
+import { ResultView } from './result.js'
 import { forkDialog, restoreDialog } from './run-dialogs.js'
 import { aboutProgram, badgesOf, factsOf, metersOf } from './run-facts.js'
 import { Tabs } from './tabs.js'
@@ -36,7 +37,7 @@ import { clipped, visible } from './visible.js'
 const REFRESHING = new Set([
   'run_started', 'run_recovered', 'llm_usage', 'model_switched', 'goal_check',
   'iteration_complete', 'checkpoint', 'files_changed', 'changes_decided', 'attempt_started',
-  'attempt_ended', 'attempt_chosen', 'delegate_started', 'delegate_ended', 'error',
+  'attempt_ended', 'attempt_chosen', 'delegate_started', 'delegate_ended', 'result', 'error',
 ])
 
 /** Kinds that the user is waiting for, shown without delay. */
@@ -100,6 +101,7 @@ export class RunView {
   #facts = h('dl.facts')
   #instructions = new Instructions()
   #plan = new Plan()
+  #result = new ResultView()
   #kind = h('p.notice.program', { hidden: true })
   #failure = h('p.notice.bad', { dir: 'auto', hidden: true })
   #queued = h(
@@ -161,6 +163,7 @@ export class RunView {
         { 'aria-label': 'About this run' },
         this.#kind,
         this.#plan.element,
+        this.#result.element,
         this.#facts,
         this.#instructions.element,
         this.#checkFiles.element,
@@ -413,6 +416,7 @@ export class RunView {
     this.#instructions.update(details)
     // A newer one may have come with the events.
     if (details.last_seq >= this.#seen) this.#plan.update(details.plan)
+    this.#result.update(details)
     this.#checkFiles.update(details.check_files)
     refill(this.#badges, badgesOf(details))
     // What had the focus may be gone, such as the button that aborts.
