@@ -288,6 +288,16 @@ test('a refusal without another model ends the run as before', async (t) => {
   assert.deepEqual(said, ['I cannot.'])
 })
 
+test('a language model takes over from builtin:repair when that has nothing left', async (t) => {
+  const { engine } = await openEngine(t, { providers: [models({ m: fails(), a: touches })] })
+  const request = { goal: GOAL, model_name: 'builtin:repair', fallback_models: ['test:a'] }
+  const { events, details } = await runToEnd(engine, request)
+  assert.equal(details.status, 'achieved')
+  assert.deepEqual(switches(events).map(({ from, cause }) => [from, cause]), [
+    ['builtin:repair', 'refusal'],
+  ])
+})
+
 test('a budget that is used up is no reason for another model', async (t) => {
   const usage = { input_tokens: 40, output_tokens: 0, cached_tokens: 0, reasoning_tokens: 0 }
   let others = 0

@@ -306,10 +306,10 @@ test('tokens count as estimated, then as they were used', async (t) => {
   let calls = 0
   const provider = testProvider(() => {
     calls += 1
-    return { tokens: [900, 100] }
+    return { tokens: [99_900, 100] }
   })
   const { engine } = await openEngine(t, {
-    providers: [provider], clock, providerLimits: { test: { tokensPerMinute: 1_000 } },
+    providers: [provider], clock, providerLimits: { test: { tokensPerMinute: 100_000 } },
   })
   const { details } = await engine.create({ ...WAITING, max_iterations: 2 })
   const said = follow(engine, details.run_id, ({ kind }) => kind === 'log')
@@ -319,7 +319,7 @@ test('tokens count as estimated, then as they were used', async (t) => {
   assert.equal(calls, 1)
   clock.advance(2_000)
   const last = (await said).at(-1)
-  assert.match(last?.kind === 'log' ? last.payload.message : '', /1000 tokens a minute/)
+  assert.match(last?.kind === 'log' ? last.payload.message : '', /100000 tokens a minute/)
   clock.advance(59_000)
   await follow(engine, details.run_id)
   assert.equal(calls, 2)
