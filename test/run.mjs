@@ -24,7 +24,7 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const notHere = new Set(['peers', 'bench', 'types', 'fixtures', 'node_modules'])
 
 /** Files that share a process, at most. */
-const GROUP = 8
+const GROUP = 24
 
 /** @param {string} folder @returns {string[]} */
 function testFiles(folder) {

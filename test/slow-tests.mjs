@@ -1617,6 +1617,8 @@ export const slowTests = Object.entries(byFile).flatMap(([file, tests]) =>
  */
 export const ownProcess = {
   'test/agent/workspace/apply.test.ts': 'replaces functions of node:fs for a while',
+  'test/agent/request/project-instructions.test.ts': 'has texts that another test may know as secrets',
+  'test/internal/next-turn.test.ts': 'counts all that happens in a turn of its process',
   'test/agent/run/kept-requests-production.test.ts': 'loads the library in production',
   'test/agent/models/repair-loading.test.ts': 'asks which files its process has loaded',
   'test/internal/uuid.test.ts': 'ids never go back in time, and others make ids of today',

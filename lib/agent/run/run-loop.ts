@@ -42,7 +42,8 @@ import type { Outcome } from './outcome.js'
 import { placeOf } from './place-of.js'
 import type { RunFolder } from './run-folder.js'
 import type { Scheduler } from './scheduler.js'
-import { promptOf, type StepContext } from './step-context.js'
+import { promptOf } from './prompt.js'
+import type { StepContext } from './step-context.js'
 import { limitTime } from './time-limit.js'
 import {
   answerGate, endingRecords, failureOf, finishRun, startedResults, type Failure,

@@ -1,17 +1,15 @@
 import type { Clock } from '../../internal/clock.js'
 import type { Compare, RunCheckpoints } from '../checkpoints/run-checkpoints.js'
-import { estimateTokens } from '../conversation/fit.js'
-import { systemPrompt } from '../conversation/prompts.js'
 import type { ModelError } from '../errors.js'
 import type { CheckpointReason, RecordDraft } from '../events.js'
 import type { Executor, IsolatedCopy } from '../executor.js'
 import { throwIfExhausted, untilPossible } from '../exhaustion.js'
 import type { Sealing } from '../goals/sealed/sealing.js'
-import type { RunState } from '../log/run-state.js'
 import type { LogWriter } from '../log/writer.js'
-import type { Model, ToolSpec } from '../model.js'
+import type { Model } from '../model.js'
 import type { RunStore } from '../store.js'
 import type { LimitedCalls } from './limited-calls.js'
+import type { Prompt } from './prompt.js'
 import type { RunModels } from './run-models.js'
 import type { CallRuns, SharedBudget, StartsRuns } from './children/call-runs.js'
 import type { Tool, ToolContext } from '../tool.js'
@@ -19,28 +17,6 @@ import { commandToRun } from '../tools/command-line.js'
 import type { RunTrace } from '../tracing/run-trace.js'
 import type { UsedFolder } from '../workspace/pinned-folder.js'
 import type { FileChange, Workspace } from '../workspace/workspace.js'
-
-/** What every model call of a run begins with, however much of the conversation was dropped. */
-export interface Prompt {
-  readonly system: string
-  readonly tools: readonly ToolSpec[]
-  /** Estimated. */
-  readonly tokens: number
-}
-
-/** The prompt of a run, and the tools that it is offered. */
-export function promptOf({ frozen }: RunState, offered: ReadonlyMap<string, Tool>): Prompt {
-  const system = systemPrompt(frozen)
-  const offers = [...offered.values()].map(({ name, description, parameters }) => ({
-    name,
-    description,
-    parameters,
-  }))
-  const text = JSON.stringify(offers)
-  const tokens = estimateTokens({ role: 'user', text: system + text })
-  // A copy: what models get is frozen, and a schema may be an object of the host's.
-  return { system, tools: JSON.parse(text) as ToolSpec[], tokens }
-}
 
 /** What the steps of one run use. Everything that must survive a crash is in `log.state`. */
 export interface StepContext {

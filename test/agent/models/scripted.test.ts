@@ -221,7 +221,7 @@ for (const { title, json, says } of [
 
 test('the script in the guide is valid', () => {
   const guide = readFileSync(new URL('../../../docs/models.md', import.meta.url), 'utf8')
-  const [, json = ''] = /```json\n([^]*?)```/.exec(guide) ?? []
+  const [, json = ''] = /```json\n(\{\s+"description"[^]*?)```/.exec(guide) ?? []
   assert.equal(parseScript(json, 'docs/models.md').turns.length, 3)
 })
 

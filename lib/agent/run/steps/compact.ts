@@ -5,6 +5,7 @@
  * @module
  */
 import { raceAbort } from '../../../internal/abort.js'
+import type { Clock } from '../../../internal/clock.js'
 import { deepFreeze } from '../../../internal/deep-freeze.js'
 import { sleep } from '../../../internal/sleep.js'
 import {
@@ -15,6 +16,7 @@ import {
 } from '../../conversation/fit.js'
 import { summaryRequest } from '../../conversation/summary.js'
 import { NOT_TAKEN } from '../../images.js'
+import type { LogWriter } from '../../log/writer.js'
 import {
   imagesOf, withoutImages, type Message, type Model, type ModelTurn,
 } from '../../model.js'
@@ -23,12 +25,14 @@ import { costOf } from '../../models/pricing.js'
 import { soundTurn } from '../../models/sound-turn.js'
 import { clip } from '../../output.js'
 import { settingsOf } from '../../request/start-request.js'
+import type { RunTrace } from '../../tracing/run-trace.js'
 import { NO_USAGE } from '../../usage.js'
 import { exhausted } from '../budgets.js'
 import { FailedCall, usageRecord, type Payer } from '../call-usage.js'
-import { tokensOfFailure } from '../limited-calls.js'
-import { loggedName, pricesOf } from '../run-models.js'
-import type { Prompt, StepContext } from '../step-context.js'
+import type { SharedBudget } from '../children/call-runs.js'
+import { tokensOfFailure, type LimitedCalls } from '../limited-calls.js'
+import type { Prompt } from '../prompt.js'
+import { loggedName, pricesOf, type RunModels } from '../run-models.js'
 
 /** Part of the context window that is reserved for the model's output. */
 const ANSWER_SHARE = 0.2
@@ -39,6 +43,21 @@ const CHARACTERS = 3
 /** Characters of what the log says of a summary that could not be had. */
 const PROBLEM_CHARACTERS = 500
 const NO_IDS: ReadonlySet<string> = new Set()
+
+/** What is needed of the context of a step. */
+export interface CompactionContext {
+  readonly budget: SharedBudget | null
+  readonly clock: Clock
+  readonly fit: { readonly tokens: number }
+  readonly folder: { readonly real: string }
+  readonly limits: LimitedCalls | null
+  readonly log: LogWriter
+  readonly models: RunModels
+  readonly prompt: Prompt
+  readonly random: () => number
+  readonly signal: AbortSignal
+  readonly trace: RunTrace
+}
 
 /** What the next call has besides the conversation so far. */
 export interface NextCall {
@@ -55,7 +74,7 @@ export interface Room {
   readonly isOfWindow: boolean
 }
 
-export function roomOf({ fit, log, models }: StepContext, prompt: Prompt): Room {
+export function roomOf({ fit, log, models }: CompactionContext, prompt: Prompt): Room {
   const { room } = log.state
   const window = inWindow(models.active(log.state).contextWindow, prompt)
   const refused = Math.min(fit.tokens, room)
@@ -76,7 +95,7 @@ export function forModel(model: Model, messages: readonly Message[]): readonly M
 }
 
 /** Does a summary stand in place of what does not fit? */
-export function summarizes({ log, models }: StepContext): boolean {
+export function summarizes({ log, models }: CompactionContext): boolean {
   const { compaction } = log.state.frozen.request
   const model = models.active(log.state)
   return compaction === 'summary' && (model.summarizes ?? model.isLanguageModel)
@@ -89,7 +108,7 @@ export function summarizes({ log, models }: StepContext): boolean {
  * @throws only the signal's reason, and what the log throws.
  */
 export async function makeRoom(
-  context: StepContext,
+  context: CompactionContext,
   iteration: number,
   call: NextCall,
 ): Promise<boolean> {
@@ -119,7 +138,7 @@ type Found =
 
 /** The summary, or why there is none. */
 async function summaryOf(
-  context: StepContext,
+  context: CompactionContext,
   iteration: number,
   { fresh, messages }: CompactionPlan,
   room: number,
@@ -154,7 +173,7 @@ function readSummary({ message, stop }: ModelTurn, most: number): Found {
 
 /** Which budget a summary would exhaust, in words; null when there is enough of all. */
 async function shortOf(
-  { budget, log }: StepContext,
+  { budget, log }: CompactionContext,
   input: number,
   output: number,
 ): Promise<string | null> {
@@ -171,7 +190,7 @@ async function shortOf(
 
 /** The turn of the model, or why there is none. */
 async function askModel(
-  context: StepContext,
+  context: CompactionContext,
   iteration: number,
   messages: readonly Message[],
 ): Promise<ModelTurn | string> {
