@@ -37,10 +37,17 @@ const SAMPLE = 'starts a program for each sample'
 const byFile = {
   'test/agent/models/replay.test.ts': [
     ['a replayed run repeats the answers, event by event, and costs nothing', 0.8, COMMANDS],
+    ['a replay fails when it is asked for more turns than were recorded', 0.6, COMMANDS],
   ],
   'test/agent/run/fork-apply.test.ts': [
     ['a fork that changes nothing itself waits with the changes of its source', 0.8, CHECKS],
     ['applying a fork brings what its source had not applied', 0.8, CHECKS],
+    ['a fork of a fork brings the changes of all three', 0.5, COMMANDS],
+    ['what a source applied after its fork began is brought once', 0.3, COMMANDS],
+    ['a file that the user changed as well is a conflict, also of the source', 0.3, COMMANDS],
+    ['a fork is applied after its source was deleted', 0.3, COMMANDS],
+    ['a fork of changes that were applied brings its own', 0.3, COMMANDS],
+    ['a fork of changes that were discarded brings them after all', 0.3, COMMANDS],
   ],
   'test/agent/goals/sealed/new-files.test.ts': [
     ['what a sealed check leaves out of a JavaScript package', 0.6, COPIES],
@@ -54,6 +61,7 @@ const byFile = {
       0.5,
       COMMANDS,
     ],
+    ['approval at a gate gives a repeating run another chance', 0.3, COMMANDS],
   ],
   'test/agent/models/gemini.test.ts': [
     ['a stream gives the same turn wherever it is split', 0.4, RANDOM_TEXTS],
@@ -88,16 +96,19 @@ const byFile = {
   ],
   'test/agent/run/secret-files.test.ts': [
     ['the log has content of files with secrets', 0.8, COMMANDS],
+    ['the log has no content of files with secrets', 0.5, COMMANDS],
   ],
   'test/agent/mcp/engine.test.ts': [
     ['the result of a tool lists the files that it changed, whatever its exit code', 0.7, CHILDREN],
     ['tools are gated like writes, unless the host declares them as reads', 0.6, CHILDREN],
     ['an engine opens without an optional server, but not without a required one', 0.7, CHILDREN],
+    ['a run calls the tools of a server, and the engine closes the server', 0.4, CHILDREN],
   ],
   'test/agent/run/restart.test.ts': [
     ['runs that had begun come first, by age, then the queue, then new runs', 0.7, COMMANDS],
     ['runs of one folder do not slow each other down while they wait', 0.7, COMMANDS],
     ['a start reads no logs, and later only those of runs that get a slot', 0.6, COMMANDS],
+    ['a run whose log cannot be read now is taken up when it can', 0.3, COMMANDS],
   ],
   'test/agent/models/repair-loading.test.ts': [
     ['the first request to the repair model loads its engine, an import does not', 0.7, WORKER],
@@ -142,9 +153,14 @@ const byFile = {
   ],
   'test/http/built.test.ts': [
     ['the compiled blocking client works under flags and NODE_OPTIONS', 0.4, CHILDREN],
+    ['the compiled blocking client works in a process, which ends by itself', 0.6, CHILDREN],
+    ['the compiled blocking client works inside another worker', 0.5, CHILDREN],
   ],
   'test/agent/checkpoints/run-checkpoints.test.ts': [
     ['edits that were taken back are no net change, at the end and at a gate', 0.4, COPIES],
+    ['an iteration that changed nothing has no checkpoint', 0.3, COPIES],
+    ['the end of a run tells the net change since its start', 0.3, COPIES],
+    ['a run waits while the store of contents is unavailable', 0.3, COPIES],
   ],
   'test/server/closing.test.ts': [
     [
@@ -152,9 +168,11 @@ const byFile = {
       0.4,
       COMMANDS,
     ],
+    ['requests that reach a closed store while the service closes are 503 draining', 0.3, STARTS],
   ],
   'test/agent/goals/check-sandbox.test.ts': [
     ['in a sandbox node-test reports its tests by name', 0.3, CHECKS],
+    ['in a sandbox shell: python3 -m unittest reports its tests by name', 0.5, CHECKS],
   ],
   'test/agent/goals/check.test.ts': [
     ['a command that prints the output of a runner reports no tests', 0.6, CHECKS],
@@ -213,12 +231,16 @@ const byFile = {
       COPIES,
     ],
     ['caches that are left out are hidden in packages that are mounted', 0.4, COPIES],
+    ['git runs nothing in a sealed copy because of a filter', 0.6, COPIES],
+    ['git runs nothing in a sealed copy because of hooks', 0.4, COPIES],
+    ['the repository of a sealed copy cannot be changed in a sandbox', 0.3, COPIES],
   ],
   'test/agent/goals/holdout/limits.test.ts': [
     ['a request may ask for the sealed checks that its held-out tests need', 0.6, COPIES],
     ['a folder with held-out tests that has too many files is refused', 0.4, COPIES],
     ['a host gives held-out tests for some runs, from a folder', 1.8, COPIES],
     ['a folder that runs can reach is refused: in a root, or above one', 0.8, COPIES],
+    ['a fork cannot bring held-out tests of its own', 0.6, CHECKS],
   ],
   'test/agent/goals/sealed/flow.test.ts': [
     ['files of the check that a dying process changes are told in the copy', 0.4, COPIES],
@@ -275,6 +297,29 @@ const byFile = {
     ['an aborted run is no verdict: the error is passed on, and no copy is left', 0.4, COPIES],
     ['a copy that cannot be removed changes no verdict', 0.4, COPIES],
     ['a removed file of the check is told in place, and no copy is made', 0.4, COPIES],
+    ['a file that nothing claims is as at the start in the copy, if it was changed', 0.4, CHECKS],
+    [
+      'a file that nothing claims is as at the start in the copy, if it was replaced by a folder',
+      0.3,
+      CHECKS,
+    ],
+    ['a file that the check alone uses is not claimed by a helper of tests', 0.3, CHECKS],
+    [
+      'data that tests alone read is as at the start in the copy, whatever generates it',
+      0.3,
+      CHECKS,
+    ],
+    ['held-out tests find data that tests alone read as at the start, too', 0.4, CHECKS],
+    ['a file that nothing claims has the time of the start in the copy', 0.3, CHECKS],
+    ['code that changes what runs held-out tests alone does not pass them', 0.3, CHECKS],
+    ['the steps of a check that passes, in order', 0.3, CHECKS],
+    ['a file that the check alone uses is claimed by a program that generates it', 0.3, CHECKS],
+    [
+      'a file that the check alone uses is claimed by a program that writes into its folder',
+      0.3,
+      CHECKS,
+    ],
+    ['a file that the check alone uses is claimed by a script of package.json', 0.3, CHECKS],
   ],
   'test/agent/goals/sealed/killed.test.ts': [
     ['a run whose process is killed in a check (first) is achieved by another', 3, KILLS],
@@ -316,6 +361,7 @@ const byFile = {
       2.1,
       GRACE,
     ],
+    ['an abort ends the HTTP request of a model call', 0.4, COMMANDS],
   ],
   'test/agent/checkpoints/model.test.ts': [
     ['folders, copies and checkpoints are what a model says', 1.5, COPIES],
@@ -369,6 +415,7 @@ const byFile = {
   'test/agent/executors/bubblewrap.test.ts': [
     ['bubblewrap: of 100 MB of output only head and tail are kept in memory', 4.8, FLOOD],
     ['bubblewrap: a command that ignores SIGTERM is killed', 2.1, GRACE],
+    ['bubblewrap: node and npm work in the sandbox', 0.4, CHILDREN],
   ],
   'test/agent/executors/isolated-copy.test.ts': [
     ['a sandbox shows the copy and nothing else of the closed folder', 0.6, COPIES],
@@ -422,6 +469,8 @@ const byFile = {
       16.9,
       'starts pytest with and without each combination of plugins',
     ],
+    ['unittest is not met by os._exit(0) in the function under test', 0.4, CHECKS],
+    ['pytest is not met by a module that replaces pytest', 0.3, CHECKS],
   ],
   'test/agent/goals/holdout/crashes.test.ts': [
     ['an evaluation that a crash cut off counts, and the next one may pass', 1.0, COPIES],
@@ -513,6 +562,7 @@ const byFile = {
       3,
       'waits for programs that never end to be stopped',
     ],
+    ['go-test gets events by GOFLAGS, shows their output, and reports missing tests', 0.5, CHECKS],
   ],
   'test/agent/isolation/dependencies.test.ts': [
     ['an editable install elsewhere is named', 0.7, COPIES],
@@ -622,6 +672,7 @@ const byFile = {
     ['only a write right after a copy counts as a change in memory', 2.4, PROGRAMS],
     ['only a write right after a copy counts as a change in a folder', 2.2, PROGRAMS],
     ['random reads and writes of random trees by real processes are told exactly', 3, PROGRAMS],
+    ['a file system that keeps no access times is known as one', 0.5, COPIES],
   ],
   'test/agent/isolation/kills.test.ts': [
     [
@@ -756,6 +807,7 @@ const byFile = {
     ],
     ['a copied repository has history, index, branches, stash, settings', 0.8, GIT],
     ['a repository is copied so that what refers to objects comes before them', 0.8, GIT],
+    ['Mercurial and Jujutsu do not follow their pointers to a repository outside', 0.3, COPIES],
   ],
   'test/agent/mcp/stdio.test.ts': [
     [
@@ -769,6 +821,7 @@ const byFile = {
       CHILDREN,
     ],
     ['closing kills a server that ignores it, and its processes', 2.1, GRACE],
+    ['an aborted call rejects with the reason and is cancelled at the server', 0.3, CHILDREN],
   ],
   'test/agent/goals/sealed/dependency-changes.test.ts': [
     ['a package of the runner is as it was at the start', 0.6, COPIES],
@@ -826,6 +879,12 @@ const byFile = {
   ],
   'test/agent/run/compaction-crashes.test.ts': [
     ['whenever a process dies, the next one sends the same messages', 3.5, CRASHES],
+    ['the log says what each turn was sent', 0.3, COMMANDS],
+    [
+      'a fork takes the summary and the plan over, and a replay gives the same answers',
+      0.4,
+      COMMANDS,
+    ],
   ],
   'test/agent/run/compaction-random.test.ts': [
     ['25 random long runs tell the model what it must know, once', 9, RANDOM],
@@ -839,6 +898,26 @@ const byFile = {
       4.5,
       CRASHES,
     ],
+    [
+      'the result of the attempt that wins is that of its run; one without does not win',
+      0.4,
+      COMMANDS,
+    ],
+    [
+      'a schema that is costly to check costs a bounded time, and its answers are invalid',
+      0.3,
+      COMMANDS,
+    ],
+    [
+      'a run without a folder can be killed at any append: no answer is lost or asked for twice',
+      0.3,
+      COMMANDS,
+    ],
+    [
+      'a run is achieved exactly if one of three answers matches, and shows the first of those',
+      0.3,
+      COMMANDS,
+    ],
   ],
   'test/agent/run/no-descriptors.test.ts': [
     [
@@ -851,12 +930,24 @@ const byFile = {
     ['a run that makes progress survives any number of crashes', 0.6, CRASHES],
     ['a run without gates recovers from a crash at every position of its log', 2.9, CRASHES],
     ['a run with gates recovers from a crash at every position of its log', 3.7, CRASHES],
+    ['a command whose outcome is unknown is not run again, and its result says so', 0.7, COMMANDS],
+    ['with gates, an unknown outcome opens a gate', 0.5, COMMANDS],
+    ['a run that has already been recovered three times fails, and says why', 0.4, COMMANDS],
+    [
+      'commands that a dead process left are killed, even if the run only has to end',
+      0.4,
+      COMMANDS,
+    ],
+    ['an abort that was requested before a crash takes effect after it', 0.3, COMMANDS],
   ],
   'test/agent/stores/objects-faults.test.ts': [
     ['acknowledged blobs survive faults, crashes and losses of power in many cases', 6, DISK],
+    ['acknowledged blobs survive faults, crashes and losses of power in a few cases', 0.4, DISK],
   ],
   'test/agent/stores/object-packs.test.ts': [
     ['a process that is killed around any write of objects loses none of them', 8, KILLS],
+    ['objects stored one by one lie in few files, and are found after a restart', 0.4, DISK],
+    ['a torn or damaged pack is named, and no object of another one is lost', 0.3, DISK],
   ],
   'test/agent/stores/aimed-kills.test.ts': [
     'create', 'sync', 'sync directory', 'write', 'rename', 'remove', 'tail',
@@ -889,6 +980,7 @@ const byFile = {
       2.1,
       'its time limit of two seconds passes in real time',
     ],
+    ['list_files stops after 1000 entries and says so', 1.6, COMMANDS],
   ],
   'test/agent/workspace/manifest.test.ts': [
     ['30 folders that are edited at random are captured as their models are', 6, RANDOM],
@@ -902,6 +994,7 @@ const byFile = {
       0.6,
       'captures a folder twenty times',
     ],
+    ['packages that are installed later are told, and make no other tree', 0.7, COPIES],
   ],
   'test/agent/run/fork-files.test.ts': [
     ['a fork in place needs the folder as it was', 0.6, COPIES],
@@ -944,6 +1037,11 @@ const byFile = {
     ['several lanes make the same folders, and the files in them', 0.5, COPIES],
     ['a folder gets what the steps say; what others changed is left alone and named', 1.5, RANDOM],
     ['steps that are killed at any change can be done again', 4.0, 'writes a folder for each change'],
+    [
+      'what belongs to git, lies in closed folders or leads out of the folder is never written',
+      0.3,
+      COPIES,
+    ],
   ],
   'test/agent/workspace/describe-changes.test.ts': [
     [
@@ -962,6 +1060,8 @@ const byFile = {
   'test/agent/workspace/patch.test.ts': [
     ['git applies patches of 250 random changes', 2.0, PROGRAMS],
     ['patch applies patches of 250 random changes', 2.0, PROGRAMS],
+    ['git applies a patch with every kind of change', 0.5, COPIES],
+    ['patch applies a patch with every kind of change', 0.3, COPIES],
   ],
   'test/agent/workspace/copy.test.ts': [
     [
@@ -975,6 +1075,7 @@ const byFile = {
     ['a folder of any depth, without permissions, and with links is removed', 1, COPIES],
     ['a program in a copy gets from no link into the original', 1, COPIES],
     ['an aborted copy rejects with the reason, and nothing is left of it', 1, COPIES],
+    ['times are those of the original to two microseconds', 0.5, COPIES],
   ],
   'test/agent/workspace/hostile-trees.test.ts': [
     ['nothing outside a hostile tree is shown or changed', 0.8, COPIES],
@@ -1016,6 +1117,9 @@ const byFile = {
       13.7,
       'the demo repairs four bugs',
     ],
+    ['examples/extract-invoice.ts prints its results, ends, and needs no network', 1.0, SAMPLE],
+    ['examples/http-basics.ts prints its results, ends, and needs no network', 0.5, SAMPLE],
+    ['examples/http-blocking.ts prints its results, ends, and needs no network', 0.4, SAMPLE],
   ],
   'test/growth.test.ts': [
     ['twice as much of anything hostile takes at most three times the steps', 4.5, GROWTH],
@@ -1025,6 +1129,9 @@ const byFile = {
     ['what a run changed is seen, taken back, and brought again', 0.9, COMMANDS],
     ['an isolated run is applied where it does not conflict, or discarded', 1.2, COMMANDS],
     ['a run hears a message, and is forked with its files', 0.8, COMMANDS],
+    ['paths that lead elsewhere find nothing, at any time', 0.4, STARTS],
+    ['a file with a secret is refused by name', 0.3, STARTS],
+    ['a file with a secret is read', 0.3, STARTS],
   ],
   'test/server/secrets.test.ts': [
     [
@@ -1032,6 +1139,7 @@ const byFile = {
       2.1,
       SEARCH,
     ],
+    ['no public object shows a secret, however it is printed', 0.3, STARTS],
   ],
   'test/regexps.test.ts': [
     ['every regular expression takes linear time', 2.6, 'parses all sources with TypeScript'],
@@ -1143,6 +1251,16 @@ const byFile = {
     ['Client: answers at any time of an upload by HTTP/1.1 and TLS are returned', 6, UPLOADS],
     ['Client: answers at any time of an upload by HTTP/2 are returned', 6, UPLOADS],
     ['Client: answers at any time of an upload by HTTP/2 and TLS are returned', 6, UPLOADS],
+    [
+      "AsyncClient: after a proxy's challenge in the middle of an upload the whole is sent",
+      0.3,
+      CHILDREN,
+    ],
+    [
+      "Client: after a proxy's challenge in the middle of an upload the whole is sent",
+      0.4,
+      CHILDREN,
+    ],
   ],
   'test/http/content/decoders.test.ts': [
     ['only zeros may follow encoded content, however it is read and split', 0.6, SPLIT],
@@ -1158,10 +1276,17 @@ const byFile = {
       9,
       RANDOM_CALLS,
     ],
+    [
+      'plain calls do what calls with a hook that does nothing do, in 25 random plans',
+      0.4,
+      CHILDREN,
+    ],
   ],
   'test/http/client.test.ts': [
     ['a client works inside another worker', 1.2, WORKER],
     ['400 calls that end at random, however they end, leave no connection open', 2.1, RANDOM_CALLS],
+    ['a worker that hangs is replaced, however short the limits of the calls', 0.5, CHILDREN],
+    ['the process ends by itself even if the client is not closed', 0.6, CHILDREN],
   ],
   'test/agent/stores/file.test.ts': [
     ['a large journal is verified after the store is opened', 0.6, DISK],
@@ -1177,6 +1302,7 @@ const byFile = {
     ['after any sequence of operations a store equals a map of lists', 2.6, DISK],
     ['a journal that is never idle stays within three times what it retains', 1.4, DISK],
     ['a crash at any step of a rewrite or an index file leaves the same runs', 1.1, DISK],
+    ['a store that creates and drops runs reclaims space by itself', 0.5, DISK],
   ],
   'test/agent/conversation/fit.test.ts': [
     [
@@ -1197,6 +1323,32 @@ const byFile = {
   ],
   'test/agent/run/unavailable-store.test.ts': [
     ['6 runs over a store that fails at random leave the log of one that never does', 1.4, RANDOM],
+    ['a run whose run_end the store refuses waits and goes on, doing nothing twice', 0.4, COMMANDS],
+    [
+      'a run whose run_started the store refuses waits and goes on, doing nothing twice',
+      0.3,
+      COMMANDS,
+    ],
+    [
+      'a run whose goal_check the store refuses waits and goes on, doing nothing twice',
+      0.3,
+      COMMANDS,
+    ],
+    [
+      'a run whose step_start the store refuses waits and goes on, doing nothing twice',
+      0.3,
+      COMMANDS,
+    ],
+    [
+      'a run whose tool_started the store refuses waits and goes on, doing nothing twice',
+      0.3,
+      COMMANDS,
+    ],
+    [
+      'a run whose tool_result the store refuses waits and goes on, doing nothing twice',
+      0.3,
+      COMMANDS,
+    ],
   ],
   'test/agent/crash/full-disk.test.ts': [
     ['a run that fills the disk waits until there is room, also over a restart', 1.2, DISK],
@@ -1212,6 +1364,11 @@ const byFile = {
   ]),
   'test/http/transports/pool.test.ts': [
     ['1000 random aborts leak no connection, waiter or listener', 0.8, RANDOM_CALLS],
+    [
+      'a worker that throws when it starts fails the call with the reason, and the next call works',
+      0.4,
+      CHILDREN,
+    ],
   ],
   'test/http/transports/http2/http2.test.ts': [
     ['bodies larger than any window go both ways, with trailers', 1.1, UPLOADS],
@@ -1245,6 +1402,8 @@ const byFile = {
     ['the samples of docs/tools.md do what they say', 1.1, SAMPLE],
     ['the samples of docs/mcp.md do what they say', 0.9, SAMPLE],
     ['the samples of docs/mounting.md do what they say', 0.9, SAMPLE],
+    ['test file 1 of docs/long-runs.md passes', 2.3, SAMPLE],
+    ['the samples of docs/results.md do what they say', 1.4, SAMPLE],
   ],
   'test/server/fuzz.test.ts': [
     [
@@ -1337,6 +1496,12 @@ const byFile = {
     ["node-test is not met by another 'assert' for those who require it later", 1.1, CHECKS],
     ['node-test: plain tests: canaries run and give no alarm', 1.0, CHECKS],
     ['unittest is not met by assertRaises that expects nothing', 1.0, CHECKS],
+    ['node-test is not met by another RegExp.prototype.test', 0.4, CHECKS],
+    [
+      'node-test: functions of the language that are replaced by better ones, or mocked in a test: canaries run and give no alarm',
+      0.4,
+      CHECKS,
+    ],
   ],
   'test/agent/goals/reports-exits/early-exits.test.ts': [
     ['a check of npm run verify is not met by process.exit(0) behind npm', 2.2, PROGRAMS],
@@ -1424,6 +1589,29 @@ const byFile = {
       PROGRAMS,
     ],
     ['a check of python3 check.py that ends by sys.exit(main()) is met', 0.4, PROGRAMS],
+    ['a check of node check.js is not met by a process.exit that does nothing', 0.4, CHECKS],
+    [
+      'a check of node check.js is not met by an exit code that a listener sets back before the end',
+      0.3,
+      CHECKS,
+    ],
+    [
+      'a check of node check.mjs is not met by a process.exit of a module that does nothing',
+      0.3,
+      CHECKS,
+    ],
+    [
+      'a check of node check.js that waits for the first of a result and a time limit is met',
+      0.3,
+      CHECKS,
+    ],
+    [
+      'a check of node check.js that has listeners for its end, and code with others is met',
+      0.3,
+      CHECKS,
+    ],
+    ['a check of node check.js that mocks process.exit to its end is met', 0.3, CHECKS],
+    ['a check of python3 check.py that mocks sys.exit to its end is met', 0.3, CHECKS],
   ],
   'test/agent/goals/check-node.test.ts': [
     ['npm-test is met when the failing tests pass, and counts them by name', 0.8, CHECKS],
@@ -1452,14 +1640,29 @@ const byFile = {
     ['process.exit(0) in a setup file of the test script leaves no complete report', 1.0, CHECKS],
     ['a runner started twice by one command is reported as one', 1.1, CHECKS],
     ['a test script that names a reporter of its own keeps it beside ours', 0.8, CHECKS],
+    ['npm-test is not met by editing the npm script', 0.4, CHECKS],
+    ['npm-test is not met by another runner that passes with no tests', 0.4, CHECKS],
+    ['node-test is not met by process.exit(0) in the function under test', 0.4, CHECKS],
+    ['node-test is not met by a module under test that replaces assertions', 0.5, CHECKS],
+    ['a forged report in the workspace is ignored', 0.4, CHECKS],
+    ['a report file without the nonce of the check fails the check', 0.5, CHECKS],
+    ['the private folder is outside the workspace, has mode 0700, and is removed', 0.3, CHECKS],
+    ['npm-test is not met by an .npmrc that changes the shell of scripts', 0.3, CHECKS],
+    [
+      'shell: node test/add.test.js is not met by process.exit(0) in a test where tests and runner share a process',
+      0.3,
+      CHECKS,
+    ],
   ],
   'test/server/client/websocket-stream.test.ts': [
     ['a silent WebSocket is reopened at the cursor', 5.0, LIMITS],
+    ['connections cut at random bytes lose and repeat no event', 0.5, STARTS],
   ],
   'test/http/deadlines.test.ts': [
     ['AsyncClient: a response without end does not prolong the total time', 0.6, LIMITS],
     ['Client: what has arrived when the total time is up is returned', 0.5, LIMITS],
     ['no limit passes while the thread is blocked and what it waits for arrives', 2.5, LIMITS],
+    ['Client: a response without end does not prolong the total time', 0.4, CHILDREN],
   ],
   'test/server/webhooks/endpoint.test.ts': [
     ['attempts, their times and the first of them survive restarts', 0.8, STARTS],
@@ -1483,6 +1686,13 @@ const byFile = {
       COMMANDS,
     ],
     ['runs leave no descriptor open, however they end', 0.9, RANDOM],
+    ['process: a run ends when its folder is replaced by a link', 0.4, COMMANDS],
+    [
+      'after a restart, a run continues of an earlier version, which does not know its folder',
+      0.7,
+      COMMANDS,
+    ],
+    ['bubblewrap: a command gets no descriptor of its folder', 0.3, COMMANDS],
   ],
   'test/agent/checkpoints/kills-restore.test.ts': [
     ['a restore after the end that is killed at any write is finished by the next start', 5, KILLS],
@@ -1537,6 +1747,7 @@ const byFile = {
     ['a restore that has nothing to change can be taken back all the same', 0.8, COPIES],
     ['paths that hold a secret are refused, for they would be logged', 0.8, COPIES],
     ['a discard that cannot be stored leaves the copy', 0.8, COPIES],
+    ['a folder that a run works in is not waited for', 0.3, COPIES],
   ],
   'test/agent/isolation/made-anew.test.ts': [
     [
@@ -1567,6 +1778,8 @@ const byFile = {
     ['a run that is to apply its changes has done so when it has ended', 0.4, COPIES],
     ['discarded changes are gone', 0.4, COPIES],
     ['of a renamed file, both names are applied, whichever is asked for', 0.5, COPIES],
+    ['changes of an isolated run wait, are shown, and are applied once', 0.8, COPIES],
+    ['a conflict is named, and nothing is written unless it is forced', 0.3, COPIES],
   ],
   'test/ws/client-handshake.test.ts': [
     ['a head of any size or split', 0.8, RANDOM_TEXTS],
@@ -1578,10 +1791,30 @@ const byFile = {
     ['the attempt that came nearest is named, and its changes can be applied by hand', 0.9, CHECKS],
     ['the largest number of attempts needs no more listeners than Node expects', 0.8, COPIES],
     ['an attempt that changes the tests is not the nearest, however many pass', 0.7, CHECKS],
+    ['the first attempt that achieves the goal wins, and its changes are applied', 0.5, COPIES],
+    ['attempts that do not achieve the goal fail their run, with every reason', 0.4, COPIES],
+    ['while another run works in the folder, the run says for what it waits', 0.4, COPIES],
+    [
+      'the changes of a fork wait, though those of the attempts were applied by default',
+      0.4,
+      COPIES,
+    ],
+    ['a human chooses among the attempts that achieved the goal', 0.4, COPIES],
+    ['a binary file is a larger change than any text', 0.3, COPIES],
   ],
   'test/agent/run/children/whole-tree.test.ts': [
     ['what runs of all levels use counts at once, before any of them has ended', 0.6, COPIES],
     ['a fork goes on by itself with the files of the winner; a retry attempts anew', 0.5, COPIES],
+    ['the smallest change wins, then the fewest tokens', 0.7, COPIES],
+    ['when one attempt wins, the others are ended', 0.6, COPIES],
+    ['the tokens of all attempts count towards the budget of their run', 0.4, COPIES],
+    ['changes that conflict with the folder stay pending, and the conflict is named', 0.4, COPIES],
+    [
+      'with apply: manual, the changes of the winner, or of a loser, are applied by hand',
+      0.5,
+      COPIES,
+    ],
+    ['a service that is closed goes on with its trees when it starts again', 0.5, COPIES],
   ],
   'test/agent/run/children/shutdown.test.ts': [
     ['a shutdown with time at run_started loses nothing of attempts', 0.3, COPIES],
@@ -1598,10 +1831,328 @@ const byFile = {
     ['a shutdown with time at delegate_started loses nothing of an own tool', 0.3, COPIES],
     ['a shutdown with time at files_changing loses nothing of an own tool', 0.3, COPIES],
     ['a shutdown with time at delegate_ended loses nothing of an own tool', 0.3, COPIES],
+    ['a shutdown at once at run_started loses nothing of attempts', 0.3, COPIES],
+    ['a shutdown at once at attempt_started loses nothing of attempts', 0.3, COPIES],
+    ['a shutdown at once at attempt_ended loses nothing of attempts', 0.4, COPIES],
+    ['a shutdown at once at attempt_chosen loses nothing of attempts', 0.5, COPIES],
+    ['a shutdown at once at files_changing loses nothing of attempts', 0.5, COPIES],
+    ['a shutdown at once at tool_started loses nothing of delegates', 0.5, COPIES],
+    ['a shutdown at once at delegate_started loses nothing of delegates', 0.5, COPIES],
+    ['a shutdown at once at files_changing loses nothing of delegates', 0.6, COPIES],
+    ['a shutdown at once at files_changed loses nothing of delegates', 0.8, COPIES],
+    ['a shutdown at once at delegate_ended loses nothing of delegates', 0.7, COPIES],
+    ['a shutdown at once at tool_started loses nothing of an own tool', 0.6, COPIES],
+    ['a shutdown at once at delegate_started loses nothing of an own tool', 0.5, COPIES],
+    ['a shutdown at once at files_changing loses nothing of an own tool', 0.7, COPIES],
+    ['a shutdown at once at delegate_ended loses nothing of an own tool', 0.6, COPIES],
   ],
   'test/docs.test.ts': [
     ['the samples of docs/held-out-tests.md do what they say', 0.9, SAMPLE],
     ['the TypeScript samples of all documents compile', 4.5, COMPILE],
+  ],
+  'test/agent/engine.test.ts': [
+    ['a run plans, acts, is checked and ends as achieved, event by event', 0.4, COMMANDS],
+    ['late, early and resuming readers get the same gap-free list', 0.3, COMMANDS],
+  ],
+  'test/agent/executors/named.test.ts': [
+    ['a sandboxed run works in its folder, and cannot see the data of the store', 0.3, CHILDREN],
+  ],
+  'test/agent/executors/sandbox.test.ts': [
+    ['a sandbox of this user can write only what the executor says', 0.5, CHILDREN],
+    ['a sandbox of an ordinary user can write only what the executor says', 0.5, CHILDREN],
+  ],
+  'test/agent/goals/sealed/belongs.test.ts': [
+    ['a text full of imports is read in linear time', 0.4, CHECKS],
+  ],
+  'test/agent/log/deltas.test.ts': [
+    ["a run streams its model's text, and numbers the attempts", 0.5, COMMANDS],
+  ],
+  'test/agent/mcp/resources.test.ts': [
+    ['a server lists its resources and templates, page by page', 0.5, CHILDREN],
+    ['the tool for resources is offered only where it can be used', 0.4, CHILDREN],
+    ['an engine lists the prompts of its servers, without those that fail', 0.5, CHILDREN],
+    ['a model lists and reads the resources of the servers that have some', 0.3, CHILDREN],
+  ],
+  'test/agent/models/settings.test.ts': [
+    ['settings are frozen, shown, and kept by retries and forks', 0.4, COMMANDS],
+  ],
+  'test/agent/redaction/cuts.test.ts': [
+    ['no part of a secret is in the id of a call', 0.5, SEARCH],
+    ['no part of a secret is in a diff', 0.3, SEARCH],
+    ['no part of a secret is in an error page of a provider', 0.3, SEARCH],
+    ['no part of a secret is in the error of a call', 0.3, SEARCH],
+  ],
+  'test/agent/redaction/redactor.test.ts': [
+    ['a secret that a tool reads reaches neither the log, nor the model, nor a diff', 0.3, SEARCH],
+  ],
+  'test/agent/redaction/spelled-text.test.ts': [
+    ['a secret is found in JSON of Go', 0.3, SEARCH],
+    ['a secret is found in JSON of PHP', 0.3, SEARCH],
+    ['a secret is found in a URL with digits of both cases', 0.4, SEARCH],
+    ['a secret is found in a URL in a URL', 0.3, SEARCH],
+    ['a secret is found in the user information of a URL', 0.4, SEARCH],
+    ['a secret is found in base64 in lines', 0.3, SEARCH],
+    ['a secret is found in JSON of Gson', 0.3, SEARCH],
+    ['a secret is found in JSON of .NET', 0.3, SEARCH],
+    ['a secret is found in encodeURI', 0.3, SEARCH],
+    ['a secret is found in base64 in a URL', 0.3, SEARCH],
+  ],
+  'test/agent/run/children/choice.test.ts': [
+    [
+      'the first answer to a choice counts; the same again is harmless, others are refused',
+      0.3,
+      COPIES,
+    ],
+    ['an answer that aborts names no attempt', 0.3, COPIES],
+    [
+      'the head of an earlier version tells by the chosen attempt which answer was given',
+      0.3,
+      COPIES,
+    ],
+  ],
+  'test/agent/run/children/damage.test.ts': [
+    ['an attempt whose log is damaged has failed, and another one wins', 0.4, COPIES],
+  ],
+  'test/agent/run/children/delegation.test.ts': [
+    ['delegates of one turn work at once, and their changes come back', 0.6, COPIES],
+  ],
+  'test/agent/run/children/interrupted.test.ts': [
+    [
+      'an abort while changes are brought back leaves all of them, and then the run ends',
+      0.5,
+      COPIES,
+    ],
+    ['the changes of the winner wait for a store that cannot be reached', 0.4, COPIES],
+    ['the changes of a delegate wait for a store that cannot be reached', 0.4, COPIES],
+    ['a sweep removes the copy of a child whose process died before it could', 0.4, COPIES],
+  ],
+  'test/agent/run/children/startrun.test.ts': [
+    ['a tool starts runs one after the other, each with the files of those before', 0.4, COPIES],
+    ['a tool starts runs that work at the same time, with one slot', 0.7, COPIES],
+    ['what both sides changed is told, and stays as it is', 0.5, COPIES],
+    ['a run is not started by a call that is over, nor beyond the limits', 1.1, COPIES],
+    ['a plan starts no run, and may forget that it has tried', 0.4, COPIES],
+    [
+      'delegates of an isolated run see its files, and their changes come into its copy',
+      0.5,
+      COPIES,
+    ],
+    ['what is asked of a run is checked', 0.3, COPIES],
+    ['what a run starts spends its budget', 0.3, COPIES],
+  ],
+  'test/agent/run/children/tree-budgets.test.ts': [
+    ['attempts that work at once make no more tool calls than their run may', 0.5, COPIES],
+    ['delegates of delegates keep to the tool calls of the run at the top', 0.7, COPIES],
+    [
+      'work that was done is checked, and can win: both attempts make their last tool call',
+      0.4,
+      COPIES,
+    ],
+    [
+      'work that was done is checked, and can win: the tokens are used up by the calls that are in flight',
+      0.5,
+      COPIES,
+    ],
+    ['an attempt that has achieved the goal wins when the others use up the budget', 0.5, COPIES],
+    ['a run ends when the tokens of its siblings have used up the budget', 0.3, COPIES],
+    [
+      'work that was done is checked, and can win: the last call of an attempt may overshoot the tokens',
+      0.3,
+      COPIES,
+    ],
+  ],
+  'test/agent/run/compaction.test.ts': [
+    ['a summary by the model stands in place of turns that no longer fit', 0.7, COMMANDS],
+    ['with drop, and for a program, the model is asked for none', 0.3, COMMANDS],
+  ],
+  'test/agent/run/doubtful-claims.test.ts': [
+    [
+      'tools stop when their claim is doubtful, and the run goes on with their results',
+      0.4,
+      COMMANDS,
+    ],
+  ],
+  'test/agent/run/fair-slots.test.ts': [
+    ['ten thousand waiting runs of two trees and of none start in rounds', 0.7, COMMANDS],
+  ],
+  'test/agent/run/fallback-models.test.ts': [
+    ['a model with a larger window gets what the one before had no room for', 0.5, COMMANDS],
+    ['attempts have the same fallback models, and skip their own', 0.6, COMMANDS],
+    ['a run goes on with the right model after a crash after any append', 1.2, COMMANDS],
+    ['a replay of a run in which another model took over gives the same turns', 0.4, COMMANDS],
+    ['Gemini takes over from Messages: context', 0.3, COMMANDS],
+    ['a language model takes over from builtin:repair when that has nothing left', 0.3, COMMANDS],
+  ],
+  'test/agent/run/images.test.ts': [
+    ['the largest images of a result are stored in files, and read again', 0.6, COMMANDS],
+    ['a run that goes on after a crash sends the same images byte by byte', 1.2, COMMANDS],
+    [
+      'a request has images, which the model sees with the goal, also when it is retried',
+      0.3,
+      COMMANDS,
+    ],
+  ],
+  'test/agent/run/instructions.test.ts': [
+    ['a retry has the instructions of the request, and reads all others anew', 0.7, COMMANDS],
+    ['attempts and delegates are told what the run is told that has started them', 0.8, COMMANDS],
+    [
+      'the model is told, in this order: a request that cannot switch the text of the project on',
+      0.3,
+      COMMANDS,
+    ],
+    ['a fork has what its source froze', 0.3, COMMANDS],
+    ['a fork has no text of the project if it says so', 0.3, COMMANDS],
+    ['a fork has the text of the project as it is now if it says so', 0.3, COMMANDS],
+  ],
+  'test/agent/run/messages.test.ts': [
+    [
+      'a message is heard with the next call of the model, after all that came before',
+      0.5,
+      COMMANDS,
+    ],
+    [
+      'a message beside an abort, an answer and the end of a run is stored or refused',
+      0.3,
+      COMMANDS,
+    ],
+  ],
+  'test/agent/run/plan.test.ts': [
+    ['a plan of megabytes is told to the model, and changes nothing', 0.3, COMMANDS],
+  ],
+  'test/agent/run/provider-limits.test.ts': [
+    ['calls begin when and in the order in which a plain list says: seed 1', 0.4, COMMANDS],
+    ['calls begin when and in the order in which a plain list says: seed 2', 0.4, COMMANDS],
+    ['calls begin when and in the order in which a plain list says: seed 5', 0.5, COMMANDS],
+    ['calls begin when and in the order in which a plain list says: seed 4', 0.3, COMMANDS],
+  ],
+  'test/agent/stores/lock.test.ts': [
+    ['of several processes that find a stale lock, exactly one takes it over', 0.4, DISK],
+    ['the lock of a process that was killed is taken over', 0.3, DISK],
+  ],
+  'test/agent/stores/stored-checkpoints.test.ts': [
+    ['runs with checkpoints in v1-loose open: changes, files, restore, apply', 1.0, DISK],
+    ['runs with checkpoints in v1-packed open: changes, files, restore, apply', 0.7, DISK],
+  ],
+  'test/agent/stores/trees.test.ts': [
+    ['a crash at any step of retention leaves no child without its root', 0.7, DISK],
+  ],
+  'test/agent/testing/evaluation/evaluate.test.ts': [
+    ['each model attempts each task in a fresh copy of its folder', 1.5, COPIES],
+    ['the report does not depend on which attempt ends first', 2.0, COPIES],
+    ['only so many attempts run at one time, and first ones come before second ones', 0.7, COPIES],
+    ['what breaks is told apart from what a model did not achieve', 0.3, COPIES],
+  ],
+  'test/agent/tools/command-line.test.ts': [
+    ['args reach a program as they are: processes', 0.5, CHILDREN],
+    ['variables reach a command as they are: processes', 0.6, CHILDREN],
+    ['args reach a program as they are: processes of bash', 0.6, CHILDREN],
+    ['variables reach a command as they are: processes of bash', 0.7, CHILDREN],
+    ['args reach a program as they are: sandboxes', 0.9, CHILDREN],
+    ['variables reach a command as they are: sandboxes', 0.8, CHILDREN],
+    ['args reach a program as they are: copies', 1.1, CHILDREN],
+    ['variables reach a command as they are: copies', 0.8, CHILDREN],
+    ['args may be as long as the limit says, and so may a variable', 0.7, CHILDREN],
+    ['args reach a program as they are: an executor of the host', 0.3, CHILDREN],
+  ],
+  'test/agent/tools/shell-changes.test.ts': [
+    ['the result of a shell command reports the files it changed, and no others', 0.5, COMMANDS],
+  ],
+  'test/agent/workspace/folder-tracker.test.ts': [
+    ['edits of files that count as settled are all seen, and nothing else is read', 0.4, COPIES],
+  ],
+  'test/agent/workspace/task-threads.test.ts': [
+    ['tasks that follow each other share a thread, and others have one each', 0.5, COPIES],
+  ],
+  'test/bad-arguments.test.ts': [
+    ['no exported function answers a wrong argument with an error of the engine', 0.5, COMMANDS],
+  ],
+  'test/server/access/quotas.test.ts': [
+    ['a tenant whose runs cost too much within a day starts again when they leave it', 0.4, STARTS],
+    ['what live attempts cost counts, before their run has it', 0.6, STARTS],
+  ],
+  'test/server/access/writes.test.ts': [
+    [
+      'without authorize no write of a page elsewhere reaches the engine, on any route',
+      0.4,
+      STARTS,
+    ],
+  ],
+  'test/server/client/client.test.ts': [
+    ['a run is started, read, controlled and deleted over a socket', 0.4, STARTS],
+    ['a run is started, read, controlled and deleted over the handler in process', 0.4, STARTS],
+  ],
+  'test/server/client/follow.test.ts': [
+    ['a restart of the service in the middle of a run does not show in its events', 0.8, STARTS],
+  ],
+  'test/server/monitoring/metrics.test.ts': [
+    ['the page has runs, events, tokens, cost, requests and streams', 0.6, STARTS],
+  ],
+  'test/server/runs.test.ts': [
+    ['a run is started, followed to its end and read', 0.4, STARTS],
+    ['a gate is approved with feedback for the model, and the next one aborts', 0.4, STARTS],
+    ['the list is newest first, filtered, and paged by Link', 0.6, STARTS],
+    ['a gate survives a restart, and streams continue at their cursors', 0.4, STARTS],
+    ['while the service drains, live runs can be read and no new one is accepted', 0.5, STARTS],
+    ['the trace of a request reaches the model calls of its run, and of a retry', 0.4, STARTS],
+    ['abort can be repeated, and is refused for a run that ended otherwise', 0.3, STARTS],
+  ],
+  'test/server/streams/websocket.test.ts': [
+    ['a reader that does not read gets 1013, and reconnects without loss', 0.4, STARTS],
+    ['a reader that does not read does not delay others', 0.5, STARTS],
+  ],
+  'test/server/trees.test.ts': [
+    [
+      'another answer to a choice than the first is a 409, and an abort of an attempt a 422',
+      0.7,
+      STARTS,
+    ],
+  ],
+  'test/ws/receiver.test.ts': [
+    ['tiny fragments do not keep their chunks in memory (RFC 6455 §10.4)', 0.3, RANDOM_TEXTS],
+  ],
+  'test/agent/checkpoints/restore.test.ts': [
+    ['files are restored after the end, again and again', 0.3, COPIES],
+  ],
+  'test/agent/checkpoints/views.test.ts': [
+    ['changes, files and patches of checkpoints and of the folder as it is', 0.3, COPIES],
+  ],
+  'test/agent/goals/sealed/could-run.test.ts': [
+    [
+      'hostile output is judged in linear time, and what is shown of it is one short line',
+      0.3,
+      CHECKS,
+    ],
+  ],
+  'test/agent/json-schema/linear-pattern.test.ts': [
+    ['random expressions mean what they mean to RegExp', 0.3, COMMANDS],
+  ],
+  'test/agent/models/usage.test.ts': [
+    ['totals stay integers when a model reports 1e308 tokens', 0.3, COMMANDS],
+  ],
+  'test/agent/run/kept-requests-production.test.ts': [
+    ['with NODE_ENV=production requests are snapshots that are not frozen', 0.3, COMMANDS],
+  ],
+  'test/agent/run/tenant-folders.test.ts': [
+    ["the folder of another tenant's run is refused, and what is in it: allow", 0.3, COMMANDS],
+    ['a restart knows whose folders they are', 0.3, COMMANDS],
+  ],
+  'test/agent/run/tool-groups.test.ts': [
+    ['which tools delegates are offered: read_file, delegate, 2 deep', 0.3, COMMANDS],
+  ],
+  'test/agent/tracing/tracing.test.ts': [
+    ['a run is one span with iterations, model calls, tools and checks below it', 0.3, COMMANDS],
+  ],
+  'test/agent/workspace/plan-steps.test.ts': [
+    ['applying random changes gives what both sides made, or names a conflict', 0.3, COPIES],
+  ],
+  'test/internal/abort.test.ts': [
+    ['work that settles first wins, and all races of a signal share one listener', 0.3, COMMANDS],
+  ],
+  'test/server/damage.test.ts': [
+    ['a run with ERR_AGENT_STORE_CORRUPT is a 500 run_damaged on every route', 0.3, STARTS],
+  ],
+  'test/server/routes/windows.test.ts': [
+    ['on Windows, routes of the files of a run answer that they are not supported', 0.3, STARTS],
   ],
 }
 
