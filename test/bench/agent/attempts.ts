@@ -21,8 +21,8 @@ import type { Row } from '../results.js'
 
 const FILES = Number(process.env['FILES'] ?? 20)
 const TURNS = Number(process.env['TURNS'] ?? 101)
-/** The first ones load code and start threads. */
-const WARM_UP = 10
+/** The first ones load code, start threads, and run code that the compiler has not seen often. */
+const WARM_UP = 100
 
 const { values: flags } = parseArgs({ options: { json: { type: 'string' } } })
 const memory = process.env['TMPDIR'] === undefined && existsSync('/dev/shm')
