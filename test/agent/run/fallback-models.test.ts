@@ -453,3 +453,42 @@ test('a replay of a run in which another model took over gives the same turns', 
     list.flatMap(({ kind, payload }) => (kind === 'model_turn' ? [payload.text] : []))
   assert.deepEqual(turns(events), turns(source.events))
 })
+
+const RESULT = {
+  type: 'object', properties: { total: { type: 'number' } }, required: ['total'],
+  additionalProperties: false,
+} as const
+const gives = (total: number | string): Said => ({
+  calls: [{ tool: 'give_result', args: { total } }],
+})
+
+for (const [what, says, cause] of [
+  ['refuses to give the result', (): Said => ({ text: 'No.', stop: 'refusal' }), 'refusal'],
+  ['cannot be asked for the result', fails(), 'error'],
+] as const) {
+  test(`another model takes over from one that ${what}`, async (t) => {
+    const worker = (request: ModelRequest): Said => {
+      if (request.result === undefined) return { text: 'It is 3.', tokens: [100, 10] }
+      return says()
+    }
+    const heard: ModelRequest[] = []
+    const second = (request: ModelRequest): Said => {
+      heard.push(request)
+      // An answer that is not valid is repaired by the model that works then.
+      return heard.length === 1 ? gives('three') : gives(3)
+    }
+    const { engine } = await openEngine(t, { providers: [models({ m: worker, a: second })] })
+    const { events, details } = await runToEnd(engine, {
+      goal: 'result: add it up', workspace: 'none', result_schema: RESULT,
+      fallback_models: ['test:a'],
+    })
+    assertInvariants(events)
+    assert.equal(details.status, 'achieved', details.error?.message)
+    assert.deepEqual((await engine.get(details.run_id)).result, { total: 3 })
+    assert.deepEqual(switches(events).map((one) => [one.to, one.cause]), [['test:a', cause]])
+    assert.deepEqual(heard.map(({ toolChoice }) => toolChoice), [
+      { tool: 'give_result' }, { tool: 'give_result' },
+    ])
+    assert.equal(details.active_model, 'test:a')
+  })
+}
