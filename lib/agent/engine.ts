@@ -175,6 +175,7 @@ export class RunEngine {
       needsFolder,
       redactor,
       resolveModel: (name) => this.#models.resolve(name),
+      nameOfModel: (model) => this.#models.nameOf(model),
       files: forkFiles(checkpoints),
       begin: (created, ...rest) => {
         // A run that another one starts was let in with that one.

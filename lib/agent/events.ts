@@ -79,7 +79,13 @@ export interface EventPayloads {
   /** The service shut down cleanly; the run continues when it starts again. */
   readonly run_suspended: Record<never, never>
   /** The service died during the run, and a restart or another process took the run over. */
-  readonly run_recovered: { readonly attempt: number; readonly in_doubt: readonly string[] }
+  readonly run_recovered: {
+    readonly attempt: number
+    /** Ids of calls that had begun and have no result. */
+    readonly in_doubt: readonly string[]
+    /** So many of them begin again, and count once; absent for none. */
+    readonly repeats?: number
+  }
   /** The content of the folder was stored. */
   readonly checkpoint: {
     /** The hash of its tree. */

@@ -203,7 +203,10 @@ export interface ModelTurn {
 
 /** One language model, or a program in its place. */
 export interface Model {
-  /** As run details show it, for example `openai:gpt-5-mini` or `builtin:repair`. */
+  /**
+   * For example `openai:gpt-5-mini` or `builtin:repair`. Runs store it, and find the model by it
+   * again; if it does not lead to the model, they store the name by which they got the model.
+   */
   readonly name: string
   /** False for programs, so that the service can label them wherever it shows them. */
   readonly isLanguageModel: boolean

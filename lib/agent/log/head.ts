@@ -35,6 +35,7 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
       break
     case 'run_recovered':
       head.recoveries = record.payload.attempt
+      foldRepeats(details, record.payload.repeats ?? 0)
       break
     case 'llm_usage':
       foldUsage(details, record.payload)
@@ -136,6 +137,12 @@ function hasPendingChanges(
   { achieved, changes }: EventPayloads['run_end'],
 ): boolean {
   return workspace === 'isolated' && achieved && (changes?.files ?? 0) > 0
+}
+
+/** A call that begins again counts when it does so, not twice. */
+function foldRepeats(details: RunDetails, repeats: number): void {
+  const { usage } = details
+  if (repeats > 0) details.usage = { ...usage, tool_calls: usage.tool_calls - repeats }
 }
 
 function foldUsage(details: RunDetails, payload: EventPayloads['llm_usage']): void {

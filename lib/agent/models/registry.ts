@@ -49,6 +49,11 @@ export interface ModelRegistry {
    * @throws `ModelError` that lists the known names; whatever the provider throws.
    */
   resolve(name: string | undefined): Model
+  /**
+   * The name by which a model is found again, after a restart as well: its own, if that leads to
+   * it, or else the one by which it was resolved last.
+   */
+  nameOf(model: Model): string
   /** The id of the provider whose model that is; null for a registered model and for none. */
   providerOf(name: string): string | null
   /** The models on offer, the default first. Providers accept more names than those listed. */
@@ -88,6 +93,8 @@ class Registry implements ModelRegistry {
   readonly #providers: ReadonlyMap<string, ModelProvider>
   readonly #models: ReadonlyMap<string, Model>
   readonly #defaultModel: string
+  /** By which name each model was resolved last: it may call itself something else. */
+  readonly #asked = new WeakMap<Model, string>()
 
   constructor(
     providers: ReadonlyMap<string, ModelProvider>,
@@ -100,11 +107,28 @@ class Registry implements ModelRegistry {
   }
 
   resolve(name: string | undefined = this.#defaultModel): Model {
+    const [model, asked] = this.#find(name)
+    if (typeof model === 'object' && model !== null) this.#asked.set(model, asked)
+    return model
+  }
+
+  nameOf(model: Model): string {
+    const asked = this.#asked.get(model)
+    if (asked === undefined || asked === model.name) return model.name
+    try {
+      return this.#find(model.name)[0].name === model.name ? model.name : asked
+    } catch {
+      return asked
+    }
+  }
+
+  /** A model, and its name here. */
+  #find(name: string): readonly [model: Model, name: string] {
     const registered = this.#models.get(name)
-    if (registered !== undefined) return registered
+    if (registered !== undefined) return [registered, name]
     const [provider, model] = this.#providerOf(name) ?? []
     if (provider === undefined || model === undefined || model === '') throw this.#unknown(name)
-    return provider.create(model)
+    return [provider.create(model), `${provider.id}:${model}`]
   }
 
   providerOf(name: string): string | null {

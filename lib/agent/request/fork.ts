@@ -239,5 +239,5 @@ function conversationAt(
   const window = request.compaction === 'summary' ? null : model.contextWindow
   const budget = Math.min(window ?? Infinity, MAX_TOKENS)
   const rest = conversation.kept(budget)
-  return model.name === head.details.active_model ? rest : rest.map(withoutParts)
+  return request.model_name === head.details.active_model ? rest : rest.map(withoutParts)
 }

@@ -50,6 +50,8 @@ export interface RequestContext {
   readonly needsFolder: (tool: Tool) => boolean
   /** @throws when no provider has a model of this name; without one, returns the default model. */
   readonly resolveModel: (name: string | undefined) => Model
+  /** The name by which a model that was just resolved is found again. */
+  readonly nameOfModel: (model: Model) => string
 }
 
 /** Runs that a run may start, unless its request or the host says so. */
@@ -83,16 +85,18 @@ export async function resolveNewRun(
   const { allowTestChanges, judgeModel, goals, resolveModel } = context
   checkNames(start, context)
   const { cwd, roots } = await placeOf(start, context, owner)
-  const model = await modelOf(start, context, owner)
-  const fallbacks = await fallbacksOf(start, context, owner)
+  const named = await modelOf(start, context, owner)
+  const others = await fallbacksOf(start, context, owner)
+  const [model, fallbacks] = [named.model, others.map((one) => one.model)]
   checkImages(start, [model, ...fallbacks])
-  const parts = await partsOf(start, cwd, model, fallbacks, context, owner)
+  const parts = await partsOf(start, cwd, named, others, context, owner)
   const request = completeRequest(start, parts)
   const judge = judgeModel === undefined ? null : resolveModel(judgeModel)
+  const judgeName = judge === null ? '' : context.nameOfModel(judge)
   const goal = await goals.resolve(request.goal, cwd, {
     check: request.check,
     allowTestChanges,
-    judge: judge === null ? null : { model: judge.name, prices: judge.prices },
+    judge: judge === null ? null : { model: judgeName, prices: judge.prices },
   })
   checkResultGoal(goal, request.result_schema)
   checkFolder(goal, request)
@@ -115,11 +119,12 @@ export async function resolveForkedRun(
 ): Promise<ResolvedRun> {
   checkNames(start, context)
   const { cwd, roots } = await placeOf(start, context, owner)
-  const model = await modelOf(start, context, owner)
-  const fallbacks = await fallbacksOf(start, context, owner)
+  const named = await modelOf(start, context, owner)
+  const others = await fallbacksOf(start, context, owner)
   checkFolder(goal, start)
   if (goal.judge !== undefined) checkBudget(start, goal.judge.model, goal.judge.prices)
-  const parts = await partsOf(start, cwd, model, fallbacks, context, owner)
+  const parts = await partsOf(start, cwd, named, others, context, owner)
+  const [model, fallbacks] = [named.model, others.map((one) => one.model)]
   return { request: completeRequest(start, parts), goal, model, fallbacks, roots }
 }
 
@@ -176,8 +181,8 @@ function checkNames(start: StartRequest, context: RequestContext): void {
 async function partsOf(
   start: StartRequest,
   cwd: string,
-  { name: modelName }: Model,
-  models: readonly Model[],
+  { name: modelName }: NamedModel,
+  others: readonly NamedModel[],
   context: RequestContext,
   owner: RunOwner,
 ): Promise<ResolvedParts> {
@@ -185,20 +190,22 @@ async function partsOf(
   const workspace = await workspaceOf(start, cwd, context)
   const delegation = delegationOf(start, context)
   const compaction = start.compaction ?? context.compaction
-  const fallbacks = models.map(nameOf)
+  const fallbacks = others.map(({ name }) => name)
   return { cwd, modelName, workspace, attempts, delegation, compaction, fallbacks }
 }
 
-function nameOf({ name }: Model): string {
-  return name
+/** A model, and the name by which it is found again. */
+interface NamedModel {
+  readonly name: string
+  readonly model: Model
 }
 
 async function fallbacksOf(
   start: StartRequest,
   context: RequestContext,
   owner: RunOwner,
-): Promise<readonly Model[]> {
-  const models: Model[] = []
+): Promise<readonly NamedModel[]> {
+  const models: NamedModel[] = []
   for (const [i, name] of start.fallback_models?.entries() ?? []) {
     const asked = { ...start, model_name: name }
     models.push(await modelOf(asked, context, owner, `/fallback_models/${i}`))
@@ -297,10 +304,10 @@ async function resolveCwd(
 
 async function modelOf(
   start: StartRequest,
-  { resolveModel }: RequestContext,
+  { nameOfModel, resolveModel }: RequestContext,
   owner: RunOwner,
   pointer = '/model_name',
-): Promise<Model> {
+): Promise<NamedModel> {
   let model: Model
   try {
     model = resolveModel(start.model_name)
@@ -308,10 +315,11 @@ async function modelOf(
     const detail = error instanceof Error ? error.message : String(error)
     throw new InvalidRequestError([{ pointer, detail }])
   }
-  checkBudget(start, model.name, model.prices)
+  const name = nameOfModel(model)
+  checkBudget(start, name, model.prices)
   checkSettings(start, model)
   if (model instanceof ReplayModel) await checkReplay(model, owner, pointer)
-  return model
+  return { name, model }
 }
 
 /** Runs of other tenants must look like runs that do not exist. */

@@ -359,7 +359,13 @@ export function parseStartRequest(value: unknown): StartRequest {
   }
   if (violations.length === 0) violations.push(...imageViolations(request.images ?? []))
   if (violations.length > 0) throw new InvalidRequestError(violations)
-  return request
+  // Copies: what is frozen does not change with the caller's objects.
+  const { images, result_schema } = request
+  return {
+    ...request,
+    ...(images !== undefined && { images: images.map((image) => ({ ...image })) }),
+    ...(result_schema !== undefined && { result_schema: structuredClone(result_schema) }),
+  }
 }
 
 /** What providers would refuse, which would end the run. */

@@ -16,8 +16,8 @@ export interface LimitedProvider {
   readonly limiter: ProviderLimiter
 }
 
-/** The provider of the model of that name; null when it has no limits. */
-export type LimitedProviderOf = (modelName: string) => LimitedProvider | null
+/** The provider that has made a model; null when it has no limits. */
+export type LimitedProviderOf = (model: Model) => LimitedProvider | null
 
 /**
  * The providers with limits; null without any, which costs nothing then.
@@ -26,7 +26,7 @@ export type LimitedProviderOf = (modelName: string) => LimitedProvider | null
  */
 export function limitedProviders(
   limits: ProviderLimitsById,
-  models: { providerOf(name: string): string | null },
+  models: { nameOf(model: Model): string; providerOf(name: string): string | null },
   clock: Clock,
 ): LimitedProviderOf | null {
   const known = new Map<string, LimitedProvider>()
@@ -35,7 +35,9 @@ export function limitedProviders(
       throw new TypeError(`providerLimits.${id}: there is no provider ${id}; add it to providers`)
     known.set(id, { id, limiter: limiterOf(given, clock) })
   }
-  return known.size === 0 ? null : (name) => known.get(models.providerOf(name) ?? '') ?? null
+  const of = (model: Model): LimitedProvider | null =>
+    known.get(models.providerOf(models.nameOf(model)) ?? '') ?? null
+  return known.size === 0 ? null : of
 }
 
 /** The calls of one run to providers with limits. A run makes one call at a time. */
@@ -57,12 +59,12 @@ export class LimitedCalls {
    * @throws the signal's reason.
    */
   async enter(
-    { name }: Model,
+    model: Model,
     tokens: () => number,
     log: LogWriter,
     signal: AbortSignal,
   ): Promise<CallPlace | null> {
-    const provider = this.#providerOf(name)
+    const provider = this.#providerOf(model)
     if (provider === null) return null
     const { limiter } = provider
     const { root_run_id: root } = log.state.head.details

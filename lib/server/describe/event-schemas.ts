@@ -140,7 +140,10 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
     'why',
   ),
   run_suspended: fields<EventPayloads['run_suspended']>({}),
-  run_recovered: fields<EventPayloads['run_recovered']>({ attempt: count, in_doubt: listOf(text) }),
+  run_recovered: fields<EventPayloads['run_recovered']>(
+    { attempt: count, in_doubt: listOf(text), repeats: count },
+    'repeats',
+  ),
   step_start: fields<EventPayloads['step_start']>({
     node: oneOf('plan', 'act', 'evaluate', 'human_check'),
   }),

@@ -19,7 +19,10 @@ function provider(
   const made = testProvider(answer)
   const prices = { input: price, output: price, as_of: '2026-01-01' }
   const more = { isLanguageModel: true, contextWindow: WINDOW, prices, takesImages: sees }
-  return { ...made, id, create: (name) => ({ ...made.create(name), ...more, name: `${id}:${name}` }) }
+  const create: ModelProvider['create'] = (name) => {
+    return { ...made.create(name), ...more, name: `${id}:${name}` }
+  }
+  return { ...made, id, create }
 }
 
 const isSummary = ({ purpose }: ModelRequest): boolean => purpose === 'summary'
@@ -61,7 +64,9 @@ const photoTool = defineTool({
   description: 'Takes a photo.',
   parameters: { type: 'object', properties: {} },
   effect: 'read',
-  execute: () => ({ output: 'here', exitCode: 0, files: [{ mediaType: 'image/png', data: png() }] }),
+  execute: () => {
+    return { output: 'here', exitCode: 0, files: [{ mediaType: 'image/png', data: png() }] }
+  },
 })
 
 for (const sees of [true, false]) {

@@ -278,3 +278,15 @@ test('builtin:repair says that it gives no results', async (t) => {
   assert.equal(details.status, 'failed')
   assert.equal(details.end_reason, 'stuck')
 })
+
+test('a schema that its caller changes later is the one that was sent', async (t) => {
+  const required = ['total']
+  const schema = { ...SCHEMA, required }
+  const { details } = await run(t, [giving({}), giving(VALID)], { ...RUN, result_schema: schema },
+    {}, () => {
+      required.length = 0
+      return { text: 'Read.' }
+    })
+  assert.deepEqual([details.status, details.result], ['achieved', VALID])
+  assert.deepEqual(details.result_schema, SCHEMA)
+})

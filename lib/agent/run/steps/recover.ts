@@ -40,8 +40,10 @@ export async function recoverRun(context: StepContext): Promise<void> {
     (record) => record.kind === 'tool_result' && record.payload.exit_code === -1,
   )
   const in_doubt = started.map(({ call }) => call.call_id)
+  const repeats = settled.length - records.length
+  const payload = { attempt, in_doubt, ...(repeats > 0 && { repeats }) }
   const recovered: RecordDraft[] = [
-    { kind: 'run_recovered', iteration, payload: { attempt, in_doubt } },
+    { kind: 'run_recovered', iteration, payload },
     ...records,
   ]
   if (!unknown || !frozen.request.hitl_enabled) return await log.append(recovered)

@@ -19,10 +19,11 @@ export class ResultView {
   /** @param {import('../types.js').RunDetails} details */
   update({ answer, result, result_schema: schema }) {
     // The timeline of other runs has what their model says.
-    this.element.hidden = schema === null || (result === null && answer === '')
+    const isShown = schema !== null && (result !== null || answer !== '')
+    this.element.hidden = !isShown
     this.#title.hidden = this.#result.hidden = result === null
     this.#heading.hidden = this.#answer.hidden = answer === ''
-    setText(this.#result, prose(JSON.stringify(result, null, 2)))
-    setText(this.#answer, prose(answer))
+    setText(this.#result, isShown ? prose(JSON.stringify(result, null, 2)) : '')
+    setText(this.#answer, isShown ? prose(answer) : '')
   }
 }
