@@ -2,7 +2,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MemoryStore, ModelError, type Model, type ModelProvider } from 'runwright/agent'
-import { follow, openEngine, runToEnd, scratch, testProvider, type Said } from '../../helpers/engine.js'
+import {
+  follow, openEngine, runToEnd, scratch, testProvider, type Said,
+} from '../../helpers/engine.js'
 
 /** Writes a file, and is done. */
 const works = (_: unknown, call: number): Said =>

@@ -41,7 +41,8 @@ async function survivors(
 function worker(): ModelProvider {
   return testProvider(({ messages }): Said => {
     const turns = messages.filter(({ role }) => role === 'assistant').length
-    if (turns === 0) return { calls: [{ tool: 'list_files', args: { path: '.' }, call_id: 'look' }] }
+    const look = { tool: 'list_files', args: { path: '.' }, call_id: 'look' }
+    if (turns === 0) return { calls: [look] }
     if (turns > 1) return { text: 'done' }
     const args = { path: 'done', content: '' }
     return { calls: [{ tool: 'write_file', args, call_id: 'write' }] }
