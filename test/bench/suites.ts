@@ -70,8 +70,7 @@ export const suites: readonly Suite[] = [
       '`@cfworker/json-schema` stop at the first mistake; runwright finds all of them, and says ' +
       'in words what came. A schema is prepared once for each tool. Ratios are to `ajv`.',
     notMeasured:
-      'Other schemas, in which other keywords count. The machine was busy with other work, so the ' +
-      'shortest times of the ranges tell more than the medians.',
+      'Other schemas, in which other keywords count.',
     plots: [],
   },
   {
@@ -170,8 +169,8 @@ export const suites: readonly Suite[] = [
       '(tmpfs): the time from `attempt_started` to `attempt_ended`. The copy is that of any isolated ' +
       'run, with the search for packages and settings outside of the folder.',
     notMeasured:
-      'A check, which takes as long as its command, a disk, and several attempts at once. The machine ' +
-      'was busy with other work, so the shortest times of the ranges tell more than the medians.',
+      'A check, which takes as long as its command, a disk, and several attempts at once. The first ' +
+      'attempts of a process, whose code is not compiled yet, take about 2 ms more.',
     plots: [],
   },
   {
