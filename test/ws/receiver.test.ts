@@ -270,10 +270,11 @@ describe('fragments and control frames', () => {
   })
 
   test('a flood of control frames ends with 1008 (RFC 6455 §10.4)', async () => {
-    const flood = Buffer.concat(Array.from({ length: 60 }, () => frame(9, 'x')))
+    // A second may end meanwhile: one of the two then has more than it may have.
+    const flood = Buffer.concat(Array.from({ length: 102 }, () => frame(9, 'x')))
     const lines = await talk(flood, { maxControlFramesPerSecond: 50 })
     assert.equal(plain(lines.at(-1)!), 'close:1008')
-    assert.equal(lines.length, 51)
+    assert.ok(lines.length >= 51 && lines.length <= 101, `${lines.length} lines`)
   })
 })
 
