@@ -14,7 +14,10 @@ export interface Prompt {
 }
 
 /** The prompt of a run, and the tools that it is offered. */
-export function promptOf({ frozen: created }: RunState, offered: ReadonlyMap<string, Tool>): Prompt {
+export function promptOf(
+  { frozen: created }: RunState,
+  offered: ReadonlyMap<string, Tool>,
+): Prompt {
   const system = systemPrompt(created)
   const { tools, text } = offersOf(offered)
   return { system, tools, tokens: estimateTokens({ role: 'user', text: system + text }) }
