@@ -297,6 +297,7 @@ export const notOptions: readonly (readonly [place: RegExp, reason: string])[] =
     'objects of the host, which may have whatever else it needs'],
   [/ (.*\.)?(tools\[0\]|tools\[0\]\.parameters|models\.any|models\.any\.prices) /,
     'tools and models of the host; those that the package makes are checked when they are made'],
+  [/^ModelRegistry\.nameOf#model /, 'a model of the host, which is only looked up'],
   [/^server\.drainOnSignal#servers |^ws\.\w+\.(upgrade|connect)#request /,
     'servers and requests of Node'],
   [/(Model|ModelAdapter|HttpModel|ScriptedModel|Executor)\.\w+#(request|options|settings) /,
