@@ -26,6 +26,7 @@ import type { CheckpointSettings } from '../checkpoints/settings.js'
 import { closedInCopy } from '../workspace/closed-folders.js'
 import { claimedExecutor } from './claimed-executor.js'
 import { RunLoop, type RunLoopOptions } from './run-loop.js'
+import type { LocalTrees } from './children/tree-budget.js'
 import { LimitedCalls, type LimitedProviderOf } from './limited-calls.js'
 import { openCopy } from './isolated-copy.js'
 import { noFolder } from './no-folder.js'
@@ -87,8 +88,7 @@ export class ActiveRuns {
   /** Called when a run gives up its slot to wait for others. */
   onWaiting: () => void = () => undefined
   readonly #options: ActiveRunsOptions
-  /** Of those, the ones that a run gets as they are: few, since they are copied for each run. */
-  readonly #ofAll: Omit<RunLoopOptions, PerRun | 'executor'>
+  readonly #trees: LocalTrees = new Map()
   readonly #runs = new Map<string, RunLoop>()
   /** The service shuts down: what is added goes on with the next start. */
   #suspends = false
@@ -97,15 +97,7 @@ export class ActiveRuns {
 
   constructor(options: ActiveRunsOptions) {
     this.#options = options
-    const { maxConcurrentRuns, cwdPolicy, store, clock, redactor, observers, files } = options
-    const { performStep, holdsSecrets, random, toolTimeoutMs, gateTimeoutMs } = options
-    const { maxTurnsPerIteration, detectStuck, maxRecoveries, childRuns, operations } = options
-    const { approval } = options
-    this.#ofAll = {
-      store, clock, redactor, observers, files, performStep, holdsSecrets, random, toolTimeoutMs,
-      gateTimeoutMs, maxTurnsPerIteration, detectStuck, maxRecoveries, childRuns, operations,
-      approval, trees: new Map(),
-    }
+    const { maxConcurrentRuns, cwdPolicy, store } = options
     // A shared store admits one run per folder itself, across processes.
     const exclusive = cwdPolicy !== 'allow' && store.shared === undefined
     this.scheduler = new Scheduler(maxConcurrentRuns, exclusive)
@@ -139,16 +131,34 @@ export class ActiveRuns {
 
   /** Creates the loop of a run without driving it; without `model`, the logged name is resolved. */
   prepare(log: LogWriter, { abandoned, overdue = false }: Origin, model?: Model): RunLoop {
-    const { clock, executor, limitedProvider, offeredTools, store, tracing } = this.#options
+    const options = this.#options
+    const { clock, executor, limitedProvider, offeredTools, store, tracing } = options
     const { frozen, head } = log.state
     const { judge } = frozen.goal
     const { shared } = store
-    const checkpoints = frozen.request.checkpoints === 'off' ? null : this.#options.checkpoints
+    const checkpoints = frozen.request.checkpoints === 'off' ? null : options.checkpoints
     const claimed = (one: Executor): Executor =>
       shared === undefined ? one : claimedExecutor(one, () => shared.confirm(log.runId))
     const own = claimed(executor)
+    // Written out: an object of so many fields that are copied from another one is slow to make.
     return new RunLoop(log, {
-      ...this.#ofAll,
+      store,
+      clock,
+      redactor: options.redactor,
+      observers: options.observers,
+      files: options.files,
+      performStep: options.performStep,
+      holdsSecrets: options.holdsSecrets,
+      random: options.random,
+      toolTimeoutMs: options.toolTimeoutMs,
+      gateTimeoutMs: options.gateTimeoutMs,
+      maxTurnsPerIteration: options.maxTurnsPerIteration,
+      detectStuck: options.detectStuck,
+      maxRecoveries: options.maxRecoveries,
+      childRuns: options.childRuns,
+      operations: options.operations,
+      approval: options.approval,
+      trees: this.#trees,
       executor: own,
       tools: toolsOf(offeredTools(), frozen.request),
       onWaiting: () => this.onWaiting(),
@@ -157,7 +167,7 @@ export class ActiveRuns {
       models: new RunModels((name, prices) => this.#modelNamed(name, prices), model),
       limits: limitedProvider === null ? null : new LimitedCalls(limitedProvider, clock),
       scheduler: this.scheduler,
-      sealing: this.#options.sealingFor(log.runId, frozen, claimed),
+      sealing: options.sealingFor(log.runId, frozen, claimed),
       openFolder: async (log, signal, onLost) => {
         if (frozen.request.workspace === 'none') return noFolder(own)
         const roots = await this.#rootsOf(head.owner)
@@ -168,8 +178,8 @@ export class ActiveRuns {
           await resolveUnderRoots(cwd, roots)
           return await this.#openIsolated(log, own, signal, onLost)
         }
-        const options = { roots, closed, checkpoints }
-        return await openRunFolder(own, options, cwd, log.state.folder, onLost)
+        const settings = { roots, closed, checkpoints }
+        return await openRunFolder(own, settings, cwd, log.state.folder, onLost)
       },
       holdFolder: async (folder) => {
         if (shared === undefined) return this.scheduler.reserve(log.runId, folder) === null

@@ -143,7 +143,7 @@ export class RunLoop {
     }
     const slot = { pause, enter: (signal: AbortSignal) => this.#enter(signal) }
     this.#children = new RunChildren({ runs, clock, log: () => this.#log, slot })
-    const { signal: lost } = this.#lost
+    const lost = (): AbortSignal => this.#lost.signal
     this.#delegates = new Delegates({ children: this.#children, operations, lost })
     this.#budget = TreeBudget.of(() => this.#log, runs, options.trees)
     const { head, calls, suspended } = log.state
@@ -483,16 +483,41 @@ export class RunLoop {
   }
 
   async #makeContext(signal: AbortSignal): Promise<StepContext> {
-    const { openFolder, tools } = this.#options
+    const options = this.#options
+    const { openFolder, tools } = options
     this.#folder ??= await openFolder(this.#log, signal, (error) => {
       this.#lostFolder = error
       this.#interrupt(error)
     })
-    const prompt = this.#context?.prompt ?? promptOf(this.state, tools)
-    const fit = this.#context?.fit ?? { tokens: Infinity, refusal: null }
-    const [budget, children, delegates] = [this.#budget, this.#children, this.#delegates]
-    const own = { budget, children, delegates, prompt, fit, log: this.#log, signal }
-    this.#context = { ...this.#options, ...this.#folder, ...own }
+    const { checkpoints, executor, folder, isolated, workspace } = this.#folder
+    this.#context = {
+      log: this.#log,
+      models: options.models,
+      limits: options.limits,
+      judge: options.judge,
+      store: options.store,
+      tools,
+      prompt: this.#context?.prompt ?? promptOf(this.state, tools),
+      fit: this.#context?.fit ?? { tokens: Infinity, refusal: null },
+      workspace,
+      folder,
+      checkpoints,
+      isolated,
+      executor,
+      sealing: options.sealing,
+      holdsSecrets: options.holdsSecrets,
+      children: this.#children,
+      budget: this.#budget,
+      delegates: this.#delegates,
+      clock: options.clock,
+      trace: options.trace,
+      random: options.random,
+      signal,
+      toolTimeoutMs: options.toolTimeoutMs,
+      gateTimeoutMs: options.gateTimeoutMs,
+      detectStuck: options.detectStuck,
+      maxRecoveries: options.maxRecoveries,
+    }
     return this.#context
   }
 
