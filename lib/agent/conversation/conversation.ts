@@ -35,6 +35,10 @@ export class Conversation {
     return this.#messages.length === 0
   }
 
+  get hasImages(): boolean {
+    return this.#images.length > 0
+  }
+
   add(message: Message): void {
     this.#messages.push(message)
     const images = imagesOf(message)

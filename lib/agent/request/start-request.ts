@@ -357,7 +357,8 @@ export function parseStartRequest(value: unknown): StartRequest {
       }
     }
   }
-  if (violations.length === 0) violations.push(...imageViolations(request.images ?? []))
+  if (violations.length === 0 && request.images !== undefined)
+    violations.push(...imageViolations(request.images))
   if (violations.length > 0) throw new InvalidRequestError(violations)
   // Copies: what is frozen does not change with the caller's objects.
   const { images, result_schema } = request

@@ -17,9 +17,7 @@ import {
 import { summaryRequest } from '../../conversation/summary.js'
 import { NOT_TAKEN } from '../../images.js'
 import type { LogWriter } from '../../log/writer.js'
-import {
-  imagesOf, withoutImages, type Message, type Model, type ModelTurn,
-} from '../../model.js'
+import { withoutImages, type Message, type Model, type ModelTurn } from '../../model.js'
 import { retryDelay } from '../../models/call-retry.js'
 import { costOf } from '../../models/pricing.js'
 import { soundTurn } from '../../models/sound-turn.js'
@@ -87,10 +85,9 @@ export function inWindow(tokens: number | null, prompt: Prompt): number {
   return (tokens ?? Infinity) * (1 - ANSWER_SHARE) - prompt.tokens
 }
 
-/** The messages as a model takes them; the same list when there is nothing to change. */
+/** The messages as a model takes them. */
 export function forModel(model: Model, messages: readonly Message[]): readonly Message[] {
-  const hasImages = messages.some((message) => imagesOf(message).length > 0)
-  if (model.takesImages === true || !hasImages) return messages
+  if (model.takesImages === true) return messages
   return messages.map((message) => withoutImages(message, NOT_TAKEN))
 }
 

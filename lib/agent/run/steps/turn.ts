@@ -7,7 +7,9 @@ import type { EventPayloads, PrivatePart, RecordDraft, SwitchCause } from '../..
 import { DeltaWriter } from '../../log/deltas.js'
 import { dueMessages, type WaitingMessage } from '../../log/messages.js'
 import type { RunState } from '../../log/run-state.js'
-import type { Message, Model, ModelRequest, ModelTurn } from '../../model.js'
+import {
+  imagesOf, type Message, type Model, type ModelRequest, type ModelTurn,
+} from '../../model.js'
 import { finalError, retryDelay } from '../../models/call-retry.js'
 import { mistakeFeedback } from '../../models/mistake-feedback.js'
 import { withWords } from '../../models/provider-errors.js'
@@ -230,8 +232,14 @@ function fitMessages(context: StepContext, { prompt, next }: TurnRequest): reado
   const later = tokens === Infinity ? null : models.widestLater(log.state)
   const keptTokens = later === null ? tokens : inWindow(later, prompt)
   const kept = { keptTokens, keptTurns: summarizes(context) }
-  const fitted = log.state.conversation.fit(tokens, next(tokens), kept)
-  if (fitted.fits) return forModel(model, fitted.messages)
+  const { conversation } = log.state
+  const added = next(tokens)
+  const fitted = conversation.fit(tokens, added, kept)
+  if (fitted.fits) {
+    // A long conversation is looked through only where there is something to find.
+    const hasImages = conversation.hasImages || added.some((one) => imagesOf(one).length > 0)
+    return hasImages ? forModel(model, fitted.messages) : fitted.messages
+  }
   throw unfit(fitted.neededTokens, model, isOfWindow ? null : fit.refusal)
 }
 
