@@ -9,13 +9,17 @@
  * 3. Masking and dropping happen in steps of several turns, so that the beginning of the
  *    conversation, and with it the provider's prompt cache, usually stays the same from one call
  *    to the next.
- * 4. A conversation that cannot be made to fit is reported at once.
- * 5. The conversation only grows and its budget does not, so what every later call would mask or
+ * 4. What a compaction has put in place of earlier turns, and what stays with it, is dropped last.
+ *    Outputs of the last turn that leave no room for it, or for the goal, are cut, for that one
+ *    call.
+ * 5. A conversation that cannot be made to fit is reported at once.
+ * 6. The conversation only grows and its budget does not, so what every later call would mask or
  *    drop need not be kept: `rest` is what must be.
  *
  * @module
  */
 import { imageTokens, TOO_OLD } from '../images.js'
+import { headAndTail } from '../output.js'
 import {
   imagesOf, withoutImages, type Message, type ToolMessage, type UserMessage,
 } from '../model.js'
@@ -46,6 +50,11 @@ const STEP = 8
 
 /** Characters of outputs that are not worth masking. */
 const SHORT_OUTPUT = 200
+
+/** Bytes that an output of the last turn keeps at least. */
+const SHORTEST_CUT = 1_000
+/** Outputs are cut to this part again and again until they fit. */
+const CUT_STEP = 0.8
 
 /** A placeholder for dropped turns, whose number and size still count in steps. */
 interface Dropped extends UserMessage {
@@ -98,7 +107,6 @@ function shorten(
   const { head, middle, tail } = split(messages, estimate, fresh)
   const masked = takeUntil(middle, total, budget, (group) => group.tokens - group.masked.tokens)
   const maskedGroups = middle.map((group, i) => (i < masked.count ? group.masked : null))
-  const fixed = [...head, ...tail].reduce((sum, message) => sum + estimate(message), 0)
   const outputs = maskedGroups.reduce((sum, group) => sum + (group?.outputs ?? 0), 0)
   if (masked.total <= budget) {
     const kept = middle.flatMap((group, i) => maskedGroups[i]?.messages ?? group.messages)
@@ -111,31 +119,99 @@ function shorten(
       rest: [...head, ...rest, ...tail],
     }
   }
+  const parts = { head, middle, tail, total: masked.total }
+  const fitted = drop(parts, pinnedIn(middle), budget, estimate) ?? drop(parts, 0, budget, estimate)
+  if (fitted !== null) return fitted
+  const least = tail.map((message) => cutOutput(message, SHORTEST_CUT))
+  return { fits: false, neededTokens: sumOf([...head, dropNotice(), ...least], estimate) }
+}
+
+interface Parts extends Split {
+  /** Tokens of all of it, with the outputs of the middle masked. */
+  readonly total: number
+}
+
+/** Drops turns behind the first `pinned` groups; null when that is not enough. */
+function drop(
+  { head, middle, tail, total }: Parts,
+  pinned: number,
+  budget: number,
+  estimate: (message: Message) => number,
+): FittedContext | null {
   const notice = dropNotice()
-  const start = masked.total + estimate(notice)
-  const left = takeUntil(middle, start, budget, (group) => group.masked.tokens)
-  if (left.total > budget) return { fits: false, neededTokens: fixed + estimate(notice) }
-  const kept = middle.slice(left.count)
+  const [pins, others] = [middle.slice(0, pinned), middle.slice(pinned)]
+  const dropped = others.reduce((sum, group) => sum + group.masked.tokens, 0)
+  const start = total + estimate(notice)
+  const shorter = cutOutputs(tail, start - dropped - budget, estimate)
+  const saved = sumOf(tail, estimate) - sumOf(shorter, estimate)
+  const left = takeUntil(others, start - saved, budget, (group) => group.masked.tokens)
+  if (left.total > budget) return null
+  const [gone, kept] = [others.slice(0, left.count), others.slice(left.count)]
+  const stays = [...pins, ...kept]
   // When the outputs of the last turn are masked in their turn, dropped turns may fit again.
-  const ofTail = tail.reduce(
-    (sum, message) => sum + estimate(message) - estimate(maskOutput(message)),
-    0,
-  )
-  const least = start - ofTail
+  const least = start - sumOf(tail, estimate) + sumOf(tail.map(maskOutput), estimate)
   const isFinal = least - estimate(notice) > budget
-  const gone = isFinal ? takeUntil(middle, least, budget, (group) => group.masked.tokens).count : 0
+  const final = isFinal ? takeUntil(others, least, budget, (group) => group.masked.tokens).count : 0
   return {
     fits: true,
-    messages: [...head, notice, ...kept.flatMap((group) => group.masked.messages), ...tail],
-    masked: kept.reduce((sum, group) => sum + group.masked.outputs, 0),
-    dropped: middle.slice(0, left.count).reduce((sum, group) => sum + group.messages.length, 0),
+    messages: [
+      ...head,
+      ...pins.flatMap((group) => group.masked.messages),
+      ...(gone.length > 0 ? [notice] : []),
+      ...kept.flatMap((group) => group.masked.messages),
+      ...shorter,
+    ],
+    masked: stays.reduce((sum, group) => sum + group.masked.outputs, 0),
+    dropped: gone.reduce((sum, group) => sum + group.messages.length, 0),
     rest: [
       ...head,
-      ...placeholderFor(middle.slice(0, gone)),
-      ...middle.slice(gone).flatMap((group) => group.masked.messages),
+      ...pins.flatMap((group) => group.masked.messages),
+      ...placeholderFor(others.slice(0, final)),
+      ...others.slice(final).flatMap((group) => group.masked.messages),
       ...tail,
     ],
   }
+}
+
+/** How many groups are what stands in place of earlier turns, and what stays with it. */
+function pinnedIn(middle: readonly Group[]): number {
+  const first = middle[0]?.messages[0]
+  if (first?.role !== 'user' || first.stands_for === undefined) return 0
+  const isTurn = ({ messages: [first] }: Group): boolean =>
+    first?.role !== 'user' || droppedOf(first) !== undefined
+  const end = middle.findIndex(isTurn)
+  return end < 0 ? middle.length : end
+}
+
+/**
+ * The messages with their longest outputs cut to one length, so that they take at least `over`
+ * tokens less; the same messages when that is not possible, or `over` is not positive.
+ */
+function cutOutputs(
+  messages: readonly Message[],
+  over: number,
+  estimate: (message: Message) => number,
+): readonly Message[] {
+  if (over <= 0) return messages
+  const before = sumOf(messages, estimate)
+  const lengths = messages.map((one) => (one.role === 'tool' ? one.output.length : 0))
+  const longest = Math.max(0, ...lengths)
+  for (let bytes = longest; bytes > SHORTEST_CUT; ) {
+    bytes = Math.max(SHORTEST_CUT, Math.floor(bytes * CUT_STEP))
+    const cut = messages.map((one) => cutOutput(one, bytes))
+    if (before - sumOf(cut, estimate) >= over) return cut
+  }
+  return messages
+}
+
+function cutOutput(message: Message, bytes: number): Message {
+  if (message.role !== 'tool' || message.output.length <= bytes) return message
+  const notice = '[shortened to fit here; call the tool again for a part of it]'
+  return { ...message, output: `${headAndTail(message.output, bytes)}\n${notice}` }
+}
+
+function sumOf(messages: readonly Message[], estimate: (message: Message) => number): number {
+  return messages.reduce((sum, message) => sum + estimate(message), 0)
 }
 
 /** All at once: no later call would send them, as the conversation only grows. */
@@ -180,11 +256,17 @@ function takeUntil(
 }
 
 /** The messages that stay (`head`, `tail`) and the groups between them. */
+interface Split {
+  readonly head: readonly Message[]
+  readonly middle: readonly Group[]
+  readonly tail: readonly Message[]
+}
+
 function split(
   messages: readonly Message[],
   estimate: (message: Message) => number,
   fresh: number,
-): { readonly head: Message[]; readonly middle: Group[]; readonly tail: readonly Message[] } {
+): Split {
   const firstUser = messages.findIndex(({ role }) => role === 'user')
   const tailFrom = tailOf(messages, fresh)
   const head = firstUser !== -1 && firstUser < tailFrom ? [messages[firstUser]!] : []

@@ -98,10 +98,14 @@ test('the beginning is the same for most turns, for the prompt cache', () => {
 })
 
 test('a conversation that cannot fit is reported with the tokens that it needs', () => {
-  const messages = conversation(30, 5_000)
+  const messages: Message[] = conversation(30, 5_000)
+  messages.push({ role: 'assistant', text: 'x'.repeat(5_000), calls: [] })
   const fitted = fitContext(messages, 4_000, size)
   assert.ok(!fitted.fits)
-  assert.ok(fitted.neededTokens >= 5_150)
+  assert.ok(fitted.neededTokens >= 5_100 && fitted.neededTokens < 5_300)
+  const outputs = fitContext(conversation(30, 5_000), 1_000, size)
+  assert.ok(!outputs.fits && outputs.neededTokens > 1_000 && outputs.neededTokens < 1_600)
+  assert.ok(fitContext(conversation(30, 5_000), outputs.neededTokens, size).fits)
   assert.deepEqual(fitContext([{ role: 'user', text: 'x'.repeat(50) }], 10, size).fits, false)
 })
 
@@ -112,12 +116,55 @@ test('messages from the last turn on stay as they are', () => {
   assert.deepEqual(fitted.messages.slice(-3), messages.slice(-3))
 })
 
+test('outputs of the last turn that leave no room are cut, the longest ones, for one call', () => {
+  const messages: Message[] = conversation(30)
+  messages.push(...conversation(1).slice(1, 2))
+  const output = `first ${'é'.repeat(20_000)} last`
+  const ids = ['call_long', 'call_short']
+  const [long, short] = ids.map((call_id, i) => {
+    return { role: 'tool' as const, call_id, tool: 'bash', output: i === 0 ? output : 'ok', exit_code: 0 }
+  })
+  messages.push(long!, short!)
+  const fitted = fitContext(messages, 6_000, size)
+  assert.ok(fitted.fits)
+  assert.ok(total(fitted.messages) <= 6_000 && total(fitted.messages) > 4_000)
+  assert.deepEqual(fitted.messages.slice(0, 1), messages.slice(0, 1))
+  assert.equal(fitted.messages.at(-1), short)
+  const cut = fitted.messages.at(-2)
+  assert.ok(cut?.role === 'tool')
+  assert.match(cut.output, /^first é+\n\[… \d+ bytes left out …\]\né+ last\n\[shortened to fit here/)
+  assert.equal(fitted.rest.at(-2), long, 'what is kept of it is whole')
+})
+
+test('a summary and what stays with it are dropped last', () => {
+  const messages: Message[] = conversation(12, 3_000)
+  const pins = ['[Summary of 5 turns]', 'Message from the user:\n\nhurry', 'Your plan'].map(
+    (text, i) => {
+      return { role: 'user' as const, text: text.padEnd(300), ...(i === 0 && { stands_for: 5 }) }
+    },
+  )
+  messages.splice(1, 0, ...pins)
+  for (let budget = 1_200; budget < 12_000; budget += 37) {
+    const fitted = fitContext(messages, budget, size)
+    const most = total([messages[0]!, ...pins]) + 50 + 1_400
+    if (!fitted.fits || budget < most) continue
+    assert.deepEqual(fitted.messages.slice(0, 4), messages.slice(0, 4), `${budget}`)
+    assert.ok(total(fitted.messages) <= budget)
+    assertPaired(fitted.messages)
+    assert.deepEqual(fitted.rest.slice(0, 4), messages.slice(0, 4))
+    assert.equal(fitted.rest.at(-1), messages.at(-1))
+  }
+  const small = fitContext(messages, 1_400, size)
+  assert.ok(small.fits, 'without them, if it must be')
+})
+
 test('any conversation and budget: pairs stay whole, the goal stays, and the budget holds', () => {
   let state = 7
   const random = (below: number): number => {
     state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296
     return Math.floor((state / 4_294_967_296) * below)
   }
+  let cut = 0
   for (let round = 0; round < 300; round++) {
     const messages: Message[] = [{ role: 'user', text: 'goal' }]
     for (let turn = 0, turns = random(40); turn < turns; turn++) {
@@ -133,7 +180,7 @@ test('any conversation and budget: pairs stay whole, the goal stays, and the bud
           role: 'tool',
           call_id,
           tool: 't',
-          output: 'o'.repeat(random(2_000)),
+          output: 'o'.repeat(random(random(8) === 0 ? 20_000 : 2_000)),
           exit_code: 0,
         })
       }
@@ -147,8 +194,13 @@ test('any conversation and budget: pairs stay whole, the goal stays, and the bud
     assertPaired(fitted.messages)
     assert.ok(total(fitted.messages) <= budget)
     assert.equal(fitted.messages[0], messages[0])
-    assert.equal(fitted.messages.at(-1), messages.at(-1))
+    const [last, whole] = [fitted.messages.at(-1), messages.at(-1)]
+    if (last === whole) continue
+    assert.ok(last?.role === 'tool' && whole?.role === 'tool')
+    assert.match(last.output, /^o{400,}\n\[… \d+ bytes left out …\]\no{400,}\n\[shortened/)
+    cut += 1
   }
+  assert.ok(cut > 5, `${cut} outputs were cut`)
 })
 
 test('estimates count text, arguments and a provider’s own parts', () => {

@@ -113,9 +113,11 @@ function randomTurn(random: Random, known: Known): Said {
     const steps = [{ text: known.plan, status: random.pick(['pending', 'in_progress', 'done']) }]
     return { calls: [{ tool: 'update_plan', args: { steps }, call_id: `p${turn}` }] }
   }
+  // Some outputs leave no room for anything else.
+  const longest = random.chance(0.08) ? 60_000 : 1_200
   const calls = Array.from({ length: random.integer(1, 3) }, (_, i) => ({
     tool: 'look',
-    args: { at: `place ${turn}.${i}`, length: random.integer(10, 1_200) },
+    args: { at: `place ${turn}.${i}`, length: random.integer(10, longest) },
     call_id: `c${turn}_${i}`,
   }))
   return { text: `turn ${turn} ${'.'.repeat(random.integer(0, 1_800))}`, calls }
