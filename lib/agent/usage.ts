@@ -38,7 +38,21 @@ const PRICES: OptionKinds<ModelPrices> = {
 
 /** @throws TypeError that names what is wrong with a host's prices. */
 export function checkPrices(prices: ModelPrices | null | undefined, name = 'prices'): void {
-  if (prices !== undefined && prices !== null) checkOptions(prices, PRICES, name)
+  if (prices === undefined || prices === null) return
+  checkOptions(prices, PRICES, name)
+  checkAmounts(prices, name)
+}
+
+/** @throws TypeError for a price that no budget could be held to. */
+export function checkAmounts(prices: ModelPrices, name: string): void {
+  if (typeof prices !== 'object') throw new TypeError(`${name} must be an object or null`)
+  for (const field of ['input', 'output', 'cached'] as const) {
+    const amount: unknown = prices[field]
+    if (field === 'cached' && amount === undefined) continue
+    if (typeof amount === 'number' && amount >= 0 && amount < Infinity) continue
+    const unit = 'US dollars for one million tokens, 0 or more'
+    throw new TypeError(`${name}.${field} must be a number of ${unit}, not ${String(amount)}`)
+  }
 }
 
 /** For calls of models that count no tokens. */

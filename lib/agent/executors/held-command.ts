@@ -148,8 +148,12 @@ async function lead(
   // The shell may have exited before it reads the word.
   gate.on('error', () => undefined)
   let shellRuns = false
-  gate.on('data', () => {
-    shellRuns = true
+  const spoken = new Promise<void>((resolve) => {
+    gate.on('data', () => {
+      shellRuns = true
+      resolve()
+    })
+    gate.once('end', resolve).once('close', resolve)
   })
   try {
     const held = options.onStart?.(pgid) ?? Promise.resolve()
@@ -164,6 +168,9 @@ async function lead(
     stop.after(options.timeoutMs)
   }
   const first = await Promise.race([ended, stop.happened])
+  // With many children, the end of one can be noticed before what it wrote until then.
+  if (launch.leaderIsSandbox && typeof first === 'number')
+    await Promise.race([spoken, stop.happened])
   gate.destroy()
   if (first === 'aborted' || first === 'timeout') {
     await endProcesses(pgid, launch)

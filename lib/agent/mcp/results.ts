@@ -26,7 +26,7 @@ export function readCallResult(result: JsonObject, outputSchema: JsonSchema | nu
     .map((part: JsonValue) => (isJsonObject(part) ? partText(part) : ''))
   if (parts.length > MAX_PARTS) texts.push(`[${parts.length - MAX_PARTS} more parts]`)
   const hasText = parts.some((part: JsonValue) => isJsonObject(part) && part['type'] === 'text')
-  if (structured !== undefined && !hasText) texts.push(JSON.stringify(structured))
+  if (structured !== undefined && !hasText) texts.push(structuredText(structured))
   const output = texts.filter((text) => text !== '').join('\n')
   const files = parts.slice(0, MAX_PARTS).flatMap(imageFiles)
   const seen = files.length === 0 ? {} : { files }
@@ -46,6 +46,14 @@ export function readCallResult(result: JsonObject, outputSchema: JsonSchema | nu
     }
   }
   return { output, exitCode: 0, ...seen }
+}
+
+function structuredText(value: JsonValue): string {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    return '[structured content, nested too deeply to be shown]'
+  }
 }
 
 /** The output of a read: text, also if it is sent as binary data; the size of anything else. */

@@ -38,6 +38,8 @@ export interface McpProcess {
 
 /** Milliseconds for a server to end after its input is closed. */
 const END_MS = 500
+/** Milliseconds for the output of a server that has ended. */
+const DRAIN_MS = 500
 /** Milliseconds for a server to end after SIGTERM. */
 const TERM_MS = 1_500
 /** Characters kept of the error output. */
@@ -105,7 +107,11 @@ class StdioChannel implements McpChannel {
     this.#exited = new Promise((resolve) => {
       child.once('exit', (code, signal) => {
         resolve()
-        this.#lost(`it ended with ${signal ?? `exit code ${code}`}`)
+        const lost = (): void => this.#lost(`it ended with ${signal ?? `exit code ${code}`}`)
+        // Its last answer may not be read yet; what it has started may hold its output open.
+        child.stdout.once('end', lost)
+        setTimeout(lost, DRAIN_MS).unref()
+        if (child.stdout.readableEnded) lost()
       })
     })
     child.on('error', () => undefined) // reported by exit, or by the failed write

@@ -7,6 +7,7 @@ import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { ModelProvider } from '../model-provider.js'
 import { ModelError } from '../errors.js'
 import type { Model } from '../model.js'
+import { checkAmounts } from '../usage.js'
 import { repairModel } from './repair-model.js'
 import { replayProvider, type ReplayStore } from './replay.js'
 import { scriptedProvider } from './scripted/provider.js'
@@ -45,7 +46,8 @@ export interface ModelRegistry {
   /**
    * Returns the model of that name, or the default model. A name is a registered name,
    * `provider:model`, or a bare name of a provider's family (`gpt-…`, `claude-…`, `gemini-…`).
-   *
+   * @throws `ModelError` that lists the known names; TypeError for a model whose prices are none;
+   * whatever the provider throws.
    * @throws `ModelError` that lists the known names; whatever the provider throws.
    */
   resolve(name: string | undefined): Model
@@ -108,7 +110,10 @@ class Registry implements ModelRegistry {
 
   resolve(name: string | undefined = this.#defaultModel): Model {
     const [model, asked] = this.#find(name)
-    if (typeof model === 'object' && model !== null) this.#asked.set(model, asked)
+    if (typeof model !== 'object' || model === null) return model
+    const prices = model.prices as Model['prices'] | undefined
+    if (prices !== null && prices !== undefined) checkAmounts(prices, `prices of ${asked}`)
+    this.#asked.set(model, asked)
     return model
   }
 

@@ -56,8 +56,9 @@ export function refusedByGemini(settings: ModelSettings, model: string): Refused
     const isLevel = ['minimal', 'low', 'medium', 'high'].includes(effort)
     return isLevel ? null : among('minimal, low, medium or high', model)
   }
-  if (/-pro/.test(name) && effort === 'none') return among('minimal to high', model)
-  return BUDGETS[effort] === undefined ? among('none to high', model) : null
+  const isPro = /-pro/.test(name)
+  const isKnown = BUDGETS[effort] !== undefined && !(isPro && effort === 'none')
+  return isKnown ? null : among(isPro ? 'minimal to high' : 'none to high', model)
 }
 
 /** How a Gemini model is told the effort of a run: since Gemini 3 as a level. */

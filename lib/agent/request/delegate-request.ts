@@ -28,9 +28,9 @@ export const DELEGATE_SCHEMA: JsonSchema = {
 /** @throws {@link InvalidRequestError} with a violation per invalid field. */
 export function parseDelegateRequest(value: unknown): DelegateRequest {
   const violations = [...checkSchema(DELEGATE_SCHEMA, value)]
-  const { result_schema: schema } = value as DelegateRequest
-  const unusable = violations.length > 0 || schema === undefined ? null : schemaViolation(schema)
-  if (unusable !== null) violations.push(unusable)
   if (violations.length > 0) throw new InvalidRequestError(violations)
+  const { result_schema: schema } = value as DelegateRequest
+  const unusable = schema === undefined ? null : schemaViolation(schema)
+  if (unusable !== null) throw new InvalidRequestError([unusable])
   return value as DelegateRequest
 }

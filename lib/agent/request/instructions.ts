@@ -6,6 +6,7 @@
  */
 import { InstructionsError } from '../errors.js'
 import type { RunOwner, RunRequest } from '../events.js'
+import { frozen } from '../../internal/deep-freeze.js'
 import type { FrozenInstructions } from '../instructions.js'
 import type { Redactor } from '../redaction/redactor.js'
 import { readProjectInstructions } from './project-instructions.js'
@@ -98,7 +99,8 @@ async function textOf(
 ): Promise<string | undefined> {
   let text: unknown
   try {
-    text = await given(run)
+    // A copy: what the host does with it changes no run.
+    text = await given(frozen(structuredClone(run)))
   } catch (cause) {
     throw new InstructionsError(`${option}(run) of the host threw an error`, { cause })
   }

@@ -58,7 +58,7 @@ export function withFiles({ output, files }: ToolOutput): ReadResult {
 interface SoundFile {
   readonly name: string
   readonly mediaType: string
-  readonly bytes: Uint8Array
+  readonly bytes: Buffer
 }
 
 function soundFile(given: unknown): SoundFile | null {
@@ -66,7 +66,9 @@ function soundFile(given: unknown): SoundFile | null {
     const { data, mediaType, name } = given as Partial<ToolFile>
     const bytes = typeof data === 'string' ? decodeBase64(data) : data
     if (!(bytes instanceof Uint8Array)) return null
-    return { name: label(name), mediaType: label(mediaType), bytes }
+    // Throws when the memory was handed to a worker: there is nothing in it any more.
+    const readable = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+    return { name: label(name), mediaType: label(mediaType), bytes: readable }
   } catch {
     return null
   }
@@ -79,8 +81,7 @@ function noteOn(file: SoundFile): string {
     return `[image ${labelOf(file)}, ${bytes.length} bytes: too large, or one of too many]`
   if (!/^text\/|[/+](?:json|xml|yaml)$/i.test(mediaType))
     return `[file ${labelOf(file)}, ${bytes.length} bytes]`
-  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8')
-  return `[file ${labelOf(file)}]\n${headAndTail(text, MAX_TEXT_BYTES)}`
+  return `[file ${labelOf(file)}]\n${headAndTail(bytes.toString('utf8'), MAX_TEXT_BYTES)}`
 }
 
 function labelOf({ name, mediaType }: Omit<SoundFile, 'bytes'>): string {

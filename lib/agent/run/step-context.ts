@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import type { Clock } from '../../internal/clock.js'
 import type { Compare, RunCheckpoints } from '../checkpoints/run-checkpoints.js'
 import type { ModelError } from '../errors.js'
@@ -101,12 +102,12 @@ export function toolContext(
       return stop.signal
     },
     run: async (command, options = {}) => {
-      const { args: _, ...settings } = options
+      const { args: _, cwd = workspace.root, ...settings } = options
       const toRun = commandToRun(command, options)
       // Resets the comparison: earlier changes are not this command's.
       if (onChanges !== undefined) await changesIn(workspace)
       const result = await executor.run(toRun, {
-        cwd: workspace.root,
+        cwd: resolve(workspace.root, cwd),
         env: {},
         timeoutMs: 120_000,
         maxOutputBytes: 65_536,

@@ -57,8 +57,8 @@ function textOf(ended: DelegateResult): string {
   const brought = status === 'achieved' ? achieved : 'Its changes were not brought back.'
   return [
     `Run ${run_id} ${status}: ${reason}. ${brought}`,
+    ...conflicts.map((path) => `conflict: ${path} was changed here as well and stays as it is`),
     ...(result === null ? [] : [`Its result: ${JSON.stringify(result)}`]),
     ...(answer === '' ? [] : [`It said at last: ${clip(answer, ANSWER_CHARACTERS)}`]),
-    ...conflicts.map((path) => `conflict: ${path} was changed here as well and stays as it is`),
   ].join('\n')
 }

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { abortListeners } from '../../internal/abort.js'
 import type { Clock, Timer } from '../../internal/clock.js'
 
@@ -42,6 +43,7 @@ export class ToolStop {
   get signal(): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()
+      setMaxListeners(0, this.#controller.signal) // one per command that the tool runs
       if (this.#stopped !== undefined) this.#controller.abort(this.#stopped.reason)
     }
     return this.#controller.signal

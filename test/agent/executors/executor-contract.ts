@@ -84,6 +84,15 @@ export function testExecutor(name: string, make: () => Executor, skip: string | 
     assert.equal(output, '1\n2\n3\n4\n5\n')
   })
 
+  check('of many short commands at a time, each has its own end', async (bench) => {
+    for (let round = 0; round < 15; round++) {
+      const ids = Array.from({ length: 16 }, (_, i) => `${round}.${i}`)
+      const results = await Promise.all(ids.map((id) => bench.run(`echo ${id}; exit 3`)))
+      const told = results.map(({ exitCode, output }) => `${exitCode} ${output}`)
+      assert.deepEqual(told, ids.map((id) => `3 ${id}\n`))
+    }
+  })
+
   check('a command runs in its folder, with empty standard input', async (bench) => {
     const { output } = await bench.run('pwd; cat; echo end')
     assert.equal(output, `${bench.folder}\nend\n`)

@@ -249,6 +249,30 @@ for (const [options, says] of [
   })
 }
 
+test('the last answer of a server that ends at once counts', async (t) => {
+  // With many at a time, the end of one is often noticed before its answer.
+  const script = `while read -r line; do
+    id=$(printf %s "$line" | sed -n 's/.*"id":\\([0-9]*\\).*/\\1/p')
+    answer() { echo '{"jsonrpc":"2.0","id":'$id',"result":'"$1"'}'; }
+    case "$line" in
+      *'"initialize"'*) answer '{"protocolVersion":"2025-06-18","capabilities":{"tools":{}},
+        "serverInfo":{"name":"s","version":"1"}}' | tr -d '\\n'; echo;;
+      *tools/list*) answer '{"tools":[{"name":"echo","inputSchema":{"type":"object"}}]}';;
+      *tools/call*) answer '{"content":[{"type":"text","text":"last words"}]}'; exit 0;;
+    esac
+  done`
+  const options = { name: 'tiny', command: '/bin/sh', args: ['-c', script] }
+  const servers = await Promise.all(Array.from({ length: 24 }, () => open(t, options)))
+  const answers = await Promise.all(servers.map((server) => call(server, 'echo')))
+  assert.deepEqual(answers.map(({ output }) => output), Array(24).fill('last words'))
+})
+
+test('structured content of any depth is no reason to fail a call', () => {
+  const structuredContent = JSON.parse(`${'['.repeat(100_000)}${']'.repeat(100_000)}`)
+  const output = '[structured content, nested too deeply to be shown]'
+  assert.deepEqual(readCallResult({ structuredContent }, null), { output, exitCode: 0 })
+})
+
 test('images of results and resources are files, without a text of their own', () => {
   const image = png()
   const data = image.toString('base64')

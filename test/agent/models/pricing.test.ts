@@ -1,14 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { inspect } from 'node:util'
 import {
   costOf,
   createHttpProvider,
+  InvalidRequestError,
   knownPrices,
   openAiChatAdapter,
   providersFromEnvironment,
 } from 'runwright/agent'
+import { ScriptedModel } from 'runwright/agent/testing'
 import { chargeFor } from '../../../lib/agent/models/pricing.js'
 import { valueFor } from '../../../lib/agent/models/per-model.js'
+import { openEngine } from '../../helpers/engine.js'
 
 const usage = {
   input_tokens: 1_000_000,
@@ -132,3 +136,25 @@ test('what is wrong with the prices of a pattern is named', () => {
     /contextWindow\["gpt-4o\*"\] must be a number of tokens or null/,
   )
 })
+
+for (const prices of [
+  { input: NaN, output: 1 }, { input: -1, output: 1 }, { input: 1, output: Infinity }, { input: 1 },
+  { input: 1, output: 1, cached: -1 }, { input: '1', output: 1 }, {}, [], 5,
+] as never[]) {
+  test(`prices ${inspect(prices)} are refused, by whatever model they come`, async (t) => {
+    const given = typeof prices === 'object' ? { ...(prices as object), as_of: '' } : prices
+    const options = { id: 'p', prices: given } as never
+    assert.throws(() => createHttpProvider(openAiChatAdapter(), options), TypeError)
+    const model = { ...new ScriptedModel([]), name: 'own', prices, complete: () => Promise.reject() }
+    const own = { id: 'own', description: '', isLanguageModel: true, suggestions: [] }
+    const providers = [{ ...own, create: () => model as never }]
+    const { engine } = await openEngine(t, { providers, defaultModel: 'builtin:repair' })
+    const request = { goal: 'shell: false', model_name: 'own:a', max_cost_usd: 1 }
+    await assert.rejects(engine.create(request), (error) => {
+      assert.ok(error instanceof InvalidRequestError)
+      assert.equal(error.violations[0]?.pointer, '/model_name')
+      assert.match(error.violations[0].detail, /^prices of own:a(\.\w+)? must be/)
+      return true
+    })
+  })
+}

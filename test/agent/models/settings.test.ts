@@ -100,11 +100,20 @@ for (const [adapter, model, settings, setting] of [
   [anthropic, 'claude-sonnet-4-6', { reasoning_effort: 'low', temperature: 1 }, 'temperature'],
   [gemini, 'gemini-3.5-flash', { reasoning_effort: 'max' }, 'reasoning_effort'],
   [gemini, 'gemini-2.5-pro', { reasoning_effort: 'none' }, 'reasoning_effort'],
+  [gemini, 'gemini-2.5-pro', { reasoning_effort: 'max' }, 'reasoning_effort'],
 ] as const) {
   test(`${model} does not take ${JSON.stringify(settings)}`, () => {
     assert.equal(adapter.refusedSetting(settings, model)?.setting, setting)
   })
 }
+
+test('what may be set instead is the same, whatever was asked for', () => {
+  const told = (['none', 'max'] as const).map(
+    (reasoning_effort) => gemini.refusedSetting({ reasoning_effort }, 'gemini-2.5-pro')?.detail,
+  )
+  assert.match(told[0] ?? '', /minimal to high/)
+  assert.equal(told[1], told[0])
+})
 
 test('a run whose model refuses a setting is not created', async (t) => {
   const { engine } = await openEngine(t, { providers: [testProvider(() => ({}))] })

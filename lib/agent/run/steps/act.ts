@@ -17,6 +17,7 @@ import type { FileChange } from '../../workspace/workspace.js'
 import { remainingCalls } from '../../log/remaining.js'
 import { NO_RUNS } from '../children/call-runs.js'
 import { withFiles } from '../result-files.js'
+import { soundOutput } from '../sound-output.js'
 import { changesAfter, changesIn, toolContext, type StepContext } from '../step-context.js'
 import { closingRecord } from './finish.js'
 
@@ -236,12 +237,15 @@ async function callTool(
 ): Promise<ToolOutput> {
   const most = tool.effect === 'read' ? (tool.retries ?? 0) : 0
   for (let retry = 1; ; retry++) {
+    let returned: unknown
     try {
-      return await tool.execute(args, working)
+      returned = await tool.execute(args, working)
     } catch (error) {
       if (retry > most || isExhausted(error) || working.signal.aborted) throw error
       await sleep(backoffDelay(retry, TOOL_BACKOFF, random), working.signal, clock)
+      continue
     }
+    return soundOutput(returned)
   }
 }
 

@@ -59,6 +59,15 @@ test('a tool starts runs one after the other, each with the files of those befor
   assert.equal(payloads(events, 'files_changed').length, 2)
 })
 
+for (const request of [null, undefined, 5, [], 'x']) {
+  test(`startRun(${JSON.stringify(request)}) says what it takes`, async (t) => {
+    const { output } = await run(t, async ({ startRun }) => {
+      return (await startRun(request as never)).status
+    })
+    assert.match(output, /^work failed: .*(must be an object|needs goal|goal is)/s)
+  })
+}
+
 test('a tool starts runs that work at the same time, with one slot', async (t) => {
   const { cwd, output } = await run(t, async ({ startRun }) => {
     const all = await Promise.all([
