@@ -25,6 +25,7 @@ export interface AnsweringServer extends AsyncDisposable {
   readonly requests: readonly string[]
   /** How clients reach it. */
   readonly transport: AsyncTransport
+  close(): Promise<void>
 }
 
 /** Starts a server whose `n`th request gets the `n`th answer, and every later one the last. */
@@ -42,7 +43,8 @@ export async function answering(
     })
   })
   const transport = delivery === 'at once' ? new HttpTransport() : new ByteTransport()
-  return { origin: served.origin, requests, transport, [Symbol.asyncDispose]: () => served.close() }
+  const { close, origin } = served
+  return { origin, requests, transport, close, [Symbol.asyncDispose]: close }
 }
 
 /** The bytes of a body. */
@@ -56,9 +58,13 @@ function deliver(response: ServerResponse, answer: Answer, delivery: Delivery): 
   response.writeHead(status, { 'content-type': type, ...headers }).flushHeaders()
   const bytes = bytesOf(body).subarray(0, breaksAfter)
   const size = delivery === 'at once' ? Math.max(1, bytes.length) : 1
-  for (let at = 0; at < bytes.length; at += size) response.write(bytes.subarray(at, at + size))
+  const breakOff = (): void => void response.destroy()
+  for (let at = 0; at < bytes.length; at += size) {
+    const isLast = breaksAfter !== undefined && at + size >= bytes.length
+    response.write(bytes.subarray(at, at + size), isLast ? breakOff : undefined)
+  }
   if (breaksAfter === undefined) response.end()
-  else setImmediate(() => response.destroy())
+  else if (bytes.length === 0) setImmediate(breakOff)
 }
 
 /** The network, of which each byte of an answer is handed over alone. */

@@ -5,9 +5,10 @@
  */
 import type { JsonObject } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, StopReason } from '../../model.js'
-import type { Usage } from '../../usage.js'
+import type { CallUsage, Usage } from '../../usage.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { buildTurn } from '../build-turn.js'
+import { toldCost } from '../told-cost.js'
 
 /** `format` of the parts of a message that this adapter made. */
 export const ANTHROPIC_FORMAT = 'anthropic'
@@ -62,7 +63,11 @@ export function buildAnthropicTurn(answer: AnthropicAnswer, request: ModelReques
  * of the output, and only newer models report it separately. When `iterations` lists the provider's
  * own steps, the top-level counts may omit some of them although they are billed.
  */
-export function readAnthropicUsage(usage: JsonObject): Usage {
+export function readAnthropicUsage(usage: JsonObject): CallUsage {
+  return { ...readTokens(usage), ...toldCost(usage) }
+}
+
+function readTokens(usage: JsonObject): Usage {
   const total = readCounts(usage)
   const steps = listOf(usage['iterations']).map((step) => readCounts(objectOf(step)))
   const sum = (count: keyof Usage): number => steps.reduce((all, step) => all + step[count], 0)

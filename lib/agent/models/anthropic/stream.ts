@@ -1,6 +1,6 @@
 import { isJsonObject, parseJson, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn } from '../../model.js'
-import type { Usage } from '../../usage.js'
+import type { CallUsage } from '../../usage.js'
 import type { StreamDecoder } from '../adapter.js'
 import { buildAnthropicTurn, readAnthropicUsage } from './answer.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
@@ -68,7 +68,7 @@ export class AnthropicStream implements StreamDecoder {
     }
   }
 
-  get usage(): Usage {
+  get usage(): CallUsage {
     return readAnthropicUsage(this.#usage)
   }
 
@@ -133,9 +133,10 @@ export class AnthropicStream implements StreamDecoder {
   /** Counts are sent twice, and the later ones are cumulative: the larger one counts. */
   #count(usage: JsonObject): void {
     for (const [name, value] of Object.entries(usage)) {
-      if (typeof value === 'number')
-        this.#usage[name] = Math.max(countOf(this.#usage[name]), countOf(value))
-      else if (typeof value === 'object' && value !== null) this.#usage[name] = value
+      const before = this.#usage[name]
+      if (typeof value === 'number' && typeof before === 'number')
+        this.#usage[name] = Math.max(before, value)
+      else if (value !== null) this.#usage[name] = value
     }
   }
 }

@@ -51,14 +51,16 @@ export class OpenAiChatStream implements StreamDecoder {
     const groq = objectOf(chunk['x_groq'])
     const usage = chunk['usage'] ?? groq['usage']
     if (isJsonObject(usage)) this.#usage = usage
-    if (event === 'error' || isError(chunk['error'])) throw embeddedError(chunk, this.#context)
-    if (isError(groq['error'])) throw embeddedError(groq, this.#context)
     // A host may request several choices; only the first is used.
     const choice = listOf(chunk['choices']).find((one) => countOf(objectOf(one)['index']) === 0)
+    const { error, finish_reason, usage: ofChoice } = objectOf(choice)
+    if (isJsonObject(ofChoice)) this.#usage = ofChoice
+    // Even beside an error: the counts are those of the whole answer then.
+    this.#finishReason = textOf(finish_reason) || this.#finishReason
+    if (event === 'error' || isError(chunk['error'])) throw embeddedError(chunk, this.#context)
+    if (isError(groq['error'])) throw embeddedError(groq, this.#context)
+    if (isError(error)) throw embeddedError(objectOf(choice), this.#context)
     if (!isJsonObject(choice)) return ''
-    if (isJsonObject(choice['usage'])) this.#usage = choice['usage']
-    if (isError(choice['error'])) throw embeddedError(choice, this.#context)
-    if (textOf(choice['finish_reason']) !== '') this.#finishReason = textOf(choice['finish_reason'])
     return this.#delta(objectOf(choice['delta'] ?? choice['message']))
   }
 
