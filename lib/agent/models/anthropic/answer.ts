@@ -19,6 +19,8 @@ export interface AnthropicAnswer {
   /** The arguments of each `tool_use` block: an object, or JSON text as it was streamed. */
   readonly inputs: readonly unknown[]
   readonly stopReason: string
+  /** What the API says of a `refusal`. */
+  readonly stopDetails: JsonObject
   readonly usage: JsonObject
 }
 
@@ -29,7 +31,8 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   tool_use: 'tool_calls',
   max_tokens: 'length',
   model_context_window_exceeded: 'length',
-  refusal: 'refusal',
+  // Not the model's own words, but the API's classifiers.
+  refusal: 'content_filter',
 }
 
 /** Builds the turn. Its parts are the content blocks, which are sent back unchanged. */
@@ -41,11 +44,10 @@ export function buildAnthropicTurn(answer: AnthropicAnswer, request: ModelReques
     name: textOf(block['name']),
     arguments: answer.inputs[i],
   }))
+  const text = blocksOf('text').map((block) => textOf(block['text'])).join('')
   return buildTurn(
     {
-      text: blocksOf('text')
-        .map((block) => textOf(block['text']))
-        .join(''),
+      text: text === '' ? textOf(answer.stopDetails['explanation']) : text,
       reasoning: blocksOf('thinking')
         .map((block) => textOf(block['thinking']))
         .join('\n\n'),

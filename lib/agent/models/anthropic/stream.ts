@@ -34,6 +34,7 @@ export class AnthropicStream implements StreamDecoder {
   readonly #blocks = new Map<number, OpenBlock>()
   readonly #usage: Record<string, JsonValue> = {}
   #stopReason = ''
+  #stopDetails: JsonObject = {}
   done = false
 
   constructor(request: ModelRequest, context: WireContext) {
@@ -54,7 +55,7 @@ export class AnthropicStream implements StreamDecoder {
       case 'content_block_delta':
         return this.#delta(countOf(value['index']), objectOf(value['delta']))
       case 'message_delta':
-        this.#stopReason = textOf(objectOf(value['delta'])['stop_reason']) || this.#stopReason
+        this.#stop(objectOf(value['delta']))
         this.#count(objectOf(value['usage']))
         return ''
       case 'message_stop':
@@ -94,10 +95,16 @@ export class AnthropicStream implements StreamDecoder {
         content: ordered.map(closeBlock),
         inputs: ordered.filter(({ block }) => block['type'] === 'tool_use').map(inputOf),
         stopReason: this.#stopReason,
+        stopDetails: this.#stopDetails,
         usage: this.#usage,
       },
       this.#request,
     )
+  }
+
+  #stop({ stop_reason, stop_details }: JsonObject): void {
+    this.#stopReason = textOf(stop_reason) || this.#stopReason
+    if (isJsonObject(stop_details)) this.#stopDetails = stop_details
   }
 
   #start(index: number, block: JsonObject): string {
