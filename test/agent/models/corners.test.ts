@@ -7,8 +7,9 @@ import { test } from 'node:test'
 import { DELIVERIES } from '../../helpers/deliveries.js'
 import { DIALECTS } from './corners/dialects.js'
 import { MONEY } from './corners/money.js'
+import { REFUSALS } from './corners/refusals.js'
 
-const CORNERS = [...MONEY]
+const CORNERS = [...MONEY, ...REFUSALS]
 
 test('each corner has, in each format, cases or the reason why it cannot happen there', () => {
   for (const { name, cells } of CORNERS) {
@@ -26,9 +27,9 @@ for (const { name, cells } of CORNERS)
   for (const dialect of DIALECTS) {
     const cases = cells[dialect]
     if (typeof cases === 'string') continue
-    for (const { title, onlyStreamed = false, play } of cases)
-      for (const streamed of onlyStreamed ? [true] : [false, true]) {
-        const form = onlyStreamed ? '' : streamed ? ', streamed' : ', whole'
+    for (const { title, once = false, play } of cases)
+      for (const streamed of once ? [true] : [false, true]) {
+        const form = once ? '' : streamed ? ', streamed' : ', whole'
         test(`${dialect}: ${name}: ${title}${form}`, async (t) => {
           const outcomes = []
           for (const delivery of DELIVERIES)

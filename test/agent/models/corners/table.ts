@@ -27,10 +27,11 @@ export type Reply =
   | { readonly status: number; readonly headers?: Answer['headers']; readonly body: unknown }
   | { readonly stream: string; readonly breaksAfter?: number }
 
-/** A case has at least a title, and may be for streams only. */
+/** What every case has. */
 export interface Row {
   readonly title: string
-  readonly onlyStreamed?: boolean
+  /** Only as a stream, because the answer is one, or the same refusal in both cases. */
+  readonly once?: boolean
 }
 
 /** A line of the table. */
