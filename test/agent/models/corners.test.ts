@@ -8,8 +8,10 @@ import { DELIVERIES } from '../../helpers/deliveries.js'
 import { DIALECTS } from './corners/dialects.js'
 import { MONEY } from './corners/money.js'
 import { REFUSALS } from './corners/refusals.js'
+import { REQUESTS } from './corners/requests.js'
+import { TAKEOVER } from './corners/takeovers.js'
 
-const CORNERS = [...MONEY, ...REFUSALS]
+const CORNERS = [...MONEY, ...REFUSALS, ...REQUESTS, ...TAKEOVER]
 
 test('each corner has, in each format, cases or the reason why it cannot happen there', () => {
   for (const { name, cells } of CORNERS) {
