@@ -6,6 +6,7 @@ import {
   anthropicAdapter, geminiAdapter, HttpModel, ModelError, openAiChatAdapter, openAiResponsesAdapter,
   type JsonObject, type ModelAdapter, type ModelTurn,
 } from 'runwright/agent'
+import { AsyncClient } from 'runwright/http'
 import { answering, DELIVERIES, type Delivery } from '../../helpers/deliveries.js'
 import { modelRequest, recording } from './exchange.js'
 
@@ -108,6 +109,15 @@ function assertExpected({ turn, error, visible }: Outcome, expected: Expected): 
   assert.equal(turn!.stop, calls.length > 0 ? 'tool_calls' : 'end')
   if (visible !== '') assert.equal(visible, turn!.message.text)
 }
+
+test('byte by byte, each byte arrives alone', async () => {
+  await using server = await answering([{ body: 'data: \u00e4\n\n' }], 'byte by byte')
+  await using client = new AsyncClient({ transport: server.transport })
+  await using response = await client.stream('GET', server.origin)
+  const sizes = []
+  for await (const chunk of response.iterBytes()) sizes.push(chunk.length)
+  assert.deepEqual(sizes, Array.from({ length: 10 }, () => 1))
+})
 
 test('every recorded exchange is in the table, and nothing else', () => {
   const files = readdirSync(new URL('../../fixtures/models', import.meta.url))

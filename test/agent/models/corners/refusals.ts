@@ -278,14 +278,17 @@ const WAITING: Readonly<Record<Dialect, readonly Limited[]>> = {
 interface Filtered extends Row {
   readonly reply: Reply
   readonly error?: string
+  /** The text of the turn, where the provider says why. */
+  readonly why?: string
 }
 
-async function isFiltered({ reply, error }: Filtered, how: How): Promise<unknown> {
+async function isFiltered({ reply, error, why }: Filtered, how: How): Promise<unknown> {
   const outcome = await run(how, [{ replies: [reply] }])
   const { end_reason, message, status } = outcome
   assert.deepEqual([status, end_reason], ['failed', 'content_filter'], message)
   assert.equal(outcome.code, error === undefined ? undefined : 'ERR_AGENT_MODEL_FILTER')
   assert.ok(message.includes(error ?? ''), message)
+  if (why !== undefined) assert.deepEqual(outcome.texts, [why])
   assert.equal(outcome.requests[0]!.length, 1, 'it is not asked again')
   return outcome
 }
@@ -313,6 +316,7 @@ const FLAGGED =
   'Invalid prompt: your prompt was flagged as potentially violating our usage policy. Please try ' +
   'again with a different prompt.'
 const BLOCKED = 'Output blocked by content filtering policy'
+const HARM = 'This request was declined because it could enable cyber harm.'
 const XAI = 'Content violates usage guidelines. Model: grok-4, Failed check: SAFETY_CHECK_TYPE_BIO'
 const MODERATION = 'x/y requires moderation on X. Your input was flagged for "violence".'
 
@@ -358,6 +362,15 @@ const FILTERED: Readonly<Record<Dialect, readonly Filtered[]>> = {
   ],
   anthropic: [
     ...stopped('anthropic', 'refusal'),
+    {
+      title: 'refusal, with the reason', why: HARM,
+      reply: {
+        whole: {
+          ...whole('anthropic', { stop: 'refusal' }),
+          stop_details: { type: 'refusal', category: 'cyber', explanation: HARM },
+        },
+      },
+    },
     filtered('the output', 400, BLOCKED, anthropicError('invalid_request_error', BLOCKED)),
     {
       title: 'the output, in the stream', once: true, error: BLOCKED,
