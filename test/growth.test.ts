@@ -27,6 +27,7 @@ import { usesRunner } from '../lib/agent/goals/sealed/test-texts.js'
 import { makeTargets } from '../lib/agent/goals/shipped/workspace-facts.js'
 import { newProgress, noteResult } from '../lib/agent/log/progress.js'
 import { LeadingThought } from '../lib/agent/models/openai/leading-thought.js'
+import { ObjectEnd } from '../lib/agent/models/openai/object-end.js'
 import { redactSecrets } from '../lib/agent/models/provider-errors.js'
 import { durationOf } from '../lib/agent/models/rate-limit-headers.js'
 import { parseFailures, parseOutcomes } from '../lib/agent/models/repair/read-report.js'
@@ -325,6 +326,15 @@ const PARSERS: readonly Parser[] = [
     units: ['a', 'a=', 'a="', '"', '\\"', ' ', ',', 'Basic realm="\\'],
   },
   { name: 'netrc files', parse: parseNetrc, units: ['"', '"\\', 'machine ', ' ', 'macdef\n', '#', 'a'] },
+  {
+    name: 'arguments in pieces',
+    parse: (text) => {
+      const end = new ObjectEnd()
+      for (let at = 1; at <= text.length; at++) end.isIn(text.slice(0, at))
+    },
+    units: ['a', '{', '}', '[', '"', '\\', ' ', '{"a":"', '{"a":[1]},'],
+    around: ['{', '}'],
+  },
   {
     name: 'event streams',
     parse: (text) => {

@@ -31,11 +31,16 @@ export interface TurnDraft {
 /**
  * Builds the turn. Whether tools are wanted depends on the calls in it, not on the provider's stop
  * reason. Every call of a turn that was cut off at the output limit gets an error, so that none of
- * them runs.
+ * them runs. A turn that a content filter cut off is over: it has no calls.
  */
 export function buildTurn(draft: TurnDraft, request: ModelRequest): ModelTurn {
   const names = new ToolNames(request)
   const ids = new CallIds(request)
+  if (draft.stop === 'content_filter' && draft.calls.length > 0) {
+    // Without the provider's parts, which have the calls too.
+    const message = { role: 'assistant', text: draft.text, calls: [] } as const
+    return { message, reasoning: draft.reasoning, usage: draft.usage, stop: draft.stop }
+  }
   const cutOff = draft.stop === 'length' ? truncationError(draft.usage.output_tokens) : null
   const calls = draft.calls.map((raw): ToolCall => {
     const { args, error } = parseArguments(raw.arguments)

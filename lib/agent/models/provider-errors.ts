@@ -95,12 +95,24 @@ export function mistakeError(problem: string, context: WireContext, usage: CallU
   return new ModelError('ERR_AGENT_MODEL', message, { retryable: false, modelMistake: true, usage })
 }
 
+/** In headers, or in those that OpenRouter has in the body. An error in a stream has no time. */
+function toldWait({ status, header, body, now }: ProviderFailure): number | undefined {
+  if (status === null) return undefined
+  const headers = objectOf(objectOf(objectOf(objectOf(body)['error'])['metadata'])['headers'])
+  const told = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), String(value)])
+  const ofBody = new Map(told as [string, string][])
+  return (
+    retryAfterFromHeaders(header, now) ??
+    retryAfterFromHeaders((name) => ofBody.get(name) ?? null, now)
+  )
+}
+
 /** The error for an error response of any provider, which may be JSON, HTML or plain text. */
 export function providerError(failure: ProviderFailure, context: WireContext): ModelError {
   const facts = readFacts(failure.body, context.secrets)
   const status = failure.status ?? facts.status
   const kind = classify(status, failure.status === null, facts)
-  const retryAfterMs = retryAfterFromHeaders(failure.header, failure.now) ?? facts.retryAfterMs
+  const retryAfterMs = toldWait(failure) ?? facts.retryAfterMs
   const hint = HINTS[kind.code]
   const outcome = status === null ? 'failed while it answered' : `answered ${status}`
   const detail = facts.message === '' ? '' : `: ${facts.message}`
@@ -156,9 +168,11 @@ const CONTEXT = anyOf(
   'request too large',
   'maximum context length',
   'context (?:length|window|size|limit)',
+  'maximum model length',
   'prompt is too long',
   'input (?:is )?too long',
-  'input token count',
+  '(?:input|prompt) token count',
+  'payload size exceeds',
   // Not the rate limits "too many tokens, please wait" and "too many tokens processed".
   'too many (?:input )?tokens(?!,? (?:please|processed|per))',
   'maximum prompt length',
@@ -177,6 +191,7 @@ const FILTER = anyOf(
   'responsibleaipolicyviolation',
   'data_inspection_failed',
   'content exists risk',
+  'content violates usage guidelines',
   '(?:prompt|input|request|content|output) (?:was|has been) flagged',
 )
 const AUTH = anyOf(

@@ -267,7 +267,7 @@ test('calls of a truncated answer carry an error and are sent back with empty ar
 for (const { stop_reason, becomes } of [
   { stop_reason: 'end_turn', becomes: 'end' },
   { stop_reason: 'stop_sequence', becomes: 'end' },
-  { stop_reason: 'refusal', becomes: 'refusal' },
+  { stop_reason: 'refusal', becomes: 'content_filter' },
   { stop_reason: 'pause_turn', becomes: 'other' },
   { stop_reason: 'model_context_window_exceeded', becomes: 'length' },
   { stop_reason: 'tool_use', becomes: 'end' },

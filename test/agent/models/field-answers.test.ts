@@ -623,7 +623,7 @@ const ANTHROPIC: readonly Omit<Streamed, 'adapter'>[] = [
   ...(
     [
       ['pause_turn', 'other'],
-      ['refusal', 'refusal'],
+      ['refusal', 'content_filter'],
       ['model_context_window_exceeded', 'length'],
     ] as const
   ).map(([reason, stop]) => ({

@@ -459,6 +459,28 @@ const REFUSALS: readonly (readonly [
     CONTEXT,
   ],
   [
+    'a server before vLLM',
+    500,
+    { detail: 'The decoder prompt (length 66501) is longer than the maximum model length of 65536.' },
+    CONTEXT,
+  ],
+  ['GitHub Copilot', 400, plain('prompt token count of 93854 exceeds the limit of 90000'), CONTEXT],
+  [
+    'Google',
+    400,
+    google(400, 'INVALID_ARGUMENT', 'Request payload size exceeds the limit: 20971520 bytes.'),
+    CONTEXT,
+  ],
+  [
+    'xAI',
+    403,
+    {
+      code: 'The caller does not have permission to execute the specified operation',
+      error: 'Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO',
+    },
+    FILTER,
+  ],
+  [
     'llama.cpp',
     400,
     plain('the request exceeds the available context size, try increasing it', {

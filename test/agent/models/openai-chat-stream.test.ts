@@ -131,6 +131,16 @@ test('the same call twice without ids is two calls', () => {
   assert.equal(turn.message.calls.length, 2)
 })
 
+for (const id of ['', 'call_0'])
+  test(`deltas that all have the name are one call, with the id ${JSON.stringify(id)}`, () => {
+    const args = { text: '}{"\\"]\\', list: [{ a: [] }], '{': 1 }
+    for (const index of [undefined, 0]) {
+      const deltas = [...JSON.stringify(args)].map((char) => fragment(index, id, 'write', char))
+      const turn = decodeStream([...deltas.map(callDelta), chunk({}, 'stop')])
+      assert.deepEqual(turn.message.calls.map((call) => call.args), [args])
+    }
+  })
+
 test('chunks without a choice change nothing, and the last usage counts', () => {
   const turn = decodeStream([
     { choices: [] },

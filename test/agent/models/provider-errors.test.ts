@@ -368,6 +368,21 @@ for (const { title, status, headers, body, ms } of [
     ms: 12_000,
   },
   {
+    title: 'a reset that OpenRouter has in the body',
+    status: 429,
+    headers: {},
+    body: {
+      error: {
+        message: 'Rate limit exceeded: free-models-per-min. ',
+        code: 429,
+        metadata: {
+          headers: { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': String(NOW + 9_000) },
+        },
+      },
+    },
+    ms: 9_000,
+  },
+  {
     title: 'resets of limits that are not exhausted',
     status: 429,
     headers: { 'x-ratelimit-remaining-tokens': '5', 'x-ratelimit-reset-tokens': '6m0s' },

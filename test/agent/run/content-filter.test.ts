@@ -58,6 +58,15 @@ for (const one of [
     (reason) => ({ what: `Gemini (${reason})`, adapter: gemini, body: candidate(reason) }),
   ),
   {
+    what: 'Anthropic (its classifiers)',
+    adapter: anthropicAdapter(),
+    body: {
+      type: 'message', role: 'assistant', content: [], stop_reason: 'refusal',
+      stop_details: { type: 'refusal', category: 'cyber', explanation: 'It could harm.' },
+      usage: { input_tokens: 1, output_tokens: 1 },
+    },
+  },
+  {
     what: 'Gemini (a blocked prompt)',
     adapter: gemini,
     body: { promptFeedback: { blockReason: 'PROHIBITED_CONTENT' } },
@@ -122,15 +131,10 @@ for (const one of [
   })
 }
 
-test('a refusal of Anthropic’s model itself stays one', async (t) => {
-  const body = {
-    type: 'message',
-    role: 'assistant',
-    content: [{ type: 'text', text: 'No.' }],
-    stop_reason: 'refusal',
-    usage: { input_tokens: 1, output_tokens: 1 },
-  }
-  const providers = [providerOf({ what: '', adapter: anthropicAdapter(), body })]
+test('a refusal of the model itself stays one', async (t) => {
+  const message = { role: 'assistant', content: null, refusal: 'No.' }
+  const body = { choices: [{ index: 0, message, finish_reason: 'stop' }] }
+  const providers = [providerOf({ what: '', adapter: chat, body })]
   const { engine } = await openEngine(t, { providers })
   const { details } = await runToEnd(engine, { goal: 'shell: false' })
   assert.equal(details.end_reason, 'stuck')

@@ -48,6 +48,18 @@ test('a window that is known is named when the conversation cannot fit it', asyn
   assert.match(details.error?.message ?? '', /takes 1000 tokens in all/)
 })
 
+test('a run without a folder has the provider\'s words as they are', async (t) => {
+  const words = 'x/y:free is not available, see https://a.example/models'
+  const provider = testProvider(() => {
+    throw new ModelError('ERR_AGENT_MODEL', words, { retryable: false })
+  })
+  const { engine } = await openEngine(t, { providers: [provider] })
+  const { details } = await runToEnd(engine, {
+    goal: 'result: add it up', workspace: 'none', result_schema: { type: 'object' },
+  })
+  assert.equal(details.error?.message, words)
+})
+
 const busy = (retryAfterMs: number): ModelError =>
   new ModelError('ERR_AGENT_MODEL_RATE_LIMIT', 'test:m answered 429: slow down', {
     retryable: true,

@@ -285,6 +285,7 @@ export function decodeAnthropicResponse(
       content: listOf(answer['content']).map(objectOf),
       inputs: calls,
       stopReason: textOf(answer['stop_reason']),
+      stopDetails: objectOf(answer['stop_details']),
       usage: objectOf(answer['usage']),
     },
     request,

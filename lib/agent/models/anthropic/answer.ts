@@ -5,9 +5,10 @@
  */
 import type { JsonObject } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, StopReason } from '../../model.js'
-import type { Usage } from '../../usage.js'
+import type { CallUsage, Usage } from '../../usage.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { buildTurn } from '../build-turn.js'
+import { toldCost } from '../told-cost.js'
 
 /** `format` of the parts of a message that this adapter made. */
 export const ANTHROPIC_FORMAT = 'anthropic'
@@ -18,6 +19,8 @@ export interface AnthropicAnswer {
   /** The arguments of each `tool_use` block: an object, or JSON text as it was streamed. */
   readonly inputs: readonly unknown[]
   readonly stopReason: string
+  /** What the API says of a `refusal`. */
+  readonly stopDetails: JsonObject
   readonly usage: JsonObject
 }
 
@@ -28,7 +31,8 @@ const STOP_REASONS: Readonly<Record<string, StopReason>> = {
   tool_use: 'tool_calls',
   max_tokens: 'length',
   model_context_window_exceeded: 'length',
-  refusal: 'refusal',
+  // Not the model's own words, but the API's classifiers.
+  refusal: 'content_filter',
 }
 
 /** Builds the turn. Its parts are the content blocks, which are sent back unchanged. */
@@ -40,11 +44,10 @@ export function buildAnthropicTurn(answer: AnthropicAnswer, request: ModelReques
     name: textOf(block['name']),
     arguments: answer.inputs[i],
   }))
+  const text = blocksOf('text').map((block) => textOf(block['text'])).join('')
   return buildTurn(
     {
-      text: blocksOf('text')
-        .map((block) => textOf(block['text']))
-        .join(''),
+      text: text === '' ? textOf(answer.stopDetails['explanation']) : text,
       reasoning: blocksOf('thinking')
         .map((block) => textOf(block['thinking']))
         .join('\n\n'),
@@ -62,7 +65,11 @@ export function buildAnthropicTurn(answer: AnthropicAnswer, request: ModelReques
  * of the output, and only newer models report it separately. When `iterations` lists the provider's
  * own steps, the top-level counts may omit some of them although they are billed.
  */
-export function readAnthropicUsage(usage: JsonObject): Usage {
+export function readAnthropicUsage(usage: JsonObject): CallUsage {
+  return { ...readTokens(usage), ...toldCost(usage) }
+}
+
+function readTokens(usage: JsonObject): Usage {
   const total = readCounts(usage)
   const steps = listOf(usage['iterations']).map((step) => readCounts(objectOf(step)))
   const sum = (count: keyof Usage): number => steps.reduce((all, step) => all + step[count], 0)

@@ -1,6 +1,6 @@
 import { isJsonObject, parseJson, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn } from '../../model.js'
-import type { Usage } from '../../usage.js'
+import type { CallUsage } from '../../usage.js'
 import type { StreamDecoder } from '../adapter.js'
 import { buildAnthropicTurn, readAnthropicUsage } from './answer.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
@@ -34,6 +34,7 @@ export class AnthropicStream implements StreamDecoder {
   readonly #blocks = new Map<number, OpenBlock>()
   readonly #usage: Record<string, JsonValue> = {}
   #stopReason = ''
+  #stopDetails: JsonObject = {}
   done = false
 
   constructor(request: ModelRequest, context: WireContext) {
@@ -54,7 +55,7 @@ export class AnthropicStream implements StreamDecoder {
       case 'content_block_delta':
         return this.#delta(countOf(value['index']), objectOf(value['delta']))
       case 'message_delta':
-        this.#stopReason = textOf(objectOf(value['delta'])['stop_reason']) || this.#stopReason
+        this.#stop(objectOf(value['delta']))
         this.#count(objectOf(value['usage']))
         return ''
       case 'message_stop':
@@ -68,7 +69,7 @@ export class AnthropicStream implements StreamDecoder {
     }
   }
 
-  get usage(): Usage {
+  get usage(): CallUsage {
     return readAnthropicUsage(this.#usage)
   }
 
@@ -94,10 +95,16 @@ export class AnthropicStream implements StreamDecoder {
         content: ordered.map(closeBlock),
         inputs: ordered.filter(({ block }) => block['type'] === 'tool_use').map(inputOf),
         stopReason: this.#stopReason,
+        stopDetails: this.#stopDetails,
         usage: this.#usage,
       },
       this.#request,
     )
+  }
+
+  #stop({ stop_reason, stop_details }: JsonObject): void {
+    this.#stopReason = textOf(stop_reason) || this.#stopReason
+    if (isJsonObject(stop_details)) this.#stopDetails = stop_details
   }
 
   #start(index: number, block: JsonObject): string {
@@ -133,9 +140,10 @@ export class AnthropicStream implements StreamDecoder {
   /** Counts are sent twice, and the later ones are cumulative: the larger one counts. */
   #count(usage: JsonObject): void {
     for (const [name, value] of Object.entries(usage)) {
-      if (typeof value === 'number')
-        this.#usage[name] = Math.max(countOf(this.#usage[name]), countOf(value))
-      else if (typeof value === 'object' && value !== null) this.#usage[name] = value
+      const before = this.#usage[name]
+      if (typeof value === 'number' && typeof before === 'number')
+        this.#usage[name] = Math.max(before, value)
+      else if (value !== null) this.#usage[name] = value
     }
   }
 }

@@ -7,7 +7,7 @@ import { isJsonObject, type JsonObject } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn, StopReason } from '../../model.js'
 import type { Usage } from '../../usage.js'
 import { countOf, textOf } from '../json-reader.js'
-import { mistakeError, protocolError, type WireContext } from '../provider-errors.js'
+import { mistakeError, protocolError, withUsage, type WireContext } from '../provider-errors.js'
 import { buildTurn } from '../build-turn.js'
 
 /** `format` of the parts of a message that this adapter made. */
@@ -56,7 +56,8 @@ export function buildGeminiTurn(
 ): ModelTurn {
   const { finishReason, blockReason } = answer
   if (!answer.hasCandidate && blockReason === '') {
-    throw protocolError('the answer has no candidates', true, context)
+    const error = protocolError('the answer has no candidates', true, context)
+    throw withUsage(error, readGeminiUsage(answer.usage))
   }
   const functionCalls = answer.parts.map((part) => part['functionCall']).filter(isJsonObject)
   const hasNoCall = finishReason === 'MALFORMED_FUNCTION_CALL' || functionCalls.length === 0

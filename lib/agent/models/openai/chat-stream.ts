@@ -1,10 +1,11 @@
-import { isJsonObject, parseJson, type JsonObject, type JsonValue } from '../../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn } from '../../model.js'
 import type { CallUsage } from '../../usage.js'
 import type { StreamDecoder } from '../adapter.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { buildChatTurn, readChatUsage, readContent } from './chat-answer.js'
 import { LeadingThought } from './leading-thought.js'
+import { ObjectEnd } from './object-end.js'
 import { embeddedError, readPiece, unfinishedStream, type WireContext } from '../provider-errors.js'
 
 /** Fields of a delta that are not joined into the message. */
@@ -16,6 +17,7 @@ interface OpenCall {
   name: string
   /** The arguments as JSON text, as far as received. */
   text: string
+  readonly end: ObjectEnd
   /** The arguments, where a server sends them as an object. */
   object: JsonObject | null
   /** Further fields of the call, such as `extra_content`. */
@@ -32,6 +34,8 @@ export class OpenAiChatStream implements StreamDecoder {
   readonly #context: WireContext
   readonly #calls: OpenCall[] = []
   readonly #byIndex = new Map<number, OpenCall>()
+  /** The last call of each id. */
+  readonly #byId = new Map<string, OpenCall>()
   readonly #message: Record<string, JsonValue> = { role: 'assistant', content: null }
   readonly #thought = new LeadingThought()
   #finishReason = ''
@@ -51,14 +55,16 @@ export class OpenAiChatStream implements StreamDecoder {
     const groq = objectOf(chunk['x_groq'])
     const usage = chunk['usage'] ?? groq['usage']
     if (isJsonObject(usage)) this.#usage = usage
-    if (event === 'error' || isError(chunk['error'])) throw embeddedError(chunk, this.#context)
-    if (isError(groq['error'])) throw embeddedError(groq, this.#context)
     // A host may request several choices; only the first is used.
     const choice = listOf(chunk['choices']).find((one) => countOf(objectOf(one)['index']) === 0)
+    const { error, finish_reason, usage: ofChoice } = objectOf(choice)
+    if (isJsonObject(ofChoice)) this.#usage = ofChoice
+    // Even beside an error: the counts are those of the whole answer then.
+    this.#finishReason = textOf(finish_reason) || this.#finishReason
+    if (event === 'error' || isError(chunk['error'])) throw embeddedError(chunk, this.#context)
+    if (isError(groq['error'])) throw embeddedError(groq, this.#context)
+    if (isError(error)) throw embeddedError(objectOf(choice), this.#context)
     if (!isJsonObject(choice)) return ''
-    if (isJsonObject(choice['usage'])) this.#usage = choice['usage']
-    if (isError(choice['error'])) throw embeddedError(choice, this.#context)
-    if (textOf(choice['finish_reason']) !== '') this.#finishReason = textOf(choice['finish_reason'])
     return this.#delta(objectOf(choice['delta'] ?? choice['message']))
   }
 
@@ -112,25 +118,34 @@ export class OpenAiChatStream implements StreamDecoder {
     this.#anything = true
     const { index, id, function: named, ...rest } = delta
     const { name, arguments: args } = objectOf(named)
-    const call = this.#callFor(index, textOf(id), textOf(name))
+    const hasArguments = isJsonObject(args) || textOf(args).trim() !== ''
+    const call = this.#callFor(index, textOf(id), textOf(name), hasArguments)
     call.id ||= textOf(id)
+    if (call.id !== '') this.#byId.set(call.id, call)
     call.name ||= textOf(name)
     Object.assign(call.rest, rest)
     if (isJsonObject(args)) call.object = args
     else call.text += textOf(args)
   }
 
-  #callFor(index: JsonValue | undefined, id: string, name: string): OpenCall {
+  #callFor(
+    index: JsonValue | undefined,
+    id: string,
+    name: string,
+    hasArguments: boolean,
+  ): OpenCall {
     const position = typeof index === 'number' ? index : null
     let call = position === null ? this.#calls.at(-1) : this.#byIndex.get(position)
-    if (position === null && id !== '') call = this.#calls.find((known) => known.id === id)
+    if (position === null && id !== '') call = this.#byId.get(id)
     const another =
       call === undefined ||
       (id !== '' && call.id !== '' && id !== call.id) ||
+      // What has a name and follows complete arguments is another call, even of the same id.
+      (name !== '' && hasArguments && isComplete(call)) ||
       // Without an id: a name after a complete call, or a different name, starts another call.
       (id === '' && name !== '' && call.name !== '' && (isComplete(call) || name !== call.name))
     if (another) {
-      call = { id: '', name: '', text: '', object: null, rest: {} }
+      call = { id: '', name: '', text: '', end: new ObjectEnd(), object: null, rest: {} }
       this.#calls.push(call)
     }
     if (position !== null) this.#byIndex.set(position, call!)
@@ -192,7 +207,7 @@ function joinBlock(block: JsonObject, piece: JsonObject): JsonObject {
 }
 
 function isComplete(call: OpenCall): boolean {
-  return call.object !== null || isJsonObject(parseJson(call.text))
+  return call.object !== null || call.end.isIn(call.text)
 }
 
 function closeCall(call: OpenCall): JsonObject {

@@ -20,9 +20,9 @@ import type { ModelAdapter, WireOptions, WireRequest } from '../adapter.js'
 import { dataUrl, exchanges, imagesTitle, resultText } from '../exchanges.js'
 import { listOf, objectOf, textOf } from '../json-reader.js'
 import { isReasoningModel } from '../known-models.js'
-import { buildChatTurn, OPENAI_CHAT_FORMAT } from './chat-answer.js'
+import { buildChatTurn, OPENAI_CHAT_FORMAT, readChatUsage } from './chat-answer.js'
 import { OpenAiChatStream } from './chat-stream.js'
-import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
+import { embeddedError, protocolError, withUsage, type WireContext } from '../provider-errors.js'
 import {
   openAiFormat, takesOpenAiFormat, withFormat, withoutResultTool,
 } from '../result-format.js'
@@ -241,7 +241,8 @@ function missingChoice(answer: JsonObject, context: WireContext): ModelError {
     return embeddedError({ error: { message: textOf(message), code: String(code) } }, context)
   }
   if (Array.isArray(answer['choices'])) {
-    return protocolError('the answer has no choices', true, context)
+    const error = protocolError('the answer has no choices', true, context)
+    return withUsage(error, readChatUsage(objectOf(answer['usage'])))
   }
   const where = 'is the base URL that of a Chat Completions interface?'
   return protocolError(`the answer has no choices[0].message; ${where}`, false, context)

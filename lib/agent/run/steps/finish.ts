@@ -31,15 +31,21 @@ export function failureOf(
 ): { readonly outcome: Outcome; readonly failure: Failure } {
   const { message, stack } = textsOf(error)
   const code = error instanceof AgentError ? error.code : 'ERR_AGENT_INTERNAL'
-  // Paths below the folder become relative; the folder itself keeps its name.
-  const hide = (text: string): string =>
-    text.replaceAll(`${cwd}/`, './').replaceAll(`${process.cwd()}/`, './')
+  const hide = (text: string): string => relativeTo(process.cwd(), relativeTo(cwd, text))
   const reason = hide(clip(message, MESSAGE_CHARACTERS))
   const traceback = hide(clip(stack, TRACEBACK_CHARACTERS))
   return {
     outcome: { status: 'failed', endReason: endReasonOf(error), reason },
     failure: { message: reason, traceback, code },
   }
+}
+
+/**
+ * Paths below the folder become relative; the folder itself keeps its name. A run without a folder,
+ * and `/`, which begins every path and stands in every address, leave the text as it is.
+ */
+function relativeTo(folder: string, text: string): string {
+  return folder === '' || folder === '/' ? text : text.replaceAll(`${folder}/`, './')
 }
 
 /** Message and stack of whatever was thrown; it may be no error, and refuse to become a text. */

@@ -1,5 +1,5 @@
-import type { JsonObject } from '../../../internal/json.js'
-import { amountOf, objectOf } from '../json-reader.js'
+import type { JsonObject } from '../../internal/json.js'
+import { amountOf, objectOf } from './json-reader.js'
 
 /**
  * What OpenRouter, and servers like it, say in `usage` that a call has cost, in US dollars; empty
