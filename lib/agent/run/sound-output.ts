@@ -8,7 +8,7 @@ import type { ToolOutput } from '../tool.js'
 export function soundOutput(returned: unknown): ToolOutput {
   if (typeof returned !== 'object' || returned === null)
     throw wrong(`${returned === null ? 'null' : typeof returned}, not an object`)
-  const { output, exitCode, changes, files } = returned as Partial<Record<keyof ToolOutput, unknown>>
+  const { output, exitCode, changes, files } = returned as { [name in keyof ToolOutput]?: unknown }
   if (typeof output !== 'string') throw wrong('an object whose `output` is no string')
   if (!Number.isSafeInteger(exitCode)) throw wrong('an `exitCode` that is no whole number')
   if (changes !== undefined && !Array.isArray(changes)) throw wrong('`changes` that are no list')

@@ -145,7 +145,8 @@ for (const prices of [
     const given = typeof prices === 'object' ? { ...(prices as object), as_of: '' } : prices
     const options = { id: 'p', prices: given } as never
     assert.throws(() => createHttpProvider(openAiChatAdapter(), options), TypeError)
-    const model = { ...new ScriptedModel([]), name: 'own', prices, complete: () => Promise.reject() }
+    const complete = (): Promise<never> => Promise.reject()
+    const model = { ...new ScriptedModel([]), name: 'own', prices, complete }
     const own = { id: 'own', description: '', isLanguageModel: true, suggestions: [] }
     const providers = [{ ...own, create: () => model as never }]
     const { engine } = await openEngine(t, { providers, defaultModel: 'builtin:repair' })
