@@ -5,7 +5,7 @@
  * @module
  */
 import { estimateConversation, estimateTokens } from '../conversation/fit.js'
-import type { ModelRequest } from '../model.js'
+import type { ModelRequest, ModelTurn } from '../model.js'
 import { NO_USAGE, type CallUsage } from '../usage.js'
 import type { StreamDecoder } from './adapter.js'
 
@@ -54,6 +54,22 @@ export class CallMeter {
     const estimated_tokens = input + output - told.input_tokens - told.output_tokens
     return { ...told, input_tokens: input, output_tokens: output, estimated_tokens }
   }
+}
+
+/** What a whole answer has used. What its provider has not counted is estimated. */
+export function usageOf(turn: ModelTurn, request: ModelRequest): CallUsage {
+  const { message, reasoning, usage } = turn
+  const isCounted = usage.input_tokens > 0 && usage.output_tokens > 0
+  if (isCounted || usage.cost_usd !== undefined) return usage
+  const written = message.calls.reduce(
+    (sum, { tool, args }) => sum + tool.length + JSON.stringify(args).length,
+    message.text.length + reasoning.length,
+  )
+  const input = usage.input_tokens > 0 ? usage.input_tokens : estimateInput(request)
+  const output = usage.output_tokens > 0 ? usage.output_tokens : tokensOf(written)
+  const estimated_tokens = input + output - usage.input_tokens - usage.output_tokens
+  if (estimated_tokens === 0) return usage
+  return { ...usage, input_tokens: input, output_tokens: output, estimated_tokens }
 }
 
 function estimateInput({ system, tools, messages }: ModelRequest): number {

@@ -27,7 +27,7 @@ import type {
 import { checkPrices, type ModelPrices } from '../usage.js'
 import { addEndpoint } from '../redaction/given.js'
 import type { ModelAdapter, WireOptions, WireRequest } from './adapter.js'
-import { CallMeter } from './call-meter.js'
+import { CallMeter, usageOf } from './call-meter.js'
 import { knownContextWindow, takesImages } from './known-models.js'
 import {
   protocolError,
@@ -177,7 +177,9 @@ export class HttpModel implements Model, AsyncDisposable {
     try {
       const response = await this.#send(wire, request, meter)
       try {
-        return await this.#read(response, request, meter)
+        const turn = await this.#read(response, request, meter)
+        const usage = usageOf(turn, request)
+        return usage === turn.usage ? turn : { ...turn, usage }
       } finally {
         await response.close()
       }

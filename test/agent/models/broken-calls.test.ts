@@ -8,6 +8,7 @@ import {
   geminiAdapter,
   HttpModel,
   ModelError,
+  NO_USAGE,
   openAiChatAdapter,
   openAiResponsesAdapter,
   type CallUsage,
@@ -192,3 +193,31 @@ test('a call tells what it has used so far: nothing before its request is sent',
   await assert.rejects(call, /enough/)
   await model.close()
 })
+
+const part = { type: 'output_text', text: TEXT }
+for (const [name, adapter, body, told] of [
+  ['chat', chat, { choices: [{ message: { content: TEXT }, finish_reason: 'stop' }] }, {}],
+  ['responses', responses,
+    { status: 'completed', output: [{ type: 'message', role: 'assistant', content: [part] }] }, {}],
+  ['anthropic', anthropic,
+    { content: [{ type: 'text', text: TEXT }], stop_reason: 'end_turn',
+      usage: { input_tokens: 25 } },
+    { input_tokens: 25, estimated_tokens: 30 }],
+  ['gemini', gemini,
+    { candidates: [{ content: { parts: [{ text: TEXT }] }, finishReason: 'STOP' }] }, {}],
+] as const) {
+  test(`what a whole answer does not count is estimated: ${name}`, async () => {
+    await using served = await serve((request, response) => {
+      request.resume().on('end', () => {
+        response.writeHead(200, { 'content-type': 'application/json' })
+        response.end(JSON.stringify(body))
+      })
+    })
+    await using model = new HttpModel(adapter, { model: 'm', baseUrl: served.origin, stream: false })
+    const { message, usage } = await model.complete(modelRequest())
+    assert.equal(message.text, TEXT)
+    const estimate = { input_tokens: INPUT, output_tokens: 30, estimated_tokens: INPUT + 30 }
+    const expected = { ...NO_USAGE, ...estimate, ...told }
+    assert.deepEqual(usage, expected)
+  })
+}
