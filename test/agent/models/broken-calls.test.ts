@@ -213,7 +213,8 @@ for (const [name, adapter, body, told] of [
         response.end(JSON.stringify(body))
       })
     })
-    await using model = new HttpModel(adapter, { model: 'm', baseUrl: served.origin, stream: false })
+    const options = { model: 'm', baseUrl: served.origin, stream: false }
+    await using model = new HttpModel(adapter, options)
     const { message, usage } = await model.complete(modelRequest())
     assert.equal(message.text, TEXT)
     const estimate = { input_tokens: INPUT, output_tokens: 30, estimated_tokens: INPUT + 30 }
