@@ -167,12 +167,11 @@ export class IsolatedFolders {
    */
   async create(runId: string, cwd: string, options: CreateOptions): Promise<NewCopy> {
     checkRunId(runId)
-    await this.#removeOld(runId, options)
+    const [folder] = await Promise.all([this.#ready(), this.#removeOld(runId, options)])
     const taken = await this.#at(runId)
     if (taken !== null) {
       throw failure(`the copy of run ${runId} was handed on to run ${taken.owner}; fork that one`)
     }
-    const folder = await this.#ready()
     const name = `${this.#new}${runId}-${randomUUID()}`
     const temporary = join(folder, name)
     this.#making.add(name)
@@ -192,9 +191,10 @@ export class IsolatedFolders {
 
   /** Removes what the run has before it is certain that no other process works on it. */
   async #removeOld(runId: string, { adopts, confirm }: CreateOptions): Promise<void> {
-    const found = await this.#found(runId, adopts)
+    const [found, unfinished] = await Promise.all([
+      this.#found(runId, adopts), this.#unfinished(runId),
+    ])
     const seen = found && (await identityOf(found.place))
-    const unfinished = await this.#unfinished(runId)
     await confirm?.()
     await this.#removing.get(runId)
     for (const name of unfinished) await this.#discard(name)
@@ -245,15 +245,22 @@ export class IsolatedFolders {
       const copy = { cwd, temporary, place, name, readOnly, mounted, without }
       more.push(...(await sealedMounts(copy)))
     }
-    if (fill !== undefined) notes.push(...(await fill(join(temporary, name))))
-    signal?.throwIfAborted()
     const description: Description = {
       owner: runId, original: cwd, name, readOnly, mounts: more, boot: BOOT, mark: this.#mark,
     }
     const files = { ...guards, 'copy.json': JSON.stringify(description) }
-    await Promise.all(
-      Object.entries(files).map(([file, text]) => writeFile(join(temporary, file), text)),
+    const writes = Object.entries(files).map(([file, text]) =>
+      writeFile(join(temporary, file), text),
     )
+    // The folder is removed after an error, and nothing may be written to it then.
+    const settled = Promise.allSettled(writes)
+    try {
+      if (fill !== undefined) notes.push(...(await fill(join(temporary, name))))
+    } finally {
+      await settled
+    }
+    await Promise.all(writes)
+    signal?.throwIfAborted()
     return { ...copyAt(place, description), notes }
   }
 

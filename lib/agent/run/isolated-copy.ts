@@ -69,7 +69,8 @@ export async function openCopy(state: RunState, options: CopyOptions): Promise<O
   const mounts = (await executor.mountsFolders?.()) ?? false
   const adopts = fork?.adopts === true
   const found = await folders.usable(runId, mounts, adopts)
-  await confirm()
+  // Before a copy is made, its maker asks.
+  if (found !== null || adopts) await confirm()
   // One that was adopted may not have been filled before the process died.
   const isReady = !isShared && started_at !== null
   if (found !== null && isReady) return { copy: found, notes: [], loss: null, holds }
