@@ -1,5 +1,6 @@
 /** Processes that die at any call of the file system while they make, hand on and remove copies. */
 import assert from 'node:assert/strict'
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import files from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
@@ -16,9 +17,12 @@ const originals = new Map(CALLS.map((name) => [name, files[name] as (...args: ne
 let left = Infinity
 let keepsLast = false
 let die: () => void = () => undefined
+/** Of the process that calls; what it does at the same time ends with it. */
+const life = new AsyncLocalStorage<{ isOver: boolean }>()
 
 for (const [name, call] of originals) {
   const mortal = (...args: never[]): unknown => {
+    if (life.getStore()?.isOver === true) return new Promise(() => undefined)
     left -= 1
     if (left > 0) return call(...args)
     const dead = new Promise(() => undefined)
@@ -32,10 +36,16 @@ syncBuiltinESMExports()
 
 /** Does something in a process that dies at a call; false when it did not come to that. */
 async function dies(work: () => Promise<unknown>, at: number, keeps: boolean): Promise<boolean> {
-  const death = new Promise<true>((resolve) => (die = () => resolve(true)))
+  const mine = { isOver: false }
+  const death = new Promise<true>((resolve) => {
+    die = () => {
+      mine.isOver = true
+      resolve(true)
+    }
+  })
   left = at
   keepsLast = keeps
-  const isDead = await Promise.race([work().then(() => false), death])
+  const isDead = await Promise.race([life.run(mine, work).then(() => false), death])
   left = Infinity
   return isDead
 }
