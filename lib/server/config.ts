@@ -56,6 +56,7 @@ export interface FailedCall {
 export type LimitOptions = {
   readonly [K in keyof LimitSettings]?: LimitSettings[K] | undefined
 } & {
+  /** Limits per tenant, see {@link TenantLimits}. @defaultValue no limits */
   readonly perTenant?: {
     readonly [K in keyof TenantLimits]?: TenantLimits[K] | undefined
   } | undefined
@@ -103,7 +104,7 @@ export interface RunServiceOptions {
   readonly dashboard?: boolean | undefined
   /** Largest request body, in bytes. @defaultValue 1048576 */
   readonly maxBodyBytes?: number | undefined
-  /** Keep-alive of event streams; see {@link StreamSettings}. */
+  /** Keep-alive of event streams, see {@link StreamSettings}. @defaultValue as below */
   readonly streams?:
     { readonly [K in keyof StreamSettings]?: StreamSettings[K] | undefined } | undefined
   /**
