@@ -18,7 +18,12 @@ const FILE_PATH =
   'One or more segments with slashes between them. A byte of a name that is not UTF-8 is sent as ' +
   'its percent-encoding.'
 
-/** Returns the OpenAPI document. Schemas in `named` become components and are referenced. */
+/**
+ * Returns the OpenAPI document. Schemas in `named` become components and are referenced.
+ *
+ * Those of requests stand in their operations: a field with a default is optional in a request, but
+ * generators of clients cannot know that of a component, and take it for always present.
+ */
 export function describeApi(
   routes: readonly Route[],
   basePath: string,
