@@ -101,14 +101,17 @@ function describeRoute(route: Route, operation: Operation, schemas: Schemas): ob
   }
 }
 
-function describeParameter({ name, in: where, description, schema, repeated }: Parameter): object {
+function describeParameter(parameter: Parameter): object {
+  const { name, in: where, description, schema, repeated, prefix } = parameter
   const full = repeated === true ? { type: 'array', items: schema } : schema
+  // Exploded, the names in an object are the names of parameters.
+  const named = { propertyNames: { pattern: `^${name}\\.` }, additionalProperties: schema }
   return {
     name,
     in: where,
     description,
-    schema: full,
-    ...(repeated === true ? { explode: true } : {}),
+    schema: prefix === true ? { type: 'object', ...named } : full,
+    ...(repeated === true || prefix === true ? { style: 'form', explode: true } : {}),
   }
 }
 
