@@ -50,6 +50,8 @@ export interface FailedCall {
   readonly method: string
   /** Path without the query, which may contain secrets. */
   readonly path: string
+  /** The `X-Request-Id` of its response; null when the fault is that of no single request. */
+  readonly requestId: string | null
 }
 
 /** Limits per principal, and `perTenant`; omitted and null set no limit. */
@@ -280,7 +282,8 @@ function expect(ok: boolean, option: string, expected: string, got: unknown): vo
   throw new TypeError(`${option} must be ${expected}, got ${shown}`)
 }
 
-function printError(error: unknown, { method, path }: FailedCall): void {
+function printError(error: unknown, { method, path, requestId }: FailedCall): void {
   const shown = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  process.stderr.write(escapeInvisible(`runwright: ${method} ${path} failed: ${shown}\n`))
+  const id = requestId === null ? '' : ` (request ${requestId})`
+  process.stderr.write(escapeInvisible(`runwright: ${method} ${path} failed${id}: ${shown}\n`))
 }

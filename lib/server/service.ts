@@ -157,7 +157,7 @@ class Service implements RunService {
     this.#dispatcher.answer(request, (reply) => {
       if (reply !== null) this.#write(request, response, reply)
       else if (next !== undefined) next()
-      else this.#write(request, response, problemReply(notFound()))
+      else this.#write(request, response, problemReply(notFound(), request))
     })
   }
 

@@ -5,6 +5,7 @@
  * @module
  */
 import type { JsonSchema } from '../../agent/index.js'
+import { REQUEST_ID } from '../messages/request-id.js'
 import type { Route } from '../router.js'
 import { VERSION } from '../version.js'
 import type { Answer, Operation, Parameter } from './operation.js'
@@ -13,6 +14,10 @@ import { PROBLEM } from './schemas.js'
 /** Problem statuses of any call, and those of all calls but public ones. */
 const COMMON_PROBLEMS = [403, 406, 500]
 const CALLER_PROBLEMS = [401, 422, 429, 503]
+
+const REQUEST_ID_MEANING =
+  'The id of the request: that of its own header X-Request-Id, if it has 1 to 128 letters, ' +
+  'digits and ._~+/=:@-, or else a new one. The log of the service names it.'
 
 const FILE_PATH =
   'One or more segments with slashes between them. A byte of a name that is not UTF-8 is sent as ' +
@@ -51,6 +56,9 @@ export function describeApi(
     paths,
     components: {
       schemas: schemas.components(),
+      headers: {
+        RequestId: { description: REQUEST_ID_MEANING, schema: { type: 'string', maxLength: 128 } },
+      },
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
     },
   }
@@ -124,13 +132,15 @@ function describeAnswer(answers: readonly Answer[], schemas: Schemas): object {
     string,
     string
   >
-  const described = Object.entries(headers).map(([name, meaning]) => [
-    name,
-    { description: meaning, schema: { type: 'string' } },
-  ])
+  const described = Object.fromEntries(
+    Object.entries(headers).map(([name, meaning]) => [
+      name,
+      { description: meaning, schema: { type: 'string' } },
+    ]),
+  )
   return {
     description: answers.map(({ description }) => description).join('; or '),
-    ...(described.length === 0 ? {} : { headers: Object.fromEntries(described) }),
+    headers: { [REQUEST_ID]: { $ref: '#/components/headers/RequestId' }, ...described },
     ...(Object.keys(content).length === 0 ? {} : { content }),
   }
 }

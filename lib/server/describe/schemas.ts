@@ -406,8 +406,9 @@ export const PROBLEM: JsonSchema = record(
       }),
       description: 'the limit that the tenant exceeds',
     },
+    request_id: { ...text, description: 'the X-Request-Id of the response' },
   },
-  ['errors', 'paths', 'quota'],
+  ['errors', 'paths', 'quota', 'request_id'],
 )
 
 /**
