@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, realpathSync } from 'node:fs'
+import { existsSync, mkdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FileStore } from 'runwright/agent'
@@ -483,4 +483,23 @@ test('the trace of a request reaches the model calls of its run, and of a retry'
     { traceparent: traceparent.replace(/01$/, '00'), tracestate: null },
     undefined,
   ])
+})
+
+test('a relative cwd begins at the first root, and leads out of none', async (t) => {
+  const real = await openReal(t)
+  mkdirSync(join(real.root, 'app/sub'), { recursive: true })
+  const start = async (cwd: string): Promise<{ status: number; json: any }> =>
+    await real.call('POST', '/api/runs', { body: { goal: 'shell: true', cwd } })
+  const root = realpathSync(real.root)
+  for (const [cwd, path] of [['app', '/app'], ['./app/sub/', '/app/sub'], ['.', '']] as const) {
+    const { status, json } = await start(cwd)
+    assert.equal(status, 201, JSON.stringify(json))
+    assert.equal(json.cwd, `${root}${path}`)
+    await watch(real, json.run_id)
+  }
+  for (const cwd of ['..', 'app/../../x', 'missing']) {
+    const { status, json } = await start(cwd)
+    assert.equal(status, 422, cwd)
+    assert.equal(json.errors[0].pointer, '/cwd')
+  }
 })
