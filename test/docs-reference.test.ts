@@ -3,7 +3,11 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { transition, type RunStatus } from 'runwright/agent'
+import { providersFromEnvironment, transition, type RunStatus } from 'runwright/agent'
+import ts from 'typescript'
+import {
+  COMMAND_VARIABLE, RUN_VARIABLE, scrubbedEnvironment,
+} from '../lib/agent/executors/environment.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
@@ -76,28 +80,85 @@ test('docs/reference.md lists what may follow each status', () => {
   assert.equal(rowsOf('Statuses').length, 6)
 })
 
-test('docs/reference.md lists every environment variable that is read', () => {
-  const listed = rowsOf('Environment').flatMap(([names = '']) => names.split(', '))
-  const files = [
+/** Names of variables that a source file reads by name: `env['X']`, `{ X } = process.env`, … */
+function variablesIn(path: string): string[] {
+  const text = read(path)
+  if (!/\benv\b/.test(text)) return []
+  const names: string[] = []
+  const isEnv = (node: ts.Node | undefined): boolean =>
+    node !== undefined && /^(process\.)?env$/.test(node.getText(file))
+  const file = ts.createSourceFile(path, text, ts.ScriptTarget.Latest, true)
+  const visit = (node: ts.Node): void => {
+    if (ts.isElementAccessExpression(node) && isEnv(node.expression)) {
+      const { argumentExpression: name } = node
+      if (ts.isStringLiteral(name)) names.push(name.text)
+      else if (node.expression.getText(file) === 'process.env' && !dynamic.has(path))
+        throw new Error(`${path} reads ${node.getText(file)}: list it in this test`)
+    } else if (ts.isObjectBindingPattern(node) && isEnv(initializerOf(node))) {
+      names.push(...node.elements.map((one) => (one.propertyName ?? one.name).getText(file)))
+    } else if (ts.isPropertyAccessExpression(node) && isEnv(node.expression)) {
+      names.push(node.name.text)
+    }
+    ts.forEachChild(node, visit)
+  }
+  visit(file)
+  return names
+}
+
+function initializerOf({ parent }: ts.ObjectBindingPattern): ts.Node | undefined {
+  return ts.isVariableDeclaration(parent) ? parent.initializer : undefined
+}
+
+/** Files whose variables have names from a table or an argument, and what is known of them. */
+const dynamic = new Map<string, () => readonly string[]>([
+  [
     'lib/http/environment.ts',
-    'lib/agent/models/environment.ts',
-    'examples/standalone-server.ts',
-    ...readdirSync(join(root, 'lib/server'), { recursive: true, encoding: 'utf8' })
+    () => ['http', 'https', 'all', 'no'].map((name) => `${name.toUpperCase()}_PROXY`),
+  ],
+  ['lib/agent/models/environment.ts', providerVariables],
+  // Folders of toolchains, given to commands that have none.
+  ['lib/agent/executors/copy-executor.ts', () => []],
+])
+
+/** What `providersFromEnvironment()` reads, whatever is set. */
+function providerVariables(): string[] {
+  const read = new Set<string>()
+  const value = (name: string): string =>
+    /_LENGTH$/.test(name) ? '4096' : /URL$|HOST$/.test(name) ? 'http://127.0.0.1:9' : 'key'
+  for (const valueOf of [value, () => undefined]) {
+    const get = (_target: object, name: string | symbol): string | undefined => {
+      if (typeof name === 'symbol') return undefined
+      read.add(name)
+      return valueOf(name)
+    }
+    providersFromEnvironment(new Proxy({}, { get }))
+  }
+  return [...read]
+}
+
+/** Names of variables that commands of a run have. */
+function commandVariables(): string[] {
+  const source = read('lib/agent/executors/environment.ts')
+  const passed = /const PASSED[^=]*= \[([^]*?)\]/.exec(source)?.[1] ?? ''
+  const env = scrubbedEnvironment({}, [], { [RUN_VARIABLE]: '', [COMMAND_VARIABLE]: '' })
+  return [...[...passed.matchAll(/'([^']+)'/g)].map((match) => match[1]!), ...Object.keys(env)]
+}
+
+test('docs/reference.md lists every environment variable that lib and the examples read', () => {
+  const files = ['lib', 'examples', 'examples/mounts'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: folder === 'lib', encoding: 'utf8' })
       .filter((name) => name.endsWith('.ts'))
-      .map((name) => `lib/server/${name}`),
+      .map((name) => join(folder, name)),
+  )
+  const found = [
+    ...files.flatMap(variablesIn),
+    ...[...dynamic.values()].flatMap((names) => names()),
+    ...commandVariables(),
   ]
-  const found = files.flatMap((file) => {
-    const source = read(file).replaceAll(/^\s*(\/?\*|\/\/).*$/gm, '')
-    const named = [
-      ...source.matchAll(/env\['(\w+)'\]|(?:keyOf|urlOf|valueOf)\(env, '(\w+)'\)/g),
-    ].map((match) => match[1] ?? match[2]!)
-    return [
-      ...named,
-      ...[...source.matchAll(/read\('(\w+)'\)/g)].map((match) => match[1]!.toUpperCase()),
-    ]
-  })
-  const notListed = new Set(['REQUEST_METHOD', 'XDG_STATE_HOME'])
-  const expected = [...new Set(found)].filter((name) => !notListed.has(name)).sort()
-  assert.ok(expected.length >= 20, `found only ${expected.length}`)
-  assert.deepEqual(listed.sort(), expected)
+  const [, environment = ''] = page.split('\n## Environment\n')
+  const listed = environment.matchAll(/`\$?((?:[A-Z]+_)*[A-Z]+(?:_\*)?)(?:[=/][^`]*)?`/g)
+  // That of a check's command, which its runner sets.
+  const expected = [...new Set(found)].filter((name) => name !== 'NODE_OPTIONS').sort()
+  assert.ok(expected.length >= 50, `found only ${expected.length}`)
+  assert.deepEqual([...new Set([...listed].map((match) => match[1]!))].sort(), expected)
 })

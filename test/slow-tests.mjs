@@ -1205,6 +1205,15 @@ const byFile = {
       'thousands of connections',
     ],
   ],
+  'test/docs-options.test.ts': [
+    [
+      'docs/reference.md lists the options of engines and services as they are declared',
+      4.0,
+      'compiles lib, to find every option in the types',
+    ],
+    ['every option that the page lists says what it does', 4.0, 'needs that as well'],
+    ['the defaults that the page states are the values that options have', 4.0, 'so does this'],
+  ],
   'test/options.test.ts': [
     [
       'a misspelt option or one of the wrong kind is refused by whatever takes options',

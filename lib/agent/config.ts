@@ -36,6 +36,7 @@ import { withinSecrets } from './workspace/left-out.js'
 
 /** What a host gives to the engine. */
 export interface EngineOptions {
+  /** Where runs are stored: `FileStore`, `MemoryStore`, `PostgresStore`, or your own. */
   readonly store: RunStore
   /**
    * Folders that runs may work in, by real path; at least one. The first is the default `cwd`. A
@@ -104,7 +105,7 @@ export interface EngineOptions {
   readonly approval?: ApproveCall | undefined
   /** Milliseconds until an unanswered gate aborts its run; null never does. @defaultValue null */
   readonly gateTimeoutMs?: number | null | undefined
-  /** Milliseconds after which a tool call is stopped. @defaultValue 660 000 */
+  /** Milliseconds after which a tool call is stopped. @defaultValue 660000 */
   readonly toolTimeoutMs?: number | undefined
   /** Let goals be met even if tests were changed. @defaultValue false */
   readonly allowTestChanges?: boolean | undefined
@@ -189,9 +190,9 @@ export interface EngineOptions {
   readonly secrets?: readonly string[] | undefined
   /** Receives what runs do, as spans with OpenTelemetry names. */
   readonly tracer?: Tracer | undefined
-  /** For tests. @defaultValue the system's clock */
+  /** Time, for tests. @defaultValue the system's clock */
   readonly clock?: Clock | undefined
-  /** Numbers from 0 to 1 for the jitter of retries; for tests. @defaultValue Math.random */
+  /** Numbers from 0 to 1 for the jitter of retries; for tests. @defaultValue `Math.random` */
   readonly random?: (() => number) | undefined
 }
 

@@ -228,7 +228,7 @@ export class RunEngine {
     return await this.#answer(this.#creation.create(request, options))
   }
 
-  /** A page of runs, newest first; at most 10 000 without a limit. */
+  /** A page of runs, newest first by default; at most 10 000 without a limit. */
   async list(
     query: Partial<RunQuery> = {},
   ): Promise<{ readonly runs: readonly RunSummary[]; readonly next: string | null }> {

@@ -155,7 +155,7 @@ export type {
   SubscriptionEnd,
 } from './log/subscription.js'
 export type { ObservedAppend, RunObserver } from './log/observer.js'
-export type { QuarantinedRun, RunPage, RunQuery, RunStore, StoreDamage } from './store.js'
+export type { QuarantinedRun, RunPage, RunQuery, RunSort, RunStore, StoreDamage } from './store.js'
 export { FileStore } from './stores/file/file-store.js'
 export type { FileStoreOptions } from './stores/file/file-store.js'
 export { MemoryStore } from './stores/memory-store.js'

@@ -186,6 +186,7 @@ export interface RunSummary {
   readonly attempts: number
   /** How many runs it has started that work for it. */
   readonly delegates: number
+  readonly metadata: Readonly<Record<string, string>>
   readonly last_seq: number
   /** Why the run cannot be used, because its log is damaged or of a newer version; usually null. */
   readonly problem: string | null

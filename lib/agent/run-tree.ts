@@ -22,9 +22,9 @@ export type Attempts = {
 
 /** How far a run may start runs that work for it. */
 export type Delegation = {
-  /** Levels of runs below it: 1 to 3. */
+  /** Levels of runs below it: 1 to 3. @defaultValue 1 */
   readonly depth: number
-  /** Runs that it may start: 1 to 16. */
+  /** Runs that it may start: 1 to 16. @defaultValue 4 */
   readonly children: number
 }
 

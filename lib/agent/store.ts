@@ -11,7 +11,7 @@
  * @module
  */
 import type { OptionKinds } from '../internal/options.js'
-import type { RunOwner, RunRecord, RunStatus } from './events.js'
+import type { EndReason, RunOwner, RunRecord, RunStatus } from './events.js'
 import type { HoldoutStore } from './holdout-store.js'
 import type { ObjectStore } from './object-store.js'
 import type { RunHead } from './run-details.js'
@@ -26,6 +26,12 @@ export interface RunQuery {
   /** The exact goal. */
   readonly goal?: string | undefined
   readonly modelName?: string | undefined
+  /** The exact `cwd`; empty for runs without a folder. */
+  readonly cwd?: string | undefined
+  /** Any of these; undefined or empty means any, and runs that have not ended. */
+  readonly endReason?: readonly EndReason[] | undefined
+  /** Names and values that must all be in the metadata of a run: 1 to 32. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined
   /** Words that must all occur in the goal, the model's name or the run id; case-insensitive. */
   readonly search?: string | undefined
   /** Runs of the tree with this run at its top, that run included. */
@@ -38,20 +44,26 @@ export interface RunQuery {
   readonly createdAfter?: number | undefined
   /** Exclusive upper bound, in float seconds since the epoch. */
   readonly createdBefore?: number | undefined
+  /** By `created_at`, then by `run_id`: oldest first, or with `-` newest first, the default. */
+  readonly sort?: RunSort | undefined
   /** Runs per page, 1 or more. */
   readonly limit: number
-  /** `next` of an earlier page with the same conditions. */
+  /** `next` of an earlier page with the same conditions and order. */
   readonly cursor?: string | undefined
 }
+
+/** The order of a list. */
+export type RunSort = 'created_at' | '-created_at'
 
 /** For `checkOptions()`. */
 export const QUERY: OptionKinds<Partial<RunQuery>> = {
   tenant: 'string|null', status: 'array', goal: 'string', modelName: 'string', search: 'string',
   root: 'string', parent: 'string', role: 'string', createdAfter: 'number', createdBefore: 'number',
-  limit: 'number', cursor: 'string',
+  limit: 'number', cursor: 'string', cwd: 'string', endReason: 'array', metadata: 'object',
+  sort: 'string',
 }
 
-/** One page of runs, newest first (`created_at`, then `run_id`, both descending). */
+/** One page of runs, in the order of the query. */
 export interface RunPage {
   readonly heads: readonly RunHead[]
   /** Opaque; null on the last page. */

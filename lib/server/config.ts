@@ -50,12 +50,15 @@ export interface FailedCall {
   readonly method: string
   /** Path without the query, which may contain secrets. */
   readonly path: string
+  /** The `X-Request-Id` of its response; null when the fault is that of no single request. */
+  readonly requestId: string | null
 }
 
 /** Limits per principal, and `perTenant`; omitted and null set no limit. */
 export type LimitOptions = {
   readonly [K in keyof LimitSettings]?: LimitSettings[K] | undefined
 } & {
+  /** Limits per tenant, see {@link TenantLimits}. @defaultValue no limits */
   readonly perTenant?: {
     readonly [K in keyof TenantLimits]?: TenantLimits[K] | undefined
   } | undefined
@@ -103,7 +106,7 @@ export interface RunServiceOptions {
   readonly dashboard?: boolean | undefined
   /** Largest request body, in bytes. @defaultValue 1048576 */
   readonly maxBodyBytes?: number | undefined
-  /** Keep-alive of event streams; see {@link StreamSettings}. */
+  /** Keep-alive of event streams, see {@link StreamSettings}. @defaultValue as below */
   readonly streams?:
     { readonly [K in keyof StreamSettings]?: StreamSettings[K] | undefined } | undefined
   /**
@@ -279,7 +282,8 @@ function expect(ok: boolean, option: string, expected: string, got: unknown): vo
   throw new TypeError(`${option} must be ${expected}, got ${shown}`)
 }
 
-function printError(error: unknown, { method, path }: FailedCall): void {
+function printError(error: unknown, { method, path, requestId }: FailedCall): void {
   const shown = error instanceof Error ? (error.stack ?? error.message) : String(error)
-  process.stderr.write(escapeInvisible(`runwright: ${method} ${path} failed: ${shown}\n`))
+  const id = requestId === null ? '' : ` (request ${requestId})`
+  process.stderr.write(escapeInvisible(`runwright: ${method} ${path} failed${id}: ${shown}\n`))
 }

@@ -19,6 +19,7 @@ import { draining, isUnusableRun, ProblemError, unknownRun } from './errors.js'
 import { chooseType } from './messages/accept.js'
 import { checkQuery } from './messages/query.js'
 import { problemReply, type HttpRequest, type Reply } from './messages/reply.js'
+import { requestIdOf } from './messages/request-id.js'
 import { failedCall, targetOf, type Target } from './messages/request-target.js'
 import { allowOf, isRunId, type Call, type Match, type Route, type Router } from './router.js'
 
@@ -196,7 +197,7 @@ export class Dispatcher {
     if (problem.status === 500 && !isUnusableRun(problem.code)) {
       this.#context.report(problem.cause ?? problem, failedCall(request))
     }
-    return problemReply(problem)
+    return problemReply(problem, request)
   }
 
   #finish(exchange: Exchange, reply: Reply | null): Reply | null {
@@ -206,6 +207,7 @@ export class Dispatcher {
     const { request, route, runId, principal, began } = exchange
     monitor.answered({
       method: request.method ?? '',
+      requestId: requestIdOf(request),
       route: route?.path ?? null,
       runId,
       status: reply.status,

@@ -101,6 +101,8 @@ export interface Problem {
   readonly paths?: readonly string[]
   /** The limit that the tenant exceeds; absent when it is none. */
   readonly quota?: QuotaUse
+  /** The `X-Request-Id` of the response. */
+  readonly request_id?: string
 }
 
 /** Optional parts of a {@link ProblemError}. */
@@ -157,6 +159,7 @@ export interface RunServiceErrorFacts {
   readonly paths?: readonly string[]
   readonly quota?: QuotaUse | null
   readonly retryAfterMs?: number | null
+  readonly requestId?: string | null
 }
 
 /** Thrown by `RunServiceClient` for a response other than success. */
@@ -176,20 +179,24 @@ export class RunServiceError extends Error {
   readonly quota: QuotaUse | null
   /** The Retry-After of the response, in milliseconds; null without one. */
   readonly retryAfterMs: number | null
+  /** The X-Request-Id of the response, by which the service's log has it; null without one. */
+  readonly requestId: string | null
 
   constructor(
     status: number,
     code: ProblemCode | 'unexpected_answer' | (string & {}),
     detail: string,
-    { errors = [], paths = [], quota = null, retryAfterMs = null }: RunServiceErrorFacts = {},
+    facts: RunServiceErrorFacts = {},
   ) {
     super(detail)
+    const { errors = [], paths = [], quota = null, retryAfterMs = null, requestId = null } = facts
     this.status = status
     this.code = code
     this.errors = errors
     this.paths = paths
     this.quota = quota
     this.retryAfterMs = retryAfterMs
+    this.requestId = requestId
   }
 }
 
@@ -230,8 +237,8 @@ const PHRASES: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 }
 
-/** The problem details of a {@link ProblemError}. */
-export function problemOf(error: ProblemError): Problem {
+/** The problem details of a {@link ProblemError}; `requestId` is null where no request is meant. */
+export function problemOf(error: ProblemError, requestId: string | null): Problem {
   const { status, code, message: detail, errors, paths, quota } = error
   const title = PHRASES[status] ?? (status < 500 ? 'Client Error' : 'Server Error')
   return {
@@ -243,6 +250,7 @@ export function problemOf(error: ProblemError): Problem {
     ...(errors.length > 0 && { errors }),
     ...(paths.length > 0 && { paths }),
     ...(quota !== null && { quota }),
+    ...(requestId !== null && { request_id: requestId }),
   }
 }
 

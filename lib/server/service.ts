@@ -14,7 +14,6 @@ import {
 import { ServiceContext } from './context.js'
 import { dashboardRoutes } from './dashboard/routes.js'
 import { Dispatcher } from './dispatch.js'
-import { ProblemError } from './errors.js'
 import {
   problemReply,
   writeReply,
@@ -22,6 +21,7 @@ import {
   type HttpResponse,
   type Reply,
 } from './messages/reply.js'
+import { notFound } from './messages/not-found.js'
 import { failedCall } from './messages/request-target.js'
 import { Router } from './router.js'
 import { eventRoutes } from './routes/events.js'
@@ -115,6 +115,7 @@ class Service implements RunService {
   readonly #context: ServiceContext
   readonly #ownsEngine: boolean
   readonly #webhooks: Webhooks | null
+  readonly #router: Router
   readonly #dispatcher: Dispatcher
   readonly #sse: SseStreams
   readonly #sockets: RunSockets
@@ -145,6 +146,7 @@ class Service implements RunService {
       ...metaRoutes(context, () => router.routes),
       ...(config.dashboard ? dashboardRoutes() : []),
     ])
+    this.#router = router
     this.#dispatcher = new Dispatcher(context, router)
   }
 
@@ -157,7 +159,10 @@ class Service implements RunService {
     this.#dispatcher.answer(request, (reply) => {
       if (reply !== null) this.#write(request, response, reply)
       else if (next !== undefined) next()
-      else this.#write(request, response, problemReply(notFound()))
+      else {
+        const problem = notFound(request, this.basePath, this.#router)
+        this.#write(request, response, problemReply(problem, request))
+      }
     })
   }
 
@@ -204,10 +209,6 @@ class Service implements RunService {
       response.destroy()
     }
   }
-}
-
-function notFound(): ProblemError {
-  return new ProblemError(404, 'not_found', 'there is no such resource; see /api/openapi.json')
 }
 
 function ignore(): void {}

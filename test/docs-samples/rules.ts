@@ -620,7 +620,7 @@ export const rules: readonly Rule[] = [
       const client = new AsyncClient({ transport, baseUrl: 'http://localhost' })
       const json = { goal: 'shell: true', max_iterations: 0 }
       const answer = await client.post('/api/runs', { json })
-      assert.deepEqual({ ...answer.json<object>(), detail: '…' }, sample)
+      assert.deepEqual({ ...answer.json<object>(), detail: '…', request_id: '…' }, sample)
       await client.close(); await service.close()`,
   },
   // The service client

@@ -3,7 +3,7 @@
  * functions, constructors and methods, and of the methods of what they return.
  */
 import ts from 'typescript'
-import { root } from './markdown.js'
+import { isOurs, LibProgram } from './lib-program.js'
 
 const modules = ['http', 'ws', 'agent', 'agent/testing', 'server']
 
@@ -22,32 +22,27 @@ export interface OptionPlace {
 
 /** Lists the places in the order of the exports. Takes seconds: it compiles `lib`. */
 export function optionPlaces(): readonly OptionPlace[] {
-  const entries = modules.map((name) => `${root}lib/${name}/index.ts`)
-  const { config } = ts.readConfigFile(`${root}tsconfig.json`, (path) => ts.sys.readFile(path))
-  const { options } = ts.parseJsonConfigFileContent(config, ts.sys, root)
-  const program = ts.createProgram(entries, { ...options, incremental: false })
-  const walk = new Walk(program.getTypeChecker())
-  for (const [i, entry] of entries.entries()) {
-    walk.exports(modules[i]!, program.getSourceFile(entry)!)
-  }
+  const program = new LibProgram(modules)
+  const walk = new Walk(program)
+  for (const module of modules) walk.exports(module)
   return [...walk.places.values()]
 }
 
 class Walk {
   readonly places = new Map<string, OptionPlace>()
+  readonly #program: LibProgram
   readonly #checker: ts.TypeChecker
   readonly #returned = new Set<ts.Type>()
 
-  constructor(checker: ts.TypeChecker) {
-    this.#checker = checker
+  constructor(program: LibProgram) {
+    this.#program = program
+    this.#checker = program.checker
   }
 
-  exports(module: string, file: ts.SourceFile): void {
-    const names = this.#checker.getExportsOfModule(this.#checker.getSymbolAtLocation(file)!)
-    for (const name of names) {
+  exports(module: string): void {
+    for (const name of this.#program.exportsOf(module)) {
       if (isTypeOnly(name)) continue
-      const isAlias = (name.flags & ts.SymbolFlags.Alias) !== 0
-      const symbol = isAlias ? this.#checker.getAliasedSymbol(name) : name
+      const symbol = this.#program.target(name)
       if ((symbol.flags & ts.SymbolFlags.Value) === 0) continue
       const type = this.#checker.getTypeOfSymbol(symbol)
       const at = `${module}.${symbol.name}`
@@ -139,10 +134,6 @@ function isTypeOnly(symbol: ts.Symbol): boolean {
   return (symbol.declarations ?? []).some(
     (one) => ts.isExportSpecifier(one) && (one.isTypeOnly || one.parent.parent.isTypeOnly),
   )
-}
-
-function isOurs(declaration: ts.Node | undefined): boolean {
-  return declaration?.getSourceFile().fileName.startsWith(`${root}lib/`) === true
 }
 
 /** Neither private nor protected, nor `@internal`. */

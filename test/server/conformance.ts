@@ -93,6 +93,7 @@ export function assertDescribed(
   const described = operation.responses[answer.status]
   // Every other status, 405 included, must be described for the operation.
   assert.ok(described !== undefined, `${where} is not described`)
+  assert.match(String(answer.headers['x-request-id']), /^[\w.~+/=:@-]{1,128}$/, where)
   if (method === 'HEAD' || answer.text === '') return
   const type = String(answer.headers['content-type'])
   const schema = described.content?.[type]?.schema

@@ -97,7 +97,7 @@ for (const { error, status, code, pointers = [] } of [
       ? `${error.name} ${(error as { problem?: string }).problem ?? ''}`
       : String(error)
   test(`${name.trim()} is answered with ${status} ${code}`, () => {
-    const problem = problemOf(toProblemError(error, false))
+    const problem = problemOf(toProblemError(error, false), null)
     assert.equal(problem.status, status)
     assert.equal(problem.code, code)
     assert.equal(problem.type, 'about:blank')
@@ -119,7 +119,7 @@ test('errors that pass have Retry-After', () => {
 test('a problem of the host keeps its own status and code', () => {
   const error = new ProblemError(402, 'out_of_credit', 'top up', { headers: { 'X-Hint': 'a' } })
   assert.equal(toProblemError(error, false), error)
-  assert.deepEqual(problemOf(error), {
+  assert.deepEqual(problemOf(error, null), {
     type: 'about:blank',
     title: 'Client Error',
     status: 402,
@@ -141,7 +141,9 @@ test('an unexpected error is a 500 without its text, and goes to onError', async
   assert.equal(answer.status, 500)
   assert.equal(answer.headers['content-type'], 'application/problem+json')
   assert.doesNotMatch(answer.text, /secret/)
-  assert.deepEqual(calls, [['TypeError: secret inside', { method: 'GET', path: '/api/runs' }]])
+  const requestId = answer.headers['x-request-id']
+  const failed = { method: 'GET', path: '/api/runs', requestId }
+  assert.deepEqual(calls, [['TypeError: secret inside', failed]])
 })
 
 test('a throwing log does not delay the response', async () => {

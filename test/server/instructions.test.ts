@@ -26,9 +26,9 @@ test('details have the instructions, as described; lists have none', async (t) =
   assert.deepEqual(checkSchema(RUN_SUMMARY, list[0]), [])
   assert.doesNotMatch(JSON.stringify(list), /instructions|Be kind|Use tabs/)
   const described = await real.call('GET', '/api/openapi.json')
-  const { StartRequest } = described.json.components.schemas
+  const { content } = described.json.paths['/api/runs'].post.requestBody
   for (const field of ['instructions', 'project_instructions'])
-    assert.ok(field in StartRequest.properties, field)
+    assert.ok(field in content['application/json'].schema.properties, field)
 })
 
 test('what the functions of the host throw is a 500 without a word of it, or its problem', async (t) => {

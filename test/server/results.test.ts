@@ -70,7 +70,8 @@ test('what cannot be had is a 422 that names the field', async (t) => {
     assert.deepEqual(json.errors.map((one: { pointer: string }) => one.pointer), [pointer])
   }
   const described = await real.call('GET', '/api/openapi.json')
-  assert.ok('result_schema' in described.json.components.schemas.StartRequest.properties)
+  const { content } = described.json.paths['/api/runs'].post.requestBody
+  assert.ok('result_schema' in content['application/json'].schema.properties)
   const events = await real.call('GET', '/api/asyncapi.json')
   assert.match(events.text, /The model gave the result/)
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { existsSync, mkdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FileStore } from 'runwright/agent'
@@ -256,12 +256,13 @@ test('an Idempotency-Key returns the first run, and is refused for another body'
   assert.equal((await real.call('GET', '/api/runs')).json.length, 2)
 })
 
-test('the list is newest first, filtered, and paged by Link', async (t) => {
+test('the list is newest first unless sorted, filtered, and paged by Link', async (t) => {
   const real = await openReal(t)
   const ids: string[] = []
   for (let i = 0; i < 5; i++) {
     const goal = i % 2 === 0 ? 'shell: true' : 'shell: exit 0'
-    const { json } = await real.call('POST', '/api/runs', { body: { goal } })
+    const metadata = { ticket: `T-${i}`, 'team.lead': i < 2 ? 'a&b' : '' }
+    const { json } = await real.call('POST', '/api/runs', { body: { goal, metadata } })
     ids.unshift(json.run_id)
     await watch(real, json.run_id)
   }
@@ -280,17 +281,34 @@ test('the list is newest first, filtered, and paged by Link', async (t) => {
   assert.deepEqual(await list('?search=nowhere'), [])
   assert.deepEqual(await list('?created_after=2020-01-01T00:00:00Z'), ids)
   assert.deepEqual(await list('?created_before=2020-01-01T00:00:00%2B01:00'), [])
-  const paged: string[] = []
-  let next: string | undefined = '/api/runs?limit=2&status=achieved'
-  let pages = 0
-  while (next !== undefined) {
-    const page: Awaited<ReturnType<typeof real.call>> = await real.call('GET', next)
-    paged.push(...page.json.map((run: { run_id: string }) => run.run_id))
-    pages += 1
-    next = /^<(.*)>; rel="next"$/.exec(String(page.headers['link'] ?? ''))?.[1]
+  assert.deepEqual(await list('?metadata.ticket=T-3'), [ids[1]])
+  assert.deepEqual(await list('?metadata.team.lead=a%26b&sort=created_at'), [ids[4], ids[3]])
+  assert.deepEqual(await list('?metadata.ticket=T-0&metadata.team.lead=a%26b'), [ids[4]])
+  assert.deepEqual(await list('?metadata.ticket=T-0&metadata.team.lead='), [])
+  assert.deepEqual(await list('?end_reason=goal_achieved&end_reason=stuck'), ids)
+  assert.deepEqual(await list('?end_reason=stuck'), [])
+  const cwd = encodeURIComponent(realpathSync(real.root))
+  assert.deepEqual(await list(`?cwd=${cwd}&sort=-created_at`), ids)
+  assert.deepEqual(await list('?cwd=/'), [])
+  const { json } = await real.call('GET', '/api/runs?limit=1')
+  assert.deepEqual(json[0].metadata, { ticket: 'T-4', 'team.lead': '' })
+  for (const [query, expected] of [
+    ['status=achieved', ids],
+    ['sort=created_at', ids.toReversed()],
+    ['sort=created_at&metadata.team.lead=&end_reason=goal_achieved', ids.slice(0, 3).reverse()],
+  ] as const) {
+    const paged: string[] = []
+    let next: string | undefined = `/api/runs?limit=2&${query}`
+    let pages = 0
+    while (next !== undefined) {
+      const page: Awaited<ReturnType<typeof real.call>> = await real.call('GET', next)
+      paged.push(...page.json.map((run: { run_id: string }) => run.run_id))
+      pages += 1
+      next = /^<(.*)>; rel="next"$/.exec(String(page.headers['link'] ?? ''))?.[1]
+    }
+    assert.deepEqual(paged, expected, query)
+    assert.equal(pages, Math.ceil(expected.length / 2))
   }
-  assert.deepEqual(paged, ids)
-  assert.equal(pages, 3)
 })
 
 test('details have an ETag, so an unchanged run is not sent again', async (t) => {
@@ -465,4 +483,23 @@ test('the trace of a request reaches the model calls of its run, and of a retry'
     { traceparent: traceparent.replace(/01$/, '00'), tracestate: null },
     undefined,
   ])
+})
+
+test('a relative cwd begins at the first root, and leads out of none', async (t) => {
+  const real = await openReal(t)
+  mkdirSync(join(real.root, 'app/sub'), { recursive: true })
+  const start = async (cwd: string): Promise<{ status: number; json: any }> =>
+    await real.call('POST', '/api/runs', { body: { goal: 'shell: true', cwd } })
+  const root = realpathSync(real.root)
+  for (const [cwd, path] of [['app', '/app'], ['./app/sub/', '/app/sub'], ['.', '']] as const) {
+    const { status, json } = await start(cwd)
+    assert.equal(status, 201, JSON.stringify(json))
+    assert.equal(json.cwd, `${root}${path}`)
+    await watch(real, json.run_id)
+  }
+  for (const cwd of ['..', 'app/../../x', 'missing']) {
+    const { status, json } = await start(cwd)
+    assert.equal(status, 422, cwd)
+    assert.equal(json.errors[0].pointer, '/cwd')
+  }
 })

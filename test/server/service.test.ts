@@ -131,6 +131,6 @@ test('by default an unexpected error is one line and its stack on standard error
   await using served = await serve(service.handler)
   assert.equal((await call(served.port, 'GET', '/api/runs?goal=secret')).status, 500)
   t.mock.restoreAll()
-  assert.match(lines[0]!, /^runwright: GET \/api\/runs failed: Error: disk full\n/)
+  assert.match(lines[0]!, /^runwright: GET \/api\/runs failed \(request [0-9a-f-]{36}\): Error: disk full\n/)
   assert.doesNotMatch(lines.join(''), /secret/)
 })

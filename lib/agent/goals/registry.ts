@@ -1,3 +1,4 @@
+import { nearestName } from '../../internal/nearest-name.js'
 import { GoalError } from '../errors.js'
 import type { GoalDefinition, GoalSpec } from '../goal.js'
 import { commandGoal } from './command-goal.js'
@@ -72,11 +73,8 @@ async function resolveGoal(
   } else if (check !== null && check.trim() !== '') {
     const command = check.trim()
     spec = await commandGoal({ name: 'text', goal: text, command, task: text }, cwd)
-  } else if (/^[a-z][a-z0-9]*(-[a-z0-9]+)+$/.test(text)) {
-    throw new GoalError(
-      'unknown',
-      `unknown goal ${text}; known goals are ${[...goals.keys()].join(', ')}`,
-    )
+  } else if (isName(text, [...goals.keys()], judge !== null)) {
+    throw unknownGoal(text, [...goals.keys()])
   } else if (judge !== null) {
     spec = judgedGoal(text, judge.model, judge.prices)
   } else {
@@ -87,4 +85,24 @@ async function resolveGoal(
     )
   }
   return { ...spec, goal, allow_test_changes: spec.allow_test_changes || allowTestChanges }
+}
+
+/** Is a goal meant as a name? A word that a model may judge is one only if it is spelt like it. */
+function isName(text: string, known: readonly string[], isJudged: boolean): boolean {
+  if (/^[a-z][a-z0-9]*(-[a-z0-9]+)+$/.test(text)) return true
+  if (!/^[\w-]+$/.test(text)) return false
+  const meant = nearestName(text, known)
+  return meant !== undefined && (!isJudged || lettersOf(meant) === lettersOf(text))
+}
+
+/** `node-test` and `NodeTest` have the same. */
+function lettersOf(name: string): string {
+  return name.toLowerCase().replaceAll(/[-_]/g, '')
+}
+
+function unknownGoal(text: string, known: readonly string[]): GoalError {
+  const meant = nearestName(text, known)
+  const hint =
+    meant === undefined ? `known goals are ${known.join(', ')}` : `did you mean ${meant}?`
+  return new GoalError('unknown', `unknown goal ${text}; ${hint}`)
 }

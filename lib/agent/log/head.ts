@@ -437,6 +437,7 @@ export function summarize({ details, problem }: RunHead): RunSummary {
     role: details.role,
     attempts: details.attempts?.count ?? 0,
     delegates: details.delegates,
+    metadata: details.metadata,
     last_seq: details.last_seq,
     problem: problem ?? null,
   }

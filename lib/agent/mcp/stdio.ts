@@ -26,6 +26,7 @@ import type { ChannelListener, McpChannel } from './channel.js'
 export interface McpProcess {
   /** The program, looked up on PATH and started without a shell. */
   readonly command: string
+  /** Arguments of the program. @defaultValue none */
   readonly args?: readonly string[] | undefined
   /** The server's working directory. @defaultValue that of this process */
   readonly cwd?: string | undefined

@@ -4,6 +4,7 @@
  * @module
  */
 import { hash } from 'node:crypto'
+import { resolve } from 'node:path'
 import type { JsonObject } from '../../internal/json.js'
 import { ForeignFolderError, InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'
 import type {
@@ -295,7 +296,8 @@ async function resolveCwd(
     if (await hasForeignRun(store, folder, owner.tenant)) throw new ForeignFolderError()
   }
   try {
-    return await resolveUnderRoots(cwd ?? (roots[0] as string), roots, refuseForeign)
+    // A relative path never depends on where the service was started.
+    return await resolveUnderRoots(resolve(roots[0]!, cwd ?? ''), roots, refuseForeign)
   } catch (error) {
     if (!(error instanceof WorkspaceError)) throw error
     throw new InvalidRequestError([{ pointer: '/cwd', detail: error.message }])

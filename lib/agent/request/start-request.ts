@@ -60,7 +60,8 @@ export const START_REQUEST_SCHEMA: JsonSchema = {
       minLength: 1,
       maxLength: 4096,
       description:
-        "The project's folder, below a root that the host allows the caller. Default: the first.",
+        "The project's folder, below a root that the host allows the caller; a relative path " +
+        'begins at the first root. Default: the first root.',
     },
     model_name: {
       type: 'string',

@@ -57,36 +57,38 @@ export function compareRuns(a: SortKey, b: SortKey): number {
 }
 
 /**
- * Merges lists that have no run in common, newest run first: the runs older than `before` and not
- * older than `after`; null sets no bound.
+ * Merges lists that have no run in common: the runs older than `before` and not older than `after`;
+ * null sets no bound. `step` is 1 for the oldest run first, -1 for the newest first.
  */
-export function* newestFirst<R extends SortKey>(
+export function* merged<R extends SortKey>(
   lists: readonly OrderedRuns<R>[],
   before: SortKey | null,
   after: SortKey | null,
+  step: 1 | -1,
 ): Generator<R> {
-  const cursors = lists.map((list) => ({
-    list,
-    at: (before === null ? list.size : list.indexOf(before)) - 1,
-    end: after === null ? 0 : list.indexOf(after),
-  }))
+  const cursors = lists.map((list) => {
+    const first = after === null ? 0 : list.indexOf(after)
+    const last = (before === null ? list.size : list.indexOf(before)) - 1
+    return { list, at: step === 1 ? first : last, left: last - first + 1 }
+  })
   const [only] = cursors
   if (cursors.length === 1 && only !== undefined) {
-    for (let { at } = only; at >= only.end; at--) yield only.list.at(at) as R
+    for (let { at, left } = only; left > 0; at += step, left--) yield only.list.at(at) as R
     return
   }
   for (;;) {
-    let newest: R | undefined
+    let next: R | undefined
     let from: (typeof cursors)[number] | undefined
     for (const cursor of cursors) {
-      const run = cursor.at >= cursor.end ? cursor.list.at(cursor.at) : undefined
-      if (run !== undefined && (newest === undefined || compareRuns(newest, run) < 0)) {
-        newest = run
+      const run = cursor.left > 0 ? cursor.list.at(cursor.at) : undefined
+      if (run !== undefined && (next === undefined || compareRuns(next, run) * step > 0)) {
+        next = run
         from = cursor
       }
     }
-    if (newest === undefined || from === undefined) return
-    from.at -= 1
-    yield newest
+    if (next === undefined || from === undefined) return
+    from.at += step
+    from.left -= 1
+    yield next
   }
 }

@@ -4,25 +4,27 @@
  *
  * 1. Runs are in sorted arrays, oldest first: one of all runs, one per status, one per tenant; runs
  *    that others started also in one per root and one per parent, and once there are any, roots in
- *    one of roots. A page reads the shortest of them that contain its runs backwards, from a binary
- *    search on.
+ *    one of roots. Those by folder, end reason and metadata are made when one is first asked for. A
+ *    page reads the shortest of them that contain its runs, from a binary search on.
  * 2. A cursor names the last run of its page rather than an offset: runs added or removed in the
  *    meantime cause neither repeats nor gaps.
  *
  * @module
  */
 import { FolderIndex } from '../../internal/folder-index.js'
-import { checkOptions, type OptionKinds } from '../../internal/options.js'
+import { checkOptions, describeValue, type OptionKinds } from '../../internal/options.js'
 import { InvalidRequestError } from '../errors.js'
-import { isTerminal, type RunOwner, type RunStatus } from '../events.js'
+import { isTerminal, type EndReason, type RunOwner, type RunStatus } from '../events.js'
 import type { RunHead } from '../run-details.js'
-import type { RunQuery } from '../store.js'
+import type { RunQuery, RunSort } from '../store.js'
 import { childPlaceOf, type ChildPlace } from './child-place.js'
-import { compareRuns, newestFirst, OrderedRuns, type SortKey } from './ordered-runs.js'
+import { LazyLists } from './lazy-lists.js'
+import { metadataKeys } from './list-keys.js'
+import { compareRuns, merged, OrderedRuns, type SortKey } from './ordered-runs.js'
 
 /**
- * The fields by which a run is listed and found. Only `status`, `endedMs`, `operates` and null ever
- * change.
+ * The fields by which a run is listed and found. Only `status`, `endedMs`, `endReason`, `operates`
+ * and null ever change.
  */
 export interface IndexedRun extends SortKey {
   readonly goal: string
@@ -38,6 +40,10 @@ export interface IndexedRun extends SortKey {
   status: RunStatus
   /** Epoch milliseconds; 0 until the run has ended. */
   endedMs: number
+  /** Null until the run has ended, and while `metadata` is null. */
+  endReason: EndReason | null
+  /** See `metadataKeys()`; null until it has been read. */
+  metadata: readonly string[] | null
   /** Has a restore or apply begun that is not finished? */
   operates: boolean
 }
@@ -91,6 +97,8 @@ export function indexFields(head: RunHead): IndexedRun {
     child: childPlaceOf(details),
     status: details.status,
     endedMs: details.ended_at === null ? 0 : Date.parse(details.ended_at),
+    endReason: details.end_reason,
+    metadata: metadataKeys(details.metadata),
     operates: isOperating(head),
   }
 }
@@ -120,6 +128,9 @@ export class RunIndex<R extends IndexedRun> {
   #endedRoots = 0
   readonly #byKey = new Map<string, R[]>()
   readonly #operating = new Set<R>()
+  readonly #byFolder = new LazyLists<R>(({ cwd }) => (cwd === null ? [] : [cwd]))
+  readonly #byEndReason = new LazyLists<R>(({ endReason }) => endReason === null ? [] : [endReason])
+  readonly #byMetadata = new LazyLists<R>(({ metadata }) => metadata ?? [])
   /** The tenants of each folder; null until there has been a need for them. */
   #folders: FolderIndex<string | null> | null = null
 
@@ -149,6 +160,9 @@ export class RunIndex<R extends IndexedRun> {
     if (run.operates) this.#operating.add(run)
     addTo(this.#byTenant, run.tenant, run)
     this.#addToTree(run)
+    this.#byFolder.add(run)
+    this.#byEndReason.add(run)
+    this.#byMetadata.add(run)
     if (run.cwd) this.#folders?.add(run.tenant, run.cwd)
     if (run.key === null) return
     const name = ownedKey({ id: run.ownerId, tenant: run.tenant }, run.key)
@@ -166,6 +180,9 @@ export class RunIndex<R extends IndexedRun> {
     this.#operating.delete(run)
     removeFrom(this.#byTenant, run.tenant, run)
     this.#removeFromTree(run)
+    this.#byFolder.remove(run)
+    this.#byEndReason.remove(run)
+    this.#byMetadata.remove(run)
     if (run.cwd) this.#folders?.remove(run.tenant, run.cwd)
     if (run.key === null) return
     const name = ownedKey({ id: run.ownerId, tenant: run.tenant }, run.key)
@@ -201,7 +218,7 @@ export class RunIndex<R extends IndexedRun> {
 
   /** Brings what can change of a run up to date with its head. */
   update(run: R, head: RunHead): void {
-    const { status, ended_at } = head.details
+    const { status, ended_at, end_reason } = head.details
     run.operates = isOperating(head)
     if (run.operates) this.#operating.add(run)
     else this.#operating.delete(run)
@@ -212,6 +229,23 @@ export class RunIndex<R extends IndexedRun> {
     if (run.child === null && isTerminal(status)) this.#endedRoots += 1
     run.status = status
     run.endedMs = ended_at === null ? 0 : Date.parse(ended_at)
+    if (run.endReason !== null || end_reason === null) return
+    run.endReason = end_reason
+    this.#byEndReason.add(run)
+  }
+
+  /** Fills in what is not known of a run, whose index was written by an earlier version. */
+  complete(run: R, { details }: RunHead): void {
+    if (run.cwd === null) {
+      run.cwd = details.cwd
+      this.#byFolder.add(run)
+    }
+    if (run.metadata !== null) return
+    run.metadata = metadataKeys(details.metadata)
+    this.#byMetadata.add(run)
+    if (run.endReason !== null || details.end_reason === null) return
+    run.endReason = details.end_reason
+    this.#byEndReason.add(run)
   }
 
   /** Are there runs of tenants other than this one? */
@@ -257,26 +291,22 @@ export class RunIndex<R extends IndexedRun> {
   }
 
   /**
-   * One page, newest first.
+   * One page, in the order of the query.
    *
    * @throws as {@link checkQuery}; {@link InvalidRequestError} for an invalid cursor.
    */
   page(query: RunQuery): IndexPage<R> {
     checkQuery(query)
-    const { limit, createdAfter, createdBefore, cursor } = query
-    let before = createdBefore === undefined ? null : startOfMs(Math.ceil(toMs(createdBefore)))
-    if (cursor !== undefined) {
-      const last = decodeCursor(cursor)
-      if (before === null || compareRuns(last, before) < 0) before = last
-    }
-    const after =
-      createdAfter === undefined ? null : startOfMs(Math.floor(toMs(createdAfter)) + 1)
+    const { limit, sort } = query
+    const [after, before] = boundsOf(query)
     const matches = matcher(query)
     const runs: R[] = []
-    for (const run of newestFirst(this.#candidates(query), before, after)) {
+    const step = sort === 'created_at' ? 1 : -1
+    for (const run of merged(this.#candidates(query), before, after, step)) {
       if (!matches(run)) continue
       const last = runs.at(-1)
-      if (runs.length === limit && last !== undefined) return { runs, next: encodeCursor(last) }
+      if (runs.length === limit && last !== undefined)
+        return { runs, next: encodeCursor(last, sort) }
       runs.push(run)
     }
     return { runs, next: null }
@@ -284,13 +314,18 @@ export class RunIndex<R extends IndexedRun> {
 
   /** The shortest lists that contain every matching run. */
   #candidates(query: RunQuery): readonly OrderedRuns<R>[] {
-    const { tenant, status = [], root, parent, role } = query
-    const choices: (readonly (OrderedRuns<R> | undefined)[])[] = [[this.#all]]
+    const { tenant, status = [], root, parent, role, cwd, endReason = [], metadata = {} } = query
+    const all = this.#all
+    const choices: (readonly (OrderedRuns<R> | undefined)[])[] = [[all]]
     if (tenant !== undefined) choices.push([this.#byTenant.get(tenant)])
     if (status.length > 0) choices.push([...new Set(status)].map((one) => this.#byStatus[one]))
     if (root !== undefined) choices.push([this.#byRoot.get(root), this.#listOf(root)])
     if (parent !== undefined) choices.push([this.#byParent.get(parent)])
-    if (role !== undefined) choices.push([this.#roots ?? this.#all])
+    if (role !== undefined) choices.push([this.#roots ?? all])
+    if (cwd !== undefined) choices.push([this.#byFolder.get(cwd, all)])
+    if (endReason.length > 0)
+      choices.push([...new Set(endReason)].map((one) => this.#byEndReason.get(one, all)))
+    for (const key of metadataKeys(metadata)) choices.push([this.#byMetadata.get(key, all)])
     const sizes = choices.map((lists) => lists.reduce((sum, list) => sum + (list?.size ?? 0), 0))
     const shortest = choices[sizes.indexOf(Math.min(...sizes))] ?? []
     return shortest.filter((list) => list !== undefined)
@@ -331,12 +366,30 @@ export class RunIndex<R extends IndexedRun> {
 }
 
 /** @throws RangeError or TypeError that names an invalid part of `query`. */
-export function checkQuery({ limit, role }: RunQuery): void {
+export function checkQuery({ limit, role, sort, metadata }: RunQuery): void {
   if (!Number.isInteger(limit) || limit < 1) {
     throw new RangeError(`limit must be an integer of 1 or more, got ${String(limit)}`)
   }
   if (role !== undefined && role !== 'root') {
     throw new TypeError(`role must be 'root' or undefined, got ${JSON.stringify(role)}`)
+  }
+  if (sort !== undefined && sort !== 'created_at' && sort !== '-created_at') {
+    throw new TypeError(`sort must be 'created_at' or '-created_at', got ${JSON.stringify(sort)}`)
+  }
+  if (metadata !== undefined) checkMetadata(metadata)
+}
+
+/** Names in one query: as many as a run has. */
+const MAX_NAMES = 32
+
+function checkMetadata(metadata: Readonly<Record<string, unknown>>): void {
+  const entries = Object.entries(metadata)
+  if (entries.length === 0 || entries.length > MAX_NAMES) {
+    throw new RangeError(`metadata must have 1 to ${MAX_NAMES} names, got ${entries.length}`)
+  }
+  for (const [name, value] of entries) {
+    if (typeof value === 'string') continue
+    throw new TypeError(`metadata.${name} must be a string, got ${describeValue(value)}`)
   }
 }
 
@@ -363,8 +416,10 @@ function ownedKey({ id, tenant }: RunOwner, key: string): string {
 
 /** Tests a run against every condition of a query except time and cursor. */
 function matcher(query: RunQuery): (run: IndexedRun) => boolean {
-  const { tenant, goal, modelName, root, parent, role } = query
+  const { tenant, goal, modelName, root, parent, role, cwd, metadata = {} } = query
   const statuses = query.status === undefined || query.status.length === 0 ? null : query.status
+  const { endReason = [] } = query
+  const keys = metadataKeys(metadata)
   const words = searchWords(query).map(ignoringCase)
   return (run) =>
     (tenant === undefined || run.tenant === tenant) &&
@@ -374,6 +429,9 @@ function matcher(query: RunQuery): (run: IndexedRun) => boolean {
     (root === undefined || (run.child?.root ?? run.runId) === root) &&
     (parent === undefined || run.child?.parent === parent) &&
     (role === undefined || run.child === null) &&
+    (cwd === undefined || run.cwd === cwd) &&
+    (endReason.length === 0 || (run.endReason !== null && endReason.includes(run.endReason))) &&
+    keys.every((key) => run.metadata?.includes(key)) &&
     (words.length === 0 || containsAll(run, words))
 }
 
@@ -391,23 +449,42 @@ function ignoringCase(word: string): RegExp {
   return new RegExp(word.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'i')
 }
 
+/** The first key of a page, and the first behind it; null sets no bound. */
+function boundsOf(query: RunQuery): [after: SortKey | null, before: SortKey | null] {
+  const { createdAfter, createdBefore, cursor, sort } = query
+  let before = createdBefore === undefined ? null : startOfMs(Math.ceil(toMs(createdBefore)))
+  let after = createdAfter === undefined ? null : startOfMs(Math.floor(toMs(createdAfter)) + 1)
+  if (cursor === undefined) return [after, before]
+  const last = decodeCursor(cursor, sort)
+  if (sort !== 'created_at') {
+    if (before === null || compareRuns(last, before) < 0) before = last
+  } else {
+    // The next key that a run can have.
+    const next = { ...last, runId: `${last.runId}\0` }
+    if (after === null || compareRuns(after, next) < 0) after = next
+  }
+  return [after, before]
+}
+
 /** Sorts before every run created in this millisecond. */
 function startOfMs(createdMs: number): SortKey {
   return { createdMs, runId: '' }
 }
 
-/** The cursor of a page that ends with this run. */
-export function encodeCursor({ createdMs, runId }: SortKey): string {
-  return Buffer.from(JSON.stringify([createdMs, runId])).toString('base64url')
+/** The cursor of a page that ends with this run. It names its order, unless that is the default. */
+export function encodeCursor({ createdMs, runId }: SortKey, sort?: RunSort): string {
+  const order = sort === 'created_at' ? [sort] : []
+  return Buffer.from(JSON.stringify([createdMs, runId, ...order])).toString('base64url')
 }
 
 /** The last run of the page to which a cursor belongs. @throws {@link InvalidRequestError} */
-export function decodeCursor(cursor: string): SortKey {
+export function decodeCursor(cursor: string, sort: RunSort = '-created_at'): SortKey {
   try {
     const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-    if (Array.isArray(value) && value.length === 2) {
-      const [createdMs, runId] = value as unknown[]
-      if (typeof createdMs === 'number' && typeof runId === 'string') return { createdMs, runId }
+    if (Array.isArray(value) && value.length <= 3) {
+      const [createdMs, runId, order = '-created_at'] = value as unknown[]
+      const isKey = typeof createdMs === 'number' && typeof runId === 'string'
+      if (isKey && order === sort) return { createdMs, runId }
     }
   } catch {
     // Not JSON: reported below.

@@ -12,6 +12,7 @@ export interface SampleRunOptions {
   /** @defaultValue `/work` */
   readonly cwd?: string | undefined
   readonly key?: string | undefined
+  readonly metadata?: Readonly<Record<string, string>> | undefined
   /** Of a child with its root, of a retry without. */
   readonly parentRunId?: string | undefined
   readonly rootRunId?: string | undefined
@@ -109,7 +110,7 @@ function createdRecord(
     max_cost_usd: null,
     max_seconds: null,
     max_tool_calls: null,
-    metadata: {},
+    metadata: options.metadata ?? {},
   }
   return {
     ...fields,

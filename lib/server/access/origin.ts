@@ -140,13 +140,15 @@ export function corsHeaders(
   return {
     Vary: 'Origin',
     'Access-Control-Allow-Origin': origin,
-    'Access-Control-Expose-Headers': 'Location, Link, Retry-After, WWW-Authenticate',
+    'Access-Control-Expose-Headers': 
+      'Location, Link, Retry-After, WWW-Authenticate, X-Request-Id',
     'Cross-Origin-Resource-Policy': 'cross-origin',
   }
 }
 
 /** Headers of the response to a preflight request, besides {@link corsHeaders}. */
 export const PREFLIGHT_HEADERS: Readonly<Record<string, string>> = {
-  'Access-Control-Allow-Headers': 'authorization, content-type, idempotency-key, last-event-id',
+  'Access-Control-Allow-Headers':
+    'authorization, content-type, idempotency-key, last-event-id, x-request-id',
   'Access-Control-Max-Age': '600',
 }

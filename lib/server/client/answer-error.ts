@@ -6,6 +6,7 @@ export interface Answer {
   readonly status: number
   readonly type: string | null
   readonly retryAfter: string | null
+  readonly requestId: string | null
   readonly content: Uint8Array
 }
 
@@ -15,22 +16,24 @@ export async function answerError(response: AsyncResponse): Promise<RunServiceEr
     status: response.statusCode,
     type: response.headers.get('content-type'),
     retryAfter: response.headers.get('retry-after'),
+    requestId: response.headers.get('x-request-id'),
     content: await response.read(),
   })
 }
 
 /** The error with the problem details of an answer, if it has any. */
-export function errorOf({ status, type, retryAfter, content }: Answer): RunServiceError {
+export function errorOf({ status, type, retryAfter, requestId, content }: Answer): RunServiceError {
   const retryAfterMs =
     retryAfter !== null && /^\d{1,9}$/.test(retryAfter) ? Number(retryAfter) * 1000 : null
   const problem = problemIn(type ?? '', new TextDecoder().decode(content))
   if (problem === null) {
     const detail =
       `the response is ${status} without problem details; check that baseUrl leads to the service`
-    return new RunServiceError(status, 'unexpected_answer', detail, { retryAfterMs })
+    return new RunServiceError(status, 'unexpected_answer', detail, { retryAfterMs, requestId })
   }
   const { code, detail, errors = [], paths = [], quota = null } = problem
-  return new RunServiceError(status, code, detail, { errors, paths, quota, retryAfterMs })
+  const facts = { errors, paths, quota, retryAfterMs, requestId }
+  return new RunServiceError(status, code, detail, facts)
 }
 
 function problemIn(type: string, text: string): Problem | null {

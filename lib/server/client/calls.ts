@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { ChangeRange, RunStatus } from '../../agent/index.js'
+import type { ChangeRange, EndReason, RunSort, RunStatus } from '../../agent/index.js'
 import type { RequestOptions } from '../../http/index.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { encodeFilePath } from '../messages/file-path.js'
@@ -36,6 +36,12 @@ export interface RunFilter {
   readonly goal?: string | undefined
   /** The exact model name. */
   readonly modelName?: string | undefined
+  /** The exact folder, as in the details; empty: runs without a folder. */
+  readonly cwd?: string | undefined
+  /** Any of these reasons. */
+  readonly endReason?: EndReason | readonly EndReason[] | undefined
+  /** Names and values that are all in the metadata of the run; at most 32. */
+  readonly metadata?: Readonly<Record<string, string>> | undefined
   /** Words that all occur in the goal, the model name or the run id, ignoring case. */
   readonly search?: string | undefined
   /** Only the runs of the tree with this run at its top, that run included. */
@@ -48,9 +54,11 @@ export interface RunFilter {
   readonly createdAfter?: Date | string | undefined
   /** Only runs created before this time. */
   readonly createdBefore?: Date | string | undefined
+  /** Oldest first, or with `-` newest first. @defaultValue '-created_at' */
+  readonly sort?: RunSort | undefined
   /** Runs per page at most, from 1 to 10 000. @defaultValue 10 000; 100 for `runs()` */
   readonly limit?: number | undefined
-  /** `next` of an earlier page with the same conditions. */
+  /** `next` of an earlier page with the same conditions and order. */
   readonly cursor?: string | undefined
 }
 
@@ -61,7 +69,7 @@ export const FILES: OptionKinds<FilesCall> = { ...CALL, at: 'string' }
 export const FILTER: OptionKinds<RunFilter> = {
   status: 'any', goal: 'string', modelName: 'string', search: 'string', root: 'string',
   parent: 'string', role: 'string', createdAfter: 'any', createdBefore: 'any', limit: 'number',
-  cursor: 'string',
+  cursor: 'string', cwd: 'string', endReason: 'any', metadata: 'object', sort: 'string',
 }
 
 /** @throws TypeError for an unknown option of a call. */
@@ -101,18 +109,27 @@ function given(params: Readonly<Record<string, string | undefined>>): [string, s
 }
 
 export function filterParams(filter: RunFilter): [string, string][] {
-  const { status = [], createdAfter, createdBefore } = filter
+  const { status = [], endReason = [], metadata = {}, createdAfter, createdBefore } = filter
   const single = {
     goal: filter.goal,
     model_name: filter.modelName,
+    cwd: filter.cwd,
     search: filter.search,
     root: filter.root,
     parent: filter.parent,
     role: filter.role,
     created_after: createdAfter instanceof Date ? createdAfter.toISOString() : createdAfter,
     created_before: createdBefore instanceof Date ? createdBefore.toISOString() : createdBefore,
+    sort: filter.sort,
     limit: filter.limit?.toString(),
     cursor: filter.cursor,
   }
-  return [...[status].flat().map((one): [string, string] => ['status', one]), ...given(single)]
+  const each = (name: string, values: string | readonly string[]): [string, string][] =>
+    [values].flat().map((value) => [name, value])
+  return [
+    ...each('status', status),
+    ...each('end_reason', endReason),
+    ...Object.entries(metadata).flatMap(([name, value]) => each(`metadata.${name}`, value)),
+    ...given(single),
+  ]
 }

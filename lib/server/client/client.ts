@@ -177,7 +177,7 @@ export class RunServiceClient implements AsyncDisposable {
     return this.#keyed('create()', '/api/runs', request, options)
   }
 
-  /** Reads one page of runs, newest first. */
+  /** Reads one page of runs, newest first by default. */
   async list(filter: RunFilter = {}, call: CallSignal = {}): Promise<RunList> {
     checkOptions(filter, FILTER, 'list()')
     const params = filterParams(filter)
@@ -188,7 +188,7 @@ export class RunServiceClient implements AsyncDisposable {
     return { runs: response.json(), next }
   }
 
-  /** All matching runs, newest first; pages are read as the iteration needs them. */
+  /** All matching runs, newest first by default; pages are read as the iteration needs them. */
   async *runs(filter: RunFilter = {}, call: CallSignal = {}): AsyncGenerator<RunSummary, void> {
     checkOptions(filter, FILTER, 'runs()')
     let cursor = filter.cursor ?? null

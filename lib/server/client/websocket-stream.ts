@@ -92,6 +92,7 @@ function refusalOf({ statusCode, headers, body }: HandshakeRefusedError): Error 
     status: statusCode,
     type: headers['content-type'] ?? null,
     retryAfter: headers['retry-after'] ?? null,
+    requestId: [headers['x-request-id'] ?? null].flat()[0] ?? null,
     content: body,
   })
 }

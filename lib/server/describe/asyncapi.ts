@@ -1,5 +1,5 @@
 /**
- * The description of the event streams (AsyncAPI 3.0), built from the schemas of the messages.
+ * The description of the event streams (AsyncAPI 3.1), built from the schemas of the messages.
  *
  * @module
  */
@@ -17,7 +17,7 @@ const MESSAGES: readonly (EventKind | 'model_delta')[] = [...EVENT_KINDS, 'model
 /** The document served at `/api/asyncapi.json`. */
 export function describeStreams(basePath: string): object {
   return {
-    asyncapi: '3.0.0',
+    asyncapi: '3.1.0',
     info: {
       title: 'runwright run events',
       version: VERSION,

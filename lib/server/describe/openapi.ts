@@ -5,6 +5,7 @@
  * @module
  */
 import type { JsonSchema } from '../../agent/index.js'
+import { REQUEST_ID } from '../messages/request-id.js'
 import type { Route } from '../router.js'
 import { VERSION } from '../version.js'
 import type { Answer, Operation, Parameter } from './operation.js'
@@ -14,11 +15,20 @@ import { PROBLEM } from './schemas.js'
 const COMMON_PROBLEMS = [403, 406, 500]
 const CALLER_PROBLEMS = [401, 422, 429, 503]
 
+const REQUEST_ID_MEANING =
+  'The id of the request: that of its own header X-Request-Id, if it has 1 to 128 letters, ' +
+  'digits and ._~+/=:@-, or else a new one. The log of the service names it.'
+
 const FILE_PATH =
   'One or more segments with slashes between them. A byte of a name that is not UTF-8 is sent as ' +
   'its percent-encoding.'
 
-/** Returns the OpenAPI document. Schemas in `named` become components and are referenced. */
+/**
+ * Returns the OpenAPI document. Schemas in `named` become components and are referenced.
+ *
+ * Those of requests stand in their operations: a field with a default is optional in a request, but
+ * generators of clients cannot know that of a component, and take it for always present.
+ */
 export function describeApi(
   routes: readonly Route[],
   basePath: string,
@@ -46,6 +56,9 @@ export function describeApi(
     paths,
     components: {
       schemas: schemas.components(),
+      headers: {
+        RequestId: { description: REQUEST_ID_MEANING, schema: { type: 'string', maxLength: 128 } },
+      },
       securitySchemes: { bearer: { type: 'http', scheme: 'bearer' } },
     },
   }
@@ -96,14 +109,17 @@ function describeRoute(route: Route, operation: Operation, schemas: Schemas): ob
   }
 }
 
-function describeParameter({ name, in: where, description, schema, repeated }: Parameter): object {
+function describeParameter(parameter: Parameter): object {
+  const { name, in: where, description, schema, repeated, prefix } = parameter
   const full = repeated === true ? { type: 'array', items: schema } : schema
+  // Exploded, the names in an object are the names of parameters.
+  const named = { propertyNames: { pattern: `^${name}\\.` }, additionalProperties: schema }
   return {
     name,
     in: where,
     description,
-    schema: full,
-    ...(repeated === true ? { explode: true } : {}),
+    schema: prefix === true ? { type: 'object', ...named } : full,
+    ...(repeated === true || prefix === true ? { style: 'form', explode: true } : {}),
   }
 }
 
@@ -116,13 +132,15 @@ function describeAnswer(answers: readonly Answer[], schemas: Schemas): object {
     string,
     string
   >
-  const described = Object.entries(headers).map(([name, meaning]) => [
-    name,
-    { description: meaning, schema: { type: 'string' } },
-  ])
+  const described = Object.fromEntries(
+    Object.entries(headers).map(([name, meaning]) => [
+      name,
+      { description: meaning, schema: { type: 'string' } },
+    ]),
+  )
   return {
     description: answers.map(({ description }) => description).join('; or '),
-    ...(described.length === 0 ? {} : { headers: Object.fromEntries(described) }),
+    headers: { [REQUEST_ID]: { $ref: '#/components/headers/RequestId' }, ...described },
     ...(Object.keys(content).length === 0 ? {} : { content }),
   }
 }

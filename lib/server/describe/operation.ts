@@ -8,6 +8,8 @@ export interface Parameter {
   readonly schema: JsonSchema
   /** True when it may be given several times. */
   readonly repeated?: boolean
+  /** True when it stands for all parameters whose name begins with its own and a dot. */
+  readonly prefix?: boolean
 }
 
 /** A response; its media type defaults to JSON, and without a schema it has no content. */

@@ -321,6 +321,7 @@ export const RUN_SUMMARY: JsonSchema = record({
   role,
   attempts: { ...count, description: '0 for a run that works itself' },
   delegates: count,
+  metadata: { type: 'object', additionalProperties: text },
   last_seq: count,
   problem: orNull(text, 'why the run cannot be used, usually null: its log is damaged'),
 })
@@ -405,8 +406,9 @@ export const PROBLEM: JsonSchema = record(
       }),
       description: 'the limit that the tenant exceeds',
     },
+    request_id: { ...text, description: 'the X-Request-Id of the response' },
   },
-  ['errors', 'paths', 'quota'],
+  ['errors', 'paths', 'quota', 'request_id'],
 )
 
 /**

@@ -13,6 +13,7 @@ interface KnownParameter {
   readonly name: string
   readonly in: 'query' | 'header'
   readonly repeated?: boolean
+  readonly prefix?: boolean
 }
 
 /** Checks the names of a query. `allowed` are the host's own. @throws 422 */
@@ -24,14 +25,16 @@ export function checkQuery(
   const known = parameters.filter((parameter) => parameter.in === 'query')
   for (const name of query.keys()) {
     if (allowed.has(name)) continue
-    const parameter = known.find((one) => one.name === name)
+    const parameter = known.find((one) =>
+      one.prefix === true ? name.startsWith(`${one.name}.`) : one.name === name,
+    )
     if (parameter === undefined) throw unknownParameter(name, known)
     if (parameter.repeated !== true) readText(query, name)
   }
 }
 
 function unknownParameter(name: string, known: readonly KnownParameter[]): ProblemError {
-  const names = known.map((parameter) => parameter.name)
+  const names = known.map(({ name, prefix }) => (prefix === true ? `${name}.<name>` : name))
   const meant = nearestName(name, names)
   const others = names.length === 0 ? 'there are none' : `there are ${names.join(', ')}`
   const hint = meant === undefined ? others : `did you mean ${meant}?`
@@ -49,6 +52,22 @@ export function readText(query: URLSearchParams, name: string): string | undefin
   const values = query.getAll(name)
   if (values.length > 1) throw invalid(name, 'must be given once')
   return values[0]
+}
+
+/**
+ * The values of all parameters whose names begin with `name` and a dot, by the rest of their names;
+ * undefined when there is none. @throws 422 when one is given twice, or there are more than `max`
+ */
+export function readNamed(
+  query: URLSearchParams,
+  name: string,
+  max: number,
+): Readonly<Record<string, string>> | undefined {
+  const given = [...query].filter(([one]) => one.startsWith(`${name}.`))
+  if (given.length === 0) return undefined
+  if (given.length > max) throw invalid(name, `may be given for at most ${max} names`)
+  // What a name is in the metadata of a run, such as __proto__, it is here.
+  return Object.fromEntries(given.map(([one, value]) => [one.slice(name.length + 1), value]))
 }
 
 /** The same for a value that must not be empty: that is never meant. @throws 422 */

@@ -7,6 +7,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
 import { problemOf, type ProblemError } from '../errors.js'
+import { REQUEST_ID, requestIdOf } from './request-id.js'
 
 /** A request of `node:http`, `https`, the `http2` compatibility API, or a framework over them. */
 export type HttpRequest = IncomingMessage | Http2ServerRequest
@@ -42,12 +43,12 @@ export function jsonText(
   return { status, headers: { 'Content-Type': 'application/json', ...headers }, body }
 }
 
-/** The reply with an error's problem details. */
-export function problemReply(error: ProblemError): Reply {
+/** The reply with an error's problem details, for this request. */
+export function problemReply(error: ProblemError, request: HttpRequest): Reply {
   return {
     status: error.status,
     headers: { 'Content-Type': 'application/problem+json', ...error.headers },
-    body: JSON.stringify(problemOf(error)),
+    body: JSON.stringify(problemOf(error, requestIdOf(request))),
   }
 }
 
@@ -92,7 +93,8 @@ export function writeReply(
     return
   }
   const { body, stream } = reply
-  out.writeHead(reply.status, extra === null ? headersOf(reply) : { ...headersOf(reply), ...extra })
+  const headers = { ...headersOf(reply), [REQUEST_ID]: requestIdOf(request), ...extra }
+  out.writeHead(reply.status, headers)
   if (stream !== undefined) stream(out)
   else if (body === undefined || request.method === 'HEAD') out.end()
   else out.end(body)

@@ -1,6 +1,7 @@
 import type { FailedCall } from '../config.js'
 import { ProblemError } from '../errors.js'
 import type { HttpRequest } from './reply.js'
+import { requestIdOf } from './request-id.js'
 
 /** The part of a request that holds its target. */
 export interface Located {
@@ -39,7 +40,8 @@ export function targetOf(request: Located, basePath: string): Target | null {
 
 /** A request as `onError` names it: without the query, which may contain secrets. */
 export function failedCall(request: HttpRequest): FailedCall {
-  return { method: request.method ?? '', path: (request.url ?? '').split(/[?#]/, 1)[0]! }
+  const path = (request.url ?? '').split(/[?#]/, 1)[0]!
+  return { method: request.method ?? '', path, requestId: requestIdOf(request) }
 }
 
 function mismatch(original: string, url: string, basePath: string): string {

@@ -10,6 +10,8 @@ export interface RequestLine {
   readonly method: string
   /** The route as in the API description, never the path itself; null when none matched. */
   readonly route: string | null
+  /** The `X-Request-Id` of the response: the caller's, if it sent a sane one. */
+  readonly request_id: string
   readonly run_id: string | null
   readonly status: number
   readonly duration_ms: number
@@ -44,7 +46,7 @@ export interface RunLine {
   readonly duration_ms: number
 }
 
-/** One line of the service's log. It has no header, query, body or goal, hence no secret. */
+/** One line of the service's log. It has no other header, and no query, body or goal. */
 export type LogLine = RequestLine | StreamLine | RunLine
 
 /** The transport of a stream; in the metrics, the label `kind`. */

@@ -22,6 +22,7 @@ export interface AnsweredRequest {
   readonly method: string
   /** The route's path; null when none matched. */
   readonly route: string | null
+  readonly requestId: string
   readonly runId: string | null
   readonly status: number
   readonly principal: Principal | null
@@ -123,7 +124,7 @@ export class Monitor {
   }
 
   /** Counts and logs an answered request. */
-  answered({ method, route, runId, status, principal, began }: AnsweredRequest): void {
+  answered({ method, route, requestId, runId, status, principal, began }: AnsweredRequest): void {
     const durationMs = performance.now() - began
     this.#requests.add(1, knownMethod(method), route ?? 'none', String(status))
     this.#requestSeconds.observe(durationMs / 1_000)
@@ -132,6 +133,7 @@ export class Monitor {
       time: new Date().toISOString(),
       method: knownMethod(method),
       route,
+      request_id: requestId,
       run_id: runId,
       status,
       duration_ms: rounded(durationMs),

@@ -6,6 +6,7 @@ import { AGENT_EVENT } from '../describe/schemas.js'
 import { invalidField, ProblemError } from '../errors.js'
 import { readInteger } from '../messages/query.js'
 import { jsonText, type Reply } from '../messages/reply.js'
+import { requestIdOf } from '../messages/request-id.js'
 import type { Call, RouteDefinition } from '../router.js'
 import { readKinds, readStreamQuery, STREAM_PARAMETERS } from '../describe/stream-parameters.js'
 import type { SseStreams } from '../streams/sse.js'
@@ -101,7 +102,8 @@ async function stream(context: ServiceContext, streams: SseStreams, call: Call):
   }
   try {
     const onEnd = context.openStream('sse', parameter, call.principal)
-    return streams.reply(subscription, { kinds, stuckMs: config.streams.stuckMs }, onEnd)
+    const options = { kinds, stuckMs: config.streams.stuckMs }
+    return streams.reply(subscription, options, requestIdOf(request), onEnd)
   } catch (error) {
     subscription.close()
     throw error

@@ -1,13 +1,5 @@
 /** The service itself: models, goals, health, metrics and the API descriptions. @module */
-import {
-  APPLY_SCHEMA,
-  FORK_SCHEMA,
-  MESSAGE_SCHEMA,
-  RESTORE_SCHEMA,
-  RESUME_SCHEMA,
-  START_REQUEST_SCHEMA,
-  type JsonSchema,
-} from '../../agent/index.js'
+import type { JsonSchema } from '../../agent/index.js'
 import { authorized } from '../access/principal.js'
 import type { ServiceContext } from '../context.js'
 import { describeStreams } from '../describe/asyncapi.js'
@@ -24,25 +16,19 @@ import type { Monitor } from '../monitoring/monitor.js'
 import type { Call, Route, RouteDefinition } from '../router.js'
 import { VERSION } from '../version.js'
 
-/** Schemas that get a name in the API description. */
+/** Schemas of responses that get a name in the API description. */
 const NAMED = {
-  StartRequest: START_REQUEST_SCHEMA,
   RunDetails: schemas.RUN_DETAILS,
   RunSummary: schemas.RUN_SUMMARY,
   Gate: schemas.GATE,
-  ResumeRequest: RESUME_SCHEMA,
   ResumeResult: schemas.RESUME_RESULT,
   AgentEvent: schemas.AGENT_EVENT,
   Checkpoint: workspace.CHECKPOINT,
   LeftOut: LEFT_OUT,
   NetChanges: workspace.NET_CHANGES,
   FileList: workspace.FILE_LIST,
-  RestoreRequest: RESTORE_SCHEMA,
   RestoreResult: workspace.RESTORE_RESULT,
-  ApplyRequest: APPLY_SCHEMA,
   ApplyResult: workspace.APPLY_RESULT,
-  ForkRequest: FORK_SCHEMA,
-  MessageRequest: MESSAGE_SCHEMA,
   MessageResult: workspace.MESSAGE_RESULT,
   Model: schemas.MODEL_INFO,
   Goal: schemas.GOAL_INFO,
@@ -67,7 +53,7 @@ export function metaRoutes(
       '/api/asyncapi.json',
       'getAsyncApi',
       'The description of the event streams',
-      'AsyncAPI 3.0',
+      'AsyncAPI 3.1',
       () => describeStreams(config.basePath),
     ),
     ...(config.metrics && monitor !== null ? [metrics(monitor)] : []),

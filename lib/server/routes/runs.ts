@@ -1,17 +1,20 @@
 /** Runs: create, list, get, delete, abort, retry. @module */
 import {
   START_REQUEST_SCHEMA,
+  type EndReason,
   type RunDetails,
   type RunStatus,
   type RunSummary,
 } from '../../agent/index.js'
 import type { ServiceContext } from '../context.js'
 import type { Parameter } from '../describe/operation.js'
-import { NO_FIELDS, RUN_DETAILS, RUN_STATUSES, RUN_SUMMARY } from '../describe/schemas.js'
+import {
+  END_REASONS, NO_FIELDS, RUN_DETAILS, RUN_STATUSES, RUN_SUMMARY,
+} from '../describe/schemas.js'
 import { invalidField } from '../errors.js'
 import { matchesTag } from '../messages/etag.js'
 import {
-  readChoice, readChoices, readInteger, readText, readTime, readValue,
+  readChoice, readChoices, readInteger, readNamed, readText, readTime, readValue,
 } from '../messages/query.js'
 import { json, jsonText, type Reply } from '../messages/reply.js'
 import type { RouteDefinition } from '../router.js'
@@ -38,6 +41,9 @@ const MAX_SEARCH = 200
 const MAX_ENCODED = 256
 
 const ROLES = ['root'] as const
+const SORTS = ['-created_at', 'created_at'] as const
+/** As many names as the metadata of a run has. */
+const MAX_NAMES = 32
 
 const LIST_PARAMETERS: readonly Parameter[] = [
   {
@@ -49,6 +55,26 @@ const LIST_PARAMETERS: readonly Parameter[] = [
   },
   { name: 'goal', in: 'query', description: 'the exact goal', schema: { type: 'string' } },
   { name: 'model_name', in: 'query', description: 'the exact model', schema: { type: 'string' } },
+  {
+    name: 'cwd',
+    in: 'query',
+    description: 'the exact folder, as in the details; empty: runs without a folder',
+    schema: { type: 'string' },
+  },
+  {
+    name: 'end_reason',
+    in: 'query',
+    description: 'any of these',
+    schema: { type: 'string', enum: END_REASONS },
+    repeated: true,
+  },
+  {
+    name: 'metadata',
+    in: 'query',
+    description: '`metadata.<name>=<value>`: the exact value of this name, in the metadata',
+    schema: { type: 'string' },
+    prefix: true,
+  },
   {
     name: 'search',
     in: 'query',
@@ -84,6 +110,12 @@ const LIST_PARAMETERS: readonly Parameter[] = [
     in: 'query',
     description: 'only runs created before this time',
     schema: { type: 'string', format: 'date-time' },
+  },
+  {
+    name: 'sort',
+    in: 'query',
+    description: 'the order: `-created_at`, newest first, which is the default, or oldest first',
+    schema: { type: 'string', enum: SORTS, default: '-created_at' },
   },
   {
     name: 'limit',
@@ -145,7 +177,7 @@ function listRuns({ engine, config }: ServiceContext): RouteDefinition {
     path: '/api/runs',
     operation: {
       id: 'listRuns',
-      summary: 'List runs, newest first',
+      summary: 'List runs',
       parameters: LIST_PARAMETERS,
       answers: {
         200: {
@@ -163,12 +195,16 @@ function listRuns({ engine, config }: ServiceContext): RouteDefinition {
         status: readChoices<RunStatus>(query, 'status', RUN_STATUSES),
         goal: readText(query, 'goal'),
         modelName: readText(query, 'model_name'),
+        cwd: readText(query, 'cwd'),
+        endReason: readChoices<EndReason>(query, 'end_reason', END_REASONS),
+        metadata: readNamed(query, 'metadata', MAX_NAMES),
         search: readSearch(query),
         root: readValue(query, 'root'),
         parent: readValue(query, 'parent'),
         role: readChoice(query, 'role', ROLES),
         createdAfter: readTime(query, 'created_after'),
         createdBefore: readTime(query, 'created_before'),
+        sort: readChoice(query, 'sort', SORTS),
         limit,
         cursor: readText(query, 'cursor'),
       })

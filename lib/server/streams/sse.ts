@@ -91,6 +91,7 @@ export class SseStreams {
   reply(
     subscription: RunSubscription<StreamItem>,
     options: PumpOptions,
+    requestId: string,
     onEnd: (end: StreamEnd) => void,
   ): Reply {
     return {
@@ -102,7 +103,7 @@ export class SseStreams {
           if (this.#context.state !== 'open') return onEnd('shutdown')
           onEnd('failed')
           const path = `${this.#context.config.basePath}/api/runs/{run_id}/events`
-          this.#context.report(error, { method: 'GET', path })
+          this.#context.report(error, { method: 'GET', path, requestId })
         })
       },
     }

@@ -24,6 +24,7 @@ import { accountOf, authorized, callerFor, seesAll } from '../access/principal.j
 import type { ServiceContext } from '../context.js'
 import { draining, isUnusableRun, ProblemError, problemOf, unknownRun } from '../errors.js'
 import { checkQuery } from '../messages/query.js'
+import { REQUEST_ID, requestIdOf } from '../messages/request-id.js'
 import { targetOf } from '../messages/request-target.js'
 import { isRunId } from '../router.js'
 import { readStreamQuery, STREAM_PARAMETERS } from '../describe/stream-parameters.js'
@@ -129,7 +130,7 @@ export class RunSockets {
 
   /** Closes all streams with 1001; resolves once their sockets are closed. */
   close(): Promise<void> {
-    return this.#server.close({ refusal: refusalOf(draining()) })
+    return this.#server.close({ refusal: refusalOf(draining(), null) })
   }
 
   async #admit(
@@ -140,6 +141,7 @@ export class RunSockets {
     const answered = {
       method: 'GET',
       route: `${STREAMS}{run_id}`,
+      requestId: requestIdOf(request),
       runId: null,
       principal: null,
       began,
@@ -152,13 +154,13 @@ export class RunSockets {
         reader.subscription.close()
         reader.onEnd('closed')
       }
-      return { context: reader }
+      return { context: reader, headers: { [REQUEST_ID]: answered.requestId } }
     } catch (error) {
       const problem = this.#context.problemFor(error, false)
       if (problem.status === 500 && !isUnusableRun(problem.code))
-        this.#report(problem.cause ?? problem)
+        this.#report(problem.cause ?? problem, answered.requestId)
       this.#context.monitor?.answered({ ...answered, status: problem.status })
-      return refusalOf(problem)
+      return refusalOf(problem, answered.requestId)
     }
   }
 
@@ -224,23 +226,24 @@ export class RunSockets {
     )
   }
 
-  #report(error: unknown): void {
+  #report(error: unknown, requestId: string | null = null): void {
     const path = `${this.#context.config.basePath}${STREAMS}{run_id}`
-    this.#context.report(error, { method: 'GET', path })
+    this.#context.report(error, { method: 'GET', path, requestId })
   }
 }
 
-/** The HTTP response in place of the 101. */
-function refusalOf(problem: ProblemError): Refusal {
+/** The HTTP response in place of the 101; `requestId` is null for what is refused by closing. */
+function refusalOf(problem: ProblemError, requestId: string | null): Refusal {
   return {
     status: problem.status,
     headers: {
       'Content-Type': 'application/problem+json',
       'Cache-Control': 'no-store',
       'X-Content-Type-Options': 'nosniff',
+      ...(requestId !== null && { [REQUEST_ID]: requestId }),
       ...problem.headers,
     },
-    body: JSON.stringify(problemOf(problem)),
+    body: JSON.stringify(problemOf(problem, requestId)),
   }
 }
 

@@ -10,7 +10,7 @@ export interface WebhookEndpoint {
   readonly url: string
   /** `whsec_` and base64 of 24 to 64 bytes; several during a key rotation. */
   readonly secret: string | readonly string[]
-  /** Kinds of events to deliver. @defaultValue run_end and human_check_required */
+  /** Kinds of events to deliver. @defaultValue `run_end` and `human_check_required` */
   readonly kinds?: readonly EventKind[] | undefined
   /** Allow addresses of this machine and of private networks. @defaultValue false */
   readonly allowPrivate?: boolean | undefined

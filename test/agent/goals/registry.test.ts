@@ -185,10 +185,15 @@ for (const { goal, files = {}, problem = 'unsuitable', message } of [
   { goal: 'perf: sleep 1', message: /perf: node bench.js < 500ms/ },
   { goal: 'perf: sleep 1 < 0s', message: /perf: node bench.js < 500ms/ },
   {
-    goal: 'jest-test',
+    goal: 'everything-works',
     problem: 'unknown',
-    message: /^unknown goal jest-test; known goals are auto, npm-test/,
+    message: /^unknown goal everything-works; known goals are auto, npm-test/,
   },
+  { goal: 'nodetest', problem: 'unknown', message: /goal nodetest; did you mean node-test\?/ },
+  { goal: 'Node_Test', problem: 'unknown', message: /did you mean node-test\?/ },
+  { goal: 'node-tests', problem: 'unknown', message: /did you mean node-test\?/ },
+  { goal: 'pytset', problem: 'unknown', message: /did you mean pytest\?/ },
+  { goal: 'Refactor', problem: 'not_verifiable', message: /give `check`/ },
   { goal: 'Make the tests pass.', problem: 'not_verifiable', message: /give `check`/ },
   { goal: 'fix: the parser', problem: 'not_verifiable', message: /give `check`/ },
 ] as readonly { goal: string; files?: Files; problem?: string; message: RegExp }[]) {
@@ -255,4 +260,17 @@ test('the output of a build is not protected', async (t) => {
   })
   const spec = await goalRegistry().resolve('npm-test', cwd)
   assert.ok(spec.protected.includes('!**/{dist,build,out,lib-cov,target}/**'))
+})
+
+test('a word that a model can judge is a name only if it is one in other letters', async (t) => {
+  const cwd = await workspace(t, {})
+  const judge = { model: 'test:judge', prices: null }
+  for (const goal of ['NodeTest', 'py_test']) {
+    await assert.rejects(goalRegistry().resolve(goal, cwd, { judge }), { problem: 'unknown' })
+  }
+  for (const goal of ['Pytset', 'hint', 'Refactor']) {
+    assert.equal((await goalRegistry().resolve(goal, cwd, { judge })).goal, goal)
+  }
+  // With a check of its own, it is text for the model.
+  assert.equal((await goalRegistry().resolve('nodetest', cwd, { check: 'true' })).goal, 'nodetest')
 })

@@ -82,6 +82,12 @@ test('trees are listed as before after a restart, with and without an index file
   }
 })
 
+/** Adds `m2` the first time. */
+async function addWithMetadata(store: FileStore, times: number): Promise<void> {
+  const options = { createdAt: 1_800_000_000, metadata: { team: 'red' } }
+  if (times === 2) await store.append('m2', sampleRun('m2', options))
+}
+
 /** The rows of an index file, replaced by what `change` makes of them. */
 function changeRows(path: string, change: (row: unknown[]) => unknown[]): void {
   const text = readFileSync(path, 'utf8')
@@ -98,7 +104,7 @@ function changeRows(path: string, change: (row: unknown[]) => unknown[]): void {
   appendFileSync(path, `${JSON.stringify(end).padEnd(63)}\n`)
 }
 
-test('rows of roots are those of earlier versions, and those of children only longer', async (t) => {
+test('rows begin as those of earlier versions, which are listed in all ways as well', async (t) => {
   const directory = temporaryFolder(t)
   const store = await openStore(directory)
   await addTree(store, 'a', 1)
@@ -111,9 +117,9 @@ test('rows of roots are those of earlier versions, and those of children only lo
   })
   const trailing = rows.map((row) => [row[0], ...row.slice(15)])
   assert.deepEqual(trailing, [
-    ['a'],
-    ['a1', false, ['a', 'a', 'attempt']],
-    ['a2', false, ['a', 'a1', 'delegate']],
+    ['a', false, null, 'goal_achieved', []],
+    ['a1', false, ['a', 'a', 'attempt'], 'goal_achieved', []],
+    ['a2', false, ['a', 'a1', 'delegate'], 'goal_achieved', []],
   ])
   // As an earlier version writes it, which knows none of them.
   changeRows(join(directory, INDEX_FILE), (row) => row.slice(0, 15))
@@ -121,6 +127,19 @@ test('rows of roots are those of earlier versions, and those of children only lo
   assert.equal(await idsOf(again, { role: 'root' }), 'a2 a1 a')
   assert.equal(await idsOf(again, { root: 'a' }), 'a')
   await again.close()
+  changeRows(join(directory, INDEX_FILE), (row) => row.slice(0, 14))
+  // The second time from what the first has learnt, the last time from the index file made anew.
+  for (const times of [2, 1]) {
+    const third = await openStore(directory, { onWarning: assert.fail })
+    await addWithMetadata(third, times)
+    for (let i = 0; i < times; i++) {
+      assert.equal(await idsOf(third, { cwd: '/work', endReason: ['goal_achieved'] }), 'm2 a2 a1 a')
+      assert.equal(await idsOf(third, { metadata: { team: 'red' } }), 'm2')
+      assert.equal(await idsOf(third, { endReason: ['stuck'] }), '')
+    }
+    await third.compact()
+    await third.close()
+  }
 })
 
 test('a damaged child that can be read no more is still listed in its tree', async (t) => {

@@ -501,6 +501,11 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
         { root: 'seed' },
         { parent: 'seed' },
         { role: 'root' as const },
+        { cwd: '/elsewhere' },
+        { endReason: ['stuck' as const] },
+        { metadata: { team: 'red' } },
+        { sort: 'created_at' as const },
+        { cwd: '/elsewhere', sort: 'created_at' as const },
       ],
       ...[
         { createdAfter: 1.7e9 },

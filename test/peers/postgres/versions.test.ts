@@ -12,6 +12,7 @@ import type {
   PostgresStore,
   RunDetails,
   RunEngine,
+  RunQuery,
   RunRecord,
 } from 'runwright/agent'
 import { versionOf, type RunCreated } from '../../../lib/agent/events.js'
@@ -35,6 +36,8 @@ interface Version {
 let postgres: Postgres
 let pool: ReturnType<Postgres['pool']>
 let schemas = 0
+
+const rowsOf = ({ rows }: { readonly rows: readonly unknown[] }): readonly unknown[] => rows
 
 /** How a run comes to have what version 1 would misread; resolves when nobody holds it. */
 const MISREAD: Readonly<
@@ -198,7 +201,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     const before = await contents(schema)
     const refused = {
       code: 'ERR_AGENT_STORE_VERSION',
-      message: /schema "v\d+" need version 98 of the store, this one has 9; update runwright/,
+      message: /schema "v\d+" need version 98 of the store, this one has 10; update runwright/,
     }
     for (const migrate of [true, false]) {
       const store = new current.PostgresStore({ pool, schema, migrate })
@@ -225,6 +228,33 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
       INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (99, 99); COMMIT`)
     await assert.rejects(opening, { code: 'ERR_AGENT_STORE_VERSION' })
     await store.close()
+  })
+
+  test('runs of an earlier version are listed by folder, end reason and metadata', async (t) => {
+    const schema = next()
+    const old = new versions['version 1']!.library.PostgresStore({ pool, schema, listen: false })
+    await old.open()
+    t.after(() => old.close())
+    const metadata = { team: 'red', 'a"}': '{":,\u0000' }
+    const store = async (runId: string, cwd: string): Promise<void> =>
+      await old.append(runId, sampleRun(runId, { cwd, metadata }))
+    await store('before', '/a')
+    const reader = await openStore(t, { pool, schema, listen: false })
+    const { length } = await pool.query(`SELECT 1 FROM "${schema}".migrations`).then(rowsOf)
+    assert.equal(length, 10)
+    await store('after', '/b')
+    const [created, started, log, end] = sampleRun('later', { cwd: '/"', createdAt: 1.9e9 })
+    await old.append('later', [created!, started!])
+    const listed = async (query: Partial<RunQuery>): Promise<string> =>
+      (await reader.list({ limit: 9, ...query })).heads
+        .map(({ details }) => details.run_id).join(' ')
+    assert.equal(await listed({ cwd: '/a', metadata }), 'before')
+    assert.equal(await listed({ cwd: '/b', endReason: ['goal_achieved'] }), 'after')
+    assert.equal(await listed({ cwd: '/"' }), 'later')
+    assert.equal(await listed({ metadata, sort: 'created_at' }), 'after before')
+    assert.equal(await listed({ endReason: ['goal_achieved'] }), 'before after')
+    await old.append('later', [log!, end!])
+    assert.equal(await listed({ endReason: ['goal_achieved'] }), 'later before after')
   })
 
   const misread = [

@@ -98,10 +98,10 @@ async function routerOf(opened: Opened): Promise<Router> {
   }
 }
 
-/** Everything of a response that a client sees, but the date. */
+/** Everything of a response that a client sees, but the date and the id of the request. */
 function seen({ status, headers, text }: Answer): unknown {
-  const { date: _, ...others } = headers
-  return { status, headers: others, text }
+  const { date: _, 'x-request-id': id, ...others } = headers
+  return { status, headers: others, text: text.replaceAll(String(id), 'REQUEST') }
 }
 
 const bob = (more: CallOptions = {}): CallOptions => ({
@@ -166,7 +166,8 @@ test("a stream of another tenant's run is refused as one of no run", async (t) =
   const protocols = { 'Sec-WebSocket-Protocol': `runwright.v1, bearer.${token}` }
   const ask = async (runId: string): Promise<unknown> => {
     using socket = await opened.socket(`/api/ws/${runId}?after=0`, protocols)
-    return [socket.head.replace(/^date:.*$/im, ''), await socket.problem()]
+    const { request_id: _, ...problem } = await socket.problem()
+    return [socket.head.replaceAll(/^(date|x-request-id):.*$/gim, ''), problem]
   }
   const expected = await ask(UNKNOWN)
   assert.match(JSON.stringify(expected), /404.*run_not_found/)
@@ -192,8 +193,9 @@ test("other routes do not know another tenant's runs either", async (t) => {
   // A model that would replay such a run.
   const replay = async (id: string): Promise<unknown> => {
     const answer = await create({ cwd: join(root, 'b'), model_name: `replay:${id}` })
-    const { 'content-length': _, date: __, ...headers } = answer.headers
-    return [answer.status, headers, answer.text.replaceAll(id, 'ID')]
+    const { 'content-length': _, date: __, 'x-request-id': own, ...headers } = answer.headers
+    const text = answer.text.replaceAll(id, 'ID').replaceAll(String(own), 'REQUEST')
+    return [answer.status, headers, text]
   }
   for (const id of ids.filter((id) => id !== runs['damaged']!.run_id))
     assert.deepEqual(await replay(id), await replay(UNKNOWN))

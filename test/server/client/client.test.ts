@@ -112,6 +112,10 @@ test('filters reach the service, and pages are read to the last', async () => {
     root: 'r/1',
     parent: 'p',
     role: 'root',
+    cwd: '/w & x',
+    endReason: 'stuck',
+    metadata: { 'a.b': '1=2', c: '' },
+    sort: 'created_at',
     createdAfter: new Date(1_000),
     createdBefore: '1970-01-01T00:00:02Z',
   })
@@ -125,10 +129,17 @@ test('filters reach the service, and pages are read to the last', async () => {
       query['root'],
       query['parent'],
       query['role'],
+      query['cwd'],
+      query['endReason'],
+      query['metadata'],
+      query['sort'],
       query['createdAfter'],
       query['createdBefore'],
     ],
-    [['achieved', 'failed'], 'needle +1', 'a & b', 'm', 'r/1', 'p', 'root', 1, 2],
+    [
+      ['achieved', 'failed'], 'needle +1', 'a & b', 'm', 'r/1', 'p', 'root',
+      '/w & x', ['stuck'], { 'a.b': '1=2', c: '' }, 'created_at', 1, 2,
+    ],
   )
 })
 

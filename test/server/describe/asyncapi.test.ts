@@ -12,7 +12,7 @@ async function describe(basePath = ''): Promise<StreamDescription> {
 
 test('both kinds of stream are described, with a message for every kind of event', async () => {
   const { asyncapi, channels, components } = await describe()
-  assert.equal(asyncapi, '3.0.0')
+  assert.equal(asyncapi, '3.1.0')
   const addresses = Object.values(channels).map(({ address }) => address)
   assert.deepEqual(addresses, ['/api/ws/{run_id}', '/api/runs/{run_id}/events'])
   const names = [...EVENT_KINDS, 'model_delta'].sort()

@@ -7,6 +7,7 @@ import {
   RESTORE_SCHEMA,
   RESUME_SCHEMA,
   START_REQUEST_SCHEMA,
+  type JsonSchema,
 } from 'runwright/agent'
 import { openService } from '../open-service.js'
 import { resolveSchema, type ApiDescription, type Operation } from '../conformance.js'
@@ -68,6 +69,20 @@ test('requests are described by the schemas that validate them', async () => {
   ] as const) {
     assert.deepEqual(body(path), JSON.parse(JSON.stringify(schema)), path)
   }
+})
+
+test('bodies of requests have titles, and are no components, where a default reads as present', async () => {
+  const { paths, components } = await describe()
+  const bodies = Object.values(paths).flatMap(({ parameters: _, ...item }) =>
+    Object.values(item as Record<string, Operation>).flatMap((one) => one.requestBody ?? []),
+  )
+  const schemas = bodies.map(({ content }) => content['application/json']!.schema as JsonSchema)
+  const titles = schemas.map(({ title }) => title).filter((title) => title !== undefined)
+  assert.deepEqual(titles.sort(), [
+    'ApplyRequest', 'ForkRequest', 'MessageRequest', 'RestoreRequest', 'ResumeRequest',
+    'RunStartRequest',
+  ])
+  assert.doesNotMatch(JSON.stringify(components), /"default":(?!\{)/)
 })
 
 test('each operation has a unique id, a summary, and a description of each response', async () => {

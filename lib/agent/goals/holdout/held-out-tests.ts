@@ -29,7 +29,7 @@ export interface Holdout extends Omit<HoldoutRequest, 'files' | 'tell'> {
    * folder that runs may work in. Its files are read when a run is created.
    */
   readonly folder?: string | undefined
-  /** @defaultValue 'verdict' */
+  /** What the model hears when they fail. @defaultValue 'verdict' */
   readonly tell?: HoldoutTell | undefined
 }
 

@@ -92,7 +92,8 @@ export class FileStore implements RunStore {
   readonly #process: LockHolder | undefined
   readonly #open: OpenFiles
   #parts: Parts | null = null
-  #readingFolders: Promise<void> | undefined
+  /** Fields of all runs that are, or are being, read where they were null. */
+  readonly #completed = new Map<'cwd' | 'metadata', Promise<void>>()
   #verification: Promise<void> = Promise.resolve()
   #state: 'new' | 'opening' | 'open' | 'closed' = 'new'
   #closing: Promise<void> | null = null
@@ -265,6 +266,9 @@ export class FileStore implements RunStore {
 
   async list(query: RunQuery): Promise<RunPage> {
     const { catalog, reader } = this.#use()
+    const { cwd, endReason = [], metadata } = query
+    if (cwd !== undefined) await this.#complete('cwd')
+    if (endReason.length > 0 || metadata !== undefined) await this.#complete('metadata')
     const { runs, next } = catalog.runs.page(query)
     const heads = await this.#tryRead(() => reader.heads(runs))
     if (catalog.quarantined.size === 0) return { heads, next }
@@ -307,11 +311,7 @@ export class FileStore implements RunStore {
   async hasForeignRun(folder: string, tenant: string | null): Promise<boolean> {
     const { runs } = this.#use().catalog
     if (!runs.hasOtherTenants(tenant)) return false
-    this.#readingFolders ??= this.#readFolders().catch((error: unknown) => {
-      this.#readingFolders = undefined
-      throw error
-    })
-    await this.#readingFolders
+    await this.#complete('cwd')
     return runs.hasForeignRun(folder, tenant)
   }
 
@@ -417,15 +417,28 @@ export class FileStore implements RunStore {
     return parts
   }
 
-  /** Reads the folders of runs whose index was written by a version that did not need them. */
-  async #readFolders(): Promise<void> {
+  /** Reads what is null of runs whose index was written by a version that did not need it. */
+  async #complete(field: 'cwd' | 'metadata'): Promise<void> {
+    const known = this.#completed.get(field)
+    if (known !== undefined) return await known
+    const reading = this.#readNull(field)
+    this.#completed.set(field, reading)
+    try {
+      await reading
+    } catch (error) {
+      this.#completed.delete(field)
+      throw error
+    }
+  }
+
+  async #readNull(field: 'cwd' | 'metadata'): Promise<void> {
     const { catalog, reader } = this.#use()
-    const unknown = catalog.runs.all().filter(({ cwd }) => cwd === null).reverse()
+    const unknown = catalog.runs.all().filter((run) => run[field] === null).reverse()
     for (let i = 0; i < unknown.length; i += FOLDERS_PER_READ) {
       const page = unknown.slice(i, i + FOLDERS_PER_READ)
-      for (const { details } of await this.#tryRead(() => reader.heads(page))) {
-        const run = catalog.runs.get(details.run_id)
-        if (run !== undefined) run.cwd = details.cwd
+      for (const head of await this.#tryRead(() => reader.heads(page))) {
+        const run = catalog.runs.get(head.details.run_id)
+        if (run !== undefined) catalog.runs.complete(run, head)
       }
     }
   }

@@ -18,11 +18,12 @@
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
 import type { StoreErrorCode } from '../../errors.js'
-import { isTerminal, RECORD_VERSION, type RunStatus } from '../../events.js'
+import { isTerminal, RECORD_VERSION, type EndReason, type RunStatus } from '../../events.js'
 import type { ChildRole } from '../../run-tree.js'
 import { completeHead, type StoredHead } from '../../log/head.js'
 import type { Catalog, ColdPart, StoredRun, WarmPart } from './catalog.js'
 import type { ChildPlace } from '../child-place.js'
+import { NO_KEYS } from '../list-keys.js'
 import { unreadableHead } from '../unreadable-head.js'
 import { DataFile, type OpenFiles } from './data-file.js'
 import type { Disk } from './disk.js'
@@ -77,7 +78,8 @@ interface Footer extends IndexContent {
 type Row = [
   string, number, RunStatus, number, number, string, string, string | null, string | null,
   string | null, number[], number, number, number, (string | null)?, boolean?,
-  (readonly [root: string, parent: string | null, role: ChildRole])?,
+  ((readonly [root: string, parent: string | null, role: ChildRole]) | null)?,
+  (EndReason | null)?, (readonly string[])?,
 ]
 
 /** Reads the index file of a directory; null when it is missing or of a newer version. */
@@ -158,6 +160,8 @@ function parseRows(text: Buffer, file: DataFile): StoredRun[] {
         child: childPlace(row[16], share),
         status: share(row[2]),
         endedMs: row[3],
+        endReason: share(row[17] ?? null),
+        metadata: row[18]?.length === 0 ? NO_KEYS : (row[18] ?? null),
         lastSeq: row[4],
         bytesBySegment: row[10],
         inFlight: 0,
@@ -171,12 +175,16 @@ function parseRows(text: Buffer, file: DataFile): StoredRun[] {
   return runs
 }
 
+function placeOf(child: ChildPlace | null): NonNullable<Row[16]> | null {
+  return child && [child.root, child.parent, child.role]
+}
+
 /** Rows of roots, and of earlier versions, do not have it. */
 function childPlace(
   stored: Row[16],
   share: <T extends string | null>(value: T) => T,
 ): ChildPlace | null {
-  if (stored === undefined) return null
+  if (stored == null) return null
   const [root, parent, role] = stored
   return { root: share(root), parent: share(parent), role: share(role) }
 }
@@ -274,13 +282,10 @@ export async function writeIndexFile(
       const row: Row = [
         run.runId, run.createdMs, run.status, run.endedMs, lastSeq, run.goal, run.modelName,
         run.ownerId, run.tenant, run.key, run.bytesBySegment.slice(), cold.offset, cold.length, crc,
-        run.cwd,
+        run.cwd, run.operates, placeOf(run.child),
       ]
-      if (run.operates || run.child !== null) row.push(run.operates)
-      if (run.child !== null) {
-        const { root, parent, role } = run.child
-        row.push([root, parent, role])
-      }
+      // Not known yet of a run whose row was written by an earlier version.
+      if (run.metadata !== null) row.push(run.endReason, run.metadata)
       rows.push(row)
       if (out.add(data)) await out.flush()
     }

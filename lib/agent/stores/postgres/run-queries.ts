@@ -7,6 +7,8 @@ import { StoreError } from '../../errors.js'
 import { RECORD_VERSION, type RunOwner, type RunRecord, type RunStatus } from '../../events.js'
 import type { RunHead } from '../../run-details.js'
 import type { RunPage, RunQuery } from '../../store.js'
+import { folderKey, metadataKeys } from '../list-keys.js'
+import type { SortKey } from '../ordered-runs.js'
 import { checkQuery, decodeCursor, encodeCursor, searchWords, toMs } from '../run-index.js'
 import type { Database } from './database.js'
 import type { PgQuery, PgRow } from './pg-types.js'
@@ -44,19 +46,20 @@ export class RunQueries {
 
   async list(query: RunQuery): Promise<RunPage> {
     checkQuery(query)
-    const { limit } = query
+    const { limit, sort } = query
     const values: unknown[] = []
     const value = (parameter: unknown): string => `$${values.push(parameter)}`
     const where = conditions(this.#schema, query, value)
     const text = `SELECT ${HEAD_COLUMNS}, created_ms FROM ${this.#schema}.runs
       ${where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`}
-      ORDER BY created_ms DESC, run_id DESC LIMIT ${value(limit + 1)}`
+      ORDER BY ${sort === 'created_at' ? 'created_ms, run_id' : 'created_ms DESC, run_id DESC'}
+      LIMIT ${value(limit + 1)}`
     const rows = await this.#rows({ text, values })
     const page = rows.slice(0, limit)
     const last = page.at(-1)
     const next =
       rows.length > limit && last !== undefined
-        ? encodeCursor({ createdMs: last['created_ms'] as number, runId: last['run_id'] as string })
+        ? encodeCursor(keyOf(last), sort)
         : null
     return { heads: page.map(headOf), next }
   }
@@ -79,6 +82,10 @@ export class RunQueries {
   #rows(query: PgQuery): Promise<readonly Readonly<Record<string, unknown>>[]> {
     return this.#database.rows(query, this.#patienceMs)
   }
+}
+
+function keyOf(row: PgRow): SortKey {
+  return { createdMs: row['created_ms'] as number, runId: row['run_id'] as string }
 }
 
 /** @throws {@link StoreError} for a record that this version must not ignore and cannot read. */
@@ -118,7 +125,7 @@ function conditions(
   query: RunQuery,
   value: (parameter: unknown) => string,
 ): string[] {
-  const { root, parent, role } = query
+  const { root, parent, role, cwd, endReason, metadata, sort } = query
   const { tenant, status, goal, modelName, createdAfter, createdBefore, cursor } = query
   const where: string[] = []
   if (tenant === null) where.push('tenant IS NULL')
@@ -135,6 +142,11 @@ function conditions(
   }
   if (parent !== undefined) where.push(`parent_run_id = ${value(keyText(parent))}`)
   if (role !== undefined) where.push('root_run_id IS NULL')
+  if (cwd !== undefined) where.push(`cwd_key = ${value(folderKey(cwd))}`)
+  if (endReason !== undefined && endReason.length > 0) {
+    where.push(`end_reason = ANY(${value([...endReason])})`)
+  }
+  if (metadata !== undefined) where.push(`metadata_keys @> ${value(metadataKeys(metadata))}`)
   for (const word of searchWords(query)) {
     where.push(`strpos(search_text, ${value(searchable(word))}) > 0`)
   }
@@ -145,8 +157,9 @@ function conditions(
     where.push(`created_ms < ${value(Math.ceil(toMs(createdBefore)))}`)
   }
   if (cursor !== undefined) {
-    const { createdMs, runId } = decodeCursor(cursor)
-    where.push(`(created_ms, run_id) < (${value(createdMs)}, ${value(searchable(runId))})`)
+    const { createdMs, runId } = decodeCursor(cursor, sort)
+    const follows = sort === 'created_at' ? '>' : '<'
+    where.push(`(created_ms, run_id) ${follows} (${value(createdMs)}, ${value(searchable(runId))})`)
   }
   return where
 }

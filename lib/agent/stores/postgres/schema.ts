@@ -6,6 +6,7 @@
  */
 import { StoreError } from '../../errors.js'
 import type { Database, Transaction } from './database.js'
+import { LIST_KEY_STATEMENTS } from './list-keys.js'
 import { FORMAT_STATEMENTS, TREE_FORMAT_STATEMENTS } from './formats.js'
 import { HOLDOUT_STATEMENTS } from './holdouts.js'
 import { MESSAGE_STATEMENTS } from './messages.js'
@@ -105,6 +106,8 @@ const MIGRATIONS: readonly Migration[] = [
   { version: 8, compatibleFrom: 1, statements: TREE_STATEMENTS },
   // Runs of trees, which processes of an earlier version must not drive.
   { version: 9, compatibleFrom: 1, statements: TREE_FORMAT_STATEMENTS },
+  // Lists by folder, end reason and metadata.
+  { version: 10, compatibleFrom: 1, statements: LIST_KEY_STATEMENTS },
 ]
 
 const NEWEST = MIGRATIONS.at(-1)?.version ?? 0

@@ -7,14 +7,20 @@ import { add, listAll, type Suite } from './suite.js'
 export function testLists({ test }: Suite): void {
   const T = 1_700_000_000
   const runs: readonly (SampleRunOptions & { readonly id: string })[] = [
-    { id: 'c', createdAt: T, status: 'achieved', goal: 'npm-test', tenant: 'blue' },
+    { id: 'c', createdAt: T, status: 'achieved', goal: 'npm-test', tenant: 'blue', cwd: '/w/"ü"' },
     { id: 'a', createdAt: T + 2, status: 'running', goal: 'pytest', modelName: 'openai:x' },
     { id: 'd', createdAt: T + 1, status: 'failed', goal: 'npm-test', modelName: 'openai:x' },
     { id: 'b', createdAt: T + 1, status: 'running', goal: 'npm-test', tenant: 'blue' },
-    { id: 'e', createdAt: T + 1.001, status: 'aborted', goal: 'pytest', tenant: 'blue' },
+    { id: 'e', createdAt: T + 1.001, status: 'aborted', goal: 'pytest', tenant: 'blue', cwd: '' },
   ]
+  // Names and values that JSON, SQL, JavaScript or a pattern may take for something else.
+  const odd = { 'a"}\n\\': '{":,\u0000\ud800}', __proto__x: '', 'team.x': 'ü☃' }
+  const marks: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+    a: { team: 'red', ticket: '1' }, b: { team: 'red' }, c: odd, e: { ticket: 'red', team: '1' },
+  }
   const fill = async (store: RunStore): Promise<void> => {
-    for (const { id, ...options } of runs) await add(store, id, options)
+    for (const { id, ...options } of runs)
+      await add(store, id, { ...options, metadata: marks[id] })
   }
 
   interface Case {
@@ -39,6 +45,31 @@ export function testLists({ test }: Suite): void {
     { title: 'created after a time', query: { createdAfter: T + 1 }, ids: 'ae' },
     { title: 'created before a time', query: { createdBefore: T + 1 }, ids: 'c' },
     { title: 'from a time span', query: { createdAfter: T, createdBefore: T + 2 }, ids: 'edb' },
+    { title: 'in a folder', query: { cwd: '/work' }, ids: 'adb' },
+    { title: 'in a folder with an odd name', query: { cwd: '/w/"ü"' }, ids: 'c' },
+    { title: 'without a folder', query: { cwd: '' }, ids: 'e' },
+    { title: 'in a folder above', query: { cwd: '/' }, ids: '' },
+    { title: 'that ended for a reason', query: { endReason: ['goal_achieved'] }, ids: 'c' },
+    {
+      title: 'that ended for one of two reasons',
+      query: { endReason: ['max_iterations', 'goal_achieved', 'goal_achieved'] },
+      ids: 'edc',
+    },
+    { title: 'that ended for a reason that none has', query: { endReason: ['stuck'] }, ids: '' },
+    { title: 'of an empty list of reasons', query: { endReason: [] }, ids: 'aedbc' },
+    { title: 'with a name in their metadata', query: { metadata: { team: 'red' } }, ids: 'ab' },
+    {
+      title: 'with two names in their metadata',
+      query: { metadata: { ticket: '1', team: 'red' } },
+      ids: 'a',
+    },
+    { title: 'with part of a value', query: { metadata: { team: 're' } }, ids: '' },
+    { title: 'with odd names and values', query: { metadata: odd }, ids: 'c' },
+    {
+      title: 'of a folder, a reason, and metadata',
+      query: { cwd: '', endReason: ['max_iterations'], metadata: { team: '1' } },
+      ids: 'e',
+    },
     {
       title: 'that meet several conditions',
       query: { goal: 'npm-test', status: ['running'], tenant: 'blue' },
@@ -50,10 +81,13 @@ export function testLists({ test }: Suite): void {
     prepare: (store: RunStore) => Promise<void>,
   ): void => {
     for (const { title, query, ids } of which) {
-      test(`runs ${title} are listed newest first, in pages of any size`, async (store) => {
+      test(`runs ${title} are listed in both orders, in pages of any size`, async (store) => {
         await prepare(store)
+        const oldestFirst = [...ids].reverse().join('')
         for (const limit of [1, 2, 3, 100]) {
           assert.deepEqual((await listAll(store, { ...query, limit })).join(''), ids)
+          const sorted = await listAll(store, { ...query, limit, sort: 'created_at' })
+          assert.deepEqual(sorted.join(''), oldestFirst)
         }
       })
     }
@@ -126,6 +160,34 @@ export function testLists({ test }: Suite): void {
     }
   })
 
+  test('an order, or metadata, that means nothing is refused by name', async (store) => {
+    await fill(store)
+    const many = Object.fromEntries(Array.from({ length: 33 }, (_, i) => [`n${i}`, '']))
+    for (const [query, message] of [
+      [{ sort: 'status' }, /sort must be 'created_at'/],
+      [{ metadata: {} }, /metadata must have 1 to 32 names/],
+      [{ metadata: many }, /metadata must have 1 to 32 names/],
+      [{ metadata: { team: 1 } }, /metadata\.team must be a string/],
+    ] as const) {
+      await assert.rejects(store.list({ limit: 1, ...query } as unknown as RunQuery), { message })
+    }
+  })
+
+  test('runs that end are found by their reason, whenever it is asked for', async (store) => {
+    const [created, ...others] = sampleRun('run', { metadata: { team: 'red' } })
+    const ended = { limit: 1, endReason: ['goal_achieved'] } as const
+    await store.append('run', [created!])
+    assert.deepEqual(await listAll(store, ended), [])
+    await store.append('run', others)
+    assert.deepEqual(await listAll(store, ended), ['run'])
+    assert.deepEqual(await listAll(store, { limit: 1, metadata: { team: 'red' } }), ['run'])
+    await add(store, 'later', { metadata: { team: 'red' }, createdAt: T * 1.1 })
+    const red = { metadata: { team: 'red' }, cwd: '/work', ...ended }
+    assert.deepEqual(await listAll(store, { ...red, limit: 1 }), ['later', 'run'])
+    await store.delete('run')
+    assert.deepEqual(await listAll(store, { ...red, limit: 1 }), ['later'])
+  })
+
   test('a list contains the current heads of its runs', async (store) => {
     await fill(store)
     const { heads } = await store.list({ limit: 100 })
@@ -143,11 +205,24 @@ export function testLists({ test }: Suite): void {
     await add(store, 'older', { createdAt: T - 100 })
     await store.delete('run-6') // the last of the first page
     await store.delete('run-4')
+    const upward = await store.list({ limit: 3, sort: 'created_at' })
+    assert.deepEqual(
+      upward.heads.map(({ details }) => details.run_id),
+      ['older', 'run-0', 'run-1'],
+    )
+    await store.delete('run-1')
+    await add(store, 'between', { createdAt: T + 1.5 })
+    const onward = { limit: 2, sort: 'created_at', cursor: upward.next ?? '' } as const
+    assert.deepEqual(
+      (await store.list(onward)).heads.map(({ details }) => details.run_id),
+      ['between', 'run-2'],
+    )
+    await store.delete('between')
     const rest = await listAll(store, { limit: 4 })
     const second = await store.list({ limit: 100, cursor: first.next ?? '' })
     assert.deepEqual(
       second.heads.map(({ details }) => details.run_id),
-      ['run-5', 'run-3', 'run-2', 'run-1', 'run-0', 'older'],
+      ['run-5', 'run-3', 'run-2', 'run-0', 'older'],
     )
     assert.equal(rest[0], 'newer')
   })
@@ -156,6 +231,13 @@ export function testLists({ test }: Suite): void {
     await fill(store)
     for (const cursor of ['', 'x', 'bm90IGpzb24', 'W10']) {
       await assert.rejects(store.list({ limit: 1, cursor }), { code: 'ERR_AGENT_INVALID_REQUEST' })
+    }
+    // That of one order means other runs in the other.
+    const orders = ['created_at', '-created_at'] as const
+    for (const [i, sort] of orders.entries()) {
+      const { next } = await store.list({ limit: 1, sort })
+      const other = { limit: 1, sort: orders[1 - i], cursor: next ?? '' } as const
+      await assert.rejects(store.list(other), { code: 'ERR_AGENT_INVALID_REQUEST' })
     }
   })
 }
