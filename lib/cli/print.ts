@@ -1,0 +1,55 @@
+/**
+ * What goes to a terminal. Texts of models, commands, files and errors are hostile: everything that
+ * a person reads passes `harmless()`, and only this module's callers add styles around it.
+ *
+ * @module
+ */
+import { escapeInvisible } from '../internal/escape-invisible.js'
+
+/**
+ * The text as one line in which nothing controls a terminal, hides, or changes the order of what
+ * is beside it: such characters become escapes such as `\u001b`.
+ */
+export function harmless(text: string): string {
+  return escapeInvisible(text.replaceAll(/\r?\n/g, ' '))
+}
+
+/** One line on standard error. */
+export function printError(message: string): void {
+  console.error(`runwright: ${harmless(message)}`)
+}
+
+/** As one word of a shell. */
+export function shellWord(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
+}
+
+/** Characters that take two columns: most of East Asia, and pictures. */
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{1f000}-\u{1faff}\u{20000}-\u{3fffd}]/u
+const MARK = /\p{M}/u
+
+/**
+ * The beginning of a line that fits into so many columns, with `…` for the rest. Where terminals
+ * differ, it is rather too short than too long.
+ */
+export function cut(line: string, columns: number): string {
+  // Marks take no column, so characters are bounded as well.
+  const most = 4 * columns
+  let [width, end] = [0, 0]
+  for (let at = 0, count = 0; at < line.length; count += 1) {
+    const character = String.fromCodePoint(line.codePointAt(at)!)
+    width += widthOf(character)
+    if (width > columns || count >= most) return `${line.slice(0, end)}…`
+    at += character.length
+    if (width < columns) end = at
+  }
+  return line
+}
+
+function widthOf(character: string): number {
+  if (character >= ' ' && character <= '~') return 1
+  if (character === '\t') return 8
+  if (MARK.test(character)) return 0
+  return WIDE.test(character) ? 2 : 1
+}
