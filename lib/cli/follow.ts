@@ -12,7 +12,8 @@ import {
   type RunEngine,
 } from '../agent/index.js'
 import { askAtGate, isAnswerable, type OpenGate } from './gate.js'
-import type { Part, Terminal } from './terminal.js'
+import type { Part } from './print.js'
+import type { Terminal } from './terminal.js'
 import { brief, lineOf } from './timeline.js'
 
 /** A gate that nobody can answer here. */
@@ -30,7 +31,10 @@ export class Follower {
   readonly #terminal: Terminal
   readonly #json: boolean
   readonly #progress = new Progress()
+  /** Of runs that the first one starts: what their lines begin with. */
+  readonly #names = new Map<string, string>()
   #runId = ''
+  #failure: { readonly error: unknown } | null = null
 
   constructor(engine: RunEngine, terminal: Terminal, json: boolean) {
     this.#engine = engine
@@ -45,34 +49,49 @@ export class Follower {
     const draw = (): void => this.#terminal.progress(...this.#progress.parts())
     // Time passes, even if nothing else happens.
     const timer = setInterval(draw, 1_000)
+    const children: Promise<void>[] = []
+    const stop = this.#engine.observe(({ details, events }) => {
+      for (const { kind, payload } of events) {
+        if (kind === 'attempt_started') this.#names.set(payload.run_id, `#${payload.attempt}`)
+        // The engine drives no runs but this one and those that it starts.
+        if (kind === 'run_created') children.push(this.#followOrFail(details.run_id))
+      }
+    })
     try {
-      await this.#follow(run_id, '')
+      await this.#followOrFail(run_id)
+      await Promise.all(children)
     } finally {
+      stop()
       clearInterval(timer)
       this.#terminal.progress()
     }
+    if (this.#failure !== null) throw this.#failure.error
   }
 
-  /** @param name - begins the lines of a run that the first one has started */
-  async #follow(runId: string, name: string): Promise<void> {
-    const children: Promise<void>[] = []
+  /** What fails ends everything: the other runs may wait for what it would have done. */
+  async #followOrFail(runId: string): Promise<void> {
     try {
-      for await (const batch of await this.#engine.subscribe(runId)) {
-        for (const { json } of batch) {
-          const event = JSON.parse(json) as AgentEvent
-          await this.#show(event, json, name)
-          if (event.kind === 'attempt_started') {
-            const { run_id, attempt } = event.payload
-            const child = this.#follow(run_id, `#${attempt}`)
-            child.catch(() => undefined) // awaited below
-            children.push(child)
-          }
-          if (event.kind === 'human_check_required') await this.#answer(runId, event.payload)
-        }
-      }
-    } finally {
-      await Promise.all(children)
+      await this.#follow(runId)
+    } catch (error) {
+      this.#failure ??= { error }
+      this.#close()
     }
+  }
+
+  async #follow(runId: string): Promise<void> {
+    const name = this.#names.get(runId) ?? ''
+    for await (const batch of await this.#engine.subscribe(runId)) {
+      for (const { json } of batch) {
+        const event = JSON.parse(json) as AgentEvent
+        await this.#show(event, json, name)
+        if (event.kind === 'human_check_required') await this.#answer(runId, event.payload)
+      }
+    }
+  }
+
+  /** Ends all subscriptions; whoever has opened the engine waits for that. */
+  #close(): void {
+    this.#engine.close().catch(() => undefined)
   }
 
   async #show(event: AgentEvent, json: string, name: string): Promise<void> {
@@ -102,8 +121,7 @@ export class Follower {
   async #leave(waiting: string): Promise<void> {
     if (this.#terminal.isStopped || this.unanswered !== null) return
     this.unanswered = { waiting, details: await this.#engine.get(this.#runId) }
-    // Ends all subscriptions; the caller waits for it as well.
-    this.#engine.close().catch(() => undefined)
+    this.#close()
   }
 }
 

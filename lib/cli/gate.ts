@@ -4,7 +4,8 @@
  * @module
  */
 import type { EventPayloads, NetChanges, ResumeAnswer } from '../agent/index.js'
-import type { Dialogue, Part } from './terminal.js'
+import type { Dialogue } from './dialogue.js'
+import type { Part } from './print.js'
 import { diffLines, linesOf } from './timeline.js'
 
 export type OpenGate = EventPayloads['human_check_required']
@@ -27,38 +28,38 @@ export function isAnswerable({ kind }: OpenGate): boolean {
 export async function askAtGate(
   gate: OpenGate,
   changes: NetChanges | null,
-  { say, ask }: Dialogue,
+  dialogue: Dialogue,
 ): Promise<ResumeAnswer | null> {
-  for (const line of linesOf(gate.summary)) await say(['yellow', '| '], line)
+  for (const line of linesOf(gate.summary)) await dialogue.say(['yellow', '| '], line)
   for (const call of gate.calls ?? []) {
-    await say(['bold', call.tool])
-    for (const line of argumentLines(call.args)) await say('  ', line)
+    await dialogue.say(['bold', call.tool])
+    for (const line of argumentLines(call.args)) await dialogue.say('  ', line)
   }
-  if (changes !== null) await showDiff(changes, say)
+  if (changes !== null) await showDiff(changes, dialogue)
   const canReject = gate.kind === 'tool'
   const reject = canReject ? ', r to reject' : ''
   const question = `a to approve${reject}, n for a note to the model, x to abort the run: `
   let feedback: string | undefined
   for (;;) {
-    const typed = (await ask(question))?.toLowerCase() ?? null
+    const typed = (await dialogue.ask(question))?.toLowerCase() ?? null
     if (typed === null) return null
-    const answer = { gate_id: gate.gate_id, feedback }
+    const answer = { gate_id: gate.gate_id, ...(feedback !== undefined && { feedback }) }
     if (typed === 'a' || typed === 'approve') return { ...answer, decision: 'approve' }
     if (typed === 'x' || typed === 'abort') return { ...answer, decision: 'abort' }
     if (canReject && (typed === 'r' || typed === 'reject')) return { ...answer, decision: 'reject' }
     if (typed !== 'n' && typed !== 'note') continue
-    const note = await ask('note: ')
+    const note = await dialogue.ask('note: ')
     if (note === null) return null
     feedback = note
   }
 }
 
-async function showDiff(changes: NetChanges, say: Dialogue['say']): Promise<void> {
+async function showDiff(changes: NetChanges, dialogue: Dialogue): Promise<void> {
   let count = 0
   for (const line of diffLines(changes)) {
     count += 1
-    if (count > MOST_LINES) return await say(['red', 'there is more, which is not shown here'])
-    await say(...line)
+    if (count > MOST_LINES) return await dialogue.say(['red', 'there is more, which is not shown here'])
+    await dialogue.say(...line)
   }
 }
 

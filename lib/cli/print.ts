@@ -1,9 +1,10 @@
 /**
  * What goes to a terminal. Texts of models, commands, files and errors are hostile: everything that
- * a person reads passes `harmless()`, and only this module's callers add styles around it.
+ * a person reads passes `harmless()`, and styles are added around it.
  *
  * @module
  */
+import { styleText } from 'node:util'
 import { escapeInvisible } from '../internal/escape-invisible.js'
 
 /**
@@ -52,4 +53,31 @@ function widthOf(character: string): number {
   if (character === '\t') return 8
   if (MARK.test(character)) return 0
   return WIDE.test(character) ? 2 : 1
+}
+
+/** What Node calls a style: `red`, `dim`, … */
+export type Style = Parameters<typeof styleText>[0]
+
+/** A text, with or without a style. */
+export type Part = string | readonly [style: Style, text: string]
+
+/** The text of a line, styled, and cut to so many columns; null cuts nothing. */
+export function render(parts: readonly Part[], colour: boolean, columns: number | null): string {
+  const styles = parts.map((part) => (typeof part === 'string' ? null : part[0]))
+  let texts = parts.map((part) => harmless(typeof part === 'string' ? part : part[1]))
+  if (columns !== null) {
+    let left = cut(texts.join(''), columns)
+    texts = texts.map((text, index) => {
+      const isLast = index === texts.length - 1
+      const taken = isLast ? left : left.slice(0, text.length)
+      left = left.slice(taken.length)
+      return taken
+    })
+  }
+  return texts.map((text, index) => styled(styles[index] ?? null, text, colour)).join('')
+}
+
+function styled(style: Style | null, text: string, colour: boolean): string {
+  if (!colour || style === null || text === '') return text
+  return styleText(style, text, { validateStream: false })
 }

@@ -222,17 +222,18 @@ class Session {
     const { workspaces } = this.#engine
     const kept = `the changes wait in a private copy: ${this.#server} shows and applies them`
     if (!this.#terminal.canAsk) return printError(kept)
-    await this.#terminal.converse(async ({ say, ask }) => {
+    await this.#terminal.converse(async (dialogue) => {
+      const question = `y to apply the changes to ${cwd}, n to keep them apart: `
       for (;;) {
-        const typed = (await ask(`y to apply the changes to ${cwd}, n to keep them apart: `)) ?? 'n'
-        if (typed === 'n') return await say(kept)
+        const typed = (await dialogue.ask(question)) ?? 'n'
+        if (typed === 'n') return await dialogue.say(kept)
         if (typed !== 'y') continue
         try {
           const { applied } = await workspaces.apply(run_id, {})
-          return await say(`applied: ${applied.join(', ')}`)
+          return await dialogue.say(`applied: ${applied.join(', ')}`)
         } catch (error) {
           if (!(error instanceof AgentError)) throw error
-          return await say(['red', error.message], `; ${kept}`)
+          return await dialogue.say(['red', error.message], `; ${kept}`)
         }
       }
     })

@@ -14,7 +14,7 @@ import {
   drainOnSignal,
   type RunService,
 } from '../server/index.js'
-import { CommandError, EXIT } from './command-line.js'
+import { CommandError, EXIT, UsageError } from './command-line.js'
 import { openOwnKey, type Keys, type OwnKey } from './keys.js'
 import { printError, shellWord } from './print.js'
 
@@ -66,7 +66,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   let service: RunService | undefined
   try {
     const own = await openData(settings)
-    service = await openService(settings, own)
+    service = await openService(settings, own).catch(badSetting)
     await settings.prepare?.(service)
     const server = createServer(service.handler)
     service.attach(server)
@@ -110,6 +110,12 @@ async function openService(settings: ServerSettings, own: OwnKey | null): Promis
     },
     authorize: keys === null || keys === 'auto' ? undefined : bearerKeys(keys),
   })
+}
+
+/** What a service refuses to open with is one of the settings: a key, a folder, a model. */
+function badSetting(error: Error & { readonly code?: string }): never {
+  const isSetting = error instanceof TypeError || error.code === 'ERR_AGENT_MODEL'
+  throw isSetting ? new UsageError(error.message) : error
 }
 
 /** One line for each thing that is found to be damaged, now or later. */
@@ -184,7 +190,7 @@ function explained(error: unknown, { host, port, names }: ServerSettings): Error
     return new Error(`not allowed to listen on ${host}:${port}; set ${names.port} to 1024 or above`)
   }
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
-    return new Error(`${names.host} ${host} is not an address of this machine`)
+    return new UsageError(`${names.host} ${host} is not an address of this machine`)
   }
   if (code === 'ERR_AGENT_STORE_LOCKED') {
     return new Error(`${messageOf(error)} (${names.data})`)

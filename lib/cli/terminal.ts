@@ -8,15 +8,8 @@
  *
  * @module
  */
-import { createInterface } from 'node:readline'
-import { styleText } from 'node:util'
-import { cut, harmless } from './print.js'
-
-/** What Node calls a style: `red`, `dim`, … */
-export type Style = Parameters<typeof styleText>[0]
-
-/** A text, with or without a style. */
-export type Part = string | readonly [style: Style, text: string]
+import { Dialogue, writeAll } from './dialogue.js'
+import { render, type Part } from './print.js'
 
 /** Columns of a terminal that does not say how many it has. */
 const COLUMNS = 80
@@ -26,35 +19,6 @@ export function wantsColour(isTty: boolean, env: NodeJS.ProcessEnv): boolean {
   const force = env['FORCE_COLOR']
   if (force !== undefined) return force !== '0' && force !== 'false'
   return isTty && !env['NO_COLOR'] && env['TERM'] !== 'dumb'
-}
-
-/** The text of a line, styled, and cut to so many columns; null cuts nothing. */
-export function render(parts: readonly Part[], colour: boolean, columns: number | null): string {
-  const styles = parts.map((part) => (typeof part === 'string' ? null : part[0]))
-  let texts = parts.map((part) => harmless(typeof part === 'string' ? part : part[1]))
-  if (columns !== null) {
-    let left = cut(texts.join(''), columns)
-    texts = texts.map((text, index) => {
-      const isLast = index === texts.length - 1
-      const taken = isLast ? left : left.slice(0, text.length)
-      left = left.slice(taken.length)
-      return taken
-    })
-  }
-  return texts.map((text, index) => styled(styles[index] ?? null, text, colour)).join('')
-}
-
-function styled(style: Style | null, text: string, colour: boolean): string {
-  if (!colour || style === null || text === '') return text
-  return styleText(style, text, { validateStream: false })
-}
-
-/** What a question is asked with. */
-export interface Dialogue {
-  /** Prints a line that is not cut: who decides must see all of it. */
-  say(...parts: Part[]): Promise<void>
-  /** Resolves to what was typed, without blanks around it; to null at the end of the input. */
-  ask(question: string): Promise<string | null>
 }
 
 export class Terminal {
@@ -115,13 +79,24 @@ export class Terminal {
   async converse<T>(talk: (dialogue: Dialogue) => Promise<T>): Promise<T> {
     while (this.#dialogue !== null) await this.#dialogue
     if (this.#isDrawn) this.#redraw('\r\x1b[K', [])
-    const talking = talk({
-      say: (...parts) => writeAll(this.#talk, `${render(parts, this.#talkColour, null)}\n`),
-      ask: (question) => this.#ask(question),
-    })
-    const over = talking.then(ignore, ignore).then(() => void (this.#dialogue = null))
-    this.#dialogue = over
+    const talking = this.#converse(talk)
+    this.#dialogue = talking.then(ignore, ignore).then(() => void (this.#dialogue = null))
     return await talking
+  }
+
+  async #converse<T>(talk: (dialogue: Dialogue) => Promise<T>): Promise<T> {
+    const dialogue = new Dialogue({
+      input: process.stdin,
+      output: this.#talk,
+      colour: this.#talkColour,
+      onInterrupt: () => this.#onInterrupt(),
+      signal: this.#stopAsking.signal,
+    })
+    try {
+      return await talk(dialogue)
+    } finally {
+      dialogue.close()
+    }
   }
 
   /** Ends an open question, and all that follow, as if there was no more input. */
@@ -133,29 +108,6 @@ export class Terminal {
     return this.#stopAsking.signal.aborted
   }
 
-  #ask(question: string): Promise<string | null> {
-    const { signal } = this.#stopAsking
-    if (signal.aborted) return Promise.resolve(null)
-    const reader = createInterface({
-      input: process.stdin,
-      output: this.#talk,
-      terminal: true,
-      historySize: 0,
-    })
-    return new Promise((resolve) => {
-      const end = (answer: string | null): void => {
-        resolve(answer)
-        signal.removeEventListener('abort', stop)
-        reader.close()
-      }
-      const stop = (): void => end(null)
-      signal.addEventListener('abort', stop)
-      reader.on('SIGINT', () => this.#onInterrupt())
-      reader.on('close', stop)
-      reader.question(question, (answer) => end(answer.trim()))
-    })
-  }
-
   #redraw(erase: string, progress = this.#dialogue === null ? this.#progress : []): void {
     if (!this.#isTty || this.#out.destroyed) return
     this.#isDrawn = progress.length > 0
@@ -165,11 +117,6 @@ export class Terminal {
   #columns(): number {
     return Math.max(this.#out.columns || COLUMNS, 10)
   }
-}
-
-/** Resolves when it is written, or when it never will be. */
-function writeAll(stream: NodeJS.WritableStream, text: string): Promise<void> {
-  return new Promise((resolve) => stream.write(text, () => resolve()))
 }
 
 function ignore(): void {}

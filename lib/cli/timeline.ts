@@ -4,7 +4,7 @@
  * @module
  */
 import type { AgentEvent, JsonObject, NetChanges, RunDetails } from '../agent/index.js'
-import type { Part, Style } from './terminal.js'
+import type { Part, Style } from './print.js'
 
 /** Columns of what a line is about. */
 const LABEL = 11
