@@ -100,7 +100,7 @@ async function useCommands(node) {
   const { status } = await fetch(`${url}/api/health`)
   server.kill('SIGINT')
   const [code] = await once(server, 'exit')
-  if (status !== 200 || code !== 0) throw new Error(`runwright: health ${status}, exit code ${code}`)
+  if (status !== 200 || code !== 0) throw new Error(`health ${status}, exit code ${code}`)
   console.log(`Node ${execFileSync(node, ['--version'], options).trim()}: npx runwright works`)
 }
 

@@ -79,7 +79,8 @@ export class Arguments {
   /** @throws {@link UsageError} for anything but a whole number. */
   number(name: string): number | undefined {
     const text = this.get(name)
-    if (text === undefined || /^\d{1,9}$/.test(text)) return text === undefined ? text : Number(text)
+    if (text === undefined) return undefined
+    if (/^\d{1,9}$/.test(text)) return Number(text)
     throw new UsageError(`--${name} must be a whole number, got ${JSON.stringify(text)}`)
   }
 }
@@ -153,7 +154,7 @@ function checkedValue(
 }
 
 /** Columns of the names of options in a help. */
-const NAMES = 26
+const NAMES = 28
 
 export function helpOf({ usage, about, options, more }: CommandSpec): string {
   const lines = Object.entries(options).flatMap(([name, { value, about: [first, ...rest] }]) => {

@@ -58,7 +58,9 @@ async function showDiff(changes: NetChanges, dialogue: Dialogue): Promise<void> 
   let count = 0
   for (const line of diffLines(changes)) {
     count += 1
-    if (count > MOST_LINES) return await dialogue.say(['red', 'there is more, which is not shown here'])
+    if (count > MOST_LINES) {
+      return await dialogue.say(['red', 'there is more, which is not shown here'])
+    }
     await dialogue.say(...line)
   }
 }

@@ -26,8 +26,11 @@ export function shellWord(text: string): string {
 }
 
 /** Characters that take two columns: most of East Asia, and pictures. */
-const WIDE =
-  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{1f000}-\u{1faff}\u{20000}-\u{3fffd}]/u
+const WIDE = new RegExp(
+  String.raw`\p{Emoji_Presentation}|[\u{1f000}-\u{1faff}\u{20000}-\u{3fffd}\u1100-\u115f` +
+    String.raw`\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]`,
+  'u',
+)
 const MARK = /\p{M}/u
 
 /**

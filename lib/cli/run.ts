@@ -24,7 +24,7 @@ import { Follower, type UnansweredGate } from './follow.js'
 import { dataFolder, projectFolder } from './folders.js'
 import { printError, shellWord } from './print.js'
 import { modelName } from './serve.js'
-import { onWarning } from './server.js'
+import { badSetting, onWarning } from './server.js'
 import { Terminal } from './terminal.js'
 import { diffLines, endLine } from './timeline.js'
 
@@ -55,12 +55,12 @@ free text together with --check.`,
       about: ['let so many isolated runs try, and apply the changes of the', 'first that succeeds'],
     },
     'max-iterations': { value: '<number>', about: ['default 20'] },
-    data: { value: '<folder>', about: ['where the run is stored; default as for runwright serve'] },
+    data: { value: '<folder>', about: ['where the run is stored; default as for the server'] },
     json: { about: ['print one line of JSON per event, and one with the result'] },
   },
-  more: `Exit codes: 0 the goal is achieved, 1 it is not or something failed, 2 wrong usage, 3 the run
-waits at a gate that nobody can answer here, 130 aborted. Ctrl-C aborts the run; a second one leaves
-at once, and the run continues with the next server of this folder: runwright.
+  more: `Exit codes: 0 the goal is achieved, 1 it is not or something failed, 2 wrong usage,
+3 the run waits at a gate that nobody can answer here, 130 aborted. Ctrl-C aborts the run; a second
+one leaves at once, and the run continues with the next server of this folder: runwright.
 
 Each of these variables makes the models of a provider available: OPENAI_API_KEY, OPENAI_BASE_URL,
 ANTHROPIC_API_KEY, GEMINI_API_KEY, OLLAMA_HOST.`,
@@ -83,7 +83,7 @@ export async function run(args: Arguments): Promise<number> {
       defaultModel: modelName(args),
       providers: providersFromEnvironment(process.env),
     })
-  })
+  }).catch(badSetting)
   try {
     const { details } = await explainedFor(server, () => engine.create({ ...request, cwd }))
     return await new Session(engine, args.has('json'), server).play(details)
@@ -161,6 +161,9 @@ async function assertNoneUnfinished(directory: string, server: string): Promise<
   )
 }
 
+/** npm passes on the Ctrl-C that the terminal has sent already; no finger is that fast. */
+const ECHO_MS = 200
+
 /** One run from its start to the exit code. */
 class Session {
   readonly #engine: RunEngine
@@ -201,6 +204,8 @@ class Session {
 
   async #report(details: RunDetails): Promise<void> {
     await this.#terminal.line(endLine(details), true)
+    // A goal that is met at once leaves nothing to compare.
+    if (details.iteration === 0) return
     const changes = await this.#engine.workspaces.changes(details.run_id)
     for (const line of diffLines(changes)) await this.#terminal.line(line, true)
   }
@@ -241,18 +246,24 @@ class Session {
 
   /** The first signal aborts the run, the second ends the process at once. */
   #abortOnSignal(runId: string): () => void {
-    let isAborting = false
+    let abortedAt: number | null = null
     const abort = (): void => {
-      if (isAborting) process.exit(EXIT.aborted)
-      isAborting = true
+      if (abortedAt !== null) return
+      abortedAt = performance.now()
       this.#terminal.stopAsking()
       // A run that has ended meanwhile is not aborted.
       this.#engine.abort(runId).catch(() => undefined)
     }
+    const onSignal = (signal: NodeJS.Signals): void => {
+      const isEcho = abortedAt !== null && performance.now() - abortedAt < ECHO_MS
+      // A terminal that is closed says so several times.
+      if (abortedAt !== null && !isEcho && signal !== 'SIGHUP') process.exit(EXIT.aborted)
+      abort()
+    }
     const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-    for (const signal of signals) process.on(signal, abort)
-    this.#terminal.watch(abort, () => isAborting || abort())
-    return () => signals.forEach((signal) => process.off(signal, abort))
+    for (const signal of signals) process.on(signal, onSignal)
+    this.#terminal.watch(() => onSignal('SIGINT'), abort)
+    return () => signals.forEach((signal) => process.off(signal, onSignal))
   }
 }
 

@@ -33,7 +33,10 @@ export const SERVE: CommandSpec = {
     },
     model: {
       value: '<name>',
-      about: ['model of runs that name none; default $RUNWRIGHT_MODEL or', ENGINE_DEFAULTS.defaultModel],
+      about: [
+        'model of runs that name none; default $RUNWRIGHT_MODEL or',
+        ENGINE_DEFAULTS.defaultModel,
+      ],
     },
     keys: {
       value: '<keys>',
@@ -45,7 +48,8 @@ export const SERVE: CommandSpec = {
     },
     open: { about: ['open the dashboard in the browser'] },
   },
-  more: `Ctrl-C stops it: unfinished runs continue at the next start. A second Ctrl-C ends it at once.
+  more: `Ctrl-C stops it: runs that have not ended continue at the next start.
+A second one ends it at once.
 
 Each of these variables makes the models of a provider available: OPENAI_API_KEY, OPENAI_BASE_URL,
 ANTHROPIC_API_KEY, GEMINI_API_KEY, OLLAMA_HOST.

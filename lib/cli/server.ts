@@ -84,7 +84,8 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
 }
 
 /** @returns the key that the server makes itself; null for other keys, and for none. */
-async function openData({ data, keys, names, makeFolders }: ServerSettings): Promise<OwnKey | null> {
+async function openData(settings: ServerSettings): Promise<OwnKey | null> {
+  const { data, keys, names, makeFolders } = settings
   const runs = join(data, 'runs')
   try {
     await makeFolders?.()
@@ -113,7 +114,7 @@ async function openService(settings: ServerSettings, own: OwnKey | null): Promis
 }
 
 /** What a service refuses to open with is one of the settings: a key, a folder, a model. */
-function badSetting(error: Error & { readonly code?: string }): never {
+export function badSetting(error: Error & { readonly code?: string }): never {
   const isSetting = error instanceof TypeError || error.code === 'ERR_AGENT_MODEL'
   throw isSetting ? new UsageError(error.message) : error
 }
@@ -160,7 +161,8 @@ function withoutKeys({ keys, autoKeys }: SettingNames): string[] {
   return [
     `${keys} is not set:`,
     '- all programs on this machine may call, also the commands of a run: gates are not binding',
-    '- a proxy or tunnel that adds no header of its own cannot be told from a local caller: use none',
+    '- a proxy or tunnel that adds no header of its own cannot be told from a local caller: ' +
+      'use none',
     `${autoKeys} makes a key and prints a link with it.`,
   ]
 }

@@ -23,7 +23,8 @@ export function lineOf(event: AgentEvent): Part[] | null {
       return labelled(payload.tool, callText(payload.args))
     case 'tool_result': {
       const { exit_code: code, output } = payload
-      return code === 0 ? null : labelled(payload.tool, ['yellow', `exit ${code}`], ['dim', lastLine(output)])
+      if (code === 0) return null
+      return labelled(payload.tool, ['yellow', `exit ${code}`], ['dim', lastLine(output)])
     }
     case 'goal_check': {
       const { achieved, reason, counts, duration_ms } = payload
@@ -58,11 +59,12 @@ function rareLine({ kind, payload }: AgentEvent): Part[] | null {
     case 'model_switched':
       return labelled('model', `${payload.to} goes on: `, ['dim', brief(payload.message)])
     case 'result':
-      return payload.problem === null ? null : labelled('result', ['yellow', brief(payload.problem)])
+      if (payload.problem === null) return null
+      return labelled('result', ['yellow', brief(payload.problem)])
     case 'conversation_compacted':
       return labelled('summary', `stands in place of ${payload.turns} turns`)
     case 'abort_requested':
-      return labelled('abort', payload.why ?? '')
+      return labelled('abort', payload.why ?? 'the run ends; a second Ctrl-C leaves at once')
     case 'run_recovered':
       return labelled('recovered', `attempt ${payload.attempt}`)
     case 'error':
@@ -132,6 +134,7 @@ export function* diffLines({ changes, more, left_out, note }: NetChanges): Gener
     for (const line of linesOf(diff ?? '')) yield [diffPart(line)]
     if (diff === null) yield [['dim', '  its diff is too large, or its content is not stored']]
   }
+  if (note === null && changes.length === 0) yield [['dim', 'no file has changed']]
   if (more > 0) yield [['dim', `and ${more} more files`]]
   for (const { reason, count, paths } of left_out) {
     if (reason === 'passed_over') continue

@@ -78,7 +78,7 @@ for (const [args, message] of [
   [['--root', '/no/such'], /^runwright: --root: \/no\/such does not exist\n$/],
   [['--root', '/etc/passwd'], /^runwright: --root: \/etc\/passwd is not a folder\n$/],
   [['--model', 'nobody:x', '--port', '0'], /^runwright: .*nobody.*\n$/],
-  [['--host', 'no.such.invalid', '--port', '0'], /^runwright: --host \S+ is not an address of .*\n$/],
+  [['--host', 'no.such.invalid', '--port', '0'], /^runwright: --host \S+ is not an address .*\n$/],
   [['--keys', 'a=short', '--port', '0'], /^runwright: (?!.*=short).*16 characters.*\n$/m],
   [['run'], /^runwright: name a goal, such as npm-test; see run --help\n$/],
   [['run', 'two', 'words'], /^runwright: put a goal of several words in quotes: "two words"\n$/],

@@ -96,9 +96,10 @@ test('a gate that nobody can answer ends with 3, and a server continues the run'
   // Another run would go on with that one, unseen.
   const second = start(t, at, ['run', 'shell: true'])
   assert.equal(await second.end(), 1)
-  assert.match(second.err, new RegExp(`^runwright: run ${id} \\(.*\\) has not ended: npx runwright`))
+  assert.match(second.err, new RegExp(`^runwright: run ${id} \\(.*\\) has not ended: npx `))
 
-  const serve = start(t, at, ['--root', at.project, '--port', '0'], { cwd: at.home, env: model.env })
+  const words = ['--root', at.project, '--port', '0']
+  const serve = start(t, at, words, { cwd: at.home, env: model.env })
   const [, baseUrl] = await serve.until(/^runwright listening on (\S+)\n/)
   await using client = new AsyncClient({ baseUrl: baseUrl!, timeout: { read: 60_000 } })
   const answered = await client.post(`/api/runs/${id}/resume`, { json: { decision: 'approve' } })
@@ -124,6 +125,16 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     assert.equal(await start(t, at, ['run', 'shell: true']).end(), 0)
   })
 }
+
+test('a signal that npm passes on counts once', async (t) => {
+  const model = await modelServer(t, [])
+  const run = start(t, world(t), ['run', 'shell: false', ...model.args], { env: model.env })
+  await run.until(/^iteration 1$/m)
+  run.child.kill('SIGINT')
+  run.child.kill('SIGINT')
+  assert.equal(await run.end(), 130, run.err)
+  assert.match(run.out, /^aborted after 1 iteration: /m)
+})
 
 test('a reader that goes away aborts the run, without a word', async (t) => {
   const at = world(t)

@@ -182,7 +182,8 @@ test('a server goes on when nobody reads its output any more', async (t) => {
 test('on Windows it says in one sentence to use WSL', async (t) => {
   const preload = `data:text/javascript,Object.defineProperty(process,'platform',{value:'win32'})`
   const [node, ...program] = runwright
-  const started = start(t, world(t), [], { command: [node!, '--import', preload, ...program, 'run'] })
+  const command = [node!, '--import', preload, ...program, 'run']
+  const started = start(t, world(t), [], { command })
   assert.equal(await started.end(), 1)
   assert.match(started.err, /^runwright: .*WSL: https:\S+\n$/)
 })
