@@ -13,7 +13,14 @@
  * 4. The bundler is the one that tsx brings along: nothing more to install.
  */
 import { execFileSync } from 'node:child_process'
-import { readFileSync, readdirSync, rmSync, rmdirSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  rmdirSync,
+  writeFileSync,
+} from 'node:fs'
 import { createRequire } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -29,6 +36,7 @@ const modules = {
   ws: ['index.ts'],
   agent: ['index.ts', 'testing/index.ts'],
   server: ['index.ts'],
+  cli: ['main.ts'],
 }
 
 /** Names and lines of a program stay readable in stack traces and debuggers. */
@@ -59,6 +67,7 @@ execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), .
 })
 prune(dist, declarations(entryPoints().map(({ types }) => join(dist, relative('dist', types)))))
 for (const [name, entries] of Object.entries(modules)) await bundle(name, entries)
+chmodSync(join(dist, 'cli/main.js'), 0o755)
 
 /** @returns {{ types: string }[]} The entries of `exports` that have types. */
 function entryPoints() {

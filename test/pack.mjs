@@ -1,9 +1,10 @@
 /**
  * Packs the package, installs the tarball in an empty folder and uses it there: imports every
- * export, makes HTTP calls with both clients, completes a run. Uses this Node, and those whose
- * binaries are given: `node test/pack.mjs [binary]…`.
+ * export, makes HTTP calls with both clients, completes a run, and plays the commands of `npx
+ * runwright` in an empty folder. Uses this Node, and those whose binaries are given: `node test/pack.mjs [binary]…`.
  */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -11,7 +12,7 @@ import { fileURLToPath } from 'node:url'
 
 /** The worker of `Client` is a script of its own in there, of 0.08 MB. */
 const MAX_MEGABYTES = 3.1
-const MAX_FILES = 250
+const MAX_FILES = 260
 /** Printed, not checked: the median of five processes, less that of an empty one. */
 const IMPORT_TIMES = `
   const { spawnSync } = require('node:child_process')
@@ -60,6 +61,7 @@ try {
   writeFileSync(join(folder, 'use.mjs'), program(specifiers))
   for (const node of [process.execPath, ...process.argv.slice(2)]) {
     execFileSync(node, ['use.mjs'], { cwd: folder, stdio: 'inherit', timeout: 60_000 })
+    await useCommands(node)
     console.log(
       execFileSync(node, ['--print', IMPORT_TIMES], { cwd: folder, encoding: 'utf8' }).trim(),
     )
@@ -75,6 +77,31 @@ try {
   if (packed.entryCount > MAX_FILES) throw new Error(`the package has more than ${MAX_FILES} files`)
 } finally {
   rmSync(folder, { recursive: true, force: true })
+}
+
+/** @param {string} node */
+async function useCommands(node) {
+  const cwd = mkdtempSync(join(folder, 'empty-'))
+  const bin = join(folder, 'node_modules/.bin/runwright')
+  /** @type {import('node:child_process').ExecFileSyncOptionsWithStringEncoding} */
+  const options = {
+    cwd,
+    env: { ...process.env, XDG_STATE_HOME: join(cwd, 'state') },
+    encoding: 'utf8',
+    timeout: 60_000,
+  }
+  const help = execFileSync('npx', ['runwright', '--help'], options)
+  if (!help.includes('Usage: runwright')) throw new Error(`npx runwright --help says ${help}`)
+  const said = execFileSync(node, [bin, 'run', 'shell: true'], options)
+  if (!/^achieved after /m.test(said)) throw new Error(`runwright run says ${said}`)
+  const server = spawn(node, [bin, '--port', '0'], { ...options, stdio: ['ignore', 'pipe', 'inherit'] })
+  const [chunk] = await once(server.stdout, 'data')
+  const [, url] = /^runwright listening on (\S+)\n/.exec(String(chunk)) ?? []
+  const { status } = await fetch(`${url}/api/health`)
+  server.kill('SIGINT')
+  const [code] = await once(server, 'exit')
+  if (status !== 200 || code !== 0) throw new Error(`health ${status}, exit code ${code}`)
+  console.log(`Node ${execFileSync(node, ['--version'], options).trim()}: npx runwright works`)
 }
 
 /** @param {string[]} specifiers */

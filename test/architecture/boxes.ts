@@ -19,9 +19,9 @@ function filesOf(folder: string): readonly string[] {
 export const boxes: readonly Box[] = [
   {
     id: 'server',
-    title: 'server/',
-    about: ['handler, REST routes, streams,', 'dashboard, webhooks, client'],
-    holds: ['server/'],
+    title: 'server, cli/',
+    about: ['handler, REST routes, streams,', 'dashboard, client; the program'],
+    holds: ['server/', 'cli/'],
   },
   { id: 'ws', title: 'ws/', about: ['WebSocket server', '(RFC 6455)'], holds: ['ws/'] },
   {

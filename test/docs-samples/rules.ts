@@ -1,5 +1,7 @@
 /** The code around the samples of the documents, which runs each and checks its results. */
 
+import { programAt } from '../helpers/programs.js'
+
 /** How to run one sample. */
 export interface Rule {
   readonly document: string
@@ -59,7 +61,40 @@ const withScript = (script: string, more = ''): string => `
       ${more}
     },`
 
+/** `npx runwright` for the shell, in a project with a test; a server ends when it listens. */
+const NPX = `
+  program=(${[process.execPath, ...programAt('lib/cli/main.ts')].map((it) => `'${it}'`).join(' ')})
+  npx() {
+    shift
+    if [ $# -gt 0 ]; then "\${program[@]}" "$@"; return; fi
+    exec 3< <(exec "\${program[@]}" --port 0)
+    read -r line <&3
+    kill $!
+    [[ $line == 'runwright listening on '* ]]
+  }
+  mkdir tool && cd tool
+  echo '{ "scripts": { "test": "node --test" } }' > package.json
+  echo "require('node:test').test('it works', () => {})" > it.test.js
+  export XDG_STATE_HOME="$PWD/../state"`
+
 export const rules: readonly Rule[] = [
+  // The command line
+  {
+    document: 'docs/command-line.md',
+    has: 'npx runwright run --help',
+    before: NPX,
+  },
+  {
+    document: 'docs/command-line.md',
+    has: '--model openai:gpt-5-mini',
+    before: 'export OPENAI_API_KEY=key-0123456789',
+  },
+  {
+    document: 'docs/command-line.md',
+    has: '| tail -n 1',
+    before: '{',
+    after: `} > last; grep -q '"status":"achieved"' last`,
+  },
   // The README
   {
     document: 'README.md',

@@ -4,7 +4,7 @@ import { connect, createServer as createHttp2Server, type Http2Server } from 'no
 import { test } from 'node:test'
 import { MemoryStore } from 'runwright/agent'
 import { createRunService, type RunServiceOptions } from 'runwright/server'
-import { VERSION } from '../../lib/server/version.js'
+import { VERSION } from '../../lib/internal/version.js'
 import { listen, serve } from '../helpers/serve.js'
 import { call, openService } from './open-service.js'
 import { FakeEngine } from './fake-engine.js'

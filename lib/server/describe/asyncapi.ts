@@ -6,7 +6,7 @@
 import type { EventKind, JsonSchema } from '../../agent/index.js'
 import { STREAM_PROTOCOL } from '../access/auth.js'
 import { STREAM_PARAMETERS } from './stream-parameters.js'
-import { VERSION } from '../version.js'
+import { VERSION } from '../../internal/version.js'
 import { EVENT_MEANINGS, EVENT_SCHEMAS, MODEL_DELTA } from './event-schemas.js'
 import { EVENT_KINDS } from './schemas.js'
 

@@ -7,7 +7,7 @@
 import type { JsonSchema } from '../../agent/index.js'
 import { REQUEST_ID } from '../messages/request-id.js'
 import type { Route } from '../router.js'
-import { VERSION } from '../version.js'
+import { VERSION } from '../../internal/version.js'
 import type { Answer, Operation, Parameter } from './operation.js'
 import { PROBLEM } from './schemas.js'
 

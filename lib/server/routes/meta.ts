@@ -14,7 +14,7 @@ import { Health } from '../monitoring/health.js'
 import { METRICS_TYPE } from '../monitoring/metrics.js'
 import type { Monitor } from '../monitoring/monitor.js'
 import type { Call, Route, RouteDefinition } from '../router.js'
-import { VERSION } from '../version.js'
+import { VERSION } from '../../internal/version.js'
 
 /** Schemas of responses that get a name in the API description. */
 const NAMED = {

@@ -18,7 +18,7 @@ import {
 } from '../messages/query.js'
 import { json, jsonText, type Reply } from '../messages/reply.js'
 import type { RouteDefinition } from '../router.js'
-import { VERSION } from '../version.js'
+import { VERSION } from '../../internal/version.js'
 import {
   checkOpen,
   IDEMPOTENCY_KEY,

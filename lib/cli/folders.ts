@@ -1,0 +1,60 @@
+/**
+ * The folder that a command works in, and the one where its data is kept.
+ *
+ * @module
+ */
+import { createHash } from 'node:crypto'
+import { realpathSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { basename, join, relative, resolve } from 'node:path'
+import { UsageError } from './command-line.js'
+
+/**
+ * The real path of a project: the folder given, or the current one, unless that holds far more than
+ * a project: the home folder, or one above it.
+ *
+ * @param option - what names another folder
+ * @throws {@link UsageError}
+ */
+export function projectFolder(given: string | undefined, option: string): string {
+  const folder = realFolder(given ?? process.cwd(), given === undefined ? 'it' : option)
+  if (given === undefined && isAboveHome(folder)) {
+    const what = folder === '/' ? 'the root of the file system' : 'your home folder, or above it'
+    throw new UsageError(
+      `the current folder is ${what}, and runs may change all that is in it; ` +
+        `go to the folder of a project, or name one with ${option}`,
+    )
+  }
+  return folder
+}
+
+function realFolder(path: string, option: string): string {
+  const stats = statSync(path, { throwIfNoEntry: false })
+  if (stats === undefined) throw new UsageError(`${option}: ${path} does not exist`)
+  if (!stats.isDirectory()) throw new UsageError(`${option}: ${path} is not a folder`)
+  return realpathSync(path)
+}
+
+function isAboveHome(folder: string): boolean {
+  let home = homedir()
+  try {
+    home = realpathSync(home)
+  } catch {
+    // It need not exist.
+  }
+  return !relative(folder, home).startsWith('..')
+}
+
+/** Where programs keep what lasts between their starts, by the XDG base directory specification. */
+export function stateFolder(): string {
+  const state = process.env['XDG_STATE_HOME'] || join(homedir(), '.local', 'state')
+  return join(state, 'runwright')
+}
+
+/** The folder given, or the one of a project: each has its own, so that each can have a server. */
+export function dataFolder(given: string | undefined, project: string): string {
+  if (given !== undefined) return resolve(given)
+  const hash = createHash('sha256').update(project).digest('hex').slice(0, 12)
+  const name = basename(project).replaceAll(/[^\w.-]+/g, '_').slice(0, 40) || 'root'
+  return resolve(stateFolder(), `${name}-${hash}`)
+}

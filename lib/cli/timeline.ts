@@ -1,0 +1,159 @@
+/**
+ * Pure: what the terminal shows of events.
+ *
+ * @module
+ */
+import type { AgentEvent, JsonObject, NetChanges, RunDetails } from '../agent/index.js'
+import type { Part, Style } from './print.js'
+
+/** Columns of what a line is about. */
+const LABEL = 11
+/** Characters of a text of which a line shows the beginning. */
+const BRIEF = 300
+
+/** The line of an event; null for events that are not shown. */
+export function lineOf(event: AgentEvent): Part[] | null {
+  const { kind, payload } = event
+  switch (kind) {
+    case 'step_start':
+      return payload.node === 'plan' ? [['bold', `iteration ${event.iteration}`]] : null
+    case 'model_turn':
+      return payload.text.trim() === '' ? null : labelled('model', ['dim', brief(payload.text)])
+    case 'tool_call':
+      return labelled(payload.tool, callText(payload.args))
+    case 'tool_result': {
+      const { exit_code: code, output } = payload
+      if (code === 0) return null
+      return labelled(payload.tool, ['yellow', `exit ${code}`], ['dim', lastLine(output)])
+    }
+    case 'goal_check': {
+      const { achieved, reason, counts, duration_ms } = payload
+      const tests = counts === null ? '' : `${counts.passed}/${counts.total} pass, `
+      const verdict: Part = achieved ? ['green', 'met'] : ['red', 'not met']
+      return labelled('check', verdict, `: ${brief(reason)}`, ` (${tests}${duration_ms} ms)`)
+    }
+    case 'run_end':
+    case 'run_created':
+      return null
+    default:
+      return rareLine(event)
+  }
+}
+
+function rareLine({ kind, payload }: AgentEvent): Part[] | null {
+  switch (kind) {
+    case 'human_check_required':
+      return labelled('gate', ['yellow', brief(payload.summary)])
+    case 'human_check_response':
+      return labelled('answer', payload.decision)
+    case 'attempt_started':
+      return labelled(`attempt ${payload.attempt}`, `begins with ${payload.model_name}`)
+    case 'attempt_ended':
+      return labelled(`attempt ${payload.attempt}`, payload.status, `: ${brief(payload.reason)}`)
+    case 'attempt_chosen':
+      return labelled(`attempt ${payload.attempt}`, 'is taken', `: ${brief(payload.why)}`)
+    case 'plan_updated': {
+      const done = payload.steps.filter(({ status }) => status === 'done').length
+      return labelled('plan', `${done} of ${payload.steps.length} steps are done`)
+    }
+    case 'model_switched':
+      return labelled('model', `${payload.to} goes on: `, ['dim', brief(payload.message)])
+    case 'result':
+      if (payload.problem === null) return null
+      return labelled('result', ['yellow', brief(payload.problem)])
+    case 'conversation_compacted':
+      return labelled('summary', `stands in place of ${payload.turns} turns`)
+    case 'abort_requested':
+      return labelled('abort', payload.why ?? 'the run ends; a second Ctrl-C leaves at once')
+    case 'run_recovered':
+      return labelled('recovered', `attempt ${payload.attempt}`)
+    case 'error':
+      return labelled('error', ['red', brief(payload.message)])
+    case 'log':
+      return labelled(payload.level, ['dim', brief(payload.message)])
+    default:
+      return null
+  }
+}
+
+function labelled(label: string, ...parts: readonly Part[]): Part[] {
+  const style: Style = 'cyan'
+  const joined = parts.flatMap((part, index): Part[] => {
+    const isNext = index > 0 && typeof part !== 'string'
+    return isNext ? [' ', part] : [part]
+  })
+  return ['  ', [style, brief(label).padEnd(LABEL)], ...joined]
+}
+
+/** The beginning of a text, on one line. */
+export function brief(text: string): string {
+  const start = text.slice(0, 2 * BRIEF).trim().replaceAll(/\s+/g, ' ')
+  return start.length > BRIEF ? `${start.slice(0, BRIEF)}…` : start
+}
+
+/** Commands say at the end what went wrong. */
+function lastLine(output: string): string {
+  return brief(output.slice(-2 * BRIEF).trimEnd().split('\n').at(-1) ?? '')
+}
+
+/** The most telling arguments of a call. */
+function callText(args: JsonObject): string {
+  const { path, command, old_text: before, new_text: after } = args
+  const subject = path ?? command
+  const edit = typeof before === 'string' && typeof after === 'string'
+  const change = edit ? `: ${brief(before)} → ${brief(after)}` : ''
+  if (typeof subject === 'string') return `${brief(subject)}${change}`
+  return brief(Object.keys(args).length === 0 ? '' : JSON.stringify(args))
+}
+
+/** How a run ended, and what it used. */
+export function endLine(details: RunDetails): Part[] {
+  const { status, iteration, final_state, usage, cost_known: isKnown } = details
+  const style: Style = status === 'achieved' ? 'green' : status === 'failed' ? 'red' : 'yellow'
+  const cost = isKnown ? `, $${final_state.estimated_cost_usd.toFixed(4)}` : ', cost not known'
+  const tokens = `${final_state.total_tokens} tokens${cost}`
+  const after = ` after ${iteration} iteration${iteration === 1 ? '' : 's'}`
+  const reason = details.error?.message ?? final_state.goal_reason
+  return [
+    [['bold', style].flat() as Style, status],
+    `${after}: ${brief(reason)}`,
+    ['dim', ` (${usage.model_calls} model calls, ${tokens})`],
+  ]
+}
+
+/** Characters of one line of a diff. */
+const DIFF_LINE = 2_000
+
+/** The lines of a net change, for as long as somebody reads them. */
+export function* diffLines({ changes, more, left_out, note }: NetChanges): Generator<Part[]> {
+  if (note !== null) yield [['dim', note]]
+  for (const { path, old_path, status, additions, deletions, diff, binary } of changes) {
+    const from = old_path === null ? '' : `${old_path} → `
+    const counts = binary ? ' (binary)' : ` (+${additions} -${deletions})`
+    yield [['bold', `${status} ${from}${path}`], ['dim', counts]]
+    for (const line of linesOf(diff ?? '')) yield [diffPart(line)]
+    if (diff === null) yield [['dim', '  its diff is too large, or its content is not stored']]
+  }
+  if (note === null && changes.length === 0) yield [['dim', 'no file has changed']]
+  if (more > 0) yield [['dim', `and ${more} more files`]]
+  for (const { reason, count, paths } of left_out) {
+    if (reason === 'passed_over') continue
+    yield [['dim', `not compared, ${reason}: ${count} (${brief(paths.slice(0, 20).join(', '))})`]]
+  }
+}
+
+function diffPart(line: string): Part {
+  const text = line.length > DIFF_LINE ? `${line.slice(0, DIFF_LINE)}…` : line
+  if (line.startsWith('+')) return ['green', text]
+  if (line.startsWith('-')) return ['red', text]
+  return line.startsWith('@@') ? ['cyan', text] : text
+}
+
+/** The lines of a text, one after the other. */
+export function* linesOf(text: string): Generator<string> {
+  for (let at = 0; at < text.length;) {
+    const end = text.indexOf('\n', at)
+    yield text.slice(at, end === -1 ? undefined : end)
+    at = end === -1 ? text.length : end + 1
+  }
+}

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { stripVTControlCharacters } from 'node:util'
+import { cut, harmless, render, shellWord } from '../../lib/cli/print.js'
+import { wantsColour } from '../../lib/cli/terminal.js'
+import { lineOf } from '../../lib/cli/timeline.js'
+import { INVISIBLE_SAMPLES } from '../helpers/invisible.js'
+
+test('no byte and no code unit of a text controls the terminal', () => {
+  for (let code = 0; code <= 0xffff; code += 1) {
+    const shown = harmless(`a${String.fromCharCode(code)}b`)
+    // Tabs stay; line feeds become blanks.
+    assert.doesNotMatch(shown, /[\0-\x08\x0a-\x1f\x7f-\x9f]/, code.toString(16))
+    if (code >= 0x20 && code < 0x7f) assert.equal(shown, `a${String.fromCharCode(code)}b`)
+  }
+  assert.equal(harmless('a\tb\nc\r\nd\re'), 'a\tb c d\\u000de')
+})
+
+for (const [attack, text, shown] of [
+  ['clears the screen', '\x1b[2Jx', '\\u001b[2Jx'],
+  ['sets the title', '\x1b]0;x\x07', '\\u001b]0;x\\u0007'],
+  ['writes to the clipboard', '\x1b]52;c;eA==\x1b\\', '\\u001b]52;c;eA==\\u001b\\'],
+  ['links elsewhere', '\x1b]8;;http://a.test\x1b\\b', '\\u001b]8;;http://a.test\\u001b\\b'],
+  ['uses a C1 introducer', '\x9b2J', '\\u009b2J'],
+  ['goes back over the line', 'rm -rf /\rls      ', 'rm -rf /\\u000dls      '],
+  ['deletes what was written', 'ab\b\b', 'ab\\u0008\\u0008'],
+  ['turns the direction', '\u202egpj.exe', '\\u202egpj.exe'],
+  ['hides in tags', 'a\u{e0041}', 'a\\u{e0041}'],
+] as const) {
+  test(`a text that ${attack} is shown as it is written`, () => {
+    assert.equal(harmless(text), shown)
+    assert.equal(render([['red', text]], false, null), shown)
+  })
+}
+
+for (const [what, characters] of Object.entries(INVISIBLE_SAMPLES)) {
+  test(`a line shows ${what}`, () => {
+    for (const character of characters) {
+      assert.match(render([character], true, null), /^(\\u[\da-f]{4}|\\u\{[\da-f]+\})+$/)
+    }
+  })
+}
+
+test('the only sequences of a line are those of its styles', () => {
+  const parts = [['bold', 'a\x1b[31mb'], ' ', ['red', '\x1b[0m']] as const
+  const line = render(parts, true, null)
+  assert.equal(line, '\x1b[1ma\\u001b[31mb\x1b[22m \x1b[31m\\u001b[0m\x1b[39m')
+  assert.equal(stripVTControlCharacters(line), render(parts, false, null))
+})
+
+/** Columns that a terminal takes for a text, counted in another way than `cut` does. */
+function columnsOf(text: string): number {
+  return [...text].reduce((sum, one) => {
+    if (/\p{M}/u.test(one)) return sum
+    return sum + (/[一-龥가-힣🙂🚀]/u.test(one) ? 2 : 1)
+  }, 0)
+}
+
+for (const text of [
+  'short', 'x'.repeat(500), '一二三四五六七八九十'.repeat(9), `${'🚀🙂'.repeat(40)} end`,
+  `e${'\u0301'.repeat(5_000)}`, `a${'한글 '.repeat(40)}`,
+]) {
+  test(`${JSON.stringify(text.slice(0, 8))} fits into every number of columns`, () => {
+    for (const columns of [10, 11, 40, 79, 80, 200]) {
+      const shown = cut(text, columns)
+      assert.ok(columnsOf(shown) <= columns, shown)
+      assert.ok(shown.length <= 8 * columns + 1, `${shown.length} units`)
+      assert.ok(shown === text || shown.endsWith('…'))
+    }
+  })
+}
+
+test('what fits exactly is not cut, and a cut keeps the styles', () => {
+  assert.equal(cut('12345', 5), '12345')
+  assert.equal(cut('123456', 5), '1234…')
+  const line = render([['red', 'abcdef'], ['blue', 'ghi']], true, 5)
+  assert.equal(line, '\x1b[31mabcd…\x1b[39m')
+})
+
+for (const [isTty, env, expected] of [
+  [true, {}, true],
+  [false, {}, false],
+  [true, { NO_COLOR: '1' }, false],
+  [true, { NO_COLOR: '' }, true],
+  [true, { TERM: 'dumb' }, false],
+  [false, { FORCE_COLOR: '1' }, true],
+  [true, { FORCE_COLOR: '0' }, false],
+  [false, { FORCE_COLOR: '1', NO_COLOR: '1' }, true],
+] as const) {
+  test(`colours ${isTty ? 'on' : 'off'} a terminal, with ${JSON.stringify(env)}`, () => {
+    assert.equal(wantsColour(isTty, env), expected)
+  })
+}
+
+test('a word of a shell is one, whatever is in it', () => {
+  assert.equal(shellWord("it's $HOME"), `'it'\\''s $HOME'`)
+})
+
+test('a line about a call with endless arguments is short', () => {
+  const args = { path: 'x'.repeat(1e6), old_text: 'y\n'.repeat(1e6), new_text: 'z' }
+  const event = { kind: 'tool_call', payload: { tool: 'edit_file', args, call_id: 'c' } }
+  const line = lineOf({ ...event, run_id: 'r', iteration: 1, ts: 1, seq: 1 } as never)
+  assert.ok(render(line!, false, null).length < 1_000)
+})
