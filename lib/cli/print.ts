@@ -15,9 +15,14 @@ export function harmless(text: string): string {
   return escapeInvisible(text.replaceAll(/\r?\n/g, ' '))
 }
 
+/** One line on standard output. */
+export function printLine(text: string): void {
+  process.stdout.write(`${harmless(text)}\n`)
+}
+
 /** One line on standard error. */
 export function printError(message: string): void {
-  console.error(`runwright: ${harmless(message)}`)
+  process.stderr.write(escapeInvisible(`runwright: ${message.replaceAll(/\s+/g, ' ')}`) + '\n')
 }
 
 /** As one word of a shell. */

@@ -4,7 +4,7 @@ import { ENGINE_DEFAULTS } from '../agent/index.js'
 import { UsageError, type Arguments, type CommandSpec } from './command-line.js'
 import { dataFolder, projectFolder } from './folders.js'
 import { readKeys, type Keys } from './keys.js'
-import { harmless, printError } from './print.js'
+import { printError, printLine } from './print.js'
 import { startServer, type SettingNames } from './server.js'
 
 export const SERVE: CommandSpec = {
@@ -87,11 +87,11 @@ export async function serve(args: Arguments): Promise<void> {
   })
   // Whoever reads the output may have seen enough.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
-  for (const line of lines) console.log(line)
-  console.log(harmless(`runs work in ${roots.join(', ')}; their data is in ${data}`))
+  for (const line of lines) printLine(line)
+  printLine(`runs work in ${roots.join(', ')}; their data is in ${data}`)
   if (model === undefined) {
     const what = 'needs no network, and mends small faults only'
-    console.log(`their model is ${ENGINE_DEFAULTS.defaultModel}, which ${what}: see --model`)
+    printLine(`their model is ${ENGINE_DEFAULTS.defaultModel}, which ${what}: see --model`)
   }
   if (args.has('open')) openBrowser(`${url}/`)
 }

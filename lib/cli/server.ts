@@ -16,7 +16,7 @@ import {
 } from '../server/index.js'
 import { CommandError, EXIT, UsageError } from './command-line.js'
 import { openOwnKey, type Keys, type OwnKey } from './keys.js'
-import { printError, shellWord } from './print.js'
+import { printError, printLine, shellWord } from './print.js'
 
 export interface ServerSettings {
   readonly host: string
@@ -73,7 +73,7 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
     await listen(server, settings)
     drainOnSignal(service, [server], {
       graceMs: 0,
-      onDrain: () => console.log('stopping; unfinished runs continue at the next start'),
+      onDrain: () => printLine('stopping; unfinished runs continue at the next start'),
     })
     const url = urlOf(server, settings)
     return { url, lines: announcement(url, settings, own) }

@@ -1,6 +1,8 @@
 /** The program on a pseudo-terminal: colours, the progress line, questions, Ctrl-C. */
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
@@ -159,10 +161,12 @@ test('Ctrl-C at a question aborts the run', async (t) => {
 
 test('Ctrl-C aborts the run, and a second one leaves at once', async (t) => {
   const at = world(t)
-  const command = `trap '' TERM; echo trapped > trapped; while :; do sleep 1; done`
+  const begun = join(at.project, 'begun')
+  execFileSync('mkfifo', [begun])
+  const command = `trap '' TERM; echo > begun; while :; do sleep 1; done`
   const model = await modelServer(t, [{ calls: [{ tool: 'bash', args: { command } }] }])
   const run = start(t, at, ['run', 'shell: false', ...model.args], { env: model.env, columns: 80 })
-  await run.until(/· bash trap/)
+  await readFile(begun)
   run.type('\x03')
   await run.until(/leaves at once/)
   // The command ignores SIGTERM, so the run takes two seconds to end; what npm would pass on at

@@ -19,7 +19,6 @@
  * @module
  */
 import { imageTokens, TOO_OLD } from '../images.js'
-import { headAndTail } from '../output.js'
 import {
   imagesOf, withoutImages, type Message, type ToolMessage, type UserMessage,
 } from '../model.js'
@@ -51,7 +50,7 @@ const STEP = 8
 /** Characters of outputs that are not worth masking. */
 const SHORT_OUTPUT = 200
 
-/** Bytes that an output of the last turn keeps at least. */
+/** Characters that an output of the last turn keeps at least. */
 const SHORTEST_CUT = 1_000
 /** Outputs are cut to this part again and again until they fit. */
 const CUT_STEP = 0.8
@@ -196,18 +195,25 @@ function cutOutputs(
   const before = sumOf(messages, estimate)
   const lengths = messages.map((one) => (one.role === 'tool' ? one.output.length : 0))
   const longest = Math.max(0, ...lengths)
-  for (let bytes = longest; bytes > SHORTEST_CUT; ) {
-    bytes = Math.max(SHORTEST_CUT, Math.floor(bytes * CUT_STEP))
-    const cut = messages.map((one) => cutOutput(one, bytes))
+  for (let length = longest; length > SHORTEST_CUT; ) {
+    length = Math.max(SHORTEST_CUT, Math.floor(length * CUT_STEP))
+    const cut = messages.map((one) => cutOutput(one, length))
     if (before - sumOf(cut, estimate) >= over) return cut
   }
   return messages
 }
 
-function cutOutput(message: Message, bytes: number): Message {
-  if (message.role !== 'tool' || message.output.length <= bytes) return message
-  const notice = '[shortened to fit here; call the tool again for a part of it]'
-  return { ...message, output: `${headAndTail(message.output, bytes)}\n${notice}` }
+/** Beginning and end of an output. Nothing here holds a secret: all of it comes from the log. */
+function cutOutput(message: Message, characters: number): Message {
+  if (message.role !== 'tool' || message.output.length <= characters) return message
+  const { output } = message
+  const half = Math.floor(characters / 2)
+  // Halves of a character are no text.
+  const head = output.slice(0, half).replace(/[\ud800-\udbff]$/, '')
+  const tail = output.slice(-half).replace(/^[\udc00-\udfff]/, '')
+  const left = output.length - head.length - tail.length
+  const notice = `[… ${left} characters left out here; call the tool again for a part of it …]`
+  return { ...message, output: `${head}\n${notice}\n${tail}` }
 }
 
 function sumOf(messages: readonly Message[], estimate: (message: Message) => number): number {

@@ -132,7 +132,7 @@ test('outputs of the last turn that leave no room are cut, the longest ones, for
   assert.equal(fitted.messages.at(-1), short)
   const cut = fitted.messages.at(-2)
   assert.ok(cut?.role === 'tool')
-  assert.match(cut.output, /^first é+\n\[… \d+ bytes left out …\]\né+ last\n\[shortened to fit here/)
+  assert.match(cut.output, /^first é+\n\[… \d+ characters left out here; .* …\]\né+ last$/)
   assert.equal(fitted.rest.at(-2), long, 'what is kept of it is whole')
 })
 
@@ -197,7 +197,7 @@ test('any conversation and budget: pairs stay whole, the goal stays, and the bud
     const [last, whole] = [fitted.messages.at(-1), messages.at(-1)]
     if (last === whole) continue
     assert.ok(last?.role === 'tool' && whole?.role === 'tool')
-    assert.match(last.output, /^o{400,}\n\[… \d+ bytes left out …\]\no{400,}\n\[shortened/)
+    assert.match(last.output, /^o{400,}\n\[… \d+ characters left out here; .* …\]\no{400,}$/)
     cut += 1
   }
   assert.ok(cut > 5, `${cut} outputs were cut`)
