@@ -3,5 +3,5 @@ import { packageChanges } from './honest.js'
 
 testHonestChanges(
   'more honest changes in packages of the registry raise no false alarm',
-  packageChanges.filter((_, i) => i % 2 === 1),
+  packageChanges.filter((_, i) => i % 4 !== 0),
 )
