@@ -61,9 +61,17 @@ const SETTINGS = [
   { module: 'nodenext', moduleResolution: 'nodenext' },
   { module: 'esnext', moduleResolution: 'bundler' },
 ]
-for (const { module, moduleResolution } of SETTINGS) {
-  test(`the declarations compile under --strict with moduleResolution ${moduleResolution}`, async () => {
-    const tsc = join(root, 'node_modules/typescript/bin/tsc')
+/** The oldest version that README.md promises, and that of the project. */
+const COMPILERS = {
+  '5.6': join(root, 'test/peers/node_modules/typescript-oldest/bin/tsc'),
+  '6.0': join(root, 'node_modules/typescript/bin/tsc'),
+}
+const compilations = Object.entries(COMPILERS).flatMap(([version, tsc]) =>
+  SETTINGS.map((settings) => ({ version, tsc, ...settings })),
+)
+for (const { version, tsc, module, moduleResolution } of compilations) {
+  const how = `--strict, moduleResolution ${moduleResolution}, TypeScript ${version}`
+  test(`the declarations compile under ${how}`, async () => {
     const options = [
       '--strict',
       '--skipLibCheck',
@@ -81,7 +89,8 @@ for (const { module, moduleResolution } of SETTINGS) {
       moduleResolution,
     ]
     const modes = ['--module', module, '--moduleResolution', moduleResolution]
-    const words = [tsc, 'use.ts', '--ignoreConfig', ...options, ...lib, ...modes]
+    const ignored = version === '5.6' ? [] : ['--ignoreConfig']
+    const words = [tsc, 'use.ts', ...ignored, ...options, ...lib, ...modes]
     const { stdout } = await run(process.execPath, words, { cwd: folder }).catch((error) => error)
     assert.equal(stdout, '')
     const told = await run(process.execPath, [join(moduleResolution, 'use.js')], { cwd: folder })
