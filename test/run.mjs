@@ -1,12 +1,15 @@
 /**
- * Runs test files: `node test/run.mjs [--all | --slow | --peers] [part of a path]… [--node-flag]…`.
+ * Runs test files:
+ *
+ *     node test/run.mjs [--all | --slow | --peers] [part of a path]… [!part of others]… [--flag]…
  *
  * 1. Lists the .test.ts files under test itself (except peers, bench, types and fixtures; with
  *    --peers only those under test/peers): shell globs skip folders silently. Finding no file or
  *    running no test is a failure.
  * 2. Leaves out the tests of `slow-tests.mjs`, unless --all, --peers or a part of a path is given.
  *    With --all, an entry of that list that names no test is a failure, so the list cannot rot.
- *    With --slow, the same of the files in that list alone.
+ *    With --slow, the same of the files in that list alone. Files of paths with a part after a `!`
+ *    are left out, for whoever runs them otherwise.
  * 3. Leaves out *.full.test.ts, which `.ci/full` runs, unless a part of a path names them.
  * 4. Files run compiled (see compile.mjs), several in one process: starting Node and loading the
  *    library takes longer than most files do. A single file also runs by
@@ -38,7 +41,9 @@ function testFiles(folder) {
 const words = process.argv.slice(2)
 const peers = words.includes('--peers')
 const flags = words.filter((word) => /^-(?!-(peers|all|slow)$)/.test(word))
-const parts = words.filter((word) => !word.startsWith('-'))
+const parts = words.filter((word) => !/^[-!]/.test(word))
+const others = words.filter((word) => word.startsWith('!')).map((word) => word.slice(1))
+const isLeftOut = (/** @type {string} */ path) => others.some((part) => path.includes(part))
 const slow = words.includes('--slow')
 const all = words.includes('--all') || slow
 const slowFiles = new Set(slowTests.map(({ file }) => file))
@@ -48,6 +53,7 @@ const timeout = peers ? 900_000 : 300_000
 const files = testFiles(join(root, peers ? 'test/peers' : 'test'))
   .map((path) => relative(root, path))
   .filter((path) => !slow || slowFiles.has(path))
+  .filter((path) => !isLeftOut(path))
   .filter((path) =>
     parts.length === 0 ? !path.includes('.full.') : parts.some((part) => path.includes(part)),
   )
@@ -115,7 +121,8 @@ for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) {
 }
 let ran = 0
 let rest = ''
-const missing = new Set(all && parts.length === 0 ? slowTests.map(({ name }) => name) : [])
+const expected = all && parts.length === 0 ? slowTests.filter(({ file }) => !isLeftOut(file)) : []
+const missing = new Set(expected.map(({ name }) => name))
 child.stdout.setEncoding('utf8')
 child.stdout.on('data', (chunk) => {
   const lines = (rest + chunk).split('\n')
