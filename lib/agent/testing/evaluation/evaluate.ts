@@ -48,8 +48,9 @@ export interface EvaluationOptions {
   /**
    * Opens the engine that runs the attempts; its `roots` must contain the folder that it is given,
    * where the copies are. It is closed in the end.
+   * @defaultValue one with a `MemoryStore` and the providers of `providersFromEnvironment()`
    */
-  readonly engine: (folder: string) => EvaluationEngine | Promise<EvaluationEngine>
+  readonly engine?: ((folder: string) => EvaluationEngine | Promise<EvaluationEngine>) | undefined
   /** The `k` for which pass@k is estimated, 1 to `attempts`. @defaultValue 1 and `attempts` */
   readonly passAt?: readonly number[] | undefined
   /** Attempts at the same time, 1 to 64. @defaultValue 2 */
@@ -62,7 +63,7 @@ export interface EvaluationOptions {
 
 const OPTIONS: OptionKinds<EvaluationOptions> = {
   tasks: 'array! a list of { name, folder, request }', models: 'array! a list of names of models',
-  attempts: 'number', engine: 'function! one that opens an engine for a folder', passAt: 'array',
+  attempts: 'number', engine: 'function', passAt: 'array',
   concurrency: 'number', signal: 'object', onAttempt: 'function',
 }
 const TASK: OptionKinds<EvaluationTask> = {
@@ -95,6 +96,13 @@ interface Settings {
   readonly concurrency: number
 }
 
+/** Loaded when it is needed: an evaluation may bring an engine of its own. */
+async function openEngine(folder: string): Promise<EvaluationEngine> {
+  const { MemoryStore, providersFromEnvironment, RunEngine } = await import('../../index.js')
+  const providers = providersFromEnvironment(process.env)
+  return await RunEngine.open({ store: new MemoryStore(), roots: [folder], providers })
+}
+
 /**
  * Lets each model attempt each task, and reports how often it achieved it, on what that rests, and
  * what it took: see `formatEvaluation()` for a table. All models make their first attempts before
@@ -111,7 +119,6 @@ interface Settings {
  *   tasks: [{ name: 'cart', folder: 'tasks/cart', request: { goal: 'node-test' } }],
  *   models: ['builtin:repair', 'openai:gpt-5'],
  *   attempts: 5,
- *   engine: (folder) => RunEngine.open({ store: new MemoryStore(), roots: [folder] }),
  * })
  * console.log(formatEvaluation(report))
  * ```
@@ -122,7 +129,7 @@ export async function evaluate(options: EvaluationOptions): Promise<EvaluationRe
   const startedAt = new Date()
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'runwright-evaluation-')))
   try {
-    const engine = await options.engine(folder)
+    const engine = await (options.engine ?? openEngine)(folder)
     const ended: EvaluationAttempt[] = []
     try {
       await inParallel(jobsOf(settings), concurrency, options.signal, async (job, index) => {

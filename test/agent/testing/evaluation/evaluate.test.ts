@@ -55,7 +55,7 @@ const provider = scripts({
     }),
 })
 
-function open(options: Partial<EngineOptions> = {}): EvaluationOptions['engine'] {
+function open(options: Partial<EngineOptions> = {}): NonNullable<EvaluationOptions['engine']> {
   return (folder) =>
     RunEngine.open({
       store: new MemoryStore(), roots: [folder], providers: [provider], checkpoints: 'off',
@@ -64,6 +64,19 @@ function open(options: Partial<EngineOptions> = {}): EvaluationOptions['engine']
 }
 
 const task: EvaluationTask = { name: 'done', request: { goal, max_iterations: 2 } }
+
+test('an evaluation needs no more than tasks, models and attempts', async (t) => {
+  const folder = scratch(t)
+  writeFileSync(join(folder, 'done'), '')
+  const never = { name: 'never', request: { goal: 'shell: false', max_iterations: 1 } }
+  const report = await evaluate({
+    tasks: [{ ...task, folder }, never],
+    models: ['builtin:repair'],
+    attempts: 2,
+  })
+  const counts = report.cells.map(({ achieved, failed, errors }) => [achieved, failed, errors])
+  assert.deepEqual(counts, [[2, 0, 0], [0, 2, 0]])
+})
 
 /** What must not differ between two evaluations of the same. */
 function outcomes(all: readonly EvaluationAttempt[]): string[] {
@@ -319,7 +332,7 @@ for (const [change, message] of [
   [{ attempts: 1001 }, /attempts must be an integer from 1 to 1000/],
   [{ attempts: 2, passAt: [3] }, /passAt\[0\] must be an integer from 1 to 2, got 3/],
   [{ concurrency: 65 }, /concurrency must be an integer from 1 to 64/],
-  [{ engine: undefined }, /evaluate\(\) needs engine: one that opens an engine for a folder/],
+  [{ engine: 5 }, /engine must be a function, got 5/],
   [
     { attempts: 1000, models: Array.from({ length: 101 }, (_, i) => `m${i}`) },
     /make more than 100000 runs/,
