@@ -167,7 +167,8 @@ export const suites: readonly Suite[] = [
     measured:
       'A run with one attempt, whose model has nothing to say, in a folder of 20 files in memory ' +
       '(tmpfs): the time from `attempt_started` to `attempt_ended`. The copy is that of any isolated ' +
-      'run, with the search for packages and settings outside of the folder.',
+      'run that begins at a checkpoint: with the search for packages and settings outside of the ' +
+      'folder, and compared with the checkpoint.',
     notMeasured:
       'A check, which takes as long as its command, a disk, and several attempts at once. The first ' +
       'attempts of a process, whose code is not compiled yet, take about 2 ms more.',

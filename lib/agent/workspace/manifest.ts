@@ -40,6 +40,8 @@ export class TrackedFolder implements AsyncDisposable {
   readonly #tracked: number
   /** The look that runs or ran last; they do not overlap. */
   #last: Promise<unknown> = Promise.resolve()
+  /** Does the worker remember anything? */
+  #isKnown = false
   #isClosed = false
 
   constructor(rules: TreeRules = {}) {
@@ -77,7 +79,7 @@ export class TrackedFolder implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isClosed = true
     await this.#last
-    treeWorkerThread.forget(this.#tracked)
+    treeWorkerThread.forget(this.#tracked, this.#isKnown)
   }
 
   async #look(
@@ -90,6 +92,7 @@ export class TrackedFolder implements AsyncDisposable {
       await treeWorkerThread.load()
       signal?.throwIfAborted()
       if (this.#isClosed) throw new TypeError('this TrackedFolder is closed')
+      this.#isKnown = true
       return await new LookJob(target, signal).run({
         tracked: this.#tracked, folder, previous, rules: this.#rules,
         storeContents: target?.storeContents ?? false, sends: target !== null,

@@ -31,9 +31,10 @@ class TreeWorkerThread {
     return this.#numbers
   }
 
-  forget(tracked: number): void {
+  /** @param isKnown does the worker know of it? */
+  forget(tracked: number, isKnown: boolean): void {
     if (!this.#tracked.delete(tracked)) return
-    if (this.#worker !== null) this.post({ t: 'forget', tracked })
+    if (isKnown && this.#worker !== null) this.post({ t: 'forget', tracked })
     if (this.#tracked.size > 0) return
     this.#idle = setTimeout(() => void this.#end(), IDLE_MS)
     this.#idle.unref()

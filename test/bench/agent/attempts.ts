@@ -7,7 +7,8 @@
  * 20), with a `FileStore`: in memory where there is `/dev/shm`, unless TMPDIR names a folder. The
  * model has nothing to say, and nothing is checked, so that no process is started: what passes in
  * the log of the parent from `attempt_started` to `attempt_ended` is what an attempt costs by
- * itself. Before each one, the folder is copied as for any isolated run.
+ * itself. Before each one, the folder is copied as for any isolated run that begins at a
+ * checkpoint: what was copied is compared with it. How long the copy takes alone is told as well.
  */
 import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -16,6 +17,7 @@ import { parseArgs } from 'node:util'
 import { FileStore, RunEngine, type AgentEvent, type ModelProvider } from 'runwright/agent'
 import { ScriptedModel } from 'runwright/agent/testing'
 import { IsolatedFolders } from '../../../lib/agent/isolation/isolated-folders.js'
+import { TrackedFolder } from '../../../lib/agent/workspace/manifest.js'
 import { rowText, versionsOf, writeResults } from '../report.mjs'
 import type { Row } from '../results.js'
 
@@ -86,21 +88,35 @@ const folders = new IsolatedFolders({
   closed: [join(scratch, 'data')],
 })
 
+/** Of the folder, as the first comparison finds it. */
+let checkpointId: string | undefined
+
+async function compare(path: string): Promise<readonly string[]> {
+  await using tracked = new TrackedFolder()
+  const { checkpoint_id } = await tracked.find(path)
+  checkpointId ??= checkpoint_id
+  if (checkpoint_id !== checkpointId) throw new Error('the copy is not what was copied')
+  return []
+}
+
 /** What the copy of a run takes. */
-async function copied(): Promise<Cost> {
+async function copied(fill?: typeof compare): Promise<Cost> {
   const [began, cpu] = [performance.now(), process.cpuUsage()]
-  await folders.create('copy', project, { mounts: false })
+  await folders.create('copy', project, { mounts: false, fill })
   const cost = { ms: performance.now() - began, cpuUs: cpuSince(cpu) }
   await folders.remove('copy')
   return cost
 }
 
 const whole: Cost[] = []
+const alone: Cost[] = []
 const copies: Cost[] = []
 for (let turn = -WARM_UP; turn < TURNS; turn++) {
-  const copy = await copied()
+  const bare = await copied()
+  const copy = await copied(compare)
   const attempt = await attempted()
   if (turn < 0) continue
+  alone.push(bare)
   copies.push(copy)
   whole.push(attempt)
 }
@@ -133,7 +149,8 @@ const beside = whole.map(({ ms, cpuUs }, i) => ({
   cpuUs: cpuUs - copies[i]!.cpuUs,
 }))
 row('the attempt', whole)
-row('the copy of its folder', copies)
+row('the copy of its folder alone', alone)
+row('the copy, compared with its checkpoint', copies)
 row('the attempt without the copy', beside, 5)
 if (flags.json !== undefined) {
   writeResults(flags.json, { name: 'attempts', versions: versionsOf([]), rows })
