@@ -416,6 +416,7 @@ const byFile = {
     ['bubblewrap: of 100 MB of output only head and tail are kept in memory', 4.8, FLOOD],
     ['bubblewrap: a command that ignores SIGTERM is killed', 2.1, GRACE],
     ['bubblewrap: node and npm work in the sandbox', 0.4, CHILDREN],
+    ['bubblewrap: of many short commands at a time, each has its own end', 6, CHILDREN],
   ],
   'test/agent/executors/isolated-copy.test.ts': [
     ['a sandbox shows the copy and nothing else of the closed folder', 0.6, COPIES],
@@ -429,6 +430,7 @@ const byFile = {
     ['process: a command held in onStart never runs if this process dies', 1, CHILDREN],
     ['process: of 100 MB of output only head and tail are kept in memory', 2.7, FLOOD],
     ['process: a command that ignores SIGTERM is killed', 2.1, GRACE],
+    ['process: of many short commands at a time, each has its own end', 2.8, CHILDREN],
   ],
   'test/agent/goals/check-python.test.ts': [
     ['pytest is not met by a skip mark', 0.8, CHECKS],
@@ -1172,6 +1174,7 @@ const byFile = {
   ],
   'test/cli/run.test.ts': [
     ['a goal that is not achieved ends with 1', 0.5, CHILDREN],
+    ['an achieved goal ends with 0, after plain lines and the net change', 1.5, CHILDREN],
     ['a model that cannot be called is a line, which does not have the key', 0.5, CHILDREN],
     ['--json prints a line per event, then the details, and nothing else', 0.6, CHILDREN],
     ['a gate that nobody can answer ends with 3, and a server continues the run', 1.8, CHILDREN],
@@ -2133,6 +2136,7 @@ const byFile = {
   ],
   'test/agent/testing/evaluation/evaluate.test.ts': [
     ['each model attempts each task in a fresh copy of its folder', 1.5, COPIES],
+    ['an evaluation needs no more than tasks, models and attempts', 1.2, COPIES],
     ['the report does not depend on which attempt ends first', 2.0, COPIES],
     ['only so many attempts run at one time, and first ones come before second ones', 0.7, COPIES],
     ['what breaks is told apart from what a model did not achieve', 0.3, COPIES],
