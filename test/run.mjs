@@ -8,8 +8,8 @@
  *    running no test is a failure.
  * 2. Leaves out the tests of `slow-tests.mjs`, unless --all, --peers or a part of a path is given.
  *    With --all, an entry of that list that names no test is a failure, so the list cannot rot.
- *    With --slow, the same of the files in that list alone. Files of paths with a part after a `!`
- *    are left out, for whoever runs them otherwise.
+ *    With --slow, the same of the files in that list alone. A part of a path after a `!` leaves out
+ *    those files, which the caller runs in another way.
  * 3. Leaves out *.full.test.ts, which `.ci/full` runs, unless a part of a path names them.
  * 4. Files run compiled (see compile.mjs), several in one process: starting Node and loading the
  *    library takes longer than most files do. A single file also runs by

@@ -89,7 +89,7 @@ export class Follower {
     }
   }
 
-  /** Ends all subscriptions; whoever has opened the engine waits for that. */
+  /** Ends all subscriptions; the caller that has opened the engine waits for that. */
   #close(): void {
     this.#engine.close().catch(() => undefined)
   }

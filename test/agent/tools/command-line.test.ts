@@ -153,3 +153,44 @@ test('args may be as long as the limit says, and so may a variable', async (t) =
   const env = { A: 'x'.repeat(131_069) }
   assert.equal((await runInTool(t, 'printf %s "${#A}"', { env })).output, '131069')
 })
+
+test('a relative cwd is a folder of the workspace', async (t) => {
+  const told: string[] = []
+  const tool = defineTool({
+    name: 'own', description: 'runs', parameters: { type: 'object' }, startsProcess: true,
+    async execute(_, context) {
+      await context.run('mkdir -p sub/deep; echo > file')
+      for (const cwd of ['sub/deep', './sub', '.', 'file'])
+        told.push((await context.run('pwd', { cwd })).output.trim().replace(context.workspace.root, 'W'))
+      return 'done'
+    },
+  })
+  const provider = testProvider((_, n) => (n === 0 ? { calls: [{ tool: 'own', args: {} }] } : {}))
+  const { engine } = await openEngine(t, { tools: [tool], providers: [provider] })
+  const { events } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 1 })
+  assert.deepEqual(told, ['W/sub/deep', 'W/sub', 'W'])
+  const result = events.find(({ kind }) => kind === 'tool_result')
+  assert.ok(result?.kind === 'tool_result')
+  assert.match(result.payload.output, /^own failed: .*file leads through a file, not a folder/)
+})
+
+test('a tool may run many commands at once, without a warning', async (t) => {
+  const warnings: Error[] = []
+  const note = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', note)
+  t.after(() => process.off('warning', note))
+  const tool = defineTool({
+    name: 'own', description: 'runs', parameters: { type: 'object' }, startsProcess: true,
+    async execute(_, context) {
+      const all = Array.from({ length: 16 }, (_, i) => context.run(`echo ${i}`))
+      return (await Promise.all(all)).map(({ output }) => output.trim()).join(' ')
+    },
+  })
+  const provider = testProvider((_, n) => (n === 0 ? { calls: [{ tool: 'own', args: {} }] } : {}))
+  const { engine } = await openEngine(t, { tools: [tool], providers: [provider] })
+  const { events } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 1 })
+  const result = events.find(({ kind }) => kind === 'tool_result')
+  assert.ok(result?.kind === 'tool_result')
+  assert.equal(result.payload.output, Array.from({ length: 16 }, (_, i) => i).join(' '))
+  assert.deepEqual(warnings.filter(({ name }) => name === 'MaxListenersExceededWarning'), [])
+})
