@@ -2189,7 +2189,7 @@ const byFile = {
   'test/server/runs.test.ts': [
     ['a run is started, followed to its end and read', 0.4, STARTS],
     ['a gate is approved with feedback for the model, and the next one aborts', 0.4, STARTS],
-    ['the list is newest first, filtered, and paged by Link', 0.6, STARTS],
+    ['the list is newest first unless sorted, filtered, and paged by Link', 0.6, STARTS],
     ['a gate survives a restart, and streams continue at their cursors', 0.4, STARTS],
     ['while the service drains, live runs can be read and no new one is accepted', 0.5, STARTS],
     ['the trace of a request reaches the model calls of its run, and of a retry', 0.4, STARTS],
