@@ -26,6 +26,10 @@ const store = new PostgresStore({ pool, schema, leaseMs })
 const writes = await DyingWrites.of(store, root, options.killAt)
 const engine = await RunEngine.open({ store, roots: [root], workspaceFolder })
 writes.begin()
-await engine.workspaces[operation](runId, request)
+await engine.workspaces[operation](runId, request).catch((error: { code?: unknown }) => {
+  // The machine was too slow for the lease, and another process goes on as after a death.
+  if (error.code !== 'ERR_AGENT_CLAIM_LOST') throw error
+  process.kill(process.pid, 'SIGKILL')
+})
 await engine.close()
 await pool.end()
