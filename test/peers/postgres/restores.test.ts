@@ -46,9 +46,10 @@ describe('restores in a PostgresStore', { skip: noPostgres }, () => {
     await redo()
     assert.deepEqual(read(cwd), NEW)
     const die = { schema, root: cwd, runId, operation: 'restore', request: wanted } as const
+    const script = childScript(t, 'restore-child.ts')
     for (let killAt = 1; ; killAt += STEP) {
       const before = await finished(first, runId)
-      const signal = await dies(t, { ...die, killAt })
+      const signal = await dies(t, script, { ...die, killAt })
       const isBegun = (await finished(first, runId)) > before
       assert.deepEqual(read(cwd), isBegun ? OLD : NEW, `killed at write ${killAt}`)
       // What is done again changes nothing, and what was done before it can be taken back.
@@ -71,9 +72,10 @@ describe('restores in a PostgresStore', { skip: noPostgres }, () => {
     assert.deepEqual([details.status, read(cwd)], ['achieved', OLD])
     const runId = details.run_id
     const die = { schema, root: cwd, runId, operation: 'apply', request: {} } as const
+    const script = childScript(t, 'restore-child.ts')
     for (let killAt = 1; ; killAt += STEP) {
       const before = await finished(first, runId)
-      const signal = await dies(t, { ...die, killAt })
+      const signal = await dies(t, script, { ...die, killAt })
       const isBegun = (await finished(first, runId)) > before
       assert.deepEqual(read(cwd), isBegun ? NEW : OLD, `killed at write ${killAt}`)
       assert.equal((await second.get(runId)).changes, isBegun ? 'applied' : 'pending')
@@ -160,9 +162,9 @@ async function finished(engine: RunEngine, runId: string): Promise<number> {
 /** The signal by which a child that changes files ended; null when it did not reach that write. */
 async function dies(
   t: TestContext,
+  script: string,
   options: Omit<RestoreOptions, 'port' | 'leaseMs' | 'workspaceFolder'>,
 ): Promise<string | null> {
-  const script = childScript(t, 'restore-child.ts')
   const place = { port: postgres.port, leaseMs: 1_000, workspaceFolder: scratch(t) }
   const given = JSON.stringify({ ...place, ...options })
   const child = spawn(process.execPath, [script, given], { stdio: 'inherit' })
