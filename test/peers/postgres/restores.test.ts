@@ -33,7 +33,7 @@ describe('restores in a PostgresStore', { skip: noPostgres }, () => {
   })
 
   test('any process restores any run, and finishes what one that died has begun', async (t) => {
-    const { engines, cwd, schema } = await open(t, 2, 1_000)
+    const { engines, cwd, schema } = await open(t, 2, 600_000)
     const [first, second] = engines as [RunEngine, RunEngine]
     const { details } = await runToEnd(first, { goal: 'shell: grep -q new a', cwd })
     assert.equal(details.status, 'achieved')
@@ -65,7 +65,7 @@ describe('restores in a PostgresStore', { skip: noPostgres }, () => {
   })
 
   test('any process applies the changes of any run, and finishes what one that died has begun', async (t) => {
-    const { engines, cwd, schema } = await open(t, 2, 1_000)
+    const { engines, cwd, schema } = await open(t, 2, 600_000)
     const [first, second] = engines as [RunEngine, RunEngine]
     const goal = 'shell: grep -q new a'
     const { details } = await runToEnd(first, { goal, cwd, workspace: 'isolated' })
