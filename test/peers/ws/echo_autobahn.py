@@ -43,6 +43,8 @@ def accept(response):
 host, port, mode = sys.argv[1:]
 factory = WebSocketClientFactory(f"ws://{host}:{port}/echo", protocols=["echo"])
 factory.protocol = Client
+# Seconds; its own limits are too short for a busy machine.
+factory.setProtocolOptions(closeHandshakeTimeout=120, openHandshakeTimeout=120)
 if mode == "deflate":
     factory.setProtocolOptions(
         perMessageCompressionOffers=[PerMessageDeflateOffer()], perMessageCompressionAccept=accept

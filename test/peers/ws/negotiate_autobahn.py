@@ -48,6 +48,9 @@ async def converse(path: int, offer: tuple) -> None:
     factory.protocol = Client
     factory.done = asyncio.get_running_loop().create_future()
     factory.setProtocolOptions(
+        # Seconds; its own limit of one is too short for a busy machine.
+        closeHandshakeTimeout=120,
+        openHandshakeTimeout=120,
         perMessageCompressionOffers=[PerMessageDeflateOffer(*offer)],
         perMessageCompressionAccept=accept,
     )

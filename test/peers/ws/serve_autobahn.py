@@ -22,7 +22,10 @@ def accept(offers):
 
 factory = WebSocketServerFactory()
 factory.protocol = Server
-factory.setProtocolOptions(maxMessagePayloadSize=2**26)
+# Seconds; its own limits are too short for a busy machine.
+factory.setProtocolOptions(
+    maxMessagePayloadSize=2**26, closeHandshakeTimeout=120, openHandshakeTimeout=120
+)
 if sys.argv[1] == "deflate":
     factory.setProtocolOptions(perMessageCompressionAccept=accept)
 loop = asyncio.new_event_loop()
