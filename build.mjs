@@ -6,10 +6,13 @@
  * 1. Modules stay apart: `agent` imports `../http/index.js`, so that there is one of every class
  *    whichever entry points a program uses. What two entries of one module share, and what is
  *    imported only when needed, goes into chunks beside them.
- * 2. Names stay and lines are short, so that stack traces can be read; comments and indentation go.
- *    The declarations keep their comments.
+ * 2. Classes and public functions keep their names, and lines are short; other names are shortened
+ *    (`build/names.mjs`), comments and indentation go. Source maps tell lines of the sources
+ *    (`build/source-map.mjs`). The declarations keep their comments, but what no entry point
+ *    reaches goes (`build/declarations.mjs`). All together has to fit in 3 000 000 bytes with the
+ *    documents, see `test/pack.mjs`.
  * 3. No file is read at run time but by an import, so that a bundled program needs nothing beside
- *    it: workers and the files of the dashboard are text in modules of their own.
+ *    it: workers are text in modules of their own, and so are the files of the dashboard.
  * 4. The bundler is the one that tsx brings along: nothing more to install.
  */
 import { execFileSync } from 'node:child_process'
@@ -22,8 +25,12 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
-import { dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { brotliCompressSync } from 'node:zlib'
+import { cutDeclarations } from './build/declarations.mjs'
+import { exportedNames, prepareNames, shortenShared } from './build/names.mjs'
+import { thin } from './build/source-map.mjs'
 
 const root = dirname(fileURLToPath(import.meta.url))
 const lib = join(root, 'lib')
@@ -39,11 +46,13 @@ const modules = {
   cli: ['main.ts'],
 }
 
-/** Names and lines of a program stay readable in stack traces and debuggers. */
+const target = 'node20.19'
+
+/** Lines of a program stay readable in debuggers. */
 const compact = /** @type {const} */ ({
   minifyWhitespace: true,
   minifySyntax: true,
-  lineLimit: 100,
+  lineLimit: 200,
   legalComments: 'none',
   logLevel: 'warning',
 })
@@ -56,8 +65,7 @@ const embedded = {
     workerModule('WORKER_CODE', 'http/transports/blocking/worker.ts'),
   'agent/workspace/tree-worker-code.ts': () =>
     workerModule('WORKER_CODE', 'agent/workspace/tree-worker.ts'),
-  'server/dashboard/files.ts': async () =>
-    `export const PAGE_FILES = ${JSON.stringify(await pageFiles())}`,
+  'server/dashboard/files.ts': async () => compressedModule('PAGE_FILES', await pageFiles()),
 }
 
 rmSync(dist, { recursive: true, force: true })
@@ -65,7 +73,9 @@ const declarationsTo = ['-p', lib, '--emitDeclarationOnly', '--outDir', dist]
 execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), ...declarationsTo], {
   stdio: 'inherit',
 })
-prune(dist, declarations(entryPoints().map(({ types }) => join(dist, relative('dist', types)))))
+const typed = entryPoints().map(({ types }) => join(dist, relative('dist', types)))
+cutDeclarations(typed)
+prune(dist, declarations(typed))
 for (const [name, entries] of Object.entries(modules)) await bundle(name, entries)
 chmodSync(join(dist, 'cli/main.js'), 0o755)
 
@@ -87,14 +97,18 @@ async function bundle(name, entries) {
     })),
     outdir: join(dist, name),
     absWorkingDir: root,
-    ...compact,
+    minifySyntax: true,
+    legalComments: 'none',
+    logLevel: 'warning',
     bundle: true,
+    sourcemap: 'linked',
+    sourcesContent: false,
     splitting: true,
     metafile: true,
     chunkNames: 'chunk-[hash]',
     format: 'esm',
     platform: 'node',
-    target: 'node20.19',
+    target,
     plugins: [
       {
         name: 'modules stay apart',
@@ -103,10 +117,10 @@ async function bundle(name, entries) {
       { name: 'text in place of files', setup: embed },
     ],
   })
-  for (const file of Object.keys(metafile.outputs)) {
-    restoreClassNames(join(root, file))
-    checkCharacters(join(root, file))
-  }
+  const scripts = Object.keys(metafile.outputs).filter((file) => file.endsWith('.js'))
+  const folder = join(dist, name)
+  const files = scripts.map((file) => relative(folder, join(root, file)))
+  await shorten(folder, files, entries)
   for (const [file, { imports }] of Object.entries(metafile.outputs)) {
     for (const { path, external } of imports) {
       if (external && path.startsWith('.') && dirname(file) !== relative(root, join(dist, name))) {
@@ -119,16 +133,48 @@ async function bundle(name, entries) {
 }
 
 /**
- * The bundler makes `Name = class _Name` of a class that mentions itself, and the underscore would
- * show in stack traces and wherever an object is printed.
+ * Makes the scripts of a module and their source maps as they are shipped.
  *
- * @param {string} file
+ * @param {string} folder
+ * @param {readonly string[]} files Paths in there.
+ * @param {readonly string[]} entries
  */
-function restoreClassNames(file) {
-  const code = readFileSync(file, 'utf8')
-  const names = [...code.matchAll(/\b(\w+)=class _\1\b/g)].map(([, name]) => name)
-  if (names.length > 0)
-    writeFileSync(file, code.replace(new RegExp(`\\b_(${names.join('|')})\\b`, 'g'), '$1'))
+async function shorten(folder, files, entries) {
+  const codes = new Map(files.map((file) => [file, readFileSync(join(folder, file), 'utf8')]))
+  const names = new Set(entries.map((entry) => entry.replace('.ts', '.js')))
+  const published = new Set([...names].flatMap((name) => exportedNames(codes.get(name) ?? '')))
+  shortenShared(codes, names)
+  for (const [file, code] of codes) await shortenOne(join(folder, file), code, published)
+}
+
+/**
+ * @param {string} file
+ * @param {string} code
+ * @param {ReadonlySet<string>} published
+ */
+async function shortenOne(file, code, published) {
+  const [, start = '', rest = ''] =
+    /^(#!.*\n)?([^]*?)(?:\/\/# sourceMappingURL=.*\s*)?$/.exec(code) ?? []
+  const full = readFileSync(`${file}.map`).toString('base64')
+  const inline = `//# sourceMappingURL=data:application/json;base64,${full}`
+  const short = await esbuild.transform(`${start}${prepareNames(rest, published)}\n${inline}`, {
+    ...compact,
+    minifyIdentifiers: true,
+    lineLimit: 0,
+    platform: 'node',
+    target,
+    sourcefile: file,
+    sourcemap: 'external',
+    sourcesContent: false,
+  })
+  const nameOf = (/** @type {string} */ source) => relative(lib, resolve(dirname(file), source))
+  const shipped = thin(short.code, JSON.parse(short.map), {
+    nameOf,
+    sourceRoot: `${relative(dirname(file), dirname(dist))}/lib/`,
+  })
+  writeFileSync(file, `${shipped.code}//# sourceMappingURL=${basename(file)}.map\n`)
+  writeFileSync(`${file}.map`, shipped.map)
+  checkCharacters(file)
 }
 
 /**
@@ -147,9 +193,35 @@ function checkCharacters(file) {
 /** @param {{ onLoad(where: { filter: RegExp }, load: Load): void }} build */
 function embed(build) {
   build.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
-    const contents = await embedded[relative(lib, path)]?.()
-    return contents === undefined ? undefined : { contents, loader: 'js' }
+    const name = relative(lib, path)
+    const contents = await embedded[name]?.()
+    if (contents !== undefined) return { contents, loader: 'js' }
+    if (!name.startsWith('agent/goals/reports/')) return undefined
+    return { contents: withoutComments(readFileSync(path, 'utf8')), loader: 'ts' }
   })
+}
+
+/**
+ * The programs that are texts in a module lose comments and indentation, as the module itself does.
+ * Lines stay, so that the source map still fits.
+ *
+ * @param {string} code
+ */
+function withoutComments(code) {
+  const javascript = /String\.raw`\n(?:'use strict'|import )[^`]*`/g
+  const python = /`\n(?:import |class |def )[^`]*\bdef [^`]*`/g
+  return code
+    .replaceAll(python, (text) =>
+      text.replaceAll(/^(?: {4})+/gm, (spaces) => ' '.repeat(spaces.length / 4)),
+    )
+    .replaceAll(javascript, (text) =>
+      /^import [\w, ]+$/m.test(text)
+        ? text
+        : text
+            .replaceAll(/^ *\/\*\*(?:(?!\*\/)[^])*\*\/$/gm, (all) => all.replaceAll(/.+/g, ''))
+            .replaceAll(/^ *\/\/.*$/gm, '')
+            .replaceAll(/^ +/gm, ''),
+    )
 }
 
 /**
@@ -177,9 +249,23 @@ async function workerCode(path) {
     write: false,
     format: 'cjs',
     platform: 'node',
-    target: 'node20.19',
+    target,
   })
   return `(function(require){${outputFiles[0].text}})(process.getBuiltinModule)`
+}
+
+/**
+ * A value that is unpacked when its module is imported. For what a program only hands on: as text,
+ * the files of the dashboard would take more than twice as much of the package.
+ *
+ * @param {string} name
+ * @param {unknown} value
+ */
+function compressedModule(name, value) {
+  const packed = brotliCompressSync(JSON.stringify(value)).toString('base64')
+  return `import { brotliDecompressSync } from 'node:zlib'
+    const packed = Buffer.from('${packed}', 'base64')
+    export const ${name} = JSON.parse(brotliDecompressSync(packed).toString())`
 }
 
 /** The files of the dashboard, scripts and styles without comments; nobody calls their names. */

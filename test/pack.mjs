@@ -10,9 +10,9 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** The worker of `Client` is a script of its own in there, of 0.08 MB. */
-const MAX_MEGABYTES = 3.1
-const MAX_FILES = 260
+/** As npm counts them, unpacked. */
+const MAX_BYTES = 3_000_000
+const MAX_FILES = 360
 /** Printed, not checked: the median of five processes, less that of an empty one. */
 const IMPORT_TIMES = `
   const { spawnSync } = require('node:child_process')
@@ -26,6 +26,41 @@ const IMPORT_TIMES = `
   const names = ['http', 'ws', 'agent', 'server']
   'Node ' + process.version + ': ' +
     names.map((name) => 'runwright/' + name + ' +' + added(name)).join(', ')`
+
+/** Errors from all parts, as their stacks. */
+const TRACES = `
+import { MemoryStore, RunEngine } from 'runwright/agent'
+import { AsyncClient, Client } from 'runwright/http'
+import { createRunService } from 'runwright/server'
+import { WebSocketServer } from 'runwright/ws'
+Error.stackTraceLimit = 50
+const engine = { store: new MemoryStore(), roots: [process.cwd()] }
+const closed = 'http://127.0.0.1:1/'
+const failures = {
+  'http, an option': () => new AsyncClient({ nope: 1 }),
+  'http, a socket': () => new AsyncClient({ trustEnv: false }).get(closed),
+  'http, blocking': () => new Client({ trustEnv: false }).get(closed),
+  'ws, an option': () => new WebSocketServer({ nope: 1 }),
+  'agent, an option': () => RunEngine.open({ ...engine, defaultModel: 'nope' }),
+  'agent, a run': async () => {
+    const running = await RunEngine.open(engine)
+    await running.create({ goal: 'nope' }).finally(() => running.close())
+  },
+  'server, a folder': () => createRunService({ engine: { ...engine, roots: ['/nope'] } }),
+  'server, an option': () => createRunService({ engine, nope: 1 }),
+}
+const stacks = {}
+for (const [name, fail] of Object.entries(failures)) {
+  try {
+    await fail()
+    throw new Error(name + ' does not fail')
+  } catch (error) {
+    stacks[name] = error.stack
+  }
+}
+console.log(JSON.stringify(stacks))
+process.exit()
+`
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const folder = mkdtempSync(join(tmpdir(), 'runwright-pack-'))
@@ -42,12 +77,13 @@ try {
   if (installed.join() !== 'runwright') {
     throw new Error(`more than runwright was installed: ${installed}`)
   }
-  const expected = /^(dist\/|package\.json$|README\.md$|LICENSE$|CHANGELOG\.md$)/
+  const expected = /^(dist|docs|examples)\/|^(package\.json|LICENSE|(README|CHANGELOG|CONTRIBUTING)\.md)$/
   const paths = packed.files.map((/** @type {{path: string}} */ { path }) => path)
   const stray = paths.filter((/** @type {string} */ path) => !expected.test(path))
   if (stray.length > 0) throw new Error(`the tarball has ${stray}`)
+  checkLinks(join(folder, 'node_modules/runwright'), paths)
   // A bundle has no file beside it, and no loader of TypeScript.
-  for (const path of paths.filter((/** @type {string} */ name) => name.endsWith('.js'))) {
+  for (const path of paths.filter((/** @type {string} */ name) => /^dist.*js$/.test(name))) {
     const code = readFileSync(join(folder, 'node_modules/runwright', path), 'utf8')
     // The reporter for node:test, which is text, asks where it is.
     const own = /(?<!fileURLToPath\()import\.meta\.|tsx\//.exec(code)
@@ -62,21 +98,72 @@ try {
   for (const node of [process.execPath, ...process.argv.slice(2)]) {
     execFileSync(node, ['use.mjs'], { cwd: folder, stdio: 'inherit', timeout: 60_000 })
     await useCommands(node)
+    checkTraces(node)
     console.log(
       execFileSync(node, ['--print', IMPORT_TIMES], { cwd: folder, encoding: 'utf8' }).trim(),
     )
   }
-  const size = packed.unpackedSize / 1e6
-  const { size: bytes } = statSync(join(folder, packed.filename))
-  console.log(
-    `packed: ${packed.entryCount} files, ${size.toFixed(2)} MB unpacked, ${bytes} bytes`,
-  )
-  if (size > MAX_MEGABYTES) {
-    throw new Error(`unpacked, the package has more than ${MAX_MEGABYTES} MB`)
+  const { unpackedSize } = packed
+  const { size } = statSync(join(folder, packed.filename))
+  console.log(`packed: ${packed.entryCount} files, ${unpackedSize} bytes unpacked, ${size} packed`)
+  if (unpackedSize > MAX_BYTES) {
+    throw new Error(`unpacked, the package has more than ${MAX_BYTES} bytes`)
   }
   if (packed.entryCount > MAX_FILES) throw new Error(`the package has more than ${MAX_FILES} files`)
 } finally {
   rmSync(folder, { recursive: true, force: true })
+}
+
+/**
+ * Each relative link of a document leads to a file or a folder that is shipped as well.
+ *
+ * @param {string} installed
+ * @param {readonly string[]} paths
+ */
+function checkLinks(installed, paths) {
+  const isShipped = (/** @type {string} */ goal) =>
+    paths.some((path) => path === goal || path.startsWith(`${goal}/`))
+  let count = 0
+  for (const path of paths.filter((name) => name.endsWith('.md'))) {
+    const text = readFileSync(join(installed, path), 'utf8').replaceAll(/(`+).*?\1/g, '')
+    for (const [, link = ''] of text.matchAll(/\]\(\s*<?([^)\s>#]+)[^)]*\)/g)) {
+      if (/^[a-z][a-z0-9+.-]*:/.test(link)) continue
+      count++
+      if (!isShipped(join(dirname(path), link))) throw new Error(`${path} links to ${link}`)
+    }
+  }
+  if (count < 100) throw new Error(`only ${count} relative links were found`)
+  console.log(`all ${count} relative links of the documents lead to what is shipped`)
+}
+
+/**
+ * With Node's own flag, stack traces tell lines of the TypeScript: where an error was made, and who
+ * called, to a line.
+ *
+ * @param {string} node
+ */
+function checkTraces(node) {
+  writeFileSync(join(folder, 'traces.mjs'), TRACES)
+  const options = /** @type {const} */ ({ cwd: folder, encoding: 'utf8', timeout: 60_000 })
+  const told = execFileSync(node, ['--enable-source-maps', 'traces.mjs'], options)
+  for (const [name, stack] of Object.entries(JSON.parse(told))) {
+    const frames = [...stack.matchAll(/runwright\/(lib\/[\w/.-]+\.ts):(\d+):\d+/g)]
+    if (frames.length < 2) throw new Error(`${name}: no lines of TypeScript in ${stack}`)
+    for (const [index, [frame, path = '', line]] of frames.entries()) {
+      const lines = readFileSync(join(root, path), 'utf8').split('\n')
+      const [exact = '', next = ''] = lines.slice(Number(line) - 1)
+      const isRight = index === 0 ? /\bthrow\b|\bnew [\w(]/ : /\w[(`]|\bawait\b/
+      if (!isRight.test(index === 0 ? exact : exact + next)) {
+        throw new Error(`${name}: ${frame} is ${JSON.stringify(exact)} in ${stack}`)
+      }
+    }
+  }
+  // Without the flag: classes and public functions have their names all the same.
+  const plain = execFileSync(node, ['traces.mjs'], options)
+  for (const known of ['at new AsyncClient (', 'createRunService (', 'RunEngine.create (']) {
+    if (!plain.includes(known)) throw new Error(`a trace has no ${known}: ${plain}`)
+  }
+  console.log('stack traces point to TypeScript')
 }
 
 /** @param {string} node */
@@ -162,3 +249,4 @@ server.close()
 console.log('Node ' + process.version + ': the installed package works')
 `
 }
+

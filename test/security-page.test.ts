@@ -8,15 +8,15 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const page = readFileSync(join(root, 'docs/security.md'), 'utf8')
 const section = page.slice(page.indexOf('## How it is attacked'))
 
-/** `a *name* in [text](file)`: what a row of the table says is a test of that file. */
+/** A *name* in a file: what a row of the table says is a test of that file. */
 const named = section
   .split('\n')
   .filter((line) => line.startsWith('| '))
   .flatMap((row) => {
-    const files = [...row.matchAll(/\]\(([^)]+\.test\.ts)\)/g)]
+    const files = [...row.matchAll(/`(test\/[^`]+\.test\.ts)`/g)]
     return [...row.matchAll(/\*([^*]+)\*/g)].map(({ 1: name, index }) => {
       const file = files.find((link) => link.index > index)?.[1] ?? ''
-      return { name: name!, file: join('docs', file) }
+      return { name: name!, file }
     })
   })
 

@@ -5,7 +5,7 @@
  *     node --conditions=runwright-source --import tsx test/peers/server/pictures.ts docs/images
  */
 import { once } from 'node:events'
-import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -54,7 +54,7 @@ try {
   const changed = await start({ goal: 'node-test', cwd, workspace: 'isolated' })
   const waiting = await start({ goal: 'node-test', cwd: join(root, 'shop'), hitl_enabled: true })
   for (const { name, hash, width, colorScheme } of [
-    { name: 'dashboard-gate', hash: `#/runs/${waiting}`, width: 1280, colorScheme: 'light' },
+    { name: 'dashboard-gate', hash: `#/runs/${waiting}`, width: 1024, colorScheme: 'light' },
     { name: 'dashboard-run', hash: `#/runs/${changed}/changes`, width: 1280, colorScheme: 'dark' },
     { name: 'dashboard-phone', hash: `#/runs/${waiting}`, width: 360, colorScheme: 'dark' },
   ] as const) {
@@ -67,7 +67,11 @@ try {
     const shown = name === 'dashboard-run' ? '.change-row .diff' : 'article.entry'
     await page.locator(shown).first().waitFor()
     if (name === 'dashboard-run') await page.getByText('Apply…').waitFor()
-    await page.screenshot({ path: join(into, `${name}.png`) })
+    // As small as can be: the first is shipped with the README.
+    const session = await browser.newCDPSession(page)
+    const shot = { format: 'webp', quality: 40 } as const
+    const { data } = await session.send('Page.captureScreenshot', shot)
+    writeFileSync(join(into, `${name}.webp`), data, 'base64')
   }
 } finally {
   for (const hook of hooks) await hook()
