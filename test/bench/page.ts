@@ -18,10 +18,12 @@ A *bar* is a target that we set ourselves. Missed bars are listed.
 
 Repeat the benchmarks, all or by name, and regenerate this page:
 
-    npm install --no-save --prefix test/peers
-    npm run bench
-    npm run bench -- http ws --quick
-    npm run bench -- --page-only
+\`\`\`sh
+npm install --no-save --prefix test/peers
+npm run bench
+npm run bench -- http ws --quick
+npm run bench -- --page-only
+\`\`\`
 
 \`--quick\` takes fewer and shorter turns. \`--page-only\` only generates the page, from the figures
 in \`test/bench/results\`. The scripts can also be run directly, with more options: see the comment

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import { mkdtempSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -65,23 +65,4 @@ test('there is an example for every kind of host', () => {
     'node-http2.ts',
     'node-https.ts',
   ])
-})
-
-test('the guide shows lines of the examples, in their order', () => {
-  const guide = readFileSync(join(root, 'docs/mounting.md'), 'utf8')
-  const sources = examples.map((name) => readFileSync(join(root, 'examples/mounts', name), 'utf8'))
-  const lines = (text: string): string[] => text.split('\n').map((line) => line.trim())
-  const blocks = [...guide.matchAll(/^```[jt]s\n(.*?)^```$/gms)].map((match) => match[1]!.trim())
-  assert.ok(blocks.length >= 7)
-  for (const block of blocks) {
-    const holds = sources.some((source) => {
-      const rest = lines(source)
-      return lines(block).every((line) => {
-        const at = rest.indexOf(line)
-        rest.splice(0, at + 1)
-        return at >= 0
-      })
-    })
-    assert.ok(holds, `no example has these lines in this order:\n${block}`)
-  }
 })

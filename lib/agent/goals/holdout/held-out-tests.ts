@@ -85,7 +85,7 @@ export const HOLDOUT_SCHEMA: JsonSchema = {
       type: 'string',
       minLength: 1,
       maxLength: MAX_COMMAND_BYTES,
-      description: 'Shell command that runs them, such as `node --test held-out/`.',
+      description: 'Shell command that runs them, such as `node --test held-out/*.test.js`.',
     },
     tell: {
       type: 'string',

@@ -1,8 +1,10 @@
-/** Local servers in place of those in samples: `api.example`, a provider of models, … */
+/** Local servers in place of those in the guides: `api.example`, providers of models, … */
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { createServer as createTcpServer, type AddressInfo } from 'node:net'
-import { serve } from '../helpers/serve.js'
+import { WebSocketServer } from 'runwright/ws'
+import { serve } from '../../helpers/serve.js'
+import { anthropicMessage, chatCompletion, type Call, type ModelRequest } from './model.js'
 
 /** The addresses of the stand-ins. */
 export interface StandIns {
@@ -27,6 +29,7 @@ const json = (response: ServerResponse, value: unknown, status = 200): void => {
 export async function startStandIns(): Promise<StandIns> {
   let delivered = (): void => {}
   const hooked = new Promise<void>((resolve) => (delivered = resolve))
+  const script: Call[][] = []
   const answers: Readonly<Record<string, Answer>> = {
     '/v1/items': ({ method }, response) => {
       if (method === 'POST') response.setHeader('location', '/v1/items/2')
@@ -47,7 +50,18 @@ export async function startStandIns(): Promise<StandIns> {
     '/large.iso': (_request, response) => void response.end('x'.repeat(1_000_000)),
     '/leaves': (_request, response) =>
       void response.writeHead(302, { location: 'http://db.internal/' }).end(),
-    '/openai/v1/chat/completions': (_request, response) => {
+    // The turns that the models give next.
+    '/script': (_request, response, body) => {
+      script.push(...(JSON.parse(body) as Call[][]))
+      response.end()
+    },
+    '/v1/messages': (_request, response, body) =>
+      json(response, anthropicMessage(JSON.parse(body) as ModelRequest, script)),
+    '/openai/v1/chat/completions': (_request, response, body) => {
+      const request = JSON.parse(body) as ModelRequest
+      if (request.tools !== undefined || request.response_format !== undefined) {
+        return json(response, chatCompletion(request, script))
+      }
       response.setHeader('content-type', 'text/event-stream')
       const chunk = {
         id: '1',
@@ -82,6 +96,21 @@ export async function startStandIns(): Promise<StandIns> {
     if (answer === undefined) json(response, { error: { message: 'not here' } }, 404)
     else await answer(request, response, body)
   })
+  const feeds = new WebSocketServer({
+    authorize: ({ headers, url }) =>
+      headers.authorization !== undefined || url?.startsWith('/events') === true
+        ? { context: undefined }
+        : { status: 401, body: 'no' },
+    onConnection(connection, { url }) {
+      const answer = (message: string | Buffer): void => {
+        connection.send(message)
+        void connection.close()
+      }
+      connection.onMessage = answer
+      if (url?.startsWith('/events') === true) answer('{"seq":7}')
+    },
+  })
+  feeds.attach(served.server)
   const proxy = createTcpServer((socket) => {
     socket.on('error', () => {})
     socket.once('data', () => socket.end(Buffer.from([5, 0xff])))
@@ -92,6 +121,7 @@ export async function startStandIns(): Promise<StandIns> {
     proxy: `127.0.0.1:${(proxy.address() as AddressInfo).port}`,
     async close() {
       proxy.close()
+      await feeds.close()
       await served.close()
     },
   }
