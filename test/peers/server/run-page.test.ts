@@ -52,7 +52,6 @@ test('an address leads to its event in a log of 10 000, wherever that is shown',
   const fake = await openFake(t, {})
   fill(fake)
   for (const [seq, shown] of [
-    [2, 2],
     [5_002, 5_002],
     // A result is shown with its call.
     [5_003, 5_002],
@@ -196,6 +195,36 @@ test('hostile outputs keep the page small', async (t) => {
   for (const summary of await page.locator('.output-box summary').all()) await summary.click()
   await page.locator('.output-line').first().waitFor()
   assert.ok((await elements(page)) < 3_000, `${await elements(page)} elements`)
+})
+
+/** A red dot. */
+const DOT =
+  'iVBORw0KGgoAAAANSUhEUgAAAAUAAAAFCAYAAACNbyblAAAAHElEQVQI12P4//8/w38GIAXDIBKE0DHxgljNBAAO' +
+  '9TXL0Y4OHwAAAABJRU5ErkJggg=='
+
+test('images of a result are shown when they are opened, and what is none is said', async (t) => {
+  const fake = await openFake(t, {})
+  const { engine, runId } = fake
+  const images = [
+    { media_type: 'image/png', bytes: 85, name: 'dot<b>.png' },
+    { media_type: 'image/png', bytes: 9 },
+  ] as const
+  engine.append(runId, 'tool_call', { call_id: 'a', tool: 'look', args: {} })
+  engine.append(runId, 'tool_result', {
+    call_id: 'a', tool: 'look', output: '', exit_code: 0, duration_ms: 1, images,
+  })
+  const broken = Buffer.from('<svg onload=alert(1)>').toString('base64')
+  engine.kept.set(3, [
+    { media_type: 'image/png', data: DOT }, { media_type: 'image/png', data: broken },
+  ])
+  const page = await openRun(t, browser, fake)
+  assert.equal(await page.locator('main img').count(), 0)
+  await page.getByText('2 images · dot<b>.png').click()
+  const image = page.getByRole('img', { name: 'dot<b>.png' })
+  await image.waitFor()
+  assert.equal(await image.evaluate((element) => (element as HTMLImageElement).naturalWidth), 5)
+  await page.getByText('This is no image that the browser can show.').waitFor()
+  await assertAccessible(page, 'images')
 })
 
 test('the log is saved as it came, an event a line', async (t) => {

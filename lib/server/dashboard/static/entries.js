@@ -5,6 +5,7 @@ import { h, programOutput, setText } from './dom.js'
 import { by, entry, LABELS, line, paragraph } from './entry.js'
 import { checkpointEntry, decisionEntry, filesEntry } from './folder-entries.js'
 import { duration, endReason, lineCounts, number, plural, statusLabel } from './format.js'
+import { imagesView } from './images.js'
 import { outputView } from './output-view.js'
 import { chosenBy, ROLE_WORDS, treeEntry } from './tree-entries.js'
 import { clipped } from './visible.js'
@@ -328,11 +329,12 @@ function toolEntry(event, { started = false, result }) {
   const parts = []
   let tone = started ? 'busy' : ''
   if (result !== undefined) {
-    const { output, exit_code, duration_ms, changes = [] } = result.payload
+    const { output, exit_code, duration_ms, changes = [], images = [] } = result.payload
     tone = exit_code === 0 ? 'good' : 'bad'
     setText(state, `${exitWord(exit_code)} · ${duration(duration_ms)}`)
     state.className = `state ${tone}`
     parts.push(...changes.map(changeView))
+    if (images.length > 0) parts.push(imagesView(event.run_id, result.seq, images))
     if (output !== '') parts.push(outputBox(output, result.seq))
   }
   return entry(

@@ -11,6 +11,7 @@ import { FilesTab } from './files-tab.js'
 import { follow } from './follow.js'
 import { endReason, isLive, plural, statusLabel } from './format.js'
 import { GatePanel } from './gate-panel.js'
+import { RequestImages } from './images.js'
 import { Instructions } from './instructions.js'
 import { Plan } from './plan.js'
 import { MessageBox } from './message-box.js'
@@ -101,6 +102,7 @@ export class RunView {
   })
   #facts = h('dl.facts')
   #instructions = new Instructions()
+  #images = new RequestImages()
   #plan = new Plan()
   #result = new ResultView()
   #kind = h('p.notice.program', { hidden: true })
@@ -160,6 +162,7 @@ export class RunView {
         this.#result.element,
         this.#facts,
         this.#instructions.element,
+        this.#images.element,
         this.#checkFiles.element,
         this.#files.element,
       ),
@@ -385,6 +388,7 @@ export class RunView {
     refill(this.#meters, metersOf(details, this.#counts))
     refill(this.#facts, factsOf(details, { counts: this.#counts, unsealed: this.#unsealed }))
     this.#instructions.update(details)
+    this.#images.update(details)
     // A newer one may have come with the events.
     if (details.last_seq >= this.#seen) this.#plan.update(details.plan)
     this.#result.update(details)
