@@ -233,7 +233,7 @@ export class RunView {
         if (this.#ended) this.#catchUp()
         setText(this.#stream, STREAM_TEXT[state] ?? '')
         this.#stream.className = `stream ${state}`
-        this.#story.busy = state !== 'live' && state !== 'ended'
+        this.#story.stream = state
       },
     })
   }

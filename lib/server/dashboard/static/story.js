@@ -68,10 +68,10 @@ export class Story {
     this.#timeline.close()
   }
 
-  /** Is the log still being read? @param {boolean} busy */
-  set busy(busy) {
-    this.#timeline.busy = busy
-    if (busy || this.#isRead) return
+  /** How the log is followed, as `follow()` tells it. @param {string} state */
+  set stream(state) {
+    this.#timeline.busy = state === 'connecting'
+    if (this.#isRead || (state !== 'live' && state !== 'ended')) return
     this.#isRead = true
     if (this.#target !== null) this.goTo(this.#target)
   }

@@ -10,7 +10,6 @@ import { button, h, setText, textIn } from './dom.js'
 import { cost, duration, number, plural } from './format.js'
 import { Spans } from './spans.js'
 import { TimeScale } from './time-scale.js'
-import { visible } from './visible.js'
 import { VirtualList } from './virtual-list.js'
 import { WaterfallChart } from './waterfall-chart.js'
 import { elapsed, groupsOf, rowsOf } from './waterfall-rows.js'
@@ -29,6 +28,8 @@ const UNFOLDED = 150
 /** Between two updates of a run that goes on, in milliseconds. */
 const LIVE_MS = 1_000
 const MOST_ZOOM = 512
+/** Seconds after which the last event of a live run cannot have come: a month. */
+const MOST_SINCE = 30 * 86_400
 /** Pixels from one label of the axis to the next. */
 const TICK = 120
 /** Pixels of a letter beside a bar, or a little more. */
@@ -144,9 +145,7 @@ export class Waterfall {
     spans.add(this.#waiting.splice(0))
     const all = spans.all
     const lasts = all.some(({ end }) => end === null)
-    // By the clock of the service, as far as it is known.
-    const since = lasts && !spans.ended ? (performance.now() - this.#received) / 1_000 : 0
-    this.#now = spans.duration + since
+    this.#now = spans.duration + (lasts && !spans.ended ? this.#since : 0)
     this.#scale = new TimeScale(all, this.#now)
     const atEnd = this.#isAtEnd() && this.#rows.length > 0 && lasts
     const groups = groupsOf(all)
@@ -164,6 +163,14 @@ export class Waterfall {
     this.#showTicks()
     if (atEnd) this.#scroller.scrollTop = this.#scroller.scrollHeight
     if (this.#shown && lasts && !spans.ended) this.#soon(LIVE_MS)
+  }
+
+  /** Seconds since the last event: since it came, where the clocks of both sides disagree. */
+  get #since() {
+    const { origin, duration: length } = this.#spans
+    const seconds = Date.now() / 1_000 - origin - length
+    const isLikely = seconds >= 0 && seconds < MOST_SINCE
+    return isLikely ? seconds : (performance.now() - this.#received) / 1_000
   }
 
   #isAtEnd() {
@@ -226,7 +233,7 @@ export class Waterfall {
     const [name, detail] = /** @type {[HTMLElement, HTMLElement]} */ ([...label.children])
     const [bar, fact] = /** @type {[HTMLElement, HTMLElement]} */ ([...track.children])
     setText(name, isHead ? iterationName(group.iteration) : span.name)
-    setText(detail, isHead ? '' : visible(span.detail))
+    setText(detail, isHead ? '' : span.detail)
     setText(fact, isHead ? groupFacts(group, this.#now) : spanFacts(span, this.#now))
     if (isHead) link.setAttribute('aria-expanded', String(!this.#isFolded(index)))
     else link.setAttribute('href', runAddress(this.#runId, 'timeline', { event: String(span.seq) }))
