@@ -43,6 +43,7 @@ import {
 } from './events.js'
 import type { GoalRegistry } from './goals/goal-registry.js'
 import { goalRegistry } from './goals/registry.js'
+import type { ImagePart } from './image-part.js'
 import { IsolatedFolders } from './isolation/isolated-folders.js'
 import { sealingFor } from './sealing.js'
 import { SealedFolders } from './isolation/sealed-folders.js'
@@ -389,6 +390,19 @@ export class RunEngine {
     await this.#head(runId, caller)
     const records = this.#config.store.read(runId, page.after, page.limit)
     return (await this.#answer(records)).map(publicEvent)
+  }
+
+  /**
+   * The images that belong to an event: those of the request to `run_created`, those of a result to
+   * its `tool_result`; none for others.
+   *
+   * @throws {@link UnknownRunError}
+   */
+  async images(runId: string, seq: number, caller?: Caller): Promise<readonly ImagePart[]> {
+    await this.#head(runId, caller)
+    const [record] = await this.#answer(this.#config.store.read(runId, seq - 1, 1))
+    if (record?.kind === 'run_created') return record.private?.request.images ?? []
+    return record?.kind === 'tool_result' ? (record.private?.images ?? []) : []
   }
 
   /**

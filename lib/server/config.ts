@@ -23,6 +23,7 @@ export type ServiceEngine = Pick<
   | 'workspaces'
   | 'checkFiles'
   | 'events'
+  | 'images'
   | 'subscribe'
   | 'models'
   | 'goals'

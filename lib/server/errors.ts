@@ -29,6 +29,7 @@ export type ProblemCode =
   | 'run_not_found'
   | 'checkpoint_not_found'
   | 'file_not_found'
+  | 'image_not_found'
   | 'method_not_allowed'
   | 'not_acceptable'
   | 'cwd_busy'

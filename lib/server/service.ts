@@ -26,6 +26,7 @@ import { failedCall } from './messages/request-target.js'
 import { Router } from './router.js'
 import { eventRoutes } from './routes/events.js'
 import { fileRoutes } from './routes/files.js'
+import { imageRoutes } from './routes/images.js'
 import { forkRoutes } from './routes/forks.js'
 import { gateRoutes } from './routes/gates.js'
 import { messageRoutes } from './routes/messages.js'
@@ -142,6 +143,7 @@ class Service implements RunService {
       ...messageRoutes(context),
       ...workspaceRoutes(context),
       ...fileRoutes(context),
+      ...imageRoutes(context),
       ...forkRoutes(context),
       ...metaRoutes(context, () => router.routes),
       ...(config.dashboard ? dashboardRoutes() : []),

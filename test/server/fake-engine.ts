@@ -349,6 +349,15 @@ export class FakeEngine implements ServiceEngine {
     return this.#run(runId, caller).events.slice(after, after + limit)
   }
 
+  /** By the `seq` of their event. */
+  readonly kept: Map<number, Awaited<ReturnType<ServiceEngine['images']>>> = new Map()
+
+  readonly images: ServiceEngine['images'] = async (runId, seq, caller) => {
+    this.#enter('images', runId, seq)
+    this.#run(runId, caller)
+    return this.kept.get(seq) ?? []
+  }
+
   readonly subscribe: ServiceEngine['subscribe'] = async (runId, options, caller) => {
     this.#enter('subscribe', runId, options, caller)
     const run = this.#run(runId, caller)

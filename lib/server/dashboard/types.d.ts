@@ -3,6 +3,7 @@ import type { AgentEvent, CheckpointReason } from '../../agent/events.js'
 
 export type { ApplyResult, FileEntry, FileList, NetChange } from '../../agent/checkpoint.js'
 export type { NetChanges, RestoreResult } from '../../agent/checkpoint.js'
+export type { ImageInfo } from '../../agent/events.js'
 export type { AgentEvent, ChangeCounts, ChangesState, GatedCall } from '../../agent/events.js'
 export type { Candidate, ChildRole } from '../../agent/run-tree.js'
 export type { RunStatus as Status } from '../../agent/events.js'

@@ -13,7 +13,7 @@ import { openChromium } from './chromium.js'
 
 const EVENTS = 10_000
 /** The most elements of the page, however long a run is. */
-const MOST_ELEMENTS = 4_000
+const MOST_ELEMENTS = 1_500
 
 let browser: BrowserContext
 let closeBrowser = async (): Promise<void> => {}
@@ -73,7 +73,7 @@ test(`a run of ${EVENTS} events keeps the page small, and every one can be read`
   assert.ok((await elements(page)) < MOST_ELEMENTS, `${await elements(page)} elements`)
   const total = EVENTS / 2 + EVENTS / 50
   const place = page.locator(`article[aria-setsize="${total}"]`)
-  assert.ok((await place.count()) > 20)
+  assert.ok((await place.count()) >= 20)
 
   // To the middle and to the end, as with the scrollbar.
   for (const part of [0.5, 0.9, 0.1, 1]) {

@@ -5,10 +5,10 @@
  * there it is a NUL, which no name contains, and two hexadecimal digits.
  */
 
-/** @typedef {'timeline' | 'attempts' | 'changes' | 'files'} TabName */
+/** @typedef {'timeline' | 'waterfall' | 'attempts' | 'changes' | 'files'} TabName */
 /** @typedef {{ runId: string, tab: TabName, query: URLSearchParams }} RunAddress */
 
-const RUN = /^#\/runs\/([0-9a-f-]{36})(?:\/(attempts|changes|files))?(?:\?(.*))?$/s
+const RUN = /^#\/runs\/([0-9a-f-]{36})(?:\/(waterfall|attempts|changes|files))?(?:\?(.*))?$/s
 
 /**
  * @param {string} runId

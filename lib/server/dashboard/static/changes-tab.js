@@ -1,13 +1,14 @@
 /** The net changes of a run between two checkpoints, and which of them to apply. */
 import { runAddress } from './address.js'
 import { applyDialog } from './apply-dialog.js'
-import { attempt, call, download, messageOf } from './api.js'
+import { attempt, call, download, messageOf, send } from './api.js'
 import { ChangeRow } from './change-row.js'
 import { CheckpointSelect } from './checkpoints.js'
 import { button, h, place, refill, setText } from './dom.js'
 import { isLive, lineCounts, number, plural } from './format.js'
 import { Pager } from './pager.js'
 import { leftOutView } from './path-list.js'
+import { copyButton } from './save.js'
 
 /**
  * @typedef {import('../types.js').ApplyResult} ApplyResult
@@ -80,6 +81,10 @@ export class ChangesTab {
     },
     'small',
   )
+  #copyPatch = copyButton('Copy patch', async () => {
+    const headers = { Accept: 'text/x-diff' }
+    return await (await send('GET', this.#path(), { headers })).text()
+  }, { class: 'small' })
   #summary = h('p.change-summary', { role: 'status' })
   #notes = h('div.notes')
   #ticked = h('span')
@@ -118,6 +123,7 @@ export class ChangesTab {
         this.#splitChoice,
         this.#find,
         this.#patch,
+        this.#copyPatch,
       ),
       this.#bar,
       this.#summary,
@@ -243,7 +249,7 @@ export class ChangesTab {
         ? words === '' ? nothing : 'No file matches.'
         : `${plural(found.length, 'file')} changed · ${lineCounts(total)}`,
     )
-    this.#patch.disabled = changes.length === 0
+    this.#patch.disabled = this.#copyPatch.disabled = changes.length === 0
   }
 
   /** @param {NetChanges | null} answer */

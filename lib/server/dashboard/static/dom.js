@@ -198,6 +198,15 @@ export function setText(element, text) {
 }
 
 /**
+ * The text of an element, hidden parts included.
+ *
+ * @param {Element} element
+ */
+export function textIn(element) {
+  return element.textContent ?? ''
+}
+
+/**
  * Sets the title of the document.
  *
  * @param {string} text

@@ -1,10 +1,12 @@
 /** An event as an entry of the timeline. */
 import { restsOn } from './assurance.js'
 import { changeView } from './diff.js'
-import { button, fill, h, programOutput, setText } from './dom.js'
+import { h, programOutput, setText } from './dom.js'
 import { by, entry, LABELS, line, paragraph } from './entry.js'
 import { checkpointEntry, decisionEntry, filesEntry } from './folder-entries.js'
 import { duration, endReason, lineCounts, number, plural, statusLabel } from './format.js'
+import { imagesView } from './images.js'
+import { outputView } from './output-view.js'
 import { chosenBy, ROLE_WORDS, treeEntry } from './tree-entries.js'
 import { clipped } from './visible.js'
 
@@ -327,12 +329,13 @@ function toolEntry(event, { started = false, result }) {
   const parts = []
   let tone = started ? 'busy' : ''
   if (result !== undefined) {
-    const { output, exit_code, duration_ms, changes = [] } = result.payload
+    const { output, exit_code, duration_ms, changes = [], images = [] } = result.payload
     tone = exit_code === 0 ? 'good' : 'bad'
     setText(state, `${exitWord(exit_code)} · ${duration(duration_ms)}`)
     state.className = `state ${tone}`
     parts.push(...changes.map(changeView))
-    if (output !== '') parts.push(outputView(output))
+    if (images.length > 0) parts.push(imagesView(event.run_id, result.seq, images))
+    if (output !== '') parts.push(outputBox(output, result.seq))
   }
   return entry(
     event,
@@ -363,23 +366,17 @@ function exitWord(code) {
   return EXIT_WORDS[code] ?? `exit ${code}`
 }
 
-/** @param {string} output */
-function outputView(output) {
-  const text = h(
-    'pre.output',
-    { tabIndex: 0, dir: 'auto' },
-    programOutput(clipped(output, SHOWN_OUTPUT)),
-  )
+/**
+ * @param {string} output
+ * @param {number} seq of its event
+ */
+function outputBox(output, seq) {
   const lines = output.split('\n').length
-  const details = h('details.output-box', h('summary', `Output · ${plural(lines, 'line')}`), text)
-  if (output.length <= SHOWN_OUTPUT) return details
-  const showAll = () => {
-    fill(text, programOutput(output))
-    more.remove()
-  }
-  const more = button('Show all', showAll, 'quiet')
-  details.append(more)
-  return details
+  return h(
+    'details.output-box',
+    h('summary', `Output · ${plural(lines, 'line')}`),
+    outputView(output, `output-${seq}.txt`),
+  )
 }
 
 /**

@@ -1,6 +1,8 @@
 /** The parts that entries of the timeline have in common. */
+import { runAddress } from './address.js'
 import { h, prose } from './dom.js'
 import { clock } from './format.js'
+import { copyButton } from './save.js'
 
 /** @typedef {import('../types.js').AgentEvent} AgentEvent */
 
@@ -46,11 +48,15 @@ export function by(who) {
  * @param {...(Node | false | null)} content
  */
 export function entry(event, kind, ...content) {
-  const time = h('time.at', { dateTime: new Date(event.ts * 1_000).toISOString() }, clock(event.ts))
+  const address = runAddress(event.run_id, 'timeline', { event: String(event.seq) })
+  const time = h('time', { dateTime: new Date(event.ts * 1_000).toISOString() }, clock(event.ts))
   return h(
     'article',
     { class: `entry ${kind}`, 'data-seq': event.seq, 'aria-label': LABELS[event.kind] },
-    time,
+    h('a.at', { href: address, 'data-key': 'at' }, time),
+    copyButton('Copy link', () => new URL(address, location.href).href, {
+      class: 'copy-link quiet', 'data-key': 'link',
+    }),
     h('div.body', { 'data-key': 'body' }, content),
   )
 }

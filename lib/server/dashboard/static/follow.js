@@ -30,6 +30,8 @@ function openSocket(runId, after) {
 /** Close code for a deleted run. */
 const DELETED = 4404
 const PAGE = 1_000
+/** Events of the first page: enough for the first screen, however long the log is. */
+const FIRST_PAGE = 100
 
 /**
  * Follows a run to its end.
@@ -59,7 +61,8 @@ export function follow(runId, reader) {
 
   const catchUp = async () => {
     for (;;) {
-      const path = `api/runs/${runId}/events?after=${last}&limit=${PAGE}`
+      const limit = last === 0 ? FIRST_PAGE : PAGE
+      const path = `api/runs/${runId}/events?after=${last}&limit=${limit}`
       const page = await call('GET', path, { signal, quiet: true })
       take(page)
       // A page may hold fewer events than the limit; an empty one is the end.

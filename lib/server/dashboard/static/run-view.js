@@ -11,6 +11,7 @@ import { FilesTab } from './files-tab.js'
 import { follow } from './follow.js'
 import { endReason, isLive, plural, statusLabel } from './format.js'
 import { GatePanel } from './gate-panel.js'
+import { RequestImages } from './images.js'
 import { Instructions } from './instructions.js'
 import { Plan } from './plan.js'
 import { MessageBox } from './message-box.js'
@@ -18,9 +19,11 @@ import { leftOutView } from './path-list.js'
 import { ResultView } from './result.js'
 import { forkDialog, restoreDialog } from './run-dialogs.js'
 import { aboutProgram, badgesOf, factsOf, metersOf } from './run-facts.js'
+import { Story } from './story.js'
 import { Tabs } from './tabs.js'
-import { isNearEnd, Timeline } from './timeline.js'
-import { clipped, visible } from './visible.js'
+import { isNearEnd } from './timeline.js'
+import { clipped } from './visible.js'
+import { Waterfall } from './waterfall.js'
 
 /**
  * @typedef {import('./address.js').RunAddress} RunAddress
@@ -82,8 +85,7 @@ export class RunView {
   #addresses = {}
   /** @type {TabName} */
   #tab = 'timeline'
-  #files = new ChangedFiles((path) => this.#showFile(path))
-  #unfolded = false
+  #files = new ChangedFiles((path) => this.#story.showFile(path))
   /** Of the last goal check. @type {import('../types.js').TestCounts | null} */
   #counts = null
   /** Why the run has no sealed checks. @type {string | null} */
@@ -100,6 +102,7 @@ export class RunView {
   })
   #facts = h('dl.facts')
   #instructions = new Instructions()
+  #images = new RequestImages()
   #plan = new Plan()
   #result = new ResultView()
   #kind = h('p.notice.program', { hidden: true })
@@ -119,17 +122,8 @@ export class RunView {
   #messages
   #checkFiles
   #tabs
-  #find = h('input', {
-    type: 'search',
-    id: 'find',
-    placeholder: 'Find in this run',
-    'aria-label': 'Find in this run',
-    oninput: () => this.#timeline.find(this.#find.value),
-  })
-  #fold = button('Unfold all', () => this.#foldAll(), 'quiet small')
-  #count = h('p.hint', { role: 'status' })
-  #timeline = new Timeline((shown) => this.#showCount(shown))
-  #latest = button('Latest ↓', () => this.#scrollToEnd(), { class: 'latest', hidden: true })
+  #story
+  #waterfall
 
   /**
    * @param {RunAddress} address
@@ -138,6 +132,8 @@ export class RunView {
   constructor(address, changed) {
     const { runId } = address
     this.#runId = runId
+    this.#story = new Story(runId)
+    this.#waterfall = new Waterfall(runId)
     this.#attemptsTab = new AttemptsTab(runId)
     this.#filesTab = new FilesTab(runId)
     this.#checkFiles = new CheckFileList(runId)
@@ -166,26 +162,16 @@ export class RunView {
         this.#result.element,
         this.#facts,
         this.#instructions.element,
+        this.#images.element,
         this.#checkFiles.element,
         this.#files.element,
       ),
-      h(
-        'section.story',
-        { 'aria-labelledby': 'timeline-title' },
-        h(
-          'div.story-head',
-          h('h2', { id: 'timeline-title', class: 'visually-hidden' }, 'Timeline'),
-          this.#count,
-          this.#fold,
-          this.#find,
-        ),
-        this.#timeline.element,
-        this.#latest,
-      ),
+      this.#story.element,
     )
     this.#tabs = new Tabs(
       [
         { name: 'timeline', label: 'Timeline', panel: body },
+        { name: 'waterfall', label: 'Waterfall', panel: this.#waterfall.element },
         { name: 'attempts', label: 'Attempts', panel: this.#attemptsTab.element },
         { name: 'changes', label: 'Changes', panel: this.#changesTab.element },
         { name: 'files', label: 'Files', panel: this.#filesTab.element },
@@ -211,6 +197,7 @@ export class RunView {
       this.#meters,
       this.#tabs.element,
       body,
+      this.#waterfall.element,
       this.#attemptsTab.element,
       this.#changesTab.element,
       this.#filesTab.element,
@@ -224,7 +211,6 @@ export class RunView {
       this.#restore(checkpoint_id, name, reason === 'apply' ? 'original' : 'preview')
     })
     this.navigate(address)
-    window.addEventListener('scroll', this.#onScroll, { passive: true })
     void this.#open()
   }
 
@@ -247,7 +233,7 @@ export class RunView {
         if (this.#ended) this.#catchUp()
         setText(this.#stream, STREAM_TEXT[state] ?? '')
         this.#stream.className = `stream ${state}`
-        this.#timeline.busy = state === 'connecting'
+        this.#story.stream = state
       },
     })
   }
@@ -255,26 +241,34 @@ export class RunView {
   close() {
     this.#closed = true
     clearTimeout(this.#refreshing)
-    window.removeEventListener('scroll', this.#onScroll)
     this.#following?.stop()
-    this.#timeline.close()
+    this.#story.close()
+    this.#waterfall.close()
     this.#attemptsTab.close()
     this.#changesTab.close()
     this.#filesTab.close()
   }
 
-  /** Shows what an address of this run names. @param {RunAddress} address */
-  navigate({ tab, query }) {
+  /**
+   * Shows what an address of this run names.
+   *
+   * @param {RunAddress} address
+   * @param {boolean} [followed] false for a tab that was chosen: its event was gone to before
+   */
+  navigate({ tab, query }, followed = true) {
     this.#addresses[tab] = location.hash
     this.#tab = tab
     this.#tabs.show(tab)
+    this.#waterfall.show(tab === 'waterfall')
     this.#attemptsTab.show(tab === 'attempts')
     this.#offerAttempts()
     this.#changesTab.show(tab === 'changes' ? query : null)
     this.#filesTab.show(tab === 'files' ? query : null)
     // The link that was followed may be in another tab.
     if (document.activeElement?.closest('[hidden]')) this.#tabs.focus(tab)
-    this.#onScroll()
+    const seq = Number(query.get('event'))
+    if (tab === 'timeline' && followed && Number.isSafeInteger(seq) && seq > 0)
+      this.#story.goTo(seq)
   }
 
   #offerAttempts() {
@@ -286,7 +280,7 @@ export class RunView {
     const hash = this.#addresses[tab] ?? runAddress(this.#runId, tab)
     history.replaceState(null, '', hash)
     const address = readAddress(hash)
-    if (address !== null) this.navigate(address)
+    if (address !== null) this.navigate(address, false)
   }
 
   /** The list of runs has seen so many events of this one. @param {number} lastSeq */
@@ -313,7 +307,8 @@ export class RunView {
   /** @param {readonly AgentEvent[]} events */
   #add(events) {
     const following = this.#tab === 'timeline' && window.scrollY > 0 && isNearEnd()
-    this.#timeline.add(events)
+    this.#story.add(events)
+    this.#waterfall.add(events)
     this.#files.add(events)
     this.#seen = events.at(-1)?.seq ?? this.#seen
     for (const event of events) {
@@ -332,28 +327,7 @@ export class RunView {
     if (events.some(({ kind }) => URGENT.has(kind))) this.#refreshNow()
     else if (events.some(({ kind }) => REFRESHING.has(kind))) this.#refreshSoon()
     // The page follows new entries only when it was scrolled to the end.
-    if (following && this.#status !== null && isLive(this.#status)) this.#scrollToEnd()
-    else this.#onScroll()
-  }
-
-  /** Finds a file in the timeline. @param {string} path */
-  #showFile(path) {
-    this.#find.value = visible(path)
-    this.#timeline.find(path)
-    this.#find.focus()
-  }
-
-  /** @param {number} shown */
-  #showCount(shown) {
-    const found = this.#find.value.trim() !== ''
-    setText(this.#count, found ? `${plural(shown, 'entry', 'entries')} found` : '')
-    this.#fold.hidden = found
-  }
-
-  #foldAll() {
-    this.#unfolded = !this.#unfolded
-    this.#timeline.foldAll(!this.#unfolded)
-    setText(this.#fold, this.#unfolded ? 'Fold all' : 'Unfold all')
+    if (following && this.#status !== null && isLive(this.#status)) this.#story.scrollToEnd()
   }
 
   #refreshSoon() {
@@ -414,6 +388,7 @@ export class RunView {
     refill(this.#meters, metersOf(details, this.#counts))
     refill(this.#facts, factsOf(details, { counts: this.#counts, unsealed: this.#unsealed }))
     this.#instructions.update(details)
+    this.#images.update(details)
     // A newer one may have come with the events.
     if (details.last_seq >= this.#seen) this.#plan.update(details.plan)
     this.#result.update(details)
@@ -423,7 +398,7 @@ export class RunView {
     if (focused?.isConnected === false || focused?.closest('[hidden]'))
       this.#title.focus({ preventScroll: true })
     this.#catchUp()
-    this.#onScroll()
+    this.#story.status = status
   }
 
   /** @param {'abort' | 'retry'} action */
@@ -500,15 +475,5 @@ export class RunView {
   #hideUndo() {
     this.#undo.hidden = true
     this.#tabs.focus(this.#tab)
-  }
-
-  #onScroll = () => {
-    // At a gate nothing new comes before it is answered.
-    this.#latest.hidden = isNearEnd() || (this.#status !== 'running' && this.#status !== 'pending')
-  }
-
-  #scrollToEnd() {
-    this.#timeline.scrollToEnd()
-    this.#latest.hidden = true
   }
 }

@@ -7,10 +7,11 @@
  * 3. It is a feed (WAI-ARIA): each entry has its position among all visible ones, and Page Up,
  *    Page Down, Home and End move from entry to entry.
  */
-import { entryView, isShown } from './entries.js'
-import { button, h, place, prose, setText, update } from './dom.js'
-import { actionButton } from './folder-entries.js'
-import { visible } from './visible.js'
+import { h, textIn } from './dom.js'
+import { isShown } from './entries.js'
+import { highlight } from './highlight.js'
+import { folded, wordsOf } from './search.js'
+import { Block, Iteration, Row } from './timeline-rows.js'
 
 /**
  * @typedef {import('../types.js').AgentEvent} AgentEvent
@@ -18,11 +19,12 @@ import { visible } from './visible.js'
  */
 
 /** Rows per block. */
-const BLOCK = 40
-/** Assumed height of a row that was never drawn, gap included, in pixels. */
-const ROW_HEIGHT = 64
+const BLOCK = 20
 /** Distance from the window within which blocks are drawn. */
-const MARGIN = '1200px 0px'
+const MARGIN = '600px 0px'
+
+/** Milliseconds of one part of a search: then the page answers its user. */
+const SLICE_MS = 12
 
 /** Pixels from the end within which the page follows new entries. */
 const NEAR_END = 160
@@ -30,182 +32,6 @@ const NEAR_END = 160
 export function isNearEnd() {
   const { scrollHeight, clientHeight } = document.documentElement
   return scrollHeight - clientHeight - window.scrollY < NEAR_END
-}
-
-/** An entry, or the head of an iteration. */
-class Row {
-  /** @type {Progress} */
-  progress = {}
-  /** @type {HTMLElement | null} */
-  element = null
-  /** Which of its details were open when its element was removed. @type {readonly boolean[]} */
-  #open = []
-  /** @type {string | null} */
-  #text = null
-  #stale = false
-
-  /**
-   * @param {AgentEvent | null} event null for the head of an iteration
-   * @param {Iteration | null} iteration
-   */
-  constructor(event, iteration) {
-    this.event = event
-    this.iteration = iteration
-  }
-
-  /** @param {string} words lower case, or empty for all */
-  isVisible(words) {
-    if (words !== '') return this.event !== null && this.#holds(words)
-    return this.event === null || this.iteration === null || !this.iteration.folded
-  }
-
-  /** @param {string} words */
-  #holds(words) {
-    const { event, progress } = this
-    this.#text ??= visible(JSON.stringify([event?.payload, progress.result?.payload])).toLowerCase()
-    return this.#text.includes(words)
-  }
-
-  /** @param {Progress} progress */
-  note(progress) {
-    this.progress = { ...this.progress, ...progress }
-    this.#text = null
-    this.#stale = true
-  }
-
-  /** The element of this row, changed in place when its content has changed. */
-  draw() {
-    if (this.element !== null && !this.#stale) return this.element
-    this.#stale = false
-    const made =
-      this.event === null
-        ? /** @type {Iteration} */ (this.iteration).head()
-        : entryView(this.event, this.progress)
-    if (this.element === null) {
-      const parts = made.querySelectorAll('details')
-      if (parts.length === this.#open.length)
-        parts.forEach((part, i) => (part.open = this.#open[i] === true))
-      this.element = made
-    } else update(this.element, made)
-    return this.element
-  }
-
-  /** Removes its element. */
-  clear() {
-    if (this.element === null) return
-    this.#open = [...this.element.querySelectorAll('details')].map(({ open }) => open)
-    this.element.remove()
-    this.element = null
-  }
-}
-
-/** Whether the entries of an iteration are folded, and what its goal check found. */
-class Iteration {
-  /** The blocks that hold its rows. @type {Set<Block>} */
-  blocks = new Set()
-  #folded = false
-  /** True once the user has folded or unfolded it: then it is not folded automatically. */
-  chosen = false
-  outcome = ''
-  tone = ''
-  #index
-  #toggled
-  /** @type {HTMLElement | null} */
-  #fact = null
-  /** @type {HTMLElement | null} */
-  #button = null
-  #complete = false
-  /** @type {HTMLElement | null} */
-  #fork = null
-
-  /**
-   * @param {number} index
-   * @param {() => void} toggled
-   */
-  constructor(index, toggled) {
-    this.#index = index
-    this.#toggled = toggled
-  }
-
-  get folded() {
-    return this.#folded
-  }
-
-  set folded(folded) {
-    this.#folded = folded
-    this.#button?.setAttribute('aria-expanded', String(!folded))
-  }
-
-  head() {
-    this.#fact = h('span', { class: `fact ${this.tone}`, dir: 'auto' }, prose(this.outcome))
-    const toggle = () => {
-      this.chosen = true
-      this.folded = !this.folded
-      this.#toggled()
-    }
-    this.#button = button(`Iteration ${this.#index}`, toggle, {
-      class: 'fold',
-      'aria-expanded': !this.#folded,
-    })
-    this.#fork = actionButton('Fork from here', {
-      name: 'fork',
-      at: { iteration: this.#index },
-      from: `After iteration ${this.#index}`,
-    })
-    this.#fork.hidden = !this.#complete
-    return h('article.iteration', h('h3', this.#button), this.#fact, this.#fork)
-  }
-
-  /** @param {AgentEvent} event */
-  note(event) {
-    if (event.kind === 'iteration_complete') {
-      this.#complete = true
-      if (this.#fork !== null) this.#fork.hidden = false
-    }
-    if (event.kind !== 'goal_check') return
-    this.outcome = event.payload.achieved ? 'Goal met' : event.payload.reason
-    this.tone = event.payload.achieved ? 'good' : ''
-    if (this.#fact === null) return
-    setText(this.#fact, prose(this.outcome))
-    this.#fact.className = `fact ${this.tone}`
-  }
-}
-
-/** Consecutive rows, drawn only while they are near the window. */
-class Block {
-  element = h('div.block')
-  /** @type {Row[]} */
-  rows = []
-  drawn = false
-  /** Number of visible rows. */
-  visible = 0
-
-  /** Counts its visible rows. @param {string} words */
-  count(words) {
-    const visible = this.rows.reduce((sum, row) => sum + (row.isVisible(words) ? 1 : 0), 0)
-    if (visible === this.visible) return
-    this.visible = visible
-    this.element.hidden = visible === 0
-    if (!this.drawn) this.element.style.height = `${visible * ROW_HEIGHT}px`
-  }
-
-  /** Updates its elements from its rows; unchanged elements are not touched. */
-  draw(/** @type {string} */ words) {
-    const shown = this.rows.filter((row) => row.isVisible(words))
-    place(this.element, shown.map((row) => row.draw()))
-    for (const row of this.rows) if (!shown.includes(row)) row.clear()
-    this.element.style.height = ''
-    this.drawn = true
-  }
-
-  /** Removes its elements and keeps its height. */
-  clear() {
-    if (!this.drawn || this.element.contains(document.activeElement)) return
-    const height = this.element.offsetHeight
-    for (const row of this.rows) row.clear()
-    this.element.style.height = `${height}px`
-    this.drawn = false
-  }
 }
 
 /**
@@ -258,15 +84,26 @@ export class Timeline {
   /** The newest checkpoint. @type {string | null} */
   #checkpoint = null
   #index = 0
+  /** What is searched for, in lower case. */
   #words = ''
-  #counted
+  /** Of what all rows know how often they hold it. */
+  #counted = ''
+  #onlyMatches = true
+  /** The match that the user has gone to. @type {Row | null} */
+  #current = null
+  /** Rows of events without an entry of their own, by `seq`. @type {Map<number, Row>} */
+  #homes = new Map()
+  #searches = 0
+  #isMarking = false
+  #isMarked = false
+  #changed
   #observer = new IntersectionObserver((entries) => this.#onIntersection(entries), {
     rootMargin: MARGIN,
   })
 
-  /** @param {(visible: number) => void} [counted] called with the number of visible entries */
-  constructor(counted = () => {}) {
-    this.#counted = counted
+  /** @param {() => void} changed called when other entries are visible, or match */
+  constructor(changed) {
+    this.#changed = changed
     this.element = h('div.feed', {
       role: 'feed',
       'aria-labelledby': 'timeline-title',
@@ -315,6 +152,8 @@ export class Timeline {
       const [row, block] = this.#calls.get(id) ?? []
       if (row === undefined || block === undefined) continue
       row.note(progress)
+      if (this.#words !== '') row.count(this.#words)
+      this.#homes.set(event.seq, row)
       touched.add(block)
     }
     if (!isShown(event)) return
@@ -345,6 +184,7 @@ export class Timeline {
       this.element.append(block.element)
       this.#observer.observe(block.element)
     }
+    if (this.#words !== '') row.count(this.#words)
     block.rows.push(row)
     row.iteration?.blocks.add(block)
     touched.add(block)
@@ -354,15 +194,27 @@ export class Timeline {
   /** @param {Set<Block>} touched */
   #update(touched) {
     for (const block of touched) {
-      block.count(this.#words)
-      if (block.drawn) block.draw(this.#words)
+      block.count(this.#isFiltered)
+      if (block.drawn) block.draw(this.#isFiltered)
     }
     this.#number()
   }
 
+  get #isFiltered() {
+    return this.#words !== '' && this.#onlyMatches
+  }
+
+  /** The number of visible entries. */
+  get shown() {
+    return this.#blocks.reduce((sum, { visible }) => sum + visible, 0)
+  }
+
   /** Sets the position of each drawn entry among all visible ones. */
   #number() {
-    const total = this.#blocks.reduce((sum, { visible }) => sum + visible, 0)
+    const total = this.shown
+    // A feed has entries, or it is none.
+    if (total === 0) this.element.removeAttribute('role')
+    else this.element.setAttribute('role', 'feed')
     let before = 0
     for (const block of this.#blocks) {
       if (block.drawn) {
@@ -375,7 +227,8 @@ export class Timeline {
       }
       before += block.visible
     }
-    this.#counted(total)
+    this.#changed()
+    this.#mark()
   }
 
   /** @param {readonly IntersectionObserverEntry[]} entries */
@@ -386,7 +239,7 @@ export class Timeline {
     for (const { target, isIntersecting } of entries) {
       const block = this.#byElement.get(target)
       if (block === undefined || block.drawn === isIntersecting) continue
-      if (isIntersecting) block.draw(this.#words)
+      if (isIntersecting) block.draw(this.#isFiltered)
       else block.clear()
     }
     this.#number()
@@ -394,10 +247,157 @@ export class Timeline {
     if (atEnd && !isNearEnd()) this.scrollToEnd()
   }
 
-  /** Shows only entries that contain `words`. @param {string} words */
-  find(words) {
-    this.#words = visible(words.trim()).toLowerCase()
+  /**
+   * Searches all entries, a part at a time.
+   *
+   * @param {string} typed empty for all entries
+   * @param {boolean} onlyMatches hide the others?
+   * @returns {Promise<boolean>} false: another search has begun since
+   */
+  async find(typed, onlyMatches) {
+    const words = wordsOf(typed)
+    const search = (this.#searches += 1)
+    // Whoever goes on typing searches what was found.
+    const narrower = this.#counted !== '' && words.includes(this.#counted)
+    if (words !== this.#counted && words !== '') {
+      this.#counted = ''
+      if (!(await this.#count(words, narrower, () => search !== this.#searches))) return false
+      this.#counted = words
+    }
+    if (words !== this.#words) this.#current = null
+    this.#words = words
+    this.#onlyMatches = onlyMatches
+    // What came meanwhile.
+    for (const row of this.#rows()) if (words !== '' && row.matches === null) row.count(words)
     this.#update(new Set(this.#blocks))
+    return true
+  }
+
+  /**
+   * @param {string} words
+   * @param {boolean} narrower than the search before
+   * @param {() => boolean} isOver
+   */
+  async #count(words, narrower, isOver) {
+    let until = performance.now() + SLICE_MS
+    for (const row of [...this.#rows()]) {
+      if (!narrower || row.matches !== 0) row.count(words)
+      if (performance.now() < until) continue
+      await new Promise((resolve) => setTimeout(resolve, 0))
+      if (isOver()) return false
+      until = performance.now() + SLICE_MS
+    }
+    return true
+  }
+
+  *#rows() {
+    for (const { rows } of this.#blocks) yield* rows
+  }
+
+  /**
+   * What was found: matches, entries that have any, and which of them the user has gone to, from 1;
+   * null without a search.
+   */
+  get found() {
+    if (this.#words === '') return null
+    let [matches, entries, at] = [0, 0, 0]
+    for (const row of this.#rows()) {
+      if (row.matches === null || row.matches === 0) continue
+      matches += row.matches
+      entries += 1
+      if (row === this.#current) at = entries
+    }
+    return { matches, entries, at }
+  }
+
+  /** Goes to the next entry that matches, or the one before. @param {1 | -1} by */
+  goToMatch(by) {
+    const rows = [...this.#rows()].filter(({ matches }) => matches !== null && matches > 0)
+    if (rows.length === 0) return
+    const at = this.#current === null ? -1 : rows.indexOf(this.#current)
+    const first = by === 1 ? 0 : rows.length - 1
+    const next = at === -1 ? first : (at + by + rows.length) % rows.length
+    this.#current = rows[next] ?? null
+    if (this.#current === null) return
+    const element = this.#reveal(this.#current)
+    this.#open(element)
+    this.#point(element)
+    this.#number()
+  }
+
+  /** Opens what is folded in an entry and holds the words. @param {HTMLElement} element */
+  #open(element) {
+    for (const part of element.querySelectorAll('details')) {
+      const output = part.querySelector('.output-view')
+      const isOutput = output?.dispatchEvent(
+        new CustomEvent('find', { detail: this.#words, cancelable: true }),
+      )
+      if (isOutput === false || folded(textIn(part)).includes(this.#words))
+        part.open = true
+    }
+  }
+
+  /** Draws a row, wherever it is. @param {Row} row */
+  #reveal(row) {
+    const block = /** @type {Block} */ (this.#blocks.find(({ rows }) => rows.includes(row)))
+    const { iteration } = row
+    if (iteration !== null && iteration.folded && !this.#isFiltered) {
+      iteration.chosen = true
+      iteration.folded = false
+      this.#update(iteration.blocks)
+    }
+    if (!block.drawn) block.draw(this.#isFiltered)
+    this.#number()
+    return row.draw()
+  }
+
+  /** Shows where the reader is. @param {HTMLElement} element */
+  #point(element) {
+    for (const each of this.element.querySelectorAll('[aria-current]'))
+      each.removeAttribute('aria-current')
+    element.setAttribute('aria-current', 'true')
+    element.scrollIntoView({ block: 'center' })
+    // What is drawn now around it is higher or lower than was assumed.
+    requestAnimationFrame(() =>
+      requestAnimationFrame(() => {
+        const { top, bottom } = element.getBoundingClientRect()
+        if (bottom < 0 || top > window.innerHeight) element.scrollIntoView({ block: 'center' })
+      }),
+    )
+  }
+
+  /**
+   * Goes to the entry of an event, or the one after which an event without one comes.
+   *
+   * @param {number} seq
+   * @returns {boolean} false when there is none
+   */
+  goTo(seq) {
+    let row = this.#homes.get(seq) ?? null
+    if (row === null) {
+      for (const each of this.#rows()) {
+        if (each.event === null) continue
+        if (each.event.seq > seq && row !== null) break
+        row = each
+        if (each.event.seq >= seq) break
+      }
+    }
+    if (row === null) return false
+    const element = this.#reveal(row)
+    element.focus({ preventScroll: true })
+    this.#point(element)
+    return true
+  }
+
+  /** Marks what is searched for, once for all that changes before the next frame. */
+  #mark() {
+    if (this.#isMarking || (this.#words === '' && !this.#isMarked)) return
+    this.#isMarking = true
+    requestAnimationFrame(() => {
+      this.#isMarking = false
+      this.#isMarked = this.#words !== ''
+      highlight(this.element, this.#words)
+    })
   }
 
   /** @param {boolean} folded */
@@ -414,7 +414,7 @@ export class Timeline {
     let height = 0
     for (let i = this.#blocks.length - 1; i >= 0 && height < window.innerHeight; i--) {
       const block = /** @type {Block} */ (this.#blocks[i])
-      if (!block.drawn) block.draw(this.#words)
+      if (!block.drawn) block.draw(this.#isFiltered)
       height += block.element.offsetHeight
     }
     this.#number()
@@ -449,7 +449,7 @@ export class Timeline {
     let before = 0
     for (const block of this.#blocks) {
       if (position <= before + block.visible) {
-        if (!block.drawn) block.draw(this.#words)
+        if (!block.drawn) block.draw(this.#isFiltered)
         this.#number()
         const element = block.element.children[position - before - 1]
         if (!(element instanceof HTMLElement)) return

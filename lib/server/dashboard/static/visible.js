@@ -1,11 +1,9 @@
 /** Text of which a reader sees every character. The page shows no other: see `dom.js`. */
+import { withoutStyles } from './ansi.js'
 
 /** As in `escapeInvisible()` of the library. */
 const INVISIBLE =
   /(?![\t\n])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|(?! )\p{Zs}/gu
-
-/** Sequences by which programs colour their output. */
-const COLOURS = /\x1b\[[\d;]*m/g
 
 /** Blanks of prose, and number signs that are visible although they are format characters. */
 const PROSE = /[\p{Zs}\u0600-\u0605\u06dd\u070f\u08e2]/u
@@ -69,7 +67,7 @@ function belongs(character, before, after) {
  * @param {string} text
  */
 export function uncoloured(text) {
-  return readable(text.replace(COLOURS, ''))
+  return readable(withoutStyles(text))
 }
 
 /**
