@@ -187,6 +187,12 @@ export interface RunSummary {
   /** How many runs it has started that work for it. */
   readonly delegates: number
   readonly metadata: Readonly<Record<string, string>>
+  /** Empty for a run without a folder. */
+  readonly cwd: string
+  readonly max_iterations: number
+  readonly estimated_cost_usd: number
+  /** As in {@link RunDetails.cost_known}. */
+  readonly cost_known: boolean
   readonly last_seq: number
   /** Why the run cannot be used, because its log is damaged or of a newer version; usually null. */
   readonly problem: string | null

@@ -44,7 +44,7 @@ export interface RunQuery {
   readonly createdAfter?: number | undefined
   /** Exclusive upper bound, in float seconds since the epoch. */
   readonly createdBefore?: number | undefined
-  /** By `created_at`, then by `run_id`: oldest first, or with `-` newest first, the default. */
+  /** See {@link RunSort}. @defaultValue '-created_at', the newest first */
   readonly sort?: RunSort | undefined
   /** Runs per page, 1 or more. */
   readonly limit: number
@@ -52,8 +52,13 @@ export interface RunQuery {
   readonly cursor?: string | undefined
 }
 
-/** The order of a list. */
-export type RunSort = 'created_at' | '-created_at'
+/**
+ * The order of a list: by `created_at`, then by `run_id`; or before these by the folder, the end
+ * reason, or the run that started it. Runs without any come first. `-` reverses the whole.
+ */
+export type RunSort =
+  | 'created_at' | '-created_at' | 'cwd' | '-cwd' | 'end_reason' | '-end_reason'
+  | 'parent' | '-parent'
 
 /** For `checkOptions()`. */
 export const QUERY: OptionKinds<Partial<RunQuery>> = {

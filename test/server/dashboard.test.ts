@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { END_REASONS } from '../../lib/server/describe/schemas.js'
 import { openService } from './open-service.js'
 
 const folder = fileURLToPath(new URL('../../lib/server/dashboard/static/', import.meta.url))
@@ -117,9 +116,4 @@ test('a host may disable the dashboard', async () => {
   for (const path of ['/agents', '/agents/', '/agents/runwright/app.js']) {
     assert.equal((await opened.call('GET', path)).status, 404)
   }
-})
-
-test('the page has words for every reason for which a run ends', () => {
-  const source = read('format.js')
-  for (const reason of END_REASONS) assert.match(source, new RegExp(`^  ${reason}: '`, 'm'))
 })

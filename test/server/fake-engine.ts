@@ -286,6 +286,7 @@ export class FakeEngine implements ServiceEngine {
   readonly list: ServiceEngine['list'] = async (query = {}) => {
     this.#enter('list', query)
     const { tenant = null, createdAfter = -Infinity, status = [], root, parent, role } = query
+    const { endReason = [], cwd } = query
     const visible = [...this.runs.values()].filter(
       (run) =>
         run.tenant === tenant &&
@@ -294,7 +295,9 @@ export class FakeEngine implements ServiceEngine {
         (parent === undefined ||
           (run.details.parent_run_id === parent && run.details.role !== 'root')) &&
         (role === undefined || run.details.role === role) &&
-        (status.length === 0 || status.includes(run.details.status)),
+        (status.length === 0 || status.includes(run.details.status)) &&
+        (endReason.length === 0 || endReason.some((one) => one === run.details.end_reason)) &&
+        (cwd === undefined || run.details.cwd === cwd),
     )
     const page = visible.reverse().slice(Number(query.cursor ?? 0))
     const limit = query.limit ?? page.length
@@ -436,7 +439,9 @@ export class FakeEngine implements ServiceEngine {
 }
 
 function summaryOf({ details, problem }: FakeRun): RunSummary {
-  return { ...details, attempts: details.attempts?.count ?? 0, problem }
+  const { attempts, final_state } = details
+  const { estimated_cost_usd } = final_state
+  return { ...details, attempts: attempts?.count ?? 0, estimated_cost_usd, problem }
 }
 
 class FakeSubscription implements RunSubscription {

@@ -295,6 +295,9 @@ test('the list is newest first unless sorted, filtered, and paged by Link', asyn
   for (const [query, expected] of [
     ['status=achieved', ids],
     ['sort=created_at', ids.toReversed()],
+    ['sort=cwd', ids.toReversed()],
+    ['sort=-end_reason&status=achieved', ids],
+    ['sort=parent&role=root', ids.toReversed()],
     ['sort=created_at&metadata.team.lead=&end_reason=goal_achieved', ids.slice(0, 3).reverse()],
   ] as const) {
     const paged: string[] = []

@@ -438,6 +438,10 @@ export function summarize({ details, problem }: RunHead): RunSummary {
     attempts: details.attempts?.count ?? 0,
     delegates: details.delegates,
     metadata: details.metadata,
+    cwd: details.cwd,
+    max_iterations: details.max_iterations,
+    estimated_cost_usd: details.final_state.estimated_cost_usd,
+    cost_known: details.cost_known,
     last_seq: details.last_seq,
     problem: problem ?? null,
   }

@@ -5,7 +5,8 @@
  * 1. Runs are in sorted arrays, oldest first: one of all runs, one per status, one per tenant; runs
  *    that others started also in one per root and one per parent, and once there are any, roots in
  *    one of roots. Those by folder, end reason and metadata are made when one is first asked for. A
- *    page reads the shortest of them that contain its runs, from a binary search on.
+ *    page reads the shortest of them that contain its runs, from a binary search on; in another
+ *    order than that of creation, those of one text after the other.
  * 2. A cursor names the last run of its page rather than an offset: runs added or removed in the
  *    meantime cause neither repeats nor gaps.
  *
@@ -13,14 +14,17 @@
  */
 import { FolderIndex } from '../../internal/folder-index.js'
 import { checkOptions, describeValue, type OptionKinds } from '../../internal/options.js'
-import { InvalidRequestError } from '../errors.js'
 import { isTerminal, type EndReason, type RunOwner, type RunStatus } from '../events.js'
 import type { RunHead } from '../run-details.js'
-import type { RunQuery, RunSort } from '../store.js'
+import type { RunQuery } from '../store.js'
 import { childPlaceOf, type ChildPlace } from './child-place.js'
 import { LazyLists } from './lazy-lists.js'
 import { metadataKeys } from './list-keys.js'
+import {
+  checkSort, compareTexts, decodeCursor, encodeCursor, folderOrder, orderOf, type OrderField,
+} from './list-order.js'
 import { compareRuns, merged, OrderedRuns, type SortKey } from './ordered-runs.js'
+import { matcher } from './run-matcher.js'
 
 /**
  * The fields by which a run is listed and found. Only `status`, `endedMs`, `endReason`, `operates`
@@ -131,6 +135,12 @@ export class RunIndex<R extends IndexedRun> {
   readonly #byFolder = new LazyLists<R>(({ cwd }) => (cwd === null ? [] : [cwd]))
   readonly #byEndReason = new LazyLists<R>(({ endReason }) => endReason === null ? [] : [endReason])
   readonly #byMetadata = new LazyLists<R>(({ metadata }) => metadata ?? [])
+  /** In the orders of a list: all runs, by the text that comes first in the order. */
+  readonly #ordered: Readonly<Record<OrderField, LazyLists<R>>> = {
+    cwd: new LazyLists<R>(({ cwd }) => [folderOrder(cwd ?? '')]),
+    end_reason: new LazyLists<R>(({ endReason }) => [endReason ?? '']),
+    parent: new LazyLists<R>(({ child }) => [child?.parent ?? '']),
+  }
   /** The tenants of each folder; null until there has been a need for them. */
   #folders: FolderIndex<string | null> | null = null
 
@@ -163,6 +173,7 @@ export class RunIndex<R extends IndexedRun> {
     this.#byFolder.add(run)
     this.#byEndReason.add(run)
     this.#byMetadata.add(run)
+    for (const lists of Object.values(this.#ordered)) lists.add(run)
     if (run.cwd) this.#folders?.add(run.tenant, run.cwd)
     if (run.key === null) return
     const name = ownedKey({ id: run.ownerId, tenant: run.tenant }, run.key)
@@ -183,6 +194,7 @@ export class RunIndex<R extends IndexedRun> {
     this.#byFolder.remove(run)
     this.#byEndReason.remove(run)
     this.#byMetadata.remove(run)
+    for (const lists of Object.values(this.#ordered)) lists.remove(run)
     if (run.cwd) this.#folders?.remove(run.tenant, run.cwd)
     if (run.key === null) return
     const name = ownedKey({ id: run.ownerId, tenant: run.tenant }, run.key)
@@ -229,23 +241,29 @@ export class RunIndex<R extends IndexedRun> {
     if (run.child === null && isTerminal(status)) this.#endedRoots += 1
     run.status = status
     run.endedMs = ended_at === null ? 0 : Date.parse(ended_at)
-    if (run.endReason !== null || end_reason === null) return
-    run.endReason = end_reason
+    this.#setEndReason(run, end_reason)
+  }
+
+  #setEndReason(run: R, endReason: EndReason | null): void {
+    if (run.endReason !== null || endReason === null) return
+    this.#ordered.end_reason.remove(run)
+    run.endReason = endReason
+    this.#ordered.end_reason.add(run)
     this.#byEndReason.add(run)
   }
 
   /** Fills in what is not known of a run, whose index was written by an earlier version. */
   complete(run: R, { details }: RunHead): void {
     if (run.cwd === null) {
+      this.#ordered.cwd.remove(run)
       run.cwd = details.cwd
+      this.#ordered.cwd.add(run)
       this.#byFolder.add(run)
     }
     if (run.metadata !== null) return
     run.metadata = metadataKeys(details.metadata)
     this.#byMetadata.add(run)
-    if (run.endReason !== null || details.end_reason === null) return
-    run.endReason = details.end_reason
-    this.#byEndReason.add(run)
+    this.#setEndReason(run, details.end_reason)
   }
 
   /** Are there runs of tenants other than this one? */
@@ -298,18 +316,39 @@ export class RunIndex<R extends IndexedRun> {
   page(query: RunQuery): IndexPage<R> {
     checkQuery(query)
     const { limit, sort } = query
-    const [after, before] = boundsOf(query)
     const matches = matcher(query)
     const runs: R[] = []
-    const step = sort === 'created_at' ? 1 : -1
-    for (const run of merged(this.#candidates(query), before, after, step)) {
+    let end = ''
+    for (const [order, run] of this.#inOrder(query)) {
       if (!matches(run)) continue
       const last = runs.at(-1)
-      if (runs.length === limit && last !== undefined)
-        return { runs, next: encodeCursor(last, sort) }
+      if (runs.length === limit && last !== undefined) {
+        const { createdMs, runId } = last
+        return { runs, next: encodeCursor({ createdMs, runId, order: end }, sort) }
+      }
       runs.push(run)
+      end = order
     }
     return { runs, next: null }
+  }
+
+  /** Runs that may match, in the order of the query, and the text that each is ordered by. */
+  *#inOrder(query: RunQuery): Generator<readonly [order: string, run: R]> {
+    const { sort, cursor } = query
+    const { field, step } = orderOf(sort)
+    const last = cursor === undefined ? null : decodeCursor(cursor, sort)
+    if (field === null) {
+      const [after, before] = boundsOf(query, last, step)
+      for (const run of merged(this.#candidates(query), before, after, step)) yield ['', run]
+      return
+    }
+    const lists = this.#ordered[field]
+    for (const order of lists.keys(this.#all, last?.order ?? null, step, compareTexts)) {
+      const [after, before] = boundsOf(query, order === last?.order ? last : null, step)
+      const list = lists.get(order, this.#all)
+      if (list === undefined) continue
+      for (const run of merged([list], before, after, step)) yield [order, run]
+    }
   }
 
   /** The shortest lists that contain every matching run. */
@@ -373,9 +412,7 @@ export function checkQuery({ limit, role, sort, metadata }: RunQuery): void {
   if (role !== undefined && role !== 'root') {
     throw new TypeError(`role must be 'root' or undefined, got ${JSON.stringify(role)}`)
   }
-  if (sort !== undefined && sort !== 'created_at' && sort !== '-created_at') {
-    throw new TypeError(`sort must be 'created_at' or '-created_at', got ${JSON.stringify(sort)}`)
-  }
+  checkSort(sort)
   if (metadata !== undefined) checkMetadata(metadata)
 }
 
@@ -414,49 +451,16 @@ function ownedKey({ id, tenant }: RunOwner, key: string): string {
   return JSON.stringify([tenant, id, key])
 }
 
-/** Tests a run against every condition of a query except time and cursor. */
-function matcher(query: RunQuery): (run: IndexedRun) => boolean {
-  const { tenant, goal, modelName, root, parent, role, cwd, metadata = {} } = query
-  const statuses = query.status === undefined || query.status.length === 0 ? null : query.status
-  const { endReason = [] } = query
-  const keys = metadataKeys(metadata)
-  const words = searchWords(query).map(ignoringCase)
-  return (run) =>
-    (tenant === undefined || run.tenant === tenant) &&
-    (statuses === null || statuses.includes(run.status)) &&
-    (goal === undefined || run.goal === goal) &&
-    (modelName === undefined || run.modelName === modelName) &&
-    (root === undefined || (run.child?.root ?? run.runId) === root) &&
-    (parent === undefined || run.child?.parent === parent) &&
-    (role === undefined || run.child === null) &&
-    (cwd === undefined || run.cwd === cwd) &&
-    (endReason.length === 0 || (run.endReason !== null && endReason.includes(run.endReason))) &&
-    keys.every((key) => run.metadata?.includes(key)) &&
-    (words.length === 0 || containsAll(run, words))
-}
-
-/** The words that a query searches for, in lower case. */
-export function searchWords({ search = '' }: RunQuery): string[] {
-  return search.toLowerCase().split(/\s+/).filter(Boolean)
-}
-
-function containsAll({ goal, modelName, runId }: IndexedRun, words: readonly RegExp[]): boolean {
-  return words.every((word) => word.test(goal) || word.test(modelName) || word.test(runId))
-}
-
-/** Matches a word in any case, without a lower-case copy of every goal. */
-function ignoringCase(word: string): RegExp {
-  return new RegExp(word.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&'), 'i')
-}
-
-/** The first key of a page, and the first behind it; null sets no bound. */
-function boundsOf(query: RunQuery): [after: SortKey | null, before: SortKey | null] {
-  const { createdAfter, createdBefore, cursor, sort } = query
+/** The first key of a page that follows `last`, and the first behind it; null sets no bound. */
+function boundsOf(
+  { createdAfter, createdBefore }: RunQuery,
+  last: SortKey | null,
+  step: 1 | -1,
+): [after: SortKey | null, before: SortKey | null] {
   let before = createdBefore === undefined ? null : startOfMs(Math.ceil(toMs(createdBefore)))
   let after = createdAfter === undefined ? null : startOfMs(Math.floor(toMs(createdAfter)) + 1)
-  if (cursor === undefined) return [after, before]
-  const last = decodeCursor(cursor, sort)
-  if (sort !== 'created_at') {
+  if (last === null) return [after, before]
+  if (step === -1) {
     if (before === null || compareRuns(last, before) < 0) before = last
   } else {
     // The next key that a run can have.
@@ -469,27 +473,4 @@ function boundsOf(query: RunQuery): [after: SortKey | null, before: SortKey | nu
 /** Sorts before every run created in this millisecond. */
 function startOfMs(createdMs: number): SortKey {
   return { createdMs, runId: '' }
-}
-
-/** The cursor of a page that ends with this run. It names its order, unless that is the default. */
-export function encodeCursor({ createdMs, runId }: SortKey, sort?: RunSort): string {
-  const order = sort === 'created_at' ? [sort] : []
-  return Buffer.from(JSON.stringify([createdMs, runId, ...order])).toString('base64url')
-}
-
-/** The last run of the page to which a cursor belongs. @throws {@link InvalidRequestError} */
-export function decodeCursor(cursor: string, sort: RunSort = '-created_at'): SortKey {
-  try {
-    const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
-    if (Array.isArray(value) && value.length <= 3) {
-      const [createdMs, runId, order = '-created_at'] = value as unknown[]
-      const isKey = typeof createdMs === 'number' && typeof runId === 'string'
-      if (isKey && order === sort) return { createdMs, runId }
-    }
-  } catch {
-    // Not JSON: reported below.
-  }
-  throw new InvalidRequestError([
-    { pointer: '/cursor', detail: 'is not the cursor of an earlier page; start again without it' },
-  ])
 }

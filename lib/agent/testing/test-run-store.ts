@@ -14,6 +14,7 @@ import { testFolders } from './store-contract/folders.js'
 import { testHeads } from './store-contract/heads.js'
 import { testDurableHoldouts, testHoldouts } from './store-contract/holdouts.js'
 import { testKeys } from './store-contract/keys.js'
+import { testListOrders } from './store-contract/list-orders.js'
 import { testLists } from './store-contract/lists.js'
 import { testReads } from './store-contract/reads.js'
 import { testSharing } from './store-contract/sharing.js'
@@ -88,6 +89,7 @@ export function testRunStore(
     testReads(suite)
     testHeads(suite)
     testLists(suite)
+    testListOrders(suite)
     testKeys(suite)
     testFolders(suite)
     testDeletes(suite)

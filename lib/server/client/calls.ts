@@ -54,7 +54,7 @@ export interface RunFilter {
   readonly createdAfter?: Date | string | undefined
   /** Only runs created before this time. */
   readonly createdBefore?: Date | string | undefined
-  /** Oldest first, or with `-` newest first. @defaultValue '-created_at' */
+  /** The order; `-` reverses it. @defaultValue '-created_at', the newest first */
   readonly sort?: RunSort | undefined
   /** Runs per page at most, from 1 to 10 000. @defaultValue 10 000; 100 for `runs()` */
   readonly limit?: number | undefined

@@ -322,6 +322,10 @@ export const RUN_SUMMARY: JsonSchema = record({
   attempts: { ...count, description: '0 for a run that works itself' },
   delegates: count,
   metadata: { type: 'object', additionalProperties: text },
+  cwd: { ...text, description: 'empty for a run without a folder' },
+  max_iterations: count,
+  estimated_cost_usd: amount,
+  cost_known: flag,
   last_seq: count,
   problem: orNull(text, 'why the run cannot be used, usually null: its log is damaged'),
 })

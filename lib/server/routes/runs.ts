@@ -3,6 +3,7 @@ import {
   START_REQUEST_SCHEMA,
   type EndReason,
   type RunDetails,
+  type RunSort,
   type RunStatus,
   type RunSummary,
 } from '../../agent/index.js'
@@ -41,7 +42,10 @@ const MAX_SEARCH = 200
 const MAX_ENCODED = 256
 
 const ROLES = ['root'] as const
-const SORTS = ['-created_at', 'created_at'] as const
+const SORTS = Object.keys({
+  '-created_at': true, created_at: true, '-cwd': true, cwd: true, '-end_reason': true,
+  end_reason: true, '-parent': true, parent: true,
+} satisfies Record<RunSort, true>) as readonly RunSort[]
 /** As many names as the metadata of a run has. */
 const MAX_NAMES = 32
 
@@ -114,7 +118,9 @@ const LIST_PARAMETERS: readonly Parameter[] = [
   {
     name: 'sort',
     in: 'query',
-    description: 'the order: `-created_at`, newest first, which is the default, or oldest first',
+    description:
+      'the order: by creation, or before that by folder, end reason, or the run that started it; ' +
+      'runs without any come first; `-` reverses the whole',
     schema: { type: 'string', enum: SORTS, default: '-created_at' },
   },
   {

@@ -506,6 +506,10 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
         { metadata: { team: 'red' } },
         { sort: 'created_at' as const },
         { cwd: '/elsewhere', sort: 'created_at' as const },
+        { sort: 'cwd' as const },
+        { sort: '-cwd' as const },
+        { sort: 'end_reason' as const },
+        { sort: '-parent' as const },
       ],
       ...[
         { createdAfter: 1.7e9 },

@@ -28,6 +28,8 @@ import type { ObjectStore } from '../../object-store.js'
 import type { RunHead } from '../../run-details.js'
 import type { QuarantinedRun, RunPage, RunQuery, RunStore, StoreDamage } from '../../store.js'
 import { checkPage } from '../append-checks.js'
+import { checkQuery } from '../run-index.js'
+import { orderOf } from '../list-order.js'
 import { copyHead } from '../../log/head.js'
 import type { Catalog, StoredRun } from './catalog.js'
 import { OpenFiles } from './data-file.js'
@@ -266,9 +268,12 @@ export class FileStore implements RunStore {
 
   async list(query: RunQuery): Promise<RunPage> {
     const { catalog, reader } = this.#use()
-    const { cwd, endReason = [], metadata } = query
-    if (cwd !== undefined) await this.#complete('cwd')
-    if (endReason.length > 0 || metadata !== undefined) await this.#complete('metadata')
+    checkQuery(query)
+    const { cwd, endReason = [], metadata, sort } = query
+    const { field } = orderOf(sort)
+    if (cwd !== undefined || field === 'cwd') await this.#complete('cwd')
+    const hasReasons = endReason.length > 0 || field === 'end_reason'
+    if (hasReasons || metadata !== undefined) await this.#complete('metadata')
     const { runs, next } = catalog.runs.page(query)
     const heads = await this.#tryRead(() => reader.heads(runs))
     if (catalog.quarantined.size === 0) return { heads, next }

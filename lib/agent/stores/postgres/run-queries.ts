@@ -3,14 +3,17 @@
  *
  * @module
  */
+import { toUSVString } from 'node:util'
 import { StoreError } from '../../errors.js'
 import { RECORD_VERSION, type RunOwner, type RunRecord, type RunStatus } from '../../events.js'
 import type { RunHead } from '../../run-details.js'
 import type { RunPage, RunQuery } from '../../store.js'
 import { folderKey, metadataKeys } from '../list-keys.js'
-import type { SortKey } from '../ordered-runs.js'
-import { checkQuery, decodeCursor, encodeCursor, searchWords, toMs } from '../run-index.js'
+import { decodeCursor, encodeCursor, orderOf, type ListKey } from '../list-order.js'
+import { checkQuery, toMs } from '../run-index.js'
+import { searchWords } from '../run-matcher.js'
 import type { Database } from './database.js'
+import { cursorValues, orderColumns, orderText } from './list-orders.js'
 import type { PgQuery, PgRow } from './pg-types.js'
 import { goalHash, HEAD_COLUMNS, headOf, isRunId, keyText, searchable } from './run-rows.js'
 
@@ -50,9 +53,12 @@ export class RunQueries {
     const values: unknown[] = []
     const value = (parameter: unknown): string => `$${values.push(parameter)}`
     const where = conditions(this.#schema, query, value)
-    const text = `SELECT ${HEAD_COLUMNS}, created_ms FROM ${this.#schema}.runs
+    const { field, step } = orderOf(sort)
+    const columns = orderColumns(field)
+    const text = `SELECT ${HEAD_COLUMNS}, created_ms, ${orderText(field)} AS order_text
+      FROM ${this.#schema}.runs
       ${where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`}
-      ORDER BY ${sort === 'created_at' ? 'created_ms, run_id' : 'created_ms DESC, run_id DESC'}
+      ORDER BY ${step === 1 ? columns : columns.replaceAll(/(?=, created_ms|, run_id|$)/g, ' DESC')}
       LIMIT ${value(limit + 1)}`
     const rows = await this.#rows({ text, values })
     const page = rows.slice(0, limit)
@@ -84,8 +90,12 @@ export class RunQueries {
   }
 }
 
-function keyOf(row: PgRow): SortKey {
-  return { createdMs: row['created_ms'] as number, runId: row['run_id'] as string }
+function keyOf(row: PgRow): ListKey {
+  return {
+    createdMs: row['created_ms'] as number,
+    runId: row['run_id'] as string,
+    order: row['order_text'] as string,
+  }
 }
 
 /** @throws {@link StoreError} for a record that this version must not ignore and cannot read. */
@@ -157,9 +167,11 @@ function conditions(
     where.push(`created_ms < ${value(Math.ceil(toMs(createdBefore)))}`)
   }
   if (cursor !== undefined) {
-    const { createdMs, runId } = decodeCursor(cursor, sort)
-    const follows = sort === 'created_at' ? '>' : '<'
-    where.push(`(created_ms, run_id) ${follows} (${value(createdMs)}, ${value(searchable(runId))})`)
+    const { field, step } = orderOf(sort)
+    const last = cursorValues(field, decodeCursor(cursor, sort)).map((part) =>
+      value(typeof part === 'string' ? toUSVString(part.replaceAll('\0', '\ufffd')) : part),
+    )
+    where.push(`(${orderColumns(field)}) ${step === 1 ? '>' : '<'} (${last.join(', ')})`)
   }
   return where
 }

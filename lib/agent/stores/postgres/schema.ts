@@ -7,6 +7,7 @@
 import { StoreError } from '../../errors.js'
 import type { Database, Transaction } from './database.js'
 import { LIST_KEY_STATEMENTS } from './list-keys.js'
+import { LIST_ORDER_STATEMENTS } from './list-orders.js'
 import { FORMAT_STATEMENTS, TREE_FORMAT_STATEMENTS } from './formats.js'
 import { HOLDOUT_STATEMENTS } from './holdouts.js'
 import { MESSAGE_STATEMENTS } from './messages.js'
@@ -108,6 +109,8 @@ const MIGRATIONS: readonly Migration[] = [
   { version: 9, compatibleFrom: 1, statements: TREE_FORMAT_STATEMENTS },
   // Lists by folder, end reason and metadata.
   { version: 10, compatibleFrom: 1, statements: LIST_KEY_STATEMENTS },
+  // Lists in the order of folders, end reasons and parents.
+  { version: 11, compatibleFrom: 1, statements: LIST_ORDER_STATEMENTS },
 ]
 
 const NEWEST = MIGRATIONS.at(-1)?.version ?? 0

@@ -6,6 +6,7 @@ import { Home } from './home.js'
 import { askForKey } from './key-dialog.js'
 import { takeKey } from './key-link.js'
 import { RunList } from './run-list.js'
+import { filterFrom } from './run-query.js'
 import { RunView } from './run-view.js'
 import { StartForm } from './start-form.js'
 
@@ -31,7 +32,7 @@ let view = null
 
 /** @returns {View} */
 function openHome() {
-  home = new Home((status) => list.show(status))
+  home = new Home()
   void home.update(hasRuns)
   return home
 }
@@ -44,6 +45,13 @@ function route() {
   const address = readAddress(location.hash)
   if (run !== null && address?.runId === run.id) {
     run.view.navigate(address)
+    return false
+  }
+  // Another filter of the list that is shown.
+  const filter = filterFrom(location.hash)
+  if (filter !== null) list.show(filter)
+  if (filter !== null && home !== null) {
+    void list.refresh()
     return false
   }
   view?.close()

@@ -64,6 +64,12 @@ export class RunBranch {
     this.element.hidden = parts.length === 0
     const whose = h('span.visually-hidden', ` of ${run.goal || run.run_id}`)
     refill(this.#fold, parts.join(', '), whose)
+    this.mark(current)
+  }
+
+  /** @param {string | null} current the id of the run that is shown */
+  mark(current) {
+    this.#current = current
     for (const [runId, { link }] of this.#items) markCurrent(link, runId === current)
   }
 

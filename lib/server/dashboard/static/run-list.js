@@ -1,11 +1,18 @@
 /**
- * The list of runs at the side. The service searches, filters and pages; the list is refreshed as
- * long as the page is visible.
+ * The list of runs: a page of its own, and at the side of a run. The service searches, filters and
+ * pages; the list is refreshed as long as the page is visible.
+ *
+ * 1. Runs that go on are read often, which costs as much as there are of them. Ended runs are read
+ *    when one of the others has ended, and now and then, for those that other people started.
+ * 2. Groups by status, what needs the user first, however old it is.
  */
-import { ApiError, messageOf, onKeyGiven, page } from './api.js'
-import { button, byId, fill, h, place, prose, select, setText } from './dom.js'
-import { ago, isLive, plural, statusLabel } from './format.js'
-import { markCurrent, RunBranch } from './run-branch.js'
+import { ApiError, messageOf, onKeyGiven } from './api.js'
+import { button, byId, fill, h, place, setText } from './dom.js'
+import { isLive, number, plural } from './format.js'
+import { RunFilters } from './run-filters.js'
+import { RunPages } from './run-pages.js'
+import { ENDED, isNarrowed, listAddress, listPath, LIVE } from './run-query.js'
+import { RunRow } from './run-row.js'
 
 /**
  * @typedef {import('../types.js').RunSummary} RunSummary
@@ -17,46 +24,41 @@ const LIVE_MS = 1_500
 const IDLE_MS = 5_000
 /** Between refreshes without a key that is accepted; a new one refreshes the list at once. */
 const REFUSED_MS = 60_000
-/** Runs per page. */
+/** Between looks at the ended runs while nothing tells of a new one. */
+const ENDED_MS = 4_500
+/** Runs per page: those that go on are nearly always all there at once. */
 const PAGE = 50
-/** The most runs refreshed at a time; older ones stay as they were when they were read. */
-const REFRESHED = 200
-/** Pause in typing after which the search begins. */
-const TYPING_MS = 200
+const LIVE_PAGE = 200
 
-/** @type {Record<import('../types.js').ChildRole, string>} */
-const ROLES = { attempt: 'Attempt', delegate: 'Delegate' }
-
-/** @type {readonly (Status | '')[]} */
-const FILTERS = ['', 'running', 'awaiting_human', 'pending', 'achieved', 'failed', 'aborted']
+/** @type {readonly (readonly [title: string, statuses: readonly Status[]])[]} */
+const GROUPS = [
+  ['Needs you', ['awaiting_human']],
+  ['Working', ['running']],
+  ['Queued', ['pending']],
+  ['Ended', ENDED],
+]
 
 export class RunList {
-  /** @type {readonly RunSummary[]} */
-  #runs = []
-  /** Path of the next page; null when there is none. @type {string | null} */
-  #next = null
+  #filters = new RunFilters(() => this.#filtered())
+  #live = new RunPages(LIVE_PAGE, (limit) => this.#path(limit, LIVE))
+  #ended = new RunPages(PAGE, (limit) => this.#path(limit, ENDED))
+  /** Read only when there are more live runs than one page has. */
+  #waiting = new RunPages(PAGE, (limit) => this.#path(limit, ['awaiting_human']))
+  /** When ended runs were read, by `performance.now()`. */
+  #endedAt = -Infinity
   /** @type {string | null} */
   #current = null
-  /** @type {Map<string, ListItem>} */
-  #items = new Map()
+  /** @type {Map<string, RunRow>} */
+  #rows = new Map()
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer
   /** Counts refreshes: the response to an older one is dropped. */
   #refreshes = 0
   #loaded
-  #search = h('input', {
-    type: 'search',
-    id: 'search',
-    placeholder: 'Search all runs',
-    maxLength: 200,
-    'aria-label': 'Search all runs by goal, model or id',
-    oninput: () => this.#restart(TYPING_MS),
+  #end = new IntersectionObserver((entries) => {
+    if (entries.some(({ isIntersecting }) => isIntersecting)) void this.#loadMore()
   })
-  #filter = select(
-    { id: 'filter', 'aria-label': 'Show runs with status', onchange: () => this.#restart(0) },
-    FILTERS.map((status) => [status, status === '' ? 'All' : statusLabel(status)]),
-  )
-  #list = h('ul.runs', { onkeydown: (/** @type {KeyboardEvent} */ event) => this.#onKey(event) })
+  #groups = GROUPS.map(([title], i) => new RunGroup(title, `group-${i}`))
   #more = button('Show older runs', () => void this.#loadMore(), { class: 'quiet', hidden: true })
   #note = h('p.hint.list-note', { role: 'status' })
 
@@ -66,21 +68,15 @@ export class RunList {
    */
   constructor(loaded) {
     this.#loaded = loaded
-    fill(
-      byId('side'),
-      h('div.filters', this.#search, this.#filter),
-      this.#list,
-      this.#more,
-      this.#note,
-    )
+    const onkeydown = (/** @type {KeyboardEvent} */ event) => this.#onKey(event)
+    const groups = h('div.groups', { onkeydown }, this.#groups.map(({ element }) => element))
+    fill(byId('side'), this.#filters.element, groups, this.#more, this.#note)
     onKeyGiven(() => void this.refresh())
     document.addEventListener('visibilitychange', () => {
       if (!document.hidden) void this.refresh(true)
     })
     // Scrolling to the end loads more.
-    new IntersectionObserver((entries) => {
-      if (entries.some(({ isIntersecting }) => isIntersecting)) void this.#loadMore()
-    }).observe(this.#more)
+    this.#end.observe(this.#more)
   }
 
   /** @param {string | null} runId */
@@ -89,39 +85,51 @@ export class RunList {
     this.#draw()
   }
 
+  /** Shows the runs of a filter that the address has. @param {URLSearchParams} filter */
+  show(filter) {
+    if (listAddress(filter) === listAddress(this.#filters.filter)) return
+    this.#filters.show(filter)
+    this.#restart()
+  }
+
   /** How many events a run has, as far as the list knows. @param {string} runId */
   lastSeq(runId) {
-    return this.#runs.find(({ run_id }) => run_id === runId)?.last_seq ?? 0
+    return this.#runs().find(({ run_id }) => run_id === runId)?.last_seq ?? 0
   }
 
-  /** @param {Status} status */
-  show(status) {
-    this.#filter.value = status
-    this.#search.value = ''
-    this.#restart(0)
+  /** The user has changed the filter: the address of the list says so. */
+  #filtered() {
+    const address = listAddress(this.#filters.filter)
+    const { view } = document.body.dataset
+    if (view === 'list') history.replaceState(null, '', address)
+    byId('brand').setAttribute('href', address)
+    this.#restart()
+    void this.refresh()
   }
 
-  /** Starts a new list after a delay. @param {number} inMs */
-  #restart(inMs) {
-    this.#runs = this.#runs.slice(0, PAGE)
-    this.#next = null
-    clearTimeout(this.#timer)
-    this.#timer = setTimeout(() => void this.refresh(), inMs)
+  #restart() {
+    for (const pages of [this.#live, this.#waiting, this.#ended]) pages.restart()
+    byId('brand').setAttribute('href', listAddress(this.#filters.filter))
   }
 
-  get #isFiltered() {
-    return this.#search.value.trim() !== '' || this.#filter.value !== ''
+  /**
+   * @param {number} limit
+   * @param {readonly Status[]} statuses
+   */
+  #path(limit, statuses) {
+    return listPath(this.#filters.filter, { limit, statuses })
   }
 
-  #path() {
-    const query = new URLSearchParams()
-    query.set('limit', String(Math.min(Math.max(this.#runs.length, PAGE), REFRESHED)))
-    if (this.#filter.value !== '') query.set('status', this.#filter.value)
-    const words = this.#search.value.trim()
-    if (words !== '') query.set('search', words)
-    // What another run started is folded under that, unless the user looks for it.
-    if (!this.#isFiltered) query.set('role', 'root')
-    return `api/runs?${query}`
+  /** All runs, each once. */
+  #runs() {
+    /** @type {Map<string, RunSummary>} */
+    const runs = new Map()
+    // A run that has just ended may be in two parts; the later one is newer.
+    for (const run of [...this.#waiting.runs, ...this.#live.runs, ...this.#ended.runs]) {
+      const other = runs.get(run.run_id)
+      if (other === undefined || other.last_seq <= run.last_seq) runs.set(run.run_id, run)
+    }
+    return [...runs.values()]
   }
 
   /** Reads the list now, and schedules the next refresh. @param {boolean} [quiet] as `call()` */
@@ -130,83 +138,92 @@ export class RunList {
     const refresh = ++this.#refreshes
     let refused = false
     try {
-      const { items, next } = await page(this.#path(), { quiet })
+      await this.#read(quiet)
       if (refresh !== this.#refreshes) return
-      this.#take(items, next)
       setText(byId('service'), '')
+      this.#draw()
+      this.#loaded(isNarrowed(this.#filters.filter) ? null : this.#rows.size > 0)
     } catch (error) {
+      if (refresh !== this.#refreshes) return
       setText(byId('service'), messageOf(error))
       refused = error instanceof ApiError && error.status === 401
     }
-    for (const { branch } of this.#items.values()) await branch.refresh()
+    for (const { branch } of this.#rows.values()) await branch.refresh()
     if (document.hidden || refresh !== this.#refreshes) return
-    const live = this.#runs.some(({ status, problem }) => problem === null && isLive(status))
     clearTimeout(this.#timer)
-    const pause = refused ? REFUSED_MS : live ? LIVE_MS : IDLE_MS
+    const pause = refused ? REFUSED_MS : this.#live.runs.some(goesOn) ? LIVE_MS : IDLE_MS
     this.#timer = setTimeout(() => void this.refresh(true), pause)
   }
 
-  /**
-   * Puts refreshed runs before the older ones that were read earlier.
-   *
-   * @param {RunSummary[]} items
-   * @param {string | null} next
-   */
-  #take(items, next) {
-    const last = items.at(-1)
-    const at =
-      last === undefined ? -1 : this.#runs.findIndex(({ run_id }) => run_id === last.run_id)
-    const older = next === null || at === -1 ? [] : this.#runs.slice(at + 1)
-    if (older.length === 0) this.#next = next
-    this.#runs = [...items, ...older]
-    this.#draw()
-    this.#loaded(this.#isFiltered ? null : this.#runs.length > 0)
+  /** @param {boolean} quiet */
+  async #read(quiet) {
+    const before = this.#live.runs
+    await this.#live.refresh(quiet)
+    if (this.#live.next === null) this.#waiting.restart()
+    else await this.#waiting.refresh(quiet)
+    const now = new Set(this.#live.runs.map(({ run_id }) => run_id))
+    const oneEnded = before.some(({ run_id }) => !now.has(run_id))
+    const isDue = performance.now() - this.#endedAt >= ENDED_MS
+    if (quiet && !oneEnded && !isDue) return
+    await this.#ended.refresh(quiet)
+    this.#endedAt = performance.now()
   }
 
   async #loadMore() {
-    const path = this.#next
-    if (path === null || this.#more.disabled) return
-    const refresh = this.#refreshes
+    const pages = this.#ended.next === null ? this.#live : this.#ended
+    if (this.#more.disabled || pages.next === null) return
     this.#more.disabled = true
     try {
-      const { items, next } = await page(path)
-      // The list was restarted meanwhile: this page belongs to the former one.
-      if (this.#next !== path) return
-      const known = new Set(this.#runs.map(({ run_id }) => run_id))
-      this.#next = next
-      this.#runs = [...this.#runs, ...items.filter(({ run_id }) => !known.has(run_id))]
+      await pages.more()
       this.#draw()
+      // What was added may stand above: then the end of the list is still in view.
+      this.#end.unobserve(this.#more)
+      this.#end.observe(this.#more)
     } catch {
       // The next refresh shows the error; the button tries again.
-      if (refresh === this.#refreshes) setText(this.#note, 'Could not load older runs.')
+      setText(this.#note, 'Could not load older runs.')
     } finally {
       this.#more.disabled = false
     }
   }
 
   #draw() {
-    place(this.#list, this.#runs.map((run) => this.#item(run).element))
-    const known = new Set(this.#runs.map(({ run_id }) => run_id))
-    for (const runId of this.#items.keys()) if (!known.has(runId)) this.#items.delete(runId)
-    this.#more.hidden = this.#next === null
-    setText(this.#note, this.#noteText())
+    const focused = document.activeElement
+    const runs = this.#runs()
+    this.#filters.offer(runs)
+    const known = new Set(runs.map(({ run_id }) => run_id))
+    for (const runId of this.#rows.keys()) if (!known.has(runId)) this.#rows.delete(runId)
+    for (const [i, [, statuses]] of GROUPS.entries()) {
+      const isLast = i === GROUPS.length - 1
+      // A damaged run does not go on, whatever it was doing.
+      const members = runs.filter(({ problem, status }) =>
+        problem === null ? statuses.includes(status) : isLast,
+      )
+      const pages = isLast ? this.#ended : this.#live
+      this.#groups[i]?.draw(members.map((run) => this.#row(run).element), pages.next !== null)
+    }
+    this.#more.hidden = this.#live.next === null && this.#ended.next === null
+    setText(this.#note, this.#noteText(runs.length))
+    // A run that went to another group has taken the focus along.
+    if (focused instanceof HTMLElement && focused.isConnected && document.activeElement !== focused)
+      focused.focus({ preventScroll: true })
   }
 
-  #noteText() {
-    const count = this.#runs.length
-    if (count === 0) return this.#isFiltered ? 'No run matches.' : 'No runs yet.'
-    return this.#next === null ? plural(count, 'run') : ''
+  /** @param {number} count */
+  #noteText(count) {
+    if (count === 0) return isNarrowed(this.#filters.filter) ? 'No run matches.' : 'No runs yet.'
+    return this.#more.hidden ? plural(count, 'run') : ''
   }
 
   /** @param {RunSummary} run */
-  #item(run) {
-    let item = this.#items.get(run.run_id)
-    if (item === undefined) {
-      item = new ListItem(run)
-      this.#items.set(run.run_id, item)
+  #row(run) {
+    let row = this.#rows.get(run.run_id)
+    if (row === undefined) {
+      row = new RunRow(run)
+      this.#rows.set(run.run_id, row)
     }
-    item.update(run, this.#current)
-    return item
+    row.update(run, this.#current)
+    return row
   }
 
   /** Arrow keys move from run to run. @param {KeyboardEvent} event */
@@ -214,7 +231,7 @@ export class RunList {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     const here = /** @type {Element} */ (event.target).closest('li')?.querySelector('a')
     if (step === undefined || !here) return
-    const links = [...this.#list.querySelectorAll('a')]
+    const links = [...byId('side').querySelectorAll('a')]
     const target = links[links.indexOf(here) + step]
     if (target === undefined) return
     event.preventDefault()
@@ -222,42 +239,33 @@ export class RunList {
   }
 }
 
-class ListItem {
-  element
-  #link
-  #chip = h('span.chip')
-  #when = h('span.when')
-  #problem = h('span.run-problem', { hidden: true })
-  /** The runs that it has started. */
-  branch
+/** @param {RunSummary} run */
+function goesOn({ problem, status }) {
+  return problem === null && isLive(status)
+}
 
-  /** @param {RunSummary} run */
-  constructor(run) {
-    this.branch = new RunBranch(run)
-    this.#link = h(
-      'a',
-      { href: `#/runs/${run.run_id}`, class: 'run' },
-      // Of a damaged run the goal may be unknown.
-      h('span.run-goal', { dir: 'auto' }, prose(run.goal || run.run_id)),
-      h('span.run-meta', this.#chip, this.#when),
-      h('span.run-model', run.role === 'root' ? '' : `${ROLES[run.role]} · `, run.model_name),
-      this.#problem,
-    )
-    this.element = h('li', this.#link, this.branch.element)
+/** Runs of one kind; hidden while there are none. */
+class RunGroup {
+  #count = h('span.group-count')
+  #list = h('ul.runs')
+  element
+
+  /**
+   * @param {string} title
+   * @param {string} id
+   */
+  constructor(title, id) {
+    const heading = h('h2', { id }, title, ' ', this.#count)
+    this.element = h('section.group', { 'aria-labelledby': id, hidden: true }, heading, this.#list)
   }
 
   /**
-   * @param {RunSummary} run
-   * @param {string | null} current the id of the run that is shown
+   * @param {readonly Node[]} rows
+   * @param {boolean} more whether there are others that were not read
    */
-  update(run, current) {
-    const { problem } = run
-    setText(this.#chip, problem === null ? statusLabel(run.status) : 'Damaged')
-    this.#chip.className = `chip ${problem === null ? run.status : 'failed'}`
-    setText(this.#problem, problem ?? '')
-    this.#problem.hidden = problem === null
-    setText(this.#when, ago(run.created_at))
-    markCurrent(this.#link, current === run.run_id)
-    this.branch.update(run, current)
+  draw(rows, more) {
+    this.element.hidden = rows.length === 0
+    setText(this.#count, `${number(rows.length)}${more ? '+' : ''}`)
+    place(this.#list, rows)
   }
 }
