@@ -221,6 +221,8 @@ export interface RunHead {
     readonly decision: string
     /** The attempt that was chosen; absent in heads of earlier versions. */
     readonly attempt?: number
+    /** A hash of its edits; absent for none, and in heads of earlier versions. */
+    readonly edits?: string
   } | null
   /** The `seq` of the newest checkpoint; null before the first. */
   checkpointSeq: number | null

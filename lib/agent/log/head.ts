@@ -9,6 +9,7 @@ import type { ChildUsage } from '../run-tree.js'
 import type {
   AttemptInfo, Gate, ModelUsage, RunDetails, RunFailure, RunHead, RunSummary,
 } from '../run-details.js'
+import { editsHash } from './edits-hash.js'
 import { statusAfter } from './transitions.js'
 
 /**
@@ -65,8 +66,14 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
       break
     case 'human_check_response': {
       const { gate_id, decision, attempt } = record.payload
+      const edits = editsHash(record.payload.edits)
       details.gate = null
-      head.lastDecision = { gate_id, decision, ...(attempt !== undefined && { attempt }) }
+      head.lastDecision = {
+        gate_id,
+        decision,
+        ...(attempt !== undefined && { attempt }),
+        ...(edits !== undefined && { edits }),
+      }
       break
     }
     case 'checkpoint':

@@ -8,6 +8,7 @@ import { InvalidRequestError, RunStateError } from '../errors.js'
 import { type CallEdit, type Decision, isTerminal, type RecordDraft } from '../events.js'
 import type { Gate, RunHead } from '../run-details.js'
 import { checkArguments, checkSchema } from '../check-schema.js'
+import { editsHash } from '../log/edits-hash.js'
 import type { SchemaViolation } from '../schema.js'
 import type { Tool } from '../tool.js'
 import { RESUME_SCHEMA } from './start-request.js'
@@ -52,9 +53,11 @@ export function gateFor(
 /** Does the answer repeat the last one? */
 function isRepeated(
   { lastDecision, details }: RunHead,
-  { attempt, decision, gate_id }: ResumeAnswer,
+  { attempt, decision, edits, gate_id }: ResumeAnswer,
 ): boolean {
   if (lastDecision === null || lastDecision.decision !== decision) return false
+  // Other edits let other calls run: who sent them must learn that they do not count.
+  if (lastDecision.edits !== editsHash(edits)) return false
   const taken = lastDecision.attempt ?? details.attempts?.chosen ?? undefined
   if (attempt !== taken) return false
   if (gate_id !== undefined) return lastDecision.gate_id === gate_id
@@ -70,8 +73,9 @@ function refusal({ lastDecision, details }: RunHead, { gate_id }: ResumeAnswer):
   const isOnly = gate === null && details.attempts !== null && gate_id === undefined
   if (lastDecision !== null && (isOnly || lastDecision.gate_id === gate_id)) {
     const { attempt, decision, gate_id: last } = lastDecision
-    const what = attempt === undefined ? decision : `${decision} of attempt ${attempt}`
-    const message = `gate ${last} was already answered with ${what}`
+    const edited = lastDecision.edits === undefined ? '' : ', with edits'
+    const taken = attempt === undefined ? edited : ` of attempt ${attempt}`
+    const message = `gate ${last} was already answered with ${decision}${taken}`
     return new RunStateError('already_decided', message)
   }
   if (gate !== null) {

@@ -5,6 +5,7 @@
  */
 import { hash } from 'node:crypto'
 import { resolve } from 'node:path'
+import { canonicalJson } from '../../internal/canonical-json.js'
 import type { JsonObject } from '../../internal/json.js'
 import { ForeignFolderError, InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'
 import type {
@@ -427,12 +428,4 @@ export function createdRecord(
 /** A hash that is equal for equal requests, in whatever order their fields are. */
 export function requestHash(request: object): string {
   return hash('sha256', canonicalJson(request))
-}
-
-function canonicalJson(value: unknown): string {
-  return JSON.stringify(value, (_, part: unknown) =>
-    typeof part === 'object' && part !== null && !Array.isArray(part)
-      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : part,
-  )
 }

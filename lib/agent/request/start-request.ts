@@ -295,7 +295,8 @@ export const RESUME_SCHEMA: JsonSchema = {
     },
     edits: {
       type: 'object',
-      maxProperties: 64,
+      // As many as one answer of a model may call.
+      maxProperties: 128,
       description: 'At a gate for tool calls: changes by call_id.',
       additionalProperties: {
         type: 'object',

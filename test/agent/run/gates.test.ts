@@ -397,6 +397,52 @@ const three: Said = {
   })),
 }
 
+test('an answer with other edits than the first is refused, as other calls would run', async (t) => {
+  const provider = testProvider((_, n) => (n === 0 ? three : { stop: 'refusal' }))
+  const request = { hitl_enabled: false, approval: 'writes' }
+  const { engine, runId, gateId: gate_id } = await atGate(t, request, { providers: [provider] })
+  const [b, c] = [{ args: { path: 'd', content: 'human' } }, { decision: 'reject' as const }]
+  const answer = { decision: 'approve' as const, gate_id }
+  await engine.resume(runId, { ...answer, edits: { b, c } })
+  await follow(engine, runId)
+  const again = { c, b: { args: { content: 'human', path: 'd' } } }
+  assert.equal((await engine.resume(runId, { ...answer, edits: again })).gate_id, gate_id)
+  for (const other of [{}, { edits: {} }, { edits: { b } }, { edits: { b, c: { args: {} } } }]) {
+    await assert.rejects(engine.resume(runId, { ...answer, ...other }), {
+      problem: 'already_decided',
+      message: `gate ${gate_id} was already answered with approve, with edits`,
+    })
+  }
+})
+
+test('an empty list of edits repeats an answer without edits, and any other is refused', async (t) => {
+  const provider = testProvider((_, n) => (n === 0 ? three : { stop: 'refusal' }))
+  const request = { hitl_enabled: false, approval: 'writes' }
+  const { engine, runId, gateId: gate_id } = await atGate(t, request, { providers: [provider] })
+  const answer = { decision: 'approve' as const, gate_id }
+  await engine.resume(runId, answer)
+  await follow(engine, runId)
+  await engine.resume(runId, { ...answer, edits: {} })
+  const edits = { a: { decision: 'reject' as const } }
+  await assert.rejects(engine.resume(runId, { ...answer, edits }), { problem: 'already_decided' })
+})
+
+test('each of the 128 calls that a turn may make is decided by itself', async (t) => {
+  const calls = Array.from({ length: 128 }, (_, i) => ({
+    tool: 'write_file', args: { path: `f${i}`, content: '' }, call_id: `c${i}`,
+  }))
+  const provider = testProvider((_, n) => (n === 0 ? { calls } : { stop: 'refusal' }))
+  const request = { hitl_enabled: false, approval: 'writes' }
+  const { engine, runId, cwd } = await atGate(t, request, { providers: [provider] })
+  const edits = Object.fromEntries(
+    calls.map(({ call_id }, i) => [call_id, i === 7 ? {} : { decision: 'reject' as const }]),
+  )
+  await engine.resume(runId, { decision: 'approve', edits })
+  await follow(engine, runId)
+  const written = calls.filter(({ args }) => existsSync(join(cwd, args.path)))
+  assert.deepEqual(written.map(({ call_id }) => call_id), ['c7'])
+})
+
 for (const { name, answer, files, codes } of [
   {
     name: 'approve all but one call',

@@ -5,6 +5,7 @@ import { byId, setTitle } from './dom.js'
 import { Home } from './home.js'
 import { askForKey } from './key-dialog.js'
 import { takeKey } from './key-link.js'
+import { bindKeys, showKeys } from './keys.js'
 import { RunList } from './run-list.js'
 import { filterFrom } from './run-query.js'
 import { RunView } from './run-view.js'
@@ -84,6 +85,9 @@ document.querySelector('.skip')?.addEventListener('click', (event) => {
   event.preventDefault()
   main.focus()
 })
+
+byId('keys').addEventListener('click', showKeys)
+bindKeys('Everywhere', [{ key: '?', label: 'Show the keys', run: showKeys }])
 
 forget.hidden = storedKey() === null
 forget.addEventListener('click', () => {
