@@ -15,10 +15,14 @@ const { isMainThread } = require('node:worker_threads')
 const { lock } = require('./assert-lock.cjs')
 const { countOutcomes } = require('./outcomes.cjs')
 const ROOT = @ROOT@
+const OPTIONS = @OPTIONS@
 
+// From 24.21 on Node also passes what NODE_OPTIONS had to test files as arguments, so they load this
+// twice, and what they fork would. The second time, it has removed itself from the environment.
+const isFirst = (process.env.NODE_OPTIONS ?? '').includes(OPTIONS)
 const isChild = process.env.NODE_TEST_CONTEXT !== undefined
 const entry = process.argv[1] === undefined ? '' : real(resolve(process.argv[1]))
-if (isMainThread && runsTests()) {
+if (isMainThread && isFirst && runsTests()) {
   const nodeTest = require('node:test')
   const Module = require('node:module')
   const { apply } = Reflect
@@ -55,8 +59,8 @@ if (isMainThread && runsTests()) {
     return apply(reallyExit, process, [code])
   }
 }
-if (isChild) {
-  const rest = (process.env.NODE_OPTIONS ?? '').replace(@OPTIONS@, '').trim()
+if (isChild && isFirst) {
+  const rest = process.env.NODE_OPTIONS.replace(OPTIONS, '').trim()
   if (rest === '') delete process.env.NODE_OPTIONS
   else process.env.NODE_OPTIONS = rest
 }
