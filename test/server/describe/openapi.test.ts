@@ -41,6 +41,7 @@ test('every route of the API is described, and no other', async () => {
     'GET /api/runs/{run_id}/events',
     'GET /api/runs/{run_id}/files',
     'GET /api/runs/{run_id}/files/{path}',
+    'GET /api/runs/{run_id}/images',
     'POST /api/runs',
     'POST /api/runs/{run_id}/abort',
     'POST /api/runs/{run_id}/apply',
