@@ -30,6 +30,7 @@ import { forkRoutes } from './routes/forks.js'
 import { gateRoutes } from './routes/gates.js'
 import { messageRoutes } from './routes/messages.js'
 import { metaRoutes } from './routes/meta.js'
+import { offerRoutes } from './routes/offers.js'
 import { runRoutes } from './routes/runs.js'
 import { workspaceRoutes } from './routes/workspaces.js'
 import { SseStreams } from './streams/sse.js'
@@ -143,6 +144,7 @@ class Service implements RunService {
       ...workspaceRoutes(context),
       ...fileRoutes(context),
       ...forkRoutes(context),
+      ...offerRoutes(context),
       ...metaRoutes(context, () => router.routes),
       ...(config.dashboard ? dashboardRoutes() : []),
     ])

@@ -61,7 +61,7 @@ function route() {
     const opened = new RunView(address, () => void list.refresh())
     run = { id: address.runId, view: opened }
     view = opened
-  } else view = location.hash === '#/new' ? new StartForm() : openHome()
+  } else view = /^#\/new(?:\?|$)/.test(location.hash) ? new StartForm() : openHome()
   setTitle(`${view.title} · runwright`)
   document.body.dataset['view'] =
     address !== null ? 'run' : view instanceof StartForm ? 'form' : 'list'
