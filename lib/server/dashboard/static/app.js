@@ -5,6 +5,7 @@ import { byId, setTitle } from './dom.js'
 import { Home } from './home.js'
 import { askForKey } from './key-dialog.js'
 import { takeKey } from './key-link.js'
+import { Notices } from './notices.js'
 import { RunList } from './run-list.js'
 import { filterFrom } from './run-query.js'
 import { RunView } from './run-view.js'
@@ -24,6 +25,7 @@ const list = new RunList((found) => {
   void home?.update(hasRuns)
   if (run !== null) run.view.noticed(list.lastSeq(run.id))
 })
+const notices = new Notices()
 const main = byId('main')
 const forget = byId('forget')
 
@@ -32,7 +34,7 @@ let view = null
 
 /** @returns {View} */
 function openHome() {
-  home = new Home()
+  home = new Home(notices.element)
   void home.update(hasRuns)
   return home
 }
@@ -68,6 +70,7 @@ function route() {
   main.replaceChildren(view.element)
   window.scrollTo({ top: 0 })
   list.select(address?.runId ?? null)
+  notices.see(address?.runId ?? null)
   void list.refresh()
   return true
 }
