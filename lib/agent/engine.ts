@@ -58,6 +58,7 @@ import { createModelRegistry, type ModelInfo, type ModelRegistry } from './model
 import { addSecrets, redactor } from './redaction/redactor.js'
 import type { ResumeAnswer } from './request/gate-answer.js'
 import { Creation, SECRET_IN_REQUEST } from './request/creation.js'
+import { Offers, type RunOffers } from './request/offers.js'
 import { runsToDelete } from './request/deletion.js'
 import { parseMessage } from './request/message.js'
 import { ownerOf } from './request/owner-of.js'
@@ -98,6 +99,8 @@ const LIST_LIMIT = 10_000
 export class RunEngine {
   /** What runs did to their folders: checkpoints, changes, files, restore, apply. */
   readonly workspaces: RunWorkspaces
+  /** What a form needs before a run is started: folders, and what a request would begin. */
+  readonly offers: RunOffers
   readonly #config: EngineConfig
   #mcp: McpServers | undefined
   readonly #models: ModelRegistry
@@ -183,6 +186,11 @@ export class RunEngine {
         if (created.payload.role === undefined) this.#assertOpen()
         return this.#driver.begin(created, ...rest)
       },
+    })
+    this.offers = new Offers({
+      ...config,
+      resolveRun: (request, owner) => this.#creation.preview(request, owner),
+      assertOpen: () => this.#assertOpen(),
     })
   }
 

@@ -21,6 +21,7 @@ export type ServiceEngine = Pick<
   | 'fork'
   | 'message'
   | 'workspaces'
+  | 'offers'
   | 'checkFiles'
   | 'events'
   | 'images'

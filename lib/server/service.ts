@@ -31,6 +31,7 @@ import { forkRoutes } from './routes/forks.js'
 import { gateRoutes } from './routes/gates.js'
 import { messageRoutes } from './routes/messages.js'
 import { metaRoutes } from './routes/meta.js'
+import { offerRoutes } from './routes/offers.js'
 import { runRoutes } from './routes/runs.js'
 import { workspaceRoutes } from './routes/workspaces.js'
 import { SseStreams } from './streams/sse.js'
@@ -145,6 +146,7 @@ class Service implements RunService {
       ...fileRoutes(context),
       ...imageRoutes(context),
       ...forkRoutes(context),
+      ...offerRoutes(context),
       ...metaRoutes(context, () => router.routes),
       ...(config.dashboard ? dashboardRoutes() : []),
     ])

@@ -114,6 +114,7 @@ export const boxes: readonly Box[] = [
       'run-tree',
       'run-status',
       'checkpoint',
+      'offers',
       'check-files',
       'engine-calls',
       'executor',

@@ -5,6 +5,8 @@ import type {
   EncodedEvent,
   EventKind,
   EventPayloads,
+  FolderOffer,
+  ResolvedRequest,
   RunDetails,
   RunObserver,
   RunSubscription,
@@ -398,8 +400,33 @@ export class FakeEngine implements ServiceEngine {
       is_language_model: false,
       default: true,
       description: 'a program',
+      prices: null,
+      context_window: null,
     },
   ]
+
+  /** Answers of the next calls. */
+  offered: FolderOffer = { path: null, folders: [], more: 0, left_out: 0 }
+  resolved: ResolvedRequest = {
+    cwd: '/tmp',
+    workspace: 'in_place',
+    model_name: 'builtin:repair',
+    max_iterations: 20,
+    goal: {
+      name: 'node-test', command: 'node --test', timeout_ms: 60_000, reporter: 'node-test',
+      protected: ['test/**'], allow_test_changes: false, judge_model: null, by_result: false,
+    },
+  }
+  readonly offers: ServiceEngine['offers'] = {
+    folders: async (path, caller) => {
+      this.#enter('folders', path, caller)
+      return this.offered
+    },
+    resolve: async (request, caller) => {
+      this.#enter('resolve', request, caller)
+      return this.resolved
+    },
+  }
 
   readonly goals: ServiceEngine['goals'] = () => [
     { name: 'node-test', description: 'node --test passes', usage: 'node-test' },

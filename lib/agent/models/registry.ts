@@ -7,7 +7,7 @@ import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { ModelProvider } from '../model-provider.js'
 import { ModelError } from '../errors.js'
 import type { Model } from '../model.js'
-import { checkAmounts } from '../usage.js'
+import { checkAmounts, type ModelPrices } from '../usage.js'
 import { repairModel } from './repair-model.js'
 import { replayProvider, type ReplayStore } from './replay.js'
 import { scriptedProvider } from './scripted/provider.js'
@@ -20,6 +20,10 @@ export interface ModelInfo {
   readonly is_language_model: boolean
   readonly default: boolean
   readonly description: string
+  /** US dollars per million tokens; null for programs, and where the price is not known. */
+  readonly prices: ModelPrices | null
+  /** Tokens of one call; null for programs, and where that is not known. */
+  readonly context_window: number | null
 }
 
 /** Options of {@link createModelRegistry}. */
@@ -158,8 +162,23 @@ class Registry implements ModelRegistry {
     const list = [...registered, ...offered]
     if (!list.some(({ name }) => this.#isDefault(name))) list.unshift(this.#describeDefault())
     return list
-      .map((info) => ({ ...info, default: this.#isDefault(info.name) }))
+      .map((info) => ({
+        ...info,
+        default: this.#isDefault(info.name),
+        ...this.#knownOf(info.name),
+      }))
       .sort((a, b) => Number(b.default) - Number(a.default))
+  }
+
+  /** Of a model that cannot be made now, because its key is missing, nothing is known. */
+  #knownOf(name: string): Pick<ModelInfo, 'prices' | 'context_window'> {
+    try {
+      const { isLanguageModel, prices, contextWindow } = this.#find(name)[0]
+      if (isLanguageModel) return { prices, context_window: contextWindow }
+    } catch {
+      // A run with it says why.
+    }
+    return { prices: null, context_window: null }
   }
 
   #providerOf(name: string): readonly [ModelProvider, string] | undefined {
@@ -183,7 +202,7 @@ class Registry implements ModelRegistry {
     )
   }
 
-  #describeDefault(): Omit<ModelInfo, 'default'> {
+  #describeDefault(): Omit<ModelInfo, 'default' | 'prices' | 'context_window'> {
     const provider = this.#providerOf(this.#defaultModel)?.[0]
     return {
       name: this.#defaultModel,

@@ -111,6 +111,14 @@ export class Creation {
     })
   }
 
+  /** What a request would begin: checked and resolved as {@link Creation.create} does, no more. */
+  async preview(request: JsonObject, owner: RunOwner): Promise<NewRun> {
+    const parsed = parseStartRequest(request)
+    const { holdout: _held, images: _images, ...open } = parsed
+    this.assertNoSecret(open)
+    return await resolveNewRun(parsed, this.#options, owner)
+  }
+
   /** As `RunEngine.fork`; a repetition is recognised even when its source is gone. */
   async fork(
     runId: string,

@@ -8,12 +8,12 @@ import type { ObjectStore } from '../object-store.js'
 import type { RunHead } from '../run-details.js'
 import type { RunPage, RunQuery, RunStore } from '../store.js'
 import { checkAppend, checkPage } from './append-checks.js'
+import type { IndexedRun } from './indexed-run.js'
 import { MemoryObjects } from './memory-objects.js'
 import {
   checkRetention,
   indexFields,
   RunIndex,
-  type IndexedRun,
   type Retention,
 } from './run-index.js'
 

@@ -1,7 +1,7 @@
 /** Whether a run meets the conditions of a query. @module */
 import type { RunQuery } from '../store.js'
 import { metadataKeys } from './list-keys.js'
-import type { IndexedRun } from './run-index.js'
+import type { IndexedRun } from './indexed-run.js'
 
 /** Tests a run against every condition of a query except time and cursor. */
 export function matcher(query: RunQuery): (run: IndexedRun) => boolean {

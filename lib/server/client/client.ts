@@ -11,11 +11,13 @@ import type {
   CheckFiles,
   Checkpoint,
   FileList,
+  FolderOffer,
   ForkRequest,
   GoalInfo,
   MessageRequest,
   ModelInfo,
   NetChanges,
+  ResolvedRequest,
   RestoreRequest,
   RestoreResult,
   ResumeAnswer,
@@ -405,6 +407,25 @@ export class RunServiceClient implements AsyncDisposable {
   /** Lists the models that the host offers. */
   async models(call: CallSignal = {}): Promise<readonly ModelInfo[]> {
     return this.#json('GET', '/api/models', signalOf(call))
+  }
+
+  /**
+   * Lists the folders in one, or without `path` the roots, in which the caller may start runs.
+   *
+   * @throws {@link RunServiceError} 422 for a path outside the roots, or that is no folder.
+   */
+  async folders(path?: string, call: CallSignal = {}): Promise<FolderOffer> {
+    const params: [string, string][] = path === undefined ? [] : [['path', path]]
+    return this.#json('GET', '/api/folders', { ...signalOf(call), params })
+  }
+
+  /**
+   * What a request would start: checked as by {@link RunServiceClient.create}, and nothing is run.
+   *
+   * @throws {@link RunServiceError} 422 with all invalid fields.
+   */
+  async resolve(request: StartRequest, call: CallSignal = {}): Promise<ResolvedRequest> {
+    return this.#json('POST', '/api/resolve', { ...signalOf(call), json: request })
   }
 
   /** Lists the goals that the host offers. */

@@ -10,6 +10,7 @@ export type { RunStatus as Status } from '../../agent/events.js'
 export type { CheckFile, CheckFiles } from '../../agent/check-files.js'
 export type { Assurance, TestCounts } from '../../agent/goal.js'
 export type { AttemptsInfo, Gate, RunDetails, RunSummary } from '../../agent/run-details.js'
+export type { FolderOffer, ResolvedRequest } from '../../agent/offers.js'
 export type { LeftOut } from '../../agent/tree.js'
 export type { FileChange } from '../../agent/workspace/workspace.js'
 
@@ -30,6 +31,8 @@ export interface Model {
   readonly is_language_model: boolean
   readonly default: boolean
   readonly description: string
+  readonly prices: { readonly input: number; readonly output: number } | null
+  readonly context_window: number | null
 }
 
 export interface Goal {

@@ -354,6 +354,44 @@ export const MODEL_INFO: JsonSchema = record({
   is_language_model: flag,
   default: flag,
   description: text,
+  prices: orNull(
+    record({ input: amount, output: amount, cached: amount, as_of: text }, ['cached']),
+    'US dollars per million tokens',
+  ),
+  context_window: orNull(count, 'tokens of one call'),
+})
+
+const FOLDER: JsonSchema = record({ path: text, name: text })
+
+export const FOLDER_OFFER: JsonSchema = record({
+  path: orNull(text, 'null: the folders are the roots of the caller'),
+  folders: { type: 'array', items: FOLDER, description: 'at most 200' },
+  more: { ...count, description: 'folders beyond these' },
+  left_out: {
+    ...count,
+    description: 'hidden folders, dependencies, caches, links, and those of other tenants',
+  },
+})
+
+export const RESOLVED_REQUEST: JsonSchema = record({
+  cwd: { ...text, description: 'the real path; empty for a run without a folder' },
+  workspace: { type: 'string', enum: ['in_place', 'isolated', 'none'] },
+  model_name: text,
+  max_iterations: count,
+  goal: record({
+    name: { ...text, description: 'a registered name, `shell`, `result` or `text`' },
+    command: { ...text, description: 'the check; empty where a model judges, or for a result' },
+    timeout_ms: count,
+    reporter: orNull(text, 'the test runner whose report is read'),
+    protected: {
+      type: 'array',
+      items: text,
+      description: 'globs of files that must not change; `!` excludes paths',
+    },
+    allow_test_changes: flag,
+    judge_model: orNull(text, 'the model that judges in place of a command'),
+    by_result: { ...flag, description: 'a valid result meets the goal' },
+  }),
 })
 
 export const GOAL_INFO: JsonSchema = record({ name: text, description: text, usage: text })

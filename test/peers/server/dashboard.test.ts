@@ -236,7 +236,7 @@ test('a waiting run is listed on the first page, however many runs came after it
   })
   for (let i = 0; i < 55; i++) await post({ goal: 'shell: true', model_name: 'test:m' })
   const page = await openPage(t, `${base}/`)
-  const row = page.locator('.group', { hasText: 'Needs you' }).locator('.row')
+  const row = page.locator('.group', { hasText: 'Needs you' }).locator('.run-row')
   await row.waitFor()
   assert.equal(await row.count(), 1)
   assert.match(String(await row.getAttribute('href')), new RegExp(waiting))

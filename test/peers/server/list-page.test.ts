@@ -123,10 +123,10 @@ test('runs are grouped by status, what needs the user first, and say why they en
   const { engine, url } = await openListed(t)
   const { waiting, working } = fill(engine)
   const page = await openPage(t, context, url)
-  await page.locator('.row').nth(7).waitFor()
+  await page.locator('.run-row').nth(7).waitFor()
   const groups = ['Needs you 1', 'Working 1', 'Queued 1', 'Ended 5']
   assert.deepEqual(await groupsOf(page), groups)
-  assert.equal(await page.locator('.row').first().getAttribute('href'), `#/runs/${waiting}`)
+  assert.equal(await page.locator('.run-row').first().getAttribute('href'), `#/runs/${waiting}`)
   for (const words of [
     '20 of 20 iterations used',
     'The model repeated itself',
@@ -146,7 +146,7 @@ test('runs are grouped by status, what needs the user first, and say why they en
   }
   assert.equal(await page.locator('img:not([alt=""])').count(), 0)
   // The focus follows a run that goes to another group.
-  await page.locator(`.row[href$="${working}"]`).focus()
+  await page.locator(`.run-row[href$="${working}"]`).focus()
   engine.set(working, { status: 'failed', end_reason: 'cancelled', ended_at: TIMES.ended_at })
   await page.locator('.group', { hasText: 'Working' }).waitFor({ state: 'hidden' })
   assert.deepEqual(await groupsOf(page), ['Needs you 1', 'Queued 1', 'Ended 6'])
@@ -165,13 +165,13 @@ test('a filter is in the address: as a link, from the controls, and after a relo
   assert.equal(query, '?limit=50&status=failed&metadata.team=a%26b')
   await page.getByRole('button', { name: 'team: a&b' }).click()
   await page.getByLabel('Show runs that ended because').selectOption('stuck')
-  await page.locator('.row').nth(1).waitFor({ state: 'detached' })
+  await page.locator('.run-row').nth(1).waitFor({ state: 'detached' })
   assert.equal(new URL(page.url()).hash, '#/?status=failed&end_reason=stuck')
   await page.reload()
-  await page.locator('.row').first().waitFor()
+  await page.locator('.run-row').first().waitFor()
   assert.deepEqual(await groupsOf(page), ['Ended 1'])
   // A run is shown and left again: the list is as it was.
-  await page.locator('.row').first().click()
+  await page.locator('.run-row').first().click()
   await page.locator('main h1').getByText('onerror').waitFor()
   await page.locator('#brand').click()
   await page.getByRole('heading', { level: 1, name: 'Runs' }).waitFor()
@@ -189,7 +189,7 @@ test('what was typed and chosen survives refreshes', async (t) => {
   const { engine, url, asked } = await openListed(t)
   fill(engine)
   const page = await openPage(t, context, url)
-  await page.locator('.row').first().waitFor()
+  await page.locator('.run-row').first().waitFor()
   const folder = page.getByLabel('Show runs in this folder')
   await folder.fill('/home/ann/pro')
   const before = asked.length
@@ -204,7 +204,7 @@ test('only runs that go on are read again and again', async (t) => {
   const { engine, url, asked } = await openListed(t)
   fill(engine)
   const page = await openPage(t, context, url)
-  await page.locator('.row').nth(7).waitFor()
+  await page.locator('.run-row').nth(7).waitFor()
   asked.length = 0
   for (let i = 0; i < 6; i++) {
     const answered = page.waitForResponse(/status=awaiting_human/)
@@ -227,10 +227,10 @@ test('ten thousand runs: the page asks for one page, and older ones as it is scr
     add(engine, { ...TIMES, goal: `run ${i}`, status, end_reason })
   }
   const page = await openPage(t, context, url)
-  await page.locator('.row').nth(50).waitFor()
-  assert.equal(await page.locator('.row').first().getAttribute('href'), `#/runs/${waiting}`)
+  await page.locator('.run-row').nth(50).waitFor()
+  assert.equal(await page.locator('.run-row').first().getAttribute('href'), `#/runs/${waiting}`)
   assert.deepEqual((await groupsOf(page))[0], 'Needs you 1+')
-  while ((await page.locator('.row').count()) < 500) {
+  while ((await page.locator('.run-row').count()) < 500) {
     await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
     await page.evaluate(() => new Promise(requestAnimationFrame))
   }
@@ -256,7 +256,7 @@ for (const [width, height] of [[1920, 1080], [1280, 800], [768, 1024], [360, 740
         await page.goto('about:blank')
         await page.goto(`${url}${hash}`)
         if (name === 'side') await page.getByRole('button', { name: 'node-test' }).waitFor()
-        else await page.locator('.row').first().waitFor()
+        else await page.locator('.run-row').first().waitFor()
         await assertAccessible(page, `the ${name} list`)
         await shoot(page, `list-${name}-${width}-${colorScheme}`)
       }

@@ -78,6 +78,7 @@ test('without a valid key, data is answered with 401 and how to send a key', asy
     `/api/runs/${runId}/events`,
     '/api/models',
     '/api/goals',
+    '/api/folders',
   ]) {
     for (const headers of [{}, { authorization: 'Bearer wrong-key-0123456789' }]) {
       const answer = await opened.call('GET', path, { headers })
@@ -88,6 +89,7 @@ test('without a valid key, data is answered with 401 and how to send a key', asy
   }
   const write = await opened.call('POST', '/api/runs', { body: { goal: 'x' } })
   assert.equal(write.status, 401)
+  assert.equal((await opened.call('POST', '/api/resolve', { body: { goal: 'x' } })).status, 401)
   assert.deepEqual(engine.calls, [])
 })
 

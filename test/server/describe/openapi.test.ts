@@ -29,6 +29,7 @@ test('every route of the API is described, and no other', async () => {
   assert.deepEqual(routes.sort(), [
     'DELETE /api/runs/{run_id}',
     'GET /api/asyncapi.json',
+    'GET /api/folders',
     'GET /api/goals',
     'GET /api/health',
     'GET /api/models',
@@ -42,6 +43,7 @@ test('every route of the API is described, and no other', async () => {
     'GET /api/runs/{run_id}/files',
     'GET /api/runs/{run_id}/files/{path}',
     'GET /api/runs/{run_id}/images',
+    'POST /api/resolve',
     'POST /api/runs',
     'POST /api/runs/{run_id}/abort',
     'POST /api/runs/{run_id}/apply',
@@ -78,10 +80,11 @@ test('bodies of requests have titles, and are no components, where a default rea
     Object.values(item as Record<string, Operation>).flatMap((one) => one.requestBody ?? []),
   )
   const schemas = bodies.map(({ content }) => content['application/json']!.schema as JsonSchema)
+  // That of a start is also that of what it would start.
   const titles = schemas.map(({ title }) => title).filter((title) => title !== undefined)
   assert.deepEqual(titles.sort(), [
     'ApplyRequest', 'ForkRequest', 'MessageRequest', 'RestoreRequest', 'ResumeRequest',
-    'RunStartRequest',
+    'RunStartRequest', 'RunStartRequest',
   ])
   assert.doesNotMatch(JSON.stringify(components), /"default":(?!\{)/)
 })

@@ -6,6 +6,7 @@ import { Home } from './home.js'
 import { askForKey } from './key-dialog.js'
 import { takeKey } from './key-link.js'
 import { bindKeys, showKeys } from './keys.js'
+import { Notices } from './notices.js'
 import { RunList } from './run-list.js'
 import { filterFrom } from './run-query.js'
 import { RunView } from './run-view.js'
@@ -25,6 +26,7 @@ const list = new RunList((found) => {
   void home?.update(hasRuns)
   if (run !== null) run.view.noticed(list.lastSeq(run.id))
 })
+const notices = new Notices()
 const main = byId('main')
 const forget = byId('forget')
 
@@ -33,7 +35,7 @@ let view = null
 
 /** @returns {View} */
 function openHome() {
-  home = new Home()
+  home = new Home(notices.element)
   void home.update(hasRuns)
   return home
 }
@@ -62,13 +64,14 @@ function route() {
     const opened = new RunView(address, () => void list.refresh())
     run = { id: address.runId, view: opened }
     view = opened
-  } else view = location.hash === '#/new' ? new StartForm() : openHome()
+  } else view = /^#\/new(?:\?|$)/.test(location.hash) ? new StartForm() : openHome()
   setTitle(`${view.title} · runwright`)
   document.body.dataset['view'] =
     address !== null ? 'run' : view instanceof StartForm ? 'form' : 'list'
   main.replaceChildren(view.element)
   window.scrollTo({ top: 0 })
   list.select(address?.runId ?? null)
+  notices.see(address?.runId ?? null)
   void list.refresh()
   return true
 }

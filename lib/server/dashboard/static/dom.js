@@ -197,6 +197,9 @@ export function setText(element, text) {
   if (element.textContent !== shown) element.textContent = shown
 }
 
+let title = ''
+let badge = 0
+
 /**
  * The text of an element, hidden parts included.
  *
@@ -212,7 +215,19 @@ export function textIn(element) {
  * @param {string} text
  */
 export function setTitle(text) {
-  document.title = readable(text)
+  title = readable(text)
+  drawTitle()
+}
+
+/** Shows a number before the title, unless it is 0. @param {number} count */
+export function setBadge(count) {
+  badge = count
+  drawTitle()
+}
+
+function drawTitle() {
+  const shown = badge === 0 ? title : `(${badge}) ${title}`
+  if (document.title !== shown) document.title = shown
 }
 
 /**

@@ -25,8 +25,10 @@ export class Home {
     h('p', h('a.button.primary', { href: '#/new' }, 'Start the first run')),
   )
 
-  constructor() {
-    fill(this.element, h('h1', { id: 'home-title' }, 'Runs'), this.#health, this.#welcome)
+  /** @param {HTMLElement} notices where notifications are switched */
+  constructor(notices) {
+    const head = h('div.home-head', h('h1', { id: 'home-title' }, 'Runs'), notices)
+    fill(this.element, head, this.#health, this.#welcome)
   }
 
   /** @param {boolean | null} hasRuns null while unknown */

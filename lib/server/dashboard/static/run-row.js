@@ -43,7 +43,7 @@ export class RunRow {
     this.#model = h('span.run-model', role, run.model_name)
     this.#goal.append(prose(nameOf(run)))
     this.#link = h(
-      'a.run.row',
+      'a.run.run-row',
       { href: `#/runs/${run.run_id}` },
       this.#goal,
       this.#chip,

@@ -1,12 +1,18 @@
-/** The form that starts a run. The service names the models and goals that it offers. */
-import { ApiError, call, idempotencyKey, messageOf } from './api.js'
-import { button, fill, form, h, problemLine, select, setText } from './dom.js'
+/** The form that starts a run. The service names the folders, models and goals that it offers. */
+import { ApiError, call, idempotencyKey, messageOf, page } from './api.js'
+import { button, fill, form, h, problemLine, prose, select, setText } from './dom.js'
+import { FolderField } from './folder-field.js'
 import { checkbox, control, field, numberField, textInput } from './form-fields.js'
+import { ModelChoice } from './model-choice.js'
+import { againAddress, againFrom, fieldsOf, fillFields } from './run-again.js'
+import { RunPreview } from './run-preview.js'
+import { shortFolder } from './run-query.js'
+import { nameOf } from './run-row.js'
 import { readTreeFields, treeFields } from './tree-fields.js'
 
 /**
  * @typedef {import('../types.js').Goal} Goal
- * @typedef {import('../types.js').Model} Model
+ * @typedef {import('../types.js').RunSummary} RunSummary
  * @typedef {import('./dom.js').View} View
  */
 
@@ -19,6 +25,7 @@ const TEXT_FIELDS = [
   'approval',
   'workspace',
   'instructions',
+  'compaction',
 ]
 const NUMBER_FIELDS = [
   'max_iterations',
@@ -35,6 +42,10 @@ const CHOICES = /** @type {const} */ ({
   project_instructions: false,
 })
 
+/** Earlier runs offered as a start, of the newest that are looked at. */
+const RECENT = 5
+const LOOKED_AT = 40
+
 /** @implements {View} */
 export class StartForm {
   title = 'New run'
@@ -42,6 +53,13 @@ export class StartForm {
   #goal = h('textarea', { rows: 2, required: true, maxLength: 32_768, placeholder: 'node-test' })
   #goals = h('div.suggestions', { role: 'group', 'aria-label': 'Goals of this host' })
   #model = new ModelChoice()
+  #recent = h('ul.recent', { 'aria-label': 'Recent runs, to edit and run again' })
+  #again = h('p.notice', { role: 'status', hidden: true })
+  #folder = new FolderField(() => this.#preview.forget())
+  #preview = new RunPreview(
+    () => this.#request(),
+    (error) => this.#showError(error),
+  )
   #problem = problemLine()
   #submit = h('button', { type: 'submit', class: 'primary' }, 'Start run')
   /** One key for all attempts: pressing the button twice starts one run. */
@@ -59,12 +77,7 @@ export class StartForm {
         'A named goal, shell: <command>, or free text with a check command below.',
       ),
       this.#goals,
-      field(
-        'cwd',
-        'Working directory',
-        textInput(),
-        "A folder on the server. Empty: the host's default.",
-      ),
+      this.#folder.element,
       this.#model.elements,
       h(
         'div.row',
@@ -79,6 +92,8 @@ export class StartForm {
       instructionFields(),
       folderFields(),
       treeFields(),
+      resultFields(),
+      this.#preview.element,
       this.#problem,
       h('div.actions', this.#submit),
     )
@@ -86,8 +101,11 @@ export class StartForm {
       'section.panel.narrow',
       { 'aria-labelledby': 'form-title' },
       h('h1', { id: 'form-title' }, 'Start a run'),
+      this.#again,
+      this.#recent,
       this.#form,
     )
+    this.#form.addEventListener('input', () => this.#preview.forget())
     this.#loadOffers().catch((error) => this.#showError(error))
   }
 
@@ -96,7 +114,47 @@ export class StartForm {
   async #loadOffers() {
     const [models, goals] = await Promise.all([call('GET', 'api/models'), call('GET', 'api/goals')])
     this.#model.offer(models)
+    await Promise.all([this.#prefill(), this.#offerRecent()])
     fill(this.#goals, goals.map((/** @type {Goal} */ goal) => this.#suggestion(goal)))
+  }
+
+  /** From the run that the address names, if it does. */
+  async #prefill() {
+    const runId = againFrom(location.hash)
+    if (runId === null) return
+    const details = await call('GET', `api/runs/${runId}`)
+    fillFields(this.#form, fieldsOf(details))
+    this.#model.choose(details.model_name)
+    this.#again.hidden = false
+    const link = h('a', { href: `#/runs/${runId}` }, 'an earlier run')
+    fill(
+      this.#again,
+      'The request of ',
+      link,
+      '. Change what you like, and start it as a new run. ',
+      'Held-out tests, images, tools and metadata are not taken over.',
+    )
+  }
+
+  /** Goals that were run of late, each once for its folder. */
+  async #offerRecent() {
+    const { items } = await page(`api/runs?limit=${LOOKED_AT}&role=root`)
+    /** @type {Map<string, RunSummary>} */
+    const recent = new Map()
+    for (const run of items) {
+      const key = JSON.stringify([run.goal, run.cwd])
+      if (run.problem === null && !recent.has(key)) recent.set(key, run)
+    }
+    const shown = [...recent.values()].slice(0, RECENT)
+    fill(
+      this.#recent,
+      shown.map((run) => {
+        const folder = run.cwd === '' ? '' : ` in ${shortFolder(run.cwd)}`
+        const name = h('span.run-goal', { dir: 'auto' }, prose(nameOf(run)))
+        const href = againAddress(run.run_id)
+        return h('li', h('a.suggestion', { href }, name, h('span.hint', folder)))
+      }),
+    )
   }
 
   /** @param {Goal} goal */
@@ -108,12 +166,16 @@ export class StartForm {
     return button(name, choose, { class: 'suggestion', title: description })
   }
 
-  async #start() {
+  #request() {
     this.#clearErrors()
+    return readRequest(this.#form)
+  }
+
+  async #start() {
     this.#submit.disabled = true
     try {
       const run = await call('POST', 'api/runs', {
-        body: readRequest(this.#form),
+        body: this.#request(),
         headers: { 'Idempotency-Key': this.#key },
       })
       location.hash = `#/runs/${run.run_id}`
@@ -125,6 +187,7 @@ export class StartForm {
   }
 
   #clearErrors() {
+    setText(this.#problem, '')
     for (const text of this.#form.querySelectorAll('.error-text')) setText(text, '')
     for (const element of this.#form.querySelectorAll('[aria-invalid]'))
       element.removeAttribute('aria-invalid')
@@ -140,7 +203,9 @@ export class StartForm {
   /** Puts each error beside its field, and errors without a field below the form. */
   #showError(/** @type {unknown} */ error) {
     this.#clearErrors()
-    const errors = error instanceof ApiError ? (error.problem.errors ?? []) : []
+    const errors = error instanceof FieldError
+      ? error.errors
+      : error instanceof ApiError ? (error.problem.errors ?? []) : []
     let placed = 0
     for (const { pointer, detail } of errors) {
       const name = this.#fieldOf(pointer)
@@ -157,62 +222,12 @@ export class StartForm {
   }
 }
 
-/** A list of the offered models, and an input for the name of another one. */
-class ModelChoice {
-  /** @type {readonly Model[]} */
-  #models = []
-  #select = h('select', { onchange: () => this.#changed() })
-  #other = h('input', {
-    name: 'other_model',
-    spellcheck: false,
-    autocomplete: 'off',
-    placeholder: 'provider:model',
-    'aria-label': 'Name of another model',
-    hidden: true,
-  })
-  #about = h('p.notice', { hidden: true, id: 'model-kind' })
-  elements = [field('model_name', 'Model', this.#select), this.#other, this.#about]
-
-  /** @param {readonly Model[]} models */
-  offer(models) {
-    this.#models = models
-    fill(
-      this.#select,
-      models.map((model) =>
-        h('option', { value: model.name, selected: model.default }, modelLabel(model)),
-      ),
-      h('option', { value: '' }, 'Another model…'),
-    )
-    this.#describe(models.find((model) => model.default))
-  }
-
-  #changed() {
-    const name = this.#select.value
-    this.#other.hidden = name !== ''
-    if (!this.#other.hidden) this.#other.focus()
-    this.#describe(this.#models.find((model) => model.name === name))
-  }
-
-  /** @param {Model | undefined} model */
-  #describe(model) {
-    this.#about.hidden = model === undefined
-    if (model === undefined) return
-    const prefix = model.is_language_model ? '' : 'This is a program, not a language model. '
-    setText(this.#about, `${prefix}${model.description}`)
-    this.#about.classList.toggle('program', !model.is_language_model)
-  }
-}
-
-/** @param {Model} model */
-function modelLabel({ name, is_language_model }) {
-  return is_language_model ? name : `${name} (no language model)`
-}
-
 function folderFields() {
   const place = select({ onchange: () => update() }, [
     ['', "The host's default"],
     ['in_place', 'In the folder'],
     ['isolated', 'In a private copy'],
+    ['none', 'Without a folder'],
   ])
   const apply = checkbox(
     'apply',
@@ -220,7 +235,8 @@ function folderFields() {
     'When the goal is achieved, without asking.',
   )
   const update = () => {
-    for (const box of apply.querySelectorAll('input')) box.disabled = place.value === 'in_place'
+    const isCopy = place.value === '' || place.value === 'isolated'
+    for (const box of apply.querySelectorAll('input')) box.disabled = !isCopy
   }
   return h(
     'details.more',
@@ -283,6 +299,49 @@ function moreFields() {
   )
 }
 
+function resultFields() {
+  const compaction = select({}, [
+    ['', "The host's default"],
+    ['summary', 'A summary of what does not fit'],
+    ['drop', 'Nothing: it is left out'],
+  ])
+  const models = h('textarea', { rows: 2, spellcheck: false, autocomplete: 'off' })
+  const schema = h('textarea', { rows: 4, spellcheck: false, placeholder: '{ "type": "object" }' })
+  return h(
+    'details.more',
+    h('summary', 'Result and other models'),
+    h(
+      'div.stack',
+      field('result_schema', 'Result schema', schema, 'JSON Schema of the result that it gives.'),
+      field(
+        'fallback_models',
+        'Models that take over',
+        models,
+        'One per line, in turn, when the model does not answer.',
+      ),
+      field('compaction', 'What takes the place of a long conversation', compaction),
+    ),
+  )
+}
+
+/** What is wrong with a field before the service has seen it. */
+class FieldError extends Error {
+  /** @param {string} pointer @param {string} detail */
+  constructor(pointer, detail) {
+    super(detail)
+    this.errors = [{ pointer, detail }]
+  }
+}
+
+/** @param {string} text */
+function readSchema(text) {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new FieldError('/result_schema', 'is not JSON')
+  }
+}
+
 /** @param {HTMLFormElement} form */
 function readRequest(form) {
   /** @type {Record<string, unknown>} */
@@ -301,5 +360,10 @@ function readRequest(form) {
     const value = control(form, name).value
     if (value !== '') request[name] = Number(value)
   }
+  const schema = control(form, 'result_schema').value
+  if (schema.trim() !== '') request['result_schema'] = readSchema(schema)
+  const others = control(form, 'fallback_models').value.split('\n').map((name) => name.trim())
+  const fallbacks = others.filter((name) => name !== '')
+  if (fallbacks.length > 0) request['fallback_models'] = fallbacks
   return { ...request, ...readTreeFields(form) }
 }
