@@ -207,6 +207,7 @@ export class RunView {
       this.#failure,
       this.#queued,
       this.#gate.element,
+      this.#gate.kept.element,
       this.#undo,
       this.#meters,
       this.#tabs.element,
@@ -248,6 +249,7 @@ export class RunView {
         setText(this.#stream, STREAM_TEXT[state] ?? '')
         this.#stream.className = `stream ${state}`
         this.#timeline.busy = state === 'connecting'
+        this.#gate.disconnected = state === 'waiting' || state === 'locked'
       },
     })
   }
@@ -258,6 +260,7 @@ export class RunView {
     window.removeEventListener('scroll', this.#onScroll)
     this.#following?.stop()
     this.#timeline.close()
+    this.#gate.close()
     this.#attemptsTab.close()
     this.#changesTab.close()
     this.#filesTab.close()
@@ -315,6 +318,7 @@ export class RunView {
     const following = this.#tab === 'timeline' && window.scrollY > 0 && isNearEnd()
     this.#timeline.add(events)
     this.#files.add(events)
+    this.#gate.add(events)
     this.#seen = events.at(-1)?.seq ?? this.#seen
     for (const event of events) {
       this.#messages.add(event)
@@ -447,6 +451,7 @@ export class RunView {
   }
 
   #filesChanged() {
+    this.#gate.filesChanged()
     this.#changesTab.refresh()
     this.#filesTab.refresh()
   }
