@@ -12,17 +12,24 @@ interface Violation {
 }
 
 interface Axe {
-  run(): Promise<{ violations: Violation[] }>
+  run(part: string): Promise<{ violations: Violation[] }>
 }
 
-/** Runs axe, and looks for sideways scrolling; `where` names the state in failures. */
-export async function assertAccessible(page: Page, where: string): Promise<void> {
+/**
+ * Runs axe on the page, or the parts of it that a selector names, and looks for sideways scrolling;
+ * `where` names the state in failures.
+ */
+export async function assertAccessible(
+  page: Page,
+  where: string,
+  part = 'html',
+): Promise<void> {
   if (!(await page.evaluate('typeof axe === "object"'))) await page.evaluate(source)
-  const found = await page.evaluate(async () => {
+  const found = await page.evaluate(async (selector) => {
     const { axe } = globalThis as unknown as { axe: Axe }
-    const { violations } = await axe.run()
+    const { violations } = await axe.run(selector)
     return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html} ${nodes[0]?.failureSummary}`)
-  })
+  }, part)
   assert.deepEqual(found, [], where)
   const wide = await page.evaluate(() => {
     const { scrollWidth, clientWidth } = document.documentElement

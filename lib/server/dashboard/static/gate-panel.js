@@ -1,20 +1,77 @@
-/** The panel in which the user answers a gate. */
-import { call, messageOf } from './api.js'
-import { AttemptCard } from './attempt-card.js'
-import { button, fill, h, problemLine, setText } from './dom.js'
+/**
+ * The panel in which the user answers a gate.
+ *
+ * 1. The question comes first, the buttons are always in view, and what is between them scrolls.
+ * 2. Nothing is approved that was not seen: for a moment after a gate has appeared or changed, keys
+ *    and buttons do nothing, so what was meant for another gate, or pressed by chance, is ignored.
+ * 3. What was typed stays until it was sent, whatever becomes of the gate.
+ */
+import { ApiError, call, messageOf } from './api.js'
+import { Countdown } from './countdown.js'
+import { button, fill, h, problemLine, prose, setText } from './dom.js'
+import { candidateList } from './gate-candidates.js'
+import { GateHistory } from './gate-history.js'
+import { answerOf, approveLabel, questionOf, reasonOf, titleOf } from './gate-words.js'
+import { GatedCalls } from './gated-calls.js'
+import { bindKeys } from './keys.js'
+import { KeptText } from './kept-text.js'
+import { NetChanges } from './net-changes.js'
+import { clipped } from './visible.js'
 
 /**
+ * @typedef {import('../types.js').AgentEvent} AgentEvent
  * @typedef {import('../types.js').Gate} Gate
  * @typedef {import('../types.js').RunDetails} RunDetails
  */
 
+/** Milliseconds in which a gate that has appeared takes no answer. */
+const MOMENT_MS = 700
+/** Characters of the model's last text that are shown. */
+const LAST_WORDS = 600
+/** The least height of the panel in pixels, and its distance from the end of the window. */
+const LEAST_HEIGHT = 340
+const MARGIN = 12
+
 /** Hidden while no gate is open. */
 export class GatePanel {
   element = h('section.gate', { 'aria-labelledby': 'gate-title', hidden: true })
-  /** @type {string | null} */
-  #gateId = null
+  /** Shown when a gate has closed before its answer was sent. */
+  kept = new KeptText()
+  #history = new GateHistory()
+  #countdown = new Countdown()
   #answered
   #runId
+  /** @type {Gate | null} */
+  #gate = null
+  /** @type {GatedCalls | null} */
+  #calls = null
+  /** @type {NetChanges | null} */
+  #changes = null
+  /** The feedback of the answer that was sent; null while none was. @type {string | null} */
+  #sent = null
+  /**
+   * The gate that was left last, while it is not known whether what was typed has counted.
+   *
+   * @type {{ gateId: string, text: string, sent: string | null } | null}
+   */
+  #left = null
+  #sending = false
+  #isReady = false
+  /** @type {ReturnType<typeof setTimeout> | undefined} */
+  #settling
+  #unbind = () => {}
+  #head = h('header.gate-head')
+  #feedback = h('textarea', { id: 'feedback', rows: 2, maxLength: 16_384 })
+  #problem = problemLine()
+  #state = h('p.hint', { role: 'status' })
+  #lost = h('p.notice.bad.gate-lost', { role: 'status', hidden: true })
+  /** @type {HTMLButtonElement[]} */
+  #buttons = []
+  /** @type {HTMLButtonElement | null} */
+  #approve = null
+  #fold = button('Fold', () => this.#toggle(), {
+    class: 'quiet small', 'aria-expanded': 'true', 'aria-controls': 'gate-body',
+  })
 
   /**
    * @param {string} runId
@@ -23,137 +80,335 @@ export class GatePanel {
   constructor(runId, answered) {
     this.#runId = runId
     this.#answered = answered
+    document.addEventListener('visibilitychange', this.#settle)
+    window.addEventListener('focus', this.#settle)
+    window.addEventListener('resize', this.#measure)
+  }
+
+  close() {
+    this.#unbind()
+    this.#countdown.stop()
+    clearTimeout(this.#settling)
+    document.removeEventListener('visibilitychange', this.#settle)
+    window.removeEventListener('focus', this.#settle)
+    window.removeEventListener('resize', this.#measure)
   }
 
   /**
-   * Shows the gate of a run. Feedback being typed survives as long as the gate is the same.
+   * Shows the gate of a run. What is being typed survives as long as the gate is the same.
    *
    * @param {RunDetails} details
    */
-  update({ gate }) {
-    if ((gate?.gate_id ?? null) === this.#gateId) return
-    this.#gateId = gate?.gate_id ?? null
+  update(details) {
+    const { gate } = details
+    if (gate?.gate_id === this.#gate?.gate_id) return this.#measure()
+    this.#leave()
+    this.#gate = gate
     this.element.hidden = gate === null
     if (gate === null) fill(this.element)
-    else this.#draw(gate)
+    else this.#draw(gate, details)
+  }
+
+  /** @param {readonly AgentEvent[]} events in the order of the log */
+  add(events) {
+    for (const event of events) this.#history.add(event)
+    this.#keepUnsent()
+    this.#compareFiles()
+  }
+
+  /** The folder may have changed while the gate is open. */
+  filesChanged() {
+    this.#calls?.filesChanged()
+    if (this.#calls !== null) this.#settle()
+    this.#compareFiles(true)
+  }
+
+  /** @param {boolean} isLost */
+  set disconnected(isLost) {
+    this.#lost.hidden = !isLost
+    setText(this.#lost, isLost ? 'The connection is lost: this may be out of date.' : '')
+  }
+
+  /** Frees what belongs to the gate that has closed. */
+  #leave() {
+    this.#unbind()
+    this.#countdown.stop()
+    clearTimeout(this.#settling)
+    const typed = [this.#feedback.value.trim(), ...(this.#calls?.typed ?? [])]
+    const text = typed.filter((part) => part !== '').join('\n\n')
+    if (this.#gate !== null && text !== '')
+      this.#left = { gateId: this.#gate.gate_id, text, sent: this.#sent }
+    this.#keepUnsent()
+    this.#feedback.value = ''
+    this.#calls = this.#changes = this.#approve = this.#sent = null
+    this.#buttons = []
+  }
+
+  /** Shows what was typed at a gate that was closed by something else than this answer. */
+  #keepUnsent() {
+    const left = this.#left
+    if (left === null) return
+    const { closed } = this.#history
+    const isKnown = closed?.gateId === left.gateId
+    if (!isKnown && left.sent !== null) return
+    // Another person's answer with the same decision counts, but not what this one says.
+    const isOther = left.sent === null || (isKnown && !hasSaid(closed.said, left.sent))
+    if (isOther) this.kept.show(isKnown ? closed.why : 'The gate is closed.', left.text)
+    this.#left = null
+  }
+
+  /** @param {Gate} gate @param {RunDetails} details */
+  #draw(gate, details) {
+    const isTool = gate.kind === 'tool'
+    const isChoice = gate.kind === 'choice'
+    const reason = reasonOf(gate, details)
+    setText(this.#problem, '')
+    setText(this.#state, '')
+    this.element.classList.toggle('choice', isChoice)
+    if (isTool)
+      this.#calls = new GatedCalls(gate.calls, details, () => this.#chosen(), this.#settle)
+    this.#countdown.show(gate.deadline)
+    fill(
+      this.#head,
+      h('div.gate-title', h('h2', { id: 'gate-title' }, titleOf(gate)), this.#fold),
+      h('p.gate-question', questionOf(gate, details)),
+      reason === '' ? null : h('p.hint', reason),
+    )
+    fill(this.element, this.#head, this.#body(gate, details), this.#bar(gate))
+    this.#toggle(true)
+    this.#compareFiles()
+    this.#bindKeys(gate)
+    this.#chosen()
+    this.#calls?.open()
+    for (const one of this.#buttons) one.disabled = true
+    this.#settle()
+    this.#measure()
+  }
+
+  /** @param {Gate} gate @param {RunDetails} details */
+  #body(gate, details) {
+    const isTool = gate.kind === 'tool'
+    const isChoice = gate.kind === 'choice'
+    const { answer } = details
+    this.#changes = isChoice
+      ? null
+      : new NetChanges(this.#runId, 'the run', 'Net changes since the last gate')
+    const said = isTool && answer.trim() !== ''
+    const choose = (/** @type {string} */ label, /** @type {{ attempt: number }} */ more) =>
+      this.#offer('approve', label, 'primary', more)
+    const props = { id: 'gate-body', tabIndex: 0, role: 'group', 'aria-label': 'What is asked' }
+    return h('div.gate-body', props, [
+      said && h(
+        'blockquote.gate-said',
+        h('p.hint', 'The model said last'),
+        h('p.prose', { dir: 'auto' }, prose(clipped(answer.trim(), LAST_WORDS))),
+      ),
+      this.#calls?.element,
+      isChoice && candidateList(gate, choose),
+      h(
+        'details.gate-summary',
+        { open: !isTool && !isChoice },
+        h('summary', 'The run so far'),
+        h('p.prose', { dir: 'auto' }, gate.summary),
+      ),
+      this.#changes?.element,
+      // No model goes on from a choice.
+      !isChoice && h(
+        'div.field',
+        h('label', { for: 'feedback' }, 'Feedback for the model (optional)'),
+        this.#feedback,
+      ),
+    ])
   }
 
   /** @param {Gate} gate */
-  #draw(gate) {
-    const feedback = h('textarea', { id: 'feedback', rows: 2, maxLength: 16_384 })
-    const problem = problemLine()
-    const isChoice = gate.kind === 'choice'
-    /** @type {HTMLButtonElement[]} */
-    const buttons = []
-    /**
-     * @param {string} decision
-     * @param {string} label
-     * @param {string} style
-     * @param {{ attempt?: number }} [more]
-     */
-    const offer = (decision, label, style, more = {}) => {
-      const one = button(label, () => void answer(one, decision, more), { class: style })
-      buttons.push(one)
-      return one
-    }
-
-    /**
-     * @param {HTMLButtonElement} pressed
-     * @param {string} decision
-     * @param {{ attempt?: number }} more
-     */
-    const answer = async (pressed, decision, more) => {
-      setText(problem, '')
-      for (const one of buttons) one.disabled = true
-      const text = feedback.value.trim()
-      const said = text === '' ? {} : { feedback: text }
-      try {
-        const body = { decision, gate_id: gate.gate_id, ...said, ...more }
-        await call('POST', `api/runs/${this.#runId}/resume`, { body })
-        this.#answered()
-      } catch (error) {
-        setText(problem, messageOf(error))
-        for (const one of buttons) one.disabled = false
-        // Who works by keyboard can try again.
-        pressed.focus()
-      }
-    }
-
-    this.element.classList.toggle('choice', isChoice)
-    const deadline = gate.deadline === null ? '' : new Date(gate.deadline).toLocaleString()
-    fill(
-      this.element,
-      h('h2', { id: 'gate-title' }, titleOf(gate)),
-      h('p.prose', { dir: 'auto' }, gate.summary),
-      gate.calls.length > 0 && h('ul.gated', gate.calls.map(callView)),
-      isChoice && h('ul.attempts', candidatesOf(gate, offer)),
-      deadline !== '' && h('p.hint', `Without an answer the run is aborted at ${deadline}.`),
-      // No model goes on from here.
-      !isChoice && [h('label', { for: 'feedback' }, 'Feedback for the model (optional)'), feedback],
-      problem,
+  #bar({ kind }) {
+    const isTool = kind === 'tool'
+    const many = (this.#calls?.count ?? 0) > 1
+    if (kind !== 'choice')
+      this.#approve = this.#offer('approve', isTool ? '' : 'Approve and continue', 'primary')
+    return h(
+      'footer.gate-bar',
+      this.#lost,
+      this.#problem,
+      this.#state,
+      this.#countdown.element,
       h(
         'div.actions',
-        offer('abort', 'Abort run', 'danger'),
-        gate.kind === 'tool' && offer('reject', 'Reject calls', ''),
-        !isChoice &&
-          offer(
-            'approve',
-            gate.kind === 'tool' ? 'Approve calls' : 'Approve and continue',
-            'primary',
-          ),
+        this.#offer('abort', 'Abort run', 'danger quiet'),
+        isTool && this.#offer('reject', many ? 'Reject all calls' : 'Reject calls', ''),
+        this.#approve,
       ),
     )
+  }
+
+  /**
+   * @param {string} decision
+   * @param {string} label
+   * @param {string} style
+   * @param {{ attempt?: number }} [more]
+   */
+  #offer(decision, label, style, more = {}) {
+    const shortcut = { approve: 'a', reject: 'r' }[decision]
+    const one = button(label, () => void this.#answer(one, decision, more), {
+      class: style,
+      ...(shortcut !== undefined && more.attempt === undefined && {
+        'aria-keyshortcuts': shortcut, 'data-shortcut': shortcut,
+      }),
+    })
+    this.#buttons.push(one)
+    return one
+  }
+
+  /** @param {Gate} gate */
+  #bindKeys({ kind }) {
+    if (kind === 'choice') return
+    const press = (/** @type {string} */ shortcut) => () => {
+      if (!this.#mayAct()) return
+      this.#buttons.find((one) => one.dataset['shortcut'] === shortcut)?.click()
+    }
+    const isTool = kind === 'tool'
+    this.#unbind = bindKeys('Gate', [
+      { key: 'a', label: isTool ? 'Approve the calls' : 'Approve and continue', run: press('a') },
+      ...(isTool ? [{ key: 'r', label: 'Reject all calls', run: press('r') }] : []),
+      {
+        key: 'e',
+        label: isTool ? 'Edit the call in focus, or the first' : 'Write feedback',
+        run: () => {
+          this.#toggle(true)
+          if (isTool) this.#calls?.edit()
+          else this.#feedback.focus()
+        },
+      },
+    ])
+  }
+
+  /** Has the reader had time to see what a key would answer? */
+  #mayAct() {
+    const { top, bottom } = this.#head.getBoundingClientRect()
+    const isInView = bottom > 0 && top < window.innerHeight - 80
+    if (this.#isReady && isInView) return true
+    if (!isInView) {
+      this.element.scrollIntoView({ block: 'start' })
+      this.#settle()
+    }
+    setText(this.#state, 'Nothing was answered: press the key again once you have read this.')
+    return false
+  }
+
+  /** From now on a moment passes before keys act. */
+  #settle = () => {
+    this.#isReady = false
+    delete this.element.dataset['ready']
+    clearTimeout(this.#settling)
+    if (this.#gate === null || document.hidden) return
+    this.#settling = setTimeout(() => {
+      this.#isReady = true
+      this.element.dataset['ready'] = ''
+      this.#enable()
+    }, MOMENT_MS)
+  }
+
+  #enable() {
+    const nothing = this.#calls !== null && this.#calls.choices.every(({ runs }) => !runs)
+    for (const one of this.#buttons) one.disabled = this.#sending
+    if (this.#approve !== null) this.#approve.disabled ||= nothing
+  }
+
+  /** The reader has chosen other calls, or other arguments. */
+  #chosen() {
+    if (this.#calls === null || this.#approve === null) return
+    setText(this.#approve, approveLabel(this.#calls.choices))
+    if (this.#isReady) this.#enable()
+  }
+
+  /**
+   * @param {HTMLButtonElement} pressed
+   * @param {string} decision
+   * @param {{ attempt?: number }} more
+   */
+  async #answer(pressed, decision, more) {
+    const gate = this.#gate
+    if (gate === null || this.#sending) return
+    if (decision === 'approve' && this.#calls?.commit() === false) return
+    setText(this.#problem, '')
+    setText(this.#state, '')
+    this.#sending = true
+    this.#enable()
+    const text = this.#feedback.value.trim()
+    const body = {
+      ...this.#decided(decision),
+      gate_id: gate.gate_id,
+      ...(text === '' ? {} : { feedback: text }),
+      ...more,
+    }
+    try {
+      await call('POST', `api/runs/${this.#runId}/resume`, { body })
+      this.#sent = text
+      this.#sending = false
+      this.#answered()
+    } catch (error) {
+      this.#sending = false
+      if (gate !== this.#gate) return
+      setText(this.#problem, this.#problemOf(error))
+      this.#enable()
+      // Who works by keyboard can try again.
+      pressed.focus()
+      // Somebody else was first, or the run has ended: what follows shows it.
+      if (error instanceof ApiError && error.status === 409) this.#answered()
+    }
+  }
+
+  /** Why it was refused; of an argument, with the number of its call. @param {unknown} error */
+  #problemOf(error) {
+    const wrong = error instanceof ApiError ? error.problem.errors?.[0] : undefined
+    const [, id = ''] = /^\/edits\/([^/]+)/.exec(wrong?.pointer ?? '') ?? []
+    const call_id = id.replaceAll('~1', '/').replaceAll('~0', '~')
+    const at = this.#calls?.choices.findIndex((choice) => choice.call_id === call_id) ?? -1
+    return wrong === undefined || at === -1 ? messageOf(error) : `Call ${at + 1}: ${wrong.detail}`
+  }
+
+  /** @param {string} decision */
+  #decided(decision) {
+    if (this.#calls === null || decision === 'abort') return { decision }
+    const { choices } = this.#calls
+    if (decision === 'approve') return answerOf(choices)
+    return answerOf(choices.map((choice) => ({ ...choice, runs: false })))
+  }
+
+  /** @param {boolean} [open] */
+  #toggle(open = this.element.classList.contains('folded')) {
+    this.element.classList.toggle('folded', !open)
+    this.#fold.setAttribute('aria-expanded', String(open))
+    setText(this.#fold, open ? 'Fold' : 'Unfold')
+  }
+
+  #compareFiles(again = false) {
+    const gate = this.#gate
+    const seen = gate === null ? null : this.#history.opened(gate.gate_id)
+    if (this.#changes === null || seen === null) return
+    this.#changes.update(again ? {} : seen.gateId, seen.query)
+    if (gate?.kind === 'iteration') this.#changes.open = true
+  }
+
+  /** The panel is as high as the window has room for below what stands above it. */
+  #measure = () => {
+    if (this.#gate === null) return
+    let above = this.element.previousElementSibling
+    while (above !== null && above.getClientRects().length === 0)
+      above = above.previousElementSibling
+    const top = (above?.getBoundingClientRect().bottom ?? 0) + window.scrollY
+    const room = Math.max(LEAST_HEIGHT, window.innerHeight - top - 18 - MARGIN)
+    this.element.style.setProperty('--gate-room', `${Math.floor(room)}px`)
   }
 }
 
 /**
- * Those that achieved the goal can be chosen.
+ * Does the log have the feedback that was sent? In it, secrets are replaced.
  *
- * @param {Gate} gate
- * @param {(
- *   decision: string, label: string, style: string, more: { attempt: number },
- * ) => HTMLElement} offer
+ * @param {string | null} logged
+ * @param {string} sent
  */
-function candidatesOf({ candidates = [] }, offer) {
-  return candidates.map((candidate) => {
-    const { attempt, status, reason, assurance, changes } = candidate
-    const choose =
-      status === 'achieved'
-        ? offer('approve', `Choose attempt ${attempt}`, 'primary', { attempt })
-        : null
-    const card = new AttemptCard(candidate, choose)
-    card.update({
-      status,
-      reason,
-      assurance,
-      changes,
-      tokens: candidate.total_tokens,
-      usd: candidate.cost_usd,
-      costKnown: candidate.cost_known,
-      chosen: false,
-      details: null,
-    })
-    return card.element
-  })
-}
-
-/** @param {Gate} gate */
-function titleOf({ kind, iteration }) {
-  if (kind === 'tool') return 'May these tools run?'
-  if (kind === 'choice') return 'Which attempt is to count?'
-  if (kind === 'recovery') return 'The service was interrupted. Continue?'
-  return `Iteration ${iteration} is done. Continue?`
-}
-
-/** @param {import('../types.js').GatedCall} gated */
-function callView({ tool, args }) {
-  return h(
-    'li',
-    h('span.tool-name', tool),
-    h(
-      'pre.output',
-      { tabIndex: 0, 'aria-label': `Arguments of ${tool}` },
-      JSON.stringify(args, null, 2),
-    ),
-  )
+function hasSaid(logged, sent) {
+  return logged === sent || (logged !== null && sent !== '' && logged.includes('[secret removed]'))
 }

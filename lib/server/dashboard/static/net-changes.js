@@ -11,6 +11,7 @@ const OPEN = 3
 
 export class NetChanges {
   #runId
+  #query = ''
   /** The files are read again when this has changed. @type {unknown} */
   #version = null
   /** @type {Map<string, ChangeRow>} */
@@ -27,21 +28,26 @@ export class NetChanges {
   /**
    * @param {string} runId
    * @param {string} whose for readers who do not see beside what it stands
+   * @param {string} [title]
    */
-  constructor(runId, whose) {
+  constructor(runId, whose, title = 'Net changes') {
     this.#runId = runId
     this.element = h(
       'details.net-changes',
       { ontoggle: () => void this.#read() },
-      h('summary', 'Net changes', h('span.visually-hidden', ` of ${whose}`)),
+      h('summary', title, h('span.visually-hidden', ` of ${whose}`)),
       this.#body,
     )
   }
 
-  /** @param {unknown} version */
-  update(version) {
-    if (version === this.#version) return
+  /**
+   * @param {unknown} version
+   * @param {string} [query] which points are compared; the run from its start unless given
+   */
+  update(version, query = '') {
+    if (version === this.#version && query === this.#query) return
     this.#version = version
+    this.#query = query
     void this.#read()
   }
 
@@ -54,7 +60,7 @@ export class NetChanges {
     if (!this.element.open) return
     this.#body.setAttribute('aria-busy', 'true')
     try {
-      this.#draw(await call('GET', `api/runs/${this.#runId}/changes`))
+      this.#draw(await call('GET', `api/runs/${this.#runId}/changes${this.#query}`))
       setText(this.#problem, '')
     } catch (error) {
       setText(this.#problem, messageOf(error))

@@ -193,6 +193,7 @@ export class RunView {
       this.#failure,
       this.#queued,
       this.#gate.element,
+      this.#gate.kept.element,
       this.#undo,
       this.#meters,
       this.#tabs.element,
@@ -234,6 +235,7 @@ export class RunView {
         setText(this.#stream, STREAM_TEXT[state] ?? '')
         this.#stream.className = `stream ${state}`
         this.#story.stream = state
+        this.#gate.disconnected = state === 'waiting' || state === 'locked'
       },
     })
   }
@@ -244,6 +246,7 @@ export class RunView {
     this.#following?.stop()
     this.#story.close()
     this.#waterfall.close()
+    this.#gate.close()
     this.#attemptsTab.close()
     this.#changesTab.close()
     this.#filesTab.close()
@@ -310,6 +313,7 @@ export class RunView {
     this.#story.add(events)
     this.#waterfall.add(events)
     this.#files.add(events)
+    this.#gate.add(events)
     this.#seen = events.at(-1)?.seq ?? this.#seen
     for (const event of events) {
       this.#messages.add(event)
@@ -422,6 +426,7 @@ export class RunView {
   }
 
   #filesChanged() {
+    this.#gate.filesChanged()
     this.#changesTab.refresh()
     this.#filesTab.refresh()
   }
