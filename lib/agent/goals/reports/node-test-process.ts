@@ -17,7 +17,7 @@ const { countOutcomes } = require('./outcomes.cjs')
 const ROOT = @ROOT@
 const OPTIONS = @OPTIONS@
 
-// From 24.21 on Node also passes what NODE_OPTIONS had to test files as arguments, so they load this
+// From 24.21 on Node passes to test files, as arguments, what NODE_OPTIONS had: they load this
 // twice, and what they fork would. The second time, it has removed itself from the environment.
 const isFirst = (process.env.NODE_OPTIONS ?? '').includes(OPTIONS)
 const isChild = process.env.NODE_TEST_CONTEXT !== undefined

@@ -39,7 +39,9 @@ export const start: readonly Guide[] = [
       {
         has: /^npx runwright$/,
         before: `cd "$shop"; cp "$folder/fixed.js" range.js`,
-        after: `grep -q "^runwright listening on " server.out; kill $(pgrep -nf "bin/runwright --port $port"); wait`,
+        // The line may come a moment after the port.
+        after: `until grep -q "^runwright listening on " server.out; do sleep 0.05; done
+          kill $(pgrep -nf "bin/runwright --port $port"); wait`,
       },
       {
         has: '--model openai:gpt-5-mini',
