@@ -196,9 +196,10 @@ test('an iteration is not folded under the eyes of its reader', async (t) => {
   iterate(5)
   await page.getByText('in iteration 5').waitFor()
   assert.equal(await isOpen(4), true)
-  // Its reader has scrolled to it.
+  // Its reader has scrolled to it: what is far from the window has no elements.
   engine.log(runId, 60)
   await settle(page, fake, 101)
+  await page.evaluate(() => scrollTo(0, 0))
   await fold(5).evaluate((element) => element.scrollIntoView({ block: 'center' }))
   iterate(6)
   await settle(page, fake, 102)

@@ -36,6 +36,7 @@ test('the tabs are a tab list by keyboard, and the address names the tab', async
   const tab = (name: string) => page.getByRole('tab', { name })
   await tab('Timeline').focus()
   for (const [key, name, address] of [
+    ['ArrowRight', 'Waterfall', '/waterfall'],
     ['ArrowRight', 'Changes', '/changes'],
     ['ArrowRight', 'Files', '/files'],
     ['ArrowRight', 'Timeline', ''],
@@ -281,7 +282,7 @@ test('what has the focus is not below the bar of messages', async (t) => {
   })
   const page = await open(t, fake, '/changes')
   await page.getByText('60 files changed').waitFor()
-  await page.getByRole('button', { name: 'Download patch' }).focus()
+  await page.getByRole('button', { name: 'Copy patch' }).focus()
   for (let i = 0; i < 60; i++) {
     await page.keyboard.press('Tab')
     const [text, seen] = await page.evaluate(() => {

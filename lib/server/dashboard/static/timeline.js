@@ -212,8 +212,9 @@ export class Timeline {
   /** Sets the position of each drawn entry among all visible ones. */
   #number() {
     const total = this.shown
-    // A feed has entries, or it is none.
-    if (total === 0) this.element.removeAttribute('role')
+    // A feed has entries, or it is none: far from the window there are no elements.
+    if (!this.#blocks.some(({ drawn, visible }) => drawn && visible > 0))
+      this.element.removeAttribute('role')
     else this.element.setAttribute('role', 'feed')
     let before = 0
     for (const block of this.#blocks) {
