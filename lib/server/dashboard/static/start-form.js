@@ -148,6 +148,7 @@ export class StartForm {
     const shown = [...recent.values()].slice(0, RECENT)
     fill(
       this.#recent,
+      shown.length > 0 && h('li.hint', 'Edit and run again:'),
       shown.map((run) => {
         const folder = run.cwd === '' ? '' : ` in ${shortFolder(run.cwd)}`
         const name = h('span.run-goal', { dir: 'auto' }, prose(nameOf(run)))
