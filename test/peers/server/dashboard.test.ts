@@ -139,7 +139,7 @@ test('one gate is approved with feedback and the next one aborts the run', async
   await gate.getByRole('heading', { name: 'Iteration 2 is done. Continue?' }).waitFor()
   await page.waitForFunction(() => document.activeElement?.id === 'run-title')
   // The feedback is in the iteration that was answered, which is folded by now.
-  assert.equal(await page.getByText('look at the other file').count(), 0)
+  await page.getByText('look at the other file').waitFor({ state: 'detached' })
   await page.getByLabel('Find in this run').fill('other FILE')
   await page.getByText('look at the other file').waitFor()
   await page.getByText('1 entry found').waitFor()

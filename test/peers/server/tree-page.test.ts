@@ -259,7 +259,7 @@ for (const { width, colorScheme } of [
     await card('Attempt 2').getByText('tests, in a sealed copy').waitFor()
     await card('Attempt 2').getByText('2 files +7 −3').waitFor()
     assert.deepEqual(await gate.getByRole('button').allTextContents(), [
-      'Choose attempt 2', 'Abort run',
+      'Fold', 'Choose attempt 2', 'Abort run',
     ])
     assert.equal(await gate.getByRole('textbox').count(), 0)
     await card('Attempt 2').getByText('Net changes').focus()
@@ -267,6 +267,7 @@ for (const { width, colorScheme } of [
     await card('Attempt 2').getByText('1 file · +1 −1').waitFor()
     await assertAccessible(page, 'a choice')
     const choose = gate.getByRole('button', { name: 'Choose attempt 2' })
+    await page.locator('section.gate[data-ready]').waitFor()
     await choose.focus()
     await page.keyboard.press('Enter')
     await gate.getByText('another gate is open').waitFor()

@@ -75,7 +75,7 @@ export class GatePanel {
 
   /**
    * @param {string} runId
-   * @param {() => void} answered
+   * @param {(isOver: boolean) => void} answered false: not by this page, as far as it knows
    */
   constructor(runId, answered) {
     this.#runId = runId
@@ -346,7 +346,7 @@ export class GatePanel {
       await call('POST', `api/runs/${this.#runId}/resume`, { body })
       this.#sent = text
       this.#sending = false
-      this.#answered()
+      this.#answered(true)
     } catch (error) {
       this.#sending = false
       if (gate !== this.#gate) return
@@ -355,7 +355,7 @@ export class GatePanel {
       // Who works by keyboard can try again.
       pressed.focus()
       // Somebody else was first, or the run has ended: what follows shows it.
-      if (error instanceof ApiError && error.status === 409) this.#answered()
+      if (error instanceof ApiError && error.status === 409) this.#answered(false)
     }
   }
 

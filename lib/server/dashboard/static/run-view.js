@@ -147,9 +147,9 @@ export class RunView {
       this.#fork('end', 'End', message),
     )
     this.#changed = changed
-    this.#gate = new GatePanel(runId, () => {
+    this.#gate = new GatePanel(runId, (isOver) => {
       // The pressed button is gone: keyboard users continue from here, not from the top.
-      this.#title.focus({ preventScroll: true })
+      if (isOver) this.#title.focus({ preventScroll: true })
       this.#refreshSoon()
     })
     const body = h(
