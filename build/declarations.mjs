@@ -65,9 +65,8 @@ function statementOf(node) {
  * @param {ts.TypeChecker} checker
  */
 function cut(file, reached, checker) {
-  const isKept = (/** @type {ts.Statement} */ one) =>
-    reached.has(one) || ts.isExportDeclaration(one)
-  const used = new Set(file.statements.filter(isKept).flatMap(identifiers))
+  const left = file.statements.filter((one) => reached.has(one) || isOfThisFile(one))
+  const used = new Set(left.flatMap(identifiers))
   const parts = file.statements.map((statement) => {
     if (ts.isImportDeclaration(statement)) return importOf(statement, used)
     if (ts.isExportDeclaration(statement)) return exportOf(statement, reached, checker)
@@ -75,6 +74,11 @@ function cut(file, reached, checker) {
   })
   const text = parts.join('').trim().replace(HEADER, '')
   return withTabs(`${text}\n`)
+}
+
+/** Whether a statement exports names of its own file. @param {ts.Statement} statement */
+function isOfThisFile(statement) {
+  return ts.isExportDeclaration(statement) && statement.moduleSpecifier === undefined
 }
 
 /** The names in a statement, as they are written. @param {ts.Node} node @returns {string[]} */
