@@ -18,7 +18,7 @@ import {
   RecordingTransport,
   Response,
 } from 'runwright/http'
-import { openChromium } from '../server/chromium.js'
+import { openBrowser } from '../server/browser.js'
 
 const folder = mkdtempSync(join(tmpdir(), 'runwright-har-peers-'))
 const server = createServer((request, response) => {
@@ -104,7 +104,7 @@ test('what is recorded is valid by har-schema, and a schema error is found', asy
 test('Chromium plays a recording, and a recording of Chromium is replayed', async (t) => {
   const file = join(folder, 'browser.har')
   const own = join(folder, 'for-browser.har')
-  const context = await openChromium(t, { recordHar: { path: file, content: 'embed' } })
+  const context = await openBrowser(t, { recordHar: { path: file, content: 'embed' } })
   const page = await context.newPage()
   await page.goto(`${origin}/`)
   const post = `fetch('/json', { method: 'POST', body: JSON.stringify({ n: 1 }) }).then((r) => r.text())`
@@ -137,7 +137,7 @@ test('Chromium plays a recording, and a recording of Chromium is replayed', asyn
   await using maker = new AsyncClient({ transport: mock })
   await maker.get(url)
   mock.close()
-  const player = await openChromium(t)
+  const player = await openBrowser(t)
   await player.routeFromHAR(own, { notFound: 'abort' })
   const shown = await player.newPage()
   await shown.goto(url)

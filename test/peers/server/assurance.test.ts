@@ -4,13 +4,13 @@ import { after, before, test } from 'node:test'
 import type { BrowserContext } from 'playwright-core'
 import type { Assurance, EventPayloads } from 'runwright/agent'
 import { assertAccessible } from './accessible.js'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 import { openFake, openRun, problem, type Answer } from './fake-workspace.js'
 
 let browser: BrowserContext
 let closeBrowser = async (): Promise<void> => {}
 before(async () => {
-  browser = await openChromium({ after: (hook) => (closeBrowser = hook) })
+  browser = await openBrowser({ after: (hook) => (closeBrowser = hook) })
 })
 after(() => closeBrowser())
 

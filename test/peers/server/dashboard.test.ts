@@ -11,7 +11,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import { MemoryStore } from 'runwright/agent'
 import { bearerKeys, createRunService, type RunServiceOptions } from 'runwright/server'
 import { testProvider, type Said } from '../../helpers/engine.js'
-import { EXECUTABLE, openChromium } from './chromium.js'
+import { EXECUTABLE, fillNumber, goBy, inFirefox, openBrowser } from './browser.js'
 
 /** Folder for screenshots; none are taken unless the variable is set. */
 const SHOTS = process.env['RUNWRIGHT_SCREENSHOTS']
@@ -20,7 +20,7 @@ const HOSTILE = `<img src=x onerror="document.title='owned'"><script>document.ti
 let desktop: BrowserContext
 let closeDesktop = async (): Promise<void> => {}
 before(async () => {
-  desktop = await openChromium({ after: (hook) => (closeDesktop = hook) })
+  desktop = await openBrowser({ after: (hook) => (closeDesktop = hook) })
 })
 after(() => closeDesktop())
 
@@ -138,8 +138,9 @@ test('one gate is approved with feedback and the next one aborts the run', async
   await gate.getByRole('button', { name: 'Approve and continue' }).click()
   await gate.getByRole('heading', { name: 'Iteration 2 is done. Continue?' }).waitFor()
   await page.waitForFunction(() => document.activeElement?.id === 'run-title')
-  // The feedback is in the iteration that was answered, which is folded by now.
-  await page.getByText('look at the other file').waitFor({ state: 'detached' })
+  // The feedback is in the iteration that was answered, which is folded by now: but in Firefox,
+  // which has scrolled to the button, where it counts as read.
+  if (!inFirefox) await page.getByText('look at the other file').waitFor({ state: 'detached' })
   await page.getByLabel('Find in this run').fill('other FILE')
   await page.getByText('look at the other file').waitFor()
   await page.getByText('1 entry found').waitFor()
@@ -210,7 +211,7 @@ test('a removed line that begins with two dashes is not shown as the head of a d
   const engine = { store: new MemoryStore(), roots: [root], providers: [worker] }
   const page = await openPage(t, `${await openService(t, { engine })}/`)
   await startRun(page, 'shell: grep -q never a.sql', async () =>
-    page.getByLabel('Max iterations').fill('2'),
+    fillNumber(page.getByLabel('Max iterations'), 2),
   )
   await page.locator('.run-head .chip:not(.running):not(.pending)').waitFor()
   await page.getByRole('button', { name: 'Unfold all' }).click()
@@ -314,7 +315,7 @@ test('abort, run again and delete work', async (t) => {
 test('hostile text is shown and never becomes markup', async (t) => {
   const page = await openPage(t, `${await openService(t)}/`)
   await startRun(page, `shell: test -e "${HOSTILE}"`, async () =>
-    page.getByLabel('Max iterations').fill('1'),
+    fillNumber(page.getByLabel('Max iterations'), 1),
   )
   await page.getByText('Failed: out of iterations').waitFor()
   assert.doesNotMatch(await page.title(), /^owned/)
@@ -374,8 +375,8 @@ test('a link with the key opens the page, and leaves the key in the tab only', a
       return check(request)
     },
   })
-  const context = await openChromium(t)
-  const page = await openPage(t, 'about:blank', context)
+  const context = await openBrowser(t)
+  const page = await openPage(t, `${url}/api/openapi.json`, context)
   const requests: string[] = []
   page.on('request', (request) => {
     requests.push(`${request.url()} ${request.headers()['referer'] ?? ''}`)
@@ -394,11 +395,11 @@ test('a link with the key opens the page, and leaves the key in the tab only', a
   await page.getByText('No runs yet.').waitFor()
   for (const [way, at] of [
     ['back', `${url}/#/`],
-    ['back', 'about:blank'],
+    ['back', `${url}/api/openapi.json`],
     ['forward', `${url}/#/`],
     ['forward', `${url}/#/new`],
   ] as const) {
-    await (way === 'back' ? page.goBack() : page.goForward())
+    await goBy(page, way === 'back' ? -1 : 1)
     await page.waitForURL(at)
   }
   await startRun(page, 'shell: test -e never', async () =>
@@ -427,7 +428,7 @@ test('a link with the key opens the page, and leaves the key in the tab only', a
 test('a link with a wrong key asks for a key, also in a tab that has one', async (t) => {
   const key = 'a-key-for-the-page-0001'
   const url = await openService(t, { authorize: bearerKeys({ ann: key }) })
-  const page = await openPage(t, `${url}/#key=wrong-key-for-the-page`, await openChromium(t))
+  const page = await openPage(t, `${url}/#key=wrong-key-for-the-page`, await openBrowser(t))
   const dialog = page.getByRole('dialog')
   await dialog.getByText('The key was not accepted.').waitFor()
   assert.equal(page.url(), `${url}/#/`)
@@ -452,7 +453,7 @@ test('a link with a valid key of somebody else does not replace the key of a tab
   const url = await openService(t, {
     authorize: bearerKeys({ ann: own, eve: { key: other, tenant: 'eve' } }),
   })
-  const page = await openPage(t, `${url}/#key=${own}`, await openChromium(t))
+  const page = await openPage(t, `${url}/#key=${own}`, await openBrowser(t))
   await page.getByText('No runs yet.').waitFor()
   const keys = new Set<string | undefined>()
   page.on('request', (request) => keys.add(request.headers()['authorization']))
@@ -473,15 +474,14 @@ test('a link with a valid key of somebody else does not replace the key of a tab
 test('the user is asked once for a revoked key, and a new one resumes the stream', async (t) => {
   const [first, second] = ['a-key-for-the-page-0001', 'a-key-for-the-page-0002'] as const
   let check = bearerKeys({ ann: first })
-  const page = await openPage(
-    t,
-    `${await openService(t, { authorize: (request) => check(request) })}/`,
-  )
+  const url = await openService(t, { authorize: (request) => check(request) })
+  const page = await openPage(t, 'about:blank')
   let drop = async (): Promise<void> => {}
   await page.routeWebSocket(/\/api\/ws\//, (socket) => {
     socket.connectToServer()
     drop = () => socket.close({ code: 3001, reason: 'the cable' })
   })
+  await page.goto(url)
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('API key').fill(first)
   await dialog.getByRole('button', { name: 'Use key' }).click()
@@ -508,7 +508,7 @@ test('the user is asked once for a revoked key, and a new one resumes the stream
 test('a late refusal of an old key does not take the new one away', async (t) => {
   const key = 'a-key-for-the-page-0001'
   const url = await openService(t, { authorize: bearerKeys({ ann: key }) })
-  const context = await openChromium(t)
+  const context = await openBrowser(t)
   let letGo = (): void => {}
   const held = new Promise<void>((resolve) => (letGo = resolve))
   // The first response about models is a late refusal.
@@ -532,7 +532,7 @@ test('a late refusal of an old key does not take the new one away', async (t) =>
 test('a call that is answered after the user has declined does not ask again', async (t) => {
   const key = 'a-key-for-the-page-0001'
   const url = await openService(t, { authorize: bearerKeys({ ann: key }) })
-  const context = await openChromium(t)
+  const context = await openBrowser(t)
   let letGo = (): void => {}
   const held = new Promise<void>((resolve) => (letGo = resolve))
   await context.route(/\/api\/runs\?limit/, async (route) => {
@@ -558,7 +558,7 @@ test('a call that is answered after the user has declined does not ask again', a
 test('what the page reads by itself does not ask a user who has declined', async (t) => {
   let keys = { ann: 'a-key-for-the-page-0001' }
   const url = await openService(t, { authorize: (request) => bearerKeys(keys)(request) })
-  const context = await openChromium(t)
+  const context = await openBrowser(t)
   await context.clock.install()
   const page = await openPage(t, `${url}/#/new`, context)
   const dialog = page.getByRole('dialog')
@@ -655,7 +655,7 @@ test('mounted under a prefix the page finds its files, the API and the stream', 
 for (const width of [360, 1440]) {
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`at ${width} px in ${colorScheme} nothing is cut off and text is legible`, async (t) => {
-      const context = await openChromium(t, {
+      const context = await openBrowser(t, {
         viewport: { width, height: width === 360 ? 740 : 900 },
         colorScheme,
       })

@@ -28,7 +28,7 @@ export interface Request {
   readonly headers: IncomingMessage['headers']
 }
 
-/** By the end of the path, such as `changes`; `files/…` also goes to `files`. */
+/** By the end of the path, such as `changes`; `files/…` also goes to `files`; `create`: a new run. */
 export type Routes = Record<string, (request: Request) => Answer | Promise<Answer>>
 
 /** The problem of a refused call. */
@@ -81,7 +81,9 @@ export async function openFake(t: TestContext, routes: Routes): Promise<FakeServ
   const requests: Request[] = []
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '', 'http://localhost')
-    const [, path] = /^\/api\/runs\/[^/]+\/(.+)$/.exec(url.pathname) ?? []
+    const isNew = request.method === 'POST' && url.pathname === '/api/runs'
+    const [, path = isNew ? 'create' : undefined] =
+      /^\/api\/runs\/[^/]+\/(.+)$/.exec(url.pathname) ?? []
     const route = routes[path?.split('/')[0] ?? '']
     if (path === undefined || route === undefined) return void service.handler(request, response)
     void (async () => {

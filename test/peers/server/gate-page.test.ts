@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import type { Said } from '../../helpers/engine.js'
 import { assertAccessible } from './accessible.js'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 import { A, eventsOf, MIXED, openWorld, ready, type World } from './gate-world.js'
 
 /** Folder for screenshots; none are taken unless the variable is set. */
@@ -16,7 +16,7 @@ const PARTS = 'section.gate, section.kept-text, dialog'
 let browser: BrowserContext
 let closeBrowser = async (): Promise<void> => {}
 before(async () => {
-  browser = await openChromium({ after: (hook) => (closeBrowser = hook) })
+  browser = await openBrowser({ after: (hook) => (closeBrowser = hook) })
 })
 after(() => closeBrowser())
 
@@ -90,7 +90,7 @@ test('a gate shows files as diffs, commands as commands, and other calls as a ta
 
 for (const colorScheme of ['light', 'dark'] as const) {
   test(`the buttons of a gate are in view at every size, ${colorScheme}`, async (t) => {
-    const context = await openChromium(t, { colorScheme, reducedMotion: 'reduce' })
+    const context = await openBrowser(t, { colorScheme, reducedMotion: 'reduce' })
     const { page } = await openWorld(t, context, {
       turns: [MIXED], engine: { gateTimeoutMs: 300_000 },
     })
@@ -129,7 +129,7 @@ for (const { width, colorScheme } of [
   { width: 360, colorScheme: 'dark' },
 ] as const) {
   test(`calls are approved, rejected and edited one by one at ${width} px`, async (t) => {
-    const context = await openChromium(t, { colorScheme, viewport: { width, height: 800 } })
+    const context = await openBrowser(t, { colorScheme, viewport: { width, height: 800 } })
     const world = await openWorld(t, context, { turns: [MIXED, { stop: 'refusal' }] })
     const { page, file } = world
     await ready(page)
@@ -243,7 +243,7 @@ test('keys do nothing while somebody types, with other keys, and behind a dialog
 })
 
 test('a key answers nothing that is out of view: it leads there first', async (t) => {
-  const context = await openChromium(t, { viewport: { width: 360, height: 640 } })
+  const context = await openBrowser(t, { viewport: { width: 360, height: 640 } })
   const world = await openWorld(t, context, { turns: [MIXED] })
   const { page } = world
   await ready(page)

@@ -4,7 +4,7 @@ import { after, before, test, type TestContext } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import type { GatedCall, RunDetails } from 'runwright/agent'
 import { assertAccessible } from './accessible.js'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 import { openFake, openRun, problem, type FakeService, type Routes } from './fake-workspace.js'
 import { ready } from './gate-world.js'
 
@@ -14,7 +14,7 @@ const INVISIBLE = '\u202egpj\u200b\u{e0041}'
 let browser: BrowserContext
 let closeBrowser = async (): Promise<void> => {}
 before(async () => {
-  browser = await openChromium({ after: (hook) => (closeBrowser = hook) })
+  browser = await openBrowser({ after: (hook) => (closeBrowser = hook) })
 })
 after(() => closeBrowser())
 
@@ -155,7 +155,7 @@ test('without a connection the gate says so, and keeps what was typed until it i
 })
 
 test('the time left is counted down, without the focus, and said aloud three times', async (t) => {
-  const context = await openChromium(t)
+  const context = await openBrowser(t)
   const now = Date.parse('2026-01-01T00:00:00Z')
   await context.clock.install({ time: now })
   const deadline = new Date(now + 400_000).toISOString()

@@ -15,7 +15,7 @@ import type { BrowserContext, Frame, Page } from 'playwright-core'
 import { MemoryStore } from 'runwright/agent'
 import { createRunService, type Authorize } from 'runwright/server'
 import { testProvider } from '../../helpers/engine.js'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 
 const HTML = '<!doctype html><head></head><body>'
 /** Part of the goal of the run that must stay unread. */
@@ -24,7 +24,7 @@ const SECRET = 'secret-7261'
 let browser: BrowserContext
 let closeBrowser = async (): Promise<void> => {}
 before(async () => {
-  browser = await openChromium({ after: (hook) => (closeBrowser = hook) })
+  browser = await openBrowser({ after: (hook) => (closeBrowser = hook) })
 })
 after(() => closeBrowser())
 

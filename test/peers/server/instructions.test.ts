@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { BrowserContext } from 'playwright-core'
 import { assertAccessible } from './accessible.js'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 import { openFake, openRun } from './fake-workspace.js'
 
 let browser: BrowserContext
 let closeBrowser = async (): Promise<void> => {}
 before(async () => {
-  browser = await openChromium({ after: (hook) => (closeBrowser = hook) })
+  browser = await openBrowser({ after: (hook) => (closeBrowser = hook) })
 })
 after(() => closeBrowser())
 
@@ -36,15 +36,11 @@ test('the page of a run that was told nothing more than its goal says nothing', 
 })
 
 test('the form of a new run sends instructions', async (t) => {
-  const fake = await openFake(t, {})
+  const fake = await openFake(t, {
+    create: () => ({ status: 201, json: { run_id: fake.runId } }),
+  })
   const page = await browser.newPage()
   t.after(() => page.close())
-  const sent: unknown[] = []
-  await page.route('**/api/runs', async (route) => {
-    if (route.request().method() !== 'POST') return await route.continue()
-    sent.push(route.request().postDataJSON())
-    await route.fulfill({ status: 201, json: { run_id: fake.runId } })
-  })
   await page.goto(`${fake.url}#/new`)
   await page.locator('#goal').fill('shell: true')
   await page.locator('summary', { hasText: 'Instructions' }).click()
@@ -52,6 +48,6 @@ test('the form of a new run sends instructions', async (t) => {
   await page.locator('#project_instructions').check()
   await page.locator('button[type=submit]').click()
   await page.waitForURL(/#\/runs\//)
-  const [request] = sent as [Record<string, unknown>]
-  assert.deepEqual([request['instructions'], request['project_instructions']], ['Be kind.', false])
+  const sent = fake.requests[0]?.body
+  assert.deepEqual([sent?.['instructions'], sent?.['project_instructions']], ['Be kind.', false])
 })

@@ -16,7 +16,7 @@ import {
 } from 'runwright/agent'
 import { createRunService, type RunServiceOptions } from 'runwright/server'
 import { INVISIBLE_SAMPLES } from '../../helpers/invisible.js'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 
 const ALL = Object.values(INVISIBLE_SAMPLES).join('')
 /** What a command or a file name can contain. */
@@ -80,7 +80,7 @@ async function openService(t: TestContext, options: Partial<RunServiceOptions> =
   service.attach(server)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const context = await openChromium(t)
+  const context = await openBrowser(t)
   t.after(async () => {
     await context.close()
     await service.close({ graceMs: 0 })

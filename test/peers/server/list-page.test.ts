@@ -11,7 +11,7 @@ import type { RunDetails } from 'runwright/agent'
 import { createRunService } from 'runwright/server'
 import { FakeEngine } from '../../server/fake-engine.js'
 import { assertAccessible } from './accessible.js'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 
 /** Folder for screenshots; none are taken unless the variable is set. */
 const SHOTS = process.env['RUNWRIGHT_SCREENSHOTS']
@@ -119,7 +119,7 @@ async function groupsOf(page: Page): Promise<string[]> {
 }
 
 test('runs are grouped by status, what needs the user first, and say why they ended', async (t) => {
-  const context = await openChromium(t)
+  const context = await openBrowser(t)
   const { engine, url } = await openListed(t)
   const { waiting, working } = fill(engine)
   const page = await openPage(t, context, url)
@@ -155,7 +155,7 @@ test('runs are grouped by status, what needs the user first, and say why they en
 })
 
 test('a filter is in the address: as a link, from the controls, and after a reload', async (t) => {
-  const context = await openChromium(t)
+  const context = await openBrowser(t)
   const { engine, url, asked } = await openListed(t)
   fill(engine)
   const page = await openPage(t, context, `${url}#/?status=failed&metadata.team=a%26b`)
@@ -185,7 +185,7 @@ test('a filter is in the address: as a link, from the controls, and after a relo
 })
 
 test('what was typed and chosen survives refreshes', async (t) => {
-  const context = await openChromium(t)
+  const context = await openBrowser(t)
   const { engine, url, asked } = await openListed(t)
   fill(engine)
   const page = await openPage(t, context, url)
@@ -199,7 +199,7 @@ test('what was typed and chosen survives refreshes', async (t) => {
 })
 
 test('only runs that go on are read again and again', async (t) => {
-  const context = await openChromium(t)
+  const context = await openBrowser(t)
   await context.clock.install()
   const { engine, url, asked } = await openListed(t)
   fill(engine)
@@ -218,7 +218,7 @@ test('only runs that go on are read again and again', async (t) => {
 })
 
 test('ten thousand runs: the page asks for one page, and older ones as it is scrolled', async (t) => {
-  const context = await openChromium(t)
+  const context = await openBrowser(t)
   const { engine, url } = await openListed(t)
   const waiting = add(engine, { goal: 'the oldest', status: 'awaiting_human' })
   for (let i = 0; i < 10_000; i++) {
@@ -240,7 +240,7 @@ for (const [width, height] of [[1920, 1080], [1280, 800], [768, 1024], [360, 740
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`the list is accessible at ${width} px, ${colorScheme}`, async (t) => {
       const viewport = { width, height }
-      const context = await openChromium(t, { viewport, colorScheme, reducedMotion: 'reduce' })
+      const context = await openBrowser(t, { viewport, colorScheme, reducedMotion: 'reduce' })
       const empty = await openListed(t)
       const page = await openPage(t, context, empty.url)
       await page.getByText('No runs yet.').waitFor()

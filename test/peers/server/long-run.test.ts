@@ -9,7 +9,7 @@ import { MemoryStore, type AgentEvent } from 'runwright/agent'
 import { createRunService, type RunServiceOptions } from 'runwright/server'
 import { scratch, testProvider } from '../../helpers/engine.js'
 import { FakeEngine } from '../../server/fake-engine.js'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 
 const EVENTS = 10_000
 /** The most elements of the page, however long a run is. */
@@ -18,7 +18,7 @@ const MOST_ELEMENTS = 1_500
 let browser: BrowserContext
 let closeBrowser = async (): Promise<void> => {}
 before(async () => {
-  browser = await openChromium({ after: (hook) => (closeBrowser = hook) })
+  browser = await openBrowser({ after: (hook) => (closeBrowser = hook) })
 })
 after(() => closeBrowser())
 

@@ -12,7 +12,7 @@ import { MemoryStore } from 'runwright/agent'
 import { createRunService, type RunService } from 'runwright/server'
 import { testProvider } from '../../helpers/engine.js'
 import { assertAccessible } from './accessible.js'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 
 /** Folder for screenshots; none are taken unless the variable is set. */
 const SHOTS = process.env['RUNWRIGHT_SCREENSHOTS']
@@ -24,7 +24,7 @@ let copies = ''
 let url = ''
 const closing: (() => Promise<void>)[] = []
 before(async () => {
-  context = await openChromium({ after: (hook) => void closing.push(hook) })
+  context = await openBrowser({ after: (hook) => void closing.push(hook) })
   root = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-form-')))
   copies = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-copies-')))
   const shop = join(root, 'shop')
@@ -163,7 +163,7 @@ for (const [width, height] of [[1920, 1080], [1280, 800], [768, 1024], [360, 740
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`the form is accessible at ${width} px, ${colorScheme}`, async (t) => {
       const viewport = { width, height }
-      const own = await openChromium(t, { viewport, colorScheme, reducedMotion: 'reduce' })
+      const own = await openBrowser(t, { viewport, colorScheme, reducedMotion: 'reduce' })
       const page = await openForm(t, '', own)
       await page.getByText('Choose a folder').click()
       await page.getByRole('button', { name: root }).click()

@@ -8,7 +8,7 @@ import { AsyncClient } from 'runwright/http'
 import { bearerKeys } from 'runwright/server'
 import { WebSocket } from 'ws'
 import { missing } from '../programs.js'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 import { assertWhole, readSse, type Event } from './proof.js'
 import { openService, startProxy } from './reverse-proxies.js'
 
@@ -81,7 +81,7 @@ test(
 
 test('behind nginx the dashboard starts a run in Chromium and follows it', { skip }, async (t) => {
   const { origin } = await open(t)
-  const browser = await openChromium(t)
+  const browser = await openBrowser(t)
   const page = await browser.newPage()
   await page.goto(`${origin}/agents/`)
   await page.getByRole('dialog').getByLabel('API key').fill(KEY)

@@ -8,7 +8,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import { createRunService } from 'runwright/server'
 import { FakeEngine } from '../../server/fake-engine.js'
 import { assertAccessible } from './accessible.js'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 
 /** Stands in for the notifications of the browser, which has none without a window. */
 const FAKE = `
@@ -35,7 +35,7 @@ async function open(t: TestContext): Promise<{
   service.attach(server)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  const context = await openChromium(t)
+  const context = await openBrowser(t)
   t.after(async () => {
     await service.close({ graceMs: 0 })
     server.closeAllConnections()

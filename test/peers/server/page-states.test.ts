@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
 import { assertAccessible } from './accessible.js'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 import {
   changed, changesOf, listOf, openRun, problem, twoIterations, type Answer, type FakeService,
 } from './fake-workspace.js'
@@ -49,7 +49,7 @@ for (const width of [360, 1440]) {
   const options = { viewport: { width, height: 800 }, reducedMotion: 'reduce' as const }
 
   test(`refusals of changes and files are said at ${width} px`, async (t) => {
-    const context = await openChromium(t, options)
+    const context = await openBrowser(t, options)
     let refusal = REFUSALS[0]!
     const fake = await twoIterations(t, { changes: () => refusal, files: () => refusal })
     for (const [i, each] of REFUSALS.entries()) {
@@ -64,7 +64,7 @@ for (const width of [360, 1440]) {
   })
 
   test(`apply and restore are refused by name, by keyboard, at ${width} px`, async (t) => {
-    const context = await openChromium(t, options)
+    const context = await openBrowser(t, options)
     const refusals: Answer[] = []
     const bodies: unknown[] = []
     const fake = await twoIterations(t, {
@@ -139,7 +139,7 @@ for (const width of [360, 1440]) {
   })
 
   test(`5 000 files and a diff of 5 MB stay bounded at ${width} px`, async (t) => {
-    const context = await openChromium(t, options)
+    const context = await openBrowser(t, options)
     const line = `+${'x'.repeat(98)}\n`
     const many = Array.from({ length: 5_000 }, (_, i) => changed(`src/${i}.js`, { diff: null }))
     const huge = changed('huge.js', { diff: `@@ -1 +1 @@\n${line.repeat(50_000)}` })

@@ -13,7 +13,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MemoryStore } from 'runwright/agent'
 import { createRunService } from 'runwright/server'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 
 const into = process.argv[2] ?? 'docs/images'
 mkdirSync(into, { recursive: true })
@@ -58,7 +58,7 @@ try {
     { name: 'dashboard-run', hash: `#/runs/${changed}/changes`, width: 1280, colorScheme: 'dark' },
     { name: 'dashboard-phone', hash: `#/runs/${waiting}`, width: 360, colorScheme: 'dark' },
   ] as const) {
-    const browser = await openChromium(
+    const browser = await openBrowser(
       { after: (hook) => void hooks.push(hook) },
       { viewport: { width, height: 760 }, colorScheme },
     )

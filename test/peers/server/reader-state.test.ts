@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import { Random } from '../../helpers/random.js'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 import {
   changed, changesOf, listOf, openRun, problem, twoIterations, type FakeService,
 } from './fake-workspace.js'
@@ -11,7 +11,7 @@ import {
 let browser: BrowserContext
 let closeBrowser = async (): Promise<void> => {}
 before(async () => {
-  browser = await openChromium({ after: (hook) => (closeBrowser = hook) })
+  browser = await openBrowser({ after: (hook) => (closeBrowser = hook) })
 })
 after(() => closeBrowser())
 

@@ -13,7 +13,7 @@ import type { AddressInfo } from 'node:net'
 import type { AgentEvent } from 'runwright/agent'
 import { createRunService } from 'runwright/server'
 import { FakeEngine } from '../../server/fake-engine.js'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 
 const EVENTS = 10_000
 const turns = Number(process.argv[2] ?? 9)
@@ -39,7 +39,7 @@ await once(server, 'listening')
 const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/#/runs/${runId}`
 
 const hooks: (() => Promise<void>)[] = []
-const context = await openChromium({ after: (hook) => void hooks.push(hook) })
+const context = await openBrowser({ after: (hook) => void hooks.push(hook) })
 
 /** Milliseconds since the navigation until a selector matches, as the page itself sees it. */
 async function until(page: Awaited<ReturnType<typeof context.newPage>>, selector: string) {

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import type { AgentEvent } from 'runwright/agent'
 import { assertAccessible } from './accessible.js'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 import { openFake, openRun, type FakeService } from './fake-workspace.js'
 
 /** The most elements of the page, however long a run is. */
@@ -14,7 +14,7 @@ const MOST_ELEMENTS = 1_500
 let browser: BrowserContext
 let closeBrowser = async (): Promise<void> => {}
 before(async () => {
-  browser = await openChromium({ after: (hook) => (closeBrowser = hook) })
+  browser = await openBrowser({ after: (hook) => (closeBrowser = hook) })
   await browser.grantPermissions(['clipboard-read', 'clipboard-write'])
 })
 after(() => closeBrowser())

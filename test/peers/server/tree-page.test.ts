@@ -4,7 +4,7 @@ import { after, before, test, type TestContext } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import type { Assurance, Candidate } from 'runwright/agent'
 import { assertAccessible } from './accessible.js'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 import {
   changed, changesOf, openFake, openRun, problem, type FakeService, type Request, type Routes,
 } from './fake-workspace.js'
@@ -15,7 +15,7 @@ const SEALED: Assurance = { by: 'tests', sealed: true, canaries: false, holdout:
 let browser: BrowserContext
 let closeBrowser = async (): Promise<void> => {}
 before(async () => {
-  browser = await openChromium({ after: (hook) => (closeBrowser = hook) })
+  browser = await openBrowser({ after: (hook) => (closeBrowser = hook) })
 })
 after(() => closeBrowser())
 
@@ -237,7 +237,7 @@ for (const { width, colorScheme } of [
 ] as const) {
   test(`an attempt is chosen by keyboard at ${width} px, ${colorScheme}`, async (t) => {
     const viewport = { width, height: 800 }
-    const context = await openChromium(t, { viewport, colorScheme, reducedMotion: 'reduce' })
+    const context = await openBrowser(t, { viewport, colorScheme, reducedMotion: 'reduce' })
     const answers: Request['body'][] = []
     const fake = await openTree(t, {
       resume: ({ body }) => {
@@ -299,24 +299,19 @@ test('a run with attempts and delegates is started from the form', async (t) => 
   await page.getByLabel('Let me apply the changes').check()
   await page.getByLabel('Runs that each may start').fill('2')
   await assertAccessible(page, 'the form')
-  const body = await new Promise<Record<string, unknown>>((resolve) => {
-    void page.route('**/api/runs', async (route) => {
-      if (route.request().method() !== 'POST') return route.continue()
-      resolve(route.request().postDataJSON() as Record<string, unknown>)
-      const errors = [{ pointer: '/attempts/models/1', detail: 'is no model of this host' }]
-      await route.fulfill({
-        status: 422,
-        contentType: 'application/problem+json',
-        body: JSON.stringify({ title: '', status: 422, code: 'x', detail: 'no', errors }),
-      })
-    })
-    void page.getByRole('button', { name: 'Start run' }).click()
+  const errors = [{ pointer: '/attempts/models/1', detail: 'is no model of this host' }]
+  fake.routes['create'] = () => ({
+    status: 422,
+    headers: { 'content-type': 'application/problem+json' },
+    json: { title: '', status: 422, code: 'x', detail: 'no', errors },
   })
+  await page.getByRole('button', { name: 'Start run' }).click()
+  await page.getByText('is no model of this host').waitFor()
+  const body = fake.requests.find(({ path }) => path === 'create')?.body ?? {}
   assert.deepEqual(body['attempts'], {
     count: 3, models: ['acme:small', 'acme:large'], choose: 'human',
   })
   assert.deepEqual([body['delegation'], body['apply']], [{ children: 2 }, 'manual'])
-  await page.getByText('is no model of this host').waitFor()
   const models = page.getByLabel('Models of the attempts')
   assert.equal(await models.getAttribute('aria-invalid'), 'true')
 })

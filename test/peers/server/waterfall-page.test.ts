@@ -4,7 +4,7 @@ import { after, before, test, type TestContext } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import type { AgentEvent } from 'runwright/agent'
 import { assertAccessible } from './accessible.js'
-import { openChromium } from './chromium.js'
+import { goBy, openBrowser } from './browser.js'
 import { openFake, openRun, type FakeService } from './fake-workspace.js'
 
 /** The most elements of the page, however long a run is. */
@@ -13,7 +13,7 @@ const MOST_ELEMENTS = 1_500
 let browser: BrowserContext
 let closeBrowser = async (): Promise<void> => {}
 before(async () => {
-  browser = await openChromium({ after: (hook) => (closeBrowser = hook) })
+  browser = await openBrowser({ after: (hook) => (closeBrowser = hook) })
 })
 after(() => closeBrowser())
 
@@ -89,7 +89,7 @@ test('each call, gate and model call has a row with its time, in words', async (
   await entry.waitFor()
   assert.equal(await entry.getAttribute('aria-current'), 'true')
   assert.match(page.url(), /\?event=6$/)
-  await page.goBack()
+  await goBy(page, -1)
   await rows.nth(6).waitFor()
 })
 
@@ -153,7 +153,7 @@ test('a run of 10 000 events keeps the page small, and one of one event has an a
 for (const width of [360, 768, 1280, 1920]) {
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`the waterfall is accessible at ${width} px, ${colorScheme}`, async (t) => {
-      const context = await openChromium(t, { viewport: { width, height: 900 }, colorScheme })
+      const context = await openBrowser(t, { viewport: { width, height: 900 }, colorScheme })
       const fake = await openFake(t, {})
       for (const iteration of [1, 2]) play(fake, iteration)
       const page = await openRun(t, context, fake, '/waterfall')

@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { after, before, test, type TestContext } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import { assertAccessible } from './accessible.js'
-import { openChromium } from './chromium.js'
+import { fillNumber, goBy, openBrowser } from './browser.js'
 import {
   changed, changesOf, listOf, openFake, openRun, problem, twoIterations, type Answer,
   type FakeService,
@@ -16,7 +16,7 @@ const HIDDEN = 'a\u202e\u200b\u0007b'
 let browser: BrowserContext
 let closeBrowser = async (): Promise<void> => {}
 before(async () => {
-  browser = await openChromium({ after: (hook) => (closeBrowser = hook) })
+  browser = await openBrowser({ after: (hook) => (closeBrowser = hook) })
 })
 after(() => closeBrowser())
 
@@ -147,7 +147,7 @@ test('changes are chosen by checkpoint, linked, and downloaded as a patch', asyn
   await page.getByText('111111-newest.js').first().waitFor()
   await page.getByLabel('To', { exact: true }).selectOption('The folder now')
   await page.getByText('111111-now.js').first().waitFor()
-  await page.goBack()
+  await goBy(page, -1)
   await page.getByText('111111-newest.js').first().waitFor()
   await page.reload()
   await page.getByText('111111-newest.js').first().waitFor()
@@ -346,11 +346,11 @@ test('files are browsed folder by folder, previewed as text, and downloaded', as
   await page.getByRole('navigation', { name: 'Folder' }).getByRole('link', { name: 'deep' }).click()
   await page.getByRole('link', { name: 'bytes' }).click()
   await page.getByText('Not text, or not in UTF-8.').waitFor()
-  await page.goBack()
+  await goBy(page, -1)
   await page.getByRole('link', { name: 'long.txt' }).click()
   await page.getByText('The first 256.0 KiB').waitFor()
   assert.equal((await text.textContent())?.length, 262_144)
-  await page.goBack()
+  await goBy(page, -1)
   await page.getByRole('link', { name: 'latin\\udce9.txt' }).click()
   await page.getByText('5 bytes').waitFor()
   assert.equal(await text.textContent(), 'latin')
@@ -462,12 +462,12 @@ test('a fork is started from the timeline, with its message and bounds', async (
   await page.keyboard.press('Enter')
   const dialog = page.getByRole('dialog', { name: 'Fork: After iteration 1' })
   await dialog.getByLabel('Go on with…').fill('use a map')
-  await dialog.getByLabel('Max iterations').fill('5')
+  await fillNumber(dialog.getByLabel('Max iterations'), 5)
   assert.ok(await dialog.locator('option[value=in_place]').isDisabled())
   await assertAccessible(page, 'the dialog of a fork')
   await dialog.getByRole('button', { name: 'Start the fork' }).click()
   await dialog.getByText('this run has not ended').waitFor()
-  await dialog.getByLabel('Max iterations').fill('7')
+  await fillNumber(dialog.getByLabel('Max iterations'), 7)
   await dialog.getByLabel('Model').selectOption('builtin:repair')
   await dialog.getByRole('button', { name: 'Start the fork' }).click()
   await page.getByText('There is no such run.').waitFor()
@@ -475,7 +475,7 @@ test('a fork is started from the timeline, with its message and bounds', async (
   assert.deepEqual(fake.requests.filter(({ path }) => path === 'fork').at(-1)?.body, {
     at: { iteration: 1 }, message: 'use a map', model_name: 'builtin:repair', max_iterations: 7,
   })
-  await page.goBack()
+  await goBy(page, -1)
   await page.locator('article.checkpoint', { hasText: 'start' })
     .getByRole('button', { name: 'Fork from here' }).click()
   await page.getByRole('dialog', { name: 'Fork: Start' }).waitFor()
@@ -733,7 +733,7 @@ test('hostile names, contents and texts are shown visibly, and are never markup'
 for (const width of [360, 1440]) {
   for (const colorScheme of ['light', 'dark'] as const) {
     test(`at ${width} px in ${colorScheme} every state is accessible`, async (t) => {
-      const context = await openChromium(t, {
+      const context = await openBrowser(t, {
         viewport: { width, height: width === 360 ? 740 : 900 },
         colorScheme,
         reducedMotion: 'reduce',

@@ -14,12 +14,12 @@ import { MemoryStore, type ModelRequest } from 'runwright/agent'
 import { createRunService } from 'runwright/server'
 import { scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { assertAccessible } from './accessible.js'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 
 let browser: BrowserContext
 let closeBrowser = async (): Promise<void> => {}
 before(async () => {
-  browser = await openChromium({ after: (hook) => (closeBrowser = hook) })
+  browser = await openBrowser({ after: (hook) => (closeBrowser = hook) })
 })
 after(() => closeBrowser())
 

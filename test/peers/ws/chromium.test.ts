@@ -7,14 +7,14 @@ import { once } from 'node:events'
 import { after, before, test } from 'node:test'
 import type { BrowserContext } from 'playwright-core'
 import { type AttachableServer, type CloseInfo, WebSocketServer } from 'runwright/ws'
-import { EXECUTABLE, openChromium } from '../server/chromium.js'
+import { EXECUTABLE, openBrowser } from '../server/browser.js'
 
 const skip = existsSync(EXECUTABLE) ? false : `${EXECUTABLE} is not there: apt-get install chromium`
 
 /** The browser that all tests share; each has its own context. */
 let closeBrowser = async (): Promise<void> => {}
 before(async () => {
-  if (skip === false) await openChromium({ after: (hook) => (closeBrowser = hook) })
+  if (skip === false) await openBrowser({ after: (hook) => (closeBrowser = hook) })
 })
 after(() => closeBrowser())
 
@@ -24,7 +24,7 @@ async function openContext(): Promise<{
   readonly close: () => Promise<void>
 }> {
   let close = async (): Promise<void> => {}
-  const context = await openChromium(
+  const context = await openBrowser(
     { after: (hook) => (close = hook) },
     { ignoreHTTPSErrors: true },
   )

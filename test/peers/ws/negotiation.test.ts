@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { WebSocket } from 'ws'
-import { EXECUTABLE, openChromium } from '../server/chromium.js'
+import { EXECUTABLE, openBrowser } from '../server/browser.js'
 import { negotiationServer, SETTINGS } from './negotiation-server.js'
 import { missing, PYTHON } from './python.js'
 
@@ -64,7 +64,7 @@ const noChromium = existsSync(EXECUTABLE) ? false : `${EXECUTABLE} is not there`
 
 test("Chromium's offer is agreed on with all settings", { skip: noChromium }, async () => {
   let close = async (): Promise<void> => {}
-  const context = await openChromium({ after: (hook) => (close = hook) })
+  const context = await openBrowser({ after: (hook) => (close = hook) })
   await using server = await negotiationServer()
   try {
     const tab = await context.newPage()

@@ -1,0 +1,111 @@
+/**
+ * A real browser (Debian's package) for tests: Chromium, or Firefox with BROWSER=firefox. One
+ * process for all contexts of a file; of Firefox one for each appearance.
+ */
+import {
+  chromium,
+  firefox,
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  type Locator,
+  type Page,
+} from 'playwright-core'
+
+export const EXECUTABLE: string = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
+const FIREFOX_EXECUTABLE = process.env['FIREFOX'] ?? '/usr/bin/firefox-esr'
+export const inFirefox = process.env['BROWSER'] === 'firefox'
+
+/**
+ * Milliseconds for one step of a page, generous for slow machines: it only has to expire before the
+ * test does, so that the error names the step.
+ */
+export const STEP_MS = 300_000
+
+const ARGUMENTS = [
+  '--no-sandbox',
+  '--disable-gpu',
+  '--disable-quic',
+  '--no-first-run',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  // Names of other sites, which all resolve to this machine.
+  '--host-resolver-rules=MAP *.test 127.0.0.1',
+]
+
+interface Appearance {
+  readonly colorScheme?: BrowserContextOptions['colorScheme']
+  readonly reducedMotion?: BrowserContextOptions['reducedMotion']
+}
+
+const running = new Map<string, { browser: Promise<Browser>; contexts: number }>()
+
+/**
+ * A context with its own cookies, storage and window size. It is closed after the owner's `after`
+ * hooks have run, and the browser with the last context.
+ */
+export async function openBrowser(
+  owner: { after(hook: () => Promise<void>): void },
+  options: BrowserContextOptions = {},
+): Promise<BrowserContext> {
+  const { colorScheme, reducedMotion, ...others } = options
+  // Firefox has these for a whole profile only, and its protocol no other way to set them.
+  const appearance = inFirefox ? { colorScheme, reducedMotion } : {}
+  const kind = JSON.stringify(appearance)
+  const shared = running.get(kind) ?? {
+    browser: inFirefox ? launchFirefox(appearance) : launchChromium(),
+    contexts: 0,
+  }
+  running.set(kind, shared)
+  shared.contexts += 1
+  const browser = await shared.browser
+  const context = await browser.newContext({
+    viewport: { width: 1440, height: 900 },
+    ...(inFirefox ? others : options),
+  })
+  context.setDefaultTimeout(STEP_MS)
+  owner.after(async () => {
+    await context.close()
+    shared.contexts -= 1
+    if (shared.contexts > 0) return
+    running.delete(kind)
+    await browser.close()
+  })
+  return context
+}
+
+/**
+ * Types a number. The driver of Firefox adds to what is in such a field, where `fill` should replace
+ * it.
+ */
+export async function fillNumber(field: Locator, number: number): Promise<void> {
+  await field.press('ControlOrMeta+a')
+  await field.pressSequentially(String(number))
+}
+
+/**
+ * Goes back or forward in the history of a tab. The driver of Firefox would wait for the load of a
+ * page, which there is none of between two fragments.
+ */
+export async function goBy(page: Page, steps: number): Promise<void> {
+  await page.evaluate((by) => setTimeout(() => history.go(by)), steps)
+}
+
+function launchChromium(): Promise<Browser> {
+  return chromium.launch({ executablePath: EXECUTABLE, args: ARGUMENTS, timeout: STEP_MS })
+}
+
+function launchFirefox({ colorScheme, reducedMotion }: Appearance): Promise<Browser> {
+  return firefox.launch({
+    // The name under which Playwright drives a Firefox that it did not build: by WebDriver BiDi.
+    channel: 'moz-firefox',
+    executablePath: FIREFOX_EXECUTABLE,
+    timeout: STEP_MS,
+    firefoxUserPrefs: {
+      'ui.systemUsesDarkTheme': colorScheme === 'dark' ? 1 : 0,
+      'ui.prefersReducedMotion': reducedMotion === 'reduce' ? 1 : 0,
+      'network.dns.forceResolve': '127.0.0.1',
+    },
+  })
+}
