@@ -14,7 +14,7 @@ import {
 
 export const EXECUTABLE: string = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 const FIREFOX_EXECUTABLE = process.env['FIREFOX'] ?? '/usr/bin/firefox-esr'
-export const inFirefox = process.env['BROWSER'] === 'firefox'
+const inFirefox = process.env['BROWSER'] === 'firefox'
 
 /**
  * Milliseconds for one step of a page, generous for slow machines: it only has to expire before the
@@ -76,8 +76,8 @@ export async function openBrowser(
 }
 
 /**
- * Types a number. The driver of Firefox adds to what is in such a field, where `fill` should replace
- * it.
+ * Types a number. The driver of Firefox adds to what is in such a field, where `fill` should
+ * replace it.
  */
 export async function fillNumber(field: Locator, number: number): Promise<void> {
   await field.press('ControlOrMeta+a')

@@ -11,7 +11,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import { MemoryStore } from 'runwright/agent'
 import { bearerKeys, createRunService, type RunServiceOptions } from 'runwright/server'
 import { testProvider, type Said } from '../../helpers/engine.js'
-import { EXECUTABLE, fillNumber, goBy, inFirefox, openBrowser } from './browser.js'
+import { EXECUTABLE, fillNumber, goBy, openBrowser } from './browser.js'
 
 /** Folder for screenshots; none are taken unless the variable is set. */
 const SHOTS = process.env['RUNWRIGHT_SCREENSHOTS']
@@ -138,9 +138,7 @@ test('one gate is approved with feedback and the next one aborts the run', async
   await gate.getByRole('button', { name: 'Approve and continue' }).click()
   await gate.getByRole('heading', { name: 'Iteration 2 is done. Continue?' }).waitFor()
   await page.waitForFunction(() => document.activeElement?.id === 'run-title')
-  // The feedback is in the iteration that was answered, which is folded by now: but in Firefox,
-  // which has scrolled to the button, where it counts as read.
-  if (!inFirefox) await page.getByText('look at the other file').waitFor({ state: 'detached' })
+  // Whether the iteration that was answered is folded by now or, being in view, still open:
   await page.getByLabel('Find in this run').fill('other FILE')
   await page.getByText('look at the other file').waitFor()
   await page.getByText('1 entry found').waitFor()
@@ -565,6 +563,8 @@ test('what the page reads by itself does not ask a user who has declined', async
   await dialog.getByLabel('API key').fill(keys.ann)
   await dialog.getByRole('button', { name: 'Use key' }).click()
   await page.getByText('No runs yet.').waitFor()
+  // The form has read what it offers.
+  await page.waitForLoadState('networkidle')
   keys = { ann: 'a-key-for-the-page-0002' }
   await page.getByRole('button', { name: 'Start run' }).click()
   await dialog.getByText('The key was not accepted.').waitFor()
@@ -638,7 +638,7 @@ test('everything can be done by keyboard, and the landmarks are there', async (t
   await page.keyboard.press('Space')
   await tabTo('Start run')
   await page.keyboard.press('Enter')
-  await page.locator('section.gate').getByRole('button', { name: 'Abort run' }).waitFor()
+  await page.locator('section.gate[data-ready]').waitFor()
   await tabTo('Abort run')
   await page.keyboard.press('Enter')
   await page.getByText('Aborted: stopped by a human at a gate').waitFor()

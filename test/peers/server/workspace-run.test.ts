@@ -86,7 +86,7 @@ test('a run is restored at its gate, undone, told something, and forked', async 
   assert.ok(existsSync(file('src/new-0.js')))
   await page.getByRole('tab', { name: 'Changes' }).click()
   await page.getByText('1 file changed · +1 −0').waitFor()
-  await page.locator('.change-row .line.plus', { hasText: 'made 0' }).waitFor()
+  await page.locator('[role=tabpanel] .change-row .line.plus', { hasText: 'made 0' }).waitFor()
   await page.getByText('Not compared: 1 path (secret by name)').waitFor()
   await assertAccessible(page, 'changes of a run')
 

@@ -205,13 +205,13 @@ export class GatePanel {
       ),
       this.#calls?.element,
       isChoice && candidateList(gate, choose),
+      this.#changes?.element,
       h(
         'details.gate-summary',
         { open: !isTool && !isChoice },
         h('summary', 'The run so far'),
         h('p.prose', { dir: 'auto' }, gate.summary),
       ),
-      this.#changes?.element,
       // No model goes on from a choice.
       !isChoice && h(
         'div.field',

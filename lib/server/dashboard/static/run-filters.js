@@ -3,6 +3,7 @@ import { button, fill, h, place, select } from './dom.js'
 import { END_REASONS, endReason } from './end-reasons.js'
 import { statusLabel } from './format.js'
 import { ENDED, LIVE, shortFolder } from './run-query.js'
+import { visible } from './visible.js'
 
 /** Pause in typing after which the search begins. */
 const TYPING_MS = 200
@@ -73,7 +74,9 @@ export class RunFilters {
 
   /** @param {readonly { readonly cwd: string }[]} runs whose folders are offered */
   offer(runs) {
-    const folders = new Set(runs.map(({ cwd }) => cwd).filter((cwd) => cwd !== ''))
+    // A name of which a character is invisible could be taken for another one.
+    const isOffered = (/** @type {string} */ cwd) => cwd !== '' && visible(cwd) === cwd
+    const folders = new Set(runs.map(({ cwd }) => cwd).filter(isOffered))
     const offered = [...folders].sort().slice(0, OFFERED)
     const known = [...this.#folders.children].map((one) => one.getAttribute('value'))
     if (offered.join('\n') === known.join('\n')) return
