@@ -54,7 +54,7 @@ async function open(width: number, colorScheme: 'light' | 'dark'): Promise<Page>
 
 async function take(page: Page, name: string): Promise<void> {
   const session = await page.context().newCDPSession(page)
-  const shot = { format: 'webp', quality: 40 } as const
+  const shot = { format: 'webp', quality: 30 } as const
   const { data } = await session.send('Page.captureScreenshot', shot)
   writeFileSync(join(into, `${name}.webp`), data, 'base64')
   await session.detach()
@@ -113,12 +113,13 @@ try {
   await take(page, 'film-08-changes')
   await page.getByRole('button', { name: 'Apply…' }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByRole('button', { name: 'Apply' }).waitFor()
+  await dialog.locator('button:enabled', { hasText: 'Apply' }).waitFor()
   await take(page, 'film-09-apply')
   await dialog.getByRole('button', { name: 'Apply' }).click()
   await dialog.waitFor({ state: 'hidden' })
   const dark = await open(1280, 'dark')
   await dark.goto(page.url())
+  await dark.locator('.stream.ended').waitFor({ state: 'attached' })
   await dark.locator('.change-row .diff').first().waitFor()
   await take(dark, 'dashboard-run')
   await page.goto(`${url}#/`)
