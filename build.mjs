@@ -143,21 +143,22 @@ async function shorten(folder, files, entries) {
   const codes = new Map(files.map((file) => [file, readFileSync(join(folder, file), 'utf8')]))
   const names = new Set(entries.map((entry) => entry.replace('.ts', '.js')))
   const published = new Set([...names].flatMap((name) => exportedNames(codes.get(name) ?? '')))
-  shortenShared(codes, names)
-  for (const [file, code] of codes) await shortenOne(join(folder, file), code, published)
+  const shared = shortenShared(codes, names)
+  const known = { published, shared }
+  for (const [file, code] of codes) await shortenOne(join(folder, file), code, known)
 }
 
 /**
  * @param {string} file
  * @param {string} code
- * @param {ReadonlySet<string>} published
+ * @param {{ published: ReadonlySet<string>, shared: ReadonlySet<string> }} known
  */
-async function shortenOne(file, code, published) {
+async function shortenOne(file, code, known) {
   const [, start = '', rest = ''] =
     /^(#!.*\n)?([^]*?)(?:\/\/# sourceMappingURL=.*\s*)?$/.exec(code) ?? []
   const full = readFileSync(`${file}.map`).toString('base64')
   const inline = `//# sourceMappingURL=data:application/json;base64,${full}`
-  const short = await esbuild.transform(`${start}${prepareNames(rest, published)}\n${inline}`, {
+  const short = await esbuild.transform(`${start}${prepareNames(rest, known)}\n${inline}`, {
     ...compact,
     minifyIdentifiers: true,
     lineLimit: 0,
