@@ -133,7 +133,8 @@ function exportOf(statement, reached, checker) {
 /** @param {ts.ExportSpecifier} element @param {ts.TypeChecker} checker */
 function isValue(element, checker) {
   const symbol = checker.getSymbolAtLocation(element.name)
-  return symbol !== undefined && (checker.getAliasedSymbol(symbol).flags & ts.SymbolFlags.Value) !== 0
+  const target = symbol === undefined ? undefined : checker.getAliasedSymbol(symbol)
+  return target !== undefined && (target.flags & ts.SymbolFlags.Value) !== 0
 }
 
 /**
