@@ -63,8 +63,8 @@ const esbuild = createRequire(require.resolve('tsx/package.json'))('esbuild')
 const embedded = {
   'http/transports/blocking/worker-code.ts': () =>
     workerModule('WORKER_CODE', 'http/transports/blocking/worker.ts'),
-  'agent/workspace/tree-worker-code.ts': () =>
-    workerModule('WORKER_CODE', 'agent/workspace/tree-worker.ts'),
+  'agent/workspace/tree-worker-code.ts': async () =>
+    compressedModule('WORKER_CODE', await workerCode('agent/workspace/tree-worker.ts')),
   'server/dashboard/files.ts': async () => compressedModule('PAGE_FILES', await pageFiles()),
 }
 
@@ -143,21 +143,22 @@ async function shorten(folder, files, entries) {
   const codes = new Map(files.map((file) => [file, readFileSync(join(folder, file), 'utf8')]))
   const names = new Set(entries.map((entry) => entry.replace('.ts', '.js')))
   const published = new Set([...names].flatMap((name) => exportedNames(codes.get(name) ?? '')))
-  shortenShared(codes, names)
-  for (const [file, code] of codes) await shortenOne(join(folder, file), code, published)
+  const shared = shortenShared(codes, names)
+  const known = { published, shared }
+  for (const [file, code] of codes) await shortenOne(join(folder, file), code, known)
 }
 
 /**
  * @param {string} file
  * @param {string} code
- * @param {ReadonlySet<string>} published
+ * @param {{ published: ReadonlySet<string>, shared: ReadonlySet<string> }} known
  */
-async function shortenOne(file, code, published) {
+async function shortenOne(file, code, known) {
   const [, start = '', rest = ''] =
     /^(#!.*\n)?([^]*?)(?:\/\/# sourceMappingURL=.*\s*)?$/.exec(code) ?? []
   const full = readFileSync(`${file}.map`).toString('base64')
   const inline = `//# sourceMappingURL=data:application/json;base64,${full}`
-  const short = await esbuild.transform(`${start}${prepareNames(rest, published)}\n${inline}`, {
+  const short = await esbuild.transform(`${start}${prepareNames(rest, known)}\n${inline}`, {
     ...compact,
     minifyIdentifiers: true,
     lineLimit: 0,
@@ -167,10 +168,12 @@ async function shortenOne(file, code, published) {
     sourcemap: 'external',
     sourcesContent: false,
   })
-  const nameOf = (/** @type {string} */ source) => relative(lib, resolve(dirname(file), source))
+  // Most sources are of the same module.
+  const sources = join(lib, relative(dist, file).split('/').slice(0, -1)[0] ?? '')
+  const nameOf = (/** @type {string} */ source) => relative(sources, resolve(dirname(file), source))
   const shipped = thin(short.code, JSON.parse(short.map), {
     nameOf,
-    sourceRoot: `${relative(dirname(file), dirname(dist))}/lib/`,
+    sourceRoot: `${relative(dirname(file), dirname(dist))}/${relative(root, sources)}/`,
   })
   writeFileSync(file, `${shipped.code}//# sourceMappingURL=${basename(file)}.map\n`)
   writeFileSync(`${file}.map`, shipped.map)
@@ -255,8 +258,9 @@ async function workerCode(path) {
 }
 
 /**
- * A value that is unpacked when its module is imported. For what a program only hands on: as text,
- * the files of the dashboard would take more than twice as much of the package.
+ * A value that is unpacked when its module is imported. For what a program only hands on, and only
+ * imports when it is needed: as text, the files of the dashboard and the worker for folders would
+ * take more than twice as much of the package.
  *
  * @param {string} name
  * @param {unknown} value

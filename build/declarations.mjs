@@ -73,7 +73,7 @@ function cut(file, reached, checker) {
     return reached.has(statement) ? statement.getFullText() : ''
   })
   const text = parts.join('').trim().replace(HEADER, '')
-  return withTabs(`${text}\n`)
+  return withTabs(withShortComments(withOneExportEach(`${text}\n`)))
 }
 
 /** Whether a statement exports names of its own file. @param {ts.Statement} statement */
@@ -100,7 +100,10 @@ function importOf(statement, used) {
   if (importClause === undefined || bindings === undefined || !ts.isNamedImports(bindings))
     return statement.getFullText()
   const left = bindings.elements.filter(({ name }) => used.has(name.text))
-  return left.length === 0 ? '' : withElements(statement, bindings, left)
+  if (left.length === 0) return ''
+  // Declarations import types only, whether they say so or not.
+  const names = left.map((element) => element.getText().replace(/^type /, '')).join(', ')
+  return withNames(statement, importClause, names)
 }
 
 /**
@@ -118,19 +121,57 @@ function exportOf(statement, reached, checker) {
     const all = target?.declarations ?? []
     return all.some((one) => ts.isSourceFile(one) || reached.has(statementOf(one)))
   })
-  return left.length === 0 ? '' : withElements(statement, exportClause, left)
+  if (left.length === 0) return ''
+  const isTypes = statement.isTypeOnly
+  const names = left.map((element) => {
+    const text = element.getText().replace(/^type /, '')
+    return (isTypes || element.isTypeOnly) && isValue(element, checker) ? `type ${text}` : text
+  })
+  return withNames(statement, exportClause, names.join(', '))
+}
+
+/** @param {ts.ExportSpecifier} element @param {ts.TypeChecker} checker */
+function isValue(element, checker) {
+  const symbol = checker.getSymbolAtLocation(element.name)
+  const target = symbol === undefined ? undefined : checker.getAliasedSymbol(symbol)
+  return target !== undefined && (target.flags & ts.SymbolFlags.Value) !== 0
 }
 
 /**
- * @param {ts.Statement} statement
- * @param {ts.NamedImports | ts.NamedExports} list
- * @param {readonly (ts.ImportSpecifier | ts.ExportSpecifier)[]} left
+ * @param {ts.ImportDeclaration | ts.ExportDeclaration} statement
+ * @param {ts.Node} list What stands between the keyword and `from`.
+ * @param {string} names
  */
-function withElements(statement, list, left) {
+function withNames(statement, list, names) {
   const text = statement.getFullText()
-  const [start, end] = [list.getStart(), list.getEnd()].map((at) => at - statement.getFullStart())
-  const names = left.map((element) => element.getText()).join(', ')
-  return `${text.slice(0, start)}{ ${names} }${text.slice(end)}`
+  const [start, end] = [statement.getStart(), list.getEnd()].map(
+    (at) => at - statement.getFullStart(),
+  )
+  const keyword = ts.isImportDeclaration(statement) ? 'import' : 'export'
+  return `${text.slice(0, start)}${keyword} { ${names} }${text.slice(end)}`
+}
+
+/** What is exported from one file, in one statement. @param {string} text */
+function withOneExportEach(text) {
+  /** @type {Map<string, string>} */
+  const lists = new Map()
+  const exported = /^export \{ (.*) \} from (.*);\n/gm
+  for (const [, names = '', from = ''] of text.matchAll(exported)) {
+    const before = lists.get(from)
+    lists.set(from, before === undefined ? names : `${before}, ${names}`)
+  }
+  return text.replaceAll(exported, (_, _names, from) => {
+    const names = lists.get(from)
+    lists.delete(from)
+    return names === undefined ? '' : `export { ${names} } from ${from};\n`
+  })
+}
+
+/** Comments begin and end on lines of their text, but for code. @param {string} text */
+function withShortComments(text) {
+  return text
+    .replaceAll(/^( *)\/\*\*\n\s*\* (?!```|@|-)/gm, '$1/** ')
+    .replaceAll(/(?<!```)\n\s+\*\/$/gm, ' */')
 }
 
 /** @param {string} text */

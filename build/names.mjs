@@ -3,7 +3,8 @@
  * functions keep theirs, which stack traces and the console show; the others get short ones here.
  *
  * The bundler gives each name of the top level to one thing: no inner scope reuses it. Columns stay
- * as they are, so that source maps still fit: a shorter name is followed by spaces.
+ * as they are, so that source maps still fit: a shorter name is followed by spaces. What one file
+ * imports from another has one short name in both, so that the lists of imports need no `as`.
  */
 import ts from 'typescript'
 
@@ -12,10 +13,10 @@ import ts from 'typescript'
  * `source-map.mjs` removes the marks.
  *
  * @param {string} code A module as the bundler makes it, with its spaces.
- * @param {ReadonlySet<string>} published
+ * @param {{ published: ReadonlySet<string>, shared: ReadonlySet<string> }} known
  */
-export function prepareNames(code, published) {
-  return `${shortenOthers(markClasses(code), published)}\neval("")`
+export function prepareNames(code, known) {
+  return `${shortenOthers(markClasses(code), known)}\neval("")`
 }
 
 /** @param {string} code @returns {string[]} What a module exports. */
@@ -24,13 +25,26 @@ export function exportedNames(code) {
   return list.split(',').map((name) => name.trim().replace(/^.* as /, ''))
 }
 
-const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_'
+const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$'
+const LETTERS = DIGITS.slice(10).replace('_', '')
+const KEYWORDS = new Set(['as', 'do', 'if', 'in', 'is', 'of'])
 
-/** @param {number} index @returns {string} One that the bundler gives to nothing. */
-function shortName(index) {
-  const digit = DIGITS.charAt(index % DIGITS.length)
-  const rest = Math.floor(index / DIGITS.length)
-  return rest === 0 ? `$${digit}` : `${shortName(rest - 1)}${digit}`
+/**
+ * Names that the code has nowhere, in no inner scope either, the shortest first.
+ *
+ * @param {string} code
+ */
+function* shortNames(code) {
+  const taken = new Set(code.match(/[\w$]+/g))
+  for (const start of ['', '$', '$$']) {
+    for (const letter of LETTERS) {
+      for (const digit of DIGITS) {
+        const name = `${start}${letter}${digit}`
+        if (!taken.has(name) && !KEYWORDS.has(name)) yield name
+      }
+    }
+  }
+  throw new Error('the code has too many names')
 }
 
 /**
@@ -38,22 +52,26 @@ function shortName(index) {
  *
  * @param {Map<string, string>} codes By file names, those of one folder.
  * @param {ReadonlySet<string>} entries
+ * @returns {Set<string>} These names.
  */
 export function shortenShared(codes, entries) {
   const all = [...codes.values()].join('\n')
+  const free = shortNames(all)
   const shared = [...codes.keys()].filter(
     (file) => !entries.has(file) && !all.includes(`import("./${file}")`),
   )
-  for (const file of shared) {
+  const given = shared.flatMap((file) => {
     const names = exportedNames(codes.get(file) ?? '')
-    const short = new Map(names.map((name, index) => [name, shortName(index)]))
+    const short = new Map(names.map((name) => [name, free.next().value ?? name]))
     const from = new RegExp(`^import \\{([^}]*)\\} from "\\.{1,2}/${file}";$`, 'gm')
     const change = (/** @type {0 | 1} */ side) => (/** @type {string} */ text, list = '') =>
       text.replace(list, () => renamed(list, side, short))
     for (const [other, code] of codes) codes.set(other, code.replace(from, change(0)))
     const code = codes.get(file) ?? ''
     codes.set(file, code.replace(/^export \{([^}]*)\};$/m, change(1)))
-  }
+    return [...short.values()]
+  })
+  return new Set(given)
 }
 
 /**
@@ -86,8 +104,11 @@ export function marksIn(code) {
   return new RegExp(`static\\{eval\\(""\\)\\}|;?eval\\(""\\);?$${underscore}`, 'g')
 }
 
-/** @param {string} code @param {ReadonlySet<string>} published */
-function shortenOthers(code, published) {
+/**
+ * @param {string} code
+ * @param {{ published: ReadonlySet<string>, shared: ReadonlySet<string> }} known
+ */
+function shortenOthers(code, { published, shared }) {
   const file = ts.createSourceFile('bundle.js', code, ts.ScriptTarget.Latest, true)
   const names = new Set(file.statements.flatMap((one) => declared(one, published)))
   /** @type {Map<string, ts.Identifier[]>} */
@@ -102,14 +123,23 @@ function shortenOthers(code, published) {
     ts.forEachChild(node, visit)
   }
   visit(file)
+  const free = shortNames(code)
   const often = [...uses]
     .filter(([name]) => names.has(name))
     .sort(([, a], [, b]) => b.length - a.length)
-  const edits = often.flatMap(([name, nodes], index) => {
-    const short = shortName(index)
-    return short.length < name.length ? nodes.map((node) => edit(node, short)) : []
+  const edits = often.flatMap(([name, nodes]) => {
+    const elsewhere = nodes.map(({ parent }) => nameElsewhere(parent)).find((it) => shared.has(it))
+    const short = elsewhere ?? free.next().value ?? name
+    if (short.length > name.length || short === name) return []
+    return nodes.map((node) => edit(node, short))
   })
   return applied(code, edits)
+}
+
+/** What other files call what `node` imports or exports. @param {ts.Node} node */
+function nameElsewhere(node) {
+  if (ts.isImportSpecifier(node)) return node.propertyName?.text ?? ''
+  return ts.isExportSpecifier(node) ? node.name.text : ''
 }
 
 /**
@@ -162,6 +192,8 @@ function edit(node, short) {
   const { parent, text } = node
   const at = { start: node.getStart(), end: node.getEnd() }
   // No position on these lines is ever asked for.
+  if (nameElsewhere(parent) === short)
+    return { start: parent.getStart(), end: parent.getEnd(), text: short }
   if (ts.isImportSpecifier(parent) && parent.propertyName === undefined)
     return { ...at, text: `${text} as ${short}` }
   if (ts.isExportSpecifier(parent) && parent.propertyName === undefined)

@@ -37,7 +37,7 @@ const NO_CALL = new RegExp(
 )
 
 /** The characters of a line after which it may end. */
-const LINE_LENGTH = 150
+const LINE_LENGTH = 180
 
 /**
  * The code as it is shipped, and its map.
