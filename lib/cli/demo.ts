@@ -6,13 +6,13 @@
  */
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, realpath, rm, writeFile } from 'node:fs/promises'
-import { join, relative } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { RunStatus, StartRequest } from '../agent/index.js'
 import type { ServiceEngine } from '../server/index.js'
 
 /** Where the package has the project, seen from the sources and from the built program alike. */
-const PROJECT = fileURLToPath(new URL('../../examples/demo-project', import.meta.url))
+const PROJECT = join(dirname(fileURLToPath(import.meta.url)), '../../examples/demo-project')
 
 /** Copies of runs that have ended which are kept, so that their files can be looked at. */
 const KEPT = 5
