@@ -12,7 +12,8 @@
  *    reaches goes (`build/declarations.mjs`). All together has to fit in 3 000 000 bytes with the
  *    documents, see `test/pack.mjs`.
  * 3. No file is read at run time but by an import, so that a bundled program needs nothing beside
- *    it: workers are text in modules of their own, and so are the files of the dashboard.
+ *    it: workers are text in modules of their own, and so are the files of the dashboard. The
+ *    program `runwright`, which is not bundled, copies the project of its demo from `examples`.
  * 4. The bundler is the one that tsx brings along: nothing more to install.
  */
 import { execFileSync } from 'node:child_process'
@@ -63,8 +64,8 @@ const esbuild = createRequire(require.resolve('tsx/package.json'))('esbuild')
 const embedded = {
   'http/transports/blocking/worker-code.ts': () =>
     workerModule('WORKER_CODE', 'http/transports/blocking/worker.ts'),
-  'agent/workspace/tree-worker-code.ts': async () =>
-    compressedModule('WORKER_CODE', await workerCode('agent/workspace/tree-worker.ts')),
+  'agent/workspace/tree-worker-code.ts': () =>
+    workerModule('WORKER_CODE', 'agent/workspace/tree-worker.ts'),
   'server/dashboard/files.ts': async () => compressedModule('PAGE_FILES', await pageFiles()),
 }
 

@@ -86,7 +86,10 @@ try {
   for (const path of paths.filter((/** @type {string} */ name) => /^dist.*js$/.test(name))) {
     const code = readFileSync(join(folder, 'node_modules/runwright', path), 'utf8')
     // The reporter for node:test, which is text, asks where it is.
-    const own = /(?<!fileURLToPath\()import\.meta\.|tsx\//.exec(code)
+    // The program, which nobody bundles, copies its demo from the examples.
+    const isProgram = path.startsWith('dist/cli/')
+    const rule = isProgram ? /tsx\// : /(?<!fileURLToPath\()import\.meta\.|tsx\//
+    const own = rule.exec(code)
     if (own !== null) throw new Error(`${path} has ${own[0]}`)
   }
   const specifiers = Object.keys(
@@ -185,9 +188,11 @@ async function useCommands(node) {
   const [chunk] = await once(server.stdout, 'data')
   const [, url] = /^runwright listening on (\S+)\n/.exec(String(chunk)) ?? []
   const { status } = await fetch(`${url}/api/health`)
+  const demo = await fetch(`${url}/api/demo`, { method: 'POST' })
   server.kill('SIGINT')
   const [code] = await once(server, 'exit')
   if (status !== 200 || code !== 0) throw new Error(`health ${status}, exit code ${code}`)
+  if (demo.status !== 201) throw new Error(`no demo in the package: ${await demo.text()}`)
   console.log(`Node ${execFileSync(node, ['--version'], options).trim()}: npx runwright works`)
 }
 

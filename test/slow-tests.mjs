@@ -1100,6 +1100,14 @@ const byFile = {
       'races for two seconds with another process',
     ],
   ],
+  'test/cli/demo.test.ts': [
+    ['the demo shows a run that is achieved, and leaves the project alone', 14, REPAIR],
+    [
+      'each demo has a fresh copy, and copies of runs that have ended are cleared away',
+      3,
+      COMMANDS,
+    ],
+  ],
   'test/examples.test.ts': [
     ['examples/fix-side-by-side.ts prints its results, ends, and needs no network', 4, SAMPLE],
     ['examples/evaluate-models.ts prints its results, ends, and needs no network', 8, SAMPLE],

@@ -15,6 +15,7 @@ import {
   type RunService,
 } from '../server/index.js'
 import { CommandError, EXIT, UsageError } from './command-line.js'
+import { openDemo, type Demo } from './demo.js'
 import { openOwnKey, type Keys, type OwnKey } from './keys.js'
 import { printError, printLine, shellWord } from './print.js'
 
@@ -22,7 +23,7 @@ export interface ServerSettings {
   readonly host: string
   /** 0 picks a free port. */
   readonly port: number
-  /** Folder of all data; the runs are in `runs` below it. */
+  /** Folder of all data: the runs are in `runs` below it, copies for the demo in `demo`. */
   readonly data: string
   /** The first is the default folder of runs. */
   readonly roots: readonly string[]
@@ -65,8 +66,8 @@ export interface RunningServer {
 export async function startServer(settings: ServerSettings): Promise<RunningServer> {
   let service: RunService | undefined
   try {
-    const own = await openData(settings)
-    service = await openService(settings, own).catch(badSetting)
+    const { own, demo } = await openData(settings)
+    service = await openService(settings, own, demo).catch(badSetting)
     await settings.prepare?.(service)
     const server = createServer(service.handler)
     service.attach(server)
@@ -83,15 +84,21 @@ export async function startServer(settings: ServerSettings): Promise<RunningServ
   }
 }
 
-/** @returns the key that the server makes itself; null for other keys, and for none. */
-async function openData(settings: ServerSettings): Promise<OwnKey | null> {
+interface OpenedData {
+  /** The key that the server makes itself; null for other keys, and for none. */
+  readonly own: OwnKey | null
+  readonly demo: Demo | null
+}
+
+async function openData(settings: ServerSettings): Promise<OpenedData> {
   const { data, keys, names, makeFolders } = settings
   const runs = join(data, 'runs')
   try {
     await makeFolders?.()
     await mkdir(runs, { recursive: true, mode: 0o700 })
     // The folder of the store is closed to the tools of runs.
-    return keys === 'auto' ? await openOwnKey(join(runs, 'api-key')) : null
+    const own = keys === 'auto' ? await openOwnKey(join(runs, 'api-key')) : null
+    return { own, demo: await openDemo(join(data, 'demo')) }
   } catch (error) {
     if (error instanceof CommandError) throw error
     const message = `cannot write to ${names.data} (${data}): ${messageOf(error)}`
@@ -99,10 +106,15 @@ async function openData(settings: ServerSettings): Promise<OwnKey | null> {
   }
 }
 
-async function openService(settings: ServerSettings, own: OwnKey | null): Promise<RunService> {
-  const { data, roots, model } = settings
+async function openService(
+  settings: ServerSettings,
+  own: OwnKey | null,
+  demo: Demo | null,
+): Promise<RunService> {
+  const { data, model } = settings
+  const roots = demo === null ? settings.roots : [...settings.roots, demo.folder]
   const keys = own === null ? settings.keys : { operator: own.key }
-  return await createRunService({
+  const service: RunService = await createRunService({
     engine: {
       store: new FileStore({ directory: join(data, 'runs'), onWarning }),
       roots,
@@ -110,7 +122,9 @@ async function openService(settings: ServerSettings, own: OwnKey | null): Promis
       providers: providersFromEnvironment(process.env),
     },
     authorize: keys === null || keys === 'auto' ? undefined : bearerKeys(keys),
+    demo: demo === null ? undefined : () => demo.prepare(service.engine),
   })
+  return service
 }
 
 /** What a service refuses to open with is one of the settings: a key, a folder, a model. */

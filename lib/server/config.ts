@@ -1,5 +1,5 @@
 import { checkOptions, type OptionKinds } from '../internal/options.js'
-import type { EngineOptions, RunEngine } from '../agent/index.js'
+import type { EngineOptions, RunEngine, StartRequest } from '../agent/index.js'
 import { escapeInvisible } from '../internal/escape-invisible.js'
 import type { Authorize, Principal } from './access/auth.js'
 import type { LimitSettings } from './access/limits.js'
@@ -106,6 +106,15 @@ export interface RunServiceOptions {
   readonly readFiles?: boolean | ((principal: Principal | null) => boolean) | undefined
   /** Serve the dashboard at `basePath + /`. @defaultValue true */
   readonly dashboard?: boolean | undefined
+  /**
+   * Offers a run to watch, by `POST /api/demo` and a button of the dashboard. Prepares it, such as
+   * by a fresh copy of a small project, and returns its request, which is checked as any other. Not
+   * called again before that run is there, or refused.
+   *
+   * @defaultValue none
+   */
+  readonly demo?:
+    ((principal: Principal | null) => StartRequest | Promise<StartRequest>) | undefined
   /** Largest request body, in bytes. @defaultValue 1048576 */
   readonly maxBodyBytes?: number | undefined
   /** Keep-alive of event streams, see {@link StreamSettings}. @defaultValue as below */
@@ -134,8 +143,9 @@ export interface RunServiceOptions {
 const OPTIONS: OptionKinds<RunServiceOptions> = {
   engine: 'any! an engine, or its options: { store, roots }', basePath: 'string',
   authorize: 'function', publicOrigin: 'string', allowedOrigins: 'array', allowedQuery: 'array',
-  readFiles: 'any', dashboard: 'boolean', maxBodyBytes: 'number', streams: 'object',
-  limits: 'object', metrics: 'boolean', onLog: 'function', webhooks: 'object', onError: 'function',
+  readFiles: 'any', dashboard: 'boolean', demo: 'function', maxBodyBytes: 'number',
+  streams: 'object', limits: 'object', metrics: 'boolean', onLog: 'function', webhooks: 'object',
+  onError: 'function',
 }
 const STREAMS: OptionKinds<Partial<StreamSettings>> = {
   pingMs: 'number', commentMs: 'number', stuckMs: 'number',
@@ -157,6 +167,8 @@ export interface ServiceConfig {
   readonly allowedQuery: ReadonlySet<string>
   readonly readFiles: boolean | ((principal: Principal | null) => boolean)
   readonly dashboard: boolean
+  /** Null: none is offered. */
+  readonly demo: NonNullable<RunServiceOptions['demo']> | null
   readonly maxBodyBytes: number
   readonly streams: StreamSettings
   /** Null sets no limits. */
@@ -214,6 +226,7 @@ export function resolveConfig(options: RunServiceOptions): ServiceConfig {
     allowedQuery: new Set(allowedQuery),
     readFiles,
     dashboard: options.dashboard ?? true,
+    demo: options.demo ?? null,
     maxBodyBytes: checkCount('maxBodyBytes', maxBodyBytes, 2 ** 30),
     streams: resolveStreams(options.streams ?? {}),
     limits: options.limits === undefined ? null : resolveLimits(options.limits),

@@ -24,6 +24,7 @@ import {
 import { notFound } from './messages/not-found.js'
 import { failedCall } from './messages/request-target.js'
 import { Router } from './router.js'
+import { demoRoutes } from './routes/demo.js'
 import { eventRoutes } from './routes/events.js'
 import { fileRoutes } from './routes/files.js'
 import { imageRoutes } from './routes/images.js'
@@ -147,6 +148,7 @@ class Service implements RunService {
       ...imageRoutes(context),
       ...forkRoutes(context),
       ...offerRoutes(context),
+      ...(config.demo === null ? [] : demoRoutes(context, config.demo)),
       ...metaRoutes(context, () => router.routes),
       ...(config.dashboard ? dashboardRoutes() : []),
     ])

@@ -96,7 +96,7 @@ export interface RunList {
   readonly next: string | null
 }
 
-/** Health of the service; a caller of a single tenant gets the status only. */
+/** Health of the service; a caller of a single tenant gets status and demo only. */
 export interface ServiceHealth {
   readonly status: HealthStatus
   /** What is wrong; null when nothing is. */
@@ -105,6 +105,8 @@ export interface ServiceHealth {
   readonly damaged?: DamageCounts
   readonly version?: string
   readonly runs?: Readonly<Record<RunStatus, number>>
+  /** Present when `POST /api/demo` starts a demo. */
+  readonly demo?: true
 }
 
 const OPTIONS: OptionKinds<RunServiceClientOptions> = {

@@ -412,8 +412,9 @@ export const HEALTH: JsonSchema = record(
     },
     version: text,
     runs: { type: 'object', additionalProperties: count, description: 'number of runs by status' },
+    demo: { const: true, description: '`POST /api/demo` is offered; absent otherwise' },
   },
-  ['version', 'problem', 'damaged', 'runs'],
+  ['version', 'problem', 'damaged', 'runs', 'demo'],
 )
 
 /** Problem details (RFC 9457). */

@@ -116,7 +116,9 @@ function health(context: ServiceContext): RouteDefinition {
     operation: {
       id: 'getHealth',
       summary: 'Health of the service',
-      description: 'Only callers who may see the runs of all tenants get more than the status.',
+      description:
+        'Only callers who may see the runs of all tenants get more than the status, and whether ' +
+        'there is a demo.',
       answers: {
         200: {
           description: 'it works, though it may be too busy for another run, or data is damaged',
@@ -138,7 +140,8 @@ function health(context: ServiceContext): RouteDefinition {
           }
         : {}
       const works = status !== 'failing' && status !== 'draining'
-      return json(works ? 200 : 503, { status, ...facts })
+      const demo = context.config.demo !== null && { demo: true }
+      return json(works ? 200 : 503, { status, ...facts, ...demo })
     },
   }
 }
@@ -173,7 +176,7 @@ function forbiddenTenant(): ProblemError {
   return new ProblemError(403, 'forbidden_tenant', detail)
 }
 
-/** Load balancers, which have no key, may ask for the health; they get the status only. */
+/** Load balancers, which have no key, may ask for the health; they get no facts. */
 async function maySeeAll({ config }: ServiceContext, { request }: Call): Promise<boolean> {
   if (config.authorize === null) return true
   try {

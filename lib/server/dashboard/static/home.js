@@ -1,6 +1,8 @@
 /** What stands above the list of runs: what a first visitor needs, and what is wrong. */
 import { call } from './api.js'
+import { DemoStart } from './demo.js'
 import { fill, h, setText } from './dom.js'
+import { welcome } from './welcome.js'
 
 /** @typedef {import('./dom.js').View} View */
 
@@ -13,17 +15,8 @@ export class Home {
   title = 'Runs'
   #askedAt = -Infinity
   #health = h('p.notice.bad', { role: 'status', hidden: true })
-  #welcome = h(
-    'section.panel.welcome',
-    { hidden: true },
-    h('h2', 'Give it a goal that can be checked'),
-    h(
-      'p',
-      'A run works in a folder, step by step, until a command proves that its goal is met. ' +
-        'It pauses for your approval where you ask it to.',
-    ),
-    h('p', h('a.button.primary', { href: '#/new' }, 'Start the first run')),
-  )
+  #demo = new DemoStart()
+  #welcome = welcome(this.#demo.element)
 
   /** @param {HTMLElement} notices where notifications are switched */
   constructor(notices) {
@@ -37,7 +30,9 @@ export class Home {
     if (performance.now() - this.#askedAt < HEALTH_MS) return
     this.#askedAt = performance.now()
     try {
-      const { status, problem } = await call('GET', 'api/health', { quiet: true })
+      const health = await call('GET', 'api/health', { quiet: true })
+      const { status, problem } = health
+      this.#demo.offer(health)
       this.#health.hidden = status !== 'damaged'
       // Callers of a single tenant get no details.
       setText(this.#health, `Stored data is damaged or missing. ${problem ?? ''}`)

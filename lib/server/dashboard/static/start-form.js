@@ -1,5 +1,6 @@
 /** The form that starts a run. The service names the folders, models and goals that it offers. */
 import { ApiError, call, idempotencyKey, messageOf, page } from './api.js'
+import { DemoStart } from './demo.js'
 import { button, fill, form, h, problemLine, prose, select, setText } from './dom.js'
 import { FolderField } from './folder-field.js'
 import { checkbox, control, field, numberField, textInput } from './form-fields.js'
@@ -60,6 +61,7 @@ export class StartForm {
     () => this.#request(),
     (error) => this.#showError(error),
   )
+  #demo = new DemoStart()
   #problem = problemLine()
   #submit = h('button', { type: 'submit', class: 'primary' }, 'Start run')
   /** One key for all attempts: pressing the button twice starts one run. */
@@ -101,12 +103,14 @@ export class StartForm {
       'section.panel.narrow',
       { 'aria-labelledby': 'form-title' },
       h('h1', { id: 'form-title' }, 'Start a run'),
+      this.#demo.element,
       this.#again,
       this.#recent,
       this.#form,
     )
     this.#form.addEventListener('input', () => this.#preview.forget())
     this.#loadOffers().catch((error) => this.#showError(error))
+    void this.#offerDemo()
   }
 
   close() {}
@@ -116,6 +120,14 @@ export class StartForm {
     this.#model.offer(models)
     await Promise.all([this.#prefill(), this.#offerRecent()])
     fill(this.#goals, goals.map((/** @type {Goal} */ goal) => this.#suggestion(goal)))
+  }
+
+  async #offerDemo() {
+    try {
+      this.#demo.offer(await call('GET', 'api/health', { quiet: true }))
+    } catch {
+      // What fails for the offers as well is shown there.
+    }
   }
 
   /** From the run that the address names, if it does. */

@@ -1,0 +1,36 @@
+/** What starts the demo and shows it, where the host offers one. */
+import { call, messageOf } from './api.js'
+import { button, h, problemLine, setText } from './dom.js'
+
+export class DemoStart {
+  #button = button('Watch the demo', () => void this.#start(), { class: 'demo-button' })
+  #problem = problemLine()
+  element = h(
+    'div.demo-start',
+    { hidden: true },
+    this.#button,
+    h('p.hint', 'It starts a run that this server has prepared, and shows it live.'),
+    this.#problem,
+  )
+
+  /** @param {{ readonly demo?: true }} health of the service */
+  offer({ demo }) {
+    this.element.hidden = demo !== true
+  }
+
+  async #start() {
+    // Not disabled, which would take the focus away from it.
+    if (this.#button.getAttribute('aria-disabled') === 'true') return
+    this.#button.setAttribute('aria-disabled', 'true')
+    setText(this.#problem, '')
+    try {
+      const { run_id } = await call('POST', 'api/demo')
+      // Whoever has gone elsewhere meanwhile stays there; the list shows the run.
+      if (this.element.isConnected) location.hash = `#/runs/${run_id}`
+    } catch (error) {
+      setText(this.#problem, messageOf(error))
+    } finally {
+      this.#button.removeAttribute('aria-disabled')
+    }
+  }
+}
