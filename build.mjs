@@ -259,9 +259,8 @@ async function workerCode(path) {
 }
 
 /**
- * A value that is unpacked when its module is imported. For what a program only hands on, and only
- * imports when it is needed: as text, the files of the dashboard and the worker for folders would
- * take more than twice as much of the package.
+ * A value that is unpacked when its module is imported. For what a program only hands on: as text,
+ * the files of the dashboard would take more than twice as much of the package.
  *
  * @param {string} name
  * @param {unknown} value
