@@ -13,7 +13,7 @@ import { createRunService, type RunServiceOptions } from 'runwright/server'
 import { testProvider } from '../../helpers/engine.js'
 import { FakeEngine } from '../../server/fake-engine.js'
 import { assertAccessible } from './accessible.js'
-import { openChromium } from './chromium.js'
+import { openBrowser } from './browser.js'
 
 /** Folder for screenshots; none are taken unless the variable is set. */
 const SHOTS = process.env['RUNWRIGHT_SCREENSHOTS']
@@ -55,7 +55,7 @@ async function openPage(
 }
 
 test('the demo is one click away, and its first events are shown as they happen', async (t) => {
-  const context = await openChromium(t)
+  const context = await openBrowser(t)
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-first-')))
   t.after(() => rmSync(root, { recursive: true, force: true }))
   // The model answers once the page shows the events before.
@@ -101,7 +101,7 @@ test('the demo is one click away, and its first events are shown as they happen'
 })
 
 test('a demo that is refused says why, and can be asked for again', async (t) => {
-  const context = await openChromium(t)
+  const context = await openBrowser(t)
   const engine = new FakeEngine()
   let fails = true
   const url = await serve(t, {
@@ -125,7 +125,7 @@ test('a demo that is refused says why, and can be asked for again', async (t) =>
 })
 
 test('the first page is accessible at every size, with and without a demo', async (t) => {
-  const context = await openChromium(t)
+  const context = await openBrowser(t)
   for (const offered of [true, false]) {
     const demo = offered ? { demo: () => ({ goal: 'shell: true' }) } : {}
     const url = await serve(t, { engine: new FakeEngine(), ...demo })

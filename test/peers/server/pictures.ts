@@ -119,7 +119,7 @@ try {
   await dialog.waitFor({ state: 'hidden' })
   const dark = await open(1280, 'dark')
   await dark.goto(page.url())
-  await dark.locator('.stream.ended').waitFor({ state: 'attached' })
+  await dark.locator('.stream.connecting').waitFor({ state: 'detached' })
   await dark.locator('.change-row .diff').first().waitFor()
   await take(dark, 'dashboard-run')
   await page.goto(`${url}#/`)
