@@ -201,7 +201,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     const before = await contents(schema)
     const refused = {
       code: 'ERR_AGENT_STORE_VERSION',
-      message: /schema "v\d+" need version 98 of the store, this one has 10; update runwright/,
+      message: /schema "v\d+" need version 98 of the store, this one has 11; update runwright/,
     }
     for (const migrate of [true, false]) {
       const store = new current.PostgresStore({ pool, schema, migrate })
@@ -241,7 +241,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     await store('before', '/a')
     const reader = await openStore(t, { pool, schema, listen: false })
     const { length } = await pool.query(`SELECT 1 FROM "${schema}".migrations`).then(rowsOf)
-    assert.equal(length, 10)
+    assert.equal(length, 11)
     await store('after', '/b')
     const [created, started, log, end] = sampleRun('later', { cwd: '/"', createdAt: 1.9e9 })
     await old.append('later', [created!, started!])
@@ -255,6 +255,8 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     assert.equal(await listed({ endReason: ['goal_achieved'] }), 'before after')
     await old.append('later', [log!, end!])
     assert.equal(await listed({ endReason: ['goal_achieved'] }), 'later before after')
+    assert.equal(await listed({ sort: 'cwd' }), 'later before after')
+    assert.equal(await listed({ sort: '-cwd' }), 'after before later')
   })
 
   const misread = [
