@@ -142,8 +142,8 @@ for (const [filter, live, ended] of [
 }
 
 for (const [path, short] of [
-  ['/work', '/work'],
-  ['/work/shop', '/work/shop'],
+  ['/srv', '/srv'],
+  ['/srv/shop', '/srv/shop'],
   ['/home/ann/code/shop', '…/code/shop'],
   ['', ''],
 ]) {

@@ -7,7 +7,7 @@ import { json } from '../messages/reply.js'
 import type { RouteDefinition } from '../router.js'
 import { readRequest } from './calls.js'
 
-export function offerRoutes({ engine, config }: ServiceContext): readonly RouteDefinition[] {
+export function offerRoutes({ engine, config, heavy }: ServiceContext): readonly RouteDefinition[] {
   return [
     {
       method: 'GET',
@@ -26,8 +26,10 @@ export function offerRoutes({ engine, config }: ServiceContext): readonly RouteD
         answers: { 200: { description: 'the folders, by name', schema: FOLDER_OFFER } },
         problems: [409, 422],
       },
-      handle: async ({ query, caller }) =>
-        json(200, await engine.offers.folders(readValue(query, 'path'), caller)),
+      handle: async ({ query, caller }) => {
+        const path = readValue(query, 'path')
+        return json(200, await heavy.limited(() => engine.offers.folders(path, caller)))
+      },
     },
     {
       method: 'POST',
@@ -42,7 +44,7 @@ export function offerRoutes({ engine, config }: ServiceContext): readonly RouteD
       },
       handle: async (call) => {
         const request = await readRequest(call, config)
-        return json(200, await engine.offers.resolve(request, call.caller))
+        return json(200, await heavy.limited(() => engine.offers.resolve(request, call.caller)))
       },
     },
   ]

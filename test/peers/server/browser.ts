@@ -14,7 +14,7 @@ import {
 
 export const EXECUTABLE: string = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 const FIREFOX_EXECUTABLE = process.env['FIREFOX'] ?? '/usr/bin/firefox-esr'
-const inFirefox = process.env['BROWSER'] === 'firefox'
+export const inFirefox = process.env['BROWSER'] === 'firefox'
 
 /**
  * Milliseconds for one step of a page, generous for slow machines: it only has to expire before the

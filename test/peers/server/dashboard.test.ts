@@ -11,7 +11,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import { MemoryStore } from 'runwright/agent'
 import { bearerKeys, createRunService, type RunServiceOptions } from 'runwright/server'
 import { testProvider, type Said } from '../../helpers/engine.js'
-import { EXECUTABLE, fillNumber, goBy, openBrowser } from './browser.js'
+import { EXECUTABLE, fillNumber, goBy, inFirefox, openBrowser } from './browser.js'
 
 /** Folder for screenshots; none are taken unless the variable is set. */
 const SHOTS = process.env['RUNWRIGHT_SCREENSHOTS']
@@ -135,10 +135,14 @@ test('one gate is approved with feedback and the next one aborts the run', async
   await page.locator('.run-head .chip').getByText('Waiting for you', { exact: true }).waitFor()
   await shoot(page, 'gate-1440-light')
   await gate.getByLabel('Feedback for the model').fill('look at the other file')
+  // A click that waits for the button scrolls the page meanwhile, and what was scrolled to is read.
+  await page.locator('section.gate[data-ready]').waitFor()
   await gate.getByRole('button', { name: 'Approve and continue' }).click()
   await gate.getByRole('heading', { name: 'Iteration 2 is done. Continue?' }).waitFor()
   await page.waitForFunction(() => document.activeElement?.id === 'run-title')
-  // Whether the iteration that was answered is folded by now or, being in view, still open:
+  // The feedback is in the iteration that was answered, which is folded by now: but in Firefox,
+  // whose driver has scrolled to the button, so that it counts as read.
+  if (!inFirefox) assert.equal(await page.getByText('look at the other file').count(), 0)
   await page.getByLabel('Find in this run').fill('other FILE')
   await page.getByText('look at the other file').waitFor()
   await page.getByText('1 entry found').waitFor()

@@ -25,7 +25,7 @@ export class DemoStart {
     setText(this.#problem, '')
     try {
       const { run_id } = await call('POST', 'api/demo')
-      // Whoever has gone elsewhere meanwhile stays there; the list shows the run.
+      // A user who has gone elsewhere meanwhile stays there; the list shows the run.
       if (this.element.isConnected) location.hash = `#/runs/${run_id}`
     } catch (error) {
       setText(this.#problem, messageOf(error))

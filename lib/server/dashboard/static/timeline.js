@@ -258,7 +258,7 @@ export class Timeline {
   async find(typed, onlyMatches) {
     const words = wordsOf(typed)
     const search = (this.#searches += 1)
-    // Whoever goes on typing searches what was found.
+    // A user who goes on typing searches what was found.
     const narrower = this.#counted !== '' && words.includes(this.#counted)
     if (words !== this.#counted && words !== '') {
       this.#counted = ''
