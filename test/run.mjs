@@ -22,7 +22,7 @@ import { availableParallelism } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { compile } from './compile.mjs'
-import { ownProcess, slowTests } from './slow-tests.mjs'
+import { ownProcess, slowTests, wholeFiles } from './slow-tests.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const notHere = new Set(['peers', 'bench', 'types', 'fixtures', 'node_modules'])
@@ -47,13 +47,13 @@ const others = words.filter((word) => word.startsWith('!')).map((word) => word.s
 const isLeftOut = (/** @type {string} */ path) => others.some((part) => path.includes(part))
 const slow = words.includes('--slow')
 const all = words.includes('--all') || slow
-const slowFiles = new Set(slowTests.map(({ file }) => file))
+const slowFiles = new Set([...slowTests.map(({ file }) => file), ...Object.keys(wholeFiles)])
 const leaveOut = !all && !peers && parts.length === 0
 /** Milliseconds for a test and for a process; programs that peers' tests start may start slowly. */
 const timeout = peers ? 900_000 : 300_000
 const files = testFiles(join(root, peers ? 'test/peers' : 'test'))
   .map((path) => relative(root, path))
-  .filter((path) => !slow || slowFiles.has(path))
+  .filter((path) => !(slow && !slowFiles.has(path)) && !(leaveOut && path in wholeFiles))
   .filter((path) => !isLeftOut(path))
   .filter((path) =>
     parts.length === 0 ? !path.includes('.full.') : parts.some((part) => path.includes(part)),

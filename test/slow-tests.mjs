@@ -40,6 +40,8 @@ const byFile = {
     ['a replay fails when it is asked for more turns than were recorded', 0.6, COMMANDS],
   ],
   'test/agent/run/fork-apply.test.ts': [
+    ['a fork in place has what its source brought, and nothing to apply', 0.5, COMMANDS],
+    ['a fork that applies by itself brings the changes of its source', 0.6, COMMANDS],
     ['a fork that changes nothing itself waits with the changes of its source', 0.8, CHECKS],
     ['applying a fork brings what its source had not applied', 0.8, CHECKS],
     ['a fork of a fork brings the changes of all three', 0.5, COMMANDS],
@@ -243,6 +245,13 @@ const byFile = {
     ['a fork cannot bring held-out tests of its own', 0.6, CHECKS],
   ],
   'test/agent/goals/sealed/flow.test.ts': [
+    ['a file that the check alone uses is not claimed by a dependency', 0.5, COMMANDS],
+    [
+      'a file that nothing claims is as at the start in the copy, if it was replaced by a link',
+      0.6,
+      COMMANDS,
+    ],
+    ['a file that nothing claims is as at the start in the copy, if it was removed', 0.4, COMMANDS],
     ['files of the check that a dying process changes are told in the copy', 0.4, COPIES],
     [
       'a file of the check that is rewritten and put back while the command runs is told',
@@ -695,6 +704,11 @@ const byFile = {
   ],
   'test/agent/run/hand-over.test.ts': [
     [
+      'a process whose store does not answer waits 5 s for its runs, and then for nothing',
+      0.4,
+      COMMANDS,
+    ],
+    [
       'a shutdown waits 4.5 s for the files of a run, which then stops without them',
       0.5,
       COPIES,
@@ -812,6 +826,8 @@ const byFile = {
     ['Mercurial and Jujutsu do not follow their pointers to a repository outside', 0.3, COPIES],
   ],
   'test/agent/mcp/stdio.test.ts': [
+    ['the last answer of a server that ends at once counts', 0.5, COMMANDS],
+    ['lists are read page by page, up to a limit', 0.5, COMMANDS],
     [
       'a crash is reported with the end of stderr; the next call restarts the server',
       0.7,
@@ -999,6 +1015,7 @@ const byFile = {
     ['packages that are installed later are told, and make no other tree', 0.7, COPIES],
   ],
   'test/agent/run/fork-files.test.ts': [
+    ['a live run is forked while it waits, and both go on', 0.5, COMMANDS],
     ['a fork in place needs the folder as it was', 0.6, COPIES],
     ['what somebody did in the copy after its run is named when a fork takes it back', 0.4, COPIES],
     ['a restore of the folder that was meant is none of the copy, for forks', 0.6, COPIES],
@@ -1155,6 +1172,7 @@ const byFile = {
     ['every regular expression takes linear time', 2.6, 'parses all sources with TypeScript'],
   ],
   'test/cli/command-line.test.ts': [
+    ['"rnu" ends with 2 and one line', 0.9, COMMANDS],
     ['"npm-test" ends with 2 and one line', 0.3, CHILDREN],
     ['"--prot 1" ends with 2 and one line', 0.3, CHILDREN],
     ['"--port 70000" ends with 2 and one line', 0.3, CHILDREN],
@@ -1215,6 +1233,7 @@ const byFile = {
     ['on Windows it says in one sentence to use WSL', 0.3, STARTS],
   ],
   'test/cli/terminal.test.ts': [
+    ['a call is decided by typing "a\\n"', 1.7, COMMANDS],
     [
       'on a terminal there are colours and a progress line, which is gone at the end',
       1.5,
@@ -1395,8 +1414,6 @@ const byFile = {
   ],
   'test/agent/stores/file.test.ts': [
     ['a large journal is verified after the store is opened', 0.6, DISK],
-    ['FileStore with small segments keeps the contract of RunStore', 0.8, DISK],
-    ['FileStore that loses its index file keeps the contract of RunStore', 0.8, DISK],
     ['bytes that name no run are one damage, however many lines they look like', 0.5, DISK],
     ['a damaged or stale index file is not used', 1.4, DISK],
     ['a tail torn at any byte is cut off, and appends continue', 2.1, DISK],
@@ -1427,6 +1444,12 @@ const byFile = {
     ['no public type is `any`', 1.4, COMPILE],
   ],
   'test/agent/run/unavailable-store.test.ts': [
+    ['an abort of a run that waits for the store ends it when the store is back', 0.4, COMMANDS],
+    [
+      'a run whose model_turn the store refuses waits and goes on, doing nothing twice',
+      0.6,
+      COMMANDS,
+    ],
     ['6 runs over a store that fails at random leave the log of one that never does', 1.4, RANDOM],
     ['a run whose run_end the store refuses waits and goes on, doing nothing twice', 0.4, COMMANDS],
     [
@@ -1476,6 +1499,7 @@ const byFile = {
     ],
   ],
   'test/http/transports/http2/http2.test.ts': [
+    ['Client: the features of both clients work over HTTP/2', 0.5, COMMANDS],
     ['bodies larger than any window go both ways, with trailers', 1.1, UPLOADS],
     ['1000 random aborts over HTTP/2 keep the connection and leak no listener', 0.8, RANDOM_CALLS],
   ],
@@ -1739,6 +1763,7 @@ const byFile = {
     ['Client: a response without end does not prolong the total time', 0.4, CHILDREN],
   ],
   'test/server/webhooks/endpoint.test.ts': [
+    ['events that follow run_end at any moment of its delivery arrive in order', 0.5, COMMANDS],
     ['attempts, their times and the first of them survive restarts', 0.8, STARTS],
     ['200 refused runs delay no other run, and come again when they are due', 1.0, RANDOM],
     ['a run with many events lets others have their turns', 1.0, RANDOM],
@@ -1849,6 +1874,7 @@ const byFile = {
     ],
   ],
   'test/agent/checkpoints/apply.test.ts': [
+    ['lines that both sides changed are merged where they are apart', 0.7, COMMANDS],
     ['a run that is to apply its changes has done so when it has ended', 0.4, COPIES],
     ['discarded changes are gone', 0.4, COPIES],
     ['of a renamed file, both names are applied, whichever is asked for', 0.5, COPIES],
@@ -1856,7 +1882,7 @@ const byFile = {
     ['a conflict is named, and nothing is written unless it is forced', 0.3, COPIES],
   ],
   'test/ws/client-handshake.test.ts': [
-    ['a head of any size or split', 0.8, RANDOM_TEXTS],
+    ['an invalid response is a HandshakeError', 0.5, COMMANDS],
   ],
   'test/agent/goals/holdout/attempts.test.ts': [
     ['an attempt that passes only the visible tests does not win', 2, CHECKS],
@@ -1971,6 +1997,11 @@ const byFile = {
     ['a secret is found in base64 in a URL', 0.3, SEARCH],
   ],
   'test/agent/run/children/choice.test.ts': [
+    [
+      'of two answers at the same time that choose different attempts, one is refused',
+      0.5,
+      COMMANDS,
+    ],
     [
       'the first answer to a choice counts; the same again is harmless, others are refused',
       0.3,
@@ -2117,6 +2148,8 @@ const byFile = {
     ['what breaks is told apart from what a model did not achieve', 0.3, COPIES],
   ],
   'test/agent/tools/command-line.test.ts': [
+    ['a tool may run many commands at once, without a warning', 0.8, COMMANDS],
+    ['variables reach a command as they are: an executor of the host', 0.4, COMMANDS],
     ['args reach a program as they are: processes', 0.5, CHILDREN],
     ['variables reach a command as they are: processes', 0.6, CHILDREN],
     ['args reach a program as they are: processes of bash', 0.6, CHILDREN],
@@ -2145,6 +2178,7 @@ const byFile = {
     ['what live attempts cost counts, before their run has it', 0.6, STARTS],
   ],
   'test/server/access/writes.test.ts': [
+    ['with authorize no write of a page elsewhere reaches the engine, on any route', 0.5, COMMANDS],
     [
       'without authorize no write of a page elsewhere reaches the engine, on any route',
       0.4,
@@ -2162,6 +2196,7 @@ const byFile = {
     ['the page has runs, events, tokens, cost, requests and streams', 0.6, STARTS],
   ],
   'test/server/runs.test.ts': [
+    ['a relative cwd begins at the first root, and leads out of none', 0.4, COMMANDS],
     ['a run is started, followed to its end and read', 0.4, STARTS],
     ['a gate is approved with feedback for the model, and the next one aborts', 0.4, STARTS],
     ['the list is newest first unless sorted, filtered, and paged by Link', 0.6, STARTS],
@@ -2201,12 +2236,14 @@ const byFile = {
     ['random expressions mean what they mean to RegExp', 0.3, COMMANDS],
   ],
   'test/agent/models/usage.test.ts': [
+    ['totals stay integers when a model reports Infinity tokens', 0.6, COMMANDS],
     ['totals stay integers when a model reports 1e308 tokens', 0.3, COMMANDS],
   ],
   'test/agent/run/kept-requests-production.test.ts': [
     ['with NODE_ENV=production requests are snapshots that are not frozen', 0.3, COMMANDS],
   ],
   'test/agent/run/tenant-folders.test.ts': [
+    ['the folders of runs are known from an index that an earlier version wrote', 0.4, COMMANDS],
     ["the folder of another tenant's run is refused, and what is in it: allow", 0.3, COMMANDS],
     ['a restart knows whose folders they are', 0.3, COMMANDS],
   ],
@@ -2228,9 +2265,69 @@ const byFile = {
   'test/server/routes/windows.test.ts': [
     ['on Windows, routes of the files of a run answer that they are not supported', 0.3, STARTS],
   ],
+  'test/agent/isolation/sealed-folders.test.ts': [
+    ['a sweep removes no copy that is being made for a sealed check', 0.4, COMMANDS],
+  ],
+  'test/agent/models/damage.test.ts': [
+    [
+      'openai-chat-parallel-tools, damaged anywhere, gives a valid turn or a ModelError',
+      0.4,
+      COMMANDS,
+    ],
+  ],
+  'test/agent/models/recordings.test.ts': [
+    ['anthropic-stream-thinking gives the same at once and byte by byte', 0.6, COMMANDS],
+  ],
+  'test/agent/run/kept-requests.test.ts': [
+    [
+      'a model that keeps its requests sees in each what it was sent, and cannot change it',
+      0.5,
+      COMMANDS,
+    ],
+  ],
+  'test/agent/run/model-names.test.ts': [
+    ['a model that calls itself something else keeps to the limits of its provider', 0.4, COMMANDS],
+    [
+      'a run is repeated, forked, attempted and resumed with the model that was asked for',
+      1.0,
+      COMMANDS,
+    ],
+  ],
+  'test/agent/run/repeated-calls.test.ts': [
+    ['a run that may make two calls makes them, wherever its process dies', 2.3, COMMANDS],
+  ],
+  'test/agent/run/tree-deletion.test.ts': [
+    ['attempts that ran go with their run, and not without it', 1.0, COMMANDS],
+  ],
+  'test/agent/stores/objects.test.ts': [
+    ['FileStore keeps the contract of ObjectStore', 0.9, COMMANDS],
+  ],
+  'test/http/transports/upload.test.ts': [
+    ['HTTP/2: an upload of many ready chunks lets the event loop turn', 0.5, COMMANDS],
+  ],
+  'test/server/dashboard/ansi.test.ts': [
+    ['a payload of any depth and width is searched in bounded time', 0.4, COMMANDS],
+    ['hostile text takes linear time and keeps every character', 1.3, COMMANDS],
+  ],
+  'test/server/deltas.test.ts': [
+    ['with deltas=1 a WebSocket gets text of the model before the turn is recorded', 0.7, COMMANDS],
+  ],
+  'test/ws/deflate.test.ts': [
+    ['context takeover (RFC 7692 §7.1.1)', 0.4, COMMANDS],
+  ],
 }
 
-/** The same as one list. @type {readonly { file: string, name: string }[]} */
+/**
+ * Files that `npm test` leaves out as a whole: a test that has others inside runs although it is
+ * named above.
+ *
+ * @type {Readonly<Record<string, string>>}
+ */
+export const wholeFiles = {
+  'test/agent/stores/file-variants.test.ts': DISK,
+}
+
+/** The tests by file as one list. @type {readonly { file: string, name: string }[]} */
 export const slowTests = Object.entries(byFile).flatMap(([file, tests]) =>
   tests.map(([name]) => ({ file, name })),
 )

@@ -10,12 +10,13 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { FileStore, type FileStoreOptions, type RunRecord } from 'runwright/agent'
-import { ManualClock, testRunStore } from 'runwright/agent/testing'
+import { ManualClock } from 'runwright/agent/testing'
 import { encodeHeader, encodeRecords } from '../../../lib/agent/stores/file/journal-line.js'
 import { sampleRun, type SampleRunOptions } from '../../../lib/agent/testing/sample-records.js'
 import { Random } from '../../helpers/random.js'
+import { testFileStore } from './file-contract.js'
 import {
   assertHolds,
   copyStore,
@@ -26,36 +27,7 @@ import {
   temporaryFolder,
 } from './store-files.js'
 
-const optionsOf = new WeakMap<object, FileStoreOptions>()
-
-function suite(
-  name: string,
-  options: Omit<FileStoreOptions, 'directory'>,
-  lose: readonly string[] = [],
-): void {
-  const open = async (t: TestContext): Promise<FileStore> => {
-    const directory = temporaryFolder(t)
-    const store = await openStore(directory, options)
-    optionsOf.set(store, { ...options, directory })
-    return store
-  }
-  testRunStore(name, open, {
-    async reopen(store) {
-      const { directory, ...rest } = optionsOf.get(store) as FileStoreOptions
-      await (store as FileStore).compact()
-      await store.close()
-      for (const file of lose) rmSync(join(directory, file), { force: true })
-      const again = await openStore(directory, rest)
-      assert.deepEqual(again.quarantined, [])
-      return again
-    },
-  })
-}
-
-suite('FileStore', {})
-suite('FileStore with small segments', { segmentBytes: 1024 })
-suite('FileStore without sync', { sync: 'none', segmentBytes: 4096 })
-suite('FileStore that loses its index file', { segmentBytes: 2048 }, [INDEX_FILE])
+testFileStore('FileStore', {})
 
 test('other users have no access to the data directory and its files', async (t) => {
   const directory = join(temporaryFolder(t), 'a', 'b')

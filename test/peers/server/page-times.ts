@@ -1,13 +1,13 @@
 /**
- * How soon the pages of the dashboard show something, each in a page of its own, from the navigation
- * on; medians are printed, and a figure beyond its bar is a failure:
+ * How soon the pages of the dashboard show something, each in a page of its own, from the
+ * navigation on; medians are printed, and a figure beyond its bar is a failure:
  *
  *     npm install --no-save --prefix test/peers
  *     node --conditions=runwright-source --import tsx test/peers/server/page-times.ts [turns]
  *
- * 1. The list of two hundred runs: its first paint, as the browser reports it (First Contentful
- *    Paint), and its first run.
- * 2. The page of a run of 10 000 events: the same, all of its entries, and the elements it has then.
+ * 1. The list of two hundred runs: its first paint, as the browser reports it (First
+ *    Contentful Paint), and its first run.
+ * 2. The page of a run of 10 000 events: the same, all of its entries, and its elements then.
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'

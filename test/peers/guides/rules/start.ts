@@ -13,7 +13,7 @@ export const start: readonly Guide[] = [
     files: inFolder('project', plantedFiles),
     rules: [
       {
-        has: 'npm install ../',
+        has: /^npm install \.\.\/\S+$/,
         then: 'test "$(ls node_modules)" = runwright',
       },
       {
@@ -23,6 +23,12 @@ export const start: readonly Guide[] = [
           test "$(curl -sS $origin/)" = 'the rest of your app'
           curl -sS $origin/agents/ | grep -qi '<html'`,
         out: /3 of 4 tests fail[^]*(write|edit)_file range\.js[^]*all 4 tests pass/,
+      },
+      {
+        has: '--cwd demo',
+        before: '{',
+        after: `} > repaired; grep -q 'not met: 11 of 18 tests fail' repaired
+          grep -q '^achieved .* all 18 tests pass' repaired`,
       },
       { has: 'using blocking', out: /^\[ 'nut' \]\none\ntwo\n201 \/v1\/items\/2\n$/ },
       {
