@@ -52,6 +52,10 @@ async function atGate(
   return { fake, page }
 }
 
+/** The answers that have reached the service. */
+const answersTo = ({ engine }: FakeService): unknown[] =>
+  engine.calls.flatMap(([method, , answer]) => (method === 'resume' ? [answer] : []))
+
 const gateOf = (page: Page) => page.locator('section.gate')
 const feedback = (page: Page) => gateOf(page).getByLabel('Feedback for the model')
 const kept = (page: Page) => page.locator('section.kept-text')
@@ -136,22 +140,19 @@ test('an answer that comes second is refused by name, and the next gate is shown
 })
 
 test('without a connection the gate says so, and keeps what was typed until it is sent', async (t) => {
-  const { page } = await atGate(t)
+  const { fake, page } = await atGate(t)
   await feedback(page).fill('wait')
   let isDown = true
-  await page.route('**/resume', (route) => (isDown ? route.abort() : route.fulfill({
-    json: { run_id: '', status: 'running', decision: 'approve', gate_id: 'g1' },
-  })))
+  await page.route('**/resume', (route) => (isDown ? route.abort() : route.continue()))
   const approve = gateOf(page).getByRole('button', { name: 'Approve calls' })
   await approve.click()
   await gateOf(page).getByText('The service is not responding.').waitFor()
   assert.equal(await feedback(page).inputValue(), 'wait')
   isDown = false
-  const sent = page.waitForRequest('**/resume')
+  const sent = page.waitForResponse('**/resume')
   await approve.click()
-  assert.deepEqual((await sent).postDataJSON(), {
-    decision: 'approve', gate_id: 'g1', feedback: 'wait',
-  })
+  await sent
+  assert.deepEqual(answersTo(fake), [{ decision: 'approve', gate_id: 'g1', feedback: 'wait' }])
 })
 
 test('the time left is counted down, without the focus, and said aloud three times', async (t) => {
@@ -225,15 +226,16 @@ test('arguments of a megabyte, odd names and thousands of calls stay bounded', a
 
 test('a text with CRLF keeps its line ends when it is edited', async (t) => {
   const args = { path: 'a.txt', content: 'one\r\ntwo\r\n' }
-  const { page } = await atGate(t, { calls: [{ call_id: 'c1', tool: 'write_file', args }] })
+  const { fake, page } = await atGate(t, { calls: [{ call_id: 'c1', tool: 'write_file', args }] })
   await page.locator('#run-title').focus()
   await page.keyboard.press('e')
   await gateOf(page).getByLabel('content').fill('one\nthree\n')
-  const sent = page.waitForRequest('**/resume')
+  const sent = page.waitForResponse('**/resume')
   await page.locator('#run-title').focus()
   await page.keyboard.press('a')
-  assert.deepEqual((await sent).postDataJSON(), {
+  await sent
+  assert.deepEqual(answersTo(fake), [{
     decision: 'approve', gate_id: 'g1',
     edits: { c1: { args: { path: 'a.txt', content: 'one\r\nthree\r\n' } } },
-  })
+  }])
 })
