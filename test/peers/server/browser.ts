@@ -2,6 +2,7 @@
  * A real browser (Debian's package) for tests: Chromium, or Firefox with BROWSER=firefox. One
  * process for all contexts of a file; of Firefox one for each appearance.
  */
+import { readFileSync } from 'node:fs'
 import {
   chromium,
   firefox,
@@ -90,6 +91,55 @@ export async function fillNumber(field: Locator, number: number): Promise<void> 
  */
 export async function goBy(page: Page, steps: number): Promise<void> {
   await page.evaluate((by) => setTimeout(() => history.go(by)), steps)
+}
+
+/** Its name and text. The driver of Firefox tells of no downloads: there, what the page gives it. */
+export async function savedBy(
+  page: Page,
+  click: () => Promise<void>,
+): Promise<{ name: string; text: string }> {
+  if (!inFirefox) {
+    const [saved] = await Promise.all([page.waitForEvent('download'), click()])
+    return { name: saved.suggestedFilename(), text: readFileSync(await saved.path(), 'utf8') }
+  }
+  const given = await page.evaluateHandle(() => {
+    const { prototype } = HTMLAnchorElement
+    const [make, click] = [URL.createObjectURL, prototype.click]
+    let text = Promise.resolve('')
+    URL.createObjectURL = (blob) => {
+      if (blob instanceof Blob) text = blob.text()
+      return make.call(URL, blob)
+    }
+    const given = new Promise<{ name: string; text: string }>((resolve) => {
+      prototype.click = function () {
+        void text.then((whole) => resolve({ name: this.download, text: whole }))
+        Object.assign(URL, { createObjectURL: make })
+        Object.assign(prototype, { click })
+      }
+    })
+    return { given }
+  })
+  await click()
+  return await given.evaluate(({ given: promise }) => promise)
+}
+
+/** What a click copies. The driver of Firefox lets nothing read the clipboard. */
+export async function copiedBy(page: Page, click: () => Promise<void>): Promise<string> {
+  if (inFirefox) {
+    await page.evaluate(() => {
+      const write = navigator.clipboard.writeText.bind(navigator.clipboard)
+      navigator.clipboard.writeText = async (text) => {
+        Object.assign(globalThis, { copied: text })
+        await write(text)
+      }
+    })
+  }
+  await click()
+  await page.getByText('Copied').first().waitFor()
+  return await page.evaluate(
+    (own) => (own ? (globalThis as { copied?: string }).copied! : navigator.clipboard.readText()),
+    inFirefox,
+  )
 }
 
 function launchChromium(): Promise<Browser> {

@@ -1,11 +1,10 @@
 /** Search, links to events, and outputs in the page of a run, in a real Chromium. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import type { AgentEvent } from 'runwright/agent'
 import { assertAccessible } from './accessible.js'
-import { openBrowser } from './browser.js'
+import { copiedBy, openBrowser, savedBy } from './browser.js'
 import { openFake, openRun, type FakeService } from './fake-workspace.js'
 
 /** The most elements of the page, however long a run is. */
@@ -88,9 +87,8 @@ test('the link of an entry is copied by a button that the keyboard reaches', asy
   await entry.focus()
   await page.keyboard.press('Tab')
   await page.keyboard.press('Tab')
-  await page.keyboard.press('Enter')
+  const copied = await copiedBy(page, () => page.keyboard.press('Enter'))
   await entry.getByText('Copied').waitFor()
-  const copied = await page.evaluate(() => navigator.clipboard.readText())
   assert.equal(copied, `${fake.url}#/runs/${fake.runId}?event=2`)
 })
 
@@ -140,9 +138,8 @@ test('an output has its colours, and nothing in it is hidden', async (t) => {
   const output = page.locator('.output-box pre')
   assert.equal(await output.innerText(), 'ok hidden \\u001b[2Jgone <b>x</b> bidi\\u202e\n')
   assert.equal(await output.locator('.fg-2').innerText(), 'ok')
-  await page.locator('.output-box').getByRole('button', { name: 'Copy' }).click()
-  await page.getByText('Copied').waitFor()
-  const copied = await page.evaluate(() => navigator.clipboard.readText())
+  const copy = page.locator('.output-box').getByRole('button', { name: 'Copy' })
+  const copied = await copiedBy(page, () => copy.click())
   assert.equal(copied, 'ok hidden \\u001b[2Jgone <b>x</b> bidi\\u202e\n')
 })
 
@@ -174,15 +171,11 @@ test('an output of 1 MB is scrolled, searched, copied and saved whole', async (t
   await find.press('Enter')
   await box.getByText('line 12345 of many').waitFor()
   const tools = page.locator('.output-tools')
-  await tools.getByRole('button', { name: 'Copy' }).click()
-  await tools.getByText('Copied').waitFor()
-  const copied = await page.evaluate(async () => (await navigator.clipboard.readText()).length)
-  assert.equal(copied, text.replace(/\x1b\[\d+m/g, '').length)
-  const saving = page.waitForEvent('download')
-  await tools.getByRole('button', { name: 'Download' }).click()
-  const saved = await saving
-  assert.equal(saved.suggestedFilename(), 'output-3.txt')
-  assert.equal(readFileSync(await saved.path(), 'utf8'), text)
+  const copied = await copiedBy(page, () => tools.getByRole('button', { name: 'Copy' }).click())
+  assert.equal(copied.length, text.replace(/\x1b\[\d+m/g, '').length)
+  const saved = await savedBy(page, () => tools.getByRole('button', { name: 'Download' }).click())
+  assert.equal(saved.name, 'output-3.txt')
+  assert.equal(saved.text, text)
 })
 
 test('hostile outputs keep the page small', async (t) => {
@@ -232,14 +225,12 @@ test('the log is saved as it came, an event a line', async (t) => {
   call(fake, 'a', 'ünï\u202e\n"')
   const page = await openRun(t, browser, fake)
   await page.locator('article[data-seq="2"]').waitFor()
-  const saving = page.waitForEvent('download')
-  await page.getByRole('button', { name: 'Download log' }).click()
-  const saved = await saving
-  assert.equal(saved.suggestedFilename(), `${fake.runId}.jsonl`)
-  const text = readFileSync(await saved.path(), 'utf8')
+  const download = page.getByRole('button', { name: 'Download log' })
+  const saved = await savedBy(page, () => download.click())
+  assert.equal(saved.name, `${fake.runId}.jsonl`)
+  const { text } = saved
   const whole = fake.engine.runs.get(fake.runId)!.events.map((event) => JSON.stringify(event))
   assert.deepEqual(text.trimEnd().split('\n'), whole)
-  await page.getByRole('button', { name: 'Copy log' }).click()
-  await page.getByText('Copied').waitFor()
-  assert.equal(await page.evaluate(() => navigator.clipboard.readText()), text)
+  const copy = (): Promise<void> => page.getByRole('button', { name: 'Copy log' }).click()
+  assert.equal(await copiedBy(page, copy), text)
 })

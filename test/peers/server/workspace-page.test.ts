@@ -1,10 +1,9 @@
 /** Tabs, changes, files, restore, fork, messages and apply in the dashboard, in a real Chromium. */
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
 import { after, before, test, type TestContext } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import { assertAccessible } from './accessible.js'
-import { fillNumber, goBy, openBrowser } from './browser.js'
+import { fillNumber, goBy, openBrowser, savedBy } from './browser.js'
 import {
   changed, changesOf, listOf, openFake, openRun, problem, twoIterations, type Answer,
   type FakeService,
@@ -153,12 +152,10 @@ test('changes are chosen by checkpoint, linked, and downloaded as a patch', asyn
   await page.getByText('111111-newest.js').first().waitFor()
   const chosen = page.getByLabel('From').locator('option:checked')
   assert.equal(await chosen.textContent(), 'After iteration 1')
-  const [saved] = await Promise.all([
-    page.waitForEvent('download'),
-    page.getByRole('button', { name: 'Download patch' }).click(),
-  ])
-  assert.match(saved.suggestedFilename(), /^run-.+\.patch$/)
-  assert.equal(readFileSync((await saved.path())!, 'utf8'), 'diff --git a/x b/x\n')
+  const download = page.getByRole('button', { name: 'Download patch' })
+  const saved = await savedBy(page, () => download.click())
+  assert.match(saved.name, /^run-.+\.patch$/)
+  assert.equal(saved.text, 'diff --git a/x b/x\n')
   assert.equal(fake.requests.at(-1)?.query.get('from'), '1'.repeat(64))
   fake.routes['changes'] = () => problem(403, 'redacted', 'config.js holds secrets', ['config.js'])
   await page.getByRole('button', { name: 'Download patch' }).click()
@@ -337,12 +334,9 @@ test('files are browsed folder by folder, previewed as text, and downloaded', as
   await assertAccessible(page, 'a file')
   await page.reload()
   await text.waitFor()
-  const [saved] = await Promise.all([
-    page.waitForEvent('download'),
-    page.getByRole('button', { name: 'Download' }).click(),
-  ])
-  assert.equal(saved.suggestedFilename(), 'a.js')
-  assert.equal(readFileSync((await saved.path())!, 'utf8'), contents['src/deep/a.js'])
+  const saved = await savedBy(page, () => page.getByRole('button', { name: 'Download' }).click())
+  assert.equal(saved.name, 'a.js')
+  assert.equal(saved.text, contents['src/deep/a.js'])
   await page.getByRole('navigation', { name: 'Folder' }).getByRole('link', { name: 'deep' }).click()
   await page.getByRole('link', { name: 'bytes' }).click()
   await page.getByText('Not text, or not in UTF-8.').waitFor()
