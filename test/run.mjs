@@ -107,8 +107,8 @@ const child = spawn(
   [
     ...loader,
     '--test',
-    // The quick tests often wait: for programs, for disks. The slow ones keep a core busy.
-    `--test-concurrency=${availableParallelism() + (leaveOut ? 1 : 0)}`,
+    // Most tests often wait: for programs, disks, browsers. The slow ones keep a core busy.
+    `--test-concurrency=${availableParallelism() + (leaveOut || peers ? 1 : 0)}`,
     `--test-timeout=${timeout}`,
     '--test-reporter=spec',
     ...(leaveOut ? [fastNames()] : []),
