@@ -21,7 +21,7 @@ import { Block, Iteration, Row } from './timeline-rows.js'
 /** Rows per block. */
 const BLOCK = 20
 /** Distance from the window within which blocks are drawn. */
-const MARGIN = '600px 0px'
+const MARGIN = '400px 0px'
 
 /** Milliseconds of one part of a search: then the page answers its user. */
 const SLICE_MS = 12
