@@ -1,5 +1,5 @@
 /**
- * Malicious web pages in a real Chromium: whatever the page's origin and way of calling, it starts,
+ * Malicious web pages in a real browser: whatever the page's origin and way of calling, it starts,
  * reads, answers and aborts nothing. The same calls from the service's own page succeed, which
  * shows that the calls themselves are valid.
  */

@@ -1,4 +1,4 @@
-/** Notifications in Chromium: asked for, told once for all tabs, and not for what is looked at. */
+/** Notifications in a real browser: asked for, told once for all tabs, not of what is looked at. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'

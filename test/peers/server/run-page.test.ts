@@ -1,4 +1,4 @@
-/** Search, links to events, and outputs in the page of a run, in a real Chromium. */
+/** Search, links to events, and outputs in the page of a run, in a real browser. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { after, before, test } from 'node:test'

@@ -1,4 +1,4 @@
-/** The waterfall of a run in the dashboard, in a real Chromium. */
+/** The waterfall of a run in the dashboard, in a real browser. */
 import assert from 'node:assert/strict'
 import { after, before, test, type TestContext } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
