@@ -120,3 +120,12 @@ test('blocked notifications are said', async (t) => {
   assert.equal(await page.getByRole('button', { name: 'Notify me' }).isDisabled(), true)
   await assertAccessible(page, 'blocked notifications')
 })
+
+test('a question of the browser that is closed without an answer is told', async (t) => {
+  const { context, url } = await open(t)
+  await context.addInitScript("Notification.requestPermission = async () => 'default'")
+  const page = await context.newPage()
+  await page.goto(url)
+  await page.getByRole('button', { name: 'Notify me', exact: true }).click()
+  await page.getByText('The browser has not allowed it.').waitFor()
+})
