@@ -5,7 +5,7 @@
  */
 import { createInterface, type Interface } from 'node:readline'
 import { setImmediate } from 'node:timers/promises'
-import { render, type Part } from './print.js'
+import { harmless, render, type Part } from './print.js'
 
 /** Lines that are typed ahead, at most. */
 const MOST_LINES = 100
@@ -60,7 +60,7 @@ export class Dialogue {
       this.#isFirst = false
     }
     if (this.#isOver) return null
-    this.#reader.setPrompt(question)
+    this.#reader.setPrompt(harmless(question))
     this.#reader.prompt()
     const line = this.#lines.shift() ?? (await this.#nextLine())
     return line?.trim() ?? null

@@ -37,20 +37,21 @@ async function main(words: readonly string[]): Promise<number | void> {
   }
   const [first = 'serve', ...others] = words
   if (first === '--version' || first === '-v') return print(`${VERSION}\n`)
-  if (first === 'help') return print(helpOf((COMMANDS[others[0] ?? ''] ?? COMMANDS['serve']!).spec))
+  if (first === 'help') return print(helpOf(commandOf(others[0] ?? 'serve').spec))
   const isOption = first.startsWith('-')
-  const name = isOption ? 'serve' : first
-  const command = Object.hasOwn(COMMANDS, name) ? COMMANDS[name] : undefined
-  if (command === undefined) throw unknownCommand(first)
+  const command = commandOf(isOption ? 'serve' : first)
   const args = readArguments(isOption ? words : others, command.spec)
   if (args.has('help')) return print(helpOf(command.spec))
   return await command.start(args)
 }
 
-function unknownCommand(word: string): UsageError {
+/** @throws {@link UsageError} for a word that names no command. */
+function commandOf(word: string): Command {
+  const command = Object.hasOwn(COMMANDS, word) ? COMMANDS[word] : undefined
+  if (command !== undefined) return command
   const meant = nearestName(word, Object.keys(COMMANDS))
   const hint = meant === undefined ? `for a goal: runwright run ${word}` : `did you mean ${meant}?`
-  return new UsageError(`unknown command ${word}; ${hint}`)
+  throw new UsageError(`unknown command ${word}; ${hint}`)
 }
 
 function print(text: string): number {

@@ -9,8 +9,20 @@ export type { Authorize, AuthorizableRequest, BearerKey, Principal } from './acc
 export type { LimitSettings } from './access/limits.js'
 export type { TenantLimits } from './access/quotas.js'
 export { RunServiceClient } from './client/client.js'
-export type { CallSignal, ChangesCall, FilesCall, KeyedCall, RunFilter } from './client/calls.js'
-export type { RunList, RunServiceClientOptions, ServiceHealth } from './client/client.js'
+export type {
+  CallSignal,
+  ChangesCall,
+  FilesCall,
+  ImageCall,
+  KeyedCall,
+  RunFilter,
+} from './client/calls.js'
+export type {
+  ImageFile,
+  RunList,
+  RunServiceClientOptions,
+  ServiceHealth,
+} from './client/client.js'
 export type { FollowOptions, ModelDelta } from './client/follow.js'
 export type { RunTree } from './client/tree.js'
 export type {

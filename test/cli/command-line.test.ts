@@ -69,6 +69,7 @@ for (const [args, expected] of [
 
 for (const [args, message] of [
   [['rnu'], /^runwright: unknown command rnu; did you mean run\?\n$/],
+  [['help', 'constructor'], /^runwright: unknown command constructor; .*\n$/],
   [['npm-test'], /^runwright: unknown command npm-test; for a goal: runwright run npm-test\n$/],
   [['--prot', '1'], /^runwright: unknown option --prot; did you mean --port\?\n$/],
   [['--port', '70000'], /^runwright: --port must be a number from 0 to 65535, got 70000\n$/],
@@ -103,6 +104,7 @@ for (const [args, text] of [
   [['serve', '-h'], 'Usage: runwright [serve] [options]'],
   [['run', '--help'], 'Usage: runwright run <goal> [options]'],
   [['help', 'run'], 'Usage: runwright run <goal> [options]'],
+  [['help'], 'Usage: runwright [serve] [options]'],
   [['--version'], JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')).version],
 ] as const) {
   test(`${args.join(' ')} prints to standard output and ends with 0`, async (t) => {

@@ -1,7 +1,7 @@
 /** The program on a pseudo-terminal: colours, the progress line, questions, Ctrl-C. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -188,6 +188,21 @@ test('the changes of an isolated run are applied when that is answered with y', 
   assert.equal(await run.end(), 0, run.out)
   assert.match(run.out, /applied: done\r\n$/)
   assert.equal(readFileSync(join(at.project, 'done'), 'utf8'), 'yes\n')
+})
+
+test('the name of a folder controls nothing in a question', async (t) => {
+  const at = world(t)
+  const name = 'shop\x1b]0;title\x07\u202e'
+  const folder = join(at.home, name)
+  mkdirSync(folder)
+  writeFileSync(join(folder, 'done'), 'no\n')
+  const model = await modelServer(t, turns)
+  const args = ['run', isDone, '--isolated', '--cwd', folder, ...model.args]
+  const run = start(t, at, args, { env: model.env, columns: 200 })
+  await run.until(/n to keep them apart: /)
+  assert.ok(!run.out.includes('\x1b]0;') && !run.out.includes('\u202e'))
+  run.type('n\n')
+  assert.equal(await run.end(), 0, run.out)
 })
 
 test('with output in a file, questions go to the terminal by standard error', async (t) => {

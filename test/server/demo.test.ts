@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import type { StartRequest } from 'runwright/agent'
-import { bearerKeys, type Principal } from 'runwright/server'
+import { bearerKeys, RunServiceClient, type Principal } from 'runwright/server'
 import { FakeEngine } from './fake-engine.js'
 import { openService } from './open-service.js'
 import { openReal } from './real.js'
@@ -133,4 +133,14 @@ test('a service that drains starts no demo', async () => {
   await using opened = await openService({ engine, demo: () => ({ goal: 'shell: true' }) })
   await opened.service.close({ graceMs: 0 })
   assert.equal((await opened.call('POST', '/api/demo')).status, 503)
+})
+
+test('a client starts the demo, and is told where there is none', async () => {
+  await using opened = await openService({ demo: () => ({ goal: 'shell: true' }) })
+  await using runs = RunServiceClient.inProcess(opened.service)
+  const { run_id } = await runs.demo()
+  assert.equal((await runs.get(run_id)).run_id, run_id)
+  await using without = await openService({})
+  await using others = RunServiceClient.inProcess(without.service)
+  await assert.rejects(others.demo(), { name: 'RunServiceError', status: 404 })
 })

@@ -54,6 +54,20 @@ test('a folder with very many folders is listed in part, which is said', async (
   assert.deepEqual([folders.length, more], [200, 30])
 })
 
+test('a store is asked about a bounded number of folders', async (t) => {
+  const store = new MemoryStore()
+  let asked = 0
+  store.hasForeignRun = async (folder) => {
+    asked += 1
+    return /[/]f\d+$/.test(folder)
+  }
+  const real = await openReal(t, { engine: { store }, service: { authorize } })
+  for (let i = 0; i < 1_200; i++) mkdirSync(join(real.root, 'ok', `f${i}`))
+  const offer = (await real.call('GET', below('ok'), as(KEYS.ann))).json
+  assert.deepEqual([offer.folders.length, offer.left_out, offer.more], [0, 1_000, 200])
+  assert.ok(asked <= 1_001, `${asked} queries`)
+})
+
 test('folders of other tenants are not named, and those of the store are not there', async (t) => {
   const root = scratch(t)
   for (const name of ['reds', 'blues', 'store'])

@@ -24,6 +24,8 @@ const HOST: RunOwner = { id: null, tenant: null }
 const MAX_FOLDERS = 200
 /** Entries of a folder that are looked at. */
 const MAX_ENTRIES = 5_000
+/** Folders of which a store is asked whose they are: each may be a query of a database. */
+const MAX_ASKED = 1_000
 
 export interface OffersOptions {
   readonly rootsOf: RootsOf
@@ -121,13 +123,16 @@ export class Offers implements RunOffers {
     const entries = await listFolder(confinement, '.', options)
     const named = entries.filter(({ type }) => type === 'directory' || type === 'symlink')
     const folders: OfferedFolder[] = []
-    let [more, leftOut] = [0, 0]
+    let [more, leftOut, asked] = [0, 0, 0]
     for (const { path: name, type } of named) {
       const offered = { path: join(folder, name), name: basename(name) }
       if (type === 'symlink' || isPassedOver(offered.name) || isBlind) leftOut += 1
-      else if (folders.length >= MAX_FOLDERS) more += 1
-      else if (await hasForeignRun(store, offered.path, tenant)) leftOut += 1
-      else folders.push(offered)
+      else if (folders.length >= MAX_FOLDERS || asked >= MAX_ASKED) more += 1
+      else {
+        asked += 1
+        if (await hasForeignRun(store, offered.path, tenant)) leftOut += 1
+        else folders.push(offered)
+      }
     }
     return { path: folder, folders, more, left_out: leftOut }
   }

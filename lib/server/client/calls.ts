@@ -28,6 +28,14 @@ export interface FilesCall extends CallSignal {
   readonly at?: string | undefined
 }
 
+/** An image of a run. */
+export interface ImageCall extends CallSignal {
+  /** `seq` of a `tool_result`, or of `run_created` for the request's images. @defaultValue 1 */
+  readonly event?: number | undefined
+  /** Counts the images of the event from 0. @defaultValue 0 */
+  readonly index?: number | undefined
+}
+
 /** Conditions for runs to list. All must hold. */
 export interface RunFilter {
   /** Any of these statuses. */
@@ -66,6 +74,7 @@ const CALL: OptionKinds<CallSignal> = { signal: 'object' }
 export const KEYED: OptionKinds<KeyedCall> = { ...CALL, idempotencyKey: 'string' }
 export const CHANGES: OptionKinds<ChangesCall> = { ...CALL, from: 'string', to: 'string' }
 export const FILES: OptionKinds<FilesCall> = { ...CALL, at: 'string' }
+export const IMAGE: OptionKinds<ImageCall> = { ...CALL, event: 'number', index: 'number' }
 export const FILTER: OptionKinds<RunFilter> = {
   status: 'any', goal: 'string', modelName: 'string', search: 'string', root: 'string',
   parent: 'string', role: 'string', createdAfter: 'any', createdBefore: 'any', limit: 'number',
@@ -96,6 +105,10 @@ export function filesPath(runId: string, path: string): string {
 
 export function rangeOf({ from, to, signal }: ChangesCall): RequestOptions {
   return { params: given({ from, to }), signal }
+}
+
+export function imageOf({ event, index, signal }: ImageCall): RequestOptions {
+  return { params: given({ event: event?.toString(), index: index?.toString() }), signal }
 }
 
 export function atOf(options: FilesCall, what: string): RequestOptions {

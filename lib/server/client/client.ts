@@ -50,6 +50,8 @@ import {
   FILTER,
   filesPath,
   filterParams,
+  IMAGE,
+  imageOf,
   KEYED,
   pathOf,
   rangeOf,
@@ -57,6 +59,7 @@ import {
   type CallSignal,
   type ChangesCall,
   type FilesCall,
+  type ImageCall,
   type KeyedCall,
   type RunFilter,
 } from './calls.js'
@@ -94,6 +97,13 @@ export interface RunList {
   readonly runs: readonly RunSummary[]
   /** The cursor of the next page; null on the last. */
   readonly next: string | null
+}
+
+/** An image of a run. */
+export interface ImageFile {
+  /** Such as `image/png`. */
+  readonly mediaType: string
+  readonly content: Uint8Array
 }
 
 /** Health of the service; a caller of a single tenant gets status and demo only. */
@@ -313,6 +323,19 @@ export class RunServiceClient implements AsyncDisposable {
   }
 
   /**
+   * Reads an image of a run's request, or of a result.
+   *
+   * @throws {@link RunServiceError} 404 `image_not_found` when the event has no such image.
+   */
+  async image(runId: string, options: ImageCall = {}): Promise<ImageFile> {
+    checkOptions(options, IMAGE, 'image()')
+    const headers = { Accept: 'image/*' }
+    const more = { ...imageOf(options), headers }
+    const { headers: answered, content } = await this.#call('GET', pathOf(runId, '/images'), more)
+    return { mediaType: answered.get('content-type') ?? '', content }
+  }
+
+  /**
    * Gives the folder of a run that waits at a gate or has ended the content of a checkpoint.
    *
    * @returns with the id of a checkpoint made before: restoring that takes the restore back.
@@ -428,6 +451,15 @@ export class RunServiceClient implements AsyncDisposable {
    */
   async resolve(request: StartRequest, call: CallSignal = {}): Promise<ResolvedRequest> {
     return this.#json('POST', '/api/resolve', { ...signalOf(call), json: request })
+  }
+
+  /**
+   * Starts the demo of the host; two calls start two runs.
+   *
+   * @throws {@link RunServiceError} 404 where there is none: `demo` of {@link ServiceHealth}.
+   */
+  async demo(call: CallSignal = {}): Promise<RunDetails> {
+    return this.#json('POST', '/api/demo', signalOf(call))
   }
 
   /** Lists the goals that the host offers. */

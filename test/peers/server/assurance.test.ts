@@ -1,4 +1,4 @@
-/** What a verdict rests on, and the files of the check, in the dashboard in a real Chromium. */
+/** What a verdict rests on, and the files of the check, in the dashboard in a real browser. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { BrowserContext } from 'playwright-core'

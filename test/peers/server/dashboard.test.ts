@@ -1,4 +1,4 @@
-/** The dashboard in a real Chromium (Debian's package). */
+/** The dashboard in a real browser. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage } from 'node:http'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
@@ -68,19 +68,49 @@ export interface FakeService {
   readonly url: string
   readonly requests: Request[]
   readonly routes: Routes
+  /** Answers no call whose method and path match, such as `POST /api/runs`, until it is called. */
+  hold(pattern: RegExp): () => void
   /** Changes the details of the run. */
   set(details: Partial<RunDetails>): void
   /** Appends a checkpoint with this digit as its id. */
   checkpoint(digit: string, reason: CheckpointReason): string
 }
 
-export async function openFake(t: TestContext, routes: Routes): Promise<FakeService> {
+export interface FakeOptions {
+  /** @defaultValue true */
+  readonly sockets?: boolean
+  /** Of the service, in milliseconds after the clock of this machine; null tells no time. */
+  readonly clockAhead?: number | null
+  /** Is a call refused for want of a key? */
+  readonly refuses?: (path: string) => boolean
+}
+
+export async function openFake(
+  t: TestContext,
+  routes: Routes,
+  { sockets = true, clockAhead = 0, refuses = () => false }: FakeOptions = {},
+): Promise<FakeService> {
+  const holds = new Set<{ readonly pattern: RegExp; readonly over: Promise<void> }>()
   const engine = new FakeEngine()
   const runId = engine.add()
   const service = await createRunService({ engine })
   const requests: Request[] = []
   const server = createServer((request, response) => {
+    const { pathname } = new URL(request.url ?? '', 'http://localhost')
+    const isHeld = ({ pattern }: { pattern: RegExp }): boolean =>
+      pattern.test(`${request.method} ${pathname}`)
+    const held = [...holds].filter(isHeld)
+    void Promise.all(held.map(({ over }) => over)).then(() => answer(request, response))
+  })
+  const answer = (request: IncomingMessage, response: ServerResponse): void => {
     const url = new URL(request.url ?? '', 'http://localhost')
+    if (clockAhead === null) response.sendDate = false
+    else if (clockAhead !== 0)
+      response.setHeader('Date', new Date(Date.now() + clockAhead).toUTCString())
+    if (refuses(url.pathname)) {
+      response.writeHead(401, { 'content-type': 'application/problem+json' })
+      return void response.end('{"status":401,"code":"unauthorized","detail":"a key is needed"}')
+    }
     const isNew = request.method === 'POST' && url.pathname === '/api/runs'
     const [, path = isNew ? 'create' : undefined] =
       /^\/api\/runs\/[^/]+\/(.+)$/.exec(url.pathname) ?? []
@@ -97,8 +127,8 @@ export async function openFake(t: TestContext, routes: Routes): Promise<FakeServ
       response.writeHead(answer.status ?? 200, { 'content-type': type, ...answer.headers })
       response.end(answer.bytes ?? (answer.json === undefined ? '' : JSON.stringify(answer.json)))
     })()
-  })
-  service.attach(server)
+  }
+  if (sockets) service.attach(server)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(async () => {
@@ -113,6 +143,16 @@ export async function openFake(t: TestContext, routes: Routes): Promise<FakeServ
     requests,
     routes,
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/`,
+    hold: (pattern) => {
+      let release = (): void => {}
+      const over = new Promise<void>((resolve) => (release = resolve))
+      const held = { pattern, over }
+      holds.add(held)
+      return () => {
+        holds.delete(held)
+        release()
+      }
+    },
     set: (details) => Object.assign(run.details, details),
     checkpoint: (digit, reason) => {
       const checkpoint_id = digit.repeat(64)
@@ -136,7 +176,7 @@ export async function openRun(
   const complaints: string[] = []
   page.on('pageerror', (error) => complaints.push(String(error)))
   page.on('console', (message) => {
-    const expected = /status of (403|404|409|410|422|429|503)|net::ERR_/.test(message.text())
+    const expected = /status of (401|403|404|409|410|422|429|503)|net::ERR_/.test(message.text())
     if (message.type() === 'error' && !expected) complaints.push(message.text())
   })
   t.after(async () => {

@@ -1,4 +1,4 @@
-/** What a first visitor sees in Chromium: what a run is, and the demo. */
+/** What a first visitor sees in a real browser: what a run is, and the demo. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** What a run was told, and telling a new one, in the dashboard in a real Chromium. */
+/** What a run was told, and telling a new one, in the dashboard in a real browser. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { BrowserContext } from 'playwright-core'

@@ -1,4 +1,4 @@
-/** Characters that nobody sees, in everything that the dashboard shows, in a real Chromium. */
+/** Characters that nobody sees, in everything that the dashboard shows, in a real browser. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
@@ -69,7 +69,7 @@ function hostileProvider(): ModelProvider {
   }
 }
 
-/** A service with the hostile provider, and a context of Chromium; both end with the test. */
+/** A service with the hostile provider, and a context of a browser; both end with the test. */
 async function openService(t: TestContext, options: Partial<RunServiceOptions> = {}) {
   const root = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-peer-')))
   const service = await createRunService({

@@ -1,4 +1,4 @@
-/** The list of runs in Chromium: groups, why runs ended, filters in the address, many runs. */
+/** The list of runs in a browser: groups, why runs ended, filters in the address, many runs. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** The dashboard with very long runs and with very many runs, in a real Chromium. */
+/** The dashboard with very long runs and with very many runs, in a real browser. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'

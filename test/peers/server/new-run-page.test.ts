@@ -1,4 +1,4 @@
-/** The form of a new run in Chromium: folders, recent runs, and what a goal would run. */
+/** The form of a new run in a real browser: folders, recent runs, and what a goal would run. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'

@@ -79,7 +79,7 @@ test(
   },
 )
 
-test('behind nginx the dashboard starts a run in Chromium and follows it', { skip }, async (t) => {
+test('behind nginx the dashboard starts a run in a real browser and follows it', { skip }, async (t) => {
   const { origin } = await open(t)
   const browser = await openBrowser(t)
   const page = await browser.newPage()

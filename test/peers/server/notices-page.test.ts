@@ -1,4 +1,4 @@
-/** Notifications in Chromium: asked for, told once for all tabs, and not for what is looked at. */
+/** Notifications in a real browser: asked for, told once for all tabs, not of what is looked at. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -119,4 +119,13 @@ test('blocked notifications are said', async (t) => {
   await page.getByText('Notifications are blocked').waitFor()
   assert.equal(await page.getByRole('button', { name: 'Notify me' }).isDisabled(), true)
   await assertAccessible(page, 'blocked notifications')
+})
+
+test('a question of the browser that is closed without an answer is told', async (t) => {
+  const { context, url } = await open(t)
+  await context.addInitScript("Notification.requestPermission = async () => 'default'")
+  const page = await context.newPage()
+  await page.goto(url)
+  await page.getByRole('button', { name: 'Notify me', exact: true }).click()
+  await page.getByText('The browser has not allowed it.').waitFor()
 })

@@ -1,4 +1,4 @@
-/** States of Changes, Files, Apply and Restore that are rare, in Chromium, by keyboard, with axe. */
+/** Rare states of Changes, Files, Apply and Restore in a real browser, by keyboard, with axe. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'

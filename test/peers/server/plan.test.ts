@@ -1,4 +1,4 @@
-/** The plan of a run's model, and summaries of its conversation, in the dashboard in a real Chromium. */
+/** The plan of a model, and summaries of its conversation, in the dashboard in a real browser. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { BrowserContext } from 'playwright-core'

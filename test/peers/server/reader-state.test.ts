@@ -1,4 +1,4 @@
-/** What a reader has done in a run's page stays as it is while the run goes on, in Chromium. */
+/** What a reader has done in the page of a run stays while the run goes on, in a real browser. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
@@ -283,6 +283,7 @@ for (const seed of SEEDS) {
       const summaries = page.locator(`${panel} summary:visible`)
       const count = await summaries.count()
       if (count > 0) await summaries.nth(random.integer(0, count - 1)).click()
+      await page.evaluate(scrolledTo)
       const last = random.pick(['focus', 'select'])
       const held = await page.evaluate(hold, { panel, last, at: random.next() })
       for (let i = random.integer(1, 4); i > 0; i--) {
@@ -300,6 +301,18 @@ for (const seed of SEEDS) {
   })
 }
 
+/** Resolves once what the page draws after scrolling is there, and what it clears is gone. */
+async function scrolledTo(): Promise<void> {
+  const frame = (): Promise<unknown> => new Promise((done) => requestAnimationFrame(done))
+  for (let same = 0, last = ''; same < 3; ) {
+    await frame()
+    const drawn = document.querySelectorAll('.block > *').length
+    const now = `${scrollY} ${drawn} ${document.documentElement.scrollHeight}`
+    same = now === last ? same + 1 : 0
+    last = now
+  }
+}
+
 interface Held {
   open: HTMLDetailsElement[]
   boxes: [HTMLInputElement, boolean][]
@@ -312,8 +325,13 @@ interface Held {
 /** Focuses or selects something, scrolls boxes, and remembers all that the reader has done. */
 function hold({ panel, last, at }: { panel: string; last: string; at: number }): string {
   const all = <T extends Element>(selector: string): T[] => {
-    const found = [...document.querySelectorAll<T>(`${panel} ${selector}`)]
-    return found.filter((element) => element.checkVisibility())
+    const found = [...document.querySelectorAll<T>(`${panel} :is(${selector})`)]
+    return found.filter((element) => element.checkVisibility() && isNear(element))
+  }
+  // What is far from the window has no elements in the timeline, and is restored with them.
+  const isNear = (element: Element): boolean => {
+    const { top, bottom } = element.getBoundingClientRect()
+    return panel !== '#panel-timeline' || (bottom > -300 && top < innerHeight + 300)
   }
   const scrolled = all('.diff, .paths, .output').map((element): [Element, number] => {
     element.scrollTop = 40
@@ -322,7 +340,8 @@ function hold({ panel, last, at }: { panel: string; last: string; at: number }):
   const parts = all<HTMLElement>(
     last === 'focus'
       ? 'a, button:enabled, summary, select, input:enabled, article'
-      : '.path:not(a), dd, .args, .prose, .line',
+      : // A click on the name of a changed file searches for it, which hides other entries.
+        '.path:not(a, button *), dd, .args, .prose, .line',
   )
   const part = parts[Math.floor(at * parts.length)]
   getSelection()!.removeAllRanges()
@@ -333,7 +352,7 @@ function hold({ panel, last, at }: { panel: string; last: string; at: number }):
   }
   const boxes = [...document.querySelectorAll<HTMLInputElement>('.changes input, .tick input')]
   const held: Held = {
-    open: [...document.querySelectorAll<HTMLDetailsElement>(`${panel} details[open]`)],
+    open: all('details[open]'),
     boxes: boxes.map((box) => [box, box.checked]),
     scrolled,
     focused: last === 'focus' ? document.activeElement : null,

@@ -1,4 +1,4 @@
-/** The result of a run, in the dashboard in a real Chromium. */
+/** The result of a run, in the dashboard in a real browser. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { BrowserContext } from 'playwright-core'

@@ -1,4 +1,4 @@
-/** Search, links to events, and outputs in the page of a run, in a real Chromium. */
+/** Search, links to events, and outputs in the page of a run, in a real browser. */
 import assert from 'node:assert/strict'
 import { after, before, test } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
@@ -233,4 +233,24 @@ test('the log is saved as it came, an event a line', async (t) => {
   assert.deepEqual(text.trimEnd().split('\n'), whole)
   const copy = (): Promise<void> => page.getByRole('button', { name: 'Copy log' }).click()
   assert.equal(await copiedBy(page, copy), text)
+})
+
+test('a long output is drawn when it is opened, and is open when it is seen again', async (t) => {
+  const fake = await openFake(t, {})
+  call(fake, 'long', 'a line of output\n'.repeat(5_000))
+  call(fake, 'short', 'a short one')
+  const page = await openRun(t, browser, fake)
+  const boxes = page.locator('.output-box')
+  await boxes.nth(1).waitFor()
+  assert.deepEqual(
+    await boxes.evaluateAll((all) => all.map(({ childElementCount }) => childElementCount)),
+    [1, 2],
+  )
+  await boxes.first().locator('summary').click()
+  await boxes.first().locator('.output-line').first().waitFor()
+  fake.engine.log(fake.runId, 500)
+  await page.getByRole('button', { name: 'Latest' }).click()
+  await boxes.first().waitFor({ state: 'detached' })
+  await page.evaluate(() => scrollTo(0, 0))
+  await boxes.first().locator('.output-line').first().waitFor()
 })

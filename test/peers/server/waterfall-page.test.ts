@@ -1,4 +1,4 @@
-/** The waterfall of a run in the dashboard, in a real Chromium. */
+/** The waterfall of a run in the dashboard, in a real browser. */
 import assert from 'node:assert/strict'
 import { after, before, test, type TestContext } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
@@ -164,3 +164,29 @@ for (const width of [360, 768, 1280, 1920]) {
     })
   }
 }
+
+test('no iteration is folded under its reader, and rows that come leave focus and place', async (t) => {
+  const [fake, page] = await open(t, 30)
+  const scroller = page.locator('.wf-scroller')
+  const row = page.locator('.wf-link', { hasText: 'run \\u202eb' }).first()
+  await row.focus()
+  const name = await active(page)
+  const shownAt = (): Promise<number> =>
+    page.evaluate(() => Math.round(document.activeElement!.getBoundingClientRect().top))
+  const before = await shownAt()
+  play(fake, 31)
+  await page.locator('.wf-link', { hasText: 'Iteration 31' }).waitFor({ state: 'attached' })
+  assert.equal(await active(page), name)
+  assert.equal(await shownAt(), before)
+  // Tab comes back to the list, wherever it was scrolled.
+  await page.getByRole('button', { name: 'Zoom in' }).focus()
+  await scroller.evaluate((element) => element.scrollTo({ top: 0 }))
+  await page.getByRole('button', { name: 'Unfold all' }).click()
+  await scroller.evaluate((element) => element.scrollTo({ top: 5_000 }))
+  await page.waitForFunction(() => {
+    const stops = [...document.querySelectorAll('.wf-link[tabindex="0"]')]
+    const box = document.querySelector('.wf-scroller')!.getBoundingClientRect()
+    const tops = stops.map((stop) => stop.getBoundingClientRect().top)
+    return tops.length === 1 && tops[0]! > box.top - 40 && tops[0]! < box.bottom
+  })
+})

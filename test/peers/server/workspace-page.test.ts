@@ -1,4 +1,4 @@
-/** Tabs, changes, files, restore, fork, messages and apply in the dashboard, in a real Chromium. */
+/** Tabs, changes, files, restore, fork, messages and apply in the dashboard, in a real browser. */
 import assert from 'node:assert/strict'
 import { after, before, test, type TestContext } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'

@@ -1,5 +1,5 @@
 /**
- * Real runs in the dashboard, in a real Chromium: restored at a gate, spoken to, forked, and
+ * Real runs in the dashboard, in a real browser: restored at a gate, spoken to, forked, and
  * applied from a private copy. What the page says is compared with the folder on disk.
  */
 import assert from 'node:assert/strict'

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { UnknownRunError, type ImagePart } from 'runwright/agent'
+import { RunServiceClient } from 'runwright/server'
 import { openEngine, runToEnd, testProvider } from '../../helpers/engine.js'
 import { gif, png } from '../../helpers/images.js'
 import { FakeEngine } from '../fake-engine.js'
@@ -61,6 +62,20 @@ test('an image is sent to those who accept its type', async () => {
     const answer = await opened.call('GET', path, { headers: { accept } })
     assert.equal(answer.status, status, accept)
   }
+})
+
+test('a client reads the images of a run', async () => {
+  const engine = new FakeEngine()
+  const run = engine.add()
+  engine.kept.set(1, [part('image/gif', gif())])
+  engine.kept.set(3, [part('image/gif', gif()), part('image/png', png())])
+  await using opened = await openService({ engine })
+  await using runs = RunServiceClient.inProcess(opened.service)
+  const { mediaType, content } = await runs.image(run, { event: 3, index: 1 })
+  assert.deepEqual([mediaType, Buffer.from(content)], ['image/png', png()])
+  assert.deepEqual((await runs.image(run)).mediaType, 'image/gif')
+  const refused = { name: 'RunServiceError', code: 'image_not_found' }
+  await assert.rejects(runs.image(run, { event: 2 }), refused)
 })
 
 test('the engine has the images of a request, and only for its tenant', async (t) => {

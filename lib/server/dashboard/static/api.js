@@ -1,5 +1,7 @@
 /** Calls of the REST API, and the key that they send. */
+import { answered } from './clock.js'
 import { toast } from './dom.js'
+import { session } from './storage.js'
 
 /** @typedef {import('../types.js').Problem} Problem */
 
@@ -42,7 +44,7 @@ function askForKey() {
 
 /** @returns {string | null} */
 export function storedKey() {
-  return sessionStorage.getItem(KEY)
+  return session.get(KEY)
 }
 
 /** Dispatches `given` whenever the user enters a key. */
@@ -50,9 +52,8 @@ const keys = new EventTarget()
 
 /** @param {string | null} key */
 export function storeKey(key) {
-  if (key === null) return sessionStorage.removeItem(KEY)
-  sessionStorage.setItem(KEY, key)
-  keys.dispatchEvent(new Event('given'))
+  session.set(KEY, key)
+  if (key !== null) keys.dispatchEvent(new Event('given'))
 }
 
 /** @param {() => void} listener called for every key that the user enters from now on */
@@ -181,7 +182,9 @@ export async function send(method, path, options) {
     }
     if (options.body !== undefined) init.body = JSON.stringify(options.body)
     if (options.signal !== undefined) init.signal = options.signal
+    const asked = Date.now()
     const response = await fetch(new URL(path, baseUrl), init)
+    answered(response.headers.get('Date'), asked)
     if (response.ok) return response
     const problem = await readProblem(response)
     if (problem.status !== 401) throw new ApiError(problem)

@@ -1,6 +1,7 @@
 /** The page: the list of runs at the side, and the view that the address names beside it. */
 import { readAddress } from './address.js'
-import { onKeyNeeded, storedKey, storeKey } from './api.js'
+import { onKeyGiven, onKeyNeeded, storedKey, storeKey } from './api.js'
+import { closeDialogs } from './dialog.js'
 import { byId, setTitle } from './dom.js'
 import { Home } from './home.js'
 import { askForKey } from './key-dialog.js'
@@ -57,6 +58,7 @@ function route() {
     void list.refresh()
     return false
   }
+  closeDialogs()
   view?.close()
   home = null
   run = null
@@ -92,6 +94,7 @@ document.querySelector('.skip')?.addEventListener('click', (event) => {
 byId('keys').addEventListener('click', showKeys)
 bindKeys('Everywhere', [{ key: '?', label: 'Show the keys', run: showKeys }])
 
+onKeyGiven(() => run?.view.keyGiven())
 forget.hidden = storedKey() === null
 forget.addEventListener('click', () => {
   storeKey(null)

@@ -1,6 +1,7 @@
 /** One attempt, to be compared with others beside it. */
 import { runAddress } from './address.js'
 import { restsOn } from './assurance.js'
+import { serviceNow } from './clock.js'
 import { h, prose, refill, setText } from './dom.js'
 import { cost, duration, endReason, lineCounts, number, plural, statusLabel } from './format.js'
 import { NetChanges } from './net-changes.js'
@@ -113,6 +114,6 @@ function changeText(changes) {
 /** @param {RunDetails} details */
 function timeOf({ started_at, ended_at }) {
   if (started_at === null) return '–'
-  const until = ended_at === null ? Date.now() : Date.parse(ended_at)
+  const until = ended_at === null ? serviceNow() : Date.parse(ended_at)
   return duration(Math.max(0, until - Date.parse(started_at)))
 }

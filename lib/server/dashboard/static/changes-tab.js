@@ -9,6 +9,7 @@ import { isLive, lineCounts, number, plural } from './format.js'
 import { Pager } from './pager.js'
 import { leftOutView } from './path-list.js'
 import { copyButton } from './save.js'
+import { local } from './storage.js'
 
 /**
  * @typedef {import('../types.js').ApplyResult} ApplyResult
@@ -60,9 +61,9 @@ export class ChangesTab {
   )
   #split = h('input', {
     type: 'checkbox',
-    checked: localStorage.getItem(SPLIT) === '1',
+    checked: local.get(SPLIT) === '1',
     onchange: () => {
-      localStorage.setItem(SPLIT, this.#split.checked ? '1' : '0')
+      local.set(SPLIT, this.#split.checked ? '1' : '0')
       this.#draw()
     },
   })

@@ -1,4 +1,5 @@
 /** The time left to answer a gate: said aloud only at a few marks, and never with the focus. */
+import { serviceNow } from './clock.js'
 import { announce, fill, h, setText } from './dom.js'
 import { plural } from './format.js'
 
@@ -33,7 +34,7 @@ export class Countdown {
   }
 
   #seconds() {
-    return Math.ceil((this.#deadline - Date.now()) / 1_000)
+    return Math.ceil((this.#deadline - serviceNow()) / 1_000)
   }
 
   #tick() {

@@ -1,6 +1,12 @@
 /** Modal dialogs. The browser keeps the focus inside, closes on Escape, and returns the focus. */
 import { button, form, h } from './dom.js'
 
+/** A view that is left takes its dialogs along; the one that asks for a key stays. */
+export function closeDialogs() {
+  for (const dialog of document.querySelectorAll('dialog[open]:not(.stays)'))
+    /** @type {HTMLDialogElement} */ (dialog).close()
+}
+
 /**
  * Opens a dialog that removes itself when it is closed.
  *

@@ -7,6 +7,7 @@ import { checkpointEntry, decisionEntry, filesEntry } from './folder-entries.js'
 import { duration, endReason, lineCounts, number, plural, statusLabel } from './format.js'
 import { imagesView } from './images.js'
 import { outputView } from './output-view.js'
+import { countIn } from './search.js'
 import { chosenBy, ROLE_WORDS, treeEntry } from './tree-entries.js'
 import { clipped } from './visible.js'
 
@@ -17,6 +18,8 @@ import { clipped } from './visible.js'
 
 /** Characters of a tool's output shown before the user asks for more. */
 const SHOWN_OUTPUT = 4_000
+/** Characters of an output that is drawn before it is opened. */
+const SHORT_OUTPUT = 8_000
 
 /**
  * @template {AgentEvent['kind']} K
@@ -367,16 +370,21 @@ function exitWord(code) {
 }
 
 /**
+ * A long one is drawn when it is opened, or told to by the event `show`: there may be many, and
+ * most stay folded. A short one can be found by the browser.
+ *
  * @param {string} output
  * @param {number} seq of its event
  */
 function outputBox(output, seq) {
-  const lines = output.split('\n').length
-  return h(
-    'details.output-box',
-    h('summary', `Output · ${plural(lines, 'line')}`),
-    outputView(output, `output-${seq}.txt`),
-  )
+  const show = () => {
+    if (box.childElementCount === 1) box.append(outputView(output, `output-${seq}.txt`))
+  }
+  const ontoggle = () => box.open && show()
+  const summary = h('summary', `Output · ${plural(countIn(output, '\n') + 1, 'line')}`)
+  const box = h('details.output-box', { ontoggle, onshow: show }, summary)
+  if (output.length <= SHORT_OUTPUT) show()
+  return box
 }
 
 /**

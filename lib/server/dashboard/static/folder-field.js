@@ -21,6 +21,8 @@ export class FolderField {
   #parent = null
   /** Folders that were opened on the way here. @type {(string | null)[]} */
   #trail = []
+  /** Only the answer for the folder that was asked for last counts. */
+  #asked = 0
 
   /** @param {() => void} chosen called after the user has chosen a folder */
   constructor(chosen) {
@@ -39,21 +41,25 @@ export class FolderField {
 
   /** @param {string | null} path */
   async #open(path) {
+    const asked = (this.#asked += 1)
     const query = path === null ? '' : `?path=${encodeURIComponent(path)}`
     try {
       const offer = await call('GET', `api/folders${query}`)
+      if (asked !== this.#asked) return
       const back = this.#trail.lastIndexOf(path)
       if (back >= 0) this.#trail.length = back
       this.#parent = this.#trail.at(-1) ?? null
       this.#draw(offer)
       this.#trail.push(path)
     } catch (error) {
-      setText(this.#where, messageOf(error))
+      if (asked === this.#asked) setText(this.#where, messageOf(error))
     }
   }
 
   /** @param {FolderOffer} offer */
   #draw({ path, folders, more, left_out }) {
+    // A user who has gone on to another field types there.
+    const isHere = this.#browser.contains(document.activeElement)
     this.#path = path
     this.#up.disabled = path === null
     this.#use.disabled = path === null
@@ -70,7 +76,7 @@ export class FolderField {
         return h('li', button(folder.name, open, { class: 'folder', title: folder.path }))
       }),
     )
-    this.#list.querySelector('button')?.focus()
+    if (isHere) (this.#list.querySelector('button') ?? this.#use).focus()
   }
 
   #choose() {

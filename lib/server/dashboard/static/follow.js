@@ -51,6 +51,8 @@ export function follow(runId, reader) {
 
   /** @param {readonly AgentEvent[]} events */
   const take = (events) => {
+    // What a socket still had when nobody reads any more.
+    if (signal.aborted) return
     const fresh = events.filter(({ seq }) => seq > last)
     const newest = fresh.at(-1)
     if (newest === undefined) return
@@ -132,7 +134,7 @@ function readSocket(socket, take, state, signal) {
     signal.addEventListener('abort', stop, { once: true })
     socket.onopen = () => {
       opened = true
-      state('live')
+      if (!signal.aborted) state('live')
     }
     socket.onmessage = ({ data }) => {
       waiting.push(JSON.parse(data))

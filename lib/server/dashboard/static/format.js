@@ -1,5 +1,6 @@
 /** Numbers, times and names as the page shows them. */
 
+import { serviceNow } from './clock.js'
 import { number, plural } from './numbers.js'
 
 /** @typedef {import('../types.js').Status} Status */
@@ -31,7 +32,7 @@ const days = new Intl.DateTimeFormat(undefined, { dateStyle: 'short' })
 
 /** @param {string} iso */
 export function ago(iso) {
-  const seconds = Math.max(0, (Date.now() - Date.parse(iso)) / 1_000)
+  const seconds = Math.max(0, (serviceNow() - Date.parse(iso)) / 1_000)
   if (seconds < 10) return 'just now'
   if (seconds < 60) return `${Math.floor(seconds)} s ago`
   if (seconds < 3_600) return `${Math.floor(seconds / 60)} min ago`

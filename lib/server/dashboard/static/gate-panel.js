@@ -22,6 +22,9 @@ import { clipped } from './visible.js'
  * @typedef {import('../types.js').AgentEvent} AgentEvent
  * @typedef {import('../types.js').Gate} Gate
  * @typedef {import('../types.js').RunDetails} RunDetails
+ *
+ * The feedback of an answer, and all that had been typed when it was sent.
+ * @typedef {{ readonly feedback: string, readonly typed: string }} Sent
  */
 
 /** Milliseconds in which a gate that has appeared takes no answer. */
@@ -47,12 +50,12 @@ export class GatePanel {
   #calls = null
   /** @type {NetChanges | null} */
   #changes = null
-  /** The feedback of the answer that was sent; null while none was. @type {string | null} */
+  /** The answer that was sent; null while none was. @type {Sent | null} */
   #sent = null
   /**
    * The gate that was left last, while it is not known whether what was typed has counted.
    *
-   * @type {{ gateId: string, text: string, sent: string | null } | null}
+   * @type {{ gateId: string, text: string, sent: Sent | null } | null}
    */
   #left = null
   #sending = false
@@ -134,14 +137,19 @@ export class GatePanel {
     this.#unbind()
     this.#countdown.stop()
     clearTimeout(this.#settling)
-    const typed = [this.#feedback.value.trim(), ...(this.#calls?.typed ?? [])]
-    const text = typed.filter((part) => part !== '').join('\n\n')
+    const text = this.#typed
     if (this.#gate !== null && text !== '')
       this.#left = { gateId: this.#gate.gate_id, text, sent: this.#sent }
     this.#keepUnsent()
     this.#feedback.value = ''
     this.#calls = this.#changes = this.#approve = this.#sent = null
     this.#buttons = []
+  }
+
+  /** All that the reader has typed. */
+  get #typed() {
+    const typed = [this.#feedback.value.trim(), ...(this.#calls?.typed ?? [])]
+    return typed.filter((part) => part !== '').join('\n\n')
   }
 
   /** Shows what was typed at a gate that was closed by something else than this answer. */
@@ -152,7 +160,9 @@ export class GatePanel {
     const isKnown = closed?.gateId === left.gateId
     if (!isKnown && left.sent !== null) return
     // Another person's answer with the same decision counts, but not what this one says.
-    const isOther = left.sent === null || (isKnown && !hasSaid(closed.said, left.sent))
+    const { sent } = left
+    const isOther =
+      sent === null || sent.typed !== left.text || (isKnown && !hasSaid(closed.said, sent.feedback))
     if (isOther) this.kept.show(isKnown ? closed.why : 'The gate is closed.', left.text)
     this.#left = null
   }
@@ -335,6 +345,7 @@ export class GatePanel {
     setText(this.#state, '')
     this.#sending = true
     this.#enable()
+    const typed = this.#typed
     const text = this.#feedback.value.trim()
     const body = {
       ...this.#decided(decision),
@@ -344,7 +355,7 @@ export class GatePanel {
     }
     try {
       await call('POST', `api/runs/${this.#runId}/resume`, { body })
-      this.#sent = text
+      this.#sent = { feedback: text, typed }
       this.#sending = false
       this.#answered(true)
     } catch (error) {

@@ -25,6 +25,7 @@ export function askForKey() {
     ],
     () => input.value.trim() !== '' && dialog.close('use'),
   )
+  dialog.classList.add('stays')
   input.focus()
   return new Promise((resolve) => {
     dialog.addEventListener('close', () => {

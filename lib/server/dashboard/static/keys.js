@@ -8,6 +8,7 @@
  *    accident, would press them without meaning to.
  */
 import { button, h } from './dom.js'
+import { local } from './storage.js'
 
 /**
  * `key` as `KeyboardEvent.key` has it. Without `run` it is only listed: an element handles it.
@@ -63,7 +64,7 @@ export function bindKeys(scope, bindings) {
 
 /** False when the reader has switched the keys off. */
 export function areKeysOn() {
-  return localStorage.getItem(OFF) === null
+  return local.get(OFF) === null
 }
 
 /** @param {KeyboardEvent} event */
@@ -109,10 +110,7 @@ export function showKeys() {
     id: 'keys-on',
     type: 'checkbox',
     checked: areKeysOn(),
-    onchange: () => {
-      if (tick.checked) localStorage.removeItem(OFF)
-      else localStorage.setItem(OFF, '1')
-    },
+    onchange: () => local.set(OFF, tick.checked ? null : '1'),
   })
   const lists = shownKeys().map(([scope, bindings]) => [
     h('h3', scope),

@@ -133,7 +133,8 @@ export class MessageBox {
         this.#forked(await call('POST', `${path}/fork`, { body: { message: text }, headers }))
       }
       this.#key = idempotencyKey()
-      this.#text.value = ''
+      // What was typed meanwhile is another message.
+      if (this.#text.value === text) this.#text.value = ''
       this.#said = live ? 'Sent.' : ''
       this.#sending = false
       this.#update()

@@ -14,6 +14,8 @@ export class NetChanges {
   #query = ''
   /** The files are read again when this has changed. @type {unknown} */
   #version = null
+  /** Counts readings: of two, the answer to the older one may come last. */
+  #readings = 0
   /** @type {Map<string, ChangeRow>} */
   #rows = new Map()
   #problem = problemLine()
@@ -58,11 +60,16 @@ export class NetChanges {
 
   async #read() {
     if (!this.element.open) return
+    const reading = (this.#readings += 1)
+    const isOld = () => reading !== this.#readings
     this.#body.setAttribute('aria-busy', 'true')
     try {
-      this.#draw(await call('GET', `api/runs/${this.#runId}/changes${this.#query}`))
+      const answer = await call('GET', `api/runs/${this.#runId}/changes${this.#query}`)
+      if (isOld()) return
+      this.#draw(answer)
       setText(this.#problem, '')
     } catch (error) {
+      if (isOld()) return
       setText(this.#problem, messageOf(error))
     }
     this.#body.removeAttribute('aria-busy')

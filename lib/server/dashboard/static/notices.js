@@ -11,6 +11,7 @@ import { whyEnded } from './end-reasons.js'
 import { statusLabel } from './format.js'
 import { noticesOf } from './notice-rules.js'
 import { nameOf } from './run-row.js'
+import { local } from './storage.js'
 import { readable } from './visible.js'
 
 /** @typedef {import('../types.js').RunSummary} RunSummary */
@@ -24,7 +25,7 @@ const LOOK_MS = 5_000
 const LOOKED_AT = 100
 
 /** On which the tab that tells lets the others know how many runs need the user. */
-const COUNTS = new BroadcastChannel('runwright.counts')
+const COUNTS = openChannel('runwright.counts')
 
 const isPossible = 'Notification' in globalThis && 'locks' in navigator
 
@@ -44,7 +45,7 @@ export class Notices {
     globalThis.addEventListener('storage', ({ key }) => {
       if (key === WANTED) this.#follow()
     })
-    COUNTS.onmessage = ({ data }) => this.#count(Number(data))
+    if (COUNTS !== null) COUNTS.onmessage = ({ data }) => this.#count(Number(data))
     this.#follow()
   }
 
@@ -54,8 +55,7 @@ export class Notices {
   }
 
   get #isOn() {
-    return isPossible && localStorage.getItem(WANTED) === 'on' &&
-      Notification.permission === 'granted'
+    return isPossible && local.get(WANTED) === 'on' && Notification.permission === 'granted'
   }
 
   /** The run that this tab shows; null for none. @param {string | null} runId */
@@ -65,16 +65,18 @@ export class Notices {
     this.#unsee = () => {}
     if (!isPossible || runId === null || document.hidden) return
     const held = new Promise((resolve) => (this.#unsee = () => resolve(undefined)))
-    void navigator.locks.request(SEEN + runId, { mode: 'shared' }, () => held)
+    // A browser that refuses storage refuses locks as well.
+    navigator.locks.request(SEEN + runId, { mode: 'shared' }, () => held).catch(() => {})
   }
 
   async #switch() {
-    if (this.#isOn) localStorage.setItem(WANTED, 'off')
-    else {
-      const permission = await Notification.requestPermission()
-      localStorage.setItem(WANTED, permission === 'granted' ? 'on' : 'off')
-    }
+    const wasOn = this.#isOn
+    const isAllowed = !wasOn && (await Notification.requestPermission()) === 'granted'
+    local.set(WANTED, isAllowed ? 'on' : 'off')
     this.#follow()
+    // A question that was closed without an answer leaves everything as it was.
+    if (!wasOn && !isAllowed && !this.#toggle.disabled)
+      setText(this.#state, 'The browser has not allowed it.')
   }
 
   #follow() {
@@ -113,7 +115,7 @@ async function tell(signal, counted) {
       known = found.known
       const waits = runs.filter(({ status }) => status === 'awaiting_human')
       const count = new Set(waits.map(({ run_id }) => run_id)).size
-      COUNTS.postMessage(count)
+      COUNTS?.postMessage(count)
       counted(count)
       const seen = await seenRuns()
       for (const { run, needsUser } of found.notices)
@@ -122,6 +124,15 @@ async function tell(signal, counted) {
       // The list of runs shows the error; the next look may succeed.
     }
     await pause(signal)
+  }
+}
+
+/** Null where the browser refuses what tabs share. @param {string} name */
+function openChannel(name) {
+  try {
+    return new BroadcastChannel(name)
+  } catch {
+    return null
   }
 }
 
@@ -149,10 +160,8 @@ function show(run, needsUser) {
   const { run_id, last_seq } = run
   const title = needsUser ? 'A run needs you' : `A run has ended: ${statusLabel(run.status)}`
   const why = needsUser ? '' : `\n${whyEnded(run)}`
-  const notice = new Notification(title, {
-    body: readable(`${nameOf(run).slice(0, 200)}${why}`),
-    tag: `${run_id}-${last_seq}`,
-  })
+  const body = readable(`${nameOf(run).slice(0, 200)}${why}`)
+  const notice = new Notification(title, { body, tag: `${run_id}-${last_seq}` })
   notice.onclick = () => {
     window.focus()
     location.hash = `#/runs/${run_id}`

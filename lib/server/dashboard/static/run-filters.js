@@ -25,6 +25,8 @@ export class RunFilters {
   #changed
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer
+  /** What the user has chosen since the filter was changed last. @type {Map<string, string>} */
+  #chosen = new Map()
   #search = h('input', {
     type: 'search',
     id: 'search',
@@ -101,10 +103,14 @@ export class RunFilters {
    */
   #set(name, value, delayMs) {
     clearTimeout(this.#timer)
+    this.#chosen.set(name, value)
     this.#timer = setTimeout(() => {
       const filter = new URLSearchParams(this.filter)
-      if (value === '') filter.delete(name)
-      else filter.set(name, value)
+      for (const [each, of] of this.#chosen) {
+        if (of === '') filter.delete(each)
+        else filter.set(each, of)
+      }
+      this.#chosen.clear()
       this.filter = filter
       this.#draw()
       this.#changed(0)

@@ -13,8 +13,8 @@ export class RunPages {
   next = null
   #pathOf
   #size
-  /** Counts restarts: what was asked for before the last one belongs to another list. */
-  #restarts = 0
+  /** Counts restarts and refreshes: what was asked for before the last one is out of date. */
+  #turns = 0
 
   /**
    * @param {number} size runs per page
@@ -27,7 +27,7 @@ export class RunPages {
 
   /** Begins again, with another filter. */
   restart() {
-    this.#restarts += 1
+    this.#turns += 1
     this.runs = this.runs.slice(0, this.#size)
     this.next = null
   }
@@ -38,10 +38,10 @@ export class RunPages {
    * @param {boolean} quiet as `call()`
    */
   async refresh(quiet) {
-    const restarts = this.#restarts
+    const turn = (this.#turns += 1)
     const path = this.#pathOf(Math.min(Math.max(this.runs.length, this.#size), REFRESHED))
     const { items, next } = path === null ? NOTHING : await page(path, { quiet })
-    if (restarts !== this.#restarts) return
+    if (turn !== this.#turns) return
     const last = items.at(-1)
     const at =
       last === undefined ? -1 : this.runs.findIndex(({ run_id }) => run_id === last.run_id)

@@ -12,6 +12,8 @@ export class RunPreview {
   element
   #read
   #failed
+  /** Counts what makes an answer void: a change of the form, and another question. */
+  #turns = 0
   #facts = h('dl.preview-facts')
   #status = h('p.hint', { role: 'status' })
   #ask = button('Show what it will run', () => void this.ask(), 'small')
@@ -28,21 +30,21 @@ export class RunPreview {
 
   /** The form has changed: what was shown is no longer true. */
   forget() {
+    this.#turns += 1
     if (this.#facts.childElementCount === 0) return
     fill(this.#facts)
     setText(this.#status, '')
   }
 
   async ask() {
-    this.#ask.disabled = true
+    const turn = (this.#turns += 1)
     try {
       const resolved = await call('POST', 'api/resolve', { body: this.#read() })
-      this.#draw(resolved)
+      if (turn === this.#turns) this.#draw(resolved)
     } catch (error) {
+      if (turn !== this.#turns) return
       this.forget()
       this.#failed(error)
-    } finally {
-      this.#ask.disabled = false
     }
   }
 

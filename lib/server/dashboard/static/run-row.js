@@ -1,4 +1,5 @@
 /** One run in the list: its name, how it stands or why it ended, and what it took. */
+import { serviceNow } from './clock.js'
 import { h, prose, setText } from './dom.js'
 import { whyEnded, workingMs } from './end-reasons.js'
 import { ago, cost, duration, isLive, statusLabel } from './format.js'
@@ -75,7 +76,7 @@ export class RunRow {
     setText(this.#problem, problem ?? '')
     this.#problem.hidden = problem === null
     setText(this.#why, problem === null ? standing(run) : '')
-    const ms = problem === null ? workingMs(run, Date.now()) : null
+    const ms = problem === null ? workingMs(run, serviceNow()) : null
     // Tenths of a second would only flicker while it goes on.
     setText(this.#time, ms === null ? '' : duration(run.ended_at === null ? whole(ms) : ms))
     const spent = run.estimated_cost_usd

@@ -221,12 +221,12 @@ export class RunView {
         call('GET', `api/runs/${this.#runId}`),
         call('GET', 'api/models'),
       ])
+      if (this.#closed) return
       this.#models = models
       this.#show(details)
     } catch (error) {
       return this.#showMissing(error)
     }
-    if (this.#closed) return
     this.#following = follow(this.#runId, {
       events: (events) => this.#add(events),
       state: (state) => {
@@ -284,6 +284,11 @@ export class RunView {
     history.replaceState(null, '', hash)
     const address = readAddress(hash)
     if (address !== null) this.navigate(address, false)
+  }
+
+  /** What was refused without a key is read again. */
+  keyGiven() {
+    this.#refreshSoon()
   }
 
   /** The list of runs has seen so many events of this one. @param {number} lastSeq */
@@ -422,7 +427,7 @@ export class RunView {
     if (!confirm('Delete this run and its log for good?')) return
     await call('DELETE', `api/runs/${this.#runId}`)
     this.#changed()
-    location.hash = '#/'
+    if (!this.#closed) location.hash = '#/'
   }
 
   #filesChanged() {
@@ -433,7 +438,8 @@ export class RunView {
 
   #openRun = (/** @type {RunDetails} */ run) => {
     this.#changed()
-    location.hash = runAddress(run.run_id)
+    // A user who has gone elsewhere meanwhile stays there; the list shows the run.
+    if (!this.#closed) location.hash = runAddress(run.run_id)
   }
 
   /**

@@ -67,6 +67,8 @@ export class StartForm {
   /** One key for all attempts: pressing the button twice starts one run. */
   #key = idempotencyKey()
   #form
+  /** Fields that the user has filled in: nothing that comes later changes them. */
+  #touched = new Set()
 
   constructor() {
     this.#form = form(
@@ -108,7 +110,10 @@ export class StartForm {
       this.#recent,
       this.#form,
     )
-    this.#form.addEventListener('input', () => this.#preview.forget())
+    this.#form.addEventListener('input', ({ target }) => {
+      this.#touched.add(/** @type {HTMLInputElement} */ (target).name)
+      this.#preview.forget()
+    })
     this.#loadOffers().catch((error) => this.#showError(error))
     void this.#offerDemo()
   }
@@ -118,8 +123,8 @@ export class StartForm {
   async #loadOffers() {
     const [models, goals] = await Promise.all([call('GET', 'api/models'), call('GET', 'api/goals')])
     this.#model.offer(models)
-    await Promise.all([this.#prefill(), this.#offerRecent()])
     fill(this.#goals, goals.map((/** @type {Goal} */ goal) => this.#suggestion(goal)))
+    await Promise.all([this.#prefill(), this.#offerRecent()])
   }
 
   async #offerDemo() {
@@ -135,8 +140,11 @@ export class StartForm {
     const runId = againFrom(location.hash)
     if (runId === null) return
     const details = await call('GET', `api/runs/${runId}`)
-    fillFields(this.#form, fieldsOf(details))
-    this.#model.choose(details.model_name)
+    const isFree = (/** @type {string} */ name) => !this.#touched.has(name)
+    const fields = Object.entries(fieldsOf(details)).filter(([name]) => isFree(name))
+    fillFields(this.#form, Object.fromEntries(fields))
+    if (isFree('model_name') && isFree('other_model')) this.#model.choose(details.model_name)
+    this.#preview.forget()
     this.#again.hidden = false
     const link = h('a', { href: `#/runs/${runId}` }, 'an earlier run')
     fill(
@@ -175,6 +183,8 @@ export class StartForm {
     const choose = () => {
       this.#goal.value = usage
       this.#goal.focus()
+      // As if it was typed.
+      this.#goal.dispatchEvent(new Event('input', { bubbles: true }))
     }
     return button(name, choose, { class: 'suggestion', title: description })
   }
@@ -191,11 +201,13 @@ export class StartForm {
         body: this.#request(),
         headers: { 'Idempotency-Key': this.#key },
       })
-      location.hash = `#/runs/${run.run_id}`
+      // A user who has gone elsewhere meanwhile stays there; the list shows the run.
+      if (this.element.isConnected) location.hash = `#/runs/${run.run_id}`
     } catch (error) {
-      this.#showError(error)
-    } finally {
       this.#submit.disabled = false
+      this.#showError(error)
+      // Who works by keyboard can try again.
+      if (this.element.isConnected && document.activeElement === document.body) this.#submit.focus()
     }
   }
 

@@ -1,5 +1,5 @@
 /** The timeline of a run with what finds something in it: search, links to events, folding. */
-import { announce, button, h, setText } from './dom.js'
+import { button, h, setText, toast } from './dom.js'
 import { plural } from './format.js'
 import { LogButtons } from './log-buttons.js'
 import { isNearEnd, Timeline } from './timeline.js'
@@ -13,6 +13,9 @@ export class Story {
   /** The event of the address, until the log is read. @type {number | null} */
   #target = null
   #isRead = false
+  #stream = ''
+  /** The last event so far. */
+  #last = 0
   /** @type {Status | null} */
   #status = null
   #find = h('input', {
@@ -68,12 +71,17 @@ export class Story {
     this.#timeline.close()
   }
 
-  /** How the log is followed, as `follow()` tells it. @param {string} state */
+  /** @param {string} state as `follow()` tells it */
   set stream(state) {
+    this.#stream = state
     this.#timeline.busy = state === 'connecting'
-    if (this.#isRead || (state !== 'live' && state !== 'ended')) return
-    this.#isRead = true
+    this.#isRead ||= state === 'live' || state === 'ended'
     if (this.#target !== null) this.goTo(this.#target)
+  }
+
+  /** Has the log been read up to an event? Where no socket opens, nothing says that it was. */
+  #hasRead(/** @type {number} */ seq) {
+    return this.#isRead || (this.#stream === 'waiting' && seq <= this.#last)
   }
 
   /** @param {Status} status */
@@ -84,6 +92,7 @@ export class Story {
 
   /** @param {readonly AgentEvent[]} events */
   add(events) {
+    this.#last = events.at(-1)?.seq ?? this.#last
     this.#log.add(events)
     this.#timeline.add(events)
     this.#onScroll()
@@ -91,9 +100,9 @@ export class Story {
 
   /** Goes to an event, once the log is read. @param {number} seq */
   goTo(seq) {
-    this.#target = null
-    if (!this.#isRead) this.#target = seq
-    else if (this.#find.value !== '') {
+    this.#target = this.#hasRead(seq) ? null : seq
+    if (this.#target !== null) return
+    if (this.#find.value !== '') {
       this.#find.value = ''
       void this.#search().then(() => this.#arrive(seq))
     } else this.#arrive(seq)
@@ -101,7 +110,7 @@ export class Story {
 
   /** @param {number} seq */
   #arrive(seq) {
-    if (!this.#timeline.goTo(seq)) announce(`This run has no event ${seq}.`)
+    if (!this.#timeline.goTo(seq) || seq > this.#last) toast(`This run has no event ${seq}.`)
     this.#onScroll()
   }
 

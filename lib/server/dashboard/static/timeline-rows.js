@@ -63,7 +63,7 @@ export class Row {
     if (this.element === null) {
       const parts = made.querySelectorAll('details')
       if (parts.length === this.#open.length)
-        parts.forEach((part, i) => (part.open = this.#open[i] === true))
+        parts.forEach((part, i) => this.#open[i] === true && unfold(part))
       this.element = made
     } else update(this.element, made)
     return this.element
@@ -76,6 +76,12 @@ export class Row {
     this.element.remove()
     this.element = null
   }
+}
+
+/** At its full height at once, so that nothing moves below it. @param {HTMLDetailsElement} part */
+function unfold(part) {
+  part.open = true
+  part.dispatchEvent(new Event('show'))
 }
 
 /** Whether the entries of an iteration are folded, and what its goal check found. */
@@ -150,6 +156,13 @@ export class Iteration {
   }
 }
 
+/** What has the focus, and where a selection begins and ends. */
+function heldNodes() {
+  const selection = getSelection()
+  const ends = selection?.isCollapsed === false ? [selection.anchorNode, selection.focusNode] : []
+  return [document.activeElement, ...ends]
+}
+
 /** Consecutive rows, drawn only while they are near the window. */
 export class Block {
   element = h('div.block')
@@ -177,9 +190,9 @@ export class Block {
     this.drawn = true
   }
 
-  /** Removes its elements and keeps its height. */
+  /** Removes its elements and keeps its height, unless the reader holds something in it. */
   clear() {
-    if (!this.drawn || this.element.contains(document.activeElement)) return
+    if (!this.drawn || heldNodes().some((node) => this.element.contains(node))) return
     const height = this.element.offsetHeight
     for (const row of this.rows) row.clear()
     this.element.style.height = `${height}px`

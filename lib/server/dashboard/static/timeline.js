@@ -95,6 +95,7 @@ export class Timeline {
   #homes = new Map()
   #searches = 0
   #isMarking = false
+  #isClosed = false
   #isMarked = false
   #changed
   #observer = new IntersectionObserver((entries) => this.#onIntersection(entries), {
@@ -115,6 +116,11 @@ export class Timeline {
 
   close() {
     this.#observer.disconnect()
+    this.#searches += 1
+    this.#isClosed = true
+    // Marks hold on to what they mark.
+    for (const name of /** @type {const} */ (['found', 'found-in-output']))
+      highlight(this.element, '', name)
   }
 
   /** Tells screen readers whether the log is still loading. @param {boolean} busy */
@@ -329,6 +335,7 @@ export class Timeline {
   /** Opens what is folded in an entry and holds the words. @param {HTMLElement} element */
   #open(element) {
     for (const part of element.querySelectorAll('details')) {
+      part.dispatchEvent(new Event('show'))
       const output = part.querySelector('.output-view')
       const isOutput = output?.dispatchEvent(
         new CustomEvent('find', { detail: this.#words, cancelable: true }),
@@ -396,6 +403,7 @@ export class Timeline {
     this.#isMarking = true
     requestAnimationFrame(() => {
       this.#isMarking = false
+      if (this.#isClosed) return
       this.#isMarked = this.#words !== ''
       highlight(this.element, this.#words)
     })

@@ -89,6 +89,12 @@ export class VirtualList {
     this.#list.insertBefore(row, this.#rows.get(next) ?? null)
   }
 
+  /** The element of a row, in sight or not; undefined beyond the last. @param {number} index */
+  draw(index) {
+    if (index >= 0 && index < this.#count && !this.#rows.has(index)) this.#place(index)
+    return this.#rows.get(index)
+  }
+
   /** Scrolls to a row, unless it is in sight, and returns its element. @param {number} index */
   reveal(index) {
     const { scrollTop, clientHeight } = this.#scroller

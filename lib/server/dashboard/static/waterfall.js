@@ -6,19 +6,27 @@
  * Up and Page Down go from row to row; Left and Right fold and unfold an iteration.
  */
 import { runAddress } from './address.js'
+import { serviceNow } from './clock.js'
 import { button, h, setText, textIn } from './dom.js'
-import { cost, duration, number, plural } from './format.js'
+import { duration } from './format.js'
 import { Spans } from './spans.js'
+import { legendOf } from './waterfall-legend.js'
 import { TimeScale } from './time-scale.js'
 import { VirtualList } from './virtual-list.js'
 import { WaterfallChart } from './waterfall-chart.js'
+import { groupFacts, isSameRow, iterationName, skeleton, spanFacts } from './waterfall-row.js'
 import { elapsed, groupsOf, rowsOf } from './waterfall-rows.js'
 
 /**
  * @typedef {import('../types.js').AgentEvent} AgentEvent
  * @typedef {import('./spans.js').Span} Span
- * @typedef {import('./spans.js').SpanKind} SpanKind
  * @typedef {import('./waterfall-rows.js').WaterfallRow} WaterfallRow
+ * @typedef {{
+ *   readonly focused: WaterfallRow | undefined,
+ *   readonly top: WaterfallRow | undefined,
+ *   readonly first: number,
+ *   readonly open: readonly number[],
+ * }} Place
  */
 
 /** Height of a row in pixels, as the style sheet has it. */
@@ -27,6 +35,8 @@ const ROW = 32
 const UNFOLDED = 150
 /** Between two updates of a run that goes on, in milliseconds. */
 const LIVE_MS = 1_000
+/** So many times as long as an update took, the page is left to its reader. */
+const REST = 4
 const MOST_ZOOM = 512
 /** Seconds after which the last event of a live run cannot have come: a month. */
 const MOST_SINCE = 30 * 86_400
@@ -37,19 +47,6 @@ const LETTER = 6.6
 /** Shortened waits that are named. */
 const MOST_BREAKS = 20
 
-/** @type {readonly (readonly [name: string, kinds: readonly SpanKind[]])[]} */
-const LEGEND = [
-  ['Model', ['plan', 'model']],
-  ['Tools', ['tool']],
-  ['Checks', ['check']],
-  ['Gates', ['gate']],
-  ['Waits', ['wait']],
-  ['Other runs', ['child']],
-]
-
-/** @type {Record<Span['state'], string>} */
-const STATES = { '': '', good: '', bad: 'failed', lost: 'never finished' }
-
 export class Waterfall {
   #runId
   #spans = new Spans()
@@ -59,6 +56,10 @@ export class Waterfall {
   #shown = false
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   #timer
+  /** When the next update is due, by `performance.now()`. */
+  #due = Infinity
+  /** How long the last one took, in milliseconds. */
+  #took = 0
   /** @type {WaterfallRow[]} */
   #rows = []
   /** Iterations that the user has folded or unfolded. @type {Map<number, boolean>} */
@@ -66,8 +67,8 @@ export class Waterfall {
   #scale = new TimeScale([], 0)
   #now = 0
   #zoom = 1
-  /** The row that Tab goes to. */
-  #active = ''
+  /** The row that Tab goes to. @type {WaterfallRow | null} */
+  #active = null
 
   #legend = h('ul.wf-legend')
   #chart = new WaterfallChart()
@@ -115,7 +116,7 @@ export class Waterfall {
   }
 
   close() {
-    clearTimeout(this.#timer)
+    this.show(false)
     this.#list.close()
     this.#resized.disconnect()
   }
@@ -124,23 +125,30 @@ export class Waterfall {
   add(events) {
     for (const event of events) this.#waiting.push(event)
     this.#received = performance.now()
-    if (this.#shown) this.#soon(0)
+    if (this.#shown) this.#soon(Math.min(REST * this.#took, LIVE_MS))
   }
 
   /** @param {boolean} shown */
   show(shown) {
     this.#shown = shown
-    if (shown) this.#update()
-    else clearTimeout(this.#timer)
+    if (shown) return this.#update()
+    clearTimeout(this.#timer)
+    this.#due = Infinity
   }
 
   /** @param {number} ms */
   #soon(ms) {
+    const due = performance.now() + ms
+    if (due >= this.#due) return
+    this.#due = due
     clearTimeout(this.#timer)
     this.#timer = setTimeout(() => this.#update(), ms)
   }
 
   #update() {
+    const began = performance.now()
+    this.#due = Infinity
+    const place = this.#place()
     const spans = this.#spans
     spans.add(this.#waiting.splice(0))
     const all = spans.all
@@ -151,24 +159,67 @@ export class Waterfall {
     const groups = groupsOf(all)
     const last = groups.at(-1)?.iteration
     const fits = all.length <= UNFOLDED
-    this.#rows = rowsOf(groups, (n) => this.#chosen.get(n) ?? !(fits || n === last))
+    // No iteration is folded under the eyes of its reader.
+    const isOpen = (/** @type {number} */ n) => fits || n === last || place.open.includes(n)
+    this.#rows = rowsOf(groups, (n) => this.#chosen.get(n) ?? !isOpen(n))
     this.#empty.hidden = all.length > 0
     this.#scroller.hidden = all.length === 0
     this.#fold.hidden = groups.length < 2
     this.#whole = this.#rows.length === groups.length + all.length
     setText(this.#fold, this.#whole ? 'Fold all' : 'Unfold all')
-    this.#showLegend(all)
+    this.#legend.replaceChildren(...legendOf(all, this.#now))
     this.#chart.update(all, (time) => this.#scale.at(time), this.#now)
     this.#list.update(this.#rows.length)
     this.#showTicks()
+    this.#return(place)
     if (atEnd) this.#scroller.scrollTop = this.#scroller.scrollHeight
+    this.#offerTab()
+    this.#took = performance.now() - began
     if (this.#shown && lasts && !spans.ended) this.#soon(LIVE_MS)
+  }
+
+  /**
+   * Where the reader is: the row that has the focus, and the first one in sight of rows that were
+   * scrolled. Their iterations stay as they are.
+   *
+   * @returns {Place}
+   */
+  #place() {
+    const { activeElement } = document
+    const [first] = this.#list.sight
+    const focused = this.#canvas.contains(activeElement) ? this.#rowOf(activeElement) : undefined
+    const top = this.#scroller.scrollTop > 0 ? this.#rows[first] : undefined
+    const open = [focused, top]
+      .filter((row) => row !== undefined)
+      .filter((row) => row.span !== null || !this.#isFolded(this.#indexOf(row)))
+      .map((row) => row.group.iteration)
+    return { focused, top, first, open }
+  }
+
+  /** Rows have come or gone above it. @param {Place} place */
+  #return({ focused, top, first }) {
+    const now = top === undefined ? -1 : this.#indexOf(top)
+    if (now !== -1 && now !== first) this.#scroller.scrollTop += (now - first) * ROW
+    const link = focused && this.#list.draw(this.#indexOf(focused))?.firstElementChild
+    if (link instanceof HTMLElement && link !== document.activeElement)
+      link.focus({ preventScroll: true })
+  }
+
+  /** Tab goes to the row that had the focus last, or to the first one in sight. */
+  #offerTab() {
+    const links = [...this.#canvas.querySelectorAll('.wf-link')]
+    const [first] = this.#list.sight
+    const at = (/** @type {WaterfallRow | null | undefined} */ row) =>
+      links.find((link) => row != null && row === this.#rowOf(link))
+    const active = this.#active === null ? null : this.#rows[this.#indexOf(this.#active)]
+    const stop = at(active) ?? at(this.#rows[first])
+    for (const link of links) link.setAttribute('tabindex', link === stop ? '0' : '-1')
   }
 
   /** Seconds since the last event: since it came, where the clocks of both sides disagree. */
   get #since() {
     const { origin, duration: length } = this.#spans
-    const seconds = Date.now() / 1_000 - origin - length
+    const seconds = serviceNow() / 1_000 - origin - length
     const isLikely = seconds >= 0 && seconds < MOST_SINCE
     return isLikely ? seconds : (performance.now() - this.#received) / 1_000
   }
@@ -176,24 +227,6 @@ export class Waterfall {
   #isAtEnd() {
     const { scrollTop, clientHeight, scrollHeight } = this.#scroller
     return scrollTop > 0 && scrollHeight - clientHeight - scrollTop < ROW
-  }
-
-  /** @param {readonly Span[]} all */
-  #showLegend(all) {
-    const items = LEGEND.map(([name, kinds]) => {
-      const own = all.filter(({ kind }) => kinds.includes(kind))
-      const seconds = own.reduce((sum, { start, end }) => sum + (end ?? this.#now) - start, 0)
-      const tokens = own.reduce((sum, span) => sum + span.tokens, 0)
-      const usd = own.reduce((sum, span) => sum + (span.cost ?? 0), 0)
-      const known = own.every((span) => span.cost !== null)
-      const facts = [duration(seconds * 1_000)]
-      if (tokens > 0) facts.push(plural(tokens, 'token'), cost(usd, known))
-      return own.length === 0
-        ? null
-        : h('li', h(`span.wf-swatch.wf-${kinds[0]}`), `${name} `, h('span.fact', facts.join(' · ')))
-    }).filter((item) => item !== null)
-    const whole = h('li', 'In all ', h('span.fact', duration(this.#now * 1_000)))
-    this.#legend.replaceChildren(whole, ...items)
   }
 
   /** Pixels of the axis, without the names. */
@@ -210,6 +243,7 @@ export class Waterfall {
     if (this.#scroller.clientWidth === 0) return
     this.#list.update(this.#rows.length)
     this.#showTicks()
+    this.#offerTab()
   }
 
   /**
@@ -220,7 +254,6 @@ export class Waterfall {
   #draw(index, former) {
     const row = /** @type {WaterfallRow} */ (this.#rows[index])
     const { group, span } = row
-    const key = keyOf(row)
     const isHead = span === null
     const element =
       former?.dataset['head'] === String(isHead) ? former : skeleton(isHead)
@@ -228,7 +261,6 @@ export class Waterfall {
     element.dataset['index'] = String(index)
     element.setAttribute('aria-posinset', String(index + 1))
     element.setAttribute('aria-setsize', String(this.#rows.length))
-    link.tabIndex = key === this.#active || (this.#active === '' && index === 0) ? 0 : -1
     const [label, track] = /** @type {[HTMLElement, HTMLElement]} */ ([...link.children])
     const [name, detail] = /** @type {[HTMLElement, HTMLElement]} */ ([...label.children])
     const [bar, fact] = /** @type {[HTMLElement, HTMLElement]} */ ([...track.children])
@@ -305,6 +337,7 @@ export class Waterfall {
   #onScroll() {
     if (this.#zoom > 1) this.#follow()
     this.#showTicks()
+    this.#offerTab()
   }
 
   /** After scrolling down a zoomed axis, what is in sight is somewhere else on it. */
@@ -326,7 +359,7 @@ export class Waterfall {
     const { scrollLeft, clientWidth } = this.#scroller
     const room = clientWidth - this.#labels
     const middle = (scrollLeft + room / 2) / this.#width
-    const row = this.#rows[this.#indexOf(this.#active)]
+    const row = this.#active === null ? undefined : this.#rows[this.#indexOf(this.#active)]
     this.#zoom = Math.min(Math.max(zoom, 1), MOST_ZOOM)
     this.#out.disabled = this.#zoom === 1
     this.#in.disabled = this.#zoom === MOST_ZOOM
@@ -334,6 +367,7 @@ export class Waterfall {
     const place = row === undefined ? middle : this.#scale.at((row.span ?? row.group).start)
     this.#scroller.scrollLeft = place * this.#width - room / 2
     this.#showTicks()
+    this.#offerTab()
   }
 
   /** To what was clicked in the chart. @param {MouseEvent} event */
@@ -349,14 +383,21 @@ export class Waterfall {
     this.#update()
   }
 
-  /** @param {string} key */
-  #indexOf(key) {
-    return this.#rows.findIndex((row) => keyOf(row) === key)
+  /** Where a row is, or the head of its iteration; -1 for neither. @param {WaterfallRow} row */
+  #indexOf(row) {
+    const { group } = row
+    const at = this.#rows.findIndex((each) => isSameRow(each, row))
+    return at === -1 ? this.#rows.findIndex((each) => isSameRow(each, { group, span: null })) : at
   }
 
-  /** @param {Event} event */
+  /** The row that an element shows. @param {Element | null} target */
+  #rowOf(target) {
+    return this.#rows[this.#indexAt({ target })]
+  }
+
+  /** @param {{ readonly target: EventTarget | null }} event */
   #indexAt({ target }) {
-    const row = /** @type {Element} */ (target).closest('li')
+    const row = /** @type {Element | null} */ (target)?.closest('li')
     return row instanceof HTMLElement ? Number(row.dataset['index']) : -1
   }
 
@@ -364,9 +405,8 @@ export class Waterfall {
   #onFocus(event) {
     const row = this.#rows[this.#indexAt(event)]
     if (row === undefined) return
-    this.#active = keyOf(row)
-    for (const link of this.#canvas.querySelectorAll('.wf-link'))
-      if (link instanceof HTMLElement) link.tabIndex = link === event.target ? 0 : -1
+    this.#active = row
+    this.#offerTab()
   }
 
   /** @param {Event} event */
@@ -434,56 +474,4 @@ export class Waterfall {
       this.#scroller.scrollLeft = Math.max(x - room / 4, 0)
     this.#scroller.scrollIntoView({ block: 'nearest' })
   }
-}
-
-/** @param {WaterfallRow} row @returns {string} names it, whatever comes before it */
-function keyOf({ group, span }) {
-  return span === null ? `i${group.iteration}` : `s${span.seq} ${span.start} ${span.name}`
-}
-
-/**
- * A row without content: the head of an iteration folds it, a span leads to its event.
- *
- * @param {boolean} isHead
- */
-function skeleton(isHead) {
-  const content = [
-    h('span.wf-label', h('span.wf-name'), h('span.wf-detail', { dir: 'auto' })),
-    h('span.wf-track', h('span.wf-bar', { 'aria-hidden': 'true' }), h('span.wf-fact')),
-  ]
-  return h(
-    'li.wf-row',
-    { 'data-head': isHead },
-    isHead ? h('button.wf-link.fold', { type: 'button' }, content) : h('a.wf-link', content),
-  )
-}
-
-/** @param {number} iteration */
-function iterationName(iteration) {
-  return iteration === 0 ? 'Before the first iteration' : `Iteration ${iteration}`
-}
-
-/**
- * @param {import('./waterfall-rows.js').Group} group
- * @param {number} now
- */
-function groupFacts({ start, end, spans, bad, tokens, cost: usd, costKnown }, now) {
-  const facts = [duration(((end ?? now) - start) * 1_000)]
-  if (tokens > 0) facts.push(plural(tokens, 'token'), cost(usd, costKnown))
-  if (bad > 0) facts.push(`${number(bad)} of ${number(spans.length)} failed`)
-  return facts.join(' · ')
-}
-
-/**
- * @param {Span} span
- * @param {number} now
- */
-function spanFacts({ kind, start, end, state, tokens, cost: usd }, now) {
-  const facts = [duration(((end ?? now) - start) * 1_000)]
-  if (end === null) facts.push('now')
-  else if (kind === 'check' && state !== 'lost') facts.push(state === 'good' ? 'met' : 'not met')
-  else if (STATES[state] !== '') facts.push(STATES[state])
-  const price = usd === null ? 'price not known' : cost(usd, true)
-  if (tokens > 0) facts.push(plural(tokens, 'token'), price)
-  return facts.join(' · ')
 }
