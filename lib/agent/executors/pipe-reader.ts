@@ -28,7 +28,7 @@ export function readPipe(descriptor: number, onChunk: OnChunk): PipeReader {
   return new PolledPipe(descriptor, onChunk)
 }
 
-/** A socket that reads a pipe as the system tells of output, or null where that is not supported. */
+/** A socket that reads a pipe as the system tells of output, or null where there is none. */
 function socketOn(descriptor: number): Socket | null {
   try {
     const socket = new Socket({ fd: descriptor, readable: true, writable: false })
