@@ -11,7 +11,7 @@
  */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import type { Socket } from 'node:net'
+import type { Writable } from 'node:stream'
 import { COMMAND_VARIABLE, ownPath } from './environment.js'
 
 /**
@@ -72,8 +72,9 @@ class Lifeline {
       this.#keeper = undefined
       if (this.#held.size > 0) this.open().catch(() => undefined)
     })
-    const line = keeper.stdin as Socket
-    line.unref()
+    // A socket in Node; elsewhere it may be a stream that keeps no process running.
+    const line = keeper.stdin as Writable & { unref?(): void }
+    line.unref?.()
     // A broken pipe has no readers: the keeper has ended, and another one starts.
     line.on('error', () => undefined)
     for (const entry of this.#held) this.#write('+', entry)

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process'
-import { closeSync, constants, open as openFile, readSync } from 'node:fs'
+import { closeSync, constants, open as openFile } from 'node:fs'
 import { rmdir, unlink } from 'node:fs/promises'
-import { Socket } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { makeTemporaryFolder } from '../../internal/temporary-folders.js'
 import { OutputKeeper, type KeptOutput } from '../output.js'
 import { findProgram } from './environment.js'
+import { readNow, readPipe, type PipeReader } from './pipe-reader.js'
 
 /** Bytes still read after a command's end, when a grandchild may go on writing. */
 const MAX_DRAIN_BYTES = 1024 * 1024
@@ -20,7 +20,7 @@ export class OutputPipe {
   /** For the child's standard output and standard error; closed here once the child has it. */
   readonly writeEnd: number
   readonly #readEnd: number
-  readonly #socket: Socket
+  readonly #reader: PipeReader
   readonly #keeper: OutputKeeper
   #writeEndOpen = true
 
@@ -28,10 +28,7 @@ export class OutputPipe {
     this.#readEnd = readEnd
     this.writeEnd = writeEnd
     this.#keeper = new OutputKeeper(maxBytes)
-    this.#socket = new Socket({ fd: readEnd, readable: true, writable: false })
-    this.#socket.on('data', (chunk: Buffer) => this.#keeper.add(chunk))
-    // A broken pipe has no more output.
-    this.#socket.on('error', () => undefined)
+    this.#reader = readPipe(readEnd, (chunk) => this.#keeper.add(chunk))
   }
 
   /** Creates the pipe, with the program `mkfifo`. */
@@ -66,24 +63,10 @@ export class OutputPipe {
    */
   finish(): KeptOutput {
     this.closeWriteEnd()
-    this.#drain()
-    this.#socket.destroy()
+    if (!this.#reader.closed)
+      readNow(this.#readEnd, MAX_DRAIN_BYTES, (chunk) => this.#keeper.add(chunk))
+    this.#reader.close()
     return this.#keeper.finish()
-  }
-
-  #drain(): void {
-    const buffer = Buffer.allocUnsafe(64 * 1024)
-    for (let drained = 0; drained < MAX_DRAIN_BYTES && !this.#socket.destroyed; ) {
-      let length: number
-      try {
-        length = readSync(this.#readEnd, buffer)
-      } catch {
-        return // EAGAIN: empty, but another process still holds it.
-      }
-      if (length === 0) return
-      this.#keeper.add(buffer.subarray(0, length))
-      drained += length
-    }
   }
 }
 

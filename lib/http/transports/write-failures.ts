@@ -24,7 +24,8 @@ export function outliveWriteFailures(
     else if (!socket.destroyed) onFailure(error)
   }
   socket._write = (chunk, encoding, done) => {
-    callback = done
+    // The `_writev` of some runtimes calls `_write`, with the callback that it was given.
+    if (done !== written) callback = done
     write(chunk, encoding, written)
   }
   if (writev === undefined) return

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { once } from 'node:events'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,8 +9,9 @@ import { after, before, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
+import { HTTP, HTTP_RESULT, installIn, main, proveHost, SERVE } from './host.js'
 
-// A program that uses the whole package, bundled by each tool and run where there is nothing else.
+// A program that uses the whole package, bundled by each tool, and run without the package.
 
 const run = promisify(execFile)
 const root = fileURLToPath(new URL('../../../', import.meta.url))
@@ -19,95 +20,15 @@ const folder = mkdtempSync(join(tmpdir(), 'runwright-bundlers-'))
 let app: Worker
 let origins: string[] = []
 
-/** Uses what opens sockets and threads, is loaded when needed, or serves files. */
-const HTTP = `
-import { AsyncClient, Client, WorkerError } from 'runwright/http'
-async function http(origin, secureOrigin) {
-  const found = []
-  const client = new Client({ baseUrl: origin, timeout: 10_000, trustEnv: false })
-  found.push(client.get('/bytes?n=3').text)
-  found.push(client.post('/echo', { content: ['a', 'b'].values() }).json().body)
-  const response = client.stream('GET', '/encoded?coding=gzip&text=ab&times=2')
-  for (const line of response.iterLines()) found.push(line)
-  try {
-    client.get('/never', { timeout: { read: 50 } })
-  } catch (error) {
-    found.push(error.code, error.name)
-  }
-  client.close()
-  const options = { baseUrl: secureOrigin, verify: false, http2: true, trustEnv: false }
-  found.push(new Client(options).get('/bytes?n=2').httpVersion)
-  const other = new AsyncClient(options)
-  found.push((await other.get('/bytes?n=2')).httpVersion)
-  await other.close()
-  return found
-}
-`
-const HTTP_RESULT = [
-  'aaa', 'ab', 'abab', 'ERR_HTTP_READ_TIMEOUT', 'ReadTimeoutError', 'HTTP/2', 'HTTP/2',
-]
-
-const ALL = `
-import { agent, http as httpModule, server, ws } from 'runwright'
-import { createServer } from 'node:http'
-import { FileStore, RunEngine } from 'runwright/agent'
-import { ManualClock } from 'runwright/agent/testing'
-import { createRunService } from 'runwright/server'
-import { WebSocketServer } from 'runwright/ws'
-import { mkdirSync, writeFileSync } from 'node:fs'
-async function all() {
-  const found = [agent.RunEngine === RunEngine, httpModule.Client === Client]
-  found.push(ws.WebSocketServer === WebSocketServer)
-  found.push(server.createRunService === createRunService, typeof ManualClock)
-  mkdirSync('project')
-  writeFileSync('project/package.json', '{"type":"module"}')
-  writeFileSync('project/sum.js', 'export const sum = (a, b) => a - b\\n')
-  writeFileSync('project/sum.test.js', \`
-    import assert from 'node:assert/strict'
-    import { test } from 'node:test'
-    import { sum } from './sum.js'
-    test('adds', () => assert.equal(sum(1, 2), 3))
-  \`)
-  const service = await createRunService({
-    engine: { store: new FileStore({ directory: 'data' }), roots: ['project'] },
-  })
-  const listener = createServer(service.handler)
-  service.attach(listener)
-  await new Promise((done) => listener.listen(0, '127.0.0.1', done))
-  const baseUrl = 'http://127.0.0.1:' + listener.address().port
-  const client = new AsyncClient({ baseUrl, trustEnv: false })
-  const created = await client.post('/api/runs', { json: { goal: 'shell: node --test' } })
-  const id = created.json().run_id
-  const headers = { accept: 'text/event-stream' }
-  await client.get('/api/runs/' + id + '/events', { headers, timeout: 60_000 })
-  found.push((await client.get('/api/runs/' + id)).json().status)
-  for (const path of ['/', '/runwright/app.js', '/runwright/style.css']) {
-    const page = await client.get(path)
-    found.push(page.statusCode, page.headers.get('content-type'), page.text.length > 200)
-  }
-  await client.close()
-  await service.close()
-  listener.close()
-  return found
-}
-`
-const MAIN = (calls: string) => `
-async function main() {
-  const [origin, secureOrigin] = process.argv.slice(2)
-  console.log(JSON.stringify(${calls}))
-}
-main()
-`
 const PROGRAMS = {
-  http: `${HTTP}${MAIN('await http(origin, secureOrigin)')}`,
-  all: `${HTTP}${ALL}${MAIN('[...(await http(origin, secureOrigin)), ...(await all())]')}`,
+  http: `${HTTP}${main('await http(origin, secureOrigin)')}`,
+  all: `${HTTP}${SERVE}${main('[...(await http(origin, secureOrigin)), await serve()]')}`,
 }
 
 before(async () => {
-  const installed = join(folder, 'node_modules/runwright')
-  mkdirSync(installed, { recursive: true })
-  cpSync(join(root, 'package.json'), join(installed, 'package.json'))
-  await run(process.execPath, [join(root, 'build.mjs'), join(installed, 'dist')])
+  const dist = join(folder, 'dist')
+  await run(process.execPath, [join(root, 'build.mjs'), dist])
+  installIn(folder, dist)
   writeFileSync(join(folder, 'package.json'), '{"type":"module","private":true}')
   for (const [name, code] of Object.entries(PROGRAMS)) {
     writeFileSync(join(folder, `${name}.js`), code)
@@ -174,12 +95,9 @@ const BUNDLERS: Readonly<Record<string, (build: Build) => Promise<unknown>>> = {
     })
   },
   async webpack({ entry, out, format, minify }) {
-    const webpack = require('webpack')
     const esm = format === 'esm'
-    const compiler = webpack({
+    await runWebpack({
       mode: minify ? 'production' : 'development',
-      target: 'node20',
-      context: folder,
       entry: { main: entry },
       experiments: { outputModule: esm },
       output: {
@@ -189,46 +107,88 @@ const BUNDLERS: Readonly<Record<string, (build: Build) => Promise<unknown>>> = {
         module: esm,
       },
     })
-    const stats = await promisify(compiler.run.bind(compiler))()
-    assert.deepEqual(stats.toJson({ all: false, errors: true, warnings: true }).errors, [])
-    assert.deepEqual(stats.toJson({ all: false, errors: true, warnings: true }).warnings, [])
   },
 }
 
 const extension = (format: string): string => (format === 'esm' ? '.mjs' : '.cjs')
 
-for (const [tool, bundle] of Object.entries(BUNDLERS)) {
-  for (const format of ['esm', 'cjs'] as const) {
-    for (const minify of tool === 'rollup' ? [false] : [false, true]) {
-      for (const program of ['http', 'all']) {
-        const name = `${tool} bundles ${program} as ${format}${minify ? ', minified' : ''}`
-        test(`${name}, and the bundle runs alone`, async () => {
-          const out = join(folder, `${tool}-${program}-${format}-${minify}`)
-          await bundle({ entry: join(folder, `${program}.js`), out, format, minify })
-          const alone = mkdtempSync(join(tmpdir(), 'runwright-alone-'))
-          try {
-            for (const file of readdirSync(out)) {
-              cpSync(join(out, file), join(alone, 'bundle', file), { recursive: true })
-            }
-            const empty = join(alone, 'empty')
-            mkdirSync(empty)
-            const main = join(alone, 'bundle', `main${extension(format)}`)
-            const args = [main, ...origins]
-            const { stdout } = await run(process.execPath, args, { cwd: empty, timeout: 120_000 })
-            const found = JSON.parse(stdout) as unknown[]
-            assert.deepEqual(found.slice(0, HTTP_RESULT.length), HTTP_RESULT)
-            if (program === 'http') return
-            assert.deepEqual(found.slice(HTTP_RESULT.length), [
-              true, true, true, true, 'function', 'achieved',
-              200, 'text/html; charset=utf-8', true,
-              200, 'text/javascript; charset=utf-8', true,
-              200, 'text/css; charset=utf-8', true,
-            ])
-          } finally {
-            rmSync(alone, { recursive: true, force: true })
-          }
-        })
-      }
-    }
-  }
+/** With source maps, by tools that read those of packages: none is missing, nothing is warned of. */
+const WITH_MAPS: Readonly<Record<string, (entry: string, out: string) => Promise<void>>> = {
+  async esbuild(entry, out) {
+    const options = { bundle: true, minify: true, platform: 'node', format: 'esm' }
+    const files = { entryPoints: [entry], outfile: join(out, 'main.mjs'), sourcemap: true }
+    const { warnings } = await require('esbuild').build({ ...options, ...files })
+    assert.deepEqual(warnings, [])
+  },
+  async webpack(entry, out) {
+    const rule = { test: /\.js$/, enforce: 'pre', use: require.resolve('source-map-loader') }
+    await runWebpack({
+      mode: 'production',
+      optimization: { minimize: false },
+      entry: { main: entry },
+      devtool: 'source-map',
+      module: { rules: [rule] },
+      experiments: { outputModule: true },
+      output: { path: out, filename: '[name].mjs', module: true },
+    })
+  },
+}
+
+async function runWebpack(options: object): Promise<void> {
+  const compiler = require('webpack')({ target: 'node20', context: folder, ...options })
+  const stats = await promisify(compiler.run.bind(compiler))()
+  const { errors, warnings } = stats.toJson({ all: false, errors: true, warnings: true })
+  assert.deepEqual([errors, warnings], [[], []])
+}
+
+for (const [tool, bundle] of Object.entries(WITH_MAPS)) {
+  test(`${tool} takes the source maps of the package along`, async () => {
+    const entry = join(folder, `maps-${tool}.js`)
+    const code = `import { AsyncClient } from 'runwright/http'
+      try { new AsyncClient({ nope: 1 }) } catch (error) { console.log(error.stack) }`
+    writeFileSync(entry, code)
+    const out = join(folder, `maps-${tool}`)
+    await bundle(entry, out)
+    const words = ['--enable-source-maps', join(out, 'main.mjs')]
+    const { stdout } = await run(process.execPath, words, { cwd: folder })
+    const [, line] = /lib\/internal\/options\.ts:(\d+):\d+/.exec(stdout) ?? []
+    const source = readFileSync(join(root, 'lib/internal/options.ts'), 'utf8').split('\n')
+    assert.match(source[Number(line) - 1] ?? '', /throw|new /, stdout)
+  })
+}
+
+const bundles = Object.keys(BUNDLERS).flatMap((tool) =>
+  (['esm', 'cjs'] as const).flatMap((format) =>
+    (tool === 'rollup' ? [false] : [false, true]).flatMap((minify) =>
+      (minify ? (['all'] as const) : (['http', 'all'] as const)).map((program) => ({
+        tool,
+        program,
+        format,
+        minify,
+        name: `${program} as ${format}${minify ? ', minified' : ''}`,
+        entry: join(folder, `${program}.js`),
+        out: join(folder, `${tool}-${program}-${format}-${minify}`),
+      })),
+    ),
+  ),
+)
+
+for (const { tool, name, ...build } of bundles) {
+  test(`${tool} bundles ${name}`, async () => {
+    await BUNDLERS[tool]!(build)
+  })
+}
+
+test('the package is not needed any more', () => {
+  for (const gone of ['node_modules', 'dist']) rmSync(join(folder, gone), { recursive: true })
+})
+
+for (const { tool, name, program, format, out } of bundles) {
+  test(`what ${tool} has made of ${name} works alone`, async () => {
+    const args = [join(out, `main${extension(format)}`), ...origins]
+    const check = (found: readonly unknown[]): void => assert.deepEqual(found, HTTP_RESULT)
+    if (program === 'all') return await proveHost({ file: process.execPath, args }, check)
+    const { stdout } = await run(process.execPath, args, { cwd: folder, timeout: 120_000 })
+    check(JSON.parse(stdout) as unknown[])
+  })
 }

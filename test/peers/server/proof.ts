@@ -183,11 +183,21 @@ async function proveDashboard(client: AsyncClient, mount: string): Promise<void>
   const page = await client.get(`${mount}/`)
   assert.match(page.text, /<title>Runs · runwright<\/title>/)
   assert.match(String(page.headers.get('content-security-policy')), /default-src 'none'/)
-  for (const [file, type] of [
-    ['app.js', 'text/javascript; charset=utf-8'],
-    ['style.css', 'text/css; charset=utf-8'],
-  ]) {
+  const loaded = new Map<string, string>()
+  const waiting = filesIn(page.text, /(?:src|href)="(?:\.\/)?runwright\/([\w.-]+)"/g)
+  for (const file of waiting) {
+    if (loaded.has(file)) continue
     const answer = await client.get(`${mount}/runwright/${file}`)
-    assert.deepEqual([answer.statusCode, answer.headers.get('content-type')], [200, type])
+    assert.equal(answer.statusCode, 200, file)
+    loaded.set(file, String(answer.headers.get('content-type')))
+    if (file.endsWith('.js')) {
+      waiting.push(...filesIn(answer.text, /(?:from|import)\s*\(?["']\.\/([\w.-]+)["']/g))
+    }
   }
+  assert.equal(loaded.get('app.js'), 'text/javascript; charset=utf-8')
+  assert.equal(loaded.get('style.css'), 'text/css; charset=utf-8')
+  assert.ok(loaded.size > 40, `the page loads ${loaded.size} files`)
 }
+
+const filesIn = (text: string, pattern: RegExp): string[] =>
+  [...text.matchAll(pattern)].map((match) => match[1]!)
