@@ -148,6 +148,9 @@ test('one gate is approved with feedback and the next one aborts the run', async
   await page.getByText('1 entry found').waitFor()
   await page.getByLabel('Find in this run').fill('')
   await gate.getByRole('button', { name: 'Abort run' }).click()
+  await page.locator('.run-head .chip.aborted').waitFor()
+  // Entries far from the window are not drawn.
+  await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
   await page.getByText('Aborted: stopped by a human at a gate').waitFor()
   await gate.waitFor({ state: 'hidden' })
   await page.getByRole('button', { name: 'Run again' }).waitFor()
