@@ -76,7 +76,7 @@ test(`a run of ${EVENTS} events keeps the page small, and every one can be read`
   assert.ok((await place.count()) >= 20)
 
   // To the middle and to the end, as with the scrollbar.
-  for (const part of [0.5, 0.9, 0.1, 0.11, 0.23, 0.37, 0.42, 0.58, 0.66, 0.71, 0.83, 0.97, 1]) {
+  for (const part of [0.5, 0.9, 0.1, 1]) {
     await page.evaluate((to) => scrollTo(0, document.documentElement.scrollHeight * to), part)
     await page.waitForFunction(() => {
       const middle = document.elementFromPoint(innerWidth / 2, innerHeight / 2)
