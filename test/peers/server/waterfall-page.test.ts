@@ -140,6 +140,8 @@ test('a run of 10 000 events keeps the page small, and one of one event has an a
     page.evaluate(() => document.querySelectorAll('*').length)
   assert.ok((await elements()) < MOST_ELEMENTS, `${await elements()} elements`)
   await page.getByRole('button', { name: 'Unfold all' }).click()
+  // What has still to load is unfolded as well.
+  await page.locator('.wf-row[aria-setsize="4801"]').first().waitFor()
   await page.locator('.wf-link[tabindex="0"]').focus()
   await page.keyboard.press('End')
   await page.locator('.wf-row[aria-posinset="4801"]').waitFor()
@@ -148,6 +150,22 @@ test('a run of 10 000 events keeps the page small, and one of one event has an a
   const single = await openRun(t, browser, fake, '/waterfall')
   await single.getByText('Nothing has happened yet.').waitFor()
   await assertAccessible(single, 'a waterfall without events')
+})
+
+test('iterations that come after all were unfolded are open', async (t) => {
+  const [fake, page] = await open(t, 40)
+  const rows = (size: number): Promise<void> =>
+    page.locator(`.wf-row[aria-setsize="${size}"]`).first().waitFor()
+  await rows(40 + 6)
+  await page.getByRole('button', { name: 'Unfold all' }).click()
+  await rows(40 * 6 + 1)
+  play(fake, 41)
+  play(fake, 42)
+  await rows(42 * 6 + 1)
+  await page.getByRole('button', { name: 'Fold all', exact: true }).click()
+  await rows(42)
+  play(fake, 43)
+  await rows(43 + 6)
 })
 
 for (const width of [360, 768, 1280, 1920]) {

@@ -64,6 +64,8 @@ export class Waterfall {
   #rows = []
   /** Iterations that the user has folded or unfolded. @type {Map<number, boolean>} */
   #chosen = new Map()
+  /** Has all been unfolded? Then iterations that have still to come, or to load, are open, too. */
+  #unfolds = false
   #scale = new TimeScale([], 0)
   #now = 0
   #zoom = 1
@@ -160,7 +162,8 @@ export class Waterfall {
     const last = groups.at(-1)?.iteration
     const fits = all.length <= UNFOLDED
     // No iteration is folded under the eyes of its reader.
-    const isOpen = (/** @type {number} */ n) => fits || n === last || place.open.includes(n)
+    const isOpen = (/** @type {number} */ n) =>
+      fits || this.#unfolds || n === last || place.open.includes(n)
     this.#rows = rowsOf(groups, (n) => this.#chosen.get(n) ?? !isOpen(n))
     this.#empty.hidden = all.length > 0
     this.#scroller.hidden = all.length === 0
@@ -379,6 +382,7 @@ export class Waterfall {
   }
 
   #foldAll() {
+    this.#unfolds = !this.#whole
     for (const { group } of this.#rows) this.#chosen.set(group.iteration, this.#whole)
     this.#update()
   }
