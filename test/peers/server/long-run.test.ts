@@ -14,6 +14,8 @@ import { inFirefox, openBrowser } from './browser.js'
 const EVENTS = 10_000
 /** The most elements of the page, however long a run is. */
 const MOST_ELEMENTS = 1_500
+/** Parts of the page to which a reader scrolls. */
+const PLACES = [0.5, 0.9, 0.1, 0.11, 0.2, 0.3, 0.33, 0.47, 0.62, 0.7, 0.88, 0.97, 1]
 
 let browser: BrowserContext
 let closeBrowser = async (): Promise<void> => {}
@@ -75,21 +77,24 @@ test(`a run of ${EVENTS} events keeps the page small, and every one can be read`
   const place = page.locator(`article[aria-setsize="${total}"]`)
   assert.ok((await place.count()) >= 20)
 
-  // To the middle and to the end, as with the scrollbar.
-  for (const part of [0.5, 0.9, 0.1, 1]) {
-    await page.evaluate((to) => scrollTo(0, document.documentElement.scrollHeight * to), part)
-    await page.waitForFunction(() => {
-      const middle = document.elementFromPoint(innerWidth / 2, innerHeight / 2)
-      return middle?.closest('article') !== null || middle?.closest('.feed') === null
-    })
-    // In Firefox, what has left the window may be cleared a moment later.
-    if (inFirefox) {
-      await page.waitForFunction(
-        (most) => document.querySelectorAll('*').length < most,
-        MOST_ELEMENTS,
-      )
+  // Anywhere, as with the scrollbar.
+  for (const height of [720, 1_080, 1_440]) {
+    await page.setViewportSize({ width: 1_920, height })
+    for (const part of PLACES) {
+      await page.evaluate((to) => scrollTo(0, document.documentElement.scrollHeight * to), part)
+      await page.waitForFunction(() => {
+        const middle = document.elementFromPoint(innerWidth / 2, innerHeight / 2)
+        return middle?.closest('article') !== null || middle?.closest('.feed') === null
+      })
+      // In Firefox, what has left the window may be cleared a moment later.
+      if (inFirefox) {
+        await page.waitForFunction(
+          (most) => document.querySelectorAll('*').length < most,
+          MOST_ELEMENTS,
+        )
+      }
+      assert.ok((await elements(page)) < MOST_ELEMENTS, `${await elements(page)} elements`)
     }
-    assert.ok((await elements(page)) < MOST_ELEMENTS, `${await elements(page)} elements`)
   }
   const last = page.locator(`article[aria-posinset="${total}"]`)
   await last.waitFor()
