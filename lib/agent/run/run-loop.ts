@@ -142,8 +142,8 @@ export class RunLoop {
       options.onWaiting()
     }
     const slot = { pause, enter: (signal: AbortSignal) => this.#enter(signal) }
-    this.#children = new RunChildren({ runs, clock, log: () => this.#log, slot })
     const lost = (): AbortSignal => this.#lost.signal
+    this.#children = new RunChildren({ runs, clock, log: () => this.#log, slot, lost })
     this.#delegates = new Delegates({ children: this.#children, operations, lost })
     this.#budget = TreeBudget.of(() => this.#log, runs, options.trees)
     const { head, calls, suspended } = log.state

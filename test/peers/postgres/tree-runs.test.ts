@@ -109,6 +109,31 @@ describe('trees of runs in PostgreSQL', { skip: noPostgres }, () => {
     assert.equal(await idsIn(first), 'a a1')
   })
 
+  test('what asks under an earlier claim of the same process starts no run', async (t) => {
+    const { store, schema } = await opened(t)
+    const [parent] = sampleRun('a', { cwd: '/a', status: 'pending' })
+    await store.append('a', [parent!])
+    assert.equal((await store.shared.claim(1)).length, 1)
+    const connection = await pool.connect()
+    try {
+      const lock = 'SELECT pg_advisory_lock(hashtext($1), 2)'
+      await connection.query(lock, [`"${schema}"`])
+      const place = { cwd: '/a1', status: 'pending', parentRunId: 'a', rootRunId: 'a' } as const
+      const [created] = sampleRun('a1', place)
+      const terms = { cwdPolicy: 'queue', maxQueued: 9, keysSince: 0, parent: 'a' } as const
+      const asked = store.shared.admit({ ...terms, created: created as RunCreated })
+      const waits = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`
+      while ((await pool.query(waits)).rowCount === 0);
+      await store.shared.release('a')
+      assert.equal((await store.shared.claim(1)).length, 1, 'claimed again')
+      await connection.query('SELECT pg_advisory_unlock_all()')
+      assert.equal((await asked).outcome, 'parent_lost')
+      assert.equal(await idsIn(store), 'a')
+    } finally {
+      connection.release()
+    }
+  })
+
   test('any process deletes a tree, with its messages and held-out tests', async (t) => {
     const { store, schema } = await opened(t)
     await addTree(store, 'a', 2)

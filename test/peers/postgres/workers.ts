@@ -14,6 +14,8 @@ export class Workers<Options extends WorkerOptions = WorkerOptions> {
   readonly #script: string
   readonly #options: Options
   readonly #running: ChildProcess[] = []
+  /** Those that have not said yet that they are ready: paused, they would hold up their starter. */
+  readonly #starting = new Set<ChildProcess>()
   readonly #paused = new Set<ChildProcess>()
   readonly #fail: (error: Error) => void
   /** Rejects when a worker ends that was not killed. */
@@ -68,6 +70,7 @@ export class Workers<Options extends WorkerOptions = WorkerOptions> {
   }
 
   #pause(child: ChildProcess): void {
+    if (this.#starting.has(child)) return
     this.#paused.add(child)
     child.kill('SIGSTOP')
   }
@@ -99,11 +102,13 @@ export class Workers<Options extends WorkerOptions = WorkerOptions> {
       stdio: ['ignore', 'pipe', 'ignore'],
     })
     this.#running.push(child)
+    this.#starting.add(child)
     child.once('exit', (code, signal) => {
       if (this.#running.includes(child))
         this.#fail(new Error(`a worker ended unexpectedly: ${code ?? signal}`))
     })
     await Promise.race([once(child.stdout, 'data'), this.failure])
+    this.#starting.delete(child)
     return child
   }
 }

@@ -29,6 +29,8 @@ export interface RunChildrenOptions {
   readonly log: () => LogWriter
   /** Gives up the slot of the run, and waits for one again. */
   readonly slot: { pause(): void; enter(signal: AbortSignal): Promise<void> }
+  /** Aborted once another process may drive the run. */
+  readonly lost: () => AbortSignal
 }
 
 /** The runs that one run has started, while this process drives it. */
@@ -36,6 +38,8 @@ export class RunChildren {
   readonly #options: RunChildrenOptions
   /** Children that are being created. */
   readonly #beginning = new Map<string, Promise<void>>()
+  /** Children that are being ended: they do not begin any more. */
+  readonly #ending = new Set<string>()
   /** Waits for children. */
   #waits = 0
 
@@ -107,10 +111,19 @@ export class RunChildren {
     return runs.prepare(log().state, child)
   }
 
-  /** Begins a child whose id is in the log, unless it has ended there meanwhile. */
+  /**
+   * Begins a child whose id is in the log, unless it has ended there meanwhile, or is about to. What
+   * was asked of the store is repeated until it is known whether the child exists, also when the
+   * run is to stop: else its end could be recorded before it begins.
+   *
+   * @throws the reason for which the run was lost.
+   */
   async begin({ runId }: ChildState, begin: () => Promise<void>): Promise<void> {
-    if (this.#options.log().state.children.get(runId)?.end !== null) return
-    const begun = this.patiently(begin)
+    const isOver = this.#options.log().state.children.get(runId)?.end !== null
+    if (isOver || this.#ending.has(runId)) return
+    const lost = this.#options.lost()
+    lost.throwIfAborted()
+    const begun = this.patiently(begin, lost)
     this.#beginning.set(runId, begun.catch(() => undefined))
     await begun.finally(() => this.#beginning.delete(runId))
   }
@@ -126,6 +139,7 @@ export class RunChildren {
     const why = whyEnded(log().state)
     await Promise.all(
       this.#live(children).map(async (child) => {
+        this.#ending.add(child.runId)
         await this.#beginning.get(child.runId)
         await this.patiently(() => runs.abort(child.runId, why), signal)
         await this.untilEnded(child, signal)

@@ -25,7 +25,10 @@ export interface AdmissionContext {
  * sent again: it finds the run that it began.
  */
 export async function admit(context: AdmissionContext, admission: Admission): Promise<Admitted> {
-  const { database, schema, patienceMs, placementOf } = context
+  const { database, fenceOf, schema, patienceMs, placementOf } = context
+  const { parent } = admission
+  // A later claim of this process is another one: what began under this one has no part in it.
+  const fence = parent === undefined ? undefined : fenceOf(parent)
   const head = foldHead(null, admission.created)
   const { folder, labels } = placementOf(head)
   const json = [JSON.stringify(admission.created)]
@@ -35,7 +38,8 @@ export async function admit(context: AdmissionContext, admission: Admission): Pr
   return await database.transaction(patienceMs, async (transaction) => {
     const lock = `SELECT pg_advisory_xact_lock(hashtext($1), 2)`
     await transaction.rows({ name: 'runwright_admit_lock', text: lock, values: [schema] })
-    if (!(await holdsParent(transaction, context, admission))) return { outcome: 'parent_lost' }
+    if (parent !== undefined && !(await holds(transaction, context, parent, fence)))
+      return { outcome: 'parent_lost' }
     const refusal = await findRefusal(transaction, schema, admission, head, labels)
     if (refusal !== null) return refusal
     const records = [admission.created]
@@ -45,15 +49,15 @@ export async function admit(context: AdmissionContext, admission: Admission): Pr
 }
 
 /** Does this process hold the run that starts this one? Nobody else claims it before the commit. */
-async function holdsParent(
+async function holds(
   { rows }: Transaction,
-  { schema, workerId, fenceOf }: AdmissionContext,
-  { parent }: Admission,
+  { schema, workerId }: AdmissionContext,
+  parent: string,
+  fence: bigint | undefined,
 ): Promise<boolean> {
-  if (parent === undefined) return true
   const text = `SELECT 1 FROM ${schema}.runs
     WHERE run_id = $1 AND claimed_by = $2 AND fence = $3 FOR SHARE`
-  const values = [parent, workerId, fenceOf(parent)?.toString() ?? null]
+  const values = [parent, workerId, fence?.toString() ?? null]
   return (await rows({ name: 'runwright_parent', text, values })).length > 0
 }
 
