@@ -12,8 +12,8 @@
  *    reaches goes (`build/declarations.mjs`). All together has to fit in 3 000 000 bytes with the
  *    documents, see `test/pack.mjs`.
  * 3. No file is read at run time but by an import, so that a bundled program needs nothing beside
- *    it: workers are text in modules of their own, and so are the files of the dashboard. The
- *    program `runwright`, which is not bundled, copies the project of its demo from `examples`.
+ *    it: workers are text in modules of their own, and so are the files of the dashboard, packed
+ *    until they are needed. The program `runwright`, which is not bundled, copies the project of its demo from `examples`.
  * 4. The bundler is the one that tsx brings along: nothing more to install.
  */
 import { execFileSync } from 'node:child_process'
@@ -26,7 +26,7 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
-import { basename, dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, extname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync } from 'node:zlib'
 import { cutDeclarations } from './build/declarations.mjs'
@@ -63,10 +63,10 @@ const esbuild = createRequire(require.resolve('tsx/package.json'))('esbuild')
 /** Modules that the source reads from files, and what takes their place. */
 const embedded = {
   'http/transports/blocking/worker-code.ts': () =>
-    workerModule('WORKER_CODE', 'http/transports/blocking/worker.ts'),
-  'agent/workspace/tree-worker-code.ts': () =>
-    workerModule('WORKER_CODE', 'agent/workspace/tree-worker.ts'),
-  'server/dashboard/files.ts': async () => compressedModule('PAGE_FILES', await pageFiles()),
+    workerModule('http/transports/blocking/worker.ts'),
+  'agent/workspace/tree-worker-code.ts': () => workerModule('agent/workspace/tree-worker.ts'),
+  'server/dashboard/files.ts': async () =>
+    packedModule((unpacked) => `export const PAGE_FILES = ${unpacked}`, await pageFiles()),
 }
 
 rmSync(dist, { recursive: true, force: true })
@@ -228,14 +228,9 @@ function withoutComments(code) {
     )
 }
 
-/**
- * A worker as text in a module of its own.
- *
- * @param {string} name
- * @param {string} path
- */
-async function workerModule(name, path) {
-  return `export const ${name} = ${JSON.stringify(await workerCode(path))}`
+/** A worker as text in a module of its own, unpacked when it is started. @param {string} path */
+async function workerModule(path) {
+  return packedModule((code) => `export const workerCode = () => ${code}`, await workerCode(path))
 }
 
 /**
@@ -259,27 +254,31 @@ async function workerCode(path) {
 }
 
 /**
- * A value that is unpacked when its module is imported. For what a program only hands on: as text,
- * the files of the dashboard would take more than twice as much of the package.
+ * A value that its module unpacks. For what a program only hands on: as text it would take two to
+ * four times as much of the package.
  *
- * @param {string} name
+ * @param {(unpacked: string) => string} moduleWith What the module does with the value.
  * @param {unknown} value
  */
-function compressedModule(name, value) {
+function packedModule(moduleWith, value) {
   const packed = brotliCompressSync(JSON.stringify(value)).toString('base64')
   return `import { brotliDecompressSync } from 'node:zlib'
-    const packed = Buffer.from('${packed}', 'base64')
-    export const ${name} = JSON.parse(brotliDecompressSync(packed).toString())`
+    const packed = '${packed}'
+    ${moduleWith(`JSON.parse(brotliDecompressSync(Buffer.from(packed, 'base64')).toString())`)}`
 }
 
-/** The files of the dashboard, scripts and styles without comments; nobody calls their names. */
+/**
+ * The files of the dashboard, scripts and styles without comments; nobody calls their names. Those
+ * of one kind stand together, which packs better.
+ */
 async function pageFiles() {
   const folder = join(lib, 'server/dashboard/static')
-  const files = readdirSync(folder).map(async (name) => {
+  const names = readdirSync(folder).sort((a, b) => extname(a).localeCompare(extname(b)))
+  const files = names.map(async (name) => {
     const text = readFileSync(join(folder, name), 'utf8')
     const loader = /\.(js|css)$/.exec(name)?.[1]
     if (loader === undefined) return [name, text]
-    const options = { ...compact, minifyIdentifiers: true, loader }
+    const options = { ...compact, minifyIdentifiers: true, lineLimit: 0, loader }
     return [name, (await esbuild.transform(text, options)).code]
   })
   return Object.fromEntries(await Promise.all(files))
