@@ -13,7 +13,8 @@
  *    documents, see `test/pack.mjs`.
  * 3. No file is read at run time but by an import, so that a bundled program needs nothing beside
  *    it: workers are text in modules of their own, and so are the files of the dashboard, packed
- *    until they are needed. The program `runwright`, which is not bundled, copies the project of its demo from `examples`.
+ *    until they are needed, and the programs for test runners (`build/programs.mjs`). The program
+ *    `runwright`, which is not bundled, copies the project of its demo from `examples`.
  * 4. The bundler is the one that tsx brings along: nothing more to install.
  */
 import { execFileSync } from 'node:child_process'
@@ -31,6 +32,7 @@ import { fileURLToPath } from 'node:url'
 import { brotliCompressSync } from 'node:zlib'
 import { cutDeclarations } from './build/declarations.mjs'
 import { exportedNames, prepareNames, shortenShared } from './build/names.mjs'
+import { PROGRAMS_MODULE, takePrograms } from './build/programs.mjs'
 import { thin } from './build/source-map.mjs'
 
 const root = dirname(fileURLToPath(import.meta.url))
@@ -194,38 +196,28 @@ function checkCharacters(file) {
 
 /** @typedef {(file: { path: string }) => Promise<object | undefined>} Load */
 
-/** @param {{ onLoad(where: { filter: RegExp }, load: Load): void }} build */
+/** @typedef {(file: { path: string }) => object} Resolve */
+
+/**
+ * @param {object} build
+ * @param {(where: { filter: RegExp, namespace?: string }, load: Load) => void} build.onLoad
+ * @param {(where: { filter: RegExp }, resolve: Resolve) => void} build.onResolve
+ */
 function embed(build) {
+  const { programs, modules } = takePrograms(join(lib, 'agent/goals/reports'))
   build.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
     const name = relative(lib, path)
     const contents = await embedded[name]?.()
     if (contents !== undefined) return { contents, loader: 'js' }
-    if (!name.startsWith('agent/goals/reports/')) return undefined
-    return { contents: withoutComments(readFileSync(path, 'utf8')), loader: 'ts' }
+    const rest = modules.get(path)
+    return rest === undefined ? undefined : { contents: rest, loader: 'ts' }
   })
-}
-
-/**
- * The programs that are texts in a module lose comments and indentation, as the module itself does.
- * Lines stay, so that the source map still fits.
- *
- * @param {string} code
- */
-function withoutComments(code) {
-  const javascript = /String\.raw`\n(?:'use strict'|import )[^`]*`/g
-  const python = /`\n(?:import |class |def )[^`]*\bdef [^`]*`/g
-  return code
-    .replaceAll(python, (text) =>
-      text.replaceAll(/^(?: {4})+/gm, (spaces) => ' '.repeat(spaces.length / 4)),
-    )
-    .replaceAll(javascript, (text) =>
-      /^import [\w, ]+$/m.test(text)
-        ? text
-        : text
-            .replaceAll(/^ *\/\*\*(?:(?!\*\/)[^])*\*\/$/gm, (all) => all.replaceAll(/.+/g, ''))
-            .replaceAll(/^ *\/\/.*$/gm, '')
-            .replaceAll(/^ +/gm, ''),
-    )
+  const here = new RegExp(`^${PROGRAMS_MODULE}$`)
+  build.onResolve({ filter: here }, ({ path }) => ({ path, namespace: 'packed' }))
+  build.onLoad({ filter: here, namespace: 'packed' }, async () => ({
+    contents: packedModule((texts) => `export const PROGRAMS = ${texts}`, programs),
+    loader: 'js',
+  }))
 }
 
 /** A worker as text in a module of its own, unpacked when it is started. @param {string} path */
