@@ -9,7 +9,8 @@
  * 2. Classes and public functions keep their names, and lines are short; other names are shortened
  *    (`build/names.mjs`), comments and indentation go. Source maps tell lines of the sources
  *    (`build/source-map.mjs`). The declarations keep their comments, but what no entry point
- *    reaches goes (`build/declarations.mjs`). All together has to fit in 3 000 000 bytes with the
+ *    reaches goes (`build/declarations.mjs`), and those of a module are in one file
+ *    (`build/joined-declarations.mjs`). All together has to fit in 3 000 000 bytes with the
  *    documents, see `test/pack.mjs`.
  * 3. No file is read at run time but by an import, so that a bundled program needs nothing beside
  *    it: workers are text in modules of their own, and so are the files of the dashboard, packed
@@ -31,6 +32,7 @@ import { basename, dirname, extname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync } from 'node:zlib'
 import { cutDeclarations } from './build/declarations.mjs'
+import { joinDeclarations } from './build/joined-declarations.mjs'
 import { exportedNames, prepareNames, shortenShared } from './build/names.mjs'
 import { PROGRAMS_MODULE, takePrograms } from './build/programs.mjs'
 import { thin } from './build/source-map.mjs'
@@ -78,7 +80,14 @@ execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), .
 })
 const typed = entryPoints().map(({ types }) => join(dist, relative('dist', types)))
 cutDeclarations(typed)
-prune(dist, declarations(typed))
+const reached = declarations(typed)
+const joined = ['http', 'ws', 'agent', 'server'].map((name) => {
+  const folder = join(dist, name)
+  const all = [...reached].filter((path) => path.startsWith(`${folder}/`))
+  const others = all.filter((path) => !typed.includes(path))
+  return joinDeclarations(folder, all.filter((path) => typed.includes(path)), others)
+})
+prune(dist, new Set([...reached, ...joined]))
 for (const [name, entries] of Object.entries(modules)) await bundle(name, entries)
 chmodSync(join(dist, 'cli/main.js'), 0o755)
 
