@@ -86,7 +86,8 @@ function withoutComments(code) {
       text.replaceAll(/^(?: {4})+/gm, (spaces) => ' '.repeat(spaces.length / 4)),
     )
     .replaceAll(javascript, (text) =>
-      /^import [\w, ]+$/m.test(text)
+      // Python, whose blocks are told by indentation.
+      /^import [\w., ]+$/m.test(text)
         ? text
         : text
             .replaceAll(/^ *\/\*\*(?:(?!\*\/)[^])*\*\/$/gm, (all) => all.replaceAll(/.+/g, ''))
