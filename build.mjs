@@ -9,11 +9,13 @@
  * 2. Classes and public functions keep their names, and lines are short; other names are shortened
  *    (`build/names.mjs`), comments and indentation go. Source maps tell lines of the sources
  *    (`build/source-map.mjs`). The declarations keep their comments, but what no entry point
- *    reaches goes (`build/declarations.mjs`). All together has to fit in 3 000 000 bytes with the
+ *    reaches goes (`build/declarations.mjs`), and those of a module are in one file
+ *    (`build/joined-declarations.mjs`). All together has to fit in 3 000 000 bytes with the
  *    documents, see `test/pack.mjs`.
  * 3. No file is read at run time but by an import, so that a bundled program needs nothing beside
- *    it: workers are text in modules of their own, and so are the files of the dashboard. The
- *    program `runwright`, which is not bundled, copies the project of its demo from `examples`.
+ *    it: workers are text in modules of their own, and so are the files of the dashboard, packed
+ *    until they are needed, and the programs for test runners (`build/programs.mjs`). The program
+ *    `runwright`, which is not bundled, copies the project of its demo from `examples`.
  * 4. The bundler is the one that tsx brings along: nothing more to install.
  */
 import { execFileSync } from 'node:child_process'
@@ -26,11 +28,13 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { createRequire } from 'node:module'
-import { basename, dirname, join, relative, resolve } from 'node:path'
+import { basename, dirname, extname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync } from 'node:zlib'
 import { cutDeclarations } from './build/declarations.mjs'
+import { joinDeclarations } from './build/joined-declarations.mjs'
 import { exportedNames, prepareNames, shortenShared } from './build/names.mjs'
+import { PROGRAMS_MODULE, takePrograms } from './build/programs.mjs'
 import { thin } from './build/source-map.mjs'
 
 const root = dirname(fileURLToPath(import.meta.url))
@@ -63,10 +67,10 @@ const esbuild = createRequire(require.resolve('tsx/package.json'))('esbuild')
 /** Modules that the source reads from files, and what takes their place. */
 const embedded = {
   'http/transports/blocking/worker-code.ts': () =>
-    workerModule('WORKER_CODE', 'http/transports/blocking/worker.ts'),
-  'agent/workspace/tree-worker-code.ts': () =>
-    workerModule('WORKER_CODE', 'agent/workspace/tree-worker.ts'),
-  'server/dashboard/files.ts': async () => compressedModule('PAGE_FILES', await pageFiles()),
+    workerModule('http/transports/blocking/worker.ts'),
+  'agent/workspace/tree-worker-code.ts': () => workerModule('agent/workspace/tree-worker.ts'),
+  'server/dashboard/files.ts': async () =>
+    packedModule((unpacked) => `export const PAGE_FILES = ${unpacked}`, await pageFiles()),
 }
 
 rmSync(dist, { recursive: true, force: true })
@@ -76,7 +80,14 @@ execFileSync(process.execPath, [join(root, 'node_modules/typescript/bin/tsc'), .
 })
 const typed = entryPoints().map(({ types }) => join(dist, relative('dist', types)))
 cutDeclarations(typed)
-prune(dist, declarations(typed))
+const reached = declarations(typed)
+const joined = ['http', 'ws', 'agent', 'server'].map((name) => {
+  const folder = join(dist, name)
+  const all = [...reached].filter((path) => path.startsWith(`${folder}/`))
+  const others = all.filter((path) => !typed.includes(path))
+  return joinDeclarations(folder, all.filter((path) => typed.includes(path)), others)
+})
+prune(dist, new Set([...reached, ...joined]))
 for (const [name, entries] of Object.entries(modules)) await bundle(name, entries)
 chmodSync(join(dist, 'cli/main.js'), 0o755)
 
@@ -194,48 +205,33 @@ function checkCharacters(file) {
 
 /** @typedef {(file: { path: string }) => Promise<object | undefined>} Load */
 
-/** @param {{ onLoad(where: { filter: RegExp }, load: Load): void }} build */
+/** @typedef {(file: { path: string }) => object} Resolve */
+
+/**
+ * @param {object} build
+ * @param {(where: { filter: RegExp, namespace?: string }, load: Load) => void} build.onLoad
+ * @param {(where: { filter: RegExp }, resolve: Resolve) => void} build.onResolve
+ */
 function embed(build) {
+  const { programs, modules } = takePrograms(join(lib, 'agent/goals/reports'))
   build.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
     const name = relative(lib, path)
     const contents = await embedded[name]?.()
     if (contents !== undefined) return { contents, loader: 'js' }
-    if (!name.startsWith('agent/goals/reports/')) return undefined
-    return { contents: withoutComments(readFileSync(path, 'utf8')), loader: 'ts' }
+    const rest = modules.get(path)
+    return rest === undefined ? undefined : { contents: rest, loader: 'ts' }
   })
+  const here = new RegExp(`^${PROGRAMS_MODULE}$`)
+  build.onResolve({ filter: here }, ({ path }) => ({ path, namespace: 'packed' }))
+  build.onLoad({ filter: here, namespace: 'packed' }, async () => ({
+    contents: packedModule((texts) => `export const PROGRAMS = ${texts}`, programs),
+    loader: 'js',
+  }))
 }
 
-/**
- * The programs that are texts in a module lose comments and indentation, as the module itself does.
- * Lines stay, so that the source map still fits.
- *
- * @param {string} code
- */
-function withoutComments(code) {
-  const javascript = /String\.raw`\n(?:'use strict'|import )[^`]*`/g
-  const python = /`\n(?:import |class |def )[^`]*\bdef [^`]*`/g
-  return code
-    .replaceAll(python, (text) =>
-      text.replaceAll(/^(?: {4})+/gm, (spaces) => ' '.repeat(spaces.length / 4)),
-    )
-    .replaceAll(javascript, (text) =>
-      /^import [\w, ]+$/m.test(text)
-        ? text
-        : text
-            .replaceAll(/^ *\/\*\*(?:(?!\*\/)[^])*\*\/$/gm, (all) => all.replaceAll(/.+/g, ''))
-            .replaceAll(/^ *\/\/.*$/gm, '')
-            .replaceAll(/^ +/gm, ''),
-    )
-}
-
-/**
- * A worker as text in a module of its own.
- *
- * @param {string} name
- * @param {string} path
- */
-async function workerModule(name, path) {
-  return `export const ${name} = ${JSON.stringify(await workerCode(path))}`
+/** A worker as text in a module of its own, unpacked when it is started. @param {string} path */
+async function workerModule(path) {
+  return packedModule((code) => `export const workerCode = () => ${code}`, await workerCode(path))
 }
 
 /**
@@ -259,27 +255,31 @@ async function workerCode(path) {
 }
 
 /**
- * A value that is unpacked when its module is imported. For what a program only hands on: as text,
- * the files of the dashboard would take more than twice as much of the package.
+ * A value that its module unpacks. For what a program only hands on: as text it would take two to
+ * four times as much of the package.
  *
- * @param {string} name
+ * @param {(unpacked: string) => string} moduleWith What the module does with the value.
  * @param {unknown} value
  */
-function compressedModule(name, value) {
+function packedModule(moduleWith, value) {
   const packed = brotliCompressSync(JSON.stringify(value)).toString('base64')
   return `import { brotliDecompressSync } from 'node:zlib'
-    const packed = Buffer.from('${packed}', 'base64')
-    export const ${name} = JSON.parse(brotliDecompressSync(packed).toString())`
+    const packed = '${packed}'
+    ${moduleWith(`JSON.parse(brotliDecompressSync(Buffer.from(packed, 'base64')).toString())`)}`
 }
 
-/** The files of the dashboard, scripts and styles without comments; nobody calls their names. */
+/**
+ * The files of the dashboard, scripts and styles without comments; nobody calls their names. Those
+ * of one kind stand together, which packs better.
+ */
 async function pageFiles() {
   const folder = join(lib, 'server/dashboard/static')
-  const files = readdirSync(folder).map(async (name) => {
+  const names = readdirSync(folder).sort((a, b) => extname(a).localeCompare(extname(b)))
+  const files = names.map(async (name) => {
     const text = readFileSync(join(folder, name), 'utf8')
     const loader = /\.(js|css)$/.exec(name)?.[1]
     if (loader === undefined) return [name, text]
-    const options = { ...compact, minifyIdentifiers: true, loader }
+    const options = { ...compact, minifyIdentifiers: true, lineLimit: 0, loader }
     return [name, (await esbuild.transform(text, options)).code]
   })
   return Object.fromEntries(await Promise.all(files))

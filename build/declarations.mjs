@@ -73,7 +73,7 @@ function cut(file, reached, checker) {
     return reached.has(statement) ? statement.getFullText() : ''
   })
   const text = parts.join('').trim().replace(HEADER, '')
-  return withTabs(withShortComments(withOneExportEach(`${text}\n`)))
+  return withTabs(withShortComments(withoutMarks(withOneExportEach(`${text}\n`))))
 }
 
 /** Whether a statement exports names of its own file. @param {ts.Statement} statement */
@@ -165,6 +165,16 @@ function withOneExportEach(text) {
     lists.delete(from)
     return names === undefined ? '' : `export { ${names} } from ${from};\n`
   })
+}
+
+/**
+ * Without what declarations may go without, outside comments: semicolons at the ends of lines, as
+ * everywhere in the sources, and `declare` after `export`.
+ *
+ * @param {string} text
+ */
+function withoutMarks(text) {
+  return text.replaceAll(/(\/\*[^]*?\*\/)|;$|(?<=^export )declare /gm, (_, comment = '') => comment)
 }
 
 /** Comments begin and end on lines of their text, but for code. @param {string} text */

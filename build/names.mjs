@@ -9,8 +9,8 @@
 import ts from 'typescript'
 
 /**
- * Names that a direct `eval` could see are left alone by the bundler. Afterwards `thin()` of
- * `source-map.mjs` removes the marks.
+ * Names that a direct `eval` could see are left alone by the bundler, private ones of its class
+ * among them, which get short ones here. Afterwards `thin()` of `source-map.mjs` removes the marks.
  *
  * @param {string} code A module as the bundler makes it, with its spaces.
  * @param {{ published: ReadonlySet<string>, shared: ReadonlySet<string> }} known
@@ -25,6 +25,8 @@ export function exportedNames(code) {
   return list.split(',').map((name) => name.trim().replace(/^.* as /, ''))
 }
 
+/** Of a class. */
+const MARK = 'static{eval("")}'
 const DIGITS = '0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_$'
 const LETTERS = DIGITS.slice(10).replace('_', '')
 const KEYWORDS = new Set(['as', 'do', 'if', 'in', 'is', 'of'])
@@ -94,7 +96,7 @@ function renamed(list, side, short) {
  * @param {string} code
  */
 function markClasses(code) {
-  return code.replaceAll(/\b(\w+) = class _\1\b[^\n]*\{$/gm, '$& static{eval("")}')
+  return code.replaceAll(/\b(\w+) = class _\1\b[^\n]*\{$/gm, `$& ${MARK}`)
 }
 
 /** What `prepareNames()` added, in the short code. @param {string} code */
@@ -133,7 +135,37 @@ function shortenOthers(code, { published, shared }) {
     if (short.length > name.length || short === name) return []
     return nodes.map((node) => edit(node, short))
   })
-  return applied(code, edits)
+  return applied(code, [...edits, ...markedClasses(file).flatMap(shortenPrivate)])
+}
+
+/** The outermost classes with a mark in them. @param {ts.Node} node @returns {ts.Node[]} */
+function markedClasses(node) {
+  if (ts.isClassLike(node) && node.getText().includes(MARK)) return [node]
+  /** @type {ts.Node[]} */
+  const found = []
+  ts.forEachChild(node, (inner) => void found.push(...markedClasses(inner)))
+  return found
+}
+
+/**
+ * Equal names get equal ones, so that an inner class hides what it has hidden.
+ *
+ * @param {ts.Node} marked
+ */
+function shortenPrivate(marked) {
+  /** @type {Map<string, ts.Node[]>} */
+  const uses = new Map()
+  const visit = (/** @type {ts.Node} */ node) => {
+    if (ts.isPrivateIdentifier(node)) uses.set(node.text, [...(uses.get(node.text) ?? []), node])
+    ts.forEachChild(node, visit)
+  }
+  visit(marked)
+  const often = [...uses].sort(([, a], [, b]) => b.length - a.length)
+  return often.flatMap(([name, nodes], index) => {
+    const short = `#${LETTERS[index] ?? `${LETTERS[index % LETTERS.length]}${index}`}`
+    const text = short.padEnd(name.length)
+    return nodes.map((node) => ({ start: node.getStart(), end: node.getEnd(), text }))
+  })
 }
 
 /** What other files call what `node` imports or exports. @param {ts.Node} node */

@@ -53,7 +53,10 @@ export function thin(code, map, { sourceRoot, nameOf }) {
       segments: segmentsOf(map.mappings),
     }),
   )
-  const kept = segments.filter(differsFromLast(lines, segments))
+  const kept = segments
+    .filter(differsFromLast(lines, segments))
+    // Of what the build itself adds there is no source.
+    .filter(({ source }) => !map.sources[source]?.includes('packed:'))
   const used = [...new Set(kept.map(({ source }) => source))]
   const numbers = new Map(used.map((source, index) => [source, index]))
   const sources = used.map((source) => nameOf(map.sources[source] ?? ''))

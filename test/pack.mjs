@@ -3,7 +3,7 @@
  * export, makes HTTP calls with both clients, completes a run, and plays the commands of `npx
  * runwright` in an empty folder. Uses this Node, and those whose binaries are given: `node test/pack.mjs [binary]…`.
  */
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -61,6 +61,22 @@ for (const [name, fail] of Object.entries(failures)) {
 console.log(JSON.stringify(stacks))
 process.exit()
 `
+
+/** One test for each language of the programs that reports on tests are made by. */
+const RUNNERS = {
+  node: {
+    file: 'one.test.mjs',
+    code: "import test from 'node:test'\nimport assert from 'node:assert'\n" +
+      "test('one', () => assert.equal(1, 1))\n",
+    command: 'node --test one.test.mjs',
+  },
+  python3: {
+    file: 'test_one.py',
+    code: 'import unittest\nclass One(unittest.TestCase):\n' +
+      '    def test_one(self): self.assertEqual(1, 1)\n',
+    command: 'python3 -m unittest test_one.py',
+  },
+}
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const folder = mkdtempSync(join(tmpdir(), 'runwright-pack-'))
@@ -184,6 +200,14 @@ async function useCommands(node) {
   if (!help.includes('Usage: runwright')) throw new Error(`npx runwright --help says ${help}`)
   const said = execFileSync(node, [bin, 'run', 'shell: true'], options)
   if (!/^achieved after /m.test(said)) throw new Error(`runwright run says ${said}`)
+  for (const [program, { file, code, command }] of Object.entries(RUNNERS)) {
+    if (spawnSync(program, ['--version']).status !== 0) continue
+    writeFileSync(join(cwd, file), code)
+    const told = execFileSync(node, [bin, 'run', `shell: ${command}`], options)
+    if (!/^achieved after .*the only test passes/m.test(told)) {
+      throw new Error(`runwright run of ${command} says ${told}`)
+    }
+  }
   const server = spawn(node, [bin, '--port', '0'], { ...options, stdio: ['ignore', 'pipe', 'inherit'] })
   const [chunk] = await once(server.stdout, 'data')
   const [, url] = /^runwright listening on (\S+)\n/.exec(String(chunk)) ?? []

@@ -63,6 +63,6 @@ class TaskThread {
 
 /** Performs a task in a thread of its own; its files are closed when this resolves. */
 export async function performInThread(task: CopyTask): Promise<CopyReport> {
-  const { WORKER_CODE } = await import('./tree-worker-code.js')
-  return await (idle.pop() ?? new TaskThread(WORKER_CODE)).perform(task)
+  const { workerCode } = await import('./tree-worker-code.js')
+  return await (idle.pop() ?? new TaskThread(workerCode())).perform(task)
 }

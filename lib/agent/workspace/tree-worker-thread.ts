@@ -42,7 +42,7 @@ class TreeWorkerThread {
 
   /** Loads the program of the thread, before the first job. */
   async load(): Promise<void> {
-    this.#code ??= (await import('./tree-worker-code.js')).WORKER_CODE
+    this.#code ??= (await import('./tree-worker-code.js')).workerCode()
   }
 
   /** Starts a job, and the thread if need be. */

@@ -4,9 +4,13 @@
  * of the worker's file; for TypeScript the worker registers the loader first, since it does not
  * inherit that of the thread that starts it.
  */
-export const WORKER_CODE: string = import.meta.url.endsWith('.ts')
-  ? `import(${JSON.stringify(import.meta.resolve('tsx/esm/api'))}).then((tsx) => {
-      tsx.register()
-      return import(${JSON.stringify(new URL('./worker.ts', import.meta.url).href)})
-    })`
-  : `import(${JSON.stringify(new URL('./worker.js', import.meta.url).href)})`
+export function workerCode(): string {
+  const isTypeScript = import.meta.url.endsWith('.ts')
+  const file = new URL(isTypeScript ? './worker.ts' : './worker.js', import.meta.url)
+  const load = `import(${JSON.stringify(file.href)})`
+  if (!isTypeScript) return load
+  return `import(${JSON.stringify(import.meta.resolve('tsx/esm/api'))}).then((tsx) => {
+    tsx.register()
+    return ${load}
+  })`
+}

@@ -1,7 +1,7 @@
 import { MessageChannel, receiveMessageOnPort, Worker, type MessagePort } from 'node:worker_threads'
 import { WorkerError } from '../../errors.js'
 import { CONTROL, WORKER, type WorkerStart } from './protocol.js'
-import { WORKER_CODE } from './worker-code.js'
+import { workerCode } from './worker-code.js'
 
 /** Room for the reason of a worker's end. */
 const REPORT_BYTES = 2048
@@ -44,7 +44,7 @@ export class WorkerThread {
     this.#lifeline = port1
     const workerData: WorkerStart = { ...data, lifeline: port2, report: this.#report }
     try {
-      this.#worker = new Worker(PROLOGUE + WORKER_CODE, {
+      this.#worker = new Worker(PROLOGUE + workerCode(), {
         eval: true,
         workerData,
         transferList: [data.port, port2],
