@@ -98,7 +98,7 @@ export async function openFake(
   const server = createServer((request, response) => {
     const { pathname } = new URL(request.url ?? '', 'http://localhost')
     const isHeld = ({ pattern }: { pattern: RegExp }): boolean =>
-      pattern.test(`${request.method} ${pathname}`)
+      [pathname, request.url].some((asked) => pattern.test(`${request.method} ${asked}`))
     const held = [...holds].filter(isHeld)
     void Promise.all(held.map(({ over }) => over)).then(() => answer(request, response))
   })

@@ -4,7 +4,7 @@ import { after, before, test, type TestContext } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import { openBrowser } from './browser.js'
 import {
-  changed, changesOf, openFake, openRun, twoIterations, type FakeService,
+  changed, changesOf, openFake, openRun, problem, twoIterations, type FakeService,
 } from './fake-workspace.js'
 
 let browser: BrowserContext
@@ -334,4 +334,101 @@ test('a call at a gate has one mark that it is folded', async (t) => {
   const summary = page.locator('.call-details > summary')
   await summary.waitFor()
   assert.equal(await summary.evaluate((each) => getComputedStyle(each).listStyleType), 'none')
+})
+
+test('an answer about the runs that comes after a newer one is not shown', async (t) => {
+  const fake = await openFake(t, {})
+  fake.set({ goal: 'the first' })
+  const other = fake.engine.add()
+  fake.engine.set(other, { goal: 'the other' })
+  const { list } = fake.engine
+  const found: typeof list = async (query = {}) => {
+    const { runs, next } = await list(query)
+    const { search = '' } = query
+    return { runs: runs.filter(({ goal }) => goal.includes(search)), next }
+  }
+  Object.assign(fake.engine, { list: found })
+  const all = fake.hold(/^GET \/api\/runs\?(?!.*search=)/)
+  const page = await openList(t, fake)
+  await page.getByRole('searchbox').fill('other')
+  const rows = page.locator('.run-row')
+  await rows.first().waitFor()
+  assert.equal(await rows.count(), 1)
+  const newer = fake.hold(/^GET \/api\/runs\?.*search=/)
+  await answered(page, /\/api\/runs\?(?!.*search=)/, all)
+  // The list is drawn again, by what it knows.
+  await goTo(page, `#/runs/${other}`)
+  await page.getByRole('heading', { name: 'the other' }).waitFor()
+  assert.equal(await rows.count(), 1)
+  newer()
+  assert.match(String(await rows.first().textContent()), /the other/)
+})
+
+test('who has left a run while it is deleted stays where he is', async (t) => {
+  const fake = await openFake(t, {})
+  fake.set({ status: 'failed', end_reason: 'stuck' })
+  const page = await openRun(t, browser, fake)
+  fake.set({ ended_at: '2026-01-01T00:00:00Z' })
+  page.on('dialog', (dialog) => void dialog.accept())
+  const release = fake.hold(/^DELETE/)
+  const asked = page.waitForRequest((request) => request.method() === 'DELETE')
+  const deleted = page.waitForResponse((response) => response.request().method() === 'DELETE')
+  await page.getByRole('button', { name: 'Delete' }).click()
+  await asked
+  await goTo(page, '#/new')
+  await page.getByLabel('Goal', { exact: true }).waitFor()
+  release()
+  assert.equal((await deleted).status(), 204)
+  await page.getByText('No runs yet.').waitFor()
+  assert.equal(new URL(page.url()).hash, '#/new')
+})
+
+test('who starts a run by keyboard can try again when it was refused', async (t) => {
+  const fake = await openFake(t, {
+    create: () => problem(503, 'queue_full', 'too many runs wait'),
+  })
+  const page = await openList(t, fake, '#/new')
+  await page.getByLabel('Goal', { exact: true }).fill('node-test')
+  await page.getByRole('button', { name: 'Start run' }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByText('too many runs wait').first().waitFor()
+  const text = await page.evaluate(() => document.activeElement?.textContent)
+  assert.equal(text, 'Start run')
+})
+
+test('the longer a waterfall takes to draw, the longer its reader is left alone', async (t) => {
+  const fake = await openFake(t, {})
+  const page = await openRun(t, browser, fake, '/waterfall')
+  await page.evaluate(() => {
+    // Each look at the clock takes 50 ms: four times that are no other wait of the page.
+    const { now } = performance
+    let late = 0
+    performance.now = () => now.call(performance) + (late += 50)
+    const delays: number[] = []
+    const { setTimeout: set } = window
+    Reflect.set(window, 'setTimeout', (work: () => void, ms: number) => {
+      delays.push(ms)
+      return set(work, ms)
+    })
+    Reflect.set(window, 'delays', delays)
+  })
+  for (const text of ['one', 'two', 'three']) {
+    fake.engine.append(fake.runId, 'model_turn', { turn: 1, text, stop: 'end' })
+    await page.locator('.wf-row').first().waitFor()
+  }
+  const waited = () => (Reflect.get(window, 'delays') as number[]).some((ms) => ms >= 200 && ms < 1_000)
+  await page.waitForFunction(waited)
+})
+
+test('where locks are refused there is no error', async (t) => {
+  const context = await openBrowser(t, {})
+  await context.addInitScript({
+    content: `Object.defineProperty(navigator.locks, 'request', {
+      value: () => Promise.reject(new DOMException('no', 'SecurityError')),
+    })`,
+  })
+  const fake = await openFake(t, {})
+  const page = await openRun(t, context, fake)
+  await goTo(page, '#/')
+  await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor()
 })
