@@ -416,8 +416,9 @@ test('the longer a waterfall takes to draw, the longer its reader is left alone'
     fake.engine.append(fake.runId, 'model_turn', { turn: 1, text, stop: 'end' })
     await page.locator('.wf-row').first().waitFor()
   }
-  const waited = () => (Reflect.get(window, 'delays') as number[]).some((ms) => ms >= 200 && ms < 1_000)
-  await page.waitForFunction(waited)
+  await page.waitForFunction(() =>
+    (Reflect.get(window, 'delays') as number[]).some((ms) => ms >= 200 && ms < 1_000),
+  )
 })
 
 test('where locks are refused there is no error', async (t) => {

@@ -112,9 +112,9 @@ export class RunChildren {
   }
 
   /**
-   * Begins a child whose id is in the log, unless it has ended there meanwhile, or is about to. What
-   * was asked of the store is repeated until it is known whether the child exists, also when the
-   * run is to stop: else its end could be recorded before it begins.
+   * Begins a child whose id is in the log, unless it has ended there meanwhile, or is about to.
+   * What was asked of the store is repeated until it is known whether the child exists, also when
+   * the run is to stop: else its end could be recorded before it begins.
    *
    * @throws the reason for which the run was lost.
    */
