@@ -350,7 +350,7 @@ function toolEntry(event, { started = false, result }) {
       h('code.args', argumentsLine(args)),
       state,
     ),
-    parts.length === 0 ? null : h('div.tool-result', parts),
+    parts.length > 1 ? h('div.tool-result', parts) : (parts[0] ?? null),
   )
 }
 

@@ -10,7 +10,7 @@ import { matchesOf } from './search.js'
  */
 
 /** Assumed height of a row that was never drawn, gap included, in pixels. */
-const ROW_HEIGHT = 72
+const ROW_HEIGHT = 76
 
 /** An entry, or the head of an iteration. */
 export class Row {

@@ -19,7 +19,7 @@ import { Block, Iteration, Row } from './timeline-rows.js'
  */
 
 /** Rows per block. */
-const BLOCK = 10
+const BLOCK = 20
 /** Distance from the window within which blocks are drawn. */
 const MARGIN = '400px 0px'
 
