@@ -77,6 +77,24 @@ export async function openBrowser(
 }
 
 /**
+ * What the page and its browser complain about from now on: errors nobody caught, and errors on the
+ * console that are not of these. A test compares it with nothing at its end.
+ */
+export function complaintsOf(page: Page, expected = /net::ERR_/): string[] {
+  const complaints: string[] = []
+  page.on('pageerror', (error) => {
+    // What Firefox says of a socket that does not open is no error of the page.
+    if (!/^Firefox can.t establish a connection/.test(error.message))
+      complaints.push(String(error))
+  })
+  page.on('console', (message) => {
+    if (message.type() === 'error' && !expected.test(message.text()))
+      complaints.push(message.text())
+  })
+  return complaints
+}
+
+/**
  * Types a number. The driver of Firefox adds to what is in such a field, where `fill` should
  * replace it.
  */
@@ -156,6 +174,9 @@ function launchFirefox({ colorScheme, reducedMotion }: Appearance): Promise<Brow
       'ui.systemUsesDarkTheme': colorScheme === 'dark' ? 1 : 0,
       'ui.prefersReducedMotion': reducedMotion === 'reduce' ? 1 : 0,
       'network.dns.forceResolve': '127.0.0.1',
+      // The driver waits for ever for the load of a page that was kept whole.
+      'fission.bfcacheInParent': false,
+      'browser.sessionhistory.max_total_viewers': 0,
     },
   })
 }

@@ -11,7 +11,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import { MemoryStore } from 'runwright/agent'
 import { bearerKeys, createRunService, type RunServiceOptions } from 'runwright/server'
 import { testProvider, type Said } from '../../helpers/engine.js'
-import { EXECUTABLE, fillNumber, goBy, inFirefox, openBrowser } from './browser.js'
+import { complaintsOf, EXECUTABLE, fillNumber, goBy, inFirefox, openBrowser } from './browser.js'
 
 /** Folder for screenshots; none are taken unless the variable is set. */
 const SHOTS = process.env['RUNWRIGHT_SCREENSHOTS']
@@ -72,13 +72,8 @@ async function openPage(
   context: BrowserContext = desktop,
 ): Promise<Page> {
   const page = await context.newPage()
-  const complaints: string[] = []
-  page.on('pageerror', (error) => complaints.push(String(error)))
-  page.on('console', (message) => {
-    // The service is closed before the page, which may be reading the list at that moment.
-    const expected = /status of (401|404|409|422|503)|net::ERR_CONNECTION/.test(message.text())
-    if (message.type() === 'error' && !expected) complaints.push(message.text())
-  })
+  // The service is closed before the page, which may be reading the list at that moment.
+  const complaints = complaintsOf(page, /status of (401|404|409|422|503)|net::ERR_CONNECTION/)
   page.on('dialog', (dialog) => void dialog.accept())
   t.after(async () => {
     await page.close()
@@ -682,6 +677,9 @@ for (const width of [360, 1440]) {
           page,
           `${hash === '#/' ? 'list' : hash === '#/new' ? 'form' : 'again'}-${width}-${colorScheme}`,
         )
+        // What the pointer is over has other colors.
+        const [primary] = await page.locator('main .primary:visible').all()
+        await primary?.hover()
         // The compiler adds a helper to named functions that the page does not have.
         await page.evaluate('globalThis.__name = (value) => value')
         const { wide, faint } = await page.evaluate(inspect)
@@ -694,7 +692,12 @@ for (const width of [360, 1440]) {
 
 /** Runs in the page: its sideways overflow, and texts with a contrast below 4.5 (WCAG 1.4.3). */
 function inspect(): { wide: number; faint: string[] } {
-  const channels = (color: string): number[] => (color.match(/[\d.]+/g) ?? []).map(Number)
+  // What is mixed, as below the pointer, is told in parts of one: color(srgb 0.5 0.5 0.5).
+  const channels = (color: string): number[] => {
+    const numbers = (color.match(/[\d.]+/g) ?? []).map(Number)
+    if (!color.startsWith('color(')) return numbers
+    return numbers.map((part, i) => (i < 3 ? part * 255 : part))
+  }
   const luminance = ([red = 0, green = 0, blue = 0]: number[]): number => {
     const [r = 0, g = 0, b = 0] = [red, green, blue].map((value) => {
       const part = value / 255

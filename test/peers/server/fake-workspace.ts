@@ -12,6 +12,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import type { CheckpointReason, FileList, NetChange, NetChanges, RunDetails } from 'runwright/agent'
 import { createRunService } from 'runwright/server'
 import { FakeEngine } from '../../server/fake-engine.js'
+import { complaintsOf } from './browser.js'
 
 export interface Answer {
   readonly status?: number
@@ -173,12 +174,7 @@ export async function openRun(
   tab = '',
 ): Promise<Page> {
   const page = await context.newPage()
-  const complaints: string[] = []
-  page.on('pageerror', (error) => complaints.push(String(error)))
-  page.on('console', (message) => {
-    const expected = /status of (401|403|404|409|410|422|429|503)|net::ERR_/.test(message.text())
-    if (message.type() === 'error' && !expected) complaints.push(message.text())
-  })
+  const complaints = complaintsOf(page, /status of (401|403|404|409|410|422|429|503)|net::ERR_/)
   t.after(async () => {
     await page.close()
     assert.deepEqual(complaints, [])

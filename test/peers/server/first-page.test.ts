@@ -13,7 +13,7 @@ import { createRunService, type RunServiceOptions } from 'runwright/server'
 import { testProvider } from '../../helpers/engine.js'
 import { FakeEngine } from '../../server/fake-engine.js'
 import { assertAccessible } from './accessible.js'
-import { openBrowser } from './browser.js'
+import { complaintsOf, openBrowser } from './browser.js'
 
 /** Folder for screenshots; none are taken unless the variable is set. */
 const SHOTS = process.env['RUNWRIGHT_SCREENSHOTS']
@@ -40,12 +40,7 @@ async function openPage(
   expected = /^$/,
 ): Promise<Page> {
   const page = await context.newPage()
-  const complaints: string[] = []
-  page.on('pageerror', (error) => complaints.push(String(error)))
-  page.on('console', (message) => {
-    if (message.type() === 'error' && !expected.test(message.text()))
-      complaints.push(message.text())
-  })
+  const complaints = complaintsOf(page, expected)
   t.after(async () => {
     await page.close()
     assert.deepEqual(complaints, [])

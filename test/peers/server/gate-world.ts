@@ -12,6 +12,7 @@ import {
 } from 'runwright/agent'
 import { createRunService } from 'runwright/server'
 import { scratch, testProvider, type Said } from '../../helpers/engine.js'
+import { complaintsOf } from './browser.js'
 
 /** A tool of which the page knows nothing. */
 export const deploy = defineTool({
@@ -94,12 +95,7 @@ export async function openWorld(
   const { details } = await engine.create({ goal: 'shell: test -e never', ...request })
   const runId = details.run_id
   const page = await context.newPage()
-  const complaints: string[] = []
-  page.on('pageerror', (error) => complaints.push(String(error)))
-  page.on('console', (message) => {
-    const expected = /status of (404|409|413|422|503)|net::ERR_|WebSocket/.test(message.text())
-    if (message.type() === 'error' && !expected) complaints.push(message.text())
-  })
+  const complaints = complaintsOf(page, /status of (404|409|413|422|503)|net::ERR_|WebSocket/)
   t.after(async () => {
     await page.close()
     await service.close({ graceMs: 0 })

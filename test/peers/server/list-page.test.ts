@@ -11,7 +11,7 @@ import type { RunDetails } from 'runwright/agent'
 import { createRunService } from 'runwright/server'
 import { FakeEngine } from '../../server/fake-engine.js'
 import { assertAccessible } from './accessible.js'
-import { openBrowser } from './browser.js'
+import { complaintsOf, openBrowser } from './browser.js'
 
 /** Folder for screenshots; none are taken unless the variable is set. */
 const SHOTS = process.env['RUNWRIGHT_SCREENSHOTS']
@@ -94,12 +94,7 @@ function fill(engine: FakeEngine): { waiting: string; working: string } {
 /** A page that fails the test on any warning or error of the browser. */
 async function openPage(t: TestContext, context: BrowserContext, url: string): Promise<Page> {
   const page = await context.newPage()
-  const complaints: string[] = []
-  page.on('pageerror', (error) => complaints.push(String(error)))
-  page.on('console', (message) => {
-    const expected = /status of (401|422)|net::ERR_CONNECTION/.test(message.text())
-    if (message.type() === 'error' && !expected) complaints.push(message.text())
-  })
+  const complaints = complaintsOf(page, /status of (401|422)|net::ERR_CONNECTION/)
   t.after(async () => {
     await page.close()
     assert.deepEqual(complaints, [])

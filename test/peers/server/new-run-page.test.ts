@@ -12,7 +12,7 @@ import { MemoryStore } from 'runwright/agent'
 import { createRunService, type RunService } from 'runwright/server'
 import { testProvider } from '../../helpers/engine.js'
 import { assertAccessible } from './accessible.js'
-import { openBrowser } from './browser.js'
+import { complaintsOf, openBrowser } from './browser.js'
 
 /** Folder for screenshots; none are taken unless the variable is set. */
 const SHOTS = process.env['RUNWRIGHT_SCREENSHOTS']
@@ -59,12 +59,7 @@ after(async () => {
 
 async function openForm(t: TestContext, query = '', where = context): Promise<Page> {
   const page = await where.newPage()
-  const complaints: string[] = []
-  page.on('pageerror', (error) => complaints.push(String(error)))
-  page.on('console', (message) => {
-    const expected = /status of 422|net::ERR_CONNECTION/.test(message.text())
-    if (message.type() === 'error' && !expected) complaints.push(message.text())
-  })
+  const complaints = complaintsOf(page, /status of 422|net::ERR_CONNECTION/)
   t.after(async () => {
     await page.close()
     assert.deepEqual(complaints, [])

@@ -14,7 +14,7 @@ import { MemoryStore, type ModelRequest } from 'runwright/agent'
 import { createRunService } from 'runwright/server'
 import { scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { assertAccessible } from './accessible.js'
-import { openBrowser } from './browser.js'
+import { complaintsOf, openBrowser } from './browser.js'
 
 let browser: BrowserContext
 let closeBrowser = async (): Promise<void> => {}
@@ -44,8 +44,7 @@ async function open(t: TestContext, answer: (request: ModelRequest, call: number
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const page = await browser.newPage()
-  const complaints: string[] = []
-  page.on('pageerror', (error) => complaints.push(String(error)))
+  const complaints = complaintsOf(page)
   t.after(async () => {
     await page.close()
     await service.close({ graceMs: 0 })
