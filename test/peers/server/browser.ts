@@ -3,6 +3,7 @@
  * process for all contexts of a file; of Firefox one for each appearance.
  */
 import { readFileSync } from 'node:fs'
+import { setTimeout as sleep } from 'node:timers/promises'
 import {
   chromium,
   firefox,
@@ -22,6 +23,12 @@ export const inFirefox = process.env['BROWSER'] === 'firefox'
  * test does, so that the error names the step.
  */
 export const STEP_MS = 300_000
+
+/**
+ * A tester who takes so many milliseconds for each step, and ten times that after an address was
+ * opened: what passes only in a hurry, while a page is still loading, fails. Set by `.ci/full`.
+ */
+const LATE_MS = Number(process.env['LATE_READER_MS'] ?? 0)
 
 const ARGUMENTS = [
   '--no-sandbox',
@@ -66,6 +73,7 @@ export async function openBrowser(
     ...(inFirefox ? others : options),
   })
   context.setDefaultTimeout(STEP_MS)
+  if (LATE_MS > 0) context.on('page', comeLate)
   owner.after(async () => {
     await context.close()
     shared.contexts -= 1
@@ -74,6 +82,15 @@ export async function openBrowser(
     await browser.close()
   })
   return context
+}
+
+function comeLate(page: Page): void {
+  const go = page.goto.bind(page)
+  page.goto = async (...args) => {
+    const response = await go(...args)
+    await sleep(10 * LATE_MS)
+    return response
+  }
 }
 
 /**
@@ -161,7 +178,9 @@ export async function copiedBy(page: Page, click: () => Promise<void>): Promise<
 }
 
 function launchChromium(): Promise<Browser> {
-  return chromium.launch({ executablePath: EXECUTABLE, args: ARGUMENTS, timeout: STEP_MS })
+  return chromium.launch({
+    executablePath: EXECUTABLE, args: ARGUMENTS, slowMo: LATE_MS, timeout: STEP_MS,
+  })
 }
 
 function launchFirefox({ colorScheme, reducedMotion }: Appearance): Promise<Browser> {
@@ -169,6 +188,7 @@ function launchFirefox({ colorScheme, reducedMotion }: Appearance): Promise<Brow
     // The name under which Playwright drives a Firefox that it did not build: by WebDriver BiDi.
     channel: 'moz-firefox',
     executablePath: FIREFOX_EXECUTABLE,
+    slowMo: LATE_MS,
     timeout: STEP_MS,
     firefoxUserPrefs: {
       'ui.systemUsesDarkTheme': colorScheme === 'dark' ? 1 : 0,
