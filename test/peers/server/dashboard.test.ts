@@ -162,7 +162,9 @@ test('a gate for tool calls shows what would run, and calls can be rejected', as
   const calls = String(await gate.locator('.gated').textContent())
   assert.match(calls, /Writes src\/file-0\.js.*write_file/s)
   await gate.getByRole('button', { name: 'Reject calls' }).click()
-  await page.getByText('refused').first().waitFor()
+  // The run goes on to its next gate, and what is far from the window is not drawn.
+  await page.getByLabel('Find in this run').fill('refused')
+  await page.locator('article').getByText('refused').first().waitFor()
   await page.getByRole('button', { name: 'Abort', exact: true }).click()
   await page.locator('.run-head .chip.aborted').waitFor()
 })
