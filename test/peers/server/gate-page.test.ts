@@ -7,7 +7,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import type { Said } from '../../helpers/engine.js'
 import { assertAccessible } from './accessible.js'
 import { openBrowser } from './browser.js'
-import { A, eventsOf, MIXED, openWorld, ready, type World } from './gate-world.js'
+import { A, answered, eventsOf, MIXED, openWorld, ready, type World } from './gate-world.js'
 
 /** Folder for screenshots; none are taken unless the variable is set. */
 const SHOTS = process.env['RUNWRIGHT_SCREENSHOTS']
@@ -164,7 +164,7 @@ for (const { width, colorScheme } of [
     await callOf(page, 3).getByRole('button', { name: 'Undo my changes' }).click()
     await callOf(page, 1).locator('summary').first().focus()
     await page.keyboard.press('a')
-    await page.getByText('Answered: approve').waitFor()
+    await until(async () => (await world.answers()).length > 0)
     const [answer] = await world.answers()
     assert.deepEqual([answer!.decision, Object.values(answer!.edits!)], [
       'approve',
@@ -180,6 +180,7 @@ for (const { width, colorScheme } of [
     assert.match(readFileSync(file('src/a.js'), 'utf8'), /line 3, mended/)
     assert.equal(readFileSync(file('made'), 'utf8'), 'edited\n')
     assert.equal(await page.evaluate(() => document.activeElement?.id), 'run-title')
+    await answered(page, 'approve')
   })
 }
 
@@ -237,7 +238,7 @@ test('keys do nothing while somebody types, with other keys, and behind a dialog
   await page.keyboard.press('Escape')
   assert.deepEqual(await world.answers(), [])
   await page.keyboard.press('r')
-  await page.getByText('Answered: reject').waitFor()
+  await answered(page, 'reject')
   const [answer] = await world.answers()
   assert.deepEqual([answer!.decision, answer!.feedback], ['reject', 'a rear view'])
 })
@@ -256,7 +257,7 @@ test('a key answers nothing that is out of view: it leads there first', async (t
   assert.deepEqual(await world.answers(), [])
   await ready(page)
   await page.keyboard.press('a')
-  await page.getByText('Answered: approve').waitFor()
+  await answered(page, 'approve')
 })
 
 test('the net changes since the last gate are shown, and not those before it', async (t) => {

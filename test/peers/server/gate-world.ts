@@ -132,3 +132,9 @@ export async function eventsOf(engine: RunEngine, runId: string): Promise<AgentE
 export async function ready(page: Page): Promise<void> {
   await page.locator('section.gate[data-ready]').waitFor()
 }
+
+/** Waits for the entry of an answer: the run goes on, and what is far from the window is not drawn. */
+export async function answered(page: Page, decision: 'approve' | 'reject'): Promise<void> {
+  await page.getByLabel('Find in this run').fill(decision)
+  await page.locator('article').getByText(`Answered: ${decision}`).waitFor()
+}

@@ -44,7 +44,7 @@ async function open(t: TestContext, answer: (request: ModelRequest, call: number
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   const page = await browser.newPage()
-  const complaints = complaintsOf(page)
+  const complaints = complaintsOf(page, /status of (404|409)|net::ERR_/)
   t.after(async () => {
     await page.close()
     await service.close({ graceMs: 0 })
