@@ -33,7 +33,8 @@ interface Started {
   readonly child: ChildProcess
   readonly baseUrl: string
   readonly lines: readonly string[]
-  /** What it has printed to standard error so far, in pieces. */
+  /** What it has printed so far, in pieces. */
+  readonly stdout: readonly string[]
   readonly stderr: readonly string[]
 }
 
@@ -71,19 +72,20 @@ async function start(
   node = compiled,
 ): Promise<Started> {
   const child = launch(t, { PORT: '0', ...env }, [], node)
-  let printed = ''
+  const stdout: string[] = []
   const stderr: string[] = []
   child.stderr?.on('data', (chunk: Buffer) => stderr.push(String(chunk)))
   await new Promise<void>((resolve) => {
     child.once('exit', () => resolve())
     child.stdout?.on('data', (chunk: Buffer) => {
-      printed += String(chunk)
-      if (/^watch it: .*\n/m.test(printed)) resolve()
+      stdout.push(String(chunk))
+      if (/^watch it: .*\n/m.test(stdout.join(''))) resolve()
     })
   })
+  const printed = stdout.join('')
   const baseUrl = /^runwright listening on (http:\S+)\n/.exec(printed)?.[1]
   assert.ok(baseUrl !== undefined, `it prints its address: ${printed}${stderr.join('')}`)
-  return { child, baseUrl, lines: printed.trim().split('\n'), stderr }
+  return { child, baseUrl, lines: printed.trim().split('\n'), stdout, stderr }
 }
 
 async function failsToStart(
@@ -206,13 +208,13 @@ test('damage is printed to standard error, one line each, and shown by the API',
 })
 
 test('Ctrl-C ends it cleanly, and it prints how to start a run', async (t) => {
-  const { child, lines, baseUrl } = await start(t, { RUNWRIGHT_DATA: scratch(t) }, npmStart)
+  const env = { RUNWRIGHT_DATA: scratch(t) }
+  const { child, lines, baseUrl, stdout } = await start(t, env, npmStart)
   assert.equal(lines[0], `runwright listening on ${baseUrl}`)
   assert.match(lines[1] ?? '', /curl .*\/api\/runs .*"goal":"node-test","cwd":"[^"]*demo-project"/)
-  let said = lines.join('\n')
-  child.stdout!.on('data', (chunk: Buffer) => (said += String(chunk)))
-  while (!said.includes('RUNWRIGHT_API_KEYS=auto')) await once(child.stdout!, 'data')
-  assert.match(said, /gates are not binding\n.*proxy or tunnel .*cannot be told from a local caller/)
+  const said = (): string => stdout.join('')
+  while (!said().includes('RUNWRIGHT_API_KEYS=auto')) await once(child.stdout!, 'data')
+  assert.match(said(), /gates are not binding\n.*proxy or tunnel .*cannot be told from a local caller/)
   child.kill('SIGINT')
   const [code] = (await once(child, 'exit')) as [number]
   assert.equal(code, 0)
