@@ -3,7 +3,6 @@
  * process for all contexts of a file; of Firefox one for each appearance.
  */
 import { readFileSync } from 'node:fs'
-import { setTimeout as sleep } from 'node:timers/promises'
 import {
   chromium,
   firefox,
@@ -88,7 +87,7 @@ function comeLate(page: Page): void {
   const go = page.goto.bind(page)
   page.goto = async (...args) => {
     const response = await go(...args)
-    await sleep(10 * LATE_MS)
+    await page.waitForTimeout(10 * LATE_MS)
     return response
   }
 }
