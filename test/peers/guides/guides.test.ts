@@ -6,11 +6,12 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { promisify } from 'node:util'
-import { documents, markdown, root, type Block } from '../../helpers/markdown.js'
+import { documents, markdown, type Block } from '../../helpers/markdown.js'
 import { noPostgres } from '../postgres/postgres.js'
+import { packInto } from '../package/tarball.js'
 import { isFor, type Guide, type NotRun } from './rule.js'
 import { engine } from './rules/engine.js'
 import { http } from './rules/http.js'
@@ -59,12 +60,8 @@ before(async () => {
   // Where the README says that the clone is: beside the app.
   const clone = join(folder, 'runwright')
   mkdirSync(clone)
-  await run('npm', ['pack', root, '--pack-destination', clone, '--loglevel=error'], { cwd: folder })
-  const { version } = JSON.parse(
-    (await run('npm', ['pkg', 'get', 'version', 'name', '--json'], { cwd: root })).stdout,
-  ) as { version: string }
+  const tarball = `./runwright/${basename(await packInto(clone))}`
   writeFileSync(join(folder, 'package.json'), '{ "private": true, "type": "module" }')
-  const tarball = `./runwright/runwright-${version}.tgz`
   await run('npm', ['install', tarball, '--offline', '--no-audit', '--no-fund'], { cwd: folder })
 })
 after(() => rmSync(folder, { recursive: true, force: true }))

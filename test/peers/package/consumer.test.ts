@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { packInto } from './tarball.js'
 
 // The packed package in a project of its own: compiled, required, bundled, and checked by tools.
 
@@ -16,10 +17,7 @@ const folder = mkdtempSync(join(tmpdir(), 'runwright-consumer-'))
 let tarball = ''
 
 before(async () => {
-  const { stdout } = await run('npm', ['pack', root, '--json', '--loglevel=error'], { cwd: folder })
-  // The build that goes before may print lines of its own.
-  const [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as [{ filename: string }]
-  tarball = join(folder, packed.filename)
+  tarball = await packInto(folder)
   const modules = join(folder, 'node_modules')
   mkdirSync(join(modules, 'runwright'), { recursive: true })
   await run('tar', ['-xzf', tarball, '-C', join(modules, 'runwright'), '--strip-components=1'])

@@ -119,6 +119,19 @@ export async function fillNumber(field: Locator, number: number): Promise<void> 
   await field.pressSequentially(String(number))
 }
 
+/** Gives a page another size; resolves once it has heard of that, and was laid out. */
+export async function resize(
+  page: Page,
+  size: { readonly width: number; readonly height: number },
+): Promise<void> {
+  await page.setViewportSize(size)
+  await page.waitForFunction(
+    ({ width, height }) => innerWidth === width && innerHeight === height,
+    size,
+  )
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))))
+}
+
 /**
  * Goes back or forward in the history of a tab. The driver of Firefox would wait for the load of a
  * page, which there is none of between two fragments.

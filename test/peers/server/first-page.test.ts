@@ -13,7 +13,7 @@ import { createRunService, type RunServiceOptions } from 'runwright/server'
 import { testProvider } from '../../helpers/engine.js'
 import { FakeEngine } from '../../server/fake-engine.js'
 import { assertAccessible } from './accessible.js'
-import { complaintsOf, openBrowser } from './browser.js'
+import { complaintsOf, openBrowser, resize } from './browser.js'
 
 /** Folder for screenshots; none are taken unless the variable is set. */
 const SHOTS = process.env['RUNWRIGHT_SCREENSHOTS']
@@ -134,7 +134,7 @@ test('the first page is accessible at every size, with and without a demo', asyn
       for (const colorScheme of ['light', 'dark'] as const) {
         await page.emulateMedia({ colorScheme })
         for (const width of [360, 768, 1280, 1920]) {
-          await page.setViewportSize({ width, height: 900 })
+          await resize(page, { width, height: 900 })
           const where = `${view === '' ? 'first' : 'new'}-${offered}-${width}-${colorScheme}`
           if (SHOTS !== undefined) {
             mkdirSync(SHOTS, { recursive: true })

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import type { Said } from '../../helpers/engine.js'
 import { assertAccessible } from './accessible.js'
-import { openBrowser } from './browser.js'
+import { openBrowser, resize } from './browser.js'
 import { A, answered, eventsOf, MIXED, openWorld, ready, type World } from './gate-world.js'
 
 /** Folder for screenshots; none are taken unless the variable is set. */
@@ -99,7 +99,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
     for (const [width, height] of [
       [1920, 1080], [1280, 800], [1280, 500], [768, 1024], [360, 640],
     ] as const) {
-      await page.setViewportSize({ width, height })
+      await resize(page, { width, height })
       for (const part of [0, 0.5, 1]) {
         await page.evaluate((to) => {
           scrollTo(0, document.documentElement.scrollHeight * to)
@@ -116,7 +116,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
       }
       await assertAccessible(page, `${width} ${colorScheme}`, PARTS)
     }
-    await page.setViewportSize({ width: 1280, height: 800 })
+    await resize(page, { width: 1280, height: 800 })
     await gateOf(page).getByRole('button', { name: 'Fold' }).click()
     await gateOf(page).locator('.gate-body').waitFor({ state: 'hidden' })
     await gateOf(page).getByRole('button', { name: 'Approve calls' }).waitFor()

@@ -9,7 +9,7 @@ import { MemoryStore, type AgentEvent } from 'runwright/agent'
 import { createRunService, type RunServiceOptions } from 'runwright/server'
 import { scratch, testProvider } from '../../helpers/engine.js'
 import { FakeEngine } from '../../server/fake-engine.js'
-import { inFirefox, openBrowser } from './browser.js'
+import { inFirefox, openBrowser, resize } from './browser.js'
 
 const EVENTS = 10_000
 /** The most elements of the page, however long a run is. */
@@ -79,7 +79,7 @@ test(`a run of ${EVENTS} events keeps the page small, and every one can be read`
 
   // Anywhere, as with the scrollbar.
   for (const height of [720, 1_080, 1_440]) {
-    await page.setViewportSize({ width: 1_920, height })
+    await resize(page, { width: 1_920, height })
     for (const part of PLACES) {
       await page.evaluate((to) => scrollTo(0, document.documentElement.scrollHeight * to), part)
       await page.waitForFunction(() => {
