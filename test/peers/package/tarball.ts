@@ -1,28 +1,26 @@
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { cpSync, symlinkSync } from 'node:fs'
+import { join, relative } from 'node:path'
 import { promisify } from 'node:util'
 import { root } from '../../helpers/markdown.js'
 
 const run = promisify(execFile)
-/** Beside the build, what `npm pack` looks at. */
-const DOCUMENTS = [
-  'package.json', 'README.md', 'LICENSE', 'CHANGELOG.md', 'CONTRIBUTING.md', 'docs', 'examples',
-]
+/** What neither the build nor the package needs. */
+const LEFT_OUT = new Set(['.git', 'node_modules', 'dist', 'coverage', 'test', 'docs/api'])
 
 /**
- * The package as `npm pack` makes it, in a folder; returns the path of the tarball. It is built
- * apart from the clone's own `dist`, since other test files build at the same time.
+ * `npm pack` of this clone, with the build that goes before it, into a folder; returns the path of
+ * the tarball. It runs in a copy of the clone, since other test files build at the same time.
  */
 export async function packInto(folder: string): Promise<string> {
-  const source = join(folder, 'source')
-  mkdirSync(source)
-  const isKept = (path: string): boolean => basename(path) !== 'api'
-  for (const name of DOCUMENTS)
-    cpSync(join(root, name), join(source, name), { recursive: true, filter: isKept })
-  await run(process.execPath, [join(root, 'build.mjs'), join(source, 'dist')])
-  const words = ['pack', source, '--ignore-scripts', '--json', '--loglevel=error']
-  const { stdout } = await run('npm', words, { cwd: folder })
-  const [packed] = JSON.parse(stdout) as [{ filename: string }]
+  const clone = join(folder, 'clone')
+  const filter = (path: string): boolean => !LEFT_OUT.has(relative(root, path))
+  cpSync(root, clone, { recursive: true, filter })
+  symlinkSync(join(root, 'node_modules'), join(clone, 'node_modules'))
+  const { stdout } = await run('npm', ['pack', clone, '--json', '--loglevel=error'], {
+    cwd: folder,
+  })
+  // The build may print lines of its own.
+  const [packed] = JSON.parse(stdout.slice(stdout.indexOf('[\n'))) as [{ filename: string }]
   return join(folder, packed.filename)
 }

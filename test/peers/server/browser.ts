@@ -100,8 +100,8 @@ export function complaintsOf(page: Page, expected = /net::ERR_/): string[] {
   const complaints: string[] = []
   page.on('pageerror', (error) => {
     // What Firefox says of a socket that does not open is no error of the page.
-    if (!/^Firefox can.t establish a connection/.test(error.message))
-      complaints.push(String(error))
+    const isOfBrowser = inFirefox && /^Firefox can.t establish a connection/.test(error.message)
+    if (!isOfBrowser) complaints.push(String(error))
   })
   page.on('console', (message) => {
     if (message.type() === 'error' && !expected.test(message.text()))
