@@ -47,13 +47,25 @@ function print(text: string): void {
   console.log(escapeInvisible(text))
 }
 
+/** What came of the patches of one call. */
+function tried(output: string): string {
+  const [, count, passed] = /^(\d+ patch(?:es)?) tried, (\d+) with exit code 0/.exec(output) ?? []
+  return count === undefined ? 'no patch: the command ran as it is' : `${count}: ${passed} passed`
+}
+
 /** A line about an event, or null for events that are not shown. */
 function progress(event: AgentEvent): string | null {
   switch (event.kind) {
     case 'step_start':
       return event.payload.node === 'plan' ? `\niteration ${event.iteration}` : null
     case 'tool_call':
+      // Many patches are tried in one call: the result says how many passed.
+      if (event.payload.tool === 'try_patches') return null
       return `  ${event.payload.tool.padEnd(10)} ${brief(event.payload.args)}`
+    case 'tool_result': {
+      const { exit_code: code, output, tool } = event.payload
+      return tool === 'try_patches' && code === 0 ? `  ${tool.padEnd(10)} ${tried(output)}` : null
+    }
     case 'goal_check': {
       const { achieved: met, counts, reason, duration_ms } = event.payload
       const tests = counts === null ? '' : `${counts.passed}/${counts.total} pass, `

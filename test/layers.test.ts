@@ -108,6 +108,7 @@ const agentFolders: Readonly<Record<string, readonly string[]>> = {
     'request',
     'tools',
     'tracing',
+    'trials',
     'workspace',
   ],
   stores: ['log'],
@@ -115,6 +116,7 @@ const agentFolders: Readonly<Record<string, readonly string[]>> = {
   testing: ['', 'log', 'models'],
   tools: ['redaction', 'workspace'],
   tracing: ['redaction'],
+  trials: ['goals', 'tools', 'workspace'],
   workspace: ['redaction'],
 }
 

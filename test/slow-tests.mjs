@@ -875,6 +875,54 @@ const byFile = {
       REPAIR,
     ],
   ],
+  'test/agent/models/repair-stops.test.ts': [
+    [
+      'what a process leaves that is killed while tests run with a patch, the next one removes',
+      3,
+      CRASHES,
+    ],
+    [
+      'an engine that closes while tests run with a patch leaves no copy; the next goes on',
+      2.5,
+      REPAIR,
+    ],
+    ['a run that is aborted while tests run with a patch changes nothing', 1.8, REPAIR],
+    ['a run that is aborted when its first trials begin changes nothing', 0.7, REPAIR],
+    ['a run whose time is over while tests run with a patch changes nothing', 0.7, REPAIR],
+  ],
+  'test/agent/models/repair-large.test.ts': [
+    ['a file that is read in parts is repaired, and nothing else in it changes', 5, REPAIR],
+  ],
+  'test/agent/models/repair-trials.test.ts': [
+    ['every output that the tool tells of is read as it was', 0.5, RANDOM_TEXTS],
+  ],
+  'test/agent/models/repair-operators.test.ts': [
+    ['the reverse of every class of mutation is made', 2.5, RANDOM_TEXTS],
+  ],
+  'test/agent/trials/trials.test.ts': [
+    ['a patch that harms its copy leaves nothing to those after it', 1.6, COPIES],
+    ['a patch that reaches its time limit is said to have done so', 3.5, LIMITS],
+    ['patches are tried on the workspace as it is by then', 0.9, COPIES],
+    ['nothing is left of the copies once the run is over', 0.4, COPIES],
+  ],
+  'test/agent/trials/trace-node.test.ts': [
+    ['node:test, TypeScript by tsx, "type": "module": the lines that each test ran', 1.5, CHILDREN],
+    ['node:test, TypeScript by tsx, "type": "commonjs": the lines that each test ran', 1.5, CHILDREN],
+    ['node:test, ES modules: the lines that each test ran', 0.7, CHILDREN],
+    ['what a test starts belongs to it: programs, also by a shell, and threads', 1, CHILDREN],
+  ],
+  'test/agent/trials/trace-python.test.ts': [
+    ['pytest with cases of unittest: the lines that each test ran', 2.2, CHILDREN],
+    ['a test of Python that ends the process keeps its lines; a script is one test', 1, CHILDREN],
+    ['pytest: the lines that each test ran', 0.9, CHILDREN],
+  ],
+  'test/agent/run/exploring-calls.test.ts': [
+    ['a search with ever new arguments goes on, explores: false', 1.7, COMMANDS],
+    ['a search with ever new arguments goes on, explores: true', 1.5, COMMANDS],
+    ['trying the same again is no progress, even if the answer differs: two in turn', 1.2, COMMANDS],
+    ['trying the same again is no progress, even if the answer differs: one that fails', 1, COMMANDS],
+    ['after a change of files the same may be tried again, but not after the way back', 1.7, COMMANDS],
+  ],
   'test/agent/properties.test.ts': [
     ['60 random runs keep every invariant, whatever model, tools and humans do', 2.4, RANDOM],
   ],

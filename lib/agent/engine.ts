@@ -46,6 +46,7 @@ import { goalRegistry } from './goals/registry.js'
 import type { ImagePart } from './image-part.js'
 import { IsolatedFolders } from './isolation/isolated-folders.js'
 import { sealingFor } from './sealing.js'
+import { tryingFor } from './trying.js'
 import { SealedFolders } from './isolation/sealed-folders.js'
 import { checkFilesOf } from './request/check-files.js'
 import { summarize } from './log/head.js'
@@ -157,6 +158,7 @@ export class RunEngine {
       childRuns,
       operations,
       sealingFor: sealingFor({ ...config, sealedFolders }),
+      tryingFor: tryingFor({ ...config, sealedFolders }),
       tracing,
       performStep,
       resolveModel: (name) => this.#models.resolve(name),

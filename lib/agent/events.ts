@@ -493,8 +493,14 @@ export interface PrivatePayloads {
     /** Tokens of conversation that the model accepts: it has refused more. */
     readonly room: number
   }
-  /** Absent for none, and where no model of the run takes images. */
-  readonly tool_result: { readonly images: readonly ImagePart[] }
+  readonly tool_result: {
+    /** Absent for none, and where no model of the run takes images. */
+    readonly images?: readonly ImagePart[]
+    /** See `Tool.explores`; absent for other tools. */
+    readonly explores?: true
+    /** See `Model.readsWholeOutputs`; absent for other models. */
+    readonly whole?: true
+  }
   readonly goal_check: {
     readonly output: string
     readonly tests: KeptTests | null

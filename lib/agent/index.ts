@@ -234,6 +234,9 @@ export type {
   DelegateRequest, DelegateResult, Tool, ToolCommandOptions, ToolContext, ToolEffect, ToolFile,
   ToolOutput,
 } from './tool.js'
+export type {
+  LineUse, TestedLines, TextEdit, Trial, TrialReport, TrialRequest,
+} from './trial.js'
 export type { ApproveCall, CallToApprove, RunToApprove } from './approval.js'
 export { openMcpServer } from './mcp/server.js'
 export type { McpServer } from './mcp/server.js'

@@ -217,6 +217,11 @@ export interface Model {
   /** False: texts say which images it does not see. @defaultValue false */
   readonly takesImages?: boolean
   /**
+   * True for a program that reads what tools answer as far as it is stored, 64 kB, and not the 16
+   * kB that others get. @defaultValue false
+   */
+  readonly readsWholeOutputs?: boolean | undefined
+  /**
    * The first of these settings that the model does not take; null when it takes all. Asked when a
    * run is created. A model without this function takes none.
    */

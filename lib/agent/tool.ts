@@ -8,6 +8,7 @@ import type { ChangeCounts, RunStatus } from './events.js'
 import type { CommandOptions, CommandResult } from './executor.js'
 import type { Assurance } from './goal.js'
 import type { JsonSchema } from './schema.js'
+import type { TrialReport, TrialRequest } from './trial.js'
 import type { FileChange, Workspace } from './workspace/workspace.js'
 
 /**
@@ -49,6 +50,15 @@ export interface ToolContext {
    * of a shell's, and arguments or variables that are too long.
    */
   run(command: string, options?: ToolCommandOptions): Promise<CommandResult>
+  /**
+   * Runs a command in copies of the workspace, one for each patch, some of them at the same time.
+   * The workspace itself does not change, whatever happens meanwhile. Only of tools with
+   * `startsProcess`.
+   *
+   * @throws TypeError for a request beyond the limits; {@link WorkspaceError} when no copy can be
+   * made; the reason when the call is stopped.
+   */
+  tryPatches(request: TrialRequest): Promise<TrialReport>
   /**
    * Starts another run, which works in a copy of the workspace as it is now, and waits for its end,
    * without a slot. The changes of one that achieves its goal are brought back, three-way. It
@@ -134,6 +144,12 @@ export interface Tool {
    * compares the workspace before and after, as it does for commands. Not for `read` tools.
    */
   readonly changesFiles?: boolean
+  /**
+   * True for a tool that tries things out and leaves the workspace as it is. Whether a run is stuck
+   * is then told by what is tried, not by what comes of it: a call with arguments that are new to
+   * the files as they are is progress, the same call again is none, even if its answer differs.
+   */
+  readonly explores?: boolean
   /** True to take the place of the shipped tool of the same name; otherwise that is an error. */
   readonly replace?: boolean
   /** Milliseconds after which a call is stopped, in place of the engine's `toolTimeoutMs`. */

@@ -6,6 +6,8 @@
 import type { AgentEvent, JsonObject, NetChanges, RunDetails } from '../agent/index.js'
 import type { Part, Style } from './print.js'
 
+/** The tool that tries many patches in one call. */
+const TRY = 'try_patches'
 /** Columns of what a line is about. */
 const LABEL = 11
 /** Characters of a text of which a line shows the beginning. */
@@ -20,9 +22,11 @@ export function lineOf(event: AgentEvent): Part[] | null {
     case 'model_turn':
       return payload.text.trim() === '' ? null : labelled('model', ['dim', brief(payload.text)])
     case 'tool_call':
-      return labelled(payload.tool, callText(payload.args))
+      // What it tries is said with what came of it, on one line.
+      return payload.tool === TRY ? null : labelled(payload.tool, callText(payload.args))
     case 'tool_result': {
       const { exit_code: code, output } = payload
+      if (payload.tool === TRY && code === 0) return labelled(TRY, triedText(output))
       if (code === 0) return null
       return labelled(payload.tool, ['yellow', `exit ${code}`], ['dim', lastLine(output)])
     }
@@ -82,7 +86,7 @@ function labelled(label: string, ...parts: readonly Part[]): Part[] {
     const isNext = index > 0 && typeof part !== 'string'
     return isNext ? [' ', part] : [part]
   })
-  return ['  ', [style, brief(label).padEnd(LABEL)], ...joined]
+  return ['  ', [style, `${brief(label)} `.padEnd(LABEL)], ...joined]
 }
 
 /** The beginning of a text, on one line. */
@@ -104,6 +108,13 @@ function callText(args: JsonObject): string {
   const change = edit ? `: ${brief(before)} → ${brief(after)}` : ''
   if (typeof subject === 'string') return `${brief(subject)}${change}`
   return brief(Object.keys(args).length === 0 ? '' : JSON.stringify(args))
+}
+
+/** What came of the patches of one call. */
+function triedText(output: string): string {
+  if (output.startsWith('The command ran as it is')) return 'no patch: the command ran as it is'
+  const [, tried, passed] = /^(\d+ patch(?:es)?) tried, (\d+) with exit code 0/.exec(output) ?? []
+  return tried === undefined ? brief(output) : `${tried}: ${passed} passed`
 }
 
 /** How a run ended, and what it used. */

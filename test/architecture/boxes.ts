@@ -68,9 +68,9 @@ export const boxes: readonly Box[] = [
   },
   {
     id: 'tools',
-    title: 'agent/tools, mcp',
+    title: 'agent/tools, trials, mcp',
     about: ['what a model may call'],
-    holds: ['agent/tools/', 'agent/mcp/'],
+    holds: ['agent/tools/', 'agent/trials/', 'agent/mcp/'],
   },
   {
     id: 'conversation',
@@ -103,6 +103,7 @@ export const boxes: readonly Box[] = [
       'events',
       'model',
       'tool',
+      'trial',
       'goal',
       'store',
       'shared-store',

@@ -102,3 +102,25 @@ test('a line about a call with endless arguments is short', () => {
   const line = lineOf({ ...event, run_id: 'r', iteration: 1, ts: 1, seq: 1 } as never)
   assert.ok(render(line!, false, null).length < 1_000)
 })
+
+/** The line of a result of `try_patches`. */
+function triedLine(output: string, exit_code = 0): string {
+  const payload = { tool: 'try_patches', call_id: 'c', output, exit_code, duration_ms: 1 }
+  const event = { kind: 'tool_result', payload, run_id: 'r', iteration: 1, ts: 1, seq: 2 }
+  return render(lineOf(event as never) ?? ['none'], false, null)
+}
+
+test('a call of try_patches is one line: how many patches it tried, and how many passed', () => {
+  const args = { patches: [{ edits: [] }], command: 'node --test' }
+  const payload = { tool: 'try_patches', args, call_id: 'c' }
+  const event = { kind: 'tool_call', payload, run_id: 'r', iteration: 1, ts: 1, seq: 1 }
+  assert.equal(lineOf(event as never), null)
+  const output = '12 patches tried, 1 with exit code 0, 0 reached the time limit\nWithout a patch: '
+  assert.equal(triedLine(output), '  try_patches 12 patches: 1 passed')
+  const one = '1 patch tried, 0 with exit code 0, 0 reached the time limit'
+  assert.equal(triedLine(one), '  try_patches 1 patch: 0 passed')
+  const none = 'The command ran as it is, as there is no patch.\nWithout a patch: exit code 0'
+  assert.equal(triedLine(none), '  try_patches no patch: the command ran as it is')
+  assert.equal(triedLine('something\nelse'), '  try_patches something else')
+  assert.match(triedLine('command is required', 1), /^ {2}try_patches exit 1 command is required$/)
+})

@@ -207,6 +207,14 @@ for (const [asked, words] of [
     'The model wants to make a call that edits a file.',
   ],
   [
+    gate('tool', { calls: [call('try_patches', { patches: [{}], command: 'ls' })] }),
+    'The model wants to make a call that tries patches.',
+  ],
+  [
+    gate('tool', { calls: [call('try_patches', { patches: [], command: 'ls' })] }),
+    'The model wants to make a call that runs a command.',
+  ],
+  [
     gate('iteration'),
     'The goal is not met yet. If you approve, iteration 4 of 20 begins.',
   ],

@@ -37,6 +37,14 @@ export async function copyExecutor(
     const problem = await bubblewrapProblem(options)
     if (problem === null) return new BubblewrapExecutor({ ...options, closed, readOnly })
   }
+  return await privateExecutor(executor)
+}
+
+/**
+ * The same executor for commands in a copy that may use whatever commands in the folder itself may:
+ * plain processes get a home folder and a temporary folder of their own, beside the copy.
+ */
+export async function privateExecutor(executor: Executor): Promise<Executor> {
   const mounts = (await executor.mountsFolders?.()) ?? false
   return mounts || !OWN.has(executor.name) ? executor : withOwnHome(executor)
 }

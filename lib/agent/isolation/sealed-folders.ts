@@ -16,6 +16,9 @@ export type SealedFoldersOptions = Omit<IsolatedFoldersOptions, 'folder'> & {
   readonly folder: string | null
 }
 
+/** Of the copies in which a run tries patches, before its id. */
+const TRIAL = /^try-\d+-/
+
 /** The copies of one engine; nothing is on the disk before the first is made. */
 export class SealedFolders {
   readonly #options: SealedFoldersOptions
@@ -79,7 +82,9 @@ export class SealedFolders {
     if (folder === null) return
     // By the one that makes copies: it knows which are being made.
     const folders = await this.#opened()
-    await folders.sweep(async (runId) => this.#inUse.has(runId) || (isShared && isLive(runId)))
+    const isAnothers = async (runId: string): Promise<boolean> =>
+      (await isLive(runId)) || (TRIAL.test(runId) && (await isLive(runId.replace(TRIAL, ''))))
+    await folders.sweep(async (runId) => this.#inUse.has(runId) || (isShared && isAnothers(runId)))
   }
 
   /** Waits for what is being removed, and removes the temporary folder. */

@@ -8,7 +8,8 @@
  * 4. consecutive turns that changed the plan and nothing else: four.
  *
  * A goal check with a new reason and a human's answer reset the counts. Durations within outputs
- * are ignored.
+ * are ignored. What a tool that explores answers is ignored as well: its call repeats another one
+ * if it tries the same on the same files.
  *
  * @module
  */
@@ -111,6 +112,14 @@ export function noteResult(
   const warns = !isNew && progress.repeating > 0
   if (isLast) endTurn(progress)
   return warns
+}
+
+/** What stands in place of the output of a tool that explores: the files that differ by now. */
+export function filesAsTheyAre(
+  changed: ReadonlyMap<string, { readonly first: string | null; readonly now: string | null }>,
+): string {
+  const files = [...changed].filter(([, { first, now }]) => first !== now)
+  return JSON.stringify(files.map(([path, { now }]) => [path, now]).sort())
 }
 
 /** Folds the result of a call that has set the plan: nothing that others could make of is new. */

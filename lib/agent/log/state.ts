@@ -28,7 +28,7 @@ import type {
   NodeName,
   RunRecord,
 } from '../events.js'
-import type { AssistantMessage, ImagePart, Message, UserMessage } from '../model.js'
+import type { AssistantMessage, Message, UserMessage } from '../model.js'
 import { UPDATE_PLAN } from '../plan.js'
 import type { Gate } from '../run-details.js'
 import type { FileChange } from '../workspace/workspace.js'
@@ -41,6 +41,7 @@ import {
   type FoldedMessages,
 } from './messages.js'
 import {
+  filesAsTheyAre,
   newProgress,
   noteCheck,
   notePlan,
@@ -130,7 +131,7 @@ export function foldState(before: RunState | null, record: RunRecord): RunState 
       foldStart(state, record)
       break
     case 'tool_result':
-      foldResult(state, record.payload, record.private?.images)
+      foldResult(state, record.payload, record.private)
       break
     case 'result':
       foldResultAnswer(state, record.payload)
@@ -447,7 +448,7 @@ function foldFilesChanged(state: FoldedState, record: RecordOf<'files_changed'>)
 function foldResult(
   state: FoldedState,
   payload: EventPayloads['tool_result'],
-  images: readonly ImagePart[] | undefined,
+  { images, explores, whole }: NonNullable<RecordOf<'tool_result'>['private']> = {},
 ): void {
   const call = callOf(state, payload.call_id)
   // A recovery settles calls that did not start again: that is no progress.
@@ -461,10 +462,11 @@ function foldResult(
     ...(typeof command === 'string' && { command }),
   })
   for (const change of payload.changes ?? []) foldChange(state, change)
-  const shown = toolOutputForModel(payload.output)
+  const shown = whole === true ? payload.output : toolOutputForModel(payload.output)
   const isLast = state.calls.every(({ status }) => status === 'done')
   const made = { tool: payload.tool, args: call.args }
-  const result = { output: shown, exitCode: payload.exit_code }
+  const output = explores === true ? filesAsTheyAre(state.changedFiles) : shown
+  const result = { output, exitCode: payload.exit_code }
   const repeats = call.setsPlan
     ? notePlan(state.progress, isLast)
     : noteResult(state.progress, made, result, isLast)

@@ -13,7 +13,6 @@ import type { FolderOffer, OfferedFolder, ResolvedRequest } from '../offers.js'
 import type { RunStore } from '../store.js'
 import { listFolder } from '../workspace/list.js'
 import { confine } from '../workspace/paths.js'
-import { SKIPPED_FOLDERS } from '../workspace/skipped-folders.js'
 import { hasForeignRun } from './foreign-run.js'
 import type { NewRun } from './new-run.js'
 import { ownerOf } from './owner-of.js'
@@ -119,14 +118,17 @@ export class Offers implements RunOffers {
     if (!roots.includes(folder) && (await hasForeignRun(store, folder, tenant)))
       throw new ForeignFolderError()
     const isBlind = tenant !== null && store.hasForeignRun === undefined
-    const options = { recursive: false, limit: MAX_ENTRIES }
-    const entries = await listFolder(confinement, '.', options)
-    const named = entries.filter(({ type }) => type === 'directory' || type === 'symlink')
     const folders: OfferedFolder[] = []
     let [more, leftOut, asked] = [0, 0, 0]
+    const entries = await listFolder(confinement, '.', {
+      recursive: false,
+      limit: MAX_ENTRIES,
+      onPassedOver: () => (leftOut += 1),
+    })
+    const named = entries.filter(({ type }) => type === 'directory' || type === 'symlink')
     for (const { path: name, type } of named) {
       const offered = { path: join(folder, name), name: basename(name) }
-      if (type === 'symlink' || isPassedOver(offered.name) || isBlind) leftOut += 1
+      if (type === 'symlink' || offered.name.startsWith('.') || isBlind) leftOut += 1
       else if (folders.length >= MAX_FOLDERS || asked >= MAX_ASKED) more += 1
       else {
         asked += 1
@@ -136,8 +138,4 @@ export class Offers implements RunOffers {
     }
     return { path: folder, folders, more, left_out: leftOut }
   }
-}
-
-function isPassedOver(name: string): boolean {
-  return name.startsWith('.') || SKIPPED_FOLDERS.has(name)
 }

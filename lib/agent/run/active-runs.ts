@@ -9,6 +9,7 @@ import { StoreError, WorkspaceError } from '../errors.js'
 import type { RunOwner, RunRequest } from '../events.js'
 import type { Executor } from '../executor.js'
 import type { SealingFor } from '../goals/sealed/sealing.js'
+import type { TryingFor } from '../trials/trying.js'
 import type { IsolatedFolders } from '../isolation/isolated-folders.js'
 import type { RunState } from '../log/run-state.js'
 import type { LogWriter, LogWriterOptions } from '../log/writer.js'
@@ -46,6 +47,7 @@ type PerRun =
   | 'parksAtGates'
   | 'scheduler'
   | 'sealing'
+  | 'trying'
   | 'takenOver'
   | 'tools'
   | 'trace'
@@ -58,6 +60,7 @@ export interface ActiveRunsOptions extends Omit<RunLoopOptions, PerRun | 'trees'
   /** Null: there are no isolated runs. */
   readonly isolation: IsolatedFolders | null
   readonly sealingFor: SealingFor
+  readonly tryingFor: TryingFor
   /** Null: runs have no checkpoints. */
   readonly checkpoints: CheckpointSettings | null
   readonly maxConcurrentRuns: number
@@ -168,6 +171,7 @@ export class ActiveRuns {
       limits: limitedProvider === null ? null : new LimitedCalls(limitedProvider, clock),
       scheduler: this.scheduler,
       sealing: options.sealingFor(log.runId, frozen, claimed),
+      trying: options.tryingFor(log.runId, claimed),
       openFolder: async (log, signal, onLost) => {
         if (frozen.request.workspace === 'none') return noFolder(own)
         const roots = await this.#rootsOf(head.owner)

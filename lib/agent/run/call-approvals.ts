@@ -15,6 +15,7 @@ import { remainingCalls } from '../log/remaining.js'
 import type { CallState, RunState } from '../log/run-state.js'
 import { warn } from '../output.js'
 import type { Tool } from '../tool.js'
+import { tryPatchesTool } from '../tools/try-patches.js'
 import { updatePlanTool } from '../tools/update-plan.js'
 
 /** Milliseconds that the host may take for one call. */
@@ -109,5 +110,7 @@ function asksFor(tool: Tool, approval: Approval): boolean {
   if (exception !== undefined) return exception === 'always'
   // A plan does nothing that could be approved.
   if (tool === updatePlanTool) return false
-  return rules.default === 'all' || (rules.default === 'writes' && effect !== 'read')
+  // What runs in copies is still what a model has written.
+  const writes = effect !== 'read' || tool === tryPatchesTool
+  return rules.default === 'all' || (rules.default === 'writes' && writes)
 }

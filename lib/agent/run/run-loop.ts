@@ -173,6 +173,7 @@ export class RunLoop {
 
   /** Closes the run's folder, which must not be used any more; never rejects. */
   async leaveFolder(): Promise<void> {
+    await this.#options.trying.close().catch(() => undefined)
     await this.#folder?.checkpoints?.[Symbol.asyncDispose]().catch(() => undefined)
     await this.#folder?.folder[Symbol.asyncDispose]().catch(() => undefined)
   }
@@ -505,6 +506,7 @@ export class RunLoop {
       isolated,
       executor,
       sealing: options.sealing,
+      trying: options.trying,
       holdsSecrets: options.holdsSecrets,
       children: this.#children,
       budget: this.#budget,

@@ -16,6 +16,7 @@ import type { CallRuns, SharedBudget, StartsRuns } from './children/call-runs.js
 import type { Tool, ToolContext } from '../tool.js'
 import { commandToRun } from '../tools/command-line.js'
 import type { RunTrace } from '../tracing/run-trace.js'
+import type { Trying } from '../trials/trying.js'
 import type { UsedFolder } from '../workspace/pinned-folder.js'
 import type { FileChange, Workspace } from '../workspace/workspace.js'
 
@@ -41,6 +42,8 @@ export interface StepContext {
   readonly isolated: IsolatedCopy | null
   /** Makes sealed checks; null when there are none. */
   readonly sealing: Sealing | null
+  /** Tries patches in copies of the workspace. */
+  readonly trying: Trying
   /** Tells of which files no content may be in the log. */
   readonly holdsSecrets: (path: string) => boolean
   /** The runs that this one has started. */
@@ -98,6 +101,18 @@ export function toolContext(
     callId,
     workspace,
     startRun: (request) => runs.startRun(request),
+    tryPatches: async (request) => {
+      const { isolated, folder, trying } = context
+      // Of a run without a folder, and once the folder is lost, this says so.
+      await workspace.resolve('.')
+      let begun: Promise<void> | undefined
+      const place = { cwd: folder.real, isolated }
+      return await trying.try(request, place, {
+        signal: stop.signal,
+        // Commands run beside each other, and the first of them begins the call.
+        onStart: (pgid) => (begun ??= onStart(pgid)),
+      })
+    },
     get signal() {
       return stop.signal
     },

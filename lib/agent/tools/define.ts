@@ -81,6 +81,11 @@ export interface ToolDefinition<S extends ToolSchema> {
   readonly startsProcess?: boolean | undefined
   /** True when it may change files without reporting `changes` itself. @defaultValue false */
   readonly changesFiles?: boolean | undefined
+  /**
+   * True for a tool that tries things out: its calls are progress by their arguments alone, see
+   * {@link Tool.explores}. @defaultValue false
+   */
+  readonly explores?: boolean | undefined
   /** True to take the place of the shipped tool of the same name. @defaultValue false */
   readonly replace?: boolean | undefined
   /** Milliseconds after which a call is stopped. @defaultValue the engine's `toolTimeoutMs` */
@@ -112,8 +117,8 @@ const DEFINITION: OptionKinds<ToolDefinition<JsonSchema>> = {
   name: 'string! 1 to 64 letters, digits, - or _',
   description: 'string! text that tells the model what the tool does',
   parameters: "object! a schema with type: 'object'", effect: 'string', startsProcess: 'boolean',
-  changesFiles: 'boolean', replace: 'boolean', timeoutMs: 'number', retries: 'number',
-  plan: 'function', verify: 'function',
+  changesFiles: 'boolean', explores: 'boolean', replace: 'boolean', timeoutMs: 'number',
+  retries: 'number', plan: 'function', verify: 'function',
   execute: 'function! the function that does the work',
 }
 
@@ -168,6 +173,7 @@ export function defineTool<const S extends ToolSchema>(
     effect = 'unsafe',
     startsProcess = false,
     changesFiles = false,
+    explores = false,
     replace = false,
     timeoutMs,
     retries = 0,
@@ -206,6 +212,7 @@ export function defineTool<const S extends ToolSchema>(
     effect,
     ...(startsProcess ? { startsProcess } : {}),
     ...(changesFiles ? { changesFiles } : {}),
+    ...(explores ? { explores } : {}),
     ...(replace ? { replace } : {}),
     ...(timeoutMs !== undefined ? { timeoutMs } : {}),
     ...(retries > 0 ? { retries } : {}),

@@ -2,6 +2,7 @@ import { headAndTail } from '../output.js'
 import type { Tool } from '../tool.js'
 import { answer, answering, MAX_TOOL_OUTPUT_BYTES, showPath } from './answers.js'
 import { defineTool } from './define.js'
+import { PassedOver } from './passed-over.js'
 
 const MAX_ENTRIES = 1_000
 
@@ -10,7 +11,9 @@ export const listFilesTool: Tool = defineTool({
   name: 'list_files',
   description:
     'Lists a folder, one path per line, relative to the working directory; folders end in "/". ' +
-    '.git and node_modules are left out, links are not followed. At most 1000 lines.',
+    'Dependencies (node_modules, .venv) and caches are passed over, as the last line then says; ' +
+    'give such a folder as path to list it. .git is left out, links are not followed. At most ' +
+    '1000 lines.',
   parameters: {
     type: 'object',
     properties: {
@@ -22,14 +25,20 @@ export const listFilesTool: Tool = defineTool({
   effect: 'read',
   async execute({ path = '.', recursive = false }, context) {
     return await answering(context, async () => {
-      const entries = await context.workspace.list(path, { recursive, limit: MAX_ENTRIES + 1 })
-      if (entries.length === 0) return answer('(empty)')
+      const passedOver = new PassedOver()
+      const entries = await context.workspace.list(path, {
+        recursive,
+        limit: MAX_ENTRIES + 1,
+        onPassedOver: passedOver.add,
+      })
       const lines = entries
         .slice(0, MAX_ENTRIES)
         .map((entry) => `${showPath(entry.path)}${entry.type === 'directory' ? '/' : ''}`)
+      if (entries.length === 0) lines.push('(empty)')
       if (entries.length > MAX_ENTRIES) {
         lines.push(`[… more than ${MAX_ENTRIES} entries; list a subfolder …]`)
       }
+      lines.push(...passedOver.notes())
       return answer(headAndTail(lines.join('\n'), MAX_TOOL_OUTPUT_BYTES))
     })
   },

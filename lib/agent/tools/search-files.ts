@@ -18,6 +18,7 @@ import {
   type LineMatcher,
   type LineMatches,
 } from './line-matcher.js'
+import { PassedOver } from './passed-over.js'
 
 /** Entries listed by one call, folders included. */
 const MAX_FILES = 20_000
@@ -27,16 +28,18 @@ const MAX_FILE_BYTES = 2 * 1024 * 1024
 const MAX_TOTAL_CHARACTERS = 256 * 1024 * 1024
 const MAX_MATCHES = 200
 const READ_AT_ONCE = 16
-/** Room for the note at the end. */
-const NOTE_BYTES = 256
+/** Room for the notes at the end. */
+const NOTE_BYTES = 1_024
 
 /** `search_files`: lines that contain a text or match a regular expression. */
 export const searchFilesTool: Tool = defineTool({
   name: 'search_files',
   description:
     'Finds lines in the files of a folder and below, shown as path:line:text, at most 200. The ' +
-    'pattern is plain text, or a JavaScript regular expression when regex is true. .git, ' +
-    'node_modules, links, files over 2 MiB and files that are not text are skipped.',
+    'pattern is plain text, or a JavaScript regular expression when regex is true. Dependencies ' +
+    '(node_modules, .venv) and caches are passed over, as the last line then says; give such a ' +
+    'folder as path to search it. .git, links, files over 2 MiB and files that are not text are ' +
+    'skipped.',
   parameters: {
     type: 'object',
     properties: {
@@ -55,14 +58,19 @@ export const searchFilesTool: Tool = defineTool({
         return refusal('files are searched line by line: use a single line as the pattern')
       }
       await using matcher = regex ? regexMatcher(pattern, exact) : literalMatcher(pattern, exact)
-      return await search(matcher, await filesAt(path, context), context)
+      const passedOver = new PassedOver()
+      const files = await filesAt(path, context, passedOver)
+      return await search(matcher, files, context, passedOver)
     })
   },
 })
 
-async function filesAt(path: string, context: ToolContext): Promise<readonly WorkspaceEntry[]> {
-  const { workspace } = context
-  const options = { recursive: true, limit: MAX_FILES }
+async function filesAt(
+  path: string,
+  { workspace }: ToolContext,
+  passedOver: PassedOver,
+): Promise<readonly WorkspaceEntry[]> {
+  const options = { recursive: true, limit: MAX_FILES, onPassedOver: passedOver.add }
   try {
     const entries = await workspace.list(path, options)
     return entries.filter(({ type, size }) => type === 'file' && size <= MAX_FILE_BYTES)
@@ -79,6 +87,7 @@ async function search(
   matcher: LineMatcher,
   files: readonly WorkspaceEntry[],
   context: ToolContext,
+  passedOver: PassedOver,
 ): Promise<ToolOutput> {
   const found: string[] = []
   let [charactersRead, bytesFound, searched] = [0, 0, 0]
@@ -104,10 +113,9 @@ async function search(
     }
     if (notes.length > 0) break
   }
-  if (found.length === 0) {
-    return answer(notes[0] ?? `no matches in ${searched} ${searched === 1 ? 'file' : 'files'}`)
-  }
-  return answer([...fitting(found), ...notes].join('\n'))
+  const none = `no matches in ${searched} ${searched === 1 ? 'file' : 'files'}`
+  if (found.length === 0 && notes.length === 0) notes.push(none)
+  return answer([...fitting(found), ...notes, ...passedOver.notes()].join('\n'))
 }
 
 /**

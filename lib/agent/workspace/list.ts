@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { throwIfExhausted } from '../exhaustion.js'
 import { explain } from './files.js'
 import { isRepository } from './git-names.js'
+import { isPassedOver, isTemporary } from './left-out.js'
 import { failure, statOrNull } from './paths.js'
 import type { Confinement, OpenFolder } from './paths.js'
 import type { WorkspaceEntry } from './workspace.js'
@@ -12,13 +13,22 @@ const MAX_NAMES = 20_000
 /** Folders nested deeper than this are listed but not entered. */
 const MAX_DEPTH = 64
 
+/** What is listed, and who hears of what is passed over. */
+export interface ListOptions {
+  readonly recursive: boolean
+  readonly limit: number
+  onPassedOver?(path: string): void
+}
+
 /**
  * See `Workspace.list`. A folder comes before its content; links are listed and never followed.
+ * What is passed over by its name is that of snapshots and trees, see `left-out.ts`; it is told of,
+ * but for what does not exist for tools: git's own, closed folders, the service's temporary files.
  */
 export async function listFolder(
   confinement: Confinement,
   path: string,
-  options: { readonly recursive: boolean; readonly limit: number },
+  options: ListOptions,
 ): Promise<readonly WorkspaceEntry[]> {
   const { real } = await confinement.locate(path, false)
   const stats = await statOrNull(confinement.at(real))
@@ -34,13 +44,17 @@ export async function listFolder(
 async function walk(
   confinement: Confinement,
   folder: OpenFolder,
-  options: { readonly recursive: boolean; readonly limit: number },
+  options: ListOptions,
   entries: WorkspaceEntry[],
   depth: number,
 ): Promise<void> {
   for (const name of await namesIn(folder)) {
     if (entries.length >= options.limit) return
-    if (isSkipped(name) || confinement.hides(folder, name)) continue
+    if (isTemporary(name) || confinement.hides(folder, name)) continue
+    if (isPassedOver(name)) {
+      options.onPassedOver?.(confinement.show(join(folder.real, name)))
+      continue
+    }
     const entry = await describe(confinement, folder, name)
     if (entry === null) continue
     entries.push(entry)
@@ -62,11 +76,6 @@ async function namesIn(folder: OpenFolder): Promise<readonly string[]> {
     if (names.length >= MAX_NAMES) break
   }
   return isRepository(names) ? [] : names.sort()
-}
-
-function isSkipped(name: string): boolean {
-  const isTemporary = /^\.runwright-[0-9a-f]{16}\.tmp$/.test(name)
-  return name === 'node_modules' || isTemporary
 }
 
 async function describe(

@@ -1,7 +1,7 @@
 import { checkOptions, checkString, type OptionKinds } from '../../internal/options.js'
 import { WorkspaceError } from '../errors.js'
 import { readConfined, replaceConfined } from './files.js'
-import { listFolder } from './list.js'
+import { listFolder, type ListOptions } from './list.js'
 import { confine, locateRoot, type Confinement } from './paths.js'
 import { PinnedFolder, type FolderIdentity } from './pinned-folder.js'
 import { WorkspaceSnapshot } from './snapshot.js'
@@ -11,8 +11,8 @@ const OPTIONS: OptionKinds<WorkspaceOptions> = { roots: 'array', closed: 'array'
 
 const RESOLVE: OptionKinds<{ forWriting?: boolean }> = { forWriting: 'boolean' }
 const READ: OptionKinds<{ maxBytes?: number }> = { maxBytes: 'number' }
-const LIST: OptionKinds<{ recursive?: boolean; limit?: number }> = {
-  recursive: 'boolean', limit: 'number',
+const LIST: OptionKinds<Partial<ListOptions>> = {
+  recursive: 'boolean', limit: 'number', onPassedOver: 'function',
 }
 
 /** Bytes of a file that is read, unless the caller sets another limit. */
@@ -134,11 +134,11 @@ class ConfinedWorkspace implements Workspace {
 
   async list(
     path: string,
-    options: { readonly recursive?: boolean; readonly limit?: number } = {},
+    options: Partial<ListOptions> = {},
   ): Promise<readonly WorkspaceEntry[]> {
     checkOptions(options, LIST, 'list()')
     const { recursive = false, limit = DEFAULT_LIST_LIMIT } = options
     await this.#check()
-    return await listFolder(this.#confinement, path, { recursive, limit })
+    return await listFolder(this.#confinement, path, { ...options, recursive, limit })
   }
 }

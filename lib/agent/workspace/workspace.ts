@@ -45,10 +45,18 @@ export interface Workspace {
   readFile(path: string, options?: { readonly maxBytes?: number }): Promise<Uint8Array>
   /** Replaces a file atomically, or creates it with its folders. */
   writeFile(path: string, content: Uint8Array | string): Promise<FileChange>
-  /** Sorted entries below `path`, without `node_modules`; `limit` defaults to 1000. */
+  /**
+   * Sorted entries below `path`; `limit` defaults to 1000. Passed over are the names that
+   * `changes()` passes over: dependencies, virtual environments, caches; `onPassedOver` is called
+   * with the path of each. One of them that is itself `path` is listed.
+   */
   list(
     path: string,
-    options?: { readonly recursive?: boolean; readonly limit?: number },
+    options?: {
+      readonly recursive?: boolean
+      readonly limit?: number
+      onPassedOver?(path: string): void
+    },
   ): Promise<readonly WorkspaceEntry[]>
   /**
    * Files that changed since the last call, by any process; none at the first call. Examines at

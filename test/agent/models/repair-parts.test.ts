@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { rankCandidates } from '../../../lib/agent/models/repair/candidates.js'
-import { afterChange, parseTimes, planCheck } from '../../../lib/agent/models/repair/check.js'
+import { planCheck } from '../../../lib/agent/models/repair/check.js'
 import { readClues } from '../../../lib/agent/models/repair/clues.js'
 import { applyPatch, editOf } from '../../../lib/agent/models/repair/edit.js'
 import {
@@ -150,12 +150,13 @@ describe('check commands', () => {
     ],
     [
       'python3 -m unittest discover -s t -p x_*.py',
-      'any',
-      'python3 -m unittest discover -s t -p x_*.py',
-      null,
+      'unittest',
+      'python3 -m unittest discover -s t -p x_*.py -v -b',
+      'python3 -m unittest discover -s t -p b.test.js -v -b',
     ],
     ['node check.js', 'any', 'node check.js', null],
-    ['npm run lint && node --test', 'any', 'npm run lint && node --test', null],
+    ['npm run lint && node --test', 'tap', 'node --test-reporter=tap --test', 'a/b.test.js'],
+    ['node --test | tee log', 'any', 'node --test | tee log', null],
   ] as const) {
     test(check, () => {
       const plan = planCheck(check, { test: 'node --test spec' })
@@ -166,17 +167,6 @@ describe('check commands', () => {
       else assert.ok(narrow!.details.includes(file), narrow!.details)
     })
   }
-
-  test('the compiled file of a changed Python file is removed before its tests run', () => {
-    assert.equal(afterChange('src/a.js', 'x'), 'x')
-    assert.equal(afterChange('a b/m.py', 'x'), "rm -f 'a b/__pycache__/m'.*.pyc; x")
-    assert.equal(afterChange('m.py', 'x'), 'rm -f __pycache__/m.*.pyc; x')
-  })
-
-  test('the CPU time of a command is parsed from the end of its output', () => {
-    assert.equal(parseTimes('ok\n0m0.00s 0m0.00s\n0m1.50s 0m0.25s\n'), 1.75)
-    assert.equal(parseTimes('ok\n'), null)
-  })
 })
 
 describe('reports', () => {

@@ -13,7 +13,7 @@ test('a bug that no small patch repairs is given up, and the files are unchanged
   assert.equal(result.gaveUp, true)
   assert.match(
     result.lastText,
-    /^No candidate left: \d+ patches were tried, and 1 of 2 tests still fail/,
+    /^No candidate left: 1 of 2 tests still fails \(.+\)\. \d+ patches were tried in \d+ place/,
   )
   assert.equal(result.after, result.broken)
 })
@@ -66,7 +66,7 @@ test('when another program changes the sources, the search restarts and keeps th
   const fixture = fixtures.find(({ project }) => project === 'unfinished')!
   await using copy = await scratchCopy(join(FIXTURES, fixture.project))
   const file = join(copy.path, 'src/levenshtein.js')
-  let edits = 0
+  let trials = 0
   const repaired = `export function levenshtein(a, b) {
   let row = Array.from({ length: b.length + 1 }, (_, i) => i)
   for (let i = 1; i <= a.length; i++) {
@@ -85,14 +85,14 @@ test('when another program changes the sources, the search restarts and keeps th
     check: fixture.check,
     // During the search a person writes the algorithm, with one wrong sign.
     beforeCall: async ({ tool }) => {
-      if (tool === 'edit_file' && ++edits === 9) await writeFile(file, repaired)
+      if (tool === 'try_patches' && ++trials === 3) await writeFile(file, repaired)
     },
   })
   assert.equal(result.achieved, true, result.lastText)
   assert.equal(await readFile(file, 'utf8'), repaired.replace('row[j] - 1', 'row[j] + 1'))
 })
 
-/** Repairs a project and returns the shell lines of all calls, in order. */
+/** Repairs a project and returns the shell lines of all trials, in order. */
 async function linesOf(cwd: string, check: string, isShort = false): Promise<readonly string[]> {
   const lines: string[] = []
   const result = await drive({
@@ -101,7 +101,7 @@ async function linesOf(cwd: string, check: string, isShort = false): Promise<rea
     check,
     ...(isShort ? { maxIterations: 1 } : {}),
     beforeCall: async ({ tool, args }) => {
-      if (tool === 'bash') lines.push(String(args['command']))
+      if (tool === 'try_patches') lines.push(String(args['command']))
     },
   })
   assert.ok(isShort || result.achieved, result.lastText)
@@ -122,7 +122,7 @@ test('patches are tried on the failing tests only, and the whole check comes las
   const cwd = await withBug(t, 'bank-py', 0)
   const lines = await linesOf(cwd, 'python3 -m unittest')
   const alone = lines.filter((line) => /unittest tests\.test_account\.\w+\.test_\w+ /.test(line))
-  assert.ok(alone.length > 1, lines.join('\n'))
+  assert.ok(alone.length >= 1, lines.join('\n'))
   const [last, ...before] = [...lines].reverse()
   assert.doesNotMatch(last!, /test_account/)
   assert.match(before[0]!, /unittest tests\.test_account\./)
@@ -136,7 +136,7 @@ test('pytest plugins are disabled only if the outcomes are the same without them
   const SHORTCUT = 'PYTEST_DISABLE_PLUGIN_AUTOLOAD=1'
   const plain = await withBug(t, 'intervals-py', 0)
   const quick = await linesOf(plain, 'python3 -m pytest -q')
-  assert.ok(quick.filter((line) => line.includes(SHORTCUT)).length > 2, quick.join('\n'))
+  assert.ok(quick.some((line) => line.includes(SHORTCUT)), quick.join('\n'))
   assert.ok(!quick.at(-1)!.includes(SHORTCUT), 'the whole check is run as it is')
 
   const needing = await withBug(t, 'intervals-py', 0)
@@ -146,7 +146,7 @@ test('pytest plugins are disabled only if the outcomes are the same without them
       "    assert 'PYTEST_DISABLE_PLUGIN_AUTOLOAD' not in os.environ\n",
   )
   const slow = await linesOf(needing, 'python3 -m pytest -q', true)
-  assert.ok(slow.length > 4, slow.join('\n'))
+  assert.ok(slow.length > 2, slow.join('\n'))
   assert.equal(slow.filter((line) => line.includes(SHORTCUT)).length, 1, slow.join('\n'))
 })
 
@@ -160,12 +160,12 @@ test('without a check command or the required tools it gives up at once', async 
   })
   for (const [given, text] of [
     [
-      request(null, ['bash', 'read_file', 'edit_file', 'list_files']),
+      request(null, ['try_patches', 'read_file', 'edit_file', 'list_files']),
       /^No candidate left: this goal has no check command/,
     ],
     [
       request('node --test', ['bash']),
-      /^No candidate left: the tools read_file, edit_file, list_files are not offered/,
+      /^No candidate left: the tools list_files, read_file, try_patches, edit_file are not offered/,
     ],
   ] as const) {
     const turn = await repairModel().complete(given)

@@ -26,7 +26,7 @@ async function call(context: ToolContext, name: string, args: JsonObject): Promi
   return `${exitCode}: ${output}`
 }
 
-test('seven tools are built in, each with its effect', () => {
+test('eight tools are built in, each with its effect', () => {
   assert.deepEqual(
     builtinTools().map(({ name, effect, startsProcess }) => [name, effect, startsProcess ?? false]),
     [
@@ -36,6 +36,7 @@ test('seven tools are built in, each with its effect', () => {
       ['edit_file', 'idempotent', false],
       ['list_files', 'read', false],
       ['search_files', 'read', false],
+      ['try_patches', 'read', true],
       ['update_plan', 'read', false],
     ],
   )
@@ -272,10 +273,11 @@ test('write_file of a new file is verified by its absence and its content', asyn
 
 test('list_files returns one path per line, folders with a slash', async (t) => {
   const context = await toolContext(t, { 'a/b/c.txt': '', 'z.txt': '', 'node_modules/x': '' })
-  assert.equal(await call(context, 'list_files', {}), '0: a/\nz.txt')
+  const passedOver = '[… passed over: node_modules; give a folder as path to see it …]'
+  assert.equal(await call(context, 'list_files', {}), `0: a/\nz.txt\n${passedOver}`)
   assert.equal(
     await call(context, 'list_files', { recursive: true }),
-    '0: a/\na/b/\na/b/c.txt\nz.txt',
+    `0: a/\na/b/\na/b/c.txt\nz.txt\n${passedOver}`,
   )
   assert.equal(await call(context, 'list_files', { path: 'a/b' }), '0: a/b/c.txt')
   mkdirSync(join(context.root, 'hollow'))

@@ -35,5 +35,6 @@ export async function toolContext(
         ...options,
       }),
     startRun: () => Promise.reject(new Error('not here')),
+    tryPatches: () => Promise.reject(new Error('not here')),
   }
 }

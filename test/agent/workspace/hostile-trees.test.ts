@@ -119,6 +119,7 @@ async function useAll(t: TestContext, tree: Tree): Promise<void> {
   const context: ToolContext = {
     workspace, signal, runId: 'run', callId: 'call', run: () => assert.fail('no command'),
     startRun: () => assert.fail('no run'),
+    tryPatches: () => assert.fail('no trial'),
   }
   const tools = new Map(builtinTools().map((tool) => [tool.name, tool]))
   const call = async (name: string, args: JsonObject): Promise<void> => {

@@ -88,6 +88,26 @@ test('a gate shows files as diffs, commands as commands, and other calls as a ta
   await callOf(page, 3).getByText('+1', { exact: true }).waitFor()
 })
 
+test('a gate shows patches that are to be tried, and the command that tells what they do', async (t) => {
+  const edit = { path: 'src/a.js', old_text: 'line 3\n', new_text: 'line three\n' }
+  const patches = [{ edits: [edit], note: 'As a word.' }]
+  const args = { patches, command: 'node --test', watch: true }
+  const { page } = await openWorld(t, browser, {
+    turns: [{ calls: [{ tool: 'try_patches', args }] }],
+  })
+  await gateOf(page).getByText('The model wants to make a call that tries patches.').waitFor()
+  const asked = callOf(page, 1)
+  assert.equal(await asked.locator('.call-title').innerText(), 'Tries 1 patch')
+  assert.equal(await asked.locator('pre.command').innerText(), 'node --test')
+  await asked.getByText('three times what the run without a patch takes, and 2 s').waitFor()
+  await asked.locator('.change summary').click()
+  assert.equal(await asked.locator('.diff').textContent(), '-line 3\n+line three\n')
+  await asked.getByText('As a word.').waitFor()
+  assert.deepEqual(await asked.locator('.arguments > div').allTextContents(), ['watchtrue'])
+  await assertAccessible(page, 'patches at a gate')
+  await shoot(page, 'patches-at-a-gate')
+})
+
 for (const colorScheme of ['light', 'dark'] as const) {
   test(`the buttons of a gate are in view at every size, ${colorScheme}`, async (t) => {
     const context = await openBrowser(t, { colorScheme, reducedMotion: 'reduce' })

@@ -22,66 +22,93 @@ export function rankCandidates(
   clues: Clues,
   suspicion: Suspicion,
 ): Candidate[] {
-  const found = new Map<string, Candidate>()
+  const found: Proposal[] = []
   for (const file of sources) {
+    let place = 0
+    const propose = (
+      start: number,
+      end: number,
+      text: string,
+      operator: OperatorName,
+      weight: number,
+      token: number,
+    ): void => {
+      const score = place * weight * clues.boost(operator)
+      if (score > 0) found.push({ file, start, end, text, operator, weight, token, score })
+    }
+    const context: OperatorContext = {
+      file,
+      clues,
+      replace: (first, last, text, operator, weight) => {
+        const [from, to] = [file.tokens[first], file.tokens[last]]
+        if (from !== undefined && to !== undefined)
+          propose(from.start, to.end, text, operator, weight, first)
+      },
+      splice: propose,
+    }
     for (let at = 0; at < file.tokens.length; at++) {
-      const place = suspicion.score(file, at)
-      const propose = (
-        start: number,
-        end: number,
-        text: string,
-        operator: OperatorName,
-        weight: number,
-        token: number,
-      ): void => {
-        if (file.text.slice(start, end) === text || weight <= 0) return
-        const patch: Patch = { path: file.path, start, end, text, operator, weight, token }
-        const id = `${file.path}\0${start}\0${end}\0${text}`
-        const score = place * weight * clues.boost(operator)
-        const known = found.get(id)
-        if (known !== undefined && known.score >= score) return
-        found.set(id, { ...patch, score, line: file.tokens[token]!.line, key: keyOf(file, patch) })
-      }
-      const context: OperatorContext = {
-        file,
-        clues,
-        replace: (first, last, text, operator, weight) => {
-          const [from, to] = [file.tokens[first], file.tokens[last]]
-          if (from !== undefined && to !== undefined)
-            propose(from.start, to.end, text, operator, weight, first)
-        },
-        splice: propose,
-      }
-      for (const operator of OPERATORS) operator(context, at)
+      place = suspicion.score(file, at)
+      if (place > 0) for (const operator of OPERATORS) operator(context, at)
     }
   }
   // Several patches can produce the same text: `a - 1` from `a` or from `a + 1`.
   const results = new Map<string, Candidate>()
-  for (const candidate of found.values()) {
-    const known = results.get(candidate.key)
-    if (known === undefined || known.score < candidate.score) results.set(candidate.key, candidate)
+  for (const { file, ...rest } of likeliest(found)) {
+    if (results.size >= MAX_CANDIDATES) break
+    const patch: Patch = { path: file.path, ...rest }
+    if (file.text.slice(patch.start, patch.end) === patch.text) continue
+    const key = keyOf(file, patch)
+    if (results.has(key)) continue
+    const line = file.tokens[patch.token]!.line
+    results.set(key, { ...patch, score: rest.score, line, key })
   }
   return [...results.values()]
-    .sort(
-      (a, b) =>
-        b.score - a.score ||
-        compare(a.path, b.path) ||
-        a.start - b.start ||
-        a.end - b.end ||
-        compare(a.text, b.text),
-    )
-    .slice(0, MAX_CANDIDATES)
+}
+
+/** What an operator proposed, before it is compared with others. */
+interface Proposal extends Omit<Patch, 'path'> {
+  readonly file: SourceFile
+  readonly score: number
+}
+
+/** Proposals that are sorted, so that enough are left without those that come twice. */
+const MAX_SORTED = 2 * MAX_CANDIDATES
+const BUCKETS = 400
+
+/** The proposals with the best scores, best first, without sorting all of them. */
+function likeliest(found: readonly Proposal[]): Proposal[] {
+  let kept: readonly Proposal[] = found
+  if (found.length > MAX_SORTED) {
+    const bucketOf = ({ score }: Proposal): number =>
+      Math.max(0, Math.min(BUCKETS - 1, Math.floor(BUCKETS / 2 + 20 * Math.log2(score))))
+    const counts = new Array<number>(BUCKETS).fill(0)
+    for (const proposal of found) counts[bucketOf(proposal)]!++
+    let least = BUCKETS - 1
+    for (let sum = counts[least]!; least > 0 && sum < MAX_SORTED; sum += counts[least]!) least--
+    kept = found.filter((proposal) => bucketOf(proposal) >= least)
+  }
+  return [...kept].sort(
+    (a, b) =>
+      b.score - a.score ||
+      compare(a.file.path, b.file.path) ||
+      a.start - b.start ||
+      a.end - b.end ||
+      compare(a.text, b.text),
+  )
 }
 
 function compare(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0
 }
 
+/** Characters of a line on either side of a change that tell it from others. */
+const MAX_MARGIN = 400
+
 /** The offset of the changed line and its new text, without trailing blanks. */
 function keyOf(file: SourceFile, { path, start, end, text }: Patch): string {
-  const from = file.text.lastIndexOf('\n', start - 1) + 1
+  const from = Math.max(file.text.lastIndexOf('\n', start - 1) + 1, start - MAX_MARGIN)
   const newline = file.text.indexOf('\n', end)
-  const to = newline < 0 ? file.text.length : newline
+  const to = Math.min(newline < 0 ? file.text.length : newline, end + MAX_MARGIN)
   const line = file.text.slice(from, start) + text + file.text.slice(end, to)
   return `${path}\0${from}\0${to}\0${line.trimEnd()}`
 }

@@ -115,7 +115,111 @@ export function isCall(file: SourceFile, open: number): boolean {
     return false
   const twoBefore = file.tokens[open - 2]?.text
   if (twoBefore === 'function' || twoBefore === 'def' || twoBefore === 'class') return false
-  return !file.regions.some(
-    ({ kind, first, name }) => kind === 'function' && first === open - 1 && name === before.text,
+  return !headsOf(file).has(open - 1)
+}
+
+const heads = new WeakMap<SourceFile, ReadonlySet<number>>()
+
+/** Tokens at which a function is declared by its name, as methods are. */
+export function headsOf(file: SourceFile): ReadonlySet<number> {
+  const known = heads.get(file)
+  if (known !== undefined) return known
+  const found = new Set<number>()
+  for (const { kind, first, name } of file.regions)
+    if (kind === 'function' && file.tokens[first]!.text === name) found.add(first)
+  heads.set(file, found)
+  return found
+}
+
+/** A part of a file, as its first and last token. */
+export interface Span {
+  readonly first: number
+  readonly last: number
+}
+
+const LOGICAL: ReadonlySet<string> = new Set(['&&', '||', '??', 'and', 'or'])
+
+/** Whether this is a logical operator and not a string or name that looks like one. */
+export function isLogical(token: Token | undefined): boolean {
+  return (
+    token !== undefined &&
+    (token.kind === 'punctuator' || token.kind === 'keyword') &&
+    LOGICAL.has(token.text)
   )
+}
+
+/** The condition of the `if`, `elif` or `while` at `at`, without its parentheses; or null. */
+export function conditionOf(file: SourceFile, at: number): Span | null {
+  const { tokens } = file
+  const token = tokens[at]!
+  if (token.kind !== 'keyword' || !['if', 'while', 'elif'].includes(token.text)) return null
+  const next = tokens[at + 1]
+  if (next === undefined) return null
+  if (file.language !== 'python')
+    return next.text === '(' && next.match > at + 2 ? { first: at + 2, last: next.match - 1 } : null
+  for (let i = at + 1; i < tokens.length; i++) {
+    const { text, match, first, kind } = tokens[i]!
+    const ends =
+      kind !== 'string' && (text === ':' || text === 'else' || text === 'for' || text === ',')
+    if (first || ends || text === ')' || text === ']' || text === '}' || text === 'if')
+      return i > at + 1 ? { first: at + 1, last: i - 1 } : null
+    if (match > i) i = match
+  }
+  return null
+}
+
+const BEFORE: ReadonlySet<string> = new Set(
+  '( { [ , ; = => ? : += -= return if elif while yield throw else ${ || or ?? && and'.split(' '),
+)
+const AFTER: ReadonlySet<string> = new Set(') ] } , ; ? : if else for || or ?? && and'.split(' '))
+
+/** Where the left operand of the logical operator or `?` at `at` starts. */
+export function leftOperand(file: SourceFile, at: number, whole: boolean): number {
+  const { tokens } = file
+  let first = at - 1
+  for (; first >= 0; first--) {
+    const token = tokens[first]!
+    if (token.match >= 0 && token.match < first) {
+      first = token.match
+      continue
+    }
+    if (token.kind === 'template' && token.text.endsWith('${')) break
+    if (token.kind !== 'string' && BEFORE.has(token.text) && !(whole && isLogical(token))) break
+    if (token.first && (file.language === 'python' || token.kind === 'keyword')) return first
+    if (token.first && tokens[first - 1]?.text === '}' && token.kind === 'name') return first
+  }
+  return first + 1
+}
+
+/** Where the right operand of the logical operator at `at` ends. */
+export function rightOperand(file: SourceFile, at: number, whole: boolean): number {
+  const { tokens } = file
+  let last = at + 1
+  for (; last < tokens.length; last++) {
+    const token = tokens[last]!
+    if (token.match > last) {
+      last = token.match
+      continue
+    }
+    if (token.kind === 'template' && token.text.startsWith('}')) break
+    if (token.kind !== 'string' && AFTER.has(token.text) && !(whole && isLogical(token))) break
+    if (token.first && last > at + 1) {
+      if (file.language === 'python' || ['keyword', 'name'].includes(token.kind)) break
+    }
+  }
+  return last - 1
+}
+
+/** The parts of a condition between its logical operators outside of brackets. */
+export function conjuncts(file: SourceFile, { first, last }: Span): Span[] {
+  const found: Span[] = []
+  let from = first
+  for (let at = first; at <= last + 1; at++) {
+    const token = file.tokens[at]
+    if (at === last + 1 || isLogical(token)) {
+      if (from < at) found.push({ first: from, last: at - 1 })
+      from = at + 1
+    } else if (token !== undefined && token.match > at) at = token.match
+  }
+  return found
 }

@@ -1,3 +1,6 @@
+import { plainText } from './read-report.js'
+import { testLines } from './report-lines.js'
+import { parseFrames } from './report.js'
 import { languageOf, type SourceFile } from './source.js'
 import { stringBody } from './token.js'
 
@@ -107,33 +110,87 @@ export function failingFiles(
   paths: readonly string[],
 ): string[] {
   const found = new Set<string>()
-  const match = (printed: string): void => {
-    const path = paths
-      .filter((candidate) => printed === candidate || printed.endsWith(`/${candidate}`))
-      .sort((a, b) => b.length - a.length)[0]
+  const byName = new Map<string, string[]>()
+  for (const path of paths) {
+    const name = path.slice(path.lastIndexOf('/') + 1)
+    byName.set(name, [...(byName.get(name) ?? []), path])
+  }
+  /** The longest path that ends what was printed. */
+  const match = (printed: string): boolean => {
+    const clean = printed.replace(/^file:\/\//, '').replace(/^\.\//, '')
+    const [path] = (byName.get(clean.slice(clean.lastIndexOf('/') + 1)) ?? [])
+      .filter((candidate) => clean === candidate || clean.endsWith(`/${candidate}`))
+      .sort((a, b) => b.length - a.length)
     if (path !== undefined) found.add(path)
+    return path !== undefined
   }
   if (kind === 'tap') {
-    let failed = false
-    for (const line of output.split('\n')) {
-      const point = /^ *(not ok|ok) \d/.exec(line)
-      if (point !== null) failed = point[1] === 'not ok'
-      const location = /^ *location: '(.*):\d+:\d+'$/.exec(line)
-      if (location !== null && failed) match(location[1]!)
-    }
+    for (const name of failing) for (const part of name.split(' > ', 2)) match(part)
+    for (const path of placesOfFailures(output)) if (isTestPath(path)) match(path)
+    for (const name of failing) matchTitle(name, paths, match)
+  }
+  if (kind === 'lines') {
+    for (const { outcome, file } of testLines(plainText(output)))
+      if (outcome === 'fail') match(file)
   }
   for (const name of failing) {
     if (kind === 'pytest') match(name.replace(/^ERROR /, '').split('::')[0]!)
     if (kind === 'unittest') {
       const parts = name.replace('unittest.loader._FailedTest.', '').split('.')
-      for (let length = parts.length; length > 0; length--) {
-        const tail = `${parts.slice(0, length).join('/')}.py`
-        const path = paths.find((candidate) => candidate === tail || candidate.endsWith(`/${tail}`))
-        if (path === undefined) continue
-        found.add(path)
-        break
-      }
+      for (let length = parts.length; length > 0; length--)
+        if (matchTail(`${parts.slice(0, length).join('/')}.py`, byName, found)) break
     }
   }
   return [...found].sort()
+}
+
+/** Adds the first path with this end. */
+function matchTail(
+  tail: string,
+  byName: ReadonlyMap<string, readonly string[]>,
+  found: Set<string>,
+): boolean {
+  const path = (byName.get(tail.slice(tail.lastIndexOf('/') + 1)) ?? []).find(
+    (candidate) => candidate === tail || candidate.endsWith(`/${tail}`),
+  )
+  if (path !== undefined) found.add(path)
+  return path !== undefined
+}
+
+/** AVA names a file by its path below the folder of tests, without its extension: `util › adds`. */
+function matchTitle(
+  name: string,
+  paths: readonly string[],
+  match: (path: string) => unknown,
+): void {
+  const parts = name.split(' › ')
+  if (parts.length < 2) return
+  for (let length = parts.length - 1; length > 0; length--) {
+    const stem = parts.slice(0, length).join('/')
+    const matching = paths.filter((candidate) => {
+      const bare = candidate.replace(/(?:[.-](?:test|spec))?\.[cm]?[jt]sx?$/, '')
+      const plain = bare.replace(/(^|\/)test-([^/]*)$/, '$1$2')
+      return isTestPath(candidate) && (plain === stem || plain.endsWith(`/${stem}`))
+    })
+    for (const path of matching) match(path)
+    if (matching.length > 0) return
+  }
+}
+
+/** Paths that a report in the Test Anything Protocol prints for its failed points. */
+function placesOfFailures(output: string): Set<string> {
+  const found = new Set<string>()
+  let failed = false
+  for (const line of plainText(output).split('\n')) {
+    const point = /^ *(not ok|ok) \d/.exec(line)
+    if (point !== null) failed = point[1] === 'not ok'
+    if (!failed) continue
+    const place = /^ *(location|at|fileName): (.*)$/.exec(line)
+    if (place === null) continue
+    const said = place[2]!.replace(/^['"]|['"]$/g, '')
+    if (place[1] === 'fileName') found.add(said)
+    else if (/^[^()]*:\d+:\d+$/.test(said)) found.add(said.replace(/:\d+:\d+$/, ''))
+    else for (const { file } of parseFrames(said)) found.add(file)
+  }
+  return found
 }

@@ -2,6 +2,11 @@
  * The engine of `builtin:repair`. It works as a language model does: through the tools offered to
  * it, and from the conversation alone. Only `repair-model.ts` loads this folder, on first use.
  *
+ * `search.ts` is the search as a whole: it sees which tests fail and what they run (`check.ts`,
+ * `report.ts`), ranks places (`suspicion.ts`, `executed.ts`) and patches (`candidates.ts`, the
+ * operators), tries them by the tool `try_patches`, and makes those that the whole check accepts.
+ * `conversation.ts` replays it from the messages. See `docs/design/repair.md`.
+ *
  * @module
  */
 import { type ModelRequest, type ModelTurn } from '../../model.js'
@@ -52,10 +57,10 @@ export class RepairEngine {
       this.#sessions.set(key, known)
       return known.session
     }
-    const { check, cwd } = run
+    const { check } = run
     const names = tools.map(({ name }) => name)
     const isCheckFile = (path: string): boolean => made.run.isCheckFile?.(path) ?? false
-    const session = new Session(() => new Search({ check, cwd, tools: names, isCheckFile }).run())
+    const session = new Session(() => new Search({ check, tools: names, isCheckFile }).run())
     const made: Known = { run, session }
     this.#sessions.set(key, made)
     if (this.#sessions.size > MAX_SESSIONS)

@@ -1,21 +1,22 @@
 import type { Candidate } from './candidates.js'
-import type { Outcomes } from './report.js'
+import type { TestCommand } from './check.js'
 import { namedRegionAt } from './outline.js'
+import type { Outcomes } from './report.js'
 import type { SourceFile } from './source.js'
 import type { Suspicion } from './suspicion.js'
 
-/** Patches tried in the first turns of a pursuit: few, since the best ones often come first. */
-export const BATCHES: readonly number[] = [3, 5, 7]
+/** Patches of the first calls of a pursuit: few, since the best ones often come first. */
+export const BATCHES: readonly number[] = [6, 12, 20, 32]
 /** Patches of the same function that get a chance after one that helped only some of its tests. */
-const MAX_NEAR_RIVALS = 84
-const MAX_FAR_RIVALS = 14
+const MAX_NEAR_RIVALS = 60
+const MAX_FAR_RIVALS = 8
+/** Tests that one command runs by name. */
+const MAX_NAMED_TESTS = 20
 
 /** The search for patches that fix the tests of one file, at one state of the sources. */
 export interface Pursuit {
-  /** Runs the tests of the file. */
-  readonly command: string
-  readonly timeout: number
-  readonly baseline: Outcomes
+  /** Ways to run these tests, the fastest first; one that does not do it is dropped. */
+  readonly commands: string[]
   readonly suspicion: Suspicion
   candidates: readonly Candidate[]
   /** Number of candidates tried so far. */
@@ -29,28 +30,33 @@ export interface Winner {
   readonly gained: number
 }
 
-/** Removes the patches that compete with `candidate` from a pursuit and returns them in batches. */
+/** The failing tests alone where most others pass, then all tests of the file. */
+export function commandsFor(
+  ways: readonly TestCommand[],
+  failing: readonly string[],
+  all: Outcomes,
+): string[] {
+  const few = failing.length <= MAX_NAMED_TESTS && 2 * failing.length <= all.size
+  const alone = few ? ways.flatMap(({ only }) => only?.(failing) ?? []) : []
+  return [...alone, ...ways.map(({ outcomes }) => outcomes)]
+}
+
+/** Removes the patches that compete with `candidate` from a pursuit and returns them. */
 export function takeRivals(
   pursuit: Pursuit,
   candidate: Candidate,
   file: SourceFile,
-): (readonly Candidate[])[] {
+): readonly Candidate[] {
   const region = namedRegionAt(file.regions, candidate.token)
   const ahead = pursuit.candidates.slice(pursuit.at)
   const isNear = ({ path, token }: Candidate): boolean =>
     path === candidate.path && namedRegionAt(file.regions, token) === region
   const near = ahead.filter(isNear).slice(0, MAX_NEAR_RIVALS)
-  const taken = new Set([
-    ...near,
-    ...ahead.filter((rival) => !isNear(rival)).slice(0, MAX_FAR_RIVALS),
-  ])
+  const far = ahead.filter((rival) => !isNear(rival)).slice(0, MAX_FAR_RIVALS)
+  const taken = new Set([...near, ...far])
   pursuit.candidates = [
     ...pursuit.candidates.slice(0, pursuit.at),
     ...ahead.filter((rival) => !taken.has(rival)),
   ]
-  const rivals = [...taken]
-  const size = BATCHES.at(-1)!
-  return Array.from({ length: Math.ceil(rivals.length / size) }, (_, i) =>
-    rivals.slice(i * size, (i + 1) * size),
-  )
+  return [...taken]
 }

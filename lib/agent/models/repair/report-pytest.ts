@@ -1,25 +1,45 @@
-import { addOutcome, comparedIn, type Failure, type Outcomes, parseFrames } from './report.js'
+import {
+  addOutcome,
+  comparedIn,
+  type Failure,
+  MAX_DETAILED,
+  MAX_FRAMES,
+  MAX_TESTS,
+  type Outcomes,
+  parseFrames,
+} from './report.js'
 
 const LINE = /^(PASSED|FAILED|ERROR|XFAIL|XPASS|SKIPPED) (.*)$/
 
-/** The test at the start of a summary line; its bracketed parameters may contain any text. */
+/**
+ * The test at the start of a summary line, which goes on with ` - ` and a message. The parameters
+ * in brackets may contain any text: they end at the last bracket before such a message.
+ */
 function testName(rest: string): string {
-  return /^[^\s[]+(?:\[.*?\](?= - |$))?/.exec(rest)?.[0] ?? rest.trim()
+  const open = rest.search(/[\s[]/)
+  if (open < 0 || rest[open] !== '[') return rest.slice(0, open < 0 ? rest.length : open)
+  // A message may have brackets as well, and so may a parameter have ` - `.
+  const close = rest.indexOf('] - ', open)
+  if (close >= 0) return rest.slice(0, close + 1)
+  const last = rest.lastIndexOf(']')
+  return last < open ? rest.trim() : rest.slice(0, last + 1)
 }
 
 /** Outcomes of `pytest -rA`, from the lines of its short summary. */
 export function parsePytest(output: string): Outcomes {
   const outcomes = new Map<string, 'pass' | 'fail' | 'skip'>()
   for (const line of output.split('\n')) {
+    if (outcomes.size >= MAX_TESTS) break
     const found = LINE.exec(line)
     if (found === null) continue
     const [, status, rest] = found
-    const name = testName(rest!)
-    if (status === 'PASSED' || status === 'XFAIL') addOutcome(outcomes, name, 'pass')
+    // Of a passed test there is no message, so its parameters end the line.
+    const name = status === 'PASSED' ? rest!.trim() : testName(rest!)
+    if (status === 'PASSED') addOutcome(outcomes, name, 'pass')
+    else if (status === 'XFAIL') addOutcome(outcomes, name, 'pass')
     else if (status === 'SKIPPED') addOutcome(outcomes, rest!.split(': ', 1)[0]!, 'skip')
     else if (status === 'ERROR' && !name.includes('::'))
       addOutcome(outcomes, `ERROR ${name}`, 'fail')
-    else if (outcomes.get(name) !== undefined) outcomes.set(name, 'fail')
     else outcomes.set(name, 'fail')
   }
   return outcomes
@@ -27,28 +47,60 @@ export function parsePytest(output: string): Outcomes {
 
 /** Failures of `pytest --tb=short -rA`, named as in the summary. */
 export function parsePytestFailures(output: string): Failure[] {
-  const names = [...output.matchAll(/^(FAILED|ERROR) (.*)$/gm)].map(([, status, rest]) => {
-    const name = testName(rest!)
-    return status === 'ERROR' && !name.includes('::') ? `ERROR ${name}` : name
-  })
-  const sections = output.split(/^_{3,} (?=\S)/m).slice(1)
-  return [...new Set(names)].map((name) => {
-    const title = name.startsWith('ERROR ')
-      ? `ERROR collecting ${name.slice(6)}`
-      : name.split('::').slice(1).join('.')
-    const section =
-      sections.find((text) => text.startsWith(`${title} `)) ??
-      sections.find((text) => text.includes(`${title} _`)) ??
-      ''
-    const body = section.split(/^={3,} /m)[0]!
+  const names = new Set<string>()
+  for (const line of output.split('\n')) {
+    const found = /^(FAILED|ERROR) (.*)$/.exec(line)
+    if (found === null) continue
+    const name = testName(found[2]!)
+    // A captured message of a log may begin like an error of collection.
+    const isFile = found[1] === 'ERROR' && /\.\w+$/.test(name) && !name.includes('::')
+    if (isFile) names.add(`ERROR ${name}`)
+    else if (name.includes('::')) names.add(name)
+    if (names.size >= MAX_DETAILED) break
+  }
+  const sections = sectionsOf(output)
+  return [...names].map((name) => {
+    const body = bodyOf(name, sections)
     const message = [...body.matchAll(/^E {1,3}(.*)$/gm)].map(([, text]) => text).join('\n')
-    const frames = parseFrames(body)
+    const frames = parseFrames(body).reverse()
     return {
       name,
       message,
       ...comparedIn(message),
-      frames: [...frames].reverse(),
-      at: frames.find(({ file }) => /test/.test(file)),
+      frames: frames.slice(0, MAX_FRAMES),
+      at: [...frames].reverse().find(({ file }) => /test/.test(file)),
     }
   })
+}
+
+/** The parts of a report by their titles, which stand between underscores. */
+function sectionsOf(output: string): ReadonlyMap<string, readonly string[]> {
+  const sections = new Map<string, string[]>()
+  let lines: string[] | null = null
+  const ends: [string, string[]][] = []
+  for (const line of output.split('\n')) {
+    const title = /^_{3,} (\S.*?) _{3,}$/.exec(line)?.[1]
+    if (title !== undefined) ends.push([title, (lines = [])])
+    else if (/^={3,} \S/.test(line)) lines = null
+    else lines?.push(line)
+  }
+  for (const [title, body] of ends)
+    sections.set(title, [...(sections.get(title) ?? []), body.join('\n')])
+  return sections
+}
+
+/**
+ * The part that describes a failure. Tests of the same name in several files have parts of the
+ * same title: the one whose trace has the file is theirs.
+ */
+function bodyOf(name: string, sections: ReadonlyMap<string, readonly string[]>): string {
+  if (name.startsWith('ERROR ')) return sections.get(`ERROR collecting ${name.slice(6)}`)?.[0] ?? ''
+  const at = name.indexOf('::')
+  const [file, path] = [name.slice(0, at), name.slice(at + 2)]
+  const open = path.indexOf('[')
+  const bare = (open < 0 ? path : path.slice(0, open)).split('::').join('.')
+  const title = bare + (open < 0 ? '' : path.slice(open))
+  const titles = [title, `ERROR at setup of ${title}`, `ERROR at teardown of ${title}`]
+  const bodies = titles.flatMap((text) => sections.get(text) ?? [])
+  return bodies.find((body) => body.includes(`${file}:`)) ?? bodies[0] ?? ''
 }

@@ -1,6 +1,15 @@
-import { addOutcome, comparedIn, type Failure, type Outcomes, parseFrames } from './report.js'
+import {
+  addOutcome,
+  comparedIn,
+  type Failure,
+  MAX_DETAILED,
+  MAX_FRAMES,
+  MAX_TESTS,
+  type Outcomes,
+  parseFrames,
+} from './report.js'
 
-const TEST = /^ *(\w+) \(([\w.]+)\)/
+const TEST = /^ *([\w.]+) \(([\w.]+)\)/
 const STATUS = /^(?:ok|FAIL|ERROR|expected failure|unexpected success)$|^skipped\b/
 
 /** The same name in all Python versions: before 3.11 the printed id lacks the method. */
@@ -13,7 +22,8 @@ export function parseUnittest(output: string): Outcomes {
   const outcomes = new Map<string, 'pass' | 'fail' | 'skip'>()
   let current = ''
   for (const line of output.split('\n')) {
-    const header = /^(FAIL|ERROR): (\w+) \(([\w.]+)\)/.exec(line)
+    if (outcomes.size >= MAX_TESTS) break
+    const header = /^(FAIL|ERROR): ([\w.]+) \(([\w.]+)\)/.exec(line)
     if (header !== null) {
       const name = fullName(header[2]!, header[3]!)
       outcomes.set(name, 'fail')
@@ -47,11 +57,12 @@ export function parseUnittestFailures(output: string): Failure[] {
   const seen = new Map<string, 'pass' | 'fail' | 'skip'>()
   const parts = output.split(/^={40,}\n(?=(?:FAIL|ERROR): )/m).slice(1)
   for (const part of parts) {
-    const header = /^(?:FAIL|ERROR): (\w+) \(([\w.]+)\)/.exec(part)
+    const header = /^(?:FAIL|ERROR): ([\w.]+) \(([\w.]+)\)/.exec(part)
     if (header === null) continue
     const body = part.split(/^-{40,}$/m)[1] ?? ''
     const name = fullName(header[1]!, header[2]!)
     if (seen.has(name)) continue
+    if (failures.length === MAX_DETAILED) break
     addOutcome(seen, name, 'fail')
     const frames = parseFrames(body)
     const message = withoutTraceback(body.slice(Math.max(0, body.search(/^\w/m)))).trim()
@@ -59,7 +70,7 @@ export function parseUnittestFailures(output: string): Failure[] {
       name,
       message,
       ...comparedIn(message.split('\n')[0] ?? ''),
-      frames: [...frames].reverse(),
+      frames: [...frames].reverse().slice(0, MAX_FRAMES),
       at: frames.find(({ file }) => /test/.test(file)),
     })
   }

@@ -1,4 +1,5 @@
 import { untakenName } from '../../../internal/untaken-name.js'
+import { isFileFailure, isFixtureFailure } from './file-failure.js'
 
 /** Outcome by test name; duplicate names are numbered. */
 export type Outcomes = ReadonlyMap<string, 'pass' | 'fail' | 'skip'>
@@ -24,8 +25,18 @@ export interface Failure {
   readonly at?: Frame | undefined
 }
 
-/** Supported reports; `any` tries all of them and falls back to the exit code. */
-export type ReportKind = 'tap' | 'unittest' | 'pytest' | 'any'
+/**
+ * Supported reports: `lines` has one array in JSON for each test; `any` tries all of them and falls
+ * back to the exit code.
+ */
+export type ReportKind = 'tap' | 'lines' | 'unittest' | 'pytest' | 'any'
+
+/** Tests of a report that are read. */
+export const MAX_TESTS = 50_000
+/** Failures of a report whose details are read. */
+export const MAX_DETAILED = 200
+/** Stack frames of a failure that are kept. */
+export const MAX_FRAMES = 20
 
 /** Stands for a check without a report: one test, which passes with exit code 0. */
 export const WHOLE_CHECK = 'the check'
@@ -34,6 +45,12 @@ const FRAME = new RegExp(
   '(?<![^\\s:()\'"])([^\\s:()\'"]+):(\\d+)(?::\\d+)?|File "([^"]+)", line (\\d+)',
   'g',
 )
+
+/** What Chai writes between the two values of a comparison. */
+const CHAI_VERBS = [
+  ' to deeply equal ', ' to strictly equal ', ' to loosely equal ', ' to deep equal ',
+  ' to equal ', ' to be equal ', ' to eql ', ' to be ',
+]
 
 /** Stack frames of JavaScript and Python in the order in which they were printed. */
 export function parseFrames(text: string): Frame[] {
@@ -63,12 +80,43 @@ export function comparedIn(message: string): { expected?: string; actual?: strin
     const actual = left.replace(/^\s*(?:E\s+)?(?:\w*Error: )?(?:assert )?/, '')
     if (isShown(actual) && isShown(right)) return { actual: actual.trim(), expected: right.trim() }
   }
+  const shown = shownIn(message)
+  if (shown !== null) return shown
   for (const { index } of message.matchAll(/expected:? /gi)) {
     const rest = message.slice(index, index + 260)
     const said = /^expected:? (.+?)(?:,| but)? (?:got|received|was):? (.{1,120})/i.exec(rest)
     if (said !== null) return { expected: said[1]!.trim(), actual: said[2]!.trim() }
   }
   return {}
+}
+
+/** Of a message of Chai, or of Jest, which writes a line for each value. */
+function shownIn(message: string): { expected: string; actual: string } | null {
+  let expected: string | undefined
+  for (const line of message.split('\n', 40)) {
+    const said = chaiComparison(line.slice(0, 400))
+    if (said !== null) return said
+    const [, side, value] = /^\s*(Expected|Received)(?: value)?: +(\S.*)$/.exec(line) ?? []
+    if (side === 'Expected') expected = value
+    else if (side === 'Received' && expected !== undefined && value !== undefined)
+      return isShown(value) && isShown(expected) ? { expected, actual: value } : null
+  }
+  return null
+}
+
+/** The values of `expected 1 to equal 2 // Object.is equality`. */
+function chaiComparison(line: string): { expected: string; actual: string } | null {
+  const start = line.indexOf('expected ')
+  // Only the type of the error may come before.
+  if (start < 0 || (start > 0 && !/^\w+: $/.test(line.slice(0, start)))) return null
+  for (const verb of CHAI_VERBS) {
+    const at = line.indexOf(verb, start)
+    if (at < 0) continue
+    const [right = ''] = line.slice(at + verb.length).split(' // ', 1)
+    const actual = line.slice(start + 'expected '.length, at)
+    return actual === '' || right === '' ? null : { expected: right, actual }
+  }
+  return null
 }
 
 function isShown(value: string): boolean {
@@ -92,12 +140,6 @@ export function passCount(outcomes: Outcomes): number {
   return passed
 }
 
-/** Whether a test stands for a file that failed to load; it disappears when the file loads. */
-function isFileFailure(name: string): boolean {
-  const isPath = /^\S+$/.test(name) && /[\\/]/.test(name) && /\.\w+$/.test(name)
-  return isPath || name.includes('_FailedTest') || name.startsWith('ERROR ')
-}
-
 /**
  * Whether `after` is progress over `before`: strictly more tests pass, every test that passed still
  * passes, and none is missing or newly skipped.
@@ -107,7 +149,8 @@ export function isProgress(before: Outcomes, after: Outcomes): boolean {
   for (const [name, outcome] of before) {
     const now = after.get(name)
     if (outcome === 'pass' && now !== 'pass') return false
-    if (outcome === 'fail' && now !== 'fail' && now !== 'pass' && !isFileFailure(name)) return false
+    const mayVanish = isFileFailure(name) || isFixtureFailure(name)
+    if (outcome === 'fail' && now !== 'fail' && now !== 'pass' && !mayVanish) return false
   }
   return true
 }

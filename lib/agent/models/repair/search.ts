@@ -1,168 +1,238 @@
-import { bash, edit, read } from './calls.js'
+import { brief, briefOutcomes } from './brief.js'
+import { edit, read, tryPatches } from './calls.js'
 import { type Candidate, rankCandidates } from './candidates.js'
 import {
-  afterChange,
-  type CheckPlan,
-  exitCodeOnly,
-  limited,
-  parseTimes,
-  planCheck,
-  scriptsOf,
-  type TestCommand,
-  timed,
+  type CheckPlan, exitCodeOnly, limited, planCheck, scriptsOf, type TestCommand,
 } from './check.js'
 import { readClues } from './clues.js'
 import type { CallResult, Plan, PlannedCall, PlannedTurn, Reply } from './conversation.js'
 import { applyPatch, editOf } from './edit.js'
-import { failingFiles, importsOf, isReadablePath, isSourcePath, isTestPath } from './files.js'
-import { BATCHES, type Pursuit, takeRivals, type Winner } from './pursuit.js'
-import { parseFailures, parseOutcomes } from './read-report.js'
-import { agrees, isProgress, isSameOutcome, type Outcomes, passCount } from './report.js'
-import { languageOf, parseSource, type SourceFile } from './source.js'
+import { describePatch, farewell, newRecord, noteMiss } from './farewell.js'
+import { failingFiles } from './files.js'
+import { namedRegionAt } from './outline.js'
+import { MAX_FILE_LENGTH, type Part, partOf, Project, reads } from './project.js'
+import { BATCHES, commandsFor, type Pursuit, takeRivals, type Winner } from './pursuit.js'
+import { obstacleOf } from './obstacle.js'
+import { parseFailures, parseOutcomes, recogniseOutput } from './read-report.js'
+import { agrees, type Failure, isProgress, type Outcomes, passCount } from './report.js'
 import { rankPlaces } from './suspicion.js'
+import { parseTrials, type Run, type TestedLines, type TrialReport } from './trial-report.js'
 
 /** The frozen facts of the run that the search depends on. */
 export interface SearchFacts {
   readonly check: string | null
-  readonly cwd: string
   readonly tools: readonly string[]
   /** Whether a file belongs to the check of the run as far as is known now; more may be found. */
   readonly isCheckFile: (path: string) => boolean
 }
 
-/** Calls of a turn that reads files; trying the largest batch of patches takes as many. */
-const MAX_CALLS = 22
-/** Files after which a run reads no more. */
-const MAX_FILES = 120
-/** A larger file is not repaired, because `read_file` truncates it. */
-const MAX_FILE_BYTES = 60_000
+const TOOLS: readonly string[] = ['list_files', 'read_file', 'try_patches', 'edit_file']
+/** Calls of a turn that reads files. */
+const MAX_READS = 40
 /** Patches after which a run gives up. */
 const MAX_TRIALS = 4_000
-/** CPU seconds for each process of a test run, until the actual time is known. */
-const WHOLE_CPU_SECONDS = 120
-/** The same for tests that already run into an endless loop. */
-const ENDLESS_CPU_SECONDS = 5
+/** Patches that the whole check tells apart. */
+const MAX_FINALISTS = 3
+/** CPU seconds for each process of a run of tests. */
+const CPU_SECONDS = 120
 /** Patches tried for one test file before the next one gets a turn. */
 const SHARE = 100
-/** Tests that one command runs by name. */
-const MAX_NAMED_TESTS = 20
-const FILE_TIMEOUT_MS = 20_000
-const WHOLE_TIMEOUT_MS = 300_000
+/** Times in a row that everything is found changed, after which a run gives up. */
+const MAX_INTERRUPTIONS = 5
+
+/** A patch that the whole check has accepted, and what that printed. */
+interface Accepted {
+  readonly candidate: Candidate
+  readonly after: Outcomes
+  readonly output: string
+}
+
+/** The tests at one state of the sources. */
+interface Measured {
+  /** The command that tells the outcomes of all tests. */
+  readonly command: string
+  readonly isBrief: boolean
+  readonly outcomes: Outcomes
+  /** Of the failing tests. */
+  readonly details: string
+  readonly failures: readonly Failure[]
+  readonly tested: TestedLines | null
+}
 
 /**
- * Generate and validate: reads the failing tests, ranks small patches, tries them one by one, keeps
- * those that make strictly more tests pass and none fail, and reverts the others.
+ * Generate and validate: sees which tests fail and what they run, ranks small patches, tries them
+ * in copies, and makes those in the workspace that let strictly more tests pass and none fail.
  *
- * 1. Between two turns the files contain the kept patches and no other change.
+ * 1. The workspace only ever gets patches that the whole check has accepted.
  * 2. Test files, and whatever else belongs to the check, are never written.
  * 3. No patch is tried twice on the same state of the sources.
  */
 export class Search {
   readonly #facts: SearchFacts
-  #plan: CheckPlan | null = null
-  #paths: readonly string[] = []
-  /** Contents of the files read so far. */
-  readonly #texts = new Map<string, string>()
-  readonly #parsed = new Map<string, SourceFile>()
-  /** Outcome of every test at the current state. */
-  #outcomes: Outcomes = new Map()
-  #wholeOutput = ''
+  readonly #project: Project
+  #plan: CheckPlan = exitCodeOnly('')
+  #measured: Measured | null = null
   /** Failing test files for which nothing is left to try at the current state. */
   readonly #exhausted = new Set<string>()
   readonly #pursuits = new Map<string, Pursuit>()
   /** Patches tried at an earlier state, which are tried again last. */
   readonly #triedBefore = new Set<string>()
-  #trials = 0
-  #kept: string[] = []
-  /** Set by a message of the engine or of a person: files and tests may have changed. */
+  /** Patches that helped at an earlier state, and were not made: they are tried first. */
+  readonly #promising = new Set<string>()
+  readonly #record = newRecord()
+  /** Trials have shown that files or tests are not what they were. */
   #interrupted = false
+  /** How often that was, since a patch could last be tried. */
+  #interruptions = 0
+  /** Why nothing can be repaired here. */
+  #obstacle: string | null = null
 
   constructor(facts: SearchFacts) {
     this.#facts = facts
+    this.#project = new Project(facts.isCheckFile)
   }
 
   *run(): Plan {
-    const problem = this.#unsuitable()
-    while (problem !== null)
-      yield { text: `No candidate left: ${problem}`, calls: [], givesUp: true }
-    yield* this.#open()
+    this.#obstacle = this.#unsuitable()
+    if (this.#obstacle === null) yield* this.#open()
     for (;;) {
-      const failing = this.#failing()
-      if (failing.length === 0) yield* this.#claim()
-      else if (this.#trials >= MAX_TRIALS) yield* this.#giveUp(failing)
-      else {
-        const focus = this.#nextFocus(failing)
-        if (focus === undefined) yield* this.#giveUp(failing)
-        else yield* this.#pursue(focus)
+      while (this.#obstacle !== null)
+        yield { text: `No candidate left: ${this.#obstacle}`, calls: [], givesUp: true }
+      if (this.#interrupted) {
+        yield* this.#resync()
+        if (++this.#interruptions > MAX_INTERRUPTIONS) {
+          this.#obstacle = 'the files or the outcomes of the tests change all the time.'
+        }
+        continue
       }
+      const failing = this.#failing()
+      const isOver = this.#record.tried >= MAX_TRIALS
+      const focus = isOver ? undefined : this.#nextFocus(failing)
+      if (failing.length === 0) yield* this.#claim()
+      else if (focus === undefined) yield* this.#giveUp(failing, isOver)
+      else yield* this.#pursue(focus)
     }
   }
 
   #unsuitable(): string | null {
     if (this.#facts.check === null)
       return 'this goal has no check command, and a repair is judged by nothing else.'
-    const lacking = ['bash', 'read_file', 'edit_file', 'list_files'].filter(
-      (tool) => !this.#facts.tools.includes(tool),
-    )
+    const lacking = TOOLS.filter((tool) => !this.#facts.tools.includes(tool))
     return lacking.length === 0
       ? null
       : `the tools ${lacking.join(', ')} are not offered, and repair needs them.`
   }
 
-  /** May be changed. */
-  readonly #isSource = (path: string): boolean =>
-    isSourcePath(path) && !this.#facts.isCheckFile(path)
-
-  /** Tells what is wanted. */
-  readonly #isTest = (path: string): boolean => isTestPath(path) || this.#facts.isCheckFile(path)
+  get #outcomes(): Outcomes {
+    return this.#measured?.outcomes ?? new Map()
+  }
 
   #failing(): string[] {
     return [...this.#outcomes].flatMap(([name, outcome]) => (outcome === 'fail' ? [name] : []))
   }
 
-  /** Yields a turn with calls, and records whether the reply contains messages. */
+  /** Yields a turn with calls. Messages say nothing that the next trials do not tell as well. */
   *#ask(
     text: string,
     calls: readonly PlannedCall[],
   ): Generator<PlannedTurn, readonly CallResult[], Reply> {
-    const reply = yield { text, calls }
-    if (reply.notes.length > 0) this.#interrupted = true
-    return reply.results
+    return (yield { text, calls }).results
   }
 
   /** Lists the files, recognizes the check and runs it. */
   *#open(): Generator<PlannedTurn, void, Reply> {
-    const usesScripts = /\b(npm|pnpm|yarn)\b/.test(this.#facts.check!)
-    const listing: PlannedCall[] = [{ tool: 'list_files', args: { recursive: true } }]
-    if (usesScripts) listing.push({ tool: 'read_file', args: { path: 'package.json' } })
-    const [list, manifest] = yield* this.#ask('Looking at the files of the project.', listing)
-    this.#paths = list!.output
-      .split('\n')
-      .map((path) => path.trim().replace(/^\.\//, ''))
-      .filter((path) => path !== '' && !path.endsWith('/') && isReadablePath(path))
+    const [list, manifest] = yield* this.#ask('Looking at the files of the project.', [
+      { tool: 'list_files', args: { recursive: true } }, read('package.json'),
+    ])
+    this.#project.list(list!)
     this.#plan = planCheck(this.#facts.check!, scriptsOf(manifest?.output ?? ''))
-    yield* this.#measure('Running the check to see which tests fail.')
-    if (this.#outcomes.size > 0) return
+    const { leftOut = [] } = this.#plan
+    const rest = leftOut.length === 0 ? '' : ` The goal needs ${leftOut.join(', ')} as well.`
+    yield* this.#measure(
+      `Running the tests to see which of them fail, and what those run.${rest}`, true,
+    )
+    const { details = '', outcomes } = this.#measured ?? {}
+    const found = this.#plan.kind === 'any' ? recogniseOutput(details) : null
+    const other = found === null ? undefined : this.#plan.readAs?.(found)
+    if (other !== undefined) this.#plan = other
     // The output has no report of the expected kind, so only the exit code counts.
-    this.#plan = exitCodeOnly(this.#facts.check!)
-    yield* this.#measure('The check gives no report that can be read; going by its exit code.')
+    else if ((outcomes?.size ?? 0) === 0) this.#plan = exitCodeOnly(this.#facts.check!)
+    else return
+    if (this.#obstacle !== null) return
+    yield* this.#measure(
+      other === undefined
+        ? 'The check gives no report that can be read; going by its exit code.'
+        : 'The check prints a report: going by that.',
+      true,
+    )
   }
 
-  *#measure(text: string): Generator<PlannedTurn, void, Reply> {
-    const [result] = yield* this.#ask(text, [
-      bash(limited(this.#plan!.whole.outcomes, WHOLE_CPU_SECONDS), WHOLE_TIMEOUT_MS),
+  /** Runs all tests, and watches which lines they run. */
+  *#measure(text: string, watch: boolean): Generator<PlannedTurn, void, Reply> {
+    const { kind, whole } = this.#plan
+    const before = this.#measured
+    const [first] = yield* this.#ask(text, [
+      tryPatches(limited(whole.details, CPU_SECONDS), [], { watch }),
     ])
-    this.#outcomes = parseOutcomes(this.#plan!.kind, result!.output, result!.exitCode)
-    this.#wholeOutput = result!.output
+    const report = parseTrials(first!)
+    if (report === null) {
+      this.#obstacle = `the tests cannot be run in a copy: ${first!.output.slice(0, 500)}`
+      return
+    }
+    const details = report.base.output ?? ''
+    const { paths } = this.#project
+    const obstacle = obstacleOf(this.#plan, details, report.base.exitCode, paths)
+    // It may be the plan that stands in the way: then the check itself runs.
+    if (obstacle !== null && before === null && kind !== 'any') {
+      this.#measured = null
+      return
+    }
+    if (obstacle !== null && before === null) this.#obstacle = obstacle
+    const failures = parseFailures(kind, details)
+    const tested = report.tested ?? before?.tested ?? null
+    const command = limited(whole.outcomes, CPU_SECONDS)
+    const found = { command, isBrief: false, details, failures, tested }
+    if (report.base.output !== null || kind === 'any') {
+      const outcomes = this.#read(report.base, false)
+      this.#measured = { ...found, outcomes }
+      return
+    }
+    for (const isBrief of [false, true]) {
+      const line = isBrief ? brief(command, kind) : command
+      if (line === null) break
+      const [result] = yield* this.#ask('There are many tests: running them for less output.', [
+        tryPatches(line, []),
+      ])
+      const run = parseTrials(result!)?.base
+      if (run?.output == null) continue
+      const shown = result!.output
+      this.#measured = {
+        ...found, command: line, isBrief, outcomes: this.#read(run, isBrief),
+        details: details === '' ? shown : details,
+        failures: failures.length > 0 ? failures : parseFailures(kind, shown),
+      }
+      return
+    }
+    this.#obstacle = 'the report of the tests is too long to be read: give a check with fewer.'
+  }
+
+  #read({ output, exitCode }: Run, isBrief: boolean): Outcomes {
+    const { kind } = this.#plan
+    if (kind === 'any') return parseOutcomes(kind, output ?? '', exitCode)
+    if (output === null) return new Map()
+    return isBrief
+      ? briefOutcomes(kind, output, exitCode)
+      : parseOutcomes(kind, output, exitCode)
   }
 
   /** The next test file to work on; null for the whole check; undefined when all are exhausted. */
   #nextFocus(failing: readonly string[]): string | null | undefined {
-    const plan = this.#plan!
+    const { kind, file } = this.#plan
+    const { paths } = this.#project
     const known =
-      plan.file('').length === 0
+      file('').length === 0
         ? []
-        : failingFiles(plan.kind, this.#wholeOutput, failing, this.#paths)
+        : failingFiles(kind, this.#measured?.details ?? '', failing, paths)
     const open = (known.length === 0 ? [''] : known).filter((path) => !this.#exhausted.has(path))
     // In shares, so that a hard bug does not keep easy ones waiting.
     const share = (path: string): number => Math.floor((this.#pursuits.get(path)?.at ?? 0) / SHARE)
@@ -170,82 +240,66 @@ export class Search {
     return next === undefined ? undefined : next || null
   }
 
-  /** Reads what one test file needs and ranks patches for it; null when it cannot be run. */
-  *#begin(focus: string | null): Generator<PlannedTurn, Pursuit | null, Reply> {
-    const plan = this.#plan!
-    const timeout = focus === null ? WHOLE_TIMEOUT_MS : FILE_TIMEOUT_MS
-    const first = focus === null ? this.#paths.filter(this.#isTest).slice(0, 20) : [focus]
-    for (const command of focus === null ? [plan.whole] : plan.file(focus)) {
-      const details = yield* this.#load(
-        first,
-        bash(timed(limited(command.details, WHOLE_CPU_SECONDS)), timeout),
-      )
-      const baseline = parseOutcomes(plan.kind, details.output, details.exitCode)
-      if (![...baseline.values()].includes('fail')) continue
-      if (command.isShortcut === true && !agrees(baseline, this.#outcomes)) continue
-      const failures = parseFailures(plan.kind, details.output)
-      const reachable = focus === null ? [] : this.#withImports(focus)
-      const isReachable = reachable.some(this.#isSource)
-      const sources = this.#files(
-        (path) => this.#isSource(path) && (!isReachable || reachable.includes(path)),
-      )
-      const tests = this.#files(
-        (path) => this.#isTest(path) && (reachable.includes(path) || first.includes(path)),
-      )
-      const suspicion = rankPlaces(sources, tests, failures, baseline)
-      const candidates = rankCandidates(sources, readClues(failures, sources, tests), suspicion)
-        .map((candidate) =>
-          this.#triedBefore.has(candidate.key)
-            ? { ...candidate, score: candidate.score / 3 }
-            : candidate,
-        )
-        .sort((a, b) => b.score - a.score)
-      this.#interrupted = false
-      // An endless loop should cost no more than a few runs of these tests.
-      const wasEndless = details.exitCode === 124 || details.exitCode > 128
-      const usual = Math.ceil(0.6 + 4 * (parseTimes(details.output) ?? 2))
-      const cpuSeconds = wasEndless ? ENDLESS_CPU_SECONDS : Math.min(WHOLE_CPU_SECONDS, usual)
-      const whole = { command: limited(command.outcomes, cpuSeconds), baseline }
-      return {
-        ...(yield* this.#narrow(whole, command, cpuSeconds, timeout)),
-        timeout,
-        suspicion,
-        candidates,
-        at: 0,
-        round: 0,
+  /** Reads what one test file needs, and ranks patches for it. */
+  *#begin(focus: string | null): Generator<PlannedTurn, Pursuit, Reply> {
+    const { command, failures, outcomes, tested } = this.#measured!
+    const project = this.#project
+    const first = focus === null ? project.paths.filter(project.isTest).slice(0, 20) : [focus]
+    const seen = [...(tested?.files.keys() ?? [])].filter(project.isSource)
+    for (;;) {
+      const missing = project.missing(first, seen, MAX_READS)
+      if (missing.length === 0) break
+      for (const [path, text] of yield* this.#texts('Reading', missing)) {
+        project.remember(path, text ?? '')
       }
     }
-    return null
+    const reachable = new Set(focus === null ? [] : project.withImports(focus))
+    const isReached = (path: string): boolean => reachable.has(path) || seen.includes(path)
+    const isFar = ![...reachable, ...seen].some(project.isSource)
+    const sources = project.files((path) => project.isSource(path) && (isFar || isReached(path)))
+    const tests = project.files(
+      (path) => project.isTest(path) && (reachable.has(path) || first.includes(path)),
+    )
+    const suspicion = rankPlaces(sources, tests, failures, outcomes, tested)
+    const candidates = rankCandidates(sources, readClues(failures, sources, tests), suspicion)
+      .map((candidate) => ({ ...candidate, score: candidate.score * this.#chance(candidate) }))
+      .sort((a, b) => b.score - a.score)
+    this.#promising.clear()
+    const { isBrief } = this.#measured!
+    const ways = focus === null || isBrief ? [] : yield* this.#sound(this.#plan.file(focus))
+    const commands = commandsFor(ways, this.#failing(), outcomes)
+      .map((line) => limited(line, CPU_SECONDS))
+    return { commands: [...commands, command], suspicion, candidates, at: 0, round: 0 }
   }
 
-  /**
-   * Returns a command for the failing tests alone if most of a file's tests pass, since a patch has
-   * to pass the whole check in the end. Else returns the given command.
-   */
-  *#narrow(
-    whole: Pick<Pursuit, 'command' | 'baseline'>,
-    command: TestCommand,
-    cpuSeconds: number,
-    timeout: number,
-  ): Generator<PlannedTurn, Pick<Pursuit, 'command' | 'baseline'>, Reply> {
-    const failing = [...whole.baseline].flatMap(([name, outcome]) =>
-      outcome === 'fail' ? [name] : [],
-    )
-    const few = failing.length <= MAX_NAMED_TESTS && 2 * failing.length <= whole.baseline.size
-    const alone = few ? command.only?.(failing) : undefined
-    if (alone === undefined) return whole
-    const line = limited(alone, cpuSeconds)
-    const [result] = yield* this.#ask('Running the failing tests alone.', [bash(line, timeout)])
-    const baseline = parseOutcomes(this.#plan!.kind, result!.output, result!.exitCode)
-    const same = baseline.size === failing.length && agrees(baseline, whole.baseline)
-    return same ? { command: line, baseline } : whole
+  /** What an earlier state says about a patch. */
+  #chance(candidate: Candidate): number {
+    if (this.#promising.has(placeAndText(candidate))) return 1_000
+    return this.#triedBefore.has(candidate.key) ? 1 / 3 : 1
+  }
+
+  /** Without the shortcuts that change the outcome of a test. */
+  *#sound(ways: readonly TestCommand[]): Generator<PlannedTurn, readonly TestCommand[], Reply> {
+    const sound: TestCommand[] = []
+    for (const way of ways) {
+      if (way.isShortcut === true) {
+        const line = limited(way.outcomes, CPU_SECONDS)
+        const [result] = yield* this.#ask('Running the tests of one file alone.', [
+          tryPatches(line, []),
+        ])
+        const run = parseTrials(result!)?.base
+        if (run === undefined || !this.#fits(this.#read(run, false))) continue
+      }
+      sound.push(way)
+    }
+    return sound
   }
 
   /** Tries the next patches for one test file. */
   *#pursue(focus: string | null): Generator<PlannedTurn, void, Reply> {
     const id = focus ?? ''
     const pursuit = this.#pursuits.get(id) ?? (yield* this.#begin(focus))
-    if (pursuit === null || pursuit.at >= pursuit.candidates.length) {
+    if (pursuit.at >= pursuit.candidates.length) {
       this.#exhausted.add(id)
       return
     }
@@ -254,250 +308,273 @@ export class Search {
     const batch = pursuit.candidates.slice(pursuit.at, pursuit.at + size)
     pursuit.at += batch.length
     const winners = yield* this.#try(batch, pursuit)
-    if (winners === null || winners.length === 0) return
+    if (winners.length === 0 || this.#interrupted) return
     // A patch that fixes only some of its function's failing tests may do so by coincidence: other
     // patches, of this function first, get a chance to do better.
     const { candidate, gained } = winners[0]!
-    const file = this.#parsed.get(candidate.path)!
+    const file = this.#project.parsed(candidate.path)!
     const wanted = pursuit.suspicion.failing(file, candidate.token)
-    if (gained < wanted) {
-      for (const rivals of takeRivals(pursuit, candidate, file)) {
-        const better = yield* this.#try(rivals, pursuit)
-        if (better === null) return
+    if (gained < Math.min(wanted, this.#failing().length)) {
+      const rivals = takeRivals(pursuit, candidate, file)
+      const most = BATCHES.at(-1)!
+      for (let at = 0; at < rivals.length; at += most) {
+        const better = yield* this.#try(rivals.slice(at, at + most), pursuit)
+        if (this.#interrupted) return
         winners.push(...better)
         if (better.some((rival) => rival.gained >= wanted)) break
       }
       winners.sort((a, b) => b.gained - a.gained || b.candidate.score - a.candidate.score)
     }
-    for (const winner of winners) if (yield* this.#keep(winner.candidate)) return
+    yield* this.#choose(winners)
   }
 
-  /**
-   * Tries patches in one turn: applies each, runs the tests and reverts it. Returns those that
-   * help, best first; or null, after a resync, when something else changed in the meantime.
-   */
+  /** Tries patches with the tests of one file; returns those that help, best first. */
   *#try(
     batch: readonly Candidate[],
-    { command, timeout, baseline }: Pursuit,
-  ): Generator<PlannedTurn, Winner[] | null, Reply> {
-    const calls: PlannedCall[] = []
-    // After an interruption the unpatched state is run as well, since it may have changed.
-    const checksState = this.#interrupted
-    this.#interrupted = false
-    if (checksState) calls.push(bash(command, timeout))
-    for (const candidate of batch) {
-      const { oldText, newText } = editOf(this.#texts.get(candidate.path)!, candidate)
-      calls.push(
-        edit(candidate.path, oldText, newText),
-        bash(afterChange(candidate.path, command), timeout),
-        edit(candidate.path, newText, oldText),
-      )
-    }
+    pursuit: Pursuit,
+  ): Generator<PlannedTurn, Winner[], Reply> {
     const failing = this.#failing()
     const some = failing.slice(0, 3).join('; ') + (failing.length > 3 ? '; …' : '')
-    const results = yield* this.#ask(
-      `${failing.length} of ${this.#outcomes.size} tests fail (${some}). ` +
-        `Trying ${batch.length} ${batch.length === 1 ? 'patch' : 'patches'}, ` +
-        'each taken back again:\n' +
-        batch.map((candidate) => `- ${this.#describe(candidate)}`).join('\n'),
-      calls,
-    )
-    this.#trials += batch.length
-    for (const { key } of batch) this.#triedBefore.add(key)
-    const kind = this.#plan!.kind
-    const skipped = checksState ? 1 : 0
-    let disturbed = false
-    if (checksState) {
-      const { output, exitCode } = results[0]!
-      disturbed = !isSameOutcome(parseOutcomes(kind, output, exitCode), baseline)
-    }
+    let rest = batch
     const winners: Winner[] = []
-    batch.forEach((candidate, index) => {
-      const [made, ran, undone] = results.slice(skipped + 3 * index) as [
-        CallResult,
-        CallResult,
-        CallResult,
-      ]
-      if (made.exitCode !== 0 || undone.exitCode !== 0) disturbed = true
-      const after = parseOutcomes(kind, ran.output, ran.exitCode)
-      if (isProgress(baseline, after))
-        winners.push({ candidate, gained: passCount(after) - passCount(baseline) })
-    })
-    if (!disturbed) return winners.sort((a, b) => b.gained - a.gained)
-    yield* this.#resync()
-    return null
+    while (rest.length > 0) {
+      const [command] = pursuit.commands
+      const report = yield* this.#trials(
+        `${failing.length} of ${this.#outcomes.size} tests fail (${some}). ` +
+          `Trying ${rest.length} ${rest.length === 1 ? 'patch' : 'patches'} in copies:\n` +
+          rest.map((candidate) => `- ${this.#describe(candidate)}`).join('\n'),
+        command!,
+        rest,
+      )
+      const isWhole = pursuit.commands.length === 1
+      const isBrief = isWhole && this.#measured!.isBrief
+      const baseline = report === null ? new Map() : this.#read(report.base, isBrief)
+      const fails = [...baseline.values()].includes('fail')
+      if (!fails || (!isWhole && !isBrief && !this.#fits(baseline))) {
+        if (!isWhole && report !== null) {
+          pursuit.commands.shift()
+          continue
+        }
+        // Something has changed since: the tests do not fail any more, or nothing can be tried.
+        this.#interrupted = true
+        return []
+      }
+      const [ran, later] = this.#account(rest, report!, baseline, isBrief)
+      winners.push(...ran)
+      if (this.#interrupted) return []
+      // The tool stops early when patches take long.
+      rest = later.length < rest.length ? later : []
+    }
+    return winners.sort((a, b) => b.gained - a.gained)
   }
 
-  /** Applies a patch that helped its test file for good, unless the whole check regresses. */
-  *#keep(candidate: Candidate): Generator<PlannedTurn, boolean, Reply> {
+  /** Are these the same tests as those of the whole check? They are not by other names. */
+  #fits(baseline: Outcomes): boolean {
+    return this.#measured!.isBrief || agrees(baseline, this.#outcomes)
+  }
+
+  /** What came of patches: those that help, and those that have not been tried. */
+  #account(
+    batch: readonly Candidate[],
+    report: TrialReport,
+    baseline: Outcomes,
+    isBrief: boolean,
+  ): readonly [Winner[], Candidate[]] {
+    const winners: Winner[] = []
+    const later: Candidate[] = []
+    batch.forEach((candidate, at) => {
+      const run = report.runs[at] ?? 'not tried'
+      if (run === 'not tried') {
+        later.push(candidate)
+        return
+      }
+      this.#triedBefore.add(candidate.key)
+      // Its text is not there any more: the files have changed.
+      if (run === 'impossible') {
+        this.#interrupted = true
+        return
+      }
+      const record = this.#record
+      record.tried += 1
+      this.#interruptions = 0
+      record.files.add(candidate.path)
+      record.places.add(this.#placeOf(candidate))
+      if (run.timedOut) record.late += 1
+      const after = this.#read(run, isBrief)
+      if (isProgress(baseline, after)) {
+        winners.push({ candidate, gained: passCount(after) - passCount(baseline) })
+      } else if (after.size > 0) {
+        const count = (was: string, is: string): number =>
+          [...baseline].filter(([name, it]) => it === was && after.get(name) === is).length
+        const [helped, harmed] = [count('fail', 'pass'), count('pass', 'fail')]
+        noteMiss(record, { what: this.#describe(candidate), helped, harmed })
+      }
+    })
+    return [winners, later]
+  }
+
+  #placeOf({ path, token }: Candidate): string {
+    const file = this.#project.parsed(path)
+    return `${path} ${file === undefined ? -1 : namedRegionAt(file.regions, token)}`
+  }
+
+  *#trials(
+    text: string,
+    command: string,
+    batch: readonly Candidate[],
+  ): Generator<PlannedTurn, TrialReport | null, Reply> {
+    const patches = batch.map((candidate) => {
+      const { oldText, newText } = editOf(this.#project.text(candidate.path), candidate)
+      return { path: candidate.path, oldText, newText }
+    })
+    const [result] = yield* this.#ask(text, [tryPatches(command, patches)])
+    return parseTrials(result!)
+  }
+
+  /** Makes the best of some patches that helped their tests, by the whole check; false for none. */
+  *#choose(winners: readonly Winner[]): Generator<PlannedTurn, void, Reply> {
+    // Others may be needed as well, if they repair something else.
+    for (const { candidate } of winners) this.#promising.add(placeAndText(candidate))
+    const most = winners[0]?.gained
+    const finalists = winners
+      .filter(({ gained }) => gained === most)
+      .slice(0, MAX_FINALISTS)
+      .map(({ candidate }) => candidate)
+    const { command, isBrief, outcomes: before } = this.#measured!
+    const report = yield* this.#trials(
+      `More tests pass with ${finalists.map((one) => this.#describe(one)).join(', or ')}. ` +
+        'Running all tests with it.',
+      command,
+      finalists,
+    )
+    if (report === null || this.#interrupted) {
+      this.#interrupted = true
+      return
+    }
+    const baseline = this.#read(report.base, isBrief)
+    let best: Accepted | null = null
+    for (const [at, candidate] of finalists.entries()) {
+      const run = report.runs[at]
+      if (run === undefined || typeof run === 'string') continue
+      const after = this.#read(run, isBrief)
+      if (!isProgress(baseline.size === 0 ? before : baseline, after)) continue
+      const isBetter = best === null || passCount(after) > passCount(best.after)
+      if (isBetter) best = { candidate, after, output: run.output ?? '' }
+    }
+    if (best !== null) yield* this.#keep(best)
+  }
+
+  /** Makes a patch in the workspace. */
+  *#keep({ candidate, after, output }: Accepted): Generator<PlannedTurn, void, Reply> {
     const { path } = candidate
-    const text = this.#texts.get(path)!
+    const text = this.#project.text(path)
     const { oldText, newText } = editOf(text, candidate)
     const what = this.#describe(candidate)
-    const [made, whole] = yield* this.#ask(
-      `More tests pass with ${what}. Making it again and running the whole check.`,
-      [
-        edit(path, oldText, newText),
-        bash(
-          afterChange(path, limited(this.#plan!.whole.outcomes, WHOLE_CPU_SECONDS)),
-          WHOLE_TIMEOUT_MS,
-        ),
-      ],
+    const passing = passCount(after)
+    const [made] = yield* this.#ask(
+      `Making the patch ${what}: ${passing} of ${after.size} tests pass with it.`,
+      [edit(path, oldText, newText)],
     )
-    const after = parseOutcomes(this.#plan!.kind, whole!.output, whole!.exitCode)
-    if (made!.exitCode === 0 && isProgress(this.#outcomes, after)) {
-      this.#remember(path, applyPatch(text, candidate))
-      this.#outcomes = after
-      this.#wholeOutput = whole!.output
-      this.#exhausted.clear()
-      this.#pursuits.clear()
-      this.#kept.push(what)
-      return true
+    if (made!.exitCode !== 0) {
+      this.#interrupted = true
+      return
     }
-    const [undone] = yield* this.#ask(
-      'The whole check is not better for it: taking the patch back.',
-      [edit(path, newText, oldText)],
-    )
-    if (made!.exitCode === 0 && undone!.exitCode === 0) return false
-    yield* this.#resync()
-    return true
+    this.#project.remember(path, applyPatch(text, candidate))
+    this.#exhausted.clear()
+    this.#pursuits.clear()
+    this.#record.kept.push(what)
+    const measured = this.#measured!
+    const failures = measured.failures.filter(({ name }) => after.get(name) !== 'pass')
+    // It names the files of the tests that still fail.
+    this.#measured = { ...measured, outcomes: after, failures, details: output }
   }
 
   /** Called when all tests pass: a turn without calls lets the engine check the goal. */
   *#claim(): Generator<PlannedTurn, void, Reply> {
-    const kept =
-      this.#kept.length === 0 ? '' : ` Kept:\n${this.#kept.map((what) => `- ${what}`).join('\n')}`
+    const { kept } = this.#record
+    const list = kept.length === 0 ? '' : ` Kept:\n${kept.map((what) => `- ${what}`).join('\n')}`
     yield {
       text:
         `All ${this.#outcomes.size} tests pass now. ` +
-        `They pass; whether the code is right beyond them, no check can tell.${kept}`,
+        `They pass; whether the code is right beyond them, no check can tell.${list}`,
       calls: [],
     }
     // Resumed, so the goal is not met although the tests pass: only the exit code counts from here.
-    const before = this.#plan!.kind
+    const before = this.#plan.kind
     yield* this.#resync()
     if (this.#failing().length > 0) return
     if (before !== 'any') {
       this.#plan = exitCodeOnly(this.#facts.check!)
       yield* this.#measure(
         'The goal is not met although every test passes; going by the exit code of the check.',
+        true,
       )
       if (this.#failing().length > 0) return
     }
     yield {
       text:
         'No candidate left: the check passes as run here, ' +
-        `so there is no failure to work on.${kept}`,
+        `so there is no failure to work on.${list}`,
       calls: [],
       givesUp: true,
     }
     yield* this.#resync()
   }
 
-  *#giveUp(failing: readonly string[]): Generator<PlannedTurn, void, Reply> {
-    const kept =
-      this.#kept.length === 0
-        ? 'No patch helped.'
-        : `Kept, because they help:\n${this.#kept.map((what) => `- ${what}`).join('\n')}`
-    yield {
-      text:
-        `No candidate left: ${this.#trials} patches were tried, and ` +
-        `${failing.length} of ${this.#outcomes.size} tests still fail ` +
-        `(${failing.slice(0, 5).join('; ')}${failing.length > 5 ? '; …' : ''}). ${kept}`,
-      calls: [],
-      givesUp: true,
-    }
+  *#giveUp(failing: readonly string[], isOver: boolean): Generator<PlannedTurn, void, Reply> {
+    const text = farewell(this.#record, failing, this.#outcomes.size, isOver)
+    yield { text, calls: [], givesUp: true }
     yield* this.#resync()
   }
 
   /** Reads the files again and runs the check, because the state may have changed. */
   *#resync(): Generator<PlannedTurn, void, Reply> {
-    const paths = [...this.#texts.keys()].filter(this.#isSource)
+    const project = this.#project
+    const paths = project.sourcesRead()
     const before = JSON.stringify([...this.#outcomes])
     let changed = false
-    for (let at = 0; at < paths.length; at += MAX_CALLS) {
-      const part = paths.slice(at, at + MAX_CALLS)
-      const results = yield* this.#ask('Reading the sources again.', part.map(read))
-      part.forEach((path, index) => {
-        const { output, exitCode } = results[index]!
-        if (exitCode !== 0 || output === this.#texts.get(path)) return
+    for (let at = 0; at < paths.length; at += MAX_READS) {
+      const part = paths.slice(at, at + MAX_READS)
+      for (const [path, text] of yield* this.#texts('Reading again', part)) {
+        if (text === null || text === project.text(path)) continue
         changed = true
-        this.#remember(path, output)
-      })
+        project.remember(path, text)
+      }
     }
-    yield* this.#measure('Running the check again.')
+    yield* this.#measure('Running the tests again.', true)
     this.#pursuits.clear()
     if (changed || JSON.stringify([...this.#outcomes]) !== before) this.#exhausted.clear()
     this.#interrupted = false
   }
 
-  /** Reads files and their imports. Runs `extra` in the first turn and returns its result. */
-  *#load(first: readonly string[], extra: PlannedCall): Generator<PlannedTurn, CallResult, Reply> {
-    let extraResult: CallResult | undefined
-    const sources = this.#paths.filter(this.#isSource)
-    let wanted = sources.length <= MAX_CALLS - 2 ? [...first, ...sources] : [...first]
-    for (;;) {
-      const missing = [...new Set(wanted)]
-        .filter((path) => !this.#texts.has(path))
-        .slice(0, MAX_CALLS - 1)
-      if ((missing.length === 0 && extraResult !== undefined) || this.#texts.size > MAX_FILES) break
-      const calls = [...(extraResult === undefined ? [extra] : []), ...missing.map(read)]
-      const results = yield* this.#ask(
-        `Reading ${missing.length} files${extraResult === undefined ? ' and the failures' : ''}.`,
-        calls,
-      )
-      if (extraResult === undefined) extraResult = results[0]!
-      missing.forEach((path, index) => {
-        const { output, exitCode } = results[calls.length - missing.length + index]!
-        this.#remember(
-          path,
-          exitCode === 0 && Buffer.byteLength(output) < MAX_FILE_BYTES ? output : '',
-        )
+  /** The texts of files, in as many parts as it takes; null for one that cannot be read. */
+  *#texts(
+    what: string,
+    paths: readonly string[],
+  ): Generator<PlannedTurn, ReadonlyMap<string, string | null>, Reply> {
+    const texts = new Map<string, string | null>()
+    let rest: readonly Part[] = paths.map((path) => ({ path, offset: 1 }))
+    while (rest.length > 0) {
+      const results = yield* this.#ask(`${what} ${rest.length} files.`, reads(rest))
+      const later: Part[] = []
+      rest.forEach(({ path }, at) => {
+        const { text, next } = partOf(results[at]!)
+        const known = texts.get(path) ?? ''
+        const whole = text === null || known.length > MAX_FILE_LENGTH ? null : known + text
+        texts.set(path, whole)
+        if (whole !== null && next !== null) later.push({ path, offset: next })
       })
-      wanted = first.flatMap((path) => this.#withImports(path))
-      const foreign = sources.length > 0 && !wanted.some(this.#isSource)
-      if (foreign) wanted = [...wanted, ...sources]
+      rest = later
     }
-    return extraResult ?? { output: '', exitCode: -1 }
+    return texts
   }
 
-  #remember(path: string, text: string): void {
-    this.#texts.set(path, text)
-    const file = languageOf(path) === null ? null : parseSource(path, text)
-    if (file !== null) this.#parsed.set(path, file)
+  #describe(candidate: Candidate): string {
+    return describePatch(candidate, this.#project.text(candidate.path))
   }
+}
 
-  /** A file and its direct and indirect imports, as far as they have been read. */
-  #withImports(path: string): string[] {
-    const all = new Set(this.#paths)
-    const found = new Set([path])
-    for (const next of found) {
-      const file = this.#parsed.get(next)
-      if (file !== undefined) for (const target of importsOf(file, all)) found.add(target)
-    }
-    return [...found]
-  }
-
-  #files(wanted: (path: string) => boolean): SourceFile[] {
-    return [...this.#parsed]
-      .filter(([path, { text }]) => wanted(path) && text !== '')
-      .sort(([a], [b]) => (a < b ? -1 : 1))
-      .map(([, file]) => file)
-  }
-
-  #describe({ path, line, start, end, text, operator }: Candidate): string {
-    const short = (piece: string): string => {
-      const flat = piece.replace(/\s+/g, ' ').trim()
-      return flat.length > 60 ? `${flat.slice(0, 57)}…` : flat
-    }
-    const before = short(this.#texts.get(path)!.slice(start, end))
-    const after = short(text)
-    const what =
-      before === ''
-        ? `add \`${after}\``
-        : after === ''
-          ? `remove \`${before}\``
-          : `\`${before}\` → \`${after}\``
-    return `${path}:${line} (${operator}) ${what}`
-  }
+/** The same for a patch at two states of its file, when nothing else in its line has changed. */
+function placeAndText({ path, key }: Candidate): string {
+  return `${path}\0${key.slice(key.lastIndexOf('\0') + 1)}`
 }

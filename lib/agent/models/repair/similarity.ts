@@ -19,18 +19,40 @@ export function editDistance(a: string, b: string): number {
   return last[b.length]!
 }
 
+const words = new Map<string, readonly string[]>()
+const pairs = new Map<string, Map<string, number>>()
+/** Names and pairs of names that are remembered, since a file compares the same ones often. */
+const MAX_REMEMBERED = 20_000
+let remembered = 0
+
+function wordsOf(name: string): readonly string[] {
+  const known = words.get(name)
+  if (known !== undefined) return known
+  const found = name
+    .split(/_|(?<=[a-z0-9])(?=[A-Z])/)
+    .map((word) => word.toLowerCase())
+    .filter((word) => word !== '')
+  if (words.size > MAX_REMEMBERED) words.clear()
+  words.set(name, [...new Set(found)])
+  return words.get(name)!
+}
+
 /** Similarity of two identifiers, 0 to 1: by spelling, shared words, prefix or suffix. */
 export function similarity(a: string, b: string): number {
-  const longest = Math.max(a.length, b.length)
-  const spelling = 1 - editDistance(a.slice(0, 40), b.slice(0, 40)) / Math.min(longest, 40)
-  const words = (name: string): Set<string> =>
-    new Set(
-      name
-        .split(/_|(?<=[a-z0-9])(?=[A-Z])/)
-        .map((word) => word.toLowerCase())
-        .filter((word) => word !== ''),
-    )
-  const [left, right] = [words(a), words(b)]
-  const shared = [...left].filter((word) => right.has(word)).length
-  return Math.max(0, Math.min(1, Math.max(spelling, shared / Math.max(left.size, right.size))))
+  const known = pairs.get(a)?.get(b)
+  if (known !== undefined) return known
+  const [from, to] = [a.slice(0, 40), b.slice(0, 40)]
+  const spelling = 1 - editDistance(from, to) / Math.max(from.length, to.length, 1)
+  const [left, right] = [wordsOf(a), wordsOf(b)]
+  const shared = left.filter((word) => right.includes(word)).length
+  const byWords = shared / Math.max(left.length, right.length, 1)
+  const result = Math.max(0, Math.min(1, Math.max(spelling, byWords)))
+  if (remembered++ > MAX_REMEMBERED) {
+    pairs.clear()
+    remembered = 0
+  }
+  const row = pairs.get(a)
+  if (row === undefined) pairs.set(a, new Map([[b, result]]))
+  else row.set(b, result)
+  return result
 }

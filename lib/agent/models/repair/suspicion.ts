@@ -1,7 +1,9 @@
 import type { Failure, Outcomes } from './report.js'
 import { namedRegionAt, type Region } from './outline.js'
+import { Executed } from './executed.js'
 import type { SourceFile } from './source.js'
 import { stringBody } from './token.js'
+import type { TestedLines } from './trial-report.js'
 
 /** Where the cause of the failures may be. */
 export interface Suspicion {
@@ -16,6 +18,8 @@ const UNREACHED = 0.04
 /** Factor for each further call between test and code. */
 const PER_CALL = 0.85
 const MAX_DEPTH = 6
+/** Weight of execution beside that of names, which is 0 to 2. */
+const BY_EXECUTION = 0.5
 
 interface TestCase {
   readonly title: string
@@ -33,6 +37,7 @@ export function rankPlaces(
   tests: readonly SourceFile[],
   failures: readonly Failure[],
   outcomes: Outcomes,
+  tested: TestedLines | null = null,
 ): Suspicion {
   const byName = new Map<string, { file: SourceFile; region: Region }[]>()
   for (const file of sources) {
@@ -41,11 +46,12 @@ export function rankPlaces(
         byName.set(name, [...(byName.get(name) ?? []), { file, region }])
     }
   }
+  const titles = new Set([...outcomes.keys()].map(lastPart))
   const failing: Map<Region, number>[] = []
   const passing = new Map<Region, number>()
   for (const testCase of tests.flatMap(testCases)) {
     const failed = failures.some((failure) => isOf(testCase, failure))
-    const known = failed || [...outcomes.keys()].some((name) => name.endsWith(testCase.title))
+    const known = failed || titles.has(lastPart(testCase.title))
     const reached = reach(testCase.names, byName)
     if (failed) failing.push(reached)
     else if (known)
@@ -76,6 +82,7 @@ export function rankPlaces(
       if (region !== undefined) scores.set(region, Math.max(scores.get(region) ?? 0, 1.3 * share))
     }
   }
+  const executed = tested === null ? null : new Executed(tested, sources)
   const regionOf = (file: SourceFile, token: number): Region | undefined =>
     file.regions[namedRegionAt(file.regions, token)]
   return {
@@ -84,13 +91,22 @@ export function rankPlaces(
       const score = region === undefined ? 0 : (scores.get(region) ?? 0)
       const line = lines.get(file.path)?.get(file.tokens[token]!.line) ?? 0
       const least = scores.size === 0 ? 0.3 : region === undefined ? 2 * UNREACHED : UNREACHED
-      return Math.max(score, least) * (1 + 1.5 * line)
+      const place = Math.max(score, least) * (1 + 1.5 * line)
+      // Where execution is known, what calls what by name only decides between equals.
+      return executed === null
+        ? place
+        : executed.score(file, token) * (BY_EXECUTION + Math.min(place, 1 + line))
     },
     failing: (file, token) => {
       const region = regionOf(file, token)
       return region === undefined ? 0 : failing.filter((reached) => reached.has(region)).length
     },
   }
+}
+
+/** What two names of the same test end with. */
+function lastPart(name: string): string {
+  return name.split(/ > |::|\./).at(-1)!.replace(/\[.*/, '')
 }
 
 /** A constructor is called by the name of its class. */

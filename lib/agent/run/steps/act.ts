@@ -300,12 +300,14 @@ function planRecord(
 }
 
 function resultRecord(
-  { holdsSecrets, log, models }: StepContext,
+  { holdsSecrets, log, models, tools }: StepContext,
   { call }: CallState,
   { result, durationMs }: TimedOutput,
 ): RecordDraft {
   const { exitCode } = result
   const { output: told, images, infos } = withFiles(result)
+  const explores = tools.get(call.tool)?.explores === true
+  const whole = models.active(log.state).readsWholeOutputs === true
   // What no model can see needs no room in the log.
   const isSeen = images.length > 0 && models.takeImages(log.state)
   const output = images.length === 0 || isSeen ? told : `${told}\n[not shown: ${NOT_TAKEN}]`
@@ -326,7 +328,11 @@ function resultRecord(
       ...(changes === undefined || changes.length === 0 ? undefined : { changes }),
       ...(infos.length === 0 ? undefined : { images: infos }),
     },
-    ...(isSeen && { private: { images } }),
+    ...((isSeen || explores || whole) && {
+      private: {
+        ...(isSeen && { images }), ...(explores && { explores }), ...(whole && { whole }),
+      },
+    }),
   }
 }
 

@@ -16,6 +16,8 @@ import { clipped } from './visible.js'
 /** Characters of one argument, and arguments, that are shown before the reader asks for more. */
 const SHOWN_VALUE = 2_000
 const SHOWN_ARGUMENTS = 30
+/** What a run with a patch has, of a call that does not say. */
+const TRIAL_TIME = 'three times what the run without a patch takes, and 2 s'
 
 /**
  * The diff of a write or an edit, and what is to be known about it.
@@ -97,12 +99,14 @@ function note(text) {
  * @param {Place} place
  * @returns {readonly Node[]}
  */
-export function commandView({ command, timeoutMs }, { cwd, isCopy }) {
+export function commandView({ command, timeoutMs, tried }, { cwd, isCopy }) {
   const lines = command.split('\n').length
-  const where = isCopy ? [h('span.path', cwd), ' (a private copy of it)'] : [h('span.path', cwd)]
+  const isInCopy = isCopy || tried !== null
+  const where = isInCopy ? [h('span.path', cwd), ' (a private copy of it)'] : [h('span.path', cwd)]
+  const standard = tried === null ? "the tool's own" : TRIAL_TIME
   const facts = [
     ['Runs in', where],
-    ['Time limit', [timeoutMs === null ? "the tool's own" : duration(timeoutMs)]],
+    ['Time limit', [timeoutMs === null ? standard : duration(timeoutMs)]],
     ...(lines > 1 ? [['Lines', [number(lines)]]] : []),
   ].map(([name, value]) => h('div', h('dt', /** @type {string} */ (name)), h('dd', value ?? '')))
   return [longText(command, 'Command', 'command'), h('dl.call-facts', facts)]

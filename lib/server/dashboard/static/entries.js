@@ -7,8 +7,10 @@ import { checkpointEntry, decisionEntry, filesEntry } from './folder-entries.js'
 import { duration, endReason, lineCounts, number, plural, statusLabel } from './format.js'
 import { imagesView } from './images.js'
 import { outputView } from './output-view.js'
+import { patchList } from './patch-list.js'
 import { countIn } from './search.js'
 import { chosenBy, ROLE_WORDS, treeEntry } from './tree-entries.js'
+import { triedBy } from './tried-patches.js'
 import { clipped } from './visible.js'
 
 /**
@@ -329,7 +331,9 @@ function errorEntry(event) {
 function toolEntry(event, { started = false, result }) {
   const { tool, args } = event.payload
   const state = h('span.state', started ? 'running…' : 'requested')
-  const parts = []
+  const tried = triedBy(event.payload, result?.payload.output ?? null)
+  const isListed = tried !== null && tried.patches.length > 0
+  const parts = isListed ? [patchList(tried, result !== undefined)] : []
   let tone = started ? 'busy' : ''
   if (result !== undefined) {
     const { output, exit_code, duration_ms, changes = [], images = [] } = result.payload
@@ -347,6 +351,7 @@ function toolEntry(event, { started = false, result }) {
       'p.what',
       { 'data-key': 'what' },
       h('span.tool-name', tool),
+      tried !== null && h('span.fact', tried.what),
       h('code.args', argumentsLine(args)),
       state,
     ),

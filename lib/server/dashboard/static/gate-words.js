@@ -51,8 +51,10 @@ function callsOf(calls) {
   /** @type {Record<string, number>} */
   const counts = {}
   for (const call of calls) {
-    const { kind } = proposedBy(call)
-    const word = kind === 'replace' ? 'edit' : kind
+    const proposed = proposedBy(call)
+    const { kind } = proposed
+    const tries = kind === 'command' && (proposed.tried?.patches.length ?? 0) > 0
+    const word = kind === 'replace' ? 'edit' : tries ? 'trial' : kind
     counts[word] = (counts[word] ?? 0) + 1
   }
   const others = calls.filter((call) => proposedBy(call).kind === 'other')
@@ -61,6 +63,7 @@ function callsOf(calls) {
     ['write', 'writes a file', 'write files'],
     ['edit', 'edits a file', 'edit files'],
     ['command', 'runs a command', 'run commands'],
+    ['trial', 'tries patches', 'try patches'],
     ['read', 'reads', 'read'],
     ['other', `calls ${other}`, 'call other tools'],
   ].flatMap(([word = '', one = '', many = '']) => {

@@ -5,6 +5,7 @@ import {
 import { CallEditor, MOST_EDITED } from './call-editor.js'
 import { button, fill, h, place } from './dom.js'
 import { number } from './format.js'
+import { patchList } from './patch-list.js'
 import { pathInFolder, proposedBy, resultOf, VERBS } from './proposed-call.js'
 import { clipped } from './visible.js'
 
@@ -197,7 +198,8 @@ export class GatedCall {
     const verb = VERBS[proposed.kind]
     if ('path' in proposed)
       fill(this.#title, `${verb} `, h('span.path', clipped(proposed.path, 300)))
-    else if (proposed.kind === 'command') fill(this.#title, verb, firstLine(proposed.command))
+    else if (proposed.kind === 'command')
+      fill(this.#title, commandVerb(proposed), firstLine(proposed.command))
     else fill(this.#title, `${verb} `, name)
     const more = [
       ...(this.#edited === null ? [] : ['edited by you']),
@@ -209,6 +211,12 @@ export class GatedCall {
     const isNamed = !('path' in proposed) && proposed.kind !== 'command'
     fill(this.#words, ...more, ...lines, isNamed ? null : name)
   }
+}
+
+/** @param {import('./proposed-call.js').Proposed & { kind: 'command' }} proposed */
+function commandVerb({ tried }) {
+  if (tried === null) return VERBS.command
+  return `${tried.what.charAt(0).toUpperCase()}${tried.what.slice(1)}`
 }
 
 /** @param {string} command */
@@ -225,7 +233,11 @@ function firstLine(command) {
 function simpleParts(proposed, args, where) {
   const more = argumentsTable(args, proposed.shown)
   const rest = more === null ? [] : [more]
-  if (proposed.kind === 'command') return [...commandView(proposed, where), ...rest]
+  if (proposed.kind === 'command') {
+    const { tried } = proposed
+    const patches = tried === null || tried.patches.length === 0 ? [] : [patchList(tried, false)]
+    return [...commandView(proposed, where), ...patches, ...rest]
+  }
   if (proposed.kind === 'replace') return [replacement(proposed), ...rest]
   return rest
 }

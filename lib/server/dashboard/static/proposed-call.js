@@ -1,6 +1,8 @@
 /** Pure: what a tool call would do, as far as the page knows the tool, and in which words. */
+import { triedBy } from './tried-patches.js'
 
 /**
+ * @typedef {import('./tried-patches.js').Tried} Tried
  * @typedef {{ readonly tool: string, readonly args: Readonly<Record<string, unknown>> }} Call
  *
  * `replace` is an edit by a tool that the page does not know: it shows the two texts, and does not
@@ -10,7 +12,7 @@
  *   | { kind: 'write', path: string, content: string }
  *   | { kind: 'edit', path: string, old: string, now: string, occurrence: unknown }
  *   | { kind: 'replace', path: string, old: string, now: string }
- *   | { kind: 'command', command: string, timeoutMs: number | null }
+ *   | { kind: 'command', command: string, timeoutMs: number | null, tried: Tried | null }
  *   | { kind: 'read' | 'other' }
  * )} Proposed
  *
@@ -49,7 +51,9 @@ export function proposedBy({ tool, args }) {
   if (typeof asked === 'number') shown.push('timeout_ms')
   const standard = tool === 'bash' && asked === undefined ? BASH_MS : null
   const timeoutMs = typeof asked === 'number' ? asked : standard
-  return { kind: 'command', command, timeoutMs, shown }
+  const tried = triedBy({ tool, args }, null)
+  if (tried !== null) shown.push('patches')
+  return { kind: 'command', command, timeoutMs, tried, shown }
 }
 
 /** @param {object} args @param {string} name */

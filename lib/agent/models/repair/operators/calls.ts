@@ -1,6 +1,6 @@
 import { isCall, operandStart, partsOf, textOf } from '../expression.js'
-import { regionAt } from '../outline.js'
 import type { Operator } from './patch.js'
+import { functionAt } from './scope.js'
 
 /** Swaps two arguments of a call, or two elements of a list. */
 export const swappedArguments: Operator = (context, at) => {
@@ -89,134 +89,6 @@ export const swappedBranches: Operator = (context, at) => {
   )
 }
 
-const CHAIN: Readonly<Record<'javascript' | 'python', readonly string[]>> = {
-  javascript: [
-    'trim',
-    'toLowerCase',
-    'toUpperCase',
-    'reverse',
-    'sort',
-    'flat',
-    'slice',
-    'toString',
-    'toFixed',
-    'join',
-    'filter',
-    'map',
-    'concat',
-  ],
-  python: [
-    'strip',
-    'lower',
-    'upper',
-    'copy',
-    'items',
-    'keys',
-    'values',
-    'sort',
-    'reverse',
-    'split',
-  ],
-}
-
-/** Removes or appends a method call at the end of a chain. */
-export const chainedCall: Operator = (context, at) => {
-  const { file } = context
-  const { tokens } = file
-  const token = tokens[at]!
-  const python = file.language === 'python'
-  const names = CHAIN[python ? 'python' : 'javascript']
-  if (
-    token.kind === 'name' &&
-    tokens[at - 1]?.text === '.' &&
-    tokens[at + 1]?.text === '(' &&
-    tokens[at + 1]!.match > 0
-  ) {
-    const close = tokens[at + 1]!.match
-    context.splice(
-      tokens[at - 1]!.start,
-      tokens[close]!.end,
-      '',
-      'call',
-      names.includes(token.text) ? 0.35 : 0.15,
-      at,
-    )
-  }
-  // A comparator, since the default order of numbers is that of their text.
-  if (
-    !python &&
-    token.text === 'sort' &&
-    tokens[at + 1]?.text === '(' &&
-    tokens[at + 2]?.text === ')'
-  ) {
-    context.replace(at + 1, at + 2, '((a, b) => a - b)', 'call', 0.9)
-    context.replace(at + 1, at + 2, '((a, b) => b - a)', 'call', 0.5)
-  }
-  // Sorting and reversing happen in place, so use a copy.
-  if (
-    !python &&
-    ['sort', 'reverse', 'splice', 'fill'].includes(token.text) &&
-    tokens[at - 1]?.text === '.' &&
-    tokens[at + 1]?.text === '('
-  ) {
-    const first = operandStart(tokens, at - 2)
-    context.replace(first, at - 2, `[...${textOf(file, first, at - 2)}]`, 'call', 0.6)
-  }
-  if (
-    python &&
-    token.text === 'sorted' &&
-    tokens[at + 1]?.text === '(' &&
-    tokens[at + 1]!.match > 0
-  ) {
-    const close = tokens[at + 1]!.match
-    context.splice(tokens[close]!.start, tokens[close]!.start, ', reverse=True', 'call', 0.4, at)
-  }
-  if (
-    python &&
-    token.text === 'sort' &&
-    tokens[at + 1]?.text === '(' &&
-    tokens[at + 2]?.text === ')'
-  ) {
-    context.replace(at + 1, at + 2, '(reverse=True)', 'call', 0.4)
-  }
-  // Copy a returned or assigned list.
-  const starts = token.text === 'return' || token.text === '='
-  if (starts && tokens[at + 1] !== undefined && !tokens[at + 1]!.first) {
-    const first = at + 1
-    let last = first
-    while (tokens[last + 1]?.text === '.' && tokens[last + 2]?.kind === 'name') last += 2
-    const after = tokens[last + 1]
-    const plain = tokens[first]!.kind === 'name' || tokens[first]!.text === 'this'
-    if (plain && (after === undefined || after.first || after.text === ';')) {
-      const value = textOf(file, first, last)
-      context.replace(first, last, python ? `list(${value})` : `[...${value}]`, 'call', 0.2)
-      context.replace(first, last, python ? `dict(${value})` : `{ ...${value} }`, 'call', 0.12)
-      for (const name of names.slice(0, 4))
-        context.replace(first, last, `${value}.${name}()`, 'call', 0.12)
-    }
-  }
-}
-
-/** Appends a method call, such as `.trim()`, to a name or call. */
-export const missingCall: Operator = (context, at) => {
-  const { file } = context
-  const { tokens } = file
-  const token = tokens[at]!
-  if (token.kind !== 'name' && token.text !== ')') return
-  const next = tokens[at + 1]
-  if (token.text === ')' && (token.match < 0 || !isCall(file, token.match))) return
-  const ends =
-    next === undefined ||
-    next.first ||
-    [')', ',', ';', '===', '!==', '==', '!=', ']', '}', ':'].includes(next.text) ||
-    (next.text === '.' && token.text === ')')
-  if (!ends || file.declarations.some((declaration) => declaration.token === at)) return
-  const python = file.language === 'python'
-  for (const name of CHAIN[python ? 'python' : 'javascript'].slice(0, 3)) {
-    context.splice(token.end, token.end, `.${name}()`, 'call', 0.07, at)
-  }
-}
-
 /** Adds a missing `await` before a call, or removes one. */
 export const missingAwait: Operator = (context, at) => {
   const { file } = context
@@ -227,7 +99,7 @@ export const missingAwait: Operator = (context, at) => {
     return
   }
   if (token.text !== '(' || !isCall(file, at)) return
-  const region = file.regions[regionAt(file.regions, at)]
+  const region = file.regions[functionAt(file, at)]
   if (region === undefined || !region.isAsync) return
   const first = operandStart(tokens, at - 1)
   const before = tokens[first - 1]?.text

@@ -33,7 +33,7 @@ export const comparison: Operator = (context, at) => {
   if (token.kind !== 'punctuator' || boundary === undefined || isTypeBracket(context, at)) return
   context.replace(at, at, boundary, 'comparison', 1)
   context.replace(at, at, OPPOSITE.get(token.text)!, 'comparison', 0.6)
-  context.replace(at, at, MIRROR.get(token.text)!, 'comparison', 0.65)
+  context.replace(at, at, MIRROR.get(token.text)!, 'comparison', 0.6)
 }
 
 /** Replaces `===` by `!==` and vice versa; `==` and `is` in Python. */
@@ -43,18 +43,18 @@ export const equality: Operator = (context, at) => {
   const python = file.language === 'python'
   for (const other of EQUAL.get(token.text) ?? []) {
     if (python && other.length > 2) continue
-    context.replace(at, at, other, 'equality', other.length === token.text.length ? 0.85 : 0.3)
+    context.replace(at, at, other, 'equality', other.length === token.text.length ? 0.85 : 0.1)
   }
   if (token.kind === 'punctuator' && EQUAL.get(token.text) !== undefined) {
-    for (const sign of ['>=', '<=', '>', '<']) context.replace(at, at, sign, 'equality', 0.22)
+    for (const sign of ['>=', '<=', '>', '<']) context.replace(at, at, sign, 'equality', 0.08)
   }
   if (
     BOUNDARY.get(token.text) !== undefined &&
     token.kind === 'punctuator' &&
     !isTypeBracket(context, at)
   ) {
-    context.replace(at, at, python ? '==' : '===', 'equality', 0.2)
-    context.replace(at, at, python ? '!=' : '!==', 'equality', 0.15)
+    context.replace(at, at, python ? '==' : '===', 'equality', 0.1)
+    context.replace(at, at, python ? '!=' : '!==', 'equality', 0.06)
   }
   if (!python) return
   const next = file.tokens[at + 1]
@@ -93,11 +93,11 @@ const LOGIC: ReadonlyMap<string, readonly (readonly [string, number])[]> = new M
     '&&': [['||', 0.9]],
     '||': [
       ['&&', 0.9],
-      ['??', 0.45],
+      ['??', 0.2],
     ],
     '??': [
-      ['||', 0.4],
-      ['&&', 0.2],
+      ['||', 0.5],
+      ['&&', 0.4],
     ],
     and: [['or', 0.9]],
     or: [['and', 0.9]],
@@ -148,27 +148,46 @@ export const negation: Operator = (context, at) => {
     }
     return
   }
-  // An operand of a logical operator, a returned value, or a ternary's condition.
-  const starts = ['&&', '||', 'and', 'or', 'return', '=>'].includes(token.text)
+  // A value of its own: an operand, argument, assigned or returned value, or a ternary's condition.
+  const chance = BEFORE_OPERAND.get(token.text)
   const next = tokens[at + 1]
-  if (!starts || next === undefined || (next.kind !== 'name' && next.text !== 'this')) return
+  if (chance === undefined || token.kind === 'string' || next === undefined) return
+  const isName = next.kind === 'name' || next.text === 'this' || next.text === '('
+  const isPattern = next.kind === 'regex'
+  if (!isName && !isPattern) return
   const last = operandEnd(tokens, at + 1)
   const after = tokens[last + 1]
   const alone =
     after === undefined ||
     after.first ||
-    ['&&', '||', 'and', 'or', ')', ';', '?', '}', ',', 'if'].includes(after.text)
-  if (alone && endsOperand(tokens[last])) {
-    context.splice(
-      next.start,
-      next.start,
-      not,
-      'negation',
-      token.text === 'return' ? 0.4 : 0.5,
-      at + 1,
-    )
-  }
+    ['&&', '||', 'and', 'or', ')', ';', '?', '}', ',', 'if', ']', 'else'].includes(after.text) ||
+    (python && after.text === ':')
+  if (!alone || !endsOperand(tokens[last])) return
+  const isCondition = ['&&', '||', 'and', 'or', '?'].includes(after?.text ?? '')
+  const weight = isCondition ? Math.max(chance, 0.35) : chance
+  context.splice(next.start, next.start, not, 'negation', weight, at + 1)
 }
+
+/** How likely a negation is missing after a token. */
+const BEFORE_OPERAND: ReadonlyMap<string, number> = new Map(
+  Object.entries<number>({
+    '&&': 0.5,
+    '||': 0.5,
+    and: 0.5,
+    or: 0.5,
+    return: 0.3,
+    '=>': 0.3,
+    '=': 0.06,
+    '(': 0.05,
+    ',': 0.03,
+    '?': 0.04,
+    ':': 0.03,
+    '===': 0.05,
+    '!==': 0.05,
+    '!': 0.1,
+    not: 0.05,
+  }),
+)
 
 /** Whether this is a single comparison, whose opposites are separate patches. */
 function isOneComparison({ file }: OperatorContext, first: number, last: number): boolean {

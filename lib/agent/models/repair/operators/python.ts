@@ -1,6 +1,8 @@
 import { operandEnd, partsOf, textOf } from '../expression.js'
 import { statementEnd } from '../outline-python.js'
 import type { Operator } from './patch.js'
+import { scopeAt } from './scope.js'
+import { type Alternative, replaceByAny, spread } from './spread.js'
 
 /** Moves a statement one level out or in, such as a `return` out of a loop. */
 export const indentation: Operator = (context, at) => {
@@ -32,7 +34,7 @@ export const indentation: Operator = (context, at) => {
   const next = tokens[last + 1]
   const step = stepOf(file.text)
   const weight =
-    token.text === 'return' ? 0.6 : token.text === 'yield' || token.text === 'raise' ? 0.4 : 0.25
+    token.text === 'return' ? 0.5 : token.text === 'yield' || token.text === 'raise' ? 0.3 : 0.12
   const outer = token.indent - step
   if (
     previous !== undefined &&
@@ -80,12 +82,12 @@ export const slices: Operator = (context, at) => {
     const high = middle === close - 1 ? '' : textOf(file, middle + 1, close - 1)
     const put = (text: string, weight: number): void =>
       context.splice(token.end, tokens[close]!.start, text, 'offset', weight, at)
-    if (low === '') put(`1:${high}`, 0.45)
-    else put(`:${high}`, 0.45)
-    if (high === '') put(`${low}:-1`, 0.45)
-    else put(`${low}:`, 0.45)
-    if (low !== high) put(`${high}:${low}`, 0.4)
-    if (low !== '') put(`${low} + 1:${high}`, 0.35)
+    if (low === '') put(`1:${high}`, 0.3)
+    else put(`:${high}`, 0.25)
+    if (high === '') put(`${low}:-1`, 0.3)
+    else put(`${low}:`, 0.25)
+    if (low !== high) put(`${high}:${low}`, 0.2)
+    if (low !== '') put(`${low} + 1:${high}`, 0.25)
     if (high !== '' && !high.includes(':')) {
       put(`${low}:${high} + 1`, 0.5)
       put(`${low}:${high} - 1`, 0.5)
@@ -164,4 +166,49 @@ export const lostResult: Operator = (context, at) => {
   const inner = close > at + 2 ? `, ${textOf(file, at + 2, close - 1)}` : ''
   const call = token.text === 'sort' ? `sorted(${value}${inner})` : `list(reversed(${value}))`
   context.replace(first, operandEnd(tokens, first), call, 'call', 0.7)
+}
+
+const EXCEPTIONS: readonly string[] = (
+  'ValueError TypeError KeyError IndexError AttributeError RuntimeError OSError LookupError ' +
+  'NotImplementedError StopIteration Exception'
+).split(' ')
+
+/** Replaces the class of an exception that is raised or handled. */
+export const exceptionClass: Operator = (context, at) => {
+  const { file } = context
+  const token = file.tokens[at]!
+  if (file.language !== 'python' || token.kind !== 'name') return
+  const before = file.tokens[at - 1]?.text
+  if (before !== 'raise' && before !== 'except') return
+  if (!/(Error|Exception|Warning|Iteration|Exit)$/.test(token.text)) return
+  const found = EXCEPTIONS.map((name, i): Alternative => [name, 1 / (1 + 0.2 * i)])
+  for (const near of [-600, 600]) {
+    for (let i = at; i !== at + near; i += Math.sign(near)) {
+      const other = file.tokens[i]
+      if (other === undefined) break
+      const word = file.tokens[i - 1]?.text
+      if (other.kind === 'name' && (word === 'raise' || word === 'except') && i !== at)
+        found.push([other.text, 1.1])
+    }
+  }
+  const others = found.filter(([name]) => name !== token.text)
+  replaceByAny(context, at, at, others, 'identifier', 2.2, 12)
+}
+
+/** Replaces a name in a field of an f-string by another one that is in scope. */
+export const formattedField: Operator = (context, at) => {
+  const { file } = context
+  const token = file.tokens[at]!
+  if (file.language !== 'python' || token.kind !== 'string' || !/^[rR]?[fF]/.test(token.text))
+    return
+  const scope = scopeAt(file, at)
+  for (const field of token.text.matchAll(/(?<=\{)([A-Za-z_]\w*)/g)) {
+    const found: Alternative[] = []
+    for (const { name, depth, isFunction, isUnused } of scope.names)
+      if (name !== field[1] && depth < 9 && !isFunction) found.push([name, isUnused ? 3 : 1])
+    for (const [name, weight] of spread(found, 0.5, 8)) {
+      const start = token.start + field.index
+      context.splice(start, start + field[1]!.length, name, 'identifier', weight, at)
+    }
+  }
 }

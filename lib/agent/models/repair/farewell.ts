@@ -1,0 +1,90 @@
+import type { Candidate } from './candidates.js'
+
+/** What a search did, as it is told when it ends without a repair. */
+export interface SearchRecord {
+  /** Patches that ran, and those of them that reached their time limit. */
+  tried: number
+  late: number
+  /** Files and functions in which patches were tried. */
+  readonly files: Set<string>
+  readonly places: Set<string>
+  nearest: NearMiss | null
+  /** Descriptions of the patches that were kept. */
+  readonly kept: string[]
+}
+
+/** A patch that helped some tests, and harmed others. */
+export interface NearMiss {
+  readonly what: string
+  readonly helped: number
+  readonly harmed: number
+}
+
+export function newRecord(): SearchRecord {
+  return { tried: 0, late: 0, files: new Set(), places: new Set(), nearest: null, kept: [] }
+}
+
+/** Keeps the patch that comes nearest to a repair. */
+export function noteMiss(record: SearchRecord, miss: NearMiss): void {
+  if (miss.helped === 0) return
+  const worth = ({ helped, harmed }: NearMiss): number => helped - harmed
+  const { nearest } = record
+  if (nearest === null || worth(miss) > worth(nearest)) record.nearest = miss
+}
+
+/** One paragraph: what was tried where, and what came nearest. */
+export function farewell(
+  record: SearchRecord,
+  failing: readonly string[],
+  all: number,
+  candidatesLeft: boolean,
+): string {
+  const { tried, late, files, places, nearest, kept } = record
+  const names = failing.slice(0, 5).join('; ') + (failing.length > 5 ? '; …' : '')
+  const where =
+    files.size === 0 ? '' : ` in ${count(places.size, 'place')} of ${count(files.size, 'file')}`
+  const slow =
+    late === 0 ? '' : `, of which ${late} reached the time limit`
+  const looked =
+    tried === 0
+      ? 'There is no patch to try: no source file that could be the cause is known.'
+      : `${count(tried, 'patch', 'patches')} ${tried === 1 ? 'was' : 'were'} tried${where}${slow}.`
+  const why = candidatesLeft ? ' More could be tried, but a run tries no more.' : ''
+  const near =
+    nearest === null
+      ? tried === 0 ? '' : ' None made another test pass.'
+      : ` The nearest miss was ${nearest.what}: ${count(nearest.helped, 'more test')} would pass` +
+        (nearest.harmed === 0 ? '.' : `, but ${nearest.harmed} that ${
+          nearest.harmed === 1 ? 'passes' : 'pass'} now would fail.`)
+  const list = kept.map((what) => `- ${what}`).join('\n')
+  const done = kept.length === 0 ? '' : ` Kept, because they help:\n${list}`
+  return (
+    `No candidate left: ${failing.length} of ${count(all, 'test')} still ` +
+    `${failing.length === 1 ? 'fails' : 'fail'} (${names}). ${looked}${why}${near}${done}`
+  )
+}
+
+function count(number: number, one: string, many = `${one}s`): string {
+  return `${number} ${number === 1 ? one : many}`
+}
+
+/** One change, as people read it. */
+export function describePatch(
+  { path, line, start, end, text, operator }: Candidate,
+  source: string,
+): string {
+  const before = short(source.slice(start, end))
+  const after = short(text)
+  const what =
+    before === ''
+      ? `add \`${after}\``
+      : after === ''
+        ? `remove \`${before}\``
+        : `\`${before}\` → \`${after}\``
+  return `${path}:${line} (${operator}) ${what}`
+}
+
+function short(piece: string): string {
+  const flat = piece.replace(/\s+/g, ' ').trim()
+  return flat.length > 60 ? `${flat.slice(0, 57)}…` : flat
+}

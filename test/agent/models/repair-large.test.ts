@@ -1,0 +1,59 @@
+/** Repairs of sources that are read in parts. */
+import assert from 'node:assert/strict'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { repairModel, type ToolCall } from 'runwright/agent'
+import { scratch } from '../../helpers/engine.js'
+import { drive, type DriveResult } from './repair-driver.js'
+
+/** Repairs a project of these files; `calls` are those of the run, in order. */
+async function repair(
+  t: TestContext,
+  files: Readonly<Record<string, string>>,
+): Promise<{ readonly cwd: string; readonly result: DriveResult; readonly calls: ToolCall[] }> {
+  const cwd = scratch(t)
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(cwd, path, '..'), { recursive: true })
+    writeFileSync(join(cwd, path), text)
+  }
+  const calls: ToolCall[] = []
+  const result = await drive({
+    model: repairModel(),
+    cwd,
+    check: 'node --test',
+    beforeCall: (call) => {
+      calls.push(call)
+      return Promise.resolve()
+    },
+  })
+  return { cwd, result, calls }
+}
+
+const MODULE = '{ "type": "module" }\n'
+
+test('a file that is read in parts is repaired, and nothing else in it changes', async (t) => {
+  const functions = Array.from({ length: 1_300 }, (_, at) => [
+    `/** Weighs the first number by ${at}, é. */`,
+    `export function weigh${at}(a, b) {`, `  return a * ${at} + b`, '}', '',
+  ].join('\n'))
+  const sound = functions.join('\n')
+  assert.ok(sound.length > 100_000)
+  // Beyond the first part.
+  const broken = sound.replace('return a * 1250 + b', 'return a * 1250 - b')
+  const { cwd, result, calls } = await repair(t, {
+    'package.json': MODULE,
+    'src/weights.js': broken,
+    'test/weights.test.js': [
+      "import assert from 'node:assert'", "import { test } from 'node:test'",
+      "import { weigh7, weigh1250 } from '../src/weights.js'",
+      "test('a small weight', () => assert.equal(weigh7(2, 3), 17))",
+      "test('a large weight', () => assert.equal(weigh1250(2, 3), 2503))",
+    ].join('\n'),
+  })
+  assert.equal(result.achieved, true, result.lastText)
+  assert.equal(readFileSync(join(cwd, 'src/weights.js'), 'utf8'), sound)
+  const offsets = calls.filter(({ tool, args }) =>
+    tool === 'read_file' && args['path'] === 'src/weights.js').map(({ args }) => args['offset'])
+  assert.ok(offsets.length > 1 && offsets.some((offset) => Number(offset) > 1), offsets.join())
+})

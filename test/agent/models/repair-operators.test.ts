@@ -1,0 +1,355 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { type Candidate, rankCandidates } from '../../../lib/agent/models/repair/candidates.js'
+import { readClues } from '../../../lib/agent/models/repair/clues.js'
+import { applyPatch } from '../../../lib/agent/models/repair/edit.js'
+import { parseSource } from '../../../lib/agent/models/repair/source.js'
+
+const evenly = { score: () => 1, failing: () => 0 }
+
+function candidatesFor(path: string, text: string): readonly Candidate[] {
+  const source = parseSource(path, text)!
+  return rankCandidates([source], readClues([], [source], []), evenly)
+}
+
+/** Ignores spaces, braces and semicolons, which do not matter here, but no line of Python. */
+function plain(path: string, text: string): string {
+  if (!path.endsWith('.py')) return text.replace(/[\s;{}]+/g, '')
+  return text.replace(/ +$/gm, '').replace(/\n{2,}/g, '\n')
+}
+
+/** Rank, from 1, of the candidate that makes `wanted` from `broken`; 0 when there is none. */
+function rankOf(path: string, broken: string, wanted: string): number {
+  const expected = plain(path, wanted)
+  return (
+    1 +
+    candidatesFor(path, broken).findIndex(
+      (candidate) => plain(path, applyPatch(broken, candidate)) === expected,
+    )
+  )
+}
+
+const LIMITS = `export function limits(value, most) {
+  if (value === undefined) return null
+  if (typeof value === 'string' && value.length > most) return value.slice(0, most)
+  return value
+}
+`
+
+describe('patches of JavaScript', () => {
+  for (const [what, before, after, most] of [
+    [
+      'a condition that is always true',
+      'if (true) return null',
+      'if (value === undefined) return null',
+      40,
+    ],
+    [
+      'a condition that is always false',
+      'if (false) return null',
+      'if (value === undefined) return null',
+      40,
+    ],
+    [
+      'a part of a condition that is missing',
+      'if (value.length > most) return value.slice',
+      "if (typeof value === 'string' && value.length > most) return value.slice",
+      100,
+    ],
+    [
+      'a part of a condition that is too much',
+      "if (typeof value === 'string' && value.length > most && value) return",
+      "if (typeof value === 'string' && value.length > most) return",
+      40,
+    ],
+    ['an offset of a bound', 'value.slice(0, most - 1)', 'value.slice(0, most)', 40],
+    ['a method of the family', 'value.splice(0, most)', 'value.slice(0, most)', 40],
+    ['arguments in the wrong order', 'value.slice(most, 0)', 'value.slice(0, most)', 40],
+    ['an emptied string', "typeof value === ''", "typeof value === 'string'", 75],
+  ] as const) {
+    test(what, () => {
+      const wanted = `${LIMITS}export function cut(value, most) {
+  if (typeof value === 'string' && value.length > most) return value.slice(0, most)
+  if (value === undefined) return null
+  return ''
+}
+`
+      const broken = wanted.replace(after, () => before)
+      const whole = broken === wanted ? wanted.replace(after.split('\n')[0]!, () => before) : broken
+      assert.notEqual(whole, wanted, 'the snippet is broken')
+      const rank = rankOf('a.js', whole, wanted)
+      assert.ok(rank > 0 && rank <= most, `rank ${rank}`)
+    })
+  }
+
+  for (const [what, broken, wanted, most] of [
+    [
+      'a parameter that is used nowhere takes the place of a wrong name',
+      'export function f(left, right) {\n  return left * 2 + left\n}\n',
+      'export function f(left, right) {\n  return left * 2 + right\n}\n',
+      6,
+    ],
+    [
+      'an early exit like that of a similar function',
+      'function a(list) {\n  if (list.length === 0) return null\n  return list[0]\n}\n' +
+        'function b(items) {\n  return items[items.length - 1]\n}\n',
+      'function a(list) {\n  if (list.length === 0) return null\n  return list[0]\n}\n' +
+        'function b(items) {\n  if (items.length === 0) return null\n  return items[items.length - 1]\n}\n',
+      150,
+    ],
+    [
+      'a block that was emptied',
+      'export function name(user) {\n}\n',
+      'export function name(user) {\n  return user\n}\n',
+      10,
+    ],
+    [
+      'a result that is always the same',
+      'export const same = (a, b) => {\n  return true\n}\n',
+      'export const same = (a, b) => {\n  return a === b\n}\n',
+      20,
+    ],
+    [
+      'a loop that never runs',
+      'export function f(list) {\n  for (let i = 0; false; i++) use(list[i])\n}\n',
+      'export function f(list) {\n  for (let i = 0; i < list.length; i++) use(list[i])\n}\n',
+      8,
+    ],
+    ['a negation of a value', 'const f = (x) => g(x)\n', 'const f = (x) => !g(x)\n', 8],
+    ['a sign', 'const f = (x) => +x\n', 'const f = (x) => -x\n', 5],
+    [
+      'a fallback',
+      'function f(o) {\n  const m = o.m\n  return m\n}\n',
+      'function f(o) {\n  const m = o.m || {}\n  return m\n}\n',
+      30,
+    ],
+    [
+      'a default of a parameter',
+      'function f(a, o) {\n  return o[a]\n}\n',
+      'function f(a, o = {}) {\n  return o[a]\n}\n',
+      20,
+    ],
+    [
+      'a flag of a regular expression',
+      "const f = (s) => s.replace(/a/, 'b')\n",
+      "const f = (s) => s.replace(/a/g, 'b')\n",
+      10,
+    ],
+    ['a quantifier', 'const p = /^[a-z]-\\d+$/\n', 'const p = /^[a-z]+-\\d+$/\n', 40],
+    ['a negated character class', 'const p = /[a-z]+/\n', 'const p = /[^a-z]+/\n', 10],
+    ['the kind of a lookahead', 'const p = /a(?!b)/\n', 'const p = /a(?=b)/\n', 10],
+    ['a trailing call', 'const f = (s) => s\n', 'const f = (s) => s.trim()\n', 10],
+    [
+      'an access to what may be missing',
+      'const f = (s) => s.a.b\n',
+      'const f = (s) => s.a?.b\n',
+      30,
+    ],
+    [
+      'an element that a similar list has',
+      "const a = ['x', 'y', 'z']\nconst b = ['x', 'y']\n",
+      "const a = ['x', 'y', 'z']\nconst b = ['x', 'y', 'z']\n",
+      25,
+    ],
+    [
+      'an await',
+      'async function f() {\n  const r = g()\n  return r\n}\n',
+      'async function f() {\n  const r = await g()\n  return r\n}\n',
+      8,
+    ],
+    ['a compound assignment', 'let x = 0\nx -= 1\n', 'let x = 0\nx += 1\n', 5],
+  ] as const) {
+    test(what, () => {
+      const rank = rankOf('a.js', broken, wanted)
+      assert.ok(rank > 0 && rank <= most, `rank ${rank}`)
+    })
+  }
+})
+
+describe('patches of Python', () => {
+  const body = (lines: string): string => `def f(text, count):\n${lines}`
+  for (const [what, broken, wanted, most] of [
+    [
+      'a condition that is always true',
+      body('    if True:\n        return text\n    return count\n'),
+      body('    if not text:\n        return text\n    return count\n'),
+      20,
+    ],
+    [
+      'a missing guard',
+      body('    return text[count]\n'),
+      body('    if not text:\n        return\n    return text[count]\n'),
+      60,
+    ],
+    [
+      'a method of the family',
+      body('    return text.lstrip(count)\n'),
+      body('    return text.rstrip(count)\n'),
+      8,
+    ],
+    [
+      'the end of a slice',
+      body('    return text[:count]\n'),
+      body('    return text[:count + 1]\n'),
+      15,
+    ],
+    [
+      'division to whole numbers',
+      body('    return text / count\n'),
+      body('    return text // count\n'),
+      6,
+    ],
+    ['identity', body('    return text is count\n'), body('    return text == count\n'), 8],
+    ['membership', body('    return text in count\n'), body('    return text not in count\n'), 6],
+    [
+      'bounds of a range',
+      body('    return list(range(count))\n'),
+      body('    return list(range(count + 1))\n'),
+      12,
+    ],
+    [
+      'a class of exceptions',
+      body("    raise TypeError('no')\n"),
+      body("    raise ValueError('no')\n"),
+      6,
+    ],
+    [
+      'a field of an f-string',
+      body("    return f'{text} {text}'\n"),
+      body("    return f'{text} {count}'\n"),
+      8,
+    ],
+    [
+      'a default of a parameter',
+      body('    return text\n'),
+      'def f(text, count=None):\n    return text\n',
+      12,
+    ],
+    [
+      'elif',
+      'def f(a):\n    if a > 1:\n        b = 1\n    if a > 0:\n        b = 2\n    return b\n',
+      'def f(a):\n    if a > 1:\n        b = 1\n    elif a > 0:\n        b = 2\n    return b\n',
+      30,
+    ],
+    [
+      'a field without self',
+      'class A:\n    def f(self):\n        self.n = 1\n        return n\n',
+      'class A:\n    def f(self):\n        self.n = 1\n        return self.n\n',
+      4,
+    ],
+    [
+      'a negation',
+      body('    if text:\n        return 1\n    return 2\n'),
+      body('    if not text:\n        return 1\n    return 2\n'),
+      8,
+    ],
+  ] as const) {
+    test(what, () => {
+      const rank = rankOf('a.py', broken, wanted)
+      assert.ok(rank > 0 && rank <= most, `rank ${rank}`)
+    })
+  }
+
+  test('never calls a method of JavaScript', () => {
+    const text = body(
+      "    a = text.replace('x', 'y').strip().find('z')\n    return a, text.append(count)\n",
+    )
+    const foreign = /\b(replaceAll|trim\w*|toLowerCase|indexOf|push|unshift|includes|forEach)\b/
+    for (const candidate of candidatesFor('a.py', text))
+      assert.doesNotMatch(candidate.text, foreign)
+    assert.ok(candidatesFor('a.py', text).some(({ text: put }) => put === 'rfind'))
+  })
+})
+
+/** A small generator of numbers, so that every run makes the same programs. */
+function numbersFrom(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+type Language = 'js' | 'py'
+
+/** A random function of a few statements; each class of mutation finds a place in it. */
+function program(seed: number, language: Language): string {
+  const next = numbersFrom(seed)
+  const one = <T>(list: readonly T[]): T => list[next(list.length)]!
+  const [a, b] = next(2) === 0 ? ['items', 'limit'] : ['words', 'count']
+  const sign = one(['<', '<=', '>', '>='])
+  const operator = one(['+', '-', '*'])
+  const n = 2 + next(7)
+  return language === 'js'
+    ? `export function run(${a}, ${b}) {
+  let total = ${next(3)}
+  if (${a}.length === 0 ${one(['&&', '||'])} !${b}) return ${b}
+  for (let i = 0; i < ${a}.length; i++) {
+    if (${a}[i] ${sign} ${b}) total += ${a}[i] ${operator} ${n}
+    else total ${one(['+=', '-='])} ${n}
+  }
+  return ${a}.slice(1, total).concat(Math.${one(['min', 'max'])}(total, ${b}))
+}
+`
+    : `def run(${a}, ${b}):
+    total = ${next(3)}
+    if len(${a}) == 0 ${one(['and', 'or'])} not ${b}:
+        return ${b}
+    for i in range(1, len(${a})):
+        if ${a}[i] ${sign} ${b}:
+            total += ${a}[i] ${operator} ${n}
+        else:
+            total ${one(['+=', '-='])} ${n}
+    return ${a}[1:total] + [${one(['min', 'max'])}(total, ${b})]
+`
+}
+
+const OTHER_LOGIC: ReadonlyMap<string, string> = new Map([
+  ['&&', ' || '],
+  ['||', ' && '],
+  ['and', ' or '],
+  ['or', ' and '],
+])
+
+/** For each class: what is replaced, and by what, in every place where the pattern occurs. */
+const MUTATIONS: readonly (readonly [
+  name: string,
+  pattern: RegExp,
+  mutated: (found: string) => string,
+  most: number,
+])[] = [
+  ['comparison', / (<=?|>=?) (?=\w+[):])/g, (f) => (f.trim().startsWith('<') ? ' > ' : ' < '), 55],
+  ['equality', /===?/g, (f) => (f === '===' ? '!==' : '!='), 20],
+  ['logic', / (&&|\|\||and|or) /g, (f) => OTHER_LOGIC.get(f.trim())!, 20],
+  ['negation', /!(?=\w)|not /g, () => '', 80],
+  ['arithmetic', / [+*] (?=\d)/g, (f) => (f === ' + ' ? ' - ' : ' / '), 35],
+  ['assignment', / [+-]= /g, (f) => (f === ' += ' ? ' -= ' : ' += '), 30],
+  ['number', /(?<=total = )\d/g, (f) => String(Number(f) + 1), 60],
+  ['function', /\b(min|max)\b/g, (f) => (f === 'min' ? 'max' : 'min'), 60],
+  ['update', /i\+\+/g, () => 'i--', 20],
+  ['argument order', /\(total, (\w+)\)/g, (f) => f.replace(/\((\w+), (\w+)\)/, '($2, $1)'), 30],
+  ['conjunct removed', / (&&|\|\||and|or) (!|not )\w+/g, () => '', 300],
+  ['statement of a name', /\btotal\b(?=, )/g, () => 'i', 120],
+]
+
+describe('the reverse of every class of mutation is made', () => {
+  for (const language of ['js', 'py'] as const) {
+    for (const [name, pattern, mutated, most] of MUTATIONS) {
+      if (language === 'py' && name === 'update') continue
+      test(`${name} in ${language}`, () => {
+        let places = 0
+        for (let seed = 1; seed <= 12; seed++) {
+          const wanted = program(seed, language)
+          for (const found of wanted.matchAll(pattern)) {
+            const end = found.index + found[0].length
+            const broken = wanted.slice(0, found.index) + mutated(found[0]) + wanted.slice(end)
+            const rank = rankOf(`a.${language}`, broken, wanted)
+            assert.ok(rank > 0 && rank <= most, `rank ${rank} of seed ${seed}:\n${broken}`)
+            places++
+          }
+        }
+        assert.ok(places > 0, 'some program has a place for it')
+      })
+    }
+  }
+})

@@ -1,0 +1,355 @@
+/** What `builtin:repair` reads from trials, and what it tells of them. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, test, type TestContext } from 'node:test'
+import type { CommandResult } from '../../../lib/agent/executor.js'
+import { brief, briefOutcomes } from '../../../lib/agent/models/repair/brief.js'
+import { Executed } from '../../../lib/agent/models/repair/executed.js'
+import { farewell, newRecord, noteMiss } from '../../../lib/agent/models/repair/farewell.js'
+import { partOf } from '../../../lib/agent/models/repair/project.js'
+import { parseOutcomes } from '../../../lib/agent/models/repair/read-report.js'
+import { type Outcomes, passCount } from '../../../lib/agent/models/repair/report.js'
+import { parseSource, type SourceFile } from '../../../lib/agent/models/repair/source.js'
+import { parseTrials, type TrialReport, type Use }
+  from '../../../lib/agent/models/repair/trial-report.js'
+import { tryPatchesTool } from '../../../lib/agent/tools/try-patches.js'
+import type { Trial, TrialReport as Told } from '../../../lib/agent/trial.js'
+import { scratch } from '../../helpers/engine.js'
+import { Random } from '../../helpers/random.js'
+import { toolContext } from '../tools/tool-context.js'
+
+const parse = (...lines: readonly string[]): TrialReport | null =>
+  parseTrials({ output: lines.join('\n'), exitCode: 0 })
+
+const BASE = ['Without a patch: exit code 1 (12 ms)', '  one', '  two', '  three']
+
+/** The only run of a text, with the output of {@link BASE} before. */
+const runOf = (...lines: readonly string[]): unknown =>
+  parse('1 patch tried', ...lines, ...BASE)!.runs[0]
+
+describe('results of try_patches', () => {
+  for (const [what, lines, output] of [
+    ['a changed line', ['@@ -2,1 +2,1 @@', '-two', '+2'], 'one\n2\nthree'],
+    ['a line at the start', ['@@ -1,0 +1,1 @@', '+zero'], 'zero\none\ntwo\nthree'],
+    ['a line at the end', ['@@ -4,0 +4,1 @@', '+four'], 'one\ntwo\nthree\nfour'],
+    ['two changes', ['@@ -1,1 +1,0 @@', '-one', '@@ -3,1 +2,2 @@', '-three', '+3', '+'],
+      'two\n3\n'],
+    ['no output', ['@@ -1,3 +1,0 @@', '-one', '-two', '-three'], ''],
+    ['lines that look like places', ['@@ -2,1 +2,2 @@', '-two', '+@@ -1,1 +1,1 @@', '+-one'],
+      'one\n@@ -1,1 +1,1 @@\n-one\nthree'],
+    ['changes that were cut', ['@@ -2,1 +2,9 @@', '-two', '+2', '… 7 more lines'], null],
+    ['an output that was cut', ['@@ -2,1 +2,3 @@', '-two', '+2', '+[… 9 bytes left out …]', '+4'],
+      null],
+  ] as const) {
+    test(what, () => assert.deepEqual(
+      runOf('Patch 1: exit code 0 (3 ms)', ...lines.map((line) => `  ${line}`)),
+      { exitCode: 0, timedOut: false, output },
+    ))
+  }
+
+  for (const [told, expected] of [
+    ['exit code 1 (3 ms), same output',
+      { exitCode: 1, timedOut: false, output: 'one\ntwo\nthree' }],
+    ['exit code 124 (reached its time limit of 2000 ms), same output',
+      { exitCode: 124, timedOut: true, output: 'one\ntwo\nthree' }],
+    ['exit code -1 (0 ms), same output',
+      { exitCode: -1, timedOut: false, output: 'one\ntwo\nthree' }],
+    ['not tried', 'not tried'],
+    ['could not be made: old_text was not found in a.js', 'impossible'],
+    ['could not be made: there is no file exit code 0 (1 ms), same output', 'impossible'],
+  ] as const) {
+    test(told, () => assert.deepEqual(runOf(`Patch 1: ${told}`), expected))
+  }
+
+  test('without an output there are no lines', () => {
+    const report = parse(
+      'Patch 1: exit code 0 (1 ms), same output', 'Patch 2: exit code 0 (1 ms)',
+      '  @@ -1,0 +1,1 @@', '  +now', 'Without a patch: exit code 1 (reached the time limit after 9 ms)',
+    )
+    assert.deepEqual(report, {
+      base: { exitCode: 1, timedOut: true, output: '' },
+      runs: [
+        { exitCode: 0, timedOut: false, output: '' },
+        { exitCode: 0, timedOut: false, output: 'now' },
+      ],
+      tested: null,
+    })
+  })
+
+  test('nothing is known of outputs when that without a patch was cut', () => {
+    const report = parse(
+      'Patch 1: exit code 0 (1 ms), same output', 'Patch 2: exit code 0 (1 ms)',
+      '  @@ -1,1 +1,1 @@', '  -a', '  +b',
+      'Without a patch: exit code 1 (1 ms)', '  a', '  [… 7 bytes left out …]', '  z',
+    )
+    assert.equal(report!.base.output, null)
+    assert.deepEqual(report!.runs, [
+      { exitCode: 0, timedOut: false, output: null },
+      { exitCode: 0, timedOut: false, output: null },
+    ])
+  })
+
+  test('what is no such result is none', () => {
+    for (const text of ['', 'no copy can be made', '  Without a patch: exit code 0 (1 ms)',
+      'Without a patch: nothing', 'Patch 1: exit code 0 (1 ms), same output']) {
+      assert.equal(parse(text), null, text)
+    }
+  })
+
+  test('lines that tests ran', () => {
+    const { tested } = parse(
+      'Lines run by failing tests, of 2 failing and 31 other ones:',
+      '  src/a.js', '    3: 2 failing, 0 other', '    5-7: 1 failing, 31 other',
+      '  lib/b c.py', '    1: 1 failing, 2 other', '  … and more', ...BASE,
+    )!
+    const use = (failed: number, passed: number): Use => ({ failed, passed })
+    assert.deepEqual(tested, {
+      failed: 2,
+      passed: 31,
+      files: new Map([
+        ['src/a.js',
+          new Map([[3, use(2, 0)], [5, use(1, 31)], [6, use(1, 31)], [7, use(1, 31)]])],
+        ['lib/b c.py', new Map([[1, use(1, 2)]])],
+      ]),
+    })
+  })
+})
+
+const result = (output: string, exitCode = 1): CommandResult => ({
+  output, exitCode, timedOut: false, durationMs: 5, truncated: false,
+})
+
+/** What the tool says of a report. */
+async function tell(t: TestContext, report: Told): Promise<TrialReport> {
+  const context = { ...(await toolContext(t)), tryPatches: () => Promise.resolve(report) }
+  const told = await tryPatchesTool.execute({ patches: [], command: 'check' }, context)
+  const parsed = parseTrials({ output: told.output, exitCode: told.exitCode })
+  assert.notEqual(parsed, null, told.output)
+  return parsed!
+}
+
+/** Outputs with lines that mean something in the result. */
+const LINES = [
+  '', ' ', '  ', 'ok 1 - adds', 'not ok 2 - takes away', '  ---', '+', '-', '+a', '-a', '\r', 'é☃😀',
+  '@@ -1,1 +1,1 @@', '@@ -2,0 +1,3 @@', '… 3 more lines', '… and more', 'not tried',
+  'Patch 1: exit code 0 (1 ms), same output', 'Patch 9: not tried', '  Patch 2: not tried',
+  'Without a patch: exit code 0 (1 ms)', '    3: 2 failing, 0 other',
+  'Lines run by failing tests, of 1 failing and 0 other ones:', '[… 1 bytes left out …] no',
+]
+
+/** The tool says nothing of a last line break. */
+const bare = (text: string): string => (text.endsWith('\n') ? text.slice(0, -1) : text)
+
+test('every output that the tool tells of is read as it was', async (t) => {
+  for (let seed = 1; seed <= 300; seed++) {
+    const random = new Random(seed)
+    const line = (): string => random.chance(0.2) ? `${random.integer(0, 9)}` : random.pick(LINES)
+    const text = (lines: readonly string[]): string =>
+      lines.join('\n') + (random.chance(0.5) ? '\n' : '')
+    const lines = Array.from({ length: random.integer(0, 12) }, line)
+    const base = result(text(lines), random.integer(0, 2))
+    const trials = Array.from({ length: random.integer(0, 6) }, (): Trial => {
+      if (random.chance(0.1)) return { state: 'not tried' }
+      if (random.chance(0.1)) return { state: 'impossible', problem: `no ${line()}\n${line()}` }
+      const changed = [...lines]
+      for (let edits = random.integer(0, 4); edits > 0; edits--) {
+        const added = Array.from({ length: random.integer(0, 2) }, line)
+        changed.splice(random.integer(0, changed.length), random.integer(0, 2), ...added)
+      }
+      return { state: 'ran', result: result(text(changed), random.integer(0, 2)) }
+    })
+    const files = new Map([['a.js', [
+      { line: 3, failed: 1, passed: 0 }, { line: 4, failed: 1, passed: 0 },
+      { line: 6, failed: 1, passed: 2 },
+    ]]])
+    const tested = random.chance(0.5) ? { failed: 1, passed: 2, files } : null
+    const report = await tell(t, { base, timeoutMs: 2_000, trials, tested })
+    const run = ({ output, exitCode, timedOut }: CommandResult): unknown =>
+      ({ output: bare(output), exitCode, timedOut })
+    assert.deepEqual(report.base, run(base), `seed ${seed}`)
+    assert.deepEqual(
+      report.runs,
+      trials.map((trial) => (trial.state === 'ran' ? run(trial.result) : trial.state)),
+      `seed ${seed}`,
+    )
+    assert.deepEqual(report.tested, tested && {
+      ...tested,
+      files: new Map([...files].map(([path, uses]) =>
+        [path, new Map(uses.map(({ line: at, ...use }) => [at, use]))])),
+    }, `seed ${seed}`)
+  }
+})
+
+test('outputs that the tool cuts are not taken for whole', async (t) => {
+  const long = Array.from({ length: 20_000 }, (_, at) => `line ${at}`)
+  const few = ['one', 'two']
+  const ran = (lines: readonly string[]): Trial =>
+    ({ state: 'ran', result: result(lines.join('\n')) })
+  const told = { timeoutMs: 2_000, tested: null }
+  const cutBase = await tell(t, { ...told, base: result(long.join('\n')), trials: [ran(long)] })
+  assert.equal(cutBase.base.output, null)
+  assert.deepEqual(cutBase.runs, [{ exitCode: 1, timedOut: false, output: null }])
+  const cutTrial = await tell(t, {
+    ...told, base: result(few.join('\n')), trials: [ran(long), ran(['two'])],
+  })
+  assert.deepEqual(cutTrial.runs, [
+    { exitCode: 1, timedOut: false, output: null }, { exitCode: 1, timedOut: false, output: 'two' },
+  ])
+})
+
+describe('brief reports', () => {
+  for (const [what, kind, lines, failing, passed] of [
+    ['tap', 'tap', [
+      'TAP version 13', '# Subtest: adds', 'ok 1 - adds', '# Subtest: fails', 'not ok 2 - fails',
+      '  ---', "  error: 'ok 3 - no'", '  ...', 'ok 3 - ends', '1..3',
+    ], ['fails'], 2],
+    ['nested tap', 'tap', [
+      'TAP version 13', '# Subtest: group', '    # Subtest: in it', '    ok 1 - in it',
+      '    # Subtest: wrong', '    not ok 2 - wrong', '    1..2', 'not ok 1 - group', '1..1',
+    ], null, 1],
+    ['pytest', 'pytest', [
+      '=== short test summary info ===', 'PASSED tests/test_a.py::test_one',
+      'PASSED tests/test_a.py::test_two[a b]', 'FAILED tests/test_a.py::test_three - assert 1 == 2',
+    ], ['tests/test_a.py::test_three'], 2],
+    ['unittest', 'unittest', [
+      'test_one (tests.test_a.A.test_one) ... ok', 'test_two (tests.test_a.A.test_two) ... FAIL',
+      'test_three (tests.test_a.A.test_three)', 'Tells what it is. ... ok',
+      'test_four (tests.test_a.A.test_four)', 'Tells more. ... ERROR', '', '='.repeat(70),
+      'FAIL: test_two (tests.test_a.A.test_two)', '-'.repeat(70), 'AssertionError: 1 != 2', '',
+      'Ran 4 tests in 0.001s',
+    ], ['tests.test_a.A.test_two', 'tests.test_a.A.test_four'], 2],
+    ['nothing that passes', 'tap', ['TAP version 13', 'not ok 1 - a', '1..1'], ['a'], 0],
+  ] as const) {
+    test(what, (t) => {
+      const file = join(scratch(t), 'report')
+      writeFileSync(file, `${lines.join('\n')}\n`)
+      const command = brief(`cat '${file}'; (exit 3)`, kind)!
+      const { stdout, status } = spawnSync('/bin/sh', ['-c', command], { encoding: 'utf8' })
+      assert.equal(status, 3, 'the exit code of the command')
+      const outcomes = briefOutcomes(kind, stdout, status)
+      const whole = parseOutcomes(kind, lines.join('\n'), status)
+      assert.deepEqual(failingOf(outcomes).sort(), failingOf(whole).sort(), 'as the whole report')
+      if (failing !== null) assert.deepEqual(failingOf(outcomes).sort(), [...failing].sort())
+      assert.equal(passCount(outcomes), passed)
+      assert.equal(passCount(whole), passed)
+    })
+  }
+
+  test('reports of other kinds cannot be', () => {
+    assert.equal(brief('check', 'any'), null)
+    assert.equal(brief('check', 'lines'), null)
+  })
+})
+
+function failingOf(outcomes: Outcomes): string[] {
+  return [...outcomes].filter(([, outcome]) => outcome === 'fail').map(([name]) => name)
+}
+
+describe('the last words of a run', () => {
+  test('nothing to try', () => assert.equal(
+    farewell(newRecord(), ['adds'], 1, false),
+    'No candidate left: 1 of 1 test still fails (adds). ' +
+      'There is no patch to try: no source file that could be the cause is known.',
+  ))
+
+  test('one patch', () => {
+    const record = newRecord()
+    record.tried = 1
+    record.files.add('a.js')
+    record.places.add('a.js add')
+    assert.equal(
+      farewell(record, ['adds'], 3, false),
+      'No candidate left: 1 of 3 tests still fails (adds). ' +
+        '1 patch was tried in 1 place of 1 file. None made another test pass.',
+    )
+  })
+
+  test('many patches, late ones, a nearest miss and kept ones', () => {
+    const record = newRecord()
+    Object.assign(record, { tried: 12, late: 2 })
+    for (const name of ['a.js', 'b.js']) record.files.add(name)
+    for (const name of ['a', 'b', 'c']) record.places.add(name)
+    noteMiss(record, { what: 'none', helped: 0, harmed: 0 })
+    assert.equal(record.nearest, null)
+    noteMiss(record, { what: 'bad', helped: 2, harmed: 4 })
+    noteMiss(record, { what: 'good', helped: 2, harmed: 1 })
+    noteMiss(record, { what: 'as good', helped: 3, harmed: 2 })
+    record.kept.push('x', 'y')
+    assert.equal(
+      farewell(record, ['a', 'b', 'c', 'd', 'e', 'f'], 9, true),
+      'No candidate left: 6 of 9 tests still fail (a; b; c; d; e; …). ' +
+        '12 patches were tried in 3 places of 2 files, of which 2 reached the time limit. ' +
+        'More could be tried, but a run tries no more. The nearest miss was good: ' +
+        '2 more tests would pass, but 1 that passes now would fail. ' +
+        'Kept, because they help:\n- x\n- y',
+    )
+    record.nearest = { what: 'near', helped: 1, harmed: 0 }
+    assert.match(farewell(record, ['a'], 2, false), /miss was near: 1 more test would pass\. Kept/)
+    record.nearest = { what: 'near', helped: 1, harmed: 3 }
+    assert.match(farewell(record, ['a'], 2, false), /but 3 that pass now would fail\. Kept/)
+  })
+})
+
+describe('lines by the tests that ran them', () => {
+  const score = (file: SourceFile, uses: Readonly<Record<number, readonly [number, number]>>) => {
+    const lines = new Map(Object.entries(uses).map(([line, [failed, passed]]) =>
+      [Number(line), { failed, passed }]))
+    const tested = { failed: 2, passed: 3, files: new Map([[file.path, lines]]) }
+    const executed = new Executed(tested, [file])
+    return (text: string): number => {
+      const at = file.tokens.findIndex((token) => token.text === text)
+      assert.ok(at >= 0, text)
+      return executed.score(file, at)
+    }
+  }
+
+  test('only failing, some, passing and no tests', () => {
+    const file = parseSource('a.js', [
+      'function f(x) {', '  if (x) {', '    onlyFailing()', '  }', '  some()', '  half()',
+      '  if (y) onlyPassing()', '  if (z) {', '    never()', '  }', '}',
+      'function g() {', '  away()', '}',
+    ].join('\n'))!
+    const of = score(file, { 3: [2, 0], 5: [2, 3], 6: [1, 3], 7: [0, 3] })
+    const names = ['onlyFailing', 'some', 'half', 'onlyPassing', 'away']
+    const scores = names.map(of)
+    assert.equal(scores[0], 1, 'all failing tests and no other one')
+    assert.deepEqual(scores, [...scores].sort((a, b) => b - a), scores.join())
+    assert.equal(new Set(scores).size, names.length, 'each less than the one before')
+    assert.equal(of('never'), of('onlyPassing'), 'no failing test ran either')
+    assert.ok(of('never') > of('away'), 'in a function that failing tests ran')
+    assert.ok(of('away') > 0)
+  })
+
+  test('a value at the top of a file counts where it is used', () => {
+    const file = parseSource('a.js', [
+      'const USED = limit * 2', 'const IDLE = other * 2', 'function f(x) {', '  return inside < USED', '}',
+      'function g(x) {', '  return x < IDLE', '}',
+    ].join('\n'))!
+    const of = score(file, { 4: [2, 0], 7: [0, 3] })
+    assert.ok(of('limit') > of('other'))
+    assert.ok(of('limit') < of('inside'), 'less than the line that uses it')
+  })
+
+  test('the further lines of a statement of Python have what the first has', () => {
+    const file = parseSource('a.py', 'def f(x):\n    return add(\n        x,\n        last)\n')!
+    const of = score(file, { 2: [2, 0] })
+    assert.equal(of('last'), 1)
+  })
+})
+
+describe('parts of files', () => {
+  const NOTE = '[… lines 3 to 9 of 9 are left out; read on with offset 3 …]'
+  for (const [what, output, exitCode, expected] of [
+    ['a whole file', 'a\nb\n', 0, { text: 'a\nb\n', next: null }],
+    ['an empty one', '', 0, { text: '', next: null }],
+    ['one with more', `a\nb\n${NOTE}`, 0, { text: 'a\nb\n', next: 3 }],
+    ['one that has such a line', `${NOTE}\nb\n`, 0, { text: `${NOTE}\nb\n`, next: null }],
+    ['a line that is too long', '[… line 1 is left out: it is too long …]', 0,
+      { text: null, next: null }],
+    ['no file', 'there is no a.js', 1, { text: null, next: null }],
+  ] as const) {
+    test(what, () => assert.deepEqual(partOf({ output, exitCode }), expected))
+  }
+})

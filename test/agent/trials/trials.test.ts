@@ -1,0 +1,165 @@
+/** Patches that are tried in copies: what is told of them, and that the workspace stays as it is. */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { tmpdir } from 'node:os'
+import { test, type TestContext } from 'node:test'
+import type { EngineOptions, JsonObject, ModelRequest, RunDetails } from 'runwright/agent'
+import { follow, openEngine, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
+
+/** A program whose output a patch changes, with a file that a patch can make it delete. */
+const FILES = {
+  'sum.js': 'const add = (a, b) => a - b\nconst extra = 0\nmodule.exports = { add, extra }\n',
+  'check.js': [
+    "const { add, extra } = require('./sum.js')",
+    "require('node:fs').readFileSync('data.txt')",
+    "console.log('begins')",
+    "console.log(add(2, 2) === 4 ? 'right' : 'wrong')",
+    "if (extra === 1) require('node:fs').unlinkSync('data.txt')",
+    'if (extra === 2) for (;;) {}',
+    'process.exit(add(2, 2) === 4 ? 0 : 1)',
+  ].join('\n'),
+  'data.txt': 'data\n',
+}
+const HELPS = { edits: [{ path: 'sum.js', old_text: 'a - b', new_text: 'a + b' }] }
+const IS_WORSE = { edits: [{ path: 'sum.js', old_text: 'a - b', new_text: 'a / b' }] }
+const HARMS = { edits: [{ path: 'sum.js', old_text: 'extra = 0', new_text: 'extra = 1' }] }
+const HANGS = { edits: [{ path: 'sum.js', old_text: 'extra = 0', new_text: 'extra = 2' }] }
+const IS_NOTHING = { edits: [{ path: 'sum.js', old_text: 'not there', new_text: '' }] }
+const COMMAND = 'node check.js'
+
+interface Tried {
+  readonly cwd: string
+  readonly results: readonly string[]
+  readonly details: RunDetails
+  readonly requests: readonly ModelRequest[]
+}
+
+function project(t: TestContext): string {
+  const cwd = scratch(t)
+  for (const [name, text] of Object.entries(FILES)) writeFileSync(join(cwd, name), text)
+  return cwd
+}
+
+function filesOf(cwd: string): Record<string, string> {
+  const names = readdirSync(cwd).sort()
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(cwd, name), 'utf8')]))
+}
+
+/** Makes the calls one after the other, and then says that it is done. */
+async function run(
+  t: TestContext,
+  calls: readonly { readonly tool: string; readonly args: JsonObject }[],
+  options: Partial<EngineOptions> = {},
+): Promise<Tried> {
+  const cwd = project(t)
+  const requests: ModelRequest[] = []
+  const provider = testProvider((request, at) => {
+    requests.push(request)
+    return at < calls.length ? { calls: [calls[at]!] } : { text: 'done' }
+  })
+  const { engine } = await openEngine(t, { cwd, providers: [provider], ...options })
+  const { details, events } = await runToEnd(engine, {
+    goal: 'none', check: 'false', cwd, max_iterations: 1,
+  })
+  const results = events.flatMap(({ kind, payload }) =>
+    kind === 'tool_result' ? [String((payload as { output: string }).output)] : [],
+  )
+  return { cwd, results, details, requests }
+}
+
+const trying = (...patches: JsonObject[]): { tool: string; args: JsonObject } => ({
+  tool: 'try_patches', args: { patches, command: COMMAND },
+})
+
+/** Copies of this process that are left, wherever they are made. */
+function copies(): string[] {
+  const mine = new RegExp(`^runwright-sealed-\\d+-${process.pid}-`)
+  return readdirSync(tmpdir()).filter((name) => mine.test(name)).flatMap((name) =>
+    readdirSync(join(tmpdir(), name)).filter((run) => run.startsWith('try-')),
+  )
+}
+
+test('what each patch does is told, and the workspace stays as it is', async (t) => {
+  const { cwd, results } = await run(t, [trying(IS_WORSE, HELPS, IS_NOTHING)])
+  const times = results[0]!.replaceAll(/\d+ ms/g, 'N ms')
+  assert.equal(
+    times,
+    '2 patches tried, 1 with exit code 0, 0 reached the time limit, 1 could not be made\n' +
+      'Patch 1: exit code 1 (N ms), same output\n' +
+      'Patch 2: exit code 0 (N ms)\n' +
+      '  @@ -2,1 +2,1 @@\n' +
+      '  -wrong\n' +
+      '  +right\n' +
+      'Patch 3: could not be made: old_text was not found in sum.js. Read the file again and copy ' +
+      'the text exactly.\n' +
+      'Without a patch: exit code 1 (N ms)\n' +
+      '  begins\n' +
+      '  wrong',
+  )
+  assert.deepEqual(filesOf(cwd), FILES)
+})
+
+test('a patch that reaches its time limit is said to have done so', async (t) => {
+  const { args } = trying(HANGS, HELPS)
+  const call = { tool: 'try_patches', args: { ...args, timeout_ms: 3_000 } }
+  const { results } = await run(t, [call])
+  assert.match(results[0]!, /^2 patches tried, 1 with exit code 0, 1 reached the time limit\n/)
+  assert.match(results[0]!, /^Patch 1: exit code 124 \(reached its time limit of 3000 ms\)/m)
+  assert.match(results[0]!, /^Patch 2: exit code 0/m)
+})
+
+test('a patch that harms its copy leaves nothing to those after it', async (t) => {
+  const { cwd, results } = await run(t, [
+    trying(...Array.from({ length: 6 }, () => HARMS), ...Array.from({ length: 6 }, () => HELPS)),
+    trying(HELPS),
+  ])
+  assert.match(results[0]!, /^12 patches tried, 6 with exit code 0/)
+  assert.match(results[1]!, /^1 patch tried, 1 with exit code 0/)
+  assert.deepEqual(filesOf(cwd), FILES)
+})
+
+test('patches are tried on the workspace as it is by then', async (t) => {
+  const edit = { tool: 'edit_file', args: HELPS.edits[0]! }
+  const { results } = await run(t, [trying(IS_WORSE), edit, trying(HARMS)])
+  assert.match(results[0]!, /^Without a patch: exit code 1/m)
+  assert.match(results[2]!, /^Without a patch: exit code 0 .*\n {2}begins\n {2}right$/m)
+})
+
+test('nothing is left of the copies once the run is over', async (t) => {
+  await run(t, [trying(HELPS)])
+  assert.deepEqual(copies(), [])
+})
+
+test('trials wait for a human where writes do', async (t) => {
+  const cwd = project(t)
+  const provider = testProvider((_, at) => (at === 0 ? { calls: [trying(HELPS)] } : { text: '' }))
+  const { engine } = await openEngine(t, { cwd, providers: [provider] })
+  const { details } = await engine.create({
+    goal: 'none', check: 'false', cwd, max_iterations: 1, approval: 'writes',
+  })
+  const events = await follow(engine, details.run_id, ({ kind }) => kind === 'human_check_required')
+  assert.equal(events.at(-1)!.kind, 'human_check_required')
+  await engine.abort(details.run_id)
+})
+
+test('a run that is aborted in the middle of trials leaves the workspace as it was', async (t) => {
+  const cwd = project(t)
+  const { args } = trying(...Array.from({ length: 12 }, () => HANGS))
+  const call = { tool: 'try_patches', args: { ...args, timeout_ms: 600_000 } }
+  const provider = testProvider(() => ({ calls: [call] }))
+  const { engine } = await openEngine(t, { cwd, providers: [provider] })
+  const { details } = await engine.create({ goal: 'none', check: 'false', cwd })
+  await follow(engine, details.run_id, ({ kind }) => kind === 'tool_started')
+  await engine.abort(details.run_id)
+  await follow(engine, details.run_id)
+  assert.deepEqual(filesOf(cwd), FILES)
+  await engine.close()
+  assert.deepEqual(copies(), [])
+})
+
+test('arguments beyond the limits are refused', async (t) => {
+  const { results } = await run(t, [trying(...Array.from({ length: 65 }, () => HELPS))])
+  assert.match(results[0]!, /patches/)
+  assert.doesNotMatch(results[0]!, /tried/)
+})
