@@ -43,6 +43,11 @@ export class Executed {
     return scores[token] ?? UNREACHED
   }
 
+  /** Failing tests that ran the line of a token, as far as that is known. */
+  failing(file: SourceFile, token: number): number | undefined {
+    return this.#tested.files.get(file.path)?.get(file.tokens[token]!.line)?.failed
+  }
+
   #ofTokens(file: SourceFile): readonly number[] {
     const lines = this.#ofLines(file, this.#tested.files.get(file.path) ?? new Map())
     const used = this.#ofValues(file)

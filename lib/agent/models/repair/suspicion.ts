@@ -99,7 +99,10 @@ export function rankPlaces(
     },
     failing: (file, token) => {
       const region = regionOf(file, token)
-      return region === undefined ? 0 : failing.filter((reached) => reached.has(region)).length
+      if (region === undefined) return 0
+      const byName = failing.filter((reached) => reached.has(region)).length
+      // Of the tests that reach the function, those that ran the line.
+      return Math.min(byName, executed?.failing(file, token) ?? Infinity)
     },
   }
 }
