@@ -159,8 +159,3 @@ export function isProgress(before: Outcomes, after: Outcomes): boolean {
 export function agrees(some: Outcomes, all: Outcomes): boolean {
   return some.size > 0 && [...some].every(([name, outcome]) => all.get(name) === outcome)
 }
-
-/** Whether both contain the same tests with the same outcomes. */
-export function isSameOutcome(a: Outcomes, b: Outcomes): boolean {
-  return a.size === b.size && (a.size === 0 || agrees(a, b))
-}

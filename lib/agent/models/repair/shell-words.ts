@@ -10,11 +10,6 @@ export function quote(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`
 }
 
-/** A word with this text, to which the shell gives no meaning. */
-export function plainWord(text: string): ShellWord {
-  return { text, raw: quote(text) }
-}
-
 /**
  * Splits a line into simple commands that are joined by `&&`; null when the shell would do
  * more than that with it: other operators, variables, substitutions. `*` and `?` outside quotes

@@ -42,8 +42,11 @@ export function rankPlaces(
   const byName = new Map<string, { file: SourceFile; region: Region }[]>()
   for (const file of sources) {
     for (const region of file.regions) {
-      for (const name of namesOf(region))
-        byName.set(name, [...(byName.get(name) ?? []), { file, region }])
+      for (const name of namesOf(region)) {
+        const known = byName.get(name)
+        if (known === undefined) byName.set(name, [{ file, region }])
+        else known.push({ file, region })
+      }
     }
   }
   const titles = new Set([...outcomes.keys()].map(lastPart))
@@ -58,11 +61,15 @@ export function rankPlaces(
       for (const [region, weight] of reached)
         passing.set(region, (passing.get(region) ?? 0) + weight)
   }
+  // By how many failing tests each is reached.
+  const counts = new Map<Region, number>()
+  for (const reached of failing)
+    for (const region of reached.keys()) counts.set(region, (counts.get(region) ?? 0) + 1)
   const scores = new Map<Region, number>()
   for (const reached of failing) {
     for (const [region, weight] of reached) {
       // Code that many failing tests share is more likely the cause of all of them.
-      const share = failing.filter((other) => other.has(region)).length / failing.length
+      const share = counts.get(region)! / failing.length
       const score = (weight * (0.5 + 0.7 * share)) / (1 + 0.2 * (passing.get(region) ?? 0))
       scores.set(region, Math.max(scores.get(region) ?? 0, score))
     }
@@ -100,9 +107,8 @@ export function rankPlaces(
     failing: (file, token) => {
       const region = regionOf(file, token)
       if (region === undefined) return 0
-      const byName = failing.filter((reached) => reached.has(region)).length
       // Of the tests that reach the function, those that ran the line.
-      return Math.min(byName, executed?.failing(file, token) ?? Infinity)
+      return Math.min(counts.get(region) ?? 0, executed?.failing(file, token) ?? Infinity)
     },
   }
 }
@@ -188,8 +194,10 @@ function testCases(file: SourceFile): TestCase[] {
     }
   } else {
     file.tokens.forEach((token, at) => {
-      const open = file.tokens.findIndex(({ text }, i) => i > at && text === '(')
-      if (token.kind !== 'name' || open < 0 || open > at + 3 || file.tokens[open]!.match < 0) return
+      if (token.kind !== 'name') return
+      const next = file.tokens.slice(at + 1, at + 4).findIndex(({ text }) => text === '(')
+      const open = at + 1 + next
+      if (next < 0 || file.tokens[open]!.match < 0) return
       const range = { first: open, last: file.tokens[open]!.match }
       if (token.text === 'test' || token.text === 'it') {
         const title = file.tokens[open + 1]

@@ -6,6 +6,7 @@ import { focusOf } from './conditions-pool.js'
 import type { Operator } from './patch.js'
 import { functionAt, isUsable, namesWithin, scopeAt } from './scope.js'
 import { type Alternative, spread } from './spread.js'
+import { lowerBound } from './lower-bound.js'
 
 /** A short statement of the file, which may be missing elsewhere. */
 interface Statement {
@@ -52,18 +53,6 @@ function statementsOf(file: SourceFile): readonly Statement[] {
 
 function headOf({ tokens }: SourceFile, at: number): string {
   return `${tokens[at]?.text ?? ''} ${tokens[at + 1]?.text ?? ''}`
-}
-
-/** Index of the first statement of the pool at or after a token. */
-function lowerBound(pool: readonly Statement[], at: number): number {
-  let low = 0
-  let high = pool.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (pool[middle]!.at < at) low = middle + 1
-    else high = middle
-  }
-  return low
 }
 
 /** Fills an empty block, or a Python block of `pass`, with a statement like those nearby. */

@@ -4,6 +4,7 @@ import { nameFacts } from '../source.js'
 import type { Operator } from './patch.js'
 import { isUsable, namesWithin } from './scope.js'
 import { type Alternative, spread } from './spread.js'
+import { lowerBound } from './lower-bound.js'
 
 interface Call {
   readonly at: number
@@ -107,17 +108,6 @@ export const missingCall: Operator = (context, at) => {
   const value = textOf(file, first, at)
   if (value.length > 60 || next?.text === '.') return
   for (const name of WRAPPERS) context.replace(first, at, `${name}(${value})`, 'call', 0.02)
-}
-
-function lowerBound(pool: readonly Call[], at: number): number {
-  let low = 0
-  let high = pool.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (pool[middle]!.at < at) low = middle + 1
-    else high = middle
-  }
-  return low
 }
 
 /** Removes a method call of a chain, copies what is changed in place, or adds a comparator. */
