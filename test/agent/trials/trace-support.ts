@@ -25,7 +25,10 @@ export interface Ran {
 /** Runs a command in a project. */
 export function run(cwd: string, command: string, env: NodeJS.ProcessEnv = {}): Ran {
   const { PATH, HOME } = process.env
-  const base = { PATH, HOME, PYTHONDONTWRITEBYTECODE: '1', PYTEST_DISABLE_PLUGIN_AUTOLOAD: '1' }
+  const python = { PYTHONDONTWRITEBYTECODE: '1', PYTEST_DISABLE_PLUGIN_AUTOLOAD: '1' }
+  // Node hands NODE_V8_COVERAGE on to what it starts unless told otherwise, and where something
+  // counts already, no trace is taken.
+  const base = { PATH, HOME, NODE_V8_COVERAGE: undefined, ...python }
   const options = { cwd, env: { ...base, ...env }, encoding: 'utf8' } as const
   const { status, stdout, stderr } = spawnSync('sh', ['-c', command], options)
   const varying = /[\d.]+ ?m?s\b|_ms:? [\d.]+|0x[0-9a-f]+/g
