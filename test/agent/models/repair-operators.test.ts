@@ -3,6 +3,7 @@ import { describe, test } from 'node:test'
 import { type Candidate, rankCandidates } from '../../../lib/agent/models/repair/candidates.js'
 import { readClues } from '../../../lib/agent/models/repair/clues.js'
 import { applyPatch } from '../../../lib/agent/models/repair/edit.js'
+import { Naturalness } from '../../../lib/agent/models/repair/naturalness.js'
 import { parseSource } from '../../../lib/agent/models/repair/source.js'
 
 const evenly = { score: () => 1, failing: () => 0 }
@@ -138,7 +139,47 @@ describe('patches of JavaScript', () => {
     ['a quantifier', 'const p = /^[a-z]-\\d+$/\n', 'const p = /^[a-z]+-\\d+$/\n', 40],
     ['a negated character class', 'const p = /[a-z]+/\n', 'const p = /[^a-z]+/\n', 10],
     ['the kind of a lookahead', 'const p = /a(?!b)/\n', 'const p = /a(?=b)/\n', 10],
-    ['a trailing call', 'const f = (s) => s\n', 'const f = (s) => s.trim()\n', 10],
+    ['a trailing call', 'const f = (s) => s\n', 'const f = (s) => s.trim()\n', 15],
+    [
+      'what no value has as its type',
+      "const f = (s) => typeof s === ''\n",
+      "const f = (s) => typeof s === 'string'\n",
+      4,
+    ],
+    [
+      'the same on the left side',
+      "const f = (s) => 'undefine' !== typeof s\n",
+      "const f = (s) => 'undefined' !== typeof s\n",
+      4,
+    ],
+    [
+      'the case of a type',
+      "switch (typeof a) {\n  case '':\n    b()\n}\n",
+      "switch (typeof a) {\n  case 'object':\n    b()\n}\n",
+      8,
+    ],
+    [
+      'a bracket that a string lacks',
+      "const f = (s) => s === '[object Array'\n",
+      "const f = (s) => s === '[object Array]'\n",
+      6,
+    ],
+    ['a default for what is missing', 'const a = b && []\n', 'const a = b ?? []\n', 8],
+    [
+      'the field of what has the usual values',
+      'const f = (o, base) => ({\n  a: o.a || base.a,\n  b: o.b,\n  c: 1,\n})\n',
+      'const f = (o, base) => ({\n  a: o.a || base.a,\n  b: o.b || base.b,\n  c: 1,\n})\n',
+      20,
+    ],
+    [
+      'a guard at the end of a block',
+      'function f(l) {\n  for (const a of l) {\n    if (!a) return false\n    const ok = g(a)\n' +
+        '  }\n  const ok = g(l)\n  if (!ok) return false\n  return true\n}\n',
+      'function f(l) {\n  for (const a of l) {\n    if (!a) return false\n    const ok = g(a)\n' +
+        '    if (!ok) return false\n' +
+        '  }\n  const ok = g(l)\n  if (!ok) return false\n  return true\n}\n',
+      60,
+    ],
     [
       'an access to what may be missing',
       'const f = (s) => s.a.b\n',
@@ -328,9 +369,52 @@ const MUTATIONS: readonly (readonly [
   ['function', /\b(min|max)\b/g, (f) => (f === 'min' ? 'max' : 'min'), 60],
   ['update', /i\+\+/g, () => 'i--', 20],
   ['argument order', /\(total, (\w+)\)/g, (f) => f.replace(/\((\w+), (\w+)\)/, '($2, $1)'), 30],
-  ['conjunct removed', / (&&|\|\||and|or) (!|not )\w+/g, () => '', 300],
+  ['conjunct removed', / (&&|\|\||and|or) (!|not )\w+/g, () => '', 400],
   ['statement of a name', /\btotal\b(?=, )/g, () => 'i', 120],
 ]
+
+describe('how usual code is', () => {
+  const loops = (count: number, odd: string): string =>
+    Array.from({ length: count }, (_, at) =>
+      `function f${at}(list) {\n  for (let i = 0; i < list.length; ${at === 2 ? odd : 'i++'}) g(i)\n}\n`,
+    ).join('')
+
+  test('what is unlike the rest of the code is changed first', () => {
+    assert.equal(rankOf('a.js', loops(6, 'i--'), loops(6, 'i++')), 1)
+  })
+
+  test('what is like the rest of it is hardly changed', () => {
+    // The less is known of the habits of a project, the less they count.
+    const factors = [3, 12, 96].map((count) => {
+      const file = parseSource('a.js', loops(count, 'i++'))!
+      const start = file.text.indexOf('++')
+      return new Naturalness([file]).factor(file, { start, end: start + 2, text: '--' })
+    })
+    assert.deepEqual(factors, factors.toSorted((a, b) => b - a))
+    assert.ok(factors[0]! < 1 && factors[2]! < 0.3, factors.join())
+  })
+
+  test('it depends on nothing but the files, and stays within bounds', () => {
+    const file = parseSource('a.js', loops(6, 'i--'))!
+    const start = file.text.indexOf('--')
+    const patches = ['++', '+ 1', 'list'.repeat(20), '', 'while (i) { i-- }'].map((text) => ({
+      start, end: start + 2, text,
+    }))
+    const one = new Naturalness([file])
+    const forwards = patches.map((patch) => one.factor(file, patch))
+    const backwards = patches.toReversed().map((patch) => one.factor(file, patch)).toReversed()
+    assert.deepEqual(forwards, backwards)
+    assert.ok(forwards[0]! > 1, `${forwards}`)
+    assert.ok(forwards.every((factor) => factor > 0.1 && factor < 8), `${forwards}`)
+    assert.equal(one.factor(file, { start, end: start + 2, text: 'x'.repeat(10_000) }), 1)
+    assert.equal(new Naturalness([]).factor(file, patches[0]!), 1)
+  })
+})
+
+test('named arguments are the same in any order', () => {
+  const text = 'x = f(a=g(1), b=h(2))\n'
+  assert.equal(rankOf('a.py', text, 'x = f(b=h(2), a=g(1))\n'), 0)
+})
 
 describe('the reverse of every class of mutation is made', () => {
   for (const language of ['js', 'py'] as const) {

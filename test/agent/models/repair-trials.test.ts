@@ -69,7 +69,7 @@ describe('results of try_patches', () => {
       '  @@ -1,0 +1,1 @@', '  +now', 'Without a patch: exit code 1 (reached the time limit after 9 ms)',
     )
     assert.deepEqual(report, {
-      base: { exitCode: 1, timedOut: true, output: '' },
+      base: { exitCode: 1, timedOut: true, output: '', shown: '' },
       runs: [
         { exitCode: 0, timedOut: false, output: '' },
         { exitCode: 0, timedOut: false, output: 'now' },
@@ -85,6 +85,7 @@ describe('results of try_patches', () => {
       'Without a patch: exit code 1 (1 ms)', '  a', '  [… 7 bytes left out …]', '  z',
     )
     assert.equal(report!.base.output, null)
+    assert.equal(report!.base.shown, 'a\n[… 7 bytes left out …]\nz')
     assert.deepEqual(report!.runs, [
       { exitCode: 0, timedOut: false, output: null },
       { exitCode: 0, timedOut: false, output: null },
@@ -168,7 +169,9 @@ test('every output that the tool tells of is read as it was', async (t) => {
     const report = await tell(t, { base, timeoutMs: 2_000, trials, tested })
     const run = ({ output, exitCode, timedOut }: CommandResult): unknown =>
       ({ output: bare(output), exitCode, timedOut })
-    assert.deepEqual(report.base, run(base), `seed ${seed}`)
+    const { shown, ...told } = report.base
+    assert.deepEqual(told, run(base), `seed ${seed}`)
+    assert.equal(shown, told.output)
     assert.deepEqual(
       report.runs,
       trials.map((trial) => (trial.state === 'ran' ? run(trial.result) : trial.state)),
@@ -320,6 +323,16 @@ describe('lines by the tests that ran them', () => {
     assert.equal(of('never'), of('onlyPassing'), 'no failing test ran either')
     assert.ok(of('never') > of('away'), 'in a function that failing tests ran')
     assert.ok(of('away') > 0)
+  })
+
+  test('a case is compared although nothing of it runs', () => {
+    const file = parseSource('a.js', [
+      'function f(x) {', '  switch (x) {', '    case one:', '      a()', '    case two:', '      b()',
+      '    default:', '      c()', '  }', '}',
+    ].join('\n'))!
+    const of = score(file, { 1: [2, 3], 2: [2, 3], 7: [2, 3], 8: [2, 3] })
+    assert.equal(of('two'), of('switch'))
+    assert.ok(of('b') < of('two'))
   })
 
   test('a value at the top of a file counts where it is used', () => {

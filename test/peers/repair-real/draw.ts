@@ -12,6 +12,8 @@ import { copyPackage, sourcesOf, testsOf } from './workspace.js'
 
 /** Mutations of a package that are tried until one is a bug. */
 const TRIES = 24
+/** Tokens that a bug changes, at most: a repair adds no more than a line of its own. */
+const MOST_TOKENS = 8
 /** A bug breaks less: what fails entirely tells nothing about the place. */
 const MOST_FAILING = 0.6
 /** Of the test files that pass in spite of a bug. */
@@ -110,11 +112,24 @@ async function mutations(one: RealPackage, by: Bug['by'], copy: string): Promise
     (await sourcesOf(one, copy)).map(async (file) => {
       const text = await readFile(join(copy, file), 'utf8')
       const found = by === 'own' ? own(one.language, file, text) : await strykers(file, text)
-      return found.map((mutation) => ({ ...mutation, file }))
+      return found.filter(isSmall).map((mutation) => ({ ...mutation, file }))
     }),
   )
   return lists.flat()
 }
+
+/** What differs between two texts, without what they begin and end with, in tokens or nearly so. */
+function isSmall({ original, replacement }: Mutation): boolean {
+  const [a, b] = [original, replacement].map((text) => text.match(TOKENS) ?? [])
+  let head = 0
+  while (head < Math.min(a!.length, b!.length) && a![head] === b![head]) head += 1
+  let tail = 0
+  const most = Math.min(a!.length, b!.length) - head
+  while (tail < most && a!.at(-1 - tail) === b!.at(-1 - tail)) tail += 1
+  return Math.max(a!.length, b!.length) - head - tail <= MOST_TOKENS
+}
+
+const TOKENS = /'[^'\n]*'|"[^"\n]*"|[\w$]+|[=!<>&|?+*/-]+|[^\s\w$]/g
 
 /** Operators in turn, so that one with many places is not drawn more often. */
 function ordered(all: readonly Placed[], random: Random): Placed[] {

@@ -118,9 +118,6 @@ export const PACKAGES: readonly RealPackage[] = [
     tools: { ajv: '8.17.1', 'uri-js': '4.4.1' },
   }),
   debian('unittest', 'python3-isodate', '0.6.1-1', 'isodate', 'tests'),
-  mocha('fraction.js', '5.3.4', {
-    all: "'tests/*.js'", tests: /^tests\/[^/]+\.js$/, sources: /^dist\/fraction\.js$/,
-  }),
   node('find-my-way', '9.10.1', {
     all: 'test/find*.test.js test/has*.test.js test/path*.test.js test/pretty*.test.js',
     tests: /^test\/(find|has|path|pretty).*\.test\.js$/, sources: /^(index|lib\/\w+)\.js$/,

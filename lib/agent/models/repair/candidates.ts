@@ -1,6 +1,7 @@
 import { OPERATORS } from './operators/all.js'
 import type { Clues, OperatorContext, OperatorName, Patch } from './operators/patch.js'
 import type { SourceFile } from './source.js'
+import { Naturalness } from './naturalness.js'
 import type { Suspicion } from './suspicion.js'
 
 /** A patch with its rank and its identity. */
@@ -25,6 +26,7 @@ export function rankCandidates(
   const found: Proposal[] = []
   for (const file of sources) {
     let place = 0
+    let chance = 1
     const propose = (
       start: number,
       end: number,
@@ -33,7 +35,7 @@ export function rankCandidates(
       weight: number,
       token: number,
     ): void => {
-      const score = place * weight * clues.boost(operator)
+      const score = (place * weight * chance) ** 2 * clues.boost(operator)
       if (score > 0) found.push({ file, start, end, text, operator, weight, token, score })
     }
     const context: OperatorContext = {
@@ -48,12 +50,16 @@ export function rankCandidates(
     }
     for (let at = 0; at < file.tokens.length; at++) {
       place = suspicion.score(file, at)
-      if (place > 0) for (const operator of OPERATORS) operator(context, at)
+      if (place === 0) continue
+      for (const [operator, usual] of OPERATORS) {
+        chance = usual
+        operator(context, at)
+      }
     }
   }
   // Several patches can produce the same text: `a - 1` from `a` or from `a + 1`.
   const results = new Map<string, Candidate>()
-  for (const { file, ...rest } of likeliest(found)) {
+  for (const { file, ...rest } of likeliest(found, new Naturalness(sources))) {
     if (results.size >= MAX_CANDIDATES) break
     const patch: Patch = { path: file.path, ...rest }
     if (file.text.slice(patch.start, patch.end) === patch.text) continue
@@ -75,8 +81,11 @@ interface Proposal extends Omit<Patch, 'path'> {
 const MAX_SORTED = 2 * MAX_CANDIDATES
 const BUCKETS = 400
 
-/** The proposals with the best scores, best first, without sorting all of them. */
-function likeliest(found: readonly Proposal[]): Proposal[] {
+/**
+ * The proposals with the best scores, best first, without sorting all of them. Those that make the
+ * code more like the rest of it come first.
+ */
+function likeliest(found: readonly Proposal[], naturalness: Naturalness): Proposal[] {
   let kept: readonly Proposal[] = found
   if (found.length > MAX_SORTED) {
     const bucketOf = ({ score }: Proposal): number =>
@@ -87,7 +96,10 @@ function likeliest(found: readonly Proposal[]): Proposal[] {
     for (let sum = counts[least]!; least > 0 && sum < MAX_SORTED; sum += counts[least]!) least--
     kept = found.filter((proposal) => bucketOf(proposal) >= least)
   }
-  return [...kept].sort(
+  const compared = kept.map(
+    (one) => ({ ...one, score: one.score * naturalness.factor(one.file, one) }),
+  )
+  return compared.sort(
     (a, b) =>
       b.score - a.score ||
       compare(a.file.path, b.file.path) ||

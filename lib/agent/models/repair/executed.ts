@@ -102,6 +102,12 @@ export class Executed {
       }
       lines[line] = use !== undefined || (python && since < STATEMENT_LINES) ? known : 0
     }
+    // What a case is compared with has run, though what follows it may not have.
+    let before = 0
+    for (const { text, first, line } of file.tokens) {
+      if (first && text === 'case') lines[line] = Math.max(lines[line] ?? 0, before)
+      else before = (lines[line] ?? 0) || before
+    }
     return lines
   }
 }

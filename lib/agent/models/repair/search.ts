@@ -179,7 +179,7 @@ export class Search {
       this.#obstacle = `the tests cannot be run in a copy: ${first!.output.slice(0, 500)}`
       return
     }
-    const details = report.base.output ?? ''
+    const details = report.base.shown
     const { paths } = this.#project
     const obstacle = obstacleOf(this.#plan, details, report.base.exitCode, paths)
     // It may be the plan that stands in the way: then the check itself runs.
@@ -208,7 +208,8 @@ export class Search {
       const shown = result!.output
       this.#measured = {
         ...found, command: line, isBrief, outcomes: this.#read(run, isBrief),
-        details: details === '' ? shown : details,
+        // It names the files of all that fail, where the other one was cut.
+        details: shown,
         failures: failures.length > 0 ? failures : parseFailures(kind, shown),
       }
       return

@@ -19,9 +19,15 @@ export interface Run {
   readonly output: string | null
 }
 
+/** The run without a patch. */
+export interface BaseRun extends Run {
+  /** What is left of the output, all or not. */
+  readonly shown: string
+}
+
 /** What `try_patches` told. */
 export interface TrialReport {
-  readonly base: Run
+  readonly base: BaseRun
   /** Null for one that could not be made. */
   readonly runs: readonly (Run | 'impossible' | 'not tried')[]
   readonly tested: TestedLines | null
@@ -62,12 +68,13 @@ function sectionsOf(text: string): Section[] {
 /** The line that stands for what was left out in the middle of an output. */
 const LEFT_OUT = /^\[\u2026 \d+ bytes left out \u2026\]$/
 
-function baseOf({ head, lines }: Section): Run | null {
+function baseOf({ head, lines }: Section): BaseRun | null {
   const exitCode = exitCodeOf(head)
   if (exitCode === null) return null
   const isWhole = !lines.some((line) => LEFT_OUT.test(line))
   const timedOut = head.includes('reached the time limit')
-  return { exitCode, timedOut, output: isWhole ? lines.join('\n') : null }
+  const shown = lines.join('\n')
+  return { exitCode, timedOut, shown, output: isWhole ? shown : null }
 }
 
 function exitCodeOf(text: string): number | null {

@@ -15,8 +15,11 @@ export const swappedArguments: Operator = (context, at) => {
   if (parts.length < 2 || parts.length > 6) return
   const spread = parts.some(({ first }) => ['...', '*', '**'].includes(tokens[first]!.text))
   if (token.text === '{' && !spread) return
+  // In any order, they are the same.
+  const isNamed = parts.map(({ first }) => call && tokens[first + 1]?.text === '=')
   for (let i = 0; i < parts.length; i++) {
     for (let j = i + 1; j < parts.length; j++) {
+      if (isNamed[i] === true || isNamed[j] === true) continue
       const left = textOf(file, parts[i]!.first, parts[i]!.last)
       const right = textOf(file, parts[j]!.first, parts[j]!.last)
       if (left === right || left.length + right.length > 300) continue

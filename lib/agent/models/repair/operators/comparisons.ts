@@ -90,7 +90,10 @@ function lineWord(file: OperatorContext['file'], at: number): string {
 
 const LOGIC: ReadonlyMap<string, readonly (readonly [string, number])[]> = new Map(
   Object.entries<readonly (readonly [string, number])[]>({
-    '&&': [['||', 0.9]],
+    '&&': [
+      ['||', 0.9],
+      ['??', 0.4],
+    ],
     '||': [
       ['&&', 0.9],
       ['??', 0.2],

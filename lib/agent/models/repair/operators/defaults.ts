@@ -1,7 +1,7 @@
 import { endsOperand, isCall, isLogical, operandStart, textOf } from '../expression.js'
 import type { SourceFile } from '../source.js'
 import type { Operator } from './patch.js'
-import { scopeAt } from './scope.js'
+import { functionAt, scopeAt } from './scope.js'
 import { type Alternative, spread } from './spread.js'
 
 interface Defaults {
@@ -127,10 +127,36 @@ export const missingDefault: Operator = (context, at) => {
         ['||', ofValues.size > 0 && usesNullish(file) ? 0.4 : 1],
         ['??', usesNullish(file) ? 1 : 0.25],
       ]
+  for (const [text, count] of peersOf(file, first, at)) found.set(text, count)
   for (const [text, weight] of spread(found, isField || before === '=' ? 0.35 : 0.2, 10))
     for (const [sign, share] of signs)
       context.splice(token.end, token.end, ` ${sign} ${text}`, 'default', weight * share, at)
 }
+
+/** Fields of the same name of what else the function around uses, as in `options.a || usual.a`. */
+function peersOf(file: SourceFile, first: number, at: number): readonly Alternative[] {
+  const { tokens } = file
+  const field = tokens[at]!
+  if (at !== first + 2 || tokens[first + 1]!.text !== '.' || field.kind !== 'name') return []
+  const region = file.regions[functionAt(file, at)]
+  if (region === undefined) return []
+  const found = new Map<string, number>()
+  const from = Math.max(region.first, at - PEER_REACH)
+  for (let i = from; i < Math.min(region.last, at + PEER_REACH); i++) {
+    const { text, kind } = tokens[i]!
+    const isObject = (kind === 'name' || /^(this|self)$/.test(text)) && tokens[i + 1]?.text === '.'
+    if (!isObject || tokens[i - 1]?.text === '.' || text === tokens[first]!.text) continue
+    if (kind === 'name' && !scopeAt(file, at).byName.has(text)) continue
+    // What is the usual one for other fields is it for this one as well.
+    const isUsual = /^(\|\||\?\?|or)$/.test(tokens[i - 1]?.text ?? '')
+    const strength = isUsual ? 6 : tokens[i + 2]?.text === field.text ? 2 : 0.4
+    const peer = `${text}.${field.text}`
+    found.set(peer, Math.max(found.get(peer) ?? 0, strength))
+  }
+  return [...found].sort((a, b) => b[1] - a[1]).slice(0, 6)
+}
+
+const PEER_REACH = 120
 
 const nullish = new WeakMap<SourceFile, boolean>()
 

@@ -16,6 +16,9 @@ interface Guard {
   readonly template: readonly string[] | null
   readonly jump: string
   readonly jumpNames: readonly string[]
+  /** The tokens around it, see `around`. */
+  readonly before: string
+  readonly after: string
 }
 
 interface Jumps {
@@ -50,6 +53,8 @@ function jumpsOf(file: SourceFile): Jumps {
           template: templateOf(file, condition, names),
           jump: jump.text,
           jumpNames: namesWithin(file, jump.first, jump.last),
+          before: around(file, at - 3),
+          after: around(file, jump.after),
         })
     }
     if (!JUMPS.has(token.text)) return
@@ -92,11 +97,25 @@ function guardedJump(file: SourceFile, conditionLast: number): Jump | null {
   const next = tokens[last + 1]
   return python && next !== undefined && next.indent >= jump.indent
     ? null
-    : { text, first: at, last }
+    : { text, first: at, last, after: braces ? after + 1 : after }
 }
 
 interface Jump extends Span {
   readonly text: string
+  /** The first token behind the guard. */
+  readonly after: number
+}
+
+/** Three tokens, by which a place is known for one like another. */
+function around({ tokens }: SourceFile, first: number): string {
+  return tokens.slice(Math.max(0, first), first + 3).map(({ text }) => text).join(' ')
+}
+
+/** Whether this closes a block that is no literal. */
+function endsBlock({ tokens }: SourceFile, at: number): boolean {
+  const { text, first, match } = tokens[at]!
+  const opener = tokens[match - 1]?.text ?? ''
+  return text === '}' && first && match < at - 1 && /^(\)|else|=>|try|finally|do)$/.test(opener)
 }
 
 /** Adds an early exit: one like those nearby, about the values that the next statement uses. */
@@ -104,7 +123,8 @@ export const missingGuard: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
   const token = tokens[at]!
-  if (!token.first || !nameFacts(file).statements.has(at)) return
+  const isEnd = endsBlock(file, at)
+  if (!isEnd && (!token.first || !nameFacts(file).statements.has(at))) return
   const here = functionAt(file, at)
   const region = file.regions[here]
   const before = tokens[at - 1]
@@ -113,12 +133,16 @@ export const missingGuard: Operator = (context, at) => {
   if (
     python ? ['else', 'elif', 'except', 'finally'].includes(token.text) : !/[;{}]/.test(before.text)
   )
-    if (python || before.kind === 'keyword' || before.text === ')') return
+    if (python || before.kind === 'keyword' || (before.text === ')' && !isEnd)) return
   if (at < region.bodyFirst || /^['"]/.test(token.text)) return
   const { guards, byFunction } = jumpsOf(file)
-  const focus = focusOf(file, at, at, at + 24)
+  const focus = focusOf(file, at, isEnd ? at - 12 : at, isEnd ? at : at + 24)
   const total = [...focus.values()].reduce((sum, weight) => sum + weight, 0.01)
+  const last = isEnd ? tokens.slice(token.match, at).findLast(({ first }) => first) : undefined
+  const inner = ' '.repeat(Math.max(0, (last?.indent ?? 0) - token.indent))
   const found: Alternative[] = []
+  let likeness = 0
+  const [textBefore, textAfter] = [around(file, at - 3), around(file, at)]
   let middle = 0
   for (let high = guards.length; middle < high;) {
     const half = (middle + high) >> 1
@@ -126,7 +150,7 @@ export const missingGuard: Operator = (context, at) => {
     else high = half
   }
   for (let i = Math.max(0, middle - REACH); i < Math.min(guards.length, middle + REACH); i++) {
-    const { condition, names, template, jump, jumpNames, at: place } = guards[i]!
+    const { condition, names, template, jump, jumpNames, at: place, ...other } = guards[i]!
     if (!jumpNames.every((name) => isUsable(file, at, name))) continue
     if (template !== null)
       for (const [operand, weight] of [...focus].slice(0, 3))
@@ -134,7 +158,10 @@ export const missingGuard: Operator = (context, at) => {
     if (!names.every((name) => isUsable(file, at, name))) continue
     const isHere = functionAt(file, place) === here
     const about = names.reduce((sum, name) => sum + (focus.get(name) ?? 0), 0) / total
-    found.push([written(condition, jump), (isHere ? 0.5 : 1) * (0.3 + Math.min(1, about))])
+    const alike = (other.before === textBefore ? 1 : 0) + (other.after === textAfter ? 1 : 0)
+    likeness = Math.max(likeness, alike)
+    const strength = (isHere && alike < 2 ? 0.5 : 1) * (0.3 + Math.min(1, about)) * (1 + 3 * alike)
+    found.push([written(condition, jump), strength])
   }
   const isStart = at === region.bodyFirst || before.text === '{' || before.text === ':'
   const isBody = at === region.bodyFirst || (python && isAfterDocstring(file, at, region.bodyFirst))
@@ -146,7 +173,7 @@ export const missingGuard: Operator = (context, at) => {
     for (const [jump, count] of jumps)
       found.push([written(condition, jump), strength * Math.min(1, 0.4 * count)])
   }
-  const mass = isBody ? 1.2 : isStart ? 0.5 : 0.35
+  const mass = (isBody ? 1.2 : isStart ? 0.5 : 0.35) + 0.4 * likeness
   const { start } = token
   for (const [text, weight] of spread(found, mass, isBody ? 16 : 10))
     context.splice(start, start, text, 'guard', weight, at)
@@ -155,7 +182,7 @@ export const missingGuard: Operator = (context, at) => {
     const indent = ' '.repeat(token.indent)
     return python
       ? `if ${condition}:\n${indent}    ${jump}\n${indent}`
-      : `if (${condition}) ${jump}${before!.text === ';' ? ';' : ''}\n${indent}`
+      : `${inner}if (${condition}) ${jump}${before!.text === ';' ? ';' : ''}\n${indent}`
   }
 }
 

@@ -34,7 +34,13 @@ export const identifier: Operator = (context, at) => {
     if (called !== known.isFunction && !isMissing && (called || known.depth === 9)) continue
     found.push([known.name, strength(context, at, known)])
   }
-  const weight = isMissing ? 3 : called ? 0.6 : 1.5
+  const field = tokens[at + 2]?.text ?? ''
+  if (tokens[at + 1]?.text === '.' && nameFacts(file).fields.has(field)) {
+    const self = file.language === 'python' ? 'self' : 'this'
+    if (file.language !== 'python' || scopeAt(file, at).byName.has(self)) found.push([self, 1])
+  }
+  const usual = called ? 0.6 : isBeside(file, at, token.text) ? 3 : 1.5
+  const weight = isMissing ? 3 : usual
   replaceByAny(context, at, at, found, 'identifier', weight, MOST)
   if (!isMissing) return
   const self = file.language === 'python' ? 'self.' : 'this.'

@@ -1,4 +1,5 @@
 import { endsOperand, operandStart, partsOf, textOf } from '../expression.js'
+import type { SourceFile } from '../source.js'
 import type { Operator } from './patch.js'
 
 /** Guards a value that may be missing: by `?.`, `?? 0` or `.get()`. */
@@ -38,15 +39,19 @@ export const guarded: Operator = (context, at) => {
     }
     return
   }
+  // Of those that a file has, one may have been forgotten.
+  const habit = hasOptional(file) ? 0.3 : 0.1
   if (token.text === '.' && token.kind === 'punctuator')
-    context.replace(at, at, '?.', 'guard', 0.05)
+    context.replace(at, at, '?.', 'guard', habit)
   if (token.text === '?.') {
     const isField = tokens[at + 1]?.kind === 'name'
     context.replace(at, at, isField ? '.' : '', 'guard', 0.1)
   }
   const opens = (token.text === '[' || token.text === '(') && token.match > at
   if (opens && !token.first && endsOperand(tokens[at - 1]) && tokens[at - 1]!.kind !== 'keyword')
-    context.splice(token.start, token.start, '?.', 'guard', 0.015, at)
+    context.splice(
+      token.start, token.start, '?.', 'guard', (token.text === '[' ? 0.8 : 0.3) * habit, at,
+    )
   const isElement =
     token.text === ']' &&
     token.match > 0 &&
@@ -60,6 +65,17 @@ export const guarded: Operator = (context, at) => {
   const value = textOf(file, first, at)
   for (const [fallback, weight] of FALLBACKS)
     context.replace(first, at, `(${value} ?? ${fallback})`, 'guard', weight)
+}
+
+const optional = new WeakMap<SourceFile, boolean>()
+
+function hasOptional(file: SourceFile): boolean {
+  let has = optional.get(file)
+  if (has === undefined) {
+    has = file.tokens.some(({ text, kind }) => text === '?.' && kind === 'punctuator')
+    optional.set(file, has)
+  }
+  return has
 }
 
 const FALLBACKS: readonly (readonly [string, number])[] = [

@@ -1,6 +1,6 @@
 import { similarity } from '../similarity.js'
 import { isKeyString, type SourceFile } from '../source.js'
-import { stringBody } from '../token.js'
+import { stringBody, type Token } from '../token.js'
 import type { Operator, OperatorContext } from './patch.js'
 import { type Alternative, spread } from './spread.js'
 
@@ -51,18 +51,19 @@ export const string: Operator = (context, at) => {
     ])
     for (const [other, weight] of spread(others, isMissing ? 6 : 1, 16)) put(other, weight)
   }
-  for (const [body, weight] of spread(
-    neighbours(context, at, parsed.body),
-    parsed.body === '' ? 2 : 0.7,
-    24,
-  ))
-    put(body, weight)
+  const isType = file.language !== 'python' && isComparedType(context, at)
+  const others = isType ? types(parsed.body) : neighbours(context, at, parsed.body)
+  // No value has a type of another name.
+  const mass = isType && !TYPES.includes(parsed.body) ? 3 : parsed.body === '' ? 2 : 0.7
+  for (const [body, weight] of spread(others, mass, 24)) put(body, weight)
+  const closed = withClosed(parsed.body)
+  if (closed !== null) put(closed, 0.6)
   if (parsed.body.length > 1) {
     put(parsed.body.toLowerCase(), 0.06)
     put(parsed.body.toUpperCase(), 0.05)
     put(parsed.body.trim(), 0.3)
   }
-  if (parsed.body !== '') put('', 0.07)
+  if (parsed.body !== '') put('', 0.15)
 }
 
 /** Positions of the short strings of a file, ascending. */
@@ -82,6 +83,45 @@ const TYPES: readonly string[] =
   'string number boolean object function undefined symbol bigint'.split(' ')
 const REACH = 16
 
+/** Whether a string is what `typeof` is compared with. */
+function isComparedType({ file: { tokens } }: OperatorContext, at: number): boolean {
+  if (tokens.slice(Math.max(0, at - 5), at).some(({ text }) => text === 'typeof')) return true
+  if (tokens[at - 1]?.text === 'case') return isCaseOfType(tokens, at - 1)
+  return /^[!=]==?$/.test(tokens[at + 1]?.text ?? '') && tokens[at + 2]?.text === 'typeof'
+}
+
+/** Whether a `case` is one of `switch (typeof …)`. */
+function isCaseOfType(tokens: readonly Token[], at: number): boolean {
+  for (let i = at - 1; i >= 0; i--) {
+    const { match, text } = tokens[i]!
+    if (match >= 0 && match < i) i = match
+    else if (text === '{') {
+      const open = tokens[i - 1]?.match ?? -1
+      return tokens[open - 1]?.text === 'switch' && tokens[open + 1]?.text === 'typeof'
+    }
+  }
+  return false
+}
+
+function types(body: string): Alternative[] {
+  return TYPES.filter((type) => type !== body).map((type) => {
+    const usual = type === 'object' || type === 'string' ? 1.5 : 0.9
+    return [type, usual + 8 * Math.max(0, similarity(body, type) - 0.6)]
+  })
+}
+
+const BRACKETS: readonly string[] = ['[]', '()', '{}', '<>']
+
+/** With the one bracket that lacks its other one; null when none or more do. */
+function withClosed(body: string): string | null {
+  const count = (sign: string): number => body.split(sign).length - 1
+  const lacking = BRACKETS.flatMap(([open, close]) => {
+    const more = count(open!) - count(close!)
+    return more === 0 ? [] : [more === 1 ? body + close! : more === -1 ? open! + body : null]
+  })
+  return lacking.length === 1 && body.length > 2 ? lacking[0]! : null
+}
+
 /** What else a literal may say: strings near it, most of all those used in the same way. */
 function neighbours({ file, clues }: OperatorContext, at: number, body: string): Alternative[] {
   const { tokens } = file
@@ -91,11 +131,6 @@ function neighbours({ file, clues }: OperatorContext, at: number, body: string):
   }
   const before = tokens[at - 1]?.text
   const twoBefore = tokens[at - 2]?.text
-  const isType = tokens.slice(Math.max(0, at - 5), at).some(({ text }) => text === 'typeof')
-  if (isType && file.language !== 'python') {
-    for (const type of TYPES) add(type, type === 'object' || type === 'string' ? 1.5 : 0.9)
-    return [...found]
-  }
   const all = stringsOf(file)
   let low = 0
   let high = all.length
