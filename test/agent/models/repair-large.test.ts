@@ -57,3 +57,23 @@ test('a file that is read in parts is repaired, and nothing else in it changes',
     tool === 'read_file' && args['path'] === 'src/weights.js').map(({ args }) => args['offset'])
   assert.ok(offsets.length > 1 && offsets.some((offset) => Number(offset) > 1), offsets.join())
 })
+
+test('a patch that lets more tests pass than an answer has room for is made', async (t) => {
+  const sound = [
+    'export const scale = (n) => n * 2 + 1', 'export const other = (n) => n - 1', '',
+  ].join('\n')
+  const { cwd, result } = await repair(t, {
+    'package.json': MODULE,
+    'src/scale.js': sound.replace('* 2 + 1', '* 2 - 1'),
+    'test/scale.test.js': [
+      "import assert from 'node:assert'", "import { test } from 'node:test'",
+      "import { other, scale } from '../src/scale.js'",
+      'for (let at = 0; at < 60; at++) {',
+      "  const name = `the number ${at} is scaled, which is told of at some length: ${'-'.repeat(80)}`",
+      '  test(name, () => assert.equal(scale(at), 2 * at + 1))', '}',
+      "test('another', () => assert.equal(other(1), 0))",
+    ].join('\n'),
+  })
+  assert.equal(result.achieved, true, result.lastText)
+  assert.equal(readFileSync(join(cwd, 'src/scale.js'), 'utf8'), sound)
+})

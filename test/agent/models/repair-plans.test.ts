@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { planCheck } from '../../../lib/agent/models/repair/check.js'
 import { failingFiles } from '../../../lib/agent/models/repair/files.js'
@@ -9,6 +11,8 @@ import {
   recogniseOutput,
 } from '../../../lib/agent/models/repair/read-report.js'
 import { isProgress } from '../../../lib/agent/models/repair/report.js'
+import { scratch } from '../../helpers/engine.js'
+import { runCommand } from './repair-driver.js'
 
 const SCRIPTS = {
   test: 'npm run lint && npm run test:unit',
@@ -355,4 +359,21 @@ describe('obstacles', () => {
     const output = python("ModuleNotFoundError: No module named 'left_padx'")
     assert.equal(obstacleOf({ kind: 'pytest' }, output, 2), null)
   })
+})
+
+test('times of tests are left out, so that only what a patch changes differs', async (t) => {
+  const cwd = scratch(t)
+  const bin = join(cwd, 'node_modules/.bin')
+  mkdirSync(bin, { recursive: true })
+  const printed = '#!/bin/sh\nprintf "# Subtest: a.js\\n    ok 1 - b # time=$TIME\\n' +
+    'not ok 2 - c # time=$TIME {\\n# time=$TIME\\n1..2\\n"; exit 1\n'
+  for (const name of ['tap', 'vitest']) {
+    writeFileSync(join(bin, name), printed, { mode: 0o755 })
+    const { outcomes } = planCheck(`${name} a.js`, {}).whole
+    const runs = await Promise.all(['1ms', '20.5ms', '3s'].map((time) =>
+      runCommand(`TIME=${time}; export TIME; ${outcomes}`, cwd)))
+    assert.equal(new Set(runs.map(({ output }) => output)).size, 1, name)
+    assert.equal(runs[0]!.exitCode, 1)
+    assert.match(runs[0]!.output, /^not ok 2 - c/m)
+  }
 })

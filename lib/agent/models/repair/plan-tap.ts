@@ -19,7 +19,9 @@ const TAP_DROPPED =
 const TAPE_VALUED: ReadonlySet<string> = new Set(['-r', '--require', '-i', '--ignore'])
 /** Outcomes, and where they are: the lines by which reports of all versions are told apart. */
 const LINES = '^ *(not )?ok |^ *# |^ *[0-9]+[.][.][0-9]+|^ *(at|fileName): |^TAP version'
-const FILTER = ` | grep -E '${LINES}|${ERROR_LINE}'`
+/** Without times, which differ in every run: so only what a patch changes differs. */
+const FILTER =
+  ` | grep -E '${LINES}|${ERROR_LINE}' | sed -E 's/ # time=[0-9.]+ *m?s//; s/^ *# time=.*//'`
 
 /** Plans node-tap. Its coverage takes time; versions from 18 can be told so. */
 export function planTap(invocation: Invocation): CheckPlan | null {

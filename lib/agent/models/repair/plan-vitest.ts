@@ -21,7 +21,8 @@ const DROPPED = new RegExp(
     '|fileParallelism|no-file-parallelism|maxWorkers|minWorkers|open|color|no-color)',
 )
 const SUBCOMMANDS: ReadonlySet<string> = new Set(['run', 'watch', 'dev'])
-const FILTER = ` | grep -E '^(not )?ok [0-9]'`
+/** Without times, which differ in every run: so only what a patch changes differs. */
+const FILTER = ` | grep -E '^(not )?ok [0-9]' | sed -E 's/ # time=[0-9.]+ *m?s//'`
 
 /** Of tests run by name, all others are reported as skipped. */
 const WITHOUT_SKIPPED = ` | grep -v ' # SKIP$'`

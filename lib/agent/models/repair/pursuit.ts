@@ -24,10 +24,11 @@ export interface Pursuit {
   round: number
 }
 
-/** A patch that made `gained` more tests pass. */
+/** A patch that made `gained` more tests pass, of `failing` ones that the command ran. */
 export interface Winner {
   readonly candidate: Candidate
   readonly gained: number
+  readonly failing: number
 }
 
 /** The failing tests alone where most others pass, then all tests of the file. */

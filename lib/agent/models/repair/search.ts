@@ -312,10 +312,10 @@ export class Search {
     if (winners.length === 0 || this.#interrupted) return
     // A patch that fixes only some of its function's failing tests may do so by coincidence: other
     // patches, of this function first, get a chance to do better.
-    const { candidate, gained } = winners[0]!
+    const { candidate, gained, failing } = winners[0]!
     const file = this.#project.parsed(candidate.path)!
-    const wanted = pursuit.suspicion.failing(file, candidate.token)
-    if (gained < Math.min(wanted, this.#failing().length)) {
+    const wanted = Math.min(failing, pursuit.suspicion.failing(file, candidate.token))
+    if (gained < wanted) {
       const rivals = takeRivals(pursuit, candidate, file)
       const most = BATCHES.at(-1)!
       for (let at = 0; at < rivals.length; at += most) {
@@ -383,6 +383,7 @@ export class Search {
   ): readonly [Winner[], Candidate[]] {
     const winners: Winner[] = []
     const later: Candidate[] = []
+    const failing = [...baseline.values()].filter((outcome) => outcome === 'fail').length
     batch.forEach((candidate, at) => {
       const run = report.runs[at] ?? 'not tried'
       if (run === 'not tried') {
@@ -403,7 +404,9 @@ export class Search {
       if (run.timedOut) record.late += 1
       const after = this.#read(run, isBrief)
       if (isProgress(baseline, after)) {
-        winners.push({ candidate, gained: passCount(after) - passCount(baseline) })
+        winners.push({ candidate, gained: passCount(after) - passCount(baseline), failing })
+      } else if (isUnseenSuccess(run, report.base)) {
+        winners.push({ candidate, gained: failing, failing })
       } else if (after.size > 0) {
         const count = (was: string, is: string): number =>
           [...baseline].filter(([name, it]) => it === was && after.get(name) === is).length
@@ -455,8 +458,15 @@ export class Search {
     const baseline = this.#read(report.base, isBrief)
     let best: Accepted | null = null
     for (const [at, candidate] of finalists.entries()) {
-      const run = report.runs[at]
+      let run = report.runs[at]
       if (run === undefined || typeof run === 'string') continue
+      if (finalists.length > 1 && isUnseenSuccess(run, report.base)) {
+        const alone = yield* this.#trials(
+          `It is ${this.#describe(candidate)} alone that is looked at.`, command, [candidate],
+        )
+        run = alone?.runs[0]
+        if (run === undefined || typeof run === 'string') continue
+      }
       const after = this.#read(run, isBrief)
       if (!isProgress(baseline.size === 0 ? before : baseline, after)) continue
       const isBetter = best === null || passCount(after) > passCount(best.after)
@@ -573,6 +583,11 @@ export class Search {
   #describe(candidate: Candidate): string {
     return describePatch(candidate, this.#project.text(candidate.path))
   }
+}
+
+/** Whether all tests may pass with a patch, though what changed was too much to be told. */
+function isUnseenSuccess(run: Run, base: Run): boolean {
+  return run.output === null && run.exitCode === 0 && base.exitCode !== 0
 }
 
 /** The same for a patch at two states of its file, when nothing else in its line has changed. */
