@@ -371,7 +371,7 @@ test('times of tests are left out, so that only what a patch changes differs', a
     writeFileSync(join(bin, name), printed, { mode: 0o755 })
     const { outcomes } = planCheck(`${name} a.js`, {}).whole
     const runs = await Promise.all(['1ms', '20.5ms', '3s'].map((time) =>
-      runCommand(`TIME=${time}; export TIME; ${outcomes}`, cwd)))
+      runCommand(`export TIME=${time} PATH="${bin}:$PATH"; ${outcomes}`, cwd)))
     assert.equal(new Set(runs.map(({ output }) => output)).size, 1, name)
     assert.equal(runs[0]!.exitCode, 1)
     assert.match(runs[0]!.output, /^not ok 2 - c/m)
