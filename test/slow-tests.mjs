@@ -1190,7 +1190,7 @@ const byFile = {
     [
       'the demo achieves its goal without network or language model, even with a key',
       13.7,
-      'the demo repairs four bugs',
+      'the demo repairs three bugs',
     ],
     ['examples/extract-invoice.ts prints its results, ends, and needs no network', 1.0, SAMPLE],
     ['examples/http-basics.ts prints its results, ends, and needs no network', 0.5, SAMPLE],

@@ -6,16 +6,9 @@ export function search(books, words) {
   })
 }
 
-/** Books published from one year to another, both included, the oldest first. */
-export function publishedBetween(books, from, to) {
-  return books
-    .filter((book) => book.year >= from && book.year <= to)
-    .sort((a, b) => a.year - b.year)
-}
-
 /** One page of a list; pages count from 1. */
 export function page(list, number, size) {
-  const start = number * size
+  const start = (number - 1) * size
   return list.slice(start, start + size)
 }
 

@@ -16,13 +16,6 @@ export function daysOverdue(loan, now) {
   return Math.max(0, Math.floor((now - dueAt(loan)) / DAY))
 }
 
-/** Loans that are overdue, the longest first. */
-export function overdue(loans, now) {
-  return loans
-    .filter((loan) => daysOverdue(loan, now) > 0)
-    .sort((a, b) => daysOverdue(a, now) - daysOverdue(b, now))
-}
-
 /** Extends a loan once more. */
 export function extend(loan) {
   if (loan.extensions > MAX_EXTENSIONS) throw new Error('this loan cannot be extended again')

@@ -25,8 +25,8 @@ export class TrialCopy {
   readonly #workspace: Workspace
   /** What is there between two runs; null when nobody compares. */
   readonly #state: Map<string, string> | null
-  /** Files that the command changes without a patch as well. */
-  readonly #written = new Set<string>()
+  /** Files that commands change without a patch as well. */
+  readonly #written: Set<string>
 
   private constructor(
     name: string,
@@ -34,7 +34,9 @@ export class TrialCopy {
     executor: Executor,
     workspace: Workspace,
     state: FolderState | null,
+    written: Set<string>,
   ) {
+    this.#written = written
     this.name = name
     this.root = copy.root
     this.#copy = copy
@@ -43,11 +45,17 @@ export class TrialCopy {
     this.#state = state === null ? null : new Map(state)
   }
 
-  static async open(name: string, copy: IsolatedCopy, executor: Executor): Promise<TrialCopy> {
+  /** `written` is shared by the copies of one state of the workspace. */
+  static async open(
+    name: string,
+    copy: IsolatedCopy,
+    executor: Executor,
+    written: Set<string>,
+  ): Promise<TrialCopy> {
     const [workspace, state] = await Promise.all([
       openWorkspace(copy.root), folderState(copy.root),
     ])
-    return new TrialCopy(name, copy, executor, workspace, state)
+    return new TrialCopy(name, copy, executor, workspace, state, written)
   }
 
   /** Runs a command without a patch. */

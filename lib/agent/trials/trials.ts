@@ -71,6 +71,10 @@ export class Trials implements Trying {
   /** By worker. */
   readonly #copies = new Map<number, TrialCopy>()
   readonly #bases = new Map<string, CommandResult>()
+  /** The longest run of each command without a patch, in milliseconds. */
+  readonly #longest = new Map<string, number>()
+  /** Files that commands change without a patch as well. */
+  readonly #written = new Set<string>()
   /** The last request: another one waits for it. */
   #last: Promise<unknown> = Promise.resolve()
   #made = 0
@@ -119,11 +123,16 @@ export class Trials implements Trying {
       ...control, mark, maxOutputBytes, timeoutMs: limit, env: {}, writable: [],
     })
     const working = async (): Promise<Omit<TrialReport, 'tested'>> => {
-      const base = await this.#base(command, place, options(BASE_MS))
-      const limit = timeoutMs ?? Math.ceil(FACTOR * base.durationMs + LEAST_MS)
-      return {
-        base, timeoutMs: limit, trials: await this.#tryAll(patches, command, place, options(limit)),
-      }
+      // An earlier state of the workspace tells how long it takes: nothing has to wait for it.
+      const earlier = this.#longest.get(command)
+      const isBusy = earlier !== undefined && !this.#bases.has(command)
+      const base = this.#base(command, place, options(BASE_MS))
+      const ms = earlier ?? (await base).durationMs
+      const limit = timeoutMs ?? Math.ceil(FACTOR * ms + LEAST_MS)
+      const [result, trials] = await settled(
+        base, this.#tryAll(patches, command, place, options(limit), isBusy ? base : null),
+      )
+      return { base: result, timeoutMs: limit, trials }
     }
     const watching = watch ? this.#watched(command, place, options(BASE_MS)) : null
     const [report, tested] = await settled(working(), watching)
@@ -140,19 +149,25 @@ export class Trials implements Trying {
     await copy.learn()
     if (this.#bases.size >= MAX_BASES) this.#bases.clear()
     this.#bases.set(command, result)
+    if (this.#longest.size >= MAX_BASES) this.#longest.clear()
+    const longest = Math.max(result.durationMs, this.#longest.get(command) ?? 0)
+    this.#longest.set(command, longest)
     return result
   }
 
+  /** `busy` is what runs in the first copy until then. */
   async #tryAll(
     patches: TrialRequest['patches'],
     command: string,
     place: TrialPlace,
     options: TrialOptions,
+    busy: Promise<unknown> | null,
   ): Promise<readonly Trial[]> {
     const trials: Trial[] = patches.map(() => ({ state: 'not tried' }))
     const until = performance.now() + REQUEST_MS
     let next = 0
     const work = async (worker: number): Promise<void> => {
+      if (worker === 0 && busy !== null) await busy
       while (next < patches.length && performance.now() < until) {
         const at = next++
         const copy = await this.#copy(worker, place, options.signal)
@@ -165,7 +180,7 @@ export class Trials implements Trying {
         if (!isSound) await this.#remove(worker)
       }
     }
-    const workers = Math.min(this.#options.jobs, patches.length)
+    const workers = Math.min(this.#options.jobs, patches.length + (busy === null ? 0 : 1))
     await settled(...Array.from({ length: workers }, (_, at) => work(at)))
     return trials
   }
@@ -203,7 +218,7 @@ export class Trials implements Trying {
     const mounted = mounts ? (isolated?.readOnly ?? []) : []
     const made = await folders.create(name, cwd, { mounts, mounted, sealed: true, signal })
     try {
-      const copy = await TrialCopy.open(name, made, executor)
+      const copy = await TrialCopy.open(name, made, executor, this.#written)
       this.#copies.set(worker, copy)
       return copy
     } catch (error) {
@@ -223,6 +238,7 @@ export class Trials implements Trying {
 
   async #forget(): Promise<void> {
     this.#bases.clear()
+    this.#written.clear()
     await Promise.all([...this.#copies.keys()].map((worker) => this.#remove(worker)))
   }
 }

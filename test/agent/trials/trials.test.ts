@@ -1,8 +1,10 @@
 /** Patches that are tried in copies: what is told of them, and that the workspace stays as it is. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { test, type TestContext } from 'node:test'
 import type { EngineOptions, JsonObject, ModelRequest, RunDetails } from 'runwright/agent'
 import { follow, openEngine, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
@@ -124,6 +126,36 @@ test('patches are tried on the workspace as it is by then', async (t) => {
   const { results } = await run(t, [trying(IS_WORSE), edit, trying(HARMS)])
   assert.match(results[0]!, /^Without a patch: exit code 1/m)
   assert.match(results[2]!, /^Without a patch: exit code 0 .*\n {2}begins\n {2}right$/m)
+})
+
+test('once a command was measured, patches do not wait for it at the next state', async (t) => {
+  if (availableParallelism() < 2) return t.skip('needs two cores')
+  // Lets clients go when there are two of them, and the first one at once.
+  const waiting: Socket[] = []
+  let isFirst = true
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    waiting.push(socket)
+    if (waiting.length < (isFirst ? 1 : 2)) return
+    isFirst = false
+    for (const each of waiting.splice(0)) each.end()
+  })
+  t.after(() => {
+    for (const each of waiting) each.destroy()
+    server.close()
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  const { port } = server.address() as AddressInfo
+  const script = `require('node:net').connect(${port}, '127.0.0.1').on('data', () => {})`
+  const args = (...patches: JsonObject[]): JsonObject => ({
+    patches, command: `node -e "${script}"`,
+  })
+  const { results } = await run(t, [
+    { tool: 'try_patches', args: args() },
+    { tool: 'edit_file', args: IS_WORSE.edits[0]! },
+    { tool: 'try_patches', args: args({ edits: [{ ...HARMS.edits[0]! }] }) },
+  ])
+  assert.match(results[2]!, /^1 patch tried, 1 with exit code 0, 0 reached the time limit/)
 })
 
 test('nothing is left of the copies once the run is over', async (t) => {

@@ -37,6 +37,8 @@ const MAX_FINALISTS = 3
 const CPU_SECONDS = 120
 /** Patches tried for one test file before the next one gets a turn. */
 const SHARE = 100
+/** Rivals of a patch that are tried at a time: what is as good as can be ends it. */
+const RIVALS = 12
 /** Times in a row that everything is found changed, after which a run gives up. */
 const MAX_INTERRUPTIONS = 5
 
@@ -317,9 +319,8 @@ export class Search {
     const wanted = Math.min(failing, pursuit.suspicion.failing(file, candidate.token))
     if (gained < wanted) {
       const rivals = takeRivals(pursuit, candidate, file)
-      const most = BATCHES.at(-1)!
-      for (let at = 0; at < rivals.length; at += most) {
-        const better = yield* this.#try(rivals.slice(at, at + most), pursuit)
+      for (let at = 0; at < rivals.length; at += RIVALS) {
+        const better = yield* this.#try(rivals.slice(at, at + RIVALS), pursuit)
         if (this.#interrupted) return
         winners.push(...better)
         if (better.some((rival) => rival.gained >= wanted)) break

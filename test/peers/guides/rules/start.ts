@@ -27,8 +27,8 @@ export const start: readonly Guide[] = [
       {
         has: '--cwd demo',
         before: '{',
-        after: `} > repaired; grep -q 'not met: 11 of 18 tests fail' repaired
-          grep -q '^achieved .* all 18 tests pass' repaired`,
+        after: `} > repaired; grep -q 'not met: 6 of 11 tests fail' repaired
+          grep -q '^achieved .* all 11 tests pass' repaired`,
       },
       { has: 'using blocking', out: /^\[ 'nut' \]\none\ntwo\n201 \/v1\/items\/2\n$/ },
       {
