@@ -77,3 +77,25 @@ test('a patch that lets more tests pass than an answer has room for is made', as
   assert.equal(result.achieved, true, result.lastText)
   assert.equal(readFileSync(join(cwd, 'src/scale.js'), 'utf8'), sound)
 })
+
+test('a suite that is only told in brief is repaired', async (t) => {
+  const sound = [
+    'export const scale = (n) => n * 2 + 1', 'export const other = (n) => n - 1', '',
+  ].join('\n')
+  const { cwd, result, calls } = await repair(t, {
+    'package.json': MODULE,
+    'src/scale.js': sound.replace('n - 1', 'n + 1'),
+    'test/scale.test.js': [
+      "import assert from 'node:assert'", "import { test } from 'node:test'",
+      "import { other, scale } from '../src/scale.js'",
+      'for (let at = 0; at < 240; at++) {',
+      "  const name = `the number ${at} is scaled, which is told of at some length: ${'-'.repeat(300)}`",
+      '  test(name, () => assert.equal(scale(at), 2 * at + 1))', '}',
+      "test('another', () => assert.equal(other(1), 0))",
+      "test('a third', () => assert.equal(other(5), 4))",
+    ].join('\n'),
+  })
+  assert.ok(calls.some(({ args }) => String(args['command']).includes('tests that passed')))
+  assert.equal(result.achieved, true, result.lastText)
+  assert.equal(readFileSync(join(cwd, 'src/scale.js'), 'utf8'), sound)
+})

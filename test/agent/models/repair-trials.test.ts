@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import type { CommandResult } from '../../../lib/agent/executor.js'
-import { brief, briefOutcomes } from '../../../lib/agent/models/repair/brief.js'
+import { brief, briefOutcomes, isBriefProgress } from '../../../lib/agent/models/repair/brief.js'
 import { Executed } from '../../../lib/agent/models/repair/executed.js'
 import { farewell, newRecord, noteMiss } from '../../../lib/agent/models/repair/farewell.js'
 import { partOf } from '../../../lib/agent/models/repair/project.js'
@@ -237,6 +237,30 @@ describe('brief reports', () => {
       if (failing !== null) assert.deepEqual(failingOf(outcomes).sort(), [...failing].sort())
       assert.equal(passCount(outcomes), passed)
       assert.equal(passCount(whole), passed)
+    })
+  }
+
+  for (const [what, before, after, is] of [
+    ['one passes', 'not ok 1 - a\nok 2 - b', 'ok 1 - a\nok 2 - b', true],
+    ['one passes of two', 'not ok 1 - a\nnot ok 2 - b', 'ok 1 - a\nnot ok 2 - b', true],
+    ['nothing changes', 'not ok 1 - a\nok 2 - b', 'not ok 1 - a\nok 2 - b', false],
+    ['another one fails', 'not ok 1 - a\nok 2 - b', 'ok 1 - a\nnot ok 2 - b', false],
+    [
+      'two pass and another fails', 'not ok 1 - a\nnot ok 2 - b\nok 3 - c',
+      'ok 1 - a\nok 2 - b\nnot ok 3 - c', false,
+    ],
+    ['one is gone', 'not ok 1 - a\nok 2 - b', 'ok 2 - b', false],
+    ['one is gone, and one passes', 'not ok 1 - a\nok 2 - b\nok 3 - c', 'ok 1 - a\nok 2 - b', false],
+  ] as const) {
+    test(`${what}: ${is ? 'progress' : 'none'}`, () => {
+      const outcomes = (text: string): Outcomes => {
+        const lines = text.split('\n')
+        const failing = lines.filter((line) => line.startsWith('not'))
+        const passed = lines.length - failing.length
+        const shown = ['TAP version 13', ...failing, `tests that passed: ${passed}`]
+        return briefOutcomes('tap', shown.join('\n'), failing.length > 0 ? 1 : 0)
+      }
+      assert.equal(isBriefProgress(outcomes(before), outcomes(after)), is)
     })
   }
 

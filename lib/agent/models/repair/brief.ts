@@ -1,4 +1,4 @@
-import { addOutcome, type Outcomes, type ReportKind } from './report.js'
+import { addOutcome, type Outcomes, passCount, type ReportKind } from './report.js'
 import { filtered } from './plan.js'
 import { parseOutcomes } from './read-report.js'
 
@@ -42,4 +42,16 @@ export function briefOutcomes(kind: ReportKind, output: string, exitCode: number
   const passed = Number(counted?.[1] ?? 0)
   for (let at = 1; at <= passed; at++) addOutcome(outcomes, `passed ${at}`, 'pass')
   return outcomes
+}
+
+/**
+ * As `isProgress`, of two brief reports: a test that failed and passes now has no name any
+ * more, and one that passed and fails now has got one.
+ */
+export function isBriefProgress(before: Outcomes, after: Outcomes): boolean {
+  if (passCount(after) <= passCount(before) || after.size < before.size) return false
+  for (const [name, outcome] of after) {
+    if (outcome === 'fail' && before.get(name) !== 'fail') return false
+  }
+  return true
 }

@@ -1,4 +1,4 @@
-import { brief, briefOutcomes } from './brief.js'
+import { brief, briefOutcomes, isBriefProgress } from './brief.js'
 import { edit, read, tryPatches } from './calls.js'
 import { type Candidate, rankCandidates } from './candidates.js'
 import {
@@ -404,7 +404,7 @@ export class Search {
       record.places.add(this.#placeOf(candidate))
       if (run.timedOut) record.late += 1
       const after = this.#read(run, isBrief)
-      if (isProgress(baseline, after)) {
+      if (helps(baseline, after, isBrief)) {
         winners.push({ candidate, gained: passCount(after) - passCount(baseline), failing })
       } else if (isUnseenSuccess(run, report.base)) {
         winners.push({ candidate, gained: failing, failing })
@@ -469,7 +469,7 @@ export class Search {
         if (run === undefined || typeof run === 'string') continue
       }
       const after = this.#read(run, isBrief)
-      if (!isProgress(baseline.size === 0 ? before : baseline, after)) continue
+      if (!helps(baseline.size === 0 ? before : baseline, after, isBrief)) continue
       const isBetter = best === null || passCount(after) > passCount(best.after)
       if (isBetter) best = { candidate, after, output: run.output ?? '' }
     }
@@ -584,6 +584,10 @@ export class Search {
   #describe(candidate: Candidate): string {
     return describePatch(candidate, this.#project.text(candidate.path))
   }
+}
+
+function helps(before: Outcomes, after: Outcomes, isBrief: boolean): boolean {
+  return isBrief ? isBriefProgress(before, after) : isProgress(before, after)
 }
 
 /** Whether all tests may pass with a patch, though what changed was too much to be told. */
