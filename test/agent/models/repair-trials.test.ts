@@ -223,6 +223,11 @@ describe('brief reports', () => {
       'FAIL: test_two (tests.test_a.A.test_two)', '-'.repeat(70), 'AssertionError: 1 != 2', '',
       'Ran 4 tests in 0.001s',
     ], ['tests.test_a.A.test_two', 'tests.test_a.A.test_four'], 2],
+    ['lines', 'lines', [
+      '["start",{"total":3}]', 'printed["pass",{"title":"adds","fullTitle":"many adds"}]',
+      '["fail",{"title":"fails","fullTitle":"many fails","err":"[\\"pass\\",{\\"title\\":"}]',
+      '["pass",{"title":"ends","fullTitle":"ends"}]', '["end",{"passes":2}]',
+    ], ['many > fails'], 2],
     ['nothing that passes', 'tap', ['TAP version 13', 'not ok 1 - a', '1..1'], ['a'], 0],
   ] as const) {
     test(what, (t) => {
@@ -264,9 +269,8 @@ describe('brief reports', () => {
     })
   }
 
-  test('reports of other kinds cannot be', () => {
+  test('an exit code cannot be', () => {
     assert.equal(brief('check', 'any'), null)
-    assert.equal(brief('check', 'lines'), null)
   })
 })
 

@@ -19,11 +19,12 @@ const UNITTEST =
   'function show() {if (held != "") print held; held = ""} ' +
   '/^ *[A-Za-z0-9_.]+ [(][A-Za-z0-9_.]+[)]$/{show(); held = $0; next} ' +
   `/ [.][.][.] ok$/{n++; held = ""; next} {show(); print} ${END}`
+const LINES = `function show() {} /\\["pass",[{]"title":/{n++; next} {print} ${END}`
 const PYTEST = `function show() {} /^PASSED /{n++; next} {print} ${END}`
 
 /** Programs that count tests that passed and leave out the lines that tell of them. */
 const PROGRAMS: Readonly<Record<string, string>> = {
-  tap: TAP, pytest: PYTEST, unittest: UNITTEST,
+  tap: TAP, lines: LINES, pytest: PYTEST, unittest: UNITTEST,
 }
 
 /**
