@@ -14,7 +14,7 @@ import {
 import { askAtGate, isAnswerable, type OpenGate } from './gate.js'
 import type { Part } from './print.js'
 import type { Terminal } from './terminal.js'
-import { brief, lineOf } from './timeline.js'
+import { brief, farewellOf, lineOf } from './timeline.js'
 
 /** A gate that nobody can answer here. */
 export interface UnansweredGate {
@@ -97,8 +97,11 @@ export class Follower {
   async #show(event: AgentEvent, json: string, name: string): Promise<void> {
     if (this.#json) return await this.#terminal.write(`${escapeInvisibleJson(json)}\n`)
     const line = lineOf(event)
+    const farewell = farewellOf(event)
     this.#progress.note(event)
-    if (line !== null) await this.#terminal.line(name === '' ? line : [['magenta', name], ...line])
+    const named = (parts: Part[]): Part[] => (name === '' ? parts : [['magenta', name], ...parts])
+    for (const each of farewell) await this.#terminal.line(named(each), true)
+    if (line !== null && farewell.length === 0) await this.#terminal.line(named(line))
     this.#terminal.progress(...this.#progress.parts())
   }
 

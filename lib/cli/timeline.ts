@@ -12,6 +12,9 @@ const TRY = 'try_patches'
 const LABEL = 11
 /** Characters of a text of which a line shows the beginning. */
 const BRIEF = 300
+/** Characters and lines of what a model says when it gives up. */
+const MAX_FAREWELL = 8_000
+const MAX_FAREWELL_LINES = 60
 
 /** The line of an event; null for events that are not shown. */
 export function lineOf(event: AgentEvent): Part[] | null {
@@ -42,6 +45,16 @@ export function lineOf(event: AgentEvent): Part[] | null {
     default:
       return rareLine(event)
   }
+}
+
+/** All lines of what a model says when it gives up, which nobody should miss; none for others. */
+export function farewellOf({ kind, payload }: AgentEvent): Part[][] {
+  if (kind !== 'model_turn' || payload.stop !== 'refusal') return []
+  const text = payload.text.slice(0, MAX_FAREWELL).trim()
+  if (text === '') return []
+  return text.split('\n', MAX_FAREWELL_LINES).map((line, at) =>
+    at === 0 ? labelled('model', line) : [' '.repeat(LABEL + 2), line],
+  )
 }
 
 function rareLine({ kind, payload }: AgentEvent): Part[] | null {

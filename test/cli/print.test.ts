@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { stripVTControlCharacters } from 'node:util'
 import { cut, harmless, render, shellWord } from '../../lib/cli/print.js'
 import { wantsColour } from '../../lib/cli/terminal.js'
-import { lineOf } from '../../lib/cli/timeline.js'
+import { farewellOf, lineOf } from '../../lib/cli/timeline.js'
 import { INVISIBLE_SAMPLES } from '../helpers/invisible.js'
 
 test('no byte and no code unit of a text controls the terminal', () => {
@@ -101,6 +101,25 @@ test('a line about a call with endless arguments is short', () => {
   const event = { kind: 'tool_call', payload: { tool: 'edit_file', args, call_id: 'c' } }
   const line = lineOf({ ...event, run_id: 'r', iteration: 1, ts: 1, seq: 1 } as never)
   assert.ok(render(line!, false, null).length < 1_000)
+})
+
+/** The lines of what a model says as it ends its turn. */
+function said(text: string, stop: string): string[] {
+  const payload = { turn: 1, text, stop }
+  const event = { kind: 'model_turn', payload, run_id: 'r', iteration: 1, ts: 1, seq: 1 }
+  return farewellOf(event as never).map((line) => render(line, false, null))
+}
+
+test('what a model says when it gives up is not cut', () => {
+  const why = `No candidate left: ${'x'.repeat(2_000)}.`
+  assert.deepEqual(said(`${why}\n\nThe nearest miss:\n--- a\u001b[2J\n`, 'refusal'), [
+    `  model      ${why}`, ' '.repeat(13), `${' '.repeat(13)}The nearest miss:`,
+    `${' '.repeat(13)}--- a\\u001b[2J`,
+  ])
+  assert.deepEqual(said(why, 'end'), [])
+  assert.deepEqual(said(' \n', 'refusal'), [])
+  assert.equal(said('x\n'.repeat(1e6), 'refusal').length, 60)
+  assert.ok(said('x'.repeat(1e6), 'refusal').join('').length < 9_000)
 })
 
 /** The line of a result of `try_patches`. */

@@ -11,6 +11,7 @@ import { drive, type DriveResult } from './repair-driver.js'
 async function repair(
   t: TestContext,
   files: Readonly<Record<string, string>>,
+  check = 'node --test',
 ): Promise<{ readonly cwd: string; readonly result: DriveResult; readonly calls: ToolCall[] }> {
   const cwd = scratch(t)
   for (const [path, text] of Object.entries(files)) {
@@ -21,7 +22,7 @@ async function repair(
   const result = await drive({
     model: repairModel(),
     cwd,
-    check: 'node --test',
+    check,
     beforeCall: (call) => {
       calls.push(call)
       return Promise.resolve()
@@ -98,4 +99,45 @@ test('a suite that is only told in brief is repaired', async (t) => {
   assert.ok(calls.some(({ args }) => String(args['command']).includes('tests that passed')))
   assert.equal(result.achieved, true, result.lastText)
   assert.equal(readFileSync(join(cwd, 'src/scale.js'), 'utf8'), sound)
+})
+
+for (const [what, count, length] of [
+  ['a few tests', 6, 10], ['more failing tests than an answer has room for', 100, 400],
+] as const) test(`${what} whose names change each time: the suite is repaired`, async (t) => {
+  const sound = 'export const scale = (n) => n * 2 + 1\n'
+  const { cwd, result, calls } = await repair(t, {
+    'package.json': MODULE,
+    'src/scale.js': sound.replace('+ 1', '- 1'),
+    'test/scale.test.js': [
+      "import { scale } from '../src/scale.js'", `const count = ${count}`,
+      "console.log(`TAP version 13\\n1..${count}`)",
+      'for (let at = 1; at <= count; at++) {',
+      '  const good = scale(at) === 2 * at + 1',
+      "  console.log(`${good ? 'ok' : 'not ok'} ${at} - the number ${Math.random()} is scaled`)",
+      `  if (!good) console.log('  ---\\n  why: ${'-'.repeat(length)}\\n  ...')`,
+      '  if (!good) process.exitCode = 1', '}',
+    ].join('\n'),
+  }, 'node test/scale.test.js')
+  assert.equal(result.achieved, true, result.lastText)
+  assert.equal(readFileSync(join(cwd, 'src/scale.js'), 'utf8'), sound)
+  assert.ok(calls.some(({ args }) => String(args['command']).includes('passed')))
+})
+
+test('a patch that only its own tests like is passed over, however many come first', async (t) => {
+  const broken = 'export const weigh = (a, b) => a * b - 1\n'
+  const sound = broken.replace('a * b', 'a * a')
+  const { cwd, result } = await repair(t, {
+    'package.json': MODULE,
+    'src/weigh.js': broken,
+    'test/weigh.test.js': [
+      "import assert from 'node:assert'", "import { test } from 'node:test'",
+      "import { readFileSync } from 'node:fs'", "import { weigh } from '../src/weigh.js'",
+      "const text = readFileSync('src/weigh.js', 'utf8')",
+      `test('changes', () => assert.ok(weigh(1, 2) !== 1 || text !== ${JSON.stringify(broken)}))`,
+      ...['one', 'two', 'three'].map((name) =>
+        `test('${name}', () => assert.ok(${JSON.stringify([broken, sound])}.includes(text)))`),
+    ].join('\n'),
+  })
+  assert.equal(result.achieved, true, result.lastText)
+  assert.equal(readFileSync(join(cwd, 'src/weigh.js'), 'utf8'), sound)
 })

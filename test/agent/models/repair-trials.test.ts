@@ -6,6 +6,8 @@ import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import type { CommandResult } from '../../../lib/agent/executor.js'
 import { brief, briefOutcomes, isBriefProgress } from '../../../lib/agent/models/repair/brief.js'
+import { type Counts, counted, countsIn, isSuccess }
+  from '../../../lib/agent/models/repair/counted.js'
 import { Executed } from '../../../lib/agent/models/repair/executed.js'
 import { farewell, newRecord, noteMiss } from '../../../lib/agent/models/repair/farewell.js'
 import { partOf } from '../../../lib/agent/models/repair/project.js'
@@ -202,6 +204,73 @@ test('outputs that the tool cuts are not taken for whole', async (t) => {
   ])
 })
 
+describe('reports that are only counted', () => {
+  for (const [kind, lines, counts] of [
+    ['tap', [
+      'TAP version 13', '# Subtest: adds', 'ok 1 - adds', 'not ok 2 - fails',
+      '    not ok 1 - in it', "  error: 'ok 3 - no'", 'ok 3 - ends', 'ok 4 - x # SKIP',
+      'not ok 5 - y # TODO',
+    ], [2, 2]],
+    ['lines', [
+      'printed["pass",{"title":"adds"}]', '["fail",{"title":"fails","err":"no"}]',
+    ], [1, 1]],
+    ['pytest', ['PASSED tests/a.py::one', 'FAILED tests/a.py::two - no', 'ERROR tests/a.py'], [1, 2]],
+    ['unittest', [
+      'test_one (a.A.test_one) ... ok', 'test_two (a.A.test_two) ... FAIL', 'Told. ... ERROR',
+    ], [1, 2]],
+  ] as const) {
+    test(kind, (t) => {
+      const file = join(scratch(t), 'report')
+      writeFileSync(file, `${lines.join('\n')}\n`)
+      const command = counted(`cat '${file}'; (exit 3)`, kind)!
+      const { stdout, status } = spawnSync('/bin/sh', ['-c', command], { encoding: 'utf8' })
+      assert.equal(status, 3, 'the exit code of the command')
+      const [passed, failed] = counts
+      assert.deepEqual(countsIn(stdout), { passed, failed })
+    })
+  }
+
+  test('an exit code cannot be counted', () => {
+    assert.equal(counted('check', 'any'), null)
+    assert.equal(countsIn('passed, failed'), null)
+  })
+
+  for (const [what, before, after, is] of [
+    ['all pass', [1, 2], [3, 0], true],
+    ['more pass than there were', [0, 1], [9, 0], true],
+    ['one still fails', [1, 2], [2, 1], false],
+    ['one is gone', [1, 2], [2, 0], false],
+    ['nothing is left', [1, 2], [0, 0], false],
+  ] as const) {
+    test(`${what}: ${is ? 'a success' : 'none'}`, () => {
+      const of = ([passed, failed]: readonly [number, number]): Counts => ({ passed, failed })
+      assert.equal(isSuccess(of(before), of(after)), is)
+    })
+  }
+})
+
+test('an output that was cut is known from before, if what is left of it is the same', () => {
+  const text = (base: readonly string[]): { output: string; exitCode: number } => ({
+    exitCode: 0,
+    output: [
+      '1 patch tried, 0 with exit code 0, 0 reached the time limit',
+      'Patch 1: exit code 1 (5 ms)', '  @@ -2,1 +2,1 @@', '  -b', '  +B',
+      'Without a patch: exit code 1 (5 ms)', ...base.map((line) => `  ${line}`),
+    ].join('\n'),
+  })
+  const cut = text(['a', '[\u2026 3 bytes left out \u2026]', 'd'])
+  const whole = 'a\nb\nc\nd'
+  assert.equal(parseTrials(cut)!.base.output, null)
+  assert.equal(parseTrials(cut, whole)!.base.output, whole)
+  assert.deepEqual(parseTrials(cut, whole)!.runs, [
+    { exitCode: 1, timedOut: false, output: 'a\nB\nc\nd' },
+  ])
+  for (const other of ['x\nb\nc\nd', 'a\nb\nc\nx']) {
+    assert.equal(parseTrials(cut, other)!.base.output, null, other)
+  }
+  assert.equal(parseTrials(text(['a', 'b']), whole)!.base.output, 'a\nb')
+})
+
 describe('brief reports', () => {
   for (const [what, kind, lines, failing, passed] of [
     ['tap', 'tap', [
@@ -302,11 +371,12 @@ describe('the last words of a run', () => {
     Object.assign(record, { tried: 12, late: 2 })
     for (const name of ['a.js', 'b.js']) record.files.add(name)
     for (const name of ['a', 'b', 'c']) record.places.add(name)
-    noteMiss(record, { what: 'none', helped: 0, harmed: 0 })
+    const diff = (): string => '--- a/a.js\n+++ b/a.js\n@@ -1 +1 @@\n-a\n+b\n'
+    noteMiss(record, { what: 'none', helped: 0, harmed: 0 }, diff)
     assert.equal(record.nearest, null)
-    noteMiss(record, { what: 'bad', helped: 2, harmed: 4 })
-    noteMiss(record, { what: 'good', helped: 2, harmed: 1 })
-    noteMiss(record, { what: 'as good', helped: 3, harmed: 2 })
+    noteMiss(record, { what: 'bad', helped: 2, harmed: 4 }, () => 'of another')
+    noteMiss(record, { what: 'good', helped: 2, harmed: 1 }, diff)
+    noteMiss(record, { what: 'as good', helped: 3, harmed: 2 }, () => 'of another')
     record.kept.push('x', 'y')
     assert.equal(
       farewell(record, ['a', 'b', 'c', 'd', 'e', 'f'], 9, true),
@@ -314,11 +384,12 @@ describe('the last words of a run', () => {
         '12 patches were tried in 3 places of 2 files, of which 2 reached the time limit. ' +
         'More could be tried, but a run tries no more. The nearest miss was good: ' +
         '2 more tests would pass, but 1 that passes now would fail. ' +
-        'Kept, because they help:\n- x\n- y',
+        'Kept, because they help:\n- x\n- y\n\n' +
+        'The nearest miss:\n--- a/a.js\n+++ b/a.js\n@@ -1 +1 @@\n-a\n+b',
     )
-    record.nearest = { what: 'near', helped: 1, harmed: 0 }
+    record.nearest = { what: 'near', helped: 1, harmed: 0, diff: '' }
     assert.match(farewell(record, ['a'], 2, false), /miss was near: 1 more test would pass\. Kept/)
-    record.nearest = { what: 'near', helped: 1, harmed: 3 }
+    record.nearest = { what: 'near', helped: 1, harmed: 3, diff: '' }
     assert.match(farewell(record, ['a'], 2, false), /but 3 that pass now would fail\. Kept/)
   })
 })

@@ -18,21 +18,26 @@ export interface NearMiss {
   readonly what: string
   readonly helped: number
   readonly harmed: number
+  /** What it changes, line by line. */
+  readonly diff: string
 }
 
 export function newRecord(): SearchRecord {
   return { tried: 0, late: 0, files: new Set(), places: new Set(), nearest: null, kept: [] }
 }
 
+type Miss = Omit<NearMiss, 'diff'>
+
 /** Keeps the patch that comes nearest to a repair. */
-export function noteMiss(record: SearchRecord, miss: NearMiss): void {
+export function noteMiss(record: SearchRecord, miss: Miss, diff: () => string): void {
   if (miss.helped === 0) return
-  const worth = ({ helped, harmed }: NearMiss): number => helped - harmed
+  const worth = ({ helped, harmed }: Miss): number => helped - harmed
   const { nearest } = record
-  if (nearest === null || worth(miss) > worth(nearest)) record.nearest = miss
+  if (nearest !== null && worth(miss) <= worth(nearest)) return
+  record.nearest = { ...miss, diff: diff() }
 }
 
-/** One paragraph: what was tried where, and what came nearest. */
+/** One paragraph: what was tried where, and what came nearest; the diff of that is below it. */
 export function farewell(
   record: SearchRecord,
   failing: readonly string[],
@@ -58,9 +63,10 @@ export function farewell(
           nearest.harmed === 1 ? 'passes' : 'pass'} now would fail.`)
   const list = kept.map((what) => `- ${what}`).join('\n')
   const done = kept.length === 0 ? '' : ` Kept, because they help:\n${list}`
+  const diff = nearest === null ? '' : `\n\nThe nearest miss:\n${nearest.diff.trimEnd()}`
   return (
     `No candidate left: ${failing.length} of ${count(all, 'test')} still ` +
-    `${failing.length === 1 ? 'fails' : 'fail'} (${names}). ${looked}${why}${near}${done}`
+    `${failing.length === 1 ? 'fails' : 'fail'} (${names}). ${looked}${why}${near}${done}${diff}`
   )
 }
 

@@ -1,3 +1,4 @@
+import { diffText } from '../../workspace/diff.js'
 import { brief, briefOutcomes, isBriefProgress } from './brief.js'
 import { edit, read, tryPatches } from './calls.js'
 import { type Candidate, rankCandidates } from './candidates.js'
@@ -8,6 +9,7 @@ import { readClues } from './clues.js'
 import type { CallResult, Plan, PlannedCall, PlannedTurn, Reply } from './conversation.js'
 import { applyPatch, editOf } from './edit.js'
 import { describePatch, farewell, newRecord, noteMiss } from './farewell.js'
+import { counted, countsIn, isSuccess } from './counted.js'
 import { failingFiles } from './files.js'
 import { namedRegionAt } from './outline.js'
 import { MAX_FILE_LENGTH, type Part, partOf, Project, reads } from './project.js'
@@ -33,6 +35,8 @@ const MAX_READS = 40
 const MAX_TRIALS = 4_000
 /** Patches that the whole check tells apart. */
 const MAX_FINALISTS = 3
+/** Bytes of the diff of the nearest miss: one change, or a moved block. */
+const MAX_DIFF_BYTES = 4_000
 /** CPU seconds for each process of a run of tests. */
 const CPU_SECONDS = 120
 /** Patches tried for one test file before the next one gets a turn. */
@@ -82,10 +86,14 @@ export class Search {
   /** Patches that helped at an earlier state, and were not made: they are tried first. */
   readonly #promising = new Set<string>()
   readonly #record = newRecord()
+  /** The test file whose patches were tried last; empty for the whole check. */
+  #focus = ''
   /** Trials have shown that files or tests are not what they were. */
   #interrupted = false
   /** How often that was, since a patch could last be tried. */
   #interruptions = 0
+  /** What commands print without a patch, at the current state. */
+  readonly #bases = new Map<string, string>()
   /** Why nothing can be repaired here. */
   #obstacle: string | null = null
 
@@ -205,7 +213,7 @@ export class Search {
       const [result] = yield* this.#ask('There are many tests: running them for less output.', [
         tryPatches(line, []),
       ])
-      const run = parseTrials(result!)?.base
+      const run = this.#parse(line, result!)?.base
       if (run?.output == null) continue
       const shown = result!.output
       this.#measured = {
@@ -290,7 +298,7 @@ export class Search {
         const [result] = yield* this.#ask('Running the tests of one file alone.', [
           tryPatches(line, []),
         ])
-        const run = parseTrials(result!)?.base
+        const run = this.#parse(line, result!)?.base
         if (run === undefined || !this.#fits(this.#read(run, false))) continue
       }
       sound.push(way)
@@ -301,6 +309,7 @@ export class Search {
   /** Tries the next patches for one test file. */
   *#pursue(focus: string | null): Generator<PlannedTurn, void, Reply> {
     const id = focus ?? ''
+    this.#focus = id
     const pursuit = this.#pursuits.get(id) ?? (yield* this.#begin(focus))
     if (pursuit.at >= pursuit.candidates.length) {
       this.#exhausted.add(id)
@@ -406,13 +415,15 @@ export class Search {
       const after = this.#read(run, isBrief)
       if (helps(baseline, after, isBrief)) {
         winners.push({ candidate, gained: passCount(after) - passCount(baseline), failing })
-      } else if (isUnseenSuccess(run, report.base)) {
+      } else if (maySucceed(run, report.base)) {
         winners.push({ candidate, gained: failing, failing })
       } else if (after.size > 0) {
         const count = (was: string, is: string): number =>
           [...baseline].filter(([name, it]) => it === was && after.get(name) === is).length
         const [helped, harmed] = [count('fail', 'pass'), count('pass', 'fail')]
-        noteMiss(record, { what: this.#describe(candidate), helped, harmed })
+        noteMiss(
+          record, { what: this.#describe(candidate), helped, harmed }, () => this.#diff(candidate),
+        )
       }
     })
     return [winners, later]
@@ -433,18 +444,37 @@ export class Search {
       return { path: candidate.path, oldText, newText }
     })
     const [result] = yield* this.#ask(text, [tryPatches(command, patches)])
-    return parseTrials(result!)
+    const report = this.#parse(command, result!)
+    if (report === null || report.base.output !== null) return report
+    // What patches change is told first, and takes room.
+    const [alone] = yield* this.#ask('Running the tests without a patch, to see all of it.', [
+      tryPatches(command, []),
+    ])
+    this.#parse(command, alone!)
+    return this.#parse(command, result!)
   }
 
-  /** Makes the best of some patches that helped their tests, by the whole check; false for none. */
+  #parse(command: string, result: CallResult): TrialReport | null {
+    const report = parseTrials(result, this.#bases.get(command) ?? null)
+    const output = report?.base.output ?? null
+    if (output !== null) this.#bases.set(command, output)
+    return report
+  }
+
+  /** Makes the best of some patches that helped their tests, by the whole check. */
   *#choose(winners: readonly Winner[]): Generator<PlannedTurn, void, Reply> {
     // Others may be needed as well, if they repair something else.
     for (const { candidate } of winners) this.#promising.add(placeAndText(candidate))
-    const most = winners[0]?.gained
-    const finalists = winners
-      .filter(({ gained }) => gained === most)
-      .slice(0, MAX_FINALISTS)
-      .map(({ candidate }) => candidate)
+    for (let at = 0; at < winners.length; at += MAX_FINALISTS) {
+      const finalists = winners.slice(at, at + MAX_FINALISTS).map(({ candidate }) => candidate)
+      const best = yield* this.#judge(finalists)
+      if (best !== null) yield* this.#keep(best)
+      if (best !== null || this.#interrupted) return
+    }
+  }
+
+  /** The best of some patches by the whole check; null when it accepts none. */
+  *#judge(finalists: readonly Candidate[]): Generator<PlannedTurn, Accepted | null, Reply> {
     const { command, isBrief, outcomes: before } = this.#measured!
     const report = yield* this.#trials(
       `More tests pass with ${finalists.map((one) => this.#describe(one)).join(', or ')}. ` +
@@ -452,28 +482,37 @@ export class Search {
       command,
       finalists,
     )
-    if (report === null || this.#interrupted) {
-      this.#interrupted = true
-      return
-    }
+    if (report === null) this.#interrupted = true
+    if (report === null || this.#interrupted) return null
     const baseline = this.#read(report.base, isBrief)
     let best: Accepted | null = null
     for (const [at, candidate] of finalists.entries()) {
-      let run = report.runs[at]
+      const run = report.runs[at]
       if (run === undefined || typeof run === 'string') continue
-      if (finalists.length > 1 && isUnseenSuccess(run, report.base)) {
-        const alone = yield* this.#trials(
-          `It is ${this.#describe(candidate)} alone that is looked at.`, command, [candidate],
-        )
-        run = alone?.runs[0]
-        if (run === undefined || typeof run === 'string') continue
+      let after = this.#read(run, isBrief)
+      if (!helps(baseline.size === 0 ? before : baseline, after, isBrief)) {
+        const succeeds = maySucceed(run, report.base) && (yield* this.#isSuccess(candidate))
+        if (!succeeds) continue
+        after = new Map([...before.keys()].map((name) => [name, 'pass']))
       }
-      const after = this.#read(run, isBrief)
-      if (!helps(baseline.size === 0 ? before : baseline, after, isBrief)) continue
       const isBetter = best === null || passCount(after) > passCount(best.after)
       if (isBetter) best = { candidate, after, output: run.output ?? '' }
     }
-    if (best !== null) yield* this.#keep(best)
+    return best
+  }
+
+  /** Whether all tests pass with a patch, whatever their names are. */
+  *#isSuccess(candidate: Candidate): Generator<PlannedTurn, boolean, Reply> {
+    const { kind, whole } = this.#plan
+    const command = counted(limited(whole.outcomes, CPU_SECONDS), kind)
+    if (command === null) return false
+    const report = yield* this.#trials(
+      `Other tests pass with ${this.#describe(candidate)}: counting them.`, command, [candidate],
+    )
+    const run = report?.runs[0]
+    if (run === undefined || typeof run === 'string' || run.exitCode !== 0) return false
+    const [before, after] = [report!.base, run].map(({ output }) => countsIn(output ?? ''))
+    return before != null && after != null && isSuccess(before, after)
   }
 
   /** Makes a patch in the workspace. */
@@ -494,6 +533,7 @@ export class Search {
     this.#project.remember(path, applyPatch(text, candidate))
     this.#exhausted.clear()
     this.#pursuits.clear()
+    this.#bases.clear()
     this.#record.kept.push(what)
     const measured = this.#measured!
     const failures = measured.failures.filter(({ name }) => after.get(name) !== 'pass')
@@ -553,9 +593,12 @@ export class Search {
         project.remember(path, text)
       }
     }
+    this.#bases.clear()
     yield* this.#measure('Running the tests again.', true)
-    this.#pursuits.clear()
     if (changed || JSON.stringify([...this.#outcomes]) !== before) this.#exhausted.clear()
+    // Nothing has changed, and its trials have come to nothing twice: those of others may not.
+    else if (this.#interruptions > 0) this.#exhausted.add(this.#focus)
+    this.#pursuits.clear()
     this.#interrupted = false
   }
 
@@ -581,6 +624,13 @@ export class Search {
     return texts
   }
 
+  #diff(candidate: Candidate): string {
+    const { path } = candidate
+    const text = this.#project.text(path)
+    const names = { before: `a/${path}`, after: `b/${path}` }
+    return diffText(text, applyPatch(text, candidate), names, MAX_DIFF_BYTES).diff
+  }
+
   #describe(candidate: Candidate): string {
     return describePatch(candidate, this.#project.text(candidate.path))
   }
@@ -590,9 +640,9 @@ function helps(before: Outcomes, after: Outcomes, isBrief: boolean): boolean {
   return isBrief ? isBriefProgress(before, after) : isProgress(before, after)
 }
 
-/** Whether all tests may pass with a patch, though what changed was too much to be told. */
-function isUnseenSuccess(run: Run, base: Run): boolean {
-  return run.output === null && run.exitCode === 0 && base.exitCode !== 0
+/** Whether all tests may pass unseen: too much has changed, or names change each time. */
+function maySucceed(run: Run, base: Run): boolean {
+  return run.exitCode === 0 && base.exitCode !== 0
 }
 
 /** The same for a patch at two states of its file, when nothing else in its line has changed. */

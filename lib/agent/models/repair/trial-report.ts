@@ -33,13 +33,21 @@ export interface TrialReport {
   readonly tested: TestedLines | null
 }
 
-/** Reads the result of `try_patches`; null when that is none. */
-export function parseTrials({ output }: CallResult): TrialReport | null {
+/**
+ * Reads the result of `try_patches`; null when that is none. `known` is what the command printed
+ * without a patch before: where it was cut now, it is the same if what is left is.
+ */
+export function parseTrials(
+  { output }: CallResult,
+  known: string | null = null,
+): TrialReport | null {
   const sections = sectionsOf(output)
   const own = sections.find(({ head }) => head.startsWith('Without a patch: '))
-  const base = own === undefined ? null : baseOf(own)
-  if (own === undefined || base === null) return null
-  const before = base.output === null ? null : own.lines
+  const told = own === undefined ? null : baseOf(own)
+  if (own === undefined || told === null) return null
+  const isKnown = told.output === null && known !== null && isRestOf(told.shown, known)
+  const base = isKnown ? { ...told, output: known } : told
+  const before = isKnown ? known.split('\n') : told.output === null ? null : own.lines
   const runs: TrialReport['runs'][number][] = []
   let tested: TestedLines | null = null
   for (const { head, lines } of sections) {
@@ -75,6 +83,14 @@ function baseOf({ head, lines }: Section): BaseRun | null {
   const timedOut = head.includes('reached the time limit')
   const shown = lines.join('\n')
   return { exitCode, timedOut, shown, output: isWhole ? shown : null }
+}
+
+/** Whether a text that was cut is this one. */
+function isRestOf(shown: string, whole: string): boolean {
+  const lines = shown.split('\n')
+  const at = lines.findIndex((line) => LEFT_OUT.test(line))
+  const [head, tail] = [lines.slice(0, at).join('\n'), lines.slice(at + 1).join('\n')]
+  return at >= 0 && whole.startsWith(head) && whole.endsWith(tail)
 }
 
 function exitCodeOf(text: string): number | null {
