@@ -892,6 +892,18 @@ const byFile = {
   ],
   'test/agent/models/repair-large.test.ts': [
     ['a file that is read in parts is repaired, and nothing else in it changes', 5, REPAIR],
+    ['a suite that is only told in brief is repaired', 6, REPAIR],
+    ['a patch that lets more tests pass than an answer has room for is made', 4.2, REPAIR],
+    [
+      'a repair of more tests than an answer has room for whose names change each time',
+      2,
+      REPAIR,
+    ],
+    [
+      'a patch that only its own tests like is passed over, however many come first',
+      8.7,
+      REPAIR,
+    ],
   ],
   'test/agent/models/repair-trials.test.ts': [
     ['every output that the tool tells of is read as it was', 0.5, RANDOM_TEXTS],
@@ -903,6 +915,7 @@ const byFile = {
     ['a patch that harms its copy leaves nothing to those after it', 1.6, COPIES],
     ['a patch that reaches its time limit is said to have done so', 3.5, LIMITS],
     ['patches are tried on the workspace as it is by then', 0.9, COPIES],
+    ['once a command was measured, patches do not wait for it at the next state', 0.7, COPIES],
     ['nothing is left of the copies once the run is over', 0.4, COPIES],
   ],
   'test/agent/trials/trace-node.test.ts': [

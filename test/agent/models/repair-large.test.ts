@@ -102,8 +102,9 @@ test('a suite that is only told in brief is repaired', async (t) => {
 })
 
 for (const [what, count, length] of [
-  ['a few tests', 6, 10], ['more failing tests than an answer has room for', 100, 400],
-] as const) test(`${what} whose names change each time: the suite is repaired`, async (t) => {
+  ['a repair of a few tests', 6, 10],
+  ['a repair of more tests than an answer has room for', 100, 400],
+] as const) test(`${what} whose names change each time`, async (t) => {
   const sound = 'export const scale = (n) => n * 2 + 1\n'
   const { cwd, result, calls } = await repair(t, {
     'package.json': MODULE,
