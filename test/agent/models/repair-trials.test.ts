@@ -9,7 +9,8 @@ import { brief, briefOutcomes, isBriefProgress } from '../../../lib/agent/models
 import { type Counts, counted, countsIn, isSuccess }
   from '../../../lib/agent/models/repair/counted.js'
 import { Executed } from '../../../lib/agent/models/repair/executed.js'
-import { farewell, newRecord, noteMiss } from '../../../lib/agent/models/repair/farewell.js'
+import { diffOfChange, farewell, newRecord, noteMiss }
+  from '../../../lib/agent/models/repair/farewell.js'
 import { partOf } from '../../../lib/agent/models/repair/project.js'
 import { parseOutcomes } from '../../../lib/agent/models/repair/read-report.js'
 import { type Outcomes, passCount } from '../../../lib/agent/models/repair/report.js'
@@ -371,7 +372,7 @@ describe('the last words of a run', () => {
     Object.assign(record, { tried: 12, late: 2 })
     for (const name of ['a.js', 'b.js']) record.files.add(name)
     for (const name of ['a', 'b', 'c']) record.places.add(name)
-    const diff = (): string => '--- a/a.js\n+++ b/a.js\n@@ -1 +1 @@\n-a\n+b\n'
+    const diff = (): string => '--- a/a.js\n+++ b/a.js\n@@ -1,1 +1,1 @@\n-a\n+b'
     noteMiss(record, { what: 'none', helped: 0, harmed: 0 }, diff)
     assert.equal(record.nearest, null)
     noteMiss(record, { what: 'bad', helped: 2, harmed: 4 }, () => 'of another')
@@ -385,8 +386,25 @@ describe('the last words of a run', () => {
         'More could be tried, but a run tries no more. The nearest miss was good: ' +
         '2 more tests would pass, but 1 that passes now would fail. ' +
         'Kept, because they help:\n- x\n- y\n\n' +
-        'The nearest miss:\n--- a/a.js\n+++ b/a.js\n@@ -1 +1 @@\n-a\n+b',
+        'The nearest miss:\n--- a/a.js\n+++ b/a.js\n@@ -1,1 +1,1 @@\n-a\n+b',
     )
+    // Its lines are those of the one text and of the other.
+    for (const [before, after] of [
+      ['a', 'b'], ['a\nb\nc\nd\ne\nf\ng\n', 'a\nb\nc\nX\ne\nf\ng\n'], ['a\nb\n', 'X\na\nb\n'],
+      ['a\na\na\n', 'a\na\n'], ['a\nb\nc\n', 'a\nc\n'], ['a\n', 'a\nb\n'],
+    ] as const) {
+      const lines = diffOfChange('a.js', before, after).split('\n').slice(2)
+      const [, ...numbers] = /^@@ -(\d+),(\d+) \+(\d+),(\d+) @@$/.exec(lines[0]!)!
+      const [from, old, , now] = numbers.map(Number)
+      const side = (sign: string): string[] =>
+        lines.slice(1).filter((line) => ` ${sign}`.includes(line[0]!)).map((line) => line.slice(1))
+      assert.equal(side('-').length, old)
+      assert.equal(side('+').length, now)
+      const all = before.split('\n')
+      assert.deepEqual(all.slice(from! - 1, from! - 1 + old!), side('-'))
+      all.splice(from! - 1, old!, ...side('+'))
+      assert.equal(all.join('\n'), after)
+    }
     record.nearest = { what: 'near', helped: 1, harmed: 0, diff: '' }
     assert.match(farewell(record, ['a'], 2, false), /miss was near: 1 more test would pass\. Kept/)
     record.nearest = { what: 'near', helped: 1, harmed: 3, diff: '' }

@@ -1,5 +1,9 @@
 import type { Candidate } from './candidates.js'
 
+/** Lines around a change, and characters of a line, that a diff shows. */
+const CONTEXT = 2
+const MAX_LINE = 400
+
 /** What a search did, as it is told when it ends without a repair. */
 export interface SearchRecord {
   /** Patches that ran, and those of them that reached their time limit. */
@@ -63,7 +67,7 @@ export function farewell(
           nearest.harmed === 1 ? 'passes' : 'pass'} now would fail.`)
   const list = kept.map((what) => `- ${what}`).join('\n')
   const done = kept.length === 0 ? '' : ` Kept, because they help:\n${list}`
-  const diff = nearest === null ? '' : `\n\nThe nearest miss:\n${nearest.diff.trimEnd()}`
+  const diff = nearest === null ? '' : `\n\nThe nearest miss:\n${nearest.diff}`
   return (
     `No candidate left: ${failing.length} of ${count(all, 'test')} still ` +
     `${failing.length === 1 ? 'fails' : 'fail'} (${names}). ${looked}${why}${near}${done}${diff}`
@@ -88,6 +92,26 @@ export function describePatch(
         ? `remove \`${before}\``
         : `\`${before}\` → \`${after}\``
   return `${path}:${line} (${operator}) ${what}`
+}
+
+/** The unified diff of two texts that differ in one place. */
+export function diffOfChange(path: string, before: string, after: string): string {
+  const [a, b] = [before.split('\n'), after.split('\n')]
+  const most = Math.min(a.length, b.length)
+  let first = 0
+  while (first < most && a[first] === b[first]) first += 1
+  let same = 0
+  while (same < most - first && a.at(-1 - same) === b.at(-1 - same)) same += 1
+  const from = Math.max(0, first - CONTEXT)
+  const to = Math.max(0, same - CONTEXT)
+  const [goes, comes] = [a.slice(first, a.length - same), b.slice(first, b.length - same)]
+  const shown = ({ length }: readonly string[]): string => `${from + 1},${length - to - from}`
+  return [
+    `--- a/${path}`, `+++ b/${path}`, `@@ -${shown(a)} +${shown(b)} @@`,
+    ...a.slice(from, first).map((line) => ` ${line}`),
+    ...goes.map((line) => `-${line}`), ...comes.map((line) => `+${line}`),
+    ...a.slice(a.length - same, a.length - to).map((line) => ` ${line}`),
+  ].map((line) => (line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)}…` : line)).join('\n')
 }
 
 function short(piece: string): string {

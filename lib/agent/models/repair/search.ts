@@ -1,4 +1,3 @@
-import { diffText } from '../../workspace/diff.js'
 import { brief, briefOutcomes, isBriefProgress } from './brief.js'
 import { edit, read, tryPatches } from './calls.js'
 import { type Candidate, rankCandidates } from './candidates.js'
@@ -8,7 +7,7 @@ import {
 import { readClues } from './clues.js'
 import type { CallResult, Plan, PlannedCall, PlannedTurn, Reply } from './conversation.js'
 import { applyPatch, editOf } from './edit.js'
-import { describePatch, farewell, newRecord, noteMiss } from './farewell.js'
+import { describePatch, diffOfChange, farewell, newRecord, noteMiss } from './farewell.js'
 import { counted, countsIn, isSuccess } from './counted.js'
 import { failingFiles } from './files.js'
 import { namedRegionAt } from './outline.js'
@@ -35,8 +34,6 @@ const MAX_READS = 40
 const MAX_TRIALS = 4_000
 /** Patches that the whole check tells apart. */
 const MAX_FINALISTS = 3
-/** Bytes of the diff of the nearest miss: one change, or a moved block. */
-const MAX_DIFF_BYTES = 4_000
 /** CPU seconds for each process of a run of tests. */
 const CPU_SECONDS = 120
 /** Patches tried for one test file before the next one gets a turn. */
@@ -625,10 +622,8 @@ export class Search {
   }
 
   #diff(candidate: Candidate): string {
-    const { path } = candidate
-    const text = this.#project.text(path)
-    const names = { before: `a/${path}`, after: `b/${path}` }
-    return diffText(text, applyPatch(text, candidate), names, MAX_DIFF_BYTES).diff
+    const text = this.#project.text(candidate.path)
+    return diffOfChange(candidate.path, text, applyPatch(text, candidate))
   }
 
   #describe(candidate: Candidate): string {
