@@ -887,6 +887,10 @@ const byFile = {
       REPAIR,
     ],
     ['a run that is aborted while tests run with a patch changes nothing', 1.8, REPAIR],
+    ['a run with 4 tool calls changes nothing', 2, REPAIR],
+    ['a run with 5 tool calls changes nothing', 2, REPAIR],
+    ['a run with 6 tool calls changes nothing', 4, REPAIR],
+    ['a run with 7 tool calls changes nothing', 6, REPAIR],
     ['a run that is aborted when its first trials begin changes nothing', 0.7, REPAIR],
     ['a run whose time is over while tests run with a patch changes nothing', 0.7, REPAIR],
   ],
@@ -907,9 +911,6 @@ const byFile = {
   ],
   'test/agent/models/repair-trials.test.ts': [
     ['every output that the tool tells of is read as it was', 0.5, RANDOM_TEXTS],
-  ],
-  'test/agent/models/repair-operators.test.ts': [
-    ['the reverse of every class of mutation is made', 2.5, RANDOM_TEXTS],
   ],
   'test/agent/trials/trials.test.ts': [
     ['a patch that harms its copy leaves nothing to those after it', 1.6, COPIES],
@@ -2385,6 +2386,7 @@ const byFile = {
  * @type {Readonly<Record<string, string>>}
  */
 export const wholeFiles = {
+  'test/agent/models/repair-reverses.test.ts': RANDOM_TEXTS,
   'test/agent/stores/file-variants.test.ts': DISK,
 }
 
