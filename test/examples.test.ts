@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, type ChildProcess, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -131,7 +131,10 @@ test('the demo achieves its goal without network or language model, even with a 
     ([, path]) => path,
   )
   assert.deepEqual(changed, ['src/catalogue.js', 'src/fees.js', 'src/loans.js'])
-  assert.match(ended.stdout, /^To see for yourself: cd .* && node --test$/m)
+  const [, cwd] = /^To see for yourself: cd (.*) && node --test$/m.exec(ended.stdout) ?? []
+  const { NODE_TEST_CONTEXT: _, ...own } = process.env
+  const check = spawnSync(process.execPath, ['--test'], { cwd: cwd!, env: own, encoding: 'utf8' })
+  assert.equal(check.status, 0, check.stdout)
   assert.ok(!ended.stdout.includes(env.OPENAI_API_KEY))
 })
 

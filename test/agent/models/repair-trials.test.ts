@@ -405,6 +405,10 @@ describe('the last words of a run', () => {
       all.splice(from! - 1, old!, ...side('+'))
       assert.equal(all.join('\n'), after)
     }
+    const long = diffOfChange('a.js', `${'x\n'.repeat(5_000)}${'y'.repeat(5_000)}`, '').split('\n')
+    assert.equal(long.length, 61)
+    assert.equal(long.at(-1), '… 4945 more lines')
+    assert.equal(diffOfChange('a.js', 'y'.repeat(5_000), '').split('\n')[3]!.length, 401)
     record.nearest = { what: 'near', helped: 1, harmed: 0, diff: '' }
     assert.match(farewell(record, ['a'], 2, false), /miss was near: 1 more test would pass\. Kept/)
     record.nearest = { what: 'near', helped: 1, harmed: 3, diff: '' }

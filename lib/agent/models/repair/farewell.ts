@@ -1,7 +1,8 @@
 import type { Candidate } from './candidates.js'
 
-/** Lines around a change, and characters of a line, that a diff shows. */
+/** Lines around a change that a diff shows, lines in all, and characters of each. */
 const CONTEXT = 2
+const MAX_LINES = 60
 const MAX_LINE = 400
 
 /** What a search did, as it is told when it ends without a repair. */
@@ -94,7 +95,10 @@ export function describePatch(
   return `${path}:${line} (${operator}) ${what}`
 }
 
-/** The unified diff of two texts that differ in one place. */
+/**
+ * The unified diff of two texts that differ in one place; a last line tells how many lines did not
+ * fit.
+ */
 export function diffOfChange(path: string, before: string, after: string): string {
   const [a, b] = [before.split('\n'), after.split('\n')]
   const most = Math.min(a.length, b.length)
@@ -106,12 +110,19 @@ export function diffOfChange(path: string, before: string, after: string): strin
   const to = Math.max(0, same - CONTEXT)
   const [goes, comes] = [a.slice(first, a.length - same), b.slice(first, b.length - same)]
   const shown = ({ length }: readonly string[]): string => `${from + 1},${length - to - from}`
-  return [
+  const lines = [
     `--- a/${path}`, `+++ b/${path}`, `@@ -${shown(a)} +${shown(b)} @@`,
     ...a.slice(from, first).map((line) => ` ${line}`),
     ...goes.map((line) => `-${line}`), ...comes.map((line) => `+${line}`),
     ...a.slice(a.length - same, a.length - to).map((line) => ` ${line}`),
-  ].map((line) => (line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)}…` : line)).join('\n')
+  ]
+  const rest = lines.length > MAX_LINES ? [`… ${lines.length - MAX_LINES} more lines`] : []
+  return [
+    ...lines
+      .slice(0, MAX_LINES)
+      .map((line) => (line.length > MAX_LINE ? `${line.slice(0, MAX_LINE)}…` : line)),
+    ...rest,
+  ].join('\n')
 }
 
 function short(piece: string): string {
