@@ -894,6 +894,10 @@ const byFile = {
     ['a run that is aborted when its first trials begin changes nothing', 0.7, REPAIR],
     ['a run whose time is over while tests run with a patch changes nothing', 0.7, REPAIR],
   ],
+  'test/agent/models/repair-several.test.ts': [
+    ['a patch that helped before another one was made is made by the whole check', 3.5, REPAIR],
+    ['a patch that helped before, by coincidence, gives way to a better one', 4, REPAIR],
+  ],
   'test/agent/models/repair-large.test.ts': [
     ['a file that is read in parts is repaired, and nothing else in it changes', 5, REPAIR],
     ['a suite that is only told in brief is repaired', 6, REPAIR],

@@ -1,13 +1,16 @@
 /** Runs a model on a copy of a project, in an engine with the shipped tools. */
 import { spawn } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { cp, mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
+import type { TestContext } from 'node:test'
 import {
-  MemoryStore, RunEngine,
+  MemoryStore, RunEngine, repairModel,
   type AgentEvent, type EngineOptions, type Model, type ModelRequest, type ModelTurn,
   type RunDetails, type ToolCall,
 } from 'runwright/agent'
+import { scratch } from '../../helpers/engine.js'
 
 export interface DriveOptions {
   readonly model: Model
@@ -119,6 +122,30 @@ export async function drive(options: DriveOptions): Promise<DriveResult> {
   } finally {
     await engine.close()
   }
+}
+
+/** Repairs a project of these files; `calls` are those of the run, in order. */
+export async function repairFiles(
+  t: TestContext,
+  files: Readonly<Record<string, string>>,
+  check = 'node --test',
+): Promise<{ readonly cwd: string; readonly result: DriveResult; readonly calls: ToolCall[] }> {
+  const cwd = scratch(t)
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(cwd, path, '..'), { recursive: true })
+    writeFileSync(join(cwd, path), text)
+  }
+  const calls: ToolCall[] = []
+  const result = await drive({
+    model: repairModel(),
+    cwd,
+    check,
+    beforeCall: (call) => {
+      calls.push(call)
+      return Promise.resolve()
+    },
+  })
+  return { cwd, result, calls }
 }
 
 export const FIXTURES: string = resolve(

@@ -1,35 +1,9 @@
-/** Repairs of sources that are read in parts. */
+/** Repairs of large sources, and of suites whose reports are hard to read. */
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
-import { repairModel, type ToolCall } from 'runwright/agent'
-import { scratch } from '../../helpers/engine.js'
-import { drive, type DriveResult } from './repair-driver.js'
-
-/** Repairs a project of these files; `calls` are those of the run, in order. */
-async function repair(
-  t: TestContext,
-  files: Readonly<Record<string, string>>,
-  check = 'node --test',
-): Promise<{ readonly cwd: string; readonly result: DriveResult; readonly calls: ToolCall[] }> {
-  const cwd = scratch(t)
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(join(cwd, path, '..'), { recursive: true })
-    writeFileSync(join(cwd, path), text)
-  }
-  const calls: ToolCall[] = []
-  const result = await drive({
-    model: repairModel(),
-    cwd,
-    check,
-    beforeCall: (call) => {
-      calls.push(call)
-      return Promise.resolve()
-    },
-  })
-  return { cwd, result, calls }
-}
+import { test } from 'node:test'
+import { repairFiles as repair } from './repair-driver.js'
 
 const MODULE = '{ "type": "module" }\n'
 

@@ -18,6 +18,8 @@ export interface Pursuit {
   /** Ways to run these tests, the fastest first; one that does not do it is dropped. */
   readonly commands: string[]
   readonly suspicion: Suspicion
+  /** Candidates that helped at an earlier state, for which the whole check has yet to run. */
+  likely: readonly Candidate[]
   candidates: readonly Candidate[]
   /** Number of candidates tried so far. */
   at: number
@@ -29,6 +31,8 @@ export interface Winner {
   readonly candidate: Candidate
   readonly gained: number
   readonly failing: number
+  /** Names of tests that passed with it; none where they are not known. */
+  readonly repaired: readonly string[]
 }
 
 /** The failing tests alone where most others pass, then all tests of the file. */

@@ -14,6 +14,7 @@ import { namedRegionAt } from './outline.js'
 import { MAX_FILE_LENGTH, type Part, partOf, Project, reads } from './project.js'
 import { BATCHES, commandsFor, type Pursuit, takeRivals, type Winner } from './pursuit.js'
 import { obstacleOf } from './obstacle.js'
+import { Promising } from './promising.js'
 import { parseFailures, parseOutcomes, recogniseOutput } from './read-report.js'
 import { agrees, type Failure, isProgress, type Outcomes, passCount } from './report.js'
 import { rankPlaces } from './suspicion.js'
@@ -80,8 +81,7 @@ export class Search {
   readonly #pursuits = new Map<string, Pursuit>()
   /** Patches tried at an earlier state, which are tried again last. */
   readonly #triedBefore = new Set<string>()
-  /** Patches that helped at an earlier state, and were not made: they are tried first. */
-  readonly #promising = new Set<string>()
+  readonly #promising = new Promising()
   readonly #record = newRecord()
   /** The test file whose patches were tried last; empty for the whole check. */
   #focus = ''
@@ -269,21 +269,19 @@ export class Search {
       (path) => project.isTest(path) && (reachable.has(path) || first.includes(path)),
     )
     const suspicion = rankPlaces(sources, tests, failures, outcomes, tested)
-    const candidates = rankCandidates(sources, readClues(failures, sources, tests), suspicion)
-      .map((candidate) => ({ ...candidate, score: candidate.score * this.#chance(candidate) }))
+    const failing = this.#failing()
+    const open = new Set(failing)
+    const chance = ({ key }: Candidate): number => (this.#triedBefore.has(key) ? 1 / 3 : 1)
+    const all = rankCandidates(sources, readClues(failures, sources, tests), suspicion)
+      .map((candidate) => ({ ...candidate, score: candidate.score * chance(candidate) }))
       .sort((a, b) => b.score - a.score)
+    const likely = all.filter((candidate) => this.#promising.has(candidate, open))
+    const candidates = [...likely, ...all.filter((candidate) => !likely.includes(candidate))]
     this.#promising.clear()
     const { isBrief } = this.#measured!
     const ways = focus === null || isBrief ? [] : yield* this.#sound(this.#plan.file(focus))
-    const commands = commandsFor(ways, this.#failing(), outcomes)
-      .map((line) => limited(line, CPU_SECONDS))
-    return { commands: [...commands, command], suspicion, candidates, at: 0, round: 0 }
-  }
-
-  /** What an earlier state says about a patch. */
-  #chance(candidate: Candidate): number {
-    if (this.#promising.has(placeAndText(candidate))) return 1_000
-    return this.#triedBefore.has(candidate.key) ? 1 / 3 : 1
+    const commands = commandsFor(ways, failing, outcomes).map((line) => limited(line, CPU_SECONDS))
+    return { commands: [...commands, command], suspicion, likely, candidates, at: 0, round: 0 }
   }
 
   /** Without the shortcuts that change the outcome of a test. */
@@ -313,6 +311,10 @@ export class Search {
       return
     }
     this.#pursuits.set(id, pursuit)
+    if (pursuit.likely.length > 0) {
+      yield* this.#tryLikely(pursuit)
+      return
+    }
     const size = BATCHES[Math.min(pursuit.round++, BATCHES.length - 1)]!
     const batch = pursuit.candidates.slice(pursuit.at, pursuit.at + size)
     pursuit.at += batch.length
@@ -321,10 +323,9 @@ export class Search {
     // A patch that fixes only some of its function's failing tests may do so by coincidence: other
     // patches, of this function first, get a chance to do better.
     const { candidate, gained, failing } = winners[0]!
-    const file = this.#project.parsed(candidate.path)!
-    const wanted = Math.min(failing, pursuit.suspicion.failing(file, candidate.token))
+    const wanted = this.#wanted(candidate, failing, pursuit)
     if (gained < wanted) {
-      const rivals = takeRivals(pursuit, candidate, file)
+      const rivals = takeRivals(pursuit, candidate, this.#project.parsed(candidate.path)!)
       for (let at = 0; at < rivals.length; at += RIVALS) {
         const better = yield* this.#try(rivals.slice(at, at + RIVALS), pursuit)
         if (this.#interrupted) return
@@ -334,6 +335,28 @@ export class Search {
       winners.sort((a, b) => b.gained - a.gained || b.candidate.score - a.candidate.score)
     }
     yield* this.#choose(winners)
+  }
+
+  /** How many of the failing tests a patch repairs that is right. */
+  #wanted(candidate: Candidate, failing: number, { suspicion }: Pursuit): number {
+    const file = this.#project.parsed(candidate.path)!
+    return Math.min(failing, suspicion.failing(file, candidate.token))
+  }
+
+  /** Patches that helped at an earlier state: the whole check is all that they still need. */
+  *#tryLikely(pursuit: Pursuit): Generator<PlannedTurn, void, Reply> {
+    const some = pursuit.likely.slice(0, MAX_FINALISTS)
+    pursuit.likely = pursuit.likely.slice(MAX_FINALISTS)
+    const best = yield* this.#judge(some, 'Tests still fail that passed with')
+    if (this.#interrupted) return
+    if (best === null) {
+      pursuit.candidates = pursuit.candidates.filter((candidate) => !some.includes(candidate))
+      return
+    }
+    const gained = passCount(best.after) - passCount(this.#outcomes)
+    // It may do so by coincidence: then others are tried beside it.
+    if (gained < this.#wanted(best.candidate, this.#failing().length, pursuit)) pursuit.likely = []
+    else yield* this.#keep(best)
   }
 
   /** Tries patches with the tests of one file; returns those that help, best first. */
@@ -411,9 +434,12 @@ export class Search {
       if (run.timedOut) record.late += 1
       const after = this.#read(run, isBrief)
       if (helps(baseline, after, isBrief)) {
-        winners.push({ candidate, gained: passCount(after) - passCount(baseline), failing })
+        const repaired = [...after].flatMap(([name, is]) =>
+          is === 'pass' && baseline.get(name) === 'fail' ? [name] : [])
+        const gained = passCount(after) - passCount(baseline)
+        winners.push({ candidate, gained, failing, repaired })
       } else if (maySucceed(run, report.base)) {
-        winners.push({ candidate, gained: failing, failing })
+        winners.push({ candidate, gained: failing, failing, repaired: [] })
       } else if (after.size > 0) {
         const count = (was: string, is: string): number =>
           [...baseline].filter(([name, it]) => it === was && after.get(name) === is).length
@@ -461,20 +487,23 @@ export class Search {
   /** Makes the best of some patches that helped their tests, by the whole check. */
   *#choose(winners: readonly Winner[]): Generator<PlannedTurn, void, Reply> {
     // Others may be needed as well, if they repair something else.
-    for (const { candidate } of winners) this.#promising.add(placeAndText(candidate))
+    for (const { candidate, repaired } of winners) this.#promising.add(candidate, repaired)
     for (let at = 0; at < winners.length; at += MAX_FINALISTS) {
       const finalists = winners.slice(at, at + MAX_FINALISTS).map(({ candidate }) => candidate)
-      const best = yield* this.#judge(finalists)
+      const best = yield* this.#judge(finalists, 'More tests pass with')
       if (best !== null) yield* this.#keep(best)
       if (best !== null || this.#interrupted) return
     }
   }
 
   /** The best of some patches by the whole check; null when it accepts none. */
-  *#judge(finalists: readonly Candidate[]): Generator<PlannedTurn, Accepted | null, Reply> {
+  *#judge(
+    finalists: readonly Candidate[],
+    cause: string,
+  ): Generator<PlannedTurn, Accepted | null, Reply> {
     const { command, isBrief, outcomes: before } = this.#measured!
     const report = yield* this.#trials(
-      `More tests pass with ${finalists.map((one) => this.#describe(one)).join(', or ')}. ` +
+      `${cause} ${finalists.map((one) => this.#describe(one)).join(', or ')}. ` +
         'Running all tests with it.',
       command,
       finalists,
@@ -638,9 +667,4 @@ function helps(before: Outcomes, after: Outcomes, isBrief: boolean): boolean {
 /** Whether all tests may pass unseen: too much has changed, or names change each time. */
 function maySucceed(run: Run, base: Run): boolean {
   return run.exitCode === 0 && base.exitCode !== 0
-}
-
-/** The same for a patch at two states of its file, when nothing else in its line has changed. */
-function placeAndText({ path, key }: Candidate): string {
-  return `${path}\0${key.slice(key.lastIndexOf('\0') + 1)}`
 }

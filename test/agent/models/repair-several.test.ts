@@ -1,0 +1,55 @@
+/** Repairs of several bugs that one test file shows. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { repairFiles } from './repair-driver.js'
+
+/** Repairs a sum of these numbers and another one; returns what was called between both repairs. */
+async function repairSums(t: TestContext, names: string): Promise<readonly string[]> {
+  const last = names.at(-1)!
+  const sum = [...names].join(' + ')
+  const broken = [
+    `export function total(${[...names].join(', ')}) {`,
+    `  return ${sum.replace(`+ ${last}`, `- ${last}`)}`, '}', '',
+    'export function ends(a, b, c) {', '  return a + b', '}', '',
+  ].join('\n')
+  const rest = ', 0'.repeat(names.length - 4)
+  const { cwd, result, calls } = await repairFiles(t, {
+    'package.json': '{ "type": "module" }\n',
+    'src/sums.js': broken,
+    'test/sums.test.js': [
+      "import assert from 'node:assert'", "import { test } from 'node:test'",
+      "import { ends, total } from '../src/sums.js'",
+      `test('a total', () => assert.equal(total(1, 2, 3${rest}, 4), 10))`,
+      `test('another total', () => assert.equal(total(1, 1, 1${rest}, 2), 5))`,
+      `test('a third total', () => assert.equal(total(0, 1, 0${rest}, 2), 3))`,
+      // With `a - b` as well as with `a + c`.
+      "test('ends of which one is negative', () => assert.equal(ends(5, 2, -2), 3))",
+      "test('ends', () => assert.equal(ends(1, 2, 4), 5))",
+    ].join('\n'),
+  })
+  assert.equal(result.achieved, true, result.lastText)
+  assert.equal(
+    readFileSync(join(cwd, 'src/sums.js'), 'utf8'),
+    broken.replace(`- ${last}`, `+ ${last}`).replace('return a + b\n', 'return a + c\n'),
+  )
+  const edits = calls.flatMap(({ tool }, at) => (tool === 'edit_file' ? [at] : []))
+  assert.equal(edits.length, 2)
+  return calls.slice(edits[0]! + 1, edits[1]).map(({ tool, args }) => {
+    const tests = / --test /.test(String(args['command'])) ? 'all' : 'some'
+    return `${tool}: ${(args['patches'] as unknown[]).length} by ${tests} tests`
+  })
+}
+
+test('a patch that helped before another one was made is made by the whole check', async (t) => {
+  // Two had helped: `a - b`, which repairs one test, and `a + c`, which repairs both.
+  assert.deepEqual(await repairSums(t, 'abcd'), ['try_patches: 2 by all tests'])
+})
+
+test('a patch that helped before, by coincidence, gives way to a better one', async (t) => {
+  // Only `a - b` was among the patches that were tried first.
+  const [first, second] = await repairSums(t, 'abcdef')
+  assert.equal(first, 'try_patches: 1 by all tests')
+  assert.equal(second, 'try_patches: 6 by some tests')
+})
