@@ -16,7 +16,6 @@
  *    it: workers are text in modules of their own, and so are the files of the dashboard, packed
  *    until they are needed, and the programs for test runners (`build/programs.mjs`). The program
  *    `runwright`, which is not bundled, copies the project of its demo from `examples`.
- * 4. The bundler is the one that tsx brings along: nothing more to install.
  */
 import { execFileSync } from 'node:child_process'
 import {
@@ -27,7 +26,6 @@ import {
   rmdirSync,
   writeFileSync,
 } from 'node:fs'
-import { createRequire } from 'node:module'
 import { basename, dirname, extname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { brotliCompressSync } from 'node:zlib'
@@ -36,6 +34,7 @@ import { joinDeclarations } from './build/joined-declarations.mjs'
 import { exportedNames, prepareNames, shortenShared } from './build/names.mjs'
 import { PROGRAMS_MODULE, takePrograms } from './build/programs.mjs'
 import { thin } from './build/source-map.mjs'
+import { compact, esbuild, target, workerCode, WORKERS } from './build/workers.mjs'
 
 const root = dirname(fileURLToPath(import.meta.url))
 const lib = join(root, 'lib')
@@ -51,24 +50,11 @@ const modules = {
   cli: ['main.ts'],
 }
 
-const target = 'node20.19'
-
-/** Lines of a program stay readable in debuggers. */
-const compact = /** @type {const} */ ({
-  minifyWhitespace: true,
-  minifySyntax: true,
-  lineLimit: 200,
-  legalComments: 'none',
-  logLevel: 'warning',
-})
-const require = createRequire(import.meta.url)
-const esbuild = createRequire(require.resolve('tsx/package.json'))('esbuild')
-
 /** Modules that the source reads from files, and what takes their place. */
 const embedded = {
-  'http/transports/blocking/worker-code.ts': () =>
-    workerModule('http/transports/blocking/worker.ts'),
-  'agent/workspace/tree-worker-code.ts': () => workerModule('agent/workspace/tree-worker.ts'),
+  ...Object.fromEntries(
+    Object.entries(WORKERS).map(([module, path]) => [module, () => workerModule(path)]),
+  ),
   'server/dashboard/files.ts': async () =>
     packedModule((unpacked) => `export const PAGE_FILES = ${unpacked}`, await pageFiles()),
 }
@@ -231,27 +217,8 @@ function embed(build) {
 
 /** A worker as text in a module of its own, unpacked when it is started. @param {string} path */
 async function workerModule(path) {
-  return packedModule((code) => `export const workerCode = () => ${code}`, await workerCode(path))
-}
-
-/**
- * A worker as one script. Nobody sees its names: errors cross to the caller as data. The function
- * that Node gives scripts to load its modules has another name elsewhere.
- *
- * @param {string} path
- */
-async function workerCode(path) {
-  const { outputFiles } = await esbuild.build({
-    entryPoints: [join(lib, path)],
-    ...compact,
-    minifyIdentifiers: true,
-    bundle: true,
-    write: false,
-    format: 'cjs',
-    platform: 'node',
-    target,
-  })
-  return `(function(require){${outputFiles[0].text}})(process.getBuiltinModule)`
+  const code = await workerCode(join(lib, path))
+  return packedModule((text) => `export const workerCode = () => ${text}`, code)
 }
 
 /**
