@@ -27,6 +27,10 @@ export class TrialCopy {
   readonly #state: Map<string, string> | null
   /** Files that commands change without a patch as well. */
   readonly #written: Set<string>
+  /** Files that were changed by the last patch and back. */
+  #patched: ReadonlySet<string> = new Set()
+  /** A patch could not be taken back. */
+  #isLost = false
 
   private constructor(
     name: string,
@@ -74,27 +78,29 @@ export class TrialCopy {
     for (const path of (await this.#changes()).keys()) this.#written.add(path)
   }
 
-  /**
-   * Makes a patch, runs the command and takes the patch back. `isSound` is false when the copy is
-   * not what it was any more, so that nothing else may be tried in it.
-   */
-  async try(
-    edits: readonly TextEdit[],
-    command: string,
-    options: TrialOptions,
-  ): Promise<{ readonly trial: Trial; readonly isSound: boolean }> {
+  /** Makes a patch, runs the command and takes the patch back. */
+  async try(edits: readonly TextEdit[], command: string, options: TrialOptions): Promise<Trial> {
     const originals = new Map<string, Uint8Array>()
-    let isSound = true
-    let trial: Trial
     try {
       const problem = await this.#edit(edits, originals)
-      trial = problem !== null
+      return problem !== null
         ? { state: 'impossible', problem }
         : { state: 'ran', result: await this.run(command, options) }
     } finally {
-      isSound = await this.#restore(originals)
+      await this.#restore(originals)
     }
-    return { trial, isSound }
+  }
+
+  /** False when the copy is not what it was, so that nothing else may be tried in it. */
+  async isSound(): Promise<boolean> {
+    if (this.#isLost) return false
+    let isSound = true
+    for (const [path, state] of await this.#changes()) {
+      // It has its content again, in another file.
+      if (this.#patched.has(path) && state !== undefined) this.#state?.set(path, state)
+      else if (!this.#written.has(path)) isSound = false
+    }
+    return isSound
   }
 
   async #edit(
@@ -116,21 +122,13 @@ export class TrialCopy {
     return null
   }
 
-  /** False when the copy is not what it was. */
-  async #restore(originals: ReadonlyMap<string, Uint8Array>): Promise<boolean> {
+  async #restore(originals: ReadonlyMap<string, Uint8Array>): Promise<void> {
+    this.#patched = new Set([...originals.keys()].map((path) => normal(path)))
     try {
       for (const [path, content] of originals) await this.#workspace.writeFile(path, content)
     } catch {
-      return false
+      this.#isLost = true
     }
-    const patched = new Set([...originals.keys()].map((path) => normal(path)))
-    let isSound = true
-    for (const [path, state] of await this.#changes()) {
-      // It has its content again, in another file.
-      if (patched.has(path) && state !== undefined) this.#state?.set(path, state)
-      else if (!this.#written.has(path)) isSound = false
-    }
-    return isSound
   }
 
   /** What has changed, with its new state. */

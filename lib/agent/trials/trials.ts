@@ -4,8 +4,8 @@
  *
  * 1. One copy for each command that may run at the same time, made when it is first needed and kept
  *    for later requests of the run; new ones once the workspace has changed.
- * 2. The run without a patch tells what is different with one, and how long a run may take. Its
- *    result is kept for as long as the workspace stays as it is.
+ * 2. The run without a patch tells what is different with one, and how long a run may take. Patches
+ *    do not wait for it, and its result is kept for as long as the workspace stays as it is.
  * 3. A copy in which a run has changed more than runs without a patch do is not used again.
  *
  * @module
@@ -29,6 +29,8 @@ const LEAST_MS = 2_000
 /** How much longer than without a patch a run may take. */
 const FACTOR = 3
 const MAX_OUTPUT_BYTES = 65_536
+/** Exit codes of commands that were stopped; see {@link CommandResult}. */
+const [ABORTED, TIMED_OUT] = [130, 124]
 /** Commands of which the result without a patch is kept. */
 const MAX_BASES = 32
 
@@ -71,8 +73,6 @@ export class Trials implements Trying {
   /** By worker. */
   readonly #copies = new Map<number, TrialCopy>()
   readonly #bases = new Map<string, CommandResult>()
-  /** The longest run of each command without a patch, in milliseconds. */
-  readonly #longest = new Map<string, number>()
   /** Files that commands change without a patch as well. */
   readonly #written = new Set<string>()
   /** The last request: another one waits for it. */
@@ -123,16 +123,19 @@ export class Trials implements Trying {
       ...control, mark, maxOutputBytes, timeoutMs: limit, env: {}, writable: [],
     })
     const working = async (): Promise<Omit<TrialReport, 'tested'>> => {
-      // An earlier state of the workspace tells how long it takes: nothing has to wait for it.
-      const earlier = this.#longest.get(command)
-      const isBusy = earlier !== undefined && !this.#bases.has(command)
+      const isBusy = !this.#bases.has(command)
       const base = this.#base(command, place, options(BASE_MS))
-      const ms = earlier ?? (await base).durationMs
-      const limit = timeoutMs ?? Math.ceil(FACTOR * ms + LEAST_MS)
-      const [result, trials] = await settled(
-        base, this.#tryAll(patches, command, place, options(limit), isBusy ? base : null),
+      const limit = base.then(
+        ({ durationMs }) => timeoutMs ?? Math.ceil(FACTOR * durationMs + LEAST_MS),
       )
-      return { base: result, timeoutMs: limit, trials }
+      const [result, ms, trials] = await settled(
+        base,
+        limit,
+        this.#tryAll(patches, command, place, options(timeoutMs ?? BASE_MS), {
+          limit, busy: isBusy ? base : null,
+        }),
+      )
+      return { base: result, timeoutMs: ms, trials }
     }
     const watching = watch ? this.#watched(command, place, options(BASE_MS)) : null
     const [report, tested] = await settled(working(), watching)
@@ -149,19 +152,19 @@ export class Trials implements Trying {
     await copy.learn()
     if (this.#bases.size >= MAX_BASES) this.#bases.clear()
     this.#bases.set(command, result)
-    if (this.#longest.size >= MAX_BASES) this.#longest.clear()
-    const longest = Math.max(result.durationMs, this.#longest.get(command) ?? 0)
-    this.#longest.set(command, longest)
     return result
   }
 
-  /** `busy` is what runs in the first copy until then. */
+  /**
+   * `limit` are the milliseconds for each patch, known once the run without a patch is over; `busy`
+   * is that run, which has the first copy until then.
+   */
   async #tryAll(
     patches: TrialRequest['patches'],
     command: string,
     place: TrialPlace,
     options: TrialOptions,
-    busy: Promise<unknown> | null,
+    { limit, busy }: { readonly limit: Promise<number>; readonly busy: Promise<unknown> | null },
   ): Promise<readonly Trial[]> {
     const trials: Trial[] = patches.map(() => ({ state: 'not tried' }))
     const until = performance.now() + REQUEST_MS
@@ -171,13 +174,15 @@ export class Trials implements Trying {
       while (next < patches.length && performance.now() < until) {
         const at = next++
         const copy = await this.#copy(worker, place, options.signal)
-        const { trial, isSound } = await this.#options.slots.use(async () => {
+        trials[at] = await this.#options.slots.use(async () => {
           options.signal.throwIfAborted()
-          return await copy.try(patches[at]!, command, options)
+          return await within(limit, options, (more) => copy.try(patches[at]!, command, more))
         })
         options.signal.throwIfAborted()
-        trials[at] = trial
-        if (!isSound) await this.#remove(worker)
+        if (await copy.isSound()) continue
+        // What a command writes without a patch as well is known once that has run.
+        await busy
+        if (!(await copy.isSound())) await this.#remove(worker)
       }
     }
     const workers = Math.min(this.#options.jobs, patches.length + (busy === null ? 0 : 1))
@@ -241,6 +246,31 @@ export class Trials implements Trying {
     this.#written.clear()
     await Promise.all([...this.#copies.keys()].map((worker) => this.#remove(worker)))
   }
+}
+
+/** Tries a patch, which is stopped after `limit` milliseconds, also where that is known later. */
+async function within(
+  limit: Promise<number>,
+  options: TrialOptions,
+  tryPatch: (options: TrialOptions) => Promise<Trial>,
+): Promise<Trial> {
+  const started = performance.now()
+  const late = new AbortController()
+  let timer: NodeJS.Timeout | undefined
+  let isOver = false
+  const stop = (): void => late.abort()
+  void limit.then((ms) => {
+    if (!isOver) timer = setTimeout(stop, Math.max(0, started + ms - performance.now()))
+  }, stop)
+  const signal = AbortSignal.any([options.signal, late.signal])
+  const trial = await tryPatch({ ...options, signal }).finally(() => {
+    isOver = true
+    clearTimeout(timer)
+  })
+  const isLate = trial.state === 'ran' && late.signal.aborted && trial.result.exitCode === ABORTED
+  return isLate
+    ? { ...trial, result: { ...trial.result, exitCode: TIMED_OUT, timedOut: true } }
+    : trial
 }
 
 function checkRequest({ patches }: TrialRequest): void {

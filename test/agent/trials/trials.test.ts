@@ -82,6 +82,33 @@ function copies(): string[] {
   )
 }
 
+/**
+ * A server that ends all its clients once `isTime` of what one has sent and of those connected, and
+ * each later one at once; returns its port.
+ */
+async function serve(
+  t: TestContext,
+  isTime: (text: string, waiting: readonly Socket[]) => unknown,
+): Promise<number> {
+  const waiting: Socket[] = []
+  let isOpen = false
+  const server = createServer((socket) => {
+    waiting.push(socket)
+    const look = (text: string): void => {
+      isOpen ||= Boolean(isTime(text, waiting))
+      if (isOpen) for (const each of waiting.splice(0)) each.end()
+    }
+    socket.on('error', () => {}).on('data', (bytes) => look(String(bytes)))
+    look('')
+  })
+  t.after(() => {
+    for (const each of waiting) each.destroy()
+    server.close()
+  })
+  await once(server.listen(0, '127.0.0.1'), 'listening')
+  return (server.address() as AddressInfo).port
+}
+
 test('what each patch does is told, and the workspace stays as it is', async (t) => {
   const { cwd, results } = await run(t, [trying(IS_WORSE, HELPS, IS_NOTHING)])
   const times = results[0]!.replaceAll(/\d+ ms/g, 'N ms')
@@ -128,34 +155,57 @@ test('patches are tried on the workspace as it is by then', async (t) => {
   assert.match(results[2]!, /^Without a patch: exit code 0 .*\n {2}begins\n {2}right$/m)
 })
 
-test('once a command was measured, patches do not wait for it at the next state', async (t) => {
+test('patches do not wait for the run without one', async (t) => {
   if (availableParallelism() < 2) return t.skip('needs two cores')
-  // Lets clients go when there are two of them, and the first one at once.
-  const waiting: Socket[] = []
-  let isFirst = true
-  const server = createServer((socket) => {
-    socket.on('error', () => {})
-    waiting.push(socket)
-    if (waiting.length < (isFirst ? 1 : 2)) return
-    isFirst = false
-    for (const each of waiting.splice(0)) each.end()
-  })
-  t.after(() => {
-    for (const each of waiting) each.destroy()
-    server.close()
-  })
-  await once(server.listen(0, '127.0.0.1'), 'listening')
-  const { port } = server.address() as AddressInfo
-  const script = `require('node:net').connect(${port}, '127.0.0.1').on('data', () => {})`
-  const args = (...patches: JsonObject[]): JsonObject => ({
-    patches, command: `node -e "${script}"`,
-  })
-  const { results } = await run(t, [
-    { tool: 'try_patches', args: args() },
-    { tool: 'edit_file', args: IS_WORSE.edits[0]! },
-    { tool: 'try_patches', args: args({ edits: [{ ...HARMS.edits[0]! }] }) },
-  ])
-  assert.match(results[2]!, /^1 patch tried, 1 with exit code 0, 0 reached the time limit/)
+  // Lets clients go when there are two of them.
+  const port = await serve(t, (_, waiting) => waiting.length > 1)
+  const { results } = await run(t, [{
+    tool: 'try_patches',
+    args: {
+      patches: [IS_WORSE],
+      command: `node -e "require('node:net').connect(${port}, '127.0.0.1').resume()"`,
+    },
+  }])
+  assert.match(results[0]!, /^1 patch tried, 1 with exit code 0, 0 reached the time limit/)
+})
+
+test('how long a patch may take is known once the run without one is over', async (t) => {
+  if (availableParallelism() < 2) return t.skip('needs two cores')
+  const port = await serve(t, (text) => text.includes('patched'))
+  // The one without a patch ends when the other one hangs.
+  const script = "const { extra } = require('./sum.js'); const socket = require('node:net')" +
+    `.connect(${port}, '127.0.0.1').resume(); if (extra === 2) socket.write('patched'); ` +
+    "socket.on('close', () => { if (extra === 2) for (;;) {} })"
+  const { results } = await run(t, [{
+    tool: 'try_patches', args: { patches: [HANGS], command: `node -e "${script}"` },
+  }])
+  assert.match(results[0]!, /^1 patch tried, 0 with exit code 0, 1 reached the time limit/)
+  assert.match(results[0]!, /^Patch 1: exit code 124 \(reached its time limit of \d+ ms\)/m)
+  assert.match(results[0]!, /^Without a patch: exit code 0/m)
+})
+
+test('a copy stays in use when a run has written what it writes without a patch', async (t) => {
+  const port = await serve(t, (text) => text.includes('patched'))
+  // The one without a patch waits for another one, and then takes a while longer.
+  const script = "const fs = require('node:fs'); fs.appendFileSync('data.txt', 'x')\n" +
+    "console.log('run ' + fs.readFileSync('data.txt', 'utf8').split('x').length + ' in here')\n" +
+    "const isPatched = fs.readFileSync('sum.js', 'utf8').includes('a / b')\n" +
+    `const socket = require('node:net').connect(${port}, '127.0.0.1').resume()\n` +
+    "socket.on('error', () => {})\n" +
+    "if (isPatched) socket.end('patched')\n" +
+    "else socket.on('close', () => { for (const at of [1, 2, 3, 4]) " +
+    "require('node:child_process').execFileSync(process.execPath, ['-e', at]) })"
+  const jobs = Math.min(availableParallelism(), 8)
+  if (jobs < 2) return t.skip('needs two cores')
+  const patches = Array.from({ length: 3 * jobs }, () => IS_WORSE)
+  const { results } = await run(t, [{
+    tool: 'try_patches', args: { patches, command: `node -e "${script.replaceAll('\n', ';')}"` },
+  }])
+  assert.match(results[0]!, new RegExp(`^${3 * jobs} patches tried, ${3 * jobs} with exit code 0`))
+  assert.match(results[0]!, /^Without a patch: exit code 0 .*\n {2}run 2 in here$/m)
+  // Told where it differs: the first run in each copy does not.
+  const first = results[0]!.match(/^Patch \d+: .* same output$/gm) ?? []
+  assert.equal(first.length, jobs - 1, results[0])
 })
 
 test('nothing is left of the copies once the run is over', async (t) => {
