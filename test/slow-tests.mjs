@@ -897,6 +897,8 @@ const byFile = {
   'test/agent/models/repair-several.test.ts': [
     ['a patch that helped before another one was made is made by the whole check', 3.5, REPAIR],
     ['a patch that helped before, by coincidence, gives way to a better one', 4, REPAIR],
+    ['patches that help alone and not together are told apart', 3, REPAIR],
+    ['patches that help alone and less together are told apart', 3, REPAIR],
   ],
   'test/agent/models/repair-large.test.ts': [
     ['a file that is read in parts is repaired, and nothing else in it changes', 5, REPAIR],

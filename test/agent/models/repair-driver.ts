@@ -129,6 +129,7 @@ export async function repairFiles(
   t: TestContext,
   files: Readonly<Record<string, string>>,
   check = 'node --test',
+  maxIterations = 20,
 ): Promise<{ readonly cwd: string; readonly result: DriveResult; readonly calls: ToolCall[] }> {
   const cwd = scratch(t)
   for (const [path, text] of Object.entries(files)) {
@@ -140,6 +141,7 @@ export async function repairFiles(
     model: repairModel(),
     cwd,
     check,
+    maxIterations,
     beforeCall: (call) => {
       calls.push(call)
       return Promise.resolve()

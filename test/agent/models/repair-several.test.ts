@@ -53,3 +53,47 @@ test('a patch that helped before, by coincidence, gives way to a better one', as
   assert.equal(first, 'try_patches: 1 by all tests')
   assert.equal(second, 'try_patches: 6 by some tests')
 })
+
+/** Two files with a bug each, and tests of both. */
+const TWO_FILES = {
+  'package.json': '{ "type": "module" }\n',
+  'src/add.js': 'export const add = (a, b) => a - b\n',
+  'src/isLarge.js': 'export const isLarge = (n) => n > 10\n',
+  'test/both.test.js': [
+    "import assert from 'node:assert'", "import { test } from 'node:test'",
+    "import { add } from '../src/add.js'", "import { isLarge } from '../src/isLarge.js'",
+    "test('a sum', () => assert.equal(add(2, 3), 5))",
+    "test('a bound', () => assert.equal(isLarge(10), true))", '',
+  ].join('\n'),
+}
+
+test('patches in different files that repair different tests are made together', async (t) => {
+  const { cwd, result, calls } = await repairFiles(t, TWO_FILES)
+  assert.equal(result.achieved, true, result.lastText)
+  assert.match(readFileSync(join(cwd, 'src/add.js'), 'utf8'), /a \+ b/)
+  assert.match(readFileSync(join(cwd, 'src/isLarge.js'), 'utf8'), />= 10/)
+  const tried = calls.filter(({ tool }) => tool === 'try_patches').slice(2)
+  const edits = tried.flatMap(({ args }) => args['patches'] as { readonly edits: unknown[] }[])
+  assert.deepEqual(edits.map(({ edits }) => edits.length), [2])
+  assert.deepEqual(calls.slice(-2).map(({ tool }) => tool), ['edit_file', 'edit_file'])
+})
+
+for (const [what, test1, more] of [
+  ['not together', 'add(2, 3) === 5', 'add(2, 3) !== 5 || !isLarge(10)'],
+  ['less together', 'add(2, 3) === 5 && !isLarge(10)', 'true'],
+] as const) test(`patches that help alone and ${what} are told apart`, async (t) => {
+  const { result, calls } = await repairFiles(t, {
+    ...TWO_FILES,
+    'test/both.test.js': TWO_FILES['test/both.test.js']
+      .replace('assert.equal(add(2, 3), 5)', `assert.ok(${test1})`)
+      .concat(`test('one more', () => assert.ok(${more}))\n`),
+  }, 'node --test', 1)
+  assert.equal(result.achieved, false)
+  const patches = calls.map(({ tool, args }) => tool === 'try_patches'
+    ? (args['patches'] as { readonly edits: unknown[] }[]).map(({ edits }) => edits.length).join()
+    : tool)
+  const together = patches.indexOf('2')
+  assert.ok(together > 0, patches.join('; '))
+  assert.match(patches[together + 1]!, /^1(,1)+$/)
+  assert.equal(patches[together + 2], 'edit_file')
+})

@@ -1,8 +1,15 @@
+import type { JsonObject } from '../../../internal/json.js'
 import type { PlannedCall } from './conversation.js'
 
-/** `oldText` must occur exactly once in the file. */
-export function edit(path: string, oldText: string, newText: string): PlannedCall {
-  return { tool: 'edit_file', args: { path, old_text: oldText, new_text: newText } }
+/** A change to one file; `oldText` must occur exactly once in it. */
+export interface SmallEdit {
+  readonly path: string
+  readonly oldText: string
+  readonly newText: string
+}
+
+export function edit(change: SmallEdit): PlannedCall {
+  return { tool: 'edit_file', args: argumentsOf(change) }
 }
 
 /** From a line on. */
@@ -10,27 +17,22 @@ export function read(path: string, offset = 1): PlannedCall {
   return { tool: 'read_file', args: { path, ...(offset > 1 && { offset }) } }
 }
 
-/** A change to one file; `oldText` must occur exactly once in it. */
-interface SmallPatch {
-  readonly path: string
-  readonly oldText: string
-  readonly newText: string
-}
-
-/** Runs a command without any patch and with each of some. */
+/** Runs a command without any patch and with each of some, which may have several edits. */
 export function tryPatches(
   command: string,
-  patches: readonly SmallPatch[],
+  patches: readonly (readonly SmallEdit[])[],
   { watch = false }: { readonly watch?: boolean } = {},
 ): PlannedCall {
   return {
     tool: 'try_patches',
     args: {
       command,
-      patches: patches.map(({ path, oldText, newText }) => ({
-        edits: [{ path, old_text: oldText, new_text: newText }],
-      })),
+      patches: patches.map((edits) => ({ edits: edits.map(argumentsOf) })),
       ...(watch && { watch }),
     },
   }
+}
+
+function argumentsOf({ path, oldText, newText }: SmallEdit): JsonObject {
+  return { path, old_text: oldText, new_text: newText }
 }

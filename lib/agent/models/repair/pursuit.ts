@@ -46,6 +46,30 @@ export function commandsFor(
   return [...alone, ...ways.map(({ outcomes }) => outcomes)]
 }
 
+/**
+ * Winners in different files that repair different tests, each all that a right patch repairs:
+ * `wanted` tells how many. The best of all is one of them, if there are several.
+ */
+export function teamOf(
+  winners: readonly Winner[],
+  wanted: (winner: Winner) => number,
+): readonly Winner[] {
+  const team: Winner[] = []
+  const paths = new Set<string>()
+  const tests = new Set<string>()
+  for (const winner of winners) {
+    const { candidate, gained, repaired } = winner
+    const isKnown = repaired.length > 0 && gained >= wanted(winner)
+    const isOther = !paths.has(candidate.path) && !repaired.some((name) => tests.has(name))
+    if (isKnown && isOther) {
+      team.push(winner)
+      paths.add(candidate.path)
+      for (const name of repaired) tests.add(name)
+    } else if (team.length === 0) return []
+  }
+  return team
+}
+
 /** Removes the patches that compete with `candidate` from a pursuit and returns them. */
 export function takeRivals(
   pursuit: Pursuit,

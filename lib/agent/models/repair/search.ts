@@ -1,5 +1,5 @@
 import { brief, briefOutcomes, isBriefProgress } from './brief.js'
-import { edit, read, tryPatches } from './calls.js'
+import { edit, read, type SmallEdit, tryPatches } from './calls.js'
 import { type Candidate, rankCandidates } from './candidates.js'
 import {
   type CheckPlan, exitCodeOnly, limited, planCheck, scriptsOf, type TestCommand,
@@ -12,7 +12,7 @@ import { describePatch, diffOfChange, farewell, newRecord, noteMiss } from './fa
 import { failingFiles } from './files.js'
 import { namedRegionAt } from './outline.js'
 import { MAX_FILE_LENGTH, type Part, partOf, Project, reads } from './project.js'
-import { BATCHES, commandsFor, type Pursuit, takeRivals, type Winner } from './pursuit.js'
+import { BATCHES, commandsFor, type Pursuit, takeRivals, teamOf, type Winner } from './pursuit.js'
 import { obstacleOf } from './obstacle.js'
 import { Promising } from './promising.js'
 import { parseFailures, parseOutcomes, recogniseOutput } from './read-report.js'
@@ -44,9 +44,9 @@ const RIVALS = 12
 /** Times in a row that everything is found changed, after which a run gives up. */
 const MAX_INTERRUPTIONS = 5
 
-/** A patch that the whole check has accepted, and what that printed. */
+/** Patches that the whole check has accepted together, mostly one, and what that printed. */
 interface Accepted {
-  readonly candidate: Candidate
+  readonly candidates: readonly Candidate[]
   readonly after: Outcomes
   readonly output: string
 }
@@ -334,7 +334,7 @@ export class Search {
       }
       winners.sort((a, b) => b.gained - a.gained || b.candidate.score - a.candidate.score)
     }
-    yield* this.#choose(winners)
+    yield* this.#choose(winners, pursuit)
   }
 
   /** How many of the failing tests a patch repairs that is right. */
@@ -347,7 +347,9 @@ export class Search {
   *#tryLikely(pursuit: Pursuit): Generator<PlannedTurn, void, Reply> {
     const some = pursuit.likely.slice(0, MAX_FINALISTS)
     pursuit.likely = pursuit.likely.slice(MAX_FINALISTS)
-    const best = yield* this.#judge(some, 'Tests still fail that passed with')
+    const best = yield* this.#judge(
+      some.map((candidate) => [candidate]), 'Tests still fail that passed with',
+    )
     if (this.#interrupted) return
     if (best === null) {
       pursuit.candidates = pursuit.candidates.filter((candidate) => !some.includes(candidate))
@@ -355,7 +357,8 @@ export class Search {
     }
     const gained = passCount(best.after) - passCount(this.#outcomes)
     // It may do so by coincidence: then others are tried beside it.
-    if (gained < this.#wanted(best.candidate, this.#failing().length, pursuit)) pursuit.likely = []
+    const wanted = this.#wanted(best.candidates[0]!, this.#failing().length, pursuit)
+    if (gained < wanted) pursuit.likely = []
     else yield* this.#keep(best)
   }
 
@@ -375,7 +378,7 @@ export class Search {
           `Trying ${rest.length} ${rest.length === 1 ? 'patch' : 'patches'} in copies:\n` +
           rest.map((candidate) => `- ${this.#describe(candidate)}`).join('\n'),
         command!,
-        rest,
+        rest.map((candidate) => [candidate]),
       )
       const isWhole = pursuit.commands.length === 1
       const isBrief = isWhole && this.#measured!.isBrief
@@ -460,12 +463,9 @@ export class Search {
   *#trials(
     text: string,
     command: string,
-    batch: readonly Candidate[],
+    batch: readonly (readonly Candidate[])[],
   ): Generator<PlannedTurn, TrialReport | null, Reply> {
-    const patches = batch.map((candidate) => {
-      const { oldText, newText } = editOf(this.#project.text(candidate.path), candidate)
-      return { path: candidate.path, oldText, newText }
-    })
+    const patches = batch.map((candidates) => candidates.map((one) => this.#editOf(one)))
     const [result] = yield* this.#ask(text, [tryPatches(command, patches)])
     const report = this.#parse(command, result!)
     if (report === null || report.base.output !== null) return report
@@ -477,6 +477,10 @@ export class Search {
     return this.#parse(command, result!)
   }
 
+  #editOf(candidate: Candidate): SmallEdit {
+    return { path: candidate.path, ...editOf(this.#project.text(candidate.path), candidate) }
+  }
+
   #parse(command: string, result: CallResult): TrialReport | null {
     const report = parseTrials(result, this.#bases.get(command) ?? null)
     const output = report?.base.output ?? null
@@ -485,11 +489,24 @@ export class Search {
   }
 
   /** Makes the best of some patches that helped their tests, by the whole check. */
-  *#choose(winners: readonly Winner[]): Generator<PlannedTurn, void, Reply> {
+  *#choose(
+    winners: readonly Winner[],
+    pursuit: Pursuit,
+  ): Generator<PlannedTurn, void, Reply> {
     // Others may be needed as well, if they repair something else.
     for (const { candidate, repaired } of winners) this.#promising.add(candidate, repaired)
+    const team = teamOf(winners, ({ candidate, failing }) =>
+      this.#wanted(candidate, failing, pursuit))
+    if (team.length > 1) {
+      const candidates = team.map(({ candidate }) => candidate)
+      const all = yield* this.#judge([candidates], 'Other tests pass with each of these:')
+      const wanted = team.reduce((sum, { gained }) => sum + gained, passCount(this.#outcomes))
+      const isGood = all !== null && passCount(all.after) >= wanted
+      if (isGood) yield* this.#keep(all)
+      if (isGood || this.#interrupted) return
+    }
     for (let at = 0; at < winners.length; at += MAX_FINALISTS) {
-      const finalists = winners.slice(at, at + MAX_FINALISTS).map(({ candidate }) => candidate)
+      const finalists = winners.slice(at, at + MAX_FINALISTS).map(({ candidate }) => [candidate])
       const best = yield* this.#judge(finalists, 'More tests pass with')
       if (best !== null) yield* this.#keep(best)
       if (best !== null || this.#interrupted) return
@@ -498,13 +515,13 @@ export class Search {
 
   /** The best of some patches by the whole check; null when it accepts none. */
   *#judge(
-    finalists: readonly Candidate[],
+    finalists: readonly (readonly Candidate[])[],
     cause: string,
   ): Generator<PlannedTurn, Accepted | null, Reply> {
     const { command, isBrief, outcomes: before } = this.#measured!
     const report = yield* this.#trials(
-      `${cause} ${finalists.map((one) => this.#describe(one)).join(', or ')}. ` +
-        'Running all tests with it.',
+      `${cause} ${finalists.map((one) => this.#describeAll(one)).join(', or ')}. ` +
+        `Running all tests with ${finalists[0]!.length > 1 ? 'all of them' : 'it'}.`,
       command,
       finalists,
     )
@@ -512,28 +529,30 @@ export class Search {
     if (report === null || this.#interrupted) return null
     const baseline = this.#read(report.base, isBrief)
     let best: Accepted | null = null
-    for (const [at, candidate] of finalists.entries()) {
+    for (const [at, candidates] of finalists.entries()) {
       const run = report.runs[at]
       if (run === undefined || typeof run === 'string') continue
       let after = this.#read(run, isBrief)
       if (!helps(baseline.size === 0 ? before : baseline, after, isBrief)) {
-        const succeeds = maySucceed(run, report.base) && (yield* this.#isSuccess(candidate))
+        const succeeds = maySucceed(run, report.base) && (yield* this.#isSuccess(candidates))
         if (!succeeds) continue
         after = new Map([...before.keys()].map((name) => [name, 'pass']))
       }
       const isBetter = best === null || passCount(after) > passCount(best.after)
-      if (isBetter) best = { candidate, after, output: run.output ?? '' }
+      if (isBetter) best = { candidates, after, output: run.output ?? '' }
     }
     return best
   }
 
   /** Whether all tests pass with a patch, whatever their names are. */
-  *#isSuccess(candidate: Candidate): Generator<PlannedTurn, boolean, Reply> {
+  *#isSuccess(candidates: readonly Candidate[]): Generator<PlannedTurn, boolean, Reply> {
     const { kind, whole } = this.#plan
     const command = counted(limited(whole.outcomes, CPU_SECONDS), kind)
     if (command === null) return false
     const report = yield* this.#trials(
-      `Other tests pass with ${this.#describe(candidate)}: counting them.`, command, [candidate],
+      `Other tests pass with ${this.#describeAll(candidates)}: counting them.`,
+      command,
+      [candidates],
     )
     const run = report?.runs[0]
     if (run === undefined || typeof run === 'string' || run.exitCode !== 0) return false
@@ -541,26 +560,27 @@ export class Search {
     return before != null && after != null && isSuccess(before, after)
   }
 
-  /** Makes a patch in the workspace. */
-  *#keep({ candidate, after, output }: Accepted): Generator<PlannedTurn, void, Reply> {
-    const { path } = candidate
-    const text = this.#project.text(path)
-    const { oldText, newText } = editOf(text, candidate)
-    const what = this.#describe(candidate)
+  /** Makes patches in the workspace. */
+  *#keep({ candidates, after, output }: Accepted): Generator<PlannedTurn, void, Reply> {
+    const what = candidates.map((candidate) => this.#describe(candidate))
     const passing = passCount(after)
-    const [made] = yield* this.#ask(
-      `Making the patch ${what}: ${passing} of ${after.size} tests pass with it.`,
-      [edit(path, oldText, newText)],
+    const made = yield* this.#ask(
+      `Making the ${what.length === 1 ? 'patch' : 'patches'} ${what.join(' and ')}: ` +
+        `${passing} of ${after.size} tests pass with ${what.length === 1 ? 'it' : 'them'}.`,
+      candidates.map((candidate) => edit(this.#editOf(candidate))),
     )
-    if (made!.exitCode !== 0) {
-      this.#interrupted = true
-      return
-    }
-    this.#project.remember(path, applyPatch(text, candidate))
+    candidates.forEach((candidate, at) => {
+      if (made[at]!.exitCode !== 0) this.#interrupted = true
+      else {
+        const text = this.#project.text(candidate.path)
+        this.#project.remember(candidate.path, applyPatch(text, candidate))
+        this.#record.kept.push(what[at]!)
+      }
+    })
+    if (this.#interrupted) return
     this.#exhausted.clear()
     this.#pursuits.clear()
     this.#bases.clear()
-    this.#record.kept.push(what)
     const measured = this.#measured!
     const failures = measured.failures.filter(({ name }) => after.get(name) !== 'pass')
     // It names the files of the tests that still fail.
@@ -653,6 +673,10 @@ export class Search {
   #diff(candidate: Candidate): string {
     const text = this.#project.text(candidate.path)
     return diffOfChange(candidate.path, text, applyPatch(text, candidate))
+  }
+
+  #describeAll(candidates: readonly Candidate[]): string {
+    return candidates.map((candidate) => this.#describe(candidate)).join(', and ')
   }
 
   #describe(candidate: Candidate): string {
