@@ -4,7 +4,8 @@
  *
  * All of it is compiled into one file, which takes half a second. A loader would compile eight
  * hundred, which takes as long as most programs here run. `import.meta.url` is that of the source,
- * so that what is beside it is found.
+ * so that what is beside it is found. Stack traces are those of the sources with
+ * `NODE_OPTIONS=--enable-source-maps`.
  */
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join, relative, resolve } from 'node:path'
@@ -15,29 +16,32 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const lib = join(root, 'lib')
 
 const source = resolve(process.argv[2] ?? '')
-const { outputFiles } = await esbuild.build({
+// Where packages are found as from the sources. Another process may start the same program.
+const folder = join(root, 'node_modules/.cache/runwright')
+const file = join(folder, `${basename(source, '.ts')}.mjs`)
+const compiling = esbuild.build({
   entryPoints: [source],
   absWorkingDir: root,
   bundle: true,
   conditions: ['runwright-source'],
+  outfile: file,
   write: false,
   format: 'esm',
   platform: 'node',
   target,
   keepNames: true,
-  sourcemap: 'inline',
+  // Reading it takes as long as compiling.
+  sourcemap: process.sourceMapsEnabled && 'inline',
   sourcesContent: false,
   logLevel: 'warning',
   plugins: [{ name: 'files know where they are', setup: tellWhere }],
 })
-// Where packages are found as from the sources. Another process may start the same program.
-const folder = join(root, 'node_modules/.cache/runwright')
-const file = join(folder, `${basename(source, '.ts')}.mjs`)
+// It has said itself what is wrong.
+const { outputFiles } = await compiling.catch(() => process.exit(1))
 mkdirSync(folder, { recursive: true })
 writeFileSync(`${file}.${process.pid}`, outputFiles[0].contents)
 renameSync(`${file}.${process.pid}`, file)
 process.argv.splice(1, 2, source)
-process.setSourceMapsEnabled(true)
 await import(pathToFileURL(file).href)
 
 /** @typedef {(file: { path: string }) => Promise<object | undefined>} Load */

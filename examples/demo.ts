@@ -32,7 +32,8 @@ try {
   const details = await runs.get(run_id)
   achieved = details.status === 'achieved'
   const { status, iteration, final_state } = details
-  print(`\n${status} after ${iteration} iterations: ${final_state.goal_reason}\n`)
+  const times = iteration === 1 ? '1 iteration' : `${iteration} iterations`
+  print(`\n${status} after ${times}: ${final_state.goal_reason}\n`)
 } finally {
   await service.close({ graceMs: 0 })
 }
