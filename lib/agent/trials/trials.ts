@@ -20,7 +20,7 @@ import type { Slots } from './slots.js'
 import { TrialCopy, type TrialOptions } from './trial-copy.js'
 import type { TrialControl, TrialPlace, Trying } from './trying.js'
 
-/** Milliseconds after which a request starts no further patch. */
+/** Milliseconds after which a request starts no further patch, from the run without one on. */
 const REQUEST_MS = 60_000
 /** Milliseconds for a run without a patch, which nothing is known about. */
 const BASE_MS = 600_000
@@ -167,7 +167,10 @@ export class Trials implements Trying {
     { limit, busy }: { readonly limit: Promise<number>; readonly busy: Promise<unknown> | null },
   ): Promise<readonly Trial[]> {
     const trials: Trial[] = patches.map(() => ({ state: 'not tried' }))
-    const until = performance.now() + REQUEST_MS
+    let until = Infinity
+    const begin = (): void => void (until = performance.now() + REQUEST_MS)
+    if (busy === null) begin()
+    else void busy.then(begin, begin)
     let next = 0
     const work = async (worker: number): Promise<void> => {
       if (worker === 0 && busy !== null) await busy

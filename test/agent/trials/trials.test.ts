@@ -184,6 +184,25 @@ test('how long a patch may take is known once the run without one is over', asyn
   assert.match(results[0]!, /^Without a patch: exit code 0/m)
 })
 
+test('a slow run without a patch leaves time for all patches', async (t) => {
+  const now = performance.now.bind(performance)
+  let later = 0
+  t.mock.method(performance, 'now', () => now() + later)
+  // Once the run without a patch has begun, more than the time for patches is over.
+  const port = await serve(t, (text) => {
+    if (text.includes('as it is')) later = 100_000
+    return later > 0
+  })
+  const script = "const isPatched = require('node:fs').readFileSync('sum.js', 'utf8')" +
+    ".includes('a / b'); require('node:net')" +
+    `.connect(${port}, '127.0.0.1').end(isPatched ? 'patched' : 'as it is').resume()`
+  const { results } = await run(t, [{
+    tool: 'try_patches',
+    args: { patches: [IS_WORSE, IS_WORSE, IS_WORSE], command: `node -e "${script}"` },
+  }])
+  assert.match(results[0]!, /^3 patches tried, /)
+})
+
 test('a copy stays in use when a run has written what it writes without a patch', async (t) => {
   const port = await serve(t, (text) => text.includes('patched'))
   // The one without a patch waits for another one, and then takes a while longer.
