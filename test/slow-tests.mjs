@@ -922,7 +922,6 @@ const byFile = {
     ['a patch that harms its copy leaves nothing to those after it', 1.6, COPIES],
     ['a patch that reaches its time limit is said to have done so', 3.5, LIMITS],
     ['patches are tried on the workspace as it is by then', 0.9, COPIES],
-    ['once a command was measured, patches do not wait for it at the next state', 0.7, COPIES],
     ['nothing is left of the copies once the run is over', 0.4, COPIES],
   ],
   'test/agent/trials/trace-node.test.ts': [
