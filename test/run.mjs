@@ -7,8 +7,8 @@
  *    --peers only those under test/peers): shell globs skip folders silently. Finding no file or
  *    running no test is a failure.
  * 2. Leaves out the tests of `slow-tests.mjs`, unless --all, --peers or a part of a path is given.
- *    An entry of that list that names no test of the files that run is a failure, so the list cannot
- *    rot (but where a newer Node does not tell which tests it has left out).
+ *    An entry of that list that names no test of the files that run is a failure, so the list
+ *    cannot rot (but where a newer Node does not tell which tests it has left out).
  *    With --slow, the same of the files in that list alone. A part of a path after a `!` leaves out
  *    those files, which the caller runs in another way.
  * 3. Leaves out *.full.test.ts, which `.ci/full` runs, unless a part of a path names them.
