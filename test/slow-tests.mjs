@@ -899,6 +899,11 @@ const byFile = {
     ['a patch that helped before, by coincidence, gives way to a better one', 4, REPAIR],
     ['patches that help alone and not together are told apart', 3, REPAIR],
     ['patches that help alone and less together are told apart', 3, REPAIR],
+    [
+      'a patch that the whole check accepts gives way to one that helps more tests',
+      12,
+      REPAIR,
+    ],
   ],
   'test/agent/models/repair-large.test.ts': [
     ['a file that is read in parts is repaired, and nothing else in it changes', 5, REPAIR],

@@ -137,8 +137,9 @@ export class Trials implements Trying {
       )
       return { base: result, timeoutMs: ms, trials }
     }
+    // What takes longer comes first.
     const watching = watch ? this.#watched(command, place, options(BASE_MS)) : null
-    const [report, tested] = await settled(working(), watching)
+    const [tested, report] = await settled(watching, working())
     return { ...report, tested }
   }
 

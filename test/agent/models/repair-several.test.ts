@@ -94,6 +94,30 @@ for (const [what, test1, more] of [
     : tool)
   const together = patches.indexOf('2')
   assert.ok(together > 0, patches.join('; '))
-  assert.match(patches[together + 1]!, /^1(,1)+$/)
-  assert.equal(patches[together + 2], 'edit_file')
+  assert.deepEqual(patches.slice(together + 1, together + 3), ['1', 'edit_file'])
+})
+
+test('a patch that the whole check accepts gives way to one that helps more tests', async (t) => {
+  const heads = [
+    "import assert from 'node:assert'", "import { test } from 'node:test'",
+    "import { ends } from '../src/ends.js'",
+  ]
+  const { calls } = await repairFiles(t, {
+    'package.json': '{ "type": "module" }\n',
+    'src/ends.js': 'export function ends(a, b, c) {\n  return a + b\n}\n',
+    // Each passes with another patch: none is right, so that all are compared.
+    'test/first.test.js': [
+      ...heads, "test('a difference', () => assert.equal(ends(5, 2, 9), 3))",
+      "test('ends', () => assert.equal(ends(1, 2, 4), 5))",
+    ].join('\n'),
+    'test/second.test.js': [
+      ...heads, "test('more ends', () => assert.equal(ends(1, 3, 5), 6))",
+      "test('ends again', () => assert.equal(ends(0, 3, 5), 5))",
+    ].join('\n'),
+  }, 'node --test', 2)
+  const edit = calls.findIndex(({ tool }) => tool === 'edit_file')
+  const patches = calls.slice(edit - 2, edit + 1).map(({ args }) =>
+    JSON.stringify(args['patches'] ?? args).match(/"new_text":"[^"]+/g)?.join())
+  const wanted = ['"new_text":"  return a - b', '"new_text":"  return a + c']
+  assert.deepEqual(patches, [...wanted, wanted[1]])
 })

@@ -505,12 +505,26 @@ export class Search {
       if (isGood) yield* this.#keep(all)
       if (isGood || this.#interrupted) return
     }
-    for (let at = 0; at < winners.length; at += MAX_FINALISTS) {
-      const finalists = winners.slice(at, at + MAX_FINALISTS).map(({ candidate }) => [candidate])
-      const best = yield* this.#judge(finalists, 'More tests pass with')
-      if (best !== null) yield* this.#keep(best)
-      if (best !== null || this.#interrupted) return
+    let best: Accepted | null = null
+    for (let at = 0; at < winners.length; ) {
+      // The first one alone, beside the run without a patch.
+      const some: readonly Winner[] = winners.slice(at, at === 0 ? 1 : at + MAX_FINALISTS)
+      const kept = best
+      if (kept !== null && (at > 1 || !some.some((one) => this.#mayBeat(one, kept, pursuit))))
+        break
+      const judged = some.map(({ candidate }) => [candidate])
+      const next: Accepted | null = yield* this.#judge(judged, 'More tests pass with')
+      if (this.#interrupted) return
+      if (next !== null && passCount(next.after) > passCount(best?.after ?? new Map())) best = next
+      at += some.length
     }
+    if (best !== null) yield* this.#keep(best)
+  }
+
+  /** Whether a patch, if it is right, repairs more tests than one that the whole check accepts. */
+  #mayBeat({ candidate }: Winner, { after }: Accepted, pursuit: Pursuit): boolean {
+    const gained = passCount(after) - passCount(this.#outcomes)
+    return this.#wanted(candidate, this.#failing().length, pursuit) > gained
   }
 
   /** The best of some patches by the whole check; null when it accepts none. */
