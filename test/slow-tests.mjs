@@ -25,6 +25,8 @@ const COPIES = 'copies folders, and starts programs in them'
 const GIT = 'starts git dozens of times'
 const CHILDREN = 'starts several programs'
 const SAMPLE = 'starts a program for each sample'
+const BOMBS = 'unpacks 40 MB'
+const FOLDERS = 'makes more than a thousand folders'
 
 /**
  * The tests that `npm test` leaves out and `npm run test:all` runs, by file: each takes about a
@@ -35,6 +37,18 @@ const SAMPLE = 'starts a program for each sample'
  * @type {Readonly<Record<string, readonly SlowTest[]>>}
  */
 const byFile = {
+  'test/agent/run/results.test.ts': [
+    ['builtin:repair says that it gives no results', 0.5, COMMANDS],
+  ],
+  'test/agent/tools/passed-over.test.ts': [
+    ['a large .venv leaves room for the files of a project, and is named', 0.5, COMMANDS],
+  ],
+  'test/server/offers.test.ts': [
+    ['a store is asked about a bounded number of folders', 0.8, FOLDERS],
+  ],
+  'test/agent/trials/trace-hostile.test.ts': [
+    ['tests and mentions are bounded: what is beyond the last test is left out', 0.8, CHECKS],
+  ],
   'test/agent/models/replay.test.ts': [
     ['a replayed run repeats the answers, event by event, and costs nothing', 0.8, COMMANDS],
     ['a replay fails when it is asked for more turns than were recorded', 0.6, COMMANDS],
@@ -94,6 +108,7 @@ const byFile = {
     ['a store keeps its promises in 80 cases of faulty disks and processes', 1.1, DISK],
   ],
   'test/agent/run/forks.test.ts': [
+    ['a fork goes on where a run stopped by its bound, with a message', 0.6, COMMANDS],
     ['a source can be deleted, and its test changes are noticed in the fork', 0.8, CHECKS],
   ],
   'test/agent/run/secret-files.test.ts': [
@@ -159,6 +174,7 @@ const byFile = {
     ['the compiled blocking client works inside another worker', 0.5, CHILDREN],
   ],
   'test/agent/checkpoints/run-checkpoints.test.ts': [
+    ['checkpoints of an isolated run hold the files of its copy', 0.5, COPIES],
     ['edits that were taken back are no net change, at the end and at a gate', 0.4, COPIES],
     ['an iteration that changed nothing has no checkpoint', 0.3, COPIES],
     ['the end of a run tells the net change since its start', 0.3, COPIES],
@@ -245,6 +261,7 @@ const byFile = {
     ['a fork cannot bring held-out tests of its own', 0.6, CHECKS],
   ],
   'test/agent/goals/sealed/flow.test.ts': [
+    ['a check that fails in place has no copy, and its verdict is not sealed', 0.5, CHECKS],
     ['a file that the check alone uses is not claimed by a dependency', 0.5, COMMANDS],
     [
       'a file that nothing claims is as at the start in the copy, if it was replaced by a link',
@@ -876,6 +893,7 @@ const byFile = {
     ],
   ],
   'test/agent/models/repair-stops.test.ts': [
+    ['a run with 3 tool calls changes nothing', 2, REPAIR],
     [
       'what a process leaves that is killed while tests run with a patch, the next one removes',
       3,
@@ -895,6 +913,7 @@ const byFile = {
     ['a run whose time is over while tests run with a patch changes nothing', 0.7, REPAIR],
   ],
   'test/agent/models/repair-several.test.ts': [
+    ['patches in different files that repair different tests are made together', 3, REPAIR],
     ['a patch that helped before another one was made is made by the whole check', 3.5, REPAIR],
     ['a patch that helped before, by coincidence, gives way to a better one', 4, REPAIR],
     ['patches that help alone and not together are told apart', 3, REPAIR],
@@ -906,6 +925,7 @@ const byFile = {
     ],
   ],
   'test/agent/models/repair-large.test.ts': [
+    ['a repair of a few tests whose names change each time', 3, REPAIR],
     ['a file that is read in parts is repaired, and nothing else in it changes', 5, REPAIR],
     ['a suite that is only told in brief is repaired', 6, REPAIR],
     ['a patch that lets more tests pass than an answer has room for is made', 4.2, REPAIR],
@@ -924,12 +944,17 @@ const byFile = {
     ['every output that the tool tells of is read as it was', 0.5, RANDOM_TEXTS],
   ],
   'test/agent/trials/trials.test.ts': [
+    ['how long a patch may take is known once the run without one is over', 2.3, LIMITS],
+    ['a copy stays in use when a run has written what it writes without a patch', 1.3, COPIES],
+    ['a slow run without a patch leaves time for all patches', 0.6, LIMITS],
     ['a patch that harms its copy leaves nothing to those after it', 1.6, COPIES],
     ['a patch that reaches its time limit is said to have done so', 3.5, LIMITS],
     ['patches are tried on the workspace as it is by then', 0.9, COPIES],
     ['nothing is left of the copies once the run is over', 0.4, COPIES],
   ],
   'test/agent/trials/trace-node.test.ts': [
+    ['where V8 counts for somebody else, there is no trace, and the counts are right', 0.6, CHECKS],
+    ['node:test: hooks of a test belong to it, code of a test with subtests to both', 0.4, CHECKS],
     ['node:test, TypeScript by tsx, "type": "module": the lines that each test ran', 1.5, CHILDREN],
     ['node:test, TypeScript by tsx, "type": "commonjs": the lines that each test ran', 1.5, CHILDREN],
     ['node:test, ES modules: the lines that each test ran', 0.7, CHILDREN],
@@ -983,6 +1008,7 @@ const byFile = {
     ['60 random runs hear each message once, or say that they did not', 3.5, RANDOM],
   ],
   'test/agent/run/results-survive.test.ts': [
+    ['attempts at a result may change nothing', 0.5, COMMANDS],
     [
       'a run with a check can be killed at any append: no answer is lost or asked for twice',
       4.5,
@@ -1244,6 +1270,7 @@ const byFile = {
     ['every regular expression takes linear time', 2.6, 'parses all sources with TypeScript'],
   ],
   'test/cli/command-line.test.ts': [
+    ['help prints to standard output and ends with 0', 0.8, CHILDREN],
     ['"rnu" ends with 2 and one line', 0.9, COMMANDS],
     ['"npm-test" ends with 2 and one line', 0.3, CHILDREN],
     ['"--prot 1" ends with 2 and one line', 0.3, CHILDREN],
@@ -1459,6 +1486,22 @@ const byFile = {
     ],
   ],
   'test/http/content/decoders.test.ts': [
+    [
+      'Client: a zip bomb of gzip,gzip ends at maxResponseBytes, and streams in small chunks',
+      0.6,
+      BOMBS,
+    ],
+    ['Client: a zip bomb of br ends at maxResponseBytes, and streams in small chunks', 0.6, BOMBS],
+    [
+      'AsyncClient: a zip bomb of gzip,gzip ends at maxResponseBytes, and streams in small chunks',
+      0.6,
+      BOMBS,
+    ],
+    [
+      'AsyncClient: a zip bomb of br ends at maxResponseBytes, and streams in small chunks',
+      0.6,
+      BOMBS,
+    ],
     ['only zeros may follow encoded content, however it is read and split', 0.6, SPLIT],
     ['Client: only zeros may follow encoded content, however it is split', 0.5, SPLIT],
   ],
@@ -1881,6 +1924,11 @@ const byFile = {
     ['a discard that is killed at any write is done or not begun', 2, KILLS],
   ],
   'test/agent/checkpoints/operations.test.ts': [
+    [
+      'an operation that was cut off in a folder that is gone ends, and names what was not done',
+      0.5,
+      COPIES,
+    ],
     ['what was cut off is finished by a host that makes no checkpoints', 0.4, COPIES],
     [
       'what somebody changes between the look and the change is left alone and named',
@@ -2087,6 +2135,7 @@ const byFile = {
     ],
   ],
   'test/agent/run/children/damage.test.ts': [
+    ['runs whose parent is damaged end as aborted', 0.7, COMMANDS],
     ['an attempt whose log is damaged has failed, and another one wins', 0.4, COPIES],
   ],
   'test/agent/run/children/delegation.test.ts': [
