@@ -127,7 +127,8 @@ const ways = [
 ]
 for (const [index, { name, handle, share }] of ways.entries()) {
   const count = Math.ceil(CASES * share)
-  test(`${count} random streams of frames get the replies of a client, ${name}`, async () => {
+  test(`random streams of frames get the replies of a client, ${name}`, async (t) => {
+    t.diagnostic(`${count} streams`)
     const queue = Array.from({ length: count }, (_, i) => FROM + i + index * 10 ** 7).values()
     const worker = async (): Promise<void> => {
       // One at a time for each pair of clients, so that a client has one transport.

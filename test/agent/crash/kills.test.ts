@@ -14,7 +14,7 @@ const RUNS = 2
 /** What all children have printed about each run: `seq kind hash`, from seq 1. */
 type Seen = Map<string, string[]>
 
-test(`runs that are killed ${KILLS} times lose, duplicate and repeat nothing`, async (t) => {
+test('runs that are killed many times lose, duplicate and repeat nothing', async (t) => {
   const seed = Number(process.env['RUNWRIGHT_SEED'] ?? Date.now() % 1_000_000)
   t.diagnostic(`seed ${seed}`)
   const random = new Random(seed)
@@ -70,7 +70,7 @@ test(`runs that are killed ${KILLS} times lose, duplicate and repeat nothing`, a
     ends[end] = (ends[end] ?? 0) + 1
   }
   await store.close()
-  t.diagnostic(JSON.stringify({ ...ends, orphans }))
+  t.diagnostic(JSON.stringify({ kills: KILLS, ...ends, orphans }))
   assert.ok(
     (ends['goal_achieved'] ?? 0) > 0,
     'no run was achieved: the test tests less than it should',

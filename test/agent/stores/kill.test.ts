@@ -42,7 +42,8 @@ async function runAndKill(child: Child, lines: number, acknowledged: Acknowledge
   assert.deepEqual({ code, signal }, { code: null, signal: 'SIGKILL' })
 }
 
-test(`after ${KILLS} kills every acknowledged append is stored once and as a whole`, async (t) => {
+test('after many kills every acknowledged append is stored once and as a whole', async (t) => {
+  t.diagnostic(`${KILLS} kills`)
   const folder = temporaryFolder(t)
   const directory = join(folder, 'data')
   const script = bundle(new URL('kill-child.ts', import.meta.url), folder)

@@ -14,11 +14,12 @@ const CASES = Number(process.env['RUNWRIGHT_DISK_CASES'] ?? 80)
 /** Plays one case and prints its story. */
 const SEED = process.env['RUNWRIGHT_DISK_SEED']
 
-test(`a store keeps its promises in ${CASES} cases of faulty disks and processes`, async (t) => {
+test('a store keeps its promises in random cases of faulty disks and processes', async (t) => {
   if (SEED !== undefined) {
     await playCase(Number(SEED), (line) => console.log(line))
     return playLoad(Number(SEED))
   }
+  t.diagnostic(`${CASES} cases`)
   const script = bundle(new URL('disk-cases-child.ts', import.meta.url), temporaryFolder(t))
   const children = Math.min(availableParallelism(), Math.ceil(CASES / 250))
   const failed = await Promise.all(
