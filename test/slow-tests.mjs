@@ -912,6 +912,12 @@ const byFile = {
     ['a run that is aborted when its first trials begin changes nothing', 0.7, REPAIR],
     ['a run whose time is over while tests run with a patch changes nothing', 0.7, REPAIR],
   ],
+  'test/agent/models/repair-refused.test.ts': [
+    ['patches that a person refuses give way to others that help', 5.5, REPAIR],
+    ['a person who refuses all that helps is asked once, and the rest is repaired', 13.5, REPAIR],
+    ['a test file for which no trial may run leaves the others to be repaired', 4.3, REPAIR],
+    ['patches that cannot be made once and again leave others to be tried', 4, REPAIR],
+  ],
   'test/agent/models/repair-several.test.ts': [
     ['patches in different files that repair different tests are made together', 3, REPAIR],
     ['a patch that helped before another one was made is made by the whole check', 3.5, REPAIR],

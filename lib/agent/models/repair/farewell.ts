@@ -16,6 +16,13 @@ export interface SearchRecord {
   nearest: NearMiss | null
   /** Descriptions of the patches that were kept. */
   readonly kept: string[]
+  /**
+   * Patches that help and were not made, as a person refused it or the file cannot be written:
+   * their descriptions with the reason, by key.
+   */
+  readonly refused: Map<string, string>
+  /** Files that would have been looked at: they are no UTF-8 text, or too long. */
+  readonly unread: Set<string>
 }
 
 /** A patch that helped some tests, and harmed others. */
@@ -28,7 +35,10 @@ export interface NearMiss {
 }
 
 export function newRecord(): SearchRecord {
-  return { tried: 0, late: 0, files: new Set(), places: new Set(), nearest: null, kept: [] }
+  return {
+    tried: 0, late: 0, files: new Set(), places: new Set(), nearest: null, kept: [],
+    refused: new Map(), unread: new Set(),
+  }
 }
 
 type Miss = Omit<NearMiss, 'diff'>
@@ -49,8 +59,8 @@ export function farewell(
   all: number,
   candidatesLeft: boolean,
 ): string {
-  const { tried, late, files, places, nearest, kept } = record
-  const names = failing.slice(0, 5).join('; ') + (failing.length > 5 ? '; …' : '')
+  const { tried, late, files, places, nearest, kept, refused, unread } = record
+  const names = some(failing)
   const where =
     files.size === 0 ? '' : ` in ${count(places.size, 'place')} of ${count(files.size, 'file')}`
   const slow =
@@ -60,19 +70,34 @@ export function farewell(
       ? 'There is no patch to try: no source file that could be the cause is known.'
       : `${count(tried, 'patch', 'patches')} ${tried === 1 ? 'was' : 'were'} tried${where}${slow}.`
   const why = candidatesLeft ? ' More could be tried, but a run tries no more.' : ''
+  const left =
+    unread.size === 0 ? '' : ` Not looked at (no UTF-8 text, or too long): ${some([...unread])}.`
+  const helped = kept.length + refused.size > 0
   const near =
     nearest === null
-      ? tried === 0 ? '' : ' None made another test pass.'
+      ? tried === 0 ? '' : ` ${helped ? 'No other one' : 'None'} made another test pass.`
       : ` The nearest miss was ${nearest.what}: ${count(nearest.helped, 'more test')} would pass` +
         (nearest.harmed === 0 ? '.' : `, but ${nearest.harmed} that ${
           nearest.harmed === 1 ? 'passes' : 'pass'} now would fail.`)
-  const list = kept.map((what) => `- ${what}`).join('\n')
-  const done = kept.length === 0 ? '' : ` Kept, because they help:\n${list}`
+  const lists = [
+    ...listed('Kept, because they help', kept),
+    ...listed('Not made, though they help', [...refused.values()]),
+  ].join('\n')
+  const made = lists === '' ? '' : ` ${lists}`
   const diff = nearest === null ? '' : `\n\nThe nearest miss:\n${nearest.diff}`
   return (
     `No candidate left: ${failing.length} of ${count(all, 'test')} still ` +
-    `${failing.length === 1 ? 'fails' : 'fail'} (${names}). ${looked}${why}${near}${done}${diff}`
+    `${failing.length === 1 ? 'fails' : 'fail'} (${names}). ${looked}${why}${left}${near}` +
+    `${made}${diff}`
   )
+}
+
+function some(names: readonly string[]): string {
+  return names.slice(0, 5).join('; ') + (names.length > 5 ? '; …' : '')
+}
+
+function listed(what: string, patches: readonly string[]): string[] {
+  return patches.length === 0 ? [] : [`${what}:`, ...patches.map((one) => `- ${one}`)]
 }
 
 function count(number: number, one: string, many = `${one}s`): string {

@@ -39,6 +39,8 @@ const MAX_FINALISTS = 3
 const CPU_SECONDS = 120
 /** Patches tried for one test file before the next one gets a turn. */
 const SHARE = 100
+/** Characters of the reason why a patch was not made. */
+const MAX_REASON = 200
 /** Rivals of a patch that are tried at a time: what is as good as can be ends it. */
 const RIVALS = 12
 /** Times in a row that everything is found changed, after which a run gives up. */
@@ -82,6 +84,8 @@ export class Search {
   /** Patches tried at an earlier state, which are tried again last. */
   readonly #triedBefore = new Set<string>()
   readonly #promising = new Promising()
+  /** Patches that could not be made in a copy of the sources as they are known. */
+  readonly #impossible = new Set<string>()
   readonly #record = newRecord()
   /** The test file whose patches were tried last; empty for the whole check. */
   #focus = ''
@@ -259,6 +263,7 @@ export class Search {
       if (missing.length === 0) break
       for (const [path, text] of yield* this.#texts('Reading', missing)) {
         project.remember(path, text ?? '')
+        if (text === null) this.#record.unread.add(path)
       }
     }
     const reachable = new Set(focus === null ? [] : project.withImports(focus))
@@ -273,6 +278,7 @@ export class Search {
     const open = new Set(failing)
     const chance = ({ key }: Candidate): number => (this.#triedBefore.has(key) ? 1 / 3 : 1)
     const all = rankCandidates(sources, readClues(failures, sources, tests), suspicion)
+      .filter(({ key }) => !this.#record.refused.has(key) && !this.#impossible.has(key))
       .map((candidate) => ({ ...candidate, score: candidate.score * chance(candidate) }))
       .sort((a, b) => b.score - a.score)
     const likely = all.filter((candidate) => this.#promising.has(candidate, open))
@@ -427,6 +433,7 @@ export class Search {
       // Its text is not there any more: the files have changed.
       if (run === 'impossible') {
         this.#interrupted = true
+        this.#impossible.add(candidate.key)
         return
       }
       const record = this.#record
@@ -575,7 +582,7 @@ export class Search {
   }
 
   /** Makes patches in the workspace. */
-  *#keep({ candidates, after, output }: Accepted): Generator<PlannedTurn, void, Reply> {
+  *#keep({ candidates, after, output: report }: Accepted): Generator<PlannedTurn, void, Reply> {
     const what = candidates.map((candidate) => this.#describe(candidate))
     const passing = passCount(after)
     const made = yield* this.#ask(
@@ -584,8 +591,13 @@ export class Search {
       candidates.map((candidate) => edit(this.#editOf(candidate))),
     )
     candidates.forEach((candidate, at) => {
-      if (made[at]!.exitCode !== 0) this.#interrupted = true
-      else {
+      const { exitCode, output } = made[at]!
+      if (exitCode !== 0) {
+        this.#interrupted = true
+        // It is known now, and will not be found once more.
+        this.#interruptions = 0
+        this.#record.refused.set(candidate.key, `${what[at]!}: ${firstLine(output)}`)
+      } else {
         const text = this.#project.text(candidate.path)
         this.#project.remember(candidate.path, applyPatch(text, candidate))
         this.#record.kept.push(what[at]!)
@@ -598,7 +610,7 @@ export class Search {
     const measured = this.#measured!
     const failures = measured.failures.filter(({ name }) => after.get(name) !== 'pass')
     // It names the files of the tests that still fail.
-    this.#measured = { ...measured, outcomes: after, failures, details: output }
+    this.#measured = { ...measured, outcomes: after, failures, details: report }
   }
 
   /** Called when all tests pass: a turn without calls lets the engine check the goal. */
@@ -650,6 +662,9 @@ export class Search {
       for (const [path, text] of yield* this.#texts('Reading again', part)) {
         if (text === null || text === project.text(path)) continue
         changed = true
+        this.#record.refused.clear()
+        this.#impossible.clear()
+        this.#record.unread.delete(path)
         project.remember(path, text)
       }
     }
@@ -696,6 +711,10 @@ export class Search {
   #describe(candidate: Candidate): string {
     return describePatch(candidate, this.#project.text(candidate.path))
   }
+}
+
+function firstLine(output: string): string {
+  return output.trimStart().split('\n', 1)[0]!.slice(0, MAX_REASON)
 }
 
 function helps(before: Outcomes, after: Outcomes, isBrief: boolean): boolean {
