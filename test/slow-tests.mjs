@@ -929,6 +929,7 @@ const byFile = {
       12,
       REPAIR,
     ],
+    ['patches of what only other failing tests import come last', 6, REPAIR],
   ],
   'test/agent/models/repair-large.test.ts': [
     ['a repair of a few tests whose names change each time', 3, REPAIR],

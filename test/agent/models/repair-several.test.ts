@@ -121,3 +121,22 @@ test('a patch that the whole check accepts gives way to one that helps more test
   const wanted = ['"new_text":"  return a - b', '"new_text":"  return a + c']
   assert.deepEqual(patches, [...wanted, wanted[1]])
 })
+
+test('patches of what only other failing tests import come last', async (t) => {
+  const heads = ["import assert from 'node:assert'", "import { test } from 'node:test'", ''].join('\n')
+  const { calls } = await repairFiles(t, {
+    ...TWO_FILES,
+    'test/both.test.js': `${heads}import { add } from '../src/add.js'
+test('a sum', () => assert.equal(add(2, 3), 'no patch gives this'))
+`,
+    'test/isLarge.test.js': `${heads}import { isLarge } from '../src/isLarge.js'
+test('a bound', () => assert.equal(isLarge(10), 'nor this'))
+`,
+  }, 'node --test', 1)
+  const [first, second] = calls.flatMap(({ args }) => {
+    const patches = args['patches'] as { readonly edits: { readonly path: string }[] }[] | undefined
+    const paths = (patches ?? []).flatMap(({ edits }) => edits.map(({ path }) => path))
+    return paths.length === 0 ? [] : [paths]
+  })
+  assert.deepEqual(new Set([...first!, ...second!]), new Set(['src/add.js']))
+})

@@ -57,15 +57,20 @@ export class Project {
 
   /**
    * The files to read next for what is reached from `first`, at most `count`: tests and their
-   * imports, sources that failing tests were seen to run, and all of a small project.
+   * imports, other tests, sources that failing tests were seen to run, and all of a small project.
    */
-  missing(first: readonly string[], seen: readonly string[], count: number): readonly string[] {
+  missing(
+    first: readonly string[],
+    others: readonly string[],
+    seen: readonly string[],
+    count: number,
+  ): readonly string[] {
     if (this.#texts.size > MAX_FILES) return []
     const sources = this.paths.filter(this.isSource)
     const reached = first.flatMap((path) => this.withImports(path))
     const isFar = seen.length === 0 && !reached.some(this.isSource)
     const all = isFar || sources.length <= FEW_FILES ? sources : []
-    const wanted = new Set([...first, ...seen, ...reached, ...all])
+    const wanted = new Set([...first, ...others, ...seen, ...reached, ...all])
     return [...wanted].filter((path) => !this.#texts.has(path)).slice(0, count)
   }
 

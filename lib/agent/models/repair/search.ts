@@ -43,6 +43,10 @@ const SHARE = 100
 const MAX_REASON = 200
 /** Rivals of a patch that are tried at a time: what is as good as can be ends it. */
 const RIVALS = 12
+/** Other failing test files that are read, to see what is for them. */
+const MAX_OTHERS = 20
+/** What is left of a score of a patch that is for another test file. */
+const FOR_OTHERS = 1e-9
 /** Times in a row that everything is found changed, after which a run gives up. */
 const MAX_INTERRUPTIONS = 5
 
@@ -239,12 +243,7 @@ export class Search {
 
   /** The next test file to work on; null for the whole check; undefined when all are exhausted. */
   #nextFocus(failing: readonly string[]): string | null | undefined {
-    const { kind, file } = this.#plan
-    const { paths } = this.#project
-    const known =
-      file('').length === 0
-        ? []
-        : failingFiles(kind, this.#measured?.details ?? '', failing, paths)
+    const known = this.#failingFiles(failing)
     const open = (known.length === 0 ? [''] : known).filter((path) => !this.#exhausted.has(path))
     // In shares, so that a hard bug does not keep easy ones waiting.
     const share = (path: string): number => Math.floor((this.#pursuits.get(path)?.at ?? 0) / SHARE)
@@ -252,14 +251,23 @@ export class Search {
     return next === undefined ? undefined : next || null
   }
 
+  /** The files of failing tests that can be run alone. */
+  #failingFiles(failing: readonly string[]): readonly string[] {
+    const { kind, file } = this.#plan
+    if (file('').length === 0) return []
+    return failingFiles(kind, this.#measured?.details ?? '', failing, this.#project.paths)
+  }
+
   /** Reads what one test file needs, and ranks patches for it. */
   *#begin(focus: string | null): Generator<PlannedTurn, Pursuit, Reply> {
     const { command, failures, outcomes, tested } = this.#measured!
     const project = this.#project
+    const failing = this.#failing()
+    const others = this.#failingFiles(failing).filter((path) => path !== focus).slice(0, MAX_OTHERS)
     const first = focus === null ? project.paths.filter(project.isTest).slice(0, 20) : [focus]
     const seen = [...(tested?.files.keys() ?? [])].filter(project.isSource)
     for (;;) {
-      const missing = project.missing(first, seen, MAX_READS)
+      const missing = project.missing(first, others, seen, MAX_READS)
       if (missing.length === 0) break
       for (const [path, text] of yield* this.#texts('Reading', missing)) {
         project.remember(path, text ?? '')
@@ -274,9 +282,12 @@ export class Search {
       (path) => project.isTest(path) && (reachable.has(path) || first.includes(path)),
     )
     const suspicion = rankPlaces(sources, tests, failures, outcomes, tested)
-    const failing = this.#failing()
     const open = new Set(failing)
-    const chance = ({ key }: Candidate): number => (this.#triedBefore.has(key) ? 1 / 3 : 1)
+    // No test of this file reaches what only others import: it is for their turn.
+    const theirs = new Set(others.flatMap((path) => project.withImports(path)))
+    const chance = ({ key, path }: Candidate): number =>
+      (this.#triedBefore.has(key) ? 1 / 3 : 1) *
+      (theirs.has(path) && !reachable.has(path) ? FOR_OTHERS : 1)
     const all = rankCandidates(sources, readClues(failures, sources, tests), suspicion)
       .filter(({ key }) => !this.#record.refused.has(key) && !this.#impossible.has(key))
       .map((candidate) => ({ ...candidate, score: candidate.score * chance(candidate) }))
