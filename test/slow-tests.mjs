@@ -916,7 +916,7 @@ const byFile = {
     ['patches that a person refuses give way to others that help', 5.5, REPAIR],
     ['a person who refuses all that helps is asked once, and the rest is repaired', 13.5, REPAIR],
     ['a test file for which no trial may run leaves the others to be repaired', 4.3, REPAIR],
-    ['patches that cannot be made once and again leave others to be tried', 4, REPAIR],
+    ['patches that cannot be made once and again leave others to be tried', 18, REPAIR],
   ],
   'test/agent/models/repair-several.test.ts': [
     ['patches in different files that repair different tests are made together', 3, REPAIR],

@@ -124,6 +124,13 @@ export async function drive(options: DriveOptions): Promise<DriveResult> {
   }
 }
 
+export function writeFiles(cwd: string, files: Readonly<Record<string, string>>): void {
+  for (const [path, text] of Object.entries(files)) {
+    mkdirSync(join(cwd, path, '..'), { recursive: true })
+    writeFileSync(join(cwd, path), text)
+  }
+}
+
 /** Repairs a project of these files; `calls` are those of the run, in order. */
 export async function repairFiles(
   t: TestContext,
@@ -132,10 +139,7 @@ export async function repairFiles(
   maxIterations = 20,
 ): Promise<{ readonly cwd: string; readonly result: DriveResult; readonly calls: ToolCall[] }> {
   const cwd = scratch(t)
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(join(cwd, path, '..'), { recursive: true })
-    writeFileSync(join(cwd, path), text)
-  }
+  writeFiles(cwd, files)
   const calls: ToolCall[] = []
   const result = await drive({
     model: repairModel(),

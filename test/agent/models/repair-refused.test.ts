@@ -1,11 +1,11 @@
 /** Patches of `builtin:repair` that nobody lets it make, and files that it cannot work on. */
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { repairModel, type AgentEvent, type JsonObject, type RunDetails } from 'runwright/agent'
 import { openEngine, scratch } from '../../helpers/engine.js'
-import { drive } from './repair-driver.js'
+import { drive, writeFiles } from './repair-driver.js'
 
 const HEAD = "import assert from 'node:assert'\nimport { test } from 'node:test'\n"
 const ADD = {
@@ -22,13 +22,6 @@ test('a bound', () => assert.equal(isLarge(10), true))
 `,
 }
 
-function write(cwd: string, files: Readonly<Record<string, string>>): void {
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(join(cwd, path, '..'), { recursive: true })
-    writeFileSync(join(cwd, path), text)
-  }
-}
-
 interface Answered {
   readonly cwd: string
   readonly details: RunDetails
@@ -43,7 +36,7 @@ async function repairAsking(
   approves: (args: JsonObject) => boolean,
 ): Promise<Answered> {
   const cwd = scratch(t)
-  write(cwd, { ...ADD, ...IS_LARGE })
+  writeFiles(cwd, { ...ADD, ...IS_LARGE })
   const { engine } = await openEngine(t, { cwd })
   const { details } = await engine.create({ goal: 'repair', check: 'node --test', cwd, approval })
   const asked: string[] = []
@@ -96,7 +89,7 @@ test('a person who refuses all that helps is asked once, and the rest is repaire
 
 test('a file that is no UTF-8 text is not looked at, and named', async (t) => {
   const cwd = scratch(t)
-  write(cwd, ADD)
+  writeFiles(cwd, ADD)
   writeFileSync(
     join(cwd, 'src/add.js'), Buffer.from(`// caf\xe9\n${ADD['src/add.js']}`, 'latin1'),
   )
@@ -115,12 +108,15 @@ test('a test file for which no trial may run leaves the others to be repaired', 
 test('patches that cannot be made once and again leave others to be tried', async (t) => {
   const cwd = scratch(t)
   const seven = 'export const seven = () => 8\n'
-  write(cwd, {
+  writeFiles(cwd, {
     ...IS_LARGE,
     'package.json': ADD['package.json'],
     'src/a.js': seven,
+    // Of this one they can be made.
+    'src/b.js': seven.replace('seven', 'eight'),
     'test/a.test.js': `${HEAD}import { seven } from '../src/a.js'
-test('seven', () => assert.equal(seven(), 7))
+import { eight } from '../src/b.js'
+test('seven', () => assert.deepEqual([seven(), eight()], [7, 8]))
 `,
   })
   const { lastText } = await drive({

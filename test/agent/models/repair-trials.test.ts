@@ -409,6 +409,11 @@ describe('the last words of a run', () => {
     assert.equal(long.length, 61)
     assert.equal(long.at(-1), '… 4945 more lines')
     assert.equal(diffOfChange('a.js', 'y'.repeat(5_000), '').split('\n')[3]!.length, 401)
+    for (let at = 0; at < 22; at++) record.refused.set(`${at}`, `z${at}`)
+    assert.match(
+      farewell(record, ['a'], 2, false), /\n- y\nNot made, though they help:\n- z0\n[^]*\n- z19\n- … and 2 more\n/,
+    )
+    record.refused.clear()
     record.nearest = { what: 'near', helped: 1, harmed: 0, diff: '' }
     assert.match(farewell(record, ['a'], 2, false), /miss was near: 1 more test would pass\. Kept/)
     record.nearest = { what: 'near', helped: 1, harmed: 3, diff: '' }

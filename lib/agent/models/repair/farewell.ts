@@ -4,6 +4,8 @@ import type { Candidate } from './candidates.js'
 const CONTEXT = 2
 const MAX_LINES = 60
 const MAX_LINE = 400
+/** Patches that a list names. */
+const MAX_LISTED = 20
 
 /** What a search did, as it is told when it ends without a repair. */
 export interface SearchRecord {
@@ -17,7 +19,7 @@ export interface SearchRecord {
   /** Descriptions of the patches that were kept. */
   readonly kept: string[]
   /**
-   * Patches that help and were not made, as a person refused it or the file cannot be written:
+   * Patches that help and were not made, as a person refused them or their file cannot be written:
    * their descriptions with the reason, by key.
    */
   readonly refused: Map<string, string>
@@ -97,7 +99,9 @@ function some(names: readonly string[]): string {
 }
 
 function listed(what: string, patches: readonly string[]): string[] {
-  return patches.length === 0 ? [] : [`${what}:`, ...patches.map((one) => `- ${one}`)]
+  if (patches.length === 0) return []
+  const more = patches.length > MAX_LISTED ? [`- … and ${patches.length - MAX_LISTED} more`] : []
+  return [`${what}:`, ...patches.slice(0, MAX_LISTED).map((one) => `- ${one}`), ...more]
 }
 
 function count(number: number, one: string, many = `${one}s`): string {

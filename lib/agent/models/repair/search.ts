@@ -88,8 +88,8 @@ export class Search {
   /** Patches tried at an earlier state, which are tried again last. */
   readonly #triedBefore = new Set<string>()
   readonly #promising = new Promising()
-  /** Patches that could not be made in a copy of the sources as they are known. */
-  readonly #impossible = new Set<string>()
+  /** How often patches could not be made in a copy, since a source was last seen to change. */
+  readonly #impossible = new Map<string, number>()
   readonly #record = newRecord()
   /** The test file whose patches were tried last; empty for the whole check. */
   #focus = ''
@@ -289,7 +289,9 @@ export class Search {
       (this.#triedBefore.has(key) ? 1 / 3 : 1) *
       (theirs.has(path) && !reachable.has(path) ? FOR_OTHERS : 1)
     const all = rankCandidates(sources, readClues(failures, sources, tests), suspicion)
-      .filter(({ key }) => !this.#record.refused.has(key) && !this.#impossible.has(key))
+      .filter(({ key }) => !this.#record.refused.has(key))
+      // Once, a file may have been changed and changed back.
+      .filter(({ key }) => (this.#impossible.get(key) ?? 0) < 2)
       .map((candidate) => ({ ...candidate, score: candidate.score * chance(candidate) }))
       .sort((a, b) => b.score - a.score)
     const likely = all.filter((candidate) => this.#promising.has(candidate, open))
@@ -444,7 +446,7 @@ export class Search {
       // Its text is not there any more: the files have changed.
       if (run === 'impossible') {
         this.#interrupted = true
-        this.#impossible.add(candidate.key)
+        this.#impossible.set(candidate.key, (this.#impossible.get(candidate.key) ?? 0) + 1)
         return
       }
       const record = this.#record
@@ -605,7 +607,7 @@ export class Search {
       const { exitCode, output } = made[at]!
       if (exitCode !== 0) {
         this.#interrupted = true
-        // It is known now, and will not be found once more.
+        // It is left out from now on, so this is not the same once more.
         this.#interruptions = 0
         this.#record.refused.set(candidate.key, `${what[at]!}: ${firstLine(output)}`)
       } else {
