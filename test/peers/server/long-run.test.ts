@@ -110,6 +110,8 @@ test(`a run of ${EVENTS} events keeps the page small, and every one can be read`
   // By a search, far from what is drawn.
   await page.getByLabel('Find in this run').fill('line one of 5000')
   await page.getByText('1 entry found').waitFor()
+  // It is drawn a frame after the number of entries is shown.
+  await feed.getByRole('article').first().waitFor()
   assert.equal(await feed.getByRole('article').count(), 1)
   assert.match(String(await feed.textContent()), /step 5000/)
 })
@@ -171,12 +173,15 @@ test('opened details stay open when they are scrolled away and back', async (t) 
 
 test('the service searches all of many runs, and scrolling loads older ones', async (t) => {
   const root = scratch(t)
+  const over = new AbortController()
+  t.after(() => over.abort())
   const engine = {
     store: new MemoryStore(),
     roots: [root],
     cwdPolicy: 'allow',
+    // The first run has it till the end: the others are aborted before they ran anything.
     maxConcurrentRuns: 1,
-    providers: [testProvider(() => ({ text: 'nothing to do' }))],
+    providers: [testProvider(() => once(over.signal, 'abort').then(() => ({})))],
     defaultModel: 'test:m',
   } as const
   const service = await createRunService({ engine })
@@ -184,8 +189,9 @@ test('the service searches all of many runs, and scrolling loads older ones', as
   for (let i = 0; i < 260; i++) {
     const goal = i === 3 ? 'shell: echo the Needle' : `shell: echo ${i}`
     const { details } = await service.engine.create({ goal })
+    if (i > 0) await service.engine.abort(details.run_id)
     for await (const batch of await service.engine.subscribe(details.run_id))
-      if (batch.some(({ kind }) => kind === 'run_end')) break
+      if (i === 0 || batch.some(({ kind }) => kind === 'run_end')) break
   }
   const page = await open(t, { engine: service.engine })
   const items = page.locator('nav .run')
