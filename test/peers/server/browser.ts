@@ -29,6 +29,13 @@ export const STEP_MS = 300_000
  */
 const LATE_MS = Number(process.env['LATE_READER_MS'] ?? 0)
 
+/**
+ * A page that hears so many milliseconds late of answers, of what came into sight, of sizes and of
+ * the next frame, as on a busy machine: what looks for a thing before it was drawn fails. Set by
+ * `.ci/full`.
+ */
+const LATE_PAGE_MS = Number(process.env['LATE_PAGE_MS'] ?? 0)
+
 const ARGUMENTS = [
   '--no-sandbox',
   '--disable-gpu',
@@ -73,6 +80,7 @@ export async function openBrowser(
   })
   context.setDefaultTimeout(STEP_MS)
   if (LATE_MS > 0) context.on('page', comeLate)
+  if (LATE_PAGE_MS > 0) await context.addInitScript(HEAR_LATE)
   owner.after(async () => {
     await context.close()
     shared.contexts -= 1
@@ -91,6 +99,24 @@ function comeLate(page: Page): void {
     return response
   }
 }
+
+/**
+ * Runs in the page, before its own scripts and before a test has taken its clock. A text, since
+ * compiled functions call helpers that the page does not have.
+ */
+const HEAR_LATE = `
+  const wait = setTimeout.bind(window)
+  const later = (hear) => (...all) => wait(hear, ${LATE_PAGE_MS}, ...all)
+  const [frame, ask] = [requestAnimationFrame.bind(window), fetch.bind(window)]
+  window.requestAnimationFrame = (draw) => later(frame)(draw)
+  window.fetch = (...all) =>
+    ask(...all).then((answer) => new Promise((resolve) => later(resolve)(answer)))
+  for (const name of ['IntersectionObserver', 'ResizeObserver'])
+    window[name] = class extends window[name] {
+      constructor(hear, options) {
+        super(later(hear), options)
+      }
+    }`
 
 /**
  * What the page and its browser complain about from now on: errors nobody caught, and errors on the

@@ -25,6 +25,7 @@ test('the page of a run shows its result, its last answer, and answers that were
   const page = await openRun(t, browser, fake)
   const texts = await page.locator('.result pre').allInnerTexts()
   assert.deepEqual(texts, [JSON.stringify(result, null, 2), 'It says <i>12.50</i>.'])
+  await page.locator('.entry.check').nth(1).waitFor()
   const entries = await page.locator('.entry.check').allInnerTexts()
   assert.match(entries[0]!, /Not a valid result[\s\S]*\/total must be a number/)
   assert.match(entries[1]!, /Result[\s\S]*"total": 12.5/)
