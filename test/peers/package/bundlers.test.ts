@@ -10,6 +10,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { HTTP, HTTP_RESULT, installIn, main, proveHost, SERVE } from './host.js'
+import { buildInto } from './tarball.js'
 
 // A program that uses the whole package, bundled by each tool, and run without the package.
 
@@ -27,7 +28,7 @@ const PROGRAMS = {
 
 before(async () => {
   const dist = join(folder, 'dist')
-  await run(process.execPath, [join(root, 'build.mjs'), dist])
+  await buildInto(dist)
   installIn(folder, dist)
   writeFileSync(join(folder, 'package.json'), '{"type":"module","private":true}')
   for (const [name, code] of Object.entries(PROGRAMS)) {

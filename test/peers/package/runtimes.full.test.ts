@@ -10,6 +10,7 @@ import { promisify } from 'node:util'
 import { Worker } from 'node:worker_threads'
 import { clientOf } from '../server/proof.js'
 import { HTTP, HTTP_RESULT, installIn, main, proveHost, SERVE } from './host.js'
+import { buildInto } from './tarball.js'
 
 // The package as it is built, in Bun, Deno and a Next.js app.
 
@@ -27,7 +28,7 @@ const isAll = (found: readonly unknown[]): void => assert.deepEqual(found, HTTP_
 
 before(async () => {
   await run('npm', ['install', '--no-save', '--prefix', runtimes], { timeout: 600_000 })
-  await run(process.execPath, [join(root, 'build.mjs'), dist])
+  await buildInto(dist)
   mkdirSync(app)
   const manifest = { type: 'module', private: true, dependencies: { runwright: '*' } }
   writeFileSync(join(app, 'package.json'), JSON.stringify(manifest))
