@@ -8,6 +8,9 @@ import { writeSync } from 'node:fs'
 import { FileStore } from '../../../lib/agent/stores/file/file-store.js'
 import { batchAt, RUN_LENGTH } from './kill-plan.js'
 
+/** Runs that have ended and stay: the store is as large after the last kill as after the tenth. */
+const KEPT = 40
+
 const [, , directory = '', workers = '8', generation = '0'] = process.argv
 await once(process.stdin, 'data')
 const store = new FileStore({ directory, segmentBytes: 32 << 10 })
@@ -34,7 +37,7 @@ async function work(): Promise<never> {
       print(`+ ${runId} ${seq}`)
     }
     ended.push(runId)
-    if (ended.length > 12) {
+    while (ended.length > KEPT) {
       const old = ended.shift() as string
       print(`? ${old}`)
       await store.delete(old)
