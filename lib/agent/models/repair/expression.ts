@@ -96,6 +96,17 @@ export function partsOf(tokens: readonly Token[], open: number): { first: number
   return parts
 }
 
+/** Whether the bracket at `open` holds a comprehension of Python, which nothing stands beside. */
+export function isComprehension({ tokens, language }: SourceFile, open: number): boolean {
+  const close = tokens[open]!.match
+  for (let at = open + 1; language === 'python' && at < close; at++) {
+    const { kind, text, match } = tokens[at]!
+    if (kind === 'keyword' && text === 'for') return true
+    if (match > at) at = match
+  }
+  return false
+}
+
 /** The source of the tokens from `first` to `last`. */
 export function textOf(file: SourceFile, first: number, last: number): string {
   return file.text.slice(file.tokens[first]!.start, file.tokens[last]!.end)

@@ -1,4 +1,5 @@
 import { endsOperand, operandEnd, operandStart, textOf } from '../expression.js'
+import { isMembership } from './comparisons.js'
 import type { Operator } from './patch.js'
 
 const SWAPS: ReadonlyMap<string, readonly (readonly [string, number])[]> = new Map(
@@ -162,7 +163,7 @@ export const operands: Operator = (context, at) => {
     tokens[at + 1] === undefined
   )
     return
-  if (token.text === 'in' && !python) return
+  if (token.text === 'in' && !(python && isMembership(context, at))) return
   const first = operandStart(tokens, at - 1)
   const last = operandEnd(tokens, at + 1)
   const left = textOf(file, first, at - 1)

@@ -4,6 +4,7 @@ import { statementEnd } from '../outline-python.js'
 import { nameFacts, type SourceFile } from '../source.js'
 import { focusOf } from './conditions-pool.js'
 import type { Operator } from './patch.js'
+import { isAllowedAt } from './loops.js'
 import { functionAt, isUsable, namesWithin, scopeAt } from './scope.js'
 import { type Alternative, spread } from './spread.js'
 import { lowerBound } from './lower-bound.js'
@@ -107,7 +108,8 @@ export const emptyBlock: Operator = (context, at) => {
       : ['return', 'continue', 'break']
     for (const jump of jumps) found.push([jump, 0.5])
   }
-  for (const [text, weight] of spread(found, 6, 30)) {
+  const fitting = found.filter(([text]) => isAllowedAt(file, python ? at : at + 1, text))
+  for (const [text, weight] of spread(fitting, 6, 30)) {
     if (python) context.replace(at, at, text, 'statement', weight)
     else context.replace(at, at + 1, `{ ${text} }`, 'statement', weight)
   }
@@ -123,7 +125,8 @@ export const missingStatement: Operator = (context, at) => {
   const before = tokens[at - 1]!
   if (region === undefined || at < region.bodyFirst || before.kind === 'keyword') return
   const python = file.language === 'python'
-  if (python ? /^(else|elif|except|finally)$/.test(token.text) : before.text === ')') return
+  if (/^(else|elif|except|finally|case|default)$/.test(token.text)) return
+  if (!python && before.text === ')') return
   const pool = statementsOf(file)
   const middle = lowerBound(pool, at)
   const head = headOf(file, at)

@@ -1,4 +1,4 @@
-import { isCall, operandStart, partsOf, textOf } from '../expression.js'
+import { isCall, isComprehension, operandStart, partsOf, textOf } from '../expression.js'
 import type { Operator } from './patch.js'
 import { functionAt } from './scope.js'
 
@@ -10,7 +10,7 @@ export const swappedArguments: Operator = (context, at) => {
   if (token.match <= at) return
   const call = token.text === '(' && isCall(file, at)
   const literal = token.text === '[' || (token.text === '{' && file.language !== 'python')
-  if (!call && !literal) return
+  if ((!call && !literal) || isComprehension(file, at)) return
   const parts = partsOf(tokens, at)
   if (parts.length < 2 || parts.length > 6) return
   const spread = parts.some(({ first }) => ['...', '*', '**'].includes(tokens[first]!.text))

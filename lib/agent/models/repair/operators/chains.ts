@@ -1,6 +1,7 @@
 import { isCall, operandEnd, operandStart, textOf } from '../expression.js'
 import type { SourceFile } from '../source.js'
 import { nameFacts } from '../source.js'
+import { isKeyOrType } from './identifiers.js'
 import type { Operator } from './patch.js'
 import { isUsable, namesWithin } from './scope.js'
 import { type Alternative, spread } from './spread.js'
@@ -73,6 +74,16 @@ const USUAL: Readonly<Record<'javascript' | 'python', readonly Alternative[]>> =
 /** Names of whole Python functions that wrap a value. */
 const WRAPPERS: readonly string[] = ['list', 'str', 'int', 'len', 'sorted', 'abs', 'set', 'tuple']
 
+/** Whether values are assigned to what begins a line, as in `self.a, self.b = b, a`. */
+function isTarget({ tokens }: SourceFile, first: number, last: number): boolean {
+  if (!tokens[first]!.first) return false
+  for (let at = last + 1; at < tokens.length && !tokens[at]!.first; at++) {
+    if (tokens[at]!.text === '=') return true
+    if (tokens[at]!.match > at) at = tokens[at]!.match
+  }
+  return false
+}
+
 /** Appends a method call to a value: a usual one, or one that nearby code makes. */
 export const missingCall: Operator = (context, at) => {
   const { file } = context
@@ -88,11 +99,12 @@ export const missingCall: Operator = (context, at) => {
     [')', ',', ';', '===', '!==', '==', '!=', ']', '}', ':', '+', '&&', '||'].includes(next.text) ||
     (isInner && token.kind !== 'name') ||
     (next.text === '.' && tokens[at - 1]?.text === '.')
-  if (!ends || nameFacts(file).declaredAt.has(at)) return
+  if (!ends || nameFacts(file).declaredAt.has(at) || isKeyOrType(file, at)) return
   const first = operandStart(tokens, at)
   const before = tokens[first - 1]?.text ?? ''
   if (/^(function|class|def|import|from|as|new|\.\.\.)$/.test(before)) return
   const python = file.language === 'python'
+  if (python && next?.text === ',' && isTarget(file, first, at)) return
   const found: Alternative[] = [...USUAL[python ? 'python' : 'javascript']]
   const all = callsOf(file)
   const from = lowerBound(all, at)

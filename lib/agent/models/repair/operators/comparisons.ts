@@ -1,4 +1,5 @@
 import { endsOperand, operandEnd, textOf } from '../expression.js'
+import { nameFacts } from '../source.js'
 import type { Operator, OperatorContext } from './patch.js'
 
 const BOUNDARY: ReadonlyMap<string, string> = new Map(
@@ -72,7 +73,7 @@ export const equality: Operator = (context, at) => {
 }
 
 /** Whether `in` tests membership and is not part of a loop. */
-function isMembership({ file }: OperatorContext, at: number): boolean {
+export function isMembership({ file }: OperatorContext, at: number): boolean {
   if (file.tokens[at - 1]?.text === 'not') return false
   for (let i = at - 1; i >= 0 && !file.tokens[i]!.first; i--) {
     const { text, match } = file.tokens[i]!
@@ -165,7 +166,7 @@ export const negation: Operator = (context, at) => {
     after.first ||
     ['&&', '||', 'and', 'or', ')', ';', '?', '}', ',', 'if', ']', 'else'].includes(after.text) ||
     (python && after.text === ':')
-  if (!alone || !endsOperand(tokens[last])) return
+  if (!alone || !endsOperand(tokens[last]) || nameFacts(file).declaredAt.has(at + 1)) return
   const isCondition = ['&&', '||', 'and', 'or', '?'].includes(after?.text ?? '')
   const weight = isCondition ? Math.max(chance, 0.35) : chance
   context.splice(next.start, next.start, not, 'negation', weight, at + 1)

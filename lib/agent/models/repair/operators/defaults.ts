@@ -1,5 +1,5 @@
 import { endsOperand, isCall, isLogical, operandStart, textOf } from '../expression.js'
-import type { SourceFile } from '../source.js'
+import { nameFacts, type SourceFile } from '../source.js'
 import type { Operator } from './patch.js'
 import { functionAt, scopeAt } from './scope.js'
 import { type Alternative, spread } from './spread.js'
@@ -81,6 +81,7 @@ export const missingDefault: Operator = (context, at) => {
   const { parameters, ofParameters, ofValues } = defaultsOf(file)
   if (parameters.has(at)) {
     if (next?.text !== ')' && next?.text !== ',') return
+    if (['*', '**', '...'].includes(tokens[at - 1]?.text ?? '')) return
     const found = new Map<string, number>(usual)
     for (const [text, count] of ofParameters)
       found.set(text, (found.get(text) ?? 0.2) + 0.4 * count)
@@ -112,6 +113,8 @@ export const missingDefault: Operator = (context, at) => {
   if (isGrouped ? first !== next.match + 1 : !/^(=|return|:)$/.test(before ?? '')) return
   if (isGrouped && tokens[next.match - 1]?.kind === 'keyword') return
   if (before === ':' && !(next?.text === ',' && !python)) return
+  // Of a destructuring, this is a name.
+  if (before === ':' && nameFacts(file).declaredAt.has(at)) return
   const value = textOf(file, first, at)
   if (value.length > 60) return
   const found = new Map<string, number>(

@@ -3,6 +3,7 @@ import { expressionEnd } from '../outline-javascript.js'
 import { statementEnd } from '../outline-python.js'
 import { nameFacts, type SourceFile } from '../source.js'
 import { conditionsAt, focusOf, templateOf } from './conditions-pool.js'
+import { isAllowedAt } from './loops.js'
 import type { Operator } from './patch.js'
 import { functionAt, isUsable, namesWithin } from './scope.js'
 import { type Alternative, spread } from './spread.js'
@@ -134,7 +135,7 @@ export const missingGuard: Operator = (context, at) => {
     python ? ['else', 'elif', 'except', 'finally'].includes(token.text) : !/[;{}]/.test(before.text)
   )
     if (python || before.kind === 'keyword' || (before.text === ')' && !isEnd)) return
-  if (at < region.bodyFirst || /^['"]/.test(token.text)) return
+  if (at < region.bodyFirst || /^(['"]|case$|default$)/.test(token.text)) return
   const { guards, byFunction } = jumpsOf(file)
   const focus = focusOf(file, at, isEnd ? at - 12 : at, isEnd ? at : at + 24)
   const total = [...focus.values()].reduce((sum, weight) => sum + weight, 0.01)
@@ -151,6 +152,7 @@ export const missingGuard: Operator = (context, at) => {
   }
   for (let i = Math.max(0, middle - REACH); i < Math.min(guards.length, middle + REACH); i++) {
     const { condition, names, template, jump, jumpNames, at: place, ...other } = guards[i]!
+    if (!isAllowedAt(file, at, jump)) continue
     if (!jumpNames.every((name) => isUsable(file, at, name))) continue
     if (template !== null)
       for (const [operand, weight] of [...focus].slice(0, 3))
@@ -165,9 +167,12 @@ export const missingGuard: Operator = (context, at) => {
   }
   const isStart = at === region.bodyFirst || before.text === '{' || before.text === ':'
   const isBody = at === region.bodyFirst || (python && isAfterDocstring(file, at, region.bodyFirst))
-  const jumps = [...(byFunction.get(here) ?? [])].sort((a, b) => b[1] - a[1]).slice(0, 3)
+  const jumps = [...(byFunction.get(here) ?? [])]
+    .filter(([text]) => isAllowedAt(file, at, text))
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, 3)
   if (!jumps.some(([text]) => text === 'return')) jumps.push(['return', 0.4])
-  if (isStart && !isBody) jumps.push(['continue', 0.5])
+  if (isStart && !isBody && isAllowedAt(file, at, 'continue')) jumps.push(['continue', 0.5])
   const conditions = isStart || isBody ? conditionsAt(file, at, focus, '') : []
   for (const [condition, strength] of spread(conditions, 3, 8)) {
     for (const [jump, count] of jumps)

@@ -25,6 +25,7 @@ export const identifier: Operator = (context, at) => {
   if (token.kind !== 'name' || TYPE_WORDS.has(token.text)) return
   const before = tokens[at - 1]?.text ?? ''
   if (['.', '?.', 'def', 'class', 'function', 'import'].includes(before)) return
+  if (token.text.startsWith('#')) return
   if (isDeclaredAt(file, at) || isKeyOrType(file, at)) return
   const called = tokens[at + 1]?.text === '('
   const isMissing = clues.missing.has(token.text)
@@ -128,6 +129,8 @@ export const receiver: Operator = (context, at) => {
   if (
     token.kind !== 'name' ||
     tokens[at - 1]?.text === '.' ||
+    // Where it is declared, or `#name in value`.
+    token.text.startsWith('#') ||
     isDeclaredAt(file, at) ||
     isKeyOrType(file, at)
   )

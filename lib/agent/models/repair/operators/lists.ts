@@ -1,5 +1,6 @@
-import { endsOperand, isCall, partsOf, textOf } from '../expression.js'
-import type { SourceFile } from '../source.js'
+import { endsOperand, isCall, isComprehension, partsOf, textOf } from '../expression.js'
+import { nameFacts, type SourceFile } from '../source.js'
+import type { Token } from '../token.js'
 import type { Operator } from './patch.js'
 import { isUsable, namesWithin, scopeAt } from './scope.js'
 import { type Alternative, spread } from './spread.js'
@@ -18,15 +19,29 @@ const REACH = 8
 const pools = new WeakMap<SourceFile, ReadonlyMap<string, readonly Literal[]>>()
 
 /** Whether the bracket at `at` opens a list, tuple or object and not a block or index. */
-function isLiteral({ tokens, language }: SourceFile, at: number): boolean {
+function isLiteral(file: SourceFile, at: number): boolean {
+  const { tokens, language } = file
   const { text, match } = tokens[at]!
   if (match <= at || (text !== '[' && text !== '{' && text !== '(')) return false
   const before = tokens[at - 1]
   if (text === '[') return !endsOperand(before) || tokens[at]!.first
   if (text === '(') return language === 'python' && !endsOperand(before) && before?.text !== 'def'
   if (before === undefined || before.text === '${') return false
+  if (before.text === ':' && isCaseLabel(tokens, at - 1)) return false
+  // A destructuring declares names.
+  if (nameFacts(file).declaredAt.has(at + 1) && tokens[at + 2]?.text !== '(') return false
   if (['=', '(', ',', '[', ':', '?', 'return', '||', '??', '&&'].includes(before.text)) return true
   return language === 'python' && before.text !== ':'
+}
+
+/** Whether this colon ends a label of a `switch`, which is short. */
+function isCaseLabel(tokens: readonly Token[], colon: number): boolean {
+  for (let i = colon - 1; i >= Math.max(0, colon - 12); i--) {
+    const { text, kind } = tokens[i]!
+    if (kind === 'keyword' && (text === 'case' || text === 'default')) return true
+    if (['?', '{', '}', '(', ',', ';'].includes(text)) return false
+  }
+  return false
 }
 
 function literalsOf(file: SourceFile, bracket: string): readonly Literal[] {
@@ -88,7 +103,7 @@ export const listElement: Operator = (context, at) => {
   const token = tokens[at]!
   if (token.kind !== 'punctuator' || token.match <= at + 1 || !isLiteral(file, at)) return
   const parts = partsOf(tokens, at)
-  const isList = token.text !== '(' || parts.length > 1
+  const isList = (token.text !== '(' || parts.length > 1) && !isComprehension(file, at)
   if (!isList || parts.length > 40) return
   const texts = parts.map(({ first, last }) => textOf(file, first, last))
   const removal = Math.min(0.12, 0.3 / parts.length)
@@ -134,11 +149,15 @@ export const listElement: Operator = (context, at) => {
   }
 }
 
+function isNamed(tokens: readonly Token[], first: number): boolean {
+  return tokens[first + 1]?.text === '=' || tokens[first]!.text === '**'
+}
+
 /** Passes a further argument, such as a parameter that is used nowhere else, or a known option. */
 export const missingArgument: Operator = (context, at) => {
   const { file } = context
   const { tokens } = file
-  if (tokens[at]!.text !== '(' || !isCall(file, at)) return
+  if (tokens[at]!.text !== '(' || !isCall(file, at) || isComprehension(file, at)) return
   const parts = partsOf(tokens, at)
   const texts = parts.map(({ first, last }) => textOf(file, first, last))
   const found: Alternative[] = []
@@ -146,6 +165,8 @@ export const missingArgument: Operator = (context, at) => {
     if (depth < 9 && !texts.includes(name) && !isFunction)
       found.push([name, isUnused ? 3 : depth === 0 ? 0.3 : 0.1])
   const last = parts.at(-1)
+  // In Python, named arguments come last.
+  if (file.language === 'python' && last !== undefined && isNamed(tokens, last.first)) return
   const end = last === undefined ? tokens[at]!.end : tokens[last.last]!.end
   const comma = last === undefined ? '' : ', '
   for (const [text, weight] of spread(found, 0.15, 6))

@@ -1,4 +1,4 @@
-import { endsOperand, operandStart, partsOf, textOf } from '../expression.js'
+import { endsOperand, isCall, operandStart, partsOf, textOf } from '../expression.js'
 import type { SourceFile } from '../source.js'
 import type { Operator } from './patch.js'
 
@@ -41,14 +41,20 @@ export const guarded: Operator = (context, at) => {
   }
   // Of those that a file has, one may have been forgotten.
   const habit = hasOptional(file) ? 0.3 : 0.1
-  if (token.text === '.' && token.kind === 'punctuator')
+  const isDot = token.text === '.' && token.kind === 'punctuator'
+  const opens = (token.text === '[' || token.text === '(') && token.match > at
+  // `new` takes no optional chain.
+  const isNew =
+    at > 0 && (isDot || opens) && tokens[operandStart(tokens, at - 1) - 1]?.text === 'new'
+  if (isDot && !isNew && tokens[at - 1]?.text !== 'this')
     context.replace(at, at, '?.', 'guard', habit)
   if (token.text === '?.') {
     const isField = tokens[at + 1]?.kind === 'name'
     context.replace(at, at, isField ? '.' : '', 'guard', 0.1)
   }
-  const opens = (token.text === '[' || token.text === '(') && token.match > at
-  if (opens && !token.first && endsOperand(tokens[at - 1]) && tokens[at - 1]!.kind !== 'keyword')
+  const isAfterValue = endsOperand(tokens[at - 1]) && tokens[at - 1]!.kind !== 'keyword'
+  const isDeclared = token.text === '(' && !isCall(file, at)
+  if (opens && !token.first && !isNew && isAfterValue && !isDeclared)
     context.splice(
       token.start, token.start, '?.', 'guard', (token.text === '[' ? 0.8 : 0.3) * habit, at,
     )
@@ -56,7 +62,11 @@ export const guarded: Operator = (context, at) => {
     token.text === ']' &&
     token.match > 0 &&
     /[\w)\]]/.test(file.text[tokens[token.match]!.start - 1] ?? '')
-  const isGet = token.text === ')' && token.match > 1 && tokens[token.match - 1]!.text === 'get'
+  const isGet =
+    token.text === ')' &&
+    token.match > 1 &&
+    tokens[token.match - 1]!.text === 'get' &&
+    isCall(file, token.match)
   const isField = token.kind === 'name' && tokens[at - 1]?.text === '.'
   if (!isElement && !isGet && !isField) return
   const next = tokens[at + 1]?.text ?? ''

@@ -86,8 +86,10 @@ function others({ file, clues }: OperatorContext, at: number): Alternative[] {
   const isMissing = clues.missing.has(text)
   const found: Alternative[] = []
   const { byReceiver, positions } = usesOf(file)
+  // Only the class that declares it knows it.
+  const mayBePrivate = text.startsWith('#') || tokens[at - 2]?.text === 'this'
   const add = (name: string, strength: number): void => {
-    if (name === text) return
+    if (name === text || (name.startsWith('#') && !mayBePrivate)) return
     const likeness = similarity(text, name)
     found.push([name, strength * (0.4 + likeness) * (isMissing ? 0.5 + likeness : 1)])
   }

@@ -1,4 +1,4 @@
-import { operandEnd, textOf } from '../expression.js'
+import { headsOf, operandEnd, textOf } from '../expression.js'
 import type { SourceFile } from '../source.js'
 import type { Operator, OperatorContext } from './patch.js'
 import { functionAt, scopeAt } from './scope.js'
@@ -10,7 +10,7 @@ export const missingReturn: Operator = (context, at) => {
   const { tokens } = file
   if (!isStatement(context, at) || !isExpression(context, at)) return
   const region = functionAt(file, at)
-  if (region < 0 || tokens[at]!.text.startsWith('"""')) return
+  if (region < 0 || tokens[at]!.text.startsWith('"""') || headsOf(file).has(at)) return
   const last = endOf(context, at)
   const assigns = tokens
     .slice(at, last + 1)

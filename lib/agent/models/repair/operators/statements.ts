@@ -1,5 +1,7 @@
-import { isCall, partsOf } from '../expression.js'
+import { isCall, isComprehension, partsOf } from '../expression.js'
+import type { Token } from '../token.js'
 import type { Operator, OperatorContext } from './patch.js'
+import { isAllowedAt } from './loops.js'
 import { functionAt } from './scope.js'
 import { endOf, isExpression, isStatement } from './statement-parts.js'
 
@@ -15,7 +17,10 @@ export const removedStatement: Operator = (context, at) => {
     const last = endOf(context, at)
     const isOnlyName = last === at && !jump
     if (isOnlyName || functionAt(file, at) < 0) return
-    if (!python || !jump) context.replace(at, last, python ? 'pass' : '', 'statement', 0.12)
+    // All that is left of a branch without braces is its semicolon.
+    const isBranch = /^(\)|else)$/.test(tokens[at - 1]?.text ?? '')
+    const rest = isBranch && tokens[last + 1]?.text !== ';' ? ';' : ''
+    if (!python || !jump) context.replace(at, last, python ? 'pass' : rest, 'statement', 0.12)
   }
 }
 
@@ -49,13 +54,14 @@ export const otherKeyword: Operator = (context, at) => {
   for (const [other, weight] of (token.kind === 'keyword'
     ? KEYWORD_SWAPS.get(token.text)
     : undefined) ?? [])
-    context.replace(at, at, other, 'keyword', weight)
+    if (isAllowedAt(file, at, other)) context.replace(at, at, other, 'keyword', weight)
   if (file.language === 'python') {
     if (token.text === 'if' && token.first && followsIf(context, at))
       context.replace(at, at, 'elif', 'keyword', 0.45)
     return
   }
-  if (token.text === 'if' && token.first) context.replace(at, at, 'while', 'keyword', 0.05)
+  if (token.text === 'if' && token.first && !hasElse(tokens, at))
+    context.replace(at, at, 'while', 'keyword', 0.05)
   if (token.text === 'else' && tokens[at + 1]?.text === 'if')
     context.splice(token.start, tokens[at + 1]!.start, '', 'keyword', 0.2, at)
   if ((token.text === 'of' || token.text === 'in') && inLoopHeader(context, at)) {
@@ -88,6 +94,12 @@ function followsIf({ file }: OperatorContext, at: number): boolean {
   return false
 }
 
+/** Whether the block of the `if` at `at` is followed by another branch. */
+function hasElse(tokens: readonly Token[], at: number): boolean {
+  const block = tokens[(tokens[at + 1]?.match ?? -1) + 1]
+  return block?.text === '{' && tokens[block.match + 1]?.text === 'else'
+}
+
 function inLoopHeader({ file }: OperatorContext, at: number): boolean {
   for (let i = at - 1; i > Math.max(0, at - 14); i--) {
     if (file.tokens[i]!.text === 'for') return true
@@ -113,7 +125,7 @@ export const constructed: Operator = (context, at) => {
   }
   const parts = partsOf(tokens, at)
   const lastPart = parts.at(-1)
-  if (parts.length > 1 && lastPart !== undefined) {
+  if (parts.length > 1 && lastPart !== undefined && !isComprehension(file, at)) {
     context.splice(
       tokens[parts.at(-2)!.last]!.end,
       tokens[lastPart.last]!.end,
