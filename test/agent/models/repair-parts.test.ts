@@ -107,6 +107,7 @@ describe('progress', () => {
     ['no test ran at all, as with a syntax error', 'a=+ b=-', '', false],
     ['only the file is reported, as with a syntax error', 'a=+ b=-', 'test/a.test.js=-', false],
     ['a file that could not be loaded shows its tests', 'test/a.test.js=-', 'a=+ b=-', true],
+    ['a test that was not told of passes', 'a=+ b=-', 'a=+ b=- c=+', false],
   ] as const) {
     test(`${what}: ${expected ? 'progress' : 'no progress'}`, () => {
       assert.equal(isProgress(outcomes(before), outcomes(after)), expected)
@@ -216,6 +217,28 @@ ok 2 - other
     assert.deepEqual(failure!.at, { file: '/project/test/a.test.js', line: 6 })
     assert.deepEqual(failingFiles('tap', tap, [], ['test/a.test.js', 'src/a.js']), [
       'test/a.test.js',
+    ])
+  })
+
+  for (const [what, told, ends, outcome] of [
+    ['an outcome on the next line', ['a word', 'ok'], true, 'pass'],
+    ['an outcome in one word with it', ['wordok'], true, 'pass'],
+    ['no outcome, and a failure below', ['word', 'FAIL: test_a (m.T.test_a)'], true, 'fail'],
+    ['ok on a line of its own, and a failure below', ['ok', 'FAIL: test_a (m.T.test_a)'], true, 'fail'],
+    ['an end before its outcome', ['wor'], false, 'fail'],
+    ['a skip on the next line', ['a word', "skipped 'later'"], true, 'skip'],
+  ] as const) {
+    test(`unittest, with output of the code: ${what}`, () => {
+      const end = ends ? ['', 'Ran 1 test in 0.001s', ''] : []
+      const output = `test_a (m.T.test_a) ... ${[...told, ...end].join('\n')}`
+      assert.deepEqual([...parseOutcomes('unittest', output, 1)], [['m.T.test_a', outcome]])
+    })
+  }
+
+  test('unittest, with a name in any script', () => {
+    const output = 'test_größe (m.Tür.test_größe) ... ok\nFAIL: test_été (m.Tür.test_été)\n'
+    assert.deepEqual([...parseOutcomes('unittest', output, 1)], [
+      ['m.Tür.test_größe', 'pass'], ['m.Tür.test_été', 'fail'],
     ])
   })
 

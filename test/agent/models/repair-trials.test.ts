@@ -218,9 +218,23 @@ describe('reports that are only counted', () => {
     ['pytest', ['PASSED tests/a.py::one', 'FAILED tests/a.py::two - no', 'ERROR tests/a.py'], [1, 2]],
     ['unittest', [
       'test_one (a.A.test_one) ... ok', 'test_two (a.A.test_two) ... FAIL', 'Told. ... ERROR',
-    ], [1, 2]],
+      'test_three (a.A.test_three) ... its output', 'ok',
+    ], [2, 2]],
+    // Only those that fail are named.
+    ['pytest', [
+      'FAILED tests/a.py::two - no', '==== 1 failed, 3 passed, 1 skipped, 2 warnings in 0.10s ====',
+    ], [3, 1]],
+    ['pytest', ['..F', 'FAILED a.py::two', '1 failed, 2 passed, 1 error in 61.20s (0:01:01)'], [2, 2]],
+    ['unittest', [
+      'F.Es', 'FAIL: test_two (a.A.test_two)', 'Ran 7 tests in 0.001s', '',
+      'FAILED (failures=1, errors=1, skipped=1, expected failures=1, unexpected successes=1)',
+    ], [3, 3]],
+    ['unittest', ['...', 'Ran 3 tests in 0.001s', '', 'OK'], [3, 0]],
+    // Subtests count as failures of their own, and modules that cannot be set up as no tests.
+    ['unittest', ['Ran 1 test in 0.001s', '', 'FAILED (failures=2)'], [0, 2]],
+    ['unittest', ['Ran 0 tests in 0.001s', '', 'FAILED (errors=1)'], [0, 1]],
   ] as const) {
-    test(kind, (t) => {
+    test(`${kind}: ${counts.join(' and ')} in ${lines.length} lines`, (t) => {
       const file = join(scratch(t), 'report')
       writeFileSync(file, `${lines.join('\n')}\n`)
       const command = counted(`cat '${file}'; (exit 3)`, kind)!

@@ -54,5 +54,5 @@ export function isBriefProgress(before: Outcomes, after: Outcomes): boolean {
   for (const [name, outcome] of after) {
     if (outcome === 'fail' && before.get(name) !== 'fail') return false
   }
-  return true
+  return [...before].some(([name, outcome]) => outcome === 'fail' && after.get(name) !== 'fail')
 }

@@ -86,7 +86,8 @@ function withStart(start: string, line: string): string {
 }
 
 const UNITTEST_LINES =
-  '^ *[A-Za-z_0-9]+ \\([A-Za-z_0-9.]+\\)| \\.\\.\\. [a-zA-Z]|^(FAIL|ERROR): |^Ran '
+  '^ *[^ ()]+ \\([^ ()]+\\)| \\.\\.\\. [a-zA-Z]|^(FAIL|ERROR): |^Ran ' +
+  '|^(OK|FAILED|NO TESTS RAN)|^(ok|FAIL|ERROR|expected failure|unexpected success)$|^skipped '
 const UNITTEST_FILTER = ` | grep -E '${UNITTEST_LINES}'`
 
 function planUnittest(line: Line, rest: readonly ShellWord[]): CheckPlan {

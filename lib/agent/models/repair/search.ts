@@ -632,8 +632,8 @@ export class Search {
     const list = kept.length === 0 ? '' : ` Kept:\n${kept.map((what) => `- ${what}`).join('\n')}`
     yield {
       text:
-        `All ${this.#outcomes.size} tests pass now. ` +
-        `They pass; whether the code is right beyond them, no check can tell.${list}`,
+        'No test fails any more. ' +
+        `Whether the code is right beyond them, no check can tell.${list}`,
       calls: [],
     }
     // Resumed, so the goal is not met although the tests pass: only the exit code counts from here.
