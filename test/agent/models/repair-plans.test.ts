@@ -311,6 +311,14 @@ describe('obstacles', () => {
   const python = (error: string): string =>
     `=== ERRORS ===\n____ ERROR collecting tests/test_a.py ____\nmymod.py:1: in <module>\n` +
     `E   ${error}\n=== short test summary info ===\nERROR tests/test_a.py\n`
+  const setup = (error: string): string =>
+    `=== ERRORS ===\n____ ERROR at setup of test_one ____\nfile /p/test_a.py, line 3\n` +
+    `  def test_one(mocker):\nE       ${error}\n>       available fixtures: tmp_path\n` +
+    '=== short test summary info ===\nERROR test_a.py::test_one\n'
+  const failure = (text: string): string =>
+    `=== FAILURES ===\n____ test_one ____\n${text}\n=== short test summary info ===\n` +
+    'FAILED test_a.py::test_one - Failed\n'
+  const isAsync = 'async def functions are not natively supported.\nYou need to install a plugin'
   for (const [check, output, exitCode, says] of [
     ['node --test', file("Error: Cannot find module 'left-padx'"), 1, /"left-padx" is not inst/],
     ['node --test', file("Error: Cannot find package '@a/b' imported from /p/x.mjs"), 1, /"@a\/b"/],
@@ -330,6 +338,25 @@ describe('obstacles', () => {
     ['pytest', python("ImportError: cannot import name 'x' from 'helpers'"), 2, null],
     ['python3 -m pytest', '/usr/bin/python3: No module named pytest\n', 1, /no module "pytest"/],
     ['pytest', 'no tests ran in 0.01s\n', 5, /no tests/],
+    ['pytest', 'ERROR: Missing required plugins: pytest-django\n\n', 4, /plugins: pytest-django\./],
+    ['pytest', setup("fixture 'mocker' not found"), 1, /the fixture "mocker"/],
+    ['pytest', failure(isAsync), 1, /such as pytest-asyncio/],
+    ['pytest', failure("E   AssertionError: fixture 'mocker' not found or so"), 1, null],
+    ['pytest', `${setup("fixture 'mocker' not found")}PASSED test_a.py::test_two\n`, 1, null],
+    [
+      'python3 -m unittest discover -s tests',
+      "Traceback (most recent call last):\n  File \"a.py\", line 1\nImportError: Start directory is " +
+        "not importable: '/p/tests'\n",
+      1,
+      /cannot start: Start directory is not importable: '\/p\/tests'\./,
+    ],
+    ['node --test tests/', "Could not find '/p/tests'\n", 1, /no tests at \/p\/tests:/],
+    [
+      'npx jest',
+      '● Validation Error:\n\n  Preset ts-jest not found relative to rootDir /p.\n\n  Configuration\n',
+      1,
+      /^Jest cannot start: Preset ts-jest not found/,
+    ],
     ['mocha', 'sh: 1: mocha: not found\n', 127, /"mocha" is not installed/],
     ['mocha', ' Exception during run: Error: Cannot find module \'zz-y\'\n', 1, /"zz-y"/],
     ['mocha', " Exception during run: Error: Cannot find module './n'\n", 1, null],

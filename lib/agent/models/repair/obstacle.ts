@@ -18,7 +18,8 @@ const PASSED = new RegExp(
  * What keeps the tests from running at all, and what to do about it, in one sentence; null when
  * there is no such thing, or no certainty. A wrong alarm would end a run that could succeed, so:
  *
- * 1. No test passed, and every failure is that of a file which could not be loaded.
+ * 1. No test passed, and every failure is that of a file which could not be loaded, or of a test
+ *    that lacks a plugin of its runner.
  * 2. All of them have the same cause, which lies outside the project's own sources: a package, a
  *    program, an option, the system.
  *
@@ -46,14 +47,28 @@ export function obstacleOf(
     if (PASSED.test(text)) return null
     return startObstacle(text, exitCode) ?? loadObstacle(text, paths) ?? noTests(text, exitCode)
   }
-  for (const [name, outcome] of outcomes)
-    if (outcome === 'pass' || (outcome === 'fail' && !isFileFailure(name))) return null
+  if ([...outcomes.values()].includes('pass')) return null
   const causes = parseFailures(kind, text)
     // AVA reports the end of the process besides the error that ended it.
     .filter(({ name }) => !/ exited (?:with|due|because)/.test(name))
-    .map(({ message }) => loadObstacle(message, paths))
+    .map(({ name, message }) =>
+      isFileFailure(name) ? loadObstacle(message, paths) : pluginObstacle(message),
+    )
   const [first] = causes
   return causes.every((cause) => cause === first) ? (first ?? null) : null
+}
+
+/** What pytest lacks to run a test; null for nothing. */
+function pluginObstacle(message: string): string | null {
+  const fixture = /^ *fixture '(\w{1,80})' not found$/m.exec(message)
+  if (fixture !== null)
+    return (
+      `The tests use the fixture "${fixture[1]}", which nothing defines: ` +
+      'install the plugin of pytest that does.'
+    )
+  return /^ *async def functions are not natively supported/m.test(message)
+    ? 'pytest runs no async tests by itself: install a plugin for them, such as pytest-asyncio.'
+    : null
 }
 
 interface Sign {
@@ -100,6 +115,23 @@ const START: readonly Sign[] = [
     says: ([, option]) =>
       `The test runner does not know the option ${option}: ` +
       'install the plugin that it belongs to, or change the check.',
+  },
+  {
+    // Whatever of its settings Jest cannot use: presets, environments, modules.
+    pattern: /^ *● Validation Error:\s{1,20}(\S.{1,300})/m,
+    says: ([, message]) => `Jest cannot start: ${message}`,
+  },
+  {
+    pattern: /^ERROR: (Missing required plugins: .{1,200})$/m,
+    says: ([, message]) => `pytest cannot start: ${message}. Install them.`,
+  },
+  {
+    pattern: /^(?:ImportError: )?(Start directory is not importable: .{1,300})$/m,
+    says: ([, message]) => `unittest cannot start: ${message}. Correct the check.`,
+  },
+  {
+    pattern: /^Could not find '(.{1,300})'$/m,
+    says: ([, path]) => `The check finds no tests at ${path}: correct its patterns of files.`,
   },
   {
     pattern: /^npm (?:ERR!|error) code EBADENGINE\b/m,

@@ -9,6 +9,9 @@ import {
   parseFrames,
 } from './report.js'
 
+/** Characters of a message that is no error of the code. */
+const MAX_MESSAGE = 1_000
+
 const LINE = /^(PASSED|FAILED|ERROR|XFAIL|XPASS|SKIPPED) (.*)$/
 
 /**
@@ -61,7 +64,9 @@ export function parsePytestFailures(output: string): Failure[] {
   const sections = sectionsOf(output)
   return [...names].map((name) => {
     const body = bodyOf(name, sections)
-    const message = [...body.matchAll(/^E {1,3}(.*)$/gm)].map(([, text]) => text).join('\n')
+    const errors = [...body.matchAll(/^E {1,3}(.*)$/gm)].map(([, text]) => text).join('\n')
+    // What pytest says itself has no such mark.
+    const message = errors === '' ? body.trim().slice(0, MAX_MESSAGE) : errors
     const frames = parseFrames(body).reverse()
     return {
       name,
