@@ -98,6 +98,20 @@ test('a file that is no UTF-8 text is not looked at, and named', async (t) => {
   assert.match(lastText, /Not looked at \(no UTF-8 text, or too long\): src\/add\.js\./)
 })
 
+test('a source that counts as a test by its name is not changed, and named', async (t) => {
+  const cwd = scratch(t)
+  const { 'src/add.js': add, 'test/add.test.js': tests, ...others } = ADD
+  writeFiles(cwd, {
+    ...others,
+    'src/testing/add.js': add,
+    'test/add.test.js': tests.replace('src/add.js', 'src/testing/add.js'),
+  })
+  const { gaveUp, lastText } = await drive({ model: repairModel(), cwd, check: 'node --test' })
+  assert.equal(gaveUp, true)
+  assert.match(lastText, /tests by their names, which are not changed: src\/testing\/add\.js\./)
+  assert.equal(readFileSync(join(cwd, 'src/testing/add.js'), 'utf8'), add)
+})
+
 test('a test file for which no trial may run leaves the others to be repaired', async (t) => {
   const { cwd, details } = await repairAsking(t, 'all', ({ command }) =>
     !String(command).includes('add.test'))

@@ -25,6 +25,8 @@ export interface SearchRecord {
   readonly refused: Map<string, string>
   /** Files that would have been looked at: they are no UTF-8 text, or too long. */
   readonly unread: Set<string>
+  /** What the failing tests import, and counts as a test by its name, if they import no source. */
+  readonly helpers: Set<string>
 }
 
 /** A patch that helped some tests, and harmed others. */
@@ -39,7 +41,7 @@ export interface NearMiss {
 export function newRecord(): SearchRecord {
   return {
     tried: 0, late: 0, files: new Set(), places: new Set(), nearest: null, kept: [],
-    refused: new Map(), unread: new Set(),
+    refused: new Map(), unread: new Set(), helpers: new Set(),
   }
 }
 
@@ -61,15 +63,20 @@ export function farewell(
   all: number,
   candidatesLeft: boolean,
 ): string {
-  const { tried, late, files, places, nearest, kept, refused, unread } = record
+  const { tried, late, files, places, nearest, kept, refused, unread, helpers } = record
   const names = some(failing)
   const where =
     files.size === 0 ? '' : ` in ${count(places.size, 'place')} of ${count(files.size, 'file')}`
   const slow =
     late === 0 ? '' : `, of which ${late} reached the time limit`
+  const named =
+    helpers.size === 0
+      ? ''
+      : ' Of what the tests import, these count as tests by their names, which are not changed: ' +
+        `${some([...helpers])}.`
   const looked =
     tried === 0
-      ? 'There is no patch to try: no source file that could be the cause is known.'
+      ? `There is no patch to try: no source file that could be the cause is known.${named}`
       : `${count(tried, 'patch', 'patches')} ${tried === 1 ? 'was' : 'were'} tried${where}${slow}.`
   const why = candidatesLeft ? ' More could be tried, but a run tries no more.' : ''
   const left =

@@ -6,17 +6,25 @@ import { stringBody } from './token.js'
 
 /** Matches dependencies, build results and hidden folders. */
 const FOREIGN = new RegExp(
-  '(^|/)(node_modules|\\.git|dist|build|out|coverage|vendor|third_party|' +
+  '(^|/)(node_modules|\\.git|dist|coverage|vendor|third_party|' +
     '\\.venv|venv|__pycache__|site-packages|\\.[^/]+)/|\\.d\\.[mc]?ts$|\\.min\\.js$',
 )
+/** Build results as well, unless they are among sources. */
+const BUILT = /(^|\/)(build|out)\//
+const SOURCES = /(^|\/)(src|lib)\//
 const CONFIGURATION = new RegExp(
-  '(^|/)([\\w.-]+\\.config\\.[mc]?[jt]s|setup\\.py|noxfile\\.py|tasks\\.py|' +
+  '(^|/)([\\w.-]+\\.config\\.[mc]?[jt]s|setup\\.py|noxfile\\.py|' +
     'gulpfile\\.[mc]?js|Gruntfile\\.js)$',
 )
 const TEST = new RegExp(
   '(^|/)(tests?|__tests__|specs?|testing|fixtures|__mocks__)/|[._-](test|spec)\\.[mc]?[jt]sx?$|' +
     '(^|/)test[._-][^/]*\\.\\w+$|(^|/)tests?\\.\\w+$|_test\\.\\w+$|(^|/)conftest\\.py$',
 )
+
+function isForeign(path: string): boolean {
+  const sources = SOURCES.exec(path)?.index ?? path.length
+  return FOREIGN.test(path) || BUILT.test(path.slice(0, sources + 1))
+}
 
 /** Whether a file belongs to the tests, which are read but never written. */
 export function isTestPath(path: string): boolean {
@@ -27,7 +35,7 @@ export function isTestPath(path: string): boolean {
 export function isSourcePath(path: string): boolean {
   return (
     languageOf(path) !== null &&
-    !FOREIGN.test(path) &&
+    !isForeign(path) &&
     !CONFIGURATION.test(path) &&
     !isTestPath(path)
   )
@@ -35,7 +43,7 @@ export function isSourcePath(path: string): boolean {
 
 /** Whether a file may be read. */
 export function isReadablePath(path: string): boolean {
-  return languageOf(path) !== null && !FOREIGN.test(path)
+  return languageOf(path) !== null && !isForeign(path)
 }
 
 /** The members of `paths` that a file imports. */

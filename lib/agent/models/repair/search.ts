@@ -281,6 +281,8 @@ export class Search {
     const tests = project.files(
       (path) => project.isTest(path) && (reachable.has(path) || first.includes(path)),
     )
+    for (const { path } of sources.length === 0 ? tests : [])
+      if (!first.includes(path)) this.#record.helpers.add(path)
     const suspicion = rankPlaces(sources, tests, failures, outcomes, tested)
     const open = new Set(failing)
     // No test of this file reaches what only others import: it is for their turn.
