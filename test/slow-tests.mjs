@@ -918,6 +918,15 @@ const byFile = {
     ['a test file for which no trial may run leaves the others to be repaired', 4.3, REPAIR],
     ['patches that cannot be made once and again leave others to be tried', 18, REPAIR],
   ],
+  'test/agent/models/repair-unittest.test.ts': [
+    ['what the code writes to the terminal is left alone by the repair', 2.5, REPAIR],
+    ['a patch that only silences the code repairs nothing', 10, REPAIR],
+    [
+      'a check that names only the tests that fail is met by the patch after which none is named',
+      3,
+      REPAIR,
+    ],
+  ],
   'test/agent/models/repair-several.test.ts': [
     ['patches in different files that repair different tests are made together', 3, REPAIR],
     ['a patch that helped before another one was made is made by the whole check', 3.5, REPAIR],

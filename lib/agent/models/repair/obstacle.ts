@@ -118,7 +118,7 @@ const START: readonly Sign[] = [
   },
   {
     // Whatever of its settings Jest cannot use: presets, environments, modules.
-    pattern: /^ *● Validation Error:\s{1,20}(\S.{1,300})/m,
+    pattern: /^ *\u25cf Validation Error:\s{1,20}(\S.{1,300})/m,
     says: ([, message]) => `Jest cannot start: ${message}`,
   },
   {
