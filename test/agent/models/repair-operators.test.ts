@@ -318,3 +318,9 @@ test('named arguments are the same in any order', () => {
   const text = 'x = f(a=g(1), b=h(2))\n'
   assert.equal(rankOf('a.py', text, 'x = f(b=h(2), a=g(1))\n'), 0)
 })
+
+test('names of Python that are labels elsewhere begin statements like others', () => {
+  const before = 'def f(value):\n    default = g(value)\n    return default\n'
+  const after = before.replace('    default', '    if value is None:\n        return\n    default')
+  assert.ok(rankOf('a.py', before, after) > 0)
+})

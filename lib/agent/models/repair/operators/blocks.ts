@@ -8,6 +8,7 @@ import { isAllowedAt } from './loops.js'
 import { functionAt, isUsable, namesWithin, scopeAt } from './scope.js'
 import { type Alternative, spread } from './spread.js'
 import { lowerBound } from './lower-bound.js'
+import { isLabel } from './statement-parts.js'
 
 /** A short statement of the file, which may be missing elsewhere. */
 interface Statement {
@@ -125,8 +126,8 @@ export const missingStatement: Operator = (context, at) => {
   const before = tokens[at - 1]!
   if (region === undefined || at < region.bodyFirst || before.kind === 'keyword') return
   const python = file.language === 'python'
-  if (/^(else|elif|except|finally|case|default)$/.test(token.text)) return
-  if (!python && before.text === ')') return
+  if (python ? /^(else|elif|except|finally)$/.test(token.text) : before.text === ')') return
+  if (isLabel(token)) return
   const pool = statementsOf(file)
   const middle = lowerBound(pool, at)
   const head = headOf(file, at)

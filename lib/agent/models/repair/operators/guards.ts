@@ -7,6 +7,7 @@ import { isAllowedAt } from './loops.js'
 import type { Operator } from './patch.js'
 import { functionAt, isUsable, namesWithin } from './scope.js'
 import { type Alternative, spread } from './spread.js'
+import { isLabel } from './statement-parts.js'
 
 /** `if (condition) jump`, without `else`. */
 interface Guard {
@@ -135,7 +136,7 @@ export const missingGuard: Operator = (context, at) => {
     python ? ['else', 'elif', 'except', 'finally'].includes(token.text) : !/[;{}]/.test(before.text)
   )
     if (python || before.kind === 'keyword' || (before.text === ')' && !isEnd)) return
-  if (at < region.bodyFirst || /^(['"]|case$|default$)/.test(token.text)) return
+  if (at < region.bodyFirst || /^['"]/.test(token.text) || isLabel(token)) return
   const { guards, byFunction } = jumpsOf(file)
   const focus = focusOf(file, at, isEnd ? at - 12 : at, isEnd ? at : at + 24)
   const total = [...focus.values()].reduce((sum, weight) => sum + weight, 0.01)
