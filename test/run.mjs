@@ -11,6 +11,7 @@
  *    cannot rot (but where a newer Node does not tell which tests it has left out).
  *    With --slow, the same of the files in that list alone. A part of a path after a `!` leaves out
  *    those files, which the caller runs in another way.
+ *    Files called *.slow.test.ts are left out and run as a whole, and need no entry there.
  * 3. Leaves out *.full.test.ts, which `.ci/full` runs, unless a part of a path names them.
  * 4. Files run compiled (see compile.mjs), several in one process: starting Node and loading the
  *    library takes longer than most files do. A single file also runs by
@@ -53,7 +54,8 @@ const leaveOut = !all && !peers && parts.length === 0
 const timeout = peers ? 900_000 : 300_000
 const files = testFiles(join(root, peers ? 'test/peers' : 'test'))
   .map((path) => relative(root, path))
-  .filter((path) => !(slow && !slowFiles.has(path)) && !(leaveOut && path in wholeFiles))
+  .filter((path) => !slow || slowFiles.has(path) || path.endsWith('.slow.test.ts'))
+  .filter((path) => !leaveOut || !(path in wholeFiles || path.endsWith('.slow.test.ts')))
   .filter((path) => !isLeftOut(path))
   .filter((path) =>
     parts.length === 0 ? !path.includes('.full.') : parts.some((part) => path.includes(part)),
@@ -72,7 +74,9 @@ if (files.length === 0) {
  */
 function writeGroups(folder) {
   const alone = (/** @type {string} */ file) =>
-    file in ownProcess || (!leaveOut && slowFiles.has(file))
+    file in ownProcess ||
+    file.endsWith('.slow.test.ts') ||
+    (!leaveOut && slowFiles.has(file))
   const shared = files.filter((file) => !alone(file))
   const groups = files.filter(alone).map((file) => [file])
   while (shared.length > 0) groups.push(shared.splice(0, GROUP))
