@@ -8,7 +8,7 @@ import { after, before, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { bubblewrapProblem } from 'runwright/agent'
 import { AsyncClient } from 'runwright/http'
-import { programAt } from './helpers/programs.js'
+import { programAt, withLoader } from './helpers/programs.js'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const examples = readdirSync(join(root, 'examples')).filter((name) => name.endsWith('.ts'))
@@ -120,7 +120,7 @@ async function request(port: number): Promise<void> {
 
 test('the demo achieves its goal without network or language model, even with a key', async (t) => {
   const env = { OPENAI_API_KEY: 'sk-not-a-key-0123456789', RUNWRIGHT_MODEL: 'openai:gpt-5' }
-  const node = ['build/run.mjs', 'examples/demo.ts'] // as npm run demo does
+  const node = [...withLoader, 'examples/demo.ts'] // as npm run demo does
   const ended = await end(start(t, 'demo.ts', { network: false, env, node }))
   assert.equal(ended.code, 0, `${ended.stdout}${ended.stderr}`)
   assertSensible(ended)

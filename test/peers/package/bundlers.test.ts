@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -113,49 +113,11 @@ const BUNDLERS: Readonly<Record<string, (build: Build) => Promise<unknown>>> = {
 
 const extension = (format: string): string => (format === 'esm' ? '.mjs' : '.cjs')
 
-/** With source maps, by tools that read those of packages: none is missing, nothing is warned of. */
-const WITH_MAPS: Readonly<Record<string, (entry: string, out: string) => Promise<void>>> = {
-  async esbuild(entry, out) {
-    const options = { bundle: true, minify: true, platform: 'node', format: 'esm' }
-    const files = { entryPoints: [entry], outfile: join(out, 'main.mjs'), sourcemap: true }
-    const { warnings } = await require('esbuild').build({ ...options, ...files })
-    assert.deepEqual(warnings, [])
-  },
-  async webpack(entry, out) {
-    const rule = { test: /\.js$/, enforce: 'pre', use: require.resolve('source-map-loader') }
-    await runWebpack({
-      mode: 'production',
-      optimization: { minimize: false },
-      entry: { main: entry },
-      devtool: 'source-map',
-      module: { rules: [rule] },
-      experiments: { outputModule: true },
-      output: { path: out, filename: '[name].mjs', module: true },
-    })
-  },
-}
-
 async function runWebpack(options: object): Promise<void> {
   const compiler = require('webpack')({ target: 'node20', context: folder, ...options })
   const stats = await promisify(compiler.run.bind(compiler))()
   const { errors, warnings } = stats.toJson({ all: false, errors: true, warnings: true })
   assert.deepEqual([errors, warnings], [[], []])
-}
-
-for (const [tool, bundle] of Object.entries(WITH_MAPS)) {
-  test(`${tool} takes the source maps of the package along`, async () => {
-    const entry = join(folder, `maps-${tool}.js`)
-    const code = `import { AsyncClient } from 'runwright/http'
-      try { new AsyncClient({ nope: 1 }) } catch (error) { console.log(error.stack) }`
-    writeFileSync(entry, code)
-    const out = join(folder, `maps-${tool}`)
-    await bundle(entry, out)
-    const words = ['--enable-source-maps', join(out, 'main.mjs')]
-    const { stdout } = await run(process.execPath, words, { cwd: folder })
-    const [, line] = /lib\/internal\/options\.ts:(\d+):\d+/.exec(stdout) ?? []
-    const source = readFileSync(join(root, 'lib/internal/options.ts'), 'utf8').split('\n')
-    assert.match(source[Number(line) - 1] ?? '', /throw|new /, stdout)
-  })
 }
 
 const bundles = Object.keys(BUNDLERS).flatMap((tool) =>
