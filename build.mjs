@@ -65,7 +65,7 @@ async function worker(path) {
 /** The plugin of esbuild that turns files read at run time into strings. */
 export const embed = {
   name: 'embed',
-  /** @param {{ onLoad(where: { filter: RegExp }, load: (file: { path: string }) => unknown): void }} build */
+  /** @param {{ onLoad(where: { filter: RegExp }, load: () => unknown): void }} build */
   setup(build) {
     for (const [path, contents] of Object.entries(replacements)) {
       const filter = new RegExp(`/lib/${path.replaceAll('.', '\\.')}$`)

@@ -32,7 +32,7 @@ export default async function* report(events) {
     const { details } = data
     if (details?.type === 'suite') continue
     const name = [...path.slice(0, data.nesting), data.name].join(' > ')
-    if (data.skip !== undefined) count.skipped++
+    if (data.skip !== undefined || data.todo !== undefined) count.skipped++
     else if (type === 'test:pass') count.passed++
     else count.failed++
     slowest.push({ name, ms: details?.duration_ms ?? 0 })
@@ -44,7 +44,8 @@ export default async function* report(events) {
     yield `\n✖ ${name}\n${indent(inSources(inspect(error?.cause ?? error)))}\n`
   }
   const seconds = ((performance.now() - began) / 1000).toFixed(1)
-  yield `\nslowest:\n${keepSlowest(slowest).map(({ name, ms }) => `  ${ms.toFixed(0)} ms  ${name}\n`).join('')}`
+  const lines = keepSlowest(slowest).map(({ name, ms }) => `  ${ms.toFixed(0)} ms  ${name}\n`)
+  yield `\nslowest:\n${lines.join('')}`
   if (failures.length > 0) yield `failed:\n${failures.map((name) => `  ${name}\n`).join('')}`
   yield `in ${seconds} s:\n${count.passed} passed, ${count.failed} failed, ${count.skipped} skipped\n`
 }
@@ -70,7 +71,8 @@ const maps = new Map()
  * @param {string} text With stack traces.
  */
 function inSources(text) {
-  return text.replaceAll(/(?:file:\/\/)?(\/[^\s():]+\.js):(\d+):(\d+)/g, (place, file, line, column) => {
+  const position = /(?:file:\/\/)?(\/[^\s():]+\.js):(\d+):(\d+)/g
+  return text.replaceAll(position, (place, file, line, column) => {
     const map = maps.get(file) ?? mapOf(file)
     maps.set(file, map)
     const entry = map?.findEntry(Number(line) - 1, Number(column) - 1)
