@@ -37,9 +37,6 @@ const FOLDERS = 'makes more than a thousand folders'
  * @type {Readonly<Record<string, readonly SlowTest[]>>}
  */
 const byFile = {
-  'test/agent/run/results.test.ts': [
-    ['builtin:repair says that it gives no results', 0.5, COMMANDS],
-  ],
   'test/agent/tools/passed-over.test.ts': [
     ['a large .venv leaves room for the files of a project, and is named', 0.5, COMMANDS],
   ],
@@ -53,23 +50,8 @@ const byFile = {
     ['a replayed run repeats the answers, event by event, and costs nothing', 0.8, COMMANDS],
     ['a replay fails when it is asked for more turns than were recorded', 0.6, COMMANDS],
   ],
-  'test/agent/run/fork-apply.test.ts': [
-    ['a fork in place has what its source brought, and nothing to apply', 0.5, COMMANDS],
-    ['a fork that applies by itself brings the changes of its source', 0.6, COMMANDS],
-    ['a fork that changes nothing itself waits with the changes of its source', 0.8, CHECKS],
-    ['applying a fork brings what its source had not applied', 0.8, CHECKS],
-    ['a fork of a fork brings the changes of all three', 0.5, COMMANDS],
-    ['what a source applied after its fork began is brought once', 0.3, COMMANDS],
-    ['a file that the user changed as well is a conflict, also of the source', 0.3, COMMANDS],
-    ['a fork is applied after its source was deleted', 0.3, COMMANDS],
-    ['a fork of changes that were applied brings its own', 0.3, COMMANDS],
-    ['a fork of changes that were discarded brings them after all', 0.3, COMMANDS],
-  ],
   'test/agent/goals/sealed/new-files.test.ts': [
     ['what a sealed check leaves out of a JavaScript package', 0.6, COPIES],
-  ],
-  'test/agent/run/gate-packages.test.ts': [
-    ['what was installed is shown, however long the rest of a summary is', 0.5, COMMANDS],
   ],
   'test/agent/log/progress.test.ts': [
     [
@@ -107,35 +89,14 @@ const byFile = {
   'test/agent/stores/simulated-disk.test.ts': [
     ['a store keeps its promises in random cases of faulty disks and processes', 1.1, DISK],
   ],
-  'test/agent/run/forks.test.ts': [
-    ['a fork goes on where a run stopped by its bound, with a message', 0.6, COMMANDS],
-    ['a source can be deleted, and its test changes are noticed in the fork', 0.8, CHECKS],
-  ],
-  'test/agent/run/secret-files.test.ts': [
-    ['the log has content of files with secrets', 0.8, COMMANDS],
-    ['the log has no content of files with secrets', 0.5, COMMANDS],
-  ],
   'test/agent/mcp/engine.test.ts': [
     ['the result of a tool lists the files that it changed, whatever its exit code', 0.7, CHILDREN],
     ['tools are gated like writes, unless the host declares them as reads', 0.6, CHILDREN],
     ['an engine opens without an optional server, but not without a required one', 0.7, CHILDREN],
     ['a run calls the tools of a server, and the engine closes the server', 0.4, CHILDREN],
   ],
-  'test/agent/run/restart.test.ts': [
-    ['runs that had begun come first, by age, then the queue, then new runs', 0.7, COMMANDS],
-    ['runs of one folder do not slow each other down while they wait', 0.7, COMMANDS],
-    ['a start reads no logs, and later only those of runs that get a slot', 0.6, COMMANDS],
-    ['a run whose log cannot be read now is taken up when it can', 0.3, COMMANDS],
-  ],
   'test/agent/models/repair-loading.test.ts': [
     ['the first request to the repair model loads its engine, an import does not', 0.7, WORKER],
-  ],
-  'test/agent/run/shared-end.test.ts': [
-    [
-      'cut off during run_end, the commit is lost: readers get the durable end, from anywhere',
-      0.6,
-      COMMANDS,
-    ],
   ],
   'test/ws/utf8.test.ts': [
     [
@@ -542,16 +503,6 @@ const byFile = {
     ['duplicates are numbered without counting those before them again', 1, LONG],
     ['names that are long, or of files, are bounded in a big suite as well', 2, LONG],
   ],
-  'test/agent/run/big-suites.test.ts': [
-    ['a fork of the start is compared with the first check of its source', 1.2, CHECKS],
-    ['a fork of the end is compared with the first check of its source', 0.7, CHECKS],
-    ['a report that becomes too large later is a check that fails', 0.4, CHECKS],
-    ['a process that goes on compares with the first check: two tests less', 0.6, CHECKS],
-    ['a process that goes on compares with the first check: a test skipped', 0.6, CHECKS],
-    ['a big suite is achieved when all its tests are there and pass', 0.5, CHECKS],
-    ['a process that goes on compares with the first check: all tests', 0.4, CHECKS],
-    ['63 740 tests of node:test are achieved by a run that writes the code', 25, CHECKS],
-  ],
   'test/agent/stores/large-records.test.ts': [
     ['the record of a million tests is stored, rewritten and read by a file store', 1.4, LONG],
   ],
@@ -718,18 +669,6 @@ const byFile = {
     ],
     ['nothing is lost or left when a process dies while a copy is removed', 2, COPIES],
     ['nothing is lost or left when a process dies while a copy is swept', 3, COPIES],
-  ],
-  'test/agent/run/hand-over.test.ts': [
-    [
-      'a process whose store does not answer waits 5 s for its runs, and then for nothing',
-      0.4,
-      COMMANDS,
-    ],
-    [
-      'a shutdown waits 4.5 s for the files of a run, which then stops without them',
-      0.5,
-      COPIES,
-    ],
   ],
   'test/agent/isolation/isolated-folders.test.ts': [
     ['a copy that is handed on and removed at once is whole, or gone', 1.2, COPIES],
@@ -981,75 +920,8 @@ const byFile = {
     ['a test of Python that ends the process keeps its lines; a script is one test', 1, CHILDREN],
     ['pytest: the lines that each test ran', 0.9, CHILDREN],
   ],
-  'test/agent/run/exploring-calls.test.ts': [
-    ['a search with ever new arguments goes on, explores: false', 1.7, COMMANDS],
-    ['a search with ever new arguments goes on, explores: true', 1.5, COMMANDS],
-    ['trying the same again is no progress, even if the answer differs: two in turn', 1.2, COMMANDS],
-    ['trying the same again is no progress, even if the answer differs: one that fails', 1, COMMANDS],
-    ['after a change of files the same may be tried again, but not after the way back', 1.7, COMMANDS],
-  ],
   'test/agent/properties.test.ts': [
     ['60 random runs keep every invariant, whatever model, tools and humans do', 2.4, RANDOM],
-  ],
-  'test/agent/run/fork-rules.test.ts': [
-    ['a fork takes any field of a start request over the one of its source', 1.4, COPIES],
-    ['a table of states, points and workspaces: forks and messages in memory', 2, COPIES],
-    ['a table of states, points and workspaces: forks and messages in files', 2, COPIES],
-  ],
-  'test/agent/run/message-points.test.ts': [
-    [
-      'a message at any point of a run that meets its goal is heard, named, or refused',
-      2,
-      RANDOM,
-    ],
-    [
-      'a message at any point of a run that reaches its bound is heard, named, or refused',
-      1.5,
-      RANDOM,
-    ],
-  ],
-  'test/agent/run/compaction-crashes.test.ts': [
-    ['whenever a process dies, the next one sends the same messages', 3.5, CRASHES],
-    ['the log says what each turn was sent', 0.3, COMMANDS],
-    [
-      'a fork takes the summary and the plan over, and a replay gives the same answers',
-      0.4,
-      COMMANDS,
-    ],
-  ],
-  'test/agent/run/compaction-random.test.ts': [
-    ['25 random long runs tell the model what it must know, once', 9, RANDOM],
-  ],
-  'test/agent/run/message-crashes.test.ts': [
-    ['60 random runs hear each message once, or say that they did not', 3.5, RANDOM],
-  ],
-  'test/agent/run/results-survive.test.ts': [
-    ['attempts at a result may change nothing', 0.5, COMMANDS],
-    [
-      'a run with a check can be killed at any append: no answer is lost or asked for twice',
-      4.5,
-      CRASHES,
-    ],
-    [
-      'the result of the attempt that wins is that of its run; one without does not win',
-      0.4,
-      COMMANDS,
-    ],
-    [
-      'a schema that is costly to check costs a bounded time, and its answers are invalid',
-      0.3,
-      COMMANDS,
-    ],
-    [
-      'a run without a folder can be killed at any append: no answer is lost or asked for twice',
-      0.3,
-      COMMANDS,
-    ],
-    [
-      'a run is achieved exactly if one of three answers matches, and shows the first of those',
-      0.3,
-      COMMANDS,
-    ],
   ],
   'test/agent/run/no-descriptors.test.ts': [
     [
@@ -1057,20 +929,6 @@ const byFile = {
       2.4,
       'runs wait for the machine in real time',
     ],
-  ],
-  'test/agent/run/recovery.test.ts': [
-    ['a run that makes progress survives any number of crashes', 0.6, CRASHES],
-    ['a run without gates recovers from a crash at every position of its log', 2.9, CRASHES],
-    ['a run with gates recovers from a crash at every position of its log', 3.7, CRASHES],
-    ['a command whose outcome is unknown is not run again, and its result says so', 0.7, COMMANDS],
-    ['with gates, an unknown outcome opens a gate', 0.5, COMMANDS],
-    ['a run that has already been recovered three times fails, and says why', 0.4, COMMANDS],
-    [
-      'commands that a dead process left are killed, even if the run only has to end',
-      0.4,
-      COMMANDS,
-    ],
-    ['an abort that was requested before a crash takes effect after it', 0.3, COMMANDS],
   ],
   'test/agent/stores/objects-faults.test.ts': [
     ['acknowledged blobs survive faults, crashes and losses of power in many cases', 6, DISK],
@@ -1127,17 +985,6 @@ const byFile = {
       'captures a folder twenty times',
     ],
     ['packages that are installed later are told, and make no other tree', 0.7, COPIES],
-  ],
-  'test/agent/run/fork-files.test.ts': [
-    ['a live run is forked while it waits, and both go on', 0.5, COMMANDS],
-    ['a fork in place needs the folder as it was', 0.6, COPIES],
-    ['what somebody did in the copy after its run is named when a fork takes it back', 0.4, COPIES],
-    ['a restore of the folder that was meant is none of the copy, for forks', 0.6, COPIES],
-    [
-      'an isolated fork begins with the files of its point, also of a deleted source',
-      2.3,
-      COMMANDS,
-    ],
   ],
   'test/internal/file-names.test.ts': [
     [
@@ -1463,14 +1310,6 @@ const byFile = {
       'the wait is longer than the start of a process takes',
     ],
   ],
-  'test/agent/run/hostile-turns.test.ts': [
-    [
-      'a goal whose judge answers with hostile turns is not achieved, and its run ends',
-      0.5,
-      COMMANDS,
-    ],
-    ['150 runs with hostile models end, and keep every invariant', 5, RANDOM],
-  ],
   'test/http/cache/cache-model.test.ts': [
     [
       'AsyncClient: 600 random requests get what a model of a private cache says',
@@ -1573,41 +1412,6 @@ const byFile = {
   ],
   'test/http/surface.test.ts': [
     ['no public type is `any`', 1.4, COMPILE],
-  ],
-  'test/agent/run/unavailable-store.test.ts': [
-    ['an abort of a run that waits for the store ends it when the store is back', 0.4, COMMANDS],
-    [
-      'a run whose model_turn the store refuses waits and goes on, doing nothing twice',
-      0.6,
-      COMMANDS,
-    ],
-    ['6 runs over a store that fails at random leave the log of one that never does', 1.4, RANDOM],
-    ['a run whose run_end the store refuses waits and goes on, doing nothing twice', 0.4, COMMANDS],
-    [
-      'a run whose run_started the store refuses waits and goes on, doing nothing twice',
-      0.3,
-      COMMANDS,
-    ],
-    [
-      'a run whose goal_check the store refuses waits and goes on, doing nothing twice',
-      0.3,
-      COMMANDS,
-    ],
-    [
-      'a run whose step_start the store refuses waits and goes on, doing nothing twice',
-      0.3,
-      COMMANDS,
-    ],
-    [
-      'a run whose tool_started the store refuses waits and goes on, doing nothing twice',
-      0.3,
-      COMMANDS,
-    ],
-    [
-      'a run whose tool_result the store refuses waits and goes on, doing nothing twice',
-      0.3,
-      COMMANDS,
-    ],
   ],
   'test/agent/crash/full-disk.test.ts': [
     ['a run that fills the disk waits until there is room, also over a restart', 1.2, DISK],
@@ -1905,25 +1709,6 @@ const byFile = {
   'test/agent/goals/runner-files.test.ts': [
     ['packages linked inside the workspace count by content, others by their link', 1.0, CHECKS],
   ],
-  'test/agent/run/budgets.test.ts': [
-    ['a model that refuses a long conversation gets a shorter one, then and later', 1.0, LONG],
-  ],
-  'test/agent/run/lost-folder.test.ts': [
-    ['after a restart, a run continues only in the folder in which it began', 1.8, COMMANDS],
-    [
-      'after a restart, a run continues whose folder is on another device since then',
-      0.3,
-      COMMANDS,
-    ],
-    ['runs leave no descriptor open, however they end', 0.9, RANDOM],
-    ['process: a run ends when its folder is replaced by a link', 0.4, COMMANDS],
-    [
-      'after a restart, a run continues of an earlier version, which does not know its folder',
-      0.7,
-      COMMANDS,
-    ],
-    ['bubblewrap: a command gets no descriptor of its folder', 0.3, COMMANDS],
-  ],
   'test/agent/checkpoints/kills-restore.test.ts': [
     ['a restore after the end that is killed at any write is finished by the next start', 5, KILLS],
   ],
@@ -1997,11 +1782,6 @@ const byFile = {
     ['changes that the folder has already count as applied', 0.3, COPIES],
     ['no change of files begins while a run is being deleted', 0.7, COPIES],
   ],
-  'test/agent/run/silent-objects.test.ts': [
-    ['a run that compares checkpoints, and gets no content, can be aborted', 2, COPIES],
-    ['a run whose store of contents never answers to put can be aborted', 2, COPIES],
-    ['a run whose store of contents never answers to has can be aborted', 2, COPIES],
-  ],
   'test/agent/workspace/remove-tree.test.ts': [
     [
       'a folder that others go on filling, ever deeper, is given up after a bounded time',
@@ -2022,65 +1802,6 @@ const byFile = {
   ],
   'test/agent/goals/holdout/attempts.test.ts': [
     ['an attempt that passes only the visible tests does not win', 2, CHECKS],
-  ],
-  'test/agent/run/children/attempts.test.ts': [
-    ['the attempt that came nearest is named, and its changes can be applied by hand', 0.9, CHECKS],
-    ['the largest number of attempts needs no more listeners than Node expects', 0.8, COPIES],
-    ['an attempt that changes the tests is not the nearest, however many pass', 0.7, CHECKS],
-    ['the first attempt that achieves the goal wins, and its changes are applied', 0.5, COPIES],
-    ['attempts that do not achieve the goal fail their run, with every reason', 0.4, COPIES],
-    ['while another run works in the folder, the run says for what it waits', 0.4, COPIES],
-    [
-      'the changes of a fork wait, though those of the attempts were applied by default',
-      0.4,
-      COPIES,
-    ],
-    ['a human chooses among the attempts that achieved the goal', 0.4, COPIES],
-    ['a binary file is a larger change than any text', 0.3, COPIES],
-  ],
-  'test/agent/run/children/whole-tree.test.ts': [
-    ['what runs of all levels use counts at once, before any of them has ended', 0.6, COPIES],
-    ['a fork goes on by itself with the files of the winner; a retry attempts anew', 0.5, COPIES],
-    ['the smallest change wins, then the fewest tokens', 0.7, COPIES],
-    ['when one attempt wins, the others are ended', 0.6, COPIES],
-    ['the tokens of all attempts count towards the budget of their run', 0.4, COPIES],
-    ['changes that conflict with the folder stay pending, and the conflict is named', 0.4, COPIES],
-    [
-      'with apply: manual, the changes of the winner, or of a loser, are applied by hand',
-      0.5,
-      COPIES,
-    ],
-    ['a service that is closed goes on with its trees when it starts again', 0.5, COPIES],
-  ],
-  'test/agent/run/children/shutdown.test.ts': [
-    ['a shutdown with time at run_started loses nothing of attempts', 0.3, COPIES],
-    ['a shutdown with time at attempt_started loses nothing of attempts', 0.3, COPIES],
-    ['a shutdown with time at attempt_ended loses nothing of attempts', 0.3, COPIES],
-    ['a shutdown with time at attempt_chosen loses nothing of attempts', 0.3, COPIES],
-    ['a shutdown with time at files_changing loses nothing of attempts', 0.3, COPIES],
-    ['a shutdown with time at tool_started loses nothing of delegates', 0.3, COPIES],
-    ['a shutdown with time at delegate_started loses nothing of delegates', 0.3, COPIES],
-    ['a shutdown with time at files_changing loses nothing of delegates', 0.3, COPIES],
-    ['a shutdown with time at files_changed loses nothing of delegates', 0.3, COPIES],
-    ['a shutdown with time at delegate_ended loses nothing of delegates', 0.3, COPIES],
-    ['a shutdown with time at tool_started loses nothing of an own tool', 0.3, COPIES],
-    ['a shutdown with time at delegate_started loses nothing of an own tool', 0.3, COPIES],
-    ['a shutdown with time at files_changing loses nothing of an own tool', 0.3, COPIES],
-    ['a shutdown with time at delegate_ended loses nothing of an own tool', 0.3, COPIES],
-    ['a shutdown at once at run_started loses nothing of attempts', 0.3, COPIES],
-    ['a shutdown at once at attempt_started loses nothing of attempts', 0.3, COPIES],
-    ['a shutdown at once at attempt_ended loses nothing of attempts', 0.4, COPIES],
-    ['a shutdown at once at attempt_chosen loses nothing of attempts', 0.5, COPIES],
-    ['a shutdown at once at files_changing loses nothing of attempts', 0.5, COPIES],
-    ['a shutdown at once at tool_started loses nothing of delegates', 0.5, COPIES],
-    ['a shutdown at once at delegate_started loses nothing of delegates', 0.5, COPIES],
-    ['a shutdown at once at files_changing loses nothing of delegates', 0.6, COPIES],
-    ['a shutdown at once at files_changed loses nothing of delegates', 0.8, COPIES],
-    ['a shutdown at once at delegate_ended loses nothing of delegates', 0.7, COPIES],
-    ['a shutdown at once at tool_started loses nothing of an own tool', 0.6, COPIES],
-    ['a shutdown at once at delegate_started loses nothing of an own tool', 0.5, COPIES],
-    ['a shutdown at once at files_changing loses nothing of an own tool', 0.7, COPIES],
-    ['a shutdown at once at delegate_ended loses nothing of an own tool', 0.6, COPIES],
   ],
   'test/docs.test.ts': [
     ['the TypeScript samples of all documents compile', 4.5, COMPILE],
@@ -2131,140 +1852,6 @@ const byFile = {
     ['a secret is found in JSON of .NET', 0.3, SEARCH],
     ['a secret is found in encodeURI', 0.3, SEARCH],
     ['a secret is found in base64 in a URL', 0.3, SEARCH],
-  ],
-  'test/agent/run/children/choice.test.ts': [
-    [
-      'of two answers at the same time that choose different attempts, one is refused',
-      0.5,
-      COMMANDS,
-    ],
-    [
-      'the first answer to a choice counts; the same again is harmless, others are refused',
-      0.3,
-      COPIES,
-    ],
-    ['an answer that aborts names no attempt', 0.3, COPIES],
-    [
-      'the head of an earlier version tells by the chosen attempt which answer was given',
-      0.3,
-      COPIES,
-    ],
-  ],
-  'test/agent/run/children/damage.test.ts': [
-    ['runs whose parent is damaged end as aborted', 0.7, COMMANDS],
-    ['an attempt whose log is damaged has failed, and another one wins', 0.4, COPIES],
-  ],
-  'test/agent/run/children/delegation.test.ts': [
-    ['delegates of one turn work at once, and their changes come back', 0.6, COPIES],
-  ],
-  'test/agent/run/children/interrupted.test.ts': [
-    [
-      'an abort while changes are brought back leaves all of them, and then the run ends',
-      0.5,
-      COPIES,
-    ],
-    ['the changes of the winner wait for a store that cannot be reached', 0.4, COPIES],
-    ['the changes of a delegate wait for a store that cannot be reached', 0.4, COPIES],
-    ['a sweep removes the copy of a child whose process died before it could', 0.4, COPIES],
-  ],
-  'test/agent/run/children/startrun.test.ts': [
-    ['a tool starts runs one after the other, each with the files of those before', 0.4, COPIES],
-    ['a tool starts runs that work at the same time, with one slot', 0.7, COPIES],
-    ['what both sides changed is told, and stays as it is', 0.5, COPIES],
-    ['a run is not started by a call that is over, nor beyond the limits', 1.1, COPIES],
-    ['a plan starts no run, and may forget that it has tried', 0.4, COPIES],
-    [
-      'delegates of an isolated run see its files, and their changes come into its copy',
-      0.5,
-      COPIES,
-    ],
-    ['what is asked of a run is checked', 0.3, COPIES],
-    ['what a run starts spends its budget', 0.3, COPIES],
-  ],
-  'test/agent/run/children/tree-budgets.test.ts': [
-    ['attempts that work at once make no more tool calls than their run may', 0.5, COPIES],
-    ['delegates of delegates keep to the tool calls of the run at the top', 0.7, COPIES],
-    [
-      'work that was done is checked, and can win: both attempts make their last tool call',
-      0.4,
-      COPIES,
-    ],
-    [
-      'work that was done is checked, and can win: the tokens are used up by the calls that are in flight',
-      0.5,
-      COPIES,
-    ],
-    ['an attempt that has achieved the goal wins when the others use up the budget', 0.5, COPIES],
-    ['a run ends when the tokens of its siblings have used up the budget', 0.3, COPIES],
-    [
-      'work that was done is checked, and can win: the last call of an attempt may overshoot the tokens',
-      0.3,
-      COPIES,
-    ],
-  ],
-  'test/agent/run/compaction.test.ts': [
-    ['a summary by the model stands in place of turns that no longer fit', 0.7, COMMANDS],
-    ['with drop, and for a program, the model is asked for none', 0.3, COMMANDS],
-  ],
-  'test/agent/run/doubtful-claims.test.ts': [
-    [
-      'tools stop when their claim is doubtful, and the run goes on with their results',
-      0.4,
-      COMMANDS,
-    ],
-  ],
-  'test/agent/run/fair-slots.test.ts': [
-    ['ten thousand waiting runs of two trees and of none start in rounds', 0.7, COMMANDS],
-  ],
-  'test/agent/run/fallback-models.test.ts': [
-    ['a model with a larger window gets what the one before had no room for', 0.5, COMMANDS],
-    ['attempts have the same fallback models, and skip their own', 0.6, COMMANDS],
-    ['a run goes on with the right model after a crash after any append', 1.2, COMMANDS],
-    ['a replay of a run in which another model took over gives the same turns', 0.4, COMMANDS],
-    ['Gemini takes over from Messages: context', 0.3, COMMANDS],
-    ['a language model takes over from builtin:repair when that has nothing left', 0.3, COMMANDS],
-  ],
-  'test/agent/run/images.test.ts': [
-    ['the largest images of a result are stored in files, and read again', 0.6, COMMANDS],
-    ['a run that goes on after a crash sends the same images byte by byte', 1.2, COMMANDS],
-    [
-      'a request has images, which the model sees with the goal, also when it is retried',
-      0.3,
-      COMMANDS,
-    ],
-  ],
-  'test/agent/run/instructions.test.ts': [
-    ['a retry has the instructions of the request, and reads all others anew', 0.7, COMMANDS],
-    ['attempts and delegates are told what the run is told that has started them', 0.8, COMMANDS],
-    [
-      'the model is told, in this order: a request that cannot switch the text of the project on',
-      0.3,
-      COMMANDS,
-    ],
-    ['a fork has what its source froze', 0.3, COMMANDS],
-    ['a fork has no text of the project if it says so', 0.3, COMMANDS],
-    ['a fork has the text of the project as it is now if it says so', 0.3, COMMANDS],
-  ],
-  'test/agent/run/messages.test.ts': [
-    [
-      'a message is heard with the next call of the model, after all that came before',
-      0.5,
-      COMMANDS,
-    ],
-    [
-      'a message beside an abort, an answer and the end of a run is stored or refused',
-      0.3,
-      COMMANDS,
-    ],
-  ],
-  'test/agent/run/plan.test.ts': [
-    ['a plan of megabytes is told to the model, and changes nothing', 0.3, COMMANDS],
-  ],
-  'test/agent/run/provider-limits.test.ts': [
-    ['calls begin when and in the order in which a plain list says: seed 1', 0.4, COMMANDS],
-    ['calls begin when and in the order in which a plain list says: seed 2', 0.4, COMMANDS],
-    ['calls begin when and in the order in which a plain list says: seed 5', 0.5, COMMANDS],
-    ['calls begin when and in the order in which a plain list says: seed 4', 0.3, COMMANDS],
   ],
   'test/agent/stores/lock.test.ts': [
     ['of several processes that find a stale lock, exactly one takes it over', 0.4, DISK],
@@ -2376,17 +1963,6 @@ const byFile = {
     ['totals stay integers when a model reports Infinity tokens', 0.6, COMMANDS],
     ['totals stay integers when a model reports 1e308 tokens', 0.3, COMMANDS],
   ],
-  'test/agent/run/kept-requests-production.test.ts': [
-    ['with NODE_ENV=production requests are snapshots that are not frozen', 0.3, COMMANDS],
-  ],
-  'test/agent/run/tenant-folders.test.ts': [
-    ['the folders of runs are known from an index that an earlier version wrote', 0.4, COMMANDS],
-    ["the folder of another tenant's run is refused, and what is in it: allow", 0.3, COMMANDS],
-    ['a restart knows whose folders they are', 0.3, COMMANDS],
-  ],
-  'test/agent/run/tool-groups.test.ts': [
-    ['which tools delegates are offered: read_file, delegate, 2 deep', 0.3, COMMANDS],
-  ],
   'test/agent/tracing/tracing.test.ts': [
     ['a run is one span with iterations, model calls, tools and checks below it', 0.3, COMMANDS],
   ],
@@ -2414,27 +1990,6 @@ const byFile = {
   ],
   'test/agent/models/recordings.test.ts': [
     ['anthropic-stream-thinking gives the same at once and byte by byte', 0.6, COMMANDS],
-  ],
-  'test/agent/run/kept-requests.test.ts': [
-    [
-      'a model that keeps its requests sees in each what it was sent, and cannot change it',
-      0.5,
-      COMMANDS,
-    ],
-  ],
-  'test/agent/run/model-names.test.ts': [
-    ['a model that calls itself something else keeps to the limits of its provider', 0.4, COMMANDS],
-    [
-      'a run is repeated, forked, attempted and resumed with the model that was asked for',
-      1.0,
-      COMMANDS,
-    ],
-  ],
-  'test/agent/run/repeated-calls.test.ts': [
-    ['a run that may make two calls makes them, wherever its process dies', 2.3, COMMANDS],
-  ],
-  'test/agent/run/tree-deletion.test.ts': [
-    ['attempts that ran go with their run, and not without it', 1.0, COMMANDS],
   ],
   'test/agent/stores/objects.test.ts': [
     ['FileStore keeps the contract of ObjectStore', 0.9, COMMANDS],
@@ -2479,7 +2034,6 @@ export const ownProcess = {
   'test/agent/workspace/apply.test.ts': 'replaces functions of node:fs for a while',
   'test/agent/request/project-instructions.test.ts': 'has texts that another test may know as secrets',
   'test/internal/next-turn.test.ts': 'counts all that happens in a turn of its process',
-  'test/agent/run/kept-requests-production.test.ts': 'loads the library in production',
   'test/agent/models/repair-loading.test.ts': 'asks which files its process has loaded',
   'test/internal/uuid.test.ts': 'ids never go back in time, and others make ids of today',
   'test/growth.test.ts': 'counts the steps of all code in its process',
@@ -2489,6 +2043,5 @@ export const ownProcess = {
   'test/agent/executors/isolated-copy.test.ts': 'changes PATH for a while',
   'test/agent/executors/sandbox.test.ts': 'changes PATH for a while',
   'test/agent/workspace/copy.test.ts': 'is another user for a while',
-  'test/agent/run/lost-folder.test.ts': 'changes PATH for a while',
   'test/http/built.test.ts': 'starts many children beside a server in the same process',
 }
