@@ -23,6 +23,7 @@ import { availableParallelism } from 'node:os'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { compile } from './compile.mjs'
+import { startServices } from './peers/services/start.mjs'
 import { ownProcess, slowTests, wholeFiles } from './slow-tests.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -101,8 +102,10 @@ const loader =
   compiled === null
     ? ['--conditions=runwright-source', '--import', 'tsx']
     : ['--enable-source-maps']
+const services = peers ? await startServices() : undefined
 const env = {
   ...process.env,
+  ...services?.env,
   FORCE_COLOR: '0',
   ...(compiled === null ? {} : { RUNWRIGHT_COMPILED: compiled }),
 }
@@ -146,8 +149,9 @@ child.stdout.on('data', (chunk) => {
     else process.stdout.write(`${line}\n`)
   }
 })
-child.on('close', (code, signal) => {
+child.on('close', async (code, signal) => {
   process.stdout.write(rest)
+  await services?.end()
   if (compiled !== null) rmSync(compiled, { recursive: true, force: true })
   if (ran === 0) console.error('no test ran')
   if (leaveOut) console.log(`${slowTests.length} slow tests left out: npm run test:all has them`)
