@@ -127,9 +127,6 @@ const byFile = {
     ['a start reads no logs, and later only those of runs that get a slot', 0.6, COMMANDS],
     ['a run whose log cannot be read now is taken up when it can', 0.3, COMMANDS],
   ],
-  'test/agent/models/repair-loading.test.ts': [
-    ['the first request to the repair model loads its engine, an import does not', 0.7, WORKER],
-  ],
   'test/agent/run/shared-end.test.ts': [
     [
       'cut off during run_end, the commit is lost: readers get the durable end, from anywhere',
@@ -868,30 +865,6 @@ const byFile = {
     ['a run that may change dependencies achieves its goal with another one', 3, CHECKS],
     ['a run that may change dependencies may update its runner', 3.7, CHECKS],
   ],
-  'test/agent/models/repair-check-files.test.ts': [
-    ['repair changes the source, and no test in a folder called qa', 4.5, REPAIR],
-    ['repair gives up where only a test could be changed', 2.7, REPAIR],
-  ],
-  'test/agent/models/repair-fixtures.test.ts': [
-    ['repairs script: a bound, seen by the exit code alone', 0.8, REPAIR],
-    ['repairs async: a missing await in a sum', 2.7, REPAIR],
-    ['repairs bank-py: a bound that includes its own value', 1.8, REPAIR],
-    ['repairs calendar: a logical operator', 54.8, REPAIR],
-    ['repairs graph-ts: the wrong end of a queue', 7.2, REPAIR],
-    ['repairs intervals-py: operands swapped', 6.5, REPAIR],
-    ['repairs geometry: swapped functions', 3.4, REPAIR],
-  ],
-  'test/agent/models/repair.test.ts': [
-    ['patches are tried on the failing tests only, and the whole check comes last', 1.7, REPAIR],
-    ['a bug that no small patch repairs is given up, and the files are unchanged', 6.7, REPAIR],
-    ['the same conversation gives the same turns, from new and old instances', 2.4, REPAIR],
-    ['a run continues in a new instance where the old one stopped', 7, REPAIR],
-    [
-      'when another program changes the sources, the search restarts and keeps that',
-      3.5,
-      REPAIR,
-    ],
-  ],
   'test/agent/models/repair-stops.test.ts': [
     ['a run with 3 tool calls changes nothing', 2, REPAIR],
     [
@@ -911,53 +884,6 @@ const byFile = {
     ['a run with 7 tool calls changes nothing', 6, REPAIR],
     ['a run that is aborted when its first trials begin changes nothing', 0.7, REPAIR],
     ['a run whose time is over while tests run with a patch changes nothing', 0.7, REPAIR],
-  ],
-  'test/agent/models/repair-refused.test.ts': [
-    ['patches that a person refuses give way to others that help', 5.5, REPAIR],
-    ['a person who refuses all that helps is asked once, and the rest is repaired', 13.5, REPAIR],
-    ['a test file for which no trial may run leaves the others to be repaired', 4.3, REPAIR],
-    ['patches that cannot be made once and again leave others to be tried', 18, REPAIR],
-  ],
-  'test/agent/models/repair-unittest.test.ts': [
-    ['what the code writes to the terminal is left alone by the repair', 2.5, REPAIR],
-    ['a patch that only silences the code repairs nothing', 10, REPAIR],
-    [
-      'a check that names only the tests that fail is met by the patch after which none is named',
-      3,
-      REPAIR,
-    ],
-  ],
-  'test/agent/models/repair-several.test.ts': [
-    ['patches in different files that repair different tests are made together', 3, REPAIR],
-    ['a patch that helped before another one was made is made by the whole check', 3.5, REPAIR],
-    ['a patch that helped before, by coincidence, gives way to a better one', 4, REPAIR],
-    ['patches that help alone and not together are told apart', 3, REPAIR],
-    ['patches that help alone and less together are told apart', 3, REPAIR],
-    [
-      'a patch that the whole check accepts gives way to one that helps more tests',
-      12,
-      REPAIR,
-    ],
-    ['patches of what only other failing tests import come last', 6, REPAIR],
-  ],
-  'test/agent/models/repair-large.test.ts': [
-    ['a repair of a few tests whose names change each time', 3, REPAIR],
-    ['a file that is read in parts is repaired, and nothing else in it changes', 5, REPAIR],
-    ['a suite that is only told in brief is repaired', 6, REPAIR],
-    ['a patch that lets more tests pass than an answer has room for is made', 4.2, REPAIR],
-    [
-      'a repair of more tests than an answer has room for whose names change each time',
-      2,
-      REPAIR,
-    ],
-    [
-      'a patch that only its own tests like is passed over, however many come first',
-      8.7,
-      REPAIR,
-    ],
-  ],
-  'test/agent/models/repair-trials.test.ts': [
-    ['every output that the tool tells of is read as it was', 0.5, RANDOM_TEXTS],
   ],
   'test/agent/trials/trials.test.ts': [
     ['how long a patch may take is known once the run without one is over', 2.3, LIMITS],
@@ -1230,37 +1156,6 @@ const byFile = {
       2.3,
       'races for two seconds with another process',
     ],
-  ],
-  'test/cli/demo.test.ts': [
-    ['the demo shows a run that is achieved, and leaves the project alone', 14, REPAIR],
-    [
-      'each demo has a fresh copy, and copies of runs that have ended are cleared away',
-      3,
-      COMMANDS,
-    ],
-  ],
-  'test/examples.test.ts': [
-    ['examples/fix-side-by-side.ts prints its results, ends, and needs no network', 4, SAMPLE],
-    ['examples/evaluate-models.ts prints its results, ends, and needs no network', 8, SAMPLE],
-    ['examples/race-two-models.ts prints its results, ends, and needs no network', 3, SAMPLE],
-    ['examples/support-mail.ts prints its results, ends, and needs no network', 1.5, SAMPLE],
-    ['examples/own-tool.ts prints its results, ends, and needs no network', 1.5, SAMPLE],
-    ['examples/http-events.ts prints its results, ends, and needs no network', 0.3, SAMPLE],
-    ['examples/http-testing.ts prints its results, ends, and needs no network', 0.3, SAMPLE],
-    ['examples/own-goal-and-model.ts prints its results, ends, and needs no network', 1.0, SAMPLE],
-    ['examples/review-and-apply.ts prints its results, ends, and needs no network', 2.2, SAMPLE],
-    ['examples/changes-to-branch.ts prints its results, ends, and needs no network', 2.3, SAMPLE],
-    ['examples/http-transfers.ts prints its results, ends, and needs no network', 0.8, SAMPLE],
-    ['examples/mcp-tools.ts prints its results, ends, and needs no network', 0.8, SAMPLE],
-    ['examples/service-client.ts prints its results, ends, and needs no network', 1.6, SAMPLE],
-    [
-      'the demo achieves its goal without network or language model, even with a key',
-      13.7,
-      'the demo repairs three bugs',
-    ],
-    ['examples/extract-invoice.ts prints its results, ends, and needs no network', 1.0, SAMPLE],
-    ['examples/http-basics.ts prints its results, ends, and needs no network', 0.5, SAMPLE],
-    ['examples/http-blocking.ts prints its results, ends, and needs no network', 0.4, SAMPLE],
   ],
   'test/growth.test.ts': [
     ['twice as much of anything hostile takes at most three times the steps', 4.5, GROWTH],
@@ -2461,7 +2356,6 @@ const byFile = {
  * @type {Readonly<Record<string, string>>}
  */
 export const wholeFiles = {
-  'test/agent/models/repair-reverses.test.ts': RANDOM_TEXTS,
   'test/agent/stores/file-variants.test.ts': DISK,
 }
 
@@ -2480,7 +2374,6 @@ export const ownProcess = {
   'test/agent/request/project-instructions.test.ts': 'has texts that another test may know as secrets',
   'test/internal/next-turn.test.ts': 'counts all that happens in a turn of its process',
   'test/agent/run/kept-requests-production.test.ts': 'loads the library in production',
-  'test/agent/models/repair-loading.test.ts': 'asks which files its process has loaded',
   'test/internal/uuid.test.ts': 'ids never go back in time, and others make ids of today',
   'test/growth.test.ts': 'counts the steps of all code in its process',
   'test/regexps.test.ts': 'records what other modules do while they are loaded',
