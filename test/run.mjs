@@ -19,6 +19,7 @@ import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { compile } from './compile.mjs'
+import { startServices } from './peers/services/start.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
@@ -38,6 +39,7 @@ if (files.length === 0) {
 }
 // Peers' programs bring loaders of their own, each in its own way.
 const compiled = peers ? undefined : await compile(groups())
+const services = peers ? await startServices() : undefined
 const loader = ['--conditions=runwright-source', '--import', 'tsx']
 const reporter = join(root, 'test/reporter.mjs')
 const isReported = flags.some((flag) => flag.startsWith('--test-reporter'))
@@ -57,7 +59,12 @@ const child = spawn(
   {
     cwd: root,
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, FORCE_COLOR: '0', RUNWRIGHT_COMPILED: compiled?.folder },
+    env: {
+      ...process.env,
+      FORCE_COLOR: '0',
+      RUNWRIGHT_COMPILED: compiled?.folder,
+      ...services?.env,
+    },
   },
 )
 for (const signal of /** @type {const} */ (['SIGINT', 'SIGTERM'])) {
@@ -69,7 +76,8 @@ child.stdout.on('data', (/** @type {string} */ chunk) => {
   process.stdout.write(chunk)
   end = (end + chunk).slice(-1000)
 })
-child.on('close', (code, signal) => {
+child.on('close', async (code, signal) => {
+  await services?.end()
   if (compiled !== undefined) rmSync(compiled.folder, { recursive: true, force: true })
   const ran = /^[1-9]\d* passed|^\d+ passed, [1-9]|^ℹ tests [1-9]|^# tests [1-9]/m.test(end)
   if (!ran) console.error('no test ran')

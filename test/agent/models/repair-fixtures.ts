@@ -31,13 +31,24 @@ export const fixtures: readonly Fixture[] = readdirSync(FIXTURES).map((project) 
   return { ...fixture, project, check: fixture.check.replace('{tsx}', import.meta.resolve('tsx')) }
 })
 
+/** Why the check of a project cannot run here, or false. */
+export async function missing({ needs }: Fixture): Promise<string | false> {
+  if (needs === undefined) return false
+  const { exitCode } = await runCommand(`python3 -m ${needs} --version`, FIXTURES)
+  return exitCode === 0 ? false : `${needs} is not installed`
+}
+
 /** Copies a project, plants a bug, asserts that the check fails, and runs the repair. */
 export async function repair(
   fixture: Fixture,
   bug: Bug,
   options: { readonly onTurn?: (request: ModelRequest, turn: ModelTurn) => void } = {},
 ): Promise<
-  DriveResult & { readonly broken: string; readonly after: string; readonly changed: string }
+  DriveResult & {
+    readonly broken: string
+    readonly after: string
+    readonly touchedTests: boolean
+  }
 > {
   const original = join(FIXTURES, fixture.project)
   await using copy = await scratchCopy(original)
@@ -60,5 +71,8 @@ export async function repair(
       copy.path,
     )
   ).output
-  return { ...result, broken, after: await readFile(file, 'utf8'), changed: changed.trim() }
+  const touchedTests = changed
+    .split('\n')
+    .some((line) => /test|spec/.test(line.replace(FIXTURES, '')))
+  return { ...result, broken, after: await readFile(file, 'utf8'), touchedTests }
 }

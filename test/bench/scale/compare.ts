@@ -22,7 +22,7 @@ import { parseArgs } from 'node:util'
 import { buildPackage } from '../build-package.mjs'
 import { rowText, versionsOf, writeResults } from '../report.mjs'
 import type { Row } from '../results.js'
-import { poolTo, startPostgres } from '../../peers/postgres/postgres.js'
+import { connectionTo, poolTo, startPostgres } from '../../peers/postgres/postgres.js'
 
 const { values: flags, positionals: words } = parseArgs({
   allowPositionals: true,
@@ -36,8 +36,8 @@ const built = buildPackage()
 const env = { ...process.env, RUNWRIGHT_AGENT: pathToFileURL(join(built, 'agent/index.js')).href }
 
 const own = flags.port === undefined ? await startPostgres() : undefined
-const port = own?.port ?? Number(flags.port)
-const pool = poolTo(port)
+const port = own?.connection.port ?? Number(flags.port)
+const pool = poolTo(connectionTo(port))
 const children = new Set<ChildProcess>()
 const rows: Row[] = []
 let schemas = 0

@@ -9,7 +9,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { checkSchema, type JsonSchema } from 'runwright/agent'
 import { Random } from '../../helpers/random.js'
 
-const CASES = Number(process.env['RUNWRIGHT_SCHEMAS'] ?? 600)
+const CASES = Number(process.env['RUNWRIGHT_SCHEMAS'] ?? 120)
 const SEED = Number(process.env['RUNWRIGHT_SEED'] ?? Date.now() % 1_000_000)
 const NAMES = ['a', 'b', 'c'] as const
 const LEAVES: readonly JsonSchemaOrFlag[] = [

@@ -1,4 +1,8 @@
 import { testTricks } from '../../agent/goals/sealed/trick-runs.js'
-import { vitestTricks } from './tricks.js'
+import { choice } from './sample.js'
+import { sampled, vitestTricks } from './tricks.js'
 
-testTricks('no trick against Vitest is achieved, but for the open ones', vitestTricks)
+testTricks(
+  `no trick against Vitest is achieved, but for the open ones (${choice})`,
+  sampled(vitestTricks),
+)

@@ -23,7 +23,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { isTypeScript, root, type Block } from '../../helpers/markdown.js'
 import { FIXED_RANGE, plantBugs } from '../../helpers/plant-bugs.js'
-import { startPostgres } from '../postgres/postgres.js'
+import { createDatabase, urlOf } from '../postgres/postgres.js'
 import { freePort } from '../programs.js'
 import { environment, isFor, type Guide, type Rule } from './rule.js'
 import { startStandIns, type StandIns } from './stand-ins.js'
@@ -117,15 +117,14 @@ export class Walk {
   static async follow(guide: Guide, blocks: readonly Block[], parent: string): Promise<void> {
     const folder = join(parent, guide.document.replaceAll(/\W/g, '-'))
     const standIns = await startStandIns()
-    const postgres = guide.postgres === undefined ? undefined : await startPostgres()
+    const postgres = guide.postgres === undefined ? undefined : await createDatabase()
     try {
       const walk = new Walk(guide, blocks, folder, standIns, await freePort())
       walk.#prepare(join(parent, 'node_modules/runwright'))
-      const database = `postgres://runwright@127.0.0.1:${postgres?.port}/postgres`
-      await walk.#run(postgres === undefined ? {} : { DATABASE_URL: database })
+      await walk.#run(postgres === undefined ? {} : { DATABASE_URL: urlOf(postgres.connection) })
       walk.#compareOutputs()
     } finally {
-      await postgres?.remove()
+      await postgres?.drop()
       await standIns.close()
     }
   }

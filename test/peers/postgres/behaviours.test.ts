@@ -3,8 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, test, type TestContext } from 'node:test'
-import type pg from 'pg'
+import { describe, test, type TestContext } from 'node:test'
 import {
   PostgresStore,
   RunEngine,
@@ -20,7 +19,7 @@ import {
 import { follow, scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { judgeProvider, type JudgeAnswer } from '../../helpers/judge.js'
-import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { noPostgres, openDatabase } from './postgres.js'
 
 const SECRET = 'host-secret-1234'
 const MARK = '[secret removed]'
@@ -28,20 +27,9 @@ const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 /** Longer than any pause of a machine: no process loses its lease here. */
 const LEASE_MS = 600_000
 
-let postgres: Postgres
-let pool: pg.Pool
-let schemas = 0
+const { newSchema, pool } = await openDatabase()
 
 describe('over a shared PostgresStore', { skip: noPostgres }, () => {
-  before(async () => {
-    postgres = await startPostgres({ fsync: 'off' })
-    pool = postgres.pool({ max: 30 })
-  })
-  after(async () => {
-    await pool.end()
-    await postgres.remove()
-  })
-
   test('a run that changes processes stays one trace, with the spans of each', async (t) => {
     const world = newWorld(t)
     const tracers = [new RecordingTracer(), new RecordingTracer()]
@@ -234,7 +222,7 @@ function newWorld(t: TestContext): {
   open(options: Partial<EngineOptions>, store?: Partial<PostgresStoreOptions>): Promise<RunEngine>
 } {
   const cwd = scratch(t)
-  const schema = `b${(schemas += 1)}`
+  const schema = newSchema()
   return {
     cwd,
     schema,

@@ -67,9 +67,9 @@ test(
     const marks = join(scratch(t), 'marks')
     writeFileSync(marks, '')
     const postgres = await startPostgres()
-    const proxy = await openTcpProxy(postgres.port)
+    const proxy = await openTcpProxy(postgres.connection.port)
     const options: TreeWorkerOptions = {
-      port: proxy.port,
+      connection: { ...postgres.connection, port: proxy.port },
       schema: 'chaos',
       root,
       copies,
@@ -88,7 +88,7 @@ test(
       await postgres.remove()
     })
 
-    const pool = postgres.pool({ host: '127.0.0.1', port: proxy.port, max: 20 })
+    const pool = postgres.pool({ port: proxy.port, max: 20 })
     const open = async (): Promise<RunEngine> => {
       const engine = await RunEngine.open({
         store: new PostgresStore({

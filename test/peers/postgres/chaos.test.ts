@@ -16,7 +16,7 @@ import { followThrough, outlastLeases } from './stores.js'
 import { openTcpProxy } from './tcp-proxy.js'
 import { Workers } from './workers.js'
 
-const RUNS = Number(process.env['RUNWRIGHT_CHAOS_RUNS'] ?? 60)
+const RUNS = Number(process.env['RUNWRIGHT_CHAOS_RUNS'] ?? 40)
 const SEED = Number(process.env['RUNWRIGHT_CHAOS_SEED'] ?? Date.now() % 1_000_000)
 const LEASE_MS = 1_500
 /** Longer than any series of faults, on the slowest machine. */
@@ -34,9 +34,9 @@ test(
     const marks = join(root, 'marks')
     writeFileSync(marks, '')
     const postgres = await startPostgres()
-    const proxy = await openTcpProxy(postgres.port)
+    const proxy = await openTcpProxy(postgres.connection.port)
     const workers = new Workers(t, {
-      port: proxy.port,
+      connection: { ...postgres.connection, port: proxy.port },
       schema: 'chaos',
       root,
       marks,
@@ -54,7 +54,7 @@ test(
     })
 
     // Two engines that accept requests and watch, one of them without notifications.
-    const pool = postgres.pool({ host: '127.0.0.1', port: proxy.port, max: 20 })
+    const pool = postgres.pool({ port: proxy.port, max: 20 })
     for (const more of [{}, { listen: false }] as const) {
       watchers.push(
         await RunEngine.open({

@@ -1,18 +1,15 @@
 /** Trees of runs in a store that several processes share: any of them drives any run. */
 import assert from 'node:assert/strict'
-import { after, before, describe, test, type TestContext } from 'node:test'
-import type pg from 'pg'
+import { describe, test, type TestContext } from 'node:test'
 import { PostgresStore, type JsonObject, type RunEngine } from 'runwright/agent'
 import {
   ended, fill, filesIn, openFamily, payloads, writes, type Brain,
 } from '../../agent/run/children/support.js'
 import { follow, scratch } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
-import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { noPostgres, openDatabase } from './postgres.js'
 
-let postgres: Postgres
-let pool: pg.Pool
-let schemas = 0
+const { newSchema, pool } = await openDatabase()
 
 /** Goals `write FILE WORD` write that file; others are delegated in three parts. */
 const boss: Brain = (request, turn) => {
@@ -33,8 +30,7 @@ async function openTwo(
   models: Readonly<Record<string, Brain>>,
   maxRunning?: number,
 ): Promise<{ readonly engines: readonly [RunEngine, RunEngine]; readonly cwd: string }> {
-  schemas += 1
-  const schema = `trees_${schemas}`
+  const schema = newSchema()
   const cwd = scratch(t)
   const open = async (): Promise<RunEngine> => {
     const store = new PostgresStore({ pool, schema, maxRunning })
@@ -56,15 +52,6 @@ async function runTree(
 }
 
 describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
-  before(async () => {
-    postgres = await startPostgres({ fsync: 'off' })
-    pool = postgres.pool({ max: 30 })
-  })
-  after(async () => {
-    await pool.end()
-    await postgres.remove()
-  })
-
   for (const choose of ['first', 'smallest'] as const) {
     test(`attempts run on two processes with one slot each: ${choose}`, async (t) => {
       const { engines, cwd } = await openTwo(t, {

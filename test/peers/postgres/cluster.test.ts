@@ -4,16 +4,15 @@ import { once } from 'node:events'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { scratch } from '../../helpers/engine.js'
-import { noPostgres, startPostgres } from './postgres.js'
+import { noPostgres, openDatabase, urlOf } from './postgres.js'
 
+const { connection, pool } = await openDatabase()
 const root = fileURLToPath(new URL('../../..', import.meta.url))
 
 test(
   'examples/cluster.ts completes all its runs although one of its processes is killed',
   { skip: noPostgres },
   async (t) => {
-    const postgres = await startPostgres()
-    t.after(() => postgres.remove())
     const home = scratch(t)
     const child = spawn(
       process.execPath,
@@ -29,7 +28,7 @@ test(
           PATH: process.env['PATH'] ?? '',
           HOME: home,
           TMPDIR: home,
-          DATABASE_URL: `postgres://runwright@127.0.0.1:${postgres.port}/postgres`,
+          DATABASE_URL: urlOf(connection),
         },
         stdio: ['ignore', 'pipe', 'pipe'],
       },
@@ -44,9 +43,7 @@ test(
       stdout,
       /^3 processes wait for runs\n12 of 24 runs have ended; one process is killed\n24 of 24 runs achieved their goal in [\d.]+ s, \d+ events, none lost\n\d+ of them were taken over/,
     )
-    const pool = postgres.pool()
     const { rows } = await pool.query(`SELECT 1 FROM pg_namespace WHERE nspname LIKE 'runwright%'`)
-    await pool.end()
     assert.deepEqual(rows, [])
   },
 )

@@ -2,24 +2,19 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { after, before, describe, test } from 'node:test'
+import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { PostgresStore, RunEngine } from 'runwright/agent'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
-import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { noPostgres, openDatabase, poolTo } from './postgres.js'
 
-let postgres: Postgres
+const { connection } = await openDatabase()
 
 describe('connections of PostgresStore', { skip: noPostgres }, () => {
-  before(async () => {
-    postgres = await startPostgres({ fsync: 'off' })
-  })
-  after(() => postgres.remove())
-
   test('a pool that is too small is refused at open, with the number needed', async (t) => {
     const pool = (max: number) => {
-      const opened = postgres.pool({ max })
+      const opened = poolTo(connection, { max })
       t.after(() => opened.end())
       return opened
     }
@@ -59,8 +54,8 @@ describe('connections of PostgresStore', { skip: noPostgres }, () => {
   for (const [title, { max, ...more }] of smallest) {
     test(`runs, readers and aborts work with ${title}`, async (t) => {
       const root = scratch(t)
-      const pool = postgres.pool({ max })
-      const listen = postgres.pool({ max: 1 })
+      const pool = poolTo(connection, { max })
+      const listen = poolTo(connection, { max: 1 })
       const chosen = 'listen' in more ? { listen: more.listen && listen } : {}
       const engine = await RunEngine.open({
         store: new PostgresStore({ pool, schema: 'least', leaseMs: 600_000, ...chosen }),
@@ -90,7 +85,7 @@ describe('connections of PostgresStore', { skip: noPostgres }, () => {
     const flags = ['--conditions=runwright-source', '--import', 'tsx', script]
     const child = spawn(
       process.execPath,
-      [...flags, String(postgres.port), 'drained', scratch(t)],
+      [...flags, JSON.stringify(connection), 'drained', scratch(t)],
       { stdio: ['ignore', 'pipe', 'inherit'] },
     )
     t.after(() => child.kill('SIGKILL'))

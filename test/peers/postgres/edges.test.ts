@@ -1,7 +1,7 @@
 /** Edge cases: unusual texts, roles with few rights, crowded pools, processes that stop midway. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, before, describe, test, type TestContext } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
 import type pg from 'pg'
 import {
   PostgresStore,
@@ -16,23 +16,17 @@ import { systemClock } from '../../../lib/internal/clock.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { millionTests } from '../../agent/goals/million-tests.js'
-import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { noPostgres, openDatabase, poolTo } from './postgres.js'
 import { connectionLost, firstClaim, openStore, proxyTo, until, wrap } from './stores.js'
 
 type RunCreated = Admission['created']
 
 const ALL = 1_000
-let postgres: Postgres
-let schemas = 0
+const { connection, newSchema } = await openDatabase()
 
 describe('PostgresStore at its edges', { skip: noPostgres }, () => {
-  before(async () => {
-    postgres = await startPostgres({ fsync: 'off' })
-  })
-  after(() => postgres.remove())
-
   test('a goal with a lone surrogate does not break searches', async (t) => {
-    const store = await openStore(t, { pool: poolOf(t), schema: next(), listen: false })
+    const store = await openStore(t, { pool: poolOf(t), schema: newSchema(), listen: false })
     await store.append('a', sampleRun('a', { goal: 'half \ud800 of one' }))
     await store.append('b', sampleRun('b', { goal: 'whole ÄPFEL' }))
     assert.deepEqual(await found(store, 'whole'), ['b'])
@@ -42,7 +36,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
   })
 
   test('queries with texts that a column cannot hold find nothing and do no harm', async (t) => {
-    const store = await openStore(t, { pool: poolOf(t), schema: next(), listen: false })
+    const store = await openStore(t, { pool: poolOf(t), schema: newSchema(), listen: false })
     await store.append('a', sampleRun('a'))
     for (const odd of ['\0', 'a\0', 'a\ud800', 'x'.repeat(5_000)]) {
       assert.equal(await store.head(odd), null)
@@ -64,7 +58,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
   })
 
   test('owners, tenants, keys, models and folders of any length are distinguished', async (t) => {
-    const store = await openStore(t, { pool: poolOf(t), schema: next(), listen: false })
+    const store = await openStore(t, { pool: poolOf(t), schema: newSchema(), listen: false })
     const long = randomBytes(4_000).toString('base64')
     for (const [i, end] of ['1', '2', '\0', '\ud800', '\ud801'].entries()) {
       const text = long + end
@@ -97,7 +91,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
 
   test('when the database rejects records of one run, only appends to that run fail', async (t) => {
     const pool = poolOf(t)
-    const schema = next()
+    const schema = newSchema()
     const ids = ['a', 'bad', 'c']
     // Labels give each run a folder of its own.
     const store = await openStore(t, {
@@ -133,7 +127,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
   })
 
   test('a process that stops during a claim does not block others', async (t) => {
-    const schema = next()
+    const schema = newSchema()
     let stopped = false
     const stuck = wrapReleases(poolOf(t), async (client, query) => {
       const result = await client.query(query)
@@ -159,7 +153,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
   })
 
   test('a claim whose release failed is released later', async (t) => {
-    const schema = next()
+    const schema = newSchema()
     let lose = true
     const losing = wrap(poolOf(t), async (client, query) => {
       if (lose && query.text.includes('SET claimed_by = NULL')) throw connectionLost()
@@ -178,7 +172,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
 
   for (const listen of ['with', 'without'] as const) {
     test(`a crowded pool does not delay heartbeats, ${listen} notifications`, async (t) => {
-      const schema = next()
+      const schema = newSchema()
       const near = poolOf(t)
       const pool = poolOf(t, { max: 4 })
       const store = await openStore(t, {
@@ -204,7 +198,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
   }
 
   test('watchers learn of many concurrent changes, whatever the length of run ids', async (t) => {
-    const schema = next()
+    const schema = newSchema()
     const pool = poolOf(t)
     const [one, two] = [
       await openStore(t, { pool, schema, listen: false, pollMs: 600_000 }),
@@ -238,8 +232,8 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
   })
 
   test('changes missed while the connection was down are reported afterwards', async (t) => {
-    const schema = next()
-    const proxy = await proxyTo(t, postgres.port)
+    const schema = newSchema()
+    const proxy = await proxyTo(t, connection.port)
     const near = poolOf(t)
     const one = await openStore(t, { pool: near, schema, listen: false, pollMs: 600_000 })
     const listen = poolOf(t, { port: proxy.port, application_name: schema })
@@ -262,10 +256,10 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
   })
 
   test('close() resolves in time although the database does not answer', async (t) => {
-    const schema = next()
+    const schema = newSchema()
     const near = await openStore(t, { pool: poolOf(t), schema, listen: false })
     await near.append('a', sampleRun('a', { status: 'running', records: 2 }))
-    const proxy = await proxyTo(t, postgres.port)
+    const proxy = await proxyTo(t, connection.port)
     const pool = poolOf(t, { port: proxy.port })
     const store = new PostgresStore({
       pool,
@@ -291,7 +285,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
   })
 
   test('the record of a million tests is stored and read', async (t) => {
-    const store = await openStore(t, { pool: poolOf(t), schema: next(), listen: false })
+    const store = await openStore(t, { pool: poolOf(t), schema: newSchema(), listen: false })
     const [created, started] = sampleRun('big')
     const check = millionTests('big', 3)
     await store.append('big', [created!, started!])
@@ -305,11 +299,13 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
 
   test('a role without the right to create schemas can use existing tables', async (t) => {
     const admin = poolOf(t)
-    const schema = next()
+    const schema = newSchema()
+    // The roles of a server belong to all of its databases.
+    const role = `poor_in_${connection.database}`
     await admin.query(
-      `CREATE ROLE poor_${schema} LOGIN; REVOKE CREATE ON DATABASE postgres FROM PUBLIC`,
+      `CREATE ROLE ${role} LOGIN; REVOKE CREATE ON DATABASE ${connection.database} FROM PUBLIC`,
     )
-    const poor = poolOf(t, { user: `poor_${schema}` })
+    const poor = poolOf(t, { user: role })
     const tooEarly = {
       code: 'ERR_AGENT_STORE_VERSION',
       message: /has no tables of runwright.*call migrate\(\)/,
@@ -320,8 +316,8 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
       message: /permission denied/,
     })
     await new PostgresStore({ pool: admin, schema }).migrate()
-    await admin.query(`GRANT USAGE ON SCHEMA ${schema} TO poor_${schema};
-      GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO poor_${schema}`)
+    await admin.query(`GRANT USAGE ON SCHEMA ${schema} TO ${role};
+      GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`)
     for (const migrate of [true, false]) {
       const store = await openStore(t, { pool: poor, schema, migrate, retain: { runs: 5 } })
       const runId = `a-${migrate}`
@@ -337,11 +333,12 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
 
   test('a role can create the tables in a schema that it owns', async (t) => {
     const admin = poolOf(t)
-    const schema = next()
-    await admin.query(`CREATE ROLE owner_${schema} LOGIN;
-      REVOKE CREATE ON DATABASE postgres FROM PUBLIC;
-      CREATE SCHEMA ${schema} AUTHORIZATION owner_${schema}`)
-    const store = await openStore(t, { pool: poolOf(t, { user: `owner_${schema}` }), schema })
+    const schema = newSchema()
+    const role = `owner_of_${connection.database}`
+    await admin.query(`CREATE ROLE ${role} LOGIN;
+      REVOKE CREATE ON DATABASE ${connection.database} FROM PUBLIC;
+      CREATE SCHEMA ${schema} AUTHORIZATION ${role}`)
+    const store = await openStore(t, { pool: poolOf(t, { user: role }), schema })
     await store.append('a', sampleRun('a'))
     assert.equal((await store.read('a', 0, ALL)).length, 4)
   })
@@ -365,7 +362,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
   })
 
   test('a subscription to a run that retention removes ends without a gap', async (t) => {
-    const schema = next()
+    const schema = newSchema()
     const pool = poolOf(t)
     const store = new PostgresStore({ pool, schema })
     const engine = await RunEngine.open({ store, roots: [scratch(t)] })
@@ -384,7 +381,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
 
   test('retention removes runs of any size in batches, the oldest first', async (t) => {
     const pool = poolOf(t)
-    const schema = next()
+    const schema = newSchema()
     const store = await openStore(t, { pool, schema, listen: false })
     await store.append('seed', sampleRun('seed'))
     await fill(pool, schema, 500)
@@ -402,7 +399,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
   })
 
   test("a gate times out by the database's clock, not by that of a process", async (t) => {
-    const schema = next()
+    const schema = newSchema()
     const root = scratch(t)
     const pool = poolOf(t)
     const open = async (lateMs: number): Promise<RunEngine> => {
@@ -434,7 +431,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
     const root = scratch(t)
     const store = new PostgresStore({
       pool: poolOf(t),
-      schema: next(),
+      schema: newSchema(),
       labels: ['here'],
       labelsFor: () => ['gone'],
     })
@@ -450,7 +447,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
   })
 
   test('polling alone finds abort requests', async (t) => {
-    const schema = next()
+    const schema = newSchema()
     const pool = poolOf(t)
     const options = { pool, schema, listen: false as const, pollMs: 20, leaseMs: 3_600_000 }
     const [one, two] = [await openStore(t, options), await openStore(t, options)]
@@ -469,7 +466,7 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
   })
 
   test('no statement scans a whole table', async (t) => {
-    const schema = next()
+    const schema = newSchema()
     const pool = poolOf(t)
     const scans: string[] = []
     const seen = new Set<string>()
@@ -536,12 +533,8 @@ describe('PostgresStore at its edges', { skip: noPostgres }, () => {
   })
 })
 
-function next(): string {
-  return `e${(schemas += 1)}`
-}
-
 function poolOf(t: TestContext, more: pg.PoolConfig = {}): pg.Pool {
-  const pool = postgres.pool(more)
+  const pool = poolTo(connection, more)
   t.after(() => void pool.end()) // not awaited: what is stalled may never end
   return pool
 }
@@ -567,7 +560,7 @@ async function found(store: PostgresStore, search: string): Promise<string[]> {
 /** Resolves once a connection with this application name listens. */
 async function listening(pool: pg.Pool, name: string): Promise<void> {
   const text = `SELECT 1 FROM pg_stat_activity
-    WHERE application_name = $1 AND state = 'idle' AND query <> ''`
+    WHERE datname = current_database() AND application_name = $1 AND state = 'idle' AND query <> ''`
   await until(async () => assert.equal((await pool.query(text, [name])).rows.length, 1))
 }
 

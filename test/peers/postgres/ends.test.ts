@@ -1,8 +1,7 @@
 /** A process that is cut off from the database exactly while it appends the end of a run. */
 import assert from 'node:assert/strict'
 import { EventEmitter, once } from 'node:events'
-import { after, before, describe, test, type TestContext } from 'node:test'
-import type pg from 'pg'
+import { describe, test, type TestContext } from 'node:test'
 import {
   PostgresStore,
   RunEngine,
@@ -13,27 +12,16 @@ import {
 } from 'runwright/agent'
 import { scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
-import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { noPostgres, openDatabase } from './postgres.js'
 import { connectionLost, wrap } from './stores.js'
 
 const LEASE_MS = 600
-let postgres: Postgres
-let pool: pg.Pool
-let schemas = 0
+const { newSchema, pool } = await openDatabase()
 
 describe('a process that is cut off while it appends run_end', { skip: noPostgres }, () => {
-  before(async () => {
-    postgres = await startPostgres({ fsync: 'off' })
-    pool = postgres.pool({ max: 30 })
-  })
-  after(async () => {
-    await pool.end()
-    await postgres.remove()
-  })
-
   test('commit lost, claim lost: its readers follow the run elsewhere to its end', async (t) => {
     const wire = cutAt('before')
-    const schema = `e${(schemas += 1)}`
+    const schema = newSchema()
     const root = scratch(t)
     const one = await open(t, wire.pool, schema, root)
     const { details } = await one.create({ goal: 'shell: false', max_iterations: 1 })
@@ -68,7 +56,7 @@ describe('a process that is cut off while it appends run_end', { skip: noPostgre
 
   test('answer lost: its readers get the stored end, which is stored once', async (t) => {
     const wire = cutAt('after')
-    const schema = `e${(schemas += 1)}`
+    const schema = newSchema()
     const root = scratch(t)
     const one = await open(t, wire.pool, schema, root)
     const { details } = await one.create({ goal: 'shell: false', max_iterations: 1 })
@@ -87,7 +75,7 @@ describe('a process that is cut off while it appends run_end', { skip: noPostgre
   for (const when of ['before', 'after'] as const) {
     test(`closed while cut off ${when} the commit: 1001, and the cursor continues`, async (t) => {
       const wire = cutAt(when)
-      const schema = `e${(schemas += 1)}`
+      const schema = newSchema()
       const root = scratch(t)
       const one = await open(t, wire.pool, schema, root)
       const { details } = await one.create({ goal: 'shell: false', max_iterations: 1 })

@@ -1,6 +1,6 @@
 /** Trees of runs in a PostgresStore: roots take turns in the queue. */
 import assert from 'node:assert/strict'
-import { after, before, describe, test, type TestContext } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
 import type { PostgresStore, PostgresStoreOptions } from 'runwright/agent'
 import type { RunCreated } from '../../../lib/agent/events.js'
 import { foldHead } from '../../../lib/agent/log/head.js'
@@ -8,23 +8,12 @@ import { FairQueue } from '../../../lib/agent/run/fair-queue.js'
 import { insertRunQuery } from '../../../lib/agent/stores/postgres/append-statements.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { Random } from '../../helpers/random.js'
-import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { noPostgres, openDatabase, poolTo } from './postgres.js'
 import { openStore, wrap } from './stores.js'
 
-let postgres: Postgres
-let pool: ReturnType<Postgres['pool']>
-let schemas = 0
+const { connection, newSchema, pool } = await openDatabase()
 
 describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
-  before(async () => {
-    postgres = await startPostgres({ fsync: 'off' })
-    pool = postgres.pool({ max: 10 })
-  })
-  after(async () => {
-    await pool.end()
-    await postgres.remove()
-  })
-
   const open = (
     t: TestContext,
     schema: string,
@@ -50,7 +39,7 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
   }
 
   test('a parent with many children takes turns with the runs that come later', async (t) => {
-    const schema = `t${(schemas += 1)}`
+    const schema = newSchema()
     const store = await open(t, schema)
     for (const child of ['a1', 'a2', 'a3', 'a4', 'a5']) await admit(store, schema, child, 'a')
     for (const single of ['b', 'c']) await admit(store, schema, single)
@@ -65,7 +54,7 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
   })
 
   test('the slots of one claim go round over the roots', async (t) => {
-    const schema = `t${(schemas += 1)}`
+    const schema = newSchema()
     const store = await open(t, schema)
     for (let n = 0; n < 200; n++) await admit(store, schema, `a${n}`, 'a')
     for (const child of ['b1', 'b2']) await admit(store, schema, child, 'b')
@@ -105,7 +94,7 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
   })
 
   test('a child is stored with its root, its parent and its role', async (t) => {
-    const schema = `t${(schemas += 1)}`
+    const schema = newSchema()
     const store = await open(t, schema)
     await admit(store, schema, 'top')
     const [created] = sampleRun('child', { cwd: '/', status: 'pending' })
@@ -123,12 +112,13 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
   })
 
   test('a role with rights to the tables alone claims children', async (t) => {
-    const schema = `t${(schemas += 1)}`
+    const schema = newSchema()
     const owner = await open(t, schema)
     await admit(owner, schema, 'child', 'top')
-    await pool.query(`CREATE ROLE service LOGIN; GRANT USAGE ON SCHEMA ${schema} TO service;
-      GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO service`)
-    const restricted = postgres.pool({ user: 'service' })
+    const role = `service_in_${connection.database}`
+    await pool.query(`CREATE ROLE ${role} LOGIN; GRANT USAGE ON SCHEMA ${schema} TO ${role};
+      GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`)
+    const restricted = poolTo(connection, { user: role })
     t.after(() => restricted.end())
     const store = await open(t, schema, { pool: restricted, migrate: false })
     assert.deepEqual(await claim(store), ['child'])
@@ -136,7 +126,7 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
   })
 
   test('a claim among twenty thousand waiting runs reads a bounded number of rows', async (t) => {
-    const schema = `t${(schemas += 1)}`
+    const schema = newSchema()
     let plan = ''
     const explaining = wrap(pool, async (client, query) => {
       if (query.name === 'runwright_candidates' && plan === '') {

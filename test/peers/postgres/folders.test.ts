@@ -1,18 +1,17 @@
 /** Folders of a PostgresStore: nested ones exclude each other, and each belongs to one tenant. */
 import assert from 'node:assert/strict'
-import { after, before, describe, test, type TestContext } from 'node:test'
+import { describe, test, type TestContext } from 'node:test'
 import * as current from 'runwright/agent'
 import type { PostgresStore, PostgresStoreOptions } from 'runwright/agent'
 import type { RunCreated } from '../../../lib/agent/events.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { Random } from '../../helpers/random.js'
-import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { noPostgres, openDatabase } from './postgres.js'
 import { openStore, wrap } from './stores.js'
 
 const BUNDLE = new URL('../../fixtures/versions/agent-1.mjs', import.meta.url)
-let postgres: Postgres
-let pool: ReturnType<Postgres['pool']>
-let schemas = 0
+const { newSchema, pool } = await openDatabase()
+let runs = 0
 
 /** What a run is admitted with. */
 interface Wanted {
@@ -39,15 +38,6 @@ async function end(store: PostgresStore, runId: string): Promise<void> {
 }
 
 describe('folders of PostgresStore', { skip: noPostgres }, () => {
-  before(async () => {
-    postgres = await startPostgres({ fsync: 'off' })
-    pool = postgres.pool({ max: 30 })
-  })
-  after(async () => {
-    await pool.end()
-    await postgres.remove()
-  })
-
   const open = (
     t: TestContext,
     schema: string,
@@ -79,7 +69,7 @@ describe('folders of PostgresStore', { skip: noPostgres }, () => {
     const show = (path: string): string => JSON.stringify(path.slice(0, 20))
     test(`${show(first)} ${excluded ? 'excludes' : 'does not exclude'} ${show(second)}`, async (t) => {
       const [one, two] = await Promise.all(['', ''].map(() => open(t, 's')))
-      const id = `${schemas++}`
+      const id = `${runs++}`
       t.after(() => pool.query('DELETE FROM s.runs'))
       assert.equal(await admit(one!, `${id}a`, { cwd: first }), 'admitted')
       assert.deepEqual(await claim(one!, 1), [`${id}a`])
@@ -132,7 +122,7 @@ describe('folders of PostgresStore', { skip: noPostgres }, () => {
 
   test('a process of version 1 claims nothing in, above or below a folder in use', async (t) => {
     const old = (await import(BUNDLE.href)) as typeof current
-    const schema = `v${(schemas += 1)}`
+    const schema = newSchema()
     const options = { pool, schema, listen: false as const, leaseMs: 600_000 }
     const earlier = new old.PostgresStore(options)
     await earlier.open()
@@ -160,7 +150,7 @@ describe('folders of PostgresStore', { skip: noPostgres }, () => {
 
   test('labels keep equal paths of several machines apart', async (t) => {
     const labelsFor: PostgresStoreOptions['labelsFor'] = ({ goal }) => [goal]
-    const schema = `v${(schemas += 1)}`
+    const schema = newSchema()
     const store = await open(t, schema, { labelsFor, labels: ['x', 'y'] })
     for (const [i, goal, tenant] of [[1, 'x', 'a'], [2, 'y', 'b'], [3, 'x', 'a']] as const) {
       const [created] = sampleRun(`${i}`, { goal, tenant, cwd: '/srv/p', status: 'pending' })
@@ -174,7 +164,7 @@ describe('folders of PostgresStore', { skip: noPostgres }, () => {
   for (const cwdPolicy of ['queue', 'allow', 'reject'] as const) {
     test(`a folder belongs to the tenant that has runs there: ${cwdPolicy}`, async (t) => {
       const old = (await import(BUNDLE.href)) as typeof current
-      const schema = `v${(schemas += 1)}`
+      const schema = newSchema()
       const earlier = new old.PostgresStore({ pool, schema, listen: false })
       await earlier.open()
       t.after(() => earlier.close())
@@ -195,7 +185,7 @@ describe('folders of PostgresStore', { skip: noPostgres }, () => {
   }
 
   test('of two tenants that are admitted to overlapping folders at once, one is refused', async (t) => {
-    const schema = `v${(schemas += 1)}`
+    const schema = newSchema()
     const stores = await Promise.all([open(t, schema), open(t, schema)])
     for (let i = 0; i < 10; i++) {
       const outcomes = await Promise.all([
@@ -207,7 +197,7 @@ describe('folders of PostgresStore', { skip: noPostgres }, () => {
   })
 
   test('ten thousand runs that wait for folders cost a claim a bounded number of rows', async (t) => {
-    const schema = `v${(schemas += 1)}`
+    const schema = newSchema()
     let rows = 0
     const counting = wrap(pool, async (client, query) => {
       const result = await client.query(query)

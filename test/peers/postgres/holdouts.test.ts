@@ -3,28 +3,18 @@ import assert from 'node:assert/strict'
 import { mkdtempSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
-import type pg from 'pg'
+import { describe, test } from 'node:test'
 import { PostgresStore, RunEngine } from 'runwright/agent'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
-import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { noPostgres, openDatabase } from './postgres.js'
 import { openStore } from './stores.js'
 
 const BUNDLE = new URL('../../fixtures/versions/agent-1.mjs', import.meta.url).href
 const MARKER = 'Lb6HeldOutMarker'
 
-describe('held-out tests in PostgreSQL', { skip: noPostgres }, () => {
-  let postgres: Postgres
-  let pool: pg.Pool
-  before(async () => {
-    postgres = await startPostgres({ fsync: 'off' })
-    pool = postgres.pool()
-  })
-  after(async () => {
-    await pool?.end()
-    await postgres?.remove()
-  })
+const { pool } = await openDatabase()
 
+describe('held-out tests in PostgreSQL', { skip: noPostgres }, () => {
   test('a run passes them, and no table holds their text', async (t) => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-held-')))
     t.after(() => rmSync(folder, { recursive: true, force: true }))

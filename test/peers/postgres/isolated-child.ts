@@ -4,10 +4,11 @@
  * {@link ChildOptions}.
  */
 import pg from 'pg'
+import type { Connection } from './postgres.js'
 import { NO_USAGE, PostgresStore, RunEngine } from './worker-library.js'
 
 export interface ChildOptions {
-  readonly port: number
+  readonly connection: Connection
   readonly schema: string
   readonly root: string
   readonly workspaceFolder: string
@@ -15,7 +16,7 @@ export interface ChildOptions {
 }
 
 const options = JSON.parse(process.argv[2] ?? '{}') as ChildOptions
-const { port, schema, root, workspaceFolder, leaseMs } = options
+const { connection, schema, root, workspaceFolder, leaseMs } = options
 /** Writes when it is told to stop, and has a process that writes until it is killed. */
 const LAST = [
   'rm gone', 'chmod +x a', "trap 'echo stopped > c; exit' TERM",
@@ -27,7 +28,7 @@ const turns = [
   [{ tool: 'write_file', args: { path: 'b', content: 'half\n' } }],
   [{ tool: 'bash', args: { command: LAST } }],
 ]
-const pool = new pg.Pool({ host: '127.0.0.1', port, user: 'runwright', database: 'postgres' })
+const pool = new pg.Pool(connection)
 const engine = await RunEngine.open({
   store: new PostgresStore({ pool, schema, leaseMs, labels: ['worker'] }),
   roots: [root],

@@ -6,31 +6,19 @@ import {
   chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync,
 } from 'node:fs'
 import { basename, join } from 'node:path'
-import { after, before, describe, test, type TestContext } from 'node:test'
-import type pg from 'pg'
+import { describe, test, type TestContext } from 'node:test'
 import { PostgresStore, RunEngine, type ModelProvider } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
-import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { noPostgres, openDatabase } from './postgres.js'
 import { childScript } from './workers.js'
 
 /** Long enough to be renewed on a busy machine; the heir waits for its end. */
 const LEASE_MS = 3_000
-let postgres: Postgres
-let pool: pg.Pool
-let schemas = 0
+const { connection, newSchema, pool } = await openDatabase()
 
 describe('isolated runs in a PostgresStore', { skip: noPostgres }, () => {
-  before(async () => {
-    postgres = await startPostgres({ fsync: 'off' })
-    pool = postgres.pool({ max: 30 })
-  })
-  after(async () => {
-    await pool.end()
-    await postgres.remove()
-  })
-
   for (const applier of ['that finished the run', 'that never worked on it'] as const) {
     test(`after SIGKILL another process rebuilds the copy; applied by one ${applier}`, async (t) => {
       const { schema, cwd, original, front, child, runId, half } = await halfWay(t)
@@ -107,7 +95,7 @@ describe('isolated runs in a PostgresStore', { skip: noPostgres }, () => {
 
 /** A run that another process drives, and that is in the middle of its second iteration. */
 async function halfWay(t: TestContext, workspace = 'isolated') {
-  const schema = `i${(schemas += 1)}`
+  const schema = newSchema()
   const cwd = scratch(t)
   mkdirSync(join(cwd, 'bin'))
   for (const name of ['a', 'b', 'bin/run', 'gone']) writeFileSync(join(cwd, name), `old ${name}\n`)
@@ -116,7 +104,7 @@ async function halfWay(t: TestContext, workspace = 'isolated') {
   const original = contents(cwd)
   const front = await open(t, schema, cwd)
   const workspaceFolder = scratch(t)
-  const options = { port: postgres.port, schema, root: cwd, workspaceFolder, leaseMs: LEASE_MS }
+  const options = { connection, schema, root: cwd, workspaceFolder, leaseMs: LEASE_MS }
   const words = [childScript(t, 'isolated-child.ts'), JSON.stringify(options)]
   const child = spawn(process.execPath, words, { stdio: ['ignore', 'inherit', 'inherit'] })
   t.after(() => child.kill('SIGKILL'))

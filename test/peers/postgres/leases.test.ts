@@ -3,14 +3,13 @@ import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, test, type TestContext } from 'node:test'
-import type pg from 'pg'
+import { describe, test, type TestContext } from 'node:test'
 import { PostgresStore, RunEngine, type PostgresStoreOptions } from 'runwright/agent'
 import type { RunCreated } from '../../../lib/agent/events.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
-import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { noPostgres, openDatabase } from './postgres.js'
 import { connectionLost, firstClaim, openStore, proxyTo, until, wrap } from './stores.js'
 import type { TcpProxy } from './tcp-proxy.js'
 import type { WorkerOptions } from './worker.js'
@@ -18,23 +17,12 @@ import { Workers } from './workers.js'
 
 /** Commands stop after half of it: enough to stop them before it ends on a busy machine. */
 const LEASE_MS = 4_000
-let postgres: Postgres
-let pool: pg.Pool
-let schemas = 0
+const { connection, newSchema, pool } = await openDatabase()
 
 describe('claims and leases of PostgresStore', { skip: noPostgres }, () => {
-  before(async () => {
-    postgres = await startPostgres({ fsync: 'off' })
-    pool = postgres.pool({ max: 30 })
-  })
-  after(async () => {
-    await pool.end()
-    await postgres.remove()
-  })
-
   for (const cwdPolicy of ['allow', 'queue'] as const) {
     test(`begun runs are claimed first, by age, then the queue: ${cwdPolicy}`, async (t) => {
-      const schema = `l${(schemas += 1)}`
+      const schema = newSchema()
       const labelsFor: PostgresStoreOptions['labelsFor'] = ({ run_id }) =>
         run_id.startsWith('big') ? ['big'] : []
       const options = { pool, schema, labelsFor, leaseMs: 600_000 }
@@ -59,7 +47,7 @@ describe('claims and leases of PostgresStore', { skip: noPostgres }, () => {
   }
 
   test('an answer that comes after the lease acknowledges nothing', async (t) => {
-    const options = { schema: `l${(schemas += 1)}`, leaseMs: 300, pollMs: 20 }
+    const options = { schema: newSchema(), leaseMs: 300, pollMs: 20 }
     let isCut = false
     let answer: () => void = () => undefined
     const answered = new Promise<void>((resolve) => (answer = resolve))
@@ -203,13 +191,14 @@ interface Lonely {
 
 /** An engine that accepts runs, and a worker that drives them through a proxy. */
 async function lonely(t: TestContext): Promise<Lonely> {
-  const schema = `l${(schemas += 1)}`
+  const schema = newSchema()
   const root = join(scratch(t), 'work')
   mkdirSync(root)
   const marks = join(root, 'marks')
   writeFileSync(marks, '')
-  const proxy = await proxyTo(t, postgres.port)
-  const options = { port: proxy.port, schema, root, marks, leaseMs: LEASE_MS, slots: 1 }
+  const proxy = await proxyTo(t, connection.port)
+  const through = { ...connection, port: proxy.port }
+  const options = { connection: through, schema, root, marks, leaseMs: LEASE_MS, slots: 1 }
   const workers = new Workers(t, { ...options, patienceMs: 60_000 })
   t.after(() => workers.killAll())
   const engine = await RunEngine.open({

@@ -2,22 +2,18 @@
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, test, type TestContext } from 'node:test'
-import type pg from 'pg'
+import { describe, test, type TestContext } from 'node:test'
 import { PostgresStore, RunEngine, type AgentEvent, type JsonObject } from 'runwright/agent'
 import { follow, scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
-import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { noPostgres, openDatabase } from './postgres.js'
 import { wrap } from './stores.js'
 import { Workers } from './workers.js'
 
 const LEASE_MS = 800
 
-let postgres: Postgres
-let pool: pg.Pool
-let schemas = 0
+const { connection, newSchema, pool } = await openDatabase()
 
-const next = (): string => `m${(schemas += 1)}`
 const heardIn = (events: readonly AgentEvent[]): string[] =>
   events.flatMap((event) => (event.kind === 'model_turn' ? (event.payload.heard ?? []) : []))
 const unheardIn = (events: readonly AgentEvent[]): readonly string[] => {
@@ -26,17 +22,8 @@ const unheardIn = (events: readonly AgentEvent[]): readonly string[] => {
 }
 
 describe('messages in a PostgresStore', { skip: noPostgres }, () => {
-  before(async () => {
-    postgres = await startPostgres({ fsync: 'off' })
-    pool = postgres.pool({ max: 40 })
-  })
-  after(async () => {
-    await pool.end()
-    await postgres.remove()
-  })
-
   test('a message reaches a run that another process drives, once, and by its key', async (t) => {
-    const schema = next()
+    const schema = newSchema()
     const cwd = scratch(t)
     let open: () => void = () => undefined
     const first = new Promise<void>((resolve) => (open = resolve))
@@ -73,7 +60,7 @@ describe('messages in a PostgresStore', { skip: noPostgres }, () => {
   })
 
   test('messages to runs that nobody holds are appended by the process that gets them', async (t) => {
-    const schema = next()
+    const schema = newSchema()
     const cwd = scratch(t)
     const one = await watcher(t, schema, cwd)
     const two = await watcher(t, schema, cwd)
@@ -159,7 +146,7 @@ describe('messages in a PostgresStore', { skip: noPostgres }, () => {
   })
 
   test('what many messages at once cost grows with their number, and no faster', async (t) => {
-    const [schema, cwd, count] = [next(), scratch(t), 60]
+    const [schema, cwd, count] = [newSchema(), scratch(t), 60]
     const seen: string[] = []
     const noting = wrap(pool, (client, query) => {
       seen.push(query.text)
@@ -187,7 +174,7 @@ describe('messages in a PostgresStore', { skip: noPostgres }, () => {
   })
 
   test('a message that no holder takes is refused, and never heard', async (t) => {
-    const schema = next()
+    const schema = newSchema()
     const cwd = scratch(t)
     const store = new PostgresStore({ pool, schema, leaseMs: LEASE_MS, labels: ['worker'] })
     await store.open()
@@ -228,13 +215,13 @@ class World {
   }
 
   static async open(t: TestContext): Promise<World> {
-    const schema = next()
+    const schema = newSchema()
     const cwd = scratch(t)
     const marks = join(cwd, 'marks')
     writeFileSync(marks, '')
     const engine = await watcher(t, schema, cwd)
     const workers = new Workers(t, {
-      port: postgres.port, schema, root: cwd, marks, leaseMs: LEASE_MS, patienceMs: 60_000,
+      connection, schema, root: cwd, marks, leaseMs: LEASE_MS, patienceMs: 60_000,
       slots: 8,
     })
     t.after(() => workers.killAll())

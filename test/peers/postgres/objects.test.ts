@@ -1,29 +1,16 @@
 /** Blobs in PostgreSQL: the contract, and what a real server adds to it. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { after, before, describe, test, type TestContext } from 'node:test'
-import type pg from 'pg'
+import { describe, test, type TestContext } from 'node:test'
 import { PostgresStore, type ObjectStore } from 'runwright/agent'
 import { testObjectStore } from 'runwright/agent/testing'
 import { blob, HOUR_MS } from '../../../lib/agent/testing/object-contract/suite.js'
-import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { noPostgres, openDatabase } from './postgres.js'
 
-let postgres: Postgres | undefined
-let pool: pg.Pool
-before(async () => {
-  if (noPostgres !== undefined) return
-  postgres = await startPostgres({ fsync: 'off' })
-  pool = postgres.pool({ max: 20 })
-})
-after(async () => {
-  await pool?.end()
-  await postgres?.remove()
-})
-
-let schemas = 0
+const { newSchema, pool } = await openDatabase()
 const schemaOf = new WeakMap<object, string>()
 
-async function open(t: TestContext, schema = `o${(schemas += 1)}`): Promise<ObjectStore> {
+async function open(t: TestContext, schema = newSchema()): Promise<ObjectStore> {
   const store = new PostgresStore({ pool, schema })
   await store.open()
   t.after(() => store.close())
@@ -75,7 +62,8 @@ describe('blobs in PostgreSQL', { skip: noPostgres }, () => {
     const other = await pool.connect()
     await other.query(`BEGIN; DELETE FROM ${schema}.objects`)
     const found = objects.has([hash])
-    const waiting = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`
+    const waiting = `SELECT 1 FROM pg_stat_activity
+      WHERE wait_event_type = 'Lock' AND datname = current_database()`
     while ((await pool.query(waiting)).rowCount === 0);
     await other.query('COMMIT')
     other.release()
@@ -91,7 +79,8 @@ describe('blobs in PostgreSQL', { skip: noPostgres }, () => {
     const other = await pool.connect()
     await other.query(`BEGIN; UPDATE ${schema}.objects SET used_at = now()`)
     const removed = objects.delete([hash], HOUR_MS)
-    const waiting = `SELECT 1 FROM pg_stat_activity WHERE wait_event_type = 'Lock'`
+    const waiting = `SELECT 1 FROM pg_stat_activity
+      WHERE wait_event_type = 'Lock' AND datname = current_database()`
     while ((await pool.query(waiting)).rowCount === 0);
     await other.query('COMMIT')
     other.release()
@@ -159,13 +148,14 @@ describe('blobs in PostgreSQL', { skip: noPostgres }, () => {
   })
 
   test('a lost chunk is damage, which is named and listed', async (t) => {
-    const store = new PostgresStore({ pool, schema: `o${(schemas += 1)}` })
+    const schema = newSchema()
+    const store = new PostgresStore({ pool, schema })
     await store.open()
     t.after(() => store.close())
     const large = blob(randomBytes(3_000_000))
     await store.objects.put([large])
     assert.deepEqual(store.damage(), { runs: [], files: [] })
-    await pool.query(`DELETE FROM o${schemas}.object_chunks WHERE number = 1`)
+    await pool.query(`DELETE FROM ${schema}.object_chunks WHERE number = 1`)
     const corrupt = { code: 'ERR_AGENT_STORE_CORRUPT', message: new RegExp(large.hash) }
     await assert.rejects(store.objects.get(large.hash), corrupt)
     assert.match(store.damage().files.join(), new RegExp(large.hash))

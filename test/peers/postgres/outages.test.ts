@@ -42,7 +42,7 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
   after(() => postgres.remove())
 
   test('while the database is down runs wait and requests fail; then runs continue', async (t) => {
-    const { pool } = await poolOf(t, postgres.port)
+    const { pool } = await poolOf(t)
     const root = scratch(t)
     let reached: () => void = () => undefined
     let go: () => void = () => undefined
@@ -95,9 +95,9 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
   })
 
   test('a process that was disconnected for longer than its lease cannot append', async (t) => {
-    const proxy = await proxyTo(t, postgres.port)
-    const far = await poolOf(t, proxy.port)
-    const near = await poolOf(t, postgres.port)
+    const proxy = await proxyTo(t, postgres.connection.port)
+    const far = await poolOf(t, { port: proxy.port })
+    const near = await poolOf(t)
     const schema = next()
     const options = { schema, leaseMs: 300, pollMs: 20 }
     const one = await openStore(t, { pool: far.pool, ...options })
@@ -131,7 +131,7 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
   })
 
   test('an append whose answer was lost is stored once', async (t) => {
-    const { pool } = await poolOf(t, postgres.port)
+    const { pool } = await poolOf(t)
     let lose = false
     // Executes the statement, then behaves as if the connection broke before the answer.
     const losing = wrap(pool, async (client, query) => {
@@ -157,7 +157,7 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
   })
 
   test('a claim whose answer was lost is recovered by the next one', async (t) => {
-    const { pool } = await poolOf(t, postgres.port)
+    const { pool } = await poolOf(t)
     let lose = false
     const losing = wrap(pool, async (client, query) => {
       const result = await client.query(query)
@@ -176,8 +176,8 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
   })
 
   test('a statement without an answer fails after statementTimeoutMs', async (t) => {
-    const proxy = await proxyTo(t, postgres.port)
-    const { pool } = await poolOf(t, proxy.port)
+    const proxy = await proxyTo(t, postgres.connection.port)
+    const { pool } = await poolOf(t, { port: proxy.port })
     const schema = next()
     await new PostgresStore({ pool, schema }).migrate()
     const store = new PostgresStore({
@@ -199,7 +199,7 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
   })
 
   test('an answer that arrived while the process was paused counts', async (t) => {
-    const { pool } = await poolOf(t, postgres.port)
+    const { pool } = await poolOf(t)
     const neverNotified = new Int32Array(new SharedArrayBuffer(4))
     let pausing = false
     const pausable = wrap(pool, (client, query) => {
@@ -225,7 +225,7 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
   })
 
   test('a store opens once a database without free connections has some again', async (t) => {
-    const { pool } = await poolOf(t, postgres.port)
+    const { pool } = await poolOf(t)
     const schema = next()
     const store = await openStore(t, {
       pool,
@@ -239,12 +239,7 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
     const greedy = Array.from(
       { length: 50 },
       () =>
-        new pg.Client({
-          host: '127.0.0.1',
-          port: postgres.port,
-          user: 'visitor',
-          database: 'postgres',
-        }),
+        new pg.Client({ ...postgres.connection, user: 'visitor' }),
     )
     await pool.query(
       `DO $$ BEGIN CREATE ROLE visitor LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END $$`,
@@ -254,7 +249,7 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
     const taken = await Promise.allSettled(greedy.map((client) => client.connect()))
     t.after(() => Promise.allSettled(greedy.map((client) => client.end())))
     assert.ok(taken.some(({ status }) => status === 'rejected'))
-    const visitor = await poolOf(t, postgres.port, { user: 'visitor' })
+    const visitor = await poolOf(t, { user: 'visitor' })
     const crowded = new PostgresStore({ pool: visitor.pool, schema, migrate: false, patienceMs: 1 })
     await assert.rejects(crowded.open(), UNAVAILABLE)
     await Promise.allSettled(greedy.map((client) => client.end()))
@@ -263,7 +258,7 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
   })
 
   test('eight processes can create the tables at the same time', async (t) => {
-    const { pool } = await poolOf(t, postgres.port)
+    const { pool } = await poolOf(t)
     const schema = next()
     await Promise.all(Array.from({ length: 8 }, () => openStore(t, { pool, schema })))
     const text = `SELECT version FROM "${schema}".migrations ORDER BY version`
@@ -273,7 +268,7 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
   })
 
   test('tables of a newer version are used if compatible and refused otherwise', async (t) => {
-    const { pool } = await poolOf(t, postgres.port)
+    const { pool } = await poolOf(t)
     const schema = next()
     const store = await openStore(t, { pool, schema })
     await store.append('a', sampleRun('a'))
@@ -288,7 +283,7 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
   })
 
   test('behind a pooler that loses prepared statements, a store works without them', async (t) => {
-    const { pool } = await poolOf(t, postgres.port)
+    const { pool } = await poolOf(t)
     const forgetful = wrap(pool, async (client, query) => {
       if (query.name === undefined) return await client.query(query)
       throw Object.assign(new Error(`prepared statement "${query.name}" does not exist`), {
@@ -306,7 +301,7 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
   })
 
   test('sweep() removes runs beyond days or number, with their logs', async (t) => {
-    const { pool } = await poolOf(t, postgres.port)
+    const { pool } = await poolOf(t)
     const schema = next()
     const store = await openStore(t, { pool, schema })
     const now = Date.now() / 1000
@@ -330,7 +325,7 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
   })
 
   test('errors do not contain the password of the database', async (t) => {
-    const { pool } = await poolOf(t, postgres.port, { port: 1, password: 'hunter2-secret' })
+    const { pool } = await poolOf(t, { port: 1, password: 'hunter2-secret' })
     const store = new PostgresStore({ pool, patienceMs: 1 })
     const error = await store.open().catch((thrown: unknown) => thrown)
     assert.ok(error instanceof StoreError)
@@ -353,9 +348,9 @@ describe('PostgresStore during outages', { skip: noPostgres }, () => {
   })
 
   test('a subscriber whose connection is cut again and again misses nothing', async (t) => {
-    const proxy = await proxyTo(t, postgres.port)
-    const far = await poolOf(t, proxy.port)
-    const near = await poolOf(t, postgres.port)
+    const proxy = await proxyTo(t, postgres.connection.port)
+    const far = await poolOf(t, { port: proxy.port })
+    const near = await poolOf(t)
     const schema = next()
     const root = scratch(t)
     const engine = async (
@@ -408,10 +403,9 @@ function next(): string {
 
 async function poolOf(
   t: TestContext,
-  port: number,
   more: pg.PoolConfig = {},
 ): Promise<{ readonly pool: pg.Pool }> {
-  const pool = postgres.pool({ port, ...more })
+  const pool = postgres.pool(more)
   t.after(() => void pool.end()) // not awaited: what is stalled may never end
   return { pool }
 }

@@ -4,10 +4,11 @@
  */
 import pg from 'pg'
 import { DyingWrites } from '../../helpers/dying-writes.js'
+import type { Connection } from './postgres.js'
 import { PostgresStore, RunEngine } from './worker-library.js'
 
 export interface RestoreOptions {
-  readonly port: number
+  readonly connection: Connection
   readonly schema: string
   readonly root: string
   readonly workspaceFolder: string
@@ -20,8 +21,8 @@ export interface RestoreOptions {
 }
 
 const options = JSON.parse(process.argv[2] ?? '{}') as RestoreOptions
-const { port, schema, root, workspaceFolder, leaseMs, runId, operation, request } = options
-const pool = new pg.Pool({ host: '127.0.0.1', port, user: 'runwright', database: 'postgres' })
+const { connection, schema, root, workspaceFolder, leaseMs, runId, operation, request } = options
+const pool = new pg.Pool(connection)
 const store = new PostgresStore({ pool, schema, leaseMs })
 const writes = await DyingWrites.of(store, root, options.killAt)
 const engine = await RunEngine.open({ store, roots: [root], workspaceFolder })

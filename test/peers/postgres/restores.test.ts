@@ -4,18 +4,15 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, test, type TestContext } from 'node:test'
-import type pg from 'pg'
+import { describe, test, type TestContext } from 'node:test'
 import { PostgresStore, RunEngine, type EngineOptions } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
 import { follow, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
-import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { noPostgres, openDatabase } from './postgres.js'
 import type { RestoreOptions } from './restore-child.js'
 import { childScript } from './workers.js'
 
-let postgres: Postgres
-let pool: pg.Pool
-let schemas = 0
+const { connection, newSchema, pool } = await openDatabase()
 
 const OLD = ['old a\n', 'old b\n']
 const NEW = ['new a\n', 'new b\n']
@@ -23,15 +20,6 @@ const NEW = ['new a\n', 'new b\n']
 const STEP = Number(process.env['RUNWRIGHT_KILLS'] ?? 5)
 
 describe('restores in a PostgresStore', { skip: noPostgres }, () => {
-  before(async () => {
-    postgres = await startPostgres({ fsync: 'off' })
-    pool = postgres.pool({ max: 30 })
-  })
-  after(async () => {
-    await pool.end()
-    await postgres.remove()
-  })
-
   test('any process restores any run, and finishes what one that died has begun', async (t) => {
     const { engines, cwd, schema } = await open(t, 2, 600_000)
     const [first, second] = engines as [RunEngine, RunEngine]
@@ -163,9 +151,9 @@ async function finished(engine: RunEngine, runId: string): Promise<number> {
 async function dies(
   t: TestContext,
   script: string,
-  options: Omit<RestoreOptions, 'port' | 'leaseMs' | 'workspaceFolder'>,
+  options: Omit<RestoreOptions, 'connection' | 'leaseMs' | 'workspaceFolder'>,
 ): Promise<string | null> {
-  const place = { port: postgres.port, leaseMs: 1_000, workspaceFolder: scratch(t) }
+  const place = { connection, leaseMs: 1_000, workspaceFolder: scratch(t) }
   const given = JSON.stringify({ ...place, ...options })
   const child = spawn(process.execPath, [script, given], { stdio: 'inherit' })
   const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
@@ -191,7 +179,7 @@ async function open(
   const cwd = scratch(t)
   mkdirSync(join(cwd, 'sub'))
   for (const name of ['a', 'b']) writeFileSync(join(cwd, name), `old ${name}\n`)
-  const schema = `r${(schemas += 1)}`
+  const schema = newSchema()
   const engines: RunEngine[] = []
   const stores: PostgresStore[] = []
   for (let i = 0; i < count; i++) {

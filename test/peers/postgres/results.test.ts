@@ -1,29 +1,18 @@
 /** Runs without a folder, and their results, in a store that several processes share. */
 import assert from 'node:assert/strict'
-import { after, before, describe, test, type TestContext } from 'node:test'
-import type pg from 'pg'
+import { describe, test, type TestContext } from 'node:test'
 import { PostgresStore, RunEngine, type RunOwner } from 'runwright/agent'
 import { follow, scratch, testProvider, type Said } from '../../helpers/engine.js'
-import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { noPostgres, openDatabase } from './postgres.js'
 
 const RUN = {
   goal: 'result: add 1 and 2',
   workspace: 'none',
   result_schema: { type: 'object', properties: { total: { type: 'number' } }, required: ['total'] },
 }
-let postgres: Postgres
-let pool: pg.Pool
+const { pool } = await openDatabase()
 
 describe('results in a PostgresStore', { skip: noPostgres }, () => {
-  before(async () => {
-    postgres = await startPostgres({ fsync: 'off' })
-    pool = postgres.pool({ max: 20 })
-  })
-  after(async () => {
-    await pool.end()
-    await postgres.remove()
-  })
-
   test('runs without a folder work at the same time, of any tenant, and any process shows them', async (t) => {
     let both: () => void = () => undefined
     const met = new Promise<void>((resolve) => (both = resolve))

@@ -1,5 +1,5 @@
 /**
- * A service on PostgreSQL, set up as the documentation says. Arguments: port of the database,
+ * A service on PostgreSQL, set up as the documentation says. Arguments: JSON of the connection,
  * schema, root. Prints its own port.
  */
 import { once } from 'node:events'
@@ -7,11 +7,11 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { PostgresStore } from 'runwright/agent'
 import { createRunService, drainOnSignal } from 'runwright/server'
-import { poolTo } from './postgres.js'
+import { poolTo, type Connection } from './postgres.js'
 
-const [port, schema = '', root = ''] = process.argv.slice(2)
+const [connection = '', schema = '', root = ''] = process.argv.slice(2)
 // Idle connections keep a process alive until this time is over.
-const pool = poolTo(Number(port), { idleTimeoutMillis: 3_600_000 })
+const pool = poolTo(JSON.parse(connection) as Connection, { idleTimeoutMillis: 3_600_000 })
 const service = await createRunService({
   engine: { store: new PostgresStore({ pool, schema }), roots: [root] },
 })

@@ -3,8 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, test, type TestContext } from 'node:test'
-import type pg from 'pg'
+import { describe, test, type TestContext } from 'node:test'
 import {
   PostgresStore,
   RunEngine,
@@ -14,25 +13,14 @@ import {
 } from 'runwright/agent'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
-import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { noPostgres, openDatabase } from './postgres.js'
 
 /** Longer than any pause of a machine: no process loses its lease here. */
 const LEASE_MS = 600_000
 
-let postgres: Postgres
-let pool: pg.Pool
-let schemas = 0
+const { newSchema, pool } = await openDatabase()
 
 describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
-  before(async () => {
-    postgres = await startPostgres({ fsync: 'off' })
-    pool = postgres.pool({ max: 30 })
-  })
-  after(async () => {
-    await pool.end()
-    await postgres.remove()
-  })
-
   test('a run is driven by one process, and every process sees the same events', async (t) => {
     const { engines, cwd } = await cluster(t, 3)
     const lists = await Promise.all(
@@ -269,7 +257,7 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
 
   test('a closing process hands its runs over without a recovery', async (t) => {
     let requests = 0
-    const { engines } = await cluster(t, 1, {
+    const { engines, schema } = await cluster(t, 1, {
       answer: async (n, signal) => {
         requests += 1
         if (n === 1) await rejectOnAbort(signal)
@@ -281,7 +269,7 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
       details.run_id,
       ({ kind, iteration }) => kind === 'step_start' && iteration === 2,
     )
-    const { engines: others } = await cluster(t, 1, {}, schemas)
+    const { engines: others } = await cluster(t, 1, {}, schema)
     const followed = follow(others[0]!, details.run_id)
     await engines[0]!.close()
     const events = await followed
@@ -326,8 +314,12 @@ async function cluster(
   t: TestContext,
   places: number | readonly Place[],
   all: Place = {},
-  schema = (schemas += 1),
-): Promise<{ readonly engines: readonly RunEngine[]; readonly cwd: string }> {
+  schema = newSchema(),
+): Promise<{
+  readonly engines: readonly RunEngine[]
+  readonly cwd: string
+  readonly schema: string
+}> {
   const cwd = scratch(t)
   const list = typeof places === 'number' ? Array.from({ length: places }, () => all) : places
   const engines: RunEngine[] = []
@@ -337,7 +329,7 @@ async function cluster(
       return { tokens: [3, 2] }
     })
     const engine = await RunEngine.open({
-      store: new PostgresStore({ pool, schema: `t${schema}`, leaseMs: LEASE_MS, ...place.store }),
+      store: new PostgresStore({ pool, schema, leaseMs: LEASE_MS, ...place.store }),
       roots: [cwd, '/tmp'],
       sealedChecks: 'off',
       providers: [provider],
@@ -347,7 +339,7 @@ async function cluster(
     engines.push(engine)
     t.after(() => engine.close())
   }
-  return { engines, cwd }
+  return { engines, cwd, schema }
 }
 
 async function rejectOnAbort(signal: AbortSignal): Promise<never> {

@@ -1,30 +1,19 @@
 /** Trees of runs in PostgreSQL: what retention and deletion remove. */
 import assert from 'node:assert/strict'
-import { after, before, describe, test, type TestContext } from 'node:test'
-import type pg from 'pg'
+import { describe, test, type TestContext } from 'node:test'
 import { PostgresStore, RunEngine } from 'runwright/agent'
 import type { RunCreated } from '../../../lib/agent/events.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { testTreeRetention } from '../../agent/stores/tree-retention.js'
 import { scratch } from '../../helpers/engine.js'
-import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { ADVISORY_LOCKS, noPostgres, openDatabase } from './postgres.js'
 import { openStore } from './stores.js'
 
-describe('trees of runs in PostgreSQL', { skip: noPostgres }, () => {
-  let postgres: Postgres
-  let pool: pg.Pool
-  let schemas = 0
-  before(async () => {
-    postgres = await startPostgres({ fsync: 'off' })
-    pool = postgres.pool({ max: 20 })
-  })
-  after(async () => {
-    await pool?.end()
-    await postgres?.remove()
-  })
+const { newSchema, pool } = await openDatabase()
 
+describe('trees of runs in PostgreSQL', { skip: noPostgres }, () => {
   async function opened(t: TestContext): Promise<{ store: PostgresStore; schema: string }> {
-    const schema = `tree${(schemas += 1)}`
+    const schema = newSchema()
     return { schema, store: await openStore(t, { pool, schema, listen: false }) }
   }
 
@@ -61,7 +50,7 @@ describe('trees of runs in PostgreSQL', { skip: noPostgres }, () => {
     assert.equal(await idsIn(store), 'a b b1')
     await pool.query(`DROP TRIGGER refuse ON ${schema}.runs`)
     // The connection that has failed gives up its lock when the server sees that it is gone.
-    const locks = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory'`
+    const locks = `SELECT 1 ${ADVISORY_LOCKS}`
     while ((await pool.query(locks)).rowCount !== 0);
     assert.equal(await store.sweep({ runs: 1 }), 1)
     assert.equal(await idsIn(store), 'b b1')
@@ -122,7 +111,7 @@ describe('trees of runs in PostgreSQL', { skip: noPostgres }, () => {
       const [created] = sampleRun('a1', place)
       const terms = { cwdPolicy: 'queue', maxQueued: 9, keysSince: 0, parent: 'a' } as const
       const asked = store.shared.admit({ ...terms, created: created as RunCreated })
-      const waits = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`
+      const waits = `SELECT 1 ${ADVISORY_LOCKS} AND NOT granted`
       while ((await pool.query(waits)).rowCount === 0);
       await store.shared.release('a')
       assert.equal((await store.shared.claim(1)).length, 1, 'claimed again')

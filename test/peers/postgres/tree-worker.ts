@@ -23,13 +23,7 @@ interface Call {
 }
 
 const options = JSON.parse(process.argv[2] ?? '{}') as TreeWorkerOptions
-const pool = new pg.Pool({
-  host: '127.0.0.1',
-  port: options.port,
-  user: 'runwright',
-  database: 'postgres',
-  application_name: `worker-${process.pid}`,
-})
+const pool = new pg.Pool({ ...options.connection, application_name: `worker-${process.pid}` })
 pool.on('error', () => undefined)
 
 const addLine = defineTool({

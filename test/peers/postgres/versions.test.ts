@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { ChildProcess } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, test, type TestContext } from 'node:test'
+import { before, describe, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import * as current from 'runwright/agent'
 import type {
@@ -20,7 +20,7 @@ import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { millionTests } from '../../agent/goals/million-tests.js'
-import { noPostgres, startPostgres, type Postgres } from './postgres.js'
+import { ADVISORY_LOCKS, noPostgres, openDatabase } from './postgres.js'
 import { openStore } from './stores.js'
 import { Workers } from './workers.js'
 
@@ -33,9 +33,7 @@ interface Version {
   readonly bundle: string | undefined
 }
 
-let postgres: Postgres
-let pool: ReturnType<Postgres['pool']>
-let schemas = 0
+const { connection, newSchema, pool } = await openDatabase()
 
 const rowsOf = ({ rows }: { readonly rows: readonly unknown[] }): readonly unknown[] => rows
 
@@ -162,17 +160,11 @@ async function admitted(store: PostgresStore, created: RunCreated): Promise<void
 describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
   const versions: Record<string, Version> = {}
   before(async () => {
-    postgres = await startPostgres({ fsync: 'off' })
-    pool = postgres.pool({ max: 30 })
     versions['version 1'] = {
       library: (await import(BUNDLE.href)) as typeof current,
       bundle: fileURLToPath(BUNDLE),
     }
     versions['this version'] = { library: current, bundle: undefined }
-  })
-  after(async () => {
-    await pool.end()
-    await postgres.remove()
   })
 
   for (const [first, second] of [
@@ -194,14 +186,14 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
   }
 
   test('a schema of a newer version is refused by name, and nothing in it changes', async (t) => {
-    const schema = next()
+    const schema = newSchema()
     await (await openStore(t, { pool, schema })).append('a', sampleRun('a'))
     await pool.query(`INSERT INTO "${schema}".migrations (version, compatible_from) VALUES (99, 98)`)
     await pool.query(`ALTER TABLE "${schema}".runs ADD COLUMN newer text`)
     const before = await contents(schema)
     const refused = {
       code: 'ERR_AGENT_STORE_VERSION',
-      message: /schema "v\d+" need version 98 of the store, this one has 11; update runwright/,
+      message: /schema "s\d+" need version 98 of the store, this one has 11; update runwright/,
     }
     for (const migrate of [true, false]) {
       const store = new current.PostgresStore({ pool, schema, migrate })
@@ -213,14 +205,14 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
   })
 
   test('tables that a newer version makes while this one waits for them are refused', async (t) => {
-    const schema = next()
+    const schema = newSchema()
     const newer = await pool.connect()
     t.after(() => newer.release())
     await newer.query(`BEGIN; SELECT pg_advisory_xact_lock(hashtext('runwright migrate "${schema}"'), 0)`)
     const store = new current.PostgresStore({ pool, schema })
     const opening = store.open()
     opening.catch(() => undefined)
-    const waiting = `SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND NOT granted`
+    const waiting = `SELECT 1 ${ADVISORY_LOCKS} AND NOT granted`
     while ((await pool.query(waiting)).rowCount === 0);
     await newer.query(`CREATE SCHEMA "${schema}"; CREATE TABLE "${schema}".migrations (
       version integer PRIMARY KEY, compatible_from integer NOT NULL,
@@ -231,7 +223,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
   })
 
   test('runs of an earlier version are listed by folder, end reason and metadata', async (t) => {
-    const schema = next()
+    const schema = newSchema()
     const old = new versions['version 1']!.library.PostgresStore({ pool, schema, listen: false })
     await old.open()
     t.after(() => old.close())
@@ -265,7 +257,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
   ]
   for (const [who, labels, what, store] of misread) {
     test(`${who} does not claim ${what}, and claims what comes later`, async (t) => {
-      const schema = next()
+      const schema = newSchema()
       const options = { pool, schema, listen: false, leaseMs: 600_000 } as const
       const writer = await openStore(t, options)
       const old = new versions['version 1']!.library.PostgresStore({ ...options, labels })
@@ -291,7 +283,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
 
   for (const [what, store] of Object.entries(TREES)) {
     test(`an earlier version does not end ${what}, and this one does`, async (t) => {
-      const schema = next()
+      const schema = newSchema()
       const options = { pool, schema, listen: false, leaseMs: 600_000 } as const
       const writer = await openStore(t, options)
       const [created] = sampleRun('new', { status: 'pending' }) as [RunCreated]
@@ -318,7 +310,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
   }
 
   test('an earlier version claims no run of a tree, which this one drives to its end', async (t) => {
-    const schema = next()
+    const schema = newSchema()
     const root = scratch(t)
     const [tree, other] = [join(root, 'tree'), join(root, 'other')]
     for (const folder of [tree, other]) mkdirSync(folder)
@@ -362,7 +354,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
   })
 
   test('version 1 ends an isolated run and never works in its folder', async (t) => {
-    const schema = next()
+    const schema = newSchema()
     const root = scratch(t)
     const isolated = { goal: 'shell: grep -q new a', cwd: root, workspace: 'isolated' }
     writeFileSync(join(root, 'a'), 'old\n')
@@ -392,7 +384,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
   })
 
   test('a run that a newer version continued is refused by name, others go on', async (t) => {
-    const schema = next()
+    const schema = newSchema()
     const root = scratch(t)
     const store = await openStore(t, { pool, schema })
     const [created, started] = sampleRun('newer', { status: 'running', records: 2 })
@@ -438,13 +430,12 @@ class Cluster {
 
   /** The first version makes the tables. */
   static async open(t: TestContext, first: Version, second: Version): Promise<Cluster> {
-    const schema = next()
+    const schema = newSchema()
     const root = scratch(t)
     const marks = join(root, 'marks')
     writeFileSync(marks, '')
-    const { port } = postgres
-    const options = { port, schema, root, marks, leaseMs: LEASE_MS, patienceMs: 60_000, slots: 4 }
-    const workers = new Workers(t, options)
+    const terms = { leaseMs: LEASE_MS, patienceMs: 60_000, slots: 4 }
+    const workers = new Workers(t, { connection, schema, root, marks, ...terms })
     t.after(() => workers.killAll())
     const engines = new Map<Version, RunEngine>()
     for (const version of [first, second])
@@ -587,8 +578,4 @@ async function contents(schema: string): Promise<unknown> {
   )
   const workers = await pool.query(`SELECT worker_id FROM "${schema}".workers ORDER BY 1`)
   return [columns.rows, indexes.rows, await Promise.all(tables), workers.rows]
-}
-
-function next(): string {
-  return `v${(schemas += 1)}`
 }

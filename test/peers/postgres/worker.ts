@@ -9,10 +9,11 @@
 import { appendFileSync, writeSync } from 'node:fs'
 import pg from 'pg'
 import type { SealedMode } from '../../../lib/agent/events.js'
+import type { Connection } from './postgres.js'
 import * as current from './worker-library.js'
 
 export interface WorkerOptions {
-  readonly port: number
+  readonly connection: Connection
   readonly schema: string
   readonly root: string
   /** The file to which the unsafe tool appends. */
@@ -35,12 +36,7 @@ const { defineTool, NO_USAGE, PostgresStore, RunEngine } = {
     ? undefined
     : ((await import(options.library)) as Partial<typeof current>)),
 }
-const pool = new pg.Pool({
-  host: '127.0.0.1',
-  port: options.port,
-  user: 'runwright',
-  database: 'postgres',
-})
+const pool = new pg.Pool(options.connection)
 pool.on('error', () => undefined)
 
 const mark = defineTool({

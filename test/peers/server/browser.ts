@@ -1,17 +1,20 @@
 /**
- * A real browser (Debian's package) for tests: Chromium, or Firefox with BROWSER=firefox. One
- * process for all contexts of a file; of Firefox one for each appearance.
+ * A real browser (Debian's package) for tests: Chromium, or Firefox with BROWSER=firefox. All files
+ * of one run share a process; of Firefox one for each appearance.
  */
-import { readFileSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
 import {
   chromium,
   firefox,
   type Browser,
   type BrowserContext,
   type BrowserContextOptions,
+  type BrowserServer,
+  type LaunchOptions,
   type Locator,
   type Page,
 } from 'playwright-core'
+import { sharedService } from '../services/client.js'
 
 export const EXECUTABLE: string = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
 const FIREFOX_EXECUTABLE = process.env['FIREFOX'] ?? '/usr/bin/firefox-esr'
@@ -48,7 +51,8 @@ const ARGUMENTS = [
   '--host-resolver-rules=MAP *.test 127.0.0.1',
 ]
 
-interface Appearance {
+/** What Firefox has for a whole profile only, and its protocol no other way to set. */
+export interface Appearance {
   readonly colorScheme?: BrowserContextOptions['colorScheme']
   readonly reducedMotion?: BrowserContextOptions['reducedMotion']
 }
@@ -57,21 +61,20 @@ const running = new Map<string, { browser: Promise<Browser>; contexts: number }>
 
 /**
  * A context with its own cookies, storage and window size. It is closed after the owner's `after`
- * hooks have run, and the browser with the last context.
+ * hooks have run, and the connection to the browser with the last context.
  */
 export async function openBrowser(
   owner: { after(hook: () => Promise<void>): void },
   options: BrowserContextOptions = {},
 ): Promise<BrowserContext> {
   const { colorScheme, reducedMotion, ...others } = options
-  // Firefox has these for a whole profile only, and its protocol no other way to set them.
   const appearance = inFirefox ? { colorScheme, reducedMotion } : {}
-  const kind = JSON.stringify(appearance)
-  const shared = running.get(kind) ?? {
-    browser: inFirefox ? launchFirefox(appearance) : launchChromium(),
+  const name = JSON.stringify(appearance)
+  const shared = running.get(name) ?? {
+    browser: connectOrLaunch(appearance),
     contexts: 0,
   }
-  running.set(kind, shared)
+  running.set(name, shared)
   shared.contexts += 1
   const browser = await shared.browser
   const context = await browser.newContext({
@@ -79,13 +82,16 @@ export async function openBrowser(
     ...(inFirefox ? others : options),
   })
   context.setDefaultTimeout(STEP_MS)
+  // A browser of another process sends these once it has heard of a listener: without one from the
+  // start, a wait for a response may begin after what the server of a test has caused.
+  for (const event of ['request', 'response'] as const) context.on(event, () => undefined)
   if (LATE_MS > 0) context.on('page', comeLate)
   if (LATE_PAGE_MS > 0) await context.addInitScript(HEAR_LATE)
   owner.after(async () => {
     await context.close()
     shared.contexts -= 1
     if (shared.contexts > 0) return
-    running.delete(kind)
+    running.delete(name)
     await browser.close()
   })
   return context
@@ -173,7 +179,7 @@ export async function savedBy(
 ): Promise<{ name: string; text: string }> {
   if (!inFirefox) {
     const [saved] = await Promise.all([page.waitForEvent('download'), click()])
-    return { name: saved.suggestedFilename(), text: readFileSync(await saved.path(), 'utf8') }
+    return { name: saved.suggestedFilename(), text: await text(await saved.createReadStream()) }
   }
   const given = await page.evaluateHandle(() => {
     const { prototype } = HTMLAnchorElement
@@ -215,19 +221,29 @@ export async function copiedBy(page: Page, click: () => Promise<void>): Promise<
   )
 }
 
-function launchChromium(): Promise<Browser> {
-  return chromium.launch({
-    executablePath: EXECUTABLE, args: ARGUMENTS, slowMo: LATE_MS, timeout: STEP_MS,
-  })
+/** The browser that all files of this run share, or one for this file alone. */
+async function connectOrLaunch(appearance: Appearance): Promise<Browser> {
+  const path = `browser/${encodeURIComponent(JSON.stringify(appearance))}`
+  const address = await sharedService<string>(path)
+  if (address === undefined) return await kind.launch(optionsFor(appearance))
+  return await kind.connect(address, { slowMo: LATE_MS, timeout: STEP_MS })
 }
 
-function launchFirefox({ colorScheme, reducedMotion }: Appearance): Promise<Browser> {
-  return firefox.launch({
+/** Starts a browser to which several files connect. */
+export function launchServer(appearance: Appearance): Promise<BrowserServer> {
+  return kind.launchServer(optionsFor(appearance))
+}
+
+const kind = inFirefox ? firefox : chromium
+
+function optionsFor({ colorScheme, reducedMotion }: Appearance): LaunchOptions {
+  const both = { slowMo: LATE_MS, timeout: STEP_MS }
+  if (!inFirefox) return { ...both, executablePath: EXECUTABLE, args: ARGUMENTS }
+  return {
+    ...both,
     // The name under which Playwright drives a Firefox that it did not build: by WebDriver BiDi.
     channel: 'moz-firefox',
     executablePath: FIREFOX_EXECUTABLE,
-    slowMo: LATE_MS,
-    timeout: STEP_MS,
     firefoxUserPrefs: {
       'ui.systemUsesDarkTheme': colorScheme === 'dark' ? 1 : 0,
       'ui.prefersReducedMotion': reducedMotion === 'reduce' ? 1 : 0,
@@ -236,5 +252,5 @@ function launchFirefox({ colorScheme, reducedMotion }: Appearance): Promise<Brow
       'fission.bfcacheInParent': false,
       'browser.sessionhistory.max_total_viewers': 0,
     },
-  })
+  }
 }

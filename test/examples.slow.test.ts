@@ -19,7 +19,7 @@ const servers: Readonly<Record<string, RegExp>> = {
 }
 /** Examples with their own test. */
 const elsewhere: Readonly<Record<string, string>> = {
-  'demo.ts': 'test/examples.test.ts',
+  'demo.ts': 'test/examples.slow.test.ts',
   'standalone-server.ts': 'test/standalone.slow.test.ts',
   'cluster.ts': 'test/peers/postgres/cluster.test.ts',
 }

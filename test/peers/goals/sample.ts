@@ -1,0 +1,18 @@
+/**
+ * Some of the tricks and changes of a table: one of each kind, by chance, so that all are played in
+ * time. RUNWRIGHT_TRICKS=all plays every one of them.
+ */
+import { Random } from '../../helpers/random.js'
+
+const ALL = process.env['RUNWRIGHT_TRICKS'] === 'all'
+const SEED = Number(process.env['RUNWRIGHT_SEED'] ?? Date.now() % 1_000_000)
+
+/** What the title of a test says about its choice. */
+export const choice: string = ALL ? 'all of them' : `one of each kind, seed ${SEED}`
+
+export function oneOfEach<T>(all: readonly T[], kindOf: (one: T) => string): readonly T[] {
+  if (ALL) return all
+  const random = new Random(SEED)
+  const kinds = [...new Set(all.map(kindOf))]
+  return kinds.map((kind) => random.pick(all.filter((one) => kindOf(one) === kind)))
+}
