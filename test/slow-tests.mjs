@@ -79,16 +79,6 @@ const byFile = {
     ],
     ['approval at a gate gives a repeating run another chance', 0.3, COMMANDS],
   ],
-  'test/agent/models/gemini.test.ts': [
-    ['a stream gives the same turn wherever it is split', 0.4, RANDOM_TEXTS],
-  ],
-  'test/agent/models/anthropic.test.ts': [
-    [
-      'the beginning and the end of that stream, joined, may be split after any byte',
-      0.4,
-      RANDOM_TEXTS,
-    ],
-  ],
   'test/server/access/tenants.test.ts': [
     ["a stream of another tenant's run is refused as one of no run", 0.8, STARTS],
     ["every route answers for another tenant's run as for one that does not exist", 3.7, STARTS],
@@ -143,19 +133,6 @@ const byFile = {
       0.5,
       RANDOM_TEXTS,
     ],
-  ],
-  'test/agent/models/hostile-answers.test.ts': [
-    ['hostile calls of gemini, streamed, get a result', 0.8, RANDOM_CALLS],
-    ['hostile calls of openai chat, streamed, get a result', 1.7, RANDOM_CALLS],
-    ['hostile calls of anthropic, not streamed, get a result', 0.9, RANDOM_CALLS],
-    ['hostile calls of openai chat, not streamed, get a result', 0.5, RANDOM_CALLS],
-    ['hostile calls of gemini as a list, not streamed, get a result', 0.4, RANDOM_CALLS],
-    ['hostile calls of gemini as a list, streamed, get a result', 0.3, RANDOM_CALLS],
-    ['hostile calls of gemini, not streamed, get a result', 0.3, RANDOM_CALLS],
-    ['hostile calls of openai responses, streamed, get a result', 0.3, RANDOM_CALLS],
-    ['hostile calls of anthropic, streamed, get a result', 0.3, RANDOM_CALLS],
-    ['hostile calls of a script get a result', 0.3, RANDOM_CALLS],
-    ['hostile calls of openai responses, not streamed, get a result', 0.3, RANDOM_CALLS],
   ],
   'test/agent/stores/disk-faults.test.ts': [
     [
@@ -2404,16 +2381,6 @@ const byFile = {
   ],
   'test/agent/isolation/sealed-folders.test.ts': [
     ['a sweep removes no copy that is being made for a sealed check', 0.4, COMMANDS],
-  ],
-  'test/agent/models/damage.test.ts': [
-    [
-      'openai-chat-parallel-tools, damaged anywhere, gives a valid turn or a ModelError',
-      0.4,
-      COMMANDS,
-    ],
-  ],
-  'test/agent/models/recordings.test.ts': [
-    ['anthropic-stream-thinking gives the same at once and byte by byte', 0.6, COMMANDS],
   ],
   'test/agent/run/kept-requests.test.ts': [
     [
