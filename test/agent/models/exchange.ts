@@ -85,19 +85,10 @@ export function decodePieces(
   return { turn: decoder.finish(), visible }
 }
 
-/** Decodes a stream that is given by the `data` of its events. */
-export function decodeEvents(decoder: StreamDecoder, events: readonly unknown[]): ModelTurn {
-  for (const data of events) {
-    const text = typeof data === 'string' ? data : JSON.stringify(data)
-    decoder.push({ event: 'message', data: text })
-  }
-  return decoder.finish()
-}
-
-/** Every way to split the bytes in two. */
-export function* cutsInTwo(text: string): Generator<Uint8Array[]> {
+/** The bytes split in two after 0, `step`, 2 x `step`, … bytes. */
+export function* cutsInTwo(text: string, step = 1): Generator<Uint8Array[]> {
   const bytes = Buffer.from(text)
-  for (let at = 0; at <= bytes.length; at++) yield [bytes.subarray(0, at), bytes.subarray(at)]
+  for (let at = 0; at <= bytes.length; at += step) yield [bytes.subarray(0, at), bytes.subarray(at)]
 }
 
 /** Deterministic random numbers from 0 to below 1. */

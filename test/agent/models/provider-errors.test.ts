@@ -1,208 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
-import { providerError, redactSecrets } from '../../../lib/agent/models/provider-errors.js'
-import { context, recording } from './exchange.js'
+import type { ModelError } from 'runwright/agent'
+import { redactSecrets } from '../../../lib/agent/models/provider-errors.js'
+import { NOW, refusalOf } from './exchanges/table.js'
 
-const NOW = Date.parse('2026-03-01T12:00:00Z')
-
-function refusal(status: number, body: unknown, headers: Readonly<Record<string, string>> = {}) {
-  return providerError({ status, header: (name) => headers[name] ?? null, body, now: NOW }, context)
-}
-
-test('a recorded 400 is final and has the provider’s message', () => {
-  const { response } = recording('openai-chat-error-400')
-  const error = refusal(response.status, response.body)
-  assert.equal(
-    error.message,
-    'test:model answered 400: Web search options not supported with this model.',
-  )
-  assert.deepEqual(
-    [error.code, error.retryable, error.modelMistake, error.statusCode],
-    ['ERR_AGENT_MODEL', false, false, 400],
-  )
-})
-
-test('a recorded 400 tool_use_failed is the model’s mistake, with its output', () => {
-  const { response } = recording('groq-tool-use-failed-400')
-  const error = refusal(response.status, response.body)
-  assert.deepEqual(
-    [error.code, error.retryable, error.modelMistake],
-    ['ERR_AGENT_MODEL', false, true],
-  )
-  assert.match(error.message, /missing properties: 'name'/)
-  assert.match(error.message, /What the model wrote: \{"name": "get_something_by_name"/)
-})
-
-const QUOTA = 'ERR_AGENT_MODEL_QUOTA'
-const RATE = 'ERR_AGENT_MODEL_RATE_LIMIT'
-const AUTH = 'ERR_AGENT_MODEL_AUTH'
-const CONTEXT = 'ERR_AGENT_MODEL_CONTEXT'
-const OTHER = 'ERR_AGENT_MODEL'
-
-const googleError = (message: string, details: unknown[]) => ({
-  error: { code: 429, status: 'RESOURCE_EXHAUSTED', message, details },
-})
-
-for (const { title, status, body, code, retryable } of [
-  {
-    title: 'a rate limit',
-    status: 429,
-    body: { error: { message: 'Rate limit reached', code: 'rate_limit_exceeded' } },
-    code: RATE,
-    retryable: true,
-  },
-  {
-    title: 'an exhausted quota',
-    status: 429,
-    body: { error: { message: 'You exceeded your current quota', code: 'insufficient_quota' } },
-    code: QUOTA,
-    retryable: false,
-  },
-  {
-    title: 'a spending limit',
-    status: 429,
-    body: { error: { type: 'enforced_spend_limit_reached', message: 'x' } },
-    code: QUOTA,
-    retryable: false,
-  },
-  {
-    title: 'a credit balance',
-    status: 400,
-    body: {
-      type: 'error',
-      error: {
-        type: 'invalid_request_error',
-        message: 'Your credit balance is too low to access the API',
-      },
-    },
-    code: QUOTA,
-    retryable: false,
-  },
-  {
-    title: 'payment required',
-    status: 402,
-    body: { error: { message: 'Insufficient Balance' } },
-    code: QUOTA,
-    retryable: false,
-  },
-  {
-    title: 'Google’s daily quota',
-    status: 429,
-    body: googleError('You exceeded your current quota', [
-      { violations: [{ quotaId: 'GenerateRequestsPerDayPerProjectPerModel-FreeTier' }] },
-    ]),
-    code: QUOTA,
-    retryable: false,
-  },
-  {
-    title: 'Google’s quota per minute',
-    status: 429,
-    body: googleError('You exceeded your current quota', [
-      { violations: [{ quotaId: 'GenerateRequestsPerMinutePerProjectPerModel' }] },
-    ]),
-    code: RATE,
-    retryable: true,
-  },
-  {
-    title: 'an invalid key',
-    status: 401,
-    body: { error: { message: 'Incorrect API key provided' } },
-    code: AUTH,
-    retryable: false,
-  },
-  {
-    title: 'a forbidden model',
-    status: 403,
-    body: { error: { message: 'no access' } },
-    code: AUTH,
-    retryable: false,
-  },
-  {
-    title: 'Google’s invalid key',
-    status: 400,
-    body: {
-      error: { code: 400, message: 'API key not valid.', details: [{ reason: 'API_KEY_INVALID' }] },
-    },
-    code: AUTH,
-    retryable: false,
-  },
-  {
-    title: 'an overlong prompt (OpenAI)',
-    status: 400,
-    body: { error: { code: 'context_length_exceeded', message: 'too long' } },
-    code: CONTEXT,
-    retryable: false,
-  },
-  {
-    title: 'an overlong prompt (Anthropic)',
-    status: 400,
-    body: {
-      error: {
-        type: 'invalid_request_error',
-        message: 'prompt is too long: 208310 tokens > 200000 maximum',
-      },
-    },
-    code: CONTEXT,
-    retryable: false,
-  },
-  {
-    title: 'an overlong prompt (llama.cpp)',
-    status: 400,
-    body: { error: { type: 'exceed_context_size_error', message: 'x' } },
-    code: CONTEXT,
-    retryable: false,
-  },
-  {
-    title: 'a request too large for the limit per minute',
-    status: 429,
-    body: {
-      error: {
-        code: 'rate_limit_exceeded',
-        message: 'Request too large for gpt-4o on tokens per min: Limit 30000, Requested 40000',
-      },
-    },
-    code: CONTEXT,
-    retryable: false,
-  },
-  { title: 'a body that is too large', status: 413, body: 'nope', code: CONTEXT, retryable: false },
-  {
-    title: 'an unknown model',
-    status: 404,
-    body: { error: { message: 'model not found' } },
-    code: OTHER,
-    retryable: false,
-  },
-  { title: 'a timeout', status: 408, body: '', code: OTHER, retryable: true },
-  { title: 'a conflict', status: 409, body: '', code: OTHER, retryable: true },
-  {
-    title: 'a server error',
-    status: 500,
-    body: { error: { message: 'oops' } },
-    code: OTHER,
-    retryable: true,
-  },
-  {
-    title: 'a bad gateway in HTML',
-    status: 502,
-    body: '<html><title>502 Bad Gateway</title></html>',
-    code: OTHER,
-    retryable: true,
-  },
-  {
-    title: 'an overload',
-    status: 529,
-    body: { type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } },
-    code: OTHER,
-    retryable: true,
-  },
-  { title: 'a redirect', status: 302, body: '', code: OTHER, retryable: false },
-]) {
-  test(`${title} (${status}) is ${code}, retryable: ${retryable}`, () => {
-    const error = refusal(status, body)
-    assert.deepEqual([error.code, error.retryable, error.modelMistake], [code, retryable, false])
-    assert.equal(error.statusCode, status)
-  })
+function refusal(
+  status: number,
+  body: unknown,
+  headers: Readonly<Record<string, string>> = {},
+): ModelError {
+  return refusalOf({ status, body, headers })
 }
 
 for (const { title, body, message } of [
@@ -264,152 +72,66 @@ for (const { title, metadata, message } of [
     message: 'Provider returned error (no quota for [key])',
   },
 ]) {
-  test(`of a provider behind a gateway, the words are shown: ${title}`, () => {
+  test(`the words of a provider behind a gateway are shown: ${title}`, () => {
     const body = { error: { message: 'Provider returned error', code: 429, metadata } }
     assert.equal(refusal(429, body).message, `test:model answered 429: ${message}`)
   })
 }
-
-test('a provider behind a gateway names the wait in its own words', () => {
-  const metadata = { raw: 'Rate limit reached. Please try again in 20s.' }
-  const body = { error: { message: 'Provider returned error', code: 429, metadata } }
-  assert.equal(refusal(429, body).retryAfterMs, 20_000)
-})
 
 test('an empty body still gives a message, and a huge one is truncated', () => {
   assert.equal(refusal(500, '').message, 'test:model answered 500')
   assert.ok(refusal(500, 'x'.repeat(100_000)).message.length < 1_100)
 })
 
-for (const { title, status, headers, body, ms } of [
-  {
-    title: 'retry-after in seconds',
-    status: 429,
-    headers: { 'retry-after': '7' },
-    body: '',
-    ms: 7_000,
-  },
-  {
-    title: 'retry-after with a fraction',
-    status: 503,
-    headers: { 'retry-after': '0.5' },
-    body: '',
-    ms: 500,
-  },
-  {
-    title: 'retry-after as a date',
-    status: 429,
-    headers: { 'retry-after': 'Sun, 01 Mar 2026 12:00:30 GMT' },
-    body: '',
-    ms: 30_000,
-  },
-  {
-    title: 'retry-after as a past date',
-    status: 429,
-    headers: { 'retry-after': 'Sun, 01 Mar 2026 11:00:00 GMT' },
-    body: '',
-    ms: 0,
-  },
-  {
-    title: 'retry-after-ms before retry-after',
-    status: 429,
-    headers: { 'retry-after-ms': '1250', 'retry-after': '2' },
-    body: '',
-    ms: 1_250,
-  },
-  {
-    title: 'the reset of an exhausted limit',
-    status: 429,
-    headers: {
-      'x-ratelimit-remaining-requests': '12',
-      'x-ratelimit-reset-requests': '1s',
-      'x-ratelimit-remaining-tokens': '0',
-      'x-ratelimit-reset-tokens': '6m0s',
+for (const [title, headers, ms, status = 429] of [
+  ['retry-after in seconds', { 'retry-after': '7' }, 7_000],
+  ['retry-after with a fraction', { 'retry-after': '0.5' }, 500, 503],
+  ['retry-after as a date', { 'retry-after': 'Sun, 01 Mar 2026 12:00:30 GMT' }, 30_000],
+  ['retry-after as a past date', { 'retry-after': 'Sun, 01 Mar 2026 11:00:00 GMT' }, 0],
+  ['retry-after-ms before retry-after', { 'retry-after-ms': '1250', 'retry-after': '2' }, 1_250],
+  [
+    'the reset of an exhausted limit',
+    {
+      'x-ratelimit-remaining-requests': '12', 'x-ratelimit-reset-requests': '1s',
+      'x-ratelimit-remaining-tokens': '0', 'x-ratelimit-reset-tokens': '6m0s',
     },
-    body: '',
-    ms: 360_000,
-  },
-  {
-    title: 'a reset in milliseconds',
-    status: 429,
-    headers: { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '120ms' },
-    body: '',
-    ms: 120,
-  },
-  {
-    title: 'a reset as epoch milliseconds',
-    status: 429,
-    headers: { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(NOW + 9_000) },
-    body: '',
-    ms: 9_000,
-  },
-  {
-    title: 'a reset as epoch seconds',
-    status: 429,
-    headers: { 'ratelimit-remaining': '0', 'ratelimit-reset': String(NOW / 1000 + 4) },
-    body: '',
-    ms: 4_000,
-  },
-  {
-    title: 'a reset in seconds',
-    status: 429,
-    headers: { 'ratelimit-remaining': '0', 'ratelimit-reset': '3' },
-    body: '',
-    ms: 3_000,
-  },
-  {
-    title: 'Anthropic’s reset',
-    status: 429,
-    headers: {
+    360_000,
+  ],
+  [
+    'a reset in milliseconds',
+    { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '120ms' },
+    120,
+  ],
+  [
+    'a reset as epoch milliseconds',
+    { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(NOW + 9_000) },
+    9_000,
+  ],
+  [
+    'a reset as epoch seconds',
+    { 'ratelimit-remaining': '0', 'ratelimit-reset': String(NOW / 1000 + 4) },
+    4_000,
+  ],
+  ['a reset in seconds', { 'ratelimit-remaining': '0', 'ratelimit-reset': '3' }, 3_000],
+  [
+    'Anthropic’s reset',
+    {
       'anthropic-ratelimit-input-tokens-remaining': '0',
       'anthropic-ratelimit-input-tokens-reset': '2026-03-01T12:00:12Z',
     },
-    body: '',
-    ms: 12_000,
-  },
-  {
-    title: 'a reset that OpenRouter has in the body',
-    status: 429,
-    headers: {},
-    body: {
-      error: {
-        message: 'Rate limit exceeded: free-models-per-min. ',
-        code: 429,
-        metadata: {
-          headers: { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset': String(NOW + 9_000) },
-        },
-      },
-    },
-    ms: 9_000,
-  },
-  {
-    title: 'resets of limits that are not exhausted',
-    status: 429,
-    headers: { 'x-ratelimit-remaining-tokens': '5', 'x-ratelimit-reset-tokens': '6m0s' },
-    body: '',
-    ms: undefined,
-  },
-  {
-    title: 'Google’s RetryInfo',
-    status: 429,
-    headers: {},
-    body: googleError('slow', [
-      { '@type': 'type.googleapis.com/google.rpc.RetryInfo', retryDelay: '17.5s' },
-    ]),
-    ms: 17_500,
-  },
-  { title: 'invalid', status: 429, headers: { 'retry-after': 'soon' }, body: '', ms: undefined },
-  { title: 'no header', status: 500, headers: {}, body: '', ms: undefined },
-  {
-    title: 'a delay for a final error',
-    status: 400,
-    headers: { 'retry-after': '7' },
-    body: '',
-    ms: undefined,
-  },
-]) {
+    12_000,
+  ],
+  [
+    'resets of limits that are not exhausted',
+    { 'x-ratelimit-remaining-tokens': '5', 'x-ratelimit-reset-tokens': '6m0s' },
+    undefined,
+  ],
+  ['invalid', { 'retry-after': 'soon' }, undefined],
+  ['no header', {}, undefined, 500],
+  ['a delay for a final error', { 'retry-after': '7' }, undefined, 400],
+] satisfies [string, Record<string, string>, number | undefined, number?][]) {
   test(`retry delay: ${title}`, () => {
-    assert.equal(refusal(status, body, headers as Record<string, string>).retryAfterMs, ms)
+    assert.equal(refusal(status, '', headers).retryAfterMs, ms)
   })
 }
 

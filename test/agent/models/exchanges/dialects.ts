@@ -4,7 +4,7 @@ import {
   type JsonObject, type JsonValue, type ModelAdapter,
 } from 'runwright/agent'
 
-/** The wire formats, and a model of each that answers to its name alone. */
+/** The wire formats. */
 export const DIALECTS = ['openai-chat', 'openai-responses', 'anthropic', 'gemini'] as const
 export type Dialect = (typeof DIALECTS)[number]
 
@@ -158,7 +158,7 @@ interface Called {
   readonly args: JsonObject
 }
 
-/** What a test wants to be said, in any format. */
+/** What an answer says, in any format. */
 export interface Saying {
   readonly text?: string
   readonly calls?: readonly Called[]
