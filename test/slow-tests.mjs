@@ -390,42 +390,8 @@ const byFile = {
     ['what runs refer to stays, and nothing else, in a few random histories', 0.5, COPIES],
     ['what runs refer to stays, and nothing else, in many random histories', 6.5, RANDOM],
   ],
-  'test/agent/crash/kills.test.ts': [
-    ['runs that are killed many times lose, duplicate and repeat nothing', 13.5, KILLS],
-  ],
-  'test/agent/crash/matrix.test.ts': [
-    [
-      'a process that drives a run without gates can be killed at any append of its log',
-      7.1,
-      KILLS,
-    ],
-    ['a process that drives a run with gates can be killed at any append of its log', 7.9, KILLS],
-  ],
   'test/agent/crash/random-crashes.test.ts': [
     ['60 random runs keep every invariant even if their process dies', 3.7, RANDOM],
-  ],
-  'test/agent/crash/trees.test.ts': [
-    ['a tree is finished once, however often its process dies: first', 5, KILLS],
-    ['a tree is finished once, however often its process dies: smallest', 5, KILLS],
-    ['a tree is finished once, however often its process dies: delegate', 6, KILLS],
-    ['a tree is finished once, however often its process dies: startRun', 6, KILLS],
-  ],
-  'test/agent/crash/talk.test.ts': [
-    [
-      'a fork in the copy of its source survives a kill at any write, and so do messages',
-      6,
-      KILLS,
-    ],
-    [
-      'a fork in the copy of a deleted source survives a kill at any write, and so do messages',
-      6,
-      KILLS,
-    ],
-    [
-      'a fork from the start of its source survives a kill at any write, and so do messages',
-      6,
-      KILLS,
-    ],
   ],
   'test/agent/executors/bubblewrap.test.ts': [
     ['bubblewrap: of 100 MB of output only head and tail are kept in memory', 4.8, FLOOD],
@@ -1580,9 +1546,6 @@ const byFile = {
       0.3,
       COMMANDS,
     ],
-  ],
-  'test/agent/crash/full-disk.test.ts': [
-    ['a run that fills the disk waits until there is room, also over a restart', 1.2, DISK],
   ],
   'test/agent/redaction/stream-redactor.test.ts': [
     ['random pieces give the same result as the whole text', 1.1, RANDOM_TEXTS],
