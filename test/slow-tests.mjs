@@ -1859,21 +1859,6 @@ const byFile = {
     ],
     ['bubblewrap: a command gets no descriptor of its folder', 0.3, COMMANDS],
   ],
-  'test/agent/checkpoints/kills-restore.test.ts': [
-    ['a restore after the end that is killed at any write is finished by the next start', 5, KILLS],
-  ],
-  'test/agent/checkpoints/kills-restore-at-gate.test.ts': [
-    ['a restore at a gate that is killed at any write is finished by the next start', 5, KILLS],
-  ],
-  'test/agent/checkpoints/kills-apply.test.ts': [
-    ['an apply that is killed at any write is finished by the next start', 6, KILLS],
-  ],
-  'test/agent/checkpoints/kills-achieved.test.ts': [
-    ['a run that applies its changes and is killed at any write has applied them once', 9, KILLS],
-  ],
-  'test/agent/checkpoints/kills-discard.test.ts': [
-    ['a discard that is killed at any write is done or not begun', 2, KILLS],
-  ],
   'test/agent/checkpoints/operations.test.ts': [
     [
       'an operation that was cut off in a folder that is gone ends, and names what was not done',
