@@ -408,7 +408,6 @@ const byFile = {
     ['packages that were moved away are missing, and commands run', 0.6, COPIES],
   ],
   'test/agent/executors/process.test.ts': [
-    ['process: a command held in onStart never runs if this process dies', 1, CHILDREN],
     ['process: of 100 MB of output only head and tail are kept in memory', 2.7, FLOOD],
     ['process: a command that ignores SIGTERM is killed', 2.1, GRACE],
     ['process: of many short commands at a time, each has its own end', 2.8, CHILDREN],
@@ -657,23 +656,6 @@ const byFile = {
     ['random reads and writes of random trees by real processes are told exactly', 3, PROGRAMS],
     ['a file system that keeps no access times is known as one', 0.5, COPIES],
   ],
-  'test/agent/isolation/kills.test.ts': [
-    [
-      'nothing is lost or left when a process dies while a copy is made for a sealed check',
-      2.0,
-      COPIES,
-    ],
-    ['nothing is lost or left when a process dies while a copy is made', 2, COPIES],
-    ['nothing is lost or left when a process dies while a copy is made anew', 4, COPIES],
-    ['nothing is lost or left when a process dies while a copy is handed on', 2, COPIES],
-    [
-      'nothing is lost or left when a process dies while a copy is handed on in place of another',
-      4,
-      COPIES,
-    ],
-    ['nothing is lost or left when a process dies while a copy is removed', 2, COPIES],
-    ['nothing is lost or left when a process dies while a copy is swept', 3, COPIES],
-  ],
   'test/agent/run/hand-over.test.ts': [
     [
       'a process whose store does not answer waits 5 s for its runs, and then for nothing',
@@ -715,8 +697,6 @@ const byFile = {
       0.5,
       COPIES,
     ],
-    ['a process that is killed leaves no half of a copy', 0.5, COPIES],
-    ['a full disk is an error that says so, and nothing is left', 0.5, COPIES],
     ['two processes that remove and sweep at once do not disturb each other', 0.5, COPIES],
   ],
   'test/agent/isolation/repositories.test.ts': [
@@ -1390,7 +1370,6 @@ const byFile = {
     ],
   ],
   'test/server/webhooks/cursor.test.ts': [
-    ['on a full disk nothing that was saved is lost', 0.6, DISK],
     ['whatever is cut off the file, the rest is an earlier state', 0.8, DISK],
     ['the file stays in proportion to what it holds', 3.0, 'saves thousands of positions durably'],
   ],

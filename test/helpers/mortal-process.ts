@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import promises from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
-import { StoreError, type ObjectStore, type RunStore } from 'runwright/agent'
+import { StoreError, type Clock, type ObjectStore, type RunStore } from 'runwright/agent'
 
 type AnyFunction = (this: unknown, ...args: unknown[]) => unknown
 
@@ -36,14 +36,16 @@ export function hookFiles(): Disposable {
 }
 
 /**
- * What one process has of a store, of folders and of its engine. From a given call on it is dead:
- * what it asks for is never answered, so that it does nothing more. The last call may have had its
- * effect.
+ * What a process in this one has of a store, of folders and of its engine. From a given call on it
+ * is dead: what it asks for is never answered, so that it does nothing more. The last call may have
+ * had its effect.
  */
 export class MortalProcess {
+  /** The store as the process has it, which survives the process. */
   readonly store: RunStore
   readonly died: Promise<void>
   readonly #keepsLast: () => boolean
+  readonly #counts: (name: string) => boolean
   #isDead = false
   #calls = 0
   #dieAt = Infinity
@@ -62,13 +64,29 @@ export class MortalProcess {
   /** What it asks for when it is dead; settles only when the test is over. */
   readonly nothing: Promise<never>
 
-  constructor(store: RunStore, keepsLast: () => boolean) {
+  /**
+   * @param keepsLast whether the call at which the process dies has its effect
+   * @param counts the names of calls at which it may die; null: every call
+   */
+  constructor(
+    store: RunStore,
+    keepsLast: () => boolean,
+    counts: readonly string[] | null = null,
+  ) {
     this.#keepsLast = keepsLast
+    this.#counts = (name) => counts?.includes(name) ?? true
     this.died = new Promise((resolve) => (this.#die = resolve))
     const buried = new StoreError('ERR_AGENT_STORE_LOCKED', 'the process is dead')
     this.nothing = new Promise((_, reject) => (this.#bury = () => reject(buried)))
     this.nothing.catch(() => undefined)
     this.store = this.#mortal(store)
+  }
+
+  /** A process that dies at an append, from 1; 0 for never. */
+  static ofAppends(store: RunStore, dieAt: number, keepsLast: boolean): MortalProcess {
+    const process = new MortalProcess(store, () => keepsLast, ['append'])
+    if (dieAt > 0) process.dieAfter(dieAt)
+    return process
   }
 
   #mortal<T extends object>(target: T): T {
@@ -89,6 +107,11 @@ export class MortalProcess {
     })
   }
 
+  /** Does work in this process. */
+  run<T>(work: () => T): T {
+    return current.run(this, work)
+  }
+
   /** An object all of whose methods run in this process. */
   inside<T extends object>(target: T): T {
     return new Proxy(target, {
@@ -97,7 +120,7 @@ export class MortalProcess {
         if (name === 'workspaces') return this.inside(value as object)
         if (typeof value !== 'function') return value
         return (...args: readonly unknown[]): unknown =>
-          current.run(this, () => Reflect.apply(value, target, args))
+          this.run(() => Reflect.apply(value, target, args) as unknown)
       },
     })
   }
@@ -118,6 +141,7 @@ export class MortalProcess {
   /** One call of the system, with what happens before and after it. */
   call(name: string, work: () => unknown, path = ''): unknown {
     if (this.#isDead) return this.nothing
+    if (!this.#counts(name)) return work()
     this.#calls += 1
     const last = this.#last.get(path)
     this.#last.set(path, name)
@@ -169,5 +193,32 @@ export class MortalProcess {
   /** Lets go of what a dead one holds, such as threads. */
   bury(): void {
     this.#bury()
+  }
+}
+
+/** A clock whose timers end with the process that set them. */
+export function mortalClock(died: Promise<void>): Clock {
+  const timers = new Set<NodeJS.Timeout>()
+  let dead = false
+  void died.then(() => {
+    dead = true
+    for (const timer of timers) clearTimeout(timer)
+  })
+  return {
+    now: () => Date.now(),
+    setTimeout: (callback, ms) => {
+      if (dead) return { cancel: () => undefined }
+      const timer = setTimeout(() => {
+        timers.delete(timer)
+        callback()
+      }, ms)
+      timers.add(timer)
+      return {
+        cancel: () => {
+          timers.delete(timer)
+          clearTimeout(timer)
+        },
+      }
+    },
   }
 }

@@ -1,53 +1,29 @@
-/** Processes that die at any call of the file system while they make, hand on and remove copies. */
+/** Processes that die at any change of the file system while they make, hand on and remove copies. */
 import assert from 'node:assert/strict'
-import { AsyncLocalStorage } from 'node:async_hooks'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import files from 'node:fs/promises'
-import { syncBuiltinESMExports } from 'node:module'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { after, test, type TestContext } from 'node:test'
+import { MemoryStore } from 'runwright/agent'
 import { Project } from '../../helpers/isolated.js'
+import { Children, noSmallDisk, SMALL_DISK } from '../../helpers/kill.js'
+import { hookFiles, MortalProcess } from '../../helpers/mortal-process.js'
 import { wholeTree } from '../../helpers/whole-tree.js'
 
+const children = new Children<typeof import('./kill-children.js')>(
+  new URL('kill-children.ts', import.meta.url),
+)
+
 /** What changes something; the rest only looks. */
-const CALLS = ['mkdir', 'rename', 'unlink', 'writeFile'] as const
-const originals = new Map(CALLS.map((name) => [name, files[name] as (...args: never[]) => unknown]))
+const CHANGES = ['mkdir', 'rename', 'unlink', 'writeFile']
+const files = hookFiles()
+after(() => files[Symbol.dispose]())
 
-/** Calls until the process dies; the last one has its effect if `keepsLast`. */
-let left = Infinity
-let keepsLast = false
-let die: () => void = () => undefined
-/** Of the process that calls; what it does at the same time ends with it. */
-const life = new AsyncLocalStorage<{ isOver: boolean }>()
-
-for (const [name, call] of originals) {
-  const mortal = (...args: never[]): unknown => {
-    if (life.getStore()?.isOver === true) return new Promise(() => undefined)
-    left -= 1
-    if (left > 0) return call(...args)
-    const dead = new Promise(() => undefined)
-    if (left < 0 || !keepsLast) return die(), dead
-    void Promise.resolve(call(...args)).then(die, die)
-    return dead
-  }
-  Object.assign(files, { [name]: mortal })
-}
-syncBuiltinESMExports()
-
-/** Does something in a process that dies at a call; false when it did not come to that. */
-async function dies(work: () => Promise<unknown>, at: number, keeps: boolean): Promise<boolean> {
-  const mine = { isOver: false }
-  const death = new Promise<true>((resolve) => {
-    die = () => {
-      mine.isOver = true
-      resolve(true)
-    }
-  })
-  left = at
-  keepsLast = keeps
-  const isDead = await Promise.race([life.run(mine, work).then(() => false), death])
-  left = Infinity
-  return isDead
+/** Does something in a process that dies at a change; false when it did not come to that. */
+async function dies(work: () => Promise<unknown>, at: number, keepsLast: boolean): Promise<boolean> {
+  const mortal = new MortalProcess(new MemoryStore(), () => keepsLast, CHANGES)
+  mortal.dieAfter(at)
+  const done = mortal.run(work).then(() => false)
+  return await Promise.race([done, mortal.died.then(() => true)])
 }
 
 interface Work {
@@ -142,3 +118,38 @@ async function survives(
   project.assertUntouched(original)
   return isDead
 }
+
+test('a process that is killed leaves no half of a copy', async (t) => {
+  const place = new Project(t)
+  for (let i = 0; i < 100; i++) place.write({ [`f${i}/x`]: `${i}` })
+  const exact = { times: false }
+  for (let i = 0; i < 4; i++) {
+    const child = children.start(t, 'copyForEver', { folder: place.copies, cwd: place.cwd })
+    assert.equal(await child.line(), 'again')
+    for (let turns = 0; turns < i * 15; turns++) await new Promise(setImmediate)
+    child.kill()
+    await child.ended
+    const found = await place.folders.find('run')
+    if (found !== null) {
+      assert.deepEqual(wholeTree(found.root, exact), wholeTree(place.cwd, exact))
+    }
+    const { root } = await place.isolate('run')
+    assert.deepEqual(wholeTree(root, exact), wholeTree(place.cwd, exact))
+    await place.folders.sweep((runId) => Promise.resolve(runId === 'run'))
+    assert.deepEqual(readdirSync(place.copies), ['run'])
+    rmSync(root, { recursive: true })
+  }
+})
+
+test('a full disk is an error that says so, and nothing is left',
+  { skip: noSmallDisk() },
+  async (t) => {
+    const { cwd } = new Project(t)
+    for (let i = 0; i < 20; i++) writeFileSync(join(cwd, `${i}`), Buffer.alloc(100_000, 1))
+    const plan = { folder: '/mnt/workspaces', cwd }
+    const { lines } = await children.run('copyOnce', plan, { under: SMALL_DISK })
+    assert.match(
+      lines[0]!, /cannot be copied to .*: the disk is full; make room, or set workspaceFolder/,
+    )
+    assert.equal(lines[1], 'left: []')
+  })
