@@ -98,9 +98,6 @@ const byFile = {
     ['the engine brings the unfinished runs of v1-live to their ends', 2, COMMANDS],
     ['the engine brings the unfinished runs of v1-suspended to their ends', 1.5, COMMANDS],
   ],
-  'test/agent/executors/lifeline.test.ts': [
-    ['commands and tool servers end with thread and process', 1.2, CHILDREN],
-  ],
   'test/agent/stores/postgres.test.ts': [
     ['a run stored in PostgreSQL is visible to another engine', 1.2, CHILDREN],
   ],
@@ -827,26 +824,6 @@ const byFile = {
       REPAIR,
     ],
   ],
-  'test/agent/models/repair-stops.test.ts': [
-    ['a run with 3 tool calls changes nothing', 2, REPAIR],
-    [
-      'what a process leaves that is killed while tests run with a patch, the next one removes',
-      3,
-      CRASHES,
-    ],
-    [
-      'an engine that closes while tests run with a patch leaves no copy; the next goes on',
-      2.5,
-      REPAIR,
-    ],
-    ['a run that is aborted while tests run with a patch changes nothing', 1.8, REPAIR],
-    ['a run with 4 tool calls changes nothing', 2, REPAIR],
-    ['a run with 5 tool calls changes nothing', 2, REPAIR],
-    ['a run with 6 tool calls changes nothing', 4, REPAIR],
-    ['a run with 7 tool calls changes nothing', 6, REPAIR],
-    ['a run that is aborted when its first trials begin changes nothing', 0.7, REPAIR],
-    ['a run whose time is over while tests run with a patch changes nothing', 0.7, REPAIR],
-  ],
   'test/agent/models/repair-refused.test.ts': [
     ['patches that a person refuses give way to others that help', 5.5, REPAIR],
     ['a person who refuses all that helps is asked once, and the rest is repaired', 13.5, REPAIR],
@@ -984,13 +961,6 @@ const byFile = {
       'a run is achieved exactly if one of three answers matches, and shows the first of those',
       0.3,
       COMMANDS,
-    ],
-  ],
-  'test/agent/run/no-descriptors.test.ts': [
-    [
-      'runs wait while no file descriptor is left, and then achieve their goals',
-      2.4,
-      'runs wait for the machine in real time',
     ],
   ],
   'test/agent/run/recovery.test.ts': [
@@ -1372,13 +1342,6 @@ const byFile = {
   'test/server/webhooks/cursor.test.ts': [
     ['whatever is cut off the file, the rest is an earlier state', 0.8, DISK],
     ['the file stays in proportion to what it holds', 3.0, 'saves thousands of positions durably'],
-  ],
-  'test/server/webhooks/kill.test.ts': [
-    [
-      'a process that is killed while it waits keeps to the schedule when it is back',
-      2.9,
-      'the wait is longer than the start of a process takes',
-    ],
   ],
   'test/agent/run/hostile-turns.test.ts': [
     [

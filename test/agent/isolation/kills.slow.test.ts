@@ -1,4 +1,4 @@
-/** Processes that die at any change of the file system while they make, hand on and remove copies. */
+/** Processes that die at any change of files while they make, hand on and remove copies. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -19,7 +19,11 @@ const files = hookFiles()
 after(() => files[Symbol.dispose]())
 
 /** Does something in a process that dies at a change; false when it did not come to that. */
-async function dies(work: () => Promise<unknown>, at: number, keepsLast: boolean): Promise<boolean> {
+async function dies(
+  work: () => Promise<unknown>,
+  at: number,
+  keepsLast: boolean,
+): Promise<boolean> {
   const mortal = new MortalProcess(new MemoryStore(), () => keepsLast, CHANGES)
   mortal.dieAfter(at)
   const done = mortal.run(work).then(() => false)

@@ -16,7 +16,6 @@ import { ManualClock } from 'runwright/agent/testing'
 import { WebhookCursor } from '../../../lib/server/webhooks/cursor.js'
 import { scratch } from '../../helpers/engine.js'
 import { Random } from '../../helpers/random.js'
-import { noSmallDisk, runOnSmallDisk } from '../../helpers/small-disk.js'
 
 const VERSION_1 = fileURLToPath(
   new URL('../../fixtures/webhooks/progress-v1.json', import.meta.url),
@@ -193,14 +192,4 @@ test('a new endpoint whose file cannot be made is refused', async (t) => {
   const path = join(scratch(t), 'progress.json')
   mkdirSync(`${path}.new`)
   await assert.rejects(WebhookCursor.open(path, new ManualClock()))
-})
-
-test('on a full disk nothing that was saved is lost', { skip: noSmallDisk() }, () => {
-  const { stdout, stderr, status } = runOnSmallDisk('test/server/webhooks/full-disk.ts')
-  assert.equal(status, 0, stderr)
-  assert.deepEqual(JSON.parse(stdout), {
-    whileFull: { first: 7, attempts: 1, next: 8 },
-    later: ['saved', 'unsaved'],
-    warnings: 1,
-  })
 })

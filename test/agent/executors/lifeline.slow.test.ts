@@ -1,14 +1,19 @@
 import assert from 'node:assert/strict'
-import { execFileSync, spawn } from 'node:child_process'
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createReadStream, existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { test, type TestContext } from 'node:test'
 import { processExecutor } from 'runwright/agent'
-import { programAt } from '../../helpers/programs.js'
+import { processGroup, waitUntilGone } from '../../../lib/agent/executors/process-tree.js'
+import { Children } from '../../helpers/kill.js'
 import { Bench } from './executor-contract.js'
 
-/** Each command of `lifeline-child.ts` has four processes, which write a line each. */
+const children = new Children<typeof import('./lifeline-children.js')>(
+  new URL('lifeline-children.ts', import.meta.url),
+)
+
+/** Each command of `lifeline-children.ts` has four processes, which write a line each. */
 const PROCESSES = 4
 
 /** A pipe that the processes of commands write to once they run, and hold open. */
@@ -42,26 +47,34 @@ const limits = { skip: noProc, timeout: 60_000 }
 test('commands and tool servers end with thread and process', limits, async (t) => {
   const bench = new Bench(t, processExecutor())
   const [main, worker] = [new Held(t, bench, 'main'), new Held(t, bench, 'worker')]
-  const args = [...programAt('test/agent/executors/lifeline-child.ts'), bench.folder]
-  const service = spawn(process.execPath, args)
-  t.after(() => service.kill('SIGKILL'))
-  const warnings = service.stderr.setEncoding('utf8').toArray()
-  const exited = once(service, 'exit')
-  const lines = createInterface({ input: service.stdout })[Symbol.asyncIterator]()
-  const sandboxed = (await lines.next()).value === 'true'
+  const { folder } = bench
+  const [, ...thread] = children.command('holdInThread', { folder })
+  const service = children.start(t, 'holdCommands', { folder, thread })
+  const sandboxed = (await service.line()) === 'true'
   await main.commands(sandboxed ? 3 : 2)
   await worker.commands(1)
 
-  service.stdin.write('end the thread\n')
+  service.send('end the thread')
   await worker.released()
-  assert.equal(service.exitCode, null)
+  assert.ok(service.isAlive)
 
-  service.stdin.write('kill the keeper\n')
-  await lines.next()
-  service.kill('SIGKILL')
-  await exited
+  service.send('kill the keeper')
+  await service.line()
+  service.kill()
+  const { stderr } = await service.ended
   await main.released()
 
-  const warned = (await warnings).join('').match(/RUNWRIGHT_SANDBOX_ROOT/g)?.length ?? 0
+  const warned = stderr.match(/RUNWRIGHT_SANDBOX_ROOT/g)?.length ?? 0
   assert.equal(warned, sandboxed && process.geteuid?.() === 0 ? 1 : 0)
+})
+
+test('process: a command held in onStart never runs if this process dies', async (t) => {
+  const bench = new Bench(t, processExecutor())
+  const holder = children.start(t, 'holdOnStart', { folder: bench.folder })
+  const group = processGroup(Number(await holder.line()))
+  assert.equal((await group.members()).length, 1)
+  holder.kill()
+  await holder.ended
+  assert.ok(await waitUntilGone([group], 20_000))
+  assert.ok(!existsSync(bench.path('ran')))
 })

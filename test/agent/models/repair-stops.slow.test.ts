@@ -1,6 +1,5 @@
 /** Searches of `builtin:repair` that are stopped in the middle: the workspace stays as it was. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { appendFileSync, cpSync, readdirSync, readFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
@@ -8,10 +7,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { FileStore, MemoryStore, type AgentEvent } from 'runwright/agent'
-import { bundleWithWorkers } from '../../helpers/bundle.js'
 import { follow, keepOpen, openEngine, runToEnd, scratch } from '../../helpers/engine.js'
+import { Children } from '../../helpers/kill.js'
 import { wholeTree } from '../../helpers/whole-tree.js'
 import { FIXTURES } from './repair-driver.js'
+
+const children = new Children<typeof import('./repair-child.js')>(
+  new URL('repair-child.ts', import.meta.url),
+)
 
 /** A project with a bug that no patch repairs. */
 function project(t: TestContext): string {
@@ -59,7 +62,7 @@ function copiesIn(folder: string): string[] {
     .filter((path) => /(?:^|\/)try-\d+-[^/]*$/.test(path))
 }
 
-function copiesOf(pid: number | undefined): string[] {
+function copiesOf(pid: number): string[] {
   const theirs = new RegExp(`^runwright-sealed-\\d+-${pid}-`)
   return readdirSync(tmpdir())
     .filter((name) => theirs.test(name))
@@ -163,21 +166,13 @@ test('what a process leaves that is killed while tests run with a patch, the nex
     const { cwd, patched } = await hangingProject(t)
     const before = filesOf(cwd)
     const directory = scratch(t)
-    const script = bundleWithWorkers(
-      new URL('repair-killed-child.ts', import.meta.url), scratch(t),
-    )
     const running = patched()
-    const child = spawn(process.execPath, [script, directory, cwd], {
-      stdio: ['ignore', 'pipe', 'inherit'],
-    })
-    t.after(() => child.kill('SIGKILL'))
-    const died = once(child, 'exit')
-    const [told] = (await Promise.race([once(child.stdout, 'data'), died])) as [unknown]
-    assert.ok(told instanceof Buffer, 'it made a run')
-    const runId = told.toString().trim()
-    await Promise.race([running, died.then(() => assert.fail('it ended'))])
-    child.kill('SIGKILL')
-    await died
+    const child = children.start(t, 'repair', { directory, cwd })
+    const runId = await child.line()
+    assert.ok(runId !== undefined, 'it made a run')
+    await Promise.race([running, child.ended.then(() => assert.fail('it ended'))])
+    child.kill()
+    await child.ended
     assert.deepEqual(filesOf(cwd), before)
     const left = [...copiesIn(directory), ...copiesOf(child.pid)]
     assert.ok(left.length > 0, 'its copies are there')
