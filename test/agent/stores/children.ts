@@ -118,7 +118,8 @@ export async function storeObjects(
     say('+', some)
     held.push(...some)
     if (held.length < 60) continue
-    const old = held.splice(0, 45)
+    // Of the last pack, one stays.
+    const old = held.splice(0, 44)
     say('?', old)
     await objects.delete(old.map(hashAt), 0)
     say('-', old)
