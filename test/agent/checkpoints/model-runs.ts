@@ -7,12 +7,11 @@ import {
 } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
 import { follow, testProvider, type Said } from '../../helpers/engine.js'
-import { mortalClock } from '../../helpers/mortal.js'
 import { listing, readModel, type Model, type ModelFile } from '../../helpers/tree-model.js'
 import { Folders } from './model-folders.js'
 import type { Course, KnownRun, Place, Sent, Work } from './model-known.js'
 import { baseOf, differing, expectedApply, readCheckpoint, visible } from './model-world.js'
-import { MortalProcess } from './mortal-process.js'
+import { mortalClock, MortalProcess } from '../../helpers/mortal-process.js'
 
 const GATE = ({ kind }: { readonly kind: string }): boolean => kind === 'human_check_required'
 

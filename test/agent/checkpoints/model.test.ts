@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { Plan } from './model-known.js'
 import { World } from './model.js'
-import { hookFiles } from './mortal-process.js'
+import { hookFiles } from '../../helpers/mortal-process.js'
 
 interface Played {
   readonly error: Error | null

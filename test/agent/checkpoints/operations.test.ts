@@ -13,7 +13,7 @@ import {
 } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
 import { follow, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
-import { MortalProcess } from './mortal-process.js'
+import { MortalProcess } from '../../helpers/mortal-process.js'
 
 /** A store in memory that outlives its engines, a folder, and runs that write `a` and `b` in it. */
 class World {

@@ -10,7 +10,7 @@ import {
 } from 'runwright/agent'
 import { scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
-import { MortalStore, mortalClock } from '../../helpers/mortal.js'
+import { mortalClock, MortalProcess } from '../../helpers/mortal-process.js'
 import { Random } from '../../helpers/random.js'
 
 const RUNS = Number(process.env['RUNWRIGHT_RANDOM_RUNS'] ?? 60)
@@ -87,7 +87,7 @@ async function oneRun(
   let runId = ''
   for (let crashes = 0; ; crashes++) {
     const dieAt = crashes < MAX_CRASHES && random.chance(0.6) ? random.integer(1, 20) : 0
-    const mortal = new MortalStore(disk, dieAt, random.chance(0.5))
+    const mortal = MortalProcess.ofAppends(disk, dieAt, random.chance(0.5))
     const open = RunEngine.open({
       store: mortal.store,
       roots: [cwd],

@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { existsSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { processExecutor } from 'runwright/agent'
-import { processGroup, waitUntilGone } from '../../../lib/agent/executors/process-tree.js'
-import { programAt } from '../../helpers/programs.js'
 import { Bench, testExecutor } from './executor-contract.js'
 
 testExecutor('process', () => processExecutor(), false)
@@ -78,17 +74,3 @@ test('process: the shell can be chosen; a missing one is a result, not an except
   assert.match(output, /not started: .*is not installed/)
 })
 
-test('process: a command held in onStart never runs if this process dies', async (t) => {
-  const bench = new Bench(t, processExecutor())
-  const args = [...programAt('test/agent/executors/hold-for-ever.ts'), bench.folder]
-  const holder = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-  t.after(() => holder.kill('SIGKILL'))
-  const exited = once(holder, 'exit')
-  const [line] = (await once(holder.stdout.setEncoding('utf8'), 'data')) as [string]
-  const group = processGroup(Number(line))
-  assert.equal((await group.members()).length, 1)
-  holder.kill('SIGKILL')
-  await exited
-  assert.ok(await waitUntilGone([group], 20_000))
-  assert.ok(!existsSync(bench.path('ran')))
-})

@@ -8,7 +8,6 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
-  rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
@@ -19,9 +18,6 @@ import { WorkspaceError, WorkspaceTooLargeError } from '../../../lib/agent/error
 import type { IsolatedFolders } from '../../../lib/agent/isolation/isolated-folders.js'
 import { closedInCopy } from '../../../lib/agent/workspace/closed-folders.js'
 import { Project } from '../../helpers/isolated.js'
-import { programAt } from '../../helpers/programs.js'
-import { noSmallDisk, runOnSmallDisk } from '../../helpers/small-disk.js'
-import { wholeTree } from '../../helpers/whole-tree.js'
 import { project } from './small-project.js'
 
 test('two runs of one folder have a copy each; making one anew replaces it', async (t) => {
@@ -287,37 +283,6 @@ test('for tools in a copy, the folder that it lies in is open and every other on
   const data = join(place.top, 'data')
   const inside = join(root, 'b')
   assert.deepEqual(await closedInCopy(root, [data, inside, '/elsewhere']), [inside, '/elsewhere'])
-})
-
-test('a process that is killed leaves no half of a copy', async (t) => {
-  const place = new Project(t)
-  for (let i = 0; i < 100; i++) place.write({ [`f${i}/x`]: `${i}` })
-  const exact = { times: false }
-  for (let i = 0; i < 4; i++) {
-    const args = [...programAt('test/agent/isolation/copy-for-ever.ts'), place.copies, place.cwd]
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] })
-    await once(child.stdout, 'data')
-    child.stdout.resume()
-    for (let turns = 0; turns < i * 15; turns++) await new Promise(setImmediate)
-    child.kill('SIGKILL')
-    await once(child, 'exit')
-    const found = await place.folders.find('run')
-    if (found !== null) {
-      assert.deepEqual(wholeTree(found.root, exact), wholeTree(place.cwd, exact))
-    }
-    const { root } = await place.isolate('run')
-    assert.deepEqual(wholeTree(root, exact), wholeTree(place.cwd, exact))
-    await place.folders.sweep((runId) => Promise.resolve(runId === 'run'))
-    assert.deepEqual(readdirSync(place.copies), ['run'])
-    rmSync(root, { recursive: true })
-  }
-})
-
-test('a full disk is an error that says so, and nothing is left', { skip: noSmallDisk() }, () => {
-  const { status, stdout, stderr } = runOnSmallDisk('test/agent/isolation/copy-to-full-disk.ts')
-  assert.equal(status, 0, stderr)
-  assert.match(stdout, /cannot be copied to .*: the disk is full; make room, or set workspaceFolder/)
-  assert.match(stdout, /left: \[\]/)
 })
 
 test('two processes that remove and sweep at once do not disturb each other', async (t) => {

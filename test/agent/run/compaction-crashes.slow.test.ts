@@ -18,7 +18,7 @@ import type { RunState } from '../../../lib/agent/log/run-state.js'
 import { keepOpen, openEngine, runToEnd, scratch, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { hashOf, longProvider, lookTool, looking, turnsOf } from '../../helpers/long-run.js'
-import { MortalStore, mortalClock } from '../../helpers/mortal.js'
+import { mortalClock, MortalProcess } from '../../helpers/mortal-process.js'
 
 const TURNS = 44
 const STEPS = [
@@ -60,7 +60,7 @@ function provider(sent: Sent, isDead: () => boolean) {
 async function run(disk: MemoryStore, sent: Sent, dieAt: number, cwd: string) {
   let runId = ''
   for (let lives = 0; ; lives++) {
-    const mortal = new MortalStore(disk, lives === 0 ? dieAt : 0, dieAt % 2 === 0)
+    const mortal = MortalProcess.ofAppends(disk, lives === 0 ? dieAt : 0, dieAt % 2 === 0)
     const engine = await RunEngine.open({
       store: mortal.store,
       roots: [cwd],

@@ -17,7 +17,7 @@ import {
 import { loadState } from '../../../lib/agent/log/state.js'
 import { scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
-import { MortalStore, mortalClock } from '../../helpers/mortal.js'
+import { mortalClock, MortalProcess } from '../../helpers/mortal-process.js'
 import { Random } from '../../helpers/random.js'
 import { partedCalls } from '../crash/talk.js'
 
@@ -85,7 +85,7 @@ async function oneRun(t: TestContext, random: Random, counts: Counts): Promise<v
   }
   for (let crashes = 0; ; crashes++) {
     const dieAt = crashes < MAX_CRASHES && random.chance(0.6) ? random.integer(1, 20) : 0
-    const mortal = new MortalStore(disk, dieAt, random.chance(0.5))
+    const mortal = MortalProcess.ofAppends(disk, dieAt, random.chance(0.5))
     let engine: RunEngine | undefined
     const provider = testProvider(async (asked) => {
       if (!mortal.isDead) sent.calls.push(sentIn(asked.messages))
@@ -124,7 +124,7 @@ async function oneRun(t: TestContext, random: Random, counts: Counts): Promise<v
     await new Promise((resolve) => setImmediate(resolve))
     await check(disk, runId, sent, counts)
     const last = await RunEngine.open({
-      store: new MortalStore(disk, 0, false).store,
+      store: MortalProcess.ofAppends(disk, 0, false).store,
       roots: [cwd],
       sealedChecks: 'off',
       checkpoints: 'off',

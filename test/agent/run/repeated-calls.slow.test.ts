@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { MemoryStore, RunEngine, type ModelProvider, type RunDetails } from 'runwright/agent'
 import { follow, scratch, testProvider, type Said } from '../../helpers/engine.js'
-import { mortalClock, MortalStore } from '../../helpers/mortal.js'
+import { mortalClock, MortalProcess } from '../../helpers/mortal-process.js'
 
 /** A run whose process dies at an append; how it ends, and how often that was. */
 async function survivors(
@@ -17,7 +17,7 @@ async function survivors(
       const disk = new MemoryStore()
       await disk.open()
       const cwd = scratch(t)
-      const mortal = new MortalStore(disk, dieAt, keepsLast)
+      const mortal = MortalProcess.ofAppends(disk, dieAt, keepsLast)
       const options = { roots: [cwd], sealedChecks: 'off' as const, defaultModel: 'test:m' }
       const first = await RunEngine.open({
         ...options, store: mortal.store, clock: mortalClock(mortal.died), providers: [provider()],

@@ -20,7 +20,7 @@ import {
   follow, keepOpen, openEngine, runToEnd, scratch, testProvider, type Said,
 } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
-import { MortalStore, mortalClock } from '../../helpers/mortal.js'
+import { mortalClock, MortalProcess } from '../../helpers/mortal-process.js'
 import { Random } from '../../helpers/random.js'
 import { fill, filesIn, openFamily, payloads, type Brain } from './children/support.js'
 
@@ -60,7 +60,7 @@ for (const [name, request] of [['without a folder', NONE], ['with a check', CHEC
         const cwd = scratch(t)
         let asked = 0
         let lives = 0
-        const open = async (mortal: MortalStore): Promise<RunEngine> => {
+        const open = async (mortal: MortalProcess): Promise<RunEngine> => {
           lives += 1
           return await RunEngine.open({
             store: mortal.store, roots: [cwd], sealedChecks: 'off', checkpoints: 'off',
@@ -71,7 +71,7 @@ for (const [name, request] of [['without a folder', NONE], ['with a check', CHEC
             defaultModel: 'test:m', clock: mortalClock(mortal.died), random: () => 0,
           })
         }
-        const first = new MortalStore(disk, dieAt, keepsLast)
+        const first = MortalProcess.ofAppends(disk, dieAt, keepsLast)
         const engine = await open(first)
         const { details } = await engine.create(request)
         const runId = details.run_id
@@ -79,7 +79,7 @@ for (const [name, request] of [['without a folder', NONE], ['with a check', CHEC
         ended.catch(() => undefined)
         const isAlive = await Promise.race([ended, first.died.then(() => false)])
         if (!isAlive) {
-          const last = await open(new MortalStore(disk, 0, false))
+          const last = await open(MortalProcess.ofAppends(disk, 0, false))
           await follow(last, runId)
           await last.close()
         }

@@ -7,15 +7,18 @@ import {
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { WorkspaceError } from '../../../lib/agent/errors.js'
 import { copyTree, removeFolder } from '../../../lib/agent/workspace/copy.js'
 import { findTouched } from '../../../lib/agent/workspace/find-touched.js'
 import {
   fileSystemTime, touchedFiles, type TouchedFiles,
 } from '../../../lib/agent/workspace/touched-files.js'
-import { programAt } from '../../helpers/programs.js'
+import { Children } from '../../helpers/kill.js'
 import { Random } from '../../helpers/random.js'
+
+const children = new Children<typeof import('./touched-child.js')>(
+  new URL('touched-child.ts', import.meta.url),
+)
 
 /** Folders in which access times may be kept in different ways. */
 const PLACES = [tmpdir(), '/dev/shm']
@@ -208,19 +211,17 @@ test('names that are no UTF-8 are passed over, with what is below them', async (
   assert.deepEqual((await watched.touched()).read, ['ü.txt'])
 })
 
-const NOATIME = ['-Urm', 'sh', '-c', 'mount -t tmpfs -o noatime none /mnt']
-const skip = spawnSync('unshare', NOATIME).status === 0
+const MOUNT = 'mount -t tmpfs -o noatime none /mnt'
+const NOATIME = ['unshare', '-Urm', 'sh', '-c', `${MOUNT} && exec "$@"`, 'sh']
+const skip = spawnSync('unshare', ['-Urm', 'sh', '-c', MOUNT]).status === 0
   ? false
   : 'this kernel does not let ordinary users mount a file system (unshare -Urm)'
 
-test('a file system that keeps no access times is known as one', { skip }, () => {
-  const words = [process.execPath, ...programAt('test/agent/workspace/touched-program.ts'), '/mnt']
-  const script = `${NOATIME[3]} && exec ${words.map((word) => `'${word}'`).join(' ')}`
-  const cwd = fileURLToPath(new URL('../../..', import.meta.url))
-  const found = spawnSync('unshare', [...NOATIME.slice(0, 3), script], { encoding: 'utf8', cwd })
-  assert.deepEqual(JSON.parse(found.stdout), {
+test('a file system that keeps no access times is known as one', { skip }, async () => {
+  const { lines } = await children.run('touch', { folder: '/mnt' }, { under: NOATIME })
+  assert.deepEqual(JSON.parse(lines[0]!), {
     read: [], changed: ['b.txt'], listed: [], observes: false,
-  }, found.stderr)
+  })
 })
 
 test('an abort ends the look, and a folder that is gone is told', async (t) => {

@@ -1,13 +1,15 @@
 /** How many connections of the host's pool a store takes, and what remains of them at the end. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { PostgresStore, RunEngine } from 'runwright/agent'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
+import { Children } from '../../helpers/kill.js'
 import { noPostgres, openDatabase, poolTo } from './postgres.js'
+
+const children = new Children<typeof import('./kill-children.js')>(
+  new URL('kill-children.ts', import.meta.url),
+)
 
 const { connection } = await openDatabase()
 
@@ -81,19 +83,11 @@ describe('connections of PostgresStore', { skip: noPostgres }, () => {
   }
 
   test('SIGTERM ends a process whose pool has idle connections', async (t) => {
-    const script = fileURLToPath(new URL('service-child.ts', import.meta.url))
-    const flags = ['--conditions=runwright-source', '--import', 'tsx', script]
-    const child = spawn(
-      process.execPath,
-      [...flags, JSON.stringify(connection), 'drained', scratch(t)],
-      { stdio: ['ignore', 'pipe', 'inherit'] },
-    )
-    t.after(() => child.kill('SIGKILL'))
-    const exited = once(child, 'exit')
-    const [line] = (await once(child.stdout, 'data')) as [Buffer]
-    const answer = await fetch(`http://127.0.0.1:${Number(String(line))}/api/runs`)
+    const place = { connection, schema: 'drained', root: scratch(t) }
+    const child = children.start(t, 'serve', place)
+    const answer = await fetch(`http://127.0.0.1:${await child.line()}/api/runs`)
     assert.equal(answer.status, 200)
     child.kill('SIGTERM')
-    assert.deepEqual(await exited, [0, null])
+    assert.equal((await child.ended).signal, null)
   })
 })

@@ -1,7 +1,5 @@
 /** Isolated runs in a store that several processes share, each with copies of its own. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import {
   chmodSync, existsSync, lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync,
 } from 'node:fs'
@@ -11,8 +9,12 @@ import { PostgresStore, RunEngine, type ModelProvider } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
+import { Children } from '../../helpers/kill.js'
 import { noPostgres, openDatabase } from './postgres.js'
-import { childScript } from './workers.js'
+
+const children = new Children<typeof import('./kill-children.js')>(
+  new URL('kill-children.ts', import.meta.url),
+)
 
 /** Long enough to be renewed on a busy machine; the heir waits for its end. */
 const LEASE_MS = 3_000
@@ -25,9 +27,8 @@ describe('isolated runs in a PostgresStore', { skip: noPostgres }, () => {
       const { iteration } = half.at(-1)!
       const checkpoints = half.filter(({ kind }) => kind === 'checkpoint')
       assert.equal(checkpoints.at(-1)?.iteration, iteration - 1)
-      const exited = once(child, 'exit')
-      child.kill('SIGKILL')
-      await exited
+      child.kill()
+      await child.ended
       const heard: string[] = []
       const heir = await open(t, schema, cwd, ['worker'], resuming(heard))
       const events = await follow(front, runId)
@@ -59,9 +60,8 @@ describe('isolated runs in a PostgresStore', { skip: noPostgres }, () => {
       const isolated = workspace === 'isolated'
       const folder = isolated ? join(workspaceFolder, runId, basename(cwd)) : cwd
       while (!existsSync(join(folder, 'stray'))) await nextTurn()
-      const exited = once(child, 'exit')
       child.kill('SIGTERM')
-      assert.deepEqual(await exited, [0, null])
+      assert.equal((await child.ended).signal, null)
       const left = contents(folder)
       assert.equal(left['c']?.[1], 'stopped\n')
       assert.equal(left['gone'], undefined)
@@ -104,10 +104,8 @@ async function halfWay(t: TestContext, workspace = 'isolated') {
   const original = contents(cwd)
   const front = await open(t, schema, cwd)
   const workspaceFolder = scratch(t)
-  const options = { connection, schema, root: cwd, workspaceFolder, leaseMs: LEASE_MS }
-  const words = [childScript(t, 'isolated-child.ts'), JSON.stringify(options)]
-  const child = spawn(process.execPath, words, { stdio: ['ignore', 'inherit', 'inherit'] })
-  t.after(() => child.kill('SIGKILL'))
+  const place = { connection, schema, root: cwd, workspaceFolder, leaseMs: LEASE_MS }
+  const child = children.start(t, 'driveHalfWay', place)
   const goal = 'shell: grep -q new a && grep -q new b'
   const { details } = await front.create({ goal, cwd, workspace })
   const runId = details.run_id

@@ -1,23 +1,23 @@
 /** Restores in a store that several processes share. */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { PostgresStore, RunEngine, type EngineOptions } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
 import { follow, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
+import { Children, deaths, KILLS, type Ending } from '../../helpers/kill.js'
+import type { OperationPlan } from './kill-children.js'
 import { noPostgres, openDatabase } from './postgres.js'
-import type { RestoreOptions } from './restore-child.js'
-import { childScript } from './workers.js'
+
+const children = new Children<typeof import('./kill-children.js')>(
+  new URL('kill-children.ts', import.meta.url),
+)
 
 const { connection, newSchema, pool } = await openDatabase()
 
 const OLD = ['old a\n', 'old b\n']
 const NEW = ['new a\n', 'new b\n']
-/** With 1, there is a kill at each write. */
-const STEP = Number(process.env['RUNWRIGHT_KILLS'] ?? 5)
 
 describe('restores in a PostgresStore', { skip: noPostgres }, () => {
   test('any process restores any run, and finishes what one that died has begun', async (t) => {
@@ -33,19 +33,18 @@ describe('restores in a PostgresStore', { skip: noPostgres }, () => {
     const redo = () => first.workspaces.restore(runId, { checkpoint_id })
     await redo()
     assert.deepEqual(read(cwd), NEW)
-    const die = { schema, root: cwd, runId, operation: 'restore', request: wanted } as const
-    const script = childScript(t, 'restore-child.ts')
-    for (let killAt = 1; ; killAt += STEP) {
-      const before = await finished(first, runId)
-      const signal = await dies(t, script, { ...die, killAt })
+    const plan = { schema, root: cwd, runId, operation: 'restore', request: wanted } as const
+    let before = await finished(first, runId)
+    for await (const { dieAt, signal } of deaths(operating(t, plan), KILLS / 2)) {
       const isBegun = (await finished(first, runId)) > before
-      assert.deepEqual(read(cwd), isBegun ? OLD : NEW, `killed at write ${killAt}`)
+      assert.ok(isBegun || signal !== null)
+      assert.deepEqual(read(cwd), isBegun ? OLD : NEW, `killed at write ${dieAt}`)
       // What is done again changes nothing, and what was done before it can be taken back.
       const { paths } = await second.workspaces.restore(runId, wanted)
       assert.deepEqual(paths, isBegun ? [] : ['a', 'b'])
-      if (signal === null) break
       await redo()
       assert.deepEqual(read(cwd), NEW)
+      before = await finished(first, runId)
     }
     // The folder is free again.
     const next = await runToEnd(second, { goal: 'shell: grep -q new a', cwd })
@@ -59,21 +58,20 @@ describe('restores in a PostgresStore', { skip: noPostgres }, () => {
     const { details } = await runToEnd(first, { goal, cwd, workspace: 'isolated' })
     assert.deepEqual([details.status, read(cwd)], ['achieved', OLD])
     const runId = details.run_id
-    const die = { schema, root: cwd, runId, operation: 'apply', request: {} } as const
-    const script = childScript(t, 'restore-child.ts')
-    for (let killAt = 1; ; killAt += STEP) {
-      const before = await finished(first, runId)
-      const signal = await dies(t, script, { ...die, killAt })
+    const plan = { schema, root: cwd, runId, operation: 'apply', request: {} } as const
+    let before = await finished(first, runId)
+    for await (const { dieAt, signal } of deaths(operating(t, plan), KILLS / 2)) {
       const isBegun = (await finished(first, runId)) > before
-      assert.deepEqual(read(cwd), isBegun ? NEW : OLD, `killed at write ${killAt}`)
+      assert.ok(isBegun || signal !== null)
+      assert.deepEqual(read(cwd), isBegun ? NEW : OLD, `killed at write ${dieAt}`)
       assert.equal((await second.get(runId)).changes, isBegun ? 'applied' : 'pending')
-      if (signal === null) break
       if (!isBegun) continue
       await assert.rejects(second.workspaces.apply(runId, {}), { problem: 'no_changes' })
       const known = await second.workspaces.checkpoints(runId)
       const undo = known.filter(({ reason }) => reason === 'apply').at(-2)
       await second.workspaces.restore(runId, { checkpoint_id: undo!.checkpoint_id })
       assert.deepEqual(read(cwd), OLD)
+      before = await finished(first, runId)
     }
   })
 
@@ -147,18 +145,15 @@ async function finished(engine: RunEngine, runId: string): Promise<number> {
   }
 }
 
-/** The signal by which a child that changes files ended; null when it did not reach that write. */
-async function dies(
+/** Starts children that change files, each of which dies at a write or at none. */
+function operating(
   t: TestContext,
-  script: string,
-  options: Omit<RestoreOptions, 'connection' | 'leaseMs' | 'workspaceFolder'>,
-): Promise<string | null> {
-  const place = { connection, leaseMs: 1_000, workspaceFolder: scratch(t) }
-  const given = JSON.stringify({ ...place, ...options })
-  const child = spawn(process.execPath, [script, given], { stdio: 'inherit' })
-  const [code, signal] = (await once(child, 'exit')) as [number | null, string | null]
-  assert.ok(signal === 'SIGKILL' || code === 0)
-  return signal
+  plan: Omit<OperationPlan, 'connection' | 'leaseMs' | 'workspaceFolder'>,
+): (dieAt: number) => Promise<Ending> {
+  return (dieAt) => {
+    const place = { connection, leaseMs: 1_000, workspaceFolder: scratch(t) }
+    return children.run('operate', { ...place, ...plan }, { dieAt })
+  }
 }
 
 function read(cwd: string): readonly string[] {

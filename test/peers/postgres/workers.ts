@@ -114,7 +114,7 @@ export class Workers<Options extends WorkerOptions = WorkerOptions> {
 }
 
 /** Bundles a script of this folder, and the worker thread of the library beside it. */
-export function childScript(t: TestContext, name: string): string {
+function childScript(t: TestContext, name: string): string {
   const target = scratch(t)
   const modules = fileURLToPath(new URL('../node_modules', import.meta.url))
   symlinkSync(modules, join(target, 'node_modules'))

@@ -84,7 +84,8 @@ export async function openBrowser(
   context.setDefaultTimeout(STEP_MS)
   // A browser of another process sends these once it has heard of a listener: without one from the
   // start, a wait for a response may begin after what the server of a test has caused.
-  for (const event of ['request', 'response'] as const) context.on(event, () => undefined)
+  context.on('request', () => undefined)
+  context.on('response', () => undefined)
   if (LATE_MS > 0) context.on('page', comeLate)
   if (LATE_PAGE_MS > 0) await context.addInitScript(HEAR_LATE)
   owner.after(async () => {

@@ -6,7 +6,6 @@ import { ManualClock } from 'runwright/agent/testing'
 import { WebhookCursor } from '../../../lib/server/webhooks/cursor.js'
 import { scratch } from '../../helpers/engine.js'
 import { Random } from '../../helpers/random.js'
-import { noSmallDisk, runOnSmallDisk } from '../../helpers/small-disk.js'
 
 /** What a cursor knows, to be compared. */
 function stateOf(cursor: WebhookCursor): object {
@@ -63,14 +62,4 @@ test('the file stays in proportion to what it holds', async (t) => {
     largest = Math.max(largest, statSync(path).size)
   }
   assert.ok(largest < 100_000, `${largest} bytes`)
-})
-
-test('on a full disk nothing that was saved is lost', { skip: noSmallDisk() }, () => {
-  const { stdout, stderr, status } = runOnSmallDisk('test/server/webhooks/full-disk.ts')
-  assert.equal(status, 0, stderr)
-  assert.deepEqual(JSON.parse(stdout), {
-    whileFull: { first: 7, attempts: 1, next: 8 },
-    later: ['saved', 'unsaved'],
-    warnings: 1,
-  })
 })
