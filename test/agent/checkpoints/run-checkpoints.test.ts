@@ -1,67 +1,53 @@
 /** When a run makes checkpoints, what they say, and what it says of the changes between them. */
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import {
-  MemoryStore,
-  StoreError,
-  type AgentEvent,
-  type EventKind,
-  type EventPayloads,
-  type JsonObject,
-  type ObjectStore,
-  type RunRecord,
+  MemoryStore, StoreError, type AgentEvent, type EngineOptions, type JsonObject, type ObjectStore,
 } from 'runwright/agent'
-import { follow, openEngine, scratch, testProvider, type Said } from '../../helpers/engine.js'
+import { bash, follow, payloads, type Said } from '../../helpers/engine.js'
+import type { Files } from '../../helpers/files.js'
+import { World, type Run } from '../../helpers/world.js'
 
-type Payload<K extends EventKind> = EventPayloads[K]
-
-function payloads<K extends EventKind>(events: readonly AgentEvent[], kind: K): Payload<K>[] {
-  return events.filter((event) => event.kind === kind).map((event) => event.payload as Payload<K>)
-}
+const FILES = { 'a.txt': 'one\ntwo\nthree\n' }
+const GOAL = 'shell: test -f goal.txt'
 
 const kinds = (events: readonly AgentEvent[]): string[] => events.map(({ kind }) => kind)
 
-/** Calls of `bash`, one for each command. */
-const bash = (...commands: readonly string[]): Said => ({
-  calls: commands.map((command) => ({ tool: 'bash', args: { command } })),
-})
-
-interface Run {
-  readonly events: AgentEvent[]
-  readonly cwd: string
-  readonly runId: string
-  readonly store: MemoryStore
-}
-
 /** Plays the turns as one run each of `request`, in a folder with `a.txt`. */
 async function play(
-  t: Parameters<typeof openEngine>[0],
+  t: TestContext,
   turns: readonly Said[],
   request: JsonObject = {},
-  options: Parameters<typeof openEngine>[1] = {},
-): Promise<Run> {
-  const cwd = scratch(t)
-  writeFileSync(join(cwd, 'a.txt'), 'one\ntwo\nthree\n')
-  const store = new MemoryStore()
-  const provider = testProvider((_, call) => turns[call] ?? { text: 'done' })
-  const { engine } = await openEngine(t, {
-    cwd, store, providers: [provider], checkpoints: 'auto', ...options,
+  engine: Partial<EngineOptions> = {},
+): Promise<Run & { readonly world: World }> {
+  const world = new World(t, { files: FILES, turns, engine })
+  return { world, ...(await world.run({ goal: GOAL, max_iterations: 1, ...request })) }
+}
+
+/** Plays the turns and approves every gate but the last one; returns their summaries as well. */
+async function playGates(
+  t: TestContext,
+  files: Files,
+  turns: readonly Said[],
+  request: JsonObject,
+  approvals = Infinity,
+): Promise<{ readonly events: readonly AgentEvent[]; readonly summaries: readonly string[] }> {
+  const world = new World(t, { files, turns })
+  const engine = await world.open()
+  const { details } = await engine.create({ goal: 'shell: false', cwd: world.cwd, ...request })
+  const summaries: string[] = []
+  const events = await follow(engine, details.run_id, (event) => {
+    if (event.kind !== 'human_check_required') return false
+    summaries.push(event.payload.summary)
+    const decision = summaries.length <= approvals ? 'approve' : 'abort'
+    void engine.resume(details.run_id, { decision })
+    return false
   })
-  const all = { goal: 'shell: test -f goal.txt', max_iterations: 1, ...request }
-  const { details } = await engine.create(all)
-  const events = await follow(engine, details.run_id)
-  return { events, cwd, runId: details.run_id, store }
+  return { events, summaries }
 }
 
 test('checkpoints of an isolated run hold the files of its copy', async (t) => {
-  const { events } = await play(
-    t,
-    [bash('echo x > goal.txt')],
-    { workspace: 'isolated' },
-    { workspaceFolder: scratch(t) },
-  )
+  const { events } = await play(t, [bash('echo x > goal.txt')], { workspace: 'isolated' })
   const counts = payloads(events, 'checkpoint').map(({ reason, files }) => [reason, files])
   assert.deepEqual(counts, [['start', 1], ['iteration', 2]])
   assert.equal(payloads(events, 'run_end')[0]?.changes?.files, 1)
@@ -93,23 +79,21 @@ test('reads do not wait for the first checkpoint', async (t) => {
       await store.objects!.put(all)
     },
   }
-  const cwd = scratch(t)
-  writeFileSync(join(cwd, 'a.txt'), 'one\n')
   const seen: string[] = []
-  const provider = testProvider(({ messages }, call) => {
-    seen.push(`call ${call}`)
-    if (call === 0) return { calls: [{ tool: 'read_file', args: { path: 'a.txt' } }] }
-    if (call > 1) return {}
-    // The file has been read although nothing can be stored yet.
-    assert.ok(messages.some((message) => message.role === 'tool'))
-    release()
-    return bash('echo x > goal.txt')
+  const world = new World(t, {
+    files: FILES,
+    engine: { objects },
+    turns: ({ messages }, call) => {
+      seen.push(`call ${call}`)
+      if (call === 0) return { calls: [{ tool: 'read_file', args: { path: 'a.txt' } }] }
+      if (call > 1) return {}
+      // The file has been read although nothing can be stored yet.
+      assert.ok(messages.some((message) => message.role === 'tool'))
+      release()
+      return bash('echo x > goal.txt')
+    },
   })
-  const { engine } = await openEngine(t, {
-    cwd, store: new MemoryStore(), objects, providers: [provider], checkpoints: 'auto',
-  })
-  const { details } = await engine.create({ goal: 'shell: test -f goal.txt', max_iterations: 1 })
-  const events = await follow(engine, details.run_id)
+  const { events } = await world.run({ goal: GOAL, max_iterations: 1 })
   assert.deepEqual(seen.slice(0, 2), ['call 0', 'call 1'])
   assert.equal(payloads(events, 'run_end')[0]?.status, 'achieved')
 })
@@ -126,10 +110,8 @@ test('an iteration that changed nothing has no checkpoint', async (t) => {
 
 test('checkpoints follow one another as a chain of records', async (t) => {
   const turns = [bash('echo 1 > b.txt'), {}, bash('echo 2 > b.txt'), {}]
-  const { runId, store } = await play(t, turns, { max_iterations: 2 })
-  await store.open().catch(() => undefined)
-  const reopened = store as unknown as { read: MemoryStore['read'] }
-  const records = await reopened.read(runId, 0, 1_000).catch(() => [] as RunRecord[])
+  const { runId, world } = await play(t, turns, { max_iterations: 2 })
+  const records = await world.store.read(runId, 0, 1_000)
   const made = records.filter((record) => record.kind === 'checkpoint')
   const previous = made.map((record) => (record.kind === 'checkpoint' ? record.private : null))
   assert.deepEqual(
@@ -152,25 +134,10 @@ test('edits that were taken back are no net change, at the end and at a gate', a
     'for i in 1 2 3 4 5; do cp a.txt x; sed -i "s/^/$i/" a.txt; cp x a.txt; done; rm x',
     'sed -i s/two/TWO/ a.txt',
   )
-  const cwd = scratch(t)
-  writeFileSync(join(cwd, 'a.txt'), 'one\ntwo\nthree\n')
   const turns = [back, {}, bash('sed -i s/TWO/two/ a.txt'), {}]
-  const provider = testProvider((_, call) => turns[call] ?? {})
-  const { engine } = await openEngine(t, { cwd, providers: [provider], checkpoints: 'auto' })
-  const { details } = await engine.create({
-    goal: 'shell: false', max_iterations: 3, hitl_enabled: true,
-  })
-  const summaries: string[] = []
-  const events: AgentEvent[] = []
-  for await (const batch of await engine.subscribe(details.run_id)) {
-    for (const { json } of batch) {
-      const event = JSON.parse(json) as AgentEvent
-      events.push(event)
-      if (event.kind !== 'human_check_required') continue
-      summaries.push(event.payload.summary)
-      void engine.resume(details.run_id, { decision: summaries.length < 3 ? 'approve' : 'abort' })
-    }
-  }
+  const { summaries, events } = await playGates(t, FILES, turns, {
+    max_iterations: 3, hitl_enabled: true,
+  }, 2)
   assert.match(summaries[0] ?? '', /Files changed since the last gate: a\.txt \(\+1 -1\)\n/)
   assert.match(summaries[1] ?? '', /Files changed since the last gate: a\.txt \(\+1 -1\)\n/)
   const [end] = payloads(events, 'run_end')
@@ -179,34 +146,18 @@ test('edits that were taken back are no net change, at the end and at a gate', a
 
 test('a gate for a single call shows what changed until then', async (t) => {
   const turns = [bash('echo 1 > b.txt'), bash('echo 2 > c.txt')]
-  const cwd = scratch(t)
-  const provider = testProvider((_, call) => turns[call] ?? {})
-  const { engine } = await openEngine(t, { cwd, providers: [provider], checkpoints: 'auto' })
-  const { details } = await engine.create({
-    goal: 'shell: false', max_iterations: 1, approval: 'writes',
-  })
-  const summaries: string[] = []
-  for await (const batch of await engine.subscribe(details.run_id)) {
-    for (const { json } of batch) {
-      const event = JSON.parse(json) as AgentEvent
-      if (event.kind !== 'human_check_required') continue
-      summaries.push(event.payload.summary)
-      void engine.resume(details.run_id, { decision: 'approve' })
-    }
-  }
+  const { summaries } = await playGates(t, {}, turns, { max_iterations: 1, approval: 'writes' })
   assert.match(summaries[0] ?? '', /No file changed since the last gate/)
   assert.match(summaries[1] ?? '', /since the last gate: b\.txt \(\+1\)/)
 })
 
 test('what a command did before it was stopped is in the last checkpoint', async (t) => {
-  const cwd = scratch(t)
-  const provider = testProvider(() => bash('echo half > half.txt; sleep 60'))
-  const { engine } = await openEngine(t, { cwd, providers: [provider], checkpoints: 'auto' })
-  const { details } = await engine.create({ goal: 'shell: false' })
-  await follow(engine, details.run_id, ({ kind }) => kind === 'tool_started')
-  while (!existsSync(join(cwd, 'half.txt'))) await new Promise((done) => setImmediate(done))
-  await engine.abort(details.run_id)
-  const events = await follow(engine, details.run_id)
+  const world = new World(t, { turns: [bash('echo half > half.txt; sleep 60')] })
+  const engine = await world.open()
+  const { runId } = await world.run({ goal: 'shell: false' }, ({ kind }) => kind === 'tool_started')
+  while (!world.has('half.txt')) await new Promise((done) => setImmediate(done))
+  await engine.abort(runId)
+  const events = await follow(engine, runId)
   const last = payloads(events, 'checkpoint').at(-1)
   assert.equal(last?.reason, 'end')
   assert.equal(last?.files, 1)
@@ -260,8 +211,8 @@ test('a goal that is met already needs no checkpoint', async (t) => {
 })
 
 test('the folder itself is only read', async (t) => {
-  const { cwd } = await play(t, [bash('true')])
-  assert.equal(readFileSync(join(cwd, 'a.txt'), 'utf8'), 'one\ntwo\nthree\n')
+  const { world } = await play(t, [bash('true')])
+  assert.equal(world.read('a.txt'), 'one\ntwo\nthree\n')
 })
 
 function boundTo(objects: ObjectStore): ObjectStore {
