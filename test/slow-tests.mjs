@@ -173,13 +173,6 @@ const byFile = {
     ['the compiled blocking client works in a process, which ends by itself', 0.6, CHILDREN],
     ['the compiled blocking client works inside another worker', 0.5, CHILDREN],
   ],
-  'test/agent/checkpoints/run-checkpoints.test.ts': [
-    ['checkpoints of an isolated run hold the files of its copy', 0.5, COPIES],
-    ['edits that were taken back are no net change, at the end and at a gate', 0.4, COPIES],
-    ['an iteration that changed nothing has no checkpoint', 0.3, COPIES],
-    ['the end of a run tells the net change since its start', 0.3, COPIES],
-    ['a run waits while the store of contents is unavailable', 0.3, COPIES],
-  ],
   'test/server/closing.test.ts': [
     [
       'requests that reach the store of an engine that its host closes are 503 draining',
@@ -301,18 +294,6 @@ const byFile = {
       GRACE,
     ],
     ['an abort ends the HTTP request of a model call', 0.4, COMMANDS],
-  ],
-  'test/agent/checkpoints/model.test.ts': [
-    ['folders, copies and checkpoints are what a model says', 1.5, COPIES],
-    [
-      'folders, copies and checkpoints are what a model says, in many random histories',
-      28,
-      RANDOM,
-    ],
-  ],
-  'test/agent/checkpoints/reclaim.test.ts': [
-    ['what runs refer to stays, and nothing else, in a few random histories', 0.5, COPIES],
-    ['what runs refer to stays, and nothing else, in many random histories', 6.5, RANDOM],
   ],
   'test/agent/crash/kills.test.ts': [
     ['runs that are killed many times lose, duplicate and repeat nothing', 13.5, KILLS],
