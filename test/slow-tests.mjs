@@ -104,9 +104,6 @@ const byFile = {
   'test/agent/stores/postgres.test.ts': [
     ['a run stored in PostgreSQL is visible to another engine', 1.2, CHILDREN],
   ],
-  'test/agent/stores/simulated-disk.test.ts': [
-    ['a store keeps its promises in random cases of faulty disks and processes', 1.1, DISK],
-  ],
   'test/agent/run/forks.test.ts': [
     ['a fork goes on where a run stopped by its bound, with a message', 0.6, COMMANDS],
     ['a source can be deleted, and its test changes are noticed in the fork', 0.8, CHECKS],
@@ -156,14 +153,6 @@ const byFile = {
     ['hostile calls of anthropic, streamed, get a result', 0.3, RANDOM_CALLS],
     ['hostile calls of a script get a result', 0.3, RANDOM_CALLS],
     ['hostile calls of openai responses, not streamed, get a result', 0.3, RANDOM_CALLS],
-  ],
-  'test/agent/stores/disk-faults.test.ts': [
-    [
-      'appends on a full file system fail with a remedy, and succeed once there is space',
-      0.5,
-      CHILDREN,
-    ],
-    ['a directory that becomes read-only refuses what it must, and recovers', 0.4, CHILDREN],
   ],
   'test/ws/reading.test.ts': [
     ['300 random iterations do what the model says', 0.5, RANDOM_TEXTS],
@@ -971,17 +960,8 @@ const byFile = {
     ['acknowledged blobs survive faults, crashes and losses of power in a few cases', 0.4, DISK],
   ],
   'test/agent/stores/object-packs.test.ts': [
-    ['a process that is killed around any write of objects loses none of them', 8, KILLS],
     ['objects stored one by one lie in few files, and are found after a restart', 0.4, DISK],
     ['a torn or damaged pack is named, and no object of another one is lost', 0.3, DISK],
-  ],
-  'test/agent/stores/aimed-kills.test.ts': [
-    'create', 'sync', 'sync directory', 'write', 'rename', 'remove', 'tail',
-  ].map((name) => [
-    `a process killed around any ${name} loses nothing and repeats nothing`, 1.2, KILLS,
-  ]),
-  'test/agent/stores/kill.test.ts': [
-    ['after many kills every acknowledged append is stored once and as a whole', 11.4, KILLS],
   ],
   'test/agent/stores/missing-files.test.ts': [
     ['a run whose end is missing is neither executed again nor hidden', 1.4, CHILDREN],
@@ -990,14 +970,6 @@ const byFile = {
       'no file of a killed store can be lost in silence, nor be lost twice',
       2.5,
       'opens a store hundreds of times',
-    ],
-  ],
-  'test/agent/stores/two-writers.test.ts': [
-    ['of two containers on one volume, the one that was stopped too long gives up', 0.4, CHILDREN],
-    [
-      'a process that is taken over before any of its disk operations harms nothing',
-      4.0,
-      'starts a process for each takeover',
     ],
   ],
   'test/agent/tools/builtin-tools.test.ts': [
@@ -2102,10 +2074,6 @@ const byFile = {
     ['calls begin when and in the order in which a plain list says: seed 2', 0.4, COMMANDS],
     ['calls begin when and in the order in which a plain list says: seed 5', 0.5, COMMANDS],
     ['calls begin when and in the order in which a plain list says: seed 4', 0.3, COMMANDS],
-  ],
-  'test/agent/stores/lock.test.ts': [
-    ['of several processes that find a stale lock, exactly one takes it over', 0.4, DISK],
-    ['the lock of a process that was killed is taken over', 0.3, DISK],
   ],
   'test/agent/stores/stored-checkpoints.test.ts': [
     ['runs with checkpoints in v1-loose open: changes, files, restore, apply', 1.0, DISK],

@@ -20,7 +20,7 @@ export function transform(code: string): string {
 }
 
 /**
- * Bundles a TypeScript file of this repository, with everything it imports by a relative path, into
+ * Bundles a TypeScript file of this repository, with everything it imports of this repository, into
  * one file of JavaScript in the folder `target`, and returns its path. For child processes that are
  * started by the dozen: without a loader they start ten times as fast.
  */
@@ -31,7 +31,8 @@ export function bundle(entry: URL, target: string): string {
     entryPoints: [path],
     outfile,
     bundle: true,
-    packages: 'external',
+    conditions: ['runwright-source'],
+    external: ['pg'],
     format: 'esm',
     platform: 'node',
     target: 'node20.19',

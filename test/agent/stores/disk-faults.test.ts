@@ -4,7 +4,6 @@ import { test } from 'node:test'
 import type { RunRecord } from 'runwright/agent'
 import { SystemDisk } from '../../../lib/agent/stores/file/disk.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
-import { noSmallDisk, runOnSmallDisk } from '../../helpers/small-disk.js'
 import { assertHolds, openStore, temporaryFolder } from './store-files.js'
 
 type Operation = 'write' | 'sync' | 'truncate'
@@ -137,26 +136,6 @@ test('a failed index file or rewrite is reported and loses nothing', async (t) =
   const again = await openStore(directory)
   await assertHolds(again, logs)
   await again.close()
-})
-
-test('appends on a full file system fail with a remedy, and succeed once there is space', (t) => {
-  const missing = noSmallDisk()
-  if (missing !== undefined) return t.skip(missing)
-  const { status, stdout, stderr } = runOnSmallDisk('test/agent/stores/full-disk-child.ts')
-  assert.equal(stderr, '')
-  assert.equal(status, 0)
-  assert.match(
-    stdout,
-    /refused: cannot write to .*: the disk is full; free some space\n.*all there\n/s,
-  )
-})
-
-test('a directory that becomes read-only refuses what it must, and recovers', (t) => {
-  const missing = noSmallDisk()
-  if (missing !== undefined) return t.skip(missing)
-  const { status, stdout, stderr } = runOnSmallDisk('test/agent/stores/read-only-child.ts')
-  assert.equal(status, 0, stderr)
-  assert.match(stdout, /all there/)
 })
 
 test('check() rejects while the disk is full, and resolves once there is space', async (t) => {

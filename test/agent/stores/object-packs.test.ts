@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
@@ -8,7 +7,6 @@ import { SystemDisk } from '../../../lib/agent/stores/file/disk.js'
 import { encodePack, Pack } from '../../../lib/agent/stores/file/object-pack.js'
 import { pack } from '../../../lib/agent/stores/packed.js'
 import { assertHolds, blob, listAll } from '../../../lib/agent/testing/object-contract/suite.js'
-import { bundle } from '../../helpers/bundle.js'
 import { damagePacked, packFiles, temporaryFolder } from './store-files.js'
 
 async function open(directory: string): Promise<FileStore> {
@@ -162,23 +160,4 @@ test('hashes that begin alike are told apart', async (t) => {
   disk.close(fd)
   const again = (await Pack.read(disk, path, 0))!
   assert.deepEqual((await again.blobs(disk)).map(({ hash }) => hash), rest)
-})
-
-const OPERATIONS = ['create', 'write', 'sync', 'rename', 'sync folder', 'mark', 'remove']
-
-test('a process that is killed around any write of objects loses none of them', (t) => {
-  const folder = temporaryFolder(t, 'in memory')
-  const script = bundle(new URL('object-kill-child.ts', import.meta.url), folder)
-  for (const operation of OPERATIONS) {
-    for (const moment of ['before', 'after']) {
-      const directory = join(folder, `${operation} ${moment}`)
-      // Each process checks what those before it were told, and goes on.
-      for (const count of [1, 4, 30]) {
-        const args = [script, directory, operation, moment, `${count}`]
-        const { stdout, signal, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' })
-        assert.equal(signal, 'SIGKILL', `${args.slice(1).join(' ')}: ${stderr}`)
-        writeFileSync(`${directory}.log`, stdout, { flag: 'a' })
-      }
-    }
-  }
 })

@@ -1,42 +1,7 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { availableParallelism } from 'node:os'
 import { test } from 'node:test'
-import { bundle } from '../../helpers/bundle.js'
 import { Random } from '../../helpers/random.js'
-import { playCase } from './disk-case.js'
-import { playLoad } from './disk-load.js'
 import { SimulatedDisk, SimulatedProcess } from './simulated-disk.js'
-import { temporaryFolder } from './store-files.js'
-
-/** The seeds are 1 to this; `.ci/run` sets it to what it has time for. */
-const CASES = Number(process.env['RUNWRIGHT_DISK_CASES'] ?? 80)
-/** Plays one case and prints its story. */
-const SEED = process.env['RUNWRIGHT_DISK_SEED']
-
-test('a store keeps its promises in random cases of faulty disks and processes', async (t) => {
-  if (SEED !== undefined) {
-    await playCase(Number(SEED), (line) => console.log(line))
-    return playLoad(Number(SEED))
-  }
-  t.diagnostic(`${CASES} cases`)
-  const script = bundle(new URL('disk-cases-child.ts', import.meta.url), temporaryFolder(t))
-  const children = Math.min(availableParallelism(), Math.ceil(CASES / 250))
-  const failed = await Promise.all(
-    Array.from({ length: children }, (_, i) => play(script, [i + 1, CASES, children])),
-  )
-  assert.equal(failed.join(''), '')
-})
-
-/** Resolves with what a child prints: its seeds that fail. */
-function play(script: string, seeds: readonly number[]): Promise<string> {
-  const words = ['--enable-source-maps', script, ...seeds.map(String)]
-  return new Promise((resolve) => {
-    execFile(process.execPath, words, { maxBuffer: 1 << 26 }, (error, stdout, stderr) => {
-      resolve(error === null ? stdout + stderr : `${stdout}${stderr}${error.message}`)
-    })
-  })
-}
 
 /** A process on a new disk without faults, and a file in a directory that is durable. */
 function place(): { readonly disk: SimulatedDisk; readonly process: SimulatedProcess } {

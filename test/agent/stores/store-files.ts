@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import {
-  accessSync, closeSync, constants, cpSync, mkdtempSync, openSync, readdirSync, rmSync,
+  accessSync, closeSync, constants, cpSync, mkdtempSync, openSync, readdirSync, readFileSync,
+  rmSync, writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FileStore, type FileStoreOptions, type RunRecord } from 'runwright/agent'
 import { SystemDisk, type Disk } from '../../../lib/agent/stores/file/disk.js'
+import { DirectoryLock, type LockHolder } from '../../../lib/agent/stores/file/lock.js'
 import { Pack } from '../../../lib/agent/stores/file/object-pack.js'
 
 /** The index file's name on disk. */
@@ -46,6 +48,16 @@ export async function openStore(
 export function copyStore(from: string, to: string): string {
   cpSync(from, to, { recursive: true, filter: (path) => !path.endsWith('/lock') })
   return to
+}
+
+/** Writes the lock of this process with some fields changed; returns its path. */
+export function forgeLock(directory: string, changes: Partial<LockHolder>): string {
+  const lock = DirectoryLock.acquire(directory)
+  const path = join(directory, 'lock')
+  const mine = JSON.parse(readFileSync(path, 'utf8')) as LockHolder
+  lock.release()
+  writeFileSync(path, JSON.stringify({ ...mine, token: 'forged', ...changes }))
+  return path
 }
 
 /** The paths of the journal's files, in order of their ids. */

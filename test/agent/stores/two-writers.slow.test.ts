@@ -1,19 +1,23 @@
 import assert from 'node:assert/strict'
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
-import { readFileSync, readdirSync, renameSync, rmSync, utimesSync } from 'node:fs'
+import { spawnSync } from 'node:child_process'
+import { readFileSync, rmSync, utimesSync } from 'node:fs'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { FileStore, type RunRecord } from 'runwright/agent'
 import { SystemDisk } from '../../../lib/agent/stores/file/disk.js'
 import type { LockHolder } from '../../../lib/agent/stores/file/lock.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
-import { bundle } from '../../helpers/bundle.js'
-import { assertHolds, openStore, temporaryFolder } from './store-files.js'
+import { Children, type Mortal } from '../../helpers/kill.js'
+import { assertHolds, forgeLock, openStore, temporaryFolder } from './store-files.js'
 
+const children = new Children<typeof import('./children.js')>(
+  new URL('children.ts', import.meta.url),
+)
 const LOCKED = { code: 'ERR_AGENT_STORE_LOCKED' }
-const IN_NAMESPACE = ['--user', '--map-root-user', '--pid', '--fork', '--mount-proc', '--kill-child']
+/** Runs a process in a pid namespace of its own. */
+const IN_NAMESPACE = [
+  'unshare', '--user', '--map-root-user', '--pid', '--fork', '--mount-proc', '--kill-child',
+]
 
 /** A container, to a lock: a process whose pid means nothing outside. */
 function inContainer(name: string): LockHolder {
@@ -26,85 +30,59 @@ function expireLock(directory: string): void {
   utimesSync(join(directory, 'lock'), old, old)
 }
 
-/** A process in a pid namespace of its own that writes to a store; see writer-child.ts. */
-class Container {
-  readonly #child: ChildProcess
-  readonly #lines: AsyncIterator<string>
-
-  constructor(script: string, directory: string) {
-    const stdio = ['pipe', 'pipe', 'inherit'] as const
-    this.#child = spawn('unshare', [...IN_NAMESPACE, process.execPath, script, directory], {
-      stdio: [...stdio],
-    })
-    const { stdout } = this.#child
-    assert.ok(stdout)
-    this.#lines = createInterface({ input: stdout })[Symbol.asyncIterator]()
-  }
-
-  async line(): Promise<string> {
-    const { value } = (await this.#lines.next()) as { value: string }
-    return value
-  }
-
-  send(line: string): void {
-    this.#child.stdin?.write(`${line}\n`)
-  }
-
-  async tell(line: string): Promise<string> {
-    this.send(line)
-    return this.line()
-  }
-
-  /** Signals the process inside; `unshare` itself is its parent. */
-  signal(name: 'SIGSTOP' | 'SIGCONT'): void {
-    const { pid } = this.#child
-    const inside = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()
-    process.kill(Number(inside), name)
-  }
-
-  async end(): Promise<void> {
-    if (this.#child.exitCode !== null) return
-    const exit = once(this.#child, 'exit')
-    this.#child.stdin?.end()
-    await exit
-  }
+function noNamespaces(): string | undefined {
+  const [unshare = '', ...flags] = IN_NAMESPACE
+  if (spawnSync(unshare, [...flags, 'true']).status === 0) return undefined
+  return 'this kernel does not let this user create pid namespaces'
 }
 
-function noNamespaces(): string | undefined {
-  if (spawnSync('unshare', [...IN_NAMESPACE, 'true']).status === 0) return undefined
-  return 'this kernel does not let this user create pid namespaces'
+/** Starts a process that writes to a store in a container. */
+function startContainer(t: TestContext, directory: string): Mortal {
+  return children.start(t, 'obey', { directory }, { under: IN_NAMESPACE })
+}
+
+/** Sends a line and resolves with the answer. */
+async function tell(container: Mortal, line: string): Promise<string | undefined> {
+  container.send(line)
+  return await container.line()
+}
+
+/** Signals the process inside; `unshare` itself is its parent. */
+function signalInside({ pid }: Mortal, name: 'SIGSTOP' | 'SIGCONT'): void {
+  process.kill(Number(readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim()), name)
+}
+
+async function end(container: Mortal): Promise<void> {
+  container.sendEnd()
+  await container.ended
 }
 
 test('of two containers on one volume, the one that was stopped too long gives up', async (t) => {
   const missing = noNamespaces()
   if (missing !== undefined) return t.skip(missing)
-  const folder = temporaryFolder(t)
-  const directory = join(folder, 'data')
-  const script = bundle(new URL('writer-child.ts', import.meta.url), folder)
-  const first = new Container(script, directory)
-  t.after(() => first.end())
+  const directory = join(temporaryFolder(t), 'data')
+  const first = startContainer(t, directory)
   assert.equal(await first.line(), 'open')
-  assert.equal(await first.tell('append a1'), '+ a1')
-  first.signal('SIGSTOP')
+  assert.equal(await tell(first, 'append a1'), '+ a1')
+  signalInside(first, 'SIGSTOP')
   // Waits in the pipe, and is the first thing that the process sees when it wakes up.
   first.send('append a2')
-  const early = new Container(script, directory)
+  const early = startContainer(t, directory)
   assert.equal(await early.line(), '! open ERR_AGENT_STORE_LOCKED')
-  await early.end()
+  await early.ended
   expireLock(directory)
-  const second = new Container(script, directory)
-  t.after(() => second.end())
+  const second = startContainer(t, directory)
   assert.equal(await second.line(), 'open')
-  for (const id of ['b1', 'b2', 'b3']) assert.equal(await second.tell(`append ${id}`), `+ ${id}`)
-  first.signal('SIGCONT')
+  for (const id of ['b1', 'b2', 'b3']) assert.equal(await tell(second, `append ${id}`), `+ ${id}`)
+  signalInside(first, 'SIGCONT')
   assert.equal(await first.line(), '! a2 ERR_AGENT_STORE_LOCKED')
   for (const command of ['append a3', 'compact', 'check']) {
-    assert.match(await first.tell(command), /ERR_AGENT_STORE_LOCKED/)
+    assert.match((await tell(first, command))!, /ERR_AGENT_STORE_LOCKED/)
   }
-  await first.end()
-  assert.equal(await second.tell('append b4'), '+ b4')
-  assert.equal(await second.tell('compact'), '+ compact')
-  await second.end()
+  await end(first)
+  assert.equal(await tell(second, 'append b4'), '+ b4')
+  assert.equal(await tell(second, 'compact'), '+ compact')
+  await end(second)
   const store = await openStore(directory)
   const ids = ['a1', 'b1', 'b2', 'b3', 'b4']
   await assertHolds(store, new Map(ids.map((id) => [id, sampleRun(id, { records: 6 })])))
@@ -166,12 +144,12 @@ class StoppableDisk extends SystemDisk {
 }
 
 /** Runs the second process to its end while the first one is stopped, hence synchronously. */
-function takeOverNow(script: string, directory: string): void {
+function takeOverNow(directory: string): void {
   expireLock(directory)
   const input = 'append b1\nappend b2\ncompact\nappend b3\nclose\n'
-  const args = [...IN_NAMESPACE, process.execPath, script, directory]
-  const { stdout } = spawnSync('unshare', args, { input, encoding: 'utf8' })
-  assert.equal(stdout, 'open\n+ b1\n+ b2\n+ compact\n+ b3\n')
+  const [unshare = '', ...words] = children.command('obey', { directory }, { under: IN_NAMESPACE })
+  const { stdout } = spawnSync(unshare, words, { input, encoding: 'utf8' })
+  assert.equal(stdout, 'open\n+ b1\n+ b2\n+ compact\n+ b3\n0 steps\n')
 }
 
 /** What a process does that is stopped at one of the operations of this. */
@@ -193,7 +171,6 @@ test('a process that is taken over before any of its disk operations harms nothi
   const missing = noNamespaces()
   if (missing !== undefined) return t.skip(missing)
   const folder = temporaryFolder(t, 'in memory')
-  const script = bundle(new URL('writer-child.ts', import.meta.url), folder)
   let stops = 0
   for (let at = 1; ; at += 3) {
     const directory = join(folder, `data-${at}`)
@@ -205,7 +182,7 @@ test('a process that is taken over before any of its disk operations harms nothi
       left: at,
       act: () => {
         stops += 1
-        takeOverNow(script, directory)
+        takeOverNow(directory)
       },
     }
     await workAndCompact(store, acknowledged).catch((error: NodeJS.ErrnoException) => {
@@ -235,22 +212,23 @@ test('a process that is taken over before any of its disk operations harms nothi
   assert.ok(stops > 20, `${stops} stops`)
 })
 
-test('a process whose lock file is gone or replaced stops, and leaves the other lock', async (t) => {
-  for (const change of ['removed', 'replaced'] as const) {
-    const directory = temporaryFolder(t)
-    const store = await openStore(directory)
-    await store.append('a', sampleRun('a'))
-    if (change === 'removed') rmSync(join(directory, 'lock'))
-    else {
-      const other = await openStore(temporaryFolder(t))
-      t.after(() => other.close())
-      renameSync(join(directory, 'lock'), join(directory, 'aside'))
-      const successor = await openStore(directory)
-      t.after(() => successor.close())
-    }
-    await assert.rejects(store.append('b', sampleRun('b')), LOCKED)
-    await assert.rejects(store.head('a'), LOCKED)
-    await store.close()
-    assert.equal(readdirSync(directory).includes('lock'), change === 'replaced')
-  }
+test('the lock of a process that was killed is taken over', async (t) => {
+  const directory = join(temporaryFolder(t), 'data')
+  const child = children.start(t, 'append', { directory, workers: 8, generation: 0 })
+  assert.equal(await child.line(), 'ready')
+  await assert.rejects(openStore(directory), LOCKED)
+  child.kill()
+  await child.ended
+  await (await openStore(directory)).close()
+})
+
+test('of several processes that find a stale lock, exactly one takes it over', async (t) => {
+  const directory = temporaryFolder(t)
+  forgeLock(directory, { pid: 4_194_304 })
+  const rivals = Array.from({ length: 5 }, () => children.start(t, 'acquireLock', { directory }))
+  const nextLines = () => Promise.all(rivals.map((child) => child.line()))
+  assert.deepEqual(await nextLines(), Array(5).fill('ready'))
+  for (const child of rivals) child.send('go')
+  const outcomes = (await nextLines()).sort()
+  assert.deepEqual(outcomes, [...Array(4).fill('ERR_AGENT_STORE_LOCKED'), 'locked'])
 })
