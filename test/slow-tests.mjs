@@ -235,28 +235,6 @@ const byFile = {
     ['git runs nothing in a sealed copy because of hooks', 0.4, COPIES],
     ['the repository of a sealed copy cannot be changed in a sandbox', 0.3, COPIES],
   ],
-  'test/agent/goals/holdout/limits.test.ts': [
-    ['a request may ask for the sealed checks that its held-out tests need', 0.6, COPIES],
-    ['a folder with held-out tests that has too many files is refused', 0.4, COPIES],
-    ['a host gives held-out tests for some runs, from a folder', 1.8, COPIES],
-    ['a folder that runs can reach is refused: in a root, or above one', 0.8, COPIES],
-    ['a fork cannot bring held-out tests of its own', 0.6, CHECKS],
-  ],
-  'test/agent/goals/sealed/killed.test.ts': [
-    ['a run whose process is killed in a check (first) is achieved by another', 3, KILLS],
-    ['a run whose process is killed in a check (in place) is achieved by another', 3, KILLS],
-    ['a run whose process is killed in a check (sealed) is achieved by another', 3, KILLS],
-    ['a run whose process is killed in a check (new tests) is achieved by another', 3, KILLS],
-    ['a run whose process is killed in a check (held-out) is achieved by another', 3, KILLS],
-  ],
-  'test/agent/goals/sealed/killed-often.test.ts': [
-    [
-      'processes are killed in every check of a run, with copies in temporary folders',
-      6,
-      KILLS,
-    ],
-    ['processes are killed while copies are made and removed, at seeded moments', 8, KILLS],
-  ],
   'test/agent/goals/sealed/sealed-check.test.ts': [
     ['a goal is achieved in a sealed copy, and the details say so', 0.8, CHECKS],
     ['no copy is left when an engine is closed', 2, COPIES],
@@ -382,40 +360,6 @@ const byFile = {
     ],
     ['unittest is not met by os._exit(0) in the function under test', 0.4, CHECKS],
     ['pytest is not met by a module that replaces pytest', 0.3, CHECKS],
-  ],
-  'test/agent/goals/holdout/crashes.test.ts': [
-    ['an evaluation that a crash cut off counts, and the next one may pass', 1.0, COPIES],
-    ['after three that were cut off, held-out tests are evaluated no more', 3, KILLS],
-  ],
-  'test/agent/goals/holdout/hidden.test.ts': [
-    ['nothing of them can be found around a run with a file store', 7, SEARCH],
-    ['nothing of them can be found around a run with a store in memory', 3, SEARCH],
-  ],
-  'test/agent/goals/holdout/holdout.test.ts': [
-    ['a goal is achieved when the held-out tests pass as well', 2.6, COPIES],
-    ['a command without a known runner has no count', 2.0, COPIES],
-    ['what passes only the visible tests is told that held-out tests fail', 1.7, COPIES],
-    ['they are evaluated only when all else passes', 1.4, COPIES],
-    [
-      'held-out tests that hold what looks like a key are no reason to refuse a run',
-      1.1,
-      COPIES,
-    ],
-    ['code under test that rewrites them while they run does not pass them', 1.1, COPIES],
-    ['code under test that ends the process early does not pass them', 1.0, COPIES],
-    [
-      'a fork of a run without sealed checks cannot go on without its held-out tests',
-      0.6,
-      COPIES,
-    ],
-    ['the same idempotency key with other held-out tests is another request', 0.6, COPIES],
-    ['where no sealed check can be made, the run ends at its first check', 0.4, COPIES],
-    ['a goal that is met at once must pass them, too', 3, CHECKS],
-    ['with `count`, the run hears how many of how many fail', 3, CHECKS],
-    ['after three evaluations the run ends: more would tell what they are', 3, CHECKS],
-    ['the files exist in no folder of the run, and replace what the run puts there', 3, CHECKS],
-    ['a repeated run has the held-out tests of the first', 3, CHECKS],
-    ['a fork has them, too, counts anew, and does not need its source', 6, CHECKS],
   ],
   'test/agent/goals/big-suites.test.ts': [
     ['small suites are kept by name, and others compared with them by hash', 0.7, CHECKS],
@@ -1828,9 +1772,6 @@ const byFile = {
   ],
   'test/ws/client-handshake.test.ts': [
     ['an invalid response is a HandshakeError', 0.5, COMMANDS],
-  ],
-  'test/agent/goals/holdout/attempts.test.ts': [
-    ['an attempt that passes only the visible tests does not win', 2, CHECKS],
   ],
   'test/agent/run/children/attempts.test.ts': [
     ['the attempt that came nearest is named, and its changes can be applied by hand', 0.9, CHECKS],

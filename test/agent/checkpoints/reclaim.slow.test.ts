@@ -1,6 +1,6 @@
 /**
  * Random histories of runs, forks, deletions, sweeps and deaths on one store of objects.
- * `RUNWRIGHT_RECLAIM_FIRST` and `RUNWRIGHT_RECLAIM_SEEDS`: the first seed, and how many (1 and 150).
+ * `RUNWRIGHT_RECLAIM_FIRST` and `RUNWRIGHT_RECLAIM_SEEDS`: the first seed, and how many (1, 150).
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { ended, fill, filesIn, openFamily, payloads, writes } from '../../run/children/support.js'
-import { GOAL, HELD_OUT, MARKERS, PROJECT, RIGHT, WRONG } from './world.js'
+import { GOAL, HELD_OUT, MARKERS, PROJECT, RIGHT, WRONG } from './scenario.js'
 
 test('an attempt that passes only the visible tests does not win', async (t) => {
   const { engine, cwd } = await openFamily(
