@@ -20,7 +20,6 @@ const LIMITS = 'waits for limits that pass in real time'
 const COMPILE = 'compiles lib with TypeScript'
 const COMMANDS = 'several runs with commands, one after the other'
 const PROGRAMS = 'starts a program hundreds of times'
-const TRICKS = 'plays dozens of tricks, each in a run of its own'
 const COPIES = 'copies folders, and starts programs in them'
 const GIT = 'starts git dozens of times'
 const CHILDREN = 'starts several programs'
@@ -49,9 +48,6 @@ const byFile = {
   'test/agent/models/replay.test.ts': [
     ['a replayed run repeats the answers, event by event, and costs nothing', 0.8, COMMANDS],
     ['a replay fails when it is asked for more turns than were recorded', 0.6, COMMANDS],
-  ],
-  'test/agent/goals/sealed/new-files.test.ts': [
-    ['what a sealed check leaves out of a JavaScript package', 0.6, COPIES],
   ],
   'test/agent/log/progress.test.ts': [
     [
@@ -149,20 +145,8 @@ const byFile = {
     ],
     ['requests that reach a closed store while the service closes are 503 draining', 0.3, STARTS],
   ],
-  'test/agent/goals/check-sandbox.test.ts': [
-    ['in a sandbox node-test reports its tests by name', 0.3, CHECKS],
-    ['in a sandbox shell: python3 -m unittest reports its tests by name', 0.5, CHECKS],
-  ],
-  'test/agent/goals/check.test.ts': [
-    ['a command that prints the output of a runner reports no tests', 0.6, CHECKS],
-    ['the command gets its folder, mark, limits and private folder', 0.3, CHECKS],
-    ['the private folder never lies in the workspace, even if that is TMPDIR', 0.3, CHECKS],
-  ],
   'test/server/holdout.test.ts': [
     ['a run with held-out tests answers, streams and ends as described', 0.6, COPIES],
-  ],
-  'test/agent/goals/sealed/sample.test.ts': [
-    ['of ten quick tricks none is achieved, but for the open ones', 2.7, TRICKS],
   ],
   'test/agent/isolation/sealed.test.ts': [
     ['packages above the folder are seen in a sandbox, read-only', 0.7, GIT],
@@ -323,25 +307,6 @@ const byFile = {
     ],
     ['processes are killed while copies are made and removed, at seeded moments', 8, KILLS],
   ],
-  'test/agent/goals/sealed/sealed-check.test.ts': [
-    ['a goal is achieved in a sealed copy, and the details say so', 0.8, CHECKS],
-    ['no copy is left when an engine is closed', 2, COPIES],
-    ['a changed a test is told at once', 1.1, COPIES],
-    ['a changed what a test reads is told at once', 1, COPIES],
-    ['a goal that is met already ends after one check', 0.7, COPIES],
-    ['what only tests read belongs to the check, and is listed with the reason', 0.6, COPIES],
-    ['a request can only raise what the host asks for', 2.1, COPIES],
-    ['a new dependency is refused, unless the request allows it', 1.6, COPIES],
-    ['new tests that fail in the copy keep a goal from being achieved', 1.2, COPIES],
-    ['what is right only outside of the folder does not count', 0.9, COPIES],
-    ['a check that cannot run in a copy goes on in place, and the cause is told', 0.8, COPIES],
-    ['where sealed checks are required, such a check ends the run', 0.5, COPIES],
-    [
-      'settings above the folder are not in the copy, and the check goes on in place',
-      0.5,
-      COPIES,
-    ],
-  ],
   'test/agent/abort.test.ts': [
     [
       'when an aborted run has ended, so have its processes: a command that ignores SIGTERM',
@@ -419,48 +384,6 @@ const byFile = {
     ['process: a command that ignores SIGTERM is killed', 2.1, GRACE],
     ['process: of many short commands at a time, each has its own end', 2.8, CHILDREN],
   ],
-  'test/agent/goals/check-python.test.ts': [
-    ['pytest is not met by a skip mark', 0.8, CHECKS],
-    ['pytest is not met by a report that the module under test forges', 0.8, CHECKS],
-    [
-      'shell: python3 -m unittest tests.test_add takes test names from unittest itself',
-      0.5,
-      CHECKS,
-    ],
-    ['pytest is not met by pytest options in pyproject.toml', 0.6, CHECKS],
-    ['tests that were collected and never run count as failures', 0.5, CHECKS],
-    ['pytest is not met by a conftest.py that deselects tests', 0.5, CHECKS],
-    ['pytest is not met by os._exit(0) in the module under test', 0.5, CHECKS],
-    ['pytest is not met by a skip from the module under test', 0.4, CHECKS],
-    [
-      'shell: python3 -m unittest discover -s tests -t . takes test names from unittest itself',
-      0.3,
-      CHECKS,
-    ],
-    ['pytest is not met by an expected failure', 0.3, CHECKS],
-    ['unittest is not met by sys.exit(0) in the module under test', 0.3, CHECKS],
-    ['unittest is not met by a skip from the module under test', 0.3, CHECKS],
-    ["the workspace's own sitecustomize still runs", 0.3, CHECKS],
-    ['unittest is not met by os._exit(0) in the module under test', 0.3, CHECKS],
-    ['unittest is not met by assertions that the module under test replaces', 0.3, CHECKS],
-    ['pytest is not met by a test file replaced by a link', 1.0, CHECKS],
-    ['pytest takes test names from pytest itself', 0.8, CHECKS],
-    ['pytest is not met by pytest.exit in the module under test', 0.8, CHECKS],
-    ['a module that cannot be loaded is one failure, and must later report its tests', 1.1, CHECKS],
-    ['shell: PYTHONPATH=. pytest -q takes test names from pytest itself', 0.6, CHECKS],
-    ['auto takes test names from pytest itself', 0.6, CHECKS],
-    ['unittest takes test names from unittest itself', 0.7, CHECKS],
-    ['unittest reports a module that cannot be imported by its file', 0.7, CHECKS],
-    ['pytest never runs a compiled file instead of its source', 0.6, CHECKS],
-    ['unittest never runs a compiled file instead of its source', 0.5, CHECKS],
-    [
-      'pytest plugins are disabled only if the outcomes are the same without them',
-      16.9,
-      'starts pytest with and without each combination of plugins',
-    ],
-    ['unittest is not met by os._exit(0) in the function under test', 0.4, CHECKS],
-    ['pytest is not met by a module that replaces pytest', 0.3, CHECKS],
-  ],
   'test/agent/goals/holdout/crashes.test.ts': [
     ['an evaluation that a crash cut off counts, and the next one may pass', 1.0, COPIES],
     ['after three that were cut off, held-out tests are evaluated no more', 3, KILLS],
@@ -495,53 +418,8 @@ const byFile = {
     ['a repeated run has the held-out tests of the first', 3, CHECKS],
     ['a fork has them, too, counts anew, and does not need its source', 6, CHECKS],
   ],
-  'test/agent/goals/big-suites.test.ts': [
-    ['small suites are kept by name, and others compared with them by hash', 0.7, CHECKS],
-    ['tests of one name are numbered in a big suite as in a small one', 0.5, CHECKS],
-    ['a million tests are read, kept and compared in bounded memory', 15, LONG],
-    ['hashed tests give the verdict that named ones give, in random histories', 1.5, RANDOM],
-    ['duplicates are numbered without counting those before them again', 1, LONG],
-    ['names that are long, or of files, are bounded in a big suite as well', 2, LONG],
-  ],
   'test/agent/stores/large-records.test.ts': [
     ['the record of a million tests is stored, rewritten and read by a file store', 1.4, LONG],
-  ],
-  'test/agent/goals/sealed/node.test.ts': [
-    [
-      'no trick with files or memory against node:test is achieved, but for the open ones',
-      20,
-      TRICKS,
-    ],
-  ],
-  'test/agent/goals/sealed/node-surroundings.test.ts': [
-    ['no trick with what surrounds node:test is achieved, but for the open ones', 20, TRICKS],
-  ],
-  'test/agent/goals/sealed/programs.test.ts': [
-    ['work beside what scripts of the check read is achieved', 0.8, TRICKS],
-    [
-      'no trick against a check without a test runner is achieved, but for the open ones',
-      20,
-      TRICKS,
-    ],
-  ],
-  'test/agent/goals/sealed/pytest.test.ts': [
-    ['no trick against pytest is achieved, but for the open ones', 40, TRICKS],
-  ],
-  'test/agent/goals/sealed/unittest.test.ts': [
-    [
-      'no trick against unittest and scripts of Python is achieved, but for the open ones',
-      10,
-      TRICKS,
-    ],
-  ],
-  'test/agent/goals/reports.test.ts': [
-    ['reports whose tests are too many, or named too long, are too large', 3, LONG],
-    [
-      'cargo-test reports the tests of every program, also those that never ended',
-      3,
-      'waits for programs that never end to be stopped',
-    ],
-    ['go-test gets events by GOFLAGS, shows their output, and reports missing tests', 0.5, CHECKS],
   ],
   'test/agent/isolation/dependencies.test.ts': [
     ['an editable install elsewhere is named', 0.7, COPIES],
@@ -796,16 +674,6 @@ const byFile = {
     ],
     ['closing kills a server that ignores it, and its processes', 2.1, GRACE],
     ['an aborted call rejects with the reason and is cancelled at the server', 0.3, CHILDREN],
-  ],
-  'test/agent/goals/sealed/dependency-changes.test.ts': [
-    ['a package of the runner is as it was at the start', 0.6, COPIES],
-    [
-      'a run that changes a dependency of the tests is told which, and what would allow it',
-      2.1,
-      CHECKS,
-    ],
-    ['a run that may change dependencies achieves its goal with another one', 3, CHECKS],
-    ['a run that may change dependencies may update its runner', 3.7, CHECKS],
   ],
   'test/agent/models/repair-check-files.test.ts': [
     ['repair changes the source, and no test in a folder called qa', 4.5, REPAIR],
@@ -1449,244 +1317,6 @@ const byFile = {
   'test/agent/testing/test-run-store.test.ts': [
     ['a store that violates one part of the contract fails the tests of that part', 1.0, RANDOM],
   ],
-  'test/agent/goals/sealed/unclaimed-runs.test.ts': [
-    ['without checkpoints, files that nobody claims stay as they are', 0.8, CHECKS],
-    ['a fork has files that nobody claims as its source found them', 3.3, CHECKS],
-    ['a change to a file that nobody claims achieves nothing, and is no offence', 2.6, CHECKS],
-  ],
-  'test/agent/goals/reports-canaries/canaries.test.ts': [
-    ['pytest is not met by another math.isclose', 0.7, CHECKS],
-    ['pytest is not met by other built-in functions', 0.7, CHECKS],
-    ['node-test is not met by another Math.abs', 0.7, CHECKS],
-    ['node-test is not met by another RegExp.prototype.exec', 0.5, CHECKS],
-    ['node-test is not met by another Array.prototype.forEach', 0.5, CHECKS],
-    ['node-test is not met by another Array.prototype.every', 0.5, CHECKS],
-    ['node-test is not met by another Array.prototype.includes', 0.5, CHECKS],
-    ['node-test is not met by another Object.keys', 0.5, CHECKS],
-    ['pytest: mocks in a scope, of assertions too: canaries run and give no alarm', 4.4, CHECKS],
-    ['pytest: hooks in conftest.py: canaries run and give no alarm', 3.8, CHECKS],
-    ['pytest is not met by tests that are not run', 3.4, CHECKS],
-    ['pytest is not met by a plugin of the code under test that turns failures round', 3.3, CHECKS],
-    ['pytest is not met by assertions that are rewritten away', 3.2, CHECKS],
-    ['unittest: mocks in a scope, of assertions too: canaries run and give no alarm', 3.2, CHECKS],
-    ['pytest is not met by reports that always pass', 3.0, CHECKS],
-    ['pytest is not met by pytest.raises that expects nothing', 2.8, CHECKS],
-    ['pytest: tests of unittest: canaries run and give no alarm', 2.8, CHECKS],
-    ['pytest: a test that is skipped: canaries run and give no alarm', 2.7, CHECKS],
-    ['pytest is not met by calls that never fail', 2.6, CHECKS],
-    ['pytest is not met by pytest.approx that is equal to all', 2.4, CHECKS],
-    [
-      'unittest: an expected failure and a longer message: canaries run and give no alarm',
-      2.1,
-      CHECKS,
-    ],
-    ['pytest: plain tests: canaries run and give no alarm', 2.1, CHECKS],
-    ['node-test: a mock of console and process.exit: canaries run and give no alarm', 1.9, CHECKS],
-    ['unittest: plain tests: canaries run and give no alarm', 1.9, CHECKS],
-    [
-      'node-test: a loader that replaces a module for one test: canaries run and give no alarm',
-      1.8,
-      CHECKS,
-    ],
-    ['node-test is not met by listeners for the end that are gone', 1.8, CHECKS],
-    ['node-test: a test file that ends itself: canaries run and give no alarm', 1.8, CHECKS],
-    [
-      'node-test: a library of assertions in place of assert: canaries run and give no alarm',
-      1.7,
-      CHECKS,
-    ],
-    [
-      'node-test is not met by functions that cannot be called any more, the runner itself among them',
-      1.6,
-      CHECKS,
-    ],
-    ['unittest is not met by a part of a test that swallows what it throws', 1.5, CHECKS],
-    ['node-test: fake timers that are left on: canaries run and give no alarm', 1.5, CHECKS],
-    [
-      'node-test: Error.stackTraceLimit and prepareStackTrace: canaries run and give no alarm',
-      1.5,
-      CHECKS,
-    ],
-    [
-      'node-test: an assertion of its own that is mocked: canaries run and give no alarm',
-      1.4,
-      CHECKS,
-    ],
-    ['unittest is not met by comparisons by type that accept all, under kept names', 1.4, CHECKS],
-    ["node-test is not met by another 'node:test' for those who require it later", 1.4, CHECKS],
-    [
-      'node-test is not met by patched functions that canaries might use, and another assert',
-      1.4,
-      CHECKS,
-    ],
-    ['node-test is not met by tests without their functions', 1.2, CHECKS],
-    ['unittest is not met by assertEqual that accepts all', 1.2, CHECKS],
-    [
-      'unittest is not met by patched functions that canaries might use, and assertTrue',
-      1.1,
-      CHECKS,
-    ],
-    ["node-test is not met by another 'assert' for those who require it later", 1.1, CHECKS],
-    ['node-test: plain tests: canaries run and give no alarm', 1.0, CHECKS],
-    ['unittest is not met by assertRaises that expects nothing', 1.0, CHECKS],
-    ['node-test is not met by another RegExp.prototype.test', 0.4, CHECKS],
-    [
-      'node-test: functions of the language that are replaced by better ones, or mocked in a test: canaries run and give no alarm',
-      0.4,
-      CHECKS,
-    ],
-  ],
-  'test/agent/goals/reports-exits/early-exits.test.ts': [
-    ['a check of npm run verify is not met by process.exit(0) behind npm', 2.2, PROGRAMS],
-    ['a check of python3 check.py that forks with multiprocessing is met', 2.0, PROGRAMS],
-    ['a check of node check.js that starts a program that ends itself is met', 1.5, PROGRAMS],
-    [
-      'a check of node check.js || true that fails before another command succeeds is met',
-      1.3,
-      PROGRAMS,
-    ],
-    ['a check of make check is not met by process.exit(0) behind make', 1.2, PROGRAMS],
-    ['a check of node check.js is not met by an exit code that a listener sets', 1.2, PROGRAMS],
-    ['a check of node check.js that ends itself is met', 1.2, PROGRAMS],
-    ['a check of node check.js is not met by process.exit(0) when loaded', 1.1, PROGRAMS],
-    [
-      'a check of node check.js is not met by process.exit(0) while an asynchronous check waits',
-      1.0,
-      PROGRAMS,
-    ],
-    ['a check of python3 check.py is not met by sys.exit() in the function', 1.0, PROGRAMS],
-    ['a failing Python script shows its own traceback and exit code', 1.0, PROGRAMS],
-    [
-      'a check of node check.js is not met by a capture callback that swallows what the check throws',
-      0.9,
-      PROGRAMS,
-    ],
-    [
-      'a check of node check.js is not met by process.exit in an exit listener, over another code',
-      0.9,
-      PROGRAMS,
-    ],
-    ['a check of node check.js that expects an uncaught exception is met', 0.9, PROGRAMS],
-    ['a check of node check.js is not met by a handler that swallows a rejection', 0.8, PROGRAMS],
-    [
-      'a check of python3 check.py that looks at its own file, name and frames is met',
-      0.8,
-      PROGRAMS,
-    ],
-    [
-      'a check of node check.js is not met by a handler that swallows what the check throws',
-      0.8,
-      PROGRAMS,
-    ],
-    ['a check of node check.mjs that is a module that ends itself is met', 0.8, PROGRAMS],
-    ['a check of node check.js that is ended by a helper of the tests is met', 0.8, PROGRAMS],
-    ['a check of python3 check.py that is run by unittest.main() is met', 0.8, PROGRAMS],
-    ['a check of node app.js that is a program, and no check is met', 0.8, PROGRAMS],
-    ['a check of node check.js is not met by an exit under other traces of stacks', 0.8, PROGRAMS],
-    ['a check of node check.js that is ended by a package that it calls is met', 0.8, PROGRAMS],
-    [
-      'a check of node check.mjs is not met by process.exit(0) in a function of a module',
-      0.8,
-      PROGRAMS,
-    ],
-    ['a check of python3 check.py is not met by os._exit(0) from sys.excepthook', 0.7, PROGRAMS],
-    ['a check of node check.js that comes to its end is met', 0.7, PROGRAMS],
-    ['a check of node check.js that mocks process.exit is met', 0.7, PROGRAMS],
-    ['a check of python3 check.py is not met by os._exit(0) in a thread', 0.7, PROGRAMS],
-    ['a check of node check.js is not met by process.reallyExit(0)', 0.7, PROGRAMS],
-    ['a check of node check.js that sets an exit code is met', 0.7, PROGRAMS],
-    [
-      'a check of node check.mjs is not met by process.exit(0) in a module, when loaded',
-      0.6,
-      PROGRAMS,
-    ],
-    ['a check of python3 check.py is not met by sys.exit(0) when loaded', 0.6, PROGRAMS],
-    ['a check of node check.js that has process.exit called with a code is met', 0.6, PROGRAMS],
-    ['a check of python3 check.py is not met by raise SystemExit', 0.6, PROGRAMS],
-    ['a check of sh run-tests.sh is not met by sys.exit(0) behind a shell script', 0.6, PROGRAMS],
-    ['a check of node check.js that ends itself when a promise is kept is met', 0.5, PROGRAMS],
-    ['a check of python3 check.py that comes to its end is met', 0.5, PROGRAMS],
-    ['a check of python3 check.py is not met by another program in its place', 0.5, PROGRAMS],
-    ['a check of python3 check.py is not met by posix._exit(0)', 0.5, PROGRAMS],
-    ['a check of node check.js is not met by process.exit() in the function', 0.5, PROGRAMS],
-    ['a check of python3 check.py --help that ends by argparse is met', 0.5, PROGRAMS],
-    [
-      'a check of python3 check.py is not met by os._exit(0) from atexit, after a failure',
-      0.5,
-      PROGRAMS,
-    ],
-    ['a check of python3 check.py is not met by os._exit(0)', 0.5, PROGRAMS],
-    [
-      'a check of python3 check.py that catches SystemExit of the code under test is met',
-      0.4,
-      PROGRAMS,
-    ],
-    ['a check of python3 check.py that ends by sys.exit(main()) is met', 0.4, PROGRAMS],
-    ['a check of node check.js is not met by a process.exit that does nothing', 0.4, CHECKS],
-    [
-      'a check of node check.js is not met by an exit code that a listener sets back before the end',
-      0.3,
-      CHECKS,
-    ],
-    [
-      'a check of node check.mjs is not met by a process.exit of a module that does nothing',
-      0.3,
-      CHECKS,
-    ],
-    [
-      'a check of node check.js that waits for the first of a result and a time limit is met',
-      0.3,
-      CHECKS,
-    ],
-    [
-      'a check of node check.js that has listeners for its end, and code with others is met',
-      0.3,
-      CHECKS,
-    ],
-    ['a check of node check.js that mocks process.exit to its end is met', 0.3, CHECKS],
-    ['a check of python3 check.py that mocks sys.exit to its end is met', 0.3, CHECKS],
-  ],
-  'test/agent/goals/check-node.test.ts': [
-    ['npm-test is met when the failing tests pass, and counts them by name', 0.8, CHECKS],
-    ['new tests are allowed, and counted', 0.8, CHECKS],
-    ['an announced test that never ends keeps its file from passing', 0.4, CHECKS],
-    ['a file that could not be loaded must later report tests, not just exit with 0', 0.7, CHECKS],
-    ['node-test is met when the failing tests pass, and counts them by name', 0.7, CHECKS],
-    ['a test file replaced by a link to another file is a change', 0.6, CHECKS],
-    [
-      'shell: node --test test/add.test.js is met when the failing tests pass, and counts them by name',
-      0.6,
-      CHECKS,
-    ],
-    ['tests that a helper defines belong to the file that could not be loaded', 0.5, CHECKS],
-    ['runs of node:test that a test starts are not part of the report', 0.5, CHECKS],
-    ['an .npmrc in the home folder does not affect the check', 0.5, CHECKS],
-    ['npm-test is not met by a program called node in node_modules/.bin', 0.5, CHECKS],
-    ['node-test is not met by an exit code that the module under test sets', 0.4, CHECKS],
-    ['node-test is not met by a module under test that exits in a hook of the runner', 0.3, CHECKS],
-    ['node-test is not met by running only the test that passes', 0.3, CHECKS],
-    ['node-test is not met by skipping the failing tests', 0.3, CHECKS],
-    ['npm-test is not met by an npm script that prints a fake TAP report', 0.3, CHECKS],
-    ['node-test is not met by process.exit(0) in the module under test', 0.3, CHECKS],
-    ['with allow_test_changes tests may change, but some must run and all must pass', 0.7, CHECKS],
-    ['a test skipped at the start may stay skipped; no other test may become so', 0.9, CHECKS],
-    ['process.exit(0) in a setup file of the test script leaves no complete report', 1.0, CHECKS],
-    ['a runner started twice by one command is reported as one', 1.1, CHECKS],
-    ['a test script that names a reporter of its own keeps it beside ours', 0.8, CHECKS],
-    ['npm-test is not met by editing the npm script', 0.4, CHECKS],
-    ['npm-test is not met by another runner that passes with no tests', 0.4, CHECKS],
-    ['node-test is not met by process.exit(0) in the function under test', 0.4, CHECKS],
-    ['node-test is not met by a module under test that replaces assertions', 0.5, CHECKS],
-    ['a forged report in the workspace is ignored', 0.4, CHECKS],
-    ['a report file without the nonce of the check fails the check', 0.5, CHECKS],
-    ['the private folder is outside the workspace, has mode 0700, and is removed', 0.3, CHECKS],
-    ['npm-test is not met by an .npmrc that changes the shell of scripts', 0.3, CHECKS],
-    [
-      'shell: node test/add.test.js is not met by process.exit(0) in a test where tests and runner share a process',
-      0.3,
-      CHECKS,
-    ],
-  ],
   'test/server/client/websocket-stream.test.ts': [
     ['a silent WebSocket is reopened at the cursor', 5.0, LIMITS],
     ['connections cut at random bytes lose and repeat no event', 0.5, STARTS],
@@ -1705,9 +1335,6 @@ const byFile = {
   ],
   'test/agent/redaction/recognition.test.ts': [
     ['values of variables with telling names are masked everywhere', 1.2, SEARCH],
-  ],
-  'test/agent/goals/runner-files.test.ts': [
-    ['packages linked inside the workspace count by content, others by their link', 1.0, CHECKS],
   ],
   'test/agent/checkpoints/kills-restore.test.ts': [
     ['a restore after the end that is killed at any write is finished by the next start', 5, KILLS],
@@ -1816,9 +1443,6 @@ const byFile = {
   'test/agent/executors/sandbox.test.ts': [
     ['a sandbox of this user can write only what the executor says', 0.5, CHILDREN],
     ['a sandbox of an ordinary user can write only what the executor says', 0.5, CHILDREN],
-  ],
-  'test/agent/goals/sealed/belongs.test.ts': [
-    ['a text full of imports is read in linear time', 0.4, CHECKS],
   ],
   'test/agent/log/deltas.test.ts': [
     ["a run streams its model's text, and numbers the attempts", 0.5, COMMANDS],
@@ -1948,13 +1572,6 @@ const byFile = {
   ],
   'test/agent/checkpoints/views.test.ts': [
     ['changes, files and patches of checkpoints and of the folder as it is', 0.3, COPIES],
-  ],
-  'test/agent/goals/sealed/could-run.test.ts': [
-    [
-      'hostile output is judged in linear time, and what is shown of it is one short line',
-      0.3,
-      CHECKS,
-    ],
   ],
   'test/agent/json-schema/linear-pattern.test.ts': [
     ['random expressions mean what they mean to RegExp', 0.3, COMMANDS],
