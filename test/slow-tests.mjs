@@ -19,7 +19,6 @@ const LONG = 'fits conversations of thousands of turns'
 const LIMITS = 'waits for limits that pass in real time'
 const COMPILE = 'compiles lib with TypeScript'
 const COMMANDS = 'several runs with commands, one after the other'
-const PROGRAMS = 'starts a program hundreds of times'
 const COPIES = 'copies folders, and starts programs in them'
 const GIT = 'starts git dozens of times'
 const CHILDREN = 'starts several programs'
@@ -474,63 +473,6 @@ const byFile = {
     ['npm installs nothing above a copy that is no package', 0.7, COPIES],
     ['packages are copied for plain processes, and never linked', 0.7, COPIES],
   ],
-  'test/agent/workspace/dependencies.test.ts': [
-    [
-      'dependencies are compared after a change of folders with the names of caches elsewhere, and links with their names',
-      0.3,
-      COPIES,
-    ],
-    ['a change in the same moment in which dependencies were looked at is found', 0.3, COPIES],
-    [
-      'dependencies are compared after a change of an older folder moved to where a package was',
-      0.3,
-      COPIES,
-    ],
-    [
-      'dependencies are compared after a change of a link in place of a file with the same content',
-      0.3,
-      COPIES,
-    ],
-    [
-      'dependencies are compared after a change of a nested package, a new file in a scope, and a program',
-      0.3,
-      COPIES,
-    ],
-    [
-      'dependencies are compared after a change of an older folder moved to where the folder of all packages was',
-      0.3,
-      COPIES,
-    ],
-    [
-      'dependencies are compared after a change of caches and the state of package managers',
-      0.3,
-      COPIES,
-    ],
-    ['packages above the workspace count, and a link to a folder of packages outside', 0.3, COPIES],
-    [
-      'dependencies are compared after a change of folders of dependencies that come and go',
-      0.3,
-      COPIES,
-    ],
-    ['dependencies are compared after a change of nothing', 0.3, COPIES],
-    ['dependencies are compared after a change of a link to a folder of dependencies', 0.3, COPIES],
-    ['dependencies are compared after a change of the work itself', 0.3, COPIES],
-    [
-      'dependencies are compared after a change of a file with the same size and times',
-      0.3,
-      COPIES,
-    ],
-    ['npm ci and a new virtual environment change nothing', 3, PROGRAMS],
-    ['random changes of random packages are found, and nothing else', 1, RANDOM],
-  ],
-  'test/agent/workspace/touched-files.test.ts': [
-    ['what commands read, list and change is told apart in a folder', 4.1, PROGRAMS],
-    ['what commands read, list and change is told apart in memory', 3.5, PROGRAMS],
-    ['only a write right after a copy counts as a change in memory', 2.4, PROGRAMS],
-    ['only a write right after a copy counts as a change in a folder', 2.2, PROGRAMS],
-    ['random reads and writes of random trees by real processes are told exactly', 3, PROGRAMS],
-    ['a file system that keeps no access times is known as one', 0.5, COPIES],
-  ],
   'test/agent/isolation/kills.test.ts': [
     [
       'nothing is lost or left when a process dies while a copy is made for a sealed check',
@@ -840,110 +782,11 @@ const byFile = {
     ],
     ['list_files stops after 1000 entries and says so', 1.6, COMMANDS],
   ],
-  'test/agent/workspace/manifest.test.ts': [
-    ['30 folders that are edited at random are captured as their models are', 6, RANDOM],
-    [
-      'an error of the store ends a capture, and the next one stores what is missing',
-      1.5,
-      'captures thousands of files',
-    ],
-    [
-      'swapping folders for links during a capture never leads outside',
-      0.6,
-      'captures a folder twenty times',
-    ],
-    ['packages that are installed later are told, and make no other tree', 0.7, COPIES],
-  ],
   'test/internal/file-names.test.ts': [
     [
       'every name of one or two bytes, and of four seeded ones, has a text of its own',
       1.3,
       RANDOM_TEXTS,
-    ],
-  ],
-  'test/agent/workspace/hostile-copies.test.ts': [
-    ['a folder deeper than any path is no reason to refuse a copy', 0.5, COPIES],
-    [
-      'a link through thousands of names is copied and named, without looking at all',
-      0.5,
-      'looks up 10 000 names',
-    ],
-    [
-      'thousands of paths in thousands of scripts are not all looked up, and that is told',
-      0.6,
-      'looks up 20 000 paths',
-    ],
-  ],
-  'test/agent/workspace/read-tree.test.ts': [
-    [
-      'a tree with too many entries is refused, however few objects it has',
-      0.6,
-      'reads 200 000 entries',
-    ],
-  ],
-  'test/agent/workspace/apply.test.ts': [
-    ['several lanes make the same folders, and the files in them', 0.5, COPIES],
-    ['a folder gets what the steps say; what others changed is left alone and named', 1.5, RANDOM],
-    ['steps that are killed at any change can be done again', 4.0, 'writes a folder for each change'],
-    [
-      'what belongs to git, lies in closed folders or leads out of the folder is never written',
-      0.3,
-      COPIES,
-    ],
-  ],
-  'test/agent/workspace/describe-changes.test.ts': [
-    [
-      'a line of a private key is not shown, wherever the change and however long the file',
-      1.0,
-      RANDOM_TEXTS,
-    ],
-    ['beyond 2 MiB of diffs, and 2000 changes, diffs and changes are left out', 0.7, LONG],
-  ],
-  'test/agent/workspace/merge-text.test.ts': [
-    ['what git merges cleanly is the same here, or a conflict', 3.0, PROGRAMS],
-  ],
-  'test/agent/workspace/net-changes.test.ts': [
-    ['40 000 files that all moved, most of them equal, are compared in near-linear time', 0.8, LONG],
-  ],
-  'test/agent/workspace/patch.test.ts': [
-    ['git applies patches of 250 random changes', 2.0, PROGRAMS],
-    ['patch applies patches of 250 random changes', 2.0, PROGRAMS],
-    ['git applies a patch with every kind of change', 0.5, COPIES],
-    ['patch applies a patch with every kind of change', 0.3, COPIES],
-  ],
-  'test/agent/workspace/copy.test.ts': [
-    [
-      'a copy has everything: kinds, contents, permissions, times, names in any encoding',
-      1,
-      COPIES,
-    ],
-    ['holes stay holes', 1, COPIES],
-    ['a copy beyond the limit is refused, and nothing is left of it', 1, COPIES],
-    ['a file that goes on changing is copied, and named', 1, COPIES],
-    ['a folder of any depth, without permissions, and with links is removed', 1, COPIES],
-    ['a program in a copy gets from no link into the original', 1, COPIES],
-    ['an aborted copy rejects with the reason, and nothing is left of it', 1, COPIES],
-    ['times are those of the original to two microseconds', 0.5, COPIES],
-  ],
-  'test/agent/workspace/hostile-trees.test.ts': [
-    ['nothing outside a hostile tree is shown or changed', 0.8, COPIES],
-    ['nothing outside 30 hostile trees is shown or changed', 9, RANDOM],
-    [
-      'everything that reads a workspace ends in one with a folder with 100 000 files',
-      15,
-      'makes and lists that many files',
-    ],
-    [
-      'everything that reads a workspace ends in one with 10 000 levels of folders',
-      3,
-      'makes and removes that many folders',
-    ],
-  ],
-  'test/agent/workspace/workspace.test.ts': [
-    [
-      'a folder that is constantly swapped for a link never exposes what is outside',
-      2.3,
-      'races for two seconds with another process',
     ],
   ],
   'test/cli/demo.test.ts': [
@@ -1409,13 +1252,6 @@ const byFile = {
     ['changes that the folder has already count as applied', 0.3, COPIES],
     ['no change of files begins while a run is being deleted', 0.7, COPIES],
   ],
-  'test/agent/workspace/remove-tree.test.ts': [
-    [
-      'a folder that others go on filling, ever deeper, is given up after a bounded time',
-      0.9,
-      COPIES,
-    ],
-  ],
   'test/agent/checkpoints/apply.test.ts': [
     ['lines that both sides changed are merged where they are apart', 0.7, COMMANDS],
     ['a run that is to apply its changes has done so when it has ended', 0.4, COPIES],
@@ -1512,12 +1348,6 @@ const byFile = {
   'test/agent/tools/shell-changes.test.ts': [
     ['the result of a shell command reports the files it changed, and no others', 0.5, COMMANDS],
   ],
-  'test/agent/workspace/folder-tracker.test.ts': [
-    ['edits of files that count as settled are all seen, and nothing else is read', 0.4, COPIES],
-  ],
-  'test/agent/workspace/task-threads.test.ts': [
-    ['tasks that follow each other share a thread, and others have one each', 0.5, COPIES],
-  ],
   'test/bad-arguments.test.ts': [
     ['no exported function answers a wrong argument with an error of the engine', 0.5, COMMANDS],
   ],
@@ -1583,9 +1413,6 @@ const byFile = {
   'test/agent/tracing/tracing.test.ts': [
     ['a run is one span with iterations, model calls, tools and checks below it', 0.3, COMMANDS],
   ],
-  'test/agent/workspace/plan-steps.test.ts': [
-    ['applying random changes gives what both sides made, or names a conflict', 0.3, COPIES],
-  ],
   'test/internal/abort.test.ts': [
     ['work that settles first wins, and all races of a signal share one listener', 0.3, COMMANDS],
   ],
@@ -1648,7 +1475,6 @@ export const slowTests = Object.entries(byFile).flatMap(([file, tests]) =>
  * @type {Readonly<Record<string, string>>}
  */
 export const ownProcess = {
-  'test/agent/workspace/apply.test.ts': 'replaces functions of node:fs for a while',
   'test/agent/request/project-instructions.test.ts': 'has texts that another test may know as secrets',
   'test/internal/next-turn.test.ts': 'counts all that happens in a turn of its process',
   'test/agent/models/repair-loading.test.ts': 'asks which files its process has loaded',
@@ -1659,6 +1485,5 @@ export const ownProcess = {
   'test/agent/executors/named.test.ts': 'tries bubblewrap while it is loaded',
   'test/agent/executors/isolated-copy.test.ts': 'changes PATH for a while',
   'test/agent/executors/sandbox.test.ts': 'changes PATH for a while',
-  'test/agent/workspace/copy.test.ts': 'is another user for a while',
   'test/http/built.test.ts': 'starts many children beside a server in the same process',
 }
