@@ -75,6 +75,7 @@ if (files.length === 0) {
 function writeGroups(folder) {
   const alone = (/** @type {string} */ file) =>
     file in ownProcess ||
+    file.endsWith('.alone.test.ts') ||
     file.endsWith('.slow.test.ts') ||
     (!leaveOut && slowFiles.has(file))
   const shared = files.filter((file) => !alone(file))

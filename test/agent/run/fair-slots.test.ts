@@ -222,25 +222,3 @@ test('runs that are their own roots start as first come, first served: shared fo
     }
   }
 })
-
-test('ten thousand waiting runs of two trees and of none start in rounds', () => {
-  const scheduler = new Scheduler(1, true)
-  const started: string[] = []
-  const queue = (runId: string, root: string): void =>
-    scheduler.queue(runId, `/${runId}`, () => started.push(root), root)
-  queue('first', 'first')
-  for (let n = 0; n < 4_000; n++) queue(`a${n}`, 'a')
-  for (let n = 0; n < 4_000; n++) queue(`b${n}`, 'b')
-  for (let n = 0; n < 2_000; n++) queue(`c${n}`, `c${n}`)
-  const order: string[] = []
-  for (let last = 'first'; scheduler.waiting > 0; ) {
-    scheduler.leave(last)
-    const root = started.at(-1)!
-    const turns = order.filter((one) => one === root).length
-    order.push(root)
-    last = root === 'a' || root === 'b' ? `${root}${turns}` : root
-  }
-  assert.deepEqual(order.slice(0, 4), ['a', 'b', 'c0', 'c1'])
-  assert.deepEqual(order.slice(2_002, 2_006), ['a', 'b', 'a', 'b'])
-  assert.equal(order.length, 10_000)
-})

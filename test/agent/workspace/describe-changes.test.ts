@@ -9,22 +9,14 @@ import {
 import { netChanges } from '../../../lib/agent/workspace/net-changes.js'
 import { Random } from '../../helpers/random.js'
 import {
-  contentsOf, file, link, randomEdits, randomModel, treeOf, type ModelFile,
+  contentsOf,
+  file,
+  link,
+  randomEdits,
+  randomModel,
+  treeOf,
 } from '../../helpers/tree-model.js'
-
-type Files = Readonly<Record<string, ModelFile>>
-
-function both(before: Files, after: Files) {
-  const [a, b] = [new Map(Object.entries(before)), new Map(Object.entries(after))]
-  return { changes: atOnce(netChanges(treeOf(a), treeOf(b))), contentOf: contentsOf(a, b) }
-}
-
-async function described(before: Files, after: Files) {
-  const { changes, contentOf } = both(before, after)
-  return (await describeChanges(changes, contentOf)).changes
-}
-
-const lines = (count: number, word = ''): string => Array.from({ length: count }, (_, i) => `${word}${i}\n`).join('')
+import { both, described, lines } from './described-changes.js'
 
 test('each kind of change has its lines, modes and diff', async () => {
   assert.deepEqual(
@@ -57,7 +49,6 @@ function change(
 }
 
 const TOKEN = `ghp_${'a1B2c3D4e5F6g7H8i9'.repeat(2)}`
-const KEY = ['-----BEGIN RSA PRIVATE KEY-----', ...Array.from({ length: 24 }, (_, i) => `${'MIIEow'.repeat(10)}${i}ab`), '-----END RSA PRIVATE KEY-----', ''].join('\n')
 
 test('secrets are redacted where a diff would show them, and only then is it said so', async () => {
   const far = `token = ${TOKEN}\n${lines(30)}`
@@ -71,32 +62,6 @@ test('secrets are redacted where a diff would show them, and only then is it sai
   assert.deepEqual([near!.redacted, near!.diff!.includes(` ${REDACTED}`)], [true, true])
   assert.deepEqual([removed!.redacted, removed!.diff!.includes(TOKEN)], [true, false])
 })
-
-test('a line of a private key is not shown, wherever the change and however long the file', async () => {
-  const random = new Random(3)
-  for (let round = 0; round < 40; round++) {
-    // Some keys lie where the text is divided for the search.
-    const isDivided = round % 4 === 0
-    const above = isDivided ? 'above it\n'.repeat(14_500) : lines(random.integer(0, 9_000), 'above ')
-    const below = lines(random.integer(0, 12_000), 'below ')
-    const before = `${above}${KEY}${below}`
-    const at = before.indexOf('\n', above.length + random.integer(-10, KEY.length + 10)) + 1
-    const after = `${before.slice(0, at)}changed\n${before.slice(at)}`
-    for (const [old, now] of [[before, after], [after, before]] as const) {
-      const [one] = await described({ a: file(old) }, { a: file(now) })
-      const shown = one!.diff!.split('\n').filter((line) => !line.startsWith('-'))
-      // Without its own end, what is removed is no key.
-      const isHidden = (old === before ? one!.diff! : shown.join('\n')).includes('MIIEow')
-      assert.ok(!isHidden, one!.diff!)
-      assert.equal(one!.redacted, one!.diff !== (await raw(old, now)), `round ${round}`)
-    }
-  }
-})
-
-async function raw(before: string, after: string): Promise<string> {
-  const { diffText } = await import('../../../lib/agent/workspace/diff.js')
-  return diffText(before, after, { before: 'a/a', after: 'b/a' }, 1e7).diff
-}
 
 test('a patch that would show a secret is found by the same rule as a redacted diff', async () => {
   const random = new Random(7)
@@ -151,18 +116,6 @@ test('counts are those of the descriptions', async () => {
     assert.equal(counted.files, changes.length)
     assert.equal(counted.additions, full.reduce((sum, { additions }) => sum + additions, 0))
   }
-})
-
-test('beyond 2 MiB of diffs, and 2000 changes, diffs and changes are left out', async () => {
-  const big = (word: string): ModelFile => file(`${word}${'x'.repeat(300)}\n`.repeat(2_500))
-  const files = Object.fromEntries(Array.from({ length: 5 }, (_, i) => [`f${i}`, big(`${i}`)]))
-  const some = await described({}, { ...files, z: file('z\n') })
-  assert.deepEqual(some.map(({ diff }) => diff !== null), [true, true, false, false, false, true])
-  assert.deepEqual(some.map(({ additions }) => additions), [2_500, 2_500, 2_500, 2_500, 2_500, 1])
-  const many = Object.fromEntries(Array.from({ length: 2_003 }, (_, i) => [`f${i}`, file('')]))
-  const { changes, contentOf } = both({}, many)
-  const { changes: listed, more } = await describeChanges(changes, contentOf)
-  assert.deepEqual([listed.length, more], [2_000, 3])
 })
 
 test('content that is too large or not stored has no diff; damage is an error', async () => {

@@ -4,133 +4,16 @@ import { hash } from 'node:crypto'
 import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { test, type TestContext } from 'node:test'
-import { StoreError, type LeftOut, type ObjectStore } from 'runwright/agent'
-import { MemoryObjects } from '../../../lib/agent/stores/memory-objects.js'
-import type { TreeRules } from '../../../lib/agent/workspace/left-out.js'
-import {
-  manifestOf, TrackedFolder, type Captured,
-} from '../../../lib/agent/workspace/manifest.js'
-import {
-  objectsOf, readContent, readFolder, readTree,
-} from '../../../lib/agent/workspace/read-tree.js'
+import { test } from 'node:test'
+import { manifestOf } from '../../../lib/agent/workspace/manifest.js'
+import { readContent, readFolder, readTree } from '../../../lib/agent/workspace/read-tree.js'
 import { scratch } from '../../helpers/engine.js'
 import { Random } from '../../helpers/random.js'
 import { EditedFolder } from './edited-folder.js'
-
-/** A run that captures a folder again and again. */
-class Captures {
-  readonly root: string
-  readonly objects: MemoryObjects = new MemoryObjects()
-  #tracked: TrackedFolder
-  readonly #rules: TreeRules
-  previous: string | null = null
-
-  constructor(t: TestContext, rules: TreeRules = {}, root: string = scratch(t)) {
-    this.root = root
-    this.#rules = rules
-    this.#tracked = new TrackedFolder(rules)
-    t.after(() => this.#tracked[Symbol.asyncDispose]())
-  }
-
-  write(path: string, content: string | Uint8Array = path): void {
-    const at = join(this.root, path)
-    fs.mkdirSync(join(at, '..'), { recursive: true })
-    fs.writeFileSync(at, content)
-  }
-
-  async capture(objects: ObjectStore = this.objects, signal?: AbortSignal): Promise<Captured> {
-    const options = { previous: this.previous, signal }
-    const captured = await this.#tracked.capture(this.root, objects, options)
-    this.previous = captured.checkpoint_id
-    return captured
-  }
-
-  /** As another process does that takes the run over. */
-  async restart(): Promise<void> {
-    await this.#tracked[Symbol.asyncDispose]()
-    this.#tracked = new TrackedFolder(this.#rules)
-  }
-
-  /** Paths of the newest checkpoint; those that are not stored have a star. */
-  async paths(): Promise<readonly string[]> {
-    const { entries } = await readTree(this.objects, this.previous!)
-    return [...entries].map(([path, { stored }]) => (stored === false ? `${path}*` : path))
-  }
-
-  /** Paths that were left out, by reason. */
-  async leftOut(): Promise<Readonly<Record<string, readonly string[]>>> {
-    return byReason((await readTree(this.objects, this.previous!)).leftOut)
-  }
-}
-
-const byReason = (leftOut: readonly LeftOut[]): Record<string, readonly string[]> =>
-  Object.fromEntries(leftOut.map(({ reason, paths }) => [reason, paths]))
-
-/** Counts the calls of a store, and lets them fail. */
-function watched(
-  objects: ObjectStore,
-  before: (call: string, hashes: readonly string[]) => void | Promise<void>,
-): ObjectStore {
-  return {
-    put: async (blobs) => {
-      await before('put', blobs.map(({ hash }) => hash))
-      await objects.put(blobs)
-    },
-    has: async (hashes) => {
-      await before('has', hashes)
-      return await objects.has(hashes)
-    },
-    get: (hash) => objects.get(hash),
-    list: (after, limit) => objects.list(after, limit),
-    delete: (hashes, unusedMs) => objects.delete(hashes, unusedMs),
-  }
-}
-
-async function playEdits(t: TestContext, seed: number, rounds: number): Promise<void> {
-  t.diagnostic(`seed ${seed}`)
-  const random = new Random(seed)
-  const captures = new Captures(t)
-  const folder = new EditedFolder(captures.root, random)
-  const kept = new Map<string, ReturnType<EditedFolder['entries']>>()
-  for (let round = 0; round < rounds; round++) {
-    for (let edits = random.integer(0, 20); edits > 0; edits--) folder.edit()
-    if (random.chance(0.1)) await captures.restart()
-    const { checkpoint_id, files, bytes, left_out } = await captures.capture()
-    const expected = folder.entries()
-    kept.set(checkpoint_id, expected)
-    assert.equal(files, expected.length)
-    const sizes = expected.map(([, { kind, size }]) => (kind === 'file' ? size : 0))
-    assert.equal(bytes, sum(sizes))
-    assert.deepEqual(left_out, [])
-    const { entries } = await readTree(captures.objects, checkpoint_id)
-    assert.deepEqual([...entries], expected)
-    for (const [path, { content }] of folder.files) {
-      const stored = await readContent(captures.objects, entries.get(path)!)
-      assert.deepEqual(Buffer.from(stored), content)
-    }
-    if (random.chance(0.2)) {
-      assert.deepEqual([...(await manifestOf(captures.root)).entries], expected)
-    }
-  }
-  // Whatever was captured since, all earlier checkpoints are whole, and nothing else is stored.
-  const seen = new Set<string>()
-  for (const [id, expected] of kept) {
-    assert.deepEqual([...(await readTree(captures.objects, id)).entries], expected)
-    for await (const one of objectsOf(captures.objects, id, seen)) assert.match(one, /^\w{64}$/)
-  }
-  const referred = [...seen].filter((key) => !key.endsWith('/')).sort()
-  assert.deepEqual(await captures.objects.list(null, 1e6), referred)
-}
-
-const sum = (numbers: readonly number[]): number => numbers.reduce((total, one) => total + one, 0)
+import { Captures, byReason, watched, playEdits, sum } from './captures.js'
 
 test('what is captured while a folder is edited at random is what the model holds', async (t) => {
   await playEdits(t, Number(process.env['SEED'] ?? Date.now() % 1_000_000), 6)
-})
-
-test('30 folders that are edited at random are captured as their models are', async (t) => {
-  for (let seed = 1; seed <= 30; seed++) await playEdits(t, seed, 20)
 })
 
 test('equal folders have equal checkpoints, and an unchanged one stores nothing', async (t) => {
@@ -235,17 +118,6 @@ test('a file that becomes a secret, too large or unreadable leaves the tree, and
   assert.equal((await captures.capture()).checkpoint_id, checkpoint_id)
 })
 
-test('packages that are installed later are told, and make no other tree', async (t) => {
-  const captures = new Captures(t)
-  captures.write('a')
-  const { checkpoint_id } = await captures.capture()
-  for (let i = 0; i < 101; i++) captures.write(`${i}/node_modules/x/y`)
-  const { left_out, ...second } = await captures.capture()
-  assert.equal(second.checkpoint_id, checkpoint_id)
-  assert.deepEqual(left_out.map(({ reason, count }) => [reason, count]), [['passed_over', 101]])
-  assert.equal(left_out[0]!.paths.length, 100)
-})
-
 test('closed folders do not exist, and are not named', async (t) => {
   const root = scratch(t)
   const closed = [join(root, 'data'), join(root, 'a/b'), join(root, '.cache'), '/elsewhere']
@@ -325,34 +197,6 @@ test('a checkpoint that never became durable is stored again', async (t) => {
   }
 })
 
-test('an error of the store ends a capture, and the next one stores what is missing', async (t) => {
-  const broken = new StoreError('ERR_AGENT_STORE_UNAVAILABLE', 'the disk is full')
-  for (const failing of ['has', 'put']) {
-    // Two batches of contents, one of folders, and the top.
-    for (const failAt of [1, 2, 3, 4]) {
-      const captures = new Captures(t)
-      captures.write('before')
-      await captures.capture()
-      for (let i = 0; i < 600; i++) captures.write(`folder/file${i}`, `content ${i}`)
-      let calls = 0
-      const objects = watched(captures.objects, (call) => {
-        if (call === failing && ++calls === failAt) throw broken
-      })
-      await assert.rejects(captures.capture(objects), broken)
-      // What nothing durable refers to is reclaimed.
-      const kept = new Set<string>()
-      const { objects: blobs, previous } = captures
-      for await (const one of objectsOf(blobs, previous!, new Set())) kept.add(one)
-      const stored = await blobs.list(null, 1e6)
-      await captures.objects.delete(stored.filter((one) => !kept.has(one)), 0)
-      await captures.capture()
-      const { entries } = await readTree(captures.objects, captures.previous!)
-      assert.equal(entries.size, 601)
-      for (const entry of entries.values()) await readContent(captures.objects, entry)
-    }
-  }
-})
-
 test('an object is stored after everything that it refers to', async (t) => {
   const captures = new Captures(t)
   const folder = new EditedFolder(captures.root, new Random(11))
@@ -409,38 +253,4 @@ test('a folder that cannot be entered is an error, whatever is in a folder is no
   t.after(() => fs.chmodSync(join(captures.root, 'locked'), 0o755))
   const { left_out } = await captures.capture()
   assert.deepEqual(byReason(left_out), { unreadable: ['locked', 'unreadable'] })
-})
-
-test('swapping folders for links during a capture never leads outside', async (t) => {
-  const top = scratch(t)
-  const captures = new Captures(t, {}, join(top, 'root'))
-  const inside = new Set<string>()
-  for (let i = 0; i < 200; i++) {
-    const content = `inside ${i}`
-    inside.add(hash('sha256', content))
-    captures.write(`a/b/c/file${i}`, content)
-    const outside = join(top, 'outside/c')
-    fs.mkdirSync(outside, { recursive: true })
-    fs.writeFileSync(join(outside, `file${i}`), `outside ${i}`)
-  }
-  const target = join(top, 'outside')
-  inside.add(hash('sha256', target))
-  const [folder, away] = [join(captures.root, 'a/b'), join(top, 'away')]
-  let swaps = 0
-  for (let round = 0; round < 20; round++) {
-    let isDone = false
-    const capture = captures.capture().finally(() => (isDone = true))
-    for (; !isDone; swaps++) {
-      fs.renameSync(folder, away)
-      fs.symlinkSync(target, folder)
-      fs.unlinkSync(folder)
-      fs.renameSync(away, folder)
-      if (swaps % 5 === 0) await nextTurn()
-    }
-    await capture
-    const { entries } = await readTree(captures.objects, captures.previous!)
-    for (const [path, { sha256 }] of entries) assert.ok(inside.has(sha256), path)
-    await captures.restart()
-  }
-  t.diagnostic(`${swaps} swaps`)
 })
