@@ -55,42 +55,8 @@ const byFile = {
     ['hostile calls of a script get a result', 0.3, RANDOM_CALLS],
     ['hostile calls of openai responses, not streamed, get a result', 0.3, RANDOM_CALLS],
   ],
-  'test/agent/crash/kills.test.ts': [
-    ['runs that are killed many times lose, duplicate and repeat nothing', 13.5, KILLS],
-  ],
-  'test/agent/crash/matrix.test.ts': [
-    [
-      'a process that drives a run without gates can be killed at any append of its log',
-      7.1,
-      KILLS,
-    ],
-    ['a process that drives a run with gates can be killed at any append of its log', 7.9, KILLS],
-  ],
   'test/agent/crash/random-crashes.test.ts': [
     ['60 random runs keep every invariant even if their process dies', 3.7, RANDOM],
-  ],
-  'test/agent/crash/trees.test.ts': [
-    ['a tree is finished once, however often its process dies: first', 5, KILLS],
-    ['a tree is finished once, however often its process dies: smallest', 5, KILLS],
-    ['a tree is finished once, however often its process dies: delegate', 6, KILLS],
-    ['a tree is finished once, however often its process dies: startRun', 6, KILLS],
-  ],
-  'test/agent/crash/talk.test.ts': [
-    [
-      'a fork in the copy of its source survives a kill at any write, and so do messages',
-      6,
-      KILLS,
-    ],
-    [
-      'a fork in the copy of a deleted source survives a kill at any write, and so do messages',
-      6,
-      KILLS,
-    ],
-    [
-      'a fork from the start of its source survives a kill at any write, and so do messages',
-      6,
-      KILLS,
-    ],
   ],
   'test/agent/isolation/kills.test.ts': [
     [
@@ -244,24 +210,6 @@ const byFile = {
       2.9,
       'the wait is longer than the start of a process takes',
     ],
-  ],
-  'test/agent/crash/full-disk.test.ts': [
-    ['a run that fills the disk waits until there is room, also over a restart', 1.2, DISK],
-  ],
-  'test/agent/checkpoints/kills-restore.test.ts': [
-    ['a restore after the end that is killed at any write is finished by the next start', 5, KILLS],
-  ],
-  'test/agent/checkpoints/kills-restore-at-gate.test.ts': [
-    ['a restore at a gate that is killed at any write is finished by the next start', 5, KILLS],
-  ],
-  'test/agent/checkpoints/kills-apply.test.ts': [
-    ['an apply that is killed at any write is finished by the next start', 6, KILLS],
-  ],
-  'test/agent/checkpoints/kills-achieved.test.ts': [
-    ['a run that applies its changes and is killed at any write has applied them once', 9, KILLS],
-  ],
-  'test/agent/checkpoints/kills-discard.test.ts': [
-    ['a discard that is killed at any write is done or not begun', 2, KILLS],
   ],
   'test/agent/models/damage.test.ts': [
     [

@@ -199,8 +199,8 @@ export async function* deaths(
 
 /** Steps from 1 to `steps`, spread evenly; at most `most`. */
 export function pointsOf(steps: number, most: number = KILLS): readonly number[] {
-  const stride = Math.max(1, Math.ceil(steps / most))
-  return Array.from({ length: Math.ceil(steps / stride) }, (_, i) => 1 + i * stride)
+  const count = Math.min(steps, Math.ceil(most))
+  return Array.from({ length: count }, (_, i) => 1 + Math.floor((i * steps) / count))
 }
 
 let folder: string | undefined

@@ -1,10 +1,12 @@
-import type { ModelProvider } from '../../../lib/agent/model-provider.js'
-import { type Model, type ToolCall } from '../../../lib/agent/model.js'
-import { NO_USAGE } from '../../../lib/agent/usage.js'
-import type { JsonObject } from '../../../lib/internal/json.js'
+import assert from 'node:assert/strict'
+import { mkdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  NO_USAGE, type JsonObject, type Model, type ModelProvider, type RunRecord, type ToolCall,
+} from 'runwright/agent'
 
-/** What a child does, as its first argument. */
-export interface ChildPlan {
+/** What a child drives. */
+export interface DrivePlan {
   /** Folder of the store. */
   readonly directory: string
   /** Parent of the folders of the runs. */
@@ -18,18 +20,22 @@ export interface ChildPlan {
    * its two iterations.
    */
   readonly endless: boolean
-  /** Number of the append at which the child kills itself; 0 for never. */
-  readonly killAt: number
-  readonly side: 'before' | 'after'
+}
+
+/** Makes folders for a store and the runs in it. */
+export function placeIn(folder: string, name: string): Pick<DrivePlan, 'directory' | 'root'> {
+  const root = join(folder, name, 'work')
+  mkdirSync(root, { recursive: true })
+  return { directory: join(folder, name, 'data'), root }
 }
 
 /** The goal of every run, met by the last calls of the script. */
 export const GOAL = 'shell: grep -q two a && test -f done'
 
 /** Calls of idempotent tools, each of which must have succeeded exactly once. */
-export const IDEMPOTENT: readonly string[] = ['w1', 'e1', 'w2']
+const IDEMPOTENT: readonly string[] = ['w1', 'e1', 'w2']
 /** The endless command. */
-export const HANG = 'h1'
+const HANG = 'h1'
 
 type Call = Omit<ToolCall, 'call_id'> & { readonly call_id: string }
 const call = (call_id: string, tool: string, args: JsonObject): Call => ({ call_id, tool, args })
@@ -76,5 +82,27 @@ export function scenario(hangs: boolean): ModelProvider {
     isLanguageModel: false,
     suggestions: [],
     create: () => model,
+  }
+}
+
+/** Asserts what holds for the workspace and log of a run, however often it crashed. */
+export function assertEffects(cwd: string, records: readonly RunRecord[], context: string): void {
+  const ran = readLines(join(cwd, 'ran'))
+  assert.equal(new Set(ran).size, ran.length, `${context}: no command ran twice: ${ran.join()}`)
+  for (const record of records) {
+    if (record.kind !== 'tool_result') continue
+    const { call_id, exit_code, output } = record.payload
+    if (IDEMPOTENT.includes(call_id) && exit_code !== 130) {
+      assert.equal(exit_code, 0, `${context}: ${call_id} happened once: ${output}`)
+    }
+  }
+}
+
+/** Lines of a file; none if it does not exist. */
+function readLines(path: string): string[] {
+  try {
+    return readFileSync(path, 'utf8').split('\n').filter((line) => line !== '')
+  } catch {
+    return []
   }
 }

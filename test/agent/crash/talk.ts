@@ -11,7 +11,7 @@ import type { Message, ModelRequest } from '../../../lib/agent/model.js'
 import { NO_USAGE } from '../../../lib/agent/usage.js'
 import type { ModelProvider } from '../../../lib/agent/model-provider.js'
 
-/** What a child does, as its first argument. */
+/** What a child does. */
 export interface TalkPlan {
   readonly directory: string
   readonly root: string
@@ -20,8 +20,6 @@ export interface TalkPlan {
   readonly at: 'end' | 'start'
   /** Is the source deleted once it was forked? */
   readonly deletes: boolean
-  /** The write at which to die, from 1. */
-  readonly killAt: number
 }
 
 /** Met by the source, not met after the first iteration of its fork, met after the second. */

@@ -2,38 +2,35 @@ import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { FileStore, RunEngine, type AgentEvent } from 'runwright/agent'
+import { scratch } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
-import { assertEffects, CrashWorld, endOf, linesOf } from './crash-world.js'
-import { GOAL, scenario, type ChildPlan } from './scenario.js'
+import { Children, pointsOf } from '../../helpers/kill.js'
+import { assertEffects, GOAL, placeIn, scenario, type DrivePlan } from './scenario.js'
 
+const children = new Children<typeof import('./children.js')>(
+  new URL('children.ts', import.meta.url),
+)
 /** Children at the same time. */
 const SIDE_BY_SIDE = 3
-/** Both sides of every append, which takes twice the time; else alternating sides. */
-const BOTH_SIDES = Number(process.env['RUNWRIGHT_KILLS'] ?? 0) >= 500
-const SIDES = ['before', 'after'] as const
 
 for (const [name, request] of [
   ['without gates', { goal: GOAL }],
   ['with gates', { goal: GOAL, hitl_enabled: true, approval: 'writes' }],
 ] as const) {
   test(`a process that drives a run ${name} can be killed at any append of its log`, async (t) => {
-    const world = new CrashWorld(t)
+    const folder = scratch(t)
     const base = { generation: 0, runs: 1, request, endless: false }
-    const whole = world.start({ ...base, ...world.place('whole'), killAt: 0, side: 'before' })
-    let appends = 0
-    for await (const [word, count] of linesOf(whole)) if (word === 'done') appends = Number(count)
-    assert.equal(await endOf(whole), null)
-    assert.ok(appends > 15, `${appends} appends`)
-    const plans = Array.from({ length: appends }, (_, i) =>
-      (BOTH_SIDES ? SIDES : [SIDES[i % 2] as 'before']).map(
-        (side): ChildPlan => ({ ...base, ...world.place(`${i + 1}-${side}`), killAt: i + 1, side }),
-      ),
-    ).flat()
-    const wanted = plans.length
+    const { steps } = await children.run('drive', { ...base, ...placeIn(folder, 'whole') })
+    // Before and after each append.
+    assert.ok(steps > 30, `${steps} steps`)
+    const points = [...pointsOf(steps)]
+    t.diagnostic(`${points.length} kills at ${steps} steps`)
+    const wanted = points.length
     const crashed: number[] = []
     const worker = async (): Promise<void> => {
-      for (let plan = plans.shift(); plan !== undefined; plan = plans.shift()) {
-        crashed.push((await survives(t, world, plan)) ? 1 : 0)
+      for (let at = points.shift(); at !== undefined; at = points.shift()) {
+        const plan = { ...base, ...placeIn(folder, `${at}`) }
+        crashed.push((await survives(t, plan, at)) ? 1 : 0)
       }
     }
     await Promise.all(Array.from({ length: SIDE_BY_SIDE }, worker))
@@ -44,13 +41,14 @@ for (const [name, request] of [
 }
 
 /** Lets a child crash as planned and continues its run here; false if it did not crash. */
-async function survives(t: TestContext, world: CrashWorld, plan: ChildPlan): Promise<boolean> {
-  const child = world.start(plan)
-  const seen: string[] = []
-  for await (const [word = '', , ...event] of linesOf(child))
-    if (word === '=') seen.push(event.join(' '))
-  if ((await endOf(child)) === null) return false
-  const context = `killed ${plan.side} append ${plan.killAt}`
+async function survives(t: TestContext, plan: DrivePlan, dieAt: number): Promise<boolean> {
+  const { signal, lines } = await children.run('drive', plan, { dieAt })
+  if (signal === null) return false
+  const seen = lines.flatMap((line) => {
+    const [word, , ...event] = line.split(' ')
+    return word === '=' ? [event.join(' ')] : []
+  })
+  const context = `killed ${dieAt % 2 === 1 ? 'before' : 'after'} append ${Math.ceil(dieAt / 2)}`
   const store = new FileStore({ directory: plan.directory })
   const engine = await RunEngine.open({
     store,
@@ -64,7 +62,7 @@ async function survives(t: TestContext, world: CrashWorld, plan: ChildPlan): Pro
   const { runs } = await engine.list()
   // A run that was killed before its first record was durable does not exist.
   if (runs.length === 0) {
-    assert.deepEqual([plan.killAt, plan.side, seen], [1, 'before', []])
+    assert.deepEqual([dieAt, seen], [1, []])
     await engine.close()
     return true
   }

@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
-import {
-  mkdirSync, mkdtempSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FileStore, type EventKind, type JsonObject, type RunRecord } from 'runwright/agent'
-import { bundleWithWorkers } from '../../helpers/bundle.js'
+import { scratch } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
+import { Children, KILLS } from '../../helpers/kill.js'
 import { Random } from '../../helpers/random.js'
-import type { TreePlan } from './tree-child.js'
+import type { TreePlan } from './children.js'
+
+const children = new Children<typeof import('./children.js')>(
+  new URL('children.ts', import.meta.url),
+)
 
 /** What each tree is asked to do, and the files that it leaves. */
 const TREES: Readonly<Record<string, { request: JsonObject; files: readonly string[][] }>> = {
@@ -48,11 +49,8 @@ const TREES: Readonly<Record<string, { request: JsonObject; files: readonly stri
   },
 }
 
-/** Milliseconds after which a child hangs; it takes less than one second. */
-const HANGS_MS = 60_000
-
 /** Kills before the process that ends its tree. */
-const KILLS = 4
+const KILLS_OF_TREE = 4
 
 async function recordsOf(store: FileStore): Promise<ReadonlyMap<string, readonly RunRecord[]>> {
   const { heads } = await store.list({ limit: 100 })
@@ -116,31 +114,25 @@ async function assertTree(name: string, place: TreePlan, context: string): Promi
 
 for (const name of Object.keys(TREES)) {
   test(`a tree is finished once, however often its process dies: ${name}`, async (t) => {
-    const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-trees-')))
-    t.after(() => rmSync(folder, { recursive: true, force: true }))
-    const script = bundleWithWorkers(new URL('tree-child.ts', import.meta.url), folder)
+    const folder = scratch(t)
     const { request } = TREES[name]!
-    const random = new Random(Number(process.env['RUNWRIGHT_TREES_SEED'] ?? 7))
-    const rounds = Number(process.env['RUNWRIGHT_TREES_ROUNDS'] ?? 3)
+    const seed = Number(process.env['RUNWRIGHT_SEED'] ?? 7)
+    const random = new Random(seed)
+    const rounds = Math.ceil(KILLS / (KILLS_OF_TREE * Object.keys(TREES).length))
+    t.diagnostic(`seed ${seed}, ${rounds} rounds`)
     for (let round = 0; round < rounds; round++) {
       const root = join(folder, `${round}`, 'work')
       const directory = join(folder, `${round}`, 'data')
       mkdirSync(root, { recursive: true })
       writeFileSync(join(root, 'start.txt'), 'start\n')
+      const plan: TreePlan = { directory, root, request }
       const kills: number[] = []
-      for (let start = 0; ; start++) {
-        const killAt = start < KILLS ? random.integer(1, 150) : 0
-        const plan: TreePlan = { directory, root, request, killAt }
-        const { signal, status } = spawnSync(process.execPath, [script, JSON.stringify(plan)], {
-          stdio: ['ignore', 'inherit', 'inherit'],
-          timeout: HANGS_MS,
-        })
-        kills.push(killAt)
-        if (signal === 'SIGKILL') continue
-        assert.equal(status, 0, `kills ${kills.join()}`)
-        break
+      for (;;) {
+        const dieAt = kills.length < KILLS_OF_TREE ? random.integer(1, 150) : 0
+        kills.push(dieAt)
+        if ((await children.run('driveTree', plan, { dieAt })).signal === null) break
       }
-      await assertTree(name, { directory, root, request, killAt: 0 }, `kills ${kills.join()}`)
+      await assertTree(name, plan, `kills ${kills.join()}`)
     }
   })
 }

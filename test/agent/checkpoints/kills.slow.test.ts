@@ -1,31 +1,26 @@
 /** Operations on files whose process is killed at a write, and what the next start makes of it. */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import {
-  chmodSync,
-  cpSync,
-  mkdirSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
+  chmodSync, cpSync, existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { FileStore, RunEngine, type AgentEvent, type JsonObject } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
-import { bundle } from '../../helpers/bundle.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
+import { Children, deaths, KILLS } from '../../helpers/kill.js'
 import { wholeTree } from '../../helpers/whole-tree.js'
+import type { OperationPlan } from './kill-child.js'
+
+const children = new Children<typeof import('./kill-child.js')>(
+  new URL('kill-child.ts', import.meta.url),
+)
 
 /** What the run does: changes, removes, renames, links and adds files. */
 const COMMAND =
   'echo 2 > a; rm gone; mv moved sub/moved; chmod +x mode; ln -s a link; mkdir -p new/deep; ' +
   'echo n > new/deep/n; rm -r old; echo file > old'
-export const GOAL = 'shell: test -L link'
-
-/** With 1, there is a kill at each write. */
-const STEP = Number(process.env['RUNWRIGHT_KILLS'] ?? 5)
+const GOAL = 'shell: test -L link'
 
 type Files = Readonly<Record<string, string>>
 
@@ -41,7 +36,7 @@ interface World {
   readonly after: Files
 }
 
-export function fill(cwd: string): void {
+function fill(cwd: string): void {
   mkdirSync(join(cwd, 'old'), { recursive: true })
   mkdirSync(join(cwd, 'sub'))
   for (const name of ['a', 'gone', 'moved', 'mode', 'old/o', 'sub/kept']) {
@@ -51,7 +46,7 @@ export function fill(cwd: string): void {
   symlinkSync('sub', join(cwd, 'kept'))
 }
 
-export function content(folder: string): Files {
+function content(folder: string): Files {
   const all = wholeTree(folder, { times: false, links: false })
   // Empty folders are no part of a checkpoint, and may stay.
   return Object.fromEntries(Object.entries(all).filter(([, what]) => !what.startsWith('folder')))
@@ -70,7 +65,7 @@ async function open(directory: string, cwd: string): Promise<RunEngine> {
 }
 
 /** A run that has ended, or that waits at its first gate. */
-export async function ranOnce(t: TestContext, request: JsonObject): Promise<World> {
+async function ranOnce(t: TestContext, request: JsonObject): Promise<World> {
   const root = scratch(t)
   const [cwd, template] = [join(root, 'work'), join(root, 'template')]
   fill(cwd)
@@ -85,43 +80,39 @@ export async function ranOnce(t: TestContext, request: JsonObject): Promise<Worl
   return { root, cwd, template, runId, before, after, start: first!.checkpoint_id }
 }
 
-interface Killed {
-  readonly operation: 'restore' | 'apply' | 'discard' | 'run'
-  readonly request: JsonObject
-  /** Writes from one kill to the next. */
-  readonly step?: number
-  /** Starts again after a kill, looks, and says whether the operation was found begun. */
+interface Killed extends Pick<OperationPlan, 'operation' | 'request'> {
+  /** Starts again after a kill, looks, and returns whether the operation was found begun. */
   readonly recovers: (engine: RunEngine, hint: string) => Promise<boolean>
 }
 
-/** Kills a child at each of its writes; each time the next start must find or make a whole. */
-export async function killEverywhere(
+/** Kills a child at its writes; each time the next start must find or make a whole. */
+async function killEverywhere(
   t: TestContext,
   { root, cwd, runId, template }: World,
   wanted: Files,
-  { operation, request, step = STEP, recovers }: Killed,
+  { operation, request, recovers }: Killed,
 ): Promise<void> {
-  const script = bundleChild(root)
   cpSync(cwd, join(root, 'kept'), { recursive: true, verbatimSymlinks: true })
   const directory = join(root, 'data')
   const plan = { directory, root: cwd, runId, operation, request, command: COMMAND }
-  let finished = 0
-  let kills = 0
-  for (let killAt = 1; ; killAt += step) {
+  const live = (dieAt: number) => {
     for (const folder of [directory, cwd]) rmSync(folder, { recursive: true, force: true })
     cpSync(template, directory, { recursive: true, verbatimSymlinks: true })
     cpSync(join(root, 'kept'), cwd, { recursive: true, verbatimSymlinks: true })
-    const given = JSON.stringify({ ...plan, killAt })
-    const child = spawnSync(process.execPath, [script, given], { encoding: 'utf8' })
-    if (child.status === 0) {
+    return children.run('operate', plan, { dieAt })
+  }
+  let finished = 0
+  let kills = 0
+  for await (const { dieAt, signal, steps } of deaths(live, KILLS / 5)) {
+    if (dieAt === 0) t.diagnostic(`${steps} writes`)
+    if (signal === null) {
       assert.deepEqual(content(cwd), wanted)
-      break
+      continue
     }
     kills += 1
-    assert.equal(child.signal, 'SIGKILL', child.stderr)
     const engine = await open(directory, cwd)
     try {
-      if (await recovers(engine, `${operation}, killed at write ${killAt}`)) finished += 1
+      if (await recovers(engine, `${operation}, killed at write ${dieAt}`)) finished += 1
     } finally {
       await engine.close()
     }
@@ -130,15 +121,7 @@ export async function killEverywhere(
   assert.ok(kills > 0 && finished > 0)
 }
 
-/** The child, and beside it the worker that looks at folders and copies them. */
-function bundleChild(folder: string): string {
-  writeFileSync(join(folder, 'package.json'), '{ "type": "module" }')
-  const worker = new URL('../../../lib/agent/workspace/tree-worker.ts', import.meta.url)
-  renameSync(bundle(worker, folder), join(folder, 'tree-worker.js'))
-  return bundle(new URL('operation-child.ts', import.meta.url), folder)
-}
-
-/** The events of a run of which no operation is open, as is waited for. */
+/** Waits until no operation of a run is open, and returns its events. */
 async function settled(engine: RunEngine, runId: string): Promise<readonly AgentEvent[]> {
   for (;;) {
     const events = await engine.events(runId, { after: 0, limit: 1_000 })
@@ -150,7 +133,7 @@ async function settled(engine: RunEngine, runId: string): Promise<readonly Agent
 }
 
 /** The operation was finished, or not begun; done again it changes nothing, and can be undone. */
-export function finishes(
+function finishes(
   { cwd, runId }: World,
   current: Files,
   wanted: Files,
@@ -176,16 +159,83 @@ export function finishes(
   }
 }
 
-/** Kills restores of what the run began with. */
-export async function killRestores(t: TestContext, request: JsonObject): Promise<void> {
-  const world = await ranOnce(t, request)
-  const restore = { checkpoint_id: world.start }
-  await killEverywhere(t, world, world.before, {
-    operation: 'restore',
-    request: restore,
-    recovers: finishes(world, world.after, world.before, async (engine) => {
-      const { paths } = await engine.workspaces.restore(world.runId, restore)
-      assert.deepEqual(paths, [])
-    }),
+for (const [name, request] of [
+  ['after the end', {}],
+  ['at a gate', { goal: 'shell: false', hitl_enabled: true }],
+] as const) {
+  test(`a restore ${name} that is killed at any write is finished by the next start`, async (t) => {
+    const world = await ranOnce(t, request)
+    const restore = { checkpoint_id: world.start }
+    await killEverywhere(t, world, world.before, {
+      operation: 'restore',
+      request: restore,
+      recovers: finishes(world, world.after, world.before, async (engine) => {
+        const { paths } = await engine.workspaces.restore(world.runId, restore)
+        assert.deepEqual(paths, [])
+      }),
+    })
   })
 }
+
+test('an apply that is killed at any write is finished by the next start', async (t) => {
+  const world = await ranOnce(t, { workspace: 'isolated' })
+  assert.deepEqual(world.after, world.before)
+  const { after } = await ranOnce(t, {})
+  await killEverywhere(t, world, after, {
+    operation: 'apply',
+    request: {},
+    recovers: finishes(world, world.before, after, async (engine) => {
+      await assert.rejects(engine.workspaces.apply(world.runId, {}), { problem: 'no_changes' })
+    }),
+  })
+})
+
+test('a discard that is killed at any write is done or not begun', async (t) => {
+  const world = await ranOnce(t, { workspace: 'isolated' })
+  const { runId, cwd, before } = world
+  const copy = join(world.root, 'data/workspaces', runId)
+  await killEverywhere(t, world, before, {
+    operation: 'discard',
+    request: {},
+    recovers: async (engine, hint) => {
+      assert.deepEqual(content(cwd), before, hint)
+      const isDone = (await engine.get(runId)).changes === 'discarded'
+      if (isDone) {
+        await assert.rejects(engine.workspaces.discard(runId), { problem: 'no_changes' })
+        while (existsSync(copy)) await nextTurn()
+      } else {
+        assert.equal(existsSync(copy), true, hint)
+        assert.ok((await engine.workspaces.apply(runId, { dry_run: true })).applied.length > 0)
+        await engine.workspaces.discard(runId)
+      }
+      assert.equal(existsSync(copy), false, hint)
+      return isDone
+    },
+  })
+})
+
+test('a run that applies its changes and is killed at any write has applied them once', async (t) => {
+  const world = await ranOnce(t, {})
+  for (const folder of [world.cwd, world.template]) rmSync(folder, { recursive: true })
+  mkdirSync(world.template)
+  fill(world.cwd)
+  const request = { goal: GOAL, cwd: world.cwd, workspace: 'isolated', apply: 'on_achieved' }
+  await killEverywhere(t, world, world.after, {
+    operation: 'run',
+    request,
+    recovers: async (engine, hint) => {
+      const [{ run_id: runId } = assert.fail()] = (await engine.list()).runs
+      const events = await follow(engine, runId)
+      assert.deepEqual(content(world.cwd), world.after, hint)
+      const { changes, status } = await engine.get(runId)
+      assert.deepEqual([status, changes], ['achieved', 'applied'], hint)
+      const applied = events.filter((event) => event.kind === 'files_changed')
+      assert.deepEqual(applied.map(({ payload }) => payload.skipped), [[]], hint)
+      const isWarning = (one: AgentEvent): boolean =>
+        one.kind === 'log' && one.payload.level === 'warn'
+      assert.deepEqual(events.filter(isWarning), [], hint)
+      await assert.rejects(engine.workspaces.apply(runId, {}), { problem: 'no_changes' })
+      return events.some(({ kind }) => kind === 'run_recovered')
+    },
+  })
+})

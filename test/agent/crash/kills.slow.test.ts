@@ -2,44 +2,44 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { FileStore, processExecutor, type RunDetails } from 'runwright/agent'
+import { scratch } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
+import { Children, KILLS, type Mortal } from '../../helpers/kill.js'
 import { Random } from '../../helpers/random.js'
-import { assertEffects, CrashWorld, endOf, linesOf, type RunChild } from './crash-world.js'
-import { GOAL, type ChildPlan } from './scenario.js'
+import { assertEffects, GOAL, placeIn, type DrivePlan } from './scenario.js'
 
-const KILLS = Number(process.env['RUNWRIGHT_KILLS'] ?? 50)
+const children = new Children<typeof import('./children.js')>(
+  new URL('children.ts', import.meta.url),
+)
 /** Runs that are live at the same time. */
 const RUNS = 2
 
-/** What all children have printed about each run: `seq kind hash`, from seq 1. */
+/** What all children have said about each run: `seq kind hash`, from seq 1. */
 type Seen = Map<string, string[]>
 
 test('runs that are killed many times lose, duplicate and repeat nothing', async (t) => {
   const seed = Number(process.env['RUNWRIGHT_SEED'] ?? Date.now() % 1_000_000)
   t.diagnostic(`seed ${seed}`)
   const random = new Random(seed)
-  const world = new CrashWorld(t)
-  const place = world.place('all')
+  const place = placeIn(scratch(t), 'all')
   const seen: Seen = new Map()
   t.after(async () => {
     const executor = processExecutor()
     for (const runId of seen.keys()) await executor.killMarked(runId)
   })
-  const start = (generation: number): RunChild => {
+  const start = (generation: number): Mortal => {
     const gates = {
       hitl_enabled: random.chance(0.5),
       approval: random.pick(['never', 'writes'] as const),
     }
-    const plan: ChildPlan = {
+    const plan: DrivePlan = {
       ...place,
       generation,
       runs: RUNS,
       request: { goal: GOAL, ...gates },
       endless: true,
-      killAt: 0,
-      side: 'before',
     }
-    return world.start(plan)
+    return children.start(t, 'drive', plan, { waits: true })
   }
   let orphans = 0
   let next = start(0)
@@ -49,8 +49,8 @@ test('runs that are killed many times lose, duplicate and repeat nothing', async
     next = start(kill + 1)
     orphans += await runAndKill(child, random.integer(1, 60), seen)
   }
-  next.kill('SIGKILL')
-  await endOf(next)
+  next.kill()
+  await next.ended
 
   const store = new FileStore({ directory: place.directory })
   await store.open()
@@ -89,15 +89,17 @@ function assertEnd(details: RunDetails, recoveries: number): void {
 
 /**
  * Kills a child after a number of new events, or when all of its runs hang, and compares what it
- * printed with what earlier children printed. Returns the number of commands that an earlier child
+ * said with what earlier children said. Returns the number of commands that an earlier child
  * left running, all of which must be gone by now.
  */
-async function runAndKill(child: RunChild, events: number, seen: Seen): Promise<number> {
+async function runAndKill(child: Mortal, events: number, seen: Seen): Promise<number> {
   const positions = new Map<string, number>()
   const hanging = new Set<string>()
   let received = 0
   let orphans = 0
-  for await (const [word, runId = '', seq, kind, hash] of linesOf(child)) {
+  child.send('go')
+  for await (const line of child.lines()) {
+    const [word, runId = '', seq, kind, hash] = line.split(' ')
     if (word === 'new') positions.set(runId, 0)
     if (word === '=') {
       const known = seen.get(runId) ?? []
@@ -120,15 +122,13 @@ async function runAndKill(child: RunChild, events: number, seen: Seen): Promise<
     if (word === 'hangs') hanging.add(runId)
     if (word === '=' && kind === 'tool_result') hanging.delete(runId)
     const stuck = positions.size > 0 && [...positions.keys()].every((id) => hanging.has(id))
-    if (received >= events || stuck) child.kill('SIGKILL')
+    if (received >= events || stuck) child.kill()
   }
-  assert.equal(await endOf(child), 'SIGKILL')
+  assert.equal((await child.ended).signal, 'SIGKILL')
   return orphans
 }
 
-/**
- * Does the process exist and belong to the run? A zombie has no environment.
- */
+/** True if the process exists and belongs to the run. A zombie has no environment. */
 function carriesMark(pid: number, runId: string): boolean {
   try {
     return readFileSync(`/proc/${pid}/environ`, 'utf8').includes(`RUNWRIGHT_RUN=${runId}`)

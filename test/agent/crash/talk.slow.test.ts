@@ -3,21 +3,21 @@
  * the next one does everything again with the same keys.
  */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { FileStore, RunEngine, type AgentEvent } from 'runwright/agent'
 import { IsolatedFolders } from '../../../lib/agent/isolation/isolated-folders.js'
-import { bundleWithWorkers } from '../../helpers/bundle.js'
 import { runToEnd, scratch } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
+import { Children, deaths, KILLS } from '../../helpers/kill.js'
 import {
   disturb, filesIn, talk, talkProvider, TALK_FILES, TALK_GOAL, type TalkPlan,
 } from './talk.js'
 
-/** Every write of the first case and every third one of the others, as it takes long; else few. */
-const isWhole = Number(process.env['RUNWRIGHT_KILLS'] ?? 0) >= 500
+const children = new Children<typeof import('./children.js')>(
+  new URL('children.ts', import.meta.url),
+)
 
 interface World {
   readonly root: string
@@ -57,41 +57,35 @@ function open(directory: string, cwd: string, at: TalkPlan['at'] | null): Promis
   })
 }
 
-for (const [name, at, deletes, stride] of [
-  ['in the copy of its source', 'end', false, 1],
-  ['in the copy of a deleted source', 'end', true, 3],
-  ['from the start of its source', 'start', false, 3],
+for (const [name, at, deletes] of [
+  ['in the copy of its source', 'end', false],
+  ['in the copy of a deleted source', 'end', true],
+  ['from the start of its source', 'start', false],
 ] as const) {
   test(`a fork ${name} survives a kill at any write, and so do messages`, async (t) => {
     const world = await openWorld(t)
-    const script = bundleWithWorkers(new URL('talk-child.ts', import.meta.url), world.root)
-    const step = isWhole ? stride : 12
-    let killed = 0
-    for (let killAt = 1; ; killAt += step) {
-      const directory = join(world.root, 'data')
+    const directory = join(world.root, 'data')
+    const plan: TalkPlan = { directory, root: world.cwd, source: world.source, at, deletes }
+    const live = (dieAt: number) => {
       rmSync(directory, { recursive: true, force: true })
       cpSync(world.template, directory, { recursive: true, verbatimSymlinks: true })
-      const { cwd: root, source } = world
-      const plan: TalkPlan = { directory, root, source, at, deletes, killAt }
-      const words = [script, JSON.stringify(plan)]
-      const child = spawnSync(process.execPath, words, { encoding: 'utf8' })
-      const told = child.stdout.split('\n').filter((line) => line !== '')
-      const isOver = told.at(-1)?.startsWith('done') === true
-      if (isOver) told.pop()
-      else assert.equal(child.signal, 'SIGKILL', child.stderr)
-      await goesOn(world, plan, told).catch((cause: unknown) => {
-        throw new Error(`killed at write ${killAt}`, { cause })
+      return children.run('talkToFork', plan, { dieAt })
+    }
+    let killed = 0
+    for await (const { dieAt, signal, steps, lines } of deaths(live, KILLS / 3)) {
+      if (dieAt === 0) t.diagnostic(`${steps} writes`)
+      if (signal !== null) killed += 1
+      await goesOn(world, plan, lines).catch((cause: unknown) => {
+        throw new Error(`killed at write ${dieAt}`, { cause })
       })
-      if (isOver) break
-      killed += 1
     }
     t.diagnostic(`killed at ${killed} writes`)
-    assert.ok(killed * step > 60)
+    assert.ok(killed > 0)
   })
 }
 
 /** Does everything again with what a killed process has left, and asserts what must hold. */
-async function goesOn(world: World, plan: TalkPlan, told: readonly string[]): Promise<void> {
+async function goesOn(world: World, plan: TalkPlan, said: readonly string[]): Promise<void> {
   const { cwd, source, log } = world
   const { directory, at, deletes } = plan
   const engine = await open(directory, cwd, at)
@@ -106,7 +100,7 @@ async function goesOn(world: World, plan: TalkPlan, told: readonly string[]): Pr
     // A command whose outcome is unknown does not run again.
     assert.ok(iteration >= 1 && iteration <= 3)
     // What was answered is answered again, and is in the log, in order.
-    assert.deepEqual(again.filter((line) => told.includes(line)), told)
+    assert.deepEqual(again.filter((line) => said.includes(line)), said)
     const sent = events.flatMap((event) =>
       event.kind === 'user_message' ? [event.payload.message_id] : [],
     )
