@@ -8,7 +8,6 @@ const GROWTH = 'feeds hundreds of hostile texts to sixty parsers'
 const RANDOM = 'plays dozens of random runs to their end'
 const CHECKS = 'runs the tests of a project several times'
 const WORKER = 'starts several workers'
-const FLOOD = 'a command writes 100 MB'
 const DISK = 'opens a store hundreds of times'
 const RANDOM_CALLS = 'makes hundreds of random calls'
 const UPLOADS = 'uploads up to 50 MB for each time and kind of answer'
@@ -20,7 +19,6 @@ const LIMITS = 'waits for limits that pass in real time'
 const COMPILE = 'compiles lib with TypeScript'
 const COMMANDS = 'several runs with commands, one after the other'
 const COPIES = 'copies folders, and starts programs in them'
-const GIT = 'starts git dozens of times'
 const CHILDREN = 'starts several programs'
 const SAMPLE = 'starts a program for each sample'
 const BOMBS = 'unpacks 40 MB'
@@ -146,56 +144,6 @@ const byFile = {
   ],
   'test/server/holdout.test.ts': [
     ['a run with held-out tests answers, streams and ends as described', 0.6, COPIES],
-  ],
-  'test/agent/isolation/sealed.test.ts': [
-    ['packages above the folder are seen in a sandbox, read-only', 0.7, GIT],
-    ['a sealed copy of a copy has the packages that were copied from above', 0.5, GIT],
-    [
-      'git runs nothing in a sealed copy because of a folder of work as the repository of a working tree',
-      0.5,
-      GIT,
-    ],
-    ['git runs nothing in a sealed copy because of a submodule', 0.5, GIT],
-    ['submodules and linked working trees are read in a sealed copy', 0.5, GIT],
-    ['git runs nothing in a sealed copy because of an alias', 0.4, GIT],
-    [
-      'git runs nothing in a sealed copy because of a file with the folder of the settings that is too large',
-      0.4,
-      GIT,
-    ],
-    ['git runs nothing in a sealed copy because of a monitor of the file system', 0.4, GIT],
-    ['a repository with other hashes is read in a sealed copy', 0.4, GIT],
-    ['git reads the repository of a sealed copy as that of the original', 0.4, GIT],
-    ['git runs nothing in a sealed copy because of a file in place of the repository', 0.3, GIT],
-    ['git runs nothing in a sealed copy because of a repository in a folder below', 0.3, GIT],
-    [
-      'git runs nothing in a sealed copy because of a repository whose settings are in another folder',
-      0.3,
-      GIT,
-    ],
-    [
-      'git runs nothing in a sealed copy because of a pager and a program that shows differences',
-      0.3,
-      GIT,
-    ],
-    ['git runs nothing in a sealed copy because of a filter that the work names', 0.3, GIT],
-    ['git runs nothing in a sealed copy because of hooks that are a link', 0.3, GIT],
-    ['git runs nothing in a sealed copy because of a link in place of the repository', 0.3, GIT],
-    ['git runs nothing in a sealed copy because of hooks in another folder', 0.3, GIT],
-    ['git runs nothing in a sealed copy because of settings of a working tree', 0.3, GIT],
-    ['git runs nothing in a sealed copy because of settings that are a link', 0.3, GIT],
-    ['git runs nothing in a sealed copy because of included settings', 0.3, GIT],
-    ['bytecode and what is to be left out are not in a sealed copy', 0.3, GIT],
-    ['a sealed copy of a copy sees the packages that are mounted into that', 0.5, COPIES],
-    [
-      'packages above that lead back into the folder are copied, and seen read-only',
-      0.5,
-      COPIES,
-    ],
-    ['caches that are left out are hidden in packages that are mounted', 0.4, COPIES],
-    ['git runs nothing in a sealed copy because of a filter', 0.6, COPIES],
-    ['git runs nothing in a sealed copy because of hooks', 0.4, COPIES],
-    ['the repository of a sealed copy cannot be changed in a sandbox', 0.3, COPIES],
   ],
   'test/agent/goals/holdout/limits.test.ts': [
     ['a request may ask for the sealed checks that its held-out tests need', 0.6, COPIES],
@@ -363,26 +311,6 @@ const byFile = {
       KILLS,
     ],
   ],
-  'test/agent/executors/bubblewrap.test.ts': [
-    ['bubblewrap: of 100 MB of output only head and tail are kept in memory', 4.8, FLOOD],
-    ['bubblewrap: a command that ignores SIGTERM is killed', 2.1, GRACE],
-    ['bubblewrap: node and npm work in the sandbox', 0.4, CHILDREN],
-    ['bubblewrap: of many short commands at a time, each has its own end', 6, CHILDREN],
-  ],
-  'test/agent/executors/isolated-copy.test.ts': [
-    ['a sandbox shows the copy and nothing else of the closed folder', 0.6, COPIES],
-    ['a sandbox does not show the original, even in a folder that commands may read', 0.6, COPIES],
-    ['packages of the original are used in a sandbox, and cannot be changed', 0.6, COPIES],
-    ['a command in a folder of the copy sees the whole copy', 0.6, COPIES],
-    ['a copy that lies in the original is shown while the original is not', 0.6, COPIES],
-    ['packages that were moved away are missing, and commands run', 0.6, COPIES],
-  ],
-  'test/agent/executors/process.test.ts': [
-    ['process: a command held in onStart never runs if this process dies', 1, CHILDREN],
-    ['process: of 100 MB of output only head and tail are kept in memory', 2.7, FLOOD],
-    ['process: a command that ignores SIGTERM is killed', 2.1, GRACE],
-    ['process: of many short commands at a time, each has its own end', 2.8, CHILDREN],
-  ],
   'test/agent/goals/holdout/crashes.test.ts': [
     ['an evaluation that a crash cut off counts, and the next one may pass', 1.0, COPIES],
     ['after three that were cut off, held-out tests are evaluated no more', 3, KILLS],
@@ -420,59 +348,6 @@ const byFile = {
   'test/agent/stores/large-records.test.ts': [
     ['the record of a million tests is stored, rewritten and read by a file store', 1.4, LONG],
   ],
-  'test/agent/isolation/dependencies.test.ts': [
-    ['an editable install elsewhere is named', 0.7, COPIES],
-    ["a copy uses its own code, not the original's: npm workspaces", 0.7, COPIES],
-    [
-      "a copy uses its own code, not the original's: workspace links that are absolute, as yarn link makes them",
-      0.7,
-      COPIES,
-    ],
-    [
-      "a copy uses its own code, not the original's: yarn workspaces with links in scopes",
-      0.7,
-      COPIES,
-    ],
-    ["a copy uses its own code, not the original's: pnpm with its virtual store", 0.7, COPIES],
-    ["a copy uses its own code, not the original's: yarn with plug and play", 0.7, COPIES],
-    [
-      "a copy uses its own code, not the original's: packages that are found above it, in a monorepo",
-      0.7,
-      COPIES,
-    ],
-    ["a copy uses its own code, not the original's: an editable install by a path", 0.7, COPIES],
-    ["a copy uses its own code, not the original's: an editable install by a finder", 0.7, COPIES],
-    [
-      "a copy uses its own code, not the original's: an editable install by an egg link",
-      0.7,
-      COPIES,
-    ],
-    [
-      "a copy uses its own code, not the original's: an editable install by another name of the folder",
-      0.7,
-      COPIES,
-    ],
-    [
-      "a copy uses its own code, not the original's: an editable install in a folder with spaces, letters beyond ASCII and a long name",
-      0.7,
-      COPIES,
-    ],
-    [
-      "a copy uses its own code, not the original's: an activated environment under another name",
-      0.7,
-      COPIES,
-    ],
-    ['packages are mounted for a sandbox: only packages', 0.7, COPIES],
-    ['packages are mounted for a sandbox: relative links to a workspace', 0.7, COPIES],
-    ['packages are copied for a sandbox: an absolute link', 0.7, COPIES],
-    ['packages are copied for a sandbox: a link out', 0.7, COPIES],
-    ['packages are copied for a sandbox: a script with the path', 0.7, COPIES],
-    ['packages are copied for a sandbox: settings with the path', 0.7, COPIES],
-    ['packages are copied for a sandbox: a closed folder', 0.7, COPIES],
-    ['packages are copied for a sandbox: a pipe', 0.7, COPIES],
-    ['npm installs nothing above a copy that is no package', 0.7, COPIES],
-    ['packages are copied for plain processes, and never linked', 0.7, COPIES],
-  ],
   'test/agent/isolation/kills.test.ts': [
     [
       'nothing is lost or left when a process dies while a copy is made for a sealed check',
@@ -489,117 +364,6 @@ const byFile = {
     ],
     ['nothing is lost or left when a process dies while a copy is removed', 2, COPIES],
     ['nothing is lost or left when a process dies while a copy is swept', 3, COPIES],
-  ],
-  'test/agent/isolation/isolated-folders.test.ts': [
-    ['a copy that is handed on and removed at once is whole, or gone', 1.2, COPIES],
-    ['of several runs that take over one copy at once exactly one gets it', 0.5, COPIES],
-    ['a sweep does not remove a copy that was handed on while it asked', 0.5, COPIES],
-    ["stores with other data folders leave each other's copies alone", 0.5, COPIES],
-    [
-      'a copy is used as long as the machine runs, and only where its mounts can be',
-      0.8,
-      COPIES,
-    ],
-    ['two runs of one folder have a copy each; making one anew replaces it', 0.5, COPIES],
-    ['names that files beside the copy have are no names of copies', 0.5, COPIES],
-    ['a copy that is handed on stays where it is, and is removed with its new owner', 0.5, COPIES],
-    ['a run whose copy was handed on gets no other one', 0.5, COPIES],
-    [
-      'removing is complete, whatever the permissions, and harmless when there is nothing',
-      0.5,
-      COPIES,
-    ],
-    ['a copy into which a process goes on writing is taken away at once', 0.5, COPIES],
-    ['a sweep removes what no run wants, and nothing else', 0.5, COPIES],
-    ['what is too large leaves nothing, and so does what fails or is aborted', 0.5, COPIES],
-    ['a copy is filled before it can be found', 0.5, COPIES],
-    ['copies below a project are reported, since programs look in the folders above', 0.5, COPIES],
-    [
-      'for tools in a copy, the folder that it lies in is open and every other one closed',
-      0.5,
-      COPIES,
-    ],
-    ['a process that is killed leaves no half of a copy', 0.5, COPIES],
-    ['a full disk is an error that says so, and nothing is left', 0.5, COPIES],
-    ['two processes that remove and sweep at once do not disturb each other', 0.5, COPIES],
-  ],
-  'test/agent/isolation/repositories.test.ts': [
-    ['git in a copy of a folder with a repository leaves everything else as it was', 0.8, GIT],
-    ['git in a copy of a folder with no repository leaves everything else as it was', 0.8, GIT],
-    [
-      'git in a copy of a folder with a linked working tree beside it leaves everything else as it was',
-      0.8,
-      GIT,
-    ],
-    [
-      'git in a copy of a folder with a linked working tree in it leaves everything else as it was',
-      0.8,
-      GIT,
-    ],
-    [
-      'git in a copy of a folder with a linked working tree of a repository beside it leaves everything else as it was',
-      0.8,
-      GIT,
-    ],
-    ['git in a copy of a folder with a submodule leaves everything else as it was', 0.8, GIT],
-    [
-      'git in a copy of a folder with a folder that is a submodule leaves everything else as it was',
-      0.8,
-      GIT,
-    ],
-    [
-      'git in a copy of a folder with a working tree that is set by its absolute path leaves everything else as it was',
-      0.8,
-      GIT,
-    ],
-    [
-      'git in a copy of a folder with a working tree elsewhere leaves everything else as it was',
-      0.8,
-      GIT,
-    ],
-    [
-      'git in a copy of a folder with hooks set by their absolute path leaves everything else as it was',
-      0.8,
-      GIT,
-    ],
-    [
-      'git in a copy of a folder with hooks that write to an absolute path leaves everything else as it was',
-      0.8,
-      GIT,
-    ],
-    [
-      'git in a copy of a folder with a repository that is a link leaves everything else as it was',
-      0.8,
-      GIT,
-    ],
-    [
-      'git in a copy of a folder with references and objects that are links leaves everything else as it was',
-      0.8,
-      GIT,
-    ],
-    [
-      'git in a copy of a folder with objects borrowed from a repository in it leaves everything else as it was',
-      0.8,
-      GIT,
-    ],
-    [
-      'git in a copy of a folder with objects borrowed from a repository beside it leaves everything else as it was',
-      0.8,
-      GIT,
-    ],
-    [
-      'git in a copy of a folder with a commit under way leaves everything else as it was',
-      0.8,
-      GIT,
-    ],
-    [
-      'git in a copy of a folder with a bare repository with linked working trees leaves everything else as it was',
-      0.8,
-      GIT,
-    ],
-    ['a copied repository has history, index, branches, stash, settings', 0.8, GIT],
-    ['a repository is copied so that what refers to objects comes before them', 0.8, GIT],
-    ['Mercurial and Jujutsu do not follow their pointers to a repository outside', 0.3, COPIES],
   ],
   'test/agent/mcp/stdio.test.ts': [
     ['the last answer of a server that ends at once counts', 0.5, COMMANDS],
@@ -1244,15 +1008,6 @@ const byFile = {
     ['a discard that cannot be stored leaves the copy', 0.8, COPIES],
     ['a folder that a run works in is not waited for', 0.3, COPIES],
   ],
-  'test/agent/isolation/made-anew.test.ts': [
-    [
-      'a copy that the disk may not have whole after the machine was started is made anew',
-      0.7,
-      COPIES,
-    ],
-    ['a copy whose description the disk does not have is made anew', 0.5, COPIES],
-    ['a copy whose packages cannot be mounted any more is made anew', 0.5, COPIES],
-  ],
   'test/agent/checkpoints/deletion.test.ts': [
     ['changes that the folder has already count as applied', 0.3, COPIES],
     ['no change of files begins while a run is being deleted', 0.7, COPIES],
@@ -1277,13 +1032,6 @@ const byFile = {
   'test/agent/engine.test.ts': [
     ['a run plans, acts, is checked and ends as achieved, event by event', 0.4, COMMANDS],
     ['late, early and resuming readers get the same gap-free list', 0.3, COMMANDS],
-  ],
-  'test/agent/executors/named.test.ts': [
-    ['a sandboxed run works in its folder, and cannot see the data of the store', 0.3, CHILDREN],
-  ],
-  'test/agent/executors/sandbox.test.ts': [
-    ['a sandbox of this user can write only what the executor says', 0.5, CHILDREN],
-    ['a sandbox of an ordinary user can write only what the executor says', 0.5, CHILDREN],
   ],
   'test/agent/log/deltas.test.ts': [
     ["a run streams its model's text, and numbers the attempts", 0.5, COMMANDS],
@@ -1427,9 +1175,6 @@ const byFile = {
   'test/server/routes/windows.test.ts': [
     ['on Windows, routes of the files of a run answer that they are not supported', 0.3, STARTS],
   ],
-  'test/agent/isolation/sealed-folders.test.ts': [
-    ['a sweep removes no copy that is being made for a sealed check', 0.4, COMMANDS],
-  ],
   'test/agent/models/damage.test.ts': [
     [
       'openai-chat-parallel-tools, damaged anywhere, gives a valid turn or a ModelError',
@@ -1486,9 +1231,5 @@ export const ownProcess = {
   'test/internal/uuid.test.ts': 'ids never go back in time, and others make ids of today',
   'test/growth.test.ts': 'counts the steps of all code in its process',
   'test/regexps.test.ts': 'records what other modules do while they are loaded',
-  'test/agent/executors/bubblewrap.test.ts': 'changes PATH for a while',
-  'test/agent/executors/named.test.ts': 'tries bubblewrap while it is loaded',
-  'test/agent/executors/isolated-copy.test.ts': 'changes PATH for a while',
-  'test/agent/executors/sandbox.test.ts': 'changes PATH for a while',
   'test/http/built.test.ts': 'starts many children beside a server in the same process',
 }

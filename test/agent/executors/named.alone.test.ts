@@ -1,3 +1,4 @@
+/** Tries bubblewrap while it is loaded, so it has a process of its own. */
 import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
