@@ -69,15 +69,8 @@ const byFile = {
     ["every route answers for another tenant's run as for one that does not exist", 3.7, STARTS],
     ["other routes do not know another tenant's runs either", 1.5, STARTS],
   ],
-  'test/agent/stores/stored-formats.test.ts': [
-    ['the engine brings the unfinished runs of v1-live to their ends', 2, COMMANDS],
-    ['the engine brings the unfinished runs of v1-suspended to their ends', 1.5, COMMANDS],
-  ],
   'test/agent/executors/lifeline.test.ts': [
     ['commands and tool servers end with thread and process', 1.2, CHILDREN],
-  ],
-  'test/agent/stores/postgres.test.ts': [
-    ['a run stored in PostgreSQL is visible to another engine', 1.2, CHILDREN],
   ],
   'test/agent/stores/simulated-disk.test.ts': [
     ['a store keeps its promises in random cases of faulty disks and processes', 1.1, DISK],
@@ -345,9 +338,6 @@ const byFile = {
     ['a repeated run has the held-out tests of the first', 3, CHECKS],
     ['a fork has them, too, counts anew, and does not need its source', 6, CHECKS],
   ],
-  'test/agent/stores/large-records.test.ts': [
-    ['the record of a million tests is stored, rewritten and read by a file store', 1.4, LONG],
-  ],
   'test/agent/isolation/kills.test.ts': [
     [
       'nothing is lost or left when a process dies while a copy is made for a sealed check',
@@ -509,10 +499,6 @@ const byFile = {
       'runs wait for the machine in real time',
     ],
   ],
-  'test/agent/stores/objects-faults.test.ts': [
-    ['acknowledged blobs survive faults, crashes and losses of power in many cases', 6, DISK],
-    ['acknowledged blobs survive faults, crashes and losses of power in a few cases', 0.4, DISK],
-  ],
   'test/agent/stores/object-packs.test.ts': [
     ['a process that is killed around any write of objects loses none of them', 8, KILLS],
     ['objects stored one by one lie in few files, and are found after a restart', 0.4, DISK],
@@ -525,15 +511,6 @@ const byFile = {
   ]),
   'test/agent/stores/kill.test.ts': [
     ['after many kills every acknowledged append is stored once and as a whole', 11.4, KILLS],
-  ],
-  'test/agent/stores/missing-files.test.ts': [
-    ['a run whose end is missing is neither executed again nor hidden', 1.4, CHILDREN],
-    ['no file of a closed store can be lost in silence, nor be lost twice', 3.8, DISK],
-    [
-      'no file of a killed store can be lost in silence, nor be lost twice',
-      2.5,
-      'opens a store hundreds of times',
-    ],
   ],
   'test/agent/stores/two-writers.test.ts': [
     ['of two containers on one volume, the one that was stopped too long gives up', 0.4, CHILDREN],
@@ -862,20 +839,6 @@ const byFile = {
     ['a worker that hangs is replaced, however short the limits of the calls', 0.5, CHILDREN],
     ['the process ends by itself even if the client is not closed', 0.6, CHILDREN],
   ],
-  'test/agent/stores/file.test.ts': [
-    ['a large journal is verified after the store is opened', 0.6, DISK],
-    ['bytes that name no run are one damage, however many lines they look like', 0.5, DISK],
-    ['a damaged or stale index file is not used', 1.4, DISK],
-    ['a tail torn at any byte is cut off, and appends continue', 2.1, DISK],
-    ['after damage at any offset each run is either whole or quarantined', 0.8, DISK],
-  ],
-  'test/agent/stores/reclaim.test.ts': [
-    ['many short lives of a process do not leave many files', 0.8, DISK],
-    ['after any sequence of operations a store equals a map of lists', 2.6, DISK],
-    ['a journal that is never idle stays within three times what it retains', 1.4, DISK],
-    ['a crash at any step of a rewrite or an index file leaves the same runs', 1.1, DISK],
-    ['a store that creates and drops runs reclaims space by itself', 0.5, DISK],
-  ],
   'test/agent/conversation/fit.test.ts': [
     [
       'a conversation that forgets unsent messages is sent exactly as the whole would be',
@@ -1070,13 +1033,6 @@ const byFile = {
     ['of several processes that find a stale lock, exactly one takes it over', 0.4, DISK],
     ['the lock of a process that was killed is taken over', 0.3, DISK],
   ],
-  'test/agent/stores/stored-checkpoints.test.ts': [
-    ['runs with checkpoints in v1-loose open: changes, files, restore, apply', 1.0, DISK],
-    ['runs with checkpoints in v1-packed open: changes, files, restore, apply', 0.7, DISK],
-  ],
-  'test/agent/stores/trees.test.ts': [
-    ['a crash at any step of retention leaves no child without its root', 0.7, DISK],
-  ],
   'test/agent/testing/evaluation/evaluate.test.ts': [
     ['each model attempts each task in a fresh copy of its folder', 1.5, COPIES],
     ['an evaluation needs no more than tasks, models and attempts', 1.2, COPIES],
@@ -1185,9 +1141,6 @@ const byFile = {
   'test/agent/models/recordings.test.ts': [
     ['anthropic-stream-thinking gives the same at once and byte by byte', 0.6, COMMANDS],
   ],
-  'test/agent/stores/objects.test.ts': [
-    ['FileStore keeps the contract of ObjectStore', 0.9, COMMANDS],
-  ],
   'test/http/transports/upload.test.ts': [
     ['HTTP/2: an upload of many ready chunks lets the event loop turn', 0.5, COMMANDS],
   ],
@@ -1211,7 +1164,6 @@ const byFile = {
  */
 export const wholeFiles = {
   'test/agent/models/repair-reverses.test.ts': RANDOM_TEXTS,
-  'test/agent/stores/file-variants.test.ts': DISK,
 }
 
 /** The tests by file as one list. @type {readonly { file: string, name: string }[]} */

@@ -8,9 +8,9 @@ import { MemoryStore, type FileStore, type RunQuery, type RunRecord } from 'runw
 import { ManualClock } from 'runwright/agent/testing'
 import { SystemDisk } from '../../../lib/agent/stores/file/disk.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
-import { SnapshotDisk } from './snapshot-disk.js'
-import { copyStore, INDEX_FILE, journalFiles, openStore, temporaryFolder } from './store-files.js'
+import { INDEX_FILE, journalFiles, openStore, temporaryFolder } from './store-files.js'
 import { testTreeRetention } from './tree-retention.js'
+import { settled, addTree, idsOf } from './stored-trees.js'
 
 const NOW_S = 1_800_000_000
 
@@ -28,34 +28,6 @@ testTreeRetention('FileStore', async (t, retain) => {
   // Its deletions have left when what comes after them in the journal has arrived.
   return { store, nowS: NOW_S, sweep: () => settled(store) }
 })
-
-let others = 0
-
-/** Children go before their root: two rounds through the journal. */
-async function settled(store: FileStore): Promise<void> {
-  for (let round = 0; round < 2; round++) {
-    const other = `other-${(others += 1)}`
-    await store.append(other, sampleRun(other, { status: 'pending' }))
-    await store.delete(other)
-  }
-}
-
-async function addTree(store: FileStore, root: string, createdAt: number): Promise<void> {
-  const places = [
-    { id: root },
-    { id: `${root}1`, parentRunId: root, rootRunId: root },
-    { id: `${root}2`, parentRunId: `${root}1`, rootRunId: root, role: 'delegate' as const },
-  ]
-  for (const { id, ...place } of places)
-    await store.append(id, sampleRun(id, { createdAt, ...place }).slice(0, 2))
-  for (const { id, ...place } of places.toReversed())
-    await store.append(id, sampleRun(id, { createdAt, ...place }).slice(2))
-}
-
-async function idsOf(store: FileStore, query: Partial<RunQuery>): Promise<string> {
-  const { heads } = await store.list({ limit: 100, ...query })
-  return heads.map(({ details }) => details.run_id).join(' ')
-}
 
 const LISTED: readonly (readonly [Partial<RunQuery>, string])[] = [
   [{ root: 'a' }, 'a2 a1 a'],
@@ -163,42 +135,6 @@ test('a damaged child that can be read no more is still listed in its tree', asy
   const { role, root_run_id, parent_run_id } = heads[1]!.details
   assert.deepEqual([role, root_run_id, parent_run_id], ['attempt', 'a', 'a'])
   await again.close()
-})
-
-test('a crash at any step of retention leaves no child without its root', async (t) => {
-  const folder = temporaryFolder(t, 'in memory')
-  const directory = join(folder, 'data')
-  const snapshots: string[] = []
-  let taking = false
-  const disk = new SnapshotDisk(() => {
-    if (taking) snapshots.push(copyStore(directory, join(folder, `snapshot-${snapshots.length}`)))
-  })
-  const store = await openStore(directory, { retain: { runs: 1 }, sync: 'group' }, disk)
-  await addTree(store, 'a', 1)
-  taking = true
-  await addTree(store, 'b', 2)
-  await settled(store)
-  taking = false
-  assert.equal(await idsOf(store, {}), 'b2 b1 b')
-  await store.close()
-  const left = new Set<string>()
-  for (const snapshot of snapshots) {
-    const copy = await openStore(copyStore(snapshot, join(folder, 'copy')))
-    const { heads } = await copy.list({ limit: 100 })
-    const ids = new Set(heads.map(({ details }) => details.run_id))
-    for (const { details } of heads)
-      assert.ok(ids.has(details.root_run_id), `${details.run_id} has lost its root`)
-    left.add(await idsOf(copy, { root: 'a' }))
-    await copy.close()
-    // The next start ends what has begun.
-    const next = await openStore(join(folder, 'copy'), { retain: { runs: 1 } })
-    await settled(next)
-    const hasEnded = (await next.head('b'))?.details.ended_at !== null && ids.has('b')
-    assert.equal(await idsOf(next, { root: 'a' }), hasEnded ? '' : 'a2 a1 a')
-    await next.close()
-    rmSync(join(folder, 'copy'), { recursive: true })
-  }
-  assert.ok(left.has('a2 a1 a') && left.has('a') && left.has(''), [...left].join(', '))
 })
 
 /** A disk without space for the deletions of children. */
