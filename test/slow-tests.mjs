@@ -1,5 +1,4 @@
 const KILLS = 'starts a process for each kill'
-const GRACE = 'the two seconds between SIGTERM and SIGKILL pass in real time'
 const REPAIR = 'runs the tests of a project once for each patch it tries'
 const CRASHES = 'starts the engine once for each position of a log'
 const STARTS = 'starts several servers'
@@ -14,7 +13,6 @@ const UPLOADS = 'uploads up to 50 MB for each time and kind of answer'
 const RANDOM_TEXTS = 'splits long texts in thousands of ways'
 const RULES = 'opens a connection for each of a hundred rules'
 const SPLIT = 'decodes every content once for each place where it can be split'
-const LONG = 'fits conversations of thousands of turns'
 const LIMITS = 'waits for limits that pass in real time'
 const COMPILE = 'compiles lib with TypeScript'
 const COMMANDS = 'several runs with commands, one after the other'
@@ -33,26 +31,8 @@ const FOLDERS = 'makes more than a thousand folders'
  * @type {Readonly<Record<string, readonly SlowTest[]>>}
  */
 const byFile = {
-  'test/agent/tools/passed-over.test.ts': [
-    ['a large .venv leaves room for the files of a project, and is named', 0.5, COMMANDS],
-  ],
   'test/server/offers.test.ts': [
     ['a store is asked about a bounded number of folders', 0.8, FOLDERS],
-  ],
-  'test/agent/trials/trace-hostile.test.ts': [
-    ['tests and mentions are bounded: what is beyond the last test is left out', 0.8, CHECKS],
-  ],
-  'test/agent/models/replay.test.ts': [
-    ['a replayed run repeats the answers, event by event, and costs nothing', 0.8, COMMANDS],
-    ['a replay fails when it is asked for more turns than were recorded', 0.6, COMMANDS],
-  ],
-  'test/agent/log/progress.test.ts': [
-    [
-      'a model that repeats itself with edits that alternate is warned, then its run ends as stuck',
-      0.5,
-      COMMANDS,
-    ],
-    ['approval at a gate gives a repeating run another chance', 0.3, COMMANDS],
   ],
   'test/agent/models/gemini.test.ts': [
     ['a stream gives the same turn wherever it is split', 0.4, RANDOM_TEXTS],
@@ -74,12 +54,6 @@ const byFile = {
   ],
   'test/agent/stores/simulated-disk.test.ts': [
     ['a store keeps its promises in random cases of faulty disks and processes', 1.1, DISK],
-  ],
-  'test/agent/mcp/engine.test.ts': [
-    ['the result of a tool lists the files that it changed, whatever its exit code', 0.7, CHILDREN],
-    ['tools are gated like writes, unless the host declares them as reads', 0.6, CHILDREN],
-    ['an engine opens without an optional server, but not without a required one', 0.7, CHILDREN],
-    ['a run calls the tools of a server, and the engine closes the server', 0.4, CHILDREN],
   ],
   'test/agent/models/repair-loading.test.ts': [
     ['the first request to the repair model loads its engine, an import does not', 0.7, WORKER],
@@ -247,14 +221,6 @@ const byFile = {
     ],
     ['processes are killed while copies are made and removed, at seeded moments', 8, KILLS],
   ],
-  'test/agent/abort.test.ts': [
-    [
-      'when an aborted run has ended, so have its processes: a command that ignores SIGTERM',
-      2.1,
-      GRACE,
-    ],
-    ['an abort ends the HTTP request of a model call', 0.4, COMMANDS],
-  ],
   'test/agent/checkpoints/model.test.ts': [
     ['folders, copies and checkpoints are what a model says', 1.5, COPIES],
     [
@@ -355,22 +321,6 @@ const byFile = {
     ['nothing is lost or left when a process dies while a copy is removed', 2, COPIES],
     ['nothing is lost or left when a process dies while a copy is swept', 3, COPIES],
   ],
-  'test/agent/mcp/stdio.test.ts': [
-    ['the last answer of a server that ends at once counts', 0.5, COMMANDS],
-    ['lists are read page by page, up to a limit', 0.5, COMMANDS],
-    [
-      'a crash is reported with the end of stderr; the next call restarts the server',
-      0.7,
-      CHILDREN,
-    ],
-    [
-      "tools are listed with the server's name, unsafe by default, and can be called",
-      0.6,
-      CHILDREN,
-    ],
-    ['closing kills a server that ignores it, and its processes', 2.1, GRACE],
-    ['an aborted call rejects with the reason and is cancelled at the server', 0.3, CHILDREN],
-  ],
   'test/agent/models/repair-check-files.test.ts': [
     ['repair changes the source, and no test in a folder called qa', 4.5, REPAIR],
     ['repair gives up where only a test could be changed', 2.7, REPAIR],
@@ -467,31 +417,6 @@ const byFile = {
   'test/agent/models/repair-trials.test.ts': [
     ['every output that the tool tells of is read as it was', 0.5, RANDOM_TEXTS],
   ],
-  'test/agent/trials/trials.test.ts': [
-    ['how long a patch may take is known once the run without one is over', 2.3, LIMITS],
-    ['a copy stays in use when a run has written what it writes without a patch', 1.3, COPIES],
-    ['a slow run without a patch leaves time for all patches', 0.6, LIMITS],
-    ['a patch that harms its copy leaves nothing to those after it', 1.6, COPIES],
-    ['a patch that reaches its time limit is said to have done so', 3.5, LIMITS],
-    ['patches are tried on the workspace as it is by then', 0.9, COPIES],
-    ['nothing is left of the copies once the run is over', 0.4, COPIES],
-  ],
-  'test/agent/trials/trace-node.test.ts': [
-    ['where V8 counts for somebody else, there is no trace, and the counts are right', 0.6, CHECKS],
-    ['node:test: hooks of a test belong to it, code of a test with subtests to both', 0.4, CHECKS],
-    ['node:test, TypeScript by tsx, "type": "module": the lines that each test ran', 1.5, CHILDREN],
-    ['node:test, TypeScript by tsx, "type": "commonjs": the lines that each test ran', 1.5, CHILDREN],
-    ['node:test, ES modules: the lines that each test ran', 0.7, CHILDREN],
-    ['what a test starts belongs to it: programs, also by a shell, and threads', 1, CHILDREN],
-  ],
-  'test/agent/trials/trace-python.test.ts': [
-    ['pytest with cases of unittest: the lines that each test ran', 2.2, CHILDREN],
-    ['a test of Python that ends the process keeps its lines; a script is one test', 1, CHILDREN],
-    ['pytest: the lines that each test ran', 0.9, CHILDREN],
-  ],
-  'test/agent/properties.test.ts': [
-    ['60 random runs keep every invariant, whatever model, tools and humans do', 2.4, RANDOM],
-  ],
   'test/agent/run/no-descriptors.test.ts': [
     [
       'runs wait while no file descriptor is left, and then achieve their goals',
@@ -519,14 +444,6 @@ const byFile = {
       4.0,
       'starts a process for each takeover',
     ],
-  ],
-  'test/agent/tools/builtin-tools.test.ts': [
-    [
-      'search_files stops a regular expression that would run forever',
-      2.1,
-      'its time limit of two seconds passes in real time',
-    ],
-    ['list_files stops after 1000 entries and says so', 1.6, COMMANDS],
   ],
   'test/internal/file-names.test.ts': [
     [
@@ -839,14 +756,6 @@ const byFile = {
     ['a worker that hangs is replaced, however short the limits of the calls', 0.5, CHILDREN],
     ['the process ends by itself even if the client is not closed', 0.6, CHILDREN],
   ],
-  'test/agent/conversation/fit.test.ts': [
-    [
-      'a conversation that forgets unsent messages is sent exactly as the whole would be',
-      0.7,
-      LONG,
-    ],
-    ['what is kept of a conversation depends on the budget, not on its length', 1.4, LONG],
-  ],
   'test/http/fetch.test.ts': [
     ['client.fetch does what the fetch() of Node does', 0.6, 'makes two hundred calls'],
   ],
@@ -858,9 +767,6 @@ const byFile = {
   ],
   'test/agent/crash/full-disk.test.ts': [
     ['a run that fills the disk waits until there is room, also over a restart', 1.2, DISK],
-  ],
-  'test/agent/redaction/stream-redactor.test.ts': [
-    ['random pieces give the same result as the whole text', 1.1, RANDOM_TEXTS],
   ],
   'test/http/transports/blocking/worker-thread.test.ts': [
     'does not parse', 'rejects when it starts', 'exits when it starts', 'ends before its first line',
@@ -889,9 +795,6 @@ const byFile = {
     ],
     ['whatever is sent with keys, nothing hangs, breaks or tells a secret', 0.9, RANDOM_CALLS],
   ],
-  'test/agent/testing/test-run-store.test.ts': [
-    ['a store that violates one part of the contract fails the tests of that part', 1.0, RANDOM],
-  ],
   'test/server/client/websocket-stream.test.ts': [
     ['a silent WebSocket is reopened at the cursor', 5.0, LIMITS],
     ['connections cut at random bytes lose and repeat no event', 0.5, STARTS],
@@ -907,9 +810,6 @@ const byFile = {
     ['attempts, their times and the first of them survive restarts', 0.8, STARTS],
     ['200 refused runs delay no other run, and come again when they are due', 1.0, RANDOM],
     ['a run with many events lets others have their turns', 1.0, RANDOM],
-  ],
-  'test/agent/redaction/recognition.test.ts': [
-    ['values of variables with telling names are masked everywhere', 1.2, SEARCH],
   ],
   'test/agent/checkpoints/kills-restore.test.ts': [
     ['a restore after the end that is killed at any write is finished by the next start', 5, KILLS],
@@ -992,70 +892,9 @@ const byFile = {
   'test/docs.test.ts': [
     ['the TypeScript samples of all documents compile', 4.5, COMPILE],
   ],
-  'test/agent/engine.test.ts': [
-    ['a run plans, acts, is checked and ends as achieved, event by event', 0.4, COMMANDS],
-    ['late, early and resuming readers get the same gap-free list', 0.3, COMMANDS],
-  ],
-  'test/agent/log/deltas.test.ts': [
-    ["a run streams its model's text, and numbers the attempts", 0.5, COMMANDS],
-  ],
-  'test/agent/mcp/resources.test.ts': [
-    ['a server lists its resources and templates, page by page', 0.5, CHILDREN],
-    ['the tool for resources is offered only where it can be used', 0.4, CHILDREN],
-    ['an engine lists the prompts of its servers, without those that fail', 0.5, CHILDREN],
-    ['a model lists and reads the resources of the servers that have some', 0.3, CHILDREN],
-  ],
-  'test/agent/models/settings.test.ts': [
-    ['settings are frozen, shown, and kept by retries and forks', 0.4, COMMANDS],
-  ],
-  'test/agent/redaction/cuts.test.ts': [
-    ['no part of a secret is in the id of a call', 0.5, SEARCH],
-    ['no part of a secret is in a diff', 0.3, SEARCH],
-    ['no part of a secret is in an error page of a provider', 0.3, SEARCH],
-    ['no part of a secret is in the error of a call', 0.3, SEARCH],
-  ],
-  'test/agent/redaction/redactor.test.ts': [
-    ['a secret that a tool reads reaches neither the log, nor the model, nor a diff', 0.3, SEARCH],
-  ],
-  'test/agent/redaction/spelled-text.test.ts': [
-    ['a secret is found in JSON of Go', 0.3, SEARCH],
-    ['a secret is found in JSON of PHP', 0.3, SEARCH],
-    ['a secret is found in a URL with digits of both cases', 0.4, SEARCH],
-    ['a secret is found in a URL in a URL', 0.3, SEARCH],
-    ['a secret is found in the user information of a URL', 0.4, SEARCH],
-    ['a secret is found in base64 in lines', 0.3, SEARCH],
-    ['a secret is found in JSON of Gson', 0.3, SEARCH],
-    ['a secret is found in JSON of .NET', 0.3, SEARCH],
-    ['a secret is found in encodeURI', 0.3, SEARCH],
-    ['a secret is found in base64 in a URL', 0.3, SEARCH],
-  ],
   'test/agent/stores/lock.test.ts': [
     ['of several processes that find a stale lock, exactly one takes it over', 0.4, DISK],
     ['the lock of a process that was killed is taken over', 0.3, DISK],
-  ],
-  'test/agent/testing/evaluation/evaluate.test.ts': [
-    ['each model attempts each task in a fresh copy of its folder', 1.5, COPIES],
-    ['an evaluation needs no more than tasks, models and attempts', 1.2, COPIES],
-    ['the report does not depend on which attempt ends first', 2.0, COPIES],
-    ['only so many attempts run at one time, and first ones come before second ones', 0.7, COPIES],
-    ['what breaks is told apart from what a model did not achieve', 0.3, COPIES],
-  ],
-  'test/agent/tools/command-line.test.ts': [
-    ['a tool may run many commands at once, without a warning', 0.8, COMMANDS],
-    ['variables reach a command as they are: an executor of the host', 0.4, COMMANDS],
-    ['args reach a program as they are: processes', 0.5, CHILDREN],
-    ['variables reach a command as they are: processes', 0.6, CHILDREN],
-    ['args reach a program as they are: processes of bash', 0.6, CHILDREN],
-    ['variables reach a command as they are: processes of bash', 0.7, CHILDREN],
-    ['args reach a program as they are: sandboxes', 0.9, CHILDREN],
-    ['variables reach a command as they are: sandboxes', 0.8, CHILDREN],
-    ['args reach a program as they are: copies', 1.1, CHILDREN],
-    ['variables reach a command as they are: copies', 0.8, CHILDREN],
-    ['args may be as long as the limit says, and so may a variable', 0.7, CHILDREN],
-    ['args reach a program as they are: an executor of the host', 0.3, CHILDREN],
-  ],
-  'test/agent/tools/shell-changes.test.ts': [
-    ['the result of a shell command reports the files it changed, and no others', 0.5, COMMANDS],
   ],
   'test/bad-arguments.test.ts': [
     ['no exported function answers a wrong argument with an error of the engine', 0.5, COMMANDS],
@@ -1112,16 +951,6 @@ const byFile = {
   'test/agent/checkpoints/views.test.ts': [
     ['changes, files and patches of checkpoints and of the folder as it is', 0.3, COPIES],
   ],
-  'test/agent/json-schema/linear-pattern.test.ts': [
-    ['random expressions mean what they mean to RegExp', 0.3, COMMANDS],
-  ],
-  'test/agent/models/usage.test.ts': [
-    ['totals stay integers when a model reports Infinity tokens', 0.6, COMMANDS],
-    ['totals stay integers when a model reports 1e308 tokens', 0.3, COMMANDS],
-  ],
-  'test/agent/tracing/tracing.test.ts': [
-    ['a run is one span with iterations, model calls, tools and checks below it', 0.3, COMMANDS],
-  ],
   'test/internal/abort.test.ts': [
     ['work that settles first wins, and all races of a signal share one listener', 0.3, COMMANDS],
   ],
@@ -1177,7 +1006,6 @@ export const slowTests = Object.entries(byFile).flatMap(([file, tests]) =>
  * @type {Readonly<Record<string, string>>}
  */
 export const ownProcess = {
-  'test/agent/request/project-instructions.test.ts': 'has texts that another test may know as secrets',
   'test/internal/next-turn.test.ts': 'counts all that happens in a turn of its process',
   'test/agent/models/repair-loading.test.ts': 'asks which files its process has loaded',
   'test/internal/uuid.test.ts': 'ids never go back in time, and others make ids of today',

@@ -1,30 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  MemoryStore,
-  ModelError,
-  type DeltaPayload,
-  type RunRecord,
-  type StreamItem,
-} from 'runwright/agent'
-import { ManualClock, ScriptedModel } from 'runwright/agent/testing'
+import { MemoryStore, type RunRecord } from 'runwright/agent'
+import { ManualClock } from 'runwright/agent/testing'
 import { DeltaWriter } from '../../../lib/agent/log/deltas.js'
 import { Redactor } from '../../../lib/agent/redaction/redactor.js'
 import { RunFeed } from '../../../lib/agent/log/feed.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
-import { openEngine } from '../../helpers/engine.js'
+import { deltaOf } from './parse-delta.js'
 
 const RUN = '01999999-0000-7000-8000-000000000001'
-
-interface Delta {
-  readonly kind: string
-  readonly run_id: string
-  readonly iteration: number
-  readonly ts: number
-  readonly payload: DeltaPayload
-}
-
-const deltaOf = (item: StreamItem): Delta => JSON.parse(item.json) as Delta
 
 /** A feed over a store, and a function that appends a log line to both. */
 async function openFeed(): Promise<{ feed: RunFeed; log: () => Promise<void> }> {
@@ -160,42 +144,4 @@ test('a closed reader gets no deltas, and a writer publishes none after its call
   feed.finish('shutdown')
   assert.equal(await another.next(), null)
   assert.equal(feed.wantsDeltas, false)
-})
-
-test("a run streams its model's text, and numbers the attempts", async (t) => {
-  const failing = { ok: false }
-  const model = new ScriptedModel([
-    (request) => {
-      if (failing.ok) return { text: 'second' }
-      failing.ok = true
-      request.onDelta?.('first, in part')
-      throw new ModelError('ERR_AGENT_MODEL', 'cut off', { retryable: true, retryAfterMs: 0 })
-    },
-  ])
-  const { engine } = await openEngine(t, {
-    providers: [
-      {
-        id: 'test',
-        description: 'a test',
-        isLanguageModel: false,
-        suggestions: [],
-        create: () => model,
-      },
-    ],
-    defaultModel: 'test:it',
-  })
-  const { details } = await engine.create({ goal: 'shell: false', max_iterations: 1 })
-  const seen: [string, DeltaPayload?][] = []
-  for await (const items of await engine.subscribe(details.run_id, { deltas: true })) {
-    for (const item of items) {
-      seen.push(item.seq === null ? [item.kind, deltaOf(item).payload] : [item.kind])
-    }
-  }
-  assert.deepEqual(seen.filter(([kind]) => /model/.test(kind)), [
-    ['model_delta', { turn: 1, attempt: 1, offset: 0, text: 'first, in part' }],
-    ['model_delta', { turn: 1, attempt: 2, offset: 0, text: 'second' }],
-    ['model_turn'],
-  ])
-  const stored = await engine.events(details.run_id, { after: 0, limit: 100 })
-  assert.ok(stored.every(({ kind }) => (kind as string) !== 'model_delta'))
 })

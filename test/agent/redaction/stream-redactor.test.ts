@@ -5,40 +5,7 @@ import { ScriptedModel } from 'runwright/agent/testing'
 import { StreamRedactor } from '../../../lib/agent/redaction/stream-redactor.js'
 import { REDACTED, Redactor } from '../../../lib/agent/redaction/redactor.js'
 import { openEngine } from '../../helpers/engine.js'
-
-const PEM_BODY = 'MIIEow+/AB\n'.repeat(12)
-const PEM = `-----BEGIN RSA PRIVATE KEY-----\n${PEM_BODY}-----END RSA PRIVATE KEY-----`
-const JWT = `eyJ${'a'.repeat(20)}.eyJ${'b'.repeat(20)}.${'c'.repeat(20)}`
-const NAMED = [
-  'hunter2-horse',
-  'hunter2-horse-battery',
-  'two\nlines "quoted"',
-  'aXaXab',
-  '\u{1f511}secretvalue99',
-]
-const redactor = new Redactor(NAMED)
-
-/** Redacts a text whose pieces end at these offsets. */
-function shownOf(text: string, ends: readonly number[]): string[] {
-  const stream = new StreamRedactor(redactor)
-  const pieces = [0, ...ends].map((at, i) => text.slice(at, ends[i] ?? text.length))
-  return [...pieces.map((piece) => stream.push(piece)), stream.end()]
-}
-
-const SECRETS: readonly (readonly [string, string])[] = [
-  ['a name that begins another', 'hunter2-horse'],
-  ['the longer of both', 'hunter2-horse-battery'],
-  ['a text of several lines', NAMED[2]!],
-  ['a text as it stands in JSON', JSON.stringify(NAMED[2]).slice(1, -1)],
-  ['a text as it stands in a URL', encodeURIComponent(NAMED[2]!)],
-  ['a name that begins like itself', 'aXaXab'],
-  ['a name that begins with two UTF-16 units', NAMED[4]!],
-  ['a key of Anthropic', `sk-ant-${'api03-Ab_'.repeat(5)}`],
-  ['a key of GitHub', `ghp_${'aB3'.repeat(13)}`],
-  ['a key of Amazon', 'AKIAABCDEFGHIJKLMNOP'],
-  ['a web token', JWT],
-  ['a private key', PEM],
-]
+import { NAMED, redactor, shownOf, SECRETS } from './streamed-secrets.js'
 
 test('text that cannot begin a secret is released, but for two letters that may begin one', () => {
   const stream = new StreamRedactor(new Redactor([]))
@@ -73,47 +40,6 @@ for (const [name, secret] of SECRETS) {
     }
   })
 }
-
-test('random pieces give the same result as the whole text', () => {
-  let state = 7
-  const random = (below: number): number => {
-    state = (state * 1_664_525 + 1_013_904_223) % 4_294_967_296
-    return Math.floor((state / 4_294_967_296) * below)
-  }
-  const words = [
-    'a',
-    ' ',
-    'task-',
-    'x',
-    '\n',
-    '-----',
-    'BEGIN ',
-    'sk-',
-    'ant',
-    '.',
-    'eyJ',
-    'aX',
-    'hunter2',
-    '😀',
-    REDACTED,
-  ]
-  for (let n = 0; n < 3_000; n++) {
-    let text = ''
-    for (let i = random(8); i >= 0; i--) {
-      const [, secret = ''] = SECRETS[random(SECRETS.length)]!
-      const kind = random(4)
-      text +=
-        kind === 0
-          ? secret
-          : kind === 1
-            ? secret.slice(0, random(secret.length))
-            : words[random(words.length)]!
-    }
-    const ends: number[] = []
-    for (let at = random(9); at < text.length; at += 1 + random(9)) ends.push(at)
-    assert.equal(shownOf(text, ends).join(''), redactor.text(text), JSON.stringify({ text, ends }))
-  }
-})
 
 test('the held text is bounded: beyond the bound the mark replaces it and all that follows', () => {
   const stream = new StreamRedactor(redactor)

@@ -1,4 +1,4 @@
-/** Runs the contract on stores that each violate it in one way; see test-run-store.test.ts. */
+/** Runs the contract on stores that each violate it in one way; see test-run-store.slow.test.ts. */
 import { MemoryStore, type RunRecord } from 'runwright/agent'
 import { testRunStore } from 'runwright/agent/testing'
 import { handleOn } from './shared-memory.js'

@@ -3,36 +3,15 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { symlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 
-import { readTrace, type Trace } from '../../../lib/agent/trials/trace.js'
+import { readTrace } from '../../../lib/agent/trials/trace.js'
 import { coveredIntervals, linesOf, lineStarts } from '../../../lib/agent/trials/trace-lines.js'
 import { parseMap } from '../../../lib/agent/trials/trace-source-map.js'
 import { put } from '../goals/support.js'
 import { lines, outcomes, privateFolder } from './trace-support.js'
+import { NAME, SOURCE, HEAD, text, traceOf, SCRIPT, RAN, TEST } from './hostile-traces.js'
 
-const NAME = 'a'.repeat(64)
-const SOURCE = `sources/${NAME}`
-const HEAD = ['p', 10, 1, 0, 100, 'test.js']
-
-function text(records: readonly unknown[]): string {
-  return records.map((record) => `${JSON.stringify(record)}\n`).join('')
-}
-
-/** The trace of these records of one process, with a text of two lines. */
-async function traceOf(
-  t: TestContext,
-  records: readonly unknown[],
-  source = '\none()\ntwo()\n',
-): Promise<Trace> {
-  const folder = await privateFolder(t)
-  await put(folder, { 'trace-1-10-0.jsonl': text([HEAD, ...records]), [SOURCE]: source })
-  return readTrace(folder)
-}
-
-const SCRIPT = ['s', 0, 'src/a.js', NAME]
-const RAN = ['r', 0, 0, [0, 12, 1, 6, 12, 0]]
-const TEST = ['t', 0, 'test.js > one', 110]
 const GOOD = [SCRIPT, RAN, TEST, ['c', [0], [0]], ['e', 0, true, 120]]
 
 test('records that make sense are read, whatever stands between them', async (t) => {
@@ -78,26 +57,6 @@ test('links and pipes are not opened', async (t) => {
 test('a folder that is not there has no trace', async (t) => {
   const missing = join(await privateFolder(t), 'missing')
   assert.deepEqual(await readTrace(missing), { tests: [], files: new Map() })
-})
-
-test('tests and mentions are bounded: what is beyond the last test is left out', async (t) => {
-  const many = Array.from({ length: 30_000 }, (_, test) => [
-    ['t', test, `test.js > ${test}`, 110 + test],
-    ['c', [test], [0]],
-  ]).flat()
-  const trace = await traceOf(t, [SCRIPT, RAN, ...many])
-  assert.equal(trace.tests.length, 20_000)
-  assert.equal(trace.files.get('src/a.js')!.get(1)!.length, 20_000)
-})
-
-test('huge numbers of ranges, owners and lines end soon', async (t) => {
-  const ranges = Array.from({ length: 300_000 }, (_, at) => (at % 3 === 0 ? at % 7 : at % 11))
-  const owners = Array.from({ length: 20_000 }, () => 0)
-  const files = [['f', 0, 'a.py'], ['l', 1, 0, owners.map((_, at) => at + 1)]]
-  const records = [SCRIPT, ['r', 0, 0, ranges], TEST, ...files]
-  const mentions = Array.from({ length: 40 }, () => ['c', owners, [0, 1]])
-  const trace = await traceOf(t, [...records, ...mentions])
-  assert.equal(trace.files.get('a.py')!.size, 20_000)
 })
 
 test('source maps lead to files of the project alone', async (t) => {

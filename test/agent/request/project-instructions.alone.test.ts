@@ -1,3 +1,4 @@
+/** Has texts that another test could take for secrets, so it has a process of its own. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs'
