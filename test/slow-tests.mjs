@@ -9,17 +9,13 @@ const CHECKS = 'runs the tests of a project several times'
 const WORKER = 'starts several workers'
 const DISK = 'opens a store hundreds of times'
 const RANDOM_CALLS = 'makes hundreds of random calls'
-const UPLOADS = 'uploads up to 50 MB for each time and kind of answer'
 const RANDOM_TEXTS = 'splits long texts in thousands of ways'
-const RULES = 'opens a connection for each of a hundred rules'
-const SPLIT = 'decodes every content once for each place where it can be split'
 const LIMITS = 'waits for limits that pass in real time'
 const COMPILE = 'compiles lib with TypeScript'
 const COMMANDS = 'several runs with commands, one after the other'
 const COPIES = 'copies folders, and starts programs in them'
 const CHILDREN = 'starts several programs'
 const SAMPLE = 'starts a program for each sample'
-const BOMBS = 'unpacks 40 MB'
 const FOLDERS = 'makes more than a thousand folders'
 
 /**
@@ -88,11 +84,6 @@ const byFile = {
   ],
   'test/ws/reading.test.ts': [
     ['300 random iterations do what the model says', 0.5, RANDOM_TEXTS],
-  ],
-  'test/http/built.test.ts': [
-    ['the compiled blocking client works under flags and NODE_OPTIONS', 0.4, CHILDREN],
-    ['the compiled blocking client works in a process, which ends by itself', 0.6, CHILDREN],
-    ['the compiled blocking client works inside another worker', 0.5, CHILDREN],
   ],
   'test/agent/checkpoints/run-checkpoints.test.ts': [
     ['checkpoints of an isolated run hold the files of its copy', 0.5, COPIES],
@@ -684,108 +675,8 @@ const byFile = {
       'the wait is longer than the start of a process takes',
     ],
   ],
-  'test/http/cache/cache-model.test.ts': [
-    [
-      'AsyncClient: 600 random requests get what a model of a private cache says',
-      0.6,
-      RANDOM_CALLS,
-    ],
-  ],
-  'test/http/cache/cache-transport.test.ts': [
-    ['copies of responses that are being read take 64 MiB at most', 0.5, 'copies 200 MB'],
-  ],
-  'test/http/early-answers.test.ts': [
-    ['AsyncClient: answers at any time of an upload by HTTP/1.1 are returned', 4, UPLOADS],
-    ['AsyncClient: answers at any time of an upload by HTTP/1.1 and TLS are returned', 4, UPLOADS],
-    ['AsyncClient: answers at any time of an upload by HTTP/2 are returned', 4, UPLOADS],
-    ['AsyncClient: answers at any time of an upload by HTTP/2 and TLS are returned', 4, UPLOADS],
-    ['Client: answers at any time of an upload by HTTP/1.1 are returned', 6, UPLOADS],
-    ['Client: answers at any time of an upload by HTTP/1.1 and TLS are returned', 6, UPLOADS],
-    ['Client: answers at any time of an upload by HTTP/2 are returned', 6, UPLOADS],
-    ['Client: answers at any time of an upload by HTTP/2 and TLS are returned', 6, UPLOADS],
-    [
-      "AsyncClient: after a proxy's challenge in the middle of an upload the whole is sent",
-      0.3,
-      CHILDREN,
-    ],
-    [
-      "Client: after a proxy's challenge in the middle of an upload the whole is sent",
-      0.4,
-      CHILDREN,
-    ],
-  ],
-  'test/http/content/decoders.test.ts': [
-    [
-      'Client: a zip bomb of gzip,gzip ends at maxResponseBytes, and streams in small chunks',
-      0.6,
-      BOMBS,
-    ],
-    ['Client: a zip bomb of br ends at maxResponseBytes, and streams in small chunks', 0.6, BOMBS],
-    [
-      'AsyncClient: a zip bomb of gzip,gzip ends at maxResponseBytes, and streams in small chunks',
-      0.6,
-      BOMBS,
-    ],
-    [
-      'AsyncClient: a zip bomb of br ends at maxResponseBytes, and streams in small chunks',
-      0.6,
-      BOMBS,
-    ],
-    ['only zeros may follow encoded content, however it is read and split', 0.6, SPLIT],
-    ['Client: only zeros may follow encoded content, however it is split', 0.5, SPLIT],
-  ],
-  'test/http/transports/http2/frame-rules.test.ts': [
-    ['frames that arrive whole are answered as RFC 9113, section 6 says', 0.5, RULES],
-    ['frames that arrive byte by byte are answered as RFC 9113, section 6 says', 0.8, RULES],
-  ],
-  'test/http/plain-calls.test.ts': [
-    [
-      'plain calls do what calls with a hook that does nothing do, in 1000 random plans',
-      9,
-      RANDOM_CALLS,
-    ],
-    [
-      'plain calls do what calls with a hook that does nothing do, in 25 random plans',
-      0.4,
-      CHILDREN,
-    ],
-  ],
-  'test/http/client.test.ts': [
-    ['a client works inside another worker', 1.2, WORKER],
-    ['400 calls that end at random, however they end, leave no connection open', 2.1, RANDOM_CALLS],
-    ['a worker that hangs is replaced, however short the limits of the calls', 0.5, CHILDREN],
-    ['the process ends by itself even if the client is not closed', 0.6, CHILDREN],
-  ],
-  'test/http/fetch.test.ts': [
-    ['client.fetch does what the fetch() of Node does', 0.6, 'makes two hundred calls'],
-  ],
-  'test/http/response-promise.test.ts': [
-    ['a failure that nobody handles is reported once', 0.8, 'starts a program'],
-  ],
-  'test/http/surface.test.ts': [
-    ['no public type is `any`', 1.4, COMPILE],
-  ],
   'test/agent/crash/full-disk.test.ts': [
     ['a run that fills the disk waits until there is room, also over a restart', 1.2, DISK],
-  ],
-  'test/http/transports/blocking/worker-thread.test.ts': [
-    'does not parse', 'rejects when it starts', 'exits when it starts', 'ends before its first line',
-    'has no memory to start', 'runs out of memory in the middle',
-  ].map((end) => [
-    `a worker that ${end} fails the call with the reason, and the next call works`, 0.2, WORKER,
-  ]),
-  'test/http/transports/pool.test.ts': [
-    ['1000 random aborts leak no connection, waiter or listener', 0.8, RANDOM_CALLS],
-    [
-      'a worker that throws when it starts fails the call with the reason, and the next call works',
-      0.4,
-      CHILDREN,
-    ],
-  ],
-  'test/http/transports/http2/http2.test.ts': [
-    ['Client: the features of both clients work over HTTP/2', 0.5, COMMANDS],
-    ['bodies larger than any window go both ways, with trailers', 1.1, UPLOADS],
-    ['1000 random aborts over HTTP/2 keep the connection and leak no listener', 0.8, RANDOM_CALLS],
   ],
   'test/server/fuzz.test.ts': [
     [
@@ -798,12 +689,6 @@ const byFile = {
   'test/server/client/websocket-stream.test.ts': [
     ['a silent WebSocket is reopened at the cursor', 5.0, LIMITS],
     ['connections cut at random bytes lose and repeat no event', 0.5, STARTS],
-  ],
-  'test/http/deadlines.test.ts': [
-    ['AsyncClient: a response without end does not prolong the total time', 0.6, LIMITS],
-    ['Client: what has arrived when the total time is up is returned', 0.5, LIMITS],
-    ['no limit passes while the thread is blocked and what it waits for arrives', 2.5, LIMITS],
-    ['Client: a response without end does not prolong the total time', 0.4, CHILDREN],
   ],
   'test/server/webhooks/endpoint.test.ts': [
     ['events that follow run_end at any moment of its delivery arrive in order', 0.5, COMMANDS],
@@ -970,9 +855,6 @@ const byFile = {
   'test/agent/models/recordings.test.ts': [
     ['anthropic-stream-thinking gives the same at once and byte by byte', 0.6, COMMANDS],
   ],
-  'test/http/transports/upload.test.ts': [
-    ['HTTP/2: an upload of many ready chunks lets the event loop turn', 0.5, COMMANDS],
-  ],
   'test/server/dashboard/ansi.test.ts': [
     ['a payload of any depth and width is searched in bounded time', 0.4, COMMANDS],
     ['hostile text takes linear time and keeps every character', 1.3, COMMANDS],
@@ -1011,5 +893,4 @@ export const ownProcess = {
   'test/internal/uuid.test.ts': 'ids never go back in time, and others make ids of today',
   'test/growth.test.ts': 'counts the steps of all code in its process',
   'test/regexps.test.ts': 'records what other modules do while they are loaded',
-  'test/http/built.test.ts': 'starts many children beside a server in the same process',
 }

@@ -1,68 +1,16 @@
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { after, before, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { Worker } from 'node:worker_threads'
+import { test } from 'node:test'
 import {
   Auth,
   ConnectError,
   Headers,
   MockTransport,
-  RemoteProtocolError,
   Request,
   Response,
   type RequestExtensions,
-  type RequestOptions,
 } from 'runwright/http'
-import { Random } from '../helpers/random.js'
-import { behaviour, failure, type AnyClient, type AnyClientOptions } from './both-clients.js'
-
-const certs = fileURLToPath(new URL('../fixtures/http/certs/', import.meta.url))
-const pem = (name: string): string => readFileSync(join(certs, `${name}.pem`), 'utf8')
-const verify = { ca: [pem('ca'), pem('other')] }
-const cert = { cert: pem('client'), key: pem('client-key') }
-
-/** By server: `server` has a certificate for 127.0.0.1, `other` one for other.test only. */
-const ORIGINS = { plain: '', plain2: '', server: '', server2: '', other: '', other2: '' }
-type Server = keyof typeof ORIGINS
-
-interface Received {
-  readonly server: Server
-  readonly path: string
-  readonly headers: Record<string, string | undefined>
-  readonly body: string
-  readonly certificate: string | null
-}
-
-let worker: Worker
-before(async () => {
-  worker = new Worker(new URL('../fixtures/http/origins-worker.mjs', import.meta.url), {
-    execArgv: [],
-  })
-  const [ports] = (await once(worker, 'message')) as [Record<Server, number>]
-  for (const name of Object.keys(ORIGINS) as Server[]) {
-    ORIGINS[name] = `${name.startsWith('plain') ? 'http' : 'https'}://127.0.0.1:${ports[name]}`
-  }
-})
-after(async () => {
-  worker.postMessage('close')
-  await once(worker, 'exit')
-})
-
-type Hop = readonly [status: number, to: Server]
-
-/** The URL at `from` that redirects along `hops`. */
-function through(from: Server, hops: readonly Hop[]): string {
-  const via = JSON.stringify(hops.map(([status, to]) => [status, ORIGINS[to]]))
-  return `${ORIGINS[from]}/hop?via=${encodeURIComponent(via)}`
-}
-
-/** What the servers have received since the last call. */
-async function received(client: AnyClient): Promise<Received[]> {
-  return (await client.get(`${ORIGINS.plain}/log`, { headers: null, auth: null })).json()
-}
+import { behaviour, failure } from './both-clients.js'
+import { verify, ORIGINS, through, received, SECRET_NAMES } from './redirect-origins.js'
 
 type KnownExtension = keyof {
   [K in keyof RequestExtensions as string extends K ? never : K]: unknown
@@ -120,28 +68,6 @@ behaviour('sniHostname must be a name', async ({ make }) => {
   }
 })
 
-const SECRET_NAMES = [
-  'Authorization',
-  'Proxy-Authorization',
-  'Cookie',
-  'X-Api-Key',
-  'Api-Key',
-  'apikey',
-  'X-Goog-Api-Key',
-  'X-Auth-Token',
-  'X-Amz-Security-Token',
-  'X-CSRF-Token',
-  'Private-Token',
-  'X-Vault-Token',
-  'X-Access-Token',
-  'Ocp-Apim-Subscription-Key',
-  'X-RapidAPI-Key',
-  'CF-Access-Client-Secret',
-  'X-Session-Id',
-  'X-Password',
-  'x_auth_token',
-]
-
 test('what is masked when printed is what no other origin receives', () => {
   const plain = ['Accept', 'Idempotency-Key', 'X-Request-Id', 'X-Author', 'ETag', 'Keep-Alive']
   for (const name of [...SECRET_NAMES, 'X-Mine', ...plain]) {
@@ -159,92 +85,12 @@ test('what is masked when printed is what no other origin receives', () => {
   assert.equal(referers.size, 0)
 })
 
-/** Authenticates with a header whose name says nothing. */
-class OddAuth extends Auth {
-  readonly #secret: string
-
-  constructor(secret: string) {
-    super()
-    this.#secret = secret
-  }
-
-  override *authFlow(request: Request): Generator<Request, void, never> {
-    request.headers.set('X-Odd', this.#secret)
-    yield request
-  }
-}
-
 /** Repeats a request that is answered 401. */
 class TwoLegs extends Auth {
   override *authFlow(request: Request): Generator<Request, void, never> {
     yield request
     yield request
   }
-}
-
-const everyHeader = (secret: string): Record<string, string> =>
-  Object.fromEntries(SECRET_NAMES.map((name) => [name, `${secret} ${name}`]))
-
-/** Each way to give a secret: to the client, or with the call. */
-const GIVEN: readonly ((secret: string) => { client?: AnyClientOptions; call?: RequestOptions })[] =
-  [
-    (secret) => ({ call: { headers: everyHeader(secret) } }),
-    (secret) => ({ client: { headers: everyHeader(secret) } }),
-    (secret) => ({ client: { headers: { 'X-Mine': secret }, sensitiveHeaders: ['X-Mine'] } }),
-    (secret) => ({ call: { headers: { Referer: `https://u:${secret}@a.test/` } } }),
-    (secret) => ({ call: { auth: ['user', secret] } }),
-    (secret) => ({ client: { auth: ['user', secret] } }),
-    (secret) => ({ client: { auth: new OddAuth(secret) } }),
-    (secret) => ({ call: { auth: (request) => void request.headers.set('X-Odd', secret) } }),
-    (secret) => ({ call: { cookies: { a: secret } } }),
-    (secret) => ({ client: { cookies: { a: secret } } }),
-    (secret) => ({ call: { extensions: { custom: secret } } }),
-  ]
-
-for (const by of ['the client', 'the caller', 'paginate()'] as const) {
-  behaviour(`no secret reaches an origin that it was not given for: ${by} follows`, async (w) => {
-    const random = new Random(14)
-    const reachable: readonly Server[] = ['plain', 'plain2', 'plain', 'plain2', 'server', 'server2']
-    let kept = 0
-    for (let i = 0; i < GIVEN.length; i++) {
-      const secret = `s3cret${i}x`
-      const { client: options = {}, call = {} } = GIVEN[i]!(secret)
-      const client = w.make({ verify, cert, http2: random.chance(0.3), ...options })
-      const first = random.pick(reachable)
-      const hops = Array.from({ length: random.integer(1, 4) }, (): Hop => {
-        return [random.pick([301, 302, 303, 307, 308]), random.pick(reachable)]
-      })
-      const url = through(first, hops)
-      const name = `${i}: ${first} ${JSON.stringify(hops)}`
-      if (by === 'the client') await client.post(url, { ...call, followRedirects: true })
-      else if (by === 'the caller') {
-        let response = await client.post(url, call)
-        while (response.nextRequest !== null) response = await client.send(response.nextRequest)
-      } else {
-        const pages = client.paginate(url, { ...call, followRedirects: true, maxPages: 2 })
-        try {
-          for await (const _page of pages);
-        } catch (error) {
-          assert.ok(error instanceof RemoteProtocolError, name)
-        }
-      }
-      const all = await received(client)
-      assert.ok(all.length > hops.length, name)
-      for (const { server, headers, certificate } of all) {
-        if (server === first) {
-          kept += Number(JSON.stringify(headers).includes(secret))
-          assert.equal(certificate, first.startsWith('plain') ? null : 'client.test', name)
-          continue
-        }
-        const basic = Buffer.from(`user:${secret}`).toString('base64')
-        const text = JSON.stringify(headers)
-        assert.ok(!text.includes(secret) && !text.includes(basic), `${name} at ${server}: ${text}`)
-        assert.equal(certificate, null, `${name} at ${server}`)
-      }
-    }
-    // Not vacuous: the first origin gets what was given for it, also after a redirect within it.
-    assert.ok(kept > GIVEN.length, String(kept))
-  })
 }
 
 behaviour('http to https on default ports of a host keeps all but what is for a proxy', async (w) => {

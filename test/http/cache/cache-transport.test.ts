@@ -19,6 +19,7 @@ import {
   type CacheRecord,
 } from 'runwright/http'
 import { both, KINDS, START, storeOf, World, type Kind } from './world.js'
+import { chunked, bytes } from './chunked-origin.js'
 
 const FRESH = { headers: { 'Cache-Control': 'max-age=60' } }
 
@@ -345,34 +346,6 @@ test('a response that was on its way when its URL was changed is not stored', as
 
 // Content
 
-/** A transport with one response of these chunks, the last of which may be an error. */
-function chunked(
-  chunks: readonly (Uint8Array | Error)[],
-  headers: Record<string, string> = {},
-): { origin: MockTransport; pulled: () => number; closed: () => number } {
-  let pulled = 0
-  let closed = 0
-  const origin = new MockTransport((request) => {
-    function* sync(): Generator<Uint8Array, void, undefined> {
-      for (const chunk of chunks) {
-        pulled++
-        if (chunk instanceof Error) throw chunk
-        yield new Uint8Array(chunk)
-      }
-    }
-    async function* later(): AsyncGenerator<Uint8Array, void, undefined> {
-      yield* sync()
-    }
-    const source = request.blocking ? sync() : later()
-    const stream = Object.assign(source, { close: () => void closed++ })
-    const init = { headers: { 'Cache-Control': 'max-age=60', ...headers } }
-    return new Response(200, { ...init, stream: stream as never })
-  })
-  return { origin, pulled: () => pulled, closed: () => closed }
-}
-
-const bytes = (size: number, value = 120): Uint8Array => new Uint8Array(size).fill(value)
-
 function clientOf(kind: Kind, transport: CacheTransport<MockTransport>): AsyncClient | Client {
   const options = { transport, baseUrl: 'http://a.test' }
   return kind === 'Client' ? new Client(options) : new AsyncClient(options)
@@ -442,24 +415,6 @@ for (const kind of KINDS) {
     assert.equal(origin.requests.length, 1)
   })
 }
-
-test('copies of responses that are being read take 64 MiB at most', async () => {
-  const size = 16 * 1024 * 1024
-  const { origin } = chunked([bytes(size)])
-  const store = new MemoryCacheStore({ maxBytes: 1e9 })
-  const transport = new CacheTransport(origin, { store, maxEntryBytes: size })
-  using client = new Client({ transport, baseUrl: 'http://a.test' })
-  const open = [1, 2, 3, 4, 5].map((n) => {
-    const response = client.stream('GET', `/${n}`)
-    const chunks = response.iterRaw()
-    chunks.next()
-    return chunks
-  })
-  for (const chunks of open) chunks.next()
-  assert.equal(store.size, 4)
-  client.get('/6')
-  assert.equal(store.size, 5)
-})
 
 // Stores
 
