@@ -54,13 +54,6 @@ const byFile = {
   'test/agent/models/repair-loading.test.ts': [
     ['the first request to the repair model loads its engine, an import does not', 0.7, WORKER],
   ],
-  'test/ws/utf8.test.ts': [
-    [
-      'fed byte by byte, it fails exactly at the first invalid one (RFC 6455 §8.1)',
-      0.5,
-      RANDOM_TEXTS,
-    ],
-  ],
   'test/agent/models/hostile-answers.test.ts': [
     ['hostile calls of gemini, streamed, get a result', 0.8, RANDOM_CALLS],
     ['hostile calls of openai chat, streamed, get a result', 1.7, RANDOM_CALLS],
@@ -81,9 +74,6 @@ const byFile = {
       CHILDREN,
     ],
     ['a directory that becomes read-only refuses what it must, and recovers', 0.4, CHILDREN],
-  ],
-  'test/ws/reading.test.ts': [
-    ['300 random iterations do what the model says', 0.5, RANDOM_TEXTS],
   ],
   'test/agent/checkpoints/run-checkpoints.test.ts': [
     ['checkpoints of an isolated run hold the files of its copy', 0.5, COPIES],
@@ -610,43 +600,6 @@ const byFile = {
     ['two servers that start at once agree on the key', 2, STARTS],
     ['a key file that others can change or read is refused in one line', 2.1, STARTS],
   ],
-  'test/ws/client.test.ts': [
-    [
-      'a client and the server of this library agree on any compression',
-      0.9,
-      'compresses and inflates megabytes with each setting',
-    ],
-  ],
-  'test/ws/client-fuzz.test.ts': [
-    ['random streams of frames get the replies of a client, by iteration', 2.2, RANDOM_CALLS],
-    [
-      'random streams of frames get the replies of a client, by handler',
-      3.2,
-      'thousands of connections',
-    ],
-  ],
-  'test/ws/sender-model.test.ts': [
-    ['what send() returned is true of what arrives, in 540 random programs', 4.5, RANDOM_CALLS],
-  ],
-  'test/ws/fuzz.test.ts': [
-    [
-      'random streams of frames get the replies of the RFC, by iteration over TCP',
-      0.8,
-      RANDOM_TEXTS,
-    ],
-    ['mutated handshakes get an HTTP response and end', 0.4, RANDOM_TEXTS],
-    ['random streams of frames get the replies of the RFC, by iteration', 1.3, RANDOM_CALLS],
-    [
-      'random streams of frames get the replies of the RFC, by handler over TCP',
-      0.5,
-      RANDOM_CALLS,
-    ],
-    [
-      'random streams of frames get the replies of the RFC, by handler',
-      4.8,
-      'thousands of connections',
-    ],
-  ],
   'test/docs-options.test.ts': [
     [
       'docs/reference.md lists the options of engines and services as they are declared',
@@ -768,9 +721,6 @@ const byFile = {
     ['changes of an isolated run wait, are shown, and are applied once', 0.8, COPIES],
     ['a conflict is named, and nothing is written unless it is forced', 0.3, COPIES],
   ],
-  'test/ws/client-handshake.test.ts': [
-    ['an invalid response is a HandshakeError', 0.5, COMMANDS],
-  ],
   'test/agent/goals/holdout/attempts.test.ts': [
     ['an attempt that passes only the visible tests does not win', 2, CHECKS],
   ],
@@ -827,9 +777,6 @@ const byFile = {
       STARTS,
     ],
   ],
-  'test/ws/receiver.test.ts': [
-    ['tiny fragments do not keep their chunks in memory (RFC 6455 §10.4)', 0.3, RANDOM_TEXTS],
-  ],
   'test/agent/checkpoints/restore.test.ts': [
     ['files are restored after the end, again and again', 0.3, COPIES],
   ],
@@ -861,9 +808,6 @@ const byFile = {
   ],
   'test/server/deltas.test.ts': [
     ['with deltas=1 a WebSocket gets text of the model before the turn is recorded', 0.7, COMMANDS],
-  ],
-  'test/ws/deflate.test.ts': [
-    ['context takeover (RFC 7692 §7.1.1)', 0.4, COMMANDS],
   ],
 }
 
