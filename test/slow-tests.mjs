@@ -10,13 +10,11 @@ const WORKER = 'starts several workers'
 const DISK = 'opens a store hundreds of times'
 const RANDOM_CALLS = 'makes hundreds of random calls'
 const RANDOM_TEXTS = 'splits long texts in thousands of ways'
-const LIMITS = 'waits for limits that pass in real time'
 const COMPILE = 'compiles lib with TypeScript'
 const COMMANDS = 'several runs with commands, one after the other'
 const COPIES = 'copies folders, and starts programs in them'
 const CHILDREN = 'starts several programs'
 const SAMPLE = 'starts a program for each sample'
-const FOLDERS = 'makes more than a thousand folders'
 
 /**
  * The tests that `npm test` leaves out and `npm run test:all` runs, by file: each takes about a
@@ -27,9 +25,6 @@ const FOLDERS = 'makes more than a thousand folders'
  * @type {Readonly<Record<string, readonly SlowTest[]>>}
  */
 const byFile = {
-  'test/server/offers.test.ts': [
-    ['a store is asked about a bounded number of folders', 0.8, FOLDERS],
-  ],
   'test/agent/models/gemini.test.ts': [
     ['a stream gives the same turn wherever it is split', 0.4, RANDOM_TEXTS],
   ],
@@ -39,11 +34,6 @@ const byFile = {
       0.4,
       RANDOM_TEXTS,
     ],
-  ],
-  'test/server/access/tenants.test.ts': [
-    ["a stream of another tenant's run is refused as one of no run", 0.8, STARTS],
-    ["every route answers for another tenant's run as for one that does not exist", 3.7, STARTS],
-    ["other routes do not know another tenant's runs either", 1.5, STARTS],
   ],
   'test/agent/executors/lifeline.test.ts': [
     ['commands and tool servers end with thread and process', 1.2, CHILDREN],
@@ -81,17 +71,6 @@ const byFile = {
     ['an iteration that changed nothing has no checkpoint', 0.3, COPIES],
     ['the end of a run tells the net change since its start', 0.3, COPIES],
     ['a run waits while the store of contents is unavailable', 0.3, COPIES],
-  ],
-  'test/server/closing.test.ts': [
-    [
-      'requests that reach the store of an engine that its host closes are 503 draining',
-      0.4,
-      COMMANDS,
-    ],
-    ['requests that reach a closed store while the service closes are 503 draining', 0.3, STARTS],
-  ],
-  'test/server/holdout.test.ts': [
-    ['a run with held-out tests answers, streams and ends as described', 0.6, COPIES],
   ],
   'test/agent/goals/holdout/limits.test.ts': [
     ['a request may ask for the sealed checks that its held-out tests need', 0.6, COPIES],
@@ -468,22 +447,6 @@ const byFile = {
     ['twice as much of anything hostile takes at most three times the steps', 4.5, GROWTH],
     ['setting cookies takes as many steps in a full jar as in an empty one', 1.2, GROWTH],
   ],
-  'test/server/routes/end-to-end.test.ts': [
-    ['what a run changed is seen, taken back, and brought again', 0.9, COMMANDS],
-    ['an isolated run is applied where it does not conflict, or discarded', 1.2, COMMANDS],
-    ['a run hears a message, and is forked with its files', 0.8, COMMANDS],
-    ['paths that lead elsewhere find nothing, at any time', 0.4, STARTS],
-    ['a file with a secret is refused by name', 0.3, STARTS],
-    ['a file with a secret is read', 0.3, STARTS],
-  ],
-  'test/server/secrets.test.ts': [
-    [
-      'a given credential is in nothing that a service stores, sends, traces or logs',
-      2.1,
-      SEARCH,
-    ],
-    ['no public object shows a secret, however it is printed', 0.3, STARTS],
-  ],
   'test/regexps.test.ts': [
     ['every regular expression takes linear time', 2.6, 'parses all sources with TypeScript'],
   ],
@@ -616,11 +579,6 @@ const byFile = {
       'compiles lib, to find every option in the types',
     ],
   ],
-  'test/server/webhooks/cursor.test.ts': [
-    ['on a full disk nothing that was saved is lost', 0.6, DISK],
-    ['whatever is cut off the file, the rest is an earlier state', 0.8, DISK],
-    ['the file stays in proportion to what it holds', 3.0, 'saves thousands of positions durably'],
-  ],
   'test/server/webhooks/kill.test.ts': [
     [
       'a process that is killed while it waits keeps to the schedule when it is back',
@@ -630,24 +588,6 @@ const byFile = {
   ],
   'test/agent/crash/full-disk.test.ts': [
     ['a run that fills the disk waits until there is room, also over a restart', 1.2, DISK],
-  ],
-  'test/server/fuzz.test.ts': [
-    [
-      'whatever is sent without authorize, nothing hangs, breaks or tells a secret',
-      1.1,
-      RANDOM_CALLS,
-    ],
-    ['whatever is sent with keys, nothing hangs, breaks or tells a secret', 0.9, RANDOM_CALLS],
-  ],
-  'test/server/client/websocket-stream.test.ts': [
-    ['a silent WebSocket is reopened at the cursor', 5.0, LIMITS],
-    ['connections cut at random bytes lose and repeat no event', 0.5, STARTS],
-  ],
-  'test/server/webhooks/endpoint.test.ts': [
-    ['events that follow run_end at any moment of its delivery arrive in order', 0.5, COMMANDS],
-    ['attempts, their times and the first of them survive restarts', 0.8, STARTS],
-    ['200 refused runs delay no other run, and come again when they are due', 1.0, RANDOM],
-    ['a run with many events lets others have their turns', 1.0, RANDOM],
   ],
   'test/agent/checkpoints/kills-restore.test.ts': [
     ['a restore after the end that is killed at any write is finished by the next start', 5, KILLS],
@@ -734,49 +674,6 @@ const byFile = {
   'test/bad-arguments.test.ts': [
     ['no exported function answers a wrong argument with an error of the engine', 0.5, COMMANDS],
   ],
-  'test/server/access/quotas.test.ts': [
-    ['a tenant whose runs cost too much within a day starts again when they leave it', 0.4, STARTS],
-    ['what live attempts cost counts, before their run has it', 0.6, STARTS],
-  ],
-  'test/server/access/writes.test.ts': [
-    ['with authorize no write of a page elsewhere reaches the engine, on any route', 0.5, COMMANDS],
-    [
-      'without authorize no write of a page elsewhere reaches the engine, on any route',
-      0.4,
-      STARTS,
-    ],
-  ],
-  'test/server/client/client.test.ts': [
-    ['a run is started, read, controlled and deleted over a socket', 0.4, STARTS],
-    ['a run is started, read, controlled and deleted over the handler in process', 0.4, STARTS],
-  ],
-  'test/server/client/follow.test.ts': [
-    ['a restart of the service in the middle of a run does not show in its events', 0.8, STARTS],
-  ],
-  'test/server/monitoring/metrics.test.ts': [
-    ['the page has runs, events, tokens, cost, requests and streams', 0.6, STARTS],
-  ],
-  'test/server/runs.test.ts': [
-    ['a relative cwd begins at the first root, and leads out of none', 0.4, COMMANDS],
-    ['a run is started, followed to its end and read', 0.4, STARTS],
-    ['a gate is approved with feedback for the model, and the next one aborts', 0.4, STARTS],
-    ['the list is newest first unless sorted, filtered, and paged by Link', 0.6, STARTS],
-    ['a gate survives a restart, and streams continue at their cursors', 0.4, STARTS],
-    ['while the service drains, live runs can be read and no new one is accepted', 0.5, STARTS],
-    ['the trace of a request reaches the model calls of its run, and of a retry', 0.4, STARTS],
-    ['abort can be repeated, and is refused for a run that ended otherwise', 0.3, STARTS],
-  ],
-  'test/server/streams/websocket.test.ts': [
-    ['a reader that does not read gets 1013, and reconnects without loss', 0.4, STARTS],
-    ['a reader that does not read does not delay others', 0.5, STARTS],
-  ],
-  'test/server/trees.test.ts': [
-    [
-      'another answer to a choice than the first is a 409, and an abort of an attempt a 422',
-      0.7,
-      STARTS,
-    ],
-  ],
   'test/agent/checkpoints/restore.test.ts': [
     ['files are restored after the end, again and again', 0.3, COPIES],
   ],
@@ -785,12 +682,6 @@ const byFile = {
   ],
   'test/internal/abort.test.ts': [
     ['work that settles first wins, and all races of a signal share one listener', 0.3, COMMANDS],
-  ],
-  'test/server/damage.test.ts': [
-    ['a run with ERR_AGENT_STORE_CORRUPT is a 500 run_damaged on every route', 0.3, STARTS],
-  ],
-  'test/server/routes/windows.test.ts': [
-    ['on Windows, routes of the files of a run answer that they are not supported', 0.3, STARTS],
   ],
   'test/agent/models/damage.test.ts': [
     [
@@ -801,13 +692,6 @@ const byFile = {
   ],
   'test/agent/models/recordings.test.ts': [
     ['anthropic-stream-thinking gives the same at once and byte by byte', 0.6, COMMANDS],
-  ],
-  'test/server/dashboard/ansi.test.ts': [
-    ['a payload of any depth and width is searched in bounded time', 0.4, COMMANDS],
-    ['hostile text takes linear time and keeps every character', 1.3, COMMANDS],
-  ],
-  'test/server/deltas.test.ts': [
-    ['with deltas=1 a WebSocket gets text of the model before the turn is recorded', 0.7, COMMANDS],
   ],
 }
 

@@ -1,41 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bearerKeys, type LogLine } from 'runwright/server'
+import { bearerKeys } from 'runwright/server'
 import { Counter, exposition, Gauge, Histogram } from '../../../lib/server/monitoring/metrics.js'
 import { openService } from '../open-service.js'
 import { FakeEngine } from '../fake-engine.js'
-import { openReal } from '../real.js'
-
-/** Samples by name and labels, after a check of the whole page against the format. */
-function samplesOf(page: string): Map<string, number> {
-  assert.ok(page.endsWith('\n'))
-  const samples = new Map<string, number>()
-  let family = ''
-  let type = ''
-  const seen = new Set<string>()
-  for (const line of page.slice(0, -1).split('\n')) {
-    const help = /^# HELP ([a-z_]+) .+$/.exec(line)
-    const typed = /^# TYPE ([a-z_]+) (counter|gauge|histogram)$/.exec(line)
-    if (help !== null) {
-      family = help[1]!
-      assert.ok(!seen.has(family), `${family} is there twice`)
-      seen.add(family)
-    } else if (typed !== null) {
-      assert.equal(typed[1], family)
-      type = typed[2]!
-    } else {
-      const sample = /^([a-z_]+)(\{(?:[a-z_]+="(?:[^"\\\n]|\\[\\"n])*",?)*\})? (\S+)$/.exec(line)
-      assert.ok(sample !== null, line)
-      const suffixes = type === 'histogram' ? ['_bucket', '_sum', '_count'] : ['']
-      assert.ok(suffixes.some((suffix) => sample[1] === family + suffix), line)
-      const value = Number(sample[3]!.replace('+Inf', 'Infinity'))
-      assert.ok(!Number.isNaN(value), line)
-      assert.ok(!samples.has(sample[1]! + (sample[2] ?? '')), `${line} is there twice`)
-      samples.set(sample[1]! + (sample[2] ?? ''), value)
-    }
-  }
-  return samples
-}
+import { samplesOf } from './metrics-page.js'
 
 test('counters, gauges and histograms are written in the text format, with labels escaped', () => {
   const counter = new Counter('a_total', 'Back\\slash and\nline.', ['x'])
@@ -73,50 +42,6 @@ test('label values beyond the limit count as other, and none is lost', () => {
   assert.ok(samples.size <= 201, String(samples.size))
   assert.equal([...samples.values()].reduce((sum, value) => sum + value), 1_000)
   assert.equal(samples.get('a_total{x="other"}'), 800)
-})
-
-test('the page has runs, events, tokens, cost, requests and streams', async (t) => {
-  const lines: LogLine[] = []
-  const real = await openReal(t, {
-    answer: () => ({ text: 'x', tokens: [100, 20] }),
-    service: { metrics: true, onLog: (line) => lines.push(line) },
-  })
-  const { json } = await real.call('POST', '/api/runs', {
-    body: { goal: 'shell: false', max_iterations: 1 },
-  })
-  using reader = await real.socket(`/api/ws/${json.run_id}`)
-  const { events } = await reader.rest()
-  await real.call('GET', '/nonsense')
-  await real.call('PROPFIND', '/api/runs')
-  const answer = await real.call('GET', '/metrics')
-  assert.equal(answer.headers['content-type'], 'text/plain; version=0.0.4; charset=utf-8')
-  const samples = samplesOf(answer.text)
-  const expected = {
-    'runwright_runs{status="failed"}': 1,
-    runwright_queue_depth: 0,
-    runwright_queue_limit: 256,
-    runwright_gates_waiting: 0,
-    'runwright_damaged{kind="runs"}': 0,
-    'runwright_damaged{kind="files"}': 0,
-    'runwright_streams_open{kind="sse"}': 0,
-    runwright_events_appended_total: events.length,
-    'runwright_runs_ended_total{status="failed",end_reason="max_iterations"}': 1,
-    'runwright_model_tokens_total{model="test:m",direction="input"}': 100,
-    'runwright_model_tokens_total{model="test:m",direction="output"}': 20,
-    'runwright_model_calls_total{model="test:m"}': 1,
-    'runwright_model_cost_usd_total{model="test:m"}': 0.00014,
-    'runwright_http_requests_total{method="POST",route="/api/runs",status="201"}': 1,
-    'runwright_http_requests_total{method="OTHER",route="none",status="405"}': 1,
-    'runwright_http_requests_total{method="GET",route="/api/ws/{run_id}",status="101"}': 1,
-    runwright_slow_readers_dropped_total: 0,
-  }
-  for (const [name, value] of Object.entries(expected)) assert.equal(samples.get(name), value, name)
-  assert.ok(samples.get('runwright_append_seconds_count')! > 0)
-
-  const ends = lines.filter(({ event }) => event === 'run_end')
-  assert.equal(ends.length, 1)
-  const created = lines.find((line) => line.event === 'request' && line.method === 'POST')
-  assert.ok(created?.event === 'request' && created.status === 201 && created.duration_ms > 0)
 })
 
 test('metrics are served only when enabled, to callers without a tenant', async () => {

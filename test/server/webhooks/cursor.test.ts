@@ -6,7 +6,6 @@ import {
   readFileSync,
   rmdirSync,
   rmSync,
-  statSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -15,18 +14,10 @@ import { fileURLToPath } from 'node:url'
 import { ManualClock } from 'runwright/agent/testing'
 import { WebhookCursor } from '../../../lib/server/webhooks/cursor.js'
 import { scratch } from '../../helpers/engine.js'
-import { Random } from '../../helpers/random.js'
-import { noSmallDisk, runOnSmallDisk } from '../../helpers/small-disk.js'
 
 const VERSION_1 = fileURLToPath(
   new URL('../../fixtures/webhooks/progress-v1.json', import.meta.url),
 )
-
-/** What a cursor knows, to be compared. */
-function stateOf(cursor: WebhookCursor): object {
-  const { start, known } = cursor
-  return structuredClone({ start, known, runs: [...cursor.runs].sort() })
-}
 
 function warningsOf(t: TestContext): string[] {
   const warnings: string[] = []
@@ -53,40 +44,6 @@ test('a file of the first version opens with all its runs', async (t) => {
     await cursor.close()
   }
 })
-
-test('whatever is cut off the file, the rest is an earlier state', async (t) => {
-  const path = join(scratch(t), 'progress.json')
-  const random = new Random(15)
-  const clock = new ManualClock()
-  const cursor = await WebhookCursor.open(path, clock)
-  const states = [stateOf(cursor)]
-  let runs = 0
-  for (let step = 0; step < 200; step++) {
-    clock.advance(random.integer(0, 2_000))
-    const known = [...cursor.runs.keys()]
-    const run = known[random.integer(0, Math.max(0, known.length - 1))]
-    const what = random.integer(0, 3)
-    if (run === undefined || what === 0) cursor.add(`run${runs++}`, clock.now())
-    else if (what === 1) cursor.advance(run, random.integer(1, 100))
-    else if (what === 2) cursor.update(run, { first: clock.now(), attempts: step, next: step })
-    else cursor.finish(run)
-    await cursor.save()
-    states.push(stateOf(cursor))
-  }
-  const whole = readFileSync(path)
-  const header = whole.indexOf('\n') + 1
-  for (let cut = header; cut <= whole.length; cut += random.integer(1, 150)) {
-    const copy = `${path}.copy`
-    writeFileSync(copy, whole.subarray(0, cut))
-    const reopened = stateOf(await WebhookCursor.open(copy, clock))
-    assert.ok(states.some((state) => isSame(state, reopened)), `cut at ${cut}`)
-  }
-  assert.deepEqual(stateOf(await WebhookCursor.open(path, clock)), states.at(-1))
-})
-
-function isSame(one: object, other: object): boolean {
-  return JSON.stringify(one) === JSON.stringify(other)
-}
 
 test('a damaged line is told, and what is before it still counts', async (t) => {
   const path = join(scratch(t), 'progress.json')
@@ -130,23 +87,6 @@ test('runs that are known in another order than they were created are listed aga
   assert.ok(reopened.known < earlier)
   for (const run of ['later', 'finished', 'earlier']) reopened.add(run, created)
   assert.deepEqual([...reopened.runs.keys()], ['later', 'earlier'])
-})
-
-test('the file stays in proportion to what it holds', async (t) => {
-  const path = join(scratch(t), 'progress.json')
-  const clock = new ManualClock()
-  const cursor = await WebhookCursor.open(path, clock)
-  let largest = 0
-  for (let run = 0; run < 800; run++) {
-    cursor.add(`run${run}`, clock.now())
-    clock.advance(1_000)
-    cursor.update(`run${run}`, { first: clock.now(), attempts: 1, next: clock.now() })
-    await cursor.save()
-    cursor.finish(`run${run}`)
-    await cursor.save()
-    largest = Math.max(largest, statSync(path).size)
-  }
-  assert.ok(largest < 100_000, `${largest} bytes`)
 })
 
 test('saves that wait share one write', async (t) => {
@@ -193,14 +133,4 @@ test('a new endpoint whose file cannot be made is refused', async (t) => {
   const path = join(scratch(t), 'progress.json')
   mkdirSync(`${path}.new`)
   await assert.rejects(WebhookCursor.open(path, new ManualClock()))
-})
-
-test('on a full disk nothing that was saved is lost', { skip: noSmallDisk() }, () => {
-  const { stdout, stderr, status } = runOnSmallDisk('test/server/webhooks/full-disk.ts')
-  assert.equal(status, 0, stderr)
-  assert.deepEqual(JSON.parse(stdout), {
-    whileFull: { first: 7, attempts: 1, next: 8 },
-    later: ['saved', 'unsaved'],
-    warnings: 1,
-  })
 })

@@ -7,26 +7,14 @@ import {
   rmSync,
   writeFileSync,
 } from 'node:fs'
-import type { ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { StoreError, type EventKind } from 'runwright/agent'
 import { ManualClock } from 'runwright/agent/testing'
-import type { WebhookFailure } from 'runwright/server'
 import { FakeEngine } from '../fake-engine.js'
 import { openReceiver, openWebhooks, progressFolder, SECRET, type Received } from './receiver.js'
-
-const HOUR = 3_600_000
-const DAY = 24 * HOUR
-
-/** Answers by the run that a delivery belongs to. */
-function byRun(status: (runId: string) => number) {
-  return ({ body }: Received, response: ServerResponse): void => {
-    response.statusCode = status(body.data.run_id)
-    response.end()
-  }
-}
+import { HOUR, DAY, byRun, progressIn, failuresOf, upTo, decide } from './run-deliveries.js'
 
 function addGate(engine: FakeEngine, runId: string): void {
   engine.append(runId, 'human_check_required', {
@@ -34,62 +22,7 @@ function addGate(engine: FakeEngine, runId: string): void {
   })
 }
 
-/** The lines of the only file in `directory`, without its header. */
-function progressIn(directory: string): any[] {
-  const [name = ''] = readdirSync(directory).filter((file) => file.endsWith('.json'))
-  const text = readFileSync(join(directory, name), 'utf8')
-  return text.trimEnd().split('\n').slice(1).map((line) => JSON.parse(line))
-}
-
-/** Failed attempts, and a wait for the next one. */
-function failuresOf(): {
-  readonly failures: WebhookFailure[]
-  readonly onFailure: (failure: WebhookFailure) => void
-  readonly until: (count: number) => Promise<void>
-} {
-  const failures: WebhookFailure[] = []
-  let wake = (): void => {}
-  return {
-    failures,
-    onFailure: (failure) => {
-      failures.push(failure)
-      wake()
-    },
-    until: async (count) => {
-      while (failures.length < count) await new Promise<void>((resolve) => (wake = resolve))
-    },
-  }
-}
-
 const suffix = ({ id }: Received): string => id.slice(-6)
-
-test('200 refused runs delay no other run, and come again when they are due', async (t) => {
-  const refused = new Set<string>()
-  let refusing = true
-  const { url, received, until } = await openReceiver(
-    t,
-    byRun((runId) => (refusing && refused.has(runId) ? 503 : 204)),
-  )
-  const engine = new FakeEngine()
-  const clock = new ManualClock()
-  await openWebhooks(t, engine, url, { clock, retryMs: HOUR })
-  for (let i = 0; i < 200; i++) {
-    const runId = engine.add()
-    refused.add(runId)
-    engine.finish(runId)
-  }
-  // The clock stands still: each is attempted once, although eight have slots.
-  await until(200)
-  const healthy = engine.add()
-  engine.finish(healthy)
-  await until(201)
-  assert.equal(received.at(-1)!.id, `${healthy}.2`)
-  refusing = false
-  await clock.whenPending()
-  clock.advance(HOUR)
-  await until(401)
-  assert.equal(new Set(received.map(({ id }) => id)).size, 201)
-})
 
 test('events that arrive while a run waits come after its retry, in order', async (t) => {
   let refusals = 1
@@ -113,59 +46,6 @@ test('events that arrive while a run waits come after its retry, in order', asyn
   clock.advance(HOUR)
   await until(5)
   assert.deepEqual(received.slice(2).map(({ id }) => id), [2, 3, 4].map((seq) => `${runId}.${seq}`))
-})
-
-test('a run with many events lets others have their turns', async (t) => {
-  const clock = new ManualClock()
-  const { url, received, until } = await openReceiver(t, (_, response) => {
-    clock.advance(200)
-    response.end()
-  })
-  const engine = new FakeEngine()
-  await openWebhooks(t, engine, url, {
-    clock,
-    endpoints: [{ url, secret: SECRET, allowPrivate: true, kinds: ['log', 'run_end'] }],
-  })
-  for (let i = 0; i < 8; i++) engine.log(engine.add(), 50)
-  const late = engine.add()
-  engine.finish(late)
-  await until(401)
-  const at = received.findIndex(({ id }) => id === `${late}.2`)
-  assert.ok(at < 80, `it was delivery ${at} of 401`)
-})
-
-test('attempts, their times and the first of them survive restarts', async (t) => {
-  const directory = progressFolder(t)
-  const { url, received, until } = await openReceiver(t, byRun(() => 500))
-  const engine = new FakeEngine()
-  const clock = new ManualClock()
-  const began = clock.now()
-  const report = failuresOf()
-  const options = { directory, clock, retryMs: 8 * HOUR, onFailure: report.onFailure }
-  const runId = engine.add()
-  await (await openWebhooks(t, engine, url, options)).close()
-  let webhooks = await openWebhooks(t, engine, url, options)
-  engine.finish(runId)
-  for (let count = 1; report.failures.at(-1)?.final !== true; count++) {
-    await report.until(count)
-    const [line] = progressIn(directory).slice(-1)
-    if (report.failures.at(-1)?.final === true) break
-    await clock.whenPending()
-    await webhooks.close()
-    const saved = progressIn(directory).findLast(({ run }) => run === runId)
-    assert.equal(saved.first, began, JSON.stringify(line))
-    assert.equal(saved.attempts, count)
-    assert.ok(saved.next > clock.now() && saved.next <= clock.now() + HOUR)
-    webhooks = await openWebhooks(t, engine, url, options)
-    assert.equal(received.length, count)
-    clock.advance(HOUR)
-    await until(count + 1)
-  }
-  assert.deepEqual(
-    report.failures.map(({ attempts }) => attempts),
-    report.failures.map((_, index) => index + 1),
-  )
-  assert.equal(clock.now() - began, 3 * DAY)
 })
 
 test('the time of the first attempt is durable before the attempt', async (t) => {
@@ -391,13 +271,6 @@ test('a full disk stops no delivery', async (t) => {
   await until(20)
 })
 
-const upTo = (last: number): number[] => Array.from({ length: last }, (_, i) => i + 1)
-
-/** Decides the changes of a run. */
-function decide(engine: FakeEngine, runId: string, changes: 'pending' | 'applied'): void {
-  engine.append(runId, 'changes_decided', { changes, by: null })
-}
-
 test('what follows run_end is delivered once, and nothing is delivered again for it', async (t) => {
   const { url, received, until } = await openReceiver(t)
   const engine = new FakeEngine()
@@ -446,27 +319,4 @@ test('files of ended runs that nobody wants to hear of begin no delivery', async
   engine.finish(other)
   await until(2)
   assert.deepEqual(received.map(({ id }) => id), [`${runId}.2`, `${other}.2`])
-})
-
-test('events that follow run_end at any moment of its delivery arrive in order', async (t) => {
-  // Each delivery of the run causes the next event, until there are 20.
-  const engine = new FakeEngine()
-  let runId = ''
-  const { url, received, until } = await openReceiver(t, (_, response) => {
-    if (engine.runs.get(runId)!.events.length < 20) decide(engine, runId, 'applied')
-    response.end()
-  })
-  const kinds: EventKind[] = ['run_end', 'changes_decided']
-  await openWebhooks(t, engine, url, {
-    endpoints: [{ url, secret: SECRET, allowPrivate: true, kinds }],
-  })
-  for (const runs of [1, 2, 3]) {
-    runId = engine.add()
-    engine.finish(runId)
-    await until(19 * runs)
-    assert.deepEqual(
-      received.slice(-19).map(({ id }) => id),
-      upTo(20).slice(1).map((seq) => `${runId}.${seq}`),
-    )
-  }
 })

@@ -1,4 +1,4 @@
-/** Saves the progress of deliveries on a disk that is full for some time; see `cursor.test.ts`. */
+/** Saves the progress of deliveries on a disk that is full for some time; see `cursor.slow.test.ts`. */
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { ManualClock } from 'runwright/agent/testing'
