@@ -20,7 +20,7 @@ const servers: Readonly<Record<string, RegExp>> = {
 /** Examples with their own test. */
 const elsewhere: Readonly<Record<string, string>> = {
   'demo.ts': 'test/examples.test.ts',
-  'standalone-server.ts': 'test/standalone.test.ts',
+  'standalone-server.ts': 'test/standalone.slow.test.ts',
   'cluster.ts': 'test/peers/postgres/cluster.test.ts',
 }
 

@@ -1,16 +1,13 @@
 const KILLS = 'starts a process for each kill'
 const REPAIR = 'runs the tests of a project once for each patch it tries'
 const CRASHES = 'starts the engine once for each position of a log'
-const STARTS = 'starts several servers'
 const SEARCH = 'searches everything that a service writes for every part of ten secrets'
-const GROWTH = 'feeds hundreds of hostile texts to sixty parsers'
 const RANDOM = 'plays dozens of random runs to their end'
 const CHECKS = 'runs the tests of a project several times'
 const WORKER = 'starts several workers'
 const DISK = 'opens a store hundreds of times'
 const RANDOM_CALLS = 'makes hundreds of random calls'
 const RANDOM_TEXTS = 'splits long texts in thousands of ways'
-const COMPILE = 'compiles lib with TypeScript'
 const COMMANDS = 'several runs with commands, one after the other'
 const COPIES = 'copies folders, and starts programs in them'
 const CHILDREN = 'starts several programs'
@@ -405,13 +402,6 @@ const byFile = {
       'starts a process for each takeover',
     ],
   ],
-  'test/internal/file-names.test.ts': [
-    [
-      'every name of one or two bytes, and of four seeded ones, has a text of its own',
-      1.3,
-      RANDOM_TEXTS,
-    ],
-  ],
   'test/cli/demo.test.ts': [
     ['the demo shows a run that is achieved, and leaves the project alone', 14, REPAIR],
     [
@@ -442,142 +432,6 @@ const byFile = {
     ['examples/extract-invoice.ts prints its results, ends, and needs no network', 1.0, SAMPLE],
     ['examples/http-basics.ts prints its results, ends, and needs no network', 0.5, SAMPLE],
     ['examples/http-blocking.ts prints its results, ends, and needs no network', 0.4, SAMPLE],
-  ],
-  'test/growth.test.ts': [
-    ['twice as much of anything hostile takes at most three times the steps', 4.5, GROWTH],
-    ['setting cookies takes as many steps in a full jar as in an empty one', 1.2, GROWTH],
-  ],
-  'test/regexps.test.ts': [
-    ['every regular expression takes linear time', 2.6, 'parses all sources with TypeScript'],
-  ],
-  'test/cli/command-line.test.ts': [
-    ['help prints to standard output and ends with 0', 0.8, CHILDREN],
-    ['"rnu" ends with 2 and one line', 0.9, COMMANDS],
-    ['"npm-test" ends with 2 and one line', 0.3, CHILDREN],
-    ['"--prot 1" ends with 2 and one line', 0.3, CHILDREN],
-    ['"--port 70000" ends with 2 and one line', 0.3, CHILDREN],
-    ['"--port http" ends with 2 and one line', 0.4, CHILDREN],
-    ['"serve there" ends with 2 and one line', 0.4, CHILDREN],
-    ['"--keys a=" ends with 2 and one line', 0.4, CHILDREN],
-    ['"--root /no/such" ends with 2 and one line', 0.3, CHILDREN],
-    ['"--root /etc/passwd" ends with 2 and one line', 0.4, CHILDREN],
-    ['"--model nobody:x --port 0" ends with 2 and one line', 0.5, CHILDREN],
-    ['"--host no.such.invalid --port 0" ends with 2 and one line', 0.3, CHILDREN],
-    ['"--keys a=short --port 0" ends with 2 and one line', 0.3, CHILDREN],
-    ['"run" ends with 2 and one line', 0.3, CHILDREN],
-    ['"run two words" ends with 2 and one line', 0.3, CHILDREN],
-    ['"run npm-tets" ends with 2 and one line', 0.3, CHILDREN],
-    ['"run make it faster" ends with 2 and one line', 0.3, CHILDREN],
-    ['"run auto --max-iterations 0" ends with 2 and one line', 0.4, CHILDREN],
-    ['"run shell: true --attempts 99" ends with 2 and one line', 0.4, CHILDREN],
-    ['"run shell: true --model nobody:x" ends with 2 and one line', 0.4, CHILDREN],
-    ['"run shell: true --cwd nowhere" ends with 2 and one line', 0.4, CHILDREN],
-    ['"\\u001b[2Jx" ends with 2 and one line', 0.3, CHILDREN],
-    ['serve -h prints to standard output and ends with 0', 0.4, CHILDREN],
-    ['run --help prints to standard output and ends with 0', 0.3, CHILDREN],
-    ['help run prints to standard output and ends with 0', 0.3, CHILDREN],
-    ['--version prints to standard output and ends with 0', 0.3, CHILDREN],
-  ],
-  'test/cli/run.test.ts': [
-    ['a goal that is not achieved ends with 1', 0.5, CHILDREN],
-    ['an achieved goal ends with 0, after plain lines and the net change', 1.5, CHILDREN],
-    ['a model that cannot be called is a line, which does not have the key', 0.5, CHILDREN],
-    ['--json prints a line per event, then the details, and nothing else', 0.6, CHILDREN],
-    ['a gate that nobody can answer ends with 3, and a server continues the run', 1.8, CHILDREN],
-    ['SIGINT aborts the run, and ends with 130', 1.1, CHILDREN],
-    ['SIGTERM aborts the run, and ends with 130', 1, CHILDREN],
-    ['SIGHUP aborts the run, and ends with 130', 0.9, CHILDREN],
-    ['a signal that npm passes on counts once', 0.9, CHILDREN],
-    ['a reader that goes away aborts the run, without a word', 0.9, CHILDREN],
-    ['a run that was killed is named by the next one, which begins nothing', 0.8, CHILDREN],
-    ['texts of models, commands and files control nothing', 0.6, CHILDREN],
-    ['FORCE_COLOR brings colours where there is no terminal, but no progress line', 0.7, CHILDREN],
-    ['--isolated leaves the folder alone when nobody can be asked', 0.7, CHILDREN],
-    ['--attempts shows every attempt, and applies the changes of the one taken', 0.6, CHILDREN],
-    ['a goal in free text is checked with --check, in the folder of --cwd', 0.6, CHILDREN],
-    ['--attempts and --approve together: the gate of an attempt is named', 0.5, CHILDREN],
-  ],
-  'test/cli/serve.test.ts': [
-    ['the curl command that it prints starts a run', 0.3, STARTS],
-    ['each folder has data of its own, so that two can be served at once', 0.7, STARTS],
-    ['a second server of the same folder is refused, and told of --data', 1.2, STARTS],
-    ['a port in use is reported in one line, which names --port', 0.4, STARTS],
-    ['/, the home folder and what holds it are refused unless they are named', 2.3, STARTS],
-    ['with --keys auto a key is made, and calls without it are refused', 0.3, STARTS],
-    ['keys on the command line work, with a warning, and are not printed', 0.3, STARTS],
-    ['without keys it says that other machines are refused', 0.4, STARTS],
-    ['--open gives the address, without the key, to the browser', 0.3, STARTS],
-    ['--open without a browser is a line, and the server goes on', 0.4, STARTS],
-    ['RUNWRIGHT_MODEL is the default model, and --model comes before it', 0.7, STARTS],
-    ['a server goes on when nobody reads its output any more', 0.3, STARTS],
-    ['on Windows it says in one sentence to use WSL', 0.3, STARTS],
-  ],
-  'test/cli/terminal.test.ts': [
-    ['a call is decided by typing "a\\n"', 1.7, COMMANDS],
-    [
-      'on a terminal there are colours and a progress line, which is gone at the end',
-      1.5,
-      CHILDREN,
-    ],
-    ['without colours, with NO_COLOR, there is a progress line all the same', 0.7, CHILDREN],
-    ['a terminal that can do nothing gets plain lines', 1.2, CHILDREN],
-    ['lines are cut to the columns of the terminal, also after these change', 1.1, CHILDREN],
-    ['a call is decided by typing "perhaps\\n\\nyes\\nAPPROVE\\n"', 1.2, CHILDREN],
-    ['a call is decided by typing "x\\n"', 1, CHILDREN],
-    ['a call is decided by typing "r\\n"', 1.3, CHILDREN],
-    ['what was typed before a question answers nothing', 1.6, CHILDREN],
-    ['a note reaches the model, and is not taken for an answer', 1.8, CHILDREN],
-    [
-      'after each iteration the change so far is shown, and the next one is approved',
-      1.3,
-      CHILDREN,
-    ],
-    ['the end of the input leaves the run at its gate, with 3', 1.2, CHILDREN],
-    ['Ctrl-C at a question aborts the run', 1.2, CHILDREN],
-    ['Ctrl-C aborts the run, and a second one leaves at once', 0.8, CHILDREN],
-    ['the changes of an isolated run are applied when that is answered with y', 1.4, CHILDREN],
-    ['with output in a file, questions go to the terminal by standard error', 1.1, CHILDREN],
-    ['Ctrl-C in the terminal ends the server', 0.7, CHILDREN],
-  ],
-  'test/standalone.test.ts': [
-    ['an unknown argument is reported in one line', 0.5, STARTS],
-    ['Ctrl-C ends it cleanly, and it prints how to start a run', 2.4, STARTS],
-    ['--help lists every variable of docs/reference.md and exits', 0.7, STARTS],
-    ['a root that is a file is reported in one line, with a non-zero exit code', 0.6, STARTS],
-    ['a key that is too short is reported in one line, with a non-zero exit code', 0.5, STARTS],
-    ['the default model is builtin:repair even with keys of providers', 0.5, STARTS],
-    ['a request without cwd works on the copy of the demo project', 0.5, STARTS],
-    ['the copy of the demo project is made anew at each start, in the same folder', 1, STARTS],
-    ['a link in the place of the copy of the demo project is refused in one line', 0.5, STARTS],
-    ['a data folder that cannot be created is reported in one line', 0.4, STARTS],
-    ['a missing root is reported in one line, with a non-zero exit code', 0.4, STARTS],
-    ['with keys, calls without one are refused, and the key is not printed', 0.4, STARTS],
-    ['an unknown model is reported in one line, with a non-zero exit code', 0.3, STARTS],
-    ['on all addresses it prints one that works', 0.3, STARTS],
-    ['a PORT that is not a number is reported in one line, with a non-zero exit code', 0.3, STARTS],
-    ['damage is printed to standard error, one line each, and shown by the API', 1.2, STARTS],
-    ['a data folder that another server uses is reported in one line', 1.1, STARTS],
-    ['a port in use is reported in one line', 0.8, STARTS],
-    ['a run survives three kill -9, and no event is lost or duplicated', 6.1, KILLS],
-    ['with the key auto it makes one, prints a link with it, and keeps it', 2.1, STARTS],
-    ['two servers that start at once agree on the key', 2, STARTS],
-    ['a key file that others can change or read is refused in one line', 2.1, STARTS],
-  ],
-  'test/docs-options.test.ts': [
-    [
-      'docs/reference.md lists the options of engines and services as they are declared',
-      4.0,
-      'compiles lib, to find every option in the types',
-    ],
-    ['every option that the page lists says what it does', 4.0, 'needs that as well'],
-    ['the defaults that the page states are the values that options have', 4.0, 'so does this'],
-  ],
-  'test/options.test.ts': [
-    [
-      'a misspelt option or one of the wrong kind is refused by whatever takes options',
-      5.0,
-      'compiles lib, to find every option in the types',
-    ],
   ],
   'test/server/webhooks/kill.test.ts': [
     [
@@ -664,24 +518,15 @@ const byFile = {
   'test/agent/goals/holdout/attempts.test.ts': [
     ['an attempt that passes only the visible tests does not win', 2, CHECKS],
   ],
-  'test/docs.test.ts': [
-    ['the TypeScript samples of all documents compile', 4.5, COMPILE],
-  ],
   'test/agent/stores/lock.test.ts': [
     ['of several processes that find a stale lock, exactly one takes it over', 0.4, DISK],
     ['the lock of a process that was killed is taken over', 0.3, DISK],
-  ],
-  'test/bad-arguments.test.ts': [
-    ['no exported function answers a wrong argument with an error of the engine', 0.5, COMMANDS],
   ],
   'test/agent/checkpoints/restore.test.ts': [
     ['files are restored after the end, again and again', 0.3, COPIES],
   ],
   'test/agent/checkpoints/views.test.ts': [
     ['changes, files and patches of checkpoints and of the folder as it is', 0.3, COPIES],
-  ],
-  'test/internal/abort.test.ts': [
-    ['work that settles first wins, and all races of a signal share one listener', 0.3, COMMANDS],
   ],
   'test/agent/models/damage.test.ts': [
     [
@@ -716,9 +561,5 @@ export const slowTests = Object.entries(byFile).flatMap(([file, tests]) =>
  * @type {Readonly<Record<string, string>>}
  */
 export const ownProcess = {
-  'test/internal/next-turn.test.ts': 'counts all that happens in a turn of its process',
   'test/agent/models/repair-loading.test.ts': 'asks which files its process has loaded',
-  'test/internal/uuid.test.ts': 'ids never go back in time, and others make ids of today',
-  'test/growth.test.ts': 'counts the steps of all code in its process',
-  'test/regexps.test.ts': 'records what other modules do while they are loaded',
 }

@@ -75,3 +75,11 @@ export const markdown: ReadonlyMap<string, Markdown> = new Map(
 
 /** Whether a block is a TypeScript sample. */
 export const isTypeScript = ({ info }: Block): boolean => /^(ts|typescript)\b/.test(info)
+
+/** The TypeScript samples of all documents. */
+export const samples: readonly Block[] = documents
+  .flatMap((document) => markdown.get(document)!.blocks)
+  .filter(isTypeScript)
+
+/** The info string of a sample that stands behind the first one of its document. */
+export const CONTINUES = 'ts continues'

@@ -27,7 +27,7 @@ const notRun: readonly NotRun[] = [
   {
     document: 'README.md',
     has: 'npm ci && npm start',
-    why: 'needs a clone and a registry: .ci/run does both, test/standalone.test.ts the server',
+    why: 'needs a clone and a registry: .ci/run does both, test/standalone.slow.test.ts the server',
   },
   {
     document: 'README.md',

@@ -1,3 +1,4 @@
+/** Counts everything that happens in a turn of its process, so it has a process of its own. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inSlices, LongWork, nextTurn } from '../../lib/internal/next-turn.js'

@@ -1,3 +1,4 @@
+/** Ids never go back in time, and other tests create ids of today, so it has a process of its own. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { uuidV7 } from '../../lib/internal/uuid.js'
