@@ -32,13 +32,6 @@ const byFile = {
       RANDOM_TEXTS,
     ],
   ],
-  'test/agent/executors/lifeline.test.ts': [
-    ['commands and tool servers end with thread and process', 1.2, CHILDREN],
-  ],
-  'test/agent/stores/object-packs.test.ts': [
-    ['objects stored one by one lie in few files, and are found after a restart', 0.4, DISK],
-    ['a torn or damaged pack is named, and no object of another one is lost', 0.3, DISK],
-  ],
   'test/agent/models/repair-loading.test.ts': [
     ['the first request to the repair model loads its engine, an import does not', 0.7, WORKER],
   ],
@@ -58,23 +51,6 @@ const byFile = {
   'test/agent/crash/random-crashes.test.ts': [
     ['60 random runs keep every invariant even if their process dies', 3.7, RANDOM],
   ],
-  'test/agent/isolation/kills.test.ts': [
-    [
-      'nothing is lost or left when a process dies while a copy is made for a sealed check',
-      2.0,
-      COPIES,
-    ],
-    ['nothing is lost or left when a process dies while a copy is made', 2, COPIES],
-    ['nothing is lost or left when a process dies while a copy is made anew', 4, COPIES],
-    ['nothing is lost or left when a process dies while a copy is handed on', 2, COPIES],
-    [
-      'nothing is lost or left when a process dies while a copy is handed on in place of another',
-      4,
-      COPIES,
-    ],
-    ['nothing is lost or left when a process dies while a copy is removed', 2, COPIES],
-    ['nothing is lost or left when a process dies while a copy is swept', 3, COPIES],
-  ],
   'test/agent/models/repair-check-files.test.ts': [
     ['repair changes the source, and no test in a folder called qa', 4.5, REPAIR],
     ['repair gives up where only a test could be changed', 2.7, REPAIR],
@@ -89,6 +65,11 @@ const byFile = {
     ['repairs geometry: swapped functions', 3.4, REPAIR],
   ],
   'test/agent/models/repair.test.ts': [
+    [
+      'pytest plugins are disabled only if the outcomes are the same without them',
+      16.9,
+      'starts pytest with and without each combination of plugins',
+    ],
     ['patches are tried on the failing tests only, and the whole check comes last', 1.7, REPAIR],
     ['a bug that no small patch repairs is given up, and the files are unchanged', 6.7, REPAIR],
     ['the same conversation gives the same turns, from new and old instances', 2.4, REPAIR],
@@ -98,26 +79,6 @@ const byFile = {
       3.5,
       REPAIR,
     ],
-  ],
-  'test/agent/models/repair-stops.test.ts': [
-    ['a run with 3 tool calls changes nothing', 2, REPAIR],
-    [
-      'what a process leaves that is killed while tests run with a patch, the next one removes',
-      3,
-      CRASHES,
-    ],
-    [
-      'an engine that closes while tests run with a patch leaves no copy; the next goes on',
-      2.5,
-      REPAIR,
-    ],
-    ['a run that is aborted while tests run with a patch changes nothing', 1.8, REPAIR],
-    ['a run with 4 tool calls changes nothing', 2, REPAIR],
-    ['a run with 5 tool calls changes nothing', 2, REPAIR],
-    ['a run with 6 tool calls changes nothing', 4, REPAIR],
-    ['a run with 7 tool calls changes nothing', 6, REPAIR],
-    ['a run that is aborted when its first trials begin changes nothing', 0.7, REPAIR],
-    ['a run whose time is over while tests run with a patch changes nothing', 0.7, REPAIR],
   ],
   'test/agent/models/repair-refused.test.ts': [
     ['patches that a person refuses give way to others that help', 5.5, REPAIR],
@@ -166,12 +127,9 @@ const byFile = {
   'test/agent/models/repair-trials.test.ts': [
     ['every output that the tool tells of is read as it was', 0.5, RANDOM_TEXTS],
   ],
-  'test/agent/run/no-descriptors.test.ts': [
-    [
-      'runs wait while no file descriptor is left, and then achieve their goals',
-      2.4,
-      'runs wait for the machine in real time',
-    ],
+  'test/agent/stores/object-packs.test.ts': [
+    ['objects stored one by one lie in few files, and are found after a restart', 0.4, DISK],
+    ['a torn or damaged pack is named, and no object of another one is lost', 0.3, DISK],
   ],
   'test/cli/demo.test.ts': [
     ['the demo shows a run that is achieved, and leaves the project alone', 14, REPAIR],
@@ -203,13 +161,6 @@ const byFile = {
     ['examples/extract-invoice.ts prints its results, ends, and needs no network', 1.0, SAMPLE],
     ['examples/http-basics.ts prints its results, ends, and needs no network', 0.5, SAMPLE],
     ['examples/http-blocking.ts prints its results, ends, and needs no network', 0.4, SAMPLE],
-  ],
-  'test/server/webhooks/kill.test.ts': [
-    [
-      'a process that is killed while it waits keeps to the schedule when it is back',
-      2.9,
-      'the wait is longer than the start of a process takes',
-    ],
   ],
   'test/agent/models/damage.test.ts': [
     [

@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test'
 import { Project } from '../../helpers/isolated.js'
 
-export const files = {
+const files = {
   'a.txt': 'a',
   'b/c.txt': 'c',
   '.env': 'KEY=1',
