@@ -1,13 +1,14 @@
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
+import { accessSync, constants, mkdtempSync, realpathSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { TestContext } from 'node:test'
 import {
   MemoryStore,
   NO_USAGE,
   RunEngine,
   type AgentEvent,
   type EngineOptions,
+  type EventKind,
+  type EventPayloads,
   type JsonObject,
   type Model,
   type ModelProvider,
@@ -26,6 +27,20 @@ export interface Said {
   }[]
   readonly tokens?: readonly [input: number, output: number]
   readonly stop?: ModelTurn['stop']
+}
+
+/** A turn that runs shell commands, one call for each. */
+export function bash(...commands: readonly string[]): Said {
+  return { calls: commands.map((command) => ({ tool: 'bash', args: { command } })) }
+}
+
+/** A turn that writes files by path, one call for each. */
+export function write(files: Readonly<Record<string, string>>): Said {
+  return {
+    calls: Object.entries(files).map(([path, content]) => ({
+      tool: 'write_file', args: { path, content },
+    })),
+  }
 }
 
 /** A provider `test` whose model `test:m` calls a function for each turn. */
@@ -69,16 +84,31 @@ function turnOf({ text = '', calls = [], tokens = [0, 0], stop }: Said, count: n
   }
 }
 
-/** A scratch folder that is removed after the test. */
-export function scratch(t: TestContext): string {
-  const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-test-')))
+/** Where clean-up is registered: the context of a test, or a world. */
+export interface Cleanups {
+  after(end: () => void | Promise<void>): void
+}
+
+/** A scratch folder, removed after the test; `in memory` prefers a file system without a disk. */
+export function scratch(t: Cleanups, medium: 'on disk' | 'in memory' = 'on disk'): string {
+  const base = medium === 'in memory' && isWritable('/dev/shm') ? '/dev/shm' : tmpdir()
+  const folder = realpathSync(mkdtempSync(join(base, 'runwright-test-')))
   t.after(() => rmSync(folder, { recursive: true, force: true }))
   return folder
 }
 
+function isWritable(path: string): boolean {
+  try {
+    accessSync(path, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
 /** An engine in a scratch folder; it is closed after the test. */
 export async function openEngine(
-  t: TestContext,
+  t: Cleanups,
   { cwd = scratch(t), ...options }: Partial<EngineOptions> & { readonly cwd?: string } = {},
 ): Promise<{ readonly engine: RunEngine; readonly cwd: string }> {
   const engine = await RunEngine.open({
@@ -121,6 +151,20 @@ export async function follow(
     }
   }
   return events
+}
+
+/** True if a run waits for a human. */
+export function atGate({ kind }: AgentEvent): boolean {
+  return kind === 'human_check_required'
+}
+
+/** Returns the payloads of the events of a kind. */
+export function payloads<K extends EventKind>(
+  events: readonly AgentEvent[],
+  kind: K,
+): EventPayloads[K][] {
+  const found = events.filter((event) => event.kind === kind)
+  return found.map(({ payload }) => payload as EventPayloads[K])
 }
 
 /** Creates a run and follows it to its end. */

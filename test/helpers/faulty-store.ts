@@ -1,4 +1,4 @@
-import { MemoryStore, StoreError, type RunRecord } from 'runwright/agent'
+import { MemoryStore, StoreError, type ObjectStore, type RunRecord } from 'runwright/agent'
 
 export const FULL = 'the disk is full; free some space'
 
@@ -56,5 +56,17 @@ export class FaultyStore extends MemoryStore {
   /** Resolves when `condition` holds after some append was tried. */
   async until(condition: () => boolean): Promise<void> {
     while (!condition()) await new Promise<void>((resolve) => this.#onTry.push(resolve))
+  }
+}
+
+/** Returns the objects of a store with some calls replaced. */
+export function withCalls(objects: ObjectStore, calls: Partial<ObjectStore>): ObjectStore {
+  return {
+    put: (all) => objects.put(all),
+    get: (hash) => objects.get(hash),
+    has: (hashes) => objects.has(hashes),
+    list: (after, limit) => objects.list(after, limit),
+    delete: (hashes, unusedMs) => objects.delete(hashes, unusedMs),
+    ...calls,
   }
 }

@@ -5,7 +5,8 @@ import { MemoryStore, RunEngine } from 'runwright/agent'
 import { RunServiceClient } from 'runwright/server'
 import { sampleRun } from '../../lib/agent/testing/sample-records.js'
 import { follow, scratch } from '../helpers/engine.js'
-import { fill, openFamily, writes } from '../agent/run/children/support.js'
+import { writeFiles } from '../helpers/files.js'
+import { openFamily, writes } from '../agent/run/children/support.js'
 import { openService } from './open-service.js'
 
 const uuid = (n: number): string => `01890000-0000-7000-8000-00000000000${n}`
@@ -67,7 +68,7 @@ test('DELETE removes the tree of a root, and refuses a child with the id of its 
 
 test('another answer to a choice than the first is a 409, and an abort of an attempt a 422', async (t) => {
   const { engine, cwd } = await openFamily(t, { a: writes('answer.txt', 'good\n') })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const opened = await openService({ engine })
   t.after(() => opened[Symbol.asyncDispose]())
   await using runs = RunServiceClient.inProcess(opened.service)

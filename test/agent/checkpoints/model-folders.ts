@@ -1,21 +1,22 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { FileStore, MemoryStore } from 'runwright/agent'
+import { FileStore, type MemoryStore } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
 import { Random } from '../../helpers/random.js'
 import {
   file, link, listing, put, randomModel, readModel, writeModel, type Model, type ModelFile,
 } from '../../helpers/tree-model.js'
 import { wholeTree } from '../../helpers/whole-tree.js'
+import type { World } from '../../helpers/world.js'
 import type { Place, Plan } from './model-known.js'
-import { differing, edited, editsBetween, NAMES, perform, swapped } from './model-world.js'
+import { differing, edited, editsBetween, NAMES, perform, swapped } from './model-rules.js'
 
-/** Folders that runs and a stranger change, beside what is expected of them. */
+/** The folders of a world that runs and a stranger change, and what each must have. */
 export class Folders {
   protected random: Random
   protected readonly plan: Plan
-  protected readonly root: string
+  protected readonly world: World
   readonly #canary: string
   #canaryBefore: Record<string, string>
   protected readonly original: Place
@@ -26,11 +27,11 @@ export class Folders {
   /** What was done, for people. */
   readonly script: string[] = []
 
-  constructor(plan: Plan, root: string) {
+  constructor(plan: Plan, world: World) {
     this.plan = plan
     this.random = new Random(plan.seed)
-    this.root = root
-    this.#canary = join(root, 'canary')
+    this.world = world
+    this.#canary = join(world.top, 'canary')
     const canary = randomModel(this.random, 12, NAMES)
     for (const name of NAMES) put(canary, name, file(`canary ${name}\n`))
     writeModel(this.#canary, canary)
@@ -41,14 +42,13 @@ export class Folders {
     put(folder, 'node_modules/m/i.js', file('1\n'))
     put(folder, 'a/.env', file('TOKEN=2\n'))
     put(folder, 'out', link(this.#canary))
-    this.original = { path: join(root, 'work'), owner: '', now: folder }
-    mkdirSync(this.original.path)
+    this.original = { path: world.cwd, owner: '', now: folder }
     writeModel(this.original.path, folder)
-    this.disk = plan.seed % 2 === 0 ? new MemoryStore() : this.openDisk()
+    this.disk = plan.seed % 2 === 0 ? world.store : this.openDisk()
   }
 
   protected openDisk(): FileStore {
-    return new FileStore({ directory: join(this.root, 'data') })
+    return new FileStore({ directory: this.world.data })
   }
 
   protected get folder(): Model {

@@ -9,7 +9,7 @@ import { Runs } from './model-runs.js'
 import {
   baseOf, differing, editsBetween, expectedApply, expectedRestore, perform, problemsOf,
   readCheckpoint, visible, withPaths,
-} from './model-world.js'
+} from './model-rules.js'
 
 /** What is done with the files of runs: restores, applies, forks, and their end. */
 export class Operations extends Runs {

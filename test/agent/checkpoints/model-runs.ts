@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { existsSync, realpathSync } from 'node:fs'
-import { join } from 'node:path'
 import {
   AgentError, FileStore, RunEngine, type AgentEvent, type Executor, type Message, type RunDetails,
   type RunStore, type Tool,
@@ -10,7 +9,7 @@ import { follow, testProvider, type Said } from '../../helpers/engine.js'
 import { listing, readModel, type Model, type ModelFile } from '../../helpers/tree-model.js'
 import { Folders } from './model-folders.js'
 import type { Course, KnownRun, Place, Sent, Work } from './model-known.js'
-import { baseOf, differing, expectedApply, readCheckpoint, visible } from './model-world.js'
+import { baseOf, differing, expectedApply, readCheckpoint, visible } from './model-rules.js'
 import { mortalClock, MortalProcess } from '../../helpers/mortal-process.js'
 
 const GATE = ({ kind }: { readonly kind: string }): boolean => kind === 'human_check_required'
@@ -41,7 +40,7 @@ export class Runs extends Folders {
       defaultModel: 'test:m',
       tools: [this.#tool(process)],
       executor: this.#executor(),
-      workspaceFolder: join(this.root, 'copies'),
+      workspaceFolder: this.world.copies,
       clock: mortalClock(process.died),
     })
     this.engine = process.inside(engine)
@@ -284,7 +283,7 @@ export class Runs extends Folders {
     // A call that was cut off is not repeated: the run may have changed nothing.
     if (work.place === null) {
       assert.equal(course, null, `${this.context}: ${id} did nothing`)
-      const copy = join(realpathSync(join(this.root, 'copies', id)), 'work')
+      const copy = realpathSync(this.world.copyOf(id))
       this.#placeOf(work, id, work.isolated ? copy : this.original.path)
     }
     const run: KnownRun = {

@@ -6,7 +6,7 @@ import { Operations } from './model-operations.js'
 type Action = () => Promise<void>
 
 /** One random history. */
-export class World extends Operations {
+export class History extends Operations {
   async step(number: number): Promise<void> {
     // Of its own, so that steps can be left out and the others stay what they are.
     const random = new Random((this.plan.seed * 1_000 + number) * 0x9e3779b1)

@@ -1,107 +1,15 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { MemoryStore, type ObjectStore, type RunRecord, type RunStore } from 'runwright/agent'
+import { MemoryStore, type RunStore } from 'runwright/agent'
 import { ObjectUse } from '../../../lib/agent/checkpoints/object-use.js'
 import { Reclaimer } from '../../../lib/agent/checkpoints/reclaim.js'
 import { useTree } from '../../../lib/agent/checkpoints/use-tree.js'
 import { HashSet } from '../../../lib/agent/checkpoints/hash-set.js'
 import { blob, HOUR_MS, listAll } from '../../../lib/agent/testing/object-contract/suite.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+import { withCalls } from '../../helpers/faulty-store.js'
 import { Random } from '../../helpers/random.js'
-import { Died, objectsOfFiles, TestProcess, type Files } from './object-world.js'
-
-function randomFiles(random: Random): Files {
-  const files = new Map<string, string>()
-  for (let i = random.integer(0, 6); i > 0; i--) {
-    files.set(`${random.integer(0, 2)}/${random.integer(0, 4)}`, `text ${random.integer(0, 12)}`)
-  }
-  return files
-}
-
-/** What the runs of a store refer to, by the logs themselves. */
-async function referred(store: RunStore, trees: ReadonlyMap<string, Files>): Promise<Set<string>> {
-  const hashes = new Set<string>()
-  const { heads } = await store.list({ limit: 1_000 })
-  for (const { details } of heads) {
-    for (const record of await store.read(details.run_id, 0, 1_000)) {
-      const id = record.kind === 'checkpoint' ? record.payload.checkpoint_id : baseOf(record)
-      if (id === null) continue
-      const files = trees.get(id)
-      assert.ok(files !== undefined)
-      for (const { hash } of objectsOfFiles(files)) hashes.add(hash)
-    }
-  }
-  return hashes
-}
-
-function baseOf(record: RunRecord): string | null {
-  return record.kind === 'run_created' ? (record.private?.fork?.checkpoint_id ?? null) : null
-}
-
-async function assertComplete(
-  store: RunStore,
-  objects: ObjectStore,
-  trees: ReadonlyMap<string, Files>,
-): Promise<void> {
-  const needed = await referred(store, trees)
-  const found = await objects.has([...needed])
-  assert.deepEqual([...needed].filter((hash) => !found.has(hash)), [], 'nothing is lost')
-}
-
-for (const [name, seeds] of [['a few', 4], ['many', 150]] as const) {
-  test(`what runs refer to stays, and nothing else, in ${name} random histories`, async () => {
-    for (let seed = 1; seed <= seeds; seed++) await history(seed)
-  })
-}
-
-async function history(seed: number): Promise<void> {
-  const random = new Random(seed * 7_919)
-  const store = new MemoryStore()
-  await store.open()
-  const trees = new Map<string, Files>()
-  let runs = 0
-  for (let life = 0; life < 4; life++) {
-    const left = life < 3 ? random.integer(20, 400) : Infinity
-    const living = new TestProcess(store, store.objects, random, left)
-    const work: Promise<unknown>[] = []
-    const begin = (act: () => Promise<unknown>): void => {
-      work.push(act().catch((error: unknown) => {
-        const { code } = error as { code?: string }
-        const isGone = code === 'ERR_AGENT_CHECKPOINT' || code === 'ERR_AGENT_STORE_CORRUPT'
-        if (!(error instanceof Died) && !isGone) throw error
-      }))
-    }
-    for (let step = 0; step < 25 && !living.isDead; step++) {
-      const { heads } = await store.list({ limit: 100 })
-      const head = heads.length === 0 ? undefined : random.pick(heads)
-      const kind = random.integer(0, 9)
-      if (head === undefined || kind < 2) {
-        const runId = `run-${++runs}`
-        begin(() => living.store.append(runId, sampleRun(runId, { status: 'running' })))
-      } else if (kind < 6) {
-        const files = randomFiles(random)
-        trees.set(objectsOfFiles(files).at(-1)?.hash ?? '', files)
-        begin(() => living.checkpoint(head.details.run_id, files))
-      } else if (kind < 7) {
-        const base = head.details.checkpoint_id
-        if (base !== null) begin(() => living.fork(`run-${++runs}`, base))
-      } else if (kind < 8) begin(() => living.store.delete(head.details.run_id))
-      else begin(() => living.reclaimer.sweep())
-      if (random.chance(0.4)) await Promise.allSettled(work)
-      if (random.chance(0.3)) await assertComplete(store, store.objects, trees)
-    }
-    await Promise.all(work)
-    await living.reclaimer.close()
-    await assertComplete(store, store.objects, trees)
-  }
-  const last = new TestProcess(store, store.objects, random)
-  const { kept } = await last.reclaimer.sweep()
-  const needed = await referred(store, trees)
-  assert.deepEqual(await listAll(store.objects, 50), [...needed].sort(), `seed ${seed}`)
-  assert.equal(kept, needed.size)
-  assert.deepEqual(last.reclaimer.problems, [])
-  await store.close()
-}
+import { objectsOfFiles, TestProcess, type Files } from './reclaim-process.js'
 
 test('a set of hashes holds what was added', () => {
   const set = new HashSet()
@@ -218,14 +126,13 @@ test('a sweep comes soon after a deletion, but rests 20 times as long as it take
   const { store } = await openWorld()
   const time = new TestSchedule()
   const { objects } = store
-  const slow: ObjectStore = {
-    ...bound(objects),
+  const slow = withCalls(objects, {
     exclusive: true,
     list: (after, limit) => {
       time.now += 1_000
       return objects.list(after, limit)
     },
-  }
+  })
   const reclaimer = new Reclaimer({
     store, use: new ObjectUse(slow, false), onProblem: assert.fail,
     schedule: time.schedule, now: () => time.now,
@@ -247,26 +154,17 @@ test('a sweep comes soon after a deletion, but rests 20 times as long as it take
   assert.equal(time.next, undefined)
 })
 
-function bound(objects: ObjectStore): ObjectStore {
-  return {
-    put: (blobs) => objects.put(blobs),
-    get: (hash) => objects.get(hash),
-    has: (hashes) => objects.has(hashes),
-    list: (after, limit) => objects.list(after, limit),
-    delete: (hashes, unusedMs) => objects.delete(hashes, unusedMs),
-  }
-}
-
 test('runs that retention dropped are noticed within the hour, and idle costs a look', async () => {
   const { store } = await openWorld()
   const time = new TestSchedule()
   let lists = 0
-  const counted = { ...bound(store.objects), exclusive: true }
-  const list = counted.list.bind(counted)
-  counted.list = (after, limit) => {
-    lists += 1
-    return list(after, limit)
-  }
+  const counted = withCalls(store.objects, {
+    exclusive: true,
+    list: (after, limit) => {
+      lists += 1
+      return store.objects.list(after, limit)
+    },
+  })
   const reclaimer = new Reclaimer({
     store, use: new ObjectUse(counted, false), onProblem: assert.fail,
     schedule: time.schedule, now: () => time.now,
@@ -293,8 +191,7 @@ test('in a shared store one process sweeps in an hour, what was used lately stay
   const { store } = await openWorld()
   const calls: unknown[] = []
   let mine = true
-  const shared: ObjectStore = {
-    ...bound(store.objects),
+  const shared = withCalls(store.objects, {
     delete: (hashes, unusedMs) => {
       calls.push([hashes.length, unusedMs])
       return Promise.resolve()
@@ -303,7 +200,7 @@ test('in a shared store one process sweeps in an hour, what was used lately stay
       calls.push(everyMs)
       return Promise.resolve(mine)
     },
-  }
+  })
   const time = new TestSchedule()
   const reclaimer = new Reclaimer({
     store, use: new ObjectUse(shared, true), onProblem: assert.fail,
@@ -340,15 +237,14 @@ test('what a sweep is removing is not found by a capture meanwhile', async () =>
   let go = (): void => {}
   const removing = new Promise<void>((resolve) => (begun = resolve))
   const gate = new Promise<void>((resolve) => (go = resolve))
-  const objects: ObjectStore = {
-    ...bound(store.objects),
+  const objects = withCalls(store.objects, {
     exclusive: true,
     delete: async (hashes, unusedMs) => {
       begun()
       await gate
       await store.objects.delete(hashes, unusedMs)
     },
-  }
+  })
   const use = new ObjectUse(objects, false)
   const reclaimer = new Reclaimer({ store, use, onProblem: assert.fail })
   const sweep = reclaimer.sweep()

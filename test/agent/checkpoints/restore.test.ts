@@ -1,12 +1,8 @@
 import assert from 'node:assert/strict'
-import {
-  existsSync, mkdirSync, readFileSync, rmSync, writeFileSync,
-} from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import {
-  MemoryStore, type EngineOptions, type RestoreResult, type RunEngine,
-} from 'runwright/agent'
+import { MemoryStore, type RestoreResult, type RunEngine } from 'runwright/agent'
 import type {
   FileOperations, StoredFolder,
 } from '../../../lib/agent/checkpoints/file-operations.js'
@@ -14,34 +10,27 @@ import { restoreFolder } from '../../../lib/agent/checkpoints/restore.js'
 import type { LogWriter } from '../../../lib/agent/log/writer.js'
 import { TrackedFolder } from '../../../lib/agent/workspace/manifest.js'
 import { readTree } from '../../../lib/agent/workspace/read-tree.js'
-import { follow, openEngine, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
+import { atGate, bash, follow, scratch, write } from '../../helpers/engine.js'
+import { World } from '../../helpers/world.js'
 
 /** A run that writes `one` and then `two` to the file `a`, with a gate after each iteration. */
 async function gatedRun(
   t: TestContext,
-): Promise<{ readonly engine: RunEngine; readonly cwd: string; readonly runId: string }> {
-  const provider = testProvider((_, n) =>
-    n % 2 === 0
-      ? { calls: [{ tool: 'write_file', args: { path: 'a', content: `${n / 2 + 1}\n` } }] }
-      : { text: 'done' },
-  )
-  const { engine, cwd } = await openEngine(t, { providers: [provider], checkpoints: 'auto' })
-  writeFileSync(join(cwd, 'a'), '0\n')
-  writeFileSync(join(cwd, 'kept'), 'kept\n')
-  const request = { goal: 'shell: false', cwd, hitl_enabled: true, max_iterations: 3 }
-  const { details } = await engine.create(request)
-  await follow(engine, details.run_id, ({ kind }) => kind === 'human_check_required')
-  return { engine, cwd, runId: details.run_id }
-}
-
-function read(...names: readonly string[]): string {
-  return readFileSync(join(...names), 'utf8')
+): Promise<{ readonly world: World; readonly engine: RunEngine; readonly runId: string }> {
+  const world = new World(t, {
+    files: { a: '0\n', kept: 'kept\n' },
+    turns: [write({ a: '1\n' }), { text: 'done' }, write({ a: '2\n' })],
+  })
+  const engine = await world.open()
+  const request = { goal: 'shell: false', hitl_enabled: true, max_iterations: 3 }
+  const { runId } = await world.run(request, atGate)
+  return { world, engine, runId }
 }
 
 test('files are restored at a gate, and that is taken back by the checkpoint made before', async (t) => {
-  const { engine, cwd, runId } = await gatedRun(t)
-  assert.equal(read(cwd, 'a'), '1\n')
-  writeFileSync(join(cwd, 'unrelated'), 'of somebody else\n')
+  const { world, engine, runId } = await gatedRun(t)
+  assert.equal(world.read('a'), '1\n')
+  world.write({ unrelated: 'of another program\n' })
   const [start] = await engine.workspaces.checkpoints(runId)
   assert.equal(start?.reason, 'start')
   const id = start.checkpoint_id
@@ -49,14 +38,14 @@ test('files are restored at a gate, and that is taken back by the checkpoint mad
     code: 'ERR_AGENT_WORKSPACE_CHANGED',
     paths: ['unrelated'],
   })
-  rmSync(join(cwd, 'unrelated'))
+  rmSync(join(world.cwd, 'unrelated'))
   const restored = await engine.workspaces.restore(runId, { checkpoint_id: id })
-  assert.equal(read(cwd, 'a'), '0\n')
+  assert.equal(world.read('a'), '0\n')
   assert.deepEqual(restored.paths, ['a'])
   assert.equal(restored.restored, id)
   assert.deepEqual((await engine.workspaces.changes(runId)).changes, [])
   const undone = await engine.workspaces.restore(runId, { checkpoint_id: restored.checkpoint_id })
-  assert.equal(read(cwd, 'a'), '1\n')
+  assert.equal(world.read('a'), '1\n')
   assert.deepEqual(undone.paths, ['a'])
   assert.equal((await engine.get(runId)).status, 'awaiting_human')
   const { changes } = await engine.workspaces.changes(runId)
@@ -66,7 +55,7 @@ test('files are restored at a gate, and that is taken back by the checkpoint mad
 })
 
 test('files are restored after the end, again and again', async (t) => {
-  const { engine, cwd, runId } = await gatedRun(t)
+  const { world, engine, runId } = await gatedRun(t)
   await engine.resume(runId, { decision: 'abort' })
   await follow(engine, runId)
   const all = await engine.workspaces.checkpoints(runId)
@@ -75,35 +64,17 @@ test('files are restored after the end, again and again', async (t) => {
     const { checkpoint_id } = await engine.workspaces.restore(runId, {
       checkpoint_id: start!.checkpoint_id,
     })
-    assert.equal(read(cwd, 'a'), '0\n')
+    assert.equal(world.read('a'), '0\n')
     await engine.workspaces.restore(runId, { checkpoint_id })
-    assert.equal(read(cwd, 'a'), '1\n')
+    assert.equal(world.read('a'), '1\n')
   }
   const events = await engine.events(runId, { after: 0, limit: 1000 })
   const kinds = events.map(({ kind }) => kind)
   assert.deepEqual(kinds.slice(kinds.indexOf('run_end') + 1, kinds.indexOf('run_end') + 5), [
     'checkpoint', 'files_changing', 'files_changed', 'checkpoint',
   ])
-  assert.equal(read(cwd, 'kept'), 'kept\n')
+  assert.equal(world.read('kept'), 'kept\n')
 })
-
-/** A run in a folder with the file `a` that has ended, after one command. */
-async function ranCommand(
-  t: TestContext,
-  command: string,
-  options: Partial<EngineOptions> & { readonly cwd?: string } = {},
-): Promise<{ readonly engine: RunEngine; readonly cwd: string; readonly runId: string }> {
-  const provider = testProvider((_, n) =>
-    n === 0 ? { calls: [{ tool: 'bash', args: { command } }] } : { text: 'done' },
-  )
-  const cwd = options.cwd ?? scratch(t)
-  writeFileSync(join(cwd, 'a'), '0\n')
-  const given = { cwd, providers: [provider], checkpoints: 'auto', ...options } as const
-  const { engine } = await openEngine(t, given)
-  const { details } = await runToEnd(engine, { goal: 'shell: test -e done', cwd })
-  assert.equal(details.status, 'achieved')
-  return { engine, cwd, runId: details.run_id }
-}
 
 test('content that a checkpoint could not store is overwritten only by force', async (t) => {
   const { objects } = new MemoryStore()
@@ -136,20 +107,18 @@ test('content that a checkpoint could not store is overwritten only by force', a
 })
 
 test('a folder that was closed after the checkpoint is not entered', async (t) => {
-  const store = new MemoryStore()
-  store.close = () => Promise.resolve()
-  const cwd = scratch(t)
-  mkdirSync(join(cwd, 'sub'))
-  writeFileSync(join(cwd, 'sub/b'), 'old')
-  const command = 'rm sub/b; touch done'
-  const { engine, runId } = await ranCommand(t, command, { store, cwd })
-  await engine.close()
-  const { engine: next } = await openEngine(t, {
-    store, cwd, checkpoints: 'auto', workspaceFolder: join(cwd, 'sub'),
+  const world = new World(t, {
+    files: { a: '0\n', 'sub/b': 'old' },
+    turns: [bash('rm sub/b; touch done')],
   })
+  const engine = await world.open()
+  const { runId, details } = await world.run({ goal: 'shell: test -e done' })
+  assert.equal(details.status, 'achieved')
+  await engine.close()
+  const next = await world.open({ workspaceFolder: join(world.cwd, 'sub') })
   const [start] = await next.workspaces.checkpoints(runId)
   const request = { checkpoint_id: start!.checkpoint_id, force: true }
   const { paths, skipped } = await next.workspaces.restore(runId, request)
   assert.deepEqual([paths, skipped], [['done'], ['sub/b']])
-  assert.equal(existsSync(join(cwd, 'sub/b')), false)
+  assert.equal(world.has('sub/b'), false)
 })

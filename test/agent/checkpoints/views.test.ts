@@ -1,45 +1,36 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import type { JsonObject, RunEngine } from 'runwright/agent'
-import { follow, openEngine, runToEnd, testProvider } from '../../helpers/engine.js'
+import { atGate, follow, write } from '../../helpers/engine.js'
+import { World } from '../../helpers/world.js'
 
 const TOKEN = `ghp_${'aB3dE5fG7h'.repeat(4).slice(0, 36)}`
 const OTHER = { owner: { id: 'eve', tenant: 'other' } }
 const NONE = '0'.repeat(64)
 
 async function ended(
-  t: Parameters<typeof openEngine>[0],
+  t: TestContext,
   request: JsonObject = {},
-): Promise<{ readonly engine: RunEngine; readonly cwd: string; readonly runId: string }> {
-  const provider = testProvider((_, n) =>
-    n === 0
-      ? {
-          calls: [
-            { tool: 'write_file', args: { path: 'a', content: 'new\n' } },
-            { tool: 'write_file', args: { path: 'sub/deep/c', content: 'c\n' } },
-          ],
-        }
-      : { text: 'done' },
-  )
-  const { engine, cwd } = await openEngine(t, { providers: [provider], checkpoints: 'auto' })
-  writeFileSync(join(cwd, 'a'), 'old\n')
-  writeFileSync(join(cwd, 'b'), 'kept\n')
-  const { details } = await runToEnd(engine, { goal: 'shell: grep -q new a', cwd, ...request })
+): Promise<{ readonly world: World; readonly engine: RunEngine; readonly runId: string }> {
+  const world = new World(t, {
+    files: { a: 'old\n', b: 'kept\n' },
+    turns: [write({ a: 'new\n', 'sub/deep/c': 'c\n' })],
+  })
+  const engine = await world.open()
+  const { runId, details } = await world.run({ goal: 'shell: grep -q new a', ...request })
   assert.equal(details.status, 'achieved')
-  return { engine, cwd, runId: details.run_id }
+  return { world, engine, runId }
 }
 
 test('changes, files and patches of checkpoints and of the folder as it is', async (t) => {
-  const { engine, cwd, runId } = await ended(t)
+  const { world, engine, runId } = await ended(t)
   const { workspaces } = engine
   const paths = async (from?: string, to?: string): Promise<readonly string[]> =>
     (await workspaces.changes(runId, { from, to })).changes.map(
       ({ status, path }) => `${status} ${path}`,
     )
   assert.deepEqual(await paths(), ['modified a', 'added sub/deep/c'])
-  writeFileSync(join(cwd, 'b'), 'of the user\n')
+  world.write({ b: 'of the user\n' })
   assert.deepEqual(await paths('newest', 'now'), ['modified b'])
   assert.deepEqual(await paths('now', 'start'), ['modified a', 'modified b', 'deleted sub/deep/c'])
   const patch = Buffer.from(await workspaces.patch(runId, { to: 'now', raw: false })).toString()
@@ -60,8 +51,8 @@ test('changes, files and patches of checkpoints and of the folder as it is', asy
 })
 
 test('secrets are shown to nobody who may not read files', async (t) => {
-  const { engine, cwd, runId } = await ended(t)
-  writeFileSync(join(cwd, 'b'), `key ${TOKEN}\n`)
+  const { world, engine, runId } = await ended(t)
+  world.write({ b: `key ${TOKEN}\n` })
   const { workspaces } = engine
   const { changes } = await workspaces.changes(runId, { from: 'newest', to: 'now' })
   assert.equal(changes[0]?.redacted, true)
@@ -75,8 +66,8 @@ test('secrets are shown to nobody who may not read files', async (t) => {
 })
 
 test('names of files that hold a secret are shown without it', async (t) => {
-  const { engine, cwd, runId } = await ended(t)
-  writeFileSync(join(cwd, `c-${TOKEN}`), 'text\n')
+  const { world, engine, runId } = await ended(t)
+  world.write({ [`c-${TOKEN}`]: 'text\n' })
   const { workspaces } = engine
   const range = { from: 'newest', to: 'now' }
   const { changes } = await workspaces.changes(runId, range)
@@ -101,7 +92,7 @@ test('a run of which nothing was kept says so', async (t) => {
 })
 
 test('what cannot be done is refused by name', async (t) => {
-  const { engine, cwd, runId } = await ended(t)
+  const { world, engine, runId } = await ended(t)
   const { workspaces: w } = engine
   const unknown = { code: 'ERR_AGENT_UNKNOWN_RUN' }
   const invalid = { code: 'ERR_AGENT_INVALID_REQUEST' }
@@ -128,13 +119,12 @@ test('what cannot be done is refused by name', async (t) => {
     ['a bad apply', () => w.apply(runId, { paths: [] }), invalid],
   ]
   for (const [name, call, error] of table) await assert.rejects(call, error, name)
-  const again = { goal: 'shell: false', cwd, hitl_enabled: true, max_iterations: 2 }
-  const other = await engine.create(again)
-  await follow(engine, other.details.run_id, ({ kind }) => kind === 'human_check_required')
+  const again = { goal: 'shell: false', hitl_enabled: true, max_iterations: 2 }
+  const other = await world.run(again, atGate)
   const [start] = await w.checkpoints(runId)
   const request = { checkpoint_id: start!.checkpoint_id, force: true }
   await assert.rejects(w.restore(runId, request), { code: 'ERR_AGENT_CWD_BUSY' })
-  await engine.abort(other.details.run_id)
-  await follow(engine, other.details.run_id)
+  await engine.abort(other.runId)
+  await follow(engine, other.runId)
   await w.restore(runId, request)
 })

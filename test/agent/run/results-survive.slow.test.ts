@@ -17,12 +17,13 @@ import {
   type RunRecord,
 } from 'runwright/agent'
 import {
-  follow, keepOpen, openEngine, runToEnd, scratch, testProvider, type Said,
+  follow, keepOpen, openEngine, payloads, runToEnd, type Said, scratch, testProvider,
 } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { mortalClock, MortalProcess } from '../../helpers/mortal-process.js'
 import { Random } from '../../helpers/random.js'
-import { fill, filesIn, openFamily, payloads, type Brain } from './children/support.js'
+import { filesIn, writeFiles } from '../../helpers/files.js'
+import { openFamily, type Brain } from './children/support.js'
 
 const SCHEMA = {
   type: 'object',
@@ -283,7 +284,7 @@ test('the result of the attempt that wins is that of its run; one without does n
   const { engine, cwd } = await openFamily(t, {
     wrong: brain({ total: 'none' }), right: brain({ total: 2 }),
   })
-  fill(cwd, { 'start.txt': '' })
+  writeFiles(cwd, { 'start.txt': '' })
   const attempts = { count: 2, models: ['test:wrong', 'test:right'], choose: 'smallest' }
   const { details, events } = await runToEnd(engine, { ...CHECKED, attempts })
   assert.equal(details.status, 'achieved', details.final_state.goal_reason)
@@ -300,7 +301,7 @@ test('attempts at a result may change nothing', async (t) => {
   const { engine, cwd } = await openFamily(t, {
     m: (request) => (asks(request) ? giving({ total: 3 }) : { text: 'Read.' }),
   })
-  fill(cwd, { 'start.txt': 'x' })
+  writeFiles(cwd, { 'start.txt': 'x' })
   const request = { goal: 'result: look', result_schema: SCHEMA, attempts: { count: 2 } }
   const { details } = await runToEnd(engine, request)
   assert.equal(details.status, 'achieved', JSON.stringify(details.error))

@@ -14,7 +14,8 @@ import {
 import { sampleRun, type SampleRunOptions } from '../../../lib/agent/testing/sample-records.js'
 import { follow, openEngine, scratch } from '../../helpers/engine.js'
 import { journalFiles } from '../stores/store-files.js'
-import { ended, fill, openFamily, writes } from './children/support.js'
+import { writeFiles } from '../../helpers/files.js'
+import { openFamily, writes } from './children/support.js'
 
 const T = 1_700_000_000
 
@@ -85,11 +86,11 @@ test('deleting a root deletes its tree, with its held-out tests, and nothing els
 test('attempts that ran go with their run, and not without it', async (t) => {
   const models = { good: writes('a', 'good\n'), bad: writes('a', 'bad\n') }
   const { engine, cwd } = await openFamily(t, models)
-  fill(cwd, { a: 'none\n' })
+  writeFiles(cwd, { a: 'none\n' })
   const attempts = { count: 2, models: ['test:good', 'test:bad'], choose: 'smallest' }
   const request = { goal: 'shell: grep -q good a', attempts, max_iterations: 1 }
   const { details } = await engine.create(request)
-  await ended(engine, details.run_id)
+  await follow(engine, details.run_id)
   const children = await idsIn(engine, { parent: details.run_id })
   assert.equal(children.length, 2)
   for (const id of children) await assert.rejects(engine.delete(id), { problem: 'child' })

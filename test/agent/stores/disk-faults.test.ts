@@ -4,7 +4,8 @@ import { test } from 'node:test'
 import type { RunRecord } from 'runwright/agent'
 import { SystemDisk } from '../../../lib/agent/stores/file/disk.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
-import { assertHolds, openStore, temporaryFolder } from './store-files.js'
+import { scratch } from '../../helpers/engine.js'
+import { assertHolds, openStore } from './store-files.js'
 
 type Operation = 'write' | 'sync' | 'truncate'
 
@@ -58,7 +59,7 @@ for (const { code, on, problem } of [
     if (sync === 'none' && on.some((operation) => operation === 'sync')) continue
     const title = `${code} on ${on.join(' and ')} refuses only the affected appends, sync ${sync}`
     test(title, async (t) => {
-      const directory = temporaryFolder(t)
+      const directory = scratch(t)
       const disk = new FaultyDisk()
       const store = await openStore(directory, { sync, segmentBytes: 4096 }, disk)
       const logs = new Map(['a', 'b', 'c'].map((id) => [id, sampleRun(id, { records: 30 })]))
@@ -94,7 +95,7 @@ for (const { code, on, problem } of [
 }
 
 test('refused records do not reappear after a store is closed on a full disk', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const disk = new FaultyDisk()
   const warnings: string[] = []
   const onWarning = ({ message }: Error): void => void warnings.push(message)
@@ -111,7 +112,7 @@ test('refused records do not reappear after a store is closed on a full disk', a
 })
 
 test('a failed index file or rewrite is reported and loses nothing', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const disk = new FaultyDisk()
   const store = await openStore(directory, { segmentBytes: 4096 }, disk)
   const logs = new Map<string, RunRecord[]>()
@@ -140,7 +141,7 @@ test('a failed index file or rewrite is reported and loses nothing', async (t) =
 
 test('check() rejects while the disk is full, and resolves once there is space', async (t) => {
   const disk = new FaultyDisk()
-  const store = await openStore(temporaryFolder(t), {}, disk)
+  const store = await openStore(scratch(t), {}, disk)
   t.after(() => store.close())
   await store.check()
   for (const on of ['write', 'sync'] as const) {

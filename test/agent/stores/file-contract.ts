@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { FileStore, FileStoreOptions } from 'runwright/agent'
 import { testRunStore } from 'runwright/agent/testing'
-import { openStore, temporaryFolder } from './store-files.js'
+import { scratch } from '../../helpers/engine.js'
+import { openStore } from './store-files.js'
 
 const optionsOf = new WeakMap<object, FileStoreOptions>()
 
@@ -15,7 +16,7 @@ export function testFileStore(
   lose: readonly string[] = [],
 ): void {
   const open = async (t: TestContext): Promise<FileStore> => {
-    const directory = temporaryFolder(t)
+    const directory = scratch(t)
     const store = await openStore(directory, options)
     optionsOf.set(store, { ...options, directory })
     return store

@@ -4,22 +4,17 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { RunRecord } from 'runwright/agent'
 import { sampleRun, type SampleRunOptions } from '../../../lib/agent/testing/sample-records.js'
+import { scratch } from '../../helpers/engine.js'
 import { Random } from '../../helpers/random.js'
 import { testFileStore } from './file-contract.js'
 import {
-  assertHolds,
-  copyStore,
-  INDEX_FILE,
-  journalFiles,
-  openStore,
-  readAll,
-  temporaryFolder,
+  assertHolds, copyStore, INDEX_FILE, journalFiles, openStore, readAll,
 } from './store-files.js'
 
 testFileStore('FileStore', {})
 
 test('a tail torn at any byte is cut off, and appends continue', async (t) => {
-  const directory = temporaryFolder(t, 'in memory')
+  const directory = scratch(t, 'in memory')
   const store = await openStore(directory)
   const running = (records: number): SampleRunOptions => ({ records, status: 'running' })
   const logs = new Map([['a', sampleRun('a', running(3))], ['b', sampleRun('b', running(3))]])
@@ -61,7 +56,7 @@ test('a tail torn at any byte is cut off, and appends continue', async (t) => {
 })
 
 test('a large journal is verified after the store is opened', async (t) => {
-  const directory = temporaryFolder(t, 'in memory')
+  const directory = scratch(t, 'in memory')
   const store = await openStore(directory, { sync: 'none' })
   const text = 'z'.repeat(1 << 20)
   const ids = Array.from({ length: 12 }, (_, i) => `run-${i}`)
@@ -82,7 +77,7 @@ test('a large journal is verified after the store is opened', async (t) => {
 })
 
 test('after damage at any offset each run is either whole or quarantined', async (t) => {
-  const folder = temporaryFolder(t, 'in memory')
+  const folder = scratch(t, 'in memory')
   const directory = join(folder, 'whole')
   const store = await openStore(directory, { segmentBytes: 8192 })
   const ids = Array.from({ length: 12 }, (_, i) => `run-${i}`)
@@ -121,7 +116,7 @@ test('after damage at any offset each run is either whole or quarantined', async
 })
 
 test('a damaged or stale index file is not used', async (t) => {
-  const folder = temporaryFolder(t, 'in memory')
+  const folder = scratch(t, 'in memory')
   const directory = join(folder, 'whole')
   const store = await openStore(directory, { segmentBytes: 4096 })
   const logs = new Map(Array.from({ length: 30 }, (_, i) => [`run-${i}`, sampleRun(`run-${i}`)]))
@@ -160,7 +155,7 @@ test('a damaged or stale index file is not used', async (t) => {
 })
 
 test('bytes that name no run are one damage, however many lines they look like', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const store = await openStore(directory)
   await store.append('before', sampleRun('before', { records: 3, status: 'running' }))
   await store.append('lost', sampleRun('lost', { text: 'x'.repeat(400_000) }))

@@ -15,17 +15,11 @@ import { FileStore, type FileStoreOptions, type RunRecord } from 'runwright/agen
 import { ManualClock } from 'runwright/agent/testing'
 import { encodeHeader, encodeRecords } from '../../../lib/agent/stores/file/journal-line.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
-import {
-  assertHolds,
-  INDEX_FILE,
-  journalFiles,
-  openStore,
-  readAll,
-  temporaryFolder,
-} from './store-files.js'
+import { scratch } from '../../helpers/engine.js'
+import { assertHolds, INDEX_FILE, journalFiles, openStore, readAll } from './store-files.js'
 
 test('other users have no access to the data directory and its files', async (t) => {
-  const directory = join(temporaryFolder(t), 'a', 'b')
+  const directory = join(scratch(t), 'a', 'b')
   const store = await openStore(directory)
   await store.append('a', sampleRun('a'))
   await store.compact()
@@ -40,7 +34,7 @@ test('other users have no access to the data directory and its files', async (t)
 })
 
 test('every line of the journal is one JSON object', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const store = await openStore(directory)
   await store.append('a', sampleRun('a', { records: 5 }))
   await store.delete('a')
@@ -55,7 +49,7 @@ test('every line of the journal is one JSON object', async (t) => {
 })
 
 test('unfinished segments and index files of a crash are removed', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const store = await openStore(directory)
   const logs = new Map([['a', sampleRun('a')]])
   await store.append('a', sampleRun('a'))
@@ -76,7 +70,7 @@ test('unfinished segments and index files of a crash are removed', async (t) => 
 })
 
 test('a damaged line quarantines its run and no other', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const store = await openStore(directory)
   const logs = new Map(['a', 'b', 'c'].map((id) => [id, sampleRun(id, { records: 8 })]))
   for (let i = 0; i < 8; i += 2) {
@@ -115,7 +109,7 @@ test('a damaged line quarantines its run and no other', async (t) => {
 })
 
 test('damage to segments that the index file covers is found by open()', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const store = await openStore(directory, { segmentBytes: 4096 })
   const logs = new Map<string, RunRecord[]>(
     Array.from({ length: 20 }, (_, i) => [`r${i}`, sampleRun(`r${i}`)]),
@@ -138,7 +132,7 @@ test('damage to segments that the index file covers is found by open()', async (
 })
 
 test('damage found by a read quarantines the run', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const store = await openStore(directory)
   await store.append('a', sampleRun('a'))
   await store.append('b', sampleRun('b'))
@@ -157,7 +151,7 @@ test('damage found by a read quarantines the run', async (t) => {
 })
 
 test('damage of unknown runs quarantines every live run that may have lost records', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const store = await openStore(directory)
   const running = (id: string): RunRecord[] => sampleRun(id, { status: 'running', records: 3 })
   await store.append('ended', sampleRun('ended'))
@@ -179,7 +173,7 @@ test('damage of unknown runs quarantines every live run that may have lost recor
 })
 
 test('a record of a newer version makes its run unusable, and no other', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const store = await openStore(directory)
   await store.append('old', sampleRun('old'))
   await store.append('new', sampleRun('new', { status: 'running', records: 3 }))
@@ -202,7 +196,7 @@ test('a record of a newer version makes its run unusable, and no other', async (
 })
 
 test('a journal of a newer version is neither opened nor changed', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const store = await openStore(directory)
   await store.append('a', sampleRun('a'))
   await store.close()
@@ -218,7 +212,7 @@ test('a journal of a newer version is neither opened nor changed', async (t) => 
 })
 
 test('ended runs beyond retain.runs or retain.days are dropped, live runs never', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const clock = new ManualClock(1_700_000_000_000)
   const options = { clock, retain: { runs: 3, days: 10 } }
   const store = await openStore(directory, options)
@@ -257,7 +251,7 @@ for (const { option, value, problem } of [
 }
 
 test('calls before open() and a second open() are rejected', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const store = new FileStore({ directory })
   await assert.rejects(store.head('a'), { code: 'ERR_AGENT_STORE', message: /call open\(\) first/ })
   await store.open()
@@ -266,7 +260,7 @@ test('calls before open() and a second open() are rejected', async (t) => {
 })
 
 test('an unusable data directory is refused', async (t) => {
-  const folder = temporaryFolder(t)
+  const folder = scratch(t)
   writeFileSync(join(folder, 'file'), '')
   const wrong = { code: 'ERR_AGENT_STORE', message: /cannot use .* as data directory/ }
   await assert.rejects(openStore(join(folder, 'file')), wrong)
@@ -279,7 +273,7 @@ test('an unusable data directory is refused', async (t) => {
 const asRoot = { skip: skipUnlessRoot() }
 
 test('a directory to which the user has no write access is refused', asRoot, async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   chmodSync(directory, 0o755)
   const { seteuid } = process as { seteuid(uid: number): void }
   seteuid(65_534)
@@ -297,7 +291,7 @@ function skipUnlessRoot(): string | false {
 
 
 test('damage that only a reader finds is reported as well, once', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const warnings: string[] = []
   const onWarning = ({ message }: Error): void => void warnings.push(message)
   const store = await openStore(directory, { onWarning })

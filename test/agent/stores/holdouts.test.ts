@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { FileStore } from 'runwright/agent'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
-import { temporaryFolder } from './store-files.js'
+import { scratch } from '../../helpers/engine.js'
 
 test('a file store removes held-out tests of runs that were never created', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const folder = join(directory, 'holdouts')
   const store = new FileStore({ directory })
   await store.open()
@@ -26,7 +26,7 @@ test('a file store removes held-out tests of runs that were never created', asyn
 })
 
 test('retention removes held-out tests with their runs', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   await using store = new FileStore({ directory, retain: { runs: 1 } })
   await store.open()
   for (const [i, runId] of ['old', 'new'].entries()) {
@@ -41,7 +41,7 @@ test('retention removes held-out tests with their runs', async (t) => {
 
 for (const runId of ['../journal', 'a/b', '', '.hidden']) {
   test(`a file store takes no held-out tests of a run ${JSON.stringify(runId)}`, async (t) => {
-    await using store = new FileStore({ directory: temporaryFolder(t) })
+    await using store = new FileStore({ directory: scratch(t) })
     await store.open()
     await assert.rejects(store.holdouts.put(runId, Buffer.from('x')), { code: 'ERR_AGENT_STORE' })
   })

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { scratch } from '../../helpers/engine.js'
 import { Children, KILLS, type Mortal } from '../../helpers/kill.js'
 import { Random } from '../../helpers/random.js'
 import { Acknowledged } from './kill-plan.js'
-import { INDEX_FILE, temporaryFolder } from './store-files.js'
+import { INDEX_FILE } from './store-files.js'
 
 const children = new Children<typeof import('./children.js')>(
   new URL('children.ts', import.meta.url),
@@ -13,7 +14,7 @@ const children = new Children<typeof import('./children.js')>(
 
 test('after many kills every acknowledged append is stored once and as a whole', async (t) => {
   t.diagnostic(`${KILLS} kills`)
-  const directory = join(temporaryFolder(t), 'data')
+  const directory = join(scratch(t), 'data')
   const random = new Random(KILLS)
   const acknowledged = new Acknowledged()
   // Starting takes the most time: the next child starts while the store of the last is checked.
@@ -47,7 +48,7 @@ const COUNTS = [1, 2, 3, 5, 8, 13]
 
 for (const operation of OPERATIONS) {
   test(`a process killed around any ${operation} loses nothing and repeats nothing`, async (t) => {
-    const folder = temporaryFolder(t, 'in memory')
+    const folder = scratch(t, 'in memory')
     for (const moment of ['before', 'after']) {
       const dieOn = `${moment} ${operation}`
       const directory = join(folder, dieOn)
@@ -70,7 +71,7 @@ const OBJECT_OPERATIONS = [
 ]
 
 test('a process that is killed around any write of objects loses none of them', async (t) => {
-  const folder = temporaryFolder(t, 'in memory')
+  const folder = scratch(t, 'in memory')
   for (const operation of OBJECT_OPERATIONS) {
     for (const moment of ['before', 'after']) {
       const dieOn = `${moment} ${operation}`

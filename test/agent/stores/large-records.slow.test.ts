@@ -3,11 +3,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+import { scratch } from '../../helpers/engine.js'
 import { millionTests } from '../goals/million-tests.js'
-import { openStore, temporaryFolder } from './store-files.js'
+import { openStore } from './store-files.js'
 
 test('the record of a million tests is stored, rewritten and read by a file store', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const [created, started, ...rest] = sampleRun('big')
   const check = millionTests('big', 3)
   const log = [created!, started!, check, ...rest.map((one) => ({ ...one, seq: one.seq + 1 }))]

@@ -4,12 +4,13 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
-import { forgeLock, openStore, temporaryFolder } from './store-files.js'
+import { scratch } from '../../helpers/engine.js'
+import { forgeLock, openStore } from './store-files.js'
 
 const LOCKED = { code: 'ERR_AGENT_STORE_LOCKED' }
 
 test('a second store of a directory is refused with the process that holds it', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const store = await openStore(directory)
   await assert.rejects(openStore(directory), ({ code, message }: NodeJS.ErrnoException) => {
     assert.equal(code, 'ERR_AGENT_STORE_LOCKED')
@@ -36,7 +37,7 @@ for (const { title, changes, held } of [
   },
 ]) {
   test(`a lock ${title} is ${held ? 'respected' : 'taken over'}`, async (t) => {
-    const directory = temporaryFolder(t)
+    const directory = scratch(t)
     forgeLock(directory, changes)
     if (held) await assert.rejects(openStore(directory), LOCKED)
     else await (await openStore(directory)).close()
@@ -44,7 +45,7 @@ for (const { title, changes, held } of [
 }
 
 test('a lock of another container that is no longer refreshed is taken over', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const path = forgeLock(directory, { namespace: 'pid:[1]' })
   const old = new Date(Date.now() - 60_000)
   utimesSync(path, old, old)
@@ -53,7 +54,7 @@ test('a lock of another container that is no longer refreshed is taken over', as
 
 for (const content of ['', '{', 'null', '{"pid":"x"}', '{"pid":-1}']) {
   test(`a lock file with the content ${JSON.stringify(content)} is taken over`, async (t) => {
-    const directory = temporaryFolder(t)
+    const directory = scratch(t)
     writeFileSync(join(directory, 'lock'), content)
     writeFileSync(join(directory, 'lock.takeover'), content)
     await (await openStore(directory)).close()
@@ -62,7 +63,7 @@ for (const content of ['', '{', 'null', '{"pid":"x"}', '{"pid":-1}']) {
 }
 
 test('a store does not remove a lock by which another process has replaced its own', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const store = await openStore(directory)
   writeFileSync(join(directory, 'other'), '{"pid":1,"token":"other"}')
   renameSync(join(directory, 'other'), join(directory, 'lock'))
@@ -72,12 +73,12 @@ test('a store does not remove a lock by which another process has replaced its o
 
 test('a process whose lock file is gone or replaced stops, and leaves the other lock', async (t) => {
   for (const change of ['removed', 'replaced'] as const) {
-    const directory = temporaryFolder(t)
+    const directory = scratch(t)
     const store = await openStore(directory)
     await store.append('a', sampleRun('a'))
     if (change === 'removed') rmSync(join(directory, 'lock'))
     else {
-      const other = await openStore(temporaryFolder(t))
+      const other = await openStore(scratch(t))
       t.after(() => other.close())
       renameSync(join(directory, 'lock'), join(directory, 'aside'))
       const successor = await openStore(directory)

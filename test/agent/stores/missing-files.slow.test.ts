@@ -13,7 +13,7 @@ import { test } from 'node:test'
 import { FileStore, RunEngine, type ModelProvider } from 'runwright/agent'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { scratch, testProvider } from '../../helpers/engine.js'
-import { INDEX_FILE, copyStore, journalFiles, openStore, temporaryFolder } from './store-files.js'
+import { INDEX_FILE, copyStore, journalFiles, openStore } from './store-files.js'
 
 interface Acknowledged {
   readonly status: string
@@ -74,7 +74,7 @@ async function differences(
 
 for (const ending of ['closed', 'killed'] as const) {
   test(`no file of a ${ending} store can be lost in silence, nor be lost twice`, async (t) => {
-    const folder = temporaryFolder(t, 'in memory')
+    const folder = scratch(t, 'in memory')
     const directory = join(folder, 'data')
     const truth = new Map<string, Acknowledged>()
     let store = await openStore(directory, SMALL)

@@ -7,7 +7,8 @@ import { crc32 } from 'node:zlib'
 import { FileStore, type RunRecord } from 'runwright/agent'
 import { blob } from '../../../lib/agent/testing/object-contract/suite.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
-import { INDEX_FILE, temporaryFolder } from './store-files.js'
+import { scratch } from '../../helpers/engine.js'
+import { INDEX_FILE } from './store-files.js'
 
 async function open(directory: string): Promise<FileStore> {
   const store = new FileStore({ directory, onWarning: (error) => assert.fail(error) })
@@ -64,7 +65,7 @@ function makeOld(path: string): void {
 }
 
 test('heads of an earlier version get the fields that it did not know', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const before = await open(directory)
   await before.append('ended', sampleRun('ended'))
   await before.append('live', sampleRun('live', { status: 'running' }))
@@ -80,7 +81,7 @@ test('heads of an earlier version get the fields that it did not know', async (t
 })
 
 test('an index file that the version before wrote meanwhile hides no checkpoint', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const { hash } = blob('tree')
   const before = await open(directory)
   for (const runId of ['live', 'ended']) {
@@ -105,7 +106,7 @@ test('an index file that the version before wrote meanwhile hides no checkpoint'
 })
 
 test('a run that an earlier version could not read is not refused for that', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const records = sampleRun('new', { status: 'running', records: 3 })
   const before = await open(directory)
   await before.append('new', [records[0]!, { ...records[1]!, v: 4 }])

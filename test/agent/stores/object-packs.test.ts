@@ -7,7 +7,8 @@ import { SystemDisk } from '../../../lib/agent/stores/file/disk.js'
 import { encodePack, Pack } from '../../../lib/agent/stores/file/object-pack.js'
 import { pack } from '../../../lib/agent/stores/packed.js'
 import { assertHolds, blob, listAll } from '../../../lib/agent/testing/object-contract/suite.js'
-import { damagePacked, packFiles, temporaryFolder } from './store-files.js'
+import { scratch } from '../../helpers/engine.js'
+import { damagePacked, packFiles } from './store-files.js'
 
 async function open(directory: string): Promise<FileStore> {
   const store = new FileStore({ directory, sync: 'none', onWarning: () => {} })
@@ -22,7 +23,7 @@ const sizeOf = (folder: string): number =>
   packFiles(folder).reduce((sum, path) => sum + readFileSync(path).length, 0)
 
 test('objects stored one by one lie in few files, and are found after a restart', async (t) => {
-  const directory = temporaryFolder(t, 'in memory')
+  const directory = scratch(t, 'in memory')
   const folder = join(directory, 'objects')
   let store = await open(directory)
   for (const one of blobs) await store.objects.put([one])
@@ -36,7 +37,7 @@ test('objects stored one by one lie in few files, and are found after a restart'
 })
 
 test('a pack shrinks as its objects are removed, and goes with the last one', async (t) => {
-  const directory = temporaryFolder(t, 'in memory')
+  const directory = scratch(t, 'in memory')
   const folder = join(directory, 'objects')
   const store = await open(directory)
   await store.objects.put(blobs)
@@ -56,7 +57,7 @@ test('a pack shrinks as its objects are removed, and goes with the last one', as
 })
 
 test('a torn or damaged pack is named, and no object of another one is lost', async (t) => {
-  const directory = temporaryFolder(t, 'in memory')
+  const directory = scratch(t, 'in memory')
   const folder = join(directory, 'objects')
   for (const tear of [0, 5, 12, 500, 'index', 'count'] as const) {
     rmSync(folder, { recursive: true, force: true })
@@ -84,7 +85,7 @@ test('a torn or damaged pack is named, and no object of another one is lost', as
 })
 
 test('an object that was stored again after damage outlives the rewriting of both', async (t) => {
-  const directory = temporaryFolder(t, 'in memory')
+  const directory = scratch(t, 'in memory')
   const folder = join(directory, 'objects')
   const [bad, ...others] = blobs
   let store = await open(directory)
@@ -106,7 +107,7 @@ test('an object that was stored again after damage outlives the rewriting of bot
 })
 
 test('objects in files of their own, as earlier versions stored them, are used', async (t) => {
-  const directory = temporaryFolder(t, 'in memory')
+  const directory = scratch(t, 'in memory')
   const folder = join(directory, 'objects')
   const loose = blobs.slice(0, 20)
   const pathOf = (hash: string): string => join(folder, hash.slice(0, 2), hash.slice(2))
@@ -135,7 +136,7 @@ test('objects in files of their own, as earlier versions stored them, are used',
 })
 
 test('hashes that begin alike are told apart', async (t) => {
-  const path = join(temporaryFolder(t, 'in memory'), 'one.pack')
+  const path = join(scratch(t, 'in memory'), 'one.pack')
   const alike = Array.from({ length: 9 }, (_, i) => ({
     hash: `${i < 3 ? 'aaaaaaa9' : 'aaaaaaaa'}${`${i}`.repeat(56)}`, data: Buffer.from(`${i}`),
   }))

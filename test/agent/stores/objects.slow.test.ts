@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import { FileStore, MemoryStore, type ObjectStore } from 'runwright/agent'
 import { testObjectStore } from 'runwright/agent/testing'
-import { damagePacked, temporaryFolder } from './store-files.js'
+import { scratch } from '../../helpers/engine.js'
+import { damagePacked } from './store-files.js'
 
 testObjectStore('MemoryStore', async () => {
   const store = new MemoryStore()
@@ -20,7 +21,7 @@ async function open(directory: string): Promise<ObjectStore> {
   return store.objects
 }
 
-testObjectStore('FileStore', (t) => open(temporaryFolder(t, 'in memory')), {
+testObjectStore('FileStore', (t) => open(scratch(t, 'in memory')), {
   reopen: async (objects) => {
     await stores.get(objects)?.close()
     return await open(directories.get(objects) ?? '')

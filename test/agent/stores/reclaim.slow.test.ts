@@ -4,16 +4,11 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import type { FileStore, RunRecord } from 'runwright/agent'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+import { scratch } from '../../helpers/engine.js'
 import { Random } from '../../helpers/random.js'
 import { SnapshotDisk } from './snapshot-disk.js'
 import {
-  assertHolds,
-  copyStore,
-  INDEX_FILE,
-  journalFiles,
-  openStore,
-  readAll,
-  temporaryFolder,
+  assertHolds, copyStore, INDEX_FILE, journalFiles, openStore, readAll,
 } from './store-files.js'
 
 function sizeOf(directory: string): number {
@@ -37,7 +32,7 @@ const names = (count: number, prefix = 'run'): string[] =>
   Array.from({ length: count }, (_, i) => `${prefix}-${i}`)
 
 test('the space of deleted runs is reclaimed, and other runs stay unchanged', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const store = await openStore(directory, { segmentBytes: 16_384 })
   const logs = await addRuns(store, names(40))
   const before = sizeOf(directory)
@@ -60,7 +55,7 @@ test('the space of deleted runs is reclaimed, and other runs stay unchanged', as
 })
 
 test('a store that creates and drops runs reclaims space by itself', async (t) => {
-  const directory = temporaryFolder(t, 'in memory')
+  const directory = scratch(t, 'in memory')
   const options = { segmentBytes: 16_384, retain: { runs: 10 }, sync: 'none' } as const
   const store = await openStore(directory, options)
   for (let round = 0; round < 40; round++) await addRuns(store, names(10, `round-${round}`))
@@ -72,7 +67,7 @@ test('a store that creates and drops runs reclaims space by itself', async (t) =
 })
 
 test('runs are read, written and deleted correctly while segments are rewritten', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const store = await openStore(directory, { segmentBytes: 8192 })
   const logs = await addRuns(store, names(30))
   for (let i = 0; i < 15; i++) {
@@ -105,7 +100,7 @@ test('runs are read, written and deleted correctly while segments are rewritten'
 })
 
 test('a crash at any step of a rewrite or an index file leaves the same runs', async (t) => {
-  const folder = temporaryFolder(t, 'in memory')
+  const folder = scratch(t, 'in memory')
   const directory = join(folder, 'data')
   const snapshots: string[] = []
   let taking = false
@@ -147,7 +142,7 @@ test('a crash at any step of a rewrite or an index file leaves the same runs', a
 })
 
 test('after any sequence of operations a store equals a map of lists', async (t) => {
-  const folder = temporaryFolder(t, 'in memory')
+  const folder = scratch(t, 'in memory')
   for (let seed = 1; seed <= 12; seed++) {
     const random = new Random(seed)
     const below = (limit: number): number => random.integer(0, limit - 1)
@@ -198,7 +193,7 @@ function bytesIn(directory: string): number {
 }
 
 test('a journal that is never idle stays within three times what it retains', async (t) => {
-  const directory = temporaryFolder(t, 'in memory')
+  const directory = scratch(t, 'in memory')
   const store = await openStore(directory, { retain: { runs: 200 } })
   let created = 0
   let peak = 0
@@ -224,7 +219,7 @@ test('a journal that is never idle stays within three times what it retains', as
 })
 
 test('many short lives of a process do not leave many files', async (t) => {
-  const directory = temporaryFolder(t, 'in memory')
+  const directory = scratch(t, 'in memory')
   const logs = new Map<string, RunRecord[]>()
   for (let i = 0; i < 80; i++) {
     const store = await openStore(directory)

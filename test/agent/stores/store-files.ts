@@ -1,9 +1,5 @@
 import assert from 'node:assert/strict'
-import {
-  accessSync, closeSync, constants, cpSync, mkdtempSync, openSync, readdirSync, readFileSync,
-  rmSync, writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { closeSync, cpSync, openSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FileStore, type FileStoreOptions, type RunRecord } from 'runwright/agent'
 import { SystemDisk, type Disk } from '../../../lib/agent/stores/file/disk.js'
@@ -12,26 +8,6 @@ import { Pack } from '../../../lib/agent/stores/file/object-pack.js'
 
 /** The index file's name on disk. */
 export const INDEX_FILE = 'checkpoint'
-
-/** A folder that is removed after the test; `in memory` prefers a file system without a disk. */
-export function temporaryFolder(
-  t: { after(cleanup: () => void): void },
-  medium: 'on disk' | 'in memory' = 'on disk',
-): string {
-  const base = medium === 'in memory' && isWritable('/dev/shm') ? '/dev/shm' : tmpdir()
-  const path = mkdtempSync(join(base, 'runwright-store-'))
-  t.after(() => rmSync(path, { recursive: true, force: true }))
-  return path
-}
-
-function isWritable(path: string): boolean {
-  try {
-    accessSync(path, constants.W_OK)
-    return true
-  } catch {
-    return false
-  }
-}
 
 /** Opens a store, on a faulty disk if given; the caller closes it. */
 export async function openStore(

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { scratch } from '../../helpers/engine.js'
 import { SnapshotDisk } from './snapshot-disk.js'
-import { copyStore, openStore, temporaryFolder } from './store-files.js'
+import { copyStore, openStore } from './store-files.js'
 import { settled, addTree, idsOf } from './stored-trees.js'
 
 test('a crash at any step of retention leaves no child without its root', async (t) => {
-  const folder = temporaryFolder(t, 'in memory')
+  const folder = scratch(t, 'in memory')
   const directory = join(folder, 'data')
   const snapshots: string[] = []
   let taking = false

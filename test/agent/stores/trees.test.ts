@@ -8,7 +8,8 @@ import { MemoryStore, type FileStore, type RunQuery, type RunRecord } from 'runw
 import { ManualClock } from 'runwright/agent/testing'
 import { SystemDisk } from '../../../lib/agent/stores/file/disk.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
-import { INDEX_FILE, journalFiles, openStore, temporaryFolder } from './store-files.js'
+import { scratch } from '../../helpers/engine.js'
+import { INDEX_FILE, journalFiles, openStore } from './store-files.js'
 import { testTreeRetention } from './tree-retention.js'
 import { settled, addTree, idsOf } from './stored-trees.js'
 
@@ -23,7 +24,7 @@ testTreeRetention('MemoryStore', async (t, retain) => {
 
 testTreeRetention('FileStore', async (t, retain) => {
   const clock = new ManualClock(NOW_S * 1000)
-  const store = await openStore(temporaryFolder(t), { retain, clock, onWarning: assert.fail })
+  const store = await openStore(scratch(t), { retain, clock, onWarning: assert.fail })
   t.after(() => store.close())
   // Its deletions have left when what comes after them in the journal has arrived.
   return { store, nowS: NOW_S, sweep: () => settled(store) }
@@ -38,7 +39,7 @@ const LISTED: readonly (readonly [Partial<RunQuery>, string])[] = [
 ]
 
 test('trees are listed as before after a restart, with and without an index file', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const store = await openStore(directory)
   await addTree(store, 'a', 1)
   await addTree(store, 'b', 2)
@@ -77,7 +78,7 @@ function changeRows(path: string, change: (row: unknown[]) => unknown[]): void {
 }
 
 test('rows begin as those of earlier versions, which are listed in all ways as well', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const store = await openStore(directory)
   await addTree(store, 'a', 1)
   await store.compact()
@@ -115,7 +116,7 @@ test('rows begin as those of earlier versions, which are listed in all ways as w
 })
 
 test('a damaged child that can be read no more is still listed in its tree', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const store = await openStore(directory)
   await addTree(store, 'a', 1)
   await store.compact()
@@ -162,7 +163,7 @@ test('a root stays when its children cannot be deleted, and goes with them later
   const warnings: string[] = []
   const onWarning = ({ message }: Error): void => void warnings.push(message)
   const options = { retain: { runs: 1 }, sync: 'group', onWarning } as const
-  const store = await openStore(temporaryFolder(t), options, disk)
+  const store = await openStore(scratch(t), options, disk)
   await addTree(store, 'a', 1)
   await addTree(store, 'b', 2)
   // It shares a write, and its failure, with the deletions.
@@ -178,7 +179,7 @@ test('a root stays when its children cannot be deleted, and goes with them later
 })
 
 test('damage to a line that names the children of its run affects no other run', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   const store = await openStore(directory)
   const [created, started] = sampleRun('a', { status: 'running' }) as [RunRecord, RunRecord]
   const payload = { attempt: 1, run_id: 'a1', model_name: 'the model' }

@@ -7,8 +7,9 @@ import { FileStore, type RunRecord } from 'runwright/agent'
 import { SystemDisk } from '../../../lib/agent/stores/file/disk.js'
 import type { LockHolder } from '../../../lib/agent/stores/file/lock.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+import { scratch } from '../../helpers/engine.js'
 import { Children, type Mortal } from '../../helpers/kill.js'
-import { assertHolds, forgeLock, openStore, temporaryFolder } from './store-files.js'
+import { assertHolds, forgeLock, openStore } from './store-files.js'
 
 const children = new Children<typeof import('./children.js')>(
   new URL('children.ts', import.meta.url),
@@ -60,7 +61,7 @@ async function end(container: Mortal): Promise<void> {
 test('of two containers on one volume, the one that was stopped too long gives up', async (t) => {
   const missing = noNamespaces()
   if (missing !== undefined) return t.skip(missing)
-  const directory = join(temporaryFolder(t), 'data')
+  const directory = join(scratch(t), 'data')
   const first = startContainer(t, directory)
   assert.equal(await first.line(), 'open')
   assert.equal(await tell(first, 'append a1'), '+ a1')
@@ -170,7 +171,7 @@ async function workAndCompact(store: FileStore, acknowledged: Set<string>): Prom
 test('a process that is taken over before any of its disk operations harms nothing', async (t) => {
   const missing = noNamespaces()
   if (missing !== undefined) return t.skip(missing)
-  const folder = temporaryFolder(t, 'in memory')
+  const folder = scratch(t, 'in memory')
   let stops = 0
   for (let at = 1; ; at += 3) {
     const directory = join(folder, `data-${at}`)
@@ -213,7 +214,7 @@ test('a process that is taken over before any of its disk operations harms nothi
 })
 
 test('the lock of a process that was killed is taken over', async (t) => {
-  const directory = join(temporaryFolder(t), 'data')
+  const directory = join(scratch(t), 'data')
   const child = children.start(t, 'append', { directory, workers: 8, generation: 0 })
   assert.equal(await child.line(), 'ready')
   await assert.rejects(openStore(directory), LOCKED)
@@ -223,7 +224,7 @@ test('the lock of a process that was killed is taken over', async (t) => {
 })
 
 test('of several processes that find a stale lock, exactly one takes it over', async (t) => {
-  const directory = temporaryFolder(t)
+  const directory = scratch(t)
   forgeLock(directory, { pid: 4_194_304 })
   const rivals = Array.from({ length: 5 }, () => children.start(t, 'acquireLock', { directory }))
   const nextLines = () => Promise.all(rivals.map((child) => child.line()))

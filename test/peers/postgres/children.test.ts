@@ -2,10 +2,9 @@
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import { PostgresStore, type JsonObject, type RunEngine } from 'runwright/agent'
-import {
-  ended, fill, filesIn, openFamily, payloads, writes, type Brain,
-} from '../../agent/run/children/support.js'
-import { follow, scratch } from '../../helpers/engine.js'
+import { filesIn, writeFiles } from '../../helpers/files.js'
+import { openFamily, writes, type Brain } from '../../agent/run/children/support.js'
+import { follow, payloads, scratch } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { noPostgres, openDatabase } from './postgres.js'
 
@@ -44,7 +43,7 @@ async function runTree(
   request: JsonObject,
 ): Promise<Awaited<ReturnType<typeof ended>>> {
   const { details } = await one.create(request)
-  const events = await ended(other, details.run_id)
+  const events = await follow(other, details.run_id)
   assertInvariants(events)
   const { runs } = await one.list()
   for (const { run_id, status } of runs) assert.match(status, /achieved|failed|aborted/, run_id)
@@ -59,7 +58,7 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
         bad: writes('answer.txt', 'bad\n'),
         short: writes('answer.txt', 'good\n'),
       })
-      fill(cwd, { 'answer.txt': 'none\n' })
+      writeFiles(cwd, { 'answer.txt': 'none\n' })
       const events = await runTree(engines, {
         goal: 'shell: grep -q good answer.txt',
         attempts: { count: 3, models: ['test:long', 'test:bad', 'test:short'], choose },
@@ -79,7 +78,7 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
 
   async function assertNoDeadlock(t: TestContext, maxRunning?: number): Promise<void> {
     const { engines, cwd } = await openTwo(t, { boss }, maxRunning)
-    fill(cwd, { 'start.txt': 'start\n' })
+    writeFiles(cwd, { 'start.txt': 'start\n' })
     const runs = await Promise.all(
       [1, 2, 3].map(() =>
         engines[0].create({
@@ -90,7 +89,7 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
       ),
     )
     for (const { details } of runs) {
-      const events = await ended(engines[1], details.run_id)
+      const events = await follow(engines[1], details.run_id)
       assertInvariants(events)
       assert.equal(payloads(events, 'run_end')[0]?.status, 'achieved')
       assert.equal(payloads(events, 'delegate_ended').length, 3)
@@ -100,7 +99,7 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
 
   test('another answer to a choice than the first is refused, wherever it is given', async (t) => {
     const { engines, cwd } = await openTwo(t, { good: writes('answer.txt', 'good\n') })
-    fill(cwd, { 'answer.txt': 'none\n' })
+    writeFiles(cwd, { 'answer.txt': 'none\n' })
     const goal = 'shell: grep -q good answer.txt'
     const attempts = { count: 2, choose: 'human' }
     const { details } = await engines[0].create({ goal, attempts, max_iterations: 1 })
@@ -110,7 +109,7 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
       engines.map((engine, i) => engine.resume(runId, { decision: 'approve', attempt: i + 1 })),
     )
     assert.deepEqual(answers.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
-    await ended(engines[1], runId)
+    await follow(engines[1], runId)
     const { chosen } = (await engines[0].get(runId)).attempts ?? {}
     assert.equal(chosen, answers.findIndex(({ status }) => status === 'fulfilled') + 1)
     for (const engine of engines) {
@@ -129,7 +128,7 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
           signal?.addEventListener('abort', () => reject(new Error('aborted')), { once: true }),
         ),
     })
-    fill(cwd, { 'answer.txt': 'none\n' })
+    writeFiles(cwd, { 'answer.txt': 'none\n' })
     const attempts = { count: 2 }
     const { details } = await engines[0].create({ goal: 'shell: false', attempts })
     let working = 0
@@ -139,7 +138,7 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
       await new Promise((resolve) => setImmediate(resolve))
     }
     await engines[1].abort(details.run_id)
-    const events = await ended(engines[1], details.run_id)
+    const events = await follow(engines[1], details.run_id)
     assert.equal(payloads(events, 'run_end')[0]?.status, 'aborted')
     const { runs } = await engines[0].list()
     assert.deepEqual(runs.map(({ status }) => status), ['aborted', 'aborted', 'aborted'])

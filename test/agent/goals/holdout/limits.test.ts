@@ -4,15 +4,11 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import {
-  InvalidRequestError,
-  MemoryStore,
-  type EngineOptions,
-  type JsonObject,
-  type RunStore,
+  InvalidRequestError, MemoryStore, type EngineOptions, type JsonObject, type RunStore,
 } from 'runwright/agent'
-import { follow, openEngine, scratch } from '../../../helpers/engine.js'
 import { placeFiles } from '../../../../lib/agent/goals/holdout/place-files.js'
-import { put } from './world.js'
+import { openEngine, scratch } from '../../../helpers/engine.js'
+import { writeFiles } from '../../../helpers/files.js'
 
 const GOAL = 'shell: test -f code'
 const SECRET = 'Rq2NameOfATest'
@@ -81,93 +77,6 @@ function plainStore(): RunStore {
   return store
 }
 
-test('a request may ask for the sealed checks that its held-out tests need', async (t) => {
-  const { engine, cwd } = await openEngine(t, { sealedChecks: 'off' })
-  put(cwd, { code: '' })
-  const request = { goal: GOAL, holdout: named('a'), sealed_checks: 'prefer' }
-  const { details } = await engine.create(request)
-  await follow(engine, details.run_id)
-  assert.equal((await engine.get(details.run_id)).assurance?.holdout, true)
-})
-
-test('a fork cannot bring held-out tests of its own', async (t) => {
-  const { engine, cwd } = await openEngine(t, { sealedChecks: 'prefer', checkpoints: 'auto' })
-  put(cwd, { code: '' })
-  const { details } = await engine.create({ goal: GOAL })
-  await follow(engine, details.run_id)
-  await assert.rejects(engine.fork(details.run_id, { holdout: named('a') }), {
-    code: 'ERR_AGENT_INVALID_REQUEST',
-  })
-})
-
-test('a host gives held-out tests for some runs, from a folder', async (t) => {
-  const folder = scratch(t)
-  put(folder, { 'held/check.sh': 'grep -q right code', '.git/config': '', 'node_modules/x/y': '' })
-  fs.symlinkSync('/etc/passwd', join(folder, 'link'))
-  const { engine, cwd } = await openEngine(t, {
-    sealedChecks: 'prefer',
-    holdout: ({ request, principal }) => {
-      assert.equal(principal, null)
-      return request.metadata['team'] === 'a' ? { folder, command: 'sh held/check.sh' } : null
-    },
-  })
-  const endOf = async (code: string, metadata: JsonObject): Promise<unknown> => {
-    put(cwd, { code })
-    const { details } = await engine.create({ goal: GOAL, metadata, max_iterations: 1 })
-    await follow(engine, details.run_id)
-    const { status, assurance } = await engine.get(details.run_id)
-    return [status, assurance?.holdout]
-  }
-  assert.deepEqual(await endOf('right', { team: 'a' }), ['achieved', true])
-  assert.deepEqual(await endOf('wrong', { team: 'a' }), ['failed', false])
-  assert.deepEqual(await endOf('wrong', { team: 'b' }), ['achieved', false])
-})
-
-test('a folder that runs can reach is refused: in a root, or above one', async (t) => {
-  const above = scratch(t)
-  const cwd = join(above, 'work')
-  put(cwd, { 'code': '', 'held/a.sh': '' })
-  fs.symlinkSync(join(cwd, 'held'), join(above, 'link'))
-  for (const folder of [join(cwd, 'held'), cwd, above, join(above, 'link')]) {
-    const holdout = { folder, command: 'true' }
-    const { engine } = await openEngine(t, { cwd, sealedChecks: 'prefer', holdout })
-    const refused = { name: 'TypeError', message: /runs can read/ }
-    await assert.rejects(engine.create({ goal: GOAL }), refused)
-  }
-  // Closed folders do not exist for runs.
-  const store = new MemoryStore()
-  Object.defineProperty(store, 'closedFolders', { value: [join(cwd, 'held')] })
-  const holdout = { folder: join(cwd, 'held'), command: 'true' }
-  const { engine } = await openEngine(t, { cwd, store, sealedChecks: 'prefer', holdout })
-  const { details } = await engine.create({ goal: GOAL })
-  await follow(engine, details.run_id)
-  assert.equal((await engine.get(details.run_id)).status, 'achieved')
-})
-
-for (const [what, make, message] of [
-  ['is too large', (folder: string) => fs.truncateSync(open(folder), 9 * 1024 ** 2), /8 MiB/],
-  ['has too many files', (folder: string) => put(folder, empty(many)), /1000 files/],
-  ['is empty', () => undefined, /at least one file/],
-] as const) {
-  test(`a folder with held-out tests that ${what} is refused`, async (t) => {
-    const folder = scratch(t)
-    make(folder)
-    const holdout = { folder, command: 'true' }
-    const { engine } = await openEngine(t, { sealedChecks: 'prefer', holdout })
-    await assert.rejects(engine.create({ goal: GOAL }), { name: 'TypeError', message })
-  })
-}
-
-function empty(names: readonly string[]): Record<string, string> {
-  return Object.fromEntries(names.map((name) => [name, '']))
-}
-
-function open(folder: string): string {
-  const path = join(folder, 'large')
-  fs.writeFileSync(path, '')
-  return path
-}
-
 for (const holdout of [5, null, {}, { files: { a: '' } }, { folder: 5, command: 'a' },
   { folder: '/a', command: '' }, { folder: '/a', files: {}, command: 'a' },
   { folder: '/a', command: 'a', tell: 'all' }]) {
@@ -179,8 +88,8 @@ for (const holdout of [5, null, {}, { files: { a: '' } }, { folder: 5, command: 
 
 test('held-out files replace what lies at their paths, and never leave the copy', async (t) => {
   const [root, outside] = [scratch(t), scratch(t)]
-  put(outside, { 'kept.txt': 'kept', 'f/kept.txt': 'kept' })
-  put(root, { 'file/x': '', plain: 'a file', 'folder.txt/y': '' })
+  writeFiles(outside, { 'kept.txt': 'kept', 'f/kept.txt': 'kept' })
+  writeFiles(root, { 'file/x': '', plain: 'a file', 'folder.txt/y': '' })
   fs.symlinkSync(outside, join(root, 'link'))
   fs.symlinkSync(join(outside, 'kept.txt'), join(root, 'last'))
   fs.linkSync(join(outside, 'kept.txt'), join(root, 'hard'))

@@ -2,8 +2,6 @@
  * Tricks that end as achieved, by name, with the reason why nothing catches them. The tests demand
  * that each of them still does, so that this list stays true.
  */
-import { pending } from './pending.js'
-
 const KNOWS = 'the code tells a check from its use, and is right in checks alone'
 const ANSWERS = 'the code knows the answers of the tests'
 const EQUAL = 'the value that the code returns says itself that it is equal'
@@ -62,6 +60,11 @@ const stays: readonly (readonly [reason: string, tricks: readonly string[]])[] =
       'tsc: deletes a file that only demands types',
     ],
   ],
+]
+
+/** Tricks that something should catch, and nothing does yet. */
+const pending: readonly string[] = [
+  'shell: a server without our variables answers in place of the project’s',
 ]
 
 export const open: Readonly<Record<string, string>> = Object.fromEntries([

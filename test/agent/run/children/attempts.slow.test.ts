@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { test } from 'node:test'
 import { MemoryStore, type RunRecord } from 'runwright/agent'
-import { runToEnd, follow, type Said } from '../../../helpers/engine.js'
-import { ended, fill, filesIn, openFamily, payloads, writes } from './support.js'
+import { follow, payloads, runToEnd, type Said } from '../../../helpers/engine.js'
+import { filesIn, writeFiles } from '../../../helpers/files.js'
+import { openFamily, writes } from './support.js'
 
 /** A store in whose folder something happens when the first attempt is named. */
 class ChangedMeanwhile extends MemoryStore {
@@ -31,7 +32,7 @@ test('the first attempt that achieves the goal wins, and its changes are applied
     bad: writes('answer.txt', 'bad\n'),
     good: writes('answer.txt', 'good\n'),
   })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const attempts = { count: 2, models: ['test:bad', 'test:good'], choose: 'first' }
   const { events, details } = await runToEnd(engine, { goal: GOAL, attempts, max_iterations: 2 })
   assert.deepEqual(events.filter(({ kind }) => kind === 'error'), [])
@@ -51,11 +52,11 @@ test('the first attempt that achieves the goal wins, and its changes are applied
 
 test('an attempt begins with the checkpoint of its run, stored once, whatever is left out', async (t) => {
   const { engine, cwd } = await openFamily(t, { good: writes('answer.txt', 'good\n') })
-  fill(cwd, { 'answer.txt': 'none\n', '.env': 'TOKEN=1\n', 'node_modules/a/index.js': '' })
+  writeFiles(cwd, { 'answer.txt': 'none\n', '.env': 'TOKEN=1\n', 'node_modules/a/index.js': '' })
   const { details } = await runToEnd(engine, { goal: GOAL, attempts: { count: 1 } })
   const child = details.attempts?.runs[0]?.run_id ?? ''
-  const [own] = payloads(await ended(engine, details.run_id), 'checkpoint')
-  const events = await ended(engine, child)
+  const [own] = payloads(await follow(engine, details.run_id), 'checkpoint')
+  const events = await follow(engine, child)
   const [start] = payloads(events, 'checkpoint')
   assert.equal(start?.reason, 'start')
   assert.deepEqual({ ...start, new_bytes: 0 }, { ...own, new_bytes: 0 })
@@ -74,20 +75,20 @@ test('an attempt has the files of the checkpoint, whatever happens to the folder
         return writes('answer.txt', 'good\n')(request, turn) as Said
       },
     },
-    { store: new ChangedMeanwhile(() => fill(cwd, { 'answer.txt': 'late\n', more: '' })) },
+    { store: new ChangedMeanwhile(() => writeFiles(cwd, { 'answer.txt': 'late\n', more: '' })) },
   )
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const { details } = await runToEnd(engine, { goal: GOAL, attempts: { count: 1 } })
   assert.equal(details.status, 'achieved')
   assert.deepEqual(seen[0], { 'answer.txt': 'none\n' })
   const child = details.attempts?.runs[0]?.run_id ?? ''
-  const checkpoints = payloads(await ended(engine, child), 'checkpoint')
+  const checkpoints = payloads(await follow(engine, child), 'checkpoint')
   assert.deepEqual(checkpoints.map(({ reason }) => reason), ['start', 'iteration'])
 })
 
 test('attempts that do not achieve the goal fail their run, with every reason', async (t) => {
   const { engine, cwd } = await openFamily(t, { bad: writes('answer.txt', 'bad\n') })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const attempts = { count: 3, choose: 'smallest' }
   const { events, details } = await runToEnd(engine, { goal: GOAL, attempts, max_iterations: 1 })
   assert.equal(details.status, 'failed')
@@ -111,7 +112,7 @@ test('the attempt that came nearest is named, and its changes can be applied by 
     const digits = require('./digits.js')
     for (const n of [1, 2, 3]) test('digit ' + n, () => { if (digits[n - 1] !== n) throw new Error('no') })
   `
-  fill(cwd, { 'digits.js': 'module.exports = []\n', 'digits.test.js': tests })
+  writeFiles(cwd, { 'digits.js': 'module.exports = []\n', 'digits.test.js': tests })
   const { details } = await runToEnd(engine, {
     goal: 'shell: node --test digits.test.js',
     max_iterations: 1,
@@ -137,7 +138,7 @@ test('an attempt that changes the tests is not the nearest, however many pass', 
     const digits = require('./digits.js')
     for (const n of [1, 2]) test('digit ' + n, () => { if (digits[n - 1] !== n) throw new Error('no') })
   `
-  fill(cwd, { 'digits.js': 'module.exports = []\n', 'digits.test.js': tests })
+  writeFiles(cwd, { 'digits.js': 'module.exports = []\n', 'digits.test.js': tests })
   const request = { goal: 'shell: node --test digits.test.js', max_iterations: 1 }
   const models = ['test:cheat', 'test:one']
   const { details } = await runToEnd(engine, { ...request, attempts: { count: 2, models } })
@@ -151,7 +152,7 @@ test('a binary file is a larger change than any text', async (t) => {
     binary: writes('answer.txt', `good${String.fromCharCode(0)}\n`),
     text: writes('answer.txt', `good\n${'more\n'.repeat(500)}`),
   })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const attempts = { count: 2, models: ['test:binary', 'test:text'], choose: 'smallest' }
   const goal = 'shell: grep -aq good answer.txt'
   const { details, events } = await runToEnd(engine, { goal, attempts, max_iterations: 1 })
@@ -169,7 +170,7 @@ test('the largest number of attempts needs no more listeners than Node expects',
   process.on('warning', note)
   t.after(() => process.off('warning', note))
   const { engine, cwd } = await openFamily(t, { good: writes('answer.txt', 'good\n') })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const attempts = { count: 16, choose: 'smallest' }
   const { details } = await runToEnd(engine, { goal: GOAL, attempts, max_iterations: 1 })
   assert.equal(details.status, 'achieved')
@@ -184,7 +185,7 @@ test('while another run works in the folder, the run says for what it waits', as
     busy: () => left.then(() => ({ text: 'done' })),
     good: writes('answer.txt', 'good\n'),
   })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const busy = { goal: 'shell: false', model_name: 'test:busy', max_iterations: 1 }
   const other = await engine.create({ ...busy, workspace: 'in_place' })
   await follow(engine, other.details.run_id, ({ kind }) => kind === 'run_started')
@@ -195,8 +196,8 @@ test('while another run works in the folder, the run says for what it waits', as
   const waiting = await engine.get(details.run_id)
   assert.deepEqual([waiting.status, waiting.attempts?.chosen], ['running', 1])
   leave()
-  await ended(engine, other.details.run_id)
-  await ended(engine, details.run_id)
+  await follow(engine, other.details.run_id)
+  await follow(engine, details.run_id)
   assert.equal((await engine.get(details.run_id)).changes, 'applied')
 })
 
@@ -209,14 +210,14 @@ test('the changes of a fork wait, though those of the attempts were applied by d
       return { calls: [{ tool: 'write_file', args: { path: 'answer.txt', content } }] }
     },
   })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const request = { goal: GOAL, attempts: { count: 1 }, max_iterations: 1 }
   const { details } = await runToEnd(engine, request)
   assert.equal(details.changes, 'applied')
   const rules = [[{}, 'pending'], [{ apply: 'on_achieved' }, 'applied']] as const
   for (const [given, changes] of rules) {
     const fork = await engine.fork(details.run_id, { message: 'more', ...given })
-    await ended(engine, fork.details.run_id)
+    await follow(engine, fork.details.run_id)
     const after = await engine.get(fork.details.run_id)
     assert.deepEqual([after.status, after.changes], ['achieved', changes])
     const expected = changes === 'pending' ? 'good\n' : 'good more\n'
@@ -230,7 +231,7 @@ test('a human chooses among the attempts that achieved the goal', async (t) => {
     b: writes('answer.txt', 'good b\n'),
     c: writes('answer.txt', 'bad\n'),
   })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const attempts = { count: 3, models: ['test:a', 'test:b', 'test:c'], choose: 'human' }
   const { details } = await engine.create({ goal: GOAL, attempts, max_iterations: 1 })
   const runId = details.run_id
@@ -242,7 +243,7 @@ test('a human chooses among the attempts that achieved the goal', async (t) => {
   await assert.rejects(engine.resume(runId, { decision: 'approve' }), /attempt: must be an attempt/)
   await assert.rejects(engine.resume(runId, { decision: 'approve', attempt: 3 }), /attempt: must/)
   await engine.resume(runId, { decision: 'approve', attempt: 2 })
-  await ended(engine, runId)
+  await follow(engine, runId)
   const after = await engine.get(runId)
   const { status, changes } = after
   assert.deepEqual([status, changes, after.attempts?.chosen], ['achieved', 'applied', 2])

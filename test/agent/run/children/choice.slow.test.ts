@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { RunStateError, type ResumeAnswer, type RunEngine, type RunHead } from 'runwright/agent'
 import { gateFor } from '../../../../lib/agent/request/gate-answer.js'
-import { follow } from '../../../helpers/engine.js'
-import { ended, fill, filesIn, openFamily, payloads, writes } from './support.js'
+import { follow, payloads } from '../../../helpers/engine.js'
+import { filesIn, writeFiles } from '../../../helpers/files.js'
+import { openFamily, writes } from './support.js'
 
 /** A run that waits for a human who chooses among two attempts. */
 async function atChoice(t: TestContext): Promise<{
@@ -17,7 +18,7 @@ async function atChoice(t: TestContext): Promise<{
     a: writes('answer.txt', 'good a\n'),
     b: writes('answer.txt', 'good b\n'),
   })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const attempts = { count: 2, models: ['test:a', 'test:b'], choose: 'human' }
   const goal = 'shell: grep -q good answer.txt'
   const { details } = await engine.create({ goal, attempts, max_iterations: 1 })
@@ -48,7 +49,7 @@ test('the first answer to a choice counts; the same again is harmless, others ar
     }
   }
   await check()
-  const events = await ended(engine, runId)
+  const events = await follow(engine, runId)
   await check()
   assert.deepEqual(filesIn(cwd), { 'answer.txt': 'good a\n' })
   assert.equal(payloads(events, 'human_check_response').length, 1)
@@ -64,7 +65,7 @@ test('of two answers at the same time that choose different attempts, one is ref
   assert.deepEqual(results.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
   const refused = results.find((one) => one.status === 'rejected')
   assert.match(String(refused?.reason), /was already answered with approve of attempt [12]/)
-  await ended(engine, runId)
+  await follow(engine, runId)
 })
 
 test('an answer that aborts names no attempt', async (t) => {
@@ -79,7 +80,7 @@ test('an answer that aborts names no attempt', async (t) => {
 test('the head of an earlier version tells by the chosen attempt which answer was given', async (t) => {
   const { engine, runId, gateId } = await atChoice(t)
   await engine.resume(runId, { decision: 'approve', attempt: 2 })
-  await ended(engine, runId)
+  await follow(engine, runId)
   const details = await engine.get(runId)
   const lastDecision = { gate_id: gateId, decision: 'approve' }
   const head = { details, lastDecision } as RunHead

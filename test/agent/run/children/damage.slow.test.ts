@@ -3,9 +3,10 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { test, type TestContext } from 'node:test'
 import { FileStore, type RunDetails, type RunEngine, type RunSummary } from 'runwright/agent'
-import { scratch } from '../../../helpers/engine.js'
+import { follow, payloads, scratch } from '../../../helpers/engine.js'
 import { journalFiles } from '../../stores/store-files.js'
-import { ended, fill, openFamily, payloads, writes, type Brain } from './support.js'
+import { writeFiles } from '../../../helpers/files.js'
+import { openFamily, writes, type Brain } from './support.js'
 
 const GOAL = 'shell: grep -q good answer.txt'
 
@@ -33,7 +34,7 @@ async function restarted(
 ): Promise<Family> {
   const directory = scratch(t)
   const folders = { cwd: scratch(t), copies: scratch(t) }
-  fill(folders.cwd, { 'answer.txt': 'none\n' })
+  writeFiles(folders.cwd, { 'answer.txt': 'none\n' })
   const calls: (() => void)[] = []
   let bothWork: () => void = () => undefined
   const working = new Promise<void>((resolve) => (bothWork = resolve))
@@ -60,7 +61,7 @@ async function restarted(
 
 test('an attempt whose log is damaged has failed, and another one wins', async (t) => {
   const { engine, parent } = await restarted(t, (_, [first]) => first!)
-  const events = await ended(engine, parent.run_id)
+  const events = await follow(engine, parent.run_id)
   const ends = payloads(events, 'attempt_ended')
   const [damaged, whole] = ends.toSorted((a, b) => a.attempt - b.attempt)
   assert.equal(damaged?.status, 'failed')
@@ -73,7 +74,7 @@ test('runs whose parent is damaged end as aborted', async (t) => {
   const { engine, children } = await restarted(t, (parent) => parent)
   assert.equal(children.length, 2)
   for (const { run_id } of children) {
-    await ended(engine, run_id)
+    await follow(engine, run_id)
     assert.equal((await engine.get(run_id)).status, 'aborted')
   }
 })

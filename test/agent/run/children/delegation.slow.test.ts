@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { runToEnd } from '../../../helpers/engine.js'
-import { fill, filesIn, openFamily, payloads, writes, type Brain } from './support.js'
+import { payloads, runToEnd } from '../../../helpers/engine.js'
+import { filesIn, writeFiles } from '../../../helpers/files.js'
+import { openFamily, writes, type Brain } from './support.js'
 
 /** Delegates parts with its first turn, all at once. */
 function delegates(...parts: readonly (readonly [file: string, word: string])[]): Brain {
@@ -25,7 +26,7 @@ test('delegates of one turn work at once, and their changes come back', async (t
     { boss: delegates(['a', 'one'], ['b', 'two'], ['c', 'three']) },
     { maxConcurrentRuns: 1 },
   )
-  fill(cwd, { 'start.txt': 'start\n' })
+  writeFiles(cwd, { 'start.txt': 'start\n' })
   const { events, details } = await runToEnd(engine, {
     goal: 'shell: grep -q one a.txt && grep -q two b.txt && grep -q three c.txt',
     delegation: { depth: 1, children: 3 },

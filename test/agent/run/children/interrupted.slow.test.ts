@@ -4,9 +4,10 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { defineTool, FileStore, MemoryStore, StoreError } from 'runwright/agent'
-import { follow, runToEnd, scratch } from '../../../helpers/engine.js'
+import { follow, payloads, runToEnd, scratch } from '../../../helpers/engine.js'
 import { assertInvariants } from '../../../helpers/invariants.js'
-import { fill, filesIn, openFamily, payloads, writes, type Brain } from './support.js'
+import { filesIn, writeFiles } from '../../../helpers/files.js'
+import { openFamily, writes, type Brain } from './support.js'
 
 const NAMES = Array.from({ length: 40 }, (_, i) => `part${i}.txt`)
 
@@ -33,7 +34,7 @@ const writeAll = defineTool({
 test('an abort while changes are brought back leaves all of them, and then the run ends', async (t) => {
   const store = new MemoryStore()
   const { engine, cwd } = await openFamily(t, { boss }, { store, tools: [writeAll] })
-  fill(cwd, { 'start.txt': 'start\n' })
+  writeFiles(cwd, { 'start.txt': 'start\n' })
   const append = store.append.bind(store)
   store.append = async (runId, records) => {
     await append(runId, records)
@@ -86,7 +87,7 @@ for (const [what, request, kind] of [
       return turn > 0 ? { text: 'done' } : { calls: [{ tool: 'delegate', args }] }
     }
     const { engine, cwd } = await openFamily(t, { good, lead }, { store })
-    fill(cwd, { 'answer.txt': 'none\n' })
+    writeFiles(cwd, { 'answer.txt': 'none\n' })
     const { details, events } = await runToEnd(engine, {
       goal: 'shell: grep -q good answer.txt', max_iterations: 1, ...request,
     })
@@ -102,7 +103,7 @@ test('a sweep removes the copy of a child whose process died before it could', a
   const models = { good: writes('answer.txt', 'good\n'), bad: writes('answer.txt', 'bad\n') }
   const first = await openFamily(t, models, { store: new FileStore({ directory }) })
   const { cwd, copies } = first
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const { details } = await runToEnd(first.engine, {
     goal: 'shell: grep -q good answer.txt',
     max_iterations: 1,

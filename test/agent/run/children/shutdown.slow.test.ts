@@ -4,9 +4,10 @@ import { test, type TestContext } from 'node:test'
 import {
   defineTool, FileStore, type AgentEvent, type RunDetails, type RunEngine, type Tool,
 } from 'runwright/agent'
-import { scratch } from '../../../helpers/engine.js'
+import { follow, payloads, scratch } from '../../../helpers/engine.js'
 import { assertInvariants } from '../../../helpers/invariants.js'
-import { ended, fill, filesIn, openFamily, payloads, writes, type Brain } from './support.js'
+import { filesIn, writeFiles } from '../../../helpers/files.js'
+import { openFamily, writes, type Brain } from './support.js'
 
 const GOAL = 'shell: grep -q good answer.txt && grep -q two other.txt'
 /** Longer than anything here takes: the tree ends within it. */
@@ -60,7 +61,7 @@ async function shut(
 ): Promise<Shut> {
   const directory = scratch(t)
   const folders = { cwd: scratch(t), copies: scratch(t) }
-  fill(folders.cwd, { 'answer.txt': 'none\n', 'other.txt': 'none\n' })
+  writeFiles(folders.cwd, { 'answer.txt': 'none\n', 'other.txt': 'none\n' })
   const models = { lead: lead('delegate'), own: lead('start_both'), all: writesAll }
   const options = { ...folders, tools: [startsBoth] }
   const first = await openFamily(t, models, { ...options, store: new FileStore({ directory }) })
@@ -77,7 +78,7 @@ async function shut(
   await reached
   await closed
   const next = await openFamily(t, models, { ...options, store: new FileStore({ directory }) })
-  const events = await ended(next.engine, root)
+  const events = await follow(next.engine, root)
   return {
     engine: next.engine, details: await next.engine.get(root), events, cwd: folders.cwd,
   }

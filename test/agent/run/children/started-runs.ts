@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { defineTool, type JsonObject, type ToolContext } from 'runwright/agent'
-import { runToEnd } from '../../../helpers/engine.js'
-import { fill, openFamily, payloads, writes, type Brain } from './support.js'
+import { payloads, runToEnd } from '../../../helpers/engine.js'
+import { writeFiles } from '../../../helpers/files.js'
+import { openFamily, writes, type Brain } from './support.js'
 
 export const PARAMETERS = { type: 'object', properties: {} } as const
 
@@ -33,7 +34,7 @@ export async function run(
   const { engine, cwd } = await openFamily(
     t, { m: caller }, { tools: [tool], maxConcurrentRuns: 1 },
   )
-  fill(cwd, { 'start.txt': 'start\n' })
+  writeFiles(cwd, { 'start.txt': 'start\n' })
   const ended = await runToEnd(engine, {
     goal: 'shell: false', max_iterations: 1, ...delegation, ...request,
   })

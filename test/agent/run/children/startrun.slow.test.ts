@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineTool, type DelegateResult, type ToolContext } from 'runwright/agent'
-import { runToEnd } from '../../../helpers/engine.js'
-import { filesIn, openFamily, payloads } from './support.js'
+import { payloads, runToEnd } from '../../../helpers/engine.js'
+import { filesIn } from '../../../helpers/files.js'
+import { openFamily } from './support.js'
 import { PARAMETERS, caller, part, run } from './started-runs.js'
 
 test('a tool starts runs one after the other, each with the files of those before', async (t) => {

@@ -1,19 +1,14 @@
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import {
   MemoryStore,
   NO_USAGE,
   RunEngine,
-  type AgentEvent,
   type EngineOptions,
-  type EventKind,
-  type EventPayloads,
   type ModelProvider,
   type ModelRequest,
   type ModelTurn,
 } from 'runwright/agent'
-import { follow, scratch, type Said } from '../../../helpers/engine.js'
+import { scratch, type Said } from '../../../helpers/engine.js'
 
 /** What a model says: a function of the request and of how many turns it has had in this run. */
 export type Brain = (request: ModelRequest, turn: number) => Said | Promise<Said>
@@ -62,22 +57,6 @@ export function writes(path: string, content: string, tokens: Said['tokens'] = [
       : { text: 'done', tokens }
 }
 
-/** Writes files by path. */
-export function fill(folder: string, files: Readonly<Record<string, string>>): void {
-  for (const [path, text] of Object.entries(files)) {
-    mkdirSync(dirname(join(folder, path)), { recursive: true })
-    writeFileSync(join(folder, path), text)
-  }
-}
-
-/** The files of a folder by name; without folders. */
-export function filesIn(folder: string): Record<string, string> {
-  const files = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isFile())
-  return Object.fromEntries(
-    files.map(({ name }) => [name, readFileSync(join(folder, name), 'utf8')]),
-  )
-}
-
 /** An engine whose runs may have children, in a scratch folder; it is closed after the test. */
 export async function openFamily(
   t: TestContext,
@@ -97,18 +76,4 @@ export async function openFamily(
   })
   t.after(() => engine.close())
   return { engine, cwd, copies }
-}
-
-/** Follows a run to its end. */
-export async function ended(engine: RunEngine, runId: string): Promise<AgentEvent[]> {
-  return await follow(engine, runId)
-}
-
-/** The payloads of the events of a kind. */
-export function payloads<K extends EventKind>(
-  events: readonly AgentEvent[],
-  kind: K,
-): EventPayloads[K][] {
-  const found = events.filter((event) => event.kind === kind)
-  return found.map(({ payload }) => payload as EventPayloads[K])
 }

@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { defineTool, type Tool } from 'runwright/agent'
-import { runToEnd } from '../../../helpers/engine.js'
+import { follow, payloads, runToEnd } from '../../../helpers/engine.js'
 import { assertInvariants } from '../../../helpers/invariants.js'
-import { ended, fill, filesIn, openFamily, payloads, writes, type Brain } from './support.js'
+import { filesIn, writeFiles } from '../../../helpers/files.js'
+import { openFamily, writes, type Brain } from './support.js'
 
 const GOAL = 'shell: grep -q good answer.txt'
 
@@ -29,7 +30,7 @@ const burst: Brain = () => ({
 test('attempts that work at once make no more tool calls than their run may', async (t) => {
   const { tool, ran } = counter()
   const { engine, cwd } = await openFamily(t, { burst }, { tools: [tool], maxConcurrentRuns: 4 })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const { details, events } = await runToEnd(engine, {
     goal: GOAL, attempts: { count: 4 }, max_tool_calls: 10,
   })
@@ -67,7 +68,7 @@ test('delegates of delegates keep to the tool calls of the run at the top', asyn
     },
     { tools: [tool], maxConcurrentRuns: 6 },
   )
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const { details } = await runToEnd(engine, {
     goal: GOAL, delegation: { depth: 2, children: 2 }, max_tool_calls: 17,
   })
@@ -83,7 +84,7 @@ test('a run ends when the tokens of its siblings have used up the budget', async
     calls: [{ tool: 'write_file', args: { path: 'n', content: `${turn}\n` } }], tokens: [10, 0],
   })
   const { engine, cwd } = await openFamily(t, { busy }, { maxConcurrentRuns: 2 })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const { details } = await runToEnd(engine, {
     goal: GOAL, attempts: { count: 4 }, max_total_tokens: 100,
   })
@@ -95,7 +96,7 @@ test('a run ends when the tokens of its siblings have used up the budget', async
     const { end_reason, final_state } = await engine.get(run_id)
     assert.equal(end_reason, 'token_budget')
     assert.ok(final_state.total_tokens < 100)
-    const [end] = payloads(await ended(engine, run_id), 'run_end')
+    const [end] = payloads(await follow(engine, run_id), 'run_end')
     assert.match(end?.reason ?? '', new RegExp(`budget of run ${details.run_id} is used up: 1`))
   }
 })
@@ -116,7 +117,7 @@ for (const [title, request] of DONE) {
   test(`work that was done is checked, and can win: ${title}`, async (t) => {
     const good = writes('answer.txt', 'good\n', [10, 5])
     const { engine, cwd } = await openFamily(t, { good }, { maxConcurrentRuns: 4 })
-    fill(cwd, { 'answer.txt': 'none\n' })
+    writeFiles(cwd, { 'answer.txt': 'none\n' })
     const { details } = await runToEnd(engine, { goal: GOAL, ...request })
     assert.deepEqual([details.status, details.end_reason], ['achieved', 'goal_achieved'])
     assert.deepEqual(filesIn(cwd), { 'answer.txt': 'good\n' })
@@ -129,7 +130,7 @@ test('an attempt that has achieved the goal wins when the others use up the budg
   })
   const good = writes('answer.txt', 'good\n')
   const { engine, cwd } = await openFamily(t, { good, busy })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const { details } = await runToEnd(engine, {
     goal: GOAL, max_total_tokens: 100,
     attempts: { count: 2, models: ['test:good', 'test:busy'], choose: 'smallest' },
@@ -142,7 +143,7 @@ test('an attempt that had no slot before the budget was used up does not begin',
   const { engine, cwd } = await openFamily(
     t, { bad: writes('other.txt', 'x\n', [60, 60]) }, { maxConcurrentRuns: 1 },
   )
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const { details } = await runToEnd(engine, {
     goal: GOAL, attempts: { count: 3 }, max_total_tokens: 100,
   })
@@ -156,7 +157,7 @@ test('a call that is approved after others have used up the budget does not run'
   const { tool, ran } = counter()
   const asks: Brain = (_, turn) => ({ calls: turn === 0 ? [{ tool: 'count', args: {} }] : [] })
   const { engine, cwd } = await openFamily(t, { asks }, { tools: [tool], maxConcurrentRuns: 2 })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const { details } = await engine.create({
     goal: GOAL, attempts: { count: 2 }, max_tool_calls: 1, approval: 'all', max_iterations: 1,
   })
@@ -169,14 +170,14 @@ test('a call that is approved after others have used up the budget does not run'
   const first = await waiting
   const { gate } = await engine.get(first)
   await engine.resume(first, { decision: 'approve', gate_id: gate!.gate_id })
-  await ended(engine, first)
+  await follow(engine, first)
   const { runs } = await engine.list({ parent: details.run_id })
   const second = runs.find(({ run_id }) => run_id !== first)!
   const open = await engine.get(second.run_id)
   // Opened before the budget was used up: its answer runs nothing.
   if (open.gate !== null)
     await engine.resume(second.run_id, { decision: 'approve', gate_id: open.gate.gate_id })
-  await ended(engine, root)
+  await follow(engine, root)
   assert.equal(ran(), 1)
   assert.equal((await engine.get(root)).end_reason, 'tool_call_budget')
 })

@@ -3,9 +3,10 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { FileStore, MemoryStore, type JsonObject } from 'runwright/agent'
-import { follow, runToEnd, scratch } from '../../../helpers/engine.js'
+import { follow, payloads, runToEnd, scratch } from '../../../helpers/engine.js'
 import { assertInvariants } from '../../../helpers/invariants.js'
-import { ended, fill, filesIn, openFamily, payloads, writes, type Brain } from './support.js'
+import { filesIn, writeFiles } from '../../../helpers/files.js'
+import { openFamily, writes, type Brain } from './support.js'
 
 const GOAL = 'shell: grep -q good answer.txt'
 
@@ -21,7 +22,7 @@ test('the smallest change wins, then the fewest tokens', async (t) => {
     costly: writes('answer.txt', 'good\n', [50, 50]),
     cheap: writes('answer.txt', 'good\n', [5, 5]),
   })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const models = ['test:long', 'test:costly', 'test:cheap']
   const attempts = { count: 3, models, choose: 'smallest' }
   const { details, events } = await runToEnd(engine, { goal: GOAL, attempts })
@@ -33,7 +34,7 @@ test('the smallest change wins, then the fewest tokens', async (t) => {
 
 test('when one attempt wins, the others are ended', async (t) => {
   const { engine, cwd } = await openFamily(t, { silent, good: writes('answer.txt', 'good\n') })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const attempts = { count: 3, models: ['test:silent', 'test:good', 'test:silent'] }
   const { details } = await runToEnd(engine, { goal: GOAL, attempts })
   assert.deepEqual(details.attempts?.runs.map(({ status }) => status), [
@@ -44,12 +45,12 @@ test('when one attempt wins, the others are ended', async (t) => {
   assert.equal(details.attempts?.runs[0]?.reason, why)
   const { end_reason, run_id } = await engine.get(details.attempts?.runs[0]?.run_id ?? '')
   assert.equal(end_reason, 'cancelled')
-  assert.equal(payloads(await ended(engine, run_id), 'run_end')[0]?.reason, why)
+  assert.equal(payloads(await follow(engine, run_id), 'run_end')[0]?.reason, why)
 })
 
 test('an abort of a run ends all that it has started, and then the run', async (t) => {
   const { engine, cwd } = await openFamily(t, { silent })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const { details } = await engine.create({ goal: GOAL, attempts: { count: 3 } })
   let started = 0
   await follow(engine, details.run_id, ({ kind }) => {
@@ -57,7 +58,7 @@ test('an abort of a run ends all that it has started, and then the run', async (
     return started === 3
   })
   await engine.abort(details.run_id)
-  const events = await ended(engine, details.run_id)
+  const events = await follow(engine, details.run_id)
   const [end] = payloads(events, 'run_end')
   assert.deepEqual([end?.end_reason, end?.reason], ['cancelled', 'aborted on request'])
   const why = 'aborted: the run that started it was aborted'
@@ -76,7 +77,7 @@ test('the tokens of all attempts count towards the budget of their run', async (
       tokens: [10, 0],
     }),
   })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const { details } = await runToEnd(engine, {
     goal: GOAL, attempts: { count: 2 }, max_total_tokens: 100,
   })
@@ -102,7 +103,7 @@ test('what runs of all levels use counts at once, before any of them has ended',
       return brain(request, turn)
     },
   })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const { details } = await runToEnd(engine, {
     goal: GOAL, delegation: { depth: 2, children: 2 }, max_total_tokens: 200,
   })
@@ -120,7 +121,7 @@ test('changes that conflict with the folder stay pending, and the conflict is na
     },
   })
   folder = cwd
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const { details, events } = await runToEnd(engine, { goal: GOAL, attempts: { count: 1 } })
   assert.deepEqual([details.status, details.changes], ['achieved', 'pending'])
   assert.ok(payloads(events, 'log').some(({ message }) => message.includes('answer.txt')))
@@ -134,7 +135,7 @@ test('with apply: manual, the changes of the winner, or of a loser, are applied 
   const { engine, cwd } = await openFamily(t, {
     a: writes('answer.txt', 'good a\n'), b: writes('other.txt', 'of b\n'),
   })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const { details } = await runToEnd(engine, {
     goal: GOAL, max_iterations: 1, apply: 'manual',
     attempts: { count: 2, models: ['test:a', 'test:b'], choose: 'smallest' },
@@ -152,16 +153,16 @@ test('with apply: manual, the changes of the winner, or of a loser, are applied 
 
 test('a fork goes on by itself with the files of the winner; a retry attempts anew', async (t) => {
   const { engine, cwd } = await openFamily(t, { a: writes('answer.txt', 'good\n') })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const { details } = await runToEnd(engine, {
     goal: GOAL, apply: 'manual', attempts: { count: 2 },
   })
   const fork = await engine.fork(details.run_id, {})
-  await ended(engine, fork.details.run_id)
+  await follow(engine, fork.details.run_id)
   const forked = await engine.get(fork.details.run_id)
   assert.deepEqual([forked.status, forked.role, forked.attempts], ['achieved', 'root', null])
   const again = await engine.retry(details.run_id)
-  await ended(engine, again.run_id)
+  await follow(engine, again.run_id)
   const retried = await engine.get(again.run_id)
   assert.deepEqual([retried.status, retried.role], ['achieved', 'root'])
   assert.equal(retried.attempts?.count, 2)
@@ -177,7 +178,7 @@ test('a service that is closed goes on with its trees when it starts again', asy
     answers ? writes('answer.txt', 'good\n')(request, turn) : silent(request, turn)
   const given = { cwd, copies }
   const first = await openFamily(t, { model }, { ...given, store: new FileStore({ directory }) })
-  fill(cwd, { 'answer.txt': 'none\n' })
+  writeFiles(cwd, { 'answer.txt': 'none\n' })
   const { details } = await first.engine.create({ goal: GOAL, attempts: { count: 2 } })
   let started = 0
   await follow(first.engine, details.run_id, ({ kind }) => {
@@ -187,7 +188,7 @@ test('a service that is closed goes on with its trees when it starts again', asy
   await first.engine.close()
   answers = true
   const next = await openFamily(t, { model }, { ...given, store: new FileStore({ directory }) })
-  const events = await ended(next.engine, details.run_id)
+  const events = await follow(next.engine, details.run_id)
   assertInvariants(events)
   assert.equal(payloads(events, 'run_end')[0]?.status, 'achieved')
   assert.equal(payloads(events, 'attempt_started').length, 2)

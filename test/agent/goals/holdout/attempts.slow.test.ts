@@ -2,8 +2,10 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { ended, fill, filesIn, openFamily, payloads, writes } from '../../run/children/support.js'
-import { GOAL, HELD_OUT, MARKERS, PROJECT, RIGHT, WRONG } from './world.js'
+import { follow, payloads } from '../../../helpers/engine.js'
+import { filesIn, writeFiles } from '../../../helpers/files.js'
+import { openFamily, writes } from '../../run/children/support.js'
+import { GOAL, HELD_OUT, MARKERS, PROJECT, RIGHT, WRONG } from './scenario.js'
 
 test('an attempt that passes only the visible tests does not win', async (t) => {
   const { engine, cwd } = await openFamily(
@@ -11,7 +13,7 @@ test('an attempt that passes only the visible tests does not win', async (t) => 
     { visible: writes('lib/add.js', WRONG[0]), right: writes('lib/add.js', RIGHT) },
     { sealedChecks: 'prefer' },
   )
-  fill(cwd, PROJECT)
+  writeFiles(cwd, PROJECT)
   const { details } = await engine.create({
     goal: GOAL,
     max_iterations: 1,
@@ -19,7 +21,7 @@ test('an attempt that passes only the visible tests does not win', async (t) => 
     // All work to their end, so that the wrong one is judged as well.
     attempts: { count: 2, models: ['test:visible', 'test:right'], choose: 'smallest' },
   })
-  const events = await ended(engine, details.run_id)
+  const events = await follow(engine, details.run_id)
   const { attempts, assurance, status } = await engine.get(details.run_id)
   const [visible, right] = attempts?.runs ?? []
   assert.deepEqual([visible?.status, right?.status, status], ['failed', 'achieved', 'achieved'])
@@ -27,7 +29,7 @@ test('an attempt that passes only the visible tests does not win', async (t) => 
   assert.match(visible?.reason ?? '', /held-out tests fail/)
   assert.deepEqual([right?.assurance?.holdout, assurance?.holdout], [true, true])
   assert.equal(filesIn(join(cwd, 'lib'))['add.js'], RIGHT)
-  const child = await ended(engine, visible!.run_id)
+  const child = await follow(engine, visible!.run_id)
   assert.deepEqual(payloads(child, 'holdout_evaluation'), [{ number: 1, of: 3 }])
   const told = JSON.stringify([events, child, await engine.get(visible!.run_id)])
   for (const marker of Object.values(MARKERS)) assert.ok(!told.includes(marker), marker)

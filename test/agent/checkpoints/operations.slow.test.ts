@@ -1,65 +1,31 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import {
-  existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import promises from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
 import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import {
-  MemoryStore, RunEngine, StoreError, type EngineOptions, type JsonObject, type ModelRequest,
-  type RunDetails,
-} from 'runwright/agent'
+import { StoreError, type JsonObject, type RunDetails, type RunEngine } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
-import { follow, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
+import { atGate, follow, write } from '../../helpers/engine.js'
+import { World } from '../../helpers/world.js'
 import { MortalProcess } from '../../helpers/mortal-process.js'
 
-/** A store in memory that outlives its engines, a folder, and runs that write `a` and `b` in it. */
-class World {
-  readonly store: MemoryStore = new MemoryStore()
-  readonly cwd: string
-  readonly copies: string
-  /** What the model was asked. */
-  readonly asked: ModelRequest[] = []
-  readonly #t: TestContext
-
+/** Runs that write `a` and `b`, and operations on their files. */
+class Operations extends World {
   constructor(t: TestContext) {
-    this.#t = t
-    this.store.close = () => Promise.resolve()
-    const top = scratch(t)
-    this.cwd = join(top, 'work')
-    this.copies = join(top, 'copies')
-    mkdirSync(join(this.cwd, 'sub'), { recursive: true })
-    for (const name of ['a', 'b', 'c']) this.write(name, 'old')
+    super(t, {
+      files: { a: 'old\n', b: 'old\n', c: 'old\n' },
+      turns: ({ messages }) =>
+        messages.some(({ role }) => role === 'tool')
+          ? { text: 'done' }
+          : write({ a: 'new\n', b: 'new\n' }),
+    })
+    mkdirSync(join(this.cwd, 'sub'))
   }
 
-  async open(options: Partial<EngineOptions> = {}): Promise<RunEngine> {
-    const provider = testProvider((request) => {
-      this.asked.push(request)
-      const isDone = request.messages.some(({ role }) => role === 'tool')
-      const calls = ['a', 'b'].map((path) => ({
-        tool: 'write_file',
-        args: { path, content: 'new\n' },
-      }))
-      return isDone ? { text: 'done' } : { calls }
-    })
-    const engine = await RunEngine.open({
-      store: this.store,
-      roots: [this.cwd],
-      sealedChecks: 'off',
-      providers: [provider],
-      defaultModel: 'test:m',
-      workspaceFolder: this.copies,
-      ...options,
-    })
-    this.#t.after(() => engine.close())
-    return engine
-  }
-
-  async ran(engine: RunEngine, request: JsonObject = {}): Promise<RunDetails> {
-    const given = { goal: 'shell: grep -q new a', cwd: this.cwd, ...request }
-    const { details } = await runToEnd(engine, given)
+  async ran(request: JsonObject = {}): Promise<RunDetails> {
+    const { details } = await this.run({ goal: 'shell: grep -q new a', ...request })
     assert.equal(details.status, 'achieved')
     return details
   }
@@ -69,18 +35,10 @@ class World {
     return (await engine.workspaces.checkpoints(runId))[0]!.checkpoint_id
   }
 
-  write(name: string, content: string): void {
-    writeFileSync(join(this.cwd, name), `${content}\n`)
-  }
-
   /** The files of a folder: a word for each. */
   files(folder: string = this.cwd): string {
-    const names = ['a', 'b', 'c'].filter((name) => existsSync(join(folder, name)))
-    return names.map((name) => readFileSync(join(folder, name), 'utf8').trim()).join(' ')
-  }
-
-  copyOf(runId: string): string {
-    return join(this.copies, runId, 'work')
+    const names = ['a', 'b', 'c'].filter((name) => this.has(name, folder))
+    return names.map((name) => this.read(name, folder).trim()).join(' ')
   }
 
   /** Calls `then` once the next intent to change files is durable. */
@@ -97,8 +55,9 @@ class World {
   /** What an engine began is cut off when its intent is durable. */
   async cutOff(work: (engine: RunEngine) => Promise<unknown>): Promise<void> {
     const process = new MortalProcess(this.store, () => true)
-    this.#t.after(() => process.bury())
     const engine = await this.open({ store: process.store })
+    // Before the engine is closed, which waits for what it has asked for.
+    this.after(() => process.bury())
     let die: () => void = () => undefined
     const died = new Promise<void>((resolve) => (die = resolve))
     this.atIntent(() => {
@@ -123,17 +82,17 @@ async function lastChange(engine: RunEngine, runId: string): Promise<unknown> {
 }
 
 test('what somebody changes between the look and the change is left alone and named', async (t) => {
-  const world = new World(t)
+  const world = new Operations(t)
   const engine = await world.open()
-  const { run_id } = await world.ran(engine)
+  const { run_id } = await world.ran()
   const checkpoint_id = await world.start(engine, run_id)
-  world.atIntent(() => world.write('a', 'mine'))
+  world.atIntent(() => world.write({ a: 'mine\n' }))
   const restored = await engine.workspaces.restore(run_id, { checkpoint_id })
   assert.deepEqual([restored.paths, restored.skipped], [['b'], ['a']])
   assert.equal(world.files(), 'mine old old')
-  world.write('a', 'old')
-  const isolated = await world.ran(engine, { workspace: 'isolated' })
-  world.atIntent(() => world.write('b', 'mine'))
+  world.write({ a: 'old\n' })
+  const isolated = await world.ran({ workspace: 'isolated' })
+  world.atIntent(() => world.write({ b: 'mine\n' }))
   const { applied, skipped } = await engine.workspaces.apply(isolated.run_id, {})
   assert.deepEqual([applied, skipped], [['a'], ['b']])
   assert.equal(world.files(), 'new mine old')
@@ -141,9 +100,9 @@ test('what somebody changes between the look and the change is left alone and na
 })
 
 test('a checkpoint is restored where its content was last: in the copy, or where it was applied', async (t) => {
-  const world = new World(t)
+  const world = new Operations(t)
   const engine = await world.open()
-  const { run_id } = await world.ran(engine, { workspace: 'isolated' })
+  const { run_id } = await world.ran({ workspace: 'isolated' })
   const restore = (checkpoint_id: string) => engine.workspaces.restore(run_id, { checkpoint_id })
   const start = await world.start(engine, run_id)
   const copy = world.copyOf(run_id)
@@ -167,11 +126,11 @@ test('a checkpoint is restored where its content was last: in the copy, or where
 })
 
 test('a checkpoint that only the copy had is not restored when the copy is gone', async (t) => {
-  const world = new World(t)
+  const world = new Operations(t)
   const engine = await world.open()
-  const { run_id } = await world.ran(engine, { workspace: 'isolated' })
+  const { run_id } = await world.ran({ workspace: 'isolated' })
   const start = await world.start(engine, run_id)
-  world.write('c', 'mine')
+  world.write({ c: 'mine\n' })
   const { checkpoint_id } = await engine.workspaces.apply(run_id, {})
   assert.notEqual(checkpoint_id, start)
   for (const force of [false, true]) {
@@ -182,10 +141,10 @@ test('a checkpoint that only the copy had is not restored when the copy is gone'
 })
 
 test('a fork of a run whose apply was taken back has the files of the run, and hears nothing of that', async (t) => {
-  const world = new World(t)
+  const world = new Operations(t)
   const engine = await world.open()
-  const { run_id, checkpoint_id: newest } = await world.ran(engine, { workspace: 'isolated' })
-  world.write('c', 'mine')
+  const { run_id, checkpoint_id: newest } = await world.ran({ workspace: 'isolated' })
+  world.write({ c: 'mine\n' })
   const { checkpoint_id } = await engine.workspaces.apply(run_id, {})
   await engine.workspaces.restore(run_id, { checkpoint_id })
   assert.equal(world.files(), 'old old mine')
@@ -193,13 +152,13 @@ test('a fork of a run whose apply was taken back has the files of the run, and h
   await follow(engine, details.run_id)
   const before = await engine.workspaces.changes(details.run_id, { from: newest!, to: 'start' })
   assert.deepEqual(before.changes, [])
-  assert.doesNotMatch(JSON.stringify(world.asked.at(-1)?.messages), /restored|gave the files/)
+  assert.doesNotMatch(JSON.stringify(world.requests.at(-1)?.messages), /restored|gave the files/)
 })
 
 test('where runs share folders, none begins in one that is being restored', async (t) => {
-  const world = new World(t)
+  const world = new Operations(t)
   const engine = await world.open({ cwdPolicy: 'allow' })
-  const { run_id } = await world.ran(engine)
+  const { run_id } = await world.ran()
   const checkpoint_id = await world.start(engine, run_id)
   mkdirSync(join(world.cwd, 'sub/deep'))
   const others: string[] = []
@@ -209,7 +168,7 @@ test('where runs share folders, none begins in one that is being restored', asyn
       others.push(details.run_id)
     }
     // A run that has a copy does not wait.
-    await world.ran(engine, { workspace: 'isolated' })
+    await world.ran({ workspace: 'isolated' })
     for (const id of others) assert.equal((await engine.get(id)).status, 'pending')
   })
   await engine.workspaces.restore(run_id, { checkpoint_id })
@@ -217,9 +176,9 @@ test('where runs share folders, none begins in one that is being restored', asyn
 })
 
 test('what was cut off is finished by a host that makes no checkpoints', async (t) => {
-  const world = new World(t)
+  const world = new Operations(t)
   const engine = await world.open()
-  const { run_id } = await world.ran(engine)
+  const { run_id } = await world.ran()
   const checkpoint_id = await world.start(engine, run_id)
   await engine.close()
   await world.cutOff((mortal) => mortal.workspaces.restore(run_id, { checkpoint_id }))
@@ -230,12 +189,12 @@ test('what was cut off is finished by a host that makes no checkpoints', async (
 })
 
 test('when a cut-off apply is finished, the copy is gone, and the folder can be restored at once', async (t) => {
-  const world = new World(t)
+  const world = new Operations(t)
   const engine = await world.open()
-  const first = await world.ran(engine)
+  const first = await world.ran()
   const checkpoint_id = await world.start(engine, first.run_id)
   await engine.workspaces.restore(first.run_id, { checkpoint_id })
-  const { run_id } = await world.ran(engine, { workspace: 'isolated' })
+  const { run_id } = await world.ran({ workspace: 'isolated' })
   await engine.close()
   await world.cutOff((mortal) => mortal.workspaces.apply(run_id, {}))
   assert.equal(existsSync(world.copyOf(run_id)), true)
@@ -248,26 +207,24 @@ test('when a cut-off apply is finished, the copy is gone, and the folder can be 
 })
 
 test('a folder that a run works in is not waited for', async (t) => {
-  const world = new World(t)
+  const world = new Operations(t)
   const engine = await world.open()
-  const { run_id } = await world.ran(engine)
+  const { run_id } = await world.ran()
   const checkpoint_id = await world.start(engine, run_id)
   rmSync(join(world.cwd, 'a'))
-  const gated = { goal: 'shell: false', cwd: world.cwd, hitl_enabled: true }
-  const { details } = await engine.create(gated)
-  await follow(engine, details.run_id, ({ kind }) => kind === 'human_check_required')
+  await world.run({ goal: 'shell: false', hitl_enabled: true }, atGate)
   const busy = engine.workspaces.restore(run_id, { checkpoint_id })
   await assert.rejects(busy, { code: 'ERR_AGENT_CWD_BUSY' })
 })
 
 test('a cut-off apply is finished as it was asked for, and its copy is gone when the engine closes', async (t) => {
   for (const isForced of [false, true]) {
-    const world = new World(t)
+    const world = new Operations(t)
     const engine = await world.open()
-    for (let i = 0; i < 100; i++) writeFileSync(join(world.cwd, `sub/${i}`), '')
-    const { run_id } = await world.ran(engine, { workspace: 'isolated' })
+    world.write(Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`sub/${i}`, ''])))
+    const { run_id } = await world.ran({ workspace: 'isolated' })
     await engine.close()
-    if (isForced) world.write('a', 'mine')
+    if (isForced) world.write({ a: 'mine\n' })
     const request = isForced ? { paths: ['a'], force: true } : {}
     await world.cutOff((mortal) => mortal.workspaces.apply(run_id, request))
     const next = await world.open()
@@ -280,9 +237,9 @@ test('a cut-off apply is finished as it was asked for, and its copy is gone when
 })
 
 test('when the system refuses a change, those before it are taken back, and it can be tried again', async (t) => {
-  const world = new World(t)
+  const world = new Operations(t)
   const engine = await world.open()
-  const { run_id } = await world.ran(engine)
+  const { run_id } = await world.ran()
   const checkpoint_id = await world.start(engine, run_id)
   const { rename } = promises
   let renamed = 0
@@ -306,9 +263,9 @@ test('when the system refuses a change, those before it are taken back, and it c
 })
 
 test('an operation waits for contents that cannot be reached for a while', async (t) => {
-  const world = new World(t)
+  const world = new Operations(t)
   const engine = await world.open()
-  const { run_id } = await world.ran(engine)
+  const { run_id } = await world.ran()
   const checkpoint_id = await world.start(engine, run_id)
   const objects = world.store.objects
   const get = objects.get.bind(objects)
@@ -326,9 +283,9 @@ test('an operation waits for contents that cannot be reached for a while', async
 })
 
 test('an operation that was cut off in a folder that is gone ends, and names what was not done', async (t) => {
-  const world = new World(t)
+  const world = new Operations(t)
   const engine = await world.open()
-  const { run_id } = await world.ran(engine)
+  const { run_id } = await world.ran()
   const checkpoint_id = await world.start(engine, run_id)
   await engine.close()
   await world.cutOff((mortal) => mortal.workspaces.restore(run_id, { checkpoint_id }))
@@ -341,11 +298,11 @@ test('an operation that was cut off in a folder that is gone ends, and names wha
 })
 
 test('a restore that has nothing to change can be taken back all the same', async (t) => {
-  const world = new World(t)
+  const world = new Operations(t)
   const engine = await world.open()
-  const { run_id, checkpoint_id } = await world.ran(engine)
+  const { run_id, checkpoint_id } = await world.ran()
   // It is not stored, but the checkpoint names it, and so is another one.
-  world.write('.env', 'left out')
+  world.write({ '.env': 'left out\n' })
   const undo = await engine.workspaces.restore(run_id, { checkpoint_id: checkpoint_id! })
   assert.deepEqual(undo.paths, [])
   assert.notEqual(undo.checkpoint_id, checkpoint_id)
@@ -356,9 +313,9 @@ test('a restore that has nothing to change can be taken back all the same', asyn
 })
 
 test('paths that hold a secret are refused, for they would be logged', async (t) => {
-  const world = new World(t)
+  const world = new Operations(t)
   const engine = await world.open()
-  const { run_id } = await world.ran(engine, { workspace: 'isolated' })
+  const { run_id } = await world.ran({ workspace: 'isolated' })
   const paths = ['a', `sk-ant-api03-${'k'.repeat(80)}`]
   const refused = engine.workspaces.apply(run_id, { paths })
   await assert.rejects(refused, ({ violations: [{ pointer, detail }] }) => {
@@ -370,9 +327,9 @@ test('paths that hold a secret are refused, for they would be logged', async (t)
 })
 
 test('a discard that cannot be stored leaves the copy', async (t) => {
-  const world = new World(t)
+  const world = new Operations(t)
   const engine = await world.open()
-  const { run_id } = await world.ran(engine, { workspace: 'isolated' })
+  const { run_id } = await world.ran({ workspace: 'isolated' })
   const append = world.store.append.bind(world.store)
   world.store.append = () => Promise.reject(new StoreError('ERR_AGENT_STORE', 'refused'))
   await assert.rejects(engine.workspaces.discard(run_id), { code: 'ERR_AGENT_STORE' })

@@ -14,10 +14,8 @@ import {
 } from '../../../../lib/agent/goals/sealed/sealed-check.js'
 import type { SealedVerdict } from '../../../../lib/agent/goals/sealed/sealing.js'
 import { IsolatedFolders } from '../../../../lib/agent/isolation/isolated-folders.js'
-import { scratch } from '../../../helpers/engine.js'
-import { put } from '../holdout/world.js'
-
-type Files = Readonly<Record<string, string>>
+import { writeFiles, type Files } from '../../../helpers/files.js'
+import { World } from '../../../helpers/world.js'
 
 /** Who did what to the runner: `['beforeEach', 'src/code.js']`. */
 type Deeds = readonly (readonly [what: string, file: string | null])[]
@@ -85,16 +83,14 @@ export function atStart(textOf: (path: string) => string | null | undefined): Fi
     },
     stored: async (paths) => new Map(texts(paths).map(([path, text]) => [path, hash(text)])),
     restore: async (folder, paths) => {
-      put(folder, Object.fromEntries(texts(paths)))
+      writeFiles(folder, Object.fromEntries(texts(paths)))
       return texts(paths).map(([path]) => path)
     },
   }
 }
 
 /** The sealed checks of a run whose commands are functions, in real copies of a real folder. */
-export class FlowWorld {
-  readonly cwd: string
-  readonly copies: string
+export class SealedFlow extends World {
   /** What has happened, in order. */
   readonly log: string[] = []
   /** How each copy was asked for. */
@@ -117,10 +113,7 @@ export class FlowWorld {
   #seal: StoredSeal | null = null
 
   constructor(t: TestContext, files: Files = FILES) {
-    this.cwd = join(scratch(t), 'project')
-    this.copies = join(scratch(t), 'copies')
-    mkdirSync(this.cwd)
-    put(this.cwd, files)
+    super(t, { files })
   }
 
   /** Names of what lies where copies are made. */

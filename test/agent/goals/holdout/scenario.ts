@@ -1,18 +1,12 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import * as fs from 'node:fs'
-import { dirname, join } from 'node:path'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import type {
-  AgentEvent,
-  EngineOptions,
-  EventPayloads,
-  JsonObject,
-  ModelRequest,
-  RunDetails,
-  RunEngine,
-} from 'runwright/agent'
-import { follow, openEngine, scratch, testProvider } from '../../../helpers/engine.js'
+import type { EngineOptions, EventPayloads, JsonObject, RunEngine } from 'runwright/agent'
+import { bash, payloads, type Said } from '../../../helpers/engine.js'
+import type { Files } from '../../../helpers/files.js'
+import { World, type Run } from '../../../helpers/world.js'
 
 /** Of this process: what other tests have on the disk at the same time is not what is searched. */
 const OWN = randomBytes(6).toString('hex')
@@ -26,7 +20,7 @@ export const MARKERS: { readonly [place in 'content' | 'path' | 'command' | 'out
 }
 
 /** `add()` is wrong, and its visible test shows one case. */
-export const PROJECT: Readonly<Record<string, string>> = {
+export const PROJECT: Files = {
   'package.json': '{ "type": "commonjs" }\n',
   'lib/add.js': 'exports.add = (a, b) => a - b\n',
   'test/add.test.js': `
@@ -67,69 +61,51 @@ export const WRONG = [
 ] as const
 export const RIGHT = 'exports.add = (a, b) => a + b\n'
 
-export interface Outcome {
+export interface Outcome extends Run {
+  readonly world: World
   readonly engine: RunEngine
-  readonly details: RunDetails
-  readonly events: readonly AgentEvent[]
   readonly checks: readonly EventPayloads['goal_check'][]
   readonly evaluations: readonly EventPayloads['holdout_evaluation'][]
-  /** All that the model was sent. */
-  readonly requests: readonly ModelRequest[]
-  readonly cwd: string
 }
 
 export interface Scenario {
-  readonly files?: Readonly<Record<string, string>>
+  readonly files?: Files
   /** What `lib/add.js` becomes, in one iteration each; a command where it begins with `$ `. */
   readonly steps?: readonly string[]
   readonly request?: JsonObject
   readonly options?: Partial<EngineOptions>
 }
 
+/** A project whose runs do these steps, with sealed copies in a temporary folder. */
+export function worldOf(
+  t: TestContext,
+  { files = PROJECT, steps = [], options = {} }: Omit<Scenario, 'request'> = {},
+): World {
+  const turns = (_: unknown, call: number): Said => turnOf(steps, call)
+  const engine: Partial<EngineOptions> = {
+    sealedChecks: 'prefer', checkpoints: 'off', workspaceFolder: undefined, ...options,
+  }
+  return new World(t, { files, turns, engine })
+}
+
 /** Runs a scenario to its end; without its own `holdout`, the run has {@link HELD_OUT}. */
 export async function pursue(t: TestContext, scenario: Scenario): Promise<Outcome> {
-  const { files = PROJECT, steps = [], request = {}, options = {} } = scenario
-  const cwd = scratch(t)
-  put(cwd, files)
-  const requests: ModelRequest[] = []
-  const provider = testProvider((sent, call) => {
-    requests.push(JSON.parse(JSON.stringify(sent)) as ModelRequest)
-    return turnOf(steps, call)
-  })
-  const { engine } = await openEngine(t, {
-    cwd, providers: [provider], sealedChecks: 'prefer', ...options,
-  })
-  const iterations = { max_iterations: Math.max(1, steps.length) }
-  const created = await engine.create({ goal: GOAL, ...iterations, holdout: HELD_OUT, ...request })
-  const events = await follow(engine, created.details.run_id)
-  const details = await engine.get(created.details.run_id)
-  return { engine, details, events, cwd, requests, ...payloadsOf(events) }
+  const { steps = [], request = {} } = scenario
+  const world = worldOf(t, scenario)
+  const engine = await world.open()
+  const max_iterations = Math.max(1, steps.length)
+  const run = await world.run({ goal: GOAL, max_iterations, holdout: HELD_OUT, ...request })
+  const checks = payloads(run.events, 'goal_check')
+  return {
+    world, engine, ...run, checks, evaluations: payloads(run.events, 'holdout_evaluation'),
+  }
 }
 
 /** The turn of a model that does one step in each iteration. */
-export function turnOf(steps: readonly string[], call: number): { calls?: any[] } {
+export function turnOf(steps: readonly string[], call: number): Said {
   const step = steps[call / 2]
   if (step === undefined || call % 2 === 1) return {}
-  const command = step.startsWith('$ ') ? step.slice(2) : `cat > lib/add.js <<'END'\n${step}END`
-  return { calls: [{ tool: 'bash', args: { command } }] }
-}
-
-export function payloadsOf(
-  events: readonly AgentEvent[],
-): Pick<Outcome, 'checks' | 'evaluations'> {
-  return {
-    checks: events.flatMap((event) => (event.kind === 'goal_check' ? [event.payload] : [])),
-    evaluations: events.flatMap((event) =>
-      event.kind === 'holdout_evaluation' ? [event.payload] : [],
-    ),
-  }
-}
-
-export function put(folder: string, files: Readonly<Record<string, string>>): void {
-  for (const [path, text] of Object.entries(files)) {
-    fs.mkdirSync(dirname(join(folder, path)), { recursive: true })
-    fs.writeFileSync(join(folder, path), text)
-  }
+  return bash(step.startsWith('$ ') ? step.slice(2) : `cat > lib/add.js <<'END'\n${step}END`)
 }
 
 /** Every marker, plain and in base64 at each of the three places where it can begin. */
@@ -151,11 +127,11 @@ export function reveals(what: unknown): boolean {
 
 /** Asserts that no file in a folder, and no name of one, has a marker; returns their number. */
 export function assertHidden(folder: string): number {
-  const names = fs.readdirSync(folder, { recursive: true, withFileTypes: true })
+  const names = readdirSync(folder, { recursive: true, withFileTypes: true })
   for (const entry of names) {
     const path = join(entry.parentPath, entry.name)
     assert.equal(reveals(path), false, path)
-    if (entry.isFile()) assert.equal(reveals(fs.readFileSync(path)), false, path)
+    if (entry.isFile()) assert.equal(reveals(readFileSync(path)), false, path)
   }
   return names.length
 }

@@ -1,17 +1,17 @@
-/** Runs of which several processes are killed during sealed checks, one after the other. */
+/** Runs whose processes are killed during sealed checks, one after the other. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { Random } from '../../../helpers/random.js'
-import { assertWhole, KilledWorld, MOMENTS, type Moment } from './killed-world.js'
+import { assertWhole, KilledRun, MOMENTS, type Moment } from './killed-run.js'
 
 test('processes are killed in every check of a run, with copies in temporary folders', async (t) => {
-  const world = await KilledWorld.open(t, { hasSandbox: false })
+  const run = await KilledRun.start(t, { hasSandbox: false })
   const place = 'temporary'
   for (const moment of MOMENTS) {
-    const before: readonly Moment[] = await world.killAt(moment, { place })
+    const before: readonly Moment[] = await run.killAt(moment, { place })
     assert.equal(before.includes('first'), moment === 'in place', 'no check is made twice')
   }
-  const end = await assertWhole(world, await world.goOn({ place }))
+  const end = await assertWhole(run, await run.goOn({ place }))
   assert.equal(end.recoveries, MOMENTS.length)
   assert.deepEqual(end.evaluations, [1, 2])
 })
@@ -31,13 +31,13 @@ async function dieAndGoOn(
   random: Random,
   what: 'making' | 'removing',
 ): Promise<void> {
-  const world = await KilledWorld.open(t, { hasSandbox: random.chance(0.5), files: FILES })
+  const run = await KilledRun.start(t, { hasSandbox: random.chance(0.5), files: FILES })
   let deaths = 0
   for (const copy of [1, 2]) {
     // The last few go so fast that nobody sees them.
     const files = random.integer(50, FILES)
-    if ((await world.goOn({ dies: { what, copy, files } })) === null) deaths += 1
+    if ((await run.goOn({ dies: { what, copy, files } })) === null) deaths += 1
   }
   assert.ok(deaths > 0, `no process died while ${what} a copy`)
-  await assertWhole(world, await world.goOn())
+  await assertWhole(run, await run.goOn())
 }

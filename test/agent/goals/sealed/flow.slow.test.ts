@@ -9,13 +9,13 @@ import { test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { ExhaustedError } from 'runwright/agent'
 import type { HoldoutRun } from '../../../../lib/agent/goals/holdout/held-out-tests.js'
-import { put } from '../holdout/world.js'
-import { atStart, FILES, FlowWorld, GOAL, TESTS, type Given, type Play } from './flow-world.js'
+import { writeFiles } from '../../../helpers/files.js'
+import { atStart, FILES, SealedFlow, GOAL, TESTS, type Given, type Play } from './sealed-flow.js'
 
 const has = ({ cwd }: Given, path: string): boolean => existsSync(join(cwd, path))
 
 /** A folder whose goal is not met at the start, and is later. */
-async function started(world: FlowWorld): Promise<FlowWorld> {
+async function started(world: SealedFlow): Promise<SealedFlow> {
   const { play } = world
   world.play = (given) => {
     play(given)
@@ -28,7 +28,7 @@ async function started(world: FlowWorld): Promise<FlowWorld> {
 }
 
 test('the steps of a check that passes, in order', async (t) => {
-  const world = await started(new FlowWorld(t))
+  const world = await started(new SealedFlow(t))
   const { verdict } = await world.later()
   assert.equal(verdict.achieved, true, verdict.reason)
   assert.equal(verdict.assurance.sealed, true)
@@ -39,7 +39,7 @@ test('the steps of a check that passes, in order', async (t) => {
 })
 
 test('a check that fails in place has no copy, and its verdict is not sealed', async (t) => {
-  const world = await started(new FlowWorld(t))
+  const world = await started(new SealedFlow(t))
   world.play = () => 1
   const { verdict } = await world.later()
   assert.deepEqual([verdict.achieved, verdict.assurance.sealed], [false, false])
@@ -47,7 +47,7 @@ test('a check that fails in place has no copy, and its verdict is not sealed', a
 })
 
 test('the first check is made in a copy alone', async (t) => {
-  const world = new FlowWorld(t)
+  const world = new SealedFlow(t)
   const seen: (number | null)[] = []
   world.play = ({ copy }) => {
     seen.push(copy)
@@ -58,8 +58,8 @@ test('the first check is made in a copy alone', async (t) => {
 })
 
 test('what fails in the copy is no success, and names what was left out', async (t) => {
-  const world = await started(new FlowWorld(t))
-  put(world.cwd, { 'test/new.test.js': '' })
+  const world = await started(new SealedFlow(t))
+  world.write({ 'test/new.test.js': '' })
   world.play = ({ copy }) => (copy === null ? 0 : 1)
   const { verdict } = await world.later()
   assert.deepEqual([verdict.achieved, verdict.reason], [false, 'sealed check: exit code 1'])
@@ -68,17 +68,17 @@ test('what fails in the copy is no success, and names what was left out', async 
 })
 
 test('files of the check that a dying process changes are told in the copy', async (t) => {
-  const world = await started(new FlowWorld(t))
+  const world = await started(new SealedFlow(t))
   let kills = 0
   world.onKill = () => {
-    if (kills++ === 0) put(world.cwd, { 'test/a.test.js': 'changed' })
+    if (kills++ === 0) world.write({ 'test/a.test.js': 'changed' })
   }
   const { verdict } = await world.later()
   assert.equal(verdict.reason, 'sealed check: tests changed: test/a.test.js was modified')
 })
 
 test('a file of the check that is rewritten and put back while the command runs is told', async (t) => {
-  const world = await started(new FlowWorld(t))
+  const world = await started(new SealedFlow(t))
   world.play = ({ copy, cwd }) => {
     if (copy === null) return 0
     const path = join(cwd, 'test/a.test.js')
@@ -102,10 +102,10 @@ test('a file of the check that is rewritten and put back while the command runs 
 
 test('new files that a check would load by itself are not in the copy; others are', async (t) => {
   const files = { ...FILES, 'sitecustomize.py': 'old', 'jest.config.js': 'old' }
-  const world = await started(new FlowWorld(t, files))
+  const world = await started(new SealedFlow(t, files))
   const fresh = ['conftest.py', 'test/new.test.js', 'babel.config.js']
   const kept = ['src/more.js', 'sitecustomize.py', 'jest.config.js', 'src/code.js']
-  put(world.cwd, Object.fromEntries([...fresh, 'src/more.js'].map((path) => [path, ''])))
+  world.write(Object.fromEntries([...fresh, 'src/more.js'].map((path) => [path, ''])))
   let seen: readonly (readonly string[])[] = []
   world.play = (given) => {
     const here = (paths: readonly string[]): readonly string[] =>
@@ -129,8 +129,8 @@ const readsLate: Play = ({ cwd, copy }) => {
 }
 
 test('a file that a later check is first seen to read must be as at the start', async (t) => {
-  const world = await started(new FlowWorld(t))
-  put(world.cwd, { 'qa/late.test.js': 'easier' })
+  const world = await started(new SealedFlow(t))
+  world.write({ 'qa/late.test.js': 'easier' })
   world.play = readsLate
   world.atStart = atStart((path) => (path === 'qa/late.test.js' ? FILES[path] : undefined))
   const { verdict } = await world.later()
@@ -143,7 +143,7 @@ for (const [what, text] of [
   ['that nobody knows of', undefined],
 ] as const) {
   test(`a file ${what} at the start belongs to the check once it is read`, async (t) => {
-    const world = await started(new FlowWorld(t))
+    const world = await started(new SealedFlow(t))
     world.play = readsLate
     world.atStart = atStart(() => text)
     const { verdict, found } = await world.later()
@@ -164,9 +164,9 @@ const HELPER = 'support/testkit.js'
 
 /** A run whose first check reads what nobody claims. */
 async function unclaimed(
-  world: FlowWorld,
+  world: SealedFlow,
   files: Readonly<Record<string, string>> = UNCLAIMED,
-): Promise<FlowWorld> {
+): Promise<SealedFlow> {
   world.play = ({ cwd }) => {
     for (const path of Object.keys(UNCLAIMED)) readFileSync(join(cwd, path))
     if (Object.hasOwn(files, HELPER)) readFileSync(join(cwd, HELPER))
@@ -178,11 +178,11 @@ async function unclaimed(
 }
 
 for (const [what, change] of [
-  ['changed', (cwd: string) => put(cwd, { [RATES]: '[2]' })],
+  ['changed', (cwd: string) => writeFiles(cwd, { [RATES]: '[2]' })],
   ['removed', (cwd: string) => rmSync(join(cwd, RATES))],
   ['replaced by a folder', (cwd: string) => {
     rmSync(join(cwd, RATES))
-    put(cwd, { [`${RATES}/deep/file`]: '' })
+    writeFiles(cwd, { [`${RATES}/deep/file`]: '' })
   }],
   ['replaced by a link', (cwd: string) => {
     rmSync(join(cwd, RATES))
@@ -190,9 +190,9 @@ for (const [what, change] of [
   }],
 ] as const) {
   test(`a file that nothing claims is as at the start in the copy, if it was ${what}`, async (t) => {
-    const world = await unclaimed(new FlowWorld(t, UNCLAIMED))
+    const world = await unclaimed(new SealedFlow(t, UNCLAIMED))
     change(world.cwd)
-    put(world.cwd, { 'src/code.js': 'exports.a = 2\n' })
+    world.write({ 'src/code.js': 'exports.a = 2\n' })
     const seen: string[] = []
     world.play = ({ copy, cwd }) => {
       if (copy !== null) for (const path of [RATES, 'src/code.js']) {
@@ -224,8 +224,8 @@ for (const [what, files, isClaimed] of [
 ] as const) {
   test(`a file that the check alone uses is ${isClaimed ? '' : 'not '}claimed by ${what}`, async (t) => {
     const all = { ...UNCLAIMED, ...files }
-    const world = await unclaimed(new FlowWorld(t, all), all)
-    put(world.cwd, { [RATES]: '[2]' })
+    const world = await unclaimed(new SealedFlow(t, all), all)
+    world.write({ [RATES]: '[2]' })
     let seen = ''
     world.play = ({ copy, cwd }) => {
       if (copy !== null) seen = readFileSync(join(cwd, RATES), 'utf8')
@@ -238,8 +238,8 @@ for (const [what, files, isClaimed] of [
 }
 
 test('a new program claims nothing', async (t) => {
-  const world = await unclaimed(new FlowWorld(t, UNCLAIMED))
-  put(world.cwd, { [RATES]: '[2]', 'tools/make.js': "write('src/rates.json')" })
+  const world = await unclaimed(new SealedFlow(t, UNCLAIMED))
+  world.write({ [RATES]: '[2]', 'tools/make.js': "write('src/rates.json')" })
   let seen = ''
   world.play = ({ copy, cwd }) => {
     if (copy !== null) seen = readFileSync(join(cwd, RATES), 'utf8')
@@ -250,8 +250,8 @@ test('a new program claims nothing', async (t) => {
 })
 
 test('a file that nothing claims and that cannot be restored must be as at the start', async (t) => {
-  const world = await unclaimed(new FlowWorld(t, UNCLAIMED))
-  put(world.cwd, { [RATES]: '[2]' })
+  const world = await unclaimed(new SealedFlow(t, UNCLAIMED))
+  world.write({ [RATES]: '[2]' })
   world.play = () => 0
   world.atStart = { ...world.atStart, restore: () => Promise.resolve([]) }
   const { verdict } = await world.later()
@@ -259,8 +259,8 @@ test('a file that nothing claims and that cannot be restored must be as at the s
 })
 
 test('a file that nothing claims stays as it is if its content is not stored', async (t) => {
-  const world = await unclaimed(new FlowWorld(t, UNCLAIMED))
-  put(world.cwd, { [RATES]: '[2]' })
+  const world = await unclaimed(new SealedFlow(t, UNCLAIMED))
+  world.write({ [RATES]: '[2]' })
   world.atStart = { ...world.atStart, stored: () => Promise.resolve(new Map()) }
   let seen = ''
   world.play = ({ copy, cwd }) => {
@@ -284,8 +284,8 @@ const WITH_DATA = {
 async function changedData(
   t: TestContext,
   files: Readonly<Record<string, string>> = WITH_DATA,
-): Promise<{ readonly world: FlowWorld; readonly seen: string[] }> {
-  const world = new FlowWorld(t, WITH_DATA)
+): Promise<{ readonly world: SealedFlow; readonly seen: string[] }> {
+  const world = new SealedFlow(t, WITH_DATA)
   const seen: string[] = []
   world.play = ({ copy, cwd }) => {
     for (const path of Object.keys(FILES)) readFileSync(join(cwd, path))
@@ -297,7 +297,7 @@ async function changedData(
   assert.notEqual(world.files[SUMS], undefined)
   seen.length = 0
   world.atStart = atStart((path) => files[path] ?? null)
-  put(world.cwd, { [SUMS]: '[2]' })
+  world.write({ [SUMS]: '[2]' })
   return { world, seen }
 }
 
@@ -322,7 +322,7 @@ test('held-out tests find data that tests alone read as at the start, too', asyn
 test('data that tests alone read may not change while the check runs', async (t) => {
   const { world } = await changedData(t)
   world.play = ({ copy, cwd }) => {
-    if (copy !== null) put(cwd, { [SUMS]: '[3]' })
+    if (copy !== null) writeFiles(cwd, { [SUMS]: '[3]' })
     return 0
   }
   const { verdict } = await world.later()
@@ -341,7 +341,7 @@ for (const [what, files] of [
 }
 
 test('a file that nothing claims has the time of the start in the copy', async (t) => {
-  const world = new FlowWorld(t, UNCLAIMED)
+  const world = new SealedFlow(t, UNCLAIMED)
   utimesSync(join(world.cwd, RATES), 1, 1)
   await unclaimed(world)
   const seen: number[] = []
@@ -351,13 +351,13 @@ test('a file that nothing claims has the time of the start in the copy', async (
   }
   utimesSync(join(world.cwd, RATES), 2, 2)
   await world.later()
-  put(world.cwd, { [RATES]: '[2]' })
+  world.write({ [RATES]: '[2]' })
   await world.later()
   assert.deepEqual(seen, [1000, 1000])
 })
 
 test('what the first check reads belongs to the check', async (t) => {
-  const world = new FlowWorld(t)
+  const world = new SealedFlow(t)
   world.play = readsLate
   const { found } = await world.first()
   assert.equal(found!.files['qa/late.test.js'], hashOf(FILES['qa/late.test.js']!))
@@ -371,9 +371,9 @@ const PACKAGES = {
 }
 
 test('dependencies must be as at the start, unless the request allows others', async (t) => {
-  const world = await started(new FlowWorld(t, PACKAGES))
+  const world = await started(new SealedFlow(t, PACKAGES))
   assert.equal((await world.later()).verdict.achieved, true)
-  put(world.cwd, { 'node_modules/one/index.js': '2' })
+  world.write({ 'node_modules/one/index.js': '2' })
   const { log } = world
   log.length = 0
   const { verdict } = await world.later()
@@ -384,8 +384,8 @@ test('dependencies must be as at the start, unless the request allows others', a
 })
 
 test('caches that changed since the start are in no copy', async (t) => {
-  const world = await started(new FlowWorld(t, PACKAGES))
-  put(world.cwd, { 'node_modules/.cache/tool/entry': 'other' })
+  const world = await started(new SealedFlow(t, PACKAGES))
+  world.write({ 'node_modules/.cache/tool/entry': 'other' })
   world.holdout = holdoutOf()
   const seen: boolean[] = []
   world.play = (given) => {
@@ -398,7 +398,7 @@ test('caches that changed since the start are in no copy', async (t) => {
 })
 
 test('packages are captured before the check goes on in place', async (t) => {
-  const world = new FlowWorld(t)
+  const world = new SealedFlow(t)
   world.above = async () => {
     for (let turn = 0; turn < 100; turn++) await setImmediate()
     world.log.push('captured')
@@ -421,7 +421,7 @@ const NEW = 'test/new.test.js > is new'
 
 /** A run with tests, which has written one of its own: what a pass with that reports. */
 async function withNewTest(
-  world: FlowWorld,
+  world: SealedFlow,
   second: (given: Given) => number,
 ): Promise<readonly [boolean, string]> {
   world.goal = TESTS
@@ -430,7 +430,7 @@ async function withNewTest(
     return 1
   }
   await world.first()
-  put(world.cwd, { 'test/new.test.js': 'mine' })
+  world.write({ 'test/new.test.js': 'mine' })
   world.play = (given) => {
     if (given.copy !== null && has(given, 'test/new.test.js')) return second(given)
     given.report(given.copy === null ? { [OLD]: 'pass', [NEW]: 'pass' } : { [OLD]: 'pass' })
@@ -443,12 +443,12 @@ async function withNewTest(
 const FAILS = [false, 'sealed check: 1 of 1 new tests fail'] as const
 
 test('new tests run in a second pass of the same copy, with their helpers alone', async (t) => {
-  const world = new FlowWorld(t)
-  put(world.cwd, { 'test/old.js': '' })
+  const world = new SealedFlow(t)
+  world.write({ 'test/old.js': '' })
   let seen: readonly boolean[] = []
   const more = ['test/helpers/mine.js', 'babel.config.js', 'conftest.py']
   world.onKill = () => {
-    put(world.cwd, Object.fromEntries(more.map((path) => [path, ''])))
+    world.write(Object.fromEntries(more.map((path) => [path, ''])))
   }
   const [achieved, reason] = await withNewTest(world, (given) => {
     const { report } = given
@@ -468,7 +468,7 @@ for (const [what, outcomes, exitCode, expected] of [
   ['a new file that does not load', { [OLD]: 'pass', 'test/new.test.js': 'fail' }, 1, FAILS],
 ] as const) {
   test(`${what} is a demand that is not met`, async (t) => {
-    const ended = await withNewTest(new FlowWorld(t), ({ report }) => {
+    const ended = await withNewTest(new SealedFlow(t), ({ report }) => {
       report(outcomes)
       return exitCode
     })
@@ -483,7 +483,7 @@ for (const [what, outcomes] of [
   ['ends the runner', null],
 ] as const) {
   test(`a new test that ${what} changes nothing about the verdict`, async (t) => {
-    const ended = await withNewTest(new FlowWorld(t), ({ report }) => {
+    const ended = await withNewTest(new SealedFlow(t), ({ report }) => {
       if (outcomes !== null) report(outcomes)
       return 1
     })
@@ -492,7 +492,7 @@ for (const [what, outcomes] of [
 }
 
 test('a new test cannot make up for one that fails without it', async (t) => {
-  const world = new FlowWorld(t)
+  const world = new SealedFlow(t)
   const ended = await withNewTest(world, ({ report }) => {
     report({ [OLD]: 'pass', [NEW]: 'pass' })
     return 0
@@ -511,7 +511,7 @@ test('a new test cannot make up for one that fails without it', async (t) => {
 })
 
 test('a test that is missing in the copy alone is told', async (t) => {
-  const world = new FlowWorld(t)
+  const world = new SealedFlow(t)
   world.goal = TESTS
   world.play = ({ report }) => {
     report({ [OLD]: 'fail', 'test/a.test.js > more': 'pass' })
@@ -528,7 +528,7 @@ test('a test that is missing in the copy alone is told', async (t) => {
 
 test('canaries count in the copy, counts in place', async (t) => {
   for (const inCopy of [true, false]) {
-    const world = new FlowWorld(t)
+    const world = new SealedFlow(t)
     world.goal = TESTS
     world.play = ({ report }) => {
       report({ [OLD]: 'fail' })
@@ -548,14 +548,14 @@ test('canaries count in the copy, counts in place', async (t) => {
 })
 
 test('new helpers without a new test need no second pass', async (t) => {
-  const world = new FlowWorld(t)
+  const world = new SealedFlow(t)
   world.goal = TESTS
   world.play = ({ report }) => {
     report({ [OLD]: 'fail' })
     return 1
   }
   await world.first()
-  put(world.cwd, { 'test/helpers/mine.js': '' })
+  world.write({ 'test/helpers/mine.js': '' })
   world.play = ({ report }) => {
     report({ [OLD]: 'pass' })
     return 0
@@ -565,7 +565,7 @@ test('new helpers without a new test need no second pass', async (t) => {
 })
 
 test('a copy without a report is no copy that ran the tests, though both fail', async (t) => {
-  const world = new FlowWorld(t)
+  const world = new SealedFlow(t)
   world.goal = TESTS
   world.play = ({ copy, report }) => {
     if (copy === null) report({ [OLD]: 'fail' })
@@ -575,19 +575,19 @@ test('a copy without a report is no copy that ran the tests, though both fail', 
 })
 
 test('packages are compared where they were installed, and not in the copy', async (t) => {
-  const world = new FlowWorld(t, { ...FILES, 'node_modules/runner/index.js': '1' })
+  const world = new SealedFlow(t, { ...FILES, 'node_modules/runner/index.js': '1' })
   const packages = ['node_modules/runner/**']
   world.goal = { ...GOAL, sealed: packages, runner: ['node_modules/runner'] }
   await started(world)
   assert.notEqual(world.files['node_modules/runner'], undefined)
   // The copy may have them mounted, or not have them all.
-  world.onCreate = () => put(world.cwd, { 'node_modules/runner/index.js': '2' })
+  world.onCreate = () => world.write({ 'node_modules/runner/index.js': '2' })
   const { verdict } = await world.later()
   assert.equal(verdict.achieved, true, verdict.reason)
 })
 
 test('a report that is too large ends the run at its first check', async (t) => {
-  const world = new FlowWorld(t)
+  const world = new SealedFlow(t)
   world.goal = TESTS
   world.play = ({ folder }) => {
     for (let i = 0; i <= 200; i++) writeFileSync(join(folder, `report-${i}-1.jsonl`), '')
@@ -598,7 +598,7 @@ test('a report that is too large ends the run at its first check', async (t) => 
 })
 
 test('git in a copy has no settings of the user', async (t) => {
-  const world = await started(new FlowWorld(t))
+  const world = await started(new SealedFlow(t))
   const settings: unknown[] = []
   world.play = ({ env }) => {
     settings.push([env['GIT_CONFIG_GLOBAL'], env['GIT_CONFIG_NOSYSTEM']])
@@ -634,7 +634,7 @@ for (const [what, deed, reason] of [
 ] as const) {
   test(`hooks of ${what} are ${reason === null ? 'no' : 'a'} reason to refuse`, async (t) => {
     const files = { ...FILES, 'src/same.js': '', 'src/helper.js': '', 'src/tests/helper.js': '' }
-    const world = new FlowWorld(t, files)
+    const world = new SealedFlow(t, files)
     world.goal = TESTS
     world.atStart = atStart((path) => (files as Readonly<Record<string, string>>)[path] ?? null)
     const reports = (outcome: 'pass' | 'fail', file: string | null): Play => ({ report }) => {
@@ -643,7 +643,7 @@ for (const [what, deed, reason] of [
     }
     world.play = reports('fail', 'src/helper.js')
     await world.first()
-    put(world.cwd, {
+    world.write({
       'src/code.js': 'exports.a = 2\n', 'src/new.js': '1', 'src/helper.js': '1',
       'src/tests/helper.js': '1',
     })
@@ -655,7 +655,7 @@ for (const [what, deed, reason] of [
 }
 
 test('code that changes what runs held-out tests alone does not pass them', async (t) => {
-  const world = new FlowWorld(t)
+  const world = new SealedFlow(t)
   world.goal = TESTS
   world.holdout = holdoutOf()
   world.atStart = atStart((path) => FILES[path] ?? null)
@@ -667,7 +667,7 @@ test('code that changes what runs held-out tests alone does not pass them', asyn
   }
   world.play = plays('fail')
   await world.first()
-  put(world.cwd, { 'src/code.js': 'exports.a = 2\n' })
+  world.write({ 'src/code.js': 'exports.a = 2\n' })
   world.play = plays('pass')
   const { reason } = (await world.later()).verdict
   assert.equal(reason, 'held-out tests fail (evaluation 1 of 3)')
@@ -683,9 +683,9 @@ function deedOfScript(folder: string, file: string): void {
 }
 
 test('held-out tests run last, in a copy of their own without what was left out', async (t) => {
-  const world = await started(new FlowWorld(t, { ...FILES, 'jest.config.js': 'old' }))
+  const world = await started(new SealedFlow(t, { ...FILES, 'jest.config.js': 'old' }))
   const holdout = (world.holdout = holdoutOf())
-  put(world.cwd, { 'conftest.py': '' })
+  world.write({ 'conftest.py': '' })
   const seen: unknown[] = []
   world.play = (given) => {
     const { copy, cwd, command } = given
@@ -708,7 +708,7 @@ test('held-out tests run last, in a copy of their own without what was left out'
 })
 
 test('held-out tests that fail, or are changed, keep a goal from being achieved', async (t) => {
-  const world = await started(new FlowWorld(t))
+  const world = await started(new SealedFlow(t))
   world.holdout = holdoutOf()
   world.play = ({ command }) => (command === 'sh held/check.sh' ? 1 : 0)
   const { verdict } = await world.later()
@@ -724,14 +724,14 @@ test('held-out tests that fail, or are changed, keep a goal from being achieved'
 })
 
 test('held-out tests of a goal that is met at once are evaluated by the first check', async (t) => {
-  const world = new FlowWorld(t)
+  const world = new SealedFlow(t)
   world.holdout = holdoutOf()
   world.play = ({ command }) => (command === 'sh held/check.sh' ? 1 : 0)
   assert.equal((await world.first()).verdict.reason, 'held-out tests fail (evaluation 1 of 3)')
 })
 
 test('held-out tests are evaluated only when all else passes, and three times', async (t) => {
-  const world = await started(new FlowWorld(t))
+  const world = await started(new SealedFlow(t))
   const holdout = (world.holdout = holdoutOf())
   world.play = ({ copy }) => (copy === null ? 0 : 1)
   await world.later()
@@ -748,7 +748,7 @@ test('held-out tests are evaluated only when all else passes, and three times', 
 const onlyInPlace: Play = ({ copy }) => (copy === null ? 0 : 127)
 
 test('a check that a copy cannot run counts in place, then and later', async (t) => {
-  const world = new FlowWorld(t)
+  const world = new SealedFlow(t)
   world.play = onlyInPlace
   const { verdict, unavailable, found } = await world.first()
   assert.deepEqual([verdict.achieved, verdict.assurance.sealed], [true, false])
@@ -763,7 +763,7 @@ test('a check that a copy cannot run counts in place, then and later', async (t)
 })
 
 test('where sealed checks are required, a check that a copy cannot run is an error', async (t) => {
-  const world = new FlowWorld(t)
+  const world = new SealedFlow(t)
   world.mode = 'require'
   world.play = onlyInPlace
   await assert.rejects(world.first(), /sealed checks are required.*program of the check/)
@@ -775,7 +775,7 @@ test('where sealed checks are required, a check that a copy cannot run is an err
 })
 
 test('what fails in place for the same reason is checked in copies all the same', async (t) => {
-  const world = new FlowWorld(t)
+  const world = new SealedFlow(t)
   world.play = () => 127
   const { verdict, unavailable } = await world.first()
   assert.deepEqual([verdict.achieved, verdict.assurance.sealed, unavailable], [false, false, null])
@@ -784,20 +784,20 @@ test('what fails in place for the same reason is checked in copies all the same'
 })
 
 test('two failures without tests are the same only where both lack something', async (t) => {
-  const world = new FlowWorld(t)
+  const world = new SealedFlow(t)
   world.play = ({ copy }) => (copy === null ? 1 : 127)
   assert.equal((await world.first()).unavailable, 'a program of the check was not found')
 })
 
 test('what fails in place where the copy could run it is not asked again', async (t) => {
-  const world = new FlowWorld(t)
+  const world = new SealedFlow(t)
   world.play = ({ copy }) => (copy === null ? 0 : 1)
   const { verdict, unavailable } = await world.first()
   assert.deepEqual([verdict.achieved, unavailable], [false, null])
 })
 
 test('time is measured in place, also at the first check', async (t) => {
-  const world = new FlowWorld(t)
+  const world = new SealedFlow(t)
   world.goal = { ...GOAL, max_duration_ms: 500 }
   const seen: (number | null)[] = []
   world.play = ({ copy }) => {
@@ -814,7 +814,7 @@ test('time is measured in place, also at the first check', async (t) => {
 })
 
 test('a copy that cannot be made costs the first check its seal, and fails a later one', async (t) => {
-  const world = new FlowWorld(t)
+  const world = new SealedFlow(t)
   const fail = (): never => {
     throw new Error('no room for copies')
   }
@@ -822,7 +822,7 @@ test('a copy that cannot be made costs the first check its seal, and fails a lat
   const { verdict, unavailable, found } = await world.first()
   assert.deepEqual([verdict.achieved, unavailable], [true, 'no room for copies'])
   assert.equal(found!.start!.unavailable, unavailable)
-  const other = await started(new FlowWorld(t))
+  const other = await started(new SealedFlow(t))
   other.onCreate = fail
   const later = await other.later()
   assert.deepEqual(
@@ -837,14 +837,14 @@ for (const [what, error] of [
   ['an aborted run', null],
 ] as const) {
   test(`${what} is no verdict: the error is passed on, and no copy is left`, async (t) => {
-    const fail = (world: FlowWorld) => (): never => {
+    const fail = (world: SealedFlow) => (): never => {
       if (error === null) world.aborting.abort(new Error('aborted'))
       throw error ?? new Error('something else')
     }
     const expected = error ?? { message: 'aborted' }
     for (const place of ['create', 'run'] as const) {
-      const first = new FlowWorld(t)
-      const later = await started(new FlowWorld(t))
+      const first = new SealedFlow(t)
+      const later = await started(new SealedFlow(t))
       for (const world of [first, later]) {
         if (place === 'create') world.onCreate = fail(world)
         else world.play = ({ copy }) => (copy === null ? 0 : fail(world)())
@@ -857,7 +857,7 @@ for (const [what, error] of [
 }
 
 test('a copy that cannot be removed changes no verdict', async (t) => {
-  const world = await started(new FlowWorld(t))
+  const world = await started(new SealedFlow(t))
   world.onRemove = () => {
     throw new Error('busy')
   }
@@ -865,7 +865,7 @@ test('a copy that cannot be removed changes no verdict', async (t) => {
 })
 
 test('a removed file of the check is told in place, and no copy is made', async (t) => {
-  const world = await started(new FlowWorld(t))
+  const world = await started(new SealedFlow(t))
   rmSync(join(world.cwd, 'test/a.test.js'))
   const { verdict } = await world.later()
   assert.match(verdict.reason, /^tests changed: test\/a\.test\.js was deleted/)

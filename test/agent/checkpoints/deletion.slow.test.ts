@@ -1,36 +1,26 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { MemoryStore, RunEngine, type JsonObject } from 'runwright/agent'
+import type { JsonObject } from 'runwright/agent'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
-import { runToEnd, scratch, testProvider } from '../../helpers/engine.js'
+import { write } from '../../helpers/engine.js'
+import { World } from '../../helpers/world.js'
 
-/** An engine whose runs write the file `a`. */
+/** A world whose runs write the file `a`. */
 async function opened(t: TestContext) {
-  const [cwd, store] = [scratch(t), new MemoryStore()]
-  writeFileSync(join(cwd, 'a'), 'old\n')
-  const provider = testProvider(({ messages }) =>
-    messages.some(({ role }) => role === 'tool')
-      ? { text: 'done' }
-      : { calls: [{ tool: 'write_file', args: { path: 'a', content: 'new\n' } }] },
-  )
-  const engine = await RunEngine.open({
-    store,
-    roots: [cwd],
-    sealedChecks: 'off',
-    providers: [provider],
-    defaultModel: 'test:m',
-    workspaceFolder: scratch(t),
+  const world = new World(t, {
+    files: { a: 'old\n' },
+    turns: ({ messages }) =>
+      messages.some(({ role }) => role === 'tool') ? { text: 'done' } : write({ a: 'new\n' }),
   })
-  t.after(() => engine.close())
+  const engine = await world.open()
   const ran = async (request: JsonObject = {}): Promise<string> =>
-    (await runToEnd(engine, { goal: 'shell: grep -q new a', cwd, ...request })).details.run_id
-  return { cwd, store, engine, ran }
+    (await world.run({ goal: 'shell: grep -q new a', ...request })).runId
+  return { world, engine, ran }
 }
 
 test('no change of files begins while a run is being deleted', async (t) => {
-  const { cwd, store, engine, ran } = await opened(t)
+  const { world, engine, ran } = await opened(t)
+  const { store } = world
   const start = async (runId: string): Promise<string> =>
     (await engine.workspaces.checkpoints(runId))[0]!.checkpoint_id
   const calls = {
@@ -42,7 +32,7 @@ test('no change of files begins while a run is being deleted', async (t) => {
     discard: (runId: string) => () => engine.workspaces.discard(runId),
   }
   for (const [name, prepare] of Object.entries(calls)) {
-    writeFileSync(join(cwd, 'a'), 'old\n')
+    world.write({ a: 'old\n' })
     const run_id = await ran(name === 'restore' ? {} : { workspace: 'isolated' })
     const call = await prepare(run_id)
     const remove = store.delete.bind(store)
@@ -57,15 +47,14 @@ test('no change of files begins while a run is being deleted', async (t) => {
     assert.equal(await store.head(run_id), null, name)
     const { code } = (await late) as { code: string }
     assert.match(code, /^ERR_AGENT_(?:UNKNOWN_RUN|CHECKPOINT)$/, name)
-    const content = readFileSync(join(cwd, 'a'), 'utf8')
-    assert.equal(content, name === 'restore' ? 'new\n' : 'old\n', name)
+    assert.equal(world.read('a'), name === 'restore' ? 'new\n' : 'old\n', name)
   }
 })
 
 test('changes that the folder has already count as applied', async (t) => {
-  const { cwd, engine, ran } = await opened(t)
+  const { world, engine, ran } = await opened(t)
   const run_id = await ran({ workspace: 'isolated' })
-  writeFileSync(join(cwd, 'a'), 'new\n')
+  world.write({ a: 'new\n' })
   const tried = await engine.workspaces.apply(run_id, { dry_run: true })
   assert.deepEqual([tried.applied, tried.checkpoint_id], [[], null])
   assert.equal((await engine.get(run_id)).changes, 'pending')

@@ -7,11 +7,12 @@ import { test, type TestContext } from 'node:test'
 import { FileStore, MemoryStore, type JsonObject, type RunStore } from 'runwright/agent'
 import { createRunService } from 'runwright/server'
 import { scratch, testProvider } from '../../../helpers/engine.js'
+import { writeFiles } from '../../../helpers/files.js'
 import { serve } from '../../../helpers/serve.js'
 import { call } from '../../../server/open-service.js'
 import {
-  assertHidden, GOAL, HELD_OUT, MARKERS, PROJECT, put, reveals, turnOf, WRONG,
-} from './world.js'
+  assertHidden, GOAL, HELD_OUT, MARKERS, PROJECT, reveals, turnOf, WRONG,
+} from './scenario.js'
 
 test('what the search of these tests finds', () => {
   for (const marker of Object.values(MARKERS)) {
@@ -34,7 +35,7 @@ async function searchEverywhere(
   { goal, holdout }: { readonly goal: string; readonly holdout: JsonObject },
 ): Promise<void> {
   const cwd = scratch(t)
-  put(cwd, PROJECT)
+  writeFiles(cwd, PROJECT)
   const warnings: unknown[] = []
   const onWarning = (warning: Error): void => void warnings.push(String(warning.stack))
   process.on('warning', onWarning)

@@ -1,16 +1,14 @@
 /** Held-out tests in whole runs: what they decide, and what the run hears. */
 import assert from 'node:assert/strict'
-import * as fs from 'node:fs'
-import { join } from 'node:path'
-import { test } from 'node:test'
-import { FileStore, MemoryStore, type JsonObject } from 'runwright/agent'
-import { follow, openEngine, scratch, testProvider } from '../../../helpers/engine.js'
-import { GOAL, HELD_OUT, payloadsOf, PROJECT, pursue, put, RIGHT, turnOf, WRONG } from './world.js'
+import { readdirSync } from 'node:fs'
+import { test, type TestContext } from 'node:test'
+import { FileStore, type EngineOptions, type JsonObject } from 'runwright/agent'
+import { follow, payloads, scratch } from '../../../helpers/engine.js'
+import type { World } from '../../../helpers/world.js'
+import { GOAL, HELD_OUT, PROJECT, pursue, RIGHT, worldOf, WRONG } from './scenario.js'
 
 test('a goal is achieved when the held-out tests pass as well', async (t) => {
-  const store = new MemoryStore()
-  const scenario = { steps: [RIGHT], options: { store } }
-  const { details, checks, evaluations } = await pursue(t, scenario)
+  const { world, details, checks, evaluations } = await pursue(t, { steps: [RIGHT] })
   assert.equal(details.status, 'achieved', details.final_state.goal_reason)
   assert.deepEqual(checks.map(({ assurance }) => [assurance?.sealed, assurance?.holdout]), [
     [true, false], [true, true],
@@ -18,7 +16,7 @@ test('a goal is achieved when the held-out tests pass as well', async (t) => {
   assert.deepEqual(evaluations, [{ number: 1, of: 3 }])
   assert.equal(details.assurance?.holdout, true)
   // An earlier version would take the goal for met without them.
-  const [first] = await store.read(details.run_id, 0, 1)
+  const [first] = await world.store.read(details.run_id, 0, 1)
   assert.equal(first!.v, 3)
 })
 
@@ -32,11 +30,11 @@ test('a goal that is met at once must pass them, too', async (t) => {
 })
 
 test('what passes only the visible tests is told that held-out tests fail', async (t) => {
-  const { details, checks, requests } = await pursue(t, { steps: [WRONG[0], RIGHT] })
+  const { world, details, checks } = await pursue(t, { steps: [WRONG[0], RIGHT] })
   assert.equal(details.status, 'achieved')
   assert.equal(checks[1]!.reason, 'held-out tests fail (evaluation 1 of 3)')
   assert.equal(checks[1]!.assurance?.holdout, false)
-  const heard = JSON.stringify(requests.at(-1))
+  const heard = JSON.stringify(world.requests.at(-1))
   assert.match(heard, /tests besides that you cannot read/)
   assert.doesNotMatch(heard, /of 4/)
 })
@@ -44,13 +42,13 @@ test('what passes only the visible tests is told that held-out tests fail', asyn
 test('with `count`, the run hears how many of how many fail', async (t) => {
   const holdout = { ...HELD_OUT, tell: 'count' }
   const steps = [WRONG[0], WRONG[1], RIGHT]
-  const { details, checks, requests } = await pursue(t, { steps, request: { holdout } })
+  const { world, details, checks } = await pursue(t, { steps, request: { holdout } })
   assert.equal(details.status, 'achieved')
   assert.deepEqual(checks.slice(1, 3).map(({ reason }) => reason), [
     '3 of 4 held-out tests fail (evaluation 1 of 3)',
     '2 of 4 held-out tests fail (evaluation 2 of 3)',
   ])
-  assert.match(JSON.stringify(requests.at(-1)), /2 of 4 held-out tests fail/)
+  assert.match(JSON.stringify(world.requests.at(-1)), /2 of 4 held-out tests fail/)
 })
 
 test('a command without a known runner has no count', async (t) => {
@@ -66,12 +64,12 @@ test('a command without a known runner has no count', async (t) => {
 
 test('after three evaluations the run ends: more would tell what they are', async (t) => {
   const steps = [...WRONG, RIGHT]
-  const { details, evaluations, requests } = await pursue(t, { steps })
+  const { world, details, evaluations } = await pursue(t, { steps })
   assert.deepEqual([details.status, details.end_reason], ['failed', 'holdout_exhausted'])
   assert.deepEqual(evaluations.map(({ number }) => number), [1, 2, 3])
   assert.match(details.final_state.goal_reason, /\(evaluation 3 of 3\)/)
   assert.equal(details.iteration, 3)
-  assert.equal(requests.length, 6)
+  assert.equal(world.requests.length, 6)
 })
 
 test('they are evaluated only when all else passes', async (t) => {
@@ -89,7 +87,7 @@ test('the files exist in no folder of the run, and replace what the run puts the
   const plant = `$ mkdir -p other && ln -s ${outside} held && cat > lib/add.js <<'END'\n${WRONG[0]}END`
   const planted = await pursue(t, { steps: [plant] })
   assert.match(planted.details.final_state.goal_reason, /^held-out tests fail/)
-  assert.deepEqual(fs.readdirSync(outside), [])
+  assert.deepEqual(readdirSync(outside), [])
   const empty = "require('node:test').test('case', () => {})"
   const copy = `$ mkdir -p $(dirname ${path}) && echo "${empty}" > ${path}\n` +
     `cat > lib/add.js <<'END'\n${WRONG[0]}END`
@@ -122,70 +120,57 @@ if (fs.existsSync('${path}')) fs.writeFileSync('${path}', passing)
   assert.match(details.final_state.goal_reason, /held-out tests fail/)
 })
 
-test('where no sealed check can be made, the run ends at its first check', async (t) => {
-  const cwd = scratch(t)
-  put(cwd, {
-    ...PROJECT,
-    // The copy is another folder.
-    'place.js': `if (__dirname !== ${JSON.stringify(cwd)}) process.exit(127)\n`,
+/** A project whose check runs nowhere but in its own folder. */
+function boundWorld(t: TestContext, options: Partial<EngineOptions> = {}): World {
+  const world = worldOf(t, { options })
+  world.write({
+    'place.js': `if (__dirname !== ${JSON.stringify(world.cwd)}) process.exit(127)\n`,
     'check.sh': 'node place.js && node --test test/\n',
   })
-  const { engine } = await openEngine(t, { cwd, sealedChecks: 'prefer' })
-  const { details } = await engine.create({ goal: 'shell: sh check.sh', holdout: HELD_OUT })
-  await follow(engine, details.run_id)
-  const ended = await engine.get(details.run_id)
+  return world
+}
+
+test('where no sealed check can be made, the run ends at its first check', async (t) => {
+  const world = boundWorld(t)
+  const { details: ended } = await world.run({ goal: 'shell: sh check.sh', holdout: HELD_OUT })
   assert.deepEqual([ended.status, ended.end_reason], ['failed', 'goal_check_error'])
   assert.match(ended.error!.message, /sealed checks are required/)
 })
 
 test('a fork of a run without sealed checks cannot go on without its held-out tests', async (t) => {
-  const cwd = scratch(t)
-  put(cwd, {
-    ...PROJECT,
-    'lib/add.js': RIGHT,
-    'place.js': `if (__dirname !== ${JSON.stringify(cwd)}) process.exit(127)\n`,
-    'check.sh': 'node place.js && node --test test/\n',
-  })
   let given: typeof HELD_OUT | null = null
-  const { engine } = await openEngine(t, {
-    cwd, sealedChecks: 'prefer', checkpoints: 'auto', holdout: () => given,
-  })
-  const { details } = await engine.create({ goal: 'shell: sh check.sh' })
-  await follow(engine, details.run_id)
-  const source = await engine.get(details.run_id)
+  const world = boundWorld(t, { checkpoints: 'auto', holdout: () => given })
+  world.write({ 'lib/add.js': RIGHT })
+  const engine = await world.open()
+  const { runId, details: source } = await world.run({ goal: 'shell: sh check.sh' })
   assert.deepEqual([source.status, source.assurance?.sealed], ['achieved', false])
   given = HELD_OUT
-  const { details: fork } = await engine.fork(details.run_id, { workspace: 'in_place' })
+  const { details: fork } = await engine.fork(runId, { workspace: 'in_place' })
   await follow(engine, fork.run_id)
   const { status, end_reason } = await engine.get(fork.run_id)
   assert.deepEqual([status, end_reason], ['failed', 'goal_check_error'])
 })
 
 test('a repeated run has the held-out tests of the first', async (t) => {
-  const { engine, details, cwd } = await pursue(t, { steps: [WRONG[0]] })
+  const { world, engine, details } = await pursue(t, { steps: [WRONG[0]] })
   assert.equal(details.status, 'failed')
   const again = await engine.retry(details.run_id)
   const events = await follow(engine, again.run_id)
   // The folder is as the first run left it.
-  assert.equal(fs.readFileSync(join(cwd, 'lib/add.js'), 'utf8'), WRONG[0])
-  assert.deepEqual(payloadsOf(events).evaluations, [{ number: 1, of: 3 }])
+  assert.equal(world.read('lib/add.js'), WRONG[0])
+  assert.deepEqual(payloads(events, 'holdout_evaluation'), [{ number: 1, of: 3 }])
 })
 
-test('a fork has them, too, counts anew, and does not need its source', async (t) => {
-  const cwd = scratch(t)
-  put(cwd, PROJECT)
-  const steps = [...WRONG, RIGHT]
-  const provider = testProvider((_, call) => turnOf(steps, call))
+test('a fork has them, too, counts from 1, and does not need its source', async (t) => {
   const store = new FileStore({ directory: scratch(t) })
-  const { engine } = await openEngine(t, {
-    cwd, store, providers: [provider], sealedChecks: 'prefer', checkpoints: 'auto',
-  })
-  const { details } = await engine.create({ goal: GOAL, max_iterations: 3, holdout: HELD_OUT })
-  await follow(engine, details.run_id)
-  assert.equal((await engine.get(details.run_id)).end_reason, 'holdout_exhausted')
+  const options = { store, checkpoints: 'auto' } as const
+  const world = worldOf(t, { steps: [...WRONG, RIGHT], options })
+  const engine = await world.open()
+  const { details } = await world.run({ goal: GOAL, max_iterations: 3, holdout: HELD_OUT })
+  assert.equal(details.end_reason, 'holdout_exhausted')
   const { details: fork } = await engine.fork(details.run_id, { at: 'end', max_iterations: 2 })
   await engine.delete(details.run_id)
-  const { evaluations } = payloadsOf(await follow(engine, fork.run_id))
+  const evaluations = payloads(await follow(engine, fork.run_id), 'holdout_evaluation')
   const ended = await engine.get(fork.run_id)
   assert.equal(ended.status, 'achieved', ended.error?.message ?? ended.final_state.goal_reason)
   assert.equal(ended.assurance?.holdout, true)
@@ -193,10 +178,8 @@ test('a fork has them, too, counts anew, and does not need its source', async (t
 })
 
 test('the same idempotency key with other held-out tests is another request', async (t) => {
-  const cwd = scratch(t)
-  put(cwd, { ...PROJECT, 'lib/add.js': RIGHT })
-  const store = new MemoryStore()
-  const { engine } = await openEngine(t, { cwd, store, sealedChecks: 'prefer' })
+  const world = worldOf(t, { files: { ...PROJECT, 'lib/add.js': RIGHT } })
+  const engine = await world.open()
   const create = (holdout: JsonObject): ReturnType<typeof engine.create> =>
     engine.create({ goal: GOAL, holdout }, { idempotencyKey: 'k' })
   const first = await create(HELD_OUT)

@@ -4,12 +4,10 @@
  * - `RUNWRIGHT_MODEL_FIRST` and `RUNWRIGHT_MODEL_SEEDS`: the first seed, and how many (1 and 12).
  * - `RUNWRIGHT_SHRINK=1`: leaves out the steps without which a seed fails all the same.
  */
-import { mkdtempSync, realpathSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { test } from 'node:test'
+import { World } from '../../helpers/world.js'
 import type { Plan } from './model-known.js'
-import { World } from './model.js'
+import { History } from './model.js'
 import { hookFiles } from '../../helpers/mortal-process.js'
 
 interface Played {
@@ -19,20 +17,19 @@ interface Played {
 }
 
 async function play(plan: Plan): Promise<Played> {
-  const root = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-model-')))
+  await using world = new World(null)
   using _ = hookFiles()
-  const world = new World(plan, root)
+  const history = new History(plan, world)
   let error: Error | null = null
   try {
-    await world.open()
-    for (const step of plan.steps) await world.step(step)
-    await world.end()
+    await history.open()
+    for (const step of plan.steps) await history.step(step)
+    await history.end()
   } catch (cause) {
     error = cause as Error
   }
-  await world.close()
-  rmSync(root, { recursive: true, force: true })
-  return { error, script: world.script, counts: world.counts }
+  await history.close()
+  return { error, script: history.script, counts: history.counts }
 }
 
 /** Plays a seed; of one that fails, prints the fewest steps with which it does. */
