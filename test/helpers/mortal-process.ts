@@ -1,6 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import promises from 'node:fs/promises'
 import { syncBuiltinESMExports } from 'node:module'
+import type { TestContext } from 'node:test'
 import { StoreError, type Clock, type ObjectStore, type RunStore } from 'runwright/agent'
 
 type AnyFunction = (this: unknown, ...args: unknown[]) => unknown
@@ -82,9 +83,18 @@ export class MortalProcess {
     this.store = this.#mortal(store)
   }
 
-  /** A process that dies at an append, from 1; 0 for never. */
-  static ofAppends(store: RunStore, dieAt: number, keepsLast: boolean): MortalProcess {
+  /**
+   * A process that dies at an append, from 1; 0 for never. When the test ends it lets go of its
+   * threads, which would keep the process of the tests alive.
+   */
+  static ofAppends(
+    t: TestContext,
+    store: RunStore,
+    dieAt: number,
+    keepsLast: boolean,
+  ): MortalProcess {
     const process = new MortalProcess(store, () => keepsLast, ['append'])
+    t.after(() => process.bury())
     if (dieAt > 0) process.dieAfter(dieAt)
     return process
   }

@@ -57,10 +57,10 @@ function provider(sent: Sent, isDead: () => boolean) {
   )
 }
 
-async function run(disk: MemoryStore, sent: Sent, dieAt: number, cwd: string) {
+async function run(t: TestContext, disk: MemoryStore, sent: Sent, dieAt: number, cwd: string) {
   let runId = ''
   for (let lives = 0; ; lives++) {
-    const mortal = MortalProcess.ofAppends(disk, lives === 0 ? dieAt : 0, dieAt % 2 === 0)
+    const mortal = MortalProcess.ofAppends(t, disk, lives === 0 ? dieAt : 0, dieAt % 2 === 0)
     const engine = await RunEngine.open({
       store: mortal.store,
       roots: [cwd],
@@ -101,7 +101,7 @@ test('whenever a process dies, the next one sends the same messages', async (t) 
     appends.push(records)
     await append(runId, records)
   }
-  const records = await run(first, whole, 0, cwd)
+  const records = await run(t, first, whole, 0, cwd)
   assert.ok(records.filter(isCompaction).length >= 2)
   assertInvariants(records)
   // Around each compaction: the turn before, the records themselves, and the turn behind.
@@ -113,7 +113,7 @@ test('whenever a process dies, the next one sends the same messages', async (t) 
     const sent: Sent = { turns: new Map(), summaries: new Map() }
     const disk = new MemoryStore()
     await disk.open()
-    const log = await run(disk, sent, dieAt, cwd)
+    const log = await run(t, disk, sent, dieAt, cwd)
     assertInvariants(log)
     assert.deepEqual(sent, whole, `died at append ${dieAt}`)
     assert.ok(log.some(({ kind }) => kind === 'run_recovered'))
@@ -124,7 +124,7 @@ test('the log says what each turn was sent', async (t) => {
   const disk = new MemoryStore()
   await disk.open()
   const sent: Sent = { turns: new Map(), summaries: new Map() }
-  const records = await run(disk, sent, 0, scratch(t))
+  const records = await run(t, disk, sent, 0, scratch(t))
   const room = 12_000 * 0.8 - promptTokens(await firstPrompt(t))
   let turns = 0
   for (const [index, { kind }] of records.entries()) {

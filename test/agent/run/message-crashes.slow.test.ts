@@ -85,7 +85,7 @@ async function oneRun(t: TestContext, random: Random, counts: Counts): Promise<v
   }
   for (let crashes = 0; ; crashes++) {
     const dieAt = crashes < MAX_CRASHES && random.chance(0.6) ? random.integer(1, 20) : 0
-    const mortal = MortalProcess.ofAppends(disk, dieAt, random.chance(0.5))
+    const mortal = MortalProcess.ofAppends(t, disk, dieAt, random.chance(0.5))
     let engine: RunEngine | undefined
     const provider = testProvider(async (asked) => {
       if (!mortal.isDead) sent.calls.push(sentIn(asked.messages))
@@ -124,7 +124,7 @@ async function oneRun(t: TestContext, random: Random, counts: Counts): Promise<v
     await new Promise((resolve) => setImmediate(resolve))
     await check(disk, runId, sent, counts)
     const last = await RunEngine.open({
-      store: MortalProcess.ofAppends(disk, 0, false).store,
+      store: MortalProcess.ofAppends(t, disk, 0, false).store,
       roots: [cwd],
       sealedChecks: 'off',
       checkpoints: 'off',

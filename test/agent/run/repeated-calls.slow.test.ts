@@ -17,7 +17,7 @@ async function survivors(
       const disk = new MemoryStore()
       await disk.open()
       const cwd = scratch(t)
-      const mortal = MortalProcess.ofAppends(disk, dieAt, keepsLast)
+      const mortal = MortalProcess.ofAppends(t, disk, dieAt, keepsLast)
       const options = { roots: [cwd], sealedChecks: 'off' as const, defaultModel: 'test:m' }
       const first = await RunEngine.open({
         ...options, store: mortal.store, clock: mortalClock(mortal.died), providers: [provider()],

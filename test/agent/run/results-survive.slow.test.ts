@@ -72,7 +72,7 @@ for (const [name, request] of [['without a folder', NONE], ['with a check', CHEC
             defaultModel: 'test:m', clock: mortalClock(mortal.died), random: () => 0,
           })
         }
-        const first = MortalProcess.ofAppends(disk, dieAt, keepsLast)
+        const first = MortalProcess.ofAppends(t, disk, dieAt, keepsLast)
         const engine = await open(first)
         const { details } = await engine.create(request)
         const runId = details.run_id
@@ -80,7 +80,7 @@ for (const [name, request] of [['without a folder', NONE], ['with a check', CHEC
         ended.catch(() => undefined)
         const isAlive = await Promise.race([ended, first.died.then(() => false)])
         if (!isAlive) {
-          const last = await open(MortalProcess.ofAppends(disk, 0, false))
+          const last = await open(MortalProcess.ofAppends(t, disk, 0, false))
           await follow(last, runId)
           await last.close()
         }

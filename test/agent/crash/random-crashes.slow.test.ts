@@ -87,7 +87,7 @@ async function oneRun(
   let runId = ''
   for (let crashes = 0; ; crashes++) {
     const dieAt = crashes < MAX_CRASHES && random.chance(0.6) ? random.integer(1, 20) : 0
-    const mortal = MortalProcess.ofAppends(disk, dieAt, random.chance(0.5))
+    const mortal = MortalProcess.ofAppends(t, disk, dieAt, random.chance(0.5))
     const open = RunEngine.open({
       store: mortal.store,
       roots: [cwd],
