@@ -3,7 +3,7 @@
  * files in place of 900 and needs no loader.
  */
 import {
-  mkdtempSync, readFileSync, readdirSync, realpathSync, symlinkSync, writeFileSync,
+  mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, symlinkSync, writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -36,12 +36,14 @@ export async function compile(groups) {
     // As an entry point, a source has a chunk of its own: c8 cannot read the map of a larger one.
     ...(isCovered ? libFiles() : []),
   ])
-  const names = groups.map((_, index) => `group-${index}`)
+  const names = groups.map(([only = '', ...others], index) =>
+    others.length > 0 ? `group-${index}` : only.replace(/\.ts$/, ''),
+  )
   await esbuild.build({
     ...options,
     entryPoints: [
       ...[...programs].map((path) => ({ in: path, out: path.replace(/\.ts$/, '') })),
-      ...names.map((name) => ({ in: `group:${name}`, out: name })),
+      ...names.map((out, index) => ({ in: `group:${index}`, out })),
     ],
     outdir: folder,
     format: 'esm',
@@ -64,7 +66,9 @@ export async function compile(groups) {
   const compiled = [...sources].map(([path, source]) => [path, source.replace(/ts$/, 'js')])
   const own = { ...manifest, exports: Object.fromEntries(compiled) }
   writeFileSync(join(folder, 'package.json'), JSON.stringify(own))
-  symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'), 'junction')
+  mkdirSync(join(folder, 'test'), { recursive: true })
+  for (const needed of ['node_modules', 'examples/demo-project', 'test/fixtures'])
+    symlinkSync(join(root, needed), join(folder, needed), 'junction')
   return { folder, entries: names.map((name) => join(folder, `${name}.js`)) }
 }
 
@@ -105,7 +109,7 @@ function startedByTests() {
 function loadGroups(build, groups) {
   build.onResolve({ filter: /^group:/ }, ({ path }) => ({ path, namespace: 'groups' }))
   build.onLoad({ filter: /./, namespace: 'groups' }, ({ path }) => {
-    const files = groups[Number(path.split('-')[1])] ?? []
+    const files = groups[Number(path.split(':')[1])] ?? []
     return { contents: files.map((file) => `import './${file}'`).join('\n'), resolveDir: root }
   })
 }
@@ -124,12 +128,13 @@ function resolveSelf(build, sources) {
 }
 
 /**
- * Gives `import.meta` the values it has in the source, since tests read files next to it.
+ * Gives `import.meta` the values it has in the source, since tests and the demo of `lib/cli` read
+ * files next to it. Elsewhere it is a part of programs in strings, or tells a program where it is.
  *
  * @param {Building} build
  */
 function keepPlaces(build) {
-  build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
+  build.onLoad({ filter: /\/(test|lib\/cli)\/.*\.ts$/ }, ({ path }) => {
     const code = readFileSync(path, 'utf8')
     if (!code.includes('import.meta.')) return undefined
     /** @type {Readonly<Record<string, string>>} */

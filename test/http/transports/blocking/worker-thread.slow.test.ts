@@ -72,7 +72,7 @@ const ENDS: readonly [string, (code: string) => string, RegExp, WorkerOptions?][
   ['does not parse', (code) => `${code}\n)`, /out of memory, or was ended by a module/],
   [
     'throws when it starts',
-    (code) => code.replace(/\n}\n/, "\n}\nthrow new Error('boom')\n"),
+    (code) => code.replace(/\n}\n/, "\n}\nthrow new Error('boom');\n"),
     /boom/,
   ],
   ['rejects when it starts', (code) => `${code}\nPromise.reject(new Error('boom'))`, /boom/],
