@@ -34,7 +34,7 @@ export async function compile(groups) {
     ...examples(),
     ...startedByTests(),
     // As an entry point, a source has a chunk of its own: c8 cannot read the map of a larger one.
-    ...(isCovered ? libFiles() : []),
+    ...(isCovered ? sourcesIn('lib') : []),
   ])
   const names = groups.map(([only = '', ...others], index) =>
     others.length > 0 ? `group-${index}` : only.replace(/\.ts$/, ''),
@@ -73,23 +73,30 @@ export async function compile(groups) {
 }
 
 /** @returns {string[]} */
-function libFiles() {
-  const names = readdirSync(join(root, 'lib'), { recursive: true, encoding: 'utf8' })
-  return names.filter((name) => /(?<!\.d)\.ts$/.test(name)).map((name) => `lib/${name}`)
-}
-
-/** @returns {string[]} */
 function examples() {
   const names = readdirSync(join(root, 'examples'))
   return names.filter((name) => name.endsWith('.ts')).map((name) => `examples/${name}`)
 }
 
+/**
+ * The paths of TypeScript below a folder, without what has packages of its own or is data.
+ *
+ * @param {string} folder A path from the root.
+ * @returns {string[]}
+ */
+export function sourcesIn(folder) {
+  const excluded = new Set(['peers', 'bench', 'types', 'fixtures', 'node_modules'])
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`
+    if (entry.isDirectory()) return excluded.has(entry.name) ? [] : sourcesIn(path)
+    return /(?<!\.d)\.ts$/.test(path) ? [path] : []
+  })
+}
+
 /** The programs in `test` that a call of `programAt()` names. @returns {string[]} */
 function startedByTests() {
-  const files = readdirSync(join(root, 'test'), { recursive: true, encoding: 'utf8' })
-  const sources = files.filter((name) => /^(?!peers).*\.ts$/.test(name))
-  const calls = sources.flatMap((name) => {
-    const text = readFileSync(join(root, 'test', name), 'utf8')
+  const calls = sourcesIn('test').flatMap((path) => {
+    const text = readFileSync(join(root, path), 'utf8')
     return [...text.matchAll(/programAt\('(test\/(?!peers)[^']+)'/g)]
   })
   return [...new Set(calls.map(([, path = '']) => path))]

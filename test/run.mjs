@@ -14,11 +14,11 @@
  *    test.
  */
 import { spawn } from 'node:child_process'
-import { readdirSync, rmSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { compile } from './compile.mjs'
+import { compile, sourcesIn } from './compile.mjs'
 import { startServices } from './peers/services/start.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -32,7 +32,7 @@ const flags = words.filter((word) => /^-(?!-(peers|all|slow)$)/.test(word))
 const parts = words.filter((word) => !/^[-!]/.test(word))
 const excluded = words.filter((word) => word.startsWith('!')).map((word) => word.slice(1))
 
-const files = testFiles(peers ? 'test/peers' : 'test').filter(isChosen).sort()
+const files = sourcesIn(peers ? 'test/peers' : 'test').filter(isChosen).sort()
 if (files.length === 0) {
   console.error(`no test file matches ${parts.join(' ') || 'test/**/*.test.ts'}`)
   process.exit(1)
@@ -84,18 +84,9 @@ child.on('close', async (code, signal) => {
   process.exitCode = signal !== null || !ran ? 1 : (code ?? 1)
 })
 
-/** @param {string} folder @returns {string[]} */
-function testFiles(folder) {
-  const left = new Set(['peers', 'bench', 'types', 'fixtures', 'node_modules'])
-  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
-    const path = `${folder}/${entry.name}`
-    if (entry.isDirectory()) return left.has(entry.name) ? [] : testFiles(path)
-    return path.endsWith('.test.ts') ? [path] : []
-  })
-}
-
 /** @param {string} path */
 function isChosen(path) {
+  if (!path.endsWith('.test.ts')) return false
   if (excluded.some((part) => path.includes(part))) return false
   if (parts.length > 0 && !parts.some((part) => path.includes(part))) return false
   const [, tier] = /\.(slow|full)\.test\.ts$/.exec(path) ?? []
