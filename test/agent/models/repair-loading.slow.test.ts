@@ -1,31 +1,11 @@
 import assert from 'node:assert/strict'
-import { Session } from 'node:inspector/promises'
+import { spawnSync } from 'node:child_process'
 import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { withLoader } from '../../helpers/programs.js'
 
-test('the first request to the repair model loads its engine, an import does not', async (t) => {
-  // The debugger reports every script that this process compiles, whatever loads it.
-  const debuggerSession = new Session()
-  debuggerSession.connect()
-  t.after(() => debuggerSession.disconnect())
-  const scripts: string[] = []
-  debuggerSession.on('Debugger.scriptParsed', ({ params }) => void scripts.push(params.url))
-  await debuggerSession.post('Debugger.enable')
-  const loaded = (part: string): string[] => scripts.filter((url) => url.includes(part))
-
-  const { createModelRegistry, repairModel } = await import('runwright/agent')
-  const models = [repairModel(), createModelRegistry().resolve('builtin:repair')]
-  assert.ok(loaded('/lib/agent/models/registry.').length > 0, 'the debugger reports no scripts')
-  assert.deepEqual(loaded('/lib/agent/models/repair/'), [])
-
-  for (const model of models) {
-    const { message } = await model.complete({
-      system: '',
-      messages: [{ role: 'user', text: 'make npm test pass' }],
-      tools: [],
-      signal: new AbortController().signal,
-      run: { run_id: 'run', iteration: 1, turn: 0, goal: 'test', check: null, cwd: '/' },
-    })
-    assert.equal(message.role, 'assistant')
-  }
-  assert.ok(loaded('/lib/agent/models/repair/search.').length > 0)
+test('the first request to the repair model loads its engine, an import does not', () => {
+  const child = fileURLToPath(new URL('./repair-loading-child.ts', import.meta.url))
+  const { status, stderr } = spawnSync(process.execPath, [...withLoader, child], { encoding: 'utf8' })
+  assert.equal(status, 0, stderr)
 })
