@@ -6,6 +6,7 @@ import { withLoader } from '../../helpers/programs.js'
 
 test('the first request to the repair model loads its engine, an import does not', () => {
   const child = fileURLToPath(new URL('./repair-loading-child.ts', import.meta.url))
-  const { status, stderr } = spawnSync(process.execPath, [...withLoader, child], { encoding: 'utf8' })
+  const options = { encoding: 'utf8' } as const
+  const { status, stderr } = spawnSync(process.execPath, [...withLoader, child], options)
   assert.equal(status, 0, stderr)
 })

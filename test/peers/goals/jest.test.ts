@@ -1,6 +1,6 @@
 import { testTricks } from '../../agent/goals/sealed/trick-runs.js'
-import { choice } from './sample.js'
-import { jestTricks, sampled } from './tricks.js'
+import { choice, sampled } from '../../agent/goals/sealed/sampled.js'
+import { jestTricks } from './tricks.js'
 
 testTricks(
   `no trick against Jest is achieved, but for the open ones (${choice})`,

@@ -1,6 +1,6 @@
 import { testTricks } from '../../agent/goals/sealed/trick-runs.js'
-import { choice } from './sample.js'
-import { avaTricks, mochaTricks, sampled, tapeTricks } from './tricks.js'
+import { choice, sampled } from '../../agent/goals/sealed/sampled.js'
+import { avaTricks, mochaTricks, tapeTricks } from './tricks.js'
 
 testTricks(
   `no trick against Mocha, AVA and tape is achieved, but for the open ones (${choice})`,

@@ -2,7 +2,6 @@
 import {
   program, run, write, writeByCommand, type Files, type Runner, type Told, type Trick,
 } from '../../agent/goals/sealed/tricks/trick.js'
-import { oneOfEach } from './sample.js'
 
 /** Installs runners and libraries, each as a link, and programs of them. */
 const install = (names: readonly string[], programs: readonly string[]): string =>
@@ -626,10 +625,6 @@ const jestSetup = `${install(['jest'], ['jest'])}
 mkdir node_modules/strict node_modules/same
 echo '{"name":"strict"}' > node_modules/strict/package.json; echo '{}' > node_modules/strict/jest-preset.json
 echo "module.exports = (a, b) => { if (a !== b) throw new Error('differs') }" > node_modules/same/index.js`
-
-/** One of each class, or all; see `sample.ts`. */
-export const sampled = (tricks: readonly Trick[]): readonly Trick[] =>
-  oneOfEach(tricks, (trick) => `${trick.runner} ${trick.class}`)
 
 export const mochaTricks: readonly Trick[] =
   all('mocha', MOCHA, ofMocha, install(['mocha', 'chai'], ['mocha']))

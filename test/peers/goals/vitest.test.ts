@@ -1,6 +1,6 @@
 import { testTricks } from '../../agent/goals/sealed/trick-runs.js'
-import { choice } from './sample.js'
-import { sampled, vitestTricks } from './tricks.js'
+import { choice, sampled } from '../../agent/goals/sealed/sampled.js'
+import { vitestTricks } from './tricks.js'
 
 testTricks(
   `no trick against Vitest is achieved, but for the open ones (${choice})`,

@@ -41,7 +41,7 @@ async function openTwo(
 async function runTree(
   [one, other]: readonly [RunEngine, RunEngine],
   request: JsonObject,
-): Promise<Awaited<ReturnType<typeof ended>>> {
+): Promise<Awaited<ReturnType<typeof follow>>> {
   const { details } = await one.create(request)
   const events = await follow(other, details.run_id)
   assertInvariants(events)

@@ -1,7 +1,8 @@
+import { choice, sampled } from './sampled.js'
 import { testTricks } from './trick-runs.js'
 import { nodeSurroundingTricks } from './tricks/node-surroundings.js'
 
 testTricks(
-  'no trick with what surrounds node:test is achieved, but for the open ones',
-  nodeSurroundingTricks,
+  `no trick with what surrounds node:test is achieved, but for the open ones: ${choice}`,
+  sampled(nodeSurroundingTricks),
 )

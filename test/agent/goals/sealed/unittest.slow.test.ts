@@ -1,6 +1,8 @@
+import { choice, sampled } from './sampled.js'
 import { testTricks } from './trick-runs.js'
 import { pythonScriptTricks, unittestTricks } from './tricks/python.js'
 
-testTricks('no trick against unittest and scripts of Python is achieved, but for the open ones', [
-  ...unittestTricks, ...pythonScriptTricks,
-])
+testTricks(
+  `no trick against unittest and scripts of Python is achieved, but for the open ones: ${choice}`,
+  sampled([...unittestTricks, ...pythonScriptTricks]),
+)

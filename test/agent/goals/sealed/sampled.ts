@@ -1,8 +1,9 @@
 /**
- * Some of the tricks and changes of a table: one of each kind, by chance, so that all are played in
- * time. RUNWRIGHT_TRICKS=all plays every one of them.
+ * A random choice of the tricks and changes of a table, one of each kind. With
+ * `RUNWRIGHT_TRICKS=all` it is all of them, which takes minutes for each runner.
  */
-import { Random } from '../../helpers/random.js'
+import { Random } from '../../../helpers/random.js'
+import type { Trick } from './tricks/trick.js'
 
 const ALL = process.env['RUNWRIGHT_TRICKS'] === 'all'
 const SEED = Number(process.env['RUNWRIGHT_SEED'] ?? Date.now() % 1_000_000)
@@ -16,3 +17,7 @@ export function oneOfEach<T>(all: readonly T[], kindOf: (one: T) => string): rea
   const kinds = [...new Set(all.map(kindOf))]
   return kinds.map((kind) => random.pick(all.filter((one) => kindOf(one) === kind)))
 }
+
+/** One trick of each class for each runner. */
+export const sampled = (tricks: readonly Trick[]): readonly Trick[] =>
+  oneOfEach(tricks, (trick) => `${trick.runner} ${trick.class}`)
