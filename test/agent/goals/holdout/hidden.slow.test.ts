@@ -105,7 +105,8 @@ async function searchEverywhere(
   assert.equal(reveals(warnings.map(String)), false)
   assertHidden(cwd)
   if (data !== '/nonexistent') assert.ok(assertHidden(data) > 3)
-  // Copies of sealed checks are gone.
+  // Copies of sealed checks are gone once a service is closed.
+  await service.close()
   const names = fs.readdirSync(tmpdir()).filter((name) => name.includes('sealed-'))
   const own = names.filter((name) => name.includes(`-${process.pid}-`))
   for (const name of own) assertHidden(join(tmpdir(), name))
