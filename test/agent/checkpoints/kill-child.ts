@@ -8,7 +8,7 @@ export interface OperationPlan {
   readonly runId: string
   readonly operation: 'restore' | 'apply' | 'discard' | 'run'
   readonly request: JsonObject
-  /** What runs do. */
+  /** The command that the runs execute. */
   readonly command: string
 }
 

@@ -18,7 +18,7 @@ function randomFiles(random: Random): Files {
   return files
 }
 
-/** What the runs of a store refer to, by the logs themselves. */
+/** Returns the objects that the runs of a store refer to, read from their logs. */
 async function referred(store: RunStore, trees: ReadonlyMap<string, Files>): Promise<Set<string>> {
   const hashes = new Set<string>()
   const { heads } = await store.list({ limit: 1_000 })

@@ -1,4 +1,4 @@
-/** What checkpoints of a run hold, and what it says of the changes between them. */
+/** The content of a run's checkpoints, and the changes that it reports between them. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { MemoryStore, StoreError, type AgentEvent, type JsonObject } from 'runwright/agent'

@@ -1,4 +1,4 @@
-/** What child processes do with an engine, until they are killed; the tests say `Children`. */
+/** Child processes that use an engine until they are killed; tests start them by `Children`. */
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import {

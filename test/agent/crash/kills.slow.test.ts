@@ -14,7 +14,7 @@ const children = new Children<typeof import('./children.js')>(
 /** Runs that are live at the same time. */
 const RUNS = 2
 
-/** What all children have said about each run: `seq kind hash`, from seq 1. */
+/** The lines that all children printed about each run: `seq kind hash`, from seq 1. */
 type Seen = Map<string, string[]>
 
 test('runs that are killed many times lose, duplicate and repeat nothing', async (t) => {

@@ -5,7 +5,7 @@ import {
   NO_USAGE, type JsonObject, type Model, type ModelProvider, type RunRecord, type ToolCall,
 } from 'runwright/agent'
 
-/** What a child drives. */
+/** The run that a child drives. */
 export interface DrivePlan {
   /** Folder of the store. */
   readonly directory: string

@@ -11,7 +11,7 @@ import type { Message, ModelRequest } from '../../../lib/agent/model.js'
 import { NO_USAGE } from '../../../lib/agent/usage.js'
 import type { ModelProvider } from '../../../lib/agent/model-provider.js'
 
-/** What a child does. */
+/** The plan of one child. */
 export interface TalkPlan {
   readonly directory: string
   readonly root: string

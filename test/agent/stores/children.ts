@@ -1,4 +1,4 @@
-/** What child processes do with a file store, until they are killed; the tests say `Children`. */
+/** Child processes that use a file store until they are killed; tests start them by `Children`. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { rmSync, writeFileSync } from 'node:fs'

@@ -1,4 +1,4 @@
-/** What child processes do with a run in PostgreSQL; the tests say `Children`. */
+/** Child processes that use a run in PostgreSQL; tests start them by `Children`. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,4 +1,4 @@
-/** What the child processes of crashes.slow.test.ts do. */
+/** The child processes that crashes.slow.test.ts starts. */
 import { readdirSync } from 'node:fs'
 import { FileStore, RunEngine } from 'runwright/agent'
 import type { Life } from '../../../helpers/mortal-child.js'

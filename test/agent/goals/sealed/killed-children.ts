@@ -1,4 +1,4 @@
-/** What the child processes of killed-run.ts do. */
+/** The child processes that killed-run.ts starts. */
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
@@ -6,7 +6,7 @@ import { FileStore, RunEngine, type JsonObject } from 'runwright/agent'
 import { bash, payloads, testProvider } from '../../../helpers/engine.js'
 import type { Life } from '../../../helpers/mortal-child.js'
 
-/** What a child does. */
+/** The plan of one child. */
 export interface KilledPlan {
   /** Folder of the store. */
   readonly directory: string
