@@ -48,8 +48,8 @@ const child = spawn(
   [
     ...(peers ? loader : []),
     '--test',
-    // Fast tests and peers often wait for disks and programs. Slow ones keep a core busy.
-    `--test-concurrency=${availableParallelism() + (slow || all ? 0 : 1)}`,
+    // Tests often wait for disks and programs, and those with peers for browsers and databases.
+    `--test-concurrency=${availableParallelism() + (peers ? 2 : 1)}`,
     // For a test and for a process. Peers' programs can be slow to start.
     `--test-timeout=${peers ? 900_000 : 300_000}`,
     ...(isReported ? [] : [`--test-reporter=${reporter}`]),

@@ -1,12 +1,9 @@
 /** Suites that are too big for their tests to be kept by name. */
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 
 import type { HashedTests, KeptTests, TestOutcome } from 'runwright/agent'
 import { changeOf, countTests, failureOf } from '../../../lib/agent/goals/compare-tests.js'
@@ -202,19 +199,6 @@ test('lines are read whole, however they lie in the pieces of their file', async
   assert.equal(await read(`${end}${end}`), 'invalid')
   assert.equal(await read(`["n","file","a"]${' '.repeat(1 << 20)}\n${end}`), 'too_large')
   assert.equal(await read(' '.repeat((1 << 20) + 100_000)), 'too_large')
-})
-
-test('a million tests are read, kept and compared in bounded memory', async () => {
-  const child = fileURLToPath(new URL('million-tests-child.ts', import.meta.url))
-  const args = ['--max-old-space-size=96', '--conditions=runwright-source', '--import', 'tsx']
-  const { stdout } = await promisify(execFile)(process.execPath, [...args, child, '1000000'])
-  const { change, counts, bytes, rss } = JSON.parse(stdout) as Record<string, unknown>
-  const missing = '2 tests of the first check are missing, one of them in'
-  const place = '"test/unit/part-0/values.test.js" (and 1 more)'
-  assert.equal(change, `tests changed: ${missing} ${place}`)
-  assert.deepEqual(counts, { total: 1_000_000, passed: 980_000, failed: 0, skipped: 20_000 })
-  assert.ok(Number(bytes) < 13_000_000, `${String(bytes)} bytes in the log`)
-  assert.ok(Number(rss) < 400_000_000, `${String(rss)} bytes of memory`)
 })
 
 test('only outcomes with hashes count as hashed', async () => {

@@ -11,11 +11,13 @@ import { INDEX_FILE } from './store-files.js'
 const children = new Children<typeof import('./children.js')>(
   new URL('children.ts', import.meta.url),
 )
+/** More than elsewhere, since each is quick. */
+const COUNT = 2 * KILLS
 
 test('after many kills every acknowledged append is stored once and as a whole', async (t) => {
-  t.diagnostic(`${KILLS} kills`)
+  t.diagnostic(`${COUNT} kills`)
   const directory = join(scratch(t), 'data')
-  const random = new Random(KILLS)
+  const random = new Random(COUNT)
   const acknowledged = new Acknowledged()
   // Starting takes the most time: the next child starts while the store of the last is checked.
   const start = (generation: number): Mortal => {
@@ -23,7 +25,7 @@ test('after many kills every acknowledged append is stored once and as a whole',
     return children.start(t, 'append', plan, { waits: true })
   }
   let next = start(0)
-  for (let kill = 0; kill < KILLS; kill++) {
+  for (let kill = 0; kill < COUNT; kill++) {
     const child = next
     next = start(kill + 1)
     const lines = 1 + Math.floor(random.next() ** 2 * 300)

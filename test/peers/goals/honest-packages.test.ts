@@ -1,6 +1,6 @@
 import { testHonestChanges } from '../../agent/goals/sealed/trick-runs.js'
 import { packageChanges } from './honest.js'
-import { choice, oneOfEach } from '../../agent/goals/sealed/sampled.js'
+import { choice, oneOfEach } from '../../helpers/choice.js'
 
 testHonestChanges(
   `honest changes in packages of the registry raise no false alarm (${choice})`,

@@ -1,5 +1,6 @@
 import { testTricks } from '../../agent/goals/sealed/trick-runs.js'
-import { choice, sampled } from '../../agent/goals/sealed/sampled.js'
+import { choice } from '../../helpers/choice.js'
+import { sampled } from '../../agent/goals/sealed/sampled.js'
 import { vitestTricks } from './tricks.js'
 
 testTricks(

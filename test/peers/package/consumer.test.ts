@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { pairs } from '../../helpers/choice.js'
 import { packInto } from './tarball.js'
 
 // The packed package in a project of its own: compiled, required, bundled, and checked by tools.
@@ -64,10 +65,10 @@ const COMPILERS = {
   '5.6': join(root, 'test/peers/node_modules/typescript-oldest/bin/tsc'),
   '6.0': join(root, 'node_modules/typescript/bin/tsc'),
 }
-const compilations = Object.entries(COMPILERS).flatMap(([version, tsc]) =>
-  SETTINGS.map((settings) => ({ version, tsc, ...settings })),
-)
-for (const { version, tsc, module, moduleResolution } of compilations) {
+for (const [[version, tsc], { module, moduleResolution }] of pairs(
+  Object.entries(COMPILERS),
+  SETTINGS,
+)) {
   const how = `--strict, moduleResolution ${moduleResolution}, TypeScript ${version}`
   test(`the declarations compile under ${how}`, async () => {
     const options = [

@@ -26,7 +26,7 @@ import { STORY, TREE_PLANS, type TreePlan } from './tree-plans.js'
 import type { TreeWorkerOptions } from './tree-worker.js'
 import { Workers } from './workers.js'
 
-const TREES = Number(process.env['RUNWRIGHT_CHAOS_TREES'] ?? 12)
+const TREES = Number(process.env['RUNWRIGHT_CHAOS_TREES'] ?? 8)
 const SEED = Number(process.env['RUNWRIGHT_CHAOS_SEED'] ?? Date.now() % 1_000_000)
 const LEASE_MS = 3_000
 /** Longer than any series of faults, on the slowest machine. */

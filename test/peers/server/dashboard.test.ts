@@ -10,6 +10,7 @@ import { after, before, test, type TestContext } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import { MemoryStore } from 'runwright/agent'
 import { bearerKeys, createRunService, type RunServiceOptions } from 'runwright/server'
+import { pairs } from '../../helpers/choice.js'
 import { testProvider, type Said } from '../../helpers/engine.js'
 import { complaintsOf, EXECUTABLE, fillNumber, goBy, inFirefox, openBrowser } from './browser.js'
 
@@ -656,40 +657,38 @@ test('mounted under a prefix the page finds its files, the API and the stream', 
   await page.getByText('Achieved: the goal was met').waitFor()
 })
 
-for (const width of [360, 1440]) {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    test(`at ${width} px in ${colorScheme} nothing is cut off and text is legible`, async (t) => {
-      const context = await openBrowser(t, {
-        viewport: { width, height: width === 360 ? 740 : 900 },
-        colorScheme,
-      })
-      const page = await openPage(t, `${await openService(t)}/`, context)
-      await startRun(page, `shell: test -e ${'never'.repeat(40)}`, async () =>
-        page.getByLabel('Ask me after each iteration').check(),
-      )
-      await page
-        .locator('section.gate')
-        .getByRole('button', { name: 'Approve and continue' })
-        .waitFor()
-      await shoot(page, `run-${width}-${colorScheme}`)
-      for (const hash of [new URL(page.url()).hash, '#/new', '#/']) {
-        await page.goto(`${page.url().split('#')[0]}${hash}`)
-        await page.locator(hash === '#/' ? 'nav .run' : 'main h1').waitFor()
-        await shoot(
-          page,
-          `${hash === '#/' ? 'list' : hash === '#/new' ? 'form' : 'again'}-${width}-${colorScheme}`,
-        )
-        // What the pointer is over has other colors.
-        const [primary] = await page.locator('main .primary:visible').all()
-        await primary?.hover()
-        // The compiler adds a helper to named functions that the page does not have.
-        await page.evaluate('globalThis.__name = (value) => value')
-        const { wide, faint } = await page.evaluate(inspect)
-        assert.equal(wide, 0, `${hash} scrolls sideways by ${wide} px`)
-        assert.deepEqual(faint, [], `${hash} has text of too little contrast`)
-      }
+for (const [width, colorScheme] of pairs([360, 1440], ['light', 'dark'] as const)) {
+  test(`at ${width} px in ${colorScheme} nothing is cut off and text is legible`, async (t) => {
+    const context = await openBrowser(t, {
+      viewport: { width, height: width === 360 ? 740 : 900 },
+      colorScheme,
     })
-  }
+    const page = await openPage(t, `${await openService(t)}/`, context)
+    await startRun(page, `shell: test -e ${'never'.repeat(40)}`, async () =>
+      page.getByLabel('Ask me after each iteration').check(),
+    )
+    await page
+      .locator('section.gate')
+      .getByRole('button', { name: 'Approve and continue' })
+      .waitFor()
+    await shoot(page, `run-${width}-${colorScheme}`)
+    for (const hash of [new URL(page.url()).hash, '#/new', '#/']) {
+      await page.goto(`${page.url().split('#')[0]}${hash}`)
+      await page.locator(hash === '#/' ? 'nav .run' : 'main h1').waitFor()
+      await shoot(
+        page,
+        `${hash === '#/' ? 'list' : hash === '#/new' ? 'form' : 'again'}-${width}-${colorScheme}`,
+      )
+      // What the pointer is over has other colors.
+      const [primary] = await page.locator('main .primary:visible').all()
+      await primary?.hover()
+      // The compiler adds a helper to named functions that the page does not have.
+      await page.evaluate('globalThis.__name = (value) => value')
+      const { wide, faint } = await page.evaluate(inspect)
+      assert.equal(wide, 0, `${hash} scrolls sideways by ${wide} px`)
+      assert.deepEqual(faint, [], `${hash} has text of too little contrast`)
+    }
+  })
 }
 
 /** Runs in the page: its sideways overflow, and texts with a contrast below 4.5 (WCAG 1.4.3). */

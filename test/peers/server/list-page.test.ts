@@ -9,6 +9,7 @@ import { test, type TestContext } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import type { RunDetails } from 'runwright/agent'
 import { createRunService } from 'runwright/server'
+import { pairs } from '../../helpers/choice.js'
 import { FakeEngine } from '../../server/fake-engine.js'
 import { assertAccessible } from './accessible.js'
 import { complaintsOf, openBrowser } from './browser.js'
@@ -231,34 +232,33 @@ test('ten thousand runs: the page asks for one page, and older ones as it is scr
   }
 })
 
-for (const [width, height] of [[1920, 1080], [1280, 800], [768, 1024], [360, 740]] as const) {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    test(`the list is accessible at ${width} px, ${colorScheme}`, async (t) => {
-      const viewport = { width, height }
-      const context = await openBrowser(t, { viewport, colorScheme, reducedMotion: 'reduce' })
-      const empty = await openListed(t)
-      const page = await openPage(t, context, empty.url)
-      await page.getByText('No runs yet.').waitFor()
-      await assertAccessible(page, 'an empty list')
-      await shoot(page, `list-empty-${width}-${colorScheme}`)
-      const { engine, url } = await openListed(t)
-      fill(engine)
-      for (const [name, hash] of [
-        ['full', ''],
-        ['filtered', '#/?status=failed&cwd=%2Fhome%2Fann%2Fprojects%2Fshop&metadata.team=red'],
-        ['side', '#/new'],
-      ] as const) {
-        await page.goto('about:blank')
-        await page.goto(`${url}${hash}`)
-        if (name === 'side') await page.getByRole('button', { name: 'node-test' }).waitFor()
-        else await page.locator('.run-row').first().waitFor()
-        await assertAccessible(page, `the ${name} list`)
-        await shoot(page, `list-${name}-${width}-${colorScheme}`)
-      }
-      await page.goto(`${url}#/?status=lost`)
-      await page.locator('#service').getByText('status').waitFor()
-      await assertAccessible(page, 'a refused filter')
-      await shoot(page, `list-refused-${width}-${colorScheme}`)
-    })
-  }
+const SIZES = [[1920, 1080], [1280, 800], [768, 1024], [360, 740]] as const
+for (const [[width, height], colorScheme] of pairs(SIZES, ['light', 'dark'] as const)) {
+  test(`the list is accessible at ${width} px, ${colorScheme}`, async (t) => {
+    const viewport = { width, height }
+    const context = await openBrowser(t, { viewport, colorScheme, reducedMotion: 'reduce' })
+    const empty = await openListed(t)
+    const page = await openPage(t, context, empty.url)
+    await page.getByText('No runs yet.').waitFor()
+    await assertAccessible(page, 'an empty list')
+    await shoot(page, `list-empty-${width}-${colorScheme}`)
+    const { engine, url } = await openListed(t)
+    fill(engine)
+    for (const [name, hash] of [
+      ['full', ''],
+      ['filtered', '#/?status=failed&cwd=%2Fhome%2Fann%2Fprojects%2Fshop&metadata.team=red'],
+      ['side', '#/new'],
+    ] as const) {
+      await page.goto('about:blank')
+      await page.goto(`${url}${hash}`)
+      if (name === 'side') await page.getByRole('button', { name: 'node-test' }).waitFor()
+      else await page.locator('.run-row').first().waitFor()
+      await assertAccessible(page, `the ${name} list`)
+      await shoot(page, `list-${name}-${width}-${colorScheme}`)
+    }
+    await page.goto(`${url}#/?status=lost`)
+    await page.locator('#service').getByText('status').waitFor()
+    await assertAccessible(page, 'a refused filter')
+    await shoot(page, `list-refused-${width}-${colorScheme}`)
+  })
 }

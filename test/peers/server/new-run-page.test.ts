@@ -10,6 +10,7 @@ import { after, before, test, type TestContext } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import { MemoryStore } from 'runwright/agent'
 import { createRunService, type RunService } from 'runwright/server'
+import { pairs } from '../../helpers/choice.js'
 import { testProvider } from '../../helpers/engine.js'
 import { assertAccessible } from './accessible.js'
 import { complaintsOf, openBrowser } from './browser.js'
@@ -154,30 +155,29 @@ test('an earlier run is edited and run again', async (t) => {
   assert.equal(existsSync(join(root, 'shop', 'done')), false)
 })
 
-for (const [width, height] of [[1920, 1080], [1280, 800], [768, 1024], [360, 740]] as const) {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    test(`the form is accessible at ${width} px, ${colorScheme}`, async (t) => {
-      const viewport = { width, height }
-      const own = await openBrowser(t, { viewport, colorScheme, reducedMotion: 'reduce' })
-      const page = await openForm(t, '', own)
-      await page.getByText('Choose a folder').click()
-      await page.getByRole('button', { name: root }).click()
-      await page.getByRole('button', { name: 'shop' }).waitFor()
-      await page.getByText('Result and other models').click()
-      await page.getByLabel('Working directory').fill('shop')
-      await page.getByLabel('Goal', { exact: true }).fill('npm-test')
-      await page.getByRole('button', { name: 'Show what it will run' }).click()
-      await page.getByText('Nothing was run.').waitFor()
-      await assertAccessible(page, 'the filled form')
-      if (SHOTS !== undefined) {
-        mkdirSync(SHOTS, { recursive: true })
-        const path = join(SHOTS, `form-${width}-${colorScheme}.png`)
-        await page.screenshot({ path, fullPage: true })
-      }
-      await page.getByLabel('Goal', { exact: true }).fill('nodetest')
-      await page.getByRole('button', { name: 'Show what it will run' }).click()
-      await page.locator('#goal-error:not(:empty)').waitFor()
-      await assertAccessible(page, 'a refused form')
-    })
-  }
+const SIZES = [[1920, 1080], [1280, 800], [768, 1024], [360, 740]] as const
+for (const [[width, height], colorScheme] of pairs(SIZES, ['light', 'dark'] as const)) {
+  test(`the form is accessible at ${width} px, ${colorScheme}`, async (t) => {
+    const viewport = { width, height }
+    const own = await openBrowser(t, { viewport, colorScheme, reducedMotion: 'reduce' })
+    const page = await openForm(t, '', own)
+    await page.getByText('Choose a folder').click()
+    await page.getByRole('button', { name: root }).click()
+    await page.getByRole('button', { name: 'shop' }).waitFor()
+    await page.getByText('Result and other models').click()
+    await page.getByLabel('Working directory').fill('shop')
+    await page.getByLabel('Goal', { exact: true }).fill('npm-test')
+    await page.getByRole('button', { name: 'Show what it will run' }).click()
+    await page.getByText('Nothing was run.').waitFor()
+    await assertAccessible(page, 'the filled form')
+    if (SHOTS !== undefined) {
+      mkdirSync(SHOTS, { recursive: true })
+      const path = join(SHOTS, `form-${width}-${colorScheme}.png`)
+      await page.screenshot({ path, fullPage: true })
+    }
+    await page.getByLabel('Goal', { exact: true }).fill('nodetest')
+    await page.getByRole('button', { name: 'Show what it will run' }).click()
+    await page.locator('#goal-error:not(:empty)').waitFor()
+    await assertAccessible(page, 'a refused form')
+  })
 }

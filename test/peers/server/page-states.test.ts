@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Page } from 'playwright-core'
+import { oneOfEach } from '../../helpers/choice.js'
 import { assertAccessible } from './accessible.js'
 import { openBrowser } from './browser.js'
 import {
@@ -45,7 +46,7 @@ function pending(fake: FakeService): void {
   fake.set({ changes: 'pending' })
 }
 
-for (const width of [360, 1440]) {
+for (const width of oneOfEach([360, 1440], () => 'width')) {
   const options = { viewport: { width, height: 800 }, reducedMotion: 'reduce' as const }
 
   test(`refusals of changes and files are said at ${width} px`, async (t) => {

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, test, type TestContext } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import type { AgentEvent } from 'runwright/agent'
+import { pairs } from '../../helpers/choice.js'
 import { assertAccessible } from './accessible.js'
 import { goBy, openBrowser } from './browser.js'
 import { openFake, openRun, type FakeService } from './fake-workspace.js'
@@ -168,19 +169,17 @@ test('iterations that come after all were unfolded are open', async (t) => {
   await rows(43 + 6)
 })
 
-for (const width of [360, 768, 1280, 1920]) {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    test(`the waterfall is accessible at ${width} px, ${colorScheme}`, async (t) => {
-      const context = await openBrowser(t, { viewport: { width, height: 900 }, colorScheme })
-      const fake = await openFake(t, {})
-      for (const iteration of [1, 2]) play(fake, iteration)
-      const page = await openRun(t, context, fake, '/waterfall')
-      await page.locator('.wf-row').nth(4).waitFor()
-      await assertAccessible(page, `a waterfall at ${width} px`)
-      await page.getByRole('button', { name: 'Zoom in' }).click()
-      await assertAccessible(page, `zoomed at ${width} px`)
-    })
-  }
+for (const [width, colorScheme] of pairs([360, 768, 1280, 1920], ['light', 'dark'] as const)) {
+  test(`the waterfall is accessible at ${width} px, ${colorScheme}`, async (t) => {
+    const context = await openBrowser(t, { viewport: { width, height: 900 }, colorScheme })
+    const fake = await openFake(t, {})
+    for (const iteration of [1, 2]) play(fake, iteration)
+    const page = await openRun(t, context, fake, '/waterfall')
+    await page.locator('.wf-row').nth(4).waitFor()
+    await assertAccessible(page, `a waterfall at ${width} px`)
+    await page.getByRole('button', { name: 'Zoom in' }).click()
+    await assertAccessible(page, `zoomed at ${width} px`)
+  })
 }
 
 test('no iteration is folded under its reader, and rows that come leave focus and place', async (t) => {

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, before, test, type TestContext } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
+import { pairs } from '../../helpers/choice.js'
 import { assertAccessible } from './accessible.js'
 import { fillNumber, goBy, openBrowser, savedBy } from './browser.js'
 import {
@@ -354,10 +355,11 @@ test('files are browsed folder by folder, previewed as text, and downloaded', as
   await page.reload()
   await page.getByText('5 bytes').waitFor()
   assert.equal(fake.requests.at(-1)?.path, 'files/src/deep/latin%e9.txt')
+  const answered = page.waitForResponse(/latin%e9\.txt\?.*at=1{64}/)
   await page.getByLabel('At', { exact: true }).selectOption('After iteration 1')
   await page.waitForURL(/at=1{64}/)
+  await answered
   await page.getByText('5 bytes').waitFor()
-  assert.equal(fake.requests.at(-1)?.query.get('at'), '1'.repeat(64))
 })
 
 test('a restore shows first what changes, is refused by name, forced, and undone', async (t) => {
@@ -553,7 +555,8 @@ test('messages are sent to a live run, and what the model heard is told', async 
   await dialog.getByRole('button', { name: 'Cancel' }).click()
   await page.getByRole('button', { name: 'Start a fork' }).click()
   await page.waitForURL(/0000000000ff$/)
-  assert.deepEqual(fake.requests.at(-1)?.body, { message: 'one more' })
+  const forked = fake.requests.filter(({ path }) => path === 'fork').at(-1)
+  assert.deepEqual(forked?.body, { message: 'one more' })
 })
 
 test('changes of a private copy are ticked, looked at, applied and discarded', async (t) => {
@@ -727,79 +730,77 @@ test('hostile names, contents and texts are shown visibly, and are never markup'
   await check('a refused restore')
 })
 
-for (const width of [360, 1440]) {
-  for (const colorScheme of ['light', 'dark'] as const) {
-    test(`at ${width} px in ${colorScheme} every state is accessible`, async (t) => {
-      const context = await openBrowser(t, {
-        viewport: { width, height: width === 360 ? 740 : 900 },
-        colorScheme,
-        reducedMotion: 'reduce',
-      })
-      const path = `packages/${'a-very-long-name-of-a-folder/'.repeat(5)}index.js`
-      const line = 'const text = "a long line without an end"; '.repeat(6)
-      const fake = await twoIterations(t, {
-        changes: () => ({
-          json: changesOf(
-            changed(path, { diff: `@@ -1 +1 @@\n-${line}\n+${line.toUpperCase()}\n` }),
-            changed('b.js', { old_path: path, status: 'renamed', redacted: true }),
-          ),
-        }),
-        files: ({ path: at }) =>
-          at === 'files'
-            ? { json: listOf('', { path, type: 'file', size: 1, mode: '100755' }) }
-            : { bytes: `${line}\n` },
-        apply: () => ({
-          json: { applied: [path], merged: [path], conflicts: [path], checkpoint_id: null },
-        }),
-      })
-      fake.set({
-        workspace: 'isolated',
-        forked_from: { run_id: '01930000-0000-7000-8000-0000000000aa', seq: 12 },
-      })
-      const page = await open(t, fake, '', context)
-      const shots = process.env['RUNWRIGHT_SCREENSHOTS']
-      const check = async (state: string): Promise<void> => {
-        if (shots !== undefined)
-          await page.screenshot({ path: `${shots}/${state}-${width}-${colorScheme}.png` })
-        await assertAccessible(page, state)
-      }
-      await page.getByRole('button', { name: 'Unfold all' }).click()
-      await page.locator('article.checkpoint').first().waitFor()
-      await check('timeline')
-      fake.engine.finish(fake.runId)
-      fake.set({ changes: 'pending' })
-      await page.getByLabel('Request changes').waitFor()
-      await page.locator('article.checkpoint').first()
-        .getByRole('button', { name: 'Restore' }).click()
-      await page.getByText('2 files would change').waitFor()
-      await check('restore dialog')
-      await page.keyboard.press('Escape')
-      await page.locator('article.checkpoint').first()
-        .getByRole('button', { name: 'Fork from here' }).click()
-      await check('fork dialog')
-      await page.keyboard.press('Escape')
-      await page.getByRole('tab', { name: 'Changes' }).click()
-      await page.locator('.change-row pre').first().waitFor()
-      await check('changes unified')
-      // On a phone both sides do not fit.
-      assert.equal(await page.getByLabel('Side by side').isVisible(), width > 360)
-      if (width > 360) {
-        await page.getByLabel('Side by side').check()
-        await page.locator('.change-row table').first().waitFor()
-        await check('changes split')
-      }
-      await page.getByRole('button', { name: 'Apply…' }).click()
-      await page.getByText('changed in both places').waitFor()
-      await check('apply dialog')
-      await page.keyboard.press('Escape')
-      await page.getByRole('tab', { name: 'Files' }).click()
-      await page.locator('.entries a').click()
-      await page.getByLabel('Content of the file').waitFor()
-      await check('file')
-      await page.goto(`${fake.url}#/new`)
-      await page.getByText('Private copy and checkpoints').click()
-      await page.getByLabel('Where it works').selectOption('isolated')
-      await check('start form')
+for (const [width, colorScheme] of pairs([360, 1440], ['light', 'dark'] as const)) {
+  test(`at ${width} px in ${colorScheme} every state is accessible`, async (t) => {
+    const context = await openBrowser(t, {
+      viewport: { width, height: width === 360 ? 740 : 900 },
+      colorScheme,
+      reducedMotion: 'reduce',
     })
-  }
+    const path = `packages/${'a-very-long-name-of-a-folder/'.repeat(5)}index.js`
+    const line = 'const text = "a long line without an end"; '.repeat(6)
+    const fake = await twoIterations(t, {
+      changes: () => ({
+        json: changesOf(
+          changed(path, { diff: `@@ -1 +1 @@\n-${line}\n+${line.toUpperCase()}\n` }),
+          changed('b.js', { old_path: path, status: 'renamed', redacted: true }),
+        ),
+      }),
+      files: ({ path: at }) =>
+        at === 'files'
+          ? { json: listOf('', { path, type: 'file', size: 1, mode: '100755' }) }
+          : { bytes: `${line}\n` },
+      apply: () => ({
+        json: { applied: [path], merged: [path], conflicts: [path], checkpoint_id: null },
+      }),
+    })
+    fake.set({
+      workspace: 'isolated',
+      forked_from: { run_id: '01930000-0000-7000-8000-0000000000aa', seq: 12 },
+    })
+    const page = await open(t, fake, '', context)
+    const shots = process.env['RUNWRIGHT_SCREENSHOTS']
+    const check = async (state: string): Promise<void> => {
+      if (shots !== undefined)
+        await page.screenshot({ path: `${shots}/${state}-${width}-${colorScheme}.png` })
+      await assertAccessible(page, state)
+    }
+    await page.getByRole('button', { name: 'Unfold all' }).click()
+    await page.locator('article.checkpoint').first().waitFor()
+    await check('timeline')
+    fake.engine.finish(fake.runId)
+    fake.set({ changes: 'pending' })
+    await page.getByLabel('Request changes').waitFor()
+    await page.locator('article.checkpoint').first()
+      .getByRole('button', { name: 'Restore' }).click()
+    await page.getByText('2 files would change').waitFor()
+    await check('restore dialog')
+    await page.keyboard.press('Escape')
+    await page.locator('article.checkpoint').first()
+      .getByRole('button', { name: 'Fork from here' }).click()
+    await check('fork dialog')
+    await page.keyboard.press('Escape')
+    await page.getByRole('tab', { name: 'Changes' }).click()
+    await page.locator('.change-row pre').first().waitFor()
+    await check('changes unified')
+    // On a phone both sides do not fit.
+    assert.equal(await page.getByLabel('Side by side').isVisible(), width > 360)
+    if (width > 360) {
+      await page.getByLabel('Side by side').check()
+      await page.locator('.change-row table').first().waitFor()
+      await check('changes split')
+    }
+    await page.getByRole('button', { name: 'Apply…' }).click()
+    await page.getByText('changed in both places').waitFor()
+    await check('apply dialog')
+    await page.keyboard.press('Escape')
+    await page.getByRole('tab', { name: 'Files' }).click()
+    await page.locator('.entries a').click()
+    await page.getByLabel('Content of the file').waitFor()
+    await check('file')
+    await page.goto(`${fake.url}#/new`)
+    await page.getByText('Private copy and checkpoints').click()
+    await page.getByLabel('Where it works').selectOption('isolated')
+    await check('start form')
+  })
 }

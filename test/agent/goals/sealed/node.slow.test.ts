@@ -1,4 +1,5 @@
-import { choice, sampled } from './sampled.js'
+import { choice } from '../../../helpers/choice.js'
+import { sampled } from './sampled.js'
 import { testTricks } from './trick-runs.js'
 import { nodeFileTricks } from './tricks/node-files.js'
 import { nodeMemoryTricks } from './tricks/node-memory.js'

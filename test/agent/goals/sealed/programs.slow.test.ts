@@ -1,4 +1,5 @@
-import { choice, sampled } from './sampled.js'
+import { choice } from '../../../helpers/choice.js'
+import { sampled } from './sampled.js'
 import { testHonestChanges, testTricks } from './trick-runs.js'
 import { programTricks } from './tricks/programs.js'
 import { repositoryTricks } from './tricks/repositories.js'

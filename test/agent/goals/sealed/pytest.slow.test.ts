@@ -1,4 +1,5 @@
-import { choice, sampled } from './sampled.js'
+import { choice } from '../../../helpers/choice.js'
+import { sampled } from './sampled.js'
 import { testTricks } from './trick-runs.js'
 import { pytestTricks } from './tricks/pytest.js'
 
