@@ -48,8 +48,8 @@ const child = spawn(
   [
     ...(peers ? loader : []),
     '--test',
-    // Tests often wait for disks and programs, and those with peers for browsers and databases.
-    `--test-concurrency=${availableParallelism() + (peers ? 2 : 1)}`,
+    // Tests often wait for disks and programs.
+    `--test-concurrency=${availableParallelism() + 1}`,
     // For a test and for a process. Peers' programs can be slow to start.
     `--test-timeout=${peers ? 900_000 : 300_000}`,
     ...(isReported ? [] : [`--test-reporter=${reporter}`]),

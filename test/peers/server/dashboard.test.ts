@@ -467,8 +467,8 @@ test('a link with a valid key of somebody else does not replace the key of a tab
   for (const openLink of open) {
     const listed = page.waitForResponse(/\/api\/runs\?/)
     await openLink()
+    await page.waitForURL(`${url}/#/`)
     await listed
-    assert.equal(page.url(), `${url}/#/`)
   }
   assert.ok(keys.has(`Bearer ${own}`))
   assert.ok(!keys.has(`Bearer ${other}`))

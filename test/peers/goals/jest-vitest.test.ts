@@ -1,9 +1,9 @@
 import { testTricks } from '../../agent/goals/sealed/trick-runs.js'
 import { choice } from '../../helpers/choice.js'
 import { sampled } from '../../agent/goals/sealed/sampled.js'
-import { vitestTricks } from './tricks.js'
+import { jestTricks, vitestTricks } from './tricks.js'
 
 testTricks(
-  `no trick against Vitest is achieved, but for the open ones (${choice})`,
-  sampled(vitestTricks),
+  `no trick against Jest and Vitest is achieved, but for the open ones (${choice})`,
+  sampled([...jestTricks, ...vitestTricks]),
 )
