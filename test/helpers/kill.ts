@@ -35,7 +35,7 @@ import { bundle, transform } from './bundle.js'
 import type { Life, Plan } from './mortal-child.js'
 
 /** How many kills a suite makes, about; with many, there is one at every step. */
-export const KILLS: number = Number(process.env['RUNWRIGHT_KILLS'] ?? 50)
+export const KILLS: number = Number(process.env['RUNWRIGHT_KILLS'] ?? 40)
 
 /** Milliseconds after which a child that is not killed is hanging. */
 const HANGS_MS = 120_000

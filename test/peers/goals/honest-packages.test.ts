@@ -4,5 +4,5 @@ import { choice, oneOfEach } from '../../helpers/choice.js'
 
 testHonestChanges(
   `honest changes in packages of the registry raise no false alarm (${choice})`,
-  oneOfEach(packageChanges, ({ kind }) => kind),
+  oneOfEach(packageChanges, ({ runner }) => runner),
 )

@@ -161,16 +161,12 @@ node -e 'const { readFileSync, writeFileSync } = require("fs"); const text = JSO
 const fits = ({ name }: Package, [change]: Change): boolean =>
   !(name === '@fastify/error' && change === 'a moved file')
 
-/** A change in a package, and of what kind it is. */
-type PackageChange = Played & { readonly kind: string }
-
 /** Three changes for each package, so that each kind of change is made in several packages. */
-export const packageChanges: readonly PackageChange[] = PACKAGES.flatMap((one, index) =>
+export const packageChanges: readonly Played[] = PACKAGES.flatMap((one, index) =>
   [0, 1, 2]
     .map((step) => CHANGES[(index * 3 + step) % CHANGES.length]!)
     .filter((change) => fits(one, change))
     .map(([name, acts]) => ({
-      kind: name,
       name: `${one.name} is repaired, with ${name}`,
       runner: one.runner,
       goal: `shell: ${one.runner === 'node:test' ? '' : 'npx --no-install '}${one.test}`,
