@@ -7,8 +7,8 @@
  *    in `.ci/full`, and all others by default. Parts of paths choose among all files, and parts
  *    after a `!` exclude files. Finding no file or running no test is a failure.
  * 2. --peers runs those under test/peers instead, which need other packages and programs.
- * 3. Files run as bundles (see compile.mjs), several in one process. Slow files, and those called
- *    `*.alone.test.ts`, have a process of their own. A single file also runs by
+ * 3. Files run as bundles (see compile.mjs), several in one process. Those called `*.alone.test.ts`
+ *    or `*.alone.slow.test.ts` have a process of their own. A single file also runs by
  *    `node --conditions=runwright-source --import tsx FILE`.
  * 4. Other flags go to Node, such as --test-name-pattern. With --test-reporter=spec it prints every
  *    test.
@@ -23,8 +23,8 @@ import { startServices } from './peers/services/start.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
-/** Files that share a process, at most. */
-const GROUP = 24
+/** Files that share a process, at most: slow ones, and others. */
+const GROUPS = [4, 24]
 
 const words = process.argv.slice(2)
 const [slow, all, peers] = ['--slow', '--all', '--peers'].map((flag) => words.includes(flag))
@@ -50,8 +50,8 @@ const child = spawn(
     '--test',
     // Tests often wait for disks and programs.
     `--test-concurrency=${availableParallelism() + 1}`,
-    // For a test and for a process. Peers' programs can be slow to start.
-    `--test-timeout=${peers ? 900_000 : 300_000}`,
+    // For a test and for a process.
+    `--test-timeout=${peers || slow || all ? 900_000 : 300_000}`,
     ...(isReported ? [] : [`--test-reporter=${reporter}`]),
     ...flags,
     ...(compiled?.entries ?? files),
@@ -95,11 +95,17 @@ function isChosen(path) {
   return tier === undefined || all || peers || parts.length > 0
 }
 
-/** The files of each process: first those that have one of their own, which are the longest. */
+/** The files of each process: slow ones first, which take the longest. */
 function groups() {
-  const alone = files.filter((path) => /\.(slow|alone|full)\.test\.ts$/.test(path))
-  const shared = files.filter((path) => !alone.includes(path))
-  const groups = alone.map((path) => [path])
-  while (shared.length > 0) groups.push(shared.splice(0, GROUP))
-  return groups
+  const isSlow = (/** @type {string} */ path) => /\.(slow|full)\.test\.ts$/.test(path)
+  const isAlone = (/** @type {string} */ path) => path.includes('.alone.')
+  const alone = files.filter(isAlone).map((path) => [path])
+  const shared = files.filter((path) => !isAlone(path))
+  const kinds = [shared.filter(isSlow), shared.filter((path) => !isSlow(path))]
+  const together = kinds.flatMap((kind, at) => {
+    const size = GROUPS[at] ?? 1
+    const count = Math.ceil(kind.length / size)
+    return Array.from({ length: count }, (_, i) => kind.slice(i * size, (i + 1) * size))
+  })
+  return [...together, ...alone]
 }
