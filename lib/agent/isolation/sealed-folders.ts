@@ -33,7 +33,7 @@ export class SealedFolders {
   }
 
   /** Where copies are made; each is in use until it is removed. */
-  async open(): Promise<Pick<IsolatedFolders, 'create' | 'removeSoon'>> {
+  async open(): Promise<Pick<IsolatedFolders, 'create' | 'removeSoon' | 'remove'>> {
     const folders = await this.#opened()
     return {
       create: async (runId, cwd, options) => {
@@ -49,6 +49,9 @@ export class SealedFolders {
       },
       removeSoon: async (runId) => {
         await folders.removeSoon(runId).finally(() => this.#inUse.delete(runId))
+      },
+      remove: async (runId) => {
+        await folders.remove(runId).finally(() => this.#inUse.delete(runId))
       },
     }
   }

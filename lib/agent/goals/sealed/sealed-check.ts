@@ -58,6 +58,8 @@ export interface CopyFolders {
   create(runId: string, cwd: string, options: CopyOptions): Promise<IsolatedCopy>
   /** Resolves before all of its files are gone: a verdict does not wait for that. */
   removeSoon(runId: string): Promise<void>
+  /** Resolves when they are gone. */
+  remove(runId: string): Promise<void>
 }
 
 interface CopyOptions {
@@ -380,7 +382,7 @@ export class SealedChecks implements RunChecks {
     const isOver = holdout.evaluations() >= MAX_EVALUATIONS
     const { caches } = await this.#compareDependencies(context, start)
     // A copy of its own: nothing that code under test did in the one before counts.
-    const problem = isOver ? NONE_LEFT : await this.#inCopy(context, work, caches)
+    const problem = isOver ? NONE_LEFT : await this.#inCopy(context, work, caches, true)
     const assurance = { ...verdict.assurance, sealed: true, holdout: problem === null }
     if (problem === null) return { ...passed, verdict: { ...verdict, assurance } }
     const failing = { achieved: false, reason: problem, assurance, output: HELD_OUT }
@@ -391,11 +393,13 @@ export class SealedChecks implements RunChecks {
    * Makes a copy, and removes it when `work` settles.
    *
    * @param caches paths in folders of dependencies that the copy must not have
+   * @param isSecret will it hold what the run must not find, even while it is being removed?
    */
   async #inCopy<T>(
     context: GoalCheckContext,
     work: (copy: SealedCopy) => Promise<T>,
     caches: readonly string[] = [],
+    isSecret = false,
   ): Promise<T> {
     const { folders, mounted, runId } = this.#options
     const executor = await this.#options.executor()
@@ -410,7 +414,8 @@ export class SealedChecks implements RunChecks {
     } finally {
       await executor.killMarked(context.mark).catch(() => 0)
       // What cannot be removed now, the next check or a sweep removes.
-      await all.removeSoon(runId).catch(() => undefined)
+      const removing = isSecret ? all.remove(runId) : all.removeSoon(runId)
+      await removing.catch(() => undefined)
     }
   }
 }

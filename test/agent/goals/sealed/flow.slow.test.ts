@@ -703,8 +703,9 @@ test('held-out tests run last, in a copy of their own without what was left out'
     ['sh held/check.sh', 2, true, false, false, true],
   ])
   assert.deepEqual(holdout.begun, [1])
-  const copy = ['copy', 'in copy', 'killed', 'removed']
-  assert.deepEqual(world.log, ['in place', 'killed', ...copy, ...copy])
+  const copy = ['copy', 'in copy', 'killed']
+  // The run goes on once the copy with the held-out tests is gone.
+  assert.deepEqual(world.log, ['in place', 'killed', ...copy, 'removed', ...copy, 'gone'])
 })
 
 test('held-out tests that fail, or are changed, keep a goal from being achieved', async (t) => {

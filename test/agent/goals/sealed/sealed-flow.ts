@@ -163,6 +163,11 @@ export class SealedFlow extends World {
 
   #folders(): CopyFolders {
     const folders = new IsolatedFolders({ folder: this.copies, maxBytes: 1e9, closed: [] })
+    const remove = async (runId: string, word: string): Promise<void> => {
+      this.log.push(word)
+      this.onRemove()
+      await folders.remove(runId)
+    }
     return {
       create: async (runId, cwd, options) => {
         this.log.push('copy')
@@ -170,11 +175,8 @@ export class SealedFlow extends World {
         this.onCreate()
         return await folders.create(runId, cwd, options)
       },
-      removeSoon: async (runId) => {
-        this.log.push('removed')
-        this.onRemove()
-        await folders.remove(runId)
-      },
+      removeSoon: (runId) => remove(runId, 'removed'),
+      remove: (runId) => remove(runId, 'gone'),
     }
   }
 
