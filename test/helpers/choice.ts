@@ -1,13 +1,13 @@
 /**
- * A random choice of what a test could go through. With `RUNWRIGHT_CHOICE=all` it is all there is,
- * as in `.ci/full`; `RUNWRIGHT_SEED` repeats a choice.
+ * Random samples of the cases of a test. `RUNWRIGHT_CHOICE=all` selects all cases, as `.ci/full`
+ * does; `RUNWRIGHT_SEED` repeats a sample.
  */
 import { Random } from './random.js'
 
 const ALL = process.env['RUNWRIGHT_CHOICE'] === 'all'
 const SEED = Number(process.env['RUNWRIGHT_SEED'] ?? Date.now() % 1_000_000)
 
-/** What the title of a test says about its choice. */
+/** Describes the choice, for the titles of tests. */
 export const choice: string = ALL ? 'all of them' : `one of each kind, seed ${SEED}`
 
 /** One of each kind, in the order of the kinds. */
@@ -18,7 +18,7 @@ export function oneOfEach<T>(all: readonly T[], kindOf: (one: T) => unknown): re
   return kinds.map((kind) => random.pick(all.filter((one) => kindOf(one) === kind)))
 }
 
-/** Pairs that contain each value of both lists; all pairs, if all are chosen. */
+/** Pairs that cover each value of both lists, or all pairs if all cases are selected. */
 export function pairs<A, B>(
   some: readonly A[],
   others: readonly B[],

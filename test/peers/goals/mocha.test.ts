@@ -4,6 +4,6 @@ import { sampled } from '../../agent/goals/sealed/sampled.js'
 import { avaTricks, mochaTricks, tapeTricks } from './tricks.js'
 
 testTricks(
-  `no trick against Mocha, AVA and tape is achieved, but for the open ones (${choice})`,
+  `no trick against Mocha, AVA and tape succeeds, except for those in open.ts (${choice})`,
   sampled([...mochaTricks, ...avaTricks, ...tapeTricks]),
 )

@@ -679,7 +679,7 @@ for (const [width, colorScheme] of pairs([360, 1440], ['light', 'dark'] as const
         page,
         `${hash === '#/' ? 'list' : hash === '#/new' ? 'form' : 'again'}-${width}-${colorScheme}`,
       )
-      // What the pointer is over has other colors.
+      // Hovered buttons have other colors.
       const [primary] = await page.locator('main .primary:visible').all()
       await primary?.hover()
       // The compiler adds a helper to named functions that the page does not have.

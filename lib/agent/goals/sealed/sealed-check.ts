@@ -393,7 +393,7 @@ export class SealedChecks implements RunChecks {
    * Makes a copy, and removes it when `work` settles.
    *
    * @param caches paths in folders of dependencies that the copy must not have
-   * @param isSecret will it hold what the run must not find, even while it is being removed?
+   * @param isSecret whether the run must not find its files, not even during removal
    */
   async #inCopy<T>(
     context: GoalCheckContext,

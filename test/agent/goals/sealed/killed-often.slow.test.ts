@@ -25,7 +25,7 @@ test('processes are killed while copies are made and removed, at seeded moments'
   for (const what of ['making', 'removing'] as const) await dieAndGoOn(t, random, what)
 })
 
-/** Runs whose processes die, one after the other, until one comes to the end. */
+/** Kills the processes of a run while they make or remove copies, until one run was hit. */
 async function dieAndGoOn(
   t: TestContext,
   random: Random,
@@ -40,7 +40,7 @@ async function dieAndGoOn(
     }
     await assertWhole(run, await run.goOn())
     if (deaths > 0) return
-    // Files may go so fast that nobody sees them going.
+    // A fast disk may make or remove a copy between two polls.
     assert.ok(runs < 10, `no process died while ${what} a copy`)
   }
 }
