@@ -151,8 +151,9 @@ test('changes are chosen by checkpoint, linked, and downloaded as a patch', asyn
   await page.getByText('111111-newest.js').first().waitFor()
   await page.reload()
   await page.getByText('111111-newest.js').first().waitFor()
-  const chosen = page.getByLabel('From').locator('option:checked')
-  assert.equal(await chosen.textContent(), 'After iteration 1')
+  // Checkpoints have names as soon as the page knows the run's events.
+  const named = { hasText: 'After iteration 1' }
+  await page.getByLabel('From').locator('option:checked', named).waitFor({ state: 'attached' })
   const download = page.getByRole('button', { name: 'Download patch' })
   const saved = await savedBy(page, () => download.click())
   assert.match(saved.name, /^run-.+\.patch$/)
