@@ -27,8 +27,8 @@ export interface LineMatches {
   readonly problem?: string
 }
 
-/** Finds lines in texts; the caller disposes of it. */
-export interface LineMatcher extends AsyncDisposable {
+/** Finds lines in texts. */
+export interface LineMatcher {
   match(text: string, limit: number): Promise<LineMatches>
 }
 
@@ -49,7 +49,6 @@ export function literalMatcher(pattern: string, caseSensitive: boolean): LineMat
       }
       return { matches }
     },
-    async [Symbol.asyncDispose]() {},
   }
 }
 
@@ -73,12 +72,18 @@ parentPort.on('message', ({ text, limit }) => {
   parentPort.postMessage({ matches })
 })`
 
-/** Finds lines that match a regular expression, within two seconds for all texts together. */
-export function regexMatcher(pattern: string, caseSensitive: boolean): LineMatcher {
+/**
+ * Finds lines that match a regular expression, within two seconds for all texts together. The
+ * caller disposes of it.
+ */
+export function regexMatcher(
+  pattern: string,
+  caseSensitive: boolean,
+): LineMatcher & AsyncDisposable {
   return new RegexMatcher(pattern, caseSensitive)
 }
 
-class RegexMatcher implements LineMatcher {
+class RegexMatcher implements LineMatcher, AsyncDisposable {
   readonly #worker: Worker
   /** The time in which the thread starts does not count as the pattern's. */
   readonly #ready: Promise<unknown>

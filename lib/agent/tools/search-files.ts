@@ -1,6 +1,7 @@
 import { throwIfExhausted } from '../exhaustion.js'
 import { redactor } from '../redaction/redactor.js'
 import type { Tool, ToolContext, ToolOutput } from '../tool.js'
+import { withOwnThread } from '../workspace/task-threads.js'
 import { decodeText } from '../workspace/text.js'
 import type { WorkspaceEntry } from '../workspace/workspace.js'
 import {
@@ -57,10 +58,14 @@ export const searchFilesTool: Tool = defineTool({
       if (!regex && /[\r\n]/.test(pattern)) {
         return refusal('files are searched line by line: use a single line as the pattern')
       }
-      await using matcher = regex ? regexMatcher(pattern, exact) : literalMatcher(pattern, exact)
       const passedOver = new PassedOver()
       const files = await filesAt(path, context, passedOver)
-      return await search(matcher, files, context, passedOver)
+      if (!regex) return await search(literalMatcher(pattern, exact), files, context, passedOver)
+      const find = async (): Promise<ToolOutput> => {
+        await using matcher = regexMatcher(pattern, exact)
+        return await search(matcher, files, context, passedOver)
+      }
+      return await withOwnThread(context.runId, find, context.signal)
     })
   },
 })

@@ -1,4 +1,4 @@
-/** What `copy.ts` and others have done in threads of their own, see `task-threads.ts`. */
+/** What `copy.ts` and others have done: see `tree-task.ts`. */
 import { findTouched } from './find-touched.js'
 import { captureAll, compareAll } from './look-at-dependencies.js'
 import type { CopyReport, CopyTask } from './copy-job.js'
@@ -17,7 +17,7 @@ export function performCopyTask(task: CopyTask): CopyReport {
       case 'measure':
         return isLarger(...task.args) ? { failed: 'too large' } : { result: null }
       case 'remove':
-        removeTree(task.folder)
+        removeTree(task.folder, task.attempts)
         return { result: null }
       case 'touched':
         return { result: findTouched(task.folder, task.since, isAborted) }

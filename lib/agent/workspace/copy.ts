@@ -76,6 +76,7 @@ export async function copyTree(
   signal?.throwIfAborted()
   const report = await performAbortable<CopyResult>(
     (aborted) => ({ t: 'copy', job, aborted }),
+    from,
     signal,
   )
   if ('result' in report) return report.result
@@ -97,7 +98,10 @@ export async function assertFits(
   const { maxBytes = Infinity, closed = [], mounts = false } = policy
   // What is mounted is not copied.
   const skipped = mounts ? ['node_modules'] : []
-  const report = await performTask({ t: 'measure', args: [folder, maxBytes, closed, skipped] })
+  const report = await performTask(
+    { t: 'measure', args: [folder, maxBytes, closed, skipped] },
+    folder,
+  )
   if ('error' in report) throw taskError(`${folder} cannot be copied`, report)
   if ('failed' in report) throw new WorkspaceTooLargeError(folder, maxBytes)
 }
@@ -108,6 +112,6 @@ export async function assertFits(
  * @throws {@link WorkspaceError} when something cannot be removed.
  */
 export async function removeFolder(folder: string): Promise<void> {
-  const report = await performTask({ t: 'remove', folder })
+  const report = await performTask({ t: 'remove', folder }, folder)
   if ('error' in report) throw taskError(`${folder} cannot be removed`, report)
 }

@@ -81,6 +81,7 @@ async function look<Found>(
   const job: DependencyJob = { folder, above, closed }
   const report = await performAbortable<Found>(
     (aborted) => ({ t: 'dependencies', job, before, aborted }),
+    folder,
     signal,
   )
   if ('result' in report) return report.result

@@ -1,11 +1,17 @@
+import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
+import { FairSlots } from '../../internal/fair-slots.js'
 import { threadFailure } from '../exhaustion.js'
 import type { CopyReport, CopyTask } from './copy-job.js'
 
 /** Milliseconds for which a thread without a task stays: the next one is often not far. */
 const IDLE_MS = 5_000
-/** Threads without a task that stay. */
-const MAX_IDLE = 2
+
+/**
+ * One for each thread of this process that works for runs, however many runs there are: for tasks
+ * on folders and searches by regular expressions.
+ */
+const slots = new FairSlots(Math.min(availableParallelism(), 4))
 
 /** Those without a task; the last one is the last that had one. */
 const idle: TaskThread[] = []
@@ -46,12 +52,13 @@ class TaskThread {
 
   #rest(): void {
     this.#worker.unref()
-    if (idle.length >= MAX_IDLE) return void this.#worker.terminate()
     idle.push(this)
-    this.#end = setTimeout(() => {
-      this.#leave()
-      void this.#worker.terminate()
-    }, IDLE_MS).unref()
+    this.#end = setTimeout(() => this.end(), IDLE_MS).unref()
+  }
+
+  end(): void {
+    this.#leave()
+    void this.#worker.terminate()
   }
 
   #leave(): void {
@@ -61,8 +68,32 @@ class TaskThread {
   }
 }
 
-/** Performs a task in a thread of its own; its files are closed when this resolves. */
-export async function performInThread(task: CopyTask): Promise<CopyReport> {
+/**
+ * Performs a task in a thread, in rounds over the callers that wait for one; its files are closed
+ * when this resolves.
+ *
+ * @throws the signal's reason if it aborts before the task has a thread.
+ */
+export async function performInThread(
+  task: CopyTask,
+  caller: string,
+  signal?: AbortSignal,
+): Promise<CopyReport> {
   const { workerCode } = await import('./tree-worker-code.js')
-  return await (idle.pop() ?? new TaskThread(workerCode())).perform(task)
+  const perform = (): Promise<CopyReport> =>
+    (idle.pop() ?? new TaskThread(workerCode())).perform(task)
+  return await slots.run(caller, perform, signal)
+}
+
+/** Does work that has a thread of its own, as {@link performInThread} does. */
+export async function withOwnThread<T>(
+  caller: string,
+  work: () => Promise<T>,
+  signal?: AbortSignal,
+): Promise<T> {
+  const perform = (): Promise<T> => {
+    idle.shift()?.end()
+    return work()
+  }
+  return await slots.run(caller, perform, signal)
 }

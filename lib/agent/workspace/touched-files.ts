@@ -49,6 +49,7 @@ export async function touchedFiles(
 ): Promise<TouchedFiles> {
   const report = await performAbortable<TouchedFiles>(
     (aborted) => ({ t: 'touched', folder, since, aborted }),
+    folder,
     signal,
   )
   if ('result' in report) return report.result

@@ -1,22 +1,43 @@
 /**
- * Work on whole folders, in a thread of its own, so that it never keeps the program waiting.
+ * Work on whole folders. It is done in threads, so that it never keeps the program waiting, unless
+ * the folder is so small that handing it to a thread would take longer.
  *
  * @module
  */
 import { WorkspaceError } from '../errors.js'
 import { exhausted, isExhausted } from '../exhaustion.js'
 import type { CopyReport, CopyTask } from './copy-job.js'
+import { isSmall } from './small-folder.js'
 import { failure } from './paths.js'
 import { performInThread } from './task-threads.js'
 
-/** Performs a task; resolves when its files are closed. */
-export async function performTask<Result>(task: CopyTask): Promise<CopyReport<Result>> {
-  return (await performInThread(task)) as CopyReport<Result>
+/**
+ * Performs a task; resolves when its files are closed.
+ *
+ * @param folder the one that is worked on; work on several waits in rounds
+ * @throws the signal's reason if it aborts while the task waits for a thread.
+ */
+export async function performTask<Result>(
+  task: CopyTask,
+  folder: string,
+  signal?: AbortSignal,
+): Promise<CopyReport<Result>> {
+  // Dependencies may also be above the folder, and a look at it would count as reading it.
+  const isAlone = task.t !== 'dependencies' && task.t !== 'touched'
+  if (isAlone && (await isSmall(folder))) {
+    const { performCopyTask } = await import('./copy-tasks.js')
+    const report = performCopyTask(task.t === 'remove' ? { ...task, attempts: 1 } : task)
+    // Something still writes into it, and the program cannot pause until it ends.
+    const isHindered = task.t === 'remove' && 'error' in report
+    if (!isHindered) return report as CopyReport<Result>
+  }
+  return (await performInThread(task, folder, signal)) as CopyReport<Result>
 }
 
 /** The same for a task that stops when the signal aborts. */
 export async function performAbortable<Result>(
   task: (aborted: Int32Array) => CopyTask,
+  folder: string,
   signal: AbortSignal | undefined,
 ): Promise<CopyReport<Result>> {
   const aborted = new Int32Array(new SharedArrayBuffer(4))
@@ -24,7 +45,7 @@ export async function performAbortable<Result>(
   signal?.addEventListener('abort', abort)
   try {
     signal?.throwIfAborted()
-    const report = await performTask<Result>(task(aborted))
+    const report = await performTask<Result>(task(aborted), folder, signal)
     // A thread that was done just then has not seen the abort.
     return signal?.aborted === true ? { failed: 'aborted' } : report
   } finally {
