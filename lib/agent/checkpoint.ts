@@ -203,4 +203,5 @@ export interface RunWorkspaces {
 /** The same as `Caller` of the engine. */
 export interface WorkspaceCaller {
   readonly owner: RunOwner
+  readonly signal?: AbortSignal | undefined
 }

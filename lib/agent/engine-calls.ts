@@ -8,9 +8,15 @@ import type { Decision, RunOwner, RunStatus } from './events.js'
 import type { TraceContext } from './model.js'
 import type { Tool } from './tool.js'
 
-/** The principal of a call. Without one, the host itself is calling and may see every run. */
+/** Who calls. Without a caller, the host itself is calling and may see every run. */
 export interface Caller {
+  /** The principal. */
   readonly owner: RunOwner
+  /**
+   * Aborts when nobody waits for the result any more. What reads files, changes and folders then
+   * ends with its reason; other calls pay no attention to it.
+   */
+  readonly signal?: AbortSignal | undefined
 }
 
 /** The result of `RunEngine.resume`. */

@@ -1,3 +1,4 @@
+import type { Caller } from '../agent/index.js'
 import { callHost } from '../internal/call-host.js'
 import { describeValue } from '../internal/options.js'
 import type { Principal } from './access/auth.js'
@@ -9,6 +10,7 @@ import { HeavyCalls } from './messages/heavy.js'
 import { draining, isUnusableRun, toProblemError, type ProblemError } from './errors.js'
 import type { StreamKind } from './monitoring/log.js'
 import { Monitor } from './monitoring/monitor.js'
+import type { Call } from './router.js'
 import type { StreamEnd } from './streams/pump.js'
 
 /** What dispatcher, routes and streams of one service share. */
@@ -48,6 +50,20 @@ export class ServiceContext {
     // An error of an asynchronous rule would end the process.
     void Promise.resolve(may).catch(() => undefined)
     throw new TypeError(`readFiles must return true or false, got ${describeValue(may)}`)
+  }
+
+  /**
+   * Does work that reads whole files, when it is the turn of the principal. The caller that it gets
+   * has a signal, which ends the work when the connection closes.
+   *
+   * @throws `ProblemError` 429
+   */
+  async limited<T>(
+    { request, principal, caller }: Pick<Call, 'request' | 'principal' | 'caller'>,
+    work: (caller: Caller) => Promise<T>,
+  ): Promise<T> {
+    const account = accountOf(principal)
+    return await this.heavy.limited(account, request, (signal) => work({ ...caller, signal }))
   }
 
   /**

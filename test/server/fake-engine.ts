@@ -27,6 +27,12 @@ import { FakeWorkspaces } from './fake-workspaces.js'
 
 type Caller = Parameters<ServiceEngine['get']>[1]
 
+/** An argument of a call; of a caller only its owner, as signals differ from call to call. */
+function withoutSignal(argument: unknown): unknown {
+  const caller = argument as Caller | null
+  return caller?.signal === undefined ? argument : { owner: caller.owner }
+}
+
 interface FakeRun {
   readonly details: RunDetails
   readonly tenant: string | null
@@ -267,7 +273,7 @@ export class FakeEngine implements ServiceEngine {
   }
 
   #enter(...call: unknown[]): void {
-    this.calls.push(call)
+    this.calls.push(call.map(withoutSignal))
     const { failure } = this
     this.failure = null
     if (failure !== null) throw failure

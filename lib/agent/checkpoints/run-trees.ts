@@ -18,6 +18,7 @@ import { manifestOf } from '../workspace/manifest.js'
 import { openPinned } from '../workspace/open.js'
 import { readContent, readTree } from '../workspace/read-tree.js'
 import { WalkedRoot } from '../workspace/tree-walk.js'
+import { boundedObjects } from './bounded-objects.js'
 import { isOfOriginal, newestFirst } from './checkpoint-chain.js'
 import type { Copies } from './run-logs.js'
 
@@ -29,6 +30,14 @@ export interface NamedTree {
   readonly contentOf: ContentOf
   /** The same for the file at a path, whatever it has by now. */
   readonly read: (path: string, entry: TreeEntry) => Promise<Uint8Array>
+}
+
+/** Who looks at a tree. */
+export interface Viewer {
+  /** Whose folders count. */
+  readonly owner: RunOwner
+  /** Ends the look. */
+  readonly signal: AbortSignal | undefined
 }
 
 /** What {@link RunTreeReader} needs of its engine. */
@@ -98,12 +107,16 @@ export class RunTreeReader {
    * The tree with this name: `start`, `newest`, `now`, or the id of a checkpoint.
    *
    * @throws {@link CheckpointError}: `unknown`, or `off` for a run without checkpoints;
-   * {@link WorkspaceError} for the folder as it is.
+   * {@link WorkspaceError} for the folder as it is; the signal's reason, as do the functions of the
+   * tree.
    */
-  async at(head: RunHead, name: string, owner: RunOwner): Promise<NamedTree> {
-    if (name === 'now') return await this.#now(head, owner)
+  async at(head: RunHead, name: string, viewer: Viewer): Promise<NamedTree> {
+    const { signal } = viewer
+    signal?.throwIfAborted()
+    if (name === 'now') return await this.#now(head, viewer)
     const id = await this.#idOf(head, name)
-    const { objects } = this.#settings
+    const { objects: all } = this.#settings
+    const objects = signal === undefined ? all : boundedObjects(all, signal)
     const tree = await readTree(objects, id)
     return {
       at: id,
@@ -121,21 +134,23 @@ export class RunTreeReader {
     throw new CheckpointError('off', `${nothingKept(head)}, so there is no checkpoint`)
   }
 
-  async #now(head: RunHead, owner: RunOwner): Promise<NamedTree> {
+  async #now(head: RunHead, viewer: Viewer): Promise<NamedTree> {
+    const { owner, signal } = viewer
     const { isolation, rootsOf, rules } = this.#settings
     const { run_id, workspace, cwd } = head.details
     if (workspace === 'none') throw new CheckpointError('off', nothingKept(head))
     const copy = workspace === 'isolated' ? ((await isolation?.find(run_id))?.root ?? null) : null
     // Another machine may have the copy, or it was removed: its newest checkpoint is what is left.
-    if (workspace === 'isolated' && copy === null) return await this.at(head, 'newest', owner)
+    if (workspace === 'isolated' && copy === null) return await this.at(head, 'newest', viewer)
     const folder = copy ?? cwd
     const roots = copy === null ? await rootsOf(owner) : [copy]
     const closed = await closedInCopy(folder, rules.closed ?? [])
     const pinned = await openPinned(folder, { roots, closed }, null, () => undefined)
     await using held = pinned.folder
-    const tree = await held.guard(() => manifestOf(held.path, { ...rules, closed }))
+    const tree = await held.guard(() => manifestOf(held.path, { ...rules, closed }, signal))
     const paths = new Map([...tree.entries].map(([path, { sha256 }]) => [sha256, path]))
     const read = async (path: string, entry: TreeEntry): Promise<Uint8Array> => {
+      signal?.throwIfAborted()
       const again = await openPinned(folder, { roots, closed }, held.identity, () => undefined)
       await using _ = again.folder
       return readEntry(again.folder.path, path, entry)

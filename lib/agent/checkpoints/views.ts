@@ -10,14 +10,13 @@ import type {
   ChangeRange, FileContent, FileEntry, FileList, NetChange, NetChanges,
 } from '../checkpoint.js'
 import { CheckpointError, WorkspaceError } from '../errors.js'
-import type { RunOwner } from '../events.js'
 import { redactor } from '../redaction/redactor.js'
 import type { RunHead } from '../run-details.js'
 import type { LeftOut, TreeEntry } from '../tree.js'
 import { describeChanges, holdsSecret, modeOf, secretsIn } from '../workspace/describe-changes.js'
 import { netChanges, type TreeChange } from '../workspace/net-changes.js'
 import { patchOf } from '../workspace/patch.js'
-import { nothingKept, type NamedTree, type RunTreeReader } from './run-trees.js'
+import { nothingKept, type NamedTree, type RunTreeReader, type Viewer } from './run-trees.js'
 
 /** Entries of one folder that are listed. */
 const MAX_LISTED = 10_000
@@ -29,12 +28,12 @@ export async function showChanges(
   trees: RunTreeReader | null,
   head: RunHead,
   range: ChangeRange,
-  owner: RunOwner,
+  viewer: Viewer,
 ): Promise<NetChanges> {
   if (trees === null || head.checkpointSeq === null) {
     return { from: null, to: null, changes: [], more: 0, left_out: [], note: nothingKept(head) }
   }
-  const [before, after] = await bothTrees(trees, head, range, owner)
+  const [before, after] = await bothTrees(trees, head, range, viewer)
   const changes = await inSlices(netChanges(before.tree, after.tree))
   const described = await describeChanges(changes, eitherContent(before, after))
   const left_out = joined(before.tree.leftOut, after.tree.leftOut)
@@ -62,9 +61,9 @@ export async function showPatch(
   trees: RunTreeReader,
   head: RunHead,
   { raw, ...range }: ChangeRange & { readonly raw: boolean },
-  owner: RunOwner,
+  viewer: Viewer,
 ): Promise<Uint8Array> {
-  const [before, after] = await bothTrees(trees, head, range, owner)
+  const [before, after] = await bothTrees(trees, head, range, viewer)
   const changes = await inSlices(netChanges(before.tree, after.tree))
   const contentOf = eitherContent(before, after)
   if (!raw) await refuseSecrets(changes, contentOf)
@@ -75,10 +74,10 @@ async function bothTrees(
   trees: RunTreeReader,
   head: RunHead,
   { from, to = 'newest' }: ChangeRange,
-  owner: RunOwner,
+  viewer: Viewer,
 ): Promise<readonly [NamedTree, NamedTree]> {
   const first = from ?? (await trees.appliesFrom(head))
-  return [await trees.at(head, first, owner), await trees.at(head, to, owner)]
+  return [await trees.at(head, first, viewer), await trees.at(head, to, viewer)]
 }
 
 /** Content of either tree: of the folder as it is, only what no checkpoint has. */
@@ -113,10 +112,10 @@ export async function listTree(
   trees: RunTreeReader,
   head: RunHead,
   options: { readonly path?: string | undefined; readonly at?: string | undefined },
-  owner: RunOwner,
+  viewer: Viewer,
 ): Promise<FileList> {
   const { path = '', at = 'newest' } = options
-  const named = await trees.at(head, at, owner)
+  const named = await trees.at(head, at, viewer)
   const folder = path.replace(/\/$/, '')
   const entries = entriesOf(named.tree.entries, folder)
   if (entries.length === 0 && folder !== '') throw noSuch(path, named, 'folder')
@@ -146,9 +145,9 @@ export async function readTreeFile(
   head: RunHead,
   path: string,
   { at = 'newest', raw }: { readonly at?: string | undefined; readonly raw: boolean },
-  owner: RunOwner,
+  viewer: Viewer,
 ): Promise<FileContent> {
-  const named = await trees.at(head, at, owner)
+  const named = await trees.at(head, at, viewer)
   const entry = named.tree.entries.get(path)
   if (entry === undefined) throw noSuch(path, named, 'file')
   if (entry.kind === 'link') {

@@ -29,7 +29,7 @@ import { FileOperations } from './file-operations.js'
 import { restoreFolder } from './restore.js'
 import type { CheckpointSettings } from './settings.js'
 import type { Copies, RunLogs } from './run-logs.js'
-import { nothingKept, RunTreeReader } from './run-trees.js'
+import { nothingKept, RunTreeReader, type Viewer } from './run-trees.js'
 import { listTree, readTreeFile, showChanges, showPatch } from './views.js'
 
 /** What {@link Workspaces} needs of its engine. */
@@ -95,7 +95,7 @@ export class Workspaces implements RunWorkspaces {
     checkOptions(range, RANGE, 'changes()')
     const head = await this.#head(runId, caller)
     requireUnix()
-    return await showChanges(this.#parts?.trees ?? null, head, range, ownerFor(head, caller))
+    return await showChanges(this.#parts?.trees ?? null, head, range, viewerFor(head, caller))
   }
 
   async patch(
@@ -105,7 +105,7 @@ export class Workspaces implements RunWorkspaces {
   ): Promise<Uint8Array> {
     checkOptions(range, PATCH, 'patch()')
     const head = await this.#head(runId, caller)
-    return await showPatch(this.#ready(head).trees, head, range, ownerFor(head, caller))
+    return await showPatch(this.#ready(head).trees, head, range, viewerFor(head, caller))
   }
 
   async list(
@@ -115,7 +115,7 @@ export class Workspaces implements RunWorkspaces {
   ): Promise<FileList> {
     checkOptions(options, LIST, 'list()')
     const head = await this.#head(runId, caller)
-    return await listTree(this.#ready(head).trees, head, options, ownerFor(head, caller))
+    return await listTree(this.#ready(head).trees, head, options, viewerFor(head, caller))
   }
 
   async read(
@@ -127,7 +127,7 @@ export class Workspaces implements RunWorkspaces {
     checkString('path', path)
     checkOptions(options, READ, 'read()')
     const head = await this.#head(runId, caller)
-    return await readTreeFile(this.#ready(head).trees, head, path, options, ownerFor(head, caller))
+    return await readTreeFile(this.#ready(head).trees, head, path, options, viewerFor(head, caller))
   }
 
   async restore(
@@ -254,6 +254,10 @@ interface ApplyRequest {
 /** Whose folders count: the caller's, or the run's when the host itself is calling. */
 function ownerFor(head: RunHead, caller: WorkspaceCaller | undefined): RunHead['owner'] {
   return ownerOf(caller) ?? head.owner
+}
+
+function viewerFor(head: RunHead, caller: WorkspaceCaller | undefined): Viewer {
+  return { owner: ownerFor(head, caller), signal: caller?.signal }
 }
 
 /** @throws {@link InvalidRequestError} */

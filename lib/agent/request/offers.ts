@@ -98,7 +98,7 @@ export class Offers implements RunOffers {
       return { path: null, folders, more: roots.length - folders.length, left_out: 0 }
     }
     try {
-      return await this.#foldersIn(resolve(roots[0]!, path), roots, owner)
+      return await this.#foldersIn(resolve(roots[0]!, path), roots, owner, caller?.signal)
     } catch (error) {
       if (!(error instanceof WorkspaceError)) throw error
       throw new InvalidRequestError([{ pointer: '/path', detail: error.message }])
@@ -109,6 +109,7 @@ export class Offers implements RunOffers {
     path: string,
     roots: readonly string[],
     owner: RunOwner,
+    signal: AbortSignal | undefined,
   ): Promise<FolderOffer> {
     const { closed, store } = this.#options
     const { tenant } = owner
@@ -131,6 +132,7 @@ export class Offers implements RunOffers {
       if (type === 'symlink' || offered.name.startsWith('.') || isBlind) leftOut += 1
       else if (folders.length >= MAX_FOLDERS || asked >= MAX_ASKED) more += 1
       else {
+        signal?.throwIfAborted()
         asked += 1
         if (await hasForeignRun(store, offered.path, tenant)) leftOut += 1
         else folders.push(offered)

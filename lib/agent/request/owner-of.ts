@@ -1,8 +1,9 @@
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
+import type { WorkspaceCaller } from '../checkpoint.js'
 import type { RunOwner } from '../events.js'
 
-const CALLER: OptionKinds<{ owner: RunOwner }> = {
-  owner: 'object! the principal whose runs it may see',
+const CALLER: OptionKinds<{ owner: RunOwner; signal?: AbortSignal }> = {
+  owner: 'object! the principal whose runs it may see', signal: 'object',
 }
 const OWNER: OptionKinds<RunOwner> = {
   id: 'string|null! the principal, or null for one without an id',
@@ -15,7 +16,7 @@ const OWNER: OptionKinds<RunOwner> = {
  *
  * @throws TypeError when it is no caller.
  */
-export function ownerOf(caller: { readonly owner: RunOwner } | undefined): RunOwner | undefined {
+export function ownerOf(caller: WorkspaceCaller | undefined): RunOwner | undefined {
   if (caller === undefined) return undefined
   checkOptions(caller, CALLER, 'caller')
   checkOptions(caller.owner, OWNER, 'caller.owner')

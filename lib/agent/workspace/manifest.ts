@@ -108,9 +108,13 @@ function capturedBy({ checkpointId, files, bytes, leftOut }: Done, newBytes: num
 }
 
 /** The content of a folder as a tree. Throws as {@link TrackedFolder.capture} does. */
-export async function manifestOf(folder: string, rules: TreeRules = {}): Promise<Tree> {
+export async function manifestOf(
+  folder: string,
+  rules: TreeRules = {},
+  signal?: AbortSignal,
+): Promise<Tree> {
   await using tracked = new TrackedFolder(rules)
-  return await tracked.manifest(folder)
+  return await tracked.manifest(folder, signal)
 }
 
 /** Where the worker's batches go. */

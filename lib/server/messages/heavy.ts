@@ -1,27 +1,31 @@
 /**
- * Calls that read and send whole files: few are read at a time, and what is being sent has a bound.
+ * Calls that read and send whole files: few are read at a time, in rounds over the accounts, and
+ * what is being sent has a bound.
  *
  * @module
  */
 import type { ServerResponse } from 'node:http'
+import { FairSlots } from '../../internal/fair-slots.js'
 import { ProblemError } from '../errors.js'
+import { goneSignal } from './gone.js'
 import type { HttpRequest, Reply } from './reply.js'
 
 /** Calls at work at a time; others wait. Each may need some multiples of 32 MiB. */
 const MAX_AT_WORK = 4
+/** Calls of one account that wait. */
+const MAX_WAITING = 100
 /** Bytes of all large replies that are being sent. */
 const MAX_SENDING = 256 * 1024 * 1024
 /** Replies up to so many bytes are like any other. */
 const LARGE = 1024 * 1024
 /** Bytes written at a time. */
 const PIECE = 65_536
-/** Seconds after which large replies have probably been sent. */
+/** Seconds after which some calls are probably over, or large replies sent. */
 const RETRY_SECONDS = 5
 
 export class HeavyCalls {
   readonly #stuckMs: number
-  readonly #waiting: (() => void)[] = []
-  #atWork = 0
+  readonly #slots = new FairSlots(MAX_AT_WORK)
   #sending = 0
 
   /** @param stuckMs a reader that takes nothing for so long is disconnected */
@@ -29,17 +33,22 @@ export class HeavyCalls {
     this.#stuckMs = stuckMs
   }
 
-  /** Does `work` as soon as fewer than {@link MAX_AT_WORK} calls are at work, in their order. */
-  async limited<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#atWork < MAX_AT_WORK) this.#atWork += 1
-    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
-    try {
-      return await work()
-    } finally {
-      const next = this.#waiting.shift()
-      if (next === undefined) this.#atWork -= 1
-      else next()
+  /**
+   * Does `work` when it is the turn of the account, see {@link FairSlots}. Its signal ends it when
+   * the connection closes; a call that waits is over then.
+   *
+   * @throws `ProblemError` 429 while too many calls of the account wait
+   */
+  async limited<T>(
+    account: string,
+    request: HttpRequest,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    if (this.#slots.waitingOf(account) >= MAX_WAITING) {
+      throw tooMany(`${MAX_WAITING} calls that read files are waiting; try again in a moment`)
     }
+    const signal = goneSignal(request)
+    return await this.#slots.run(account, () => work(signal), signal)
   }
 
   /** @throws `ProblemError` 429 while too much is being sent */
@@ -51,10 +60,7 @@ export class HeavyCalls {
     const { length } = content
     if (length <= LARGE || method === 'HEAD') return { status: 200, headers, body: content }
     if (this.#sending + length > MAX_SENDING) {
-      const detail = 'the service is sending too many large files; try again in a moment'
-      throw new ProblemError(429, 'too_many_at_once', detail, {
-        headers: { 'Retry-After': String(RETRY_SECONDS) },
-      })
+      throw tooMany('the service is sending too many large files; try again in a moment')
     }
     this.#sending += length
     return {
@@ -66,6 +72,12 @@ export class HeavyCalls {
         }),
     }
   }
+}
+
+function tooMany(detail: string): ProblemError {
+  return new ProblemError(429, 'too_many_at_once', detail, {
+    headers: { 'Retry-After': String(RETRY_SECONDS) },
+  })
 }
 
 /** Sends content in pieces, as the reader takes them; then calls `onEnd`, once. */

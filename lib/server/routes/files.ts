@@ -1,5 +1,5 @@
 /** Files of a run's folder, as a checkpoint has them or as they are. @module */
-import { WorkspaceError, type FileContent, type FileList } from '../../agent/index.js'
+import { WorkspaceError, type Caller, type FileContent, type FileList } from '../../agent/index.js'
 import type { ServiceContext } from '../context.js'
 import type { Parameter } from '../describe/operation.js'
 import { FILE_LIST } from '../describe/workspace-schemas.js'
@@ -31,7 +31,7 @@ export function fileRoutes(context: ServiceContext): readonly RouteDefinition[] 
   return [listFolder(context), readFile(context)]
 }
 
-function listFolder({ engine }: ServiceContext): RouteDefinition {
+function listFolder(context: ServiceContext): RouteDefinition {
   return {
     method: 'GET',
     path: '/api/runs/{run_id}/files',
@@ -42,9 +42,11 @@ function listFolder({ engine }: ServiceContext): RouteDefinition {
       answers: { 200: { description: 'its entries', schema: FILE_LIST } },
       problems: [404, 409, 410, 501],
     },
-    handle: async ({ parameter, query, caller }) => {
-      const at = readText(query, 'at')
-      return json(200, await engine.workspaces.list(parameter, { at }, caller))
+    handle: async (call) => {
+      const { workspaces } = context.engine
+      const at = readText(call.query, 'at')
+      const list = workspaces.list.bind(workspaces, call.parameter, { at })
+      return json(200, await context.limited(call, list))
     },
   }
 }
@@ -85,8 +87,7 @@ function readFile(context: ServiceContext): RouteDefinition {
     },
     handle: async (call) => {
       const path = decodeFilePath(call.rest)
-      const { heavy } = context
-      const found = await heavy.limited(() => find(context, call, path))
+      const found = await context.limited(call, (caller) => find(context, call, path, caller))
       const isFolder = 'entries' in found
       chooseType(call.request.headers.accept, [isFolder ? 'application/json' : BYTES])
       return isFolder ? json(200, found) : contentReply(context, call, found)
@@ -97,8 +98,9 @@ function readFile(context: ServiceContext): RouteDefinition {
 /** What is at a path: only reading it tells. */
 async function find(
   context: ServiceContext,
-  { query, parameter, principal, caller }: Call,
+  { query, parameter, principal }: Call,
   path: string,
+  caller: Caller,
 ): Promise<FileList | FileContent> {
   const { workspaces } = context.engine
   const at = readText(query, 'at')

@@ -12,7 +12,8 @@ const TYPES = ['image/png', 'image/jpeg', 'image/gif', 'image/webp']
 const LAST = 7
 
 /** Creates the route of images. */
-export function imageRoutes({ engine, heavy }: ServiceContext): readonly RouteDefinition[] {
+export function imageRoutes(context: ServiceContext): readonly RouteDefinition[] {
+  const { engine, heavy } = context
   return [
     {
       method: 'GET',
@@ -44,10 +45,12 @@ export function imageRoutes({ engine, heavy }: ServiceContext): readonly RouteDe
         },
         problems: [404, 422],
       },
-      handle: async ({ request, query, parameter, caller }) => {
+      handle: async (call) => {
+        const { request, query, parameter } = call
         const event = readInteger(query, 'event', 1, Number.MAX_SAFE_INTEGER) ?? 1
         const index = readInteger(query, 'index', 0, LAST) ?? 0
-        const images = await heavy.limited(() => engine.images(parameter, event, caller))
+        const read = engine.images.bind(engine, parameter, event)
+        const images = await context.limited(call, read)
         const image = images[index]
         if (image === undefined) {
           const detail = `event ${event} has no image ${index}`

@@ -7,7 +7,8 @@ import { json } from '../messages/reply.js'
 import type { RouteDefinition } from '../router.js'
 import { readRequest } from './calls.js'
 
-export function offerRoutes({ engine, config, heavy }: ServiceContext): readonly RouteDefinition[] {
+export function offerRoutes(context: ServiceContext): readonly RouteDefinition[] {
+  const { engine, config } = context
   return [
     {
       method: 'GET',
@@ -26,9 +27,10 @@ export function offerRoutes({ engine, config, heavy }: ServiceContext): readonly
         answers: { 200: { description: 'the folders, by name', schema: FOLDER_OFFER } },
         problems: [409, 422],
       },
-      handle: async ({ query, caller }) => {
-        const path = readValue(query, 'path')
-        return json(200, await heavy.limited(() => engine.offers.folders(path, caller)))
+      handle: async (call) => {
+        const path = readValue(call.query, 'path')
+        const read = engine.offers.folders.bind(engine.offers, path)
+        return json(200, await context.limited(call, read))
       },
     },
     {
@@ -44,7 +46,8 @@ export function offerRoutes({ engine, config, heavy }: ServiceContext): readonly
       },
       handle: async (call) => {
         const request = await readRequest(call, config)
-        return json(200, await heavy.limited(() => engine.offers.resolve(request, call.caller)))
+        const resolve = engine.offers.resolve.bind(engine.offers, request)
+        return json(200, await context.limited(call, resolve))
       },
     },
   ]

@@ -93,16 +93,18 @@ function readChanges(context: ServiceContext): RouteDefinition {
       },
       problems: [404, 409, 410, 501],
     },
-    handle: async ({ request, query, parameter, principal, caller, mediaType }) => {
-      const { engine, heavy } = context
+    handle: async (call) => {
+      const { heavy, engine } = context
+      const { workspaces } = engine
+      const { request, query, parameter, principal, mediaType } = call
       const range = { from: readText(query, 'from'), to: readText(query, 'to') }
       if (mediaType !== PATCH) {
-        const read = engine.workspaces.changes.bind(engine.workspaces, parameter, range, caller)
-        return json(200, await heavy.limited(read))
+        const read = workspaces.changes.bind(workspaces, parameter, range)
+        return json(200, await context.limited(call, read))
       }
-      const raw = context.mayReadFiles(principal)
-      const how = { ...range, raw }
-      const patch = await heavy.limited(() => engine.workspaces.patch(parameter, how, caller))
+      const how = { ...range, raw: context.mayReadFiles(principal) }
+      const read = workspaces.patch.bind(workspaces, parameter, how)
+      const patch = await context.limited(call, read)
       const named = { 'Content-Disposition': attachment(`${parameter}.patch`) }
       return heavy.reply(request, { ...UNTRUSTED, 'Content-Type': PATCH, ...named }, patch)
     },
