@@ -78,7 +78,10 @@ export interface EngineOptions {
   readonly executor?: ExecutorName | Executor | undefined
   /** Runs that may work at the same time. @defaultValue 4 */
   readonly maxConcurrentRuns?: number | undefined
-  /** Runs that may wait for a slot. @defaultValue 256 */
+  /**
+   * Runs that may wait for a slot; those of one tenant take at most as many places as they leave
+   * free. @defaultValue 256
+   */
   readonly maxQueuedRuns?: number | undefined
   /**
    * What happens to a new run when a live run works in its folder, in one above or in one below:

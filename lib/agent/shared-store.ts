@@ -40,7 +40,8 @@ export type Admitted =
   | { readonly outcome: 'admitted' }
   /** The owner has already used the key, for this run. */
   | { readonly outcome: 'repeated'; readonly head: RunHead }
-  | { readonly outcome: 'queue_full' }
+  /** So many runs, of all or of its tenant, wait already. */
+  | { readonly outcome: 'queue_full'; readonly limit: number }
   /** The folder, one above or one below has a run of another tenant. */
   | { readonly outcome: 'foreign_folder' }
   /** This run works in the folder, in one above or in one below, or waits to. */

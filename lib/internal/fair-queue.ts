@@ -1,93 +1,137 @@
 /**
- * Runs that wait for their turn, in rounds over their roots, so that no tree of runs keeps others
- * waiting.
+ * Runs that wait for their turn, in rounds over their tenants and, within each, over their roots:
+ * no tenant and no tree of runs keeps others waiting.
  *
- * 1. A root's turn comes when the run with which it came would have had its own. After each turn
- *    the root goes behind all others that wait.
+ * 1. A tenant's turn comes when the run with which it came would have had its own, and so does a
+ *    root's among those of its tenant. After each turn both go behind all others that wait.
  * 2. Runs of one root have their turns in the order in which they came, but for those that cannot
  *    start.
- * 3. Runs that are their own roots therefore have their turns in the order in which they came.
+ * 3. Runs of one tenant that are their own roots therefore have their turns in the order in which
+ *    they came.
  *
  * A turn costs no look at the other runs.
  *
  * @module
  */
 
-/** A run that waits; `root` is the run at the top of its tree, or itself. */
+/** A run that waits. */
 export interface Waiting {
   readonly runId: string
+  /** Null for a run of no tenant. */
+  readonly tenant: string | null
+  /** The run at the top of its tree, or itself. */
   readonly root: string
 }
 
-interface Root<W> {
+/** A run, the runs of a root, those of a tenant, or all. */
+interface Member<W> {
+  readonly key: string | null
+  /** What it is part of; null for all. */
+  readonly group: Member<W> | null
   /** Smaller numbers come first. */
   order: number
-  /** Its runs that wait, those that cannot start included. */
-  waiting: number
+  /** Null for a group. */
+  readonly run: W | null
+  /** The parts of a group that wait, those that cannot start included. */
+  readonly parts: Map<string | null, Member<W>>
   /** Those that can start. */
-  readonly ready: Entry<W>[]
-}
-
-interface Entry<W> {
-  readonly run: W
-  readonly order: number
-  readonly root: Root<W>
+  readonly ready: Member<W>[]
 }
 
 /** The queue; its rules are in the comment of this file. */
 export class FairQueue<W extends Waiting> {
-  /** Runs that come and roots that go behind the others get their numbers from the same count. */
+  /** Runs that come and groups that go behind the others get their numbers from the same count. */
   #count = 0
-  readonly #entries = new Map<string, Entry<W>>()
-  readonly #roots = new Map<string, Root<W>>()
-  /** Roots with runs that can start. */
-  readonly #ready: Root<W>[] = []
+  readonly #runs = new Map<string, Member<W>>()
+  readonly #all: Member<W> = member<W>(null, null, 0)
 
   /** Adds a run, which cannot start until {@link FairQueue.ready} is called. */
   add(run: W): void {
     const order = this.#count++
-    const root = this.#roots.get(run.root) ?? { order, waiting: 0, ready: [] }
-    root.waiting += 1
-    this.#roots.set(run.root, root)
-    this.#entries.set(run.runId, { run, order, root })
+    let group = this.#all
+    for (const key of [run.tenant, run.root]) {
+      const part = group.parts.get(key) ?? member(key, group, order)
+      group.parts.set(key, part)
+      group = part
+    }
+    const own = member(run.runId, group, order, run)
+    group.parts.set(run.runId, own)
+    this.#runs.set(run.runId, own)
   }
 
   /** From now on this run can start. */
   ready(runId: string): void {
-    const entry = this.#entries.get(runId)
-    if (entry === undefined) return
-    const { root } = entry
-    if (root.ready.length === 0) insert(this.#ready, root)
-    insert(root.ready, entry)
+    let part = this.#runs.get(runId)
+    while (part !== undefined && part.group !== null) {
+      const { group } = part
+      insert(group.ready, part)
+      if (group.ready.length > 1) return
+      part = group
+    }
   }
 
   /** Removes the run whose turn it is, of those that `may` accepts. */
   next(may: (run: W) => boolean = () => true): W | undefined {
-    for (const root of this.#ready) {
-      const entry = root.ready.find(({ run }) => may(run))
-      if (entry === undefined) continue
-      this.#remove(entry)
-      const hasMore = remove(this.#ready, root)
-      root.order = this.#count++
-      if (hasMore) this.#ready.push(root)
-      return entry.run
+    for (const tenant of this.#all.ready) {
+      for (const root of tenant.ready) {
+        const found = root.ready.find(({ run }) => may(run!))
+        if (found === undefined) continue
+        this.#drop(found)
+        for (const group of [root, tenant]) this.#goBehind(group)
+        return found.run!
+      }
     }
     return undefined
   }
 
   /** Removes a run; does nothing when it is not in the queue. */
   remove(runId: string): void {
-    const entry = this.#entries.get(runId)
-    if (entry !== undefined) this.#remove(entry)
+    const own = this.#runs.get(runId)
+    if (own !== undefined) this.#drop(own)
   }
 
-  #remove(entry: Entry<W>): void {
-    const { root, run } = entry
-    this.#entries.delete(run.runId)
-    root.waiting -= 1
-    if (root.waiting === 0) this.#roots.delete(run.root)
-    if (remove(root.ready, entry) && root.ready.length === 0) remove(this.#ready, root)
+  #drop(own: Member<W>): void {
+    this.#runs.delete(own.run!.runId)
+    for (let part = own; part.group !== null; part = part.group) {
+      if (part.parts.size === 0) part.group.parts.delete(part.key)
+      if (part.ready.length === 0) remove(part.group.ready, part)
+    }
   }
+
+  #goBehind(part: Member<W>): void {
+    const { ready } = part.group!
+    const hasMore = remove(ready, part)
+    part.order = this.#count++
+    if (hasMore) ready.push(part)
+  }
+}
+
+function member<W>(
+  key: string | null,
+  group: Member<W> | null,
+  order: number,
+  run: W | null = null,
+): Member<W> {
+  return { key, group, order, run, parts: new Map(), ready: [] }
+}
+
+/** Runs that wait for a slot: all, and those of the tenant whose run comes now. */
+export interface QueueUse {
+  readonly all: number
+  readonly ofTenant: number
+}
+
+/**
+ * The bound that a run which comes now would exceed; null when it may wait. Runs of one tenant take
+ * no more places than they leave free, so that there is one for every other tenant.
+ */
+export function exceededBound(
+  { all, ofTenant }: QueueUse,
+  tenant: string | null,
+  maxQueued: number,
+): number | null {
+  if (all >= maxQueued) return maxQueued
+  return tenant !== null && ofTenant >= maxQueued - all ? ofTenant : null
 }
 
 interface Ordered {

@@ -118,6 +118,14 @@ export class ActiveRuns {
     return queued
   }
 
+  /** The same for the runs of a tenant. */
+  queuedOf(tenant: string | null): number {
+    let queued = 0
+    for (const { state } of this)
+      if (state.head.owner.tenant === tenant && isQueued(state.head.details)) queued += 1
+    return queued
+  }
+
   /** Why the store refuses records of these runs right now; null while it does not. */
   get refusal(): StoreError | null {
     for (const { log } of this) if (log.refusal !== null) return log.refusal

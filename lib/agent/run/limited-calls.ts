@@ -4,6 +4,7 @@ import type { LogWriter } from '../log/writer.js'
 import type { Model } from '../model.js'
 import type { ProviderLimitsById } from '../models/provider-limits.js'
 import { limiterOf, type CallPlace, type ProviderLimiter } from './provider-limiter.js'
+import { waitingOf } from './waiting-of.js'
 
 /** A wait that takes longer (ms) is told in the log of its run. */
 const TELL_MS = 2_000
@@ -67,9 +68,8 @@ export class LimitedCalls {
     const provider = this.#providerOf(model)
     if (provider === null) return null
     const { limiter } = provider
-    const { root_run_id: root } = log.state.head.details
     const estimate = limiter.countsTokens ? tokens() : 0
-    const call = { runId: log.runId, root, tokens: estimate, signal }
+    const call = { ...waitingOf(log.state.head), tokens: estimate, signal }
     const place = limiter.tryEnter(call)
     if (place !== null) return place
     const timer = this.#clock.setTimeout(() => this.#tell(provider, log), TELL_MS)

@@ -12,6 +12,7 @@
  */
 import { backoffDelay } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
+import { exceededBound } from '../../internal/fair-queue.js'
 import { FolderIndex } from '../../internal/folder-index.js'
 import { nextTurn } from '../../internal/next-turn.js'
 import { sleep } from '../../internal/sleep.js'
@@ -24,7 +25,7 @@ import {
   QueueFullError,
   StoreError,
 } from '../errors.js'
-import { isTerminal, type RunCreated, type RunStatus } from '../events.js'
+import { isTerminal, type RunCreated, type RunOwner, type RunStatus } from '../events.js'
 import { RunFeed, type OpenFeed } from '../log/feed.js'
 import { copyHead } from '../log/head.js'
 import { foldState, loadState } from '../log/state.js'
@@ -93,7 +94,7 @@ export class LocalDriver implements RunDriver {
   }
 
   get queued(): number {
-    return this.#options.runs.queued + this.#untaken.pending + this.#unlisted
+    return this.#options.runs.queued + this.#untaken.pending.size + this.#unlisted
   }
 
   get refusal(): StoreError | null {
@@ -125,19 +126,20 @@ export class LocalDriver implements RunDriver {
       this.#addUser(run.runId, run.place)
       scheduler.hold(run.runId, run.place)
     }
-    for (const { runId, place, root, status } of begun) {
+    for (const run of begun) {
+      const { runId, place, status } = run
       if (status !== 'running' && operating.has(runId)) this.#takeUpLater(runId)
       if (status !== 'running') continue
-      scheduler.queue(runId, place, () => undefined, root)
+      scheduler.queue(run, place, () => undefined)
       // Also without a slot: a run that waits for one says so.
       this.#takeUpLater(runId)
     }
     for (const run of await this.#listWith(['pending'])) {
-      const { runId, place, root } = run
+      const { runId, place } = run
       if (this.#isLive(runId)) continue
       this.#untaken.add(run, () => undefined)
       this.#addUser(runId, place)
-      scheduler.queue(runId, place, () => void this.#takeUpPatiently(runId), root)
+      scheduler.queue(run, place, () => void this.#takeUpPatiently(runId))
     }
   }
 
@@ -446,7 +448,7 @@ export class LocalDriver implements RunDriver {
     const feed = new RunFeed(created.run_id, store, 0)
     const log = new LogWriter(runs.logOptions, feed, foldState(null, created))
     const place = placeOf(log.state.head.details)
-    this.#assertRoom(place, isRoot)
+    this.#assertRoom(place, isRoot ? log.state.head.owner : null)
     const run = runs.prepare(log, { abandoned: false }, model)
     runs.add(run)
     this.#addUser(created.run_id, place)
@@ -465,12 +467,22 @@ export class LocalDriver implements RunDriver {
     return { head, created: true }
   }
 
-  /** A run that another one starts has been let in with that one. */
-  #assertRoom(place: string, isRoot: boolean): void {
-    const { maxQueuedRuns } = this.#options
+  /** `owner` is null for a run that another one starts: it has been let in with that one. */
+  #assertRoom(place: string, owner: RunOwner | null): void {
     const user = this.#users.find(place)
     if (user !== undefined) throw new CwdBusyError(user)
-    if (isRoot && this.queued >= maxQueuedRuns) throw new QueueFullError(maxQueuedRuns)
+    if (owner === null) return
+    const { tenant } = owner
+    const waiting = { all: this.queued, ofTenant: this.#queuedOf(tenant) }
+    const exceeded = exceededBound(waiting, tenant, this.#options.maxQueuedRuns)
+    if (exceeded !== null) throw new QueueFullError(exceeded)
+  }
+
+  /** Runs of a tenant that wait for a slot, as far as they are listed. */
+  #queuedOf(tenant: string | null): number {
+    let waiting = this.#options.runs.queuedOf(tenant)
+    for (const other of this.#untaken.pending.values()) if (other === tenant) waiting += 1
+    return waiting
   }
 
   async #drive(run: RunLoop): Promise<void> {

@@ -1,16 +1,17 @@
 /**
  * Lets calls of a provider begin within its limits.
  *
- * 1. Calls wait in rounds over the roots of their runs, and first come, first served within one:
- *    see {@link FairQueue}. Whose turn it is begins before all others, however large it is.
+ * 1. Calls wait in rounds over the tenants and roots of their runs, and first come, first served
+ *    within a root: see {@link FairQueue}. Whose turn it is begins before all others, however large
+ *    it is.
  * 2. A call that ends, or that gives up waiting, lets the next ones begin at once.
  * 3. Memory is bounded by the calls that wait, which are at most one for each run.
  *
  * @module
  */
 import type { Clock, Timer } from '../../internal/clock.js'
+import { FairQueue, type Waiting } from '../../internal/fair-queue.js'
 import type { ProviderLimits } from '../models/provider-limits.js'
-import { FairQueue, type Waiting } from './fair-queue.js'
 import { MinuteWindow } from './minute-window.js'
 
 /** A call that asks to begin. */

@@ -49,6 +49,7 @@ import {
   answerGate, endingRecords, failureOf, finishRun, startedResults, type Failure,
 } from './steps/finish.js'
 import { HAND_OVER_MS, suspendRun } from './steps/suspend.js'
+import { waitingOf } from './waiting-of.js'
 
 /** What a run needs of its engine. */
 export interface RunLoopOptions
@@ -473,8 +474,7 @@ export class RunLoop {
       const payload = { level: 'info', message: 'waiting for a slot: all are taken' } as const
       this.#log.note({ kind: 'log', iteration, payload })
     }
-    const { root_run_id: root } = details
-    const entered = scheduler.enter(this.#log.runId, placeOf(details), signal, root)
+    const entered = scheduler.enter(waitingOf(this.state.head), placeOf(details), signal)
     await (started_at === null ? entered : this.#log.idleWhile(entered))
   }
 

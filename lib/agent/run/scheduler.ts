@@ -1,6 +1,6 @@
 /**
- * Gives slots to runs, in rounds over their roots: see {@link FairQueue}. Runs that are their own
- * roots are served first come, first served.
+ * Gives slots to runs, in rounds over their tenants and roots: see {@link FairQueue}. Runs of one
+ * tenant that are their own roots are served first come, first served.
  *
  * 1. At most `slots` runs work at a time; if folders are exclusive, never two in the same folder or
  *    in folders of which one contains the other.
@@ -14,8 +14,8 @@
  *
  * @module
  */
+import { FairQueue, type Waiting } from '../../internal/fair-queue.js'
 import { FolderIndex } from '../../internal/folder-index.js'
-import { FairQueue, type Waiting } from './fair-queue.js'
 import { FolderQueue } from './folder-queue.js'
 
 /** A run that waits for a slot. */
@@ -63,16 +63,12 @@ export class Scheduler {
   }
 
   /**
-   * Resolves when the run has a slot. `root` is the run at the top of its tree.
+   * Resolves when the run has a slot.
    *
    * @throws the signal's reason when it fires first; the run then leaves the queue.
    */
-  async enter(
-    runId: string,
-    cwd: string,
-    signal: AbortSignal,
-    root: string = runId,
-  ): Promise<void> {
+  async enter(run: Waiting, cwd: string, signal: AbortSignal): Promise<void> {
+    const { runId } = run
     signal.throwIfAborted()
     if (this.#working.has(runId)) return
     await new Promise<void>((resolve, reject) => {
@@ -86,7 +82,7 @@ export class Scheduler {
         signal.removeEventListener('abort', onAbort)
         resolve()
       }
-      this.queue(runId, cwd, start, root)
+      this.queue(run, cwd, start)
     })
   }
 
@@ -94,13 +90,13 @@ export class Scheduler {
    * Calls `start` when the run has a slot. A run that waits already keeps its position, and only
    * its last `start` is called.
    */
-  queue(runId: string, cwd: string, start: () => void, root: string = runId): void {
+  queue({ runId, tenant, root }: Waiting, cwd: string, start: () => void): void {
     const known = this.#tickets.get(runId)
     if (known !== undefined) {
       known.start = start
       return
     }
-    const ticket = { runId, root, cwd, start }
+    const ticket = { runId, tenant, root, cwd, start }
     this.#tickets.set(runId, ticket)
     const hasBegun = this.#holders.has(runId)
     const queue = hasBegun ? this.#begun : this.#waiting

@@ -169,7 +169,7 @@ export class SharedDriver implements RunDriver {
         return { head: admitted.head, created: false }
       }
       case 'queue_full':
-        throw new QueueFullError(maxQueued)
+        throw new QueueFullError(admitted.limit)
       case 'foreign_folder':
         throw new ForeignFolderError()
       case 'cwd_busy':

@@ -5,22 +5,21 @@
  * @module
  */
 import type { Clock, Timer } from '../../internal/clock.js'
+import type { Waiting } from '../../internal/fair-queue.js'
 import { nextTurn } from '../../internal/next-turn.js'
 import type { RunStatus } from '../events.js'
 import type { RunHead } from '../run-details.js'
 import type { RunStore } from '../store.js'
 import { placeOf } from './place-of.js'
+import { waitingOf } from './waiting-of.js'
 
 /** Runs that are listed at once: more would block the event loop. */
 const PAGE = 100
 
 /** A run that has not ended. */
-export interface UnfinishedRun {
-  readonly runId: string
+export interface UnfinishedRun extends Waiting {
   /** See `placeOf`. */
   readonly place: string
-  /** The run at the top of its tree. */
-  readonly root: string
   readonly status: RunStatus
   /** Of its gate, in ISO 8601; null without one. */
   readonly deadline: string | null
@@ -29,8 +28,8 @@ export interface UnfinishedRun {
 /** Bookkeeping of runs that are not taken up; it starts nothing itself. */
 export class UntakenRuns {
   readonly #clock: Clock
-  /** Runs that have not begun. */
-  readonly #pending = new Set<string>()
+  /** Tenants of the runs that have not begun. */
+  readonly #pending = new Map<string, string | null>()
   /** The timers of the others, for the deadlines of their gates. */
   readonly #begun = new Map<string, Timer | null>()
 
@@ -38,15 +37,15 @@ export class UntakenRuns {
     this.#clock = clock
   }
 
-  /** Runs that have not begun. */
-  get pending(): number {
-    return this.#pending.size
+  /** Runs that have not begun, each with its tenant. */
+  get pending(): ReadonlyMap<string, string | null> {
+    return this.#pending
   }
 
   /** Adds a run; `onOverdue` is called at the deadline of its gate. */
-  add({ runId, status, deadline }: UnfinishedRun, onOverdue: () => void): void {
+  add({ runId, tenant, status, deadline }: UnfinishedRun, onOverdue: () => void): void {
     if (status === 'pending') {
-      this.#pending.add(runId)
+      this.#pending.set(runId, tenant)
       return
     }
     const left = deadline === null ? null : Date.parse(deadline) - this.#clock.now()
@@ -83,11 +82,12 @@ export async function listOldestFirst(
   for (let cursor: string | null | undefined; cursor !== null; await nextTurn()) {
     signal.throwIfAborted()
     const page = await store.list({ status, limit: PAGE, cursor })
-    for (const { details, problem } of page.heads) {
-      const { run_id: runId, status, gate } = details
+    for (const head of page.heads) {
+      const { details, problem } = head
+      const { status, gate } = details
       if (problem !== undefined) continue
-      const { root_run_id: root } = details
-      runs.push({ runId, place: placeOf(details), root, status, deadline: gate?.deadline ?? null })
+      const deadline = gate?.deadline ?? null
+      runs.push({ ...waitingOf(head), place: placeOf(details), status, deadline })
     }
     cursor = page.next
   }

@@ -6,7 +6,7 @@ test('ten thousand waiting runs of two trees and of none start in rounds', () =>
   const scheduler = new Scheduler(1, true)
   const started: string[] = []
   const queue = (runId: string, root: string): void =>
-    scheduler.queue(runId, `/${runId}`, () => started.push(root), root)
+    scheduler.queue({ runId, tenant: null, root }, `/${runId}`, () => started.push(root))
   queue('first', 'first')
   for (let n = 0; n < 4_000; n++) queue(`a${n}`, 'a')
   for (let n = 0; n < 4_000; n++) queue(`b${n}`, 'b')

@@ -1,61 +1,81 @@
-/** Slots go round over the roots of runs: the scheduler against rules that compare all runs. */
+/** Slots go round over tenants and roots: the scheduler against rules that compare all runs. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Scheduler } from '../../../lib/agent/run/scheduler.js'
 import { Random } from '../../helpers/random.js'
+import { single } from './single.js'
 
 interface Run {
   readonly runId: string
+  readonly tenant: string | null
   readonly root: string
   readonly cwd: string
 }
 
+/** Queues runs, and lists those that have started, in order. */
+function queueing(scheduler: Scheduler): {
+  readonly order: string[]
+  queue(runId: string, root?: string, tenant?: string | null, cwd?: string): void
+} {
+  const order: string[] = []
+  return {
+    order,
+    queue: (runId, root = runId, tenant = null, cwd = `/${runId}`) =>
+      scheduler.queue({ runId, tenant, root }, cwd, () => order.push(runId)),
+  }
+}
+
+test('a tenant with many waiting runs takes turns with tenants that come later', () => {
+  const scheduler = new Scheduler(1, true)
+  const { order, queue } = queueing(scheduler)
+  for (let n = 0; n < 200; n++) queue(`a${n}`, undefined, 'a')
+  for (const child of ['b1', 'b2', 'b3']) queue(child, 'b', 'b')
+  queue('b4', undefined, 'b')
+  queue('c', undefined, null)
+  for (let i = 0; i < 9; i++) scheduler.leave(order.at(-1)!)
+  assert.deepEqual(order, ['a0', 'a1', 'b1', 'c', 'a2', 'b4', 'a3', 'b2', 'a4', 'b3'])
+})
+
 test('a tree with many waiting runs takes turns with the runs that come later', () => {
   const scheduler = new Scheduler(1, true)
-  const started: string[] = []
-  const queue = (runId: string, root?: string): void =>
-    scheduler.queue(runId, `/${runId}`, () => started.push(runId), root)
+  const { order, queue } = queueing(scheduler)
   queue('first')
   for (const child of ['a1', 'a2', 'a3', 'a4']) queue(child, 'a')
   for (const single of ['b', 'c']) queue(single)
   queue('d1', 'd')
-  for (let i = 0; i < 3; i++) scheduler.leave(started.at(-1)!)
-  assert.deepEqual(started, ['first', 'a1', 'b', 'c'])
+  for (let i = 0; i < 3; i++) scheduler.leave(order.at(-1)!)
+  assert.deepEqual(order, ['first', 'a1', 'b', 'c'])
   queue('e')
-  while (scheduler.waiting > 0) scheduler.leave(started.at(-1)!)
-  assert.deepEqual(started.slice(4), ['d1', 'a2', 'e', 'a3', 'a4'])
+  while (scheduler.waiting > 0) scheduler.leave(order.at(-1)!)
+  assert.deepEqual(order.slice(4), ['d1', 'a2', 'e', 'a3', 'a4'])
 })
 
 test('a root whose next run waits for a folder keeps its turn, and gets no second one for it', () => {
   const scheduler = new Scheduler(2, true)
-  const started: string[] = []
-  const queue = (runId: string, cwd: string, root?: string): void =>
-    scheduler.queue(runId, cwd, () => started.push(runId), root)
-  queue('holder', '/x')
-  queue('other', '/y')
-  queue('a1', '/x', 'a')
-  queue('a2', '/p', 'a')
-  queue('b', '/q')
+  const { order, queue } = queueing(scheduler)
+  queue('holder', undefined, null, '/x')
+  queue('other')
+  queue('a1', 'a', null, '/x')
+  queue('a2', 'a')
+  queue('b')
   scheduler.leave('other')
-  assert.deepEqual(started.slice(2), ['a2'])
+  assert.deepEqual(order.slice(2), ['a2'])
   // The first run of the tree is older than b, but the tree has had a turn since b came.
   scheduler.pause('a2')
   scheduler.leave('holder')
-  assert.deepEqual(started.slice(2), ['a2', 'b', 'a1'])
+  assert.deepEqual(order.slice(2), ['a2', 'b', 'a1'])
 })
 
 test('runs that have begun take turns among themselves, before all others', () => {
   const scheduler = new Scheduler(4, true)
-  const started: string[] = []
-  const queue = (runId: string, root?: string): void =>
-    scheduler.queue(runId, `/${runId}`, () => started.push(runId), root)
+  const { order, queue } = queueing(scheduler)
   for (const runId of ['a1', 'a2', 'a3', 'b']) queue(runId, runId[0])
   for (const runId of ['a1', 'a2', 'a3', 'b']) scheduler.pause(runId)
   for (const runId of ['n1', 'n2', 'n3', 'n4', 'n5']) queue(runId)
   for (const runId of ['a1', 'a2', 'a3', 'b']) queue(runId, runId[0])
-  started.length = 0
+  order.length = 0
   for (const runId of ['n1', 'n2', 'n3', 'n4', 'a1']) scheduler.leave(runId)
-  assert.deepEqual(started, ['a1', 'b', 'a2', 'a3', 'n5'])
+  assert.deepEqual(order, ['a1', 'b', 'a2', 'a3', 'n5'])
 })
 
 /** What the scheduler must keep to, by looking at every run at each start. */
@@ -64,7 +84,10 @@ class Rules {
   readonly begun: Run[] = []
   readonly working = new Map<string, Run>()
   readonly paused = new Map<string, Run>()
-  /** By root that could start: which others had a turn since then, or since its own last one. */
+  /**
+   * By tenant or root that could start: which others of its kind had a turn since then, or since
+   * its own last one.
+   */
   readonly #passed = new Map<string, Set<string>>()
   readonly #exclusive: boolean
 
@@ -85,13 +108,20 @@ class Rules {
     assert.ok(run, `${about}: ${runId} must not start yet`)
     const first = own.find(({ root }) => root === run.root)
     assert.equal(first, run, `${about}: runs of one root start in their order`)
-    for (const root of new Set(own.map((one) => one.root))) {
-      if (root === run.root) continue
-      const passed = this.#of(root, hasBegun)
-      assert.ok(!passed.has(run.root), `${about}: ${run.root} has two turns, ${root} none`)
-      passed.add(run.root)
+    const [tenant, root] = groupsOf(run)
+    const others = own.filter((one) => one.tenant === run.tenant)
+    for (const [group, rivals] of [
+      [tenant, own.map((one) => groupsOf(one)[0])],
+      [root, others.map((one) => groupsOf(one)[1])],
+    ] as const) {
+      for (const rival of new Set(rivals)) {
+        if (rival === group) continue
+        const passed = this.#of(rival, hasBegun)
+        assert.ok(!passed.has(group), `${about}: ${group} has two turns, ${rival} none`)
+        passed.add(group)
+      }
+      this.#passed.delete(key(group, hasBegun))
     }
-    this.#passed.delete(key(run.root, hasBegun))
     const queue = hasBegun ? this.begun : this.waiting
     queue.splice(queue.indexOf(run), 1)
     this.paused.delete(runId)
@@ -99,10 +129,14 @@ class Rules {
     this.changed()
   }
 
-  /** Forgets the waits of roots that can start nothing now. */
+  /** Forgets the waits of tenants and roots that can start nothing now. */
   changed(): void {
-    const roots = new Set(this.startable.map((run) => key(run.root, this.begun.includes(run))))
-    for (const root of this.#passed.keys()) if (!roots.has(root)) this.#passed.delete(root)
+    const keys = new Set(
+      this.startable.flatMap((run) =>
+        groupsOf(run).map((group) => key(group, this.begun.includes(run))),
+      ),
+    )
+    for (const group of this.#passed.keys()) if (!keys.has(group)) this.#passed.delete(group)
   }
 
   leave(runId: string): void {
@@ -115,9 +149,9 @@ class Rules {
     this.changed()
   }
 
-  #of(root: string, hasBegun: boolean): Set<string> {
-    const passed = this.#passed.get(key(root, hasBegun)) ?? new Set()
-    this.#passed.set(key(root, hasBegun), passed)
+  #of(group: string, hasBegun: boolean): Set<string> {
+    const passed = this.#passed.get(key(group, hasBegun)) ?? new Set()
+    this.#passed.set(key(group, hasBegun), passed)
     return passed
   }
 
@@ -128,14 +162,19 @@ class Rules {
   }
 }
 
-function key(root: string, hasBegun: boolean): string {
-  return `${root} ${hasBegun}`
+/** Names of its tenant and its root. */
+function groupsOf({ tenant, root }: Run): readonly [string, string] {
+  return [`tenant ${tenant}`, `root ${root}`]
+}
+
+function key(group: string, hasBegun: boolean): string {
+  return `${group} ${hasBegun}`
 }
 
 for (const slots of [1, 2, 5]) {
   for (const exclusive of [true, false]) {
     const folders = exclusive ? 'folders of their own' : 'shared folders'
-    test(`no root has two of ${slots} slots while another gets none: ${folders}`, () => {
+    test(`no tenant or root has two of ${slots} slots while another gets none: ${folders}`, () => {
       for (let seed = 1; seed <= 30; seed++) byTheRules(slots, exclusive, seed)
     })
   }
@@ -148,7 +187,7 @@ function byTheRules(slots: number, exclusive: boolean, seed: number): void {
   let about = ''
   const enter = (run: Run, queue: Run[]): void => {
     queue.push(run)
-    scheduler.queue(run.runId, run.cwd, () => rules.startedNow(run.runId, about), run.root)
+    scheduler.queue(run, run.cwd, () => rules.startedNow(run.runId, about))
   }
   const leave = (runId: string): void => {
     rules.leave(runId)
@@ -160,8 +199,10 @@ function byTheRules(slots: number, exclusive: boolean, seed: number): void {
     const live = [...rules.working.keys()]
     const idle = [...rules.paused.values()].filter((run) => !rules.begun.includes(run))
     if (choice < 0.5) {
+      const tenant = random.pick(['t', 't', 't', 'u', null])
       const root = random.pick(['a', 'a', 'a', 'b', 'c', `${step}`])
-      enter({ runId: `${step}`, root, cwd: `/${random.integer(1, 12)}` }, rules.waiting)
+      const cwd = `/${random.integer(1, 12)}`
+      enter({ runId: `${step}`, tenant, root: `${root} of ${tenant}`, cwd }, rules.waiting)
     } else if (choice < 0.6 && live.length > 0) {
       const runId = random.pick(live)
       rules.paused.set(runId, rules.working.get(runId)!)
@@ -203,7 +244,7 @@ test('runs that are their own roots start as first come, first served: shared fo
       const cwd = `/${random.integer(1, 4)}`
       if (choice < 0.5) {
         waiting.push({ runId: `${step}`, cwd })
-        scheduler.queue(`${step}`, cwd, () => started.push(`${step}`))
+        scheduler.queue(single(`${step}`), cwd, () => started.push(`${step}`))
       } else if (choice < 0.6) {
         if (scheduler.reserve(`files of ${cwd}`, cwd) === null) reserved.add(cwd)
       } else if (choice < 0.75) {

@@ -4,6 +4,7 @@ import { test } from 'node:test'
 import { Scheduler } from '../../../lib/agent/run/scheduler.js'
 import { FolderIndex } from '../../../lib/internal/folder-index.js'
 import { Random } from '../../helpers/random.js'
+import { single } from './single.js'
 
 const never = new AbortController().signal
 
@@ -24,8 +25,8 @@ const EXCLUDING: readonly [string, string, boolean][] = [
 for (const [first, second, excluded] of EXCLUDING) {
   test(`${first} ${excluded ? 'excludes' : 'does not exclude'} ${second}`, async () => {
     const scheduler = new Scheduler(2, true)
-    await scheduler.enter('first', first, never)
-    void scheduler.enter('second', second, never)
+    await scheduler.enter(single('first'), first, never)
+    void scheduler.enter(single('second'), second, never)
     assert.equal(scheduler.isWorking('second'), !excluded)
     scheduler.leave('first')
     assert.equal(scheduler.isWorking('second'), true)
@@ -42,7 +43,7 @@ test('a folder is not starved by runs in it that come later; others pass them', 
   const scheduler = new Scheduler(9, true)
   const started: string[] = []
   const enter = (runId: string, cwd: string): void =>
-    scheduler.queue(runId, cwd, () => started.push(runId))
+    scheduler.queue(single(runId), cwd, () => started.push(runId))
   enter('child', '/a/x')
   enter('parent', '/a')
   enter('later child', '/a/y')
@@ -57,9 +58,9 @@ test('a folder is not starved by runs in it that come later; others pass them', 
 test('a run that gives up lets in those that waited for it only', async () => {
   const scheduler = new Scheduler(9, true)
   const stop = new AbortController()
-  await scheduler.enter('child', '/a/x', never)
-  const parent = scheduler.enter('parent', '/a', stop.signal)
-  const later = scheduler.enter('later', '/a/y', never)
+  await scheduler.enter(single('child'), '/a/x', never)
+  const parent = scheduler.enter(single('parent'), '/a', stop.signal)
+  const later = scheduler.enter(single('later'), '/a/y', never)
   stop.abort(new Error('gone'))
   await assert.rejects(parent, /gone/)
   await later
@@ -70,8 +71,8 @@ test('runs that had begun keep their folders, even nested ones; new runs wait fo
   const scheduler = new Scheduler(9, true)
   scheduler.hold('outer', '/a')
   scheduler.hold('inner', '/a/b')
-  for (const runId of ['outer', 'inner']) scheduler.queue(runId, '/a', () => undefined)
-  scheduler.queue('new', '/a/b/c', () => undefined)
+  for (const runId of ['outer', 'inner']) scheduler.queue(single(runId), '/a', () => undefined)
+  scheduler.queue(single('new'), '/a/b/c', () => undefined)
   assert.deepEqual(working(scheduler, ['outer', 'inner', 'new']), ['outer', 'inner'])
   scheduler.leave('outer')
   assert.equal(scheduler.isWorking('new'), false)
@@ -153,7 +154,7 @@ function againstModel(slots: number, seed: number): void {
   const started: string[] = []
   const cwds = new Map<string, string>()
   const enter = (runId: string): void => {
-    scheduler.queue(runId, cwds.get(runId)!, () => started.push(runId))
+    scheduler.queue(single(runId), cwds.get(runId)!, () => started.push(runId))
     model.enter(runId, cwds.get(runId)!)
   }
   for (let step = 0; step < 120; step++) {
@@ -199,7 +200,7 @@ test('ten thousand runs that wait for overlapping folders get them in their orde
   const started: number[] = []
   for (let n = 0; n < runs; n++) {
     const cwd = n % 3 === 0 ? '/srv/a' : n % 3 === 1 ? `/srv/a/${n % 50}` : '/srv/b/c'
-    scheduler.queue(`${n}`, cwd, () => started.push(n))
+    scheduler.queue(single(`${n}`), cwd, () => started.push(n))
   }
   while (scheduler.waiting > 0) scheduler.leave(`${started.at(-1)}`)
   assert.deepEqual(started, Array.from({ length: runs }, (_, n) => n))

@@ -46,6 +46,7 @@ type Limits = Record<'concurrent' | 'requestsPerMinute' | 'tokensPerMinute', num
 /** One call as the obvious version sees it. */
 interface Call {
   readonly runId: string
+  readonly tenant: null
   readonly root: string
   readonly tokens: number
   readonly stop: AbortController
@@ -134,7 +135,7 @@ for (const seed of [1, 2, 3, 4, 5, 6])
     let made = 0
     const come = (): void => {
       const call: Call = {
-        runId: `run${made++}`, root: `root${below(5)}`, tokens: 1 + below(120),
+        runId: `run${made++}`, tenant: null, root: `root${below(5)}`, tokens: 1 + below(120),
         stop: new AbortController(), place: undefined, isAborted: false,
       }
       const entry = { ...call, signal: call.stop.signal }

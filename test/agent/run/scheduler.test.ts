@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Scheduler } from '../../../lib/agent/run/scheduler.js'
+import { single } from './single.js'
 
 const never = new AbortController().signal
 
@@ -13,7 +14,7 @@ function entering(scheduler: Scheduler): {
   return {
     order,
     enter: async (runId, cwd) => {
-      await scheduler.enter(runId, cwd, never)
+      await scheduler.enter(single(runId), cwd, never)
       order.push(runId)
     },
   }
@@ -69,21 +70,21 @@ test('a paused run frees its slot, keeps its folder, and returns before the queu
 test('a run that is aborted while it waits leaves the queue', async () => {
   const scheduler = new Scheduler(1, true)
   const stop = new AbortController()
-  await scheduler.enter('a', '/x', never)
-  const waiting = scheduler.enter('b', '/y', stop.signal)
+  await scheduler.enter(single('a'), '/x', never)
+  const waiting = scheduler.enter(single('b'), '/y', stop.signal)
   stop.abort(new Error('gone'))
   await assert.rejects(waiting, /gone/)
   assert.equal(scheduler.waiting, 0)
   scheduler.leave('a')
-  await scheduler.enter('c', '/x', never)
+  await scheduler.enter(single('c'), '/x', never)
   assert.equal(scheduler.isWorking('c'), true)
 })
 
 test('runs share folders unless they are exclusive; the last one to leave frees them', async () => {
   const scheduler = new Scheduler(3, false)
-  await Promise.all(['a', 'b'].map((name) => scheduler.enter(name, '/x', never)))
+  await Promise.all(['a', 'b'].map((name) => scheduler.enter(single(name), '/x', never)))
   scheduler.leave('a')
   scheduler.leave('b')
-  await scheduler.enter('c', '/x', never)
+  await scheduler.enter(single('c'), '/x', never)
   assert.equal(scheduler.isWorking('c'), true)
 })

@@ -1,10 +1,10 @@
-/** Trees of runs in a PostgresStore: roots take turns in the queue. */
+/** Tenants and trees of runs in a PostgresStore: they take turns in the queue. */
 import assert from 'node:assert/strict'
 import { describe, test, type TestContext } from 'node:test'
 import type { PostgresStore, PostgresStoreOptions } from 'runwright/agent'
 import type { RunCreated } from '../../../lib/agent/events.js'
 import { foldHead } from '../../../lib/agent/log/head.js'
-import { FairQueue } from '../../../lib/agent/run/fair-queue.js'
+import { FairQueue, type Waiting } from '../../../lib/internal/fair-queue.js'
 import { insertRunQuery } from '../../../lib/agent/stores/postgres/append-statements.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { Random } from '../../helpers/random.js'
@@ -13,7 +13,7 @@ import { openStore, wrap } from './stores.js'
 
 const { connection, newSchema, pool } = await openDatabase()
 
-describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
+describe('turns in a PostgresStore', { skip: noPostgres }, () => {
   const open = (
     t: TestContext,
     schema: string,
@@ -22,8 +22,14 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
     openStore(t, { pool, schema, listen: false, leaseMs: 600_000, ...more })
 
   /** Admits a run; one whose root is another run as a child of it. */
-  const admit = async (store: PostgresStore, schema: string, runId: string, root = runId) => {
-    const [created] = sampleRun(runId, { cwd: `/${runId}`, status: 'pending' })
+  const admit = async (
+    store: PostgresStore,
+    schema: string,
+    runId: string,
+    root = runId,
+    tenant: string | null = null,
+  ) => {
+    const [created] = sampleRun(runId, { cwd: `/${runId}`, status: 'pending', tenant })
     const terms = { cwdPolicy: 'queue', maxQueued: 1e6, keysSince: 0 } as const
     await store.shared.admit({ created: created as RunCreated, ...terms })
     if (root === runId) return
@@ -62,28 +68,44 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
     assert.deepEqual(await claim(store, 6), ['a0', 'b1', 'c', 'a1', 'b2', 'a2'])
   })
 
+  test('tenants take turns, and the slots of one claim go round over them', async (t) => {
+    const schema = newSchema()
+    const store = await open(t, schema)
+    for (let n = 0; n < 300; n++) await admit(store, schema, `a${n}`, undefined, 'a')
+    for (const child of ['b1', 'b2', 'b3']) await admit(store, schema, child, 'b', 'b')
+    await admit(store, schema, 'b4', undefined, 'b')
+    await admit(store, schema, 'c', undefined, null)
+    assert.deepEqual(await claim(store), ['a0'])
+    assert.deepEqual(await claim(store, 5), ['b1', 'c', 'a1', 'b4', 'a2'])
+    assert.deepEqual(await claim(store, 3), ['b2', 'a3', 'b3'])
+    assert.equal((await claim(store, 290)).length, 290)
+    assert.deepEqual(await claim(store, 290), ['a294', 'a295', 'a296', 'a297', 'a298', 'a299'])
+  })
+
   test('random runs of three processes are claimed as the queue of one process has them', async (t) => {
     for (let seed = 1; seed <= 3; seed++) {
       const random = new Random(seed)
       const schema = `r${seed}`
       const stores = await Promise.all([1, 2, 3].map(() => open(t, schema)))
-      const queue = new FairQueue<{ readonly runId: string; readonly root: string }>()
+      const queue = new FairQueue<Waiting>()
       let waiting = 0
       const held = new Map<string, PostgresStore>()
       for (let step = 0; step < 60 || waiting > 0; step++) {
         const store = random.pick(stores)
         if (step < 60 && random.chance(0.6)) {
           const runId = `r${step}`
-          const root = random.pick(['a', 'a', 'b', runId])
-          await admit(store, schema, runId, root)
-          queue.add({ runId, root })
+          const tenant = random.pick(['t', 't', 'u', null])
+          const root = random.pick([`a of ${tenant}`, `a of ${tenant}`, `b of ${tenant}`, runId])
+          await admit(store, schema, runId, root, tenant)
+          queue.add({ runId, tenant, root })
           queue.ready(runId)
           waiting += 1
         } else if (waiting > 0 && random.chance(0.7)) {
-          const expected = queue.next()!.runId
-          waiting -= 1
-          assert.deepEqual(await claim(store), [expected], `seed ${seed}, step ${step}`)
-          held.set(expected, store)
+          const slots = Math.min(waiting, random.integer(1, 3))
+          const expected = Array.from({ length: slots }, () => queue.next()!.runId)
+          waiting -= slots
+          assert.deepEqual(await claim(store, slots), expected, `seed ${seed}, step ${step}`)
+          for (const runId of expected) held.set(runId, store)
         } else if (held.size > 0) {
           const runId = random.pick([...held.keys()])
           await end(held.get(runId)!, runId)

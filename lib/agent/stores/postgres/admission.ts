@@ -1,3 +1,4 @@
+import { exceededBound } from '../../../internal/fair-queue.js'
 import { foldHead } from '../../log/head.js'
 import type { RunHead } from '../../run-details.js'
 import { keyOf, type Admission, type Admitted } from '../../shared-store.js'
@@ -89,8 +90,13 @@ async function findRefusal(
     if (row !== undefined) return { outcome: 'cwd_busy', runId: row['run_id'] as string }
   }
   // What others have started has been let in with them.
-  const text = `SELECT count(*)::integer AS waiting FROM ${schema}.runs
+  const text = `SELECT count(*)::integer AS waiting,
+      (count(*) FILTER (WHERE tenant IS NOT DISTINCT FROM $2))::integer AS of_tenant
+    FROM ${schema}.runs
     WHERE status = 'pending' AND claimed_by IS NULL AND run_id <> $1 AND root_run_id IS NULL`
-  const [row] = await rows({ name: 'runwright_waiting', text, values: [created.run_id] })
-  return (row?.['waiting'] as number) >= maxQueued ? { outcome: 'queue_full' } : null
+  const { tenant } = own.owner
+  const [row] = await rows({ name: 'runwright_waiting', text, values: [created.run_id, tenant] })
+  const waiting = { all: row?.['waiting'] as number, ofTenant: row?.['of_tenant'] as number }
+  const limit = exceededBound(waiting, tenant, maxQueued)
+  return limit === null ? null : { outcome: 'queue_full', limit }
 }

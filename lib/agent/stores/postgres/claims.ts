@@ -322,14 +322,16 @@ export class Claims {
     if (runIds.length === 0) return []
     // Rows may have changed since they were read: check again, and skip those being written.
     const text = `UPDATE ${schema}.runs r
-      SET claimed_by = $1, fence = r.fence + 1, turn = ${turnWhenClaimed(schema)},
+      SET claimed_by = $1, fence = r.fence + 1, turn = coalesce(c.turn, r.turn),
         holds_folder = (r.operates AND r.holds_folder)
           OR (r.folder IS NOT NULL AND (r.holds_folder OR NOT c.ends))
       FROM (
-        SELECT run_id, claimed_by AS before, ${ENDS} OR ended_ms IS NOT NULL AS ends
-        FROM ${schema}.runs
-        WHERE run_id = ANY($2) AND (ended_ms IS NULL OR operates) AND ${unclaimed(schema)}
-        ORDER BY queue_number FOR UPDATE SKIP LOCKED
+        SELECT *, ${turnWhenClaimed(schema)} AS turn FROM (
+          SELECT run_id, claimed_by AS before, ${ENDS} OR ended_ms IS NOT NULL AS ends
+          FROM ${schema}.runs
+          WHERE run_id = ANY($2) AND (ended_ms IS NULL OR operates) AND ${unclaimed(schema)}
+          ORDER BY array_position($2, run_id) FOR UPDATE SKIP LOCKED
+        ) AS in_order
       ) c
       WHERE r.run_id = c.run_id
       RETURNING r.run_id, r.fence::text AS fence, c.before, r.abort_wanted, r.abort_by,

@@ -13,7 +13,7 @@ import { HOLDOUT_STATEMENTS } from './holdouts.js'
 import { MESSAGE_STATEMENTS } from './messages.js'
 import { OBJECT_STATEMENTS } from './objects.js'
 import { PLACE_STATEMENTS } from './places.js'
-import { TREE_STATEMENTS } from './trees.js'
+import { TENANT_TURN_STATEMENTS, TREE_STATEMENTS } from './trees.js'
 
 interface Migration {
   readonly version: number
@@ -111,6 +111,8 @@ const MIGRATIONS: readonly Migration[] = [
   { version: 10, compatibleFrom: 1, statements: LIST_KEY_STATEMENTS },
   // Lists in the order of folders, end reasons and parents.
   { version: 11, compatibleFrom: 1, statements: LIST_ORDER_STATEMENTS },
+  // Turns of tenants.
+  { version: 12, compatibleFrom: 1, statements: TENANT_TURN_STATEMENTS },
 ]
 
 const NEWEST = MIGRATIONS.at(-1)?.version ?? 0

@@ -1,5 +1,6 @@
 /**
- * Trees of runs in the tables: where a run is in its tree, and when its root last had a turn.
+ * Trees of runs in the tables: where a run is in its tree, and when its root and its tenant last
+ * had a turn.
  *
  * @module
  */
@@ -23,10 +24,18 @@ export const TREE_STATEMENTS: readonly string[] = [
   $$`,
 ]
 
+/** The migration for turns of tenants. */
+export const TENANT_TURN_STATEMENTS: readonly string[] = [
+  // Rows of processes of an earlier version have turns within trees only.
+  `CREATE INDEX runs_by_turn ON $schema.runs (coalesce(tenant, ''), turn) WHERE turn IS NOT NULL`,
+  `CREATE INDEX runs_of_tenants_to_claim ON $schema.runs (coalesce(tenant, ''), queue_number)
+    WHERE status = 'pending' AND root_run_id IS NULL`,
+]
+
 /**
- * Expression: the column `turn` of the row `r` once it is claimed. A number of the same sequence as
- * the queue's, so the root is behind all that wait now; roots need none for themselves.
+ * Expression: the turn of a run that is claimed now, null for one that only `ends`. A number of the
+ * same sequence as the queue's, so its root and its tenant are behind all that wait now.
  */
 export function turnWhenClaimed(schema: string): string {
-  return `CASE WHEN r.root_run_id IS NULL OR c.ends THEN r.turn ELSE ${schema}.next_turn() END`
+  return `CASE WHEN NOT ends THEN ${schema}.next_turn() END`
 }

@@ -1,0 +1,7 @@
+import type { Waiting } from '../../internal/fair-queue.js'
+import type { RunHead } from '../run-details.js'
+
+/** How a run waits for its turn. */
+export function waitingOf({ details, owner }: RunHead): Waiting {
+  return { runId: details.run_id, tenant: owner.tenant, root: details.root_run_id }
+}

@@ -1,0 +1,6 @@
+import type { Waiting } from '../../../lib/internal/fair-queue.js'
+
+/** A run without a tenant that is its own root. */
+export function single(runId: string): Waiting {
+  return { runId, tenant: null, root: runId }
+}
