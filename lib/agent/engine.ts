@@ -45,6 +45,7 @@ import type { GoalRegistry } from './goals/goal-registry.js'
 import { goalRegistry } from './goals/registry.js'
 import type { ImagePart } from './image-part.js'
 import { IsolatedFolders } from './isolation/isolated-folders.js'
+import { copyExecutor } from './executors/copy-executor.js'
 import { sealingFor } from './sealing.js'
 import { tryingFor } from './trying.js'
 import { SealedFolders } from './isolation/sealed-folders.js'
@@ -144,6 +145,7 @@ export class RunEngine {
     // Also without checkpoints: what an earlier engine has begun must be finished.
     const files = contents && new EngineRunFiles({ ...config, ...contents, isolation })
     const sealedFolders = new SealedFolders({ folder, ...copies })
+    const executor = copyExecutor(config.executor, closed)
     const operations = contents && new FileOperations(contents)
     const childRuns = new EngineChildren({
       store: config.store,
@@ -157,8 +159,8 @@ export class RunEngine {
       ...common,
       childRuns,
       operations,
-      sealingFor: sealingFor({ ...config, sealedFolders }),
-      tryingFor: tryingFor({ ...config, sealedFolders }),
+      sealingFor: sealingFor({ ...config, sealedFolders, executor }),
+      tryingFor: tryingFor({ sealedFolders, executor }),
       tracing,
       performStep,
       resolveModel: (name) => this.#models.resolve(name),

@@ -5,7 +5,6 @@
  */
 import type { SealedMode } from './events.js'
 import type { Executor } from './executor.js'
-import { copyExecutor } from './executors/copy-executor.js'
 import type { CopyFolders } from './goals/sealed/sealed-check.js'
 import { sealedModeOf } from './goals/sealed/sealed-mode.js'
 import { packagesAbove } from './isolation/above.js'
@@ -14,7 +13,8 @@ import type { SealingFor } from './goals/sealed/sealing.js'
 /** What sealed checks need of their engine. */
 export interface SealingSettings {
   readonly sealedChecks: SealedMode
-  readonly executor: Executor
+  /** Finds the executor of commands in copies. */
+  readonly executor: () => Promise<Executor>
   /** Folders that do not exist for runs. */
   readonly closed: readonly string[]
   readonly sealedFolders: { open(): Promise<CopyFolders> }
@@ -23,7 +23,6 @@ export interface SealingSettings {
 /** Tells of each run of an engine which sealed checks it has. */
 export function sealingFor(settings: SealingSettings): SealingFor {
   const { closed, executor, sealedChecks, sealedFolders } = settings
-  let strongest: Promise<Executor> | undefined
   return (runId, frozen, claimed) => {
     const { request } = frozen
     const mode = sealedModeOf(frozen, sealedChecks)
@@ -37,10 +36,7 @@ export function sealingFor(settings: SealingSettings): SealingFor {
       return new SealedChecks({
         mode,
         folders: () => sealedFolders.open(),
-        executor: async () => {
-          strongest ??= copyExecutor(executor, closed)
-          return claimed(await strongest)
-        },
+        executor: async () => claimed(await executor()),
         runId,
         allowsDependencyChanges: request.allow_dependency_changes === true,
         closed,

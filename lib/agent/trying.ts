@@ -5,7 +5,6 @@
  */
 import { availableParallelism } from 'node:os'
 import type { Executor } from './executor.js'
-import { privateExecutor } from './executors/copy-executor.js'
 import { Slots } from './trials/slots.js'
 import type { TrialFolders, Trials } from './trials/trials.js'
 import type { TryingFor } from './trials/trying.js'
@@ -15,7 +14,8 @@ const MAX_JOBS = 8
 
 /** What trials need of their engine. */
 export interface TryingSettings {
-  readonly executor: Executor
+  /** Finds the executor of commands in copies. */
+  readonly executor: () => Promise<Executor>
   readonly sealedFolders: { open(): Promise<TrialFolders> }
 }
 
@@ -33,7 +33,7 @@ export function tryingFor(settings: TryingSettings): TryingFor {
         slots,
         jobs,
         folders: () => sealedFolders.open(),
-        executor: async () => claimed(await privateExecutor(executor)),
+        executor: async () => claimed(await executor()),
         watch: async () => (await import('./trials/watch-tests.js')).testWatch,
       })
     }

@@ -22,14 +22,29 @@ const TOOL_VARIABLES: Readonly<Record<string, string>> = {
 }
 
 /**
- * The strongest executor for commands in a copy. In place of plain processes that is bubblewrap,
- * where it works, with the same network, shell and variables; otherwise they get a home folder and
- * a temporary folder of their own, beside the copy. An executor of the host stays as it is.
+ * Returns a function that finds the strongest executor for commands in a copy, once. In place of
+ * plain processes that is bubblewrap, where it works, with the same network, shell and variables;
+ * otherwise they get a home folder and a temporary folder of their own, beside the copy. An
+ * executor of the host stays as it is.
  */
-export async function copyExecutor(
+export function copyExecutor(
   executor: Executor,
   closed: readonly string[],
-): Promise<Executor> {
+): () => Promise<Executor> {
+  let found: Promise<Executor> | undefined
+  return async () => {
+    found ??= strongestFor(executor, closed)
+    try {
+      return await found
+    } catch (error) {
+      // The machine had no room for a process: it may have later.
+      found = undefined
+      throw error
+    }
+  }
+}
+
+async function strongestFor(executor: Executor, closed: readonly string[]): Promise<Executor> {
   if (executor instanceof ProcessExecutor) {
     const options = { ...executor.options, network: true }
     const home = homedir()
@@ -37,14 +52,6 @@ export async function copyExecutor(
     const problem = await bubblewrapProblem(options)
     if (problem === null) return new BubblewrapExecutor({ ...options, closed, readOnly })
   }
-  return await privateExecutor(executor)
-}
-
-/**
- * The same executor for commands in a copy that may use whatever commands in the folder itself may:
- * plain processes get a home folder and a temporary folder of their own, beside the copy.
- */
-export async function privateExecutor(executor: Executor): Promise<Executor> {
   const mounts = (await executor.mountsFolders?.()) ?? false
   return mounts || !OWN.has(executor.name) ? executor : withOwnHome(executor)
 }

@@ -58,7 +58,7 @@ export interface TestWatch {
 export interface TrialsOptions {
   readonly runId: string
   readonly folders: () => Promise<TrialFolders>
-  /** Runs the commands, which may use what other commands of the run may. */
+  /** Runs the commands: as for sealed checks, the strongest one at hand. */
   readonly executor: () => Promise<Executor>
   readonly slots: Slots
   /** Commands of this run that may run at the same time. */

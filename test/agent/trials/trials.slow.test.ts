@@ -6,7 +6,15 @@ import { type AddressInfo, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { availableParallelism, tmpdir } from 'node:os'
 import { test, type TestContext } from 'node:test'
-import type { EngineOptions, JsonObject, ModelRequest, RunDetails } from 'runwright/agent'
+import {
+  bubblewrapProblem,
+  processExecutor,
+  type EngineOptions,
+  type Executor,
+  type JsonObject,
+  type ModelRequest,
+  type RunDetails,
+} from 'runwright/agent'
 import { follow, openEngine, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
 
 /** A program whose output a patch changes, with a file that a patch can make it delete. */
@@ -230,6 +238,35 @@ test('a copy stays in use when a run has written what it writes without a patch'
 test('nothing is left of the copies once the run is over', async (t) => {
   await run(t, [trying(HELPS)])
   assert.deepEqual(copies(), [])
+})
+
+test('trials run in the sandbox of sealed checks, also with an executor that has none', async (t) => {
+  const problem = await bubblewrapProblem()
+  if (problem !== null) return t.skip(problem)
+  const outside = scratch(t)
+  const command = `echo x > ${outside}/planted`
+  const { results } = await run(t, [
+    { tool: 'try_patches', args: { patches: [HELPS], command } },
+    { tool: 'bash', args: { command: `ls ${outside} && ${command}` } },
+  ], { executor: 'process' })
+  assert.match(results[0]!, /^1 patch tried, 0 with exit code 0/)
+  assert.equal(results[1], '')
+  assert.deepEqual(readdirSync(outside), ['planted'])
+})
+
+test('an executor of the host runs trials itself', async (t) => {
+  const host = processExecutor()
+  const ran: string[] = []
+  const executor: Executor = {
+    name: 'own',
+    killMarked: (mark) => host.killMarked(mark),
+    run: (command, options) => {
+      if (options.isolated !== undefined) ran.push(command)
+      return host.run(command, options)
+    },
+  }
+  await run(t, [trying(HELPS)], { executor })
+  assert.deepEqual(ran, [COMMAND, COMMAND])
 })
 
 test('trials wait for a human where writes do', async (t) => {
