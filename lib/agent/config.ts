@@ -458,7 +458,7 @@ function checkedSecrets(secrets: readonly string[]): string[] {
 function toolsByName(own: readonly Tool[], delegates: boolean): ReadonlyMap<string, Tool> {
   const builtin = delegates ? [...builtinTools(), delegateTool] : builtinTools()
   const shipped = new Map(builtin.map((tool) => [tool.name, tool]))
-  const tools = new Map(shipped)
+  const tools = new Map<string, Tool>(shipped)
   for (const [i, tool] of own.entries()) {
     const { name, replace = false } = tool
     if (typeof name !== 'string' || typeof tool.execute !== 'function') {

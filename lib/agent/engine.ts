@@ -42,7 +42,7 @@ import {
   type RunStatus,
 } from './events.js'
 import type { GoalRegistry } from './goals/goal-registry.js'
-import { goalRegistry } from './goals/registry.js'
+import { commandOfGoal, goalRegistry } from './goals/registry.js'
 import type { ImagePart } from './image-part.js'
 import { IsolatedFolders } from './isolation/isolated-folders.js'
 import { copyExecutor } from './executors/copy-executor.js'
@@ -159,6 +159,7 @@ export class RunEngine {
       ...common,
       childRuns,
       operations,
+      commandOfGoal: commandOfGoal(this.#goals),
       sealingFor: sealingFor({ ...config, sealedFolders, executor }),
       tryingFor: tryingFor({ sealedFolders, executor }),
       tracing,

@@ -4,6 +4,7 @@ import type { GoalDefinition, GoalSpec } from '../goal.js'
 import { commandGoal } from './command-goal.js'
 import type { GoalRegistry, ResolveOptions } from './goal-registry.js'
 import { judgedGoal } from './judged-goal.js'
+import { RESULT_GOAL } from './result-goal.js'
 import { autoGoal } from './shipped/auto.js'
 import { cargoTest } from './shipped/cargo.js'
 import { goTest } from './shipped/go.js'
@@ -52,6 +53,26 @@ export function goalRegistry(custom: readonly GoalDefinition[] = []): GoalRegist
   }
 }
 
+/**
+ * Returns a function that finds the command of a goal: the command line of `shell`, or the goal
+ * itself for other names, whose commands contain its argument or run scripts of the folder. Null
+ * for free text, and for a goal that a result meets.
+ */
+export function commandOfGoal(goals: Pick<GoalRegistry, 'list'>): (goal: string) => string | null {
+  const names = new Set(goals.list().map(({ name }) => name))
+  return (goal) => {
+    const { name, argument } = nameIn(goal)
+    if (name === RESULT_GOAL || !names.has(name)) return null
+    return name === shell.name ? argument : goal.trim()
+  }
+}
+
+/** The name with which a goal begins, empty for other text, and what follows `name:`. */
+function nameIn(goal: string): { readonly name: string; readonly argument: string } {
+  const match = /^([a-z][a-z0-9-]*)\s*(?::(.*))?$/s.exec(goal.trim())
+  return { name: match?.[1] ?? '', argument: (match?.[2] ?? '').trim() }
+}
+
 async function resolveGoal(
   goals: ReadonlyMap<string, GoalDefinition>,
   goal: string,
@@ -59,8 +80,8 @@ async function resolveGoal(
   { check = null, judge = null, allowTestChanges = false }: ResolveOptions,
 ): Promise<GoalSpec> {
   const text = goal.trim()
-  const colon = /^([a-z][a-z0-9-]*)\s*(?::(.*))?$/s.exec(text)
-  const named = colon === null ? undefined : goals.get(colon[1]!)
+  const { name, argument } = nameIn(text)
+  const named = goals.get(name)
   let spec: GoalSpec
   if (named !== undefined) {
     if (check !== null) {
@@ -69,7 +90,7 @@ async function resolveGoal(
         `the goal ${named.name} has its own check; leave \`check\` out`,
       )
     }
-    spec = await named.resolve(cwd, (colon![2] ?? '').trim())
+    spec = await named.resolve(cwd, argument)
   } else if (check !== null && check.trim() !== '') {
     const command = check.trim()
     spec = await commandGoal({ name: 'text', goal: text, command, task: text }, cwd)

@@ -18,7 +18,9 @@ import type { RootsOf } from '../request/roots.js'
 import type { RunDetails } from '../run-details.js'
 import type { Tool } from '../tool.js'
 import { needsFolder } from '../tools/builtin.js'
+import { bashTool } from '../tools/bash.js'
 import { delegateTool } from '../tools/delegate.js'
+import { tryPatchesTool } from '../tools/try-patches.js'
 import { RunTrace } from '../tracing/run-trace.js'
 import type { Tracing } from '../tracing/tracing.js'
 import type { ModelPrices } from '../usage.js'
@@ -169,6 +171,7 @@ export class ActiveRuns {
       childRuns: options.childRuns,
       operations: options.operations,
       approval: options.approval,
+      commandOfGoal: options.commandOfGoal,
       trees: this.#trees,
       executor: own,
       tools: toolsOf(offeredTools(), frozen.request),
@@ -347,7 +350,8 @@ function isQueued({ role, status }: RunDetails): boolean {
 
 /**
  * The tools of a run: those that its request names, or all; one that must not start others is not
- * offered the tool for that, and one without a folder none that needs it.
+ * offered the tool for that, one without `bash` none that only runs commands of the model, and one
+ * without a folder none that needs it.
  */
 function toolsOf(
   offered: ReadonlyMap<string, Tool>,
@@ -355,10 +359,12 @@ function toolsOf(
 ): ReadonlyMap<string, Tool> {
   const without = delegation === undefined && offered.get(delegateTool.name) === delegateTool
   const hasFolder = workspace !== 'none'
+  const runsCommands = named?.includes(bashTool.name) ?? true
   if (named === undefined && !without && hasFolder) return offered
   const isOffered = (tool: Tool): boolean =>
     (named?.includes(tool.name) ?? true) &&
     !(without && tool === delegateTool) &&
+    (runsCommands || tool !== tryPatchesTool) &&
     (hasFolder || !needsFolder(tool))
   return new Map([...offered].filter(([, tool]) => isOffered(tool)))
 }

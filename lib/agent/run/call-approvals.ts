@@ -1,83 +1,118 @@
 /**
  * Which calls of a run wait for a human: what its request says, unless the host decides otherwise.
  *
- * 1. The host is asked once for each call, before anything of it happens; again only if the process
- *    ends before the call has begun.
- * 2. Whatever goes wrong with the host's answer, a human is asked.
+ * 1. A call is judged as a whole and by each command that it would run, which counts as a call of
+ *    `bash`. It waits if one of them does.
+ * 2. The host is asked once for each of them, before anything of the call happens; again only if
+ *    the process ends before the call has begun.
+ * 3. Whatever goes wrong with the host's answer, a human is asked.
  *
  * @module
  */
 import type { Clock } from '../../internal/clock.js'
-import type { ApproveCall } from '../approval.js'
-import type { Approval } from '../events.js'
+import type { ApproveCall, CallToApprove } from '../approval.js'
+import type { Approval, ApprovalMode, ApprovalRules } from '../events.js'
 import { copyHead } from '../log/head.js'
 import { remainingCalls } from '../log/remaining.js'
 import type { CallState, RunState } from '../log/run-state.js'
 import { warn } from '../output.js'
 import type { Tool } from '../tool.js'
-import { tryPatchesTool } from '../tools/try-patches.js'
+import { bashTool } from '../tools/bash.js'
+import { commandsOf } from '../tools/builtin.js'
+import type { CommandOfGoal } from '../tools/define.js'
+import { editFileTool } from '../tools/edit-file.js'
 import { updatePlanTool } from '../tools/update-plan.js'
+import { writeFileTool } from '../tools/write-file.js'
 
 /** Milliseconds that the host may take for one call. */
 const DECISION_MS = 60_000
 
+/** The tools whose `always` covers every call that may write. */
+const WRITERS: readonly string[] = [writeFileTool.name, editFileTool.name]
+
 export interface CallApprovalsOptions {
   readonly clock: Clock
   readonly tools: ReadonlyMap<string, Tool>
+  readonly commandOfGoal: CommandOfGoal
   /** The host's; null for none. */
   readonly approval: ApproveCall | null
+}
+
+type Answer = 'ask' | 'allow' | undefined
+
+/** Which kinds wait where a request has no exception for the tool. */
+const KINDS_ASKED: Readonly<Record<ApprovalMode, readonly Asked['kind'][]>> = {
+  never: [], writes: ['write'], all: ['write', 'read'],
+}
+
+/** A call, or a command that it would run. */
+interface Asked {
+  readonly call: CallToApprove
+  /** Commands write, also those that run in copies. A plan does nothing that could be approved. */
+  readonly kind: 'write' | 'read' | 'plan'
 }
 
 /** See the comment of this file. */
 export class CallApprovals {
   readonly #options: CallApprovalsOptions
-  /** What the host has said about the calls of this turn. */
-  #decided: ReadonlyMap<string, 'ask' | 'allow' | undefined> = new Map()
+  /** What the host has said about the calls of this turn, and about the commands of each. */
+  #decided: ReadonlyMap<string, readonly Answer[]> = new Map()
 
   constructor(options: CallApprovalsOptions) {
     this.#options = options
   }
 
   /** Does this call wait for a human? */
-  needs({ call }: CallState, { frozen }: RunState): boolean {
-    const { approval, tools } = this.#options
-    const tool = tools.get(call.tool)
-    if (tool === undefined || call.error !== undefined) return false
-    if (approval !== null && !this.#decided.has(call.call_id)) return true
-    const decided = this.#decided.get(call.call_id)
-    return decided === undefined
-      ? asksFor(tool, frozen.request.approval)
-      : decided === 'ask'
+  needs(state: CallState, { frozen }: RunState): boolean {
+    const decided = this.#decided.get(state.call.call_id)
+    const asked = this.#askedOf(state)
+    if (asked.length === 0) return false
+    if (this.#options.approval !== null && decided === undefined) return true
+    const { approval } = frozen.request
+    return asked.some((one, i) => (decided?.[i] ?? ruleFor(one, approval)) === 'ask')
   }
 
   /** Asks the host about the calls that are about to run; resolves at once when `signal` aborts. */
   async decide(state: RunState, signal: AbortSignal): Promise<void> {
-    const { approval, tools } = this.#options
+    const { approval } = this.#options
     const isWorking = state.head.details.status === 'running' && !state.abortRequested
     if (approval === null || !isWorking || remainingCalls(state) <= 0) return
-    const decided = new Map<string, 'ask' | 'allow' | undefined>()
-    for (const { args, call, status } of state.calls) {
-      const tool = tools.get(call.tool)
-      if (status !== 'requested' || tool === undefined || call.error !== undefined) continue
-      const { call_id } = call
-      const known = this.#decided.has(call_id)
-      const ask = (): Promise<'ask' | 'allow' | undefined> => {
-        const asked = { call_id, tool: tool.name, effect: tool.effect, args: structuredClone(args) }
+    const decided = new Map<string, readonly Answer[]>()
+    for (const call of state.calls) {
+      if (call.status !== 'requested') continue
+      const { call_id } = call.call
+      const answers: Answer[] = [...(this.#decided.get(call_id) ?? [])]
+      for (const asked of this.#askedOf(call).slice(answers.length)) {
+        const given = { ...asked.call, args: structuredClone(asked.call.args) }
         const { details, owner } = copyHead(state.head)
-        return this.#ask(() => approval(asked, { details, owner }), details.run_id, signal)
+        const ask = (): unknown => approval(given, { details, owner })
+        answers.push(await this.#ask(ask, details.run_id, signal))
+        if (signal.aborted) return
       }
-      decided.set(call_id, known ? this.#decided.get(call_id) : await ask())
-      if (signal.aborted) return
+      decided.set(call_id, answers)
     }
     this.#decided = decided
   }
 
+  /** The call and its commands; nothing for a call that does not run. */
+  #askedOf({ args, call }: CallState): readonly Asked[] {
+    const { commandOfGoal, tools } = this.#options
+    const tool = tools.get(call.tool)
+    if (tool === undefined || call.error !== undefined) return []
+    const commands = commandsOf(tool, args, commandOfGoal)
+    if (commands.length > 0 && !tools.has(bashTool.name)) return []
+    const { call_id } = call
+    const { effect, name } = tool
+    const writes = effect !== 'read' || commands.length > 0
+    const kind: Asked['kind'] = writes ? 'write' : tool === updatePlanTool ? 'plan' : 'read'
+    const own: Asked = { call: { call_id, tool: name, effect, args }, kind }
+    if (name === bashTool.name) return [own]
+    const asBash = { call_id, tool: bashTool.name, via: name, effect: bashTool.effect }
+    return [own, ...commands.map((command) => ({ call: { ...asBash, args: { command } }, kind }))]
+  }
+
   /** What the host says; `ask` when that is nothing that it may say, or not said in time. */
-  async #ask(
-    decide: () => unknown,
-    runId: string,
-    signal: AbortSignal,
-  ): Promise<'ask' | 'allow' | undefined> {
+  async #ask(decide: () => unknown, runId: string, signal: AbortSignal): Promise<Answer> {
     let settle: (why: 'aborted' | 'late') => void = () => undefined
     const waited = new Promise<'aborted' | 'late'>((resolve) => (settle = resolve))
     const abort = (): void => settle('aborted')
@@ -102,15 +137,21 @@ export class CallApprovals {
   }
 }
 
-/** Does a request want this tool to wait for a human? */
-function asksFor(tool: Tool, approval: Approval): boolean {
-  const { effect, name } = tool
+/**
+ * What a request says. Its exception for the tool counts in place of its default, unless the one
+ * for a tool that writes is stricter.
+ */
+function ruleFor({ call: { tool }, kind }: Asked, approval: Approval): Answer {
   const rules = typeof approval === 'string' ? { default: approval, tools: {} } : approval
-  const exception = Object.hasOwn(rules.tools, name) ? rules.tools[name] : undefined
-  if (exception !== undefined) return exception === 'always'
-  // A plan does nothing that could be approved.
-  if (tool === updatePlanTool) return false
-  // What runs in copies is still what a model has written.
-  const writes = effect !== 'read' || tool === tryPatchesTool
-  return rules.default === 'all' || (rules.default === 'writes' && writes)
+  const isAlways = (name: string): boolean => exceptionFor(name, rules.tools) === 'always'
+  if (isAlways(tool) || (kind === 'write' && WRITERS.some(isAlways))) return 'ask'
+  if (exceptionFor(tool, rules.tools) === 'never') return 'allow'
+  return KINDS_ASKED[rules.default].includes(kind) ? 'ask' : 'allow'
+}
+
+function exceptionFor(
+  name: string,
+  tools: ApprovalRules['tools'],
+): 'never' | 'always' | undefined {
+  return Object.hasOwn(tools, name) ? tools[name] : undefined
 }

@@ -498,6 +498,7 @@ export class RunLoop {
       judge: options.judge,
       store: options.store,
       tools,
+      commandOfGoal: options.commandOfGoal,
       prompt: this.#context?.prompt ?? promptOf(this.state, tools),
       fit: this.#context?.fit ?? { tokens: Infinity, refusal: null },
       workspace,

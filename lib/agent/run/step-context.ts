@@ -15,6 +15,7 @@ import type { RunModels } from './run-models.js'
 import type { CallRuns, SharedBudget, StartsRuns } from './children/call-runs.js'
 import type { Tool, ToolContext } from '../tool.js'
 import { commandToRun } from '../tools/command-line.js'
+import type { CommandOfGoal } from '../tools/define.js'
 import type { RunTrace } from '../tracing/run-trace.js'
 import type { Trying } from '../trials/trying.js'
 import type { UsedFolder } from '../workspace/pinned-folder.js'
@@ -30,6 +31,7 @@ export interface StepContext {
   readonly judge: Model | null
   readonly store: RunStore
   readonly tools: ReadonlyMap<string, Tool>
+  readonly commandOfGoal: CommandOfGoal
   readonly prompt: Prompt
   /** Tokens of conversation that the model accepts: lowered by each refusal; the last one. */
   readonly fit: { tokens: number; refusal: ModelError | null }

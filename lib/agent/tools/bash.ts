@@ -1,12 +1,11 @@
-import type { Tool } from '../tool.js'
 import { MAX_TOOL_OUTPUT_BYTES } from './answers.js'
-import { defineTool } from './define.js'
+import { shippedTool, type ShippedTool } from './define.js'
 
 const DEFAULT_TIMEOUT_MS = 120_000
 const MAX_TIMEOUT_MS = 600_000
 
 /** `bash`: runs a command line in the workspace. */
-export const bashTool: Tool = defineTool({
+export const bashTool: ShippedTool = shippedTool({
   name: 'bash',
   description:
     'Runs a command line with /bin/sh in the working directory and returns its exit code and its ' +
@@ -39,4 +38,4 @@ export const bashTool: Tool = defineTool({
     const note = `[ended because it took longer than ${timeoutMs} ms]`
     return { output: `${output}${gap}${note}`, exitCode }
   },
-})
+}, ({ command }) => [command])

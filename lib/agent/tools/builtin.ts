@@ -1,5 +1,7 @@
+import type { JsonObject } from '../../internal/json.js'
 import type { Tool } from '../tool.js'
 import { bashTool } from './bash.js'
+import type { CommandOfGoal, ShippedTool } from './define.js'
 import { delegateTool } from './delegate.js'
 import { editFileTool } from './edit-file.js'
 import { listFilesTool } from './list-files.js'
@@ -10,7 +12,7 @@ import { updatePlanTool } from './update-plan.js'
 import { writeFileTool } from './write-file.js'
 
 /** The tools that every run has: a shell, the files of the workspace, trials, and a plan. */
-export function builtinTools(): readonly Tool[] {
+export function builtinTools(): readonly ShippedTool[] {
   return [
     bashTool, readFileTool, writeFileTool, editFileTool, listFilesTool, searchFilesTool,
     tryPatchesTool, updatePlanTool,
@@ -19,5 +21,21 @@ export function builtinTools(): readonly Tool[] {
 
 /** Is a tool of no use without a folder? Those of the host and of MCP servers decide themselves. */
 export function needsFolder(tool: Tool): boolean {
-  return tool === delegateTool || builtinTools().includes(tool)
+  return shippedOf(tool) !== undefined
+}
+
+/**
+ * The command lines of a model that a call would run. What tools of the host and of MCP servers do
+ * with their arguments is not known here.
+ */
+export function commandsOf(
+  tool: Tool,
+  args: JsonObject,
+  commandOfGoal: CommandOfGoal,
+): readonly string[] {
+  return shippedOf(tool)?.commands(args, commandOfGoal) ?? []
+}
+
+function shippedOf(tool: Tool): ShippedTool | undefined {
+  return [...builtinTools(), delegateTool].find((shipped) => shipped === tool)
 }

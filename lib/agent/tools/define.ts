@@ -242,6 +242,37 @@ export function defineTool<const S extends ToolSchema>(
   return Object.freeze(tool)
 }
 
+/** The command that checks a goal, as a model has written it; null for a goal without one. */
+export type CommandOfGoal = (goal: string) => string | null
+
+/** A tool of this library: it says which commands of a model a call would run. */
+export interface ShippedTool extends Tool {
+  /** The command lines that a call would run; none for arguments with which it would not run. */
+  readonly commands: (args: JsonObject, commandOfGoal: CommandOfGoal) => readonly string[]
+}
+
+/** Finds commands in arguments that the tool accepts. */
+type FindCommands<S extends ToolSchema> = (
+  args: ToolArguments<S>,
+  commandOfGoal: CommandOfGoal,
+) => readonly string[]
+
+/** For tools that run no text of a model. */
+export const NO_COMMANDS: () => readonly string[] = () => []
+
+/** As {@link defineTool}, with the commands in its arguments. */
+export function shippedTool<const S extends ToolSchema>(
+  definition: ToolDefinition<S>,
+  find: FindCommands<S>,
+): ShippedTool {
+  const tool = defineTool(definition)
+  const commands: ShippedTool['commands'] = (args, commandOfGoal) =>
+    find === NO_COMMANDS || checkArguments(tool, args) !== null
+      ? []
+      : find(args as ToolArguments<S>, commandOfGoal)
+  return Object.freeze({ ...tool, commands })
+}
+
 /** Arguments as `execute` gets them, or what the model is told about them. */
 type ReadArguments =
   | { readonly value: unknown; readonly problem: null }

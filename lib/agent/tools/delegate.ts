@@ -1,10 +1,10 @@
-import type { DelegateResult, Tool } from '../tool.js'
 import type { JsonObject } from '../../internal/json.js'
 import { clip } from '../output.js'
-import { defineTool } from './define.js'
+import type { DelegateResult } from '../tool.js'
+import { shippedTool, type ShippedTool } from './define.js'
 
 /** Lets another run do a part of the work. Offered only where host and request allow it. */
-export const delegateTool: Tool = defineTool({
+export const delegateTool: ShippedTool = shippedTool({
   name: 'delegate',
   description:
     'Let another agent do a part of the work in a copy of the project as it is now, and bring ' +
@@ -44,6 +44,9 @@ export const delegateTool: Tool = defineTool({
     })
     return { output: textOf(result), exitCode: result.status === 'achieved' ? 0 : 1 }
   },
+}, ({ goal, check }, commandOfGoal) => {
+  const command = check ?? commandOfGoal(goal)
+  return command === null ? [] : [command]
 })
 
 /** Characters of what the other agent said that are passed on. */

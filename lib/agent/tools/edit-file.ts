@@ -1,14 +1,14 @@
 import { hash } from 'node:crypto'
-import type { Tool, ToolContext } from '../tool.js'
+import type { ToolContext } from '../tool.js'
 import type { TextEdit } from '../trial.js'
 import { decodeText } from '../workspace/text.js'
 import { answering, refusal, showPath, unreadable } from './answers.js'
 import { changePlan, verifyByHash } from './change-plan.js'
-import { defineTool } from './define.js'
+import { NO_COMMANDS, shippedTool, type ShippedTool } from './define.js'
 import { editedText, type EditedText } from './edited-text.js'
 
 /** `edit_file`: replaces one piece of text in a file. */
-export const editFileTool: Tool = defineTool({
+export const editFileTool: ShippedTool = shippedTool({
   name: 'edit_file',
   description:
     'Replaces old_text with new_text in a file. old_text must be copied exactly from the file, ' +
@@ -47,7 +47,7 @@ export const editFileTool: Tool = defineTool({
       return { output, exitCode: 0, changes: [change] }
     })
   },
-})
+}, NO_COMMANDS)
 
 function hashOf(text: string | null): string | null {
   return text === null ? null : hash('sha256', text)

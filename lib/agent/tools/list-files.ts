@@ -1,13 +1,12 @@
 import { headAndTail } from '../output.js'
-import type { Tool } from '../tool.js'
 import { answer, answering, MAX_TOOL_OUTPUT_BYTES, showPath } from './answers.js'
-import { defineTool } from './define.js'
+import { NO_COMMANDS, shippedTool, type ShippedTool } from './define.js'
 import { PassedOver } from './passed-over.js'
 
 const MAX_ENTRIES = 1_000
 
 /** `list_files`: the entries of a folder. */
-export const listFilesTool: Tool = defineTool({
+export const listFilesTool: ShippedTool = shippedTool({
   name: 'list_files',
   description:
     'Lists a folder, one path per line, relative to the working directory; folders end in "/". ' +
@@ -42,4 +41,4 @@ export const listFilesTool: Tool = defineTool({
       return answer(headAndTail(lines.join('\n'), MAX_TOOL_OUTPUT_BYTES))
     })
   },
-})
+}, NO_COMMANDS)

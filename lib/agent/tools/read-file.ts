@@ -1,17 +1,17 @@
 import { imageType, MAX_IMAGE_BYTES } from '../images.js'
 import { firstBytes } from '../output.js'
 import { redactor } from '../redaction/redactor.js'
-import type { Tool, ToolOutput } from '../tool.js'
+import type { ToolOutput } from '../tool.js'
 import { decodeText } from '../workspace/text.js'
 import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal, showPath } from './answers.js'
-import { defineTool } from './define.js'
+import { NO_COMMANDS, shippedTool, type ShippedTool } from './define.js'
 
 const MAX_FILE_BYTES = 8 * 1024 * 1024
 /** Room for the note on what was left out. */
 const NOTE_BYTES = 256
 
 /** `read_file`: the text of a file, or of some of its lines. */
-export const readFileTool: Tool = defineTool({
+export const readFileTool: ShippedTool = shippedTool({
   name: 'read_file',
   description:
     'Returns the text of a file unchanged. For a long file it returns the first 64 kB and a note ' +
@@ -45,7 +45,7 @@ export const readFileTool: Tool = defineTool({
       return selectLines(redactor.lines(text), path, offset, limit)
     })
   },
-})
+}, NO_COMMANDS)
 
 function selectLines(
   text: string,

@@ -1,6 +1,6 @@
 import { throwIfExhausted } from '../exhaustion.js'
 import { redactor } from '../redaction/redactor.js'
-import type { Tool, ToolContext, ToolOutput } from '../tool.js'
+import type { ToolContext, ToolOutput } from '../tool.js'
 import { withOwnThread } from '../workspace/task-threads.js'
 import { decodeText } from '../workspace/text.js'
 import type { WorkspaceEntry } from '../workspace/workspace.js'
@@ -12,7 +12,7 @@ import {
   showPath,
   unreadable,
 } from './answers.js'
-import { defineTool } from './define.js'
+import { NO_COMMANDS, shippedTool, type ShippedTool } from './define.js'
 import {
   literalMatcher,
   regexMatcher,
@@ -33,7 +33,7 @@ const READ_AT_ONCE = 16
 const NOTE_BYTES = 1_024
 
 /** `search_files`: lines that contain a text or match a regular expression. */
-export const searchFilesTool: Tool = defineTool({
+export const searchFilesTool: ShippedTool = shippedTool({
   name: 'search_files',
   description:
     'Finds lines in the files of a folder and below, shown as path:line:text, at most 200. The ' +
@@ -68,7 +68,7 @@ export const searchFilesTool: Tool = defineTool({
       return await withOwnThread(context.runId, find, context.signal)
     })
   },
-})
+}, NO_COMMANDS)
 
 async function filesAt(
   path: string,

@@ -1,12 +1,11 @@
 import { inSlices } from '../../internal/next-turn.js'
 import { headAndTail } from '../output.js'
-import type { Tool } from '../tool.js'
 import {
   MAX_EDITS, MAX_PATCHES, type LineUse, type TestedLines, type Trial, type TrialReport,
 } from '../trial.js'
 import { compareTexts, type Comparison } from '../workspace/diff.js'
 import { answer, answering, showPath } from './answers.js'
-import { defineTool } from './define.js'
+import { shippedTool, type ShippedTool } from './define.js'
 
 /** Milliseconds: that of the longest command, and more to say what came of it. */
 const TIMEOUT_MS = 900_000
@@ -19,7 +18,7 @@ const TRIALS_BYTES = 28_000
 const LEAST_TRIAL_BYTES = 300
 
 /** `try_patches`: runs a command with each of several patches, in copies of the workspace. */
-export const tryPatchesTool: Tool = defineTool({
+export const tryPatchesTool: ShippedTool = shippedTool({
   name: 'try_patches',
   description:
     'Tells which of several patches would help: runs a command in copies of the working ' +
@@ -87,7 +86,7 @@ export const tryPatchesTool: Tool = defineTool({
       return answer(await describeReport(report))
     })
   },
-})
+}, ({ command }) => [command])
 
 /** What models are told. What a command printed is indented, so that it says nothing else. */
 async function describeReport({ base, timeoutMs, trials, tested }: TrialReport): Promise<string> {

@@ -1,9 +1,8 @@
 import { MAX_STEPS, PLAN_STATUSES, STEP_CHARACTERS, UPDATE_PLAN, type PlanStep } from '../plan.js'
-import type { Tool } from '../tool.js'
-import { defineTool } from './define.js'
+import { NO_COMMANDS, shippedTool, type ShippedTool } from './define.js'
 
 /** `update_plan`: the engine records the steps, which are in the arguments of the call. */
-export const updatePlanTool: Tool = defineTool({
+export const updatePlanTool: ShippedTool = shippedTool({
   name: UPDATE_PLAN,
   description:
     'Says what you are going to do, for people who watch and for yourself when this ' +
@@ -35,4 +34,4 @@ export const updatePlanTool: Tool = defineTool({
     const done = (steps as readonly PlanStep[]).filter(({ status }) => status === 'done').length
     return Promise.resolve({ output: `${done} of ${steps.length} steps are done.`, exitCode: 0 })
   },
-})
+}, NO_COMMANDS)

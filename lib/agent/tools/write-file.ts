@@ -1,11 +1,10 @@
 import { hash } from 'node:crypto'
-import type { Tool } from '../tool.js'
 import { answering, showPath } from './answers.js'
 import { changePlan, hashOfFile, verifyByHash } from './change-plan.js'
-import { defineTool } from './define.js'
+import { NO_COMMANDS, shippedTool, type ShippedTool } from './define.js'
 
 /** `write_file`: creates a file or replaces its whole content. */
-export const writeFileTool: Tool = defineTool({
+export const writeFileTool: ShippedTool = shippedTool({
   name: 'write_file',
   description:
     'Creates a file, or replaces the whole content of an existing one. Missing folders are ' +
@@ -34,4 +33,4 @@ export const writeFileTool: Tool = defineTool({
       return { output, exitCode: 0, changes: [change] }
     })
   },
-})
+}, NO_COMMANDS)

@@ -19,7 +19,9 @@ const CALLS: Said = {
     { tool: 'list_files', args: {}, call_id: 'l' },
     { tool: 'read_file', args: { path: 'none' }, call_id: 'r' },
     { tool: 'write_file', args: { path: 'a', content: 'x' }, call_id: 'w' },
+    { tool: 'edit_file', args: { path: 'a', old_text: 'x', new_text: 'y' }, call_id: 'e' },
     { tool: 'bash', args: { command: 'true' }, call_id: 'b' },
+    { tool: 'try_patches', args: { patches: [], command: 'true' }, call_id: 't' },
     { tool: 'none', args: {}, call_id: 'n' },
   ],
 }
@@ -43,15 +45,21 @@ async function gated(
 
 for (const [approval, calls] of [
   ['never', ''],
-  ['writes', 'wb'],
-  ['all', 'lrwb'],
+  ['writes', 'webt'],
+  ['all', 'lrwebt'],
   [{ tools: {} }, ''],
-  [{ tools: { bash: 'always' } }, 'b'],
+  [{ tools: { bash: 'always' } }, 'bt'],
+  [{ tools: { try_patches: 'always' } }, 't'],
+  [{ tools: { write_file: 'always' } }, 'webt'],
+  [{ tools: { edit_file: 'always', bash: 'never', write_file: 'never' } }, 'webt'],
   [{ tools: { list_files: 'always', bash: 'never' } }, 'l'],
   [{ default: 'never', tools: { bash: 'never' } }, ''],
-  [{ default: 'writes', tools: { write_file: 'never' } }, 'b'],
-  [{ default: 'writes', tools: { read_file: 'always' } }, 'rwb'],
-  [{ default: 'all', tools: { list_files: 'never', bash: 'never' } }, 'rw'],
+  [{ default: 'writes', tools: { write_file: 'never' } }, 'ebt'],
+  [{ default: 'writes', tools: { read_file: 'always' } }, 'rwebt'],
+  [{ default: 'writes', tools: { bash: 'never' } }, 'wet'],
+  [{ default: 'writes', tools: { try_patches: 'never' } }, 'webt'],
+  [{ default: 'writes', tools: { bash: 'never', try_patches: 'never' } }, 'we'],
+  [{ default: 'all', tools: { list_files: 'never', bash: 'never' } }, 'rwet'],
 ] as const) {
   test(`approval ${JSON.stringify(approval)} lets wait: ${calls || 'none'}`, async (t) => {
     assert.deepEqual((await gated(t, approval)).calls, [...calls])
@@ -112,13 +120,13 @@ test('rules are frozen in a log that earlier engines refuse; a fork and a retry 
 })
 
 for (const [what, approval, answer, calls] of [
-  ['`ask` is stricter than the request', 'never', 'ask', 'lrwb'],
+  ['`ask` is stricter than the request', 'never', 'ask', 'lrwebt'],
   ['`allow` is looser than the request', RULES, 'allow', ''],
-  ['nothing leaves it to the request', 'writes', undefined, 'wb'],
+  ['nothing leaves it to the request', 'writes', undefined, 'webt'],
   ['a promise is awaited', 'all', Promise.resolve('allow'), ''],
-  ['a word that it does not know is a question', 'never', 'never', 'lrwb'],
-  ['true is a question', 'never', true, 'lrwb'],
-  ['null is a question', 'never', null, 'lrwb'],
+  ['a word that it does not know is a question', 'never', 'never', 'lrwebt'],
+  ['true is a question', 'never', true, 'lrwebt'],
+  ['null is a question', 'never', null, 'lrwebt'],
 ] as const) {
   test(`the host decides: ${what}`, async (t) => {
     const host = (() => answer) as unknown as ApproveCall
@@ -131,7 +139,7 @@ for (const [what, fail] of [
   ['rejects', () => Promise.reject(new Error('no policy'))],
 ] as const) {
   test(`when the host's function ${what}, a human is asked`, async (t) => {
-    assert.deepEqual((await gated(t, 'never', { approval: fail })).calls, [...'lrwb'])
+    assert.deepEqual((await gated(t, 'never', { approval: fail })).calls, [...'lrwebt'])
   })
 }
 
@@ -150,11 +158,15 @@ test('the host is asked once for each call, with the call and its run', async (t
   const { details } = await engine.create(COMMON, { caller })
   await follow(engine, details.run_id, ({ kind }) => kind === 'human_check_required')
   const { gate } = await engine.get(details.run_id)
-  assert.deepEqual(gate?.calls, [{ call_id: 'b', tool: 'bash', args: { command: 'true' } }])
+  assert.deepEqual(gate?.calls, [
+    { call_id: 'b', tool: 'bash', args: { command: 'true' } },
+    { call_id: 't', tool: 'try_patches', args: { patches: [], command: 'true' } },
+  ])
   await engine.resume(details.run_id, { decision: 'approve' })
   await follow(engine, details.run_id)
-  assert.deepEqual(asked.map(({ call_id, effect }) => `${call_id} ${effect}`), [
-    'l read', 'r read', 'w idempotent', 'b unsafe',
+  assert.deepEqual(asked.map(({ call_id, effect, via = '' }) => `${call_id} ${effect} ${via}`), [
+    'l read ', 'r read ', 'w idempotent ', 'e idempotent ', 'b unsafe ', 't read ',
+    't unsafe try_patches',
   ])
 })
 
@@ -212,5 +224,5 @@ test('a run is aborted and suspended while the host decides', async (t) => {
   const second = await openEngine(t, { store, approval: again, providers, cwd: first.cwd })
   await follow(second.engine, details.run_id, ({ kind }) => kind === 'human_check_required')
   const { gate } = await second.engine.get(details.run_id)
-  assert.deepEqual(gate?.calls.map(({ call_id }) => call_id), ['b'])
+  assert.deepEqual(gate?.calls.map(({ call_id }) => call_id), ['b', 't'])
 })

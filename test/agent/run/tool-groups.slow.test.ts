@@ -127,11 +127,12 @@ test('a retry of a run whose tool is gone is refused by the name of the tool', a
   await assert.rejects(next.retry(details.run_id), /there is no tool \\?"own/)
 })
 
+/** What no command checks. */
+const PART = { goal: 'result: part', result_schema: { type: 'object' }, max_iterations: 1 }
+
 /** A model that delegates once; the runs that it starts try that too. */
 const delegating: Brain = (_, turn) =>
-  turn === 0
-    ? { calls: [{ tool: 'delegate', args: { goal: 'part', check: 'false', max_iterations: 1 } }] }
-    : { text: 'done' }
+  turn === 0 ? { calls: [{ tool: 'delegate', args: PART }] } : { text: 'done' }
 
 for (const [tools, depth, root, child] of [
   [undefined, 1, true, false],

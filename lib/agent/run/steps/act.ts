@@ -6,10 +6,12 @@ import type { RecordDraft } from '../../events.js'
 import type { CallState } from '../../log/run-state.js'
 import { isExhausted } from '../../exhaustion.js'
 import { NOT_TAKEN } from '../../images.js'
-import { headAndTail } from '../../output.js'
+import { clip, headAndTail } from '../../output.js'
 import type { PlanStep } from '../../plan.js'
 import type { Tool, ToolContext, ToolOutput } from '../../tool.js'
 import { checkArguments } from '../../check-schema.js'
+import { bashTool } from '../../tools/bash.js'
+import { commandsOf } from '../../tools/builtin.js'
 import { delegateTool } from '../../tools/delegate.js'
 import { updatePlanTool } from '../../tools/update-plan.js'
 import { ToolStop, ToolTimeout } from '../../tools/tool-stop.js'
@@ -27,6 +29,8 @@ const PARALLEL_READS = 8
 const PARALLEL_RUNS = 16
 /** Bytes of a tool's output that its event carries. */
 const EVENT_OUTPUT_BYTES = 65_536
+/** Characters of a command in a refusal. */
+const COMMAND_CHARACTERS = 200
 /** Exit code of a command that was stopped. */
 const STOPPED = 130
 /** Milliseconds that an executor may take to stop a command: SIGTERM, 2 s, SIGKILL, and slack. */
@@ -103,7 +107,7 @@ async function runCall(context: StepContext, state: CallState): Promise<TimedOut
 
 /** The result of a call that must not run; null for a call that may. */
 function refusalOf(
-  context: StepContext,
+  { commandOfGoal, tools }: StepContext,
   tool: Tool | undefined,
   { call, args, status, feedback }: CallState,
 ): ToolOutput | null {
@@ -113,12 +117,19 @@ function refusalOf(
   }
   if (call.error !== undefined) return { output: call.error, exitCode: 1 }
   if (tool === undefined) {
-    const known = [...context.tools.keys()].join(', ')
+    const known = [...tools.keys()].join(', ')
     return { output: `There is no tool ${call.tool}. Tools: ${known}`, exitCode: 127 }
   }
   // A check of the tool's own may take time, of which each call has its share.
   const problem = tool.check === undefined ? checkArguments(tool, args) : null
-  return problem === null ? null : { output: problem, exitCode: 1 }
+  if (problem !== null) return { output: problem, exitCode: 1 }
+  const [command] = commandsOf(tool, args, commandOfGoal)
+  if (command === undefined || tools.has(bashTool.name)) return null
+  const shown = clip(command, COMMAND_CHARACTERS)
+  const output =
+    `${tool.name} was not run: it would run the command ${shown}, and this run may run none, as ` +
+    `it does not have the tool ${bashTool.name}.`
+  return { output, exitCode: 126 }
 }
 
 const NO_PLACE = (): void => undefined
