@@ -8,7 +8,9 @@
  *
  * @module
  */
+import { MAX_RECORD_DEPTH } from '../internal/map-texts.js'
 import { checkObject } from '../internal/options.js'
+import { isStorable, isStorableName, MUST_BE_STORABLE } from '../internal/storable-text.js'
 import { Check } from './json-schema/check.js'
 import { compileSchema } from './json-schema/compile.js'
 import * as words from './json-schema/describe.js'
@@ -18,6 +20,11 @@ import type { Tool } from './tool.js'
 
 /** Mistakes in arguments that a model is told at once. */
 const MAX_MISTAKES = 8
+
+/** Values of a request that are looked at. */
+const MAX_VALUES = 1_000_000
+/** Violations that are reported at once. */
+const MAX_VIOLATIONS = 32
 
 /** What was made of each schema, for as long as the schema itself is in use. */
 const prepared = new WeakMap<JsonSchema, SchemaNode>()
@@ -68,6 +75,59 @@ export function checkSchema(schema: JsonSchema, value: unknown): readonly Schema
   check.matches(node, value)
   if (check.violations.length > 0) return check.violations
   return [{ pointer: '', detail: answer.problem ?? 'does not match its schema' }]
+}
+
+/**
+ * What is wrong with a request, as {@link checkSchema} says it; and no text in it, names of fields
+ * included, may contain NUL or half of a character. In the fields `exact`, which hold names of
+ * files, a half may stand for a byte.
+ */
+export function checkRequest(
+  schema: JsonSchema,
+  request: unknown,
+  exact: readonly string[] = [],
+): readonly SchemaViolation[] {
+  const violations = checkSchema(schema, request)
+  return violations.length > 0 ? violations : unstorableTexts(request, exact)
+}
+
+function unstorableTexts(request: unknown, exact: readonly string[]): readonly SchemaViolation[] {
+  const violations: SchemaViolation[] = []
+  const report = (pointer: string, detail: string): void => {
+    violations.push({ pointer, detail })
+  }
+  let left = MAX_VALUES
+  type IsFit = (text: string) => boolean
+  const visit = (value: unknown, pointer: string, depth: number, isFit: IsFit): void => {
+    if (left === 0 || violations.length === MAX_VIOLATIONS) return
+    left -= 1
+    if (typeof value === 'string' && !isFit(value)) return report(pointer, MUST_BE_STORABLE)
+    if (typeof value !== 'object' || value === null) return
+    if (depth > MAX_RECORD_DEPTH) {
+      const field = pointer.split('/', 2).join('/')
+      return report(field, `is nested more than ${MAX_RECORD_DEPTH} levels deep`)
+    }
+    for (const name of Object.keys(value)) {
+      const isExact = depth === 0 && exact.includes(name)
+      const part = (value as Readonly<Record<string, unknown>>)[name]
+      if (isStorable(name))
+        visit(part, `${pointer}/${escaped(name)}`, depth + 1, isExact ? isStorableName : isFit)
+      else report(pointer, `${MUST_BE_STORABLE} in the name of a field`)
+    }
+  }
+  try {
+    visit(request, '', 0, isStorable)
+  } catch {
+    // Getters and proxies of a host may throw anything.
+    report('', 'cannot be read')
+  }
+  if (left === 0) report('', 'is too large to be checked; send less')
+  return violations
+}
+
+/** A name as a part of a JSON Pointer (RFC 6901). */
+function escaped(name: string): string {
+  return name.replaceAll('~', '~0').replaceAll('/', '~1')
 }
 
 /**

@@ -1,3 +1,5 @@
+import { isStorable } from './storable-text.js'
+
 /** A value that JSON can represent. */
 export type JsonValue =
   | null
@@ -30,9 +32,6 @@ export const MAX_JSON_DEPTH = 64
 /** Values in a value from outside, however short: each is looked at by all that reads it. */
 const MAX_JSON_VALUES = 20_000
 
-/** A lone surrogate: half of a character. */
-const HALF_CHARACTER = /\p{Surrogate}/u
-
 /** A plain copy of a value, or why there is none, as a predicate: `is nested …`. */
 export type PlainCopy =
   { readonly value: JsonValue; readonly problem: null } | { readonly problem: string }
@@ -43,7 +42,7 @@ export type PlainCopy =
  * are undefined are left out, as JSON leaves them out. Never throws.
  *
  * @param maxCharacters - of the JSON text, approximately.
- * @param wholeText - refuse texts with lone surrogates, which no UTF-8 can represent.
+ * @param wholeText - refuse texts that are not storable (see `storable-text.ts`).
  */
 export function plainCopy(value: unknown, maxCharacters: number, wholeText: boolean): PlainCopy {
   let left = maxCharacters
@@ -54,7 +53,7 @@ export function plainCopy(value: unknown, maxCharacters: number, wholeText: bool
   }
   const text = (part: string): string => {
     spend(part.length + 3)
-    if (wholeText && HALF_CHARACTER.test(part)) throw new NotPlain('has half of a character')
+    if (wholeText && !isStorable(part)) throw new NotPlain('has NUL or half of a character')
     return part
   }
   const copy = (part: unknown, depth: number): JsonValue => {

@@ -19,6 +19,7 @@ import {
   testProvider,
   type Said,
 } from '../helpers/engine.js'
+import { sampleRun } from '../../lib/agent/testing/sample-records.js'
 import { assertInvariants } from '../helpers/invariants.js'
 import { write, kinds, last } from './run-events.js'
 
@@ -406,6 +407,28 @@ test('a repeated key and request return the first run, even if sent concurrently
   assert.equal(apart.created, true, 'a key of one tenant says nothing to another')
 })
 
+test('a retry of a run that an earlier version started has storable texts', async (t) => {
+  const store = new MemoryStore()
+  const { engine, cwd } = await openEngine(t, { store })
+  const runId = '01930000-0000-7000-8000-00000000aaaa'
+  const options = { goal: 'shell: true # \ud800', cwd, metadata: { 'a\0': '\udc80' } }
+  await store.append(runId, sampleRun(runId, { ...options, modelName: 'builtin:repair' }))
+  for (const started of [engine.retry(runId), engine.fork(runId, { workspace: 'in_place' })]) {
+    const result = await started
+    const { goal, metadata } = 'details' in result ? result.details : result
+    assert.deepEqual([goal, metadata], ['shell: true # \ufffd', { 'a\ufffd': '\ufffd' }])
+  }
+})
+
+test('an idempotency key with NUL or half of a character is refused', async (t) => {
+  const { engine } = await openEngine(t)
+  for (const idempotencyKey of ['a\0', '\ud800'])
+    await assert.rejects(engine.create({ goal: 'shell: true' }, { idempotencyKey }), {
+      code: 'ERR_AGENT_INVALID_REQUEST',
+      message: /the idempotency key must not contain NUL or half of a character/,
+    })
+})
+
 test('a retry starts the same request again, with parent_run_id', async (t) => {
   const { engine } = await openEngine(t)
   const { details } = await runToEnd(engine, {
@@ -601,6 +624,8 @@ test('what is no caller sees no run, and is not taken for the host', async (t) =
     { owner: { id: 'ann', tenant: 'a', tennant: 'a' } },
     { owner: { id: 'ann', tenant: 7 } },
     { owner: { id: 7, tenant: null } },
+    { owner: { id: 'ann\0', tenant: null } },
+    { owner: { id: 'ann', tenant: '\ud800' } },
   ] as any[]) {
     const calls: Record<string, () => Promise<unknown>> = {
       create: () => engine.create({ goal: 'shell: true' }, { caller }),

@@ -20,7 +20,7 @@ import { visibleHead } from '../request/visible-head.js'
 import { APPLY_SCHEMA, RESTORE_SCHEMA } from '../request/workspace-requests.js'
 import type { ObjectStore } from '../object-store.js'
 import type { RunHead } from '../run-details.js'
-import { checkSchema } from '../check-schema.js'
+import { checkRequest } from '../check-schema.js'
 import type { JsonSchema } from '../schema.js'
 import type { RunStore } from '../store.js'
 import { applyChanges, noChanges } from './apply-changes.js'
@@ -167,7 +167,7 @@ export class Workspaces implements RunWorkspaces {
 
   async apply(runId: string, request: JsonObject, caller?: WorkspaceCaller): Promise<ApplyResult> {
     const head = await this.#head(runId, caller)
-    const given = checked<ApplyRequest>(APPLY_SCHEMA, request)
+    const given = checked<ApplyRequest>(APPLY_SCHEMA, request, ['paths'])
     const { paths = null, dry_run: dryRun = false, force = false } = given
     const secret = paths?.findIndex((path) => redactor.forbids(path)) ?? -1
     if (secret >= 0) {
@@ -260,9 +260,9 @@ function viewerFor(head: RunHead, caller: WorkspaceCaller | undefined): Viewer {
   return { owner: ownerFor(head, caller), signal: caller?.signal }
 }
 
-/** @throws {@link InvalidRequestError} */
-function checked<T>(schema: JsonSchema, request: JsonObject): T {
-  const violations = checkSchema(schema, request)
+/** `exact`: as for {@link checkRequest}. @throws {@link InvalidRequestError} */
+function checked<T>(schema: JsonSchema, request: JsonObject, exact?: readonly string[]): T {
+  const violations = checkRequest(schema, request, exact)
   if (violations.length > 0) throw new InvalidRequestError(violations)
   return request as T
 }

@@ -13,6 +13,8 @@
  */
 import { backoffDelay, type Backoff } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
+import { mapTexts } from '../../internal/map-texts.js'
+import { storableName, storableText } from '../../internal/storable-text.js'
 import { isUnavailable, StoreError } from '../errors.js'
 import { versionOf, type RecordDraft, type RunRecord } from '../events.js'
 import { redactedDraft } from './redacted-draft.js'
@@ -370,7 +372,10 @@ export class LogWriter implements RecordReader {
   }
 }
 
-/** Makes a record of a draft; its time is never earlier than `notBefore` (float seconds). */
+/**
+ * Makes a record of a draft; its time is never earlier than `notBefore` (float seconds). Every
+ * record is made here, so here its texts become storable, whoever wrote them.
+ */
 export function stamp<D extends RecordDraft>(
   draft: D,
   runId: string,
@@ -378,12 +383,28 @@ export function stamp<D extends RecordDraft>(
   notBefore: number,
   clock: Clock,
 ): Extract<RunRecord, { kind: D['kind'] }> {
-  const { kind, iteration, payload } = draft
+  const { kind, iteration } = draft
+  const payload = storable(draft.payload)
   const ts = Math.max(notBefore, clock.now() / 1000)
   const v = versionOf(draft)
   const record =
     'private' in draft
-      ? { v, seq, run_id: runId, kind, iteration, ts, payload, private: draft.private }
+      ? { v, seq, run_id: runId, kind, iteration, ts, payload, private: storable(draft.private) }
       : { v, seq, run_id: runId, kind, iteration, ts, payload }
   return record as Extract<RunRecord, { kind: D['kind'] }>
+}
+
+/** Fields with names of files, in which halves of characters may stand for bytes. */
+const WITH_NAMES: ReadonlySet<string> = new Set([
+  'baseline', 'changes', 'conflicts', 'folder', 'left_out', 'paths', 'plan', 'seal', 'skipped',
+])
+
+function storable<T extends object>(fields: T): T {
+  // Nearly all are: this is on the path of every append.
+  if (mapTexts(fields, storableText, '\ufffd') === fields) return fields
+  const entries = Object.entries(fields).map(([name, field]: [string, unknown]) => {
+    if (name === 'fork') return [name, storable(field as object)]
+    return [name, mapTexts(field, WITH_NAMES.has(name) ? storableName : storableText, '\ufffd')]
+  })
+  return Object.fromEntries(entries) as T
 }

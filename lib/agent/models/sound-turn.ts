@@ -12,6 +12,7 @@
  * @module
  */
 import { plainCopy } from '../../internal/json.js'
+import { storableText } from '../../internal/storable-text.js'
 import { ModelError } from '../errors.js'
 import type { AssistantMessage, ModelTurn, StopReason, ToolCall } from '../model.js'
 import { clip, headAndTail } from '../output.js'
@@ -137,9 +138,9 @@ function soundParts(given: unknown): AssistantMessage['parts'] {
   return copy.problem === null ? { format, value: copy.value } : undefined
 }
 
-/** A text without halves of characters, which no store and no provider takes. */
+/** A storable text, as the log will have it. */
 function soundText(value: unknown, maxBytes = Infinity): string {
-  return headAndTail(textOf(value), maxBytes).replace(/\p{Surrogate}/gu, '\ufffd')
+  return storableText(headAndTail(textOf(value), maxBytes))
 }
 
 /**

@@ -23,7 +23,7 @@ import {
   credentialChanges,
   credentials,
 } from '../../internal/credentials.js'
-import { MAX_JSON_DEPTH } from '../../internal/json.js'
+import { mapTexts, MAX_RECORD_DEPTH } from '../../internal/map-texts.js'
 import { contextPatterns, openContextAt, valuesInContext } from './contexts.js'
 import { isOrdinary, secretsOfEnvironment } from './environment.js'
 import { Scanner, type SearchOptions, type Span } from './scanner.js'
@@ -35,8 +35,6 @@ export const REDACTED = '[secret removed]'
 
 /** Characters of the shortest secret that a host may name. */
 export const SHORTEST_SECRET = 6
-/** Levels of a record that are searched: those of a value from outside, and its record's own. */
-const MAX_DEPTH = 2 * MAX_JSON_DEPTH
 
 /** Replaces secrets with {@link REDACTED}. */
 export class Redactor {
@@ -154,7 +152,7 @@ export class Redactor {
   #anyIn(value: unknown, test: (text: string) => boolean, depth: number): boolean {
     if (typeof value === 'string') return test(value)
     if (typeof value !== 'object' || value === null) return false
-    if (depth > MAX_DEPTH) return true
+    if (depth > MAX_RECORD_DEPTH) return true
     for (const name in value) {
       const part = (value as { readonly [name: string]: unknown })[name]
       if (test(name) || this.#anyIn(part, test, depth + 1)) return true
@@ -164,33 +162,7 @@ export class Redactor {
 
   /** Redacts every string in a value, names included; the same object if it has no secret. */
   value<T>(value: T): T {
-    return this.#value(value, 0) as T
-  }
-
-  #value(value: unknown, depth: number): unknown {
-    if (typeof value === 'string') return this.text(value)
-    if (typeof value !== 'object' || value === null) return value
-    if (depth > MAX_DEPTH) return REDACTED
-    if (Array.isArray(value)) {
-      let parts: unknown[] | undefined
-      for (let i = 0; i < value.length; i++) {
-        const part = this.#value(value[i], depth + 1)
-        if (part !== value[i]) (parts ??= [...(value as unknown[])])[i] = part
-      }
-      return parts ?? value
-    }
-    // Most values hold no secret, and need no copy.
-    const fields = value as { readonly [name: string]: unknown }
-    const names = Object.keys(fields)
-    let parts: [name: string, part: unknown][] | undefined
-    for (let i = 0; i < names.length; i++) {
-      const name = names[i]!
-      const [shown, part] = [this.text(name), this.#value(fields[name], depth + 1)]
-      if (parts === undefined && shown === name && part === fields[name]) continue
-      parts ??= names.slice(0, i).map((same) => [same, fields[same]])
-      parts.push([shown, part])
-    }
-    return parts === undefined ? value : Object.fromEntries(parts)
+    return mapTexts(value, (text) => this.text(text), REDACTED)
   }
 }
 

@@ -6,6 +6,7 @@
  */
 import type { Clock } from '../../internal/clock.js'
 import type { JsonObject } from '../../internal/json.js'
+import { isStorable, MUST_BE_STORABLE } from '../../internal/storable-text.js'
 import { uuidV7 } from '../../internal/uuid.js'
 import { InvalidRequestError } from '../errors.js'
 import type { PrivatePayloads, RunCreated, RunOwner } from '../events.js'
@@ -179,11 +180,15 @@ export class Creation {
     }
   }
 
-  /** @throws {@link InvalidRequestError} for a key, or a field of a request, with a secret. */
-  assertNoSecret(request: object, idempotencyKey?: string): void {
+  /**
+   * @throws {@link InvalidRequestError} for a key, or a field of a request, with a secret, and for
+   * a key that is not storable.
+   */
+  assertNoSecret(request: object, idempotencyKey = ''): void {
     const { redactor } = this.#options
-    if (idempotencyKey !== undefined && redactor.forbids(idempotencyKey)) {
-      const detail = `the idempotency key ${SECRET_IN_REQUEST}`
+    const isSecret = redactor.forbids(idempotencyKey)
+    if (isSecret || !isStorable(idempotencyKey)) {
+      const detail = `the idempotency key ${isSecret ? SECRET_IN_REQUEST : MUST_BE_STORABLE}`
       throw new InvalidRequestError([{ pointer: '', detail }])
     }
     const secret = Object.entries(request).find(([, value]) => redactor.forbids(value))

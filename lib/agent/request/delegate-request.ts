@@ -1,5 +1,5 @@
 import { InvalidRequestError } from '../errors.js'
-import { checkSchema } from '../check-schema.js'
+import { checkRequest } from '../check-schema.js'
 import type { JsonSchema } from '../schema.js'
 import type { DelegateRequest } from '../tool.js'
 import { schemaViolation, START_REQUEST_SCHEMA } from './start-request.js'
@@ -27,7 +27,7 @@ export const DELEGATE_SCHEMA: JsonSchema = {
 
 /** @throws {@link InvalidRequestError} with a violation per invalid field. */
 export function parseDelegateRequest(value: unknown): DelegateRequest {
-  const violations = [...checkSchema(DELEGATE_SCHEMA, value)]
+  const violations = checkRequest(DELEGATE_SCHEMA, value)
   if (violations.length > 0) throw new InvalidRequestError(violations)
   const { result_schema: schema } = value as DelegateRequest
   const unusable = schema === undefined ? null : schemaViolation(schema)

@@ -27,7 +27,7 @@ import type { RunState } from '../log/run-state.js'
 import { foldState } from '../log/state.js'
 import { withoutParts, type Message } from '../model.js'
 import type { RunDetails, RunHead } from '../run-details.js'
-import { checkSchema } from '../check-schema.js'
+import { checkRequest } from '../check-schema.js'
 import type { ForkFiles, UseCheckpoint } from './fork-files.js'
 import { findForkPoint, type ForkAt, type ForkPoint } from './fork-point.js'
 import { forkedInstructions, type InstructionsContext } from './instructions.js'
@@ -51,7 +51,7 @@ export type ForkRequest = Partial<
 
 /** @throws {@link InvalidRequestError} with a violation per invalid field. */
 export function parseForkRequest(value: JsonObject): ForkRequest {
-  const violations = [...checkSchema(FORK_SCHEMA, value)]
+  const violations = [...checkRequest(FORK_SCHEMA, value)]
   const request = value as ForkRequest
   if (violations.length === 0 && request.message !== undefined)
     violations.push(...textViolations('/message', request.message))

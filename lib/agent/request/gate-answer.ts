@@ -7,7 +7,7 @@
 import { InvalidRequestError, RunStateError } from '../errors.js'
 import { type CallEdit, type Decision, isTerminal, type RecordDraft } from '../events.js'
 import type { Gate, RunHead } from '../run-details.js'
-import { checkArguments, checkSchema } from '../check-schema.js'
+import { checkArguments, checkRequest } from '../check-schema.js'
 import { editsHash } from '../log/edits-hash.js'
 import type { SchemaViolation } from '../schema.js'
 import type { Tool } from '../tool.js'
@@ -38,7 +38,7 @@ export function gateFor(
   answer: ResumeAnswer,
   tools: ReadonlyMap<string, Tool>,
 ): Gate | null {
-  const violations = checkSchema(RESUME_SCHEMA, answer)
+  const violations = checkRequest(RESUME_SCHEMA, answer)
   if (violations.length > 0) throw new InvalidRequestError(violations)
   const { gate } = head.details
   if (gate !== null && (answer.gate_id === undefined || answer.gate_id === gate.gate_id)) {

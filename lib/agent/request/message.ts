@@ -18,7 +18,7 @@ import { isTerminal, type EventPayloads, type RecordDraft, type RunStatus } from
 import { contentOf } from '../log/messages.js'
 import { readLog, type RecordReader } from '../log/read-log.js'
 import type { RunState } from '../log/run-state.js'
-import { checkSchema } from '../check-schema.js'
+import { checkRequest } from '../check-schema.js'
 import { MESSAGE_BYTES, MESSAGE_SCHEMA } from './workspace-requests.js'
 
 /** Messages to a run that the model has not heard. */
@@ -42,7 +42,7 @@ export function parseMessage(
   { by, key }: MessageSender,
   nowMs: number,
 ): NewMessage {
-  const violations = [...checkSchema(MESSAGE_SCHEMA, request)]
+  const violations = [...checkRequest(MESSAGE_SCHEMA, request)]
   const { text, deliver = 'next_turn' } = request as Partial<NewMessage>
   if (typeof text === 'string') violations.push(...textViolations('/text', text))
   if (violations.length > 0) throw new InvalidRequestError(violations)

@@ -1,4 +1,5 @@
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
+import { isStorable, MUST_BE_STORABLE } from '../../internal/storable-text.js'
 import type { WorkspaceCaller } from '../checkpoint.js'
 import type { RunOwner } from '../events.js'
 
@@ -20,5 +21,9 @@ export function ownerOf(caller: WorkspaceCaller | undefined): RunOwner | undefin
   if (caller === undefined) return undefined
   checkOptions(caller, CALLER, 'caller')
   checkOptions(caller.owner, OWNER, 'caller.owner')
+  for (const field of ['id', 'tenant'] as const) {
+    if (isStorable(caller.owner[field] ?? '')) continue
+    throw new TypeError(`caller.owner.${field} ${MUST_BE_STORABLE}`)
+  }
   return caller.owner
 }

@@ -4,6 +4,8 @@
  * @module
  */
 import { plainCopy, type JsonObject } from '../../internal/json.js'
+import { mapTexts } from '../../internal/map-texts.js'
+import { storableText } from '../../internal/storable-text.js'
 import { InvalidRequestError } from '../errors.js'
 import type {
   Approval, ApprovalMode, ApprovalRules, Compaction, RunRequest, WorkspaceMode,
@@ -13,7 +15,7 @@ import type { Attempts, ChooseBy, Delegation } from '../run-tree.js'
 import {
   HOLDOUT_SCHEMA, holdoutViolations, type HoldoutRequest,
 } from '../goals/holdout/held-out-tests.js'
-import { checkSchema, prepareSchema } from '../check-schema.js'
+import { checkRequest, prepareSchema } from '../check-schema.js'
 import {
   decodeBase64, imageType, IMAGE_TYPES, MAX_IMAGE_BYTES, MAX_IMAGES, MAX_IMAGES_BYTES,
 } from '../images.js'
@@ -353,11 +355,6 @@ export function parseStartRequest(value: unknown): StartRequest {
     const unusable =
       request.result_schema === undefined ? null : schemaViolation(request.result_schema)
     if (unusable !== null) violations.push(unusable)
-    for (const field of ['goal', 'cwd', 'check', 'model_name', 'instructions'] as const) {
-      if (request[field]?.includes('\0') === true) {
-        violations.push({ pointer: `/${field}`, detail: 'must not contain NUL' })
-      }
-    }
   }
   if (violations.length === 0 && request.images !== undefined)
     violations.push(...imageViolations(request.images))
@@ -415,10 +412,10 @@ export function schemaViolation(given: unknown): SchemaViolation | null {
 
 function startViolations(value: unknown): readonly SchemaViolation[] {
   if (typeof value !== 'object' || value === null || !('holdout' in value))
-    return checkSchema(START_REQUEST_SCHEMA, value)
+    return checkRequest(START_REQUEST_SCHEMA, value)
   // The violations of a schema quote what is wrong.
   const { holdout, ...rest } = value
-  return [...checkSchema(START_REQUEST_SCHEMA, rest), ...holdoutViolations(holdout)]
+  return [...checkRequest(START_REQUEST_SCHEMA, rest), ...holdoutViolations(holdout)]
 }
 
 /** How the winner is chosen unless a request says so. */
@@ -495,8 +492,9 @@ function completeApproval(given: StartRequest['approval'] = 'never'): Approval {
 
 /** The start request that results in the same frozen request. */
 export function requestAgain(request: RunRequest): JsonObject {
-  // Without a folder, there is none to name.
-  const entries = Object.entries(request).filter(([, value]) => value !== null && value !== '')
+  // Without a folder, there is none to name. Earlier versions took texts that are not storable.
+  const given = mapTexts(request, storableText, '')
+  const entries = Object.entries(given).filter(([, value]) => value !== null && value !== '')
   // Whatever the host's defaults are by now.
   return { workspace: 'in_place', compaction: 'drop', ...Object.fromEntries(entries) } as JsonObject
 }

@@ -1,5 +1,5 @@
 import { backoffDelay } from '../../internal/backoff.js'
-import { StoreError } from '../errors.js'
+import { isCorrupt, StoreError } from '../errors.js'
 import { isTerminal, type RecordDraft } from '../events.js'
 import type { RunFeed } from '../log/feed.js'
 import { foldHead } from '../log/head.js'
@@ -102,7 +102,8 @@ export interface EndingRun {
  * loaded again, and the end appended once the store accepts it. If that throws as well, the end
  * comes from the records alone. Stops when the service shuts down: the next start resumes the run.
  *
- * @throws {@link StoreError} when another process has taken the run or the store.
+ * @throws {@link StoreError} when another process has taken the run or the store, or its log is
+ * damaged.
  */
 export async function endFromStore(
   options: LogWriterOptions,
@@ -129,7 +130,7 @@ export async function endFromStore(
         lastResort = true
         continue
       }
-      if (isTakenAway(error)) throw error
+      if (isTakenAway(error) || isCorrupt(error)) throw error
       await run.pause(backoffDelay(retry, STORE_BACKOFF))
     }
   }

@@ -12,6 +12,7 @@ import {
   CwdBusyError,
   EngineClosedError,
   ForeignFolderError,
+  isCorrupt,
   isUnavailable,
   QueueFullError,
   StoreError,
@@ -25,6 +26,7 @@ import type { RunState } from '../log/run-state.js'
 import { loadState } from '../log/state.js'
 import { LogWriter } from '../log/writer.js'
 import type { Model } from '../model.js'
+import { warn } from '../output.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import { repeatedRun } from '../request/idempotency.js'
 import { assertAccepted, type NewMessage } from '../request/message.js'
@@ -69,6 +71,8 @@ export class SharedDriver implements RunDriver {
   /** Runs that could not be driven here, and when to try them again (epoch ms). */
   readonly #refused = new Map<string, number>()
   #claiming: Promise<void> | undefined
+  /** Why no run can be claimed, however often that is tried again; null while some can. */
+  #claimProblem: StoreError | null = null
   #claimAgain = false
   readonly #stopped = new AbortController()
 
@@ -92,7 +96,7 @@ export class SharedDriver implements RunDriver {
   }
 
   get refusal(): StoreError | null {
-    return this.#options.runs.refusal
+    return this.#options.runs.refusal ?? this.#claimProblem
   }
 
   async alone(runId: string, isKnown: boolean, work: () => Promise<void>): Promise<void> {
@@ -270,14 +274,30 @@ export class SharedDriver implements RunDriver {
   }
 
   async #claim(): Promise<void> {
-    const { maxConcurrentRuns, shared } = this.#options
+    const { maxConcurrentRuns } = this.#options
     while (this.#claimAgain && !this.#stopped.signal.aborted) {
       this.#claimAgain = false
       const working = [...this.#driven.values()].filter(({ run }) => !run.waitsForRuns).length
       const slots = Math.max(0, maxConcurrentRuns - working)
-      const claims = await shared.claim(slots, this.#refusedNow()).catch(() => [])
+      const claims = await this.#claimNow(slots)
       if (claims.length > 0) this.#claimAgain = true
       for (const claim of claims) await this.#take(claim)
+    }
+  }
+
+  async #claimNow(slots: number): Promise<readonly Claim[]> {
+    try {
+      const claims = await this.#options.shared.claim(slots, this.#refusedNow())
+      this.#claimProblem = null
+      return claims
+    } catch (error) {
+      // What passes by itself is told by what else the store is asked for.
+      const isOver = this.#stopped.signal.aborted || isUnavailable(error)
+      if (isOver || !(error instanceof StoreError)) return []
+      const problem: StoreError = error
+      if (this.#claimProblem === null) warn(`no run can be claimed: ${problem.message}`)
+      this.#claimProblem = problem
+      return []
     }
   }
 
@@ -294,6 +314,8 @@ export class SharedDriver implements RunDriver {
       await this.#driven.get(runId)?.over
       // A restore here has waited for the holder of the run: it releases the claim.
       if (this.#operating.has(runId)) return
+      // A run whose head cannot be read takes no records.
+      await store.head(runId)
       const state = await loadState(store, runId)
       if (state === null || isTerminal(state.head.details.status) || this.#stopped.signal.aborted) {
         return await this.#finishFiles(runId, state)
@@ -308,7 +330,8 @@ export class SharedDriver implements RunDriver {
       if (hasMessages) await this.#deliver(run)
       this.#driven.set(runId, { run, over: this.#drive(run, opened) })
     } catch (error) {
-      if (!isUnavailable(error)) this.#refused.set(runId, clock.now() + REFUSED_MS)
+      const until = isCorrupt(error) ? Infinity : clock.now() + REFUSED_MS
+      if (!isUnavailable(error)) this.#refused.set(runId, until)
       await endUnreadable(error, runs.logOptions, new RunFeed(runId, store, 0))
       await shared.release(runId).catch(() => undefined)
     }

@@ -1,6 +1,7 @@
 import type { Caller } from '../../agent/index.js'
 import { nearestName } from '../../internal/nearest-name.js'
 import { describeValue } from '../../internal/options.js'
+import { isStorable } from '../../internal/storable-text.js'
 import type { ServiceConfig } from '../config.js'
 import { ProblemError } from '../errors.js'
 import type { Principal } from './auth.js'
@@ -41,6 +42,9 @@ export function authorized(result: unknown): Principal {
     throw noPrincipal(`the tenant ${describeValue(tenant)}`)
   }
   if (!('tenant' in result)) refuseMisspelt(result)
+  for (const [name, text] of Object.entries({ id, tenant })) {
+    if (text && !isStorable(text)) throw noPrincipal(`NUL or half of a character in the ${name}`)
+  }
   return { id, tenant: tenant ?? null }
 }
 

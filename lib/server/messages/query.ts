@@ -6,6 +6,7 @@
  */
 import { checkSchema, type JsonSchema } from '../../agent/index.js'
 import { nearestName } from '../../internal/nearest-name.js'
+import { isStorable, MUST_BE_STORABLE } from '../../internal/storable-text.js'
 import { invalidField, type ProblemError } from '../errors.js'
 
 /** A parameter as the description of a route has it. */
@@ -16,19 +17,24 @@ interface KnownParameter {
   readonly prefix?: boolean
 }
 
-/** Checks the names of a query. `allowed` are the host's own. @throws 422 */
+/**
+ * Checks the names of a query, and that its texts are storable. `allowed` are the host's own.
+ *
+ * @throws 422
+ */
 export function checkQuery(
   query: URLSearchParams,
   parameters: readonly KnownParameter[],
   allowed: ReadonlySet<string>,
 ): void {
   const known = parameters.filter((parameter) => parameter.in === 'query')
-  for (const name of query.keys()) {
+  for (const [name, value] of query) {
     if (allowed.has(name)) continue
     const parameter = known.find((one) =>
       one.prefix === true ? name.startsWith(`${one.name}.`) : one.name === name,
     )
     if (parameter === undefined) throw unknownParameter(name, known)
+    if (!isStorable(`${name}${value}`)) throw invalid(parameter.name, MUST_BE_STORABLE)
     if (parameter.repeated !== true) readText(query, name)
   }
 }

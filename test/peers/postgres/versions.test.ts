@@ -193,7 +193,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     const before = await contents(schema)
     const refused = {
       code: 'ERR_AGENT_STORE_VERSION',
-      message: /schema "s\d+" need version 98 of the store, this one has 11; update runwright/,
+      message: /schema "s\d+" need version 98 of the store, this one has 13; update runwright/,
     }
     for (const migrate of [true, false]) {
       const store = new current.PostgresStore({ pool, schema, migrate })
@@ -233,7 +233,7 @@ describe('versions that share a PostgresStore', { skip: noPostgres }, () => {
     await store('before', '/a')
     const reader = await openStore(t, { pool, schema, listen: false })
     const { length } = await pool.query(`SELECT 1 FROM "${schema}".migrations`).then(rowsOf)
-    assert.equal(length, 11)
+    assert.equal(length, 13)
     await store('after', '/b')
     const [created, started, log, end] = sampleRun('later', { cwd: '/"', createdAt: 1.9e9 })
     await old.append('later', [created!, started!])

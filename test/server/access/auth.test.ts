@@ -183,6 +183,8 @@ const NO_PRINCIPALS: Record<string, unknown> = {
   'an object without id': { sub: 'alice' },
   'an id that is no string': { id: 7 },
   'an empty id': { id: '' },
+  'an id with NUL': { id: 'alice\0' },
+  'a tenant with half of a character': { id: 'alice', tenant: '\ud800' },
   'a tenant that is no string': { id: 'alice', tenant: 7 },
   'a misspelt tenant': { id: 'alice', tennant: 'acme' },
   'a tenant in another case': { id: 'alice', Tenant: 'acme' },

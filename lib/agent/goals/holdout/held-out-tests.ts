@@ -5,6 +5,7 @@
  * @module
  */
 import { checkOptions, type OptionKinds } from '../../../internal/options.js'
+import { isStorable, MUST_BE_STORABLE } from '../../../internal/storable-text.js'
 import type { JsonSchema, SchemaViolation } from '../../schema.js'
 
 /** What the model hears when they fail: that they do, or how many of how many. */
@@ -114,7 +115,10 @@ export function holdoutViolations(value: unknown): readonly SchemaViolation[] {
   if ('folder' in value) report('/folder', 'can only be named by the host: send `files`')
   else if (Object.keys(value).some((name) => !known.includes(name)))
     report('', `must have no fields but ${known.join(', ')}`)
-  if (!isCommand(command)) report('/command', 'must be a command of 1 to 32768 bytes without NUL')
+  if (!isCommand(command)) {
+    const detail = 'must be a command of 1 to 32768 bytes without NUL or half of a character'
+    report('/command', detail)
+  }
   if (tell !== undefined && !TELL.includes(tell)) report('/tell', 'must be "verdict" or "count"')
   const problem = 'folder' in value ? null : filesProblem(files)
   if (problem !== null) report('/files', problem)
@@ -141,7 +145,7 @@ export function heldOutTests({ command, files, tell = 'verdict' }: HoldoutReques
 }
 
 function isCommand(value: unknown): value is string {
-  if (typeof value !== 'string' || value.trim() === '' || value.includes('\0')) return false
+  if (typeof value !== 'string' || value.trim() === '' || !isStorable(value)) return false
   return Buffer.byteLength(value) <= MAX_COMMAND_BYTES
 }
 
@@ -150,6 +154,8 @@ function filesProblem(files: unknown): string | null {
   const entries = Object.entries(files)
   const notText = entries.findIndex(([, text]) => typeof text !== 'string')
   if (notText >= 0) return `file ${notText + 1} must be a text`
+  const unfit = entries.findIndex(([, text]) => !isStorable(text as string))
+  if (unfit >= 0) return `file ${unfit + 1} ${MUST_BE_STORABLE}`
   const sizes = entries.map(([path, text]) => [path, Buffer.byteLength(text as string)] as const)
   return sizesProblem(sizes)
 }

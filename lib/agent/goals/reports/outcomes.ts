@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 
 import { LongWork } from '../../../internal/next-turn.js'
+import { storableText } from '../../../internal/storable-text.js'
 import { redactor } from '../../redaction/redactor.js'
 import type { TestOutcome } from '../../test-outcomes.js'
 import { isFile, NAME_SEPARATOR } from './test-names.js'
@@ -203,7 +204,8 @@ function fits(names: readonly string[]): boolean {
  * compared with those of stored reports, so they must be as the log will store them.
  */
 export function shorten(name: string): string {
-  const shown = redactor.text(name)
+  const shown = storableText(redactor.text(name))
   if (shown === name && name.length <= MAX_NAME) return name
-  return `${shown.slice(0, MAX_NAME - 20)}…${hash('sha256', name).slice(0, 16)}`
+  const start = storableText(shown.slice(0, MAX_NAME - 20))
+  return `${start}…${hash('sha256', name).slice(0, 16)}`
 }

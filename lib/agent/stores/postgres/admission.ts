@@ -3,10 +3,11 @@ import { foldHead } from '../../log/head.js'
 import type { RunHead } from '../../run-details.js'
 import { keyOf, type Admission, type Admitted } from '../../shared-store.js'
 import { insertRunQuery, type Placement } from './append-statements.js'
+import type { DamagedRuns } from './damaged-runs.js'
 import type { Database, Transaction } from './database.js'
 import { busyQuery, foreignQuery } from './places.js'
 import { keyQuery } from './run-queries.js'
-import { headOf } from './run-rows.js'
+import { keyText } from './run-rows.js'
 
 /** Collaborators of {@link admit}. */
 export interface AdmissionContext {
@@ -18,6 +19,7 @@ export interface AdmissionContext {
   readonly workerId: string
   /** The fence of this process's claim of a run. */
   readonly fenceOf: (runId: string) => bigint | undefined
+  readonly damaged: DamagedRuns
 }
 
 /**
@@ -41,7 +43,7 @@ export async function admit(context: AdmissionContext, admission: Admission): Pr
     await transaction.rows({ name: 'runwright_admit_lock', text: lock, values: [schema] })
     if (parent !== undefined && !(await holds(transaction, context, parent, fence)))
       return { outcome: 'parent_lost' }
-    const refusal = await findRefusal(transaction, schema, admission, head, labels)
+    const refusal = await findRefusal(transaction, context, admission, head, labels)
     if (refusal !== null) return refusal
     const records = [admission.created]
     await transaction.rows(insertRunQuery(schema, head, placement, records, json))
@@ -65,7 +67,7 @@ async function holds(
 /** Checks the terms of an admission; null when they allow the run. */
 async function findRefusal(
   { rows }: Transaction,
-  schema: string,
+  { damaged, schema }: AdmissionContext,
   admission: Admission,
   own: RunHead,
   labels: readonly string[],
@@ -75,7 +77,7 @@ async function findRefusal(
   if (key !== null) {
     const [row] = await rows(keyQuery(schema, key.owner, key.key, keysSince))
     if (row !== undefined) {
-      const head = headOf(row)
+      const head = damaged.head(row)
       return head.details.run_id === created.run_id
         ? { outcome: 'admitted' }
         : { outcome: 'repeated', head }
@@ -95,7 +97,8 @@ async function findRefusal(
     FROM ${schema}.runs
     WHERE status = 'pending' AND claimed_by IS NULL AND run_id <> $1 AND root_run_id IS NULL`
   const { tenant } = own.owner
-  const [row] = await rows({ name: 'runwright_waiting', text, values: [created.run_id, tenant] })
+  const values = [created.run_id, tenant === null ? null : keyText(tenant)]
+  const [row] = await rows({ name: 'runwright_waiting', text, values })
   const waiting = { all: row?.['waiting'] as number, ofTenant: row?.['of_tenant'] as number }
   const limit = exceededBound(waiting, tenant, maxQueued)
   return limit === null ? null : { outcome: 'queue_full', limit }

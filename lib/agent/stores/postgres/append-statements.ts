@@ -67,9 +67,9 @@ export function insertRunQuery(
   const text = `WITH begun AS (
       INSERT INTO ${schema}.runs (run_id, created_ms, ended_ms, status, goal_hash, model_name,
         owner_id, tenant, idempotency_key, fixed, head, last_seq, gate_deadline_ms, folder, labels,
-        search_text, checkpoint_seq, root_run_id, parent_run_id, role)
+        search_text, checkpoint_seq, root_run_id, parent_run_id, role, shares_folder)
       VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $17, $18, $19, $20,
-        $21)
+        $21, $22)
       ON CONFLICT (run_id) DO NOTHING
       RETURNING run_id
     ), added AS (
@@ -100,6 +100,7 @@ export function insertRunQuery(
     child === null ? null : keyText(child.root),
     child?.parent == null ? null : keyText(child.parent),
     child?.role ?? null,
+    folder === null && details.workspace === 'in_place',
   ]
   return { name: 'runwright_begin', text, values }
 }
@@ -120,7 +121,7 @@ export function updateRunsQuery(
         gate_deadline_ms = m.gate_deadline_ms, ended_ms = m.ended_ms,
         claimed_by = CASE WHEN m.keeps THEN r.claimed_by END,
         holds_folder = r.holds_folder AND (m.ended_ms IS NULL OR m.operates),
-        operates = m.operates, checkpoint_seq = m.checkpoint_seq,
+        operates = m.operates, operation_open = m.operates, checkpoint_seq = m.checkpoint_seq,
         abort_wanted = r.abort_wanted AND m.ended_ms IS NULL,
         labels = ${LABELS_AFTER}
       FROM unnest($1::text[], $2::bigint[], $3::boolean[], $4::integer[], $5::integer[],

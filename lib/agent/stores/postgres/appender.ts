@@ -22,10 +22,11 @@ import {
   type Placement,
 } from './append-statements.js'
 import { claimLost, type Claims } from './claims.js'
+import type { DamagedRuns } from './damaged-runs.js'
 import type { Database } from './database.js'
 import { formatOf } from './formats.js'
 import type { PgRow } from './pg-types.js'
-import { HEAD_COLUMNS, headOf, isRunId } from './run-rows.js'
+import { HEAD_COLUMNS, isRunId } from './run-rows.js'
 
 const STATEMENTS_IN_FLIGHT = 2
 const RUNS_PER_STATEMENT = 256
@@ -73,6 +74,7 @@ export interface AppenderOptions {
   readonly schema: string
   readonly workerId: string
   readonly claims: Claims
+  readonly damaged: DamagedRuns
   /** How long, in milliseconds, to retry appends to runs that this process does not hold. */
   readonly patienceMs: number
   /** Called for each new run. */
@@ -101,6 +103,7 @@ export class Appender {
       const message = 'a run id has at most 600 characters, without NUL and lone surrogates'
       throw new StoreError('ERR_AGENT_STORE', message)
     }
+    this.#options.damaged.assertReadable(runId)
     const json = records.map((record) => JSON.stringify(record))
     const held = this.#options.claims.fence(runId) !== undefined
     await new Promise<void>((resolve, reject) => {
@@ -177,7 +180,12 @@ export class Appender {
       const rows = await this.#load([...remaining.keys()], patience)
       const updates: RunUpdate[] = []
       for (const [runId, appends] of remaining) {
-        const update = await this.#plan(runId, appends, rows.get(runId) ?? null, patience)
+        const row = rows.get(runId) ?? null
+        if (row instanceof StoreError) {
+          for (const append of appends) append.reject(row)
+          continue
+        }
+        const update = await this.#plan(runId, appends, row, patience)
         if (update !== null) updates.push(update)
       }
       if (updates.length === 0) return
@@ -185,10 +193,13 @@ export class Appender {
     }
   }
 
-  /** The rows of these runs, read from the database where they are not known. */
-  async #load(runIds: readonly string[], patience: number): Promise<ReadonlyMap<string, RunRow>> {
+  /** The rows of these runs, read from the database where they are not known, or why not. */
+  async #load(
+    runIds: readonly string[],
+    patience: number,
+  ): Promise<ReadonlyMap<string, RunRow | StoreError>> {
     const { database, schema, claims } = this.#options
-    const found = new Map<string, RunRow>()
+    const found = new Map<string, RunRow | StoreError>()
     for (const runId of runIds) {
       const row = this.#rows.get(runId)
       if (row !== undefined && row.fence === claims.fence(runId)?.toString()) found.set(runId, row)
@@ -198,8 +209,17 @@ export class Appender {
     const text = `SELECT ${HEAD_COLUMNS}, fence::text AS fence, claimed_by IS NOT NULL AS claimed
       FROM ${schema}.runs WHERE run_id = ANY($1)`
     const rows = await database.rows({ name: 'runwright_rows', text, values: [unknown] }, patience)
-    for (const row of rows) found.set(row['run_id'] as string, rowOf(row))
+    for (const row of rows) found.set(row['run_id'] as string, this.#rowOf(row))
     return found
+  }
+
+  #rowOf(row: PgRow): RunRow | StoreError {
+    try {
+      const head = this.#options.damaged.head(row)
+      return { head, fence: row['fence'] as string, claimed: row['claimed'] === true }
+    } catch (error) {
+      return error as StoreError
+    }
   }
 
   /** Settles what needs no writing and folds the rest; null when nothing is left to write. */
@@ -368,10 +388,6 @@ export class Appender {
     const rows = await database.rows(query, patience, again)
     return rows.map((row) => row['run_id'])
   }
-}
-
-function rowOf(row: PgRow): RunRow {
-  return { head: headOf(row), fence: row['fence'] as string, claimed: row['claimed'] === true }
 }
 
 /** The head after the records, or why they cannot be folded; `head` is changed either way. */

@@ -208,14 +208,18 @@ export class Claims {
     this.#listener?.lost(runId)
   }
 
-  /** As `SharedRuns.release`; resolves with true when there was a claim. */
+  /**
+   * As `SharedRuns.release`; resolves with true when there was a claim. A run that has not begun
+   * gives its folder back.
+   */
   async release(runId: string): Promise<boolean> {
     const { database, schema, workerId, patienceMs } = this.#options
     const fence = this.#held.get(runId)
     if (fence === undefined) return false
     this.forget(runId)
-    const text = `UPDATE ${schema}.runs SET claimed_by = NULL, operates = ${IS_OPEN},
-        holds_folder = holds_folder AND (ended_ms IS NULL OR ${IS_OPEN})
+    const text = `UPDATE ${schema}.runs SET claimed_by = NULL, operates = operation_open,
+        holds_folder = holds_folder AND status <> 'pending'
+          AND (ended_ms IS NULL OR operation_open)
       WHERE run_id = $1 AND claimed_by = $2 AND fence = $3`
     try {
       await database.rows({ text, values: [runId, workerId, String(fence)] }, patienceMs)
@@ -406,6 +410,3 @@ export function claimLost(runId: string): StoreError {
     `run ${runId} is held by another process: this one cannot append to it`,
   )
 }
-
-/** Condition: files of the run are being changed, by its log. */
-const IS_OPEN = `(head ->> 'operation' IS NOT NULL)`

@@ -132,9 +132,8 @@ export function busyQuery(
   return { name: 'runwright_busy', text, values }
 }
 
-/** Condition: the run shares its folder with others, by the policy `allow`. */
-export const SHARES =
-  `(folder IS NULL AND coalesce(head->'details'->>'workspace', 'in_place') = 'in_place')`
+/** Condition: the run, which has not ended, shares its folder with others (policy `allow`). */
+export const SHARES = '(shares_folder IS TRUE)'
 
 /**
  * Selects, as `holder`, a run other than this one that has its folder, one above or one below, or

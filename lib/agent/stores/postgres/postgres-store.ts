@@ -20,6 +20,7 @@ import { admit } from './admission.js'
 import { placementOf, type Placement } from './append-statements.js'
 import { Appender } from './appender.js'
 import { Claims } from './claims.js'
+import { DamagedRuns } from './damaged-runs.js'
 import { Database } from './database.js'
 import { FORMAT_LABELS } from './formats.js'
 import { HeartbeatConnection } from './heartbeat-connection.js'
@@ -55,6 +56,7 @@ export class PostgresStore implements RunStore {
   readonly #notifications: Notifications
   readonly #messages: Messages
   readonly #appender: Appender
+  readonly #damaged = new DamagedRuns()
   readonly #queries: RunQueries
   readonly #objects: PostgresObjects
   #listener: SharedRunsListener | undefined
@@ -74,7 +76,7 @@ export class PostgresStore implements RunStore {
     this.#options = resolved
     this.#database = database
     this.#placementOf = (head) => placementOf(head, resolved.labelsFor(head.details))
-    this.#queries = new RunQueries(database, schema, patienceMs)
+    this.#queries = new RunQueries(database, schema, patienceMs, this.#damaged)
     const checkOpen = (): void => this.#checkOpen()
     this.objects = this.#objects = new PostgresObjects({ ...common, checkOpen })
     this.holdouts = new PostgresHoldouts({ ...common, checkOpen })
@@ -100,6 +102,7 @@ export class PostgresStore implements RunStore {
     this.#appender = new Appender({
       ...common,
       claims: this.#claims,
+      damaged: this.#damaged,
       placementOf: this.#placementOf,
       onWritten: (head) => this.#onWritten(head),
     })
@@ -117,6 +120,7 @@ export class PostgresStore implements RunStore {
       placementOf: this.#placementOf,
       workerId,
       fenceOf: (runId: string) => claims.fence(runId),
+      damaged: this.#damaged,
     }
     return {
       admit: async (admission) => {
@@ -235,19 +239,22 @@ export class PostgresStore implements RunStore {
     })
     this.#appender.forget(runId)
     this.#claims.forget(runId)
+    this.#damaged.forget(runId)
     this.#notifications.deleted(runId)
   }
 
   async check(): Promise<void> {
     this.#checkOpen()
     const [row] = await this.#database.rows({ text: 'SELECT pg_is_in_recovery() AS standby' }, 0)
-    if (row?.['standby'] !== true) return
-    const message = 'the database is a read-only standby; promote it or connect to the primary'
-    throw new StoreError('ERR_AGENT_STORE_UNAVAILABLE', message)
+    if (row?.['standby'] === true) {
+      const message = 'the database is a read-only standby; promote it or connect to the primary'
+      throw new StoreError('ERR_AGENT_STORE_UNAVAILABLE', message)
+    }
+    await this.#queries.forgetDeleted()
   }
 
   damage(): StoreDamage {
-    return { runs: [], files: this.#objects.problems }
+    return { runs: this.#damaged.all, files: this.#objects.problems }
   }
 
   /**

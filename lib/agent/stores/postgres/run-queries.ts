@@ -3,18 +3,18 @@
  *
  * @module
  */
-import { toUSVString } from 'node:util'
-import { StoreError } from '../../errors.js'
-import { RECORD_VERSION, type RunOwner, type RunRecord, type RunStatus } from '../../events.js'
+import { storableText } from '../../../internal/storable-text.js'
+import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
 import type { RunHead } from '../../run-details.js'
 import type { RunPage, RunQuery } from '../../store.js'
 import { folderKey, metadataKeys } from '../list-keys.js'
 import { decodeCursor, encodeCursor, orderOf, type ListKey } from '../list-order.js'
 import { checkQuery, searchWords, toMs } from '../run-index.js'
+import type { DamagedRuns } from './damaged-runs.js'
 import type { Database } from './database.js'
 import { cursorValues, orderColumns, orderText } from './list-orders.js'
 import type { PgQuery, PgRow } from './pg-types.js'
-import { goalHash, HEAD_COLUMNS, headOf, isRunId, keyText, searchable } from './run-rows.js'
+import { goalHash, HEAD_COLUMNS, isRunId, keyText, searchable } from './run-rows.js'
 
 /** Longer than for other reads: subscriptions should survive a restart or failover. */
 const LOG_PATIENCE_MS = 60_000
@@ -23,27 +23,31 @@ export class RunQueries {
   readonly #database: Database
   readonly #schema: string
   readonly #patienceMs: number
+  readonly #damaged: DamagedRuns
 
-  constructor(database: Database, schema: string, patienceMs: number) {
+  constructor(database: Database, schema: string, patienceMs: number, damaged: DamagedRuns) {
     this.#database = database
     this.#schema = schema
     this.#patienceMs = patienceMs
+    this.#damaged = damaged
   }
 
   async read(runId: string, after: number, limit: number): Promise<readonly RunRecord[]> {
     if (!isRunId(runId)) return []
-    const text = `SELECT record FROM ${this.#schema}.events
+    this.#damaged.assertReadable(runId)
+    const text = `SELECT seq, record FROM ${this.#schema}.events
       WHERE run_id = $1 AND seq > $2 ORDER BY seq LIMIT $3`
     const query: PgQuery = { name: 'runwright_read', text, values: [runId, after, limit] }
     const rows = await this.#database.rows(query, LOG_PATIENCE_MS)
-    return rows.map((row) => recordOf(runId, row))
+    return rows.map((row) => this.#damaged.record(runId, row))
   }
 
   async head(runId: string): Promise<RunHead | null> {
     if (!isRunId(runId)) return null
+    this.#damaged.assertReadable(runId)
     const text = `SELECT ${HEAD_COLUMNS} FROM ${this.#schema}.runs WHERE run_id = $1`
     const [row] = await this.#rows({ name: 'runwright_head', text, values: [runId] })
-    return row === undefined ? null : headOf(row)
+    return row === undefined ? null : this.#damaged.head(row)
   }
 
   async list(query: RunQuery): Promise<RunPage> {
@@ -54,7 +58,8 @@ export class RunQueries {
     const where = conditions(this.#schema, query, value)
     const { field, step } = orderOf(sort)
     const columns = orderColumns(field)
-    const text = `SELECT ${HEAD_COLUMNS}, created_ms, ${orderText(field)} AS order_text
+    const text = `SELECT ${HEAD_COLUMNS}, root_run_id, parent_run_id, role, created_ms,
+        ${orderText(field)} AS order_text
       FROM ${this.#schema}.runs
       ${where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`}
       ORDER BY ${step === 1 ? columns : columns.replaceAll(/(?=, created_ms|, run_id|$)/g, ' DESC')}
@@ -66,7 +71,7 @@ export class RunQueries {
       rows.length > limit && last !== undefined
         ? encodeCursor(keyOf(last), sort)
         : null
-    return { heads: page.map(headOf), next }
+    return { heads: page.map((row) => this.#damaged.listed(row)), next }
   }
 
   async counts(): Promise<Readonly<Record<RunStatus, number>>> {
@@ -81,7 +86,18 @@ export class RunQueries {
 
   async findByKey(owner: RunOwner, key: string, since: number): Promise<RunHead | null> {
     const [row] = await this.#rows(keyQuery(this.#schema, owner, key, since))
-    return row === undefined ? null : headOf(row)
+    return row === undefined ? null : this.#damaged.head(row)
+  }
+
+  /** Forgets runs that were damaged and have been deleted, by whatever process. */
+  async forgetDeleted(): Promise<void> {
+    const known = this.#damaged.all.map(({ runId }) => runId)
+    if (known.length === 0) return
+    const text = `SELECT run_id FROM ${this.#schema}.runs WHERE run_id = ANY($1)`
+    const query = { name: 'runwright_damaged', text, values: [known] }
+    const rows = await this.#database.rows(query, 0)
+    const stored = new Set(rows.map((row) => row['run_id']))
+    for (const runId of known) if (!stored.has(runId)) this.#damaged.forget(runId)
   }
 
   #rows(query: PgQuery): Promise<readonly Readonly<Record<string, unknown>>[]> {
@@ -95,18 +111,6 @@ function keyOf(row: PgRow): ListKey {
     runId: row['run_id'] as string,
     order: row['order_text'] as string,
   }
-}
-
-/** @throws {@link StoreError} for a record that this version must not ignore and cannot read. */
-function recordOf(runId: string, row: PgRow): RunRecord {
-  const record = JSON.parse(row['record'] as string) as RunRecord
-  const version: number = record.v
-  if (version <= RECORD_VERSION) return record
-  throw new StoreError(
-    'ERR_AGENT_STORE_VERSION',
-    `run ${runId} was continued by a newer version: record ${record.seq} has format ${version}, ` +
-      `this one reads up to ${RECORD_VERSION}; update runwright in this process`,
-  )
 }
 
 /** Selects the newest run that was created with a key at or after `since`, in float seconds. */
@@ -168,7 +172,7 @@ function conditions(
   if (cursor !== undefined) {
     const { field, step } = orderOf(sort)
     const last = cursorValues(field, decodeCursor(cursor, sort)).map((part) =>
-      value(typeof part === 'string' ? toUSVString(part.replaceAll('\0', '\ufffd')) : part),
+      value(typeof part === 'string' ? storableText(part) : part),
     )
     where.push(`(${orderColumns(field)}) ${step === 1 ? '>' : '<'} (${last.join(', ')})`)
   }

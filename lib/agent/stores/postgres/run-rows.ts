@@ -5,7 +5,7 @@
  * @module
  */
 import { hash } from 'node:crypto'
-import { toUSVString } from 'node:util'
+import { isStorable, storableText } from '../../../internal/storable-text.js'
 import { completeHead, type StoredHead } from '../../log/head.js'
 import type { RunDetails, RunHead } from '../../run-details.js'
 import type { PgRow } from './pg-types.js'
@@ -82,7 +82,7 @@ export function keyText(text: string): string {
 
 /** Does the text survive a column unchanged, and is it short enough for an index? */
 function isColumnText(text: string): boolean {
-  return text.length <= MAX_KEY_LENGTH && !text.includes('\0') && toUSVString(text) === text
+  return text.length <= MAX_KEY_LENGTH && isStorable(text)
 }
 
 /** Content of the column `search_text`: goal, model and id. */
@@ -92,7 +92,7 @@ export function searchText({ goal, model_name, run_id }: RunDetails): string {
 
 /** A text, or a word to search for, in the form of `search_text`: lower case, storable. */
 export function searchable(text: string): string {
-  return toUSVString(text.toLowerCase().replaceAll('\0', '\ufffd'))
+  return storableText(text.toLowerCase())
 }
 
 /** The value by which a goal is found; a goal may be too long for an index or not storable. */

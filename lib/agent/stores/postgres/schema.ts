@@ -6,6 +6,7 @@
  */
 import { StoreError } from '../../errors.js'
 import type { Database, Transaction } from './database.js'
+import { CLAIM_COLUMN_STATEMENTS } from './claim-columns.js'
 import { LIST_KEY_STATEMENTS } from './list-keys.js'
 import { LIST_ORDER_STATEMENTS } from './list-orders.js'
 import { FORMAT_STATEMENTS, TREE_FORMAT_STATEMENTS } from './formats.js'
@@ -113,6 +114,8 @@ const MIGRATIONS: readonly Migration[] = [
   { version: 11, compatibleFrom: 1, statements: LIST_ORDER_STATEMENTS },
   // Turns of tenants.
   { version: 12, compatibleFrom: 1, statements: TENANT_TURN_STATEMENTS },
+  // What claims ask of heads.
+  { version: 13, compatibleFrom: 1, statements: CLAIM_COLUMN_STATEMENTS },
 ]
 
 const NEWEST = MIGRATIONS.at(-1)?.version ?? 0

@@ -149,7 +149,10 @@ test('an attempt that changes the tests is not the nearest, however many pass', 
 
 test('a binary file is a larger change than any text', async (t) => {
   const { engine, cwd } = await openFamily(t, {
-    binary: writes('answer.txt', `good${String.fromCharCode(0)}\n`),
+    binary: (_, turn) =>
+      turn === 0
+        ? { calls: [{ tool: 'bash', args: { command: "printf 'good\\000\\n' > answer.txt" } }] }
+        : { text: 'done' },
     text: writes('answer.txt', `good\n${'more\n'.repeat(500)}`),
   })
   writeFiles(cwd, { 'answer.txt': 'none\n' })
