@@ -546,8 +546,9 @@ export interface RecordFields {
   /** The format version: the lowest whose readers may skip what they do not know of the record. */
   readonly v: 1 | 2 | 3 | 4
   /**
-   * Milliseconds before this record in which the run could not work: no process drove it, it waited
-   * for a slot, or its store was unavailable. Absent for 0, and in logs of earlier versions.
+   * Milliseconds before this record in which the run did not work: no process drove it, it waited
+   * for a slot, its store was unavailable, the machine was suspended, or the time of day was set
+   * forward. May be absent for 0, and is in logs of earlier versions.
    */
   readonly idle_ms?: number
 }

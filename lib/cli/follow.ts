@@ -133,7 +133,7 @@ class Progress {
   most = 0
   #iteration = 0
   #what = 'starts'
-  #since = Date.now()
+  #since = performance.now()
   #tokens = 0
 
   note({ kind, payload, iteration }: AgentEvent): void {
@@ -142,11 +142,11 @@ class Progress {
     const what = this.#doing(kind, payload)
     if (what === null) return
     this.#what = what
-    this.#since = Date.now()
+    this.#since = performance.now()
   }
 
   parts(): Part[] {
-    const seconds = Math.floor((Date.now() - this.#since) / 1_000)
+    const seconds = Math.floor((performance.now() - this.#since) / 1_000)
     const where = `iteration ${this.#iteration}/${this.most}`
     return [['dim', `${where} · ${this.#tokens} tokens · ${seconds} s · ${this.#what}`]]
   }

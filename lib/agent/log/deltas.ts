@@ -5,7 +5,6 @@
  *
  * @module
  */
-import type { Clock } from '../../internal/clock.js'
 import type { Redactor } from '../redaction/redactor.js'
 import { StreamRedactor } from '../redaction/stream-redactor.js'
 import type { RunFeed } from './feed.js'
@@ -24,15 +23,16 @@ export interface DeltaSource {
 /** Publishes the text of one model call while it streams in, with secrets redacted. */
 export class DeltaWriter {
   readonly #feed: RunFeed
-  readonly #clock: Clock
+  readonly #time: () => number
   readonly #source: DeltaSource
   readonly #redacted: StreamRedactor
   #offset = 0
   #closed = false
 
-  constructor(feed: RunFeed, clock: Clock, redactor: Redactor, source: DeltaSource) {
+  /** `time` returns the `ts` of an event that happens now. */
+  constructor(feed: RunFeed, time: () => number, redactor: Redactor, source: DeltaSource) {
     this.#feed = feed
-    this.#clock = clock
+    this.#time = time
     this.#redacted = new StreamRedactor(redactor)
     this.#source = source
   }
@@ -64,7 +64,7 @@ export class DeltaWriter {
   #encode(piece: Pick<DeltaPayload, 'offset' | 'text'>): EncodedDelta {
     const { iteration, turn, attempt } = this.#source
     const payload: DeltaPayload = { turn, attempt, ...piece }
-    const ts = this.#clock.now() / 1000
+    const ts = this.#time()
     const fields = { kind: 'model_delta', run_id: this.#feed.runId, iteration, ts, payload }
     return { seq: null, kind: 'model_delta', json: JSON.stringify(fields) }
   }

@@ -30,16 +30,16 @@ export function remainingMs(state: RunState, nowMs: number): number {
 /** The least that can be a budget in US dollars. */
 const LEAST_USD = 0.000001
 
-/** The budgets of a run that this one starts now; null: no bound. */
-export function remainingBudget(
-  state: RunState,
-  nowMs: number,
-): {
+/** What is left of the budgets of a run, for one that it starts; null: no bound. */
+export interface RemainingBudget {
   readonly max_total_tokens: number | null
   readonly max_cost_usd: number | null
   readonly max_seconds: number | null
   readonly max_tool_calls: number | null
-} {
+}
+
+/** The budgets of a run that this one starts now. */
+export function remainingBudget(state: RunState, nowMs: number): RemainingBudget {
   const { max_total_tokens: tokens, max_cost_usd: usd } = state.frozen.request
   const { max_seconds, max_tool_calls } = state.frozen.request
   const { final_state } = state.head.details

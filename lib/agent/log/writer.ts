@@ -26,6 +26,7 @@ import { copyHead, foldHead } from './head.js'
 import type { Observers } from './observer.js'
 import type { RecordReader } from './read-log.js'
 import type { RunState } from './run-state.js'
+import { RunTime, type Moment, type OpenGate } from './run-time.js'
 import { foldState } from './state.js'
 
 /** What a log needs of its engine. */
@@ -64,31 +65,29 @@ export class LogWriter implements RecordReader {
   #refusal: StoreError | null = null
   /** Refusals so far. */
   #refusals = 0
-  /** Calls that wait for the store to be available, and since when (epoch ms). */
-  #waiting = 0
-  #waitingSince = 0
   /** Called with each refusal. */
   readonly #onRefusal = new Set<(refusal: StoreError) => void>()
   /** End the pauses between attempts. */
   readonly #wakers = new Set<() => void>()
   #gaveUp = false
-  /** When the store last took records, by the steady clock. */
+  /** When the store last took records, by `performance.now()`. */
   #confirmedAt = -Infinity
-  /** Milliseconds since the last record that are no work of the run. */
-  #idleMs: number
+  readonly #time: RunTime
 
-  /**
-   * Continues a log whose fold is `state`. `isTakenOver`: the run had begun, and no process drove
-   * it since its last record.
-   */
-  constructor(options: LogWriterOptions, feed: RunFeed, state: RunState, isTakenOver = false) {
+  /** Continues a log whose fold is `state`. `gate`: its open gate, if this process knows it. */
+  constructor(
+    options: LogWriterOptions,
+    feed: RunFeed,
+    state: RunState,
+    gate: OpenGate | null = null,
+  ) {
     this.runId = feed.runId
     this.feed = feed
     this.#options = options
     this.#state = state
     this.#durable = copyHead(state.head)
-    const gap = options.clock.now() - state.head.last_ts * 1000
-    this.#idleMs = isTakenOver ? Math.max(1, gap) : 0
+    this.#time = new RunTime(options.clock, state.head.last_ts, gate)
+    this.untilExpiry()
   }
 
   get redactor(): Redactor {
@@ -112,13 +111,23 @@ export class LogWriter implements RecordReader {
 
   /** The time by which budgets are measured (epoch ms): it stands still in {@link idleWhile}. */
   now(): number {
-    const now = this.#options.clock.now()
-    return now - this.#idleMs - (this.#waiting > 0 ? now - this.#waitingSince : 0)
+    return this.#time.budgetNow
+  }
+
+  /** The `ts` of an event that happens now, in float seconds since the epoch. */
+  get ts(): number {
+    return this.#time.read().ts
+  }
+
+  /** Milliseconds until the open gate expires; null if there is none, or it never does. */
+  untilExpiry(): number | null {
+    const { gate } = this.#state.head.details
+    return gate === null ? null : this.#time.untilExpiry(gate)
   }
 
   /** Settles as `waiting` does; that time is no work of the run. */
   async idleWhile<T>(waiting: Promise<T>): Promise<T> {
-    this.#beginWait()
+    this.#time.beginWait()
     try {
       return await waiting
     } finally {
@@ -180,15 +189,15 @@ export class LogWriter implements RecordReader {
    */
   async offer(drafts: readonly RecordDraft[]): Promise<void> {
     await this.confirm()
-    const { details, last_ts } = this.#state.head
-    const records: RunRecord[] = []
-    for (const draft of drafts) {
-      const seq = details.last_seq + records.length + 1
-      records.push(this.#stamp(draft, seq, records.at(-1)?.ts ?? last_ts))
-    }
+    const { last_seq } = this.#state.head.details
+    const moment = this.#time.read()
+    const records = drafts.map((draft, index) => {
+      const idleMs = index === 0 ? this.#time.idleMs(moment) : 0
+      return this.#stamp(draft, last_seq + 1 + index, moment, idleMs)
+    })
     const began = performance.now()
     await this.#store(records)
-    for (const record of records) this.#state = foldState(this.#state, record)
+    for (const record of records) this.#foldRecord(record, moment)
     this.#publish(records, began)
   }
 
@@ -251,21 +260,25 @@ export class LogWriter implements RecordReader {
 
   #fold(drafts: readonly RecordDraft[]): void {
     for (const draft of drafts) {
-      const { details, last_ts } = this.#state.head
-      const record = this.#stamp(draft, details.last_seq + 1, last_ts)
-      this.#state = foldState(this.#state, record)
+      const { last_seq } = this.#state.head.details
+      const moment = this.#time.read()
+      const record = this.#stamp(draft, last_seq + 1, moment, this.#time.idleMs(moment))
+      this.#foldRecord(record, moment)
       this.#noted.push(record)
     }
   }
 
-  #stamp(draft: RecordDraft, seq: number, notBefore: number): RunRecord {
-    const { clock, redactor } = this.#options
-    const record = stamp(redactedDraft(draft, redactor), this.runId, seq, notBefore, clock)
-    const now = clock.now()
-    const idle = this.#idleMs + (this.#waiting > 0 ? now - this.#waitingSince : 0)
-    this.#idleMs = 0
-    this.#waitingSince = now
-    return idle < 1 ? record : { ...record, idle_ms: Math.round(idle) }
+  #foldRecord(record: RunRecord, moment: Moment): void {
+    this.#state = foldState(this.#state, record)
+    this.#time.advance(moment)
+    this.untilExpiry()
+  }
+
+  #stamp(draft: RecordDraft, seq: number, { ts }: Moment, idleMs: number): RunRecord {
+    const record = stamp(redactedDraft(draft, this.redactor), this.runId, seq, ts)
+    // Without the field, the fold takes all the time before these records for idle.
+    const isExplicit = this.#state.suspended || draft.kind === 'run_recovered'
+    return idleMs < 1 && !isExplicit ? record : { ...record, idle_ms: Math.round(idleMs) }
   }
 
   #write(): Promise<void> {
@@ -316,7 +329,7 @@ export class LogWriter implements RecordReader {
     try {
       for (let retry = 0; ; ) {
         if (problem !== null) {
-          if (retry === 0) this.#beginWait()
+          if (retry === 0) this.#time.beginWait()
           await this.#pause((retry += 1), problem)
         }
         if (this.#failure !== null) throw this.#failure
@@ -333,16 +346,8 @@ export class LogWriter implements RecordReader {
     }
   }
 
-  #beginWait(): void {
-    if (this.#waiting === 0) this.#waitingSince = this.#options.clock.now()
-    this.#waiting += 1
-  }
-
   #endWait(): void {
-    this.#waiting -= 1
-    if (this.#waiting > 0) return
-    this.#idleMs += Math.max(0, this.#options.clock.now() - this.#waitingSince)
-    this.#refusal = null
+    if (this.#time.endWait()) this.#refusal = null
   }
 
   #refuse(refusal: StoreError): void {
@@ -373,19 +378,17 @@ export class LogWriter implements RecordReader {
 }
 
 /**
- * Makes a record of a draft; its time is never earlier than `notBefore` (float seconds). Every
- * record is made here, so here its texts become storable, whoever wrote them.
+ * Makes a record of a draft. Every record is made here, so here its texts become storable, whoever
+ * wrote them.
  */
 export function stamp<D extends RecordDraft>(
   draft: D,
   runId: string,
   seq: number,
-  notBefore: number,
-  clock: Clock,
+  ts: number,
 ): Extract<RunRecord, { kind: D['kind'] }> {
   const { kind, iteration } = draft
   const payload = storable(draft.payload)
-  const ts = Math.max(notBefore, clock.now() / 1000)
   const v = versionOf(draft)
   const record =
     'private' in draft

@@ -13,7 +13,7 @@
  */
 import { backoffDelay, type Backoff } from '../../internal/backoff.js'
 import { raceAbort } from '../../internal/abort.js'
-import type { Timer } from '../../internal/clock.js'
+import { steadyNow, type Timer } from '../../internal/clock.js'
 import type { JsonObject, JsonValue } from '../../internal/json.js'
 import { McpError } from '../errors.js'
 import type { Tool, ToolOutput } from '../tool.js'
@@ -152,7 +152,7 @@ export class McpServer implements AsyncDisposable {
       return Promise.reject(new McpError(name, 'unreachable', 'it was closed by the host'))
     }
     if (this.#session !== null) return Promise.resolve(this.#session)
-    const wait = this.#notBefore - clock.now()
+    const wait = this.#notBefore - steadyNow(clock)
     if (this.#opening === null && wait > 0) {
       const when = `it is started again in ${Math.ceil(wait / 1000)} s at the earliest`
       return Promise.reject(new McpError(name, 'unreachable', `${this.#lastProblem}; ${when}`))
@@ -215,7 +215,7 @@ export class McpServer implements AsyncDisposable {
     this.#failures += 1
     this.#lastProblem = error instanceof McpError ? error.detail : String(error)
     const wait = this.#failures === 1 ? 0 : backoffDelay(this.#failures - 1, RESTART_BACKOFF)
-    this.#notBefore = this.#config.clock.now() + wait
+    this.#notBefore = steadyNow(this.#config.clock) + wait
   }
 
   async #readTools(session: McpSession): Promise<void> {

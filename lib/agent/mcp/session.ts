@@ -5,7 +5,7 @@
  * @module
  */
 import { abortListeners } from '../../internal/abort.js'
-import type { Clock, Timer } from '../../internal/clock.js'
+import { steadyNow, type Clock, type Timer } from '../../internal/clock.js'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
 import { McpError } from '../errors.js'
 import { clip } from '../output.js'
@@ -123,7 +123,7 @@ export class McpSession {
     const id = ++this.#lastId
     const exchange = new AbortController()
     return new Promise<JsonObject>((resolve, reject) => {
-      let latest = clock.now() + timeoutMs * MAX_EXTENSION
+      let latest = steadyNow(clock) + timeoutMs * MAX_EXTENSION
       let timer: Timer | undefined
       const settle = (end: () => void): void => {
         if (!this.#pending.delete(id)) return
@@ -141,7 +141,7 @@ export class McpSession {
       }
       const wait = (): void => {
         timer?.cancel()
-        const ms = Math.max(0, Math.min(timeoutMs, latest - clock.now()))
+        const ms = Math.max(0, Math.min(timeoutMs, latest - steadyNow(clock)))
         timer = clock.setTimeout(
           () => giveUp(new McpError(server, 'timeout', `${method} was not answered in time`)),
           ms,
@@ -153,10 +153,10 @@ export class McpSession {
         reject: (error) => settle(() => reject(error)),
         progress: wait,
         hold: (work) => {
-          const since = clock.now()
+          const since = steadyNow(clock)
           timer?.cancel()
           const resume = (): void => {
-            latest += clock.now() - since
+            latest += steadyNow(clock) - since
             if (this.#pending.has(id)) wait()
           }
           work.then(resume, resume)

@@ -4,19 +4,12 @@
  * @module
  */
 import type { ChildRole } from '../run-tree.js'
+import type { RemainingBudget } from '../log/remaining.js'
 import type { RunState } from '../log/run-state.js'
 import type { DelegateRequest, Tool } from '../tool.js'
 import { delegateTool } from '../tools/delegate.js'
 import type { NewChildPlace, NewRun, RequestContext } from './new-run.js'
 import { parseStartRequest, settingsOf, type StartRequest } from './start-request.js'
-
-/** What is left of the budgets of a run, for one that it starts; null: no bound. */
-export interface RemainingBudget {
-  readonly max_total_tokens: number | null
-  readonly max_cost_usd: number | null
-  readonly max_seconds: number | null
-  readonly max_tool_calls: number | null
-}
 
 /** The place of a child in its tree, and what it begins with. */
 export function childPlace(

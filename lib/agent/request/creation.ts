@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { Clock } from '../../internal/clock.js'
+import { cautiousTime, type Clock } from '../../internal/clock.js'
 import type { JsonObject } from '../../internal/json.js'
 import { isStorable, MUST_BE_STORABLE } from '../../internal/storable-text.js'
 import { uuidV7 } from '../../internal/uuid.js'
@@ -14,10 +14,10 @@ import { newKey } from '../goals/holdout/encrypted.js'
 import type { HeldOutTests, HoldoutRequest } from '../goals/holdout/held-out-tests.js'
 import type { FrozenInstructions } from '../instructions.js'
 import { redactedDraft } from '../log/redacted-draft.js'
+import type { RemainingBudget } from '../log/remaining.js'
 import { stamp } from '../log/writer.js'
 import type { Model, TraceContext } from '../model.js'
 import type { Redactor } from '../redaction/redactor.js'
-import { remainingBudget } from '../log/remaining.js'
 import type { RunState } from '../log/run-state.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { DelegateRequest, Tool } from '../tool.js'
@@ -91,9 +91,12 @@ interface Resolved {
 export class Creation {
   readonly #options: CreationOptions
   readonly #holdouts: Holdouts
+  /** For ages: no key is forgotten early because the time of day was set. */
+  readonly #now: () => number
 
   constructor(options: CreationOptions) {
     this.#options = options
+    this.#now = cautiousTime(options.clock)
     this.#holdouts = new Holdouts(options)
   }
 
@@ -140,13 +143,14 @@ export class Creation {
   }
 
   /**
-   * Checks what a run asks of another one; the function returned begins that, unless it exists,
-   * with the files of a checkpoint.
+   * Checks what a run asks of another one, within its remaining budget; the function returned
+   * begins that, unless it exists, with the files of a checkpoint.
    *
    * @throws as {@link Creation.create} does.
    */
   async child(
     parent: RunState,
+    budget: RemainingBudget,
     child: NewChild,
   ): Promise<(checkpointId: string) => Promise<void>> {
     const { offeredTools, store } = this.#options
@@ -155,7 +159,6 @@ export class Creation {
     const { owner } = head
     this.assertNoSecret(asked)
     const isAttempt = role === 'attempt'
-    const budget = remainingBudget(parent, this.#options.clock.now())
     const newRun = isAttempt
       ? attemptRun(parent, (asked as { model_name: string }).model_name, budget, this.#options)
       : await resolveNewRun(
@@ -204,10 +207,10 @@ export class Creation {
     { asked, source }: AskedHoldout,
     resolve: (owner: RunOwner) => Promise<Resolved>,
   ): Promise<CreatedRun> {
-    const { clock, store } = this.#options
+    const { store } = this.#options
     const { idempotencyKey: key } = options
     const owner = ownerOf(options.caller) ?? HOST
-    const keysSince = clock.now() / 1000 - KEY_SECONDS
+    const keysSince = this.#now() / 1000 - KEY_SECONDS
     const idempotency = key === undefined ? null : { key, body_hash: hash() }
     if (idempotency !== null) {
       this.assertNoSecret({}, idempotency.key)
@@ -254,7 +257,7 @@ export class Creation {
     }
     const draft = createdRecord(newRun, parentRunId ?? null, more, fork, child?.place)
     const runId = child?.runId ?? uuidV7(clock.now())
-    return stamp(redactedDraft(draft, redactor), runId, 1, 0, clock)
+    return stamp(redactedDraft(draft, redactor), runId, 1, clock.now() / 1000)
   }
 
   /** The context without the caller's own state if that holds a secret. */

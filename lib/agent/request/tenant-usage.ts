@@ -7,10 +7,12 @@
  * 3. The store is asked each time, so that runs of other processes count: for runs that have not
  *    ended, and for those created since the last time. What all others cost does not change any
  *    more, and is kept as one sum for each minute of creation.
+ * 4. The day is that of the time of day, as creations are stored. When that was set back, the runs
+ *    of the day are read anew, as after a restart: unknown ones may seem older than known ones.
  *
  * @module
  */
-import type { Clock } from '../../internal/clock.js'
+import { steadyNow, type Clock } from '../../internal/clock.js'
 import { nextTurn } from '../../internal/next-turn.js'
 import type { TenantUsage } from '../engine-calls.js'
 import { isTerminal, type RunStatus } from '../events.js'
@@ -77,6 +79,8 @@ class Spending {
   readonly #counted = new Map<string, number>()
   /** Runs created before are known, in epoch ms. */
   #knownBefore = 0
+  /** The time of day at the last read, less that of the steady clock. */
+  #offset = -Infinity
   /** Settles when the reads so far have: each continues where the last one ended. */
   #turn: Promise<unknown> = Promise.resolve()
 
@@ -94,6 +98,7 @@ class Spending {
 
   async #read(): Promise<TenantUsage> {
     const now = this.#clock.now()
+    this.#forgetIfSetBack(now - steadyNow(this.#clock))
     const tenant = this.#tenant
     const open = new Map<string, Cost>()
     const below = new Map<string, number>()
@@ -134,6 +139,15 @@ class Spending {
     this.#counted.set(runId, createdMs)
     const minute = Math.floor(createdMs / MINUTE_MS)
     if (usd > 0) this.#ended.set(minute, (this.#ended.get(minute) ?? 0) + usd)
+  }
+
+  #forgetIfSetBack(offset: number): void {
+    if (offset < this.#offset - SKEW_MS) {
+      this.#knownBefore = 0
+      this.#counted.clear()
+      this.#ended.clear()
+    }
+    this.#offset = offset
   }
 
   #forget(now: number): void {

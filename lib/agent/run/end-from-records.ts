@@ -57,8 +57,9 @@ export async function endFromRecords(
   }
   if (failure !== undefined) drafts.push({ kind: 'error', iteration, payload: failure })
   drafts.push(endRecord({ head, messages }, end))
+  const ts = Math.max(head.last_ts, clock.now() / 1000)
   const records = drafts.map((draft, index) =>
-    stamp(redactedDraft(draft, redactor), runId, last_seq + 1 + index, head.last_ts, clock),
+    stamp(redactedDraft(draft, redactor), runId, last_seq + 1 + index, ts),
   )
   const began = performance.now()
   await store.append(runId, records)

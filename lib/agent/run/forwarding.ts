@@ -119,10 +119,8 @@ export class Forwarding {
     const { logOptions } = this.#options
     const { record, state } = await this.#recordOf(runId, message)
     if (record === null) return
-    const { last_seq, status } = state.head.details
-    const feed = new RunFeed(runId, logOptions.store, last_seq)
-    // Time in which nobody drives a run that works is no work of it.
-    await new LogWriter(logOptions, feed, state, status === 'running').offer([record])
+    const feed = new RunFeed(runId, logOptions.store, state.head.details.last_seq)
+    await new LogWriter(logOptions, feed, state).offer([record])
   }
 
   async #recordOf(

@@ -1,4 +1,4 @@
-import type { Clock } from '../../internal/clock.js'
+import { steadyNow, type Clock } from '../../internal/clock.js'
 import { ModelError } from '../errors.js'
 import type { LogWriter } from '../log/writer.js'
 import type { Model } from '../model.js'
@@ -81,7 +81,7 @@ export class LimitedCalls {
   }
 
   #tell({ id, limiter }: LimitedProvider, log: LogWriter): void {
-    const now = this.#clock.now()
+    const now = steadyNow(this.#clock)
     if (now - this.#told < TELL_AGAIN_MS || log.hasFailed) return
     this.#told = now
     const message = `waiting for ${id}: the limit of ${limiter.reason} is reached`

@@ -241,13 +241,12 @@ export class LocalDriver implements RunDriver {
       return null
     })
     if (state === null || this.#stopped.signal.aborted) return null
-    const { last_seq, started_at, status } = state.head.details
+    const { last_seq, status } = state.head.details
     if (isTerminal(status)) return null
     // Only now: a reader may have subscribed while the log was read.
     const feed = this.#feeds.get(runId)?.feed ?? new RunFeed(runId, store, last_seq)
-    const run = runs.prepare(new LogWriter(runs.logOptions, feed, state, started_at !== null), {
-      abandoned: true,
-    })
+    const log = new LogWriter(runs.logOptions, feed, state, this.#untaken.gateOf(runId))
+    const run = runs.prepare(log, { abandoned: true })
     this.#feeds.delete(runId)
     this.#untaken.remove(runId)
     void this.#drive(run)

@@ -3,9 +3,9 @@ const SLICE_MS = 1_000
 const WINDOW_MS = 60_000
 
 /**
- * Counts what happened within the last 60 seconds. Pure: the time is a parameter. It keeps one
- * number a second, however much happens, and lets each of them leave a little late, so that no 60
- * seconds have more than the limit.
+ * Counts what happened within the last 60 seconds. Pure: the time is a parameter, which never goes
+ * back. It keeps one number a second, however much happens, and lets each of them leave a little
+ * late, so that no 60 seconds have more than the limit.
  */
 export class MinuteWindow {
   readonly #limit: number
@@ -51,12 +51,6 @@ export class MinuteWindow {
   }
 
   #advance(nowMs: number): void {
-    const last = this.#slices.at(-1)
-    // The clock was set back: what happened counts as if it had happened now.
-    if (last !== undefined && last.at > nowMs) {
-      const at = Math.floor(nowMs / SLICE_MS) * SLICE_MS
-      this.#slices.splice(0, Infinity, { at, amount: this.#sum })
-    }
     while (this.#slices.length > 0 && this.#slices[0]!.at + SLICE_MS + WINDOW_MS <= nowMs)
       this.#sum -= this.#slices.shift()!.amount
   }

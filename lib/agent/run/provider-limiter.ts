@@ -9,7 +9,7 @@
  *
  * @module
  */
-import type { Clock, Timer } from '../../internal/clock.js'
+import { steadyNow, type Clock, type Timer } from '../../internal/clock.js'
 import { FairQueue, type Waiting } from '../../internal/fair-queue.js'
 import type { ProviderLimits } from '../models/provider-limits.js'
 import { MinuteWindow } from './minute-window.js'
@@ -92,7 +92,7 @@ export class ProviderLimiter {
   /** The limit for which the next call waits, for people. */
   get reason(): string {
     const { concurrent, requestsPerMinute, tokensPerMinute } = this.#limits
-    const now = this.#clock.now()
+    const now = steadyNow(this.#clock)
     if (this.#isFull) return `${concurrent} calls at the same time`
     const waits = (this.#requests?.untilRoom(1, now) ?? 0) > 0
     return waits ? `${requestsPerMinute} calls a minute` : `${tokensPerMinute} tokens a minute`
@@ -105,7 +105,7 @@ export class ProviderLimiter {
   /** Milliseconds until a call may begin; Infinity: when another one has ended. */
   #untilFree(tokens: number): number {
     if (this.#isFull) return Infinity
-    const now = this.#clock.now()
+    const now = steadyNow(this.#clock)
     return Math.max(
       this.#requests?.untilRoom(1, now) ?? 0,
       this.#tokens?.untilRoom(tokens, now) ?? 0,
@@ -113,7 +113,7 @@ export class ProviderLimiter {
   }
 
   #begin({ tokens }: LimitedCall): CallPlace {
-    const began = this.#clock.now()
+    const began = steadyNow(this.#clock)
     this.#working += 1
     this.#requests?.add(1, began)
     this.#tokens?.add(tokens, began)
@@ -123,7 +123,7 @@ export class ProviderLimiter {
         if (isOver) return
         isOver = true
         this.#working -= 1
-        const now = this.#clock.now()
+        const now = steadyNow(this.#clock)
         const more = (used ?? tokens) - tokens
         if (more > 0) this.#tokens?.add(more, now)
         else if (more < 0) this.#tokens?.takeBack(-more, began, now)

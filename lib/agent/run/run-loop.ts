@@ -13,6 +13,7 @@
  *
  * @module
  */
+import { steadyNow } from '../../internal/clock.js'
 import { nextTurn } from '../../internal/next-turn.js'
 import { sleep } from '../../internal/sleep.js'
 import type { ApproveCall } from '../approval.js'
@@ -73,7 +74,7 @@ export interface RunLoopOptions
   ) => Promise<RunFolder>
   /** True when a process that has died drove the run before. */
   readonly takenOver: boolean
-  /** The gate that has expired by the store's clock; for others this process's clock decides. */
+  /** The gate that has expired by the store's clock, which decides if the run parks at gates. */
   readonly overdueGate: string | null
   /** True when no process holds a run that waits for a human: any process continues it later. */
   readonly parksAtGates: boolean
@@ -103,7 +104,10 @@ export class RunLoop {
   readonly #options: RunLoopOptions
   #log: LogWriter
   #stop = new AbortController()
-  /** Until when (ms) its files may be stored, once it is to stop here and go on elsewhere. */
+  /**
+   * Until when (ms, by the steady clock) its files may be stored, once it is to stop here and go on
+   * elsewhere.
+   */
   #suspendBy: number | null = null
   #takenOver: boolean
   /** True when this process must not touch the run any more: it is parked, or was taken away. */
@@ -312,7 +316,7 @@ export class RunLoop {
    * it has not taken yet is lost, as in a crash.
    */
   suspend(): void {
-    this.#suspendBy ??= this.#options.clock.now() + HAND_OVER_MS
+    this.#suspendBy ??= steadyNow(this.#options.clock) + HAND_OVER_MS
     this.#log.giveUp()
     this.#interrupt(new Suspended('the service is shutting down'))
   }
@@ -530,13 +534,14 @@ export class RunLoop {
     scheduler.pause(this.#log.runId)
     const { gate } = this.state.head.details
     if (gate === null) return
-    const left = gate.deadline === null ? null : Date.parse(gate.deadline) - clock.now()
-    const overdue = gate.gate_id === this.#options.overdueGate
-    if (overdue || (left !== null && left <= 0)) {
+    const { overdueGate, parksAtGates } = this.#options
+    const left = this.#log.untilExpiry()
+    const isOverdue = parksAtGates ? gate.gate_id === overdueGate : left !== null && left <= 0
+    if (isOverdue) {
       const reason = `gate ${gate.gate_id} was not answered by ${gate.deadline}`
       return this.#finish({ status: 'aborted', endReason: 'gate_timeout', reason })
     }
-    if (this.#options.parksAtGates) {
+    if (parksAtGates) {
       this.#left = true
       return
     }
@@ -567,7 +572,7 @@ export class RunLoop {
     const movesOn = isShared && this.state.frozen.request.workspace === 'isolated'
     const checkpoints = movesOn ? (this.#context?.checkpoints ?? null) : null
     await this.#delegates.atRest()
-    const leftMs = (): number => (this.#suspendBy ?? 0) - this.#options.clock.now()
+    const leftMs = (): number => (this.#suspendBy ?? 0) - steadyNow(this.#options.clock)
     const goesOn = (call: CallState): boolean => this.#goesOnLater(call)
     await suspendRun(this.#log, executor, checkpoints, leftMs, goesOn)
   }

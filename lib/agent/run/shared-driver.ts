@@ -5,7 +5,7 @@
  *
  * @module
  */
-import type { Clock } from '../../internal/clock.js'
+import { steadyNow, type Clock } from '../../internal/clock.js'
 import { sleep } from '../../internal/sleep.js'
 import type { OnLog } from '../checkpoints/run-logs.js'
 import {
@@ -303,7 +303,7 @@ export class SharedDriver implements RunDriver {
 
   /** Runs that are not claimed now: another process, or a newer version, may drive them. */
   #refusedNow(): readonly string[] {
-    const now = this.#options.clock.now()
+    const now = steadyNow(this.#options.clock)
     for (const [runId, until] of this.#refused) if (until <= now) this.#refused.delete(runId)
     return [...this.#refused.keys()]
   }
@@ -320,17 +320,17 @@ export class SharedDriver implements RunDriver {
       if (state === null || isTerminal(state.head.details.status) || this.#stopped.signal.aborted) {
         return await this.#finishFiles(runId, state)
       }
-      const { last_seq, started_at } = state.head.details
+      const { last_seq } = state.head.details
       const opened = this.#feeds.open(runId, last_seq)
       opened.catchUp(last_seq)
-      const log = new LogWriter(runs.logOptions, opened.feed, state, started_at !== null)
+      const log = new LogWriter(runs.logOptions, opened.feed, state)
       const run = runs.prepare(log, { abandoned, overdue })
       if (abort !== null && !state.abortRequested) void run.abort(abort.by).catch(() => undefined)
       // Before it can end: their senders may have been told that they are delivered.
       if (hasMessages) await this.#deliver(run)
       this.#driven.set(runId, { run, over: this.#drive(run, opened) })
     } catch (error) {
-      const until = isCorrupt(error) ? Infinity : clock.now() + REFUSED_MS
+      const until = isCorrupt(error) ? Infinity : steadyNow(clock) + REFUSED_MS
       if (!isUnavailable(error)) this.#refused.set(runId, until)
       await endUnreadable(error, runs.logOptions, new RunFeed(runId, store, 0))
       await shared.release(runId).catch(() => undefined)
@@ -342,12 +342,12 @@ export class SharedDriver implements RunDriver {
     const { clock, files, shared } = this.#options
     const isOpen = state !== null && state.head.operation !== null
     if (!isOpen || files === null || this.#stopped.signal.aborted) {
-      if (isOpen) this.#refused.set(runId, clock.now() + REFUSED_MS)
+      if (isOpen) this.#refused.set(runId, steadyNow(clock) + REFUSED_MS)
       return await shared.release(runId)
     }
     void this.#operating
       .finish(runId, state, files)
-      .catch(() => this.#refused.set(runId, clock.now() + REFUSED_MS))
+      .catch(() => this.#refused.set(runId, steadyNow(clock) + REFUSED_MS))
   }
 
   async #drive(run: RunLoop, { feed, release, catchUp }: OpenSharedFeed): Promise<void> {

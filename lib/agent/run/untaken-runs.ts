@@ -4,11 +4,12 @@
  *
  * @module
  */
-import type { Clock, Timer } from '../../internal/clock.js'
+import { steadyNow, type Clock, type Timer } from '../../internal/clock.js'
 import type { Waiting } from '../../internal/fair-queue.js'
 import { nextTurn } from '../../internal/next-turn.js'
 import type { RunStatus } from '../events.js'
-import type { RunHead } from '../run-details.js'
+import { expiryOf, type OpenGate } from '../log/run-time.js'
+import type { Gate, RunHead } from '../run-details.js'
 import type { RunStore } from '../store.js'
 import { placeOf } from './place-of.js'
 import { waitingOf } from './waiting-of.js'
@@ -21,8 +22,14 @@ export interface UnfinishedRun extends Waiting {
   /** See `placeOf`. */
   readonly place: string
   readonly status: RunStatus
-  /** Of its gate, in ISO 8601; null without one. */
-  readonly deadline: string | null
+  readonly gate: Gate | null
+}
+
+/** What is kept of a run that has begun. */
+interface Begun {
+  /** Its gate, if that expires. */
+  readonly gate: OpenGate | null
+  readonly timer: Timer | null
 }
 
 /** Bookkeeping of runs that are not taken up; it starts nothing itself. */
@@ -30,8 +37,7 @@ export class UntakenRuns {
   readonly #clock: Clock
   /** Tenants of the runs that have not begun. */
   readonly #pending = new Map<string, string | null>()
-  /** The timers of the others, for the deadlines of their gates. */
-  readonly #begun = new Map<string, Timer | null>()
+  readonly #begun = new Map<string, Begun>()
 
   constructor(clock: Clock) {
     this.#clock = clock
@@ -43,21 +49,31 @@ export class UntakenRuns {
   }
 
   /** Adds a run; `onOverdue` is called at the deadline of its gate. */
-  add({ runId, tenant, status, deadline }: UnfinishedRun, onOverdue: () => void): void {
+  add({ runId, tenant, status, gate }: UnfinishedRun, onOverdue: () => void): void {
     if (status === 'pending') {
       this.#pending.set(runId, tenant)
       return
     }
-    const left = deadline === null ? null : Date.parse(deadline) - this.#clock.now()
-    const waits = left !== null && left > 0
-    this.#begun.set(runId, waits ? this.#clock.setTimeout(onOverdue, left) : null)
-    if (left !== null && !waits) onOverdue()
+    if (gate === null || gate.deadline === null) {
+      this.#begun.set(runId, { gate: null, timer: null })
+      return
+    }
+    const expiresAt = expiryOf(gate.deadline, this.#clock)
+    const left = expiresAt - steadyNow(this.#clock)
+    const timer = left > 0 ? this.#clock.setTimeout(onOverdue, left) : null
+    this.#begun.set(runId, { gate: { gateId: gate.gate_id, expiresAt }, timer })
+    if (timer === null) onOverdue()
+  }
+
+  /** The gate of a run that is not taken up; null if it never expires. */
+  gateOf(runId: string): OpenGate | null {
+    return this.#begun.get(runId)?.gate ?? null
   }
 
   /** Removes a run that is taken up, or cannot be. */
   remove(runId: string): void {
     this.#pending.delete(runId)
-    this.#begun.get(runId)?.cancel()
+    this.#begun.get(runId)?.timer?.cancel()
     this.#begun.delete(runId)
   }
 
@@ -86,8 +102,7 @@ export async function listOldestFirst(
       const { details, problem } = head
       const { status, gate } = details
       if (problem !== undefined) continue
-      const deadline = gate?.deadline ?? null
-      runs.push({ ...waitingOf(head), place: placeOf(details), status, deadline })
+      runs.push({ ...waitingOf(head), place: placeOf(details), status, gate })
     }
     cursor = page.next
   }

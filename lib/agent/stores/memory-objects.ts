@@ -1,12 +1,12 @@
 import { hash as digest } from 'node:crypto'
-import { systemClock, type Clock } from '../../internal/clock.js'
+import { steadyNow, systemClock, type Clock } from '../../internal/clock.js'
 import { StoreError } from '../errors.js'
 import type { ObjectStore, StoredObject } from '../object-store.js'
 import { checkHash, checkLimit } from './object-checks.js'
 
 interface MemoryObject {
   readonly content: Uint8Array
-  /** Epoch milliseconds. */
+  /** Milliseconds by the steady clock. */
   usedAt: number
 }
 
@@ -28,7 +28,7 @@ export class MemoryObjects implements ObjectStore {
   async put(objects: readonly StoredObject[]): Promise<void> {
     this.#checkOpen()
     for (const { hash } of objects) checkHash(hash)
-    const usedAt = this.#clock.now()
+    const usedAt = steadyNow(this.#clock)
     for (const { hash, content } of objects) {
       const part = (this.#parts[partOf(hash)] ??= new Map())
       const known = part.get(hash)
@@ -51,7 +51,7 @@ export class MemoryObjects implements ObjectStore {
   async has(hashes: readonly string[]): Promise<ReadonlySet<string>> {
     this.#checkOpen()
     for (const hash of hashes) checkHash(hash)
-    const usedAt = this.#clock.now()
+    const usedAt = steadyNow(this.#clock)
     const found = new Set<string>()
     for (const hash of hashes) {
       const known = this.#find(hash)
@@ -78,7 +78,7 @@ export class MemoryObjects implements ObjectStore {
   async delete(hashes: readonly string[], unusedMs: number): Promise<void> {
     this.#checkOpen()
     for (const hash of hashes) checkHash(hash)
-    const usedBefore = this.#clock.now() - unusedMs
+    const usedBefore = steadyNow(this.#clock) - unusedMs
     for (const hash of hashes) {
       const known = this.#find(hash)
       if (known === undefined || known.usedAt > usedBefore) continue

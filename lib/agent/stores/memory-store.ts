@@ -1,5 +1,5 @@
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
-import { systemClock, type Clock } from '../../internal/clock.js'
+import { cautiousTime, systemClock, type Clock } from '../../internal/clock.js'
 import { StoreError } from '../errors.js'
 import { isTerminal, type RunOwner, type RunRecord, type RunStatus } from '../events.js'
 import { copyHead, foldHead } from '../log/head.js'
@@ -52,14 +52,16 @@ export class MemoryStore implements RunStore {
   readonly #holdouts = new Map<string, Uint8Array>()
   readonly #index = new RunIndex<MemoryRun>()
   readonly #retain: Retention
-  readonly #clock: Clock
+  /** For ages: a run is not dropped early because the time of day was set. */
+  readonly #now: () => number
   #state: 'new' | 'open' | 'closed' = 'new'
 
   constructor(options: MemoryStoreOptions = {}) {
     checkOptions(options, OPTIONS, 'new MemoryStore()')
     this.#retain = checkRetention(options.retain ?? { runs: 10_000 })
-    this.#clock = options.clock ?? systemClock
-    this.objects = new MemoryObjects(this.#clock)
+    const { clock = systemClock } = options
+    this.#now = cautiousTime(clock)
+    this.objects = new MemoryObjects(clock)
   }
 
   async open(): Promise<void> {
@@ -146,7 +148,7 @@ export class MemoryStore implements RunStore {
   }
 
   #dropExpired(): void {
-    const expired = this.#index.expired(this.#retain, this.#clock.now())
+    const expired = this.#index.expired(this.#retain, this.#now())
     for (const run of expired.flat()) this.#remove(run)
   }
 

@@ -1,6 +1,6 @@
 import { setMaxListeners } from 'node:events'
 import { abortListeners } from '../../internal/abort.js'
-import type { Clock, Timer } from '../../internal/clock.js'
+import { steadyNow, type Clock, type Timer } from '../../internal/clock.js'
 
 /** The abort reason for a tool that takes too long. */
 export class ToolTimeout extends Error {
@@ -17,7 +17,7 @@ export class ToolStop {
   readonly #listeners: Set<(reason: unknown) => void>
   readonly #timeoutMs: number
   #timer: Timer
-  /** When the timer fires, while it runs. */
+  /** When the timer fires, while it runs: by the steady clock. */
   #deadline: number
   /** Created on first use: most tools never look at their signal. */
   #controller: AbortController | undefined
@@ -34,7 +34,7 @@ export class ToolStop {
     this.#clock = clock
     this.#graceMs = graceMs
     this.#timeoutMs = timeoutMs
-    this.#deadline = clock.now() + timeoutMs
+    this.#deadline = steadyNow(clock) + timeoutMs
     this.#timer = this.#start(timeoutMs)
     this.#listeners = abortListeners(signal).add(this.#stop)
   }
@@ -66,7 +66,7 @@ export class ToolStop {
   async pauseFor(waiting: Promise<void>): Promise<void> {
     if (this.#stopped !== undefined) return await waiting
     if (this.#pauses === 0) {
-      this.#left = this.#deadline - this.#clock.now()
+      this.#left = this.#deadline - steadyNow(this.#clock)
       this.#timer.cancel()
     }
     this.#pauses += 1
@@ -75,7 +75,7 @@ export class ToolStop {
     } finally {
       this.#pauses -= 1
       const goesOn = this.#pauses === 0 && this.#stopped === undefined && !this.#hasEnded
-      if (this.#pauses === 0) this.#deadline = this.#clock.now() + this.#left
+      if (this.#pauses === 0) this.#deadline = steadyNow(this.#clock) + this.#left
       if (goesOn) this.#timer = this.#start(this.#left)
     }
   }

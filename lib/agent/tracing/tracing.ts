@@ -6,13 +6,15 @@
  *    property reads.
  * 2. A tracer that throws causes one warning and is not called again; a run never fails because of
  *    it.
- * 3. Attributes hold names, numbers and reasons, never the contents of messages. Those are in the
+ * 3. The first span of a run begins at the time of day; from then on its times, and those of all
+ *    spans below it, follow the steady clock.
+ * 4. Attributes hold names, numbers and reasons, never the contents of messages. Those are in the
  *    event log of the run, whose id is `gen_ai.conversation.id`.
  *
  * @module
  */
 import { channel } from 'node:diagnostics_channel'
-import type { Clock } from '../../internal/clock.js'
+import { steadyTime, type Clock } from '../../internal/clock.js'
 import type { TraceContext } from '../model.js'
 import { warn } from '../output.js'
 import type { Redactor } from '../redaction/redactor.js'
@@ -118,6 +120,8 @@ export class Tracing {
   #tracer: Tracer | null
   readonly #clock: Clock
   readonly #redactor: Redactor
+  /** The time by which a span and those below it are measured. */
+  readonly #times = new WeakMap<Span, () => number>()
 
   constructor(tracer: Tracer | null, clock: Clock, redactor: Redactor) {
     this.#tracer = tracer
@@ -145,18 +149,20 @@ export class Tracing {
       sampled: above?.sampled ?? true,
     }
     const tracestate = outer?.tracestate ?? null
+    const time = (parent === null ? undefined : this.#times.get(parent)) ?? steadyTime(this.#clock)
     const span: OpenSpan = {
       name: this.#redactor.text(name),
       kind,
       parent,
       remoteParent,
       context: { traceparent: formatTraceparent(ids), tracestate },
-      startedAt: this.#clock.now(),
+      startedAt: time(),
       endedAt: null,
       attributes: { ...this.#redactor.value(attributes) },
       status: 'unset',
       statusMessage: '',
     }
+    this.#times.set(span, time)
     const own = parseTraceparent(this.#notify((tracer) => tracer.startSpan(span)))
     if (own !== null) span.context = { traceparent: formatTraceparent(own), tracestate }
     if (started.hasSubscribers) started.publish(span)
@@ -168,7 +174,7 @@ export class Tracing {
     if (span === null) return
     const event: SpanEvent = {
       name,
-      time: this.#clock.now(),
+      time: this.#timeOf(span),
       attributes: this.#redactor.value(attributes),
     }
     this.#notify((tracer) => tracer.addEvent(span, event))
@@ -184,9 +190,13 @@ export class Tracing {
       span.status = 'error'
       span.statusMessage = this.#redactor.text(failure.message)
     }
-    span.endedAt = Math.max(span.startedAt, this.#clock.now())
+    span.endedAt = this.#timeOf(span)
     this.#notify((tracer) => tracer.endSpan(span))
     if (ended.hasSubscribers) ended.publish(span)
+  }
+
+  #timeOf(span: OpenSpan): number {
+    return this.#times.get(span)!()
   }
 
   #notify<T>(call: (tracer: Tracer) => T): T | undefined {

@@ -72,8 +72,8 @@ export class WorkspaceSnapshot {
   readonly #limits: SnapshotLimits
   #entries: Map<string, Entry> | null = null
   #keptBytes = 0
-  /** When the last scan began, in epoch milliseconds. */
-  #scannedAt = 0
+  /** When the last scan began: in epoch milliseconds, and by the steady clock. */
+  #scannedAt = { time: 0, steadyMs: 0 }
   /** True when the last scan stopped before it had seen everything. */
   #partial = false
 
@@ -89,9 +89,12 @@ export class WorkspaceSnapshot {
   async changes(): Promise<readonly FileChange[]> {
     const before = this.#entries
     const wasPartial = this.#partial
-    const previousScan = this.#scannedAt
+    const previous = this.#scannedAt
     const scan = new Scan(this.#confinement, this.#limits, before, this.#keptBytes)
-    this.#scannedAt = Date.now()
+    this.#scannedAt = { time: Date.now(), steadyMs: performance.now() }
+    // Files that are newer than that are new, also if the time of day was set back meanwhile.
+    const { time, steadyMs } = this.#scannedAt
+    const previousScan = Math.min(previous.time, time - (steadyMs - previous.steadyMs))
     await scan.run()
     this.#entries = scan.found
     this.#keptBytes = scan.keptBytes

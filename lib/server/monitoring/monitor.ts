@@ -186,7 +186,7 @@ export class Monitor {
           iterations: payload.iterations,
           total_tokens: payload.total_tokens,
           estimated_cost_usd: payload.estimated_cost_usd,
-          duration_ms: Math.max(0, Date.now() - Date.parse(details.created_at)),
+          duration_ms: Math.round(event.ts * 1_000) - Date.parse(details.created_at),
         })
       }
     }

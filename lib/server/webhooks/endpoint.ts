@@ -11,7 +11,7 @@ import {
 } from '../../agent/index.js'
 import { backoffDelay } from '../../internal/backoff.js'
 import { callHost } from '../../internal/call-host.js'
-import type { Clock } from '../../internal/clock.js'
+import { steadyTime, type Clock } from '../../internal/clock.js'
 import { warn } from '../../internal/warn.js'
 import { WebhookCursor, type Progress } from './cursor.js'
 import { deliver, type Delivered, type ResolveName, type TargetRules } from './delivery.js'
@@ -55,11 +55,13 @@ export class Endpoint {
   readonly #retryMs: number
   readonly #onFailure: (failure: WebhookFailure) => void
   readonly #clock: Clock
+  /** For waits, whose stored times the next process compares with the time of day. */
+  readonly #now: () => number
   readonly #rules: TargetRules
   readonly #stop = new AbortController()
   /** The newest wanted event of runs that had ended, and of which something is to be delivered. */
   readonly #late = new Map<string, number>()
-  /** Since when the store could not be read, in epoch ms; null when it could. */
+  /** Since when the store could not be read, by `#now`; null when it could. */
   #unreadable: number | null = null
 
   private constructor(
@@ -72,13 +74,14 @@ export class Endpoint {
     const { clock, resolve } = seams
     this.#engine = engine
     this.#cursor = cursor
-    this.#schedule = new Schedule((runId) => this.#turn(runId), MAX_RETRY_MS, clock)
+    this.#schedule = new Schedule((runId) => this.#turn(runId), clock)
     this.#url = parseUrl(endpoint)
     this.#secrets = [endpoint.secret].flat().map(parseSecret)
     this.#kinds = parseKinds(endpoint)
     this.#retryMs = retryMs
     this.#onFailure = onFailure
     this.#clock = clock
+    this.#now = steadyTime(clock)
     this.#rules = { allowPrivate: endpoint.allowPrivate ?? false, resolve }
   }
 
@@ -98,7 +101,9 @@ export class Endpoint {
   /** Resumes unfinished runs, and adds those that were not saved. */
   async resume(): Promise<void> {
     for (const [runId, { attempts, next }] of this.#cursor.runs) {
-      if (attempts > 0) this.#schedule.retryAt(runId, next)
+      // A longer wait means that the clock was set back.
+      const ms = next - this.#now()
+      if (attempts > 0) this.#schedule.retryIn(runId, ms > MAX_RETRY_MS ? 0 : Math.max(0, ms))
       else this.#schedule.add(runId)
     }
     await this.#addListed({ createdAfter: this.#cursor.known / 1_000 })
@@ -169,7 +174,7 @@ export class Endpoint {
   async #deliverRun(runId: string): Promise<TurnEnd> {
     const progress = this.#cursor.runs.get(runId)
     if (progress === undefined) return 'idle'
-    const began = this.#clock.now()
+    const began = this.#now()
     const events = await this.#engine.events(runId, { after: progress.seq, limit: PAGE })
     this.#unreadable = null
     for (const event of events) {
@@ -184,7 +189,7 @@ export class Endpoint {
       if (isLast && progress.ended === 1) this.#finish(runId)
       if (isWanted) void this.#cursor.save()
       if (isLast) return 'idle'
-      if (this.#clock.now() - began >= TURN_MS) return 'more'
+      if (this.#now() - began >= TURN_MS) return 'more'
     }
     if (events.length > 0 || this.#hasMore(runId, progress)) return 'more'
     if (progress.ended === 1) this.#finish(runId)
@@ -203,12 +208,12 @@ export class Endpoint {
   /**
    * One attempt to deliver an event.
    *
-   * @returns when the next one is due; null when the event was accepted or is given up.
+   * @returns milliseconds until the next one; null when the event was accepted or is given up.
    * @throws the reason of `#stop`
    */
   async #attempt(event: AgentEvent, progress: Readonly<Progress>): Promise<number | null> {
     const { run_id, seq } = event
-    const now = Math.floor(this.#clock.now())
+    const now = Math.floor(this.#now())
     // A time in the future means that the clock was set back.
     if (progress.first === 0 || progress.first > now) {
       this.#cursor.update(run_id, { first: now })
@@ -223,10 +228,10 @@ export class Endpoint {
     if (final) return null
     const delay = backoffDelay(attempts, { firstMs: this.#retryMs, maxMs: MAX_RETRY_MS })
     const waitMs = Math.min(Math.max(delay, retryAfterMs ?? 0), MAX_RETRY_MS)
-    const next = Math.floor(this.#clock.now() + waitMs)
+    const next = Math.floor(this.#now() + waitMs)
     this.#cursor.update(run_id, { attempts, next })
     void this.#cursor.save()
-    return next
+    return waitMs
   }
 
   /** `problem` is null when the event was accepted. @throws the reason of `#stop` */
@@ -249,15 +254,15 @@ export class Endpoint {
     }
   }
 
-  /** The store may be unavailable for some time, or closing. */
+  /** The store may be unavailable for some time, or closing: returns when to read it again. */
   #afterFailedRead(error: unknown): number {
-    const now = this.#clock.now()
+    const now = this.#now()
     const since = (this.#unreadable ??= now)
     if (since !== -Infinity && now - since >= READ_RETRY_MS) {
       this.#unreadable = -Infinity
       warn(`webhooks: runs cannot be read, deliveries wait: ${String(error)}`)
     }
-    return now + READ_RETRY_MS
+    return READ_RETRY_MS
   }
 
   #report(failure: WebhookFailure): void {

@@ -1,8 +1,8 @@
-import type { Clock, Timer } from '../../internal/clock.js'
+import { steadyNow, type Clock, type Timer } from '../../internal/clock.js'
 
 /**
  * How a run's turn ended: it has nothing left, there is more to do at once, or an attempt failed
- * and the next one is due at this time (epoch ms).
+ * and the next one is due in so many milliseconds.
  */
 export type TurnEnd = 'idle' | 'more' | number
 
@@ -12,8 +12,6 @@ const SLOTS = 8
 const RETRY_SLOTS = 4
 /** Waiting runs that may be looked through per millisecond. */
 const SWEPT_PER_MS = 100
-/** Until the clock is looked at again: it may be set meanwhile. */
-const MAX_SLEEP_MS = 60_000
 
 /**
  * Which run of an endpoint has its turn. A run waits for a slot in order of arrival, and holds none
@@ -22,25 +20,20 @@ const MAX_SLEEP_MS = 60_000
  */
 export class Schedule {
   readonly #work: (runId: string) => Promise<TurnEnd>
-  readonly #longestMs: number
   readonly #clock: Clock
   readonly #fresh = new Set<string>()
   /** Runs whose retry is due. */
   readonly #due = new Set<string>()
-  /** When the retry of a run is due, in epoch ms. */
+  /** When the retry of a run is due, by the steady clock. */
   readonly #waiting = new Map<string, number>()
   readonly #working = new Map<string, Promise<void>>()
   #retrying = 0
   #timer: (Timer & { readonly at: number }) | null = null
   #closed = false
 
-  /**
-   * @param work - one turn of a run; does not reject.
-   * @param longestMs - the longest wait for a retry.
-   */
-  constructor(work: (runId: string) => Promise<TurnEnd>, longestMs: number, clock: Clock) {
+  /** @param work - one turn of a run; does not reject. */
+  constructor(work: (runId: string) => Promise<TurnEnd>, clock: Clock) {
     this.#work = work
-    this.#longestMs = longestMs
     this.#clock = clock
   }
 
@@ -51,8 +44,9 @@ export class Schedule {
     this.#fill()
   }
 
-  /** Lets a run wait until `at`, in epoch ms. */
-  retryAt(runId: string, at: number): void {
+  /** Lets a run wait for `ms` milliseconds. */
+  retryIn(runId: string, ms: number): void {
+    const at = steadyNow(this.#clock) + ms
     this.#fresh.delete(runId)
     this.#waiting.set(runId, at)
     this.#arm(at)
@@ -88,15 +82,15 @@ export class Schedule {
     if (isRetry) this.#retrying -= 1
     this.#working.delete(runId)
     if (end === 'more') this.#fresh.add(runId)
-    else if (end !== 'idle') this.retryAt(runId, end)
+    else if (end !== 'idle') this.retryIn(runId, end)
     this.#fill()
   }
 
   /** One timer for all: a hundred thousand would take more memory than the runs themselves. */
   #arm(at: number): void {
     if (this.#closed) return
-    const now = this.#clock.now()
-    const ms = Math.min(Math.max(at - now, this.#waiting.size / SWEPT_PER_MS), MAX_SLEEP_MS)
+    const now = steadyNow(this.#clock)
+    const ms = Math.max(at - now, this.#waiting.size / SWEPT_PER_MS)
     if (this.#timer !== null && this.#timer.at <= now + ms) return
     this.#timer?.cancel()
     const { cancel } = this.#clock.setTimeout(() => this.#sweep(), ms)
@@ -105,11 +99,10 @@ export class Schedule {
 
   #sweep(): void {
     this.#timer = null
-    const now = this.#clock.now()
+    const now = steadyNow(this.#clock)
     let earliest = Infinity
     for (const [runId, at] of this.#waiting) {
-      // A longer wait means that the clock was set back.
-      if (at <= now || at > now + this.#longestMs) {
+      if (at <= now) {
         this.#waiting.delete(runId)
         this.#due.add(runId)
       } else earliest = Math.min(earliest, at)

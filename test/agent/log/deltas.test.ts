@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MemoryStore, type RunRecord } from 'runwright/agent'
-import { ManualClock } from 'runwright/agent/testing'
 import { DeltaWriter } from '../../../lib/agent/log/deltas.js'
 import { Redactor } from '../../../lib/agent/redaction/redactor.js'
 import { RunFeed } from '../../../lib/agent/log/feed.js'
@@ -37,7 +36,7 @@ async function openFeed(): Promise<{ feed: RunFeed; log: () => Promise<void> }> 
 }
 
 const writerOf = (feed: RunFeed): DeltaWriter =>
-  new DeltaWriter(feed, new ManualClock(5_000), new Redactor([]), {
+  new DeltaWriter(feed, () => 5, new Redactor([]), {
     iteration: 2,
     turn: 3,
     attempt: 1,

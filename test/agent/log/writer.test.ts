@@ -96,7 +96,7 @@ async function manualLog(): Promise<{
   const options = { store, clock, redactor: new Redactor([]), observers: new Observers() }
   const feed = new RunFeed(RUN, store, 1)
   const log = new LogWriter(options, feed, foldState(null, created))
-  const taken = (): LogWriter => new LogWriter(options, feed, log.state, true)
+  const taken = (): LogWriter => new LogWriter(options, feed, log.state)
   return { log, store, clock, taken }
 }
 

@@ -14,6 +14,7 @@ import {
 import { ManualClock } from 'runwright/agent/testing'
 import { refuseUrl } from '../../../lib/agent/mcp/oauth/allowed-url.js'
 import { serve } from '../../helpers/serve.js'
+import { HOUR, ShiftedClock } from '../../helpers/shifted-clock.js'
 import { call } from './support.js'
 
 type Json = Readonly<Record<string, unknown>>
@@ -285,21 +286,25 @@ test('a token that is refused at once is not replaced again and again', async (t
   assert.equal(bench.asked.length, 1)
 })
 
-test('after a failure nobody is asked for a minute', async (t) => {
-  const bench = await Bench.start(t)
-  const clock = new ManualClock()
-  const server = await bench.open(t, bench.byCode(), { clock })
-  bench.valid.clear()
-  clock.advance(60_000)
-  bench.tokenAnswer = { status: 400, body: { error: 'invalid_request' } }
-  const [one, two] = [await call(server, 'echo'), await call(server, 'echo')]
-  assert.match(one.output, /an access token was refused: status 400, invalid_request/)
-  assert.equal(two.output, one.output)
-  assert.equal(bench.tokenRequests.length, 2)
-  bench.tokenAnswer = null
-  clock.advance(60_000)
-  assert.equal((await call(server, 'echo')).output, 'done')
-})
+for (const jump of [0, 5 * HOUR, -5 * HOUR])
+  test(`after a failure nobody is asked for a minute: time of day set by ${jump}`, async (t) => {
+    const bench = await Bench.start(t)
+    const clock = new ShiftedClock()
+    const server = await bench.open(t, bench.byCode(), { clock })
+    bench.valid.clear()
+    clock.advance(60_000)
+    bench.tokenAnswer = { status: 400, body: { error: 'invalid_request' } }
+    const one = await call(server, 'echo')
+    clock.shiftMs = jump
+    clock.advance(59_999)
+    const two = await call(server, 'echo')
+    assert.match(one.output, /an access token was refused: status 400, invalid_request/)
+    assert.equal(two.output, one.output)
+    assert.equal(bench.tokenRequests.length, 2)
+    bench.tokenAnswer = null
+    clock.advance(1)
+    assert.equal((await call(server, 'echo')).output, 'done')
+  })
 
 test('the time that a person needs is not that of the handshake', async (t) => {
   const bench = await Bench.start(t)

@@ -5,6 +5,7 @@ import { ManualClock } from 'runwright/agent/testing'
 import { markedProcesses } from '../../../lib/agent/executors/process-tree.js'
 import { readCallResult, readResourceResult } from '../../../lib/agent/mcp/results.js'
 import { png } from '../../helpers/images.js'
+import { HOUR, ShiftedClock } from '../../helpers/shifted-clock.js'
 import { call, open, tiny } from './support.js'
 
 test("tools are listed with the server's name, unsafe by default, and can be called", async (t) => {
@@ -101,7 +102,7 @@ test('of a server’s requests, ping is answered and any other is refused', asyn
 })
 
 test('a crash is reported with the end of stderr; the next call restarts the server', async (t) => {
-  const clock = new ManualClock()
+  const clock = new ShiftedClock()
   const server = await open(t, tiny('good', { env: { TINY_KEY: 'sesame-open-up' }, clock }))
   const crashed = await call(server, 'crash')
   assert.equal(crashed.exitCode, -1)
@@ -111,9 +112,11 @@ test('a crash is reported with the end of stderr; the next call restarts the ser
   // After the second crash in a row, restarts are delayed.
   await call(server, 'crash')
   await call(server, 'crash')
+  clock.shiftMs = 5 * HOUR
   const refused = await call(server, 'echo', { text: 'x' })
   assert.equal(refused.exitCode, 1)
   assert.match(refused.output, /started again in 1 s at the earliest/)
+  clock.shiftMs = -5 * HOUR
   clock.advance(1_000)
   assert.equal((await call(server, 'echo', { text: 'back' })).output, 'back')
 })

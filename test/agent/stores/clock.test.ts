@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { ManualClock } from 'runwright/agent/testing'
-import { systemClock } from '../../../lib/internal/clock.js'
+import {
+  cautiousTime, steadyNow, steadyTime, systemClock,
+} from '../../../lib/internal/clock.js'
+import { HOUR } from '../../helpers/shifted-clock.js'
 
 test('the system clock returns the time of day in fractions of milliseconds', () => {
   const before = Date.now()
@@ -61,4 +64,26 @@ test('whenPending() of a manual clock resolves once the code under test waits', 
 
 test('a manual clock does not go back', () => {
   assert.throws(() => new ManualClock().advance(-1), RangeError)
+})
+
+for (const jump of [5 * HOUR, -5 * HOUR]) {
+  test(`the steady clock does not follow the time of day: ${jump / HOUR} h`, (t) => {
+    const steady = steadyTime(systemClock)
+    const cautious = cautiousTime(systemClock)
+    const began = [steadyNow(systemClock), steady(), cautious()]
+    const { now } = Date
+    t.mock.method(Date, 'now', () => now() + jump)
+    const moved = systemClock.now() - began[1]!
+    assert.ok(Math.abs(moved - jump) < HOUR)
+    for (const [i, ms] of [steadyNow(systemClock), steady()].entries()) {
+      assert.ok(ms >= began[i]! && ms < began[i]! + HOUR)
+    }
+    // For ages: never ahead of either.
+    assert.ok(Math.abs(cautious() - began[2]! - Math.min(0, jump)) < HOUR)
+  })
+}
+
+test('a clock without `steady()` is taken for steady', () => {
+  const clock = { now: () => 7, setTimeout: systemClock.setTimeout }
+  assert.equal(steadyNow(clock), 7)
 })

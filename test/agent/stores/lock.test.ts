@@ -44,13 +44,18 @@ for (const { title, changes, held } of [
   })
 }
 
-test('a lock of another container that is no longer refreshed is taken over', async (t) => {
-  const directory = scratch(t)
-  const path = forgeLock(directory, { namespace: 'pid:[1]' })
-  const old = new Date(Date.now() - 60_000)
-  utimesSync(path, old, old)
-  await (await openStore(directory)).close()
-})
+for (const { title, ageMs } of [
+  { title: 'for a minute', ageMs: 60_000 },
+  { title: 'since the time of day was set back', ageMs: -48 * 3_600_000 },
+]) {
+  test(`a lock of another container that is not refreshed ${title} is taken over`, async (t) => {
+    const directory = scratch(t)
+    const path = forgeLock(directory, { namespace: 'pid:[1]' })
+    const refreshed = new Date(Date.now() - ageMs)
+    utimesSync(path, refreshed, refreshed)
+    await (await openStore(directory)).close()
+  })
+}
 
 for (const content of ['', '{', 'null', '{"pid":"x"}', '{"pid":-1}']) {
   test(`a lock file with the content ${JSON.stringify(content)} is taken over`, async (t) => {

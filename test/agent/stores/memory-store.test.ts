@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
+import { hash as digest } from 'node:crypto'
 import { test } from 'node:test'
 import { MemoryStore } from 'runwright/agent'
 import { ManualClock, testRunStore } from 'runwright/agent/testing'
+import { MemoryObjects } from '../../../lib/agent/stores/memory-objects.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
+import { HOUR, ShiftedClock } from '../../helpers/shifted-clock.js'
 
 testRunStore('MemoryStore', async () => {
   const store = new MemoryStore()
@@ -45,3 +48,45 @@ test('a memory store drops runs that ended more than retain.days ago', async () 
   const { heads } = await store.list({ limit: 10 })
   assert.deepEqual(heads.map(({ details }) => details.run_id), ['new'])
 })
+
+for (const jump of [5 * HOUR, -5 * HOUR]) {
+  test(`no run is dropped early when the time of day is set by ${jump / HOUR} h`, async () => {
+    const clock = new ShiftedClock()
+    await using store = new MemoryStore({ retain: { days: 1 }, clock })
+    await store.open()
+    const end = async (runId: string): Promise<void> => {
+      const records = sampleRun(runId, { createdAt: clock.now() / 1000 })
+      await store.append(runId, records.slice(0, 2))
+      await store.append(runId, records.slice(2))
+    }
+    const listed = async (): Promise<string[]> => {
+      const { heads } = await store.list({ limit: 10 })
+      return heads.map(({ details }) => details.run_id).sort()
+    }
+    await end('a')
+    clock.shiftMs = jump
+    clock.advance(23 * HOUR)
+    await end('b')
+    assert.deepEqual(await listed(), ['a', 'b'])
+    clock.advance(7 * HOUR)
+    await end('c')
+    assert.deepEqual(await listed(), ['b', 'c'])
+  })
+}
+
+for (const jump of [5 * HOUR, -5 * HOUR]) {
+  test(`a blob is unused for as long as it is: time of day set by ${jump / HOUR} h`, async () => {
+    const clock = new ShiftedClock()
+    const objects = new MemoryObjects(clock)
+    const content = Buffer.from('x')
+    const hash = digest('sha256', content)
+    await objects.put([{ hash, content }])
+    clock.shiftMs = jump
+    clock.advance(HOUR - 1)
+    await objects.delete([hash], HOUR)
+    assert.equal((await objects.get(hash))?.length, 1)
+    clock.advance(1)
+    await objects.delete([hash], HOUR)
+    assert.equal(await objects.get(hash), null)
+  })
+}

@@ -3,6 +3,7 @@ import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
 import { ManualClock } from 'runwright/agent/testing'
 import { ToolStop, ToolTimeout } from '../../../lib/agent/tools/tool-stop.js'
+import { HOUR, ShiftedClock } from '../../helpers/shifted-clock.js'
 
 const never = (): Promise<never> => new Promise(() => undefined)
 
@@ -82,3 +83,18 @@ test('waits at the same time stop the clock once, and leave no timer', async () 
   await stop.pauseFor(Promise.resolve())
   assert.equal(clock.pending, 0, 'nor after the end')
 })
+
+for (const jump of [5 * HOUR, -5 * HOUR]) {
+  test(`the time of day does not count after a wait: set by ${jump / HOUR} h`, async () => {
+    const clock = new ShiftedClock()
+    const stop = new ToolStop(new AbortController().signal, clock, 1_000, 0)
+    clock.advance(400)
+    clock.shiftMs = jump
+    await stop.pauseFor(Promise.resolve())
+    clock.advance(599)
+    assert.equal(stop.timedOut, false)
+    clock.advance(1)
+    assert.equal(stop.timedOut, true)
+    stop.end()
+  })
+}

@@ -15,6 +15,7 @@ import {
 } from 'runwright/agent'
 import { follow, openEngine, runToEnd, testProvider, type Said } from '../../helpers/engine.js'
 import { listen } from '../../helpers/serve.js'
+import { HOUR, ShiftedClock } from '../../helpers/shifted-clock.js'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const REMOTE = { traceparent: `00-${TRACE}-00f067aa0ba902b7-01`, tracestate: 'congo=t61' }
@@ -312,3 +313,24 @@ test('diagnostics channels publish spans and events, but only to subscribers', a
   assert.deepEqual(events, heard.events)
   assert.notEqual(silent.details.run_id, heard.details.run_id)
 })
+
+for (const jump of [5 * HOUR, -5 * HOUR]) {
+  test(`spans take as long as they took, with the time of day set by ${jump / HOUR} h`, async (t) => {
+    const tracer = new Notebook()
+    const clock = new ShiftedClock()
+    const began = clock.now()
+    const provider = testProvider(() => {
+      clock.shiftMs = jump
+      clock.advance(1_000)
+      return {}
+    })
+    const { engine } = await openEngine(t, { providers: [provider], tracer, clock })
+    await runToEnd(engine, { goal: 'shell: false', max_iterations: 2 })
+    await engine.close()
+    const run = tracer.named('invoke_agent runwright')
+    assert.deepEqual([run.startedAt, run.endedAt], [began, began + 2_000])
+    const chats = tracer.ended.filter(({ name }) => name.startsWith('chat'))
+    const times = chats.map(({ startedAt, endedAt }) => [startedAt - began, endedAt! - began])
+    assert.deepEqual(times, [[0, 1_000], [1_000, 2_000]])
+  })
+}

@@ -182,6 +182,16 @@ test('beyond the bound on entries no false changes are reported', async (t) => {
   assert.deepEqual(await bench.summary(), ['created a +1 -0 diff'])
 })
 
+test('beyond that bound, a new file is reported although the time of day was set back', async (t) => {
+  const files = Object.fromEntries(Array.from({ length: 20 }, (_, i) => [`f${i}`, `${i}`]))
+  const { now } = Date
+  const ahead = t.mock.method(Date, 'now', () => now() + 5 * 3_600_000)
+  const bench = await Bench.open(t, files, { entries: 10 })
+  ahead.mock.restore()
+  await bench.write('a', 'new')
+  assert.ok((await bench.summary()).includes('created a +1 -0 diff'))
+})
+
 test('the number of changes and the size of their diffs are bounded', async (t) => {
   const bench = await Bench.open(t, {}, { changes: 5, diffBytes: 400 })
   for (let i = 0; i < 9; i++) await bench.write(`f${i}`, `${'line\n'.repeat(20)}`)

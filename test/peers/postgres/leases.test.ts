@@ -17,6 +17,7 @@ import { Workers } from './workers.js'
 
 /** Commands stop after half of it: enough to stop them before it ends on a busy machine. */
 const LEASE_MS = 4_000
+const HOUR = 3_600_000
 const { connection, newSchema, pool } = await openDatabase()
 
 describe('claims and leases of PostgresStore', { skip: noPostgres }, () => {
@@ -72,6 +73,48 @@ describe('claims and leases of PostgresStore', { skip: noPostgres }, () => {
     await assert.rejects(appended, { code: 'ERR_AGENT_CLAIM_LOST' })
     assert.deepEqual(await heir.read('a', 0, 10), records, 'it was stored, once')
   })
+
+  for (const { what, date, steady, beats } of [
+    { what: 'nothing', date: 0, steady: 0, beats: 0 },
+    { what: 'the time of day to an earlier one', date: -5 * HOUR, steady: 0, beats: 0 },
+    { what: 'the time of day to a later one', date: 5 * HOUR, steady: 0, beats: 1 },
+    { what: 'the steady clock', date: 0, steady: 5 * HOUR, beats: 1 },
+    { what: 'the two clocks apart', date: -5 * HOUR, steady: 5 * HOUR, beats: 1 },
+  ]) {
+    test(`${beats} heartbeats confirm a claim when it has moved ${what}`, async (t) => {
+      const { store, beaten } = await holder(t)
+      const before = beaten()
+      moveClocks(t, { date, steady })
+      await store.shared.confirm('a')
+      assert.equal(beaten() - before, beats)
+      await store.shared.confirm('a')
+      assert.equal(beaten() - before, beats)
+    })
+  }
+
+  test('a machine that was suspended beyond its lease starts nothing of a lost run', async (t) => {
+    const { store, schema, events } = await holder(t)
+    await pool.query(`UPDATE "${schema}".workers SET expires_at = now() - interval '1 s'`)
+    const heir = await openStore(t, { pool, schema, leaseMs: 600_000 })
+    assert.deepEqual(await firstClaim(heir), claimOf('a'))
+    moveClocks(t, { date: HOUR, steady: 0 })
+    await assert.rejects(store.shared.confirm('a'), { code: 'ERR_AGENT_CLAIM_LOST' })
+    assert.deepEqual(events, ['lost a'])
+  })
+
+  for (const isCut of [false, true]) {
+    const what = isCut ? 'stopped, as no heartbeat gets through' : 'not stopped'
+    test(`commands of a machine whose time of day was set forward are ${what}`, async (t) => {
+      const { beaten, cut, events, next } = await holder(t)
+      if (isCut) cut()
+      const before = beaten()
+      const happened = next()
+      moveClocks(t, { date: HOUR, steady: 0 })
+      if (isCut) await happened
+      else await until(async () => assert.ok(beaten() > before))
+      assert.deepEqual(events, isCut ? ['doubtful a'] : [])
+    })
+  }
 
   test('a process that is cut off has stopped its command when another may claim', async (t) => {
     const { engine, proxy, root, schema, work } = await lonely(t)
@@ -178,6 +221,59 @@ describe('claims and leases of PostgresStore', { skip: noPostgres }, () => {
     assert.equal(readFileSync(marks, 'utf8').split('\n').length, 2, 'the tool ran once')
   })
 })
+
+interface Holder {
+  readonly store: PostgresStore
+  readonly schema: string
+  /** How many heartbeats were answered. */
+  readonly beaten: () => number
+  /** Lets no heartbeat through any more. */
+  readonly cut: () => void
+  /** What the store has reported of the run. */
+  readonly events: readonly string[]
+  /** Resolves when it reports something. */
+  readonly next: () => Promise<void>
+}
+
+/** A store that holds the run `a`, with a lease of ten minutes. */
+async function holder(t: TestContext): Promise<Holder> {
+  const schema = newSchema()
+  let beats = 0
+  let isCut = false
+  const counting = wrap(pool, async (client, query) => {
+    const isBeat = query.name?.startsWith('runwright_beat') === true
+    if (isBeat && isCut) throw connectionLost()
+    const result = await client.query(query)
+    if (isBeat) beats += 1
+    return result
+  })
+  const store = await openStore(t, { pool: counting, schema, leaseMs: 600_000 })
+  await store.append('a', sampleRun('a', { status: 'running', records: 2 }))
+  assert.equal((await store.shared.claim(1)).length, 1)
+  const events: string[] = []
+  let told = (): void => undefined
+  const note = (what: string) => (runId: string) => {
+    events.push(`${what} ${runId}`)
+    told()
+  }
+  store.shared.listen({
+    abortRequested: () => undefined,
+    lost: note('lost'),
+    doubtful: note('doubtful'),
+    messagesLeft: () => undefined,
+    claimable: () => undefined,
+  })
+  const next = (): Promise<void> => new Promise((resolve) => (told = resolve))
+  return { store, schema, beaten: () => beats, cut: () => (isCut = true), events, next }
+}
+
+/** Moves the clocks of this process until the end of the test. */
+function moveClocks(t: TestContext, ms: { readonly date: number; readonly steady: number }): void {
+  const { now } = Date
+  const steadyNow = performance.now.bind(performance)
+  t.mock.method(Date, 'now', () => now() + ms.date)
+  t.mock.method(performance, 'now', () => steadyNow() + ms.steady)
+}
 
 interface Lonely {
   readonly engine: RunEngine

@@ -10,6 +10,7 @@ import {
   type RunServiceOptions,
 } from 'runwright/server'
 import { follow, openEngine, scratch, testProvider, type Said } from '../../helpers/engine.js'
+import { HOUR, ShiftedClock } from '../../helpers/shifted-clock.js'
 import { openService, type Answer, type Opened } from '../open-service.js'
 
 const KEYS = { acme: 'acme-key-0123456789', bolt: 'bolt-key-0123456789' }
@@ -223,6 +224,28 @@ test('costs count while a run goes on, once, in every process, and after it was 
   }
   await engine.delete(next.details.run_id)
   assert.deepEqual(round(await engine.usage('acme', { costs: true })), [0, 0.2, 86_460_000])
+})
+
+test('what runs cost counts once, although the time of day is set back', async (t) => {
+  const clock = new ShiftedClock()
+  const provider = testProvider(() => ({ tokens: [100_000, 0] }))
+  const { engine } = await openEngine(t, { clock, providers: [provider] })
+  const caller = { owner: { id: 'ann', tenant: 'acme' } }
+  const spend = async (): Promise<void> => {
+    const { details } = await engine.create({ goal: 'shell: false', max_iterations: 1 }, { caller })
+    await follow(engine, details.run_id)
+  }
+  const used = async (): Promise<unknown> => round(await engine.usage('acme', { costs: true }))[1]
+  await spend()
+  clock.advance(HOUR)
+  await spend()
+  assert.equal(await used(), 0.2)
+  clock.advance(2 * HOUR)
+  clock.shiftMs = -2.5 * HOUR
+  await spend()
+  clock.advance(HOUR)
+  assert.equal(await used(), 0.3)
+  assert.equal(await used(), 0.3)
 })
 
 test('the client tells how much of a limit is used', async (t) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { EventKind } from 'runwright/agent'
 import { ManualClock } from 'runwright/agent/testing'
+import { ShiftedClock } from '../../helpers/shifted-clock.js'
 import { FakeEngine } from '../fake-engine.js'
 import { openReceiver, openWebhooks, progressFolder, SECRET } from './receiver.js'
 import { HOUR, DAY, byRun, progressIn, failuresOf, upTo, decide } from './run-deliveries.js'
@@ -109,3 +110,53 @@ test('events that follow run_end at any moment of its delivery arrive in order',
     )
   }
 })
+
+for (const jump of [5 * HOUR, -5 * HOUR]) {
+  test(`an event is retried for three days, with the time of day set by ${jump / HOUR} h`, async (t) => {
+    const { url } = await openReceiver(t, byRun(() => 500))
+    const engine = new FakeEngine()
+    const clock = new ShiftedClock()
+    const report = failuresOf()
+    const options = { clock, retryMs: 8 * HOUR, onFailure: report.onFailure }
+    await openWebhooks(t, engine, url, options)
+    engine.finish(engine.add())
+    let hours = 0
+    for (; ; hours++) {
+      await report.until(hours + 1)
+      if (report.failures.at(-1)?.final === true) break
+      await clock.whenPending()
+      // To the other side each time.
+      clock.shiftMs = hours % 2 === 0 ? jump : 0
+      clock.advance(HOUR)
+    }
+    assert.equal(hours, 72)
+  })
+}
+
+for (const { gap, waits } of [
+  { gap: HOUR / 4, waits: 0.75 * HOUR },
+  { gap: 48 * HOUR, waits: 0 },
+  { gap: -48 * HOUR, waits: 0 },
+]) {
+  test(`a retry in an hour waits ${waits} ms after a restart, ${gap} ms later`, async (t) => {
+    const directory = progressFolder(t)
+    const { url } = await openReceiver(t, byRun(() => 500))
+    const engine = new FakeEngine()
+    const before = new ShiftedClock()
+    const report = failuresOf()
+    const options = { directory, retryMs: HOUR, onFailure: report.onFailure }
+    t.mock.method(Math, 'random', () => 1)
+    const first = await openWebhooks(t, engine, url, { ...options, clock: before })
+    engine.finish(engine.add())
+    await report.until(1)
+    await before.whenPending()
+    await first.close()
+    const clock = new ShiftedClock(before.now() + gap)
+    await openWebhooks(t, engine, url, { ...options, clock })
+    await clock.whenPending()
+    clock.advance(Math.max(0, waits - 1))
+    if (waits > 0) assert.equal(report.failures.length, 1)
+    clock.advance(1)
+    await report.until(2)
+  })
+}

@@ -9,7 +9,7 @@
  *
  * @module
  */
-import type { Clock } from '../../../internal/clock.js'
+import { steadyNow, type Clock } from '../../../internal/clock.js'
 import { raceAbort } from '../../../internal/abort.js'
 import type { AsyncTransport } from '../../../http/index.js'
 import { McpError } from '../../errors.js'
@@ -97,13 +97,13 @@ export class OAuthAuthorizer implements McpAuthorizer {
 
   async #renew(status: number, challenge: BearerChallenge): Promise<void> {
     const { clock } = this.#server
-    if (this.#failure !== null && clock.now() < this.#failure.until) throw this.#failure.error
+    if (this.#failure !== null && steadyNow(clock) < this.#failure.until) throw this.#failure.error
     try {
       await this.#grant(status, challenge)
-      this.#grantedAt = clock.now()
+      this.#grantedAt = steadyNow(clock)
       this.#failure = null
     } catch (error) {
-      this.#failure = { until: clock.now() + PAUSE_MS, error }
+      this.#failure = { until: steadyNow(clock) + PAUSE_MS, error }
       throw error
     }
   }
@@ -111,7 +111,8 @@ export class OAuthAuthorizer implements McpAuthorizer {
   async #grant(status: number, challenge: BearerChallenge): Promise<void> {
     const { signal } = this.#closed
     const held = (await this.#load())?.tokens ?? null
-    if (status === 401 && held !== null && this.#server.clock.now() < this.#grantedAt + FRESH_MS)
+    const isFresh = steadyNow(this.#server.clock) < this.#grantedAt + FRESH_MS
+    if (status === 401 && held !== null && isFresh)
       throw this.#error('it refuses the token that it was just granted')
     const missing = status === 403 ? (challenge.scopes ?? []) : []
     if (status === 403 && missing.every((scope) => held?.scopes.includes(scope))) {

@@ -9,6 +9,7 @@
  * @module
  */
 import type { ChildUsage } from '../../run-tree.js'
+import type { RemainingBudget } from '../../log/remaining.js'
 import type { ChildState, RunState } from '../../log/run-state.js'
 import type { NewChild } from '../../request/new-child.js'
 import type { RunHead } from '../../run-details.js'
@@ -16,13 +17,14 @@ import type { RunHead } from '../../run-details.js'
 /** The runs of an engine, as a run that starts some of them needs them. */
 export interface ChildRuns {
   /**
-   * Checks what is asked of a child; the function returned begins it with the files of a
-   * checkpoint, unless it exists.
+   * Checks what is asked of a child, within the remaining budget of its parent; the function
+   * returned begins it with the files of a checkpoint, unless it exists.
    *
    * @throws as the engine's `create`.
    */
   prepare(
     parent: RunState,
+    budget: RemainingBudget,
     child: NewChild,
   ): Promise<(checkpointId: string) => Promise<void>>
   /**

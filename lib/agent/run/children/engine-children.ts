@@ -1,6 +1,7 @@
 import { abortListeners, raceAbort } from '../../../internal/abort.js'
 import { isCorrupt, RunStateError } from '../../errors.js'
 import { isTerminal, type RunStatus } from '../../events.js'
+import type { RemainingBudget } from '../../log/remaining.js'
 import type { RunState } from '../../log/run-state.js'
 import type { NewChild } from '../../request/new-child.js'
 import type { Creation } from '../../request/creation.js'
@@ -31,9 +32,10 @@ export class EngineChildren implements ChildRuns {
 
   prepare(
     parent: RunState,
+    budget: RemainingBudget,
     child: NewChild,
   ): Promise<(checkpointId: string) => Promise<void>> {
-    return this.#options.creation().child(parent, child)
+    return this.#options.creation().child(parent, budget, child)
   }
 
   async head(runId: string): Promise<RunHead | null> {

@@ -8,6 +8,7 @@ import type { EventPayloads, RecordDraft } from '../../events.js'
 import type { ChildEnd, ChildUsage } from '../../run-tree.js'
 import { saysTestsChanged } from '../../goals/compare-tests.js'
 import { readLog } from '../../log/read-log.js'
+import { remainingBudget } from '../../log/remaining.js'
 import type { ChildState, RunState } from '../../log/run-state.js'
 import { STORE_BACKOFF, type LogWriter } from '../../log/writer.js'
 import { completeDetails } from '../../request/complete-details.js'
@@ -106,9 +107,10 @@ export class RunChildren {
     }
   }
 
-  prepare(child: Parameters<ChildRuns['prepare']>[1]): ReturnType<ChildRuns['prepare']> {
+  prepare(child: Parameters<ChildRuns['prepare']>[2]): ReturnType<ChildRuns['prepare']> {
     const { log, runs } = this.#options
-    return runs.prepare(log().state, child)
+    const { state } = log()
+    return runs.prepare(state, remainingBudget(state, log().now()), child)
   }
 
   /**

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto'
 import { backoffDelay, type Backoff } from '../../../internal/backoff.js'
+import { steadyNow } from '../../../internal/clock.js'
 import type { JsonObject } from '../../../internal/json.js'
 import { sleep } from '../../../internal/sleep.js'
 import type { RecordDraft } from '../../events.js'
@@ -98,11 +99,11 @@ interface TimedOutput {
 }
 
 async function runCall(context: StepContext, state: CallState): Promise<TimedOutput> {
-  const began = context.clock.now()
+  const began = steadyNow(context.clock)
   const tool = context.tools.get(state.call.tool)
   const refusal = refusalOf(context, tool, state)
   const result = refusal ?? (await executeWithin(context, tool as Tool, state))
-  return { result, durationMs: Math.max(0, Math.round(context.clock.now() - began)) }
+  return { result, durationMs: Math.round(steadyNow(context.clock) - began) }
 }
 
 /** The result of a call that must not run; null for a call that may. */

@@ -1,4 +1,5 @@
 import { raceAbort } from '../../../internal/abort.js'
+import { steadyNow } from '../../../internal/clock.js'
 import { deepFreeze } from '../../../internal/deep-freeze.js'
 import { sleep } from '../../../internal/sleep.js'
 import { estimateTokens } from '../../conversation/fit.js'
@@ -68,7 +69,7 @@ export async function judgeGoal(context: StepContext): Promise<JudgeVerdict> {
   const { log, clock } = context
   const spent = exhausted(log.state, log.now())
   if (spent !== null) return undecided(spent.reason)
-  const began = clock.now()
+  const began = steadyNow(clock)
   const evidence = evidenceOf(log.state.frozen.fork, await recordsOf(context))
   let problem: string | null = null
   for (let attempt = 1; attempt <= MAX_TURNS; attempt++) {
@@ -76,7 +77,7 @@ export async function judgeGoal(context: StepContext): Promise<JudgeVerdict> {
     if (typeof turn === 'string') return undecided(turn)
     const verdict = readVerdict(turn.message)
     if (!('problem' in verdict)) {
-      const duration_ms = Math.max(0, Math.round(clock.now() - began))
+      const duration_ms = Math.round(steadyNow(clock) - began)
       return {
         ...unjudged(verdict.reason),
         ...verdict,

@@ -167,7 +167,7 @@ export async function callModel(
 }
 
 async function attemptCall(
-  { clock, folder, limits, log, models, signal, trace }: StepContext,
+  { folder, limits, log, models, signal, trace }: StepContext,
   iteration: number,
   attempt: number,
   { prompt, more }: TurnRequest,
@@ -181,7 +181,7 @@ async function attemptCall(
   const tokens = (): number => prompt.tokens + estimateConversation(messages)
   const place = limits === null ? null : await limits.enter(model, tokens, log, signal)
   const source = { iteration, turn: turns + 1, attempt }
-  const deltas = new DeltaWriter(log.feed, clock, log.redactor, source)
+  const deltas = new DeltaWriter(log.feed, () => log.ts, log.redactor, source)
   const span = trace.beginChat(iteration, model.name, attempt)
   try {
     const call = model.complete(deepFreeze({

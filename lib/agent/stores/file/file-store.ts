@@ -21,6 +21,7 @@
  *
  * @module
  */
+import { cautiousTime } from '../../../internal/clock.js'
 import { StoreError } from '../../errors.js'
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
 import type { HoldoutStore } from '../../holdout-store.js'
@@ -88,6 +89,8 @@ export class FileStore implements RunStore {
   readonly objects: ObjectStore
   readonly holdouts: HoldoutStore
   readonly #options: ResolvedFileStoreOptions
+  /** For ages: a run is not dropped early because the time of day was set. */
+  readonly #now: () => number
   readonly #disk: Disk
   readonly #objects: FileObjects
   readonly #holdouts: FileHoldouts
@@ -112,6 +115,7 @@ export class FileStore implements RunStore {
     this.#options = resolveFileStoreOptions(options)
     this.#disk = disk ?? new SystemDisk(this.#options.sync === 'group')
     this.#process = process
+    this.#now = cautiousTime(this.#options.clock)
     this.#open = new OpenFiles(this.#disk)
     this.objects = this.#objects = new FileObjects({
       directory: this.#options.directory,
@@ -475,11 +479,11 @@ export class FileStore implements RunStore {
   }
 
   #dropExpired(): void {
-    const { retain, clock } = this.#options
+    const { retain } = this.#options
     if (retain.runs === undefined && retain.days === undefined) return
     const parts = this.#parts
     if (this.#state !== 'open' || parts === null) return
-    dropTrees(parts.catalog.runs.expired(retain, clock.now()), {
+    dropTrees(parts.catalog.runs.expired(retain, this.#now()), {
       ...parts,
       deleteRun: (runId) => this.#deleteRun(parts.writer, runId),
       onFailure: (error) => this.#warn(error),

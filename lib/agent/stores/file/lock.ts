@@ -273,7 +273,8 @@ class LockFiles {
 
   #isFresh(path: string): boolean {
     try {
-      return Date.now() - this.#disk.stat(path).mtimeMs < EXPIRY_MS
+      // A time far ahead is from before the time of day was set back.
+      return Math.abs(Date.now() - this.#disk.stat(path).mtimeMs) < EXPIRY_MS
     } catch {
       return false
     }

@@ -81,7 +81,7 @@ export class Pack {
   /** Of the file, and of the data that was not removed. */
   readonly bytes: number
   live = 0
-  /** Epoch milliseconds: when one of its blobs was stored or asked for. */
+  /** When one of its blobs was stored or asked for, or it was found: by `performance.now()`. */
   usedAt: number
   /** It could not be read when it was to be rewritten. */
   isUnreadable = false

@@ -71,7 +71,7 @@ export class ObjectPacks {
   /** Stores blobs, all of them or none. */
   async add(blobs: readonly PackedBlob[]): Promise<void> {
     await this.load()
-    await this.#write(blobs, Date.now())
+    await this.#write(blobs, performance.now())
     // What this cannot do now, the next one does.
     this.#inTurn(() => this.#tidy()).catch(() => undefined)
   }
@@ -83,7 +83,7 @@ export class ObjectPacks {
       if (!pack.mayHold(hash)) continue
       const found = this.#using(pack, 'r', (fd) => pack.locate(disk, fd, hash))
       if (found === null || found === undefined) continue
-      pack.usedAt = Date.now()
+      pack.usedAt = performance.now()
       return true
     }
     return false
@@ -105,7 +105,7 @@ export class ObjectPacks {
     return some.flatMap((pack) => read(pack) ?? [])
   }
 
-  /** Removes blobs, unless they are in packs that were used after a moment, as epoch time. */
+  /** Removes blobs, unless they are in packs used later than this, by `performance.now()`. */
   remove(hashes: readonly string[], usedBefore: number): Promise<void> {
     return this.#inTurn(async () => {
       const work = new LongWork()
@@ -140,7 +140,7 @@ export class ObjectPacks {
     for (const name of names) {
       if (work.isDue) await work.next()
       const path = join(folder, name)
-      const pack = await Pack.read(disk, path, Date.now())
+      const pack = await Pack.read(disk, path, performance.now())
       if (pack === null) onDamage(path)
       else found.push(pack)
     }

@@ -13,6 +13,7 @@
  * @module
  */
 import { dirname, join } from 'node:path'
+import { cautiousTime, systemClock } from '../../../internal/clock.js'
 import { LongWork, nextTurn } from '../../../internal/next-turn.js'
 import { StoreError } from '../../errors.js'
 import type { ObjectStore, StoredObject } from '../../object-store.js'
@@ -61,6 +62,7 @@ export class FileObjects implements ObjectStore {
   /** Folders of single blobs whose names are durable. */
   readonly #settled = new Set<string>()
   readonly #calls = new ObjectCalls(() => this.#checkOpen())
+  readonly #now = cautiousTime(systemClock)
   #open: Open | null = null
 
   constructor(parts: FileObjectsParts) {
@@ -142,7 +144,9 @@ export class FileObjects implements ObjectStore {
 
   delete(hashes: readonly string[], unusedMs: number): Promise<void> {
     return this.#call(hashes, async ({ lock, packs, writer }) => {
-      const usedBefore = unusedMs > 0 ? Date.now() - unusedMs - USE_PRECISION_MS : Infinity
+      const before = (now: number): number =>
+        unusedMs > 0 ? now - unusedMs - USE_PRECISION_MS : Infinity
+      const usedBefore = before(this.#now())
       for (let i = 0; i < hashes.length; i += FILES_PER_TURN) {
         for (const hash of hashes.slice(i, i + FILES_PER_TURN)) {
           while (writer.isWriting(hash)) await writer.finished(hash)
@@ -150,7 +154,7 @@ export class FileObjects implements ObjectStore {
         }
         await nextTurn()
       }
-      await packs.remove(hashes, usedBefore)
+      await packs.remove(hashes, before(performance.now()))
       if (unusedMs === 0) for (const hash of hashes) this.#damaged.delete(hash)
     })
   }

@@ -4,10 +4,12 @@
  * 1. A process has a lease, which its heartbeats renew. A run whose holder has no lease is free.
  * 2. Each claim of a run increments the run's fence. Every write names the fence of its claim, so a
  *    process that lost its lease without noticing cannot write any more.
- * 3. By its own steady clock, a process knows until when its lease is valid at least: it ends no
- *    earlier than `leaseMs` after a successful heartbeat was sent. Before that, without another
- *    heartbeat, it stops its commands; after that, it starts nothing until a heartbeat has
- *    confirmed its claims. Jumps of the time of day change nothing.
+ * 3. A process knows until when its lease is valid at least: it ends no earlier than `leaseMs`
+ *    after a successful heartbeat was sent. Before that, without another heartbeat, it stops its
+ *    commands; after that, it starts nothing until a heartbeat has confirmed its claims.
+ * 4. The lease is over when the steady clock says so or the time of day does, because the former
+ *    stands still while the machine is suspended. If only the time of day does, it may have been
+ *    set: a heartbeat is sent at once, and commands are stopped a second later unless it succeeds.
  *
  * @module
  */
@@ -23,6 +25,9 @@ import { turnWhenClaimed } from './trees.js'
 
 /** Milliseconds before the end of a lease at which commands are stopped: SIGTERM, 2 s, SIGKILL. */
 const STOP_MS = 3_000
+
+/** How often the time of day is looked at between two heartbeats. */
+const LOOK_MS = 1_000
 
 /** Options of {@link Claims}. */
 export interface ClaimsOptions {
@@ -51,8 +56,7 @@ export class Claims {
   /** Settles when the claims so far have: they are made one after another. */
   #turn: Promise<unknown> = Promise.resolve()
   #heartbeats: Promise<void> | undefined
-  /** The lease is valid at least until then, by `performance.now()`. */
-  #validUntil = -Infinity
+  #lease: Lease = NO_LEASE
   #doubtTimer: NodeJS.Timeout | undefined
   #confirming: Promise<void> | undefined
 
@@ -92,7 +96,7 @@ export class Claims {
 
   /** Is it certain that no other process has taken over the runs of this one? */
   get #isCertain(): boolean {
-    return performance.now() < this.#validUntil
+    return isValid(this.#lease)
   }
 
   /** As `SharedRuns.confirm`. */
@@ -128,7 +132,7 @@ export class Claims {
   async #claim(slots: number, except: readonly string[]): Promise<readonly Claim[]> {
     const { database } = this.#options
     if (!this.#isCertain) await this.#beat(0)
-    const validUntil = this.#validUntil
+    const lease = this.#lease
     if (!this.#inDoubt) {
       const rows = (query: PgQuery): Promise<readonly PgRow[]> => database.rows(query, 0)
       if ((await chooseRuns(rows, this.#options, slots, except)).length === 0) return []
@@ -139,7 +143,7 @@ export class Claims {
       )
       this.#inDoubt = false
       // A heartbeat of meanwhile has not confirmed these claims.
-      if (performance.now() >= validUntil) this.#validUntil = -Infinity
+      if (!isValid(lease)) this.#lease = NO_LEASE
       return rows.map((row) => this.#addClaim(row))
     } catch (error) {
       this.#inDoubt = true
@@ -150,12 +154,12 @@ export class Claims {
   async #occupy(runId: string, folder: boolean): Promise<Occupied> {
     const { database, patienceMs } = this.#options
     if (!this.#isCertain) await this.#beat(patienceMs)
-    const validUntil = this.#validUntil
+    const lease = this.#lease
     try {
       const row = await database.transaction(patienceMs, (transaction) =>
         this.#occupyWithin(transaction, runId, folder),
       )
-      if (performance.now() >= validUntil) this.#validUntil = -Infinity
+      if (!isValid(lease)) this.#lease = NO_LEASE
       if (row === undefined) return { outcome: 'held' }
       const holder = row['holder'] as string | null
       if (holder !== null) return { outcome: 'cwd_busy', runId: holder }
@@ -256,7 +260,7 @@ export class Claims {
   async #keepBeating(): Promise<void> {
     const { database, leaseMs } = this.#options
     while (!database.closing.aborted) {
-      await database.pause(leaseMs / 3)
+      await this.#pauseUntilBeat()
       if (database.closing.aborted) return
       let renewed = false
       while (!renewed && !database.closing.aborted) {
@@ -266,9 +270,20 @@ export class Claims {
     }
   }
 
+  async #pauseUntilBeat(): Promise<void> {
+    const { database, leaseMs } = this.#options
+    let left = leaseMs / 3
+    do {
+      await database.pause(Math.min(left, LOOK_MS))
+      left -= LOOK_MS
+    } while (left > 0 && this.#isCertain && !database.closing.aborted)
+    const isOverByTime = !this.#isCertain && performance.now() < this.#lease.steadyUntil
+    if (isOverByTime) this.#doubtIn(Math.min(LOOK_MS, this.#untilDoubt))
+  }
+
   async #beat(patienceMs: number): Promise<void> {
     const { heartbeat, schema, workerId, leaseMs } = this.#options
-    let sentAt = 0
+    let sent = NO_LEASE
     let before: ReadonlyMap<string, bigint> = new Map()
     // The locks and a claim elsewhere exclude each other; appends pass them.
     const text = `WITH beat AS (
@@ -279,7 +294,7 @@ export class Claims {
       SELECT run_id, fence::text AS fence, abort_wanted, abort_by
       FROM ${schema}.runs WHERE run_id = ANY($3) FOR KEY SHARE`
     const query = (): PgQuery => {
-      sentAt = performance.now()
+      sent = { steadyUntil: performance.now() + leaseMs, timeUntil: Date.now() + leaseMs }
       before = new Map(this.#held)
       return { name: 'runwright_beat', text, values: [workerId, leaseMs, [...before.keys()]] }
     }
@@ -292,20 +307,27 @@ export class Claims {
       else if (row['abort_wanted'] === true)
         this.#reportAbort(runId, row['abort_by'] as string | null)
     }
-    this.#renewed(sentAt + leaseMs)
+    this.#renewed(sent)
   }
 
-  #renewed(validUntil: number): void {
-    const { leaseMs } = this.#options
-    this.#validUntil = validUntil
+  #renewed(lease: Lease): void {
+    this.#lease = lease
+    this.#doubtIn(this.#untilDoubt)
+  }
+
+  /** Milliseconds until commands are stopped, by the steady clock. */
+  get #untilDoubt(): number {
+    const stopMs = Math.min(STOP_MS, this.#options.leaseMs / 2)
+    return this.#lease.steadyUntil - stopMs - performance.now()
+  }
+
+  /** Stops the commands of all runs after so many milliseconds, unless the lease is renewed. */
+  #doubtIn(ms: number): void {
     clearTimeout(this.#doubtTimer)
-    const doubtAt = validUntil - Math.min(STOP_MS, leaseMs / 2)
-    this.#doubtTimer = setTimeout(
-      () => {
-        for (const runId of this.#held.keys()) this.#listener?.doubtful(runId)
-      },
-      Math.max(0, doubtAt - performance.now()),
-    ).unref()
+    const doubt = (): void => {
+      for (const runId of this.#held.keys()) this.#listener?.doubtful(runId)
+    }
+    this.#doubtTimer = setTimeout(doubt, Math.max(0, ms)).unref()
   }
 
   async #claimWithin(
@@ -401,6 +423,20 @@ export class Claims {
           WHERE c.parent_run_id = r.run_id AND c.ended_ms IS NULL)`
     return { name: 'runwright_working', text }
   }
+}
+
+/** Until when a lease is valid at least. */
+interface Lease {
+  /** By `performance.now()`. */
+  readonly steadyUntil: number
+  /** In epoch milliseconds. */
+  readonly timeUntil: number
+}
+
+const NO_LEASE: Lease = { steadyUntil: -Infinity, timeUntil: -Infinity }
+
+function isValid({ steadyUntil, timeUntil }: Lease): boolean {
+  return performance.now() < steadyUntil && Date.now() < timeUntil
 }
 
 /** The error for a run that another process holds, or none. */

@@ -5,6 +5,7 @@ import { defineTool, type Tool } from 'runwright/agent'
 import { follow, payloads, runToEnd } from '../../../helpers/engine.js'
 import { assertInvariants } from '../../../helpers/invariants.js'
 import { filesIn, writeFiles } from '../../../helpers/files.js'
+import { HOUR, ShiftedClock } from '../../../helpers/shifted-clock.js'
 import { openFamily, writes, type Brain } from './support.js'
 
 const GOAL = 'shell: grep -q good answer.txt'
@@ -78,6 +79,26 @@ test('delegates of delegates keep to the tool calls of the run at the top', asyn
   const delegated = runs.reduce((sum, { delegates }) => sum + delegates, 0)
   assert.equal(ran(), 17 - delegated)
 })
+
+for (const jump of [5 * HOUR, -5 * HOUR]) {
+  test(`a delegate gets the time that is left, time of day set by ${jump / HOUR} h`, async (t) => {
+    const clock = new ShiftedClock()
+    const asking: Brain = (request, turn) => {
+      if (turn > 0 || JSON.stringify(request.messages[0]).includes('part')) return { text: 'done' }
+      clock.advance(40_000)
+      clock.shiftMs = jump
+      return { calls: [{ tool: 'delegate', args: { goal: 'part', check: 'true' } }] }
+    }
+    const { engine } = await openFamily(t, { asking }, { clock })
+    const { details } = await runToEnd(engine, {
+      goal: 'shell: false', delegation: { depth: 1 }, max_seconds: 100, max_iterations: 1,
+    })
+    assert.equal(details.end_reason, 'max_iterations')
+    const { runs } = await engine.list({ parent: details.run_id })
+    const children = await Promise.all(runs.map(({ run_id }) => engine.get(run_id)))
+    assert.deepEqual(children.map(({ max_seconds }) => max_seconds), [60])
+  })
+}
 
 test('a run ends when the tokens of its siblings have used up the budget', async (t) => {
   const busy: Brain = (_, turn) => ({
