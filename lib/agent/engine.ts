@@ -213,6 +213,7 @@ export class RunEngine {
     if (engine.#config.judgeModel !== undefined) engine.#models.resolve(engine.#config.judgeModel)
     engine.#mcp = await McpServers.open(engine.#config.mcpServers)
     try {
+      engine.#config.store.onRemoved?.((here) => engine.#upkeep.removed(here))
       await engine.#config.store.open()
       await engine.#driver.start()
       engine.#upkeep.start()
@@ -376,7 +377,7 @@ export class RunEngine {
       // What cannot be removed now, a sweep removes.
       await this.#copies?.remove(doomed.runId).catch(() => undefined)
     }
-    this.#upkeep.deleted()
+    this.#upkeep.removed(true)
   }
 
   /**
@@ -485,7 +486,8 @@ export class RunEngine {
    * machine.
    *
    * @throws {@link StoreError} with the reason: the disk is full, the folder gone, the store
-   * closed; {@link ExhaustedError} while there are no file descriptors, processes or memory left.
+   * closed; {@link ExhaustedError} while there are no file descriptors, processes or memory left,
+   * or a disk fails on which the engine keeps files.
    */
   async check(): Promise<void> {
     const { store } = this.#config

@@ -15,7 +15,7 @@
  * ├─ IdempotencyError        ERR_AGENT_IDEMPOTENCY         the key was used for another request
  * ├─ EngineClosedError       ERR_AGENT_CLOSED              the engine is closed or closing
  * ├─ CursorError             ERR_AGENT_CURSOR              a cursor points beyond the log
- * ├─ ExhaustedError          ERR_AGENT_EXHAUSTED           no descriptors or memory right now
+ * ├─ ExhaustedError          ERR_AGENT_EXHAUSTED           no descriptors, memory or disk right now
  * ├─ IllegalTransitionError  ERR_AGENT_ILLEGAL_TRANSITION  a record does not fit its run's status
  * ├─ WorkspaceError          ERR_AGENT_OUTSIDE_WORKSPACE, ERR_AGENT_WORKSPACE,
  * │                          ERR_AGENT_WORKSPACE_LOST
@@ -248,8 +248,9 @@ export class CursorError extends AgentError {
 }
 
 /**
- * Thrown when the machine has no file descriptors, processes or memory left right now. Nothing was
- * begun, and the same call may succeed later: runs wait for that.
+ * Thrown when the machine has no file descriptors, processes or memory left right now, or when a
+ * disk is full, fails or denies access where the engine keeps files of its own. The same call may
+ * succeed later: runs wait for that.
  */
 export class ExhaustedError extends AgentError {
   override name = 'ExhaustedError'

@@ -1,42 +1,66 @@
 /**
- * Faults of the machine, not of the work: no file descriptor, process or memory is left right now.
- * What meets one neither swallows it nor reports it as a result; it gets to the run loop, which
- * waits and performs the step again.
+ * Faults of the machine, not of the work: no file descriptor, process or memory is left right now,
+ * or a disk fails on which the engine keeps files of its own. What meets one neither swallows it
+ * nor reports it as a result; it gets to the run loop, which waits and performs the step again.
+ *
+ * 1. What a disk answers about a run's folder is a result. The same is a fault in
+ *    {@link onOwnFiles} and {@link inOwnPlace}, for everything that is awaited in them.
+ * 2. Every place that ignores errors calls {@link throwIfExhausted}.
+ * 3. Errors that are bugs, such as `EBADF` and `EINVAL`, are no faults: see `machine-faults.ts`.
  *
  * @module
  */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { backoffBound, backoffDelay, type Backoff } from '../internal/backoff.js'
 import { systemClock, type Clock } from '../internal/clock.js'
 import { sleep } from '../internal/sleep.js'
-import { ExhaustedError } from './errors.js'
+import { systemCode } from '../internal/system-code.js'
+import { ExhaustedError, isUnavailable, StoreError } from './errors.js'
+import { DISK, NO_SPACE, PLACE, remedyFor, RESOURCES } from './machine-faults.js'
 
-/** What the codes of such faults mean, and what to do about them. */
-const REMEDIES: Readonly<Record<string, string>> = {
-  EMFILE: 'this process has too many files open (raise `ulimit -n`)',
-  ENFILE: 'the machine has too many files open',
-  EAGAIN: 'no more processes can be started (raise `ulimit -u`)',
-  ENOMEM: 'the machine is out of memory',
-}
-const FAULTS: ReadonlySet<string> = new Set(Object.keys(REMEDIES))
+type Codes = ReadonlySet<string>
+
+const codesOf = (...remedies: readonly object[]): Codes => new Set(remedies.flatMap(Object.keys))
+const ANYWHERE = codesOf(RESOURCES)
+const ON_OWN_FILES = codesOf(RESOURCES, DISK)
+const IN_OWN_PLACE = codesOf(RESOURCES, DISK, PLACE)
+const ROOM = codesOf(NO_SPACE)
+
+/** Codes that are faults in what is being done. */
+const faults = new AsyncLocalStorage<Codes>()
+
 /** Errors that cause each other; longer chains are not followed. */
 const MAX_CAUSES = 8
 
 /** The first of these codes that an error or what caused it has; null when there is none. */
-export function codeBehind(error: unknown, codes: ReadonlySet<string>): string | null {
+function codeBehind(error: unknown, codes: Codes): string | null {
   for (let at = error, depth = 0; at instanceof Error && depth < MAX_CAUSES; depth++) {
-    const { code } = at as NodeJS.ErrnoException
-    if (typeof code === 'string' && codes.has(code)) return code
+    const code = systemCode(at)
+    if (code !== undefined && codes.has(code)) return code
     at = at.cause
   }
   return null
 }
 
-/** No room on a disk, which somebody may make. */
-export const NO_SPACE: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT'])
+/** Is there no room on a disk? */
+export function lacksRoom(error: unknown): boolean {
+  return codeBehind(error, ROOM) !== null
+}
+
+/** Has the machine no descriptors, processes or memory left, wherever that was met? */
+export function lacksResources(error: unknown): boolean {
+  return codeBehind(error, ANYWHERE) !== null
+}
 
 /** Is the machine at fault, so that the same may succeed later? */
 export function isExhausted(error: unknown): boolean {
-  return error instanceof ExhaustedError || codeBehind(error, FAULTS) !== null
+  if (error instanceof ExhaustedError) return true
+  return codeBehind(error, faults.getStore() ?? ANYWHERE) !== null
+}
+
+/** The same, or the store cannot be used for now. */
+export function mayPass(error: unknown): boolean {
+  return error instanceof StoreError ? isUnavailable(error) : isExhausted(error)
 }
 
 /** Throws the error again if the machine is at fault: for places that ignore all other errors. */
@@ -44,10 +68,53 @@ export function throwIfExhausted(error: unknown): void {
   if (isExhausted(error)) throw error
 }
 
-/** The error for work that was not begun because of such a fault. */
+/** Null, for a file that cannot be read because of `error`, unless the machine is at fault. */
+export function unreadable(error: unknown): null {
+  throwIfExhausted(error)
+  return null
+}
+
+/** The error for work that was not done because of such a fault. */
 export function exhausted(what: string, cause: unknown): ExhaustedError {
-  const remedy = REMEDIES[codeBehind(cause, FAULTS) ?? ''] ?? 'the machine is exhausted'
-  return new ExhaustedError(`${what}: ${remedy}`, { cause })
+  return new ExhaustedError(`${what}: ${faultOf(cause)}`, { cause })
+}
+
+/** What is wrong with the machine, in words; names no file. */
+export function faultOf(error: unknown): string {
+  const code = codeBehind(error, IN_OWN_PLACE)
+  const remedy = code === null ? undefined : remedyFor(code)
+  if (remedy !== undefined) return remedy
+  return error instanceof StoreError ? 'the store is unavailable' : 'the machine is exhausted'
+}
+
+/**
+ * Does work on files of the engine in which commands may have worked, such as a copy or a report: a
+ * disk that fails is a fault of the machine. What they deny or remove is a result.
+ *
+ * @param what is not possible, as a clause, for the error
+ * @throws {@link ExhaustedError} for faults of the machine; what `work` throws otherwise
+ */
+export async function onOwnFiles<T>(what: string, work: () => Promise<T>): Promise<T> {
+  return await within(ON_OWN_FILES, what, work)
+}
+
+/** The same in places that no command can have changed: what denies access is a fault as well. */
+export async function inOwnPlace<T>(what: string, work: () => Promise<T>): Promise<T> {
+  return await within(IN_OWN_PLACE, what, work)
+}
+
+async function within<T>(codes: Codes, what: string, work: () => Promise<T>): Promise<T> {
+  try {
+    return await faults.run(codes, work)
+  } catch (error) {
+    if (error instanceof StoreError || error instanceof ExhaustedError) throw error
+    throw codeBehind(error, codes) === null ? error : exhausted(what, error)
+  }
+}
+
+/** Does work on files of the engine in a thread: `isExhausted` knows that they are its own. */
+export function inThreadOnOwnFiles<T>(work: () => T): T {
+  return faults.run(ON_OWN_FILES, work)
 }
 
 /**
@@ -57,7 +124,7 @@ export function exhausted(what: string, cause: unknown): ExhaustedError {
 export function threadFailure(what: string, error: Error): Error {
   const message = `${what}: ${error.message}`
   const { code } = error as NodeJS.ErrnoException
-  const named = [...FAULTS].find((fault) => error.message.endsWith(fault))
+  const named = [...ANYWHERE].find((fault) => error.message.endsWith(fault))
   if (code === 'ERR_WORKER_OUT_OF_MEMORY') return new ExhaustedError(message, { cause: error })
   if (code === 'ERR_WORKER_INIT_FAILED' && named !== undefined) {
     return exhausted(what, Object.assign(new Error(message, { cause: error }), { code: named }))
@@ -77,7 +144,7 @@ export function machineProblem(): string | null {
   return first === undefined ? null : `waiting for the machine: ${first.problem}`
 }
 
-/** One wait for the machine, over any number of attempts. */
+/** One wait for the machine or a store, over any number of attempts. */
 export class MachineWait {
   problem = ''
   #attempts = 0
@@ -102,21 +169,28 @@ export class MachineWait {
   }
 }
 
+/** Repeats work while the machine, or the store, is at fault; until the signal aborts, if any. */
+export type Patience = <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T>
+
 /**
  * Does what follows something that has happened, and is therefore not to be repeated as a whole:
- * waits while the machine is at fault.
+ * waits while the machine, or the store, is at fault.
  *
  * @throws what `work` throws otherwise; the signal's reason.
  */
-export async function untilPossible<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+export async function untilPossible<T>(
+  work: () => Promise<T>,
+  signal: AbortSignal,
+  clock?: Clock,
+): Promise<T> {
   const wait = new MachineWait()
   try {
     for (;;) {
       try {
         return await work()
       } catch (error) {
-        if (!isExhausted(error)) throw error
-        await wait.pause(error, signal)
+        if (!mayPass(error)) throw error
+        await wait.pause(error, signal, clock)
       }
     }
   } finally {

@@ -93,6 +93,11 @@ export interface GoalCheckContext {
   readonly mark: string
   /** Aborts the check; its promise then rejects with the signal's reason. */
   readonly signal: AbortSignal
+  /**
+   * Repeats `work` while the machine is at fault, as when a disk is full; rejects when the check is
+   * aborted. @defaultValue waits as runs do
+   */
+  readonly untilPossible?: (<T>(work: () => Promise<T>) => Promise<T>) | undefined
   /** Tests seen by the first check of the run, none of which may go missing; null before it. */
   readonly baselineTests: KeptTests | null
   /** True for the first check of a run, before any work: what can never be met is an error. */

@@ -154,6 +154,14 @@ export interface RunStore {
   /** Permanently removes a run and its log; ignores unknown runs. Durable when it resolves. */
   delete(runId: string): Promise<void>
   /**
+   * Calls `listener` within seconds after runs were removed, by {@link RunStore.delete} or because
+   * retention has dropped them: once for any number of them, or in vain. `here` tells that this
+   * process has removed them, which then sees to the contents that nothing refers to any more.
+   * Called once, at the latest when the store is open. Without this method, the engine looks every
+   * hour for what is left of runs that it has not deleted itself.
+   */
+  onRemoved?(listener: (here: boolean) => void): void
+  /**
    * Verifies that appends can succeed right now. Without this method, a readable store is taken to
    * be writable.
    *

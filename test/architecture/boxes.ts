@@ -124,6 +124,7 @@ export const boxes: readonly Box[] = [
       'check-schema',
       'output',
       'exhaustion',
+      'machine-faults',
       'images',
       'image-part',
     ]

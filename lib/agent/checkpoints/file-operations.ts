@@ -13,10 +13,8 @@
  * @module
  */
 import { inSlices } from '../../internal/next-turn.js'
-import { backoffDelay } from '../../internal/backoff.js'
-import { sleep } from '../../internal/sleep.js'
 import { uuidV7 } from '../../internal/uuid.js'
-import { isUnavailable, StoreError } from '../errors.js'
+import { StoreError } from '../errors.js'
 import {
   isTerminal,
   type ChangesState,
@@ -24,7 +22,8 @@ import {
   type RecordDraft,
   type RunRecord,
 } from '../events.js'
-import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
+import { untilPossible } from '../exhaustion.js'
+import type { LogWriter } from '../log/writer.js'
 import { warn } from '../output.js'
 import type { ObjectStore } from '../object-store.js'
 import type { ContentOf, Tree } from '../tree.js'
@@ -172,7 +171,8 @@ export class FileOperations {
       },
     ])
     const error = await this.#perform(signal, folder, steps)
-    const changed = await this.#end(log, folder, { operation_id, operation, by }, steps.steps)
+    const done = { operation_id, operation, by }
+    const changed = await this.#end(log, signal, folder, done, steps.steps)
     if (error !== null) throw error
     return changed
   }
@@ -192,7 +192,7 @@ export class FileOperations {
         this.inFolder(folder, [folder], signal, async (stored) => {
           const error = await this.#perform(signal, stored, planned)
           if (error !== null) throw error
-          await this.#end(log, stored, { operation_id, operation, by }, steps)
+          await this.#end(log, signal, stored, { operation_id, operation, by }, steps)
         }),
       )
     } catch (error) {
@@ -200,7 +200,7 @@ export class FileOperations {
       if (log.hasFailed || log.state.head.operation === null) throw error
       const reason = error instanceof Error ? error.message : String(error)
       warn(`run ${log.runId}: its ${operation} was cut off and cannot be finished: ${reason}`)
-      await this.#end(log, null, { operation_id, operation, by }, steps)
+      await this.#end(log, signal, null, { operation_id, operation, by }, steps)
     }
   }
 
@@ -287,26 +287,19 @@ export class FileOperations {
 
   /** Repeats `attempt` while the object store is unavailable. @throws the signal's reason */
   async #patiently<T>(signal: AbortSignal, attempt: () => Promise<T>): Promise<T> {
-    const { clock } = this.#settings
-    for (let retry = 1; ; retry++) {
-      try {
-        return await attempt()
-      } catch (error) {
-        signal.throwIfAborted()
-        if (!isUnavailable(error)) throw error
-      }
-      await sleep(backoffDelay(retry, STORE_BACKOFF), signal, clock)
-    }
+    return await untilPossible(attempt, signal, this.#settings.clock)
   }
 
   /** Ends an operation with what the folder has now; null: that is not known. */
   async #end(
     log: LogWriter,
+    signal: AbortSignal,
     folder: StoredFolder | null,
     { operation_id, operation, by }: Pick<Intent['payload'], 'operation_id' | 'operation' | 'by'>,
     steps: readonly PathStep[],
   ): Promise<Changed> {
-    const now = (await folder?.capture(log).catch(() => null)) ?? null
+    const capturing = folder && this.#patiently(signal, () => folder.capture(log))
+    const now = (await capturing?.catch(() => null)) ?? null
     const isDone = ({ path, after }: PathStep): boolean =>
       now !== null && isSameEntry(now.tree.entries.get(path) ?? null, after)
     const paths = steps.filter(isDone).map(({ path }) => path)

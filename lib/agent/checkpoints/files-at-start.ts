@@ -48,6 +48,10 @@ export class StartFiles implements FilesAtStart {
   }
 
   async #start(): Promise<Tree | null> {
-    return await (this.#tree ??= this.#read())
+    this.#tree ??= this.#read().catch((error: unknown) => {
+      this.#tree = undefined
+      throw error
+    })
+    return await this.#tree
   }
 }

@@ -2,7 +2,8 @@
  * Removes the contents that no stored run refers to any more: marks what all checkpoints of all
  * runs refer to, then sweeps what is not marked.
  *
- * 1. It runs after runs were deleted, by whomever, in background; most of the time it does not run.
+ * 1. It runs in background after this process has removed runs; where others remove some, they see
+ *    to that. What a process leaves that dies in between, another one finds within the hour.
  * 2. What captures hold (`ObjectUse`), or what was used within the hour in a store that processes
  *    share, is never removed.
  * 3. While a run or a tree cannot be read, it may refer to anything: nothing is removed, and it is
@@ -25,10 +26,13 @@ export interface ReclaimerParts {
   /** Called after each sweep in background, and whenever none was needed. */
   readonly onSwept?: (() => void) | undefined
   /** For tests. @defaultValue a timer that does not keep the process alive */
-  readonly schedule?: ((callback: () => void, ms: number) => { cancel(): void }) | undefined
+  readonly schedule?: Schedule | undefined
   /** Milliseconds, for tests. @defaultValue `performance.now` */
   readonly now?: (() => number) | undefined
 }
+
+/** Calls back after some milliseconds. */
+export type Schedule = (callback: () => void, ms: number) => { cancel(): void }
 
 /** What a sweep did. */
 export interface Reclaimed {
@@ -37,15 +41,15 @@ export interface Reclaimed {
   readonly removed: number
 }
 
-/** After a deletion, and after the start. */
+/** After runs were removed, and after the start. */
 const AFTER_DELETE_MS = 1_000
 const AFTER_START_MS = 60_000
-/** How often it is looked whether runs were dropped by retention, or by other processes. */
+/** How often it is looked whether runs have gone that nobody has told of. */
 const LOOK_MS = 3_600_000
-/** Until this process asks again, when another one has swept. */
-const AFTER_OTHERS_MS = 300_000
 /** Until the next one, a sweep must be over for this many times as long as it took. */
-const REST = 20
+export const REST = 20
+/** What a sweep takes for each run, as long as this process has made none. */
+const RUN_MS = 5
 /** In stores that processes share: what was used within this time stays. */
 const UNUSED_MS = 3_600_000
 const BATCH = 500
@@ -63,6 +67,10 @@ export class Reclaimer {
   /** The runs as they were when the last sweep that succeeded began. */
   #lastRuns: string | null = null
   #isWanted = false
+  /** Of the last sweep, in ms; null before the first. */
+  #took: number | null = null
+  /** Did the last sweep find what was used too lately? */
+  #hasLeft = false
   #missing: readonly string[] = []
   readonly #reported = new Set<string>()
 
@@ -81,7 +89,7 @@ export class Reclaimer {
     this.#schedule(AFTER_START_MS)
   }
 
-  /** Says that a run was deleted. */
+  /** Says that this process has removed runs. */
   deleted(): void {
     this.#isWanted = true
     this.#schedule(AFTER_DELETE_MS)
@@ -126,10 +134,19 @@ export class Reclaimer {
   /** Sweeps if runs may have gone since the last time. */
   async #look(): Promise<void> {
     const { use } = this.#parts
-    if (!this.#isWanted && (await this.#runsNow()) === this.#lastRuns) return
-    const isOurs = use.isExclusive || ((await use.objects.claimSweep?.(LOOK_MS)) ?? true)
-    if (isOurs) await this.#sweep()
-    else this.#notBefore = this.#now() + AFTER_OTHERS_MS
+    const isDue = this.#isWanted || this.#hasLeft
+    if (!isDue && (await this.#runsNow()) === this.#lastRuns) return
+    if (use.isExclusive) return void (await this.#sweep())
+    const everyMs = this.#isWanted ? await this.#restOfAll() : LOOK_MS
+    if ((await use.objects.claimSweep?.(everyMs)) ?? true) await this.#sweep()
+    else this.#notBefore = this.#now() + everyMs
+  }
+
+  /** Milliseconds between sweeps of all processes that share the store. */
+  async #restOfAll(): Promise<number> {
+    const counts = Object.values(await this.#parts.store.counts())
+    const took = this.#took ?? RUN_MS * counts.reduce((sum, count) => sum + count, 0)
+    return Math.min(Math.max(REST * took, AFTER_START_MS), LOOK_MS)
   }
 
   /** Differs when runs were created or dropped. */
@@ -145,6 +162,7 @@ export class Reclaimer {
     signal.throwIfAborted()
     const began = this.#now()
     this.#isWanted = false
+    this.#hasLeft = false
     try {
       // Without contents there is nothing to look for.
       if ((await use.objects.list(null, 1)).length === 0) return { kept: 0, removed: 0 }
@@ -152,15 +170,16 @@ export class Reclaimer {
       const work = async (): Promise<Reclaimed> => this.#remove(await this.#mark(signal), signal)
       const reclaimed = await use.sweeping(work)
       this.#lastRuns = runs
+      this.#hasLeft = !use.isExclusive && reclaimed.removed > 0
       return reclaimed
     } catch (error) {
       this.#isWanted = true
       throw error
     } finally {
       const ended = this.#now()
-      const least = use.isExclusive ? (this.#isWanted ? AFTER_START_MS : 0) : LOOK_MS
-      const rest = Math.max((ended - began) * REST, least)
-      this.#notBefore = ended + rest
+      this.#took = ended - began
+      const least = use.isExclusive && !this.#isWanted ? 0 : AFTER_START_MS
+      this.#notBefore = ended + Math.max(this.#took * REST, least)
     }
   }
 
@@ -218,7 +237,7 @@ export class Reclaimer {
   }
 }
 
-function inBackground(callback: () => void, ms: number): { cancel(): void } {
+export function inBackground(callback: () => void, ms: number): { cancel(): void } {
   const timer = setTimeout(callback, Math.min(ms, 0x7fffffff)).unref()
   return { cancel: () => clearTimeout(timer) }
 }

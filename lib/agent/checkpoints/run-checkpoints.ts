@@ -13,13 +13,11 @@
  * @module
  */
 import { raceAbort } from '../../internal/abort.js'
-import { backoffDelay } from '../../internal/backoff.js'
-import { sleep } from '../../internal/sleep.js'
 import type { FilesAtStart } from '../check-files.js'
 import { isUnavailable } from '../errors.js'
 import type { CheckpointReason, RecordDraft } from '../events.js'
-import { isExhausted, MachineWait } from '../exhaustion.js'
-import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
+import { MachineWait, mayPass, untilPossible } from '../exhaustion.js'
+import type { LogWriter } from '../log/writer.js'
 import type { ObjectStore } from '../object-store.js'
 import type { CountedChanges } from '../workspace/describe-changes.js'
 import { TrackedFolder, type Captured } from '../workspace/manifest.js'
@@ -32,6 +30,8 @@ import type { CheckpointSettings } from './settings.js'
 
 /** What changed since the start of the run, or since its last gate; null when that is not known. */
 export type Compare = (since: 'start' | 'gate') => Promise<CountedChanges | null>
+
+const MACHINE = 'waiting for the machine'
 
 /** A run's checkpoints; the rules are in the comment of this file. */
 export class RunCheckpoints implements AsyncDisposable {
@@ -87,7 +87,10 @@ export class RunCheckpoints implements AsyncDisposable {
     return new StartFiles(objects, async () => {
       const start = state.frozen.fork?.applies_from ?? state.checkpoints?.start
       if (start === undefined || this.#isOff) return null
-      return await raceAbort(readTree(objects, start), signal).catch(() => null)
+      return await raceAbort(readTree(objects, start), signal).catch((error: unknown) => {
+        if (mayPass(error)) throw error
+        return null
+      })
     })
   }
 
@@ -145,9 +148,11 @@ export class RunCheckpoints implements AsyncDisposable {
       const began = since === 'start' ? frozen.fork?.applies_from : undefined
       const from = began ?? checkpoints?.[since] ?? newest
       if (from === undefined || newest === undefined || this.#isOff) return null
+      const { clock, use } = this.#settings
+      const compare = (): Promise<CountedChanges> =>
+        raceAbort(compareTrees(use.objects, from, newest), signal)
       // What cannot be read any more is named where people look at the changes.
-      const comparing = compareTrees(this.#settings.use.objects, from, newest)
-      return await raceAbort(comparing, signal).catch(() => null)
+      return await untilPossible(compare, signal, clock).catch(() => null)
     }
   }
 
@@ -203,15 +208,9 @@ export class RunCheckpoints implements AsyncDisposable {
   ): Promise<Captured | null> {
     const { clock } = this.#settings
     const { path } = this.#folder
-    const machine = new MachineWait()
-    let waits = false
-    const wait = async (what: string, pause: Promise<void>): Promise<void> => {
-      if (!waits) this.#warn(log, what)
-      waits = true
-      await log.idleWhile(pause)
-    }
+    const wait = new MachineWait()
     try {
-      for (let retry = 1; ; retry++) {
+      for (let attempt = 1; ; attempt++) {
         try {
           return await this.#folder.guard(async () => {
             const previous = log.state.checkpoints?.newest ?? null
@@ -220,20 +219,17 @@ export class RunCheckpoints implements AsyncDisposable {
         } catch (error) {
           signal.throwIfAborted()
           const message = error instanceof Error ? error.message : String(error)
-          if (isUnavailable(error)) {
-            const pause = sleep(backoffDelay(retry, STORE_BACKOFF), signal, clock)
-            await wait(`a checkpoint waits for its store: ${message}`, pause)
-          } else if (isExhausted(error)) {
-            const pause = machine.pause(error, signal, clock)
-            await wait(`waiting for the machine: ${message}`, pause)
-          } else {
+          if (!mayPass(error)) {
             this.#warn(log, `no checkpoint was made: ${message}`)
             return null
           }
+          const what = isUnavailable(error) ? 'a checkpoint waits for its store' : MACHINE
+          if (attempt === 1) this.#warn(log, `${what}: ${message}`)
+          await log.idleWhile(wait.pause(error, signal, clock))
         }
       }
     } finally {
-      machine.end()
+      wait.end()
     }
   }
 

@@ -4,11 +4,11 @@
  *
  * @module
  */
-import { backoffDelay } from '../../internal/backoff.js'
 import { sleep } from '../../internal/sleep.js'
-import { AgentError, isUnavailable } from '../errors.js'
+import { AgentError } from '../errors.js'
 import { isTerminal } from '../events.js'
-import { STORE_BACKOFF, type LogWriter } from '../log/writer.js'
+import { MachineWait, mayPass } from '../exhaustion.js'
+import type { LogWriter } from '../log/writer.js'
 import { warn } from '../output.js'
 import type { RootsOf } from '../request/roots.js'
 import type { RunDetails } from '../run-details.js'
@@ -52,21 +52,26 @@ export class EngineRunFiles implements RunFiles {
     const { details } = log.state.head
     if (!appliesItself(log) || details.changes !== null) return
     let isHeld = false
-    for (let retry = 1; ; retry++) {
-      try {
-        isHeld ||= await this.#waitFor(log, hold, signal)
-        if (isHeld) return await this.#apply(log, signal)
-        return this.#warn(log, 'another run works in the folder')
-      } catch (error) {
-        signal.throwIfAborted()
-        if (log.hasFailed) throw error
-        if (!isUnavailable(error)) {
-          // A run that is stopped while it waits goes on later, or ends.
-          if (!isHeld) throw error
-          return this.#warnOf(log, error)
+    const wait = new MachineWait()
+    try {
+      for (;;) {
+        try {
+          isHeld ||= await this.#waitFor(log, hold, signal)
+          if (isHeld) return await this.#apply(log, signal)
+          return this.#warn(log, 'another run works in the folder')
+        } catch (error) {
+          signal.throwIfAborted()
+          if (log.hasFailed) throw error
+          if (!mayPass(error)) {
+            // A run that is stopped while it waits goes on later, or ends.
+            if (!isHeld) throw error
+            return this.#warnOf(log, error)
+          }
+          await wait.pause(error, signal, this.#settings.clock)
         }
       }
-      await sleep(backoffDelay(retry, STORE_BACKOFF), signal, this.#settings.clock)
+    } finally {
+      wait.end()
     }
   }
 

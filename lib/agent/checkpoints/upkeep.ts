@@ -2,6 +2,11 @@
  * Removes what nobody needs any more: contents to which no run refers, and copies of runs that
  * need them no longer. In background; a failure is for the host's log.
  *
+ * 1. It begins soon after runs were removed, by whomever, as far as the store tells; else once an
+ *    hour. What a crash leaves in between, the next start removes.
+ * 2. Copies are looked at together, whatever the number of runs that were removed, and for a small
+ *    part of the time.
+ *
  * @module
  */
 import { isUnavailable, StoreError } from '../errors.js'
@@ -11,7 +16,7 @@ import type { RunDetails } from '../run-details.js'
 import type { RunStore } from '../store.js'
 import { needsCopy } from './needs-copy.js'
 import type { ObjectUse } from './object-use.js'
-import { Reclaimer } from './reclaim.js'
+import { inBackground, Reclaimer, REST, type Schedule } from './reclaim.js'
 
 export interface UpkeepParts {
   readonly store: RunStore
@@ -21,6 +26,10 @@ export interface UpkeepParts {
   readonly isolation: SweptCopies | null
   /** Those of sealed checks. */
   readonly sealed: SweptCopies
+  /** For tests. @defaultValue a timer that does not keep the process alive */
+  readonly schedule?: Schedule | undefined
+  /** Milliseconds, for tests. @defaultValue `performance.now` */
+  readonly now?: (() => number) | undefined
 }
 
 /** The copies of isolated runs. */
@@ -28,19 +37,34 @@ export interface SweptCopies {
   sweep(isWanted: (runId: string) => Promise<boolean>): Promise<void>
 }
 
+/** After runs were removed: others may follow. */
+const AFTER_REMOVAL_MS = 1_000
+/** After a sweep that has failed. */
+const AFTER_FAILURE_MS = 60_000
+
 /** See the comment of this file. */
 export class Upkeep {
   readonly #parts: UpkeepParts
+  readonly #schedule: Schedule
+  readonly #now: () => number
   readonly #reclaimer: Reclaimer | null
   #sweep: Promise<void> = Promise.resolve()
+  /** Of the next sweep of copies. */
+  #timer: { cancel(): void } | null = null
+  /** When that may begin. */
+  #notBefore = -Infinity
+  /** Why the last sweep failed; null when it did not. */
+  #problem: string | null = null
   #isClosed = false
 
   constructor(parts: UpkeepParts) {
-    const { store, use } = parts
+    const { store, use, schedule = inBackground, now = () => performance.now() } = parts
     this.#parts = parts
+    this.#schedule = schedule
+    this.#now = now
     const onProblem = ({ message }: Error): void => warn(message)
-    const onSwept = (): void => this.#sweepCopies()
-    this.#reclaimer = use && new Reclaimer({ store, use, onProblem, onSwept })
+    const onSwept = (): void => this.#sweepCopies(true)
+    this.#reclaimer = use && new Reclaimer({ store, use, onProblem, onSwept, schedule, now })
   }
 
   /** Contents that runs refer to and that are not there, as far as that was noticed. */
@@ -51,30 +75,53 @@ export class Upkeep {
   /** Begins; called once the store is open. */
   start(): void {
     this.#reclaimer?.start()
-    this.#sweepCopies()
+    this.#sweepCopies(true)
   }
 
-  /** Says that a run was deleted. */
-  deleted(): void {
-    this.#reclaimer?.deleted()
+  /** Says that runs were removed; `here` as for {@link RunStore.onRemoved}. */
+  removed(here: boolean): void {
+    if (here) this.#reclaimer?.deleted()
+    this.#sweepSoon()
   }
 
   async close(): Promise<void> {
     this.#isClosed = true
+    this.#timer?.cancel()
     await this.#reclaimer?.close()
     await this.#sweep
   }
 
-  #sweepCopies(): void {
-    const { isolation, sealed } = this.#parts
+  #sweepSoon(): void {
+    if (this.#isClosed || this.#timer !== null || this.#parts.isolation === null) return
+    const ms = Math.max(AFTER_REMOVAL_MS, this.#notBefore - this.#now())
+    this.#timer = this.#schedule(() => {
+      this.#timer = null
+      this.#sweepCopies(false)
+    }, ms)
+  }
+
+  /** @param all also those of sealed checks, which end with their check */
+  #sweepCopies(all: boolean): void {
     if (this.#isClosed) return
-    const next = this.#sweep.then(async () => {
+    this.#sweep = this.#sweep.then(() => this.#sweepNow(all))
+  }
+
+  async #sweepNow(all: boolean): Promise<void> {
+    const { isolation, sealed } = this.#parts
+    const began = this.#now()
+    try {
       await isolation?.sweep((runId) => this.#isWanted(runId))
-      await sealed.sweep((runId) => this.#isLive(runId))
-    })
-    this.#sweep = next.catch((error: unknown) => {
-      if (!this.#isClosed) warn(`copies of runs that are over were not removed: ${String(error)}`)
-    })
+      this.#notBefore = this.#now() + REST * (this.#now() - began)
+      if (all) await sealed.sweep((runId) => this.#isLive(runId))
+      this.#problem = null
+    } catch (error) {
+      if (this.#isClosed) return
+      const problem = `copies of runs that are over were not removed: ${String(error)}`
+      if (problem !== this.#problem) warn(problem)
+      this.#problem = problem
+      this.#notBefore = this.#now() + AFTER_FAILURE_MS
+      this.#sweepSoon()
+    }
   }
 
   /** A run that is still to end may be checked now, by a process that shares the store. */

@@ -190,7 +190,7 @@ export class Workspaces implements RunWorkspaces {
       )
     })
     const after = await this.#settings.store.head(runId)
-    if (after?.details.changes === 'applied') await this.#settings.isolation?.remove(runId)
+    if (after?.details.changes === 'applied') await this.#removeCopy(runId)
     return result
   }
 
@@ -198,7 +198,7 @@ export class Workspaces implements RunWorkspaces {
     const head = await this.#head(runId, caller)
     requireUnix()
     requireChanges(head)
-    const { isolation, logs } = this.#settings
+    const { logs } = this.#settings
     await logs.operate(head, null, async (log) => {
       requireChanges(log.state.head)
       const { iteration, changes } = log.state.head.details
@@ -207,7 +207,12 @@ export class Workspaces implements RunWorkspaces {
       const payload = { changes: 'discarded', by } as const
       await log.offer([{ kind: 'changes_decided', iteration, payload }])
     })
-    await isolation?.remove(runId)
+    await this.#removeCopy(runId)
+  }
+
+  /** It has been decided what becomes of the changes: what cannot be removed, a sweep removes. */
+  async #removeCopy(runId: string): Promise<void> {
+    await this.#settings.isolation?.remove(runId).catch(() => undefined)
   }
 
   async #head(runId: string, caller: WorkspaceCaller | undefined): Promise<RunHead> {

@@ -2,6 +2,7 @@ import { mkdir } from 'node:fs/promises'
 import { homedir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { Executor } from '../executor.js'
+import { onOwnFiles } from '../exhaustion.js'
 import { BubblewrapExecutor, bubblewrapProblem } from './bubblewrap.js'
 import { ProcessExecutor } from './process.js'
 
@@ -68,7 +69,9 @@ function withOwnHome(executor: Executor): Executor {
       if (isolated === undefined) return await executor.run(command, options)
       const place = dirname(isolated.root)
       const own = { HOME: join(place, '.home'), TMPDIR: join(place, '.tmp') }
-      for (const folder of Object.values(own)) await mkdir(folder, { recursive: true, mode: 0o700 })
+      await onOwnFiles('no home folder for a command can be made', async () => {
+        for (const path of Object.values(own)) await mkdir(path, { recursive: true, mode: 0o700 })
+      })
       const env = { ...toolVariables(), ...own, ...options.env }
       return await executor.run(command, { ...options, env })
     },

@@ -15,9 +15,9 @@ import { stat } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { isAbsolute } from 'node:path'
 import type { Duplex } from 'node:stream'
-import type { ExhaustedError } from '../errors.js'
+import { ExhaustedError } from '../errors.js'
 import type { CommandOptions, CommandResult } from '../executor.js'
-import { exhausted, isExhausted } from '../exhaustion.js'
+import { exhausted, isExhausted, onOwnFiles } from '../exhaustion.js'
 import { COMMAND_VARIABLE, findProgram } from './environment.js'
 import { lifeline } from './lifeline.js'
 import { OutputPipe } from './output-pipe.js'
@@ -120,7 +120,7 @@ async function lead(
   const passed = folder === undefined || !launch.leaderIsSandbox ? [] : [folder]
   let child: ChildProcess
   try {
-    await lifeline.open()
+    await onOwnFiles('its guard cannot be started', () => lifeline.open())
     const file = isAbsolute(launch.file) ? launch.file : findProgram(launch.file)
     child = spawn(file, launch.args, {
       cwd: folder === undefined ? launch.cwd : `/proc/self/fd/${folder}`,
@@ -254,7 +254,10 @@ class Stop implements Disposable {
 
 /** The error for a command that was not started because the machine is exhausted. */
 export function notNow(error: unknown): ExhaustedError {
-  return exhausted('the machine cannot start a command now', error)
+  const what = 'the machine cannot start a command now'
+  return error instanceof ExhaustedError
+    ? new ExhaustedError(`${what}: ${error.message}`, { cause: error })
+    : exhausted(what, error)
 }
 
 function messageOf(error: unknown): string {

@@ -64,7 +64,10 @@ class AutoExecutor implements Executor {
   }
 
   async #executor(): Promise<Executor> {
-    this.#found ??= autoExecutor({ closed: this.#closed })
+    this.#found ??= autoExecutor({ closed: this.#closed }).catch((error: unknown) => {
+      this.#found = undefined
+      throw error
+    })
     const executor = await this.#found
     this.#name = executor.name
     return executor

@@ -4,6 +4,8 @@ import { rmdir, unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { makeTemporaryFolder } from '../../internal/temporary-folders.js'
+import { ExhaustedError } from '../errors.js'
+import { inOwnPlace } from '../exhaustion.js'
 import { OutputKeeper, type KeptOutput } from '../output.js'
 import { findProgram } from './environment.js'
 import { readNow, readPipe, type PipeReader } from './pipe-reader.js'
@@ -31,12 +33,23 @@ export class OutputPipe {
     this.#reader = readPipe(readEnd, (chunk) => this.#keeper.add(chunk))
   }
 
-  /** Creates the pipe, with the program `mkfifo`. */
+  /**
+   * Creates the pipe, with the program `mkfifo`.
+   *
+   * @throws {@link ExhaustedError} when the folder for temporary files cannot be used now.
+   */
   static async open(maxBytes: number): Promise<OutputPipe> {
+    const mkfifo = findProgram('mkfifo')
+    return await inOwnPlace('no pipe can be made', () => OutputPipe.#open(mkfifo, maxBytes))
+  }
+
+  static async #open(mkfifo: string, maxBytes: number): Promise<OutputPipe> {
     const folder = await makeTemporaryFolder('command')
     const path = join(folder, 'output')
     try {
-      await promisify(execFile)(findProgram('mkfifo'), ['-m', '600', path])
+      await promisify(execFile)(mkfifo, ['-m', '600', path]).catch((error: unknown) => {
+        throw whyNoPipe(error)
+      })
       // Opened first, without blocking, the reader keeps the writer from blocking.
       const reader = await openDescriptor(path, constants.O_RDONLY | constants.O_NONBLOCK)
       const writer = await openDescriptor(path, constants.O_WRONLY).catch((error: unknown) => {
@@ -68,6 +81,12 @@ export class OutputPipe {
     this.#reader.close()
     return this.#keeper.finish()
   }
+}
+
+/** A program tells the fault of the system in its own words, and ends with a code. */
+function whyNoPipe(error: unknown): unknown {
+  const { code, stderr = '' } = error as { readonly code?: unknown; readonly stderr?: string }
+  return typeof code === 'number' ? new ExhaustedError(stderr.trim(), { cause: error }) : error
 }
 
 /** A bare descriptor: a FileHandle would close it when it is garbage-collected. */

@@ -11,7 +11,7 @@
  */
 import { GoalError } from '../errors.js'
 import type { CommandResult } from '../executor.js'
-import { untilPossible } from '../exhaustion.js'
+import { onOwnFiles, untilPossible, type Patience } from '../exhaustion.js'
 import type { GoalCheckContext, GoalSpec, GoalVerdict, KeptTests } from '../goal.js'
 import { OutputKeeper } from '../output.js'
 import {
@@ -54,8 +54,9 @@ const QUIET: Readonly<Record<string, string>> = {
  * Checks a goal once, within `spec.timeout_ms` (three times that for a goal with
  * `max_duration_ms`).
  *
- * @throws the signal's reason when it is aborted; an `Error` when the check itself is impossible,
- * for example because the disk is full.
+ * @throws the signal's reason when it is aborted; {@link ExhaustedError} while the machine is at
+ * fault, before the command has run: afterwards it waits; an `Error` when the check itself is
+ * impossible.
  */
 export async function checkGoal(spec: GoalSpec, context: GoalCheckContext): Promise<GoalVerdict> {
   const { signal } = context
@@ -66,20 +67,25 @@ export async function checkGoal(spec: GoalSpec, context: GoalCheckContext): Prom
   const run = await runCommand(spec, context, runner, folder)
   signal.throwIfAborted()
   // The command has run: what is read afterwards does not make it run again.
-  const [report, ends, after] = await untilPossible(
-    async () => [
-      runner === null ? null : await readReport(runner, run, folder),
-      runner === null ? await scriptEnds(folder.place, (path) => isOfCheck(path, context)) : null,
-      await filesChanged(spec, context),
-    ],
-    signal,
-  )
+  const [report, ends, after] = await patienceOf(context)(async () => {
+    const reported = await onOwnFiles('the report of the check cannot be read', async () =>
+      runner === null
+        ? ([null, await scriptEnds(folder.place, (path) => isOfCheck(path, context))] as const)
+        : ([await readReport(runner, run, folder), null] as const),
+    )
+    return [...reported, await filesChanged(spec, context)] as const
+  })
   signal.throwIfAborted()
   const changes = [...new Set([...before, ...after])]
   if (report === 'too_large' && context.isFirst === true && !run.timedOut) {
     throw new Error(TOO_LARGE_AT_FIRST)
   }
   return await verdictOf(spec, context, await readable(runner, run), { report, ends, changes })
+}
+
+/** How a check waits for the machine. */
+export function patienceOf({ signal, untilPossible: given }: GoalCheckContext): Patience {
+  return given ?? ((work, stop = signal) => untilPossible(work, stop))
 }
 
 /** Whether a file belonged to the check when the run started. */

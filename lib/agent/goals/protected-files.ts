@@ -15,7 +15,7 @@ import { basename, join, relative } from 'node:path'
 
 import { LongWork } from '../../internal/next-turn.js'
 import { GoalError } from '../errors.js'
-import { throwIfExhausted } from '../exhaustion.js'
+import { throwIfExhausted, unreadable } from '../exhaustion.js'
 import type { GoalBaseline, GoalSpec } from '../goal.js'
 import { isInside, pathOfDescriptor } from '../workspace/paths.js'
 import { readFolder } from '../workspace/read-folder.js'
@@ -60,7 +60,7 @@ export async function hashFiles(
   root: string,
   paths: Iterable<string>,
 ): Promise<Record<string, string>> {
-  const real = await realpath(root).catch(() => root)
+  const real = (await realpath(root).catch(unreadable)) ?? root
   const walk = new Walk(real, root, () => false)
   for (const path of paths) await walk.literal(path)
   return Object.fromEntries(walk.hashes)
@@ -109,7 +109,7 @@ function printable(path: string): string {
 }
 
 async function isGone(via: string, path: string): Promise<boolean> {
-  return (await lstat(join(via, path)).catch(() => null)) === null
+  return (await lstat(join(via, path)).catch(unreadable)) === null
 }
 
 function isLink(hash: string): boolean {
@@ -123,7 +123,7 @@ async function hashProtected(
   paths: readonly string[] = [],
 ): Promise<Map<string, string>> {
   const globs = [...spec.protected, ...(spec.sealed ?? [])]
-  const root = await realpath(via).catch(() => cwd)
+  const root = (await realpath(via).catch(unreadable)) ?? cwd
   const walk = new Walk(root, via, compileGlobs(globs))
   await walk.folder('', '', 0)
   for (const glob of globs) if (isLiteral(glob)) await walk.named(glob)
@@ -175,7 +175,7 @@ class Walk {
   /** Hashes a path that a glob without wildcards names, also below folders that are skipped. */
   async named(path: string): Promise<void> {
     if (this.hashes.has(path) || path.split('/').includes('..')) return
-    const stats = await lstat(this.#at(path)).catch(() => null)
+    const stats = await lstat(this.#at(path)).catch(unreadable)
     if (stats === null) return await this.#part(path)
     const inside = await this.#inside(path)
     if (stats.isSymbolicLink() || inside === null) await this.#link(path, '', 0, true)
@@ -187,7 +187,7 @@ class Walk {
     if (this.#work.isDue) await this.#work.next()
     if (this.hashes.has(path) || path.split('/').includes('..')) return
     const inside = await this.#inside(path)
-    const stats = await lstat(this.#at(path)).catch(() => null)
+    const stats = await lstat(this.#at(path)).catch(unreadable)
     if (stats === null) return await this.#part(path)
     // A folder that has become a link is a change, even to a folder of the same content.
     if (stats.isFile() && inside !== path) {
@@ -210,7 +210,7 @@ class Walk {
     const lines: string[] = []
     if ((await this.#inside(path)) !== null) await this.#gather(path, lines, 0)
     else {
-      const target = await readlink(this.#at(path)).catch(() => null)
+      const target = await readlink(this.#at(path)).catch(unreadable)
       if (target !== null) lines.push(`link ${target}`)
     }
     if (lines.length > 0) this.#set(path, sha256(lines.join('\n')))
@@ -218,9 +218,9 @@ class Walk {
 
   async #gather(path: string, lines: string[], depth: number): Promise<void> {
     if (depth > MAX_DEPTH) throw tooMuch(`folders nest deeper than ${MAX_DEPTH} levels`)
-    const stats = await lstat(this.#at(path)).catch(() => null)
+    const stats = await lstat(this.#at(path)).catch(unreadable)
     if (stats?.isSymbolicLink() === true) {
-      const target = await readlink(this.#at(path)).catch(() => '')
+      const target = (await readlink(this.#at(path)).catch(unreadable)) ?? ''
       lines.push(`link ${path} ${target}`)
       // Package managers link packages to a store: its files count, links in it are not followed.
       const inside = depth === 0 ? await this.#inside(path) : null
@@ -244,10 +244,11 @@ class Walk {
   }
 
   async #link(path: string, before: string, depth: number, named = false): Promise<void> {
-    const target = await readlink(this.#at(path)).catch(() => 'a folder outside')
+    const link = await readlink(this.#at(path)).catch(unreadable)
+    const target = link ?? 'a folder outside'
     const trail = `${before}${path} -> ${target}\n`
     const inside = await this.#inside(path)
-    const stats = inside === null ? null : await lstat(this.#at(inside)).catch(() => null)
+    const stats = inside === null ? null : await lstat(this.#at(inside)).catch(unreadable)
     if (inside !== null && stats?.isDirectory() === true) {
       if (this.#linked.has(inside) || SKIPPED_FOLDERS.has(basename(path)) || named) return
       this.#linked.add(inside)
@@ -267,7 +268,7 @@ class Walk {
 
   /** The real path behind `path`, relative to the workspace; null when it is not in it. */
   async #inside(path: string): Promise<string | null> {
-    const real = await realpath(this.#at(path)).catch(() => null)
+    const real = await realpath(this.#at(path)).catch(unreadable)
     return real !== null && isInside(real, this.#root) ? relative(this.#root, real) : null
   }
 
@@ -290,7 +291,7 @@ class Walk {
    * `name`, only of its part that is relevant in files of that name; empty without such a part.
    */
   async #hash(path: string, name: string | null = null): Promise<string | null> {
-    const stats = await lstat(this.#at(path), { bigint: true }).catch(() => null)
+    const stats = await lstat(this.#at(path), { bigint: true }).catch(unreadable)
     if (stats === null) return null
     // One file may be hashed both as a whole and in part.
     const key = join(this.#root, name === null ? path : `${path}\0${name}`)

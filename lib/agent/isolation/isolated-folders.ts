@@ -29,7 +29,9 @@ import { lstat, mkdir, readdir, readFile, realpath, rename, unlink, writeFile }
 import { basename, join, resolve } from 'node:path'
 import { bootId } from '../../internal/boot-id.js'
 import type { JsonValue } from '../../internal/json.js'
+import { StoreError } from '../errors.js'
 import type { IsolatedCopy } from '../executor.js'
+import { inOwnPlace, onOwnFiles, throwIfExhausted, unreadable } from '../exhaustion.js'
 import { assertFits, copyTree, removeFolder } from '../workspace/copy.js'
 import { codeOf, failure, isInside } from '../workspace/paths.js'
 import { installedElsewhere, packagesAbove, problemsAbove } from './above.js'
@@ -161,13 +163,40 @@ export class IsolatedFolders {
    * Makes the copy for a run; one that it had before is removed.
    *
    * @param cwd the real path of the folder
-   * @throws {@link WorkspaceTooLargeError}; {@link WorkspaceError} when the folder cannot be
-   * copied, for example because the disk is full, or when another run took over the copy of this
-   * one; the signal's reason. Nothing is left then.
+   * @throws {@link WorkspaceTooLargeError}; {@link ExhaustedError} when the folder for copies is
+   * on a disk that is full or fails, or cannot be used; {@link WorkspaceError} when the folder
+   * cannot be copied, or when another run took over the copy of this one; the signal's reason.
+   * Nothing is left then.
    */
   async create(runId: string, cwd: string, options: CreateOptions): Promise<NewCopy> {
     checkRunId(runId)
-    const [folder] = await Promise.all([this.#ready(), this.#removeOld(runId, options)])
+    return await onOwnFiles(`no copy of ${cwd} can be made in ${this.#where}`, async () => {
+      const [folder] = await Promise.all([this.#ready(), this.#removeOld(runId, options)])
+      return await this.#create(folder, runId, cwd, options)
+    })
+  }
+
+  /** The folder for copies, in words for errors. */
+  get #where(): string {
+    return `${this.#options.folder} (option workspaceFolder)`
+  }
+
+  /** Looks for a copy: a disk that fails must not make it look as if there was none. */
+  async #lookedAt<T>(look: () => Promise<T>): Promise<T> {
+    return await onOwnFiles(`copies in ${this.#where} cannot be found`, look)
+  }
+
+  /** Does work on what lies in the folder besides the copies themselves. */
+  async #inPlace<T>(work: () => Promise<T>): Promise<T> {
+    return await inOwnPlace(`copies cannot be kept in ${this.#where}`, work)
+  }
+
+  async #create(
+    folder: string,
+    runId: string,
+    cwd: string,
+    options: CreateOptions,
+  ): Promise<NewCopy> {
     const taken = await this.#at(runId)
     if (taken !== null) {
       throw failure(`the copy of run ${runId} was handed on to run ${taken.owner}; fork that one`)
@@ -176,9 +205,9 @@ export class IsolatedFolders {
     const temporary = join(folder, name)
     this.#making.add(name)
     try {
-      await mkdir(temporary, { mode: 0o700 })
+      await this.#inPlace(() => mkdir(temporary, { mode: 0o700 }))
       const made = await this.#make(folder, temporary, runId, cwd, options)
-      await rename(temporary, join(folder, runId))
+      await this.#inPlace(() => rename(temporary, join(folder, runId)))
       return made
     } catch (error) {
       await removeFolder(temporary).catch(() => undefined)
@@ -250,7 +279,7 @@ export class IsolatedFolders {
     }
     const files = { ...guards, 'copy.json': JSON.stringify(description) }
     const writes = Object.entries(files).map(([file, text]) =>
-      writeFile(join(temporary, file), text),
+      this.#inPlace(() => writeFile(join(temporary, file), text)),
     )
     // The folder is removed after an error, and nothing may be written to it then.
     const settled = Promise.allSettled(writes)
@@ -266,7 +295,7 @@ export class IsolatedFolders {
 
   /** The copy of a run, as it is; null when it has none. */
   async find(runId: string): Promise<IsolatedCopy | null> {
-    return (await this.#copyOf(runId))?.copy ?? null
+    return (await this.#lookedAt(() => this.#copyOf(runId)))?.copy ?? null
   }
 
   /**
@@ -276,7 +305,7 @@ export class IsolatedFolders {
    * @param adopts may it have taken over the copy of another run?
    */
   async usable(runId: string, mounts: boolean, adopts = true): Promise<IsolatedCopy | null> {
-    const found = await this.#copyOf(runId, adopts)
+    const found = await this.#lookedAt(() => this.#copyOf(runId, adopts))
     if (found === null || found.description.boot !== BOOT) return null
     return found.copy.readOnly.length > 0 && !mounts ? null : found.copy
   }
@@ -284,7 +313,7 @@ export class IsolatedFolders {
   /** Hands the copy of a run to another one; null when there is none. */
   async adopt(fromRunId: string, toRunId: string): Promise<IsolatedCopy | null> {
     checkRunId(toRunId)
-    const found = await this.#copyOf(fromRunId)
+    const found = await this.#lookedAt(() => this.#copyOf(fromRunId))
     if (found === null) return null
     await this.remove(toRunId)
     return (await this.#take(found, `copy.${toRunId}.json`)) ? found.copy : null
@@ -293,13 +322,7 @@ export class IsolatedFolders {
   /** Gives the description another name; false when it has had another one since it was found. */
   async #take({ place, file }: Found, name: string): Promise<boolean> {
     if (file === null) return true
-    try {
-      await rename(join(place, file), join(place, name))
-      return true
-    } catch (error) {
-      if (codeOf(error) !== 'ENOENT') throw error
-      return false
-    }
+    return await this.#inPlace(() => isRenamed(join(place, file), join(place, name)))
   }
 
   /**
@@ -310,9 +333,11 @@ export class IsolatedFolders {
     checkRunId(runId)
     // Two copies of a run may not fit on the disk.
     await this.#removing.get(runId)
-    for (const name of await this.#unfinished(runId)) await this.#discard(name)
-    const found = await this.#found(runId)
-    if (found !== null) await this.#discardCopy(found)
+    await onOwnFiles(`the copy of run ${runId} cannot be removed`, async () => {
+      for (const name of await this.#unfinished(runId)) await this.#discard(name)
+      const found = await this.#found(runId)
+      if (found !== null) await this.#discardCopy(found)
+    })
   }
 
   /** What was left of copies of the run that were being made. */
@@ -352,24 +377,41 @@ export class IsolatedFolders {
    * whichever process works on it
    */
   async sweep(isWanted: (runId: string) => Promise<boolean>): Promise<void> {
+    let problem: unknown = null
     for (const name of await this.#names()) {
       if (name.startsWith(OLD) && UUID.test(name.slice(OLD.length))) {
         await removeFolder(join(this.#options.folder, name)).catch(() => undefined)
         continue
       }
-      const isNew = name.startsWith(this.#new)
-      const runId = isNew ? name.slice(this.#new.length, -1 - randomUUID().length) : name
-      if (!RUN_ID.test(runId) || this.#making.has(name)) continue
-      const found = isNew ? null : await this.#at(runId)
-      // A description may be damaged, but what has neither that nor such a name is another's.
-      const isCopy = found !== null && (found.description !== null || UUID.test(runId))
-      if (isNew ? !UUID.test(name.slice(-randomUUID().length)) : !isCopy) continue
-      const isOurs = (found?.description?.mark ?? this.#mark) === this.#mark
-      // Its process has ended, unless it shares the store with this one.
-      const isDead = isNew ? this.#options.isShared !== true : found?.file === REMOVED
-      if (!isOurs || (!isDead && (await isWanted(found?.owner ?? runId)))) continue
-      await (found === null ? this.#discard(name) : this.#discardCopy(found))
+      try {
+        const remove = await this.#lookedAt(() => this.#unwanted(name, isWanted))
+        await remove?.()
+      } catch (error) {
+        // One that cannot be looked at or removed must not keep the others.
+        if (error instanceof StoreError) throw error
+        problem ??= error
+      }
     }
+    if (problem !== null) throw problem
+  }
+
+  /** What removes an entry of the folder, if a sweep is to do that; see {@link sweep}. */
+  async #unwanted(
+    name: string,
+    isWanted: (runId: string) => Promise<boolean>,
+  ): Promise<(() => Promise<void>) | null> {
+    const isNew = name.startsWith(this.#new)
+    const runId = isNew ? name.slice(this.#new.length, -1 - randomUUID().length) : name
+    if (!RUN_ID.test(runId) || this.#making.has(name)) return null
+    const found = isNew ? null : await this.#at(runId)
+    // A description may be damaged, but what has neither that nor such a name is another's.
+    const isCopy = found !== null && (found.description !== null || UUID.test(runId))
+    if (isNew ? !UUID.test(name.slice(-randomUUID().length)) : !isCopy) return null
+    const isOurs = (found?.description?.mark ?? this.#mark) === this.#mark
+    // Its process has ended, unless it shares the store with this one.
+    const isDead = isNew ? this.#options.isShared !== true : found?.file === REMOVED
+    if (!isOurs || (!isDead && (await isWanted(found?.owner ?? runId)))) return null
+    return found === null ? () => this.#discard(name) : () => this.#discardCopy(found)
   }
 
   async #copyOf(
@@ -381,7 +423,7 @@ export class IsolatedFolders {
     if (found?.description == null || found.file === REMOVED) return null
     const { place, description } = found
     const copy = copyAt(place, description)
-    const stats = await lstat(copy.root).catch(() => null)
+    const stats = await lstat(copy.root).catch(unreadable)
     return stats?.isDirectory() === true ? { ...found, description, copy } : null
   }
 
@@ -401,12 +443,12 @@ export class IsolatedFolders {
   /** What has the name of a run; null when there is no folder. */
   async #at(runId: string): Promise<Found | null> {
     const place = join(await this.#existing(), runId)
-    const stats = await lstat(place).catch(() => null)
+    const stats = await lstat(place).catch(unreadable)
     // Earlier versions left links for runs that took over a copy.
     const isLink = stats?.isSymbolicLink() === true
     if (isLink && UUID.test(runId)) await unlink(place).catch(() => undefined)
     if (stats?.isDirectory() !== true) return null
-    const names = await readdir(place).catch(() => null)
+    const names = await readdir(place).catch(unreadable)
     if (names === null) return null
     const file = names.find((name) => DESCRIPTION.test(name)) ?? null
     const description = file === null ? null : await describedBy(join(place, file))
@@ -431,32 +473,41 @@ export class IsolatedFolders {
   async #putAway(name: string): Promise<string | null> {
     const { folder } = this.#options
     const old = join(folder, `${OLD}${randomUUID()}`)
-    try {
-      await rename(join(folder, name), old)
-      return old
-    } catch (error) {
-      if (codeOf(error) === 'ENOENT') return null
-      throw error
-    }
+    return (await this.#inPlace(() => isRenamed(join(folder, name), old))) ? old : null
   }
 
   async #ready(): Promise<string> {
+    const { folder } = this.#options
     try {
-      await mkdir(this.#options.folder, { recursive: true, mode: 0o700 })
-      return await realpath(this.#options.folder)
+      return await this.#inPlace(async () => {
+        await mkdir(folder, { recursive: true, mode: 0o700 })
+        return await realpath(folder)
+      })
     } catch (error) {
-      throw failure(`${this.#options.folder} cannot be used for copies`, error)
+      throwIfExhausted(error)
+      throw failure(`${folder} cannot be used for copies`, error)
     }
   }
 
   async #existing(): Promise<string> {
-    return await realpath(this.#options.folder).catch(() => this.#options.folder)
+    return (await realpath(this.#options.folder).catch(unreadable)) ?? this.#options.folder
+  }
+}
+
+/** False when it does not exist any more. */
+async function isRenamed(from: string, to: string): Promise<boolean> {
+  try {
+    await rename(from, to)
+    return true
+  } catch (error) {
+    if (codeOf(error) !== 'ENOENT') throw error
+    return false
   }
 }
 
 /** Tells a folder from another one that gets its name later; null when there is none. */
 async function identityOf(place: string): Promise<string | null> {
-  const stats = await lstat(place, { bigint: true }).catch(() => null)
+  const stats = await lstat(place, { bigint: true }).catch(unreadable)
   return stats && `${stats.dev} ${stats.ino} ${stats.birthtimeNs}`
 }
 
@@ -475,8 +526,8 @@ async function describedBy(file: string): Promise<Description | null> {
   try {
     const value = JSON.parse(await readFile(file, 'utf8')) as JsonValue
     return isDescription(value) ? value : null
-  } catch {
-    return null
+  } catch (error) {
+    return unreadable(error)
   }
 }
 

@@ -8,6 +8,7 @@
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { abandonedFolders, makeTemporaryFolder } from '../../internal/temporary-folders.js'
+import { inOwnPlace } from '../exhaustion.js'
 import { removeFolder } from '../workspace/copy.js'
 import { IsolatedFolders, type IsolatedFoldersOptions } from './isolated-folders.js'
 
@@ -57,14 +58,20 @@ export class SealedFolders {
   }
 
   async #opened(): Promise<IsolatedFolders> {
-    this.#folders ??= this.#open()
+    this.#folders ??= this.#open().catch((error: unknown) => {
+      this.#folders = undefined
+      throw error
+    })
     return await this.#folders
   }
 
   async #open(): Promise<IsolatedFolders> {
     const { folder, ...options } = this.#options
     if (folder !== null) return new IsolatedFolders({ ...options, folder: beside(folder) })
-    this.#temporary ??= makeTemporaryFolder('sealed').then((path) => realpath(path))
+    const what = 'no folder for the copies of checks can be made'
+    this.#temporary = inOwnPlace(what, async () =>
+      await realpath(await makeTemporaryFolder('sealed')),
+    )
     return new IsolatedFolders({ ...options, folder: await this.#temporary })
   }
 

@@ -1,6 +1,7 @@
 import { lstat, mkdir } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import type { IsolatedCopy } from '../executor.js'
+import { unreadable } from '../exhaustion.js'
 import { isInside } from '../workspace/paths.js'
 
 /** An empty folder beside the copy. */
@@ -51,7 +52,7 @@ export async function sealedMounts(copy: SealedCopy): Promise<IsolatedCopy['read
   }
   if (hidden.size > 0) await mkdir(join(copy.temporary, EMPTY))
   for (const path of hidden) mounts.push({ from: join(place, EMPTY), to: await made(path) })
-  const repository = await lstat(join(copy.temporary, name, '.git')).catch(() => null)
+  const repository = await lstat(join(copy.temporary, name, '.git')).catch(unreadable)
   const git = { from: join(root, '.git'), to: join(root, '.git') }
   return repository?.isDirectory() === true ? [...mounts, git] : mounts
 }

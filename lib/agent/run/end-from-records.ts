@@ -1,4 +1,3 @@
-import { backoffDelay } from '../../internal/backoff.js'
 import { isCorrupt, StoreError } from '../errors.js'
 import { isTerminal, type RecordDraft } from '../events.js'
 import type { RunFeed } from '../log/feed.js'
@@ -7,7 +6,7 @@ import { newMessages, noteMessage, takeHeard } from '../log/messages.js'
 import { readLog } from '../log/read-log.js'
 import type { RunState } from '../log/run-state.js'
 import { loadState } from '../log/state.js'
-import { stamp, STORE_BACKOFF, type LogWriter, type LogWriterOptions } from '../log/writer.js'
+import { stamp, type LogWriter, type LogWriterOptions } from '../log/writer.js'
 import { warn } from '../output.js'
 import { redactedDraft } from '../log/redacted-draft.js'
 import { aborted, type Outcome } from './outcome.js'
@@ -95,7 +94,8 @@ export interface EndingRun {
   readonly isSuspending: () => boolean
   /** Continues the log with a state that was loaded again. */
   readonly reload: (state: RunState) => LogWriter
-  readonly pause: (ms: number) => Promise<void>
+  /** Waits for the store, after an attempt that failed. */
+  readonly pause: (why: StoreError) => Promise<void>
 }
 
 /**
@@ -115,7 +115,7 @@ export async function endFromStore(
   const { log, isSuspending } = run
   await log.flush().catch(() => undefined) // what it still writes belongs to the log
   let lastResort = false
-  for (let retry = 1; !isSuspending(); retry++) {
+  while (!isSuspending()) {
     try {
       if (lastResort) {
         await endFromRecords(options, log.feed, outcome, failure)
@@ -132,7 +132,7 @@ export async function endFromStore(
         continue
       }
       if (isTakenAway(error) || isCorrupt(error)) throw error
-      await run.pause(backoffDelay(retry, STORE_BACKOFF))
+      await run.pause(error)
     }
   }
 }

@@ -15,6 +15,7 @@ import { inSlices } from '../../internal/next-turn.js'
 import { boundedObjects } from '../checkpoints/bounded-objects.js'
 import type { CheckpointSettings } from '../checkpoints/settings.js'
 import type { Executor, IsolatedCopy } from '../executor.js'
+import { onOwnFiles } from '../exhaustion.js'
 import type { IsolatedFolders } from '../isolation/isolated-folders.js'
 import type { RunState } from '../log/run-state.js'
 import type { LeftOut, TreeEntry } from '../tree.js'
@@ -76,7 +77,8 @@ export async function openCopy(state: RunState, options: CopyOptions): Promise<O
   if (found !== null && isReady) return { copy: found, notes: [], loss: null, holds }
   const used = found ?? (adopts ? await adoptedFrom(state, folders, mounts) : null)
   if (used !== null) {
-    const notes = await fill(used.root, true)
+    const what = `the copy ${used.root} cannot be given the files of its checkpoint`
+    const notes = await onOwnFiles(what, () => fill(used.root, true))
     return { copy: used, notes, loss, holds }
   }
   const made = { mounts, fill, confirm, adopts, signal }

@@ -1,10 +1,10 @@
 import type { Clock } from '../../internal/clock.js'
 import { isTerminal } from '../events.js'
-import { MachineWait } from '../exhaustion.js'
+import { mayPass, MachineWait, type Patience } from '../exhaustion.js'
 import type { LogWriter } from '../log/writer.js'
 import { failureOf } from './steps/finish.js'
 
-/** The waits of one run for the machine, as its log tells them. */
+/** The waits of one run for the machine, as its log tells them. They are no time of the run. */
 export class MachinePause {
   readonly #clock: Clock
   #wait: MachineWait | undefined
@@ -24,11 +24,31 @@ export class MachinePause {
     await log.idleWhile(pause).catch(() => undefined)
   }
 
+  /**
+   * Repeats what follows something that has happened, and is therefore not to be repeated as a
+   * whole; until `signal` aborts, if no other one is given.
+   */
+  patience(log: LogWriter, signal: AbortSignal): Patience {
+    return async (work, stop = signal) => {
+      for (;;) {
+        try {
+          const result = await work()
+          this.over(log)
+          return result
+        } catch (error) {
+          if (!mayPass(error) || log.hasFailed) throw error
+          await this.wait(log, error, stop)
+          stop.throwIfAborted()
+        }
+      }
+    }
+  }
+
   /** Called when a step has succeeded. */
   over(log: LogWriter): void {
     if (this.#wait === undefined) return
     this.end()
-    if (!isTerminal(log.state.head.details.status)) note(log, 'info', 'the machine has room again')
+    if (!isTerminal(log.state.head.details.status)) note(log, 'info', 'the machine works again')
   }
 
   end(): void {

@@ -15,13 +15,12 @@
  */
 import { steadyNow } from '../../internal/clock.js'
 import { nextTurn } from '../../internal/next-turn.js'
-import { sleep } from '../../internal/sleep.js'
 import type { ApproveCall } from '../approval.js'
 import type { FileOperations } from '../checkpoints/file-operations.js'
 import type { OnLog, RunFiles } from '../checkpoints/run-logs.js'
 import { isUnavailable, StoreError } from '../errors.js'
 import { isTerminal } from '../events.js'
-import { isExhausted } from '../exhaustion.js'
+import { MachineWait, mayPass } from '../exhaustion.js'
 import type { CallState, RunState } from '../log/run-state.js'
 import { LogWriter, type LogWriterOptions } from '../log/writer.js'
 import { warn } from '../output.js'
@@ -58,7 +57,8 @@ export interface RunLoopOptions
     LogWriterOptions,
     Omit<
       StepContext,
-      keyof RunFolder | 'budget' | 'children' | 'delegates' | 'fit' | 'log' | 'prompt' | 'signal'
+      | keyof RunFolder
+      | 'budget' | 'children' | 'delegates' | 'fit' | 'log' | 'prompt' | 'signal' | 'untilPossible'
     >,
     Pick<StepContext, 'executor'> {
   readonly scheduler: Scheduler
@@ -399,7 +399,8 @@ export class RunLoop {
         await this.#perform(step)
         this.#machine.over(this.#log)
       } catch (error) {
-        if (isExhausted(error) && !(error instanceof StoreError)) {
+        // An error of the log, which itself waits for the store, ends this drive.
+        if (mayPass(error) && !this.#log.hasFailed) {
           await this.#machine.wait(this.#log, error, this.#stop.signal)
           const isOver = this.#suspending || this.#left
           if (!isOver && this.#stop.signal.aborted) this.#stop = new AbortController()
@@ -505,6 +506,7 @@ export class RunLoop {
       commandOfGoal: options.commandOfGoal,
       prompt: this.#context?.prompt ?? promptOf(this.state, tools),
       fit: this.#context?.fit ?? { tokens: Infinity, refusal: null },
+      untilPossible: this.#machine.patience(this.#log, signal),
       workspace,
       folder,
       checkpoints,
@@ -622,12 +624,13 @@ export class RunLoop {
       }
     }
     const { clock } = this.#options
+    const wait = new MachineWait()
     const run: EndingRun = {
       log: this.#log,
       isSuspending: () => this.#suspending,
       reload: (state) => (this.#log = new LogWriter(this.#options, this.#log.feed, state)),
-      pause: async (ms) => {
-        await sleep(ms, this.#stop.signal, clock).catch(() => undefined)
+      pause: async (why) => {
+        await wait.pause(why, this.#stop.signal, clock).catch(() => undefined)
         if (!this.#suspending) this.#stop = new AbortController()
       },
     }
@@ -636,6 +639,8 @@ export class RunLoop {
     } catch (second) {
       if (!isTakenAway(second)) throw second
       this.lose(second)
+    } finally {
+      wait.end()
     }
   }
 }

@@ -4,7 +4,7 @@ import type { Compare, RunCheckpoints } from '../checkpoints/run-checkpoints.js'
 import type { ModelError } from '../errors.js'
 import type { CheckpointReason, RecordDraft } from '../events.js'
 import type { Executor, IsolatedCopy } from '../executor.js'
-import { throwIfExhausted, untilPossible } from '../exhaustion.js'
+import { throwIfExhausted, type Patience } from '../exhaustion.js'
 import type { Sealing } from '../goals/sealed/sealing.js'
 import type { LogWriter } from '../log/writer.js'
 import type { Model } from '../model.js'
@@ -62,6 +62,8 @@ export interface StepContext {
   readonly random: () => number
   /** Aborts the current step. */
   readonly signal: AbortSignal
+  /** Repeats a part of the step, which is not repeated as a whole then. */
+  readonly untilPossible: Patience
   /** Milliseconds after which a tool call has timed out, whatever the tool does. */
   readonly toolTimeoutMs: number
   /** Milliseconds until a gate that opens now expires; null never does. */
@@ -134,7 +136,7 @@ export function toolContext(
         signal: stop.signal,
         onStart,
       })
-      if (onChanges !== undefined) onChanges(await changesAfter(workspace, stop.signal))
+      if (onChanges !== undefined) onChanges(await changesAfter(context, stop.signal))
       return result
     },
   }
@@ -142,7 +144,7 @@ export function toolContext(
 
 /** The changes that something made which has run; waits while the machine is at fault. */
 export async function changesAfter(
-  workspace: Workspace,
+  { untilPossible, workspace }: Pick<StepContext, 'untilPossible' | 'workspace'>,
   signal: AbortSignal,
 ): Promise<readonly FileChange[]> {
   return await untilPossible(() => changesIn(workspace), signal).catch(() => [])

@@ -54,6 +54,7 @@ export class MemoryStore implements RunStore {
   readonly #retain: Retention
   /** For ages: a run is not dropped early because the time of day was set. */
   readonly #now: () => number
+  #onRemoved: (here: boolean) => void = () => undefined
   #state: 'new' | 'open' | 'closed' = 'new'
 
   constructor(options: MemoryStoreOptions = {}) {
@@ -129,12 +130,19 @@ export class MemoryStore implements RunStore {
   async delete(runId: string): Promise<void> {
     this.#checkOpen()
     const run = this.#index.get(runId)
-    if (run !== undefined) this.#remove(run)
+    if (run !== undefined) this.#remove([run])
   }
 
-  #remove(run: MemoryRun): void {
-    this.#index.remove(run)
-    this.#holdouts.delete(run.runId)
+  onRemoved(listener: (here: boolean) => void): void {
+    this.#onRemoved = listener
+  }
+
+  #remove(runs: readonly MemoryRun[]): void {
+    for (const run of runs) {
+      this.#index.remove(run)
+      this.#holdouts.delete(run.runId)
+    }
+    if (runs.length > 0) this.#onRemoved(true)
   }
 
   async close(): Promise<void> {
@@ -148,8 +156,7 @@ export class MemoryStore implements RunStore {
   }
 
   #dropExpired(): void {
-    const expired = this.#index.expired(this.#retain, this.#now())
-    for (const run of expired.flat()) this.#remove(run)
+    this.#remove(this.#index.expired(this.#retain, this.#now()).flat())
   }
 
   #checkOpen(): void {

@@ -31,12 +31,6 @@ export async function answering(
   }
 }
 
-/** Null, for a file that cannot be read because of `error`, unless the machine is at fault. */
-export function unreadable(error: unknown): null {
-  throwIfExhausted(error)
-  return null
-}
-
 /** A path on one line: a path with control characters is quoted. */
 export function showPath(path: string): string {
   return /[\u0000-\u001f\u007f\u2028\u2029]/.test(path) ? JSON.stringify(path) : path

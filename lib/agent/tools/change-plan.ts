@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import type { JsonObject } from '../../internal/json.js'
+import { unreadable } from '../exhaustion.js'
 import type { ToolContext } from '../tool.js'
-import { unreadable } from './answers.js'
 
 /** The largest file that is hashed, which is the largest that a workspace writes. */
 const MAX_HASHED_BYTES = 16 * 1024 * 1024

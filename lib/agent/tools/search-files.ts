@@ -1,4 +1,4 @@
-import { throwIfExhausted } from '../exhaustion.js'
+import { throwIfExhausted, unreadable } from '../exhaustion.js'
 import { redactor } from '../redaction/redactor.js'
 import type { ToolContext, ToolOutput } from '../tool.js'
 import { withOwnThread } from '../workspace/task-threads.js'
@@ -10,7 +10,6 @@ import {
   MAX_TOOL_OUTPUT_BYTES,
   refusal,
   showPath,
-  unreadable,
 } from './answers.js'
 import { NO_COMMANDS, shippedTool, type ShippedTool } from './define.js'
 import {

@@ -1,5 +1,6 @@
 import { lstat, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
+import { unreadable } from '../exhaustion.js'
 import { isPassedOver } from '../workspace/left-out.js'
 
 /** Entries of a folder, beyond which nobody compares it. */
@@ -17,12 +18,13 @@ export async function folderState(root: string): Promise<FolderState | null> {
   const folders = ['']
   for (const folder of folders) {
     // A folder that vanishes meanwhile has changed, which its parent tells.
-    const entries = await readdir(join(root, folder), { withFileTypes: true }).catch(() => [])
+    const read = readdir(join(root, folder), { withFileTypes: true })
+    const entries = (await read.catch(unreadable)) ?? []
     if (found.size + entries.length > MAX_ENTRIES) return null
     await Promise.all(
       entries.map(async (entry) => {
         const path = join(folder, entry.name)
-        const stats = await lstat(join(root, path), { bigint: true }).catch(() => null)
+        const stats = await lstat(join(root, path), { bigint: true }).catch(unreadable)
         if (stats === null) return
         const isFolder = stats.isDirectory()
         if (isFolder && !isPassedOver(entry.name)) {

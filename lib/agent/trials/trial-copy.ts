@@ -1,5 +1,6 @@
 import { normalize } from 'node:path'
 import type { CommandOptions, CommandResult, Executor, IsolatedCopy } from '../executor.js'
+import { onOwnFiles, throwIfExhausted } from '../exhaustion.js'
 import type { TextEdit, Trial } from '../trial.js'
 import { editedText } from '../tools/edited-text.js'
 import { openWorkspace } from '../workspace/open.js'
@@ -9,6 +10,8 @@ import { changedIn, folderState, type FolderState } from './folder-state.js'
 
 /** Bytecode is told apart by the size and the second of its source, which a patch may leave. */
 const ENVIRONMENT: Readonly<Record<string, string>> = { PYTHONDONTWRITEBYTECODE: '1' }
+
+const UNUSABLE = 'the copy in which patches are tried cannot be used'
 
 /** How a command runs in a copy. */
 export type TrialOptions = Pick<
@@ -56,9 +59,9 @@ export class TrialCopy {
     executor: Executor,
     written: Set<string>,
   ): Promise<TrialCopy> {
-    const [workspace, state] = await Promise.all([
-      openWorkspace(copy.root), folderState(copy.root),
-    ])
+    const [workspace, state] = await onOwnFiles(UNUSABLE, async () =>
+      await Promise.all([openWorkspace(copy.root), folderState(copy.root)]),
+    )
     return new TrialCopy(name, copy, executor, workspace, state, written)
   }
 
@@ -75,11 +78,21 @@ export class TrialCopy {
 
   /** What a command changes without a patch as well is no sign of harm later. */
   async learn(): Promise<void> {
-    for (const path of (await this.#changes()).keys()) this.#written.add(path)
+    const changes = await onOwnFiles(UNUSABLE, () => this.#changes())
+    for (const path of changes.keys()) this.#written.add(path)
   }
 
-  /** Makes a patch, runs the command and takes the patch back. */
+  /**
+   * Makes a patch, runs the command and takes the patch back.
+   *
+   * @throws {@link ExhaustedError} when the disk with the copy is full or fails; what the executor
+   * throws.
+   */
   async try(edits: readonly TextEdit[], command: string, options: TrialOptions): Promise<Trial> {
+    return await onOwnFiles(UNUSABLE, () => this.#try(edits, command, options))
+  }
+
+  async #try(edits: readonly TextEdit[], command: string, options: TrialOptions): Promise<Trial> {
     const originals = new Map<string, Uint8Array>()
     try {
       const problem = await this.#edit(edits, originals)
@@ -95,7 +108,7 @@ export class TrialCopy {
   async isSound(): Promise<boolean> {
     if (this.#isLost) return false
     let isSound = true
-    for (const [path, state] of await this.#changes()) {
+    for (const [path, state] of await onOwnFiles(UNUSABLE, () => this.#changes())) {
       // It has its content again, in another file.
       if (this.#patched.has(path) && state !== undefined) this.#state?.set(path, state)
       else if (!this.#written.has(path)) isSound = false
@@ -116,6 +129,7 @@ export class TrialCopy {
         if (!originals.has(path)) originals.set(path, content)
         await this.#workspace.writeFile(path, after)
       } catch (error) {
+        throwIfExhausted(error)
         return error instanceof Error ? error.message : String(error)
       }
     }

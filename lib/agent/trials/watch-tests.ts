@@ -1,5 +1,6 @@
 import { realpath } from 'node:fs/promises'
 import { makeTemporaryFolder, temporaryParents } from '../../internal/temporary-folders.js'
+import { inOwnPlace, onOwnFiles } from '../exhaustion.js'
 import type { LineUse, TestedLines } from '../trial.js'
 import { isInside } from '../workspace/paths.js'
 import { removeFolder } from '../workspace/copy.js'
@@ -9,10 +10,15 @@ import type { TestWatch } from './trials.js'
 /** Watches the tests of a command by {@link watch}, in a private folder that is gone afterwards. */
 export const testWatch: TestWatch = {
   watch: async (root, run) => {
-    const folder = await realpath(await makeTemporaryFolder('check', await parentOutside(root)))
+    const what = 'what watches tests cannot be written'
+    const folder = await inOwnPlace(what, async () =>
+      await realpath(await makeTemporaryFolder('check', await parentOutside(root))),
+    )
     try {
-      const { exitCode } = await run({ env: await watch(folder, root), writable: [folder] })
-      return testedLines(await readTrace(folder), exitCode !== 0)
+      const env = await inOwnPlace(what, () => watch(folder, root))
+      const { exitCode } = await run({ env, writable: [folder] })
+      const trace = await onOwnFiles('what tests ran cannot be read', () => readTrace(folder))
+      return testedLines(trace, exitCode !== 0)
     } finally {
       await removeFolder(folder).catch(() => undefined)
     }

@@ -126,9 +126,9 @@ async function unlessOvertaken(path: string, work: () => Promise<boolean>): Prom
   try {
     return await work()
   } catch (error) {
-    if (OVERTAKEN.has(codeOf(error) ?? '')) return false
     // Faults of the machine, and those of who gives the contents, are not about this path.
     throwIfExhausted(error)
+    if (OVERTAKEN.has(codeOf(error) ?? '')) return false
     if (typeof (error as NodeJS.ErrnoException).syscall !== 'string') throw error
     return await explain(path, () => Promise.reject(error as Error))
   }

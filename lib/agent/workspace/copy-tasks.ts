@@ -1,4 +1,5 @@
 /** What `copy.ts` and others have done: see `tree-task.ts`. */
+import { inThreadOnOwnFiles } from '../exhaustion.js'
 import { findTouched } from './find-touched.js'
 import { captureAll, compareAll } from './look-at-dependencies.js'
 import type { CopyReport, CopyTask } from './copy-job.js'
@@ -20,7 +21,9 @@ export function performCopyTask(task: CopyTask): CopyReport {
         removeTree(task.folder, task.attempts)
         return { result: null }
       case 'touched':
-        return { result: findTouched(task.folder, task.since, isAborted) }
+        return {
+          result: inThreadOnOwnFiles(() => findTouched(task.folder, task.since, isAborted)),
+        }
       case 'dependencies':
         return {
           result: task.before === null

@@ -16,6 +16,7 @@
 import { constants, existsSync, lstatSync, type BigIntStats, type Stats } from 'node:fs'
 import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
+import { systemCode } from '../../internal/system-code.js'
 import { WorkspaceError } from '../errors.js'
 import { isGitFolder, REPOSITORY } from './git-names.js'
 
@@ -339,9 +340,7 @@ export async function statOrNull(path: string): Promise<Stats | null> {
 }
 
 /** The `code` of a file system error. */
-export function codeOf(error: unknown): string | undefined {
-  return error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined
-}
+export const codeOf: (error: unknown) => string | undefined = systemCode
 
 /** The error for a path that leads outside the workspace. */
 export function outside(path: string): WorkspaceError {

@@ -10,6 +10,8 @@
  * 4. What leads back into the original leads into the copy: see `copied-links.ts`,
  *    `copied-paths.ts` and `copied-git.ts`.
  * 5. Objects of a repository are copied after what refers to them.
+ * 6. An error with the code of the system is of the copy, or says that the machine has no more
+ *    resources: of what else the original answers, only the message is left.
  *
  * @module
  */
@@ -18,7 +20,7 @@ import {
   lstatSync, lutimesSync, mkdirSync, openSync, readdirSync, readlinkSync, readSync, realpathSync,
   symlinkSync, unlinkSync, utimesSync, writeFileSync, writeSync, type Dirent, type Stats,
 } from 'node:fs'
-import { throwIfExhausted } from '../exhaustion.js'
+import { lacksResources, throwIfExhausted } from '../exhaustion.js'
 import { bareSettings, isLeftOutOfBare, isTopOfGit, leadsElsewhere } from './bare-repository.js'
 import { CopiedRepositories, isPointer, mayLeadOut, NO_REPOSITORY } from './copied-git.js'
 import { copiedLink, type CopiedFolder } from './copied-links.js'
@@ -113,7 +115,7 @@ export class TreeCopy {
     const isDependency = DEPENDENCIES.has(nameOf(real))
     const zone = { isDependency, isRepository: false, isTop: false }
     const place = { real, relative: '', source: real, target: this.#to, zone, depth: 0 }
-    const folder = openedAt(real)
+    const folder = ofOriginal(() => openedAt(real))
     if (this.#job.mounts && nameOf(real) === 'node_modules' && this.#isMountable(place)) {
       closeSync(folder)
       mkdirSync(toSystem(this.#to), 0o755)
@@ -128,7 +130,7 @@ export class TreeCopy {
   #folder(source: number, place: Place): void {
     let target: number | undefined
     try {
-      const stats = fstatSync(source)
+      const stats = ofOriginal(() => fstatSync(source))
       mkdirSync(toSystem(place.target), 0o700)
       target = openSync(toSystem(place.target), FOLDER_FLAGS)
       this.#entries({
@@ -172,7 +174,8 @@ export class TreeCopy {
     } catch (error) {
       if (!(error instanceof KindChanged)) throw error
       if (attempt === ATTEMPTS) return this.#notes.add('changing', path)
-      const now = lstatSync(toSystem(`${place.source}/${name}`), { throwIfNoEntry: false })
+      const source = toSystem(`${place.source}/${name}`)
+      const now = ofOriginal(() => lstatSync(source, { throwIfNoEntry: false }))
       if (now !== undefined) this.#entry(place, name, now, attempt + 1)
     }
   }
@@ -206,9 +209,9 @@ export class TreeCopy {
     const file = this.#unlessMissed(path, () => openSync(toSystem(`${source}/${name}`), READ_FLAGS))
     if (file === null) return
     try {
-      const stats = fstatSync(file)
+      const [stats, settings] = ofOriginal(() => [fstatSync(file), this.#read(file, SMALL)])
       const copy = toSystem(`${target}/${name}`)
-      writeFileSync(copy, bareSettings(this.#read(file, SMALL)), { flag: 'wx' })
+      writeFileSync(copy, bareSettings(settings), { flag: 'wx' })
       utimesSync(copy, this.#accessTime(stats), stats.mtimeMs / 1000)
       this.#files += 1
     } finally {
@@ -255,7 +258,7 @@ export class TreeCopy {
     )
     if (gitdir === null) return false
     try {
-      return this.#repositories.leadsOut(real, this.#read(gitdir, SMALL))
+      return this.#repositories.leadsOut(real, ofOriginal(() => this.#read(gitdir, SMALL)))
     } finally {
       closeSync(gitdir)
     }
@@ -300,16 +303,16 @@ export class TreeCopy {
   }
 
   #opened(source: number, target: RawPath, place: Place, path: RawPath): void {
-    let before = fstatSync(source)
+    let before = ofOriginal(() => fstatSync(source))
     if (before.isDirectory()) throw new KindChanged()
     if (!before.isFile()) return this.#notes.add('special', path)
-    const key = before.nlink > 1 ? inodeOf(source) : ''
+    const key = before.nlink > 1 ? ofOriginal(() => inodeOf(source)) : ''
     if (key !== '' && this.#linkedTo(key, target)) return
     this.#count(before.size)
     for (let attempt = 1; ; attempt++) {
       const outcome = this.#content(source, before, target, place, path)
       if (outcome === 'left out') return
-      const after = fstatSync(source)
+      const after = ofOriginal(() => fstatSync(source))
       if (outcome === 'whole' && isSame(before, after)) break
       if (attempt === ATTEMPTS) {
         this.#notes.add('changing', path)
@@ -473,8 +476,22 @@ export class TreeCopy {
     const code = codeOf(error) ?? ''
     if (UNREADABLE.has(code)) this.#notes.add('unreadable', path)
     else if (OTHER_KIND.has(code)) throw new KindChanged()
-    else if (code !== 'ENOENT') throw error
+    else if (code !== 'ENOENT') throw asOriginals(error)
   }
+}
+
+/** Looks at the original, see rule 6. */
+function ofOriginal<T>(look: () => T): T {
+  try {
+    return look()
+  } catch (error) {
+    throw asOriginals(error)
+  }
+}
+
+function asOriginals(error: unknown): unknown {
+  const isSystems = error instanceof Error && 'syscall' in error
+  return !isSystems || lacksResources(error) ? error : new Error(error.message)
 }
 
 type Kind = Pick<Dirent, 'isDirectory' | 'isFile' | 'isSymbolicLink'>

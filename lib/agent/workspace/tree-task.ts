@@ -62,11 +62,5 @@ export function taskError(
   const cause = Object.assign(new Error(error), { code })
   if (isExhausted(cause)) return exhausted(what, cause)
   if (code === 'ERR_AGENT_WORKSPACE_LOST') return new WorkspaceError(code, `${what}: ${error}`)
-  const remedy = REMEDIES[code ?? '']
-  return failure(`${what}: ${remedy ?? error}`, cause)
-}
-
-const REMEDIES: Readonly<Record<string, string>> = {
-  ENOSPC: 'the disk is full; make room, or set workspaceFolder to a folder on another disk',
-  EDQUOT: 'the quota of the disk is used up; make room, or set workspaceFolder to another disk',
+  return failure(`${what}: ${error}`, cause)
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { MemoryStore, type RunStore } from 'runwright/agent'
 import { ObjectUse } from '../../../lib/agent/checkpoints/object-use.js'
-import { Reclaimer } from '../../../lib/agent/checkpoints/reclaim.js'
+import { Reclaimer, type ReclaimerParts } from '../../../lib/agent/checkpoints/reclaim.js'
 import { useTree } from '../../../lib/agent/checkpoints/use-tree.js'
 import { HashSet } from '../../../lib/agent/checkpoints/hash-set.js'
 import { blob, HOUR_MS, listAll } from '../../../lib/agent/testing/object-contract/suite.js'
@@ -94,6 +94,8 @@ test('a store that lists the same hashes again and again is not listed for ever'
   await assert.rejects(process.reclaimer.sweep(), /list\(\) must go on after/)
 })
 
+const MINUTE_MS = 60_000
+
 /** A schedule that a test moves. */
 class TestSchedule {
   now = 0
@@ -154,7 +156,7 @@ test('a sweep comes soon after a deletion, but rests 20 times as long as it take
   assert.equal(time.next, undefined)
 })
 
-test('runs that retention dropped are noticed within the hour, and idle costs a look', async () => {
+test('runs of whose removal nobody tells are noticed within the hour, and idle costs a look', async () => {
   const { store } = await openWorld()
   const time = new TestSchedule()
   let lists = 0
@@ -187,7 +189,7 @@ test('runs that retention dropped are noticed within the hour, and idle costs a 
   await reclaimer.close()
 })
 
-test('in a shared store one process sweeps in an hour, what was used lately stays', async () => {
+test('in a shared store one process sweeps at a time, what was used lately stays', async () => {
   const { store } = await openWorld()
   const calls: unknown[] = []
   let mine = true
@@ -209,15 +211,46 @@ test('in a shared store one process sweeps in an hour, what was used lately stay
   reclaimer.deleted()
   time.fire()
   await time.whenScheduled()
-  assert.deepEqual(calls, [HOUR_MS, [1, HOUR_MS]])
-  reclaimer.deleted()
+  assert.deepEqual(calls.splice(0), [MINUTE_MS, [1, HOUR_MS]])
+  // What it found may have been used too lately: it looks again, whether runs were removed or not.
   assert.equal(time.next, time.now + HOUR_MS)
+  time.fire()
+  await time.whenScheduled()
+  assert.deepEqual(calls.splice(0), [HOUR_MS, [1, HOUR_MS]])
+  reclaimer.deleted()
+  assert.equal(time.next, time.now + MINUTE_MS)
   mine = false
   time.fire()
   await time.whenScheduled()
-  assert.deepEqual(calls.slice(2), [HOUR_MS])
-  assert.equal(time.next, time.now + 300_000)
+  assert.deepEqual(calls.splice(0), [MINUTE_MS])
+  assert.equal(time.next, time.now + MINUTE_MS)
   await reclaimer.close()
+})
+
+test('a process that has made no sweep of a shared store takes it for a long one', async () => {
+  const { store } = await openWorld()
+  for (const [runs, everyMs] of [[10, MINUTE_MS], [1_000, 100_000], [1e6, HOUR_MS]] as const) {
+    const calls: number[] = []
+    const shared = withCalls(store.objects, {
+      claimSweep: (every) => Promise.resolve(calls.push(every) < 0),
+    })
+    const many: ReclaimerParts['store'] = {
+      counts: async () => ({ ...(await store.counts()), running: 0, achieved: runs }),
+      head: (runId) => store.head(runId),
+      list: (query) => store.list(query),
+      read: (...page) => store.read(...page),
+    }
+    const time = new TestSchedule()
+    const reclaimer = new Reclaimer({
+      store: many, use: new ObjectUse(shared, true), onProblem: assert.fail,
+      schedule: time.schedule, now: () => time.now,
+    })
+    reclaimer.deleted()
+    time.fire()
+    await time.whenScheduled()
+    assert.deepEqual(calls, [everyMs])
+    await reclaimer.close()
+  }
 })
 
 test('closing ends a sweep that is under way', async () => {

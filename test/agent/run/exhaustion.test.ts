@@ -11,7 +11,9 @@ import {
 } from 'runwright/agent'
 import { ManualClock } from 'runwright/agent/testing'
 import { systemClock } from '../../../lib/internal/clock.js'
-import { exhausted, isExhausted, untilPossible } from '../../../lib/agent/exhaustion.js'
+import {
+  exhausted, inOwnPlace, isExhausted, onOwnFiles, unreadable, untilPossible,
+} from '../../../lib/agent/exhaustion.js'
 import { follow, openEngine, runToEnd, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 
@@ -44,6 +46,41 @@ for (const [name, error, expected] of [
 test('the error names the limit to raise', () => {
   const error = exhausted('no command', fault('EMFILE'))
   assert.match(error.message, /^no command: .*ulimit -n/)
+})
+
+/** What becomes of an error in three places: thrown as it is, or as a fault of the machine. */
+for (const [code, anywhere, onOwn, inOwn] of [
+  ['EMFILE', true, true, true],
+  ['EIO', false, true, true],
+  ['ENOSPC', false, true, true],
+  ['EROFS', false, true, true],
+  ['Unknown system error -116', false, true, true], // ESTALE
+  ['Unknown system error -122', false, true, true], // EDQUOT
+  ['EACCES', false, false, true],
+  ['ENOENT', false, false, true],
+  ['EBADF', false, false, false],
+  ['EINVAL', false, false, false],
+] as const) {
+  test(`${code} is a fault of the machine where the engine keeps files, or is not`, async () => {
+    const error = fault(code)
+    const look = async (): Promise<null> => await Promise.reject(error).catch(unreadable)
+    const outcome = (work: Promise<null>): Promise<unknown> =>
+      work.catch((reason: unknown) => (reason instanceof ExhaustedError ? 'waits' : 'thrown'))
+    const expected = (isFault: boolean): unknown => (isFault ? 'waits' : null)
+    assert.equal(await outcome(look()), anywhere ? 'thrown' : null)
+    assert.equal(await outcome(onOwnFiles('no file', look)), expected(onOwn))
+    assert.equal(await outcome(inOwnPlace('no file', look)), expected(inOwn))
+    const wrapped = (): Promise<never> => Promise.reject(new Error('x', { cause: error }))
+    assert.equal(await outcome(onOwnFiles('no file', wrapped)), onOwn ? 'waits' : 'thrown')
+    assert.equal(isExhausted(error), anywhere, 'it is not one outside')
+  })
+}
+
+test('faults of a disk name what to do, and none of its files', async () => {
+  const error = Object.assign(fault('EIO'), { path: '/secret', message: 'EIO: /secret' })
+  await assert.rejects(onOwnFiles('no report can be read', () => Promise.reject(error)), {
+    message: 'no report can be read: the disk reports an error; check it',
+  })
 })
 
 test('causes that go round in a circle are followed to a limit', () => {
@@ -102,9 +139,9 @@ test('commands of checks and tools that could not be started are started later',
   assert.deepEqual(executor.started, ['check', 'work', 'check'])
   assert.deepEqual(lines(events), [
     'waiting for the machine: no descriptors left',
-    'the machine has room again',
+    'the machine works again',
     'waiting for the machine: no descriptors left',
-    'the machine has room again',
+    'the machine works again',
   ])
 })
 

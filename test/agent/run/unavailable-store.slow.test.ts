@@ -14,7 +14,9 @@ import { ManualClock } from 'runwright/agent/testing'
 import { STORE_BACKOFF } from '../../../lib/agent/log/writer.js'
 import { systemClock, type Clock } from '../../../lib/internal/clock.js'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
-import { follow, openEngine, scratch, testProvider, type Said } from '../../helpers/engine.js'
+import {
+  follow, openEngine, payloads, runToEnd, scratch, testProvider, type Said,
+} from '../../helpers/engine.js'
 import { FaultyStore, FULL } from '../../helpers/faulty-store.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { Random } from '../../helpers/random.js'
@@ -220,7 +222,6 @@ test('a command that waits for the store to begin does not time out meanwhile', 
 })
 
 test('a goal check that finds no room for its files waits, and says so once', async (t) => {
-  const clock = new ManualClock()
   let refusals = 3
   const executor: Executor = {
     name: 'crowded',
@@ -230,23 +231,14 @@ test('a goal check that finds no room for its files waits, and says so once', as
     },
     killMarked: async () => 0,
   }
-  const store = new FaultyStore()
-  const { engine } = await openEngine(t, { store, clock, executor })
-  const request = { goal: 'shell: true', max_seconds: 1 }
-  const { details } = await engine.create(request)
-  for (let retry = 0; retry < 3; retry++) {
-    await clock.whenPending(2) // the time budget, and the pause
-    clock.advance(STORE_BACKOFF.maxMs)
-    await nextTurn()
-  }
-  const events = await follow(engine, details.run_id)
+  const { engine } = await openEngine(t, { clock: hasty, executor })
+  const { events, details } = await runToEnd(engine, { goal: 'shell: true' })
   assertInvariants(events)
-  const logged = events.filter((event) => event.kind === 'log')
-  assert.deepEqual(
-    logged.map(({ payload }) => payload.message),
-    ['the goal could not be checked: no space left'],
-  )
-  assert.equal((await engine.get(details.run_id)).status, 'achieved')
+  assert.deepEqual(payloads(events, 'log').map(({ message }) => message), [
+    'waiting for the machine: the goal could not be checked: no space left',
+    'the machine works again',
+  ])
+  assert.equal(details.status, 'achieved')
 })
 
 /** A log without what depends on time and chance. */

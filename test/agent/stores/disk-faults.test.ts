@@ -139,6 +139,21 @@ test('a failed index file or rewrite is reported and loses nothing', async (t) =
   await again.close()
 })
 
+for (const code of ['EBADF', 'EINVAL']) {
+  test(`${code} is a bug: nobody waits for it to pass, and nothing is lost`, async (t) => {
+    const disk = new FaultyDisk()
+    const store = await openStore(scratch(t), {}, disk)
+    t.after(() => store.close())
+    const records = sampleRun('a')
+    disk.fault = { on: ['write'], code }
+    await assert.rejects(store.append('a', records), { code: 'ERR_AGENT_STORE' })
+    await assert.rejects(store.check(), { code: 'ERR_AGENT_STORE' })
+    disk.fault = null
+    await store.append('a', records)
+    await assertHolds(store, new Map([['a', records]]))
+  })
+}
+
 test('check() rejects while the disk is full, and resolves once there is space', async (t) => {
   const disk = new FaultyDisk()
   const store = await openStore(scratch(t), {}, disk)

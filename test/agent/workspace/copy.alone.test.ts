@@ -1,13 +1,16 @@
 /** Acts as another user for a while, so it has a process of its own. */
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { chmodSync, mkdirSync, readdirSync, readlinkSync, symlinkSync } from 'node:fs'
+import fs, { chmodSync, mkdirSync, readdirSync, readlinkSync, symlinkSync } from 'node:fs'
+import { syncBuiltinESMExports } from 'node:module'
 import { createServer } from 'node:net'
 import { once } from 'node:events'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { WorkspaceError } from '../../../lib/agent/errors.js'
+import { onOwnFiles } from '../../../lib/agent/exhaustion.js'
 import { copyTree } from '../../../lib/agent/workspace/copy.js'
+import { performCopyTask } from '../../../lib/agent/workspace/copy-tasks.js'
 import { TreeCopy } from '../../../lib/agent/workspace/tree-copy.js'
 import { wholeTree } from '../../helpers/whole-tree.js'
 import { Place, asOrdinaryUser } from './copied-place.js'
@@ -56,6 +59,44 @@ test('a folder that cannot be copied is an error that names it', async (t) => {
     return true
   })
 })
+
+for (const [name, code, whose] of [
+  ['openSync', 'ENOTCONN', 'original'],
+  ['fstatSync', 'EIO', 'original'],
+  ['readlinkSync', 'ETIMEDOUT', 'original'],
+  ['openSync', 'EMFILE', 'machine'],
+  ['mkdirSync', 'EROFS', 'copy'],
+  ['writeSync', 'ENOSPC', 'copy'],
+  ['symlinkSync', 'EIO', 'copy'],
+  ['fchmodSync', 'EIO', 'copy'],
+] as const) {
+  test(`${code} of ${name} is told as a fault of the ${whose}`, async (t) => {
+    const place = new Place(t)
+    place.write('a', 'text')
+    symlinkSync('a', join(place.from, 'link'))
+    const original = fs[name] as (...args: unknown[]) => unknown
+    const restore = (): void => {
+      Object.assign(fs, { [name]: original })
+      syncBuiltinESMExports()
+    }
+    t.after(restore)
+    Object.assign(fs, {
+      [name]: () => {
+        throw Object.assign(new Error(`${code}: injected`), { code, syscall: name })
+      },
+    })
+    syncBuiltinESMExports()
+    const aborted = new Int32Array(1)
+    // Small folders are copied by the caller itself, which works on files of its own.
+    const report = await onOwnFiles('no copy', async () =>
+      performCopyTask({ t: 'copy', job: place.job, aborted }),
+    )
+    restore()
+    assert.ok('error' in report && report.error.startsWith(code), JSON.stringify(report))
+    // Without the code, the caller cannot take it for a fault of a disk of the engine.
+    assert.equal(report.code, whose === 'original' ? undefined : code)
+  })
+}
 
 interface LinkCase {
   readonly name: string

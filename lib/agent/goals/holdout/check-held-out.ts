@@ -8,7 +8,7 @@
  * @module
  */
 import { ExhaustedError, GoalCheckError } from '../../errors.js'
-import { codeBehind, isExhausted, NO_SPACE, untilPossible } from '../../exhaustion.js'
+import { faultOf, mayPass, type Patience } from '../../exhaustion.js'
 import type { GoalBaseline, GoalVerdict } from '../../goal.js'
 import { hashFiles } from '../protected-files.js'
 import { MAX_EVALUATIONS, type HeldOutTests, type HoldoutRun } from './held-out-tests.js'
@@ -28,12 +28,13 @@ export const NONE_LEFT: string =
 /**
  * Evaluates the held-out tests; resolves with null when they pass, otherwise with one line.
  *
- * @throws {@link GoalCheckError} when they cannot be run; what `run.begin` and `run.tests` throw;
- * the signal's reason.
+ * @throws {@link GoalCheckError} when they cannot be run; {@link ExhaustedError} while they cannot
+ * be put into the copy; what `run.begin` and `run.tests` throw; the signal's reason.
  */
 export async function checkHeldOut(
   run: HoldoutRun,
   copy: HoldoutCopy,
+  untilPossible: Patience,
   signal: AbortSignal,
 ): Promise<string | null> {
   const tests = await run.tests()
@@ -43,25 +44,12 @@ export async function checkHeldOut(
   })
   const number = run.evaluations() + 1
   await run.begin(number)
-  const verdict = await withoutDetails(signal, () =>
-    // The machine may be at fault: that is waited for, and the evaluation counts once.
-    untilPossible(async () => await checkOnce(copy, tests, hashes), signal),
+  // The machine may be at fault: that is waited for, and the evaluation counts once.
+  const verdict = await untilPossible(() =>
+    withoutDetails(signal, () => copy.checkWith(tests.command, hashes)),
   )
   if (verdict.achieved) return null
   return `${failure(verdict, tests)} (evaluation ${number} of ${MAX_EVALUATIONS})`
-}
-
-async function checkOnce(
-  copy: HoldoutCopy,
-  { command }: HeldOutTests,
-  hashes: GoalBaseline['files'],
-): Promise<GoalVerdict> {
-  try {
-    return await copy.checkWith(command, hashes)
-  } catch (error) {
-    if (codeBehind(error, NO_SPACE) === null) throw error
-    throw new ExhaustedError('the disk is full', { cause: error })
-  }
 }
 
 function failure({ counts }: GoalVerdict, { tell }: HeldOutTests): string {
@@ -69,16 +57,14 @@ function failure({ counts }: GoalVerdict, { tell }: HeldOutTests): string {
   return `${counts.failed} of ${counts.total} held-out tests fail`
 }
 
-/** Errors of the system name files: what is thrown here tells their codes at most. */
+/** Errors of the system name files: what is thrown here tells what is wrong with the machine. */
 async function withoutDetails<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     signal.throwIfAborted()
     const message = 'the held-out tests could not be run'
-    const full = codeBehind(error, NO_SPACE)
-    if (full !== null) throw Object.assign(new Error(`${message}: ${full}`), { code: full })
-    if (isExhausted(error)) throw new ExhaustedError(`${message}: the machine is exhausted`)
+    if (mayPass(error)) throw new ExhaustedError(`${message}: ${faultOf(error)}`)
     throw new GoalCheckError(message)
   }
 }

@@ -1,5 +1,6 @@
 import { lstat, mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { unreadable } from '../../exhaustion.js'
 import type { HeldOutTests } from './held-out-tests.js'
 
 /**
@@ -29,7 +30,7 @@ function foldersOf(path: string): readonly string[] {
 }
 
 async function makeFolder(path: string): Promise<void> {
-  const stats = await lstat(path).catch(() => null)
+  const stats = await lstat(path).catch(unreadable)
   if (stats?.isDirectory() === true) return
   if (stats !== null) await rm(path, { force: true })
   await mkdir(path)

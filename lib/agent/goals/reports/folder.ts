@@ -3,9 +3,12 @@ import { mkdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { makeTemporaryFolder, temporaryParents } from '../../../internal/temporary-folders.js'
+import { inOwnPlace } from '../../exhaustion.js'
 import { isInside } from '../../workspace/paths.js'
 import { injectExitWatchers } from './early-exits.js'
 import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
+
+const NO_FILES = 'the files of a check cannot be written'
 
 /**
  * The private folder of one check, outside the workspace: random name, mode 0700, removed with
@@ -19,11 +22,18 @@ export class ReportFolder implements AsyncDisposable {
     this.place = place
   }
 
-  /** Makes a folder that does not lie in `cwd`. */
+  /**
+   * Makes a folder that does not lie in `cwd`.
+   *
+   * @throws {@link ExhaustedError} when the folder for temporary files cannot be used now.
+   */
   static async create(cwd: string): Promise<ReportFolder> {
     const nonce = randomBytes(12).toString('hex')
-    const folder = await makeTemporaryFolder('check', await folderOutside(cwd))
-    return new ReportFolder({ folder, nonce, root: await realpath(cwd).catch(() => cwd) })
+    const root = await realpath(cwd).catch(() => cwd)
+    const folder = await inOwnPlace(NO_FILES, async () =>
+      await makeTemporaryFolder('check', await folderOutside(cwd)),
+    )
+    return new ReportFolder({ folder, nonce, root })
   }
 
   /**
@@ -36,8 +46,10 @@ export class ReportFolder implements AsyncDisposable {
   ): Promise<Record<string, string>> {
     const injection = runner?.inject(this.place, env) ?? injectExitWatchers(this.place)
     this.#injection = injection
-    await this.#write(injection.files, 0o600)
-    await this.#write(injection.programs ?? {}, 0o700)
+    await inOwnPlace(NO_FILES, async () => {
+      await this.#write(injection.files, 0o600)
+      await this.#write(injection.programs ?? {}, 0o700)
+    })
     return mergeEnv(env, injection.env)
   }
 

@@ -2,6 +2,7 @@
 import { lstat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { SealStart } from '../../check-files.js'
+import { unreadable } from '../../exhaustion.js'
 
 /** Those of `paths` that somebody may run. */
 export async function executablesIn(
@@ -10,7 +11,7 @@ export async function executablesIn(
 ): Promise<readonly string[]> {
   const found: string[] = []
   for (const path of paths) {
-    const stats = await lstat(join(folder, path)).catch(() => null)
+    const stats = await lstat(join(folder, path)).catch(unreadable)
     if (stats?.isFile() === true && (stats.mode & 0o111) !== 0) found.push(path)
   }
   return found
@@ -23,7 +24,7 @@ export async function timesOf(
 ): Promise<Pick<SealStart, 'times'>> {
   const times: Record<string, number> = {}
   for (const path of paths) {
-    const stats = await lstat(join(folder, path)).catch(() => null)
+    const stats = await lstat(join(folder, path)).catch(unreadable)
     if (stats?.isFile() === true) times[path] = stats.mtimeMs
   }
   return paths.length === 0 ? {} : { times }
@@ -45,7 +46,7 @@ export async function missingIn(
 ): Promise<readonly string[]> {
   const missing: string[] = []
   for (const path of paths) {
-    if ((await lstat(join(folder, path)).catch(() => null)) === null) missing.push(path)
+    if ((await lstat(join(folder, path)).catch(unreadable)) === null) missing.push(path)
   }
   return missing
 }

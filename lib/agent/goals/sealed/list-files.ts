@@ -3,6 +3,7 @@ import { join } from 'node:path'
 
 import { LongWork } from '../../../internal/next-turn.js'
 import { GoalError } from '../../errors.js'
+import { unreadable } from '../../exhaustion.js'
 import { isInside } from '../../workspace/paths.js'
 import { readFolder } from '../../workspace/read-folder.js'
 import { SKIPPED_FOLDERS } from '../../workspace/skipped-folders.js'
@@ -50,9 +51,9 @@ export async function listFiles(root: string, signal?: AbortSignal): Promise<Lis
 }
 
 async function kindOfLink(root: string, real: string, path: string): Promise<ListedFile['kind']> {
-  const target = await realpath(join(root, path)).catch(() => null)
+  const target = await realpath(join(root, path)).catch(unreadable)
   if (target === null) return 'link'
-  const isFolder = (await stat(target).catch(() => null))?.isDirectory() === true
+  const isFolder = (await stat(target).catch(unreadable))?.isDirectory() === true
   if (!isFolder) return 'link'
   return isInside(target, real) ? 'link to a folder' : 'link outside'
 }

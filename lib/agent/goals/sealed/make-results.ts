@@ -7,6 +7,7 @@
 import { lstat } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 
+import { unreadable } from '../../exhaustion.js'
 import { compileGlobs, isLiteral } from '../../workspace/globs.js'
 import { languageOf } from './file-kinds.js'
 import { listFiles } from './list-files.js'
@@ -110,7 +111,7 @@ export async function freshResults(
   }
   const fresh: string[] = []
   for (const path of named) {
-    const stats = await lstat(join(cwd, path)).catch(() => null)
+    const stats = await lstat(join(cwd, path)).catch(unreadable)
     const isPlain = stats?.isFile() === true || stats?.isDirectory() === true
     if (isPlain && stats.ctimeMs >= since) fresh.push(path)
   }

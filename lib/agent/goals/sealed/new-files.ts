@@ -14,6 +14,7 @@ import { lstat } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 
 import { LongWork } from '../../../internal/next-turn.js'
+import { unreadable } from '../../exhaustion.js'
 import type { GoalBaseline, GoalSpec } from '../../goal.js'
 import { compileGlobs } from '../../workspace/globs.js'
 import { hasRelevantPart, hashRelevantPart } from '../relevant-part.js'
@@ -137,7 +138,7 @@ async function addFolders(
   found: Map<string, LeftOutReason>,
 ): Promise<void> {
   for (const path of paths) {
-    const stats = kept.has(path) ? null : await lstat(join(root, path)).catch(() => null)
+    const stats = kept.has(path) ? null : await lstat(join(root, path)).catch(unreadable)
     if (stats?.isDirectory() !== true) continue
     for (const one of found.keys()) if (one.startsWith(`${path}/`)) found.delete(one)
     found.set(path, 'looks like a result')

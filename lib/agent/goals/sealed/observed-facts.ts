@@ -9,6 +9,7 @@ import { lstat } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 
 import { LongWork } from '../../../internal/next-turn.js'
+import { unreadable } from '../../exhaustion.js'
 import type { GoalSpec } from '../../goal.js'
 import { sampleKey, samplesIn } from '../relevant-part.js'
 import { pythonPlugins, settingValues } from '../runner-files.js'
@@ -271,7 +272,10 @@ async function existing(
   for (const name of [...names].slice(0, MAX_REPORTED)) {
     if (!isPlainPath(name) || name.includes('\0')) continue
     if (read.has(name)) found.add(name)
-    else if ((await lstat(join(root, name)).catch(() => null))?.isFile() === true) found.add(name)
+    else {
+      const stats = await lstat(join(root, name)).catch(unreadable)
+      if (stats?.isFile() === true) found.add(name)
+    }
   }
   return found
 }

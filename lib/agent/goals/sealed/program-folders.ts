@@ -1,6 +1,7 @@
 import { lstat } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 
+import { unreadable } from '../../exhaustion.js'
 import { languageOf } from './file-kinds.js'
 import type { TextReader } from './read-texts.js'
 
@@ -39,7 +40,7 @@ export async function shadowsProgram(path: string, folders: readonly string[]): 
   const folder = posix.dirname(path)
   if (!folders.some((one) => folder === one || folder.endsWith(`/${one}`))) return false
   for (const place of SYSTEM) {
-    const stats = await lstat(join(place, posix.basename(path))).catch(() => null)
+    const stats = await lstat(join(place, posix.basename(path))).catch(unreadable)
     if (stats !== null && !stats.isDirectory()) return true
   }
   return false

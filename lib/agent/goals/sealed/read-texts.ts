@@ -2,6 +2,7 @@ import { constants } from 'node:fs'
 import { realpath } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 
+import { unreadable } from '../../exhaustion.js'
 import { isInside } from '../../workspace/paths.js'
 import { readRegularFile } from '../small-file.js'
 
@@ -44,7 +45,7 @@ export class TextReader {
 
   async #leadsInside(folder: string): Promise<boolean> {
     this.#real ??= realpath(this.#root)
-    const path = await realpath(join(this.#root, folder)).catch(() => null)
+    const path = await realpath(join(this.#root, folder)).catch(unreadable)
     return path !== null && isInside(path, await this.#real)
   }
 }

@@ -21,7 +21,7 @@ import type {
 } from '../../check-files.js'
 import type { SealedMode } from '../../events.js'
 import type { Executor, IsolatedCopy } from '../../executor.js'
-import { codeBehind, NO_SPACE, throwIfExhausted } from '../../exhaustion.js'
+import { mayPass, onOwnFiles } from '../../exhaustion.js'
 import type {
   GoalBaseline, GoalCheckContext, GoalSpec, GoalVerdict, KeptTests,
 } from '../../goal.js'
@@ -29,7 +29,7 @@ import {
   captureDependencies, compareDependencies, type DependencyComparison,
 } from '../../workspace/dependencies.js'
 import { fileSystemTime, touchedFiles, type TouchedFiles } from '../../workspace/touched-files.js'
-import { checkGoal } from '../check.js'
+import { checkGoal, patienceOf } from '../check.js'
 import { commandGoal } from '../command-goal.js'
 import { checkHeldOut, NONE_LEFT } from '../holdout/check-held-out.js'
 import { MAX_EVALUATIONS, type HoldoutRun } from '../holdout/held-out-tests.js'
@@ -120,7 +120,7 @@ export class SealedChecks implements RunChecks {
       )
     } catch (error) {
       signal.throwIfAborted()
-      throwIfPassing(error)
+      if (mayPass(error)) throw error
       return await this.#unsealed(goal, context, messageOf(error))
     }
     const { asked, verdict, since, touched, kept, made, unclaimed } = sealed
@@ -222,7 +222,7 @@ export class SealedChecks implements RunChecks {
       return await this.#inCopy(context, work, caches)
     } catch (error) {
       signal.throwIfAborted()
-      throwIfPassing(error)
+      if (mayPass(error)) throw error
       const text = `no sealed check could be made: ${messageOf(error)}`
       return result(failed(verdict, text, ''))
     }
@@ -377,7 +377,8 @@ export class SealedChecks implements RunChecks {
         )
         return problem === null ? verdict : { ...verdict, achieved: false }
       }
-      return await checkHeldOut(holdout, { root: copy.root, checkWith }, signal)
+      const held = { root: copy.root, checkWith }
+      return await checkHeldOut(holdout, held, patienceOf(context), signal)
     }
     const isOver = holdout.evaluations() >= MAX_EVALUATIONS
     const { caches } = await this.#compareDependencies(context, start)
@@ -390,7 +391,8 @@ export class SealedChecks implements RunChecks {
   }
 
   /**
-   * Makes a copy, and removes it when `work` settles.
+   * Makes a copy, and removes it when `work` settles; does that again, in another copy, while the
+   * machine is at fault: what was checked before is not.
    *
    * @param caches paths in folders of dependencies that the copy must not have
    * @param isSecret whether the run must not find its files, not even during removal
@@ -401,6 +403,15 @@ export class SealedChecks implements RunChecks {
     caches: readonly string[] = [],
     isSecret = false,
   ): Promise<T> {
+    return await patienceOf(context)(() => this.#inCopyOnce(context, work, caches, isSecret))
+  }
+
+  async #inCopyOnce<T>(
+    context: GoalCheckContext,
+    work: (copy: SealedCopy) => Promise<T>,
+    caches: readonly string[],
+    isSecret: boolean,
+  ): Promise<T> {
     const { folders, mounted, runId } = this.#options
     const executor = await this.#options.executor()
     const mounts = (await executor.mountsFolders?.()) ?? false
@@ -410,11 +421,15 @@ export class SealedChecks implements RunChecks {
       unread: true, sealed: true,
     })
     try {
-      return await work(new SealedCopy(made, executor, context))
+      return await onOwnFiles('the copy for a check cannot be used', async () =>
+        await work(new SealedCopy(made, executor, context)),
+      )
     } finally {
       await executor.killMarked(context.mark).catch(() => 0)
       // What cannot be removed now, the next check or a sweep removes.
-      const removing = isSecret ? all.remove(runId) : all.removeSoon(runId)
+      const removing = isSecret
+        ? patienceOf(context)(() => all.remove(runId))
+        : all.removeSoon(runId)
       await removing.catch(() => undefined)
     }
   }
@@ -494,12 +509,6 @@ function failingOf(
     ([name]) => !Object.hasOwn(known ?? {}, name) && isNew(isFile(name) ? name : fileOf(name)),
   )
   return [all.filter(([, outcome]) => outcome === 'fail').length, all.length]
-}
-
-/** Throws what may be over later: the machine is exhausted, or a disk is full. */
-function throwIfPassing(error: unknown): void {
-  throwIfExhausted(error)
-  if (codeBehind(error, NO_SPACE) !== null) throw error
 }
 
 function messageOf(error: unknown): string {

@@ -1,6 +1,7 @@
 import { chmod, lstat, mkdir, rename, utimes } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import type { Executor, IsolatedCopy } from '../../executor.js'
+import { unreadable } from '../../exhaustion.js'
 import type {
   GoalBaseline, GoalCheckContext, GoalSpec, GoalVerdict, KeptTests,
 } from '../../goal.js'
@@ -54,6 +55,7 @@ export class SealedCopy {
       cwd: this.root,
       mark: this.#context.mark,
       signal: this.#context.signal,
+      untilPossible: this.#context.untilPossible,
       baselineTests,
       isFirst: this.#context.isFirst === true && baselineTests === null,
       baseline: { files: { ...this.#baseline.files, ...hashes } },
@@ -79,7 +81,7 @@ export class SealedCopy {
   async makeOld(paths: readonly string[]): Promise<void> {
     for (const path of paths) {
       // What was put aside is not there.
-      await utimes(join(this.root, path), 0, 0).catch(() => undefined)
+      await utimes(join(this.root, path), 0, 0).catch(unreadable)
     }
   }
 
@@ -87,14 +89,15 @@ export class SealedCopy {
   async setTimes(times: Readonly<Record<string, number>>): Promise<void> {
     for (const [path, ms] of Object.entries(times)) {
       const file = join(this.root, path)
-      if ((await lstat(file).catch(() => null))?.isFile() === true) await utimes(file, 0, ms / 1000)
+      const stats = await lstat(file).catch(unreadable)
+      if (stats?.isFile() === true) await utimes(file, 0, ms / 1000)
     }
   }
 
   /** Makes files programs again that were such at the start: a check may pass over others. */
   async makeExecutable(paths: readonly string[]): Promise<void> {
     for (const path of paths) {
-      const stats = await lstat(join(this.root, path)).catch(() => null)
+      const stats = await lstat(join(this.root, path)).catch(unreadable)
       if (stats?.isFile() !== true || (stats.mode & 0o100) !== 0) continue
       await chmod(join(this.root, path), stats.mode | 0o111)
     }

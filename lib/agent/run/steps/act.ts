@@ -186,7 +186,7 @@ async function execute(
   const watch = tool.effect === 'read' ? undefined : onChanges
   const compares = tool.changesFiles === true && watch !== undefined
   const withChanges = async (result: ToolOutput): Promise<ToolOutput> => {
-    if (compares) onChanges(await changesAfter(context.workspace, signal))
+    if (compares) onChanges(await changesAfter(context, signal))
     return changed.length === 0
       ? result
       : { ...result, changes: [...(result.changes ?? []), ...changed] }

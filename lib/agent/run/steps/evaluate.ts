@@ -1,14 +1,11 @@
-import { backoffDelay } from '../../../internal/backoff.js'
-import { sleep } from '../../../internal/sleep.js'
 import type { FilesAtStart } from '../../check-files.js'
 import { appliesItself } from '../../checkpoints/run-files.js'
-import { GoalCheckError } from '../../errors.js'
+import { ExhaustedError, GoalCheckError } from '../../errors.js'
 import type { EventPayloads, RecordDraft } from '../../events.js'
-import { codeBehind, NO_SPACE, throwIfExhausted } from '../../exhaustion.js'
+import { lacksRoom, mayPass } from '../../exhaustion.js'
 import type { GoalVerdict } from '../../goal.js'
 import type { SealedVerdict } from '../../goals/sealed/sealing.js'
 import type { LastCheck, RunState } from '../../log/run-state.js'
-import { STORE_BACKOFF } from '../../log/writer.js'
 import { outcomeAtBoundary } from '../next-step.js'
 import { owesResult, passedNow, resultCheck } from '../owed-result.js'
 import { withCheckpoint, type StepContext } from '../step-context.js'
@@ -91,24 +88,7 @@ async function verdictOf(context: StepContext, iteration: number): Promise<Check
     : cachedRecord(iteration, lastCheck)
 }
 
-/** Checks the goal; waits while the disk has no room for that, as a run waits for its store. */
 async function check(context: StepContext): Promise<Checked> {
-  const { clock, log, random, signal } = context
-  for (let retry = 1; ; retry++) {
-    try {
-      return await checkNow(context)
-    } catch (error) {
-      if (codeBehind(error, NO_SPACE) === null) throw error
-      const { iteration } = log.state.head.details
-      const { message } = error as Error
-      if (retry === 1) log.note({ kind: 'log', iteration, payload: { level: 'warn', message } })
-      const delay = backoffDelay(retry, STORE_BACKOFF, random)
-      await log.idleWhile(sleep(delay, signal, clock))
-    }
-  }
-}
-
-async function checkNow(context: StepContext): Promise<Checked> {
   const { log, executor, folder, signal, trace } = context
   const { frozen, head } = log.state
   // Commands of this process must not run beside those of another that has taken the store over.
@@ -126,16 +106,18 @@ async function checkNow(context: StepContext): Promise<Checked> {
   } catch (error) {
     trace.fail(span, error)
     signal.throwIfAborted()
-    throwIfExhausted(error)
-    if (error instanceof GoalCheckError) throw error
-    const message = error instanceof Error ? error.message : String(error)
-    throw new GoalCheckError(`the goal could not be checked: ${message}`, { cause: error })
+    if (mayPass(error) || error instanceof GoalCheckError) throw error
+    const why = error instanceof Error ? error.message : String(error)
+    const message = `the goal could not be checked: ${why}`
+    // All that is written for a check is the engine's, or its executor's.
+    if (lacksRoom(error)) throw new ExhaustedError(message, { cause: error })
+    throw new GoalCheckError(message, { cause: error })
   }
 }
 
 /** Checks in place; the first time and before the goal counts as met in a sealed copy, too. */
 async function checkByCommand(context: StepContext): Promise<Checked> {
-  const { checkpoints, executor, folder, isolated, log, sealing, signal } = context
+  const { checkpoints, executor, folder, isolated, log, sealing, signal, untilPossible } = context
   const { baseline, baselineTests, frozen, lastCheck, seal } = log.state
   const given = {
     executor,
@@ -143,6 +125,7 @@ async function checkByCommand(context: StepContext): Promise<Checked> {
     via: folder.path,
     mark: log.runId,
     signal,
+    untilPossible,
     baselineTests,
     isFirst: lastCheck === null && baselineTests === null,
     baseline: baseline ?? { files: {} },

@@ -1,18 +1,15 @@
+import { systemCode } from '../../../internal/system-code.js'
 import { StoreError } from '../../errors.js'
+import { remedyFor } from '../../machine-faults.js'
 
-const REMEDIES: Readonly<Record<string, string>> = {
-  ENOSPC: 'the disk is full; free some space',
-  EDQUOT: 'the disk quota is used up; free some space',
-  EACCES: 'access is denied; grant this user write access',
-  EROFS: 'the file system is read-only; remount it for writing',
-  EIO: 'the disk reports an error; check it',
-}
+/** Codes of calls that make no sense: the disk is not at fault. */
+const BUGS: ReadonlySet<string> = new Set(['EBADF', 'EFAULT', 'EINVAL', 'ENOSYS', 'ESPIPE'])
 
 /** Error for a failed write to a file of the journal: names the file and what to do. */
 export function writeError(cause: unknown, { path }: { readonly path: string }): StoreError {
   if (cause instanceof StoreError) return cause
-  const { code = '', message } = cause as NodeJS.ErrnoException
-  return diskError(`cannot write to ${path}: ${REMEDIES[code] ?? message}`, cause)
+  const remedy = remedyFor(systemCode(cause) ?? '')
+  return diskError(`cannot write to ${path}: ${remedy ?? (cause as Error).message}`, cause)
 }
 
 /** Error for any other failed operation: `problem` and the message of the cause. */
@@ -21,14 +18,19 @@ export function operationError(problem: string, cause: unknown): StoreError {
   return diskError(`${problem}: ${(cause as Error).message}`, cause)
 }
 
-/** What a disk refuses now it may accept later: whatever failed had no effect. */
+/**
+ * What a disk refuses now it may accept later: whatever failed had no effect. Waiting for a bug to
+ * pass would hide it.
+ */
 function diskError(message: string, cause: unknown): StoreError {
-  return new StoreError('ERR_AGENT_STORE_UNAVAILABLE', message, { cause })
+  const isBug = cause instanceof TypeError || BUGS.has(systemCode(cause) ?? '')
+  const code = isBug ? 'ERR_AGENT_STORE' : 'ERR_AGENT_STORE_UNAVAILABLE'
+  return new StoreError(code, message, { cause })
 }
 
 /** Is a file missing, as opposed to unreadable? */
 export function isMissing(error: unknown): boolean {
-  return (error as NodeJS.ErrnoException).code === 'ENOENT'
+  return systemCode(error) === 'ENOENT'
 }
 
 /** Did it succeed? */

@@ -99,6 +99,7 @@ export class FileStore implements RunStore {
   #parts: Parts | null = null
   /** Fields of all runs that are, or are being, read where they were null. */
   readonly #completed = new Map<'cwd' | 'metadata', Promise<void>>()
+  #onRemoved: (here: boolean) => void = () => undefined
   #verification: Promise<void> = Promise.resolve()
   #state: 'new' | 'opening' | 'open' | 'closed' = 'new'
   #closing: Promise<void> | null = null
@@ -332,10 +333,15 @@ export class FileStore implements RunStore {
     await this.#deleteRun(this.#use().writer, runId)
   }
 
+  onRemoved(listener: (here: boolean) => void): void {
+    this.#onRemoved = listener
+  }
+
   /** What belongs to the run follows it: a crash in between leaves that to the next start. */
   async #deleteRun(writer: RunWriter, runId: string): Promise<void> {
     await writer.delete(runId)
     await this.#holdouts.remove(runId)
+    this.#onRemoved(true)
   }
 
   /** Runs that cannot be used because records of theirs are damaged or of a newer version. */

@@ -49,6 +49,8 @@ export interface NotificationsOptions {
   readonly onAbortsRequested: (runIds: readonly string[]) => void
   /** Called when messages to this run were left for its holder, or answered, by any process. */
   readonly onMessages: (runId: string) => void
+  /** Called with each poll, for changes of which no notification tells. */
+  readonly onPoll: () => Promise<void>
 }
 
 /** Notifies other processes of changes here, and watchers here of changes anywhere. */
@@ -234,6 +236,7 @@ export class Notifications {
       if (database.closing.aborted) return
       this.#options.onClaimable()
       await this.#checkWatched().catch(() => undefined)
+      await this.#options.onPoll().catch(() => undefined)
     }
   }
 

@@ -35,6 +35,7 @@ import {
   type ResolvedPostgresStoreOptions,
 } from './options.js'
 import { reserveConnections } from './pool-room.js'
+import { noteRemoval, Removals } from './removals.js'
 import { sweep } from './retention.js'
 import { RunQueries } from './run-queries.js'
 import { isRunId } from './run-rows.js'
@@ -59,6 +60,7 @@ export class PostgresStore implements RunStore {
   readonly #damaged = new DamagedRuns()
   readonly #queries: RunQueries
   readonly #objects: PostgresObjects
+  readonly #removals: Removals
   #listener: SharedRunsListener | undefined
   #state: 'new' | 'open' | 'closed' = 'new'
   #closing: Promise<void> | undefined
@@ -82,10 +84,12 @@ export class PostgresStore implements RunStore {
     this.holdouts = new PostgresHoldouts({ ...common, checkOpen })
     const claims = { leaseMs, maxRunning, labels: [...labels, ...FORMAT_LABELS] }
     this.#claims = new Claims({ ...common, ...claims })
+    this.#removals = new Removals(common)
     this.#notifications = new Notifications({
       ...common,
       listen,
       pollMs,
+      onPoll: () => this.#removals.look(),
       onClaimable: () => this.#listener?.claimable(),
       onAbortsRequested: (runIds) => void this.#claims.checkAborts(runIds),
       onMessages: (runId) => {
@@ -236,11 +240,17 @@ export class PostgresStore implements RunStore {
       await rows({ text: `DELETE FROM ${schema}.runs WHERE run_id = $1`, values: [runId] })
       await rows({ text: `DELETE FROM ${schema}.events WHERE run_id = $1`, values: [runId] })
       await rows({ text: `DELETE FROM ${schema}.holdouts WHERE run_id = $1`, values: [runId] })
+      await rows(noteRemoval(schema))
     })
     this.#appender.forget(runId)
     this.#claims.forget(runId)
     this.#damaged.forget(runId)
     this.#notifications.deleted(runId)
+    this.#removals.here()
+  }
+
+  onRemoved(listener: (here: boolean) => void): void {
+    this.#removals.listen(listener)
   }
 
   async check(): Promise<void> {
@@ -264,7 +274,12 @@ export class PostgresStore implements RunStore {
   async sweep(retain: Retention = this.#options.retain ?? {}): Promise<number> {
     const kept = checkRetention(retain)
     this.#checkOpen()
-    return await sweep(this.#database, this.#options.schema, kept)
+    return await this.#sweep(kept)
+  }
+
+  async #sweep(kept: Retention): Promise<number> {
+    const { schema } = this.#options
+    return await sweep(this.#database, schema, kept, () => this.#removals.here())
   }
 
   close(): Promise<void> {
@@ -301,7 +316,7 @@ export class PostgresStore implements RunStore {
     // Without retention only rows of ended processes are removed, which is not urgent.
     if (retain === null) await this.#database.pause(SWEEP_INTERVAL_MS)
     while (!this.#database.closing.aborted) {
-      await sweep(this.#database, this.#options.schema, retain ?? {}).catch(() => 0)
+      await this.#sweep(retain ?? {}).catch(() => 0)
       await this.#database.pause(SWEEP_INTERVAL_MS)
     }
   }

@@ -1,6 +1,7 @@
 import type { Retention } from '../run-index.js'
 import type { Database, Transaction } from './database.js'
 import type { PgRow } from './pg-types.js'
+import { noteRemoval } from './removals.js'
 
 /** Bounds of one transaction, so that it holds its locks only briefly. */
 const RUNS_PER_BATCH = 200
@@ -37,12 +38,14 @@ function treesQuery(schema: string, condition: string, order: string): string {
  * Removes ended runs that `retain` no longer keeps, oldest first, and rows of processes that ended
  * long ago. One process at a time does this; for the others there is nothing left to do.
  *
+ * @param onRemoved called whenever some were removed
  * @returns how many runs were removed.
  */
 export async function sweep(
   database: Database,
   schema: string,
   { days, runs }: Retention,
+  onRemoved: () => void,
 ): Promise<number> {
   let removed = 0
   const remove = async (expired: Expired): Promise<void> => {
@@ -50,6 +53,7 @@ export async function sweep(
       removeBatch(transaction, schema, expired)
     for (let batch = 1; batch > 0 && !database.closing.aborted; removed += batch) {
       batch = await database.transaction(0, once)
+      if (batch > 0) onRemoved()
     }
   }
   await remove(async ({ rows }) => {
@@ -102,5 +106,6 @@ async function removeBatch(
   await rows({ text: `DELETE FROM ${schema}.events WHERE run_id = ANY($1)`, values: [runIds] })
   await rows({ text: `DELETE FROM ${schema}.holdouts WHERE run_id = ANY($1)`, values: [runIds] })
   await rows({ text: `DELETE FROM ${schema}.runs WHERE run_id = ANY($1)`, values: [runIds] })
+  await rows(noteRemoval(schema))
   return runIds.length
 }

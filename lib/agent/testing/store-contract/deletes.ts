@@ -3,6 +3,9 @@ import assert from 'node:assert/strict'
 import type { RunRecord } from '../../events.js'
 import { add, ALL, listAll, ownedBy, rejectsWith, type Suite } from './suite.js'
 
+/** Milliseconds in which a store must tell. */
+const TOLD_MS = 10_000
+
 export function testDeletes({ test }: Suite): void {
   test('a deleted run is gone from every read, and other runs stay', async (store) => {
     await add(store, 'a', { key: 'k' })
@@ -22,6 +25,19 @@ export function testDeletes({ test }: Suite): void {
     await add(store, 'a')
     await store.delete('a')
     await store.delete('a')
+  })
+
+  test('a store that tells of removed runs tells of a deletion', async (store) => {
+    await add(store, 'a')
+    if (store.onRemoved === undefined) return
+    let timer: NodeJS.Timeout | undefined
+    const told = new Promise<boolean>((resolve) => {
+      store.onRemoved!(resolve)
+      timer = setTimeout(() => resolve(false), TOLD_MS)
+    })
+    await store.delete('a')
+    assert.equal(await told, true, '`here` is true in the process that deletes')
+    clearTimeout(timer)
   })
 
   test('an append that continues a deleted run is refused', async (store) => {

@@ -7,7 +7,7 @@ import {
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { ExhaustedError } from 'runwright/agent'
+import { ExhaustedError, StoreError } from 'runwright/agent'
 import type { HoldoutRun } from '../../../../lib/agent/goals/holdout/held-out-tests.js'
 import { writeFiles } from '../../../helpers/files.js'
 import { atStart, FILES, SealedFlow, GOAL, TESTS, type Given, type Play } from './sealed-flow.js'
@@ -834,7 +834,7 @@ test('a copy that cannot be made costs the first check its seal, and fails a lat
 
 for (const [what, error] of [
   ['an exhausted machine', new ExhaustedError('no processes')],
-  ['a full disk', Object.assign(new Error('full'), { code: 'ENOSPC' })],
+  ['an unavailable store', new StoreError('ERR_AGENT_STORE_UNAVAILABLE', 'no store')],
   ['an aborted run', null],
 ] as const) {
   test(`${what} is no verdict: the error is passed on, and no copy is left`, async (t) => {
@@ -855,6 +855,37 @@ for (const [what, error] of [
       if (place === 'run') assert.deepEqual([first.left, later.left], [[], []])
     }
   })
+}
+
+for (const [what, fail] of [
+  ['be made', (world: SealedFlow) => (world.onCreate = (): never => full())],
+  ['be used', (world: SealedFlow) => {
+    world.play = ({ copy }) => (copy === null ? 0 : full())
+  }],
+] as const) {
+  test(`while no copy can ${what}, the check waits, and what came before is not repeated`, async (t) => {
+    const world = await started(new SealedFlow(t))
+    world.untilPossible = async (work) => {
+      for (;;) {
+        try {
+          return await work()
+        } catch (error) {
+          assert.ok(error instanceof ExhaustedError, String(error))
+          world.onCreate = () => undefined
+          world.play = () => 0
+        }
+      }
+    }
+    fail(world)
+    const { verdict } = await world.later()
+    assert.deepEqual([verdict.achieved, verdict.assurance.sealed], [true, true])
+    assert.equal(world.log.filter((entry) => entry === 'in place').length, 1)
+    assert.equal(world.log.filter((entry) => entry === 'copy').length, 2)
+  })
+}
+
+function full(): never {
+  throw new ExhaustedError('the disk is full')
 }
 
 test('a copy that cannot be removed changes no verdict', async (t) => {

@@ -107,6 +107,8 @@ export class SealedFlow extends World {
   /** Called before a copy is made. */
   onCreate: () => void = () => undefined
   onRemove: () => void = () => undefined
+  /** How checks wait for the machine. */
+  untilPossible: GoalCheckContext['untilPossible'] = (work) => work()
   readonly aborting: AbortController = new AbortController()
   #baseline: GoalBaseline = { files: {} }
   #tests: GoalCheckContext['baselineTests'] = null
@@ -145,8 +147,9 @@ export class SealedFlow extends World {
 
   #context(isFirst: boolean): GoalCheckContext {
     const executor = this.#executor()
+    const { untilPossible } = this
     return {
-      executor, cwd: this.cwd, mark: 'flow', signal: this.aborting.signal,
+      executor, cwd: this.cwd, mark: 'flow', signal: this.aborting.signal, untilPossible,
       baselineTests: this.#tests, isFirst, baseline: this.#baseline,
     }
   }
