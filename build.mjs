@@ -14,6 +14,7 @@ import { chmodSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync 
 import { createRequire } from 'node:module'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { withVersionCheck } from './version-check.mjs'
 
 const root = dirname(fileURLToPath(import.meta.url))
 const lib = join(root, 'lib')
@@ -76,7 +77,7 @@ export const embed = {
 
 /** @param {string} dist */
 async function build(dist) {
-  const { exports, bin } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const { exports, bin, engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
   const inDist = (/** @type {string} */ path) => join(dist, relative('dist', path))
   const entries = Object.values(exports).filter((entry) => typeof entry === 'object')
   rmSync(dist, { recursive: true, force: true })
@@ -100,7 +101,7 @@ async function build(dist) {
   })
   for (const { path, text } of outputFiles) {
     mkdirSync(dirname(path), { recursive: true })
-    writeFileSync(path, withClassNames(text))
+    writeFileSync(path, withVersionCheck(withClassNames(text), engines.node))
   }
   chmodSync(inDist(bin.runwright), 0o755)
 }

@@ -112,7 +112,7 @@ try {
     const code = readFileSync(join(folder, 'node_modules/runwright', path), 'utf8')
     // The reporter for node:test, which is text, asks where it is.
     // The program, which nobody bundles, copies its demo from the examples.
-    const isProgram = path.startsWith('dist/cli/')
+    const isProgram = path.startsWith('dist/chunks/program-')
     const rule = isProgram ? /tsx\// : /(?<!fileURLToPath\()import\.meta\.|tsx\//
     const own = rule.exec(code)
     if (own !== null) throw new Error(`${path} has ${own[0]}`)
@@ -124,6 +124,10 @@ try {
     .map((path) => `runwright${path.slice(1)}`)
   writeFileSync(join(folder, 'use.mjs'), program(specifiers))
   for (const node of [process.execPath, ...process.argv.slice(2)]) {
+    if (isOld(node)) {
+      checkRefusals(node, specifiers)
+      continue
+    }
     execFileSync(node, ['use.mjs'], { cwd: folder, stdio: 'inherit', timeout: 60_000 })
     await useCommands(node)
     checkTraces(node)
@@ -199,6 +203,35 @@ function checkTraces(node) {
     }
   }
   console.log(`a stack trace of the package:\n${stacks['agent, an option']}`)
+}
+
+/** @param {string} node */
+function isOld(node) {
+  return Number(execFileSync(node, ['--print', 'parseInt(process.versions.node)'])) < 20
+}
+
+/**
+ * An old Node is told which one is needed: by the program, and by each import that it can read.
+ *
+ * @param {string} node
+ * @param {string[]} specifiers
+ */
+function checkRefusals(node, specifiers) {
+  const version = execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()
+  const { engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+  const told = `runwright needs Node ${engines.node.slice(2)} or newer; this is ${version}`
+  const bin = join(folder, 'node_modules/runwright/dist/cli/main.js')
+  const options = /** @type {const} */ ({ cwd: folder, encoding: 'utf8' })
+  const { status, stderr } = spawnSync(node, [bin, '--help'], options)
+  if (status !== 1 || stderr !== `${told}\n`) throw new Error(`${version}: it says ${stderr}`)
+  const isReadable = Number.parseInt(version.slice(1)) >= 16
+  for (const specifier of isReadable ? specifiers : []) {
+    const args = ['--input-type=module', '-e', `import '${specifier}'`]
+    const failed = spawnSync(node, args, options)
+    if (!failed.stderr.includes(`\nError: ${told}\n`))
+      throw new Error(`${version}: import of ${specifier} says ${failed.stderr}`)
+  }
+  console.log(`Node ${version}: ${told}`)
 }
 
 /** @param {string} node */

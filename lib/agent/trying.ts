@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { availableParallelism } from 'node:os'
+import os from 'node:os'
 import type { Executor } from './executor.js'
 import { Slots } from './trials/slots.js'
 import type { TrialFolders, Trials } from './trials/trials.js'
@@ -22,7 +22,7 @@ export interface TryingSettings {
 /** See the comment of this file. The machine's cores are shared by all runs of the engine. */
 export function tryingFor(settings: TryingSettings): TryingFor {
   const { executor, sealedFolders } = settings
-  const jobs = Math.min(availableParallelism(), MAX_JOBS)
+  const jobs = Math.min(os.availableParallelism(), MAX_JOBS)
   const slots = new Slots(jobs)
   return (runId, claimed) => {
     let trials: Promise<Trials> | undefined

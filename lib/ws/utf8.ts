@@ -1,4 +1,4 @@
-import { isAscii, isUtf8 } from 'node:buffer'
+import buffer from 'node:buffer'
 
 /**
  * Incremental UTF-8 (RFC 3629) that fails at the first bad byte (RFC 6455, section 8.1).
@@ -20,7 +20,7 @@ export function checkUtf8(bytes: Uint8Array, start: number, end: number, state: 
   while (state > UTF8_BOUNDARY && at < end) state = step(state, bytes[at++]!)
   if (state !== UTF8_BOUNDARY || at === end) return state
   const cut = lastBoundary(bytes, at, end)
-  if (cut > at && !isUtf8(bytes.subarray(at, cut))) return UTF8_BAD
+  if (cut > at && !buffer.isUtf8(bytes.subarray(at, cut))) return UTF8_BAD
   for (at = cut; at < end && state !== UTF8_BAD; at++) state = step(state, bytes[at]!)
   return state
 }
@@ -60,5 +60,5 @@ function lead(byte: number): number {
 
 /** Decodes text already checked to be UTF-8; ASCII as latin1, which is faster. */
 export function decodeUtf8(bytes: Buffer): string {
-  return bytes.toString(isAscii(bytes) ? 'latin1' : 'utf8')
+  return bytes.toString(buffer.isAscii(bytes) ? 'latin1' : 'utf8')
 }

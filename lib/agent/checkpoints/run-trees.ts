@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { hash } from 'node:crypto'
+import { hash } from '../../internal/checksums.js'
 import type { Checkpoint } from '../checkpoint.js'
 import { CheckpointError, WorkspaceError } from '../errors.js'
 import type { ForkBase, RunOwner } from '../events.js'

@@ -8,10 +8,11 @@
  *
  * @module
  */
-import { createHash, hash as digest } from 'node:crypto'
+import { createHash } from 'node:crypto'
 import { constants } from 'node:fs'
 import { lstat, open, readlink, realpath, type FileHandle } from 'node:fs/promises'
 import { basename, join, relative } from 'node:path'
+import { hash as digest } from '../../internal/checksums.js'
 
 import { LongWork } from '../../internal/next-turn.js'
 import { GoalError } from '../errors.js'

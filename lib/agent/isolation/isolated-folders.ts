@@ -23,10 +23,11 @@
  *
  * @module
  */
-import { hash, randomUUID } from 'node:crypto'
+import { randomUUID } from 'node:crypto'
 import { lstat, mkdir, readdir, readFile, realpath, rename, unlink, writeFile }
   from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
+import { hash } from '../../internal/checksums.js'
 import { bootId } from '../../internal/boot-id.js'
 import type { JsonValue } from '../../internal/json.js'
 import { StoreError } from '../errors.js'

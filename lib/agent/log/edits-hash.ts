@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { hash } from '../../internal/checksums.js'
 import { canonicalJson } from '../../internal/canonical-json.js'
 import type { CallEdit } from '../events.js'
 

@@ -13,7 +13,7 @@
  *
  * @module
  */
-import { hash } from 'node:crypto'
+import { hash } from '../../internal/checksums.js'
 import type { ToolCall } from '../model.js'
 
 /** Consecutive turns with the same calls and results. */

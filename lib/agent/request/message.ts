@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { hash } from 'node:crypto'
+import { hash } from '../../internal/checksums.js'
 import type { JsonObject } from '../../internal/json.js'
 import { uuidV7 } from '../../internal/uuid.js'
 import {

@@ -3,8 +3,8 @@
  *
  * @module
  */
-import { hash } from 'node:crypto'
 import { resolve } from 'node:path'
+import { hash } from '../../internal/checksums.js'
 import { canonicalJson } from '../../internal/canonical-json.js'
 import type { JsonObject } from '../../internal/json.js'
 import { ForeignFolderError, InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'

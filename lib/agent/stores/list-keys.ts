@@ -1,4 +1,5 @@
-import { hash } from 'node:crypto'
+import { hash } from '../../internal/checksums.js'
+
 
 /**
  * The form in which runs are found by texts that may be long: a hash of the text as in JSON, which

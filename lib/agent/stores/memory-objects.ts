@@ -1,4 +1,4 @@
-import { hash as digest } from 'node:crypto'
+import { hash as digest } from '../../internal/checksums.js'
 import { steadyNow, systemClock, type Clock } from '../../internal/clock.js'
 import { StoreError } from '../errors.js'
 import type { ObjectStore, StoredObject } from '../object-store.js'

@@ -4,9 +4,10 @@
  *
  * @module
  */
-import { hash as digest, webcrypto } from 'node:crypto'
+import { webcrypto } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw, deflateRawSync, inflateRaw, inflateRawSync } from 'node:zlib'
+import { hash as digest } from '../../internal/checksums.js'
 
 const HEADER_BYTES = 8
 const MAGIC = 0x4f42

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { hash } from '../../internal/checksums.js'
 import type { JsonObject } from '../../internal/json.js'
 import { unreadable } from '../exhaustion.js'
 import type { ToolContext } from '../tool.js'

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { hash } from '../../internal/checksums.js'
 import { unreadable } from '../exhaustion.js'
 import type { ToolContext } from '../tool.js'
 import type { TextEdit } from '../trial.js'

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { hash } from '../../internal/checksums.js'
 import { answering, showPath } from './answers.js'
 import { changePlan, hashOfFile, verifyByHash } from './change-plan.js'
 import { NO_COMMANDS, shippedTool, type ShippedTool } from './define.js'

@@ -15,12 +15,12 @@
  *
  * @module
  */
-import { hash } from 'node:crypto'
 import { constants, type Stats } from 'node:fs'
 import {
   link, lstat, mkdir, open, readdir, readlink, rename, rmdir, symlink, unlink, type FileHandle,
 } from 'node:fs/promises'
 import { join } from 'node:path'
+import { hash } from '../../internal/checksums.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import type { ContentOf, TreeEntry } from '../tree.js'
 import { explain } from './files.js'

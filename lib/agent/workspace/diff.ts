@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { hash } from 'node:crypto'
+import { hash } from '../../internal/checksums.js'
 import { atOnce, inSlices } from '../../internal/next-turn.js'
 import { checkString } from '../../internal/options.js'
 import { redactor } from '../redaction/redactor.js'

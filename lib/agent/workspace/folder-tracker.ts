@@ -12,7 +12,7 @@
  *
  * @module
  */
-import { hash } from 'node:crypto'
+import { hash } from '../../internal/checksums.js'
 import { LongWork } from '../../internal/next-turn.js'
 import { WorkspaceError } from '../errors.js'
 import { FolderScan, type ReadEntry, type Unread } from './folder-scan.js'

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { hash } from 'node:crypto'
+import { hash } from '../../internal/checksums.js'
 import { inSlices, LongWork } from '../../internal/next-turn.js'
 import { CheckpointError } from '../errors.js'
 import type { ContentOf, Tree, TreeEntry } from '../tree.js'

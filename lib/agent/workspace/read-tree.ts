@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { createHash, hash } from 'node:crypto'
+import { createHash } from 'node:crypto'
+import { hash } from '../../internal/checksums.js'
 import { LongWork } from '../../internal/next-turn.js'
 import { CheckpointError, StoreError } from '../errors.js'
 import type { ObjectStore } from '../object-store.js'

@@ -10,9 +10,9 @@
  *
  * @module
  */
-import { hash } from 'node:crypto'
 import { lstatSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
+import { hash } from '../../internal/checksums.js'
 import { inSlices, nextTurn } from '../../internal/next-turn.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import { modeOf } from './describe-changes.js'

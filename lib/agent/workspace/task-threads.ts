@@ -1,4 +1,4 @@
-import { availableParallelism } from 'node:os'
+import os from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { FairSlots } from '../../internal/fair-slots.js'
 import { threadFailure } from '../exhaustion.js'
@@ -11,7 +11,7 @@ const IDLE_MS = 5_000
  * One for each thread of this process that works for runs, however many runs there are: for tasks
  * on folders and searches by regular expressions.
  */
-const slots = new FairSlots(Math.min(availableParallelism(), 4))
+const slots = new FairSlots(Math.min(os.availableParallelism(), 4))
 
 /** Those without a task; the last one is the last that had one. */
 const idle: TaskThread[] = []

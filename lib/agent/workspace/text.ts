@@ -1,8 +1,8 @@
-import { isUtf8 } from 'node:buffer'
+import buffer from 'node:buffer'
 
 /** The content as text; null when it is not UTF-8 text. */
 export function decodeText(content: Uint8Array): string | null {
-  if (content.includes(0) || !isUtf8(content)) return null
+  if (content.includes(0) || !buffer.isUtf8(content)) return null
   return Buffer.from(content.buffer, content.byteOffset, content.byteLength).toString('utf8')
 }
 

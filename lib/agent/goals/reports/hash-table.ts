@@ -1,4 +1,5 @@
-import { hash } from 'node:crypto'
+import { hash } from '../../../internal/checksums.js'
+
 
 /** Characters of a hash: 72 bits, so that no other name can be made to have the same one. */
 export const HASH_LENGTH = 12

@@ -1,5 +1,5 @@
-import { hash } from 'node:crypto'
 
+import { hash } from '../../../internal/checksums.js'
 import { LongWork } from '../../../internal/next-turn.js'
 import { storableText } from '../../../internal/storable-text.js'
 import { redactor } from '../../redaction/redactor.js'

@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { hash } from 'node:crypto'
 import { join } from 'node:path'
+import { hash } from '../../../internal/checksums.js'
 
 import { inSlices, LongWork } from '../../../internal/next-turn.js'
 import type { GitState } from '../../check-files.js'

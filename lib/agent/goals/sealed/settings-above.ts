@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { hash } from 'node:crypto'
 import { join, posix } from 'node:path'
+import { hash } from '../../../internal/checksums.js'
 
 import { readRegularFile } from '../small-file.js'
 import { isConfiguration } from './file-kinds.js'

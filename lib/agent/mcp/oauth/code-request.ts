@@ -3,7 +3,8 @@
  *
  * @module
  */
-import { hash, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
+import { hash } from '../../../internal/checksums.js'
 import { addRotatingCredential } from '../../../internal/credentials.js'
 import { clip } from '../../output.js'
 import type { AuthorizationServer } from './discovery.js'

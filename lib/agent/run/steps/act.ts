@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto'
+import { hash } from '../../../internal/checksums.js'
 import { backoffDelay, type Backoff } from '../../../internal/backoff.js'
 import { steadyNow } from '../../../internal/clock.js'
 import type { JsonObject } from '../../../internal/json.js'

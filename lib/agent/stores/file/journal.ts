@@ -13,7 +13,7 @@
  *
  * @module
  */
-import { crc32 } from 'node:zlib'
+import { crc32 } from '../../../internal/checksums.js'
 import { nextTurn } from '../../../internal/next-turn.js'
 import { StoreError } from '../../errors.js'
 import type { OpenFiles } from './data-file.js'

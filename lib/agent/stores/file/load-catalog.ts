@@ -15,7 +15,7 @@
  * @module
  */
 import { join } from 'node:path'
-import { crc32 } from 'node:zlib'
+import { crc32 } from '../../../internal/checksums.js'
 import { isTerminal, RECORD_VERSION } from '../../events.js'
 import {
   Catalog,

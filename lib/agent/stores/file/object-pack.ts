@@ -8,7 +8,7 @@
  *
  * @module
  */
-import { crc32 } from 'node:zlib'
+import { crc32 } from '../../../internal/checksums.js'
 import { LongWork } from '../../../internal/next-turn.js'
 import type { Disk } from './disk.js'
 

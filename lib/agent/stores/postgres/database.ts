@@ -4,9 +4,9 @@
  * @module
  */
 import { backoffDelay, type Backoff } from '../../../internal/backoff.js'
-import { hash } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
+import { hash } from '../../../internal/checksums.js'
 import { warn } from '../../../internal/warn.js'
 import { isUnavailable, StoreError } from '../../errors.js'
 import type { PgClient, PgPool, PgQuery, PgRow } from './pg-types.js'

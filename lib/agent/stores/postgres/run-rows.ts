@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { hash } from 'node:crypto'
+import { hash } from '../../../internal/checksums.js'
 import { isStorable, storableText } from '../../../internal/storable-text.js'
 import { completeHead, type StoredHead } from '../../log/head.js'
 import type { RunDetails, RunHead } from '../../run-details.js'

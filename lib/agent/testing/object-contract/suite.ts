@@ -1,7 +1,8 @@
 /** Helpers of the contract's tests. @module */
 import assert from 'node:assert/strict'
-import { hash as digest, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
+import { hash as digest } from '../../../internal/checksums.js'
 import type { ObjectStore, StoredObject } from '../../object-store.js'
 
 /** Defines tests, each with its own empty store. */

@@ -1,4 +1,4 @@
-import { availableParallelism } from 'node:os'
+import os from 'node:os'
 
 /** Longest spin. To sleep and wake up takes longer than the response of a server nearby. */
 const SPIN_MS = 0.4
@@ -19,7 +19,7 @@ const MAX_RATIO = 0.8
  * delay the worker.
  */
 export class AdaptiveSpin {
-  readonly #allowed = availableParallelism() > 1
+  readonly #allowed = os.availableParallelism() > 1
   /** How this block is done, and what is done outside trials. */
   #spins = true
   #chosen = true

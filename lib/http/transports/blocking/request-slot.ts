@@ -1,4 +1,4 @@
-import { availableParallelism } from 'node:os'
+import os from 'node:os'
 import { CONTROL, type ToWorker } from './protocol.js'
 
 /** Largest request that fits, head and body together. */
@@ -27,7 +27,7 @@ type RequestMessage = Extract<ToWorker, { t: 'request' }>
 export class RequestSlot {
   readonly #control: Int32Array
   readonly #bytes: Buffer
-  readonly #maySpin = availableParallelism() > 1
+  readonly #maySpin = os.availableParallelism() > 1
   #spins = false
   #skips = 0
   #skipped = 0

@@ -1,0 +1,1 @@
+export function withVersionCheck(code: string, range: string): string
