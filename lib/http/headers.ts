@@ -19,13 +19,22 @@ export type HeadersInit =
 const TOKEN = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 const FORBIDDEN_IN_VALUE = /[\0-\x08\x0a-\x1f\x7f]/
 
-/** A word that makes a field's value a secret: Authorization, X-Auth-Token, X-Vault-Token, … */
+/** A word that makes a field's value a secret: Authorization, X-Auth-Token, X-SessionId, … */
 const SECRET_WORD = new RegExp(
-  '(?:^|[-_])(?:auth|authorization|cookie2?|credentials?|apikey|key|passphrase|password|secret|' +
-    'session|token)(?:$|[-_])',
+  '(?:^|[-_])(?:assertion|authentication|authorization|bearer|cert|certificate|clientcert|' +
+    'cookie2|dpop|hmac|macaroons?|nonce|oidc|otp|pass|passcode|passphrase|passwd|pwd|saml|sid|' +
+    'sig|sign|signature|ticket|totp|' +
+    '[a-z]*(?:auth|cookie|credentials?|jwt|key|password|secret|session|sessionid|token)' +
+    ')(?:$|[-_])',
 )
 /** Fields that have such a word and no secret. */
-const NO_SECRETS = new Set(['idempotency-key', 'sec-websocket-key', 'surrogate-key'])
+const NO_SECRETS = new Set([
+  'content-signature',
+  'idempotency-key',
+  'sec-websocket-key',
+  'surrogate-key',
+  'x-idempotency-key',
+])
 
 /** Fields whose values are or contain URLs. */
 const URL_FIELDS = new Set(['location', 'content-location', 'referer', 'link', 'refresh'])

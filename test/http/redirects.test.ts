@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import {
   Auth,
@@ -9,6 +11,7 @@ import {
   Response,
   type RequestExtensions,
 } from 'runwright/http'
+import { root } from '../helpers/markdown.js'
 import { behaviour, failure } from './both-clients.js'
 import { verify, ORIGINS, through, received, SECRET_NAMES } from './redirect-origins.js'
 
@@ -69,13 +72,28 @@ behaviour('sniHostname must be a name', async ({ make }) => {
 })
 
 test('what is masked when printed is what no other origin receives', () => {
-  const plain = ['Accept', 'Idempotency-Key', 'X-Request-Id', 'X-Author', 'ETag', 'Keep-Alive']
+  const plain = [
+    ...['Accept', 'Idempotency-Key', 'X-Idempotency-Key', 'X-Request-Id', 'X-Author', 'ETag'],
+    ...['Keep-Alive', 'WWW-Authenticate', 'Proxy-Authenticate', 'X-RateLimit-Remaining-Tokens'],
+    ...['X-Keyboard', 'X-Assignment', 'X-Bypass', 'X-Certain', 'X-Dry-Run', 'Digest', 'X-Monkeys'],
+    ...['X-HTTP-Method-Override', 'SOAPAction', 'Depth', 'Mcp-Protocol-Version', 'X-Tenant'],
+    ...['Content-Digest', 'X-Amz-Date', 'X-Resident', 'Design', 'Sec-WebSocket-Key'],
+  ]
   for (const name of [...SECRET_NAMES, 'X-Mine', ...plain]) {
     const headers = new Headers({ [name]: 'value' }).maskAlso(new Set(['x-mine']))
     const masked = headers.toJSON()[name.toLowerCase()] !== 'value'
     assert.equal(masked, !plain.includes(name), name)
     headers.deleteSecrets()
     assert.equal(headers.has(name), !masked, name)
+  }
+  const guide = readFileSync(join(root, 'docs/http-client.md'), 'utf8')
+  const [, list = ''] = /in its name \(but [^]*?\n\n([^]*?)\n\n/.exec(guide) ?? []
+  const [whole = '', ends = ''] = list.split('words that end with')
+  const said = [whole, ends].map((part) => [...part.matchAll(/`(\w+)`/g)].map(([, word]) => word!))
+  assert.ok(said.every((words) => words.length > 10))
+  const names = said.flatMap((words, at) => words.map((word) => (at === 0 ? 'x-' : 'x-any') + word))
+  for (const name of names.flatMap((one) => [one, `${one}-2`, one.replace('-', '_')])) {
+    assert.equal(new Headers({ [name]: 'value' }).toJSON()[name], '[secret]', name)
   }
   const referers = new Headers({ Referer: 'https://a.test/?q=1' })
   referers.deleteSecrets()
