@@ -15,33 +15,63 @@ export interface RequestFacts {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>
   /** Names and values alternately, as sent. */
   readonly rawHeaders?: readonly string[] | undefined
-  readonly socket: { readonly remoteAddress?: string | undefined; readonly encrypted?: boolean }
+  /** Absent in requests that no server of Node has made, such as mocks. */
+  readonly socket?:
+    | { readonly remoteAddress?: string | undefined; readonly encrypted?: boolean }
+    | null
+    | undefined
 }
 
-/** First words of the header names that proxies add, after any `x-`: `CF-Ray`, `X-Envoy-…`. */
-const PROXY_WORDS: ReadonlySet<string> = new Set(
+/** Words that tell of a proxy wherever a header name has them: `X-Http-Forwarded-For`. */
+const WORDS: ReadonlySet<string> = new Set(
   (
-    'forwarded forward original originating real via cluster remote proxy proxyuser envoy nginx ' +
-    'accel arr haproxy varnish traefik kong istio l5d wl bluecoat imforwards zscaler surrogate ' +
-    'cdn cf cloudfront amzn azure appengine akamai edgeconnect fastly incap sucuri fly heroku ' +
-    'railway render rndr replit vercel nf ngrok tailscale pomerium authentik ssl'
+    'forwarded forward forwarder forwarding proxied proxy via qvia connecting addr ' +
+    'ip ips ipv4 ipv6 clientip socketip userip cliip'
   ).split(' '),
 )
 
-/** Other header names that proxies add, whose first words local programs use too. */
-const PROXY_NAMES: ReadonlySet<string> = new Set(
+/**
+ * First words of the header names that proxies, tunnels, CDNs and platforms add, after any `x-`:
+ * `CF-Ray`, `X-Envoy-…`.
+ */
+const FIRST_WORDS: ReadonlySet<string> = new Set(
   (
-    'client-ip x-client-ip true-client-ip x-true-client-ip client-cert client-cert-chain ' +
-    'x-client-cert x-client-verify x-host x-scheme x-url-scheme x-https front-end-https ' +
-    'disguised-host x-cloud-trace-context x-amz-cf-id x-request-start x-unique-id ' +
-    'x-auth-request-user x-auth-request-email x-goog-iap-jwt-assertion early-data max-forwards'
+    'original originally originating real remote cluster rewrite gateway ingress backend lb ' +
+    'loadbalancer tunnel edge geo geoip ssl surrogate proxyuser cdn ' +
+    'envoy nginx accel arr haproxy varnish traefik kong istio l5d wl bluecoat imforwards zscaler ' +
+    'netscaler citrix cuda tinyproxy xroxy litespeed lscache passenger apigee tyk oathkeeper ' +
+    'vouch pomerium authentik teleport bfe ' +
+    'cf cloudfront amzn azure appengine appservice waws akamai edgeconnect edgescape fastly ' +
+    'incap sucuri cdn77 azion llnw ali alicdn slb eagleeye tencent daa ' +
+    'fly heroku railway render rndr replit vercel nf netlify vcap koyeb ' +
+    'ngrok tailscale pagekite inlets zrok pinggy hass'
+  ).split(' '),
+)
+
+/** Other header names that these add, whose words local programs use too. */
+const NAMES: ReadonlySet<string> = new Set(
+  (
+    'client-cert client-cert-chain x-client-cert x-client-verify x-client-scheme x-clientside ' +
+    'x-host x-port x-proto x-protocol x-scheme x-url-scheme x-https front-end-https ' +
+    'x-script-name x-matched-path x-invoke-path x-middleware-rewrite x-middleware-subrequest ' +
+    'x-http-destinationurl x-coming-from coming-from x-from-where bypass-tunnel-reminder ' +
+    'disguised-host x-cloud-trace-context x-amz-cf-id x-request-start connect-time ' +
+    'total-route-time x-unique-id x-auth-request-user x-auth-request-email ' +
+    'x-auth-request-groups x-auth-request-preferred-username x-auth-request-access-token ' +
+    'x-auth-request-redirect x-consumer-id x-consumer-username x-consumer-custom-id ' +
+    'x-credential-identifier x-anonymous-consumer sm-user sm-universalid sm-serversessionid ' +
+    'x-ms-client-principal x-ms-client-principal-id x-ms-client-principal-name ' +
+    'x-ms-client-principal-idp ms-aspnetcore-token ms-aspnetcore-clientcert x-fd-healthprobe ' +
+    'x-goog-iap-jwt-assertion x-goog-authenticated-user-email x-goog-authenticated-user-id ' +
+    'x-country x-country-code early-data max-forwards'
   ).split(' '),
 )
 
 function isProxyHeader(name: string): boolean {
-  const start = name.startsWith('x-') ? 2 : 0
-  const end = name.indexOf('-', start)
-  return PROXY_WORDS.has(name.slice(start, end === -1 ? undefined : end)) || PROXY_NAMES.has(name)
+  const key = name.replaceAll('_', '-')
+  const words = key.split('-')
+  const first = words[words[0] === 'x' ? 1 : 0] ?? ''
+  return FIRST_WORDS.has(first) || NAMES.has(key) || words.some((word) => WORDS.has(word))
 }
 
 /** What shows that a request came through a proxy, or null. */

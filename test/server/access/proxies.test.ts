@@ -196,6 +196,15 @@ const CALLERS: Readonly<Record<string, readonly string[]>> = {
     'X-Requested-With: XMLHttpRequest',
     'X-Api-Key: 1',
     'X-Amz-Date: 1',
+    'X-HTTP-Method-Override: PATCH',
+    'X-Auth-Token: 1',
+    'X-Goog-Api-Key: 1',
+    'X-MS-Version: 1',
+    'X-MS-Client-Request-Id: 1',
+    'X-Csrf-Token: 1',
+    'X-Do-Not-Track: 1',
+    'X-Stainless-Lang: js',
+    'Mcp-Session-Id: 1',
     'Idempotency-Key: 1',
     'Origin: http://localhost:8000',
   ],
@@ -217,6 +226,22 @@ for (const name of [
   ...['CDN-Loop', 'CF-Ray', 'CF-Connecting-IP', 'Fastly-Client-IP', 'Akamai-Origin-Hop'],
   ...['X-Amzn-Trace-Id', 'X-Amz-Cf-Id', 'X-Azure-Ref', 'X-Cloud-Trace-Context', 'X-Appengine-Https'],
   ...['Fly-Client-IP', 'X-Vercel-Id', 'Ngrok-Skip-Browser-Warning', 'Tailscale-User-Login'],
+  // General forms, as servers and frameworks read them.
+  ...['X-Http-Forwarded-For', 'HTTP-X-Forwarded-For', 'Forwarded-For-Ip', 'Z-Forwarded-For'],
+  ...['X-Forwarder-For', 'X-Proxied-By', 'X-Coming-From', 'Coming-From', 'X-Rewrite-URL'],
+  ...['X-Original-URI', 'X-HTTP-DestinationURL', 'Source-IP', 'X-Server-IP', 'X-Remote-User'],
+  ...['X-Backend-Host', 'X-Gateway-Id', 'X-Ingress-Path', 'X-Edge-Location', 'X-Geo-Country'],
+  ...['X-Country-Code', 'X-Tunnel-Id', 'X-Script-Name', 'X-Port', 'X-Proto', 'X-Forwarded_Host'],
+  // Proxies and gateways.
+  ...['NS-Client-IP', 'CUDA-CLIIP', 'X-Kong-Request-Id', 'X-Consumer-Username', 'X-Tyk-Node'],
+  ...['X-Auth-Request-Groups', 'Sm_User', 'X-Passenger-Client-Address', 'X-Middleware-Rewrite'],
+  ...['X-From-Where', 'X-Pagekite-Port', 'Bypass-Tunnel-Reminder', 'X-Hass-Source'],
+  // Platforms and CDNs.
+  ...['DO-Connecting-IP', 'CF-Connecting_IP', 'CF-Pseudo-IPv4', 'Oxygen-Buyer-IP', 'X-Nf-Geo'],
+  ...['CloudFront-Viewer-Address', 'X-Azure-SocketIP', 'X-WAWS-Unencoded-URL', 'Ali-Cdn-Real-Ip'],
+  ...['X-MS-Client-Principal-Name', 'MS-ASPNETCORE-TOKEN', 'X-Goog-Authenticated-User-Email'],
+  ...['Cdn77-Request-Id', 'X-Daa-Tunnel', 'X-Qvia', 'X-Bfe-Svbbrers', 'X-Vcap-Request-Id'],
+  ...['X-Qihoo-IP', 'X-Sucuri-ClientIP', 'X-Appengine-User-IP', 'Akamai-Client-IP'],
 ]) {
   test(`without authorize the header ${name} is a sign of a proxy`, () => {
     const lines = ['Host: localhost', `${name}: 1`]
