@@ -43,6 +43,10 @@ export function checkCaller(request: RequestFacts, config: AccessRules, upgrade:
 }
 
 function checkLocal(request: RequestFacts): void {
+  if (!request.socket) {
+    const detail = `the request has no socket, so its caller is unknown; ${REMEDY}`
+    throw new ProblemError(403, 'forbidden_peer', detail)
+  }
   if (!isLoopbackAddress(request.socket.remoteAddress)) {
     const detail = `without authorize only callers on this machine are served; ${REMEDY}`
     throw new ProblemError(403, 'forbidden_peer', detail)
@@ -93,7 +97,7 @@ function isOwnOrigin(origin: string, request: RequestFacts, config: AccessRules)
   if (!isHttpOrigin(origin)) return false
   const { protocol, host } = new URL(origin)
   // Over TLS a page from http:// is another site. Without TLS, a proxy may have terminated it.
-  if (request.socket.encrypted === true && protocol !== 'https:') return false
+  if (request.socket?.encrypted === true && protocol !== 'https:') return false
   const own = hostOf(request)
   if (own === undefined || !URL.canParse(`${protocol}//${own}`)) return false
   return new URL(`${protocol}//${own}`).host === host

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { PassThrough, Readable } from 'node:stream'
 import { test } from 'node:test'
 import { bearerKeys, type RunServiceOptions } from 'runwright/server'
 import {
@@ -47,6 +48,43 @@ for (const { address, loopback } of [
     assert.equal(isLoopbackAddress(address), loopback)
     const code = codeOf({ headers: { host: 'localhost' }, socket: { remoteAddress: address } }, {})
     assert.equal(code, loopback ? 'passes' : 'forbidden_peer')
+  })
+}
+
+for (const socket of [undefined, null]) {
+  test(`a request whose socket is ${socket} has an unknown caller`, () => {
+    const headers = { host: 'localhost', origin: 'http://localhost' }
+    for (const method of ['GET', 'POST']) {
+      assert.equal(codeOf({ method, headers, socket }, {}), 'forbidden_peer')
+      assert.equal(codeOf({ method, headers, socket }, { authorize }), 'passes')
+    }
+  })
+}
+
+for (const [authorization, expected] of [
+  [undefined, [403, 'forbidden_peer', /^the request has no socket, .*give .* an authorize/]],
+  ['Bearer alice-key-0123456789', [200]],
+] as const) {
+  const what = authorization === undefined ? 'without authorize' : 'with authorize'
+  test(`${what} a request without a socket is answered ${expected[0]}`, async () => {
+    const options = authorization === undefined ? {} : { authorize }
+    await using opened = await openService({ engine: new FakeEngine(), ...options })
+    const request = Object.assign(Readable.from([]), {
+      method: 'GET', url: '/api/runs', httpVersionMajor: 1, rawHeaders: [],
+      headers: { host: 'localhost', ...(authorization !== undefined && { authorization }) },
+    })
+    const answered = await new Promise<readonly [status: number, body: string]>((resolve) => {
+      let status = 0
+      const response = Object.assign(new PassThrough(), {
+        writeHead: (given: number) => void (status = given),
+        end: (body: string) => resolve([status, body]),
+      })
+      opened.service.handler(request as never, response as never)
+    })
+    const { code, detail } = JSON.parse(answered[1]) as { code?: string; detail?: string }
+    assert.equal(answered[0], expected[0])
+    assert.equal(code, expected[1])
+    if (expected[2] !== undefined) assert.match(detail ?? '', expected[2])
   })
 }
 
