@@ -25,6 +25,16 @@ for (const [net, prefix] of [
 ] as const) {
   SPECIAL.addSubnet(net, prefix, 'ipv4')
 }
+// Public by number, but reached from inside a cloud only, where they serve settings and secrets of
+// its machines: Azure's WireServer, IBM Cloud's service endpoints, the metadata of Equinix Metal.
+for (const [net, prefix] of [
+  ['168.63.129.16', 32],
+  ['161.26.0.0', 16],
+  ['166.8.0.0', 14],
+  ['192.80.8.124', 32],
+] as const) {
+  SPECIAL.addSubnet(net, prefix, 'ipv4')
+}
 // Of IPv6 only global unicast is public, except ranges that are reserved or embed other addresses.
 const GLOBAL = new BlockList()
 GLOBAL.addSubnet('2000::', 3, 'ipv6')

@@ -2,7 +2,8 @@
  * Sends a delivery to an address that may come from an untrusted source (SSRF).
  *
  * 1. The name is resolved once, and the connection goes to an address that passed the check.
- * 2. Addresses of this machine and of private networks are refused unless the host allows them.
+ * 2. Addresses of this machine, private networks and internal services of clouds are refused
+ *    unless the host allows them.
  * 3. Redirects are not followed, and the content of the response is not read.
  *
  * @module
@@ -109,6 +110,7 @@ function guardedLookup({ allowPrivate, resolve = resolveName }: TargetRules): Lo
 
 function refusedAddress(name: string): Error {
   return new Error(
-    `${name} is an address of this machine or of a private network, which allowPrivate would allow`,
+    `${name} is an address of this machine, a private network or a cloud's internal services, ` +
+      'which allowPrivate would allow',
   )
 }

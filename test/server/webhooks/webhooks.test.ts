@@ -116,6 +116,20 @@ test('redirects are not followed', async (t) => {
   assert.equal(other.received.length, 0)
 })
 
+/** The IPv6 addresses that lead to an IPv4 address, or did: mapped, compatible, NAT64, 6to4, … */
+function embedding(address: string): string[] {
+  const [a, b, c, d] = address.split('.').map(Number)
+  const [high, low] = [(a! << 8) | b!, (c! << 8) | d!].map((half) => half.toString(16))
+  const inverted = [~((a! << 8) | b!), ~((c! << 8) | d!)]
+  const [notHigh, notLow] = inverted.map((half) => (half & 0xffff).toString(16))
+  return [
+    `::ffff:${address}`, `::ffff:${high}:${low}`, `::FFFF:${address}`, `::${high}:${low}`,
+    `::ffff:0:${high}:${low}`, `64:ff9b::${high}:${low}`, `64:ff9b:1::${high}:${low}`,
+    `2002:${high}:${low}::1`, `2001:0:0808:0808::${notHigh}:${notLow}`,
+    `fe80::5efe:${high}:${low}`, `0:0:0:0:0:ffff:${high}:${low}`,
+  ]
+}
+
 for (const { address, isPublic } of [
   ...[
     '127.0.0.1',
@@ -129,6 +143,15 @@ for (const { address, isPublic } of [
     '255.255.255.255',
     '198.18.0.1',
     '192.0.2.1',
+    // What clouds serve to their own machines.
+    '169.254.170.2',
+    '100.100.100.200',
+    '192.0.0.192',
+    '168.63.129.16',
+    '192.80.8.124',
+    '161.26.0.10',
+    '166.8.0.1',
+    '166.11.255.255',
   ].map((address) => ({ address, isPublic: false })),
   ...[
     '::1',
@@ -145,8 +168,21 @@ for (const { address, isPublic } of [
     '2001::1',
     'ff02::1',
     '::7f00:1',
+    'fe80::a9fe:a9fe%eth0',
+    'fd00:ec2::254',
+    'fd20:ce::254',
+    'fd00:c1::a9fe:a9fe',
+    '64:ff9b:1::a00:1',
   ].map((address) => ({ address, isPublic: false })),
-  ...['8.8.8.8', '1.1.1.1', '172.32.0.1', '2606:4700::1111', '2a00:1450::1'].map((address) => ({
+  // The same one in every form that embeds an IPv4 address.
+  ...['168.63.129.16', '8.8.8.8'].flatMap(embedding).map((address) => ({
+    address,
+    isPublic: false,
+  })),
+  ...[
+    '8.8.8.8', '1.1.1.1', '172.32.0.1', '2606:4700::1111', '2a00:1450::1',
+    '168.63.129.15', '168.63.129.17', '166.7.255.255', '166.12.0.0', '161.25.255.255',
+  ].map((address) => ({
     address,
     isPublic: true,
   })),
@@ -163,8 +199,16 @@ for (const url of [
   'http://0x7f.1:1/',
   'http://2130706433:1/',
   'http://[::ffff:127.0.0.1]:1/',
+  'https://168.63.129.16/',
+  'https://0xa83f8110/',
+  'https://2822734096/',
+  'https://168.63.33040/',
+  'https://0250.077.0201.020/',
+  'https://[::ffff:168.63.129.16]/',
+  'https://[64:ff9b::a83f:8110]/',
+  'https://[2002:a83f:8110::]/',
 ]) {
-  test(`${url} is refused as an address of this machine`, async () => {
+  test(`${url} is refused as no public address`, async () => {
     const { signal } = new AbortController()
     await assert.rejects(
       deliver(new URL(url), {}, '{}', { allowPrivate: false }, signal),

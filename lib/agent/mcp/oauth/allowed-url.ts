@@ -16,7 +16,7 @@ export async function refuseUrl(url: URL, near: URL): Promise<string | null> {
   if (url.username !== '' || url.password !== '') return 'it has a password'
   if (url.hostname === near.hostname || local) return null
   if ((await isPublic(url.hostname)) || !(await isPublic(near.hostname))) return null
-  return 'it is an address of this machine or of a private network'
+  return "it is an address of this machine, a private network or a cloud's internal services"
 }
 
 /** A name that does not resolve counts as public: a proxy may know it, and nobody else does. */
