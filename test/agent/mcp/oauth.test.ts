@@ -332,15 +332,75 @@ test('a person who does not answer is not waited for longer than ten minutes', a
   )
 })
 
+type Change = (url: URL, bench: Bench) => unknown
+const REDIRECT_URL = String.raw`, which is not oauth\.redirectUrl`
+
 for (const [title, change, says] of [
-  ['the state of another request', ['state', 'x'], /belongs to another request/],
-  ['the name of another server', ['iss', 'https://other.example'], /is that of another server/],
-  ['an error', ['error', 'access_denied'], /access was not granted: access_denied/],
-  ['no code', ['code', ''], /has no code/],
-] as const) {
+  [
+    'the state of another request',
+    ({ searchParams }) => searchParams.set('state', 'x'),
+    /belongs to another request/,
+  ],
+  [
+    'the name of another server',
+    ({ searchParams }) => searchParams.set('iss', 'https://other.example'),
+    /is that of another server/,
+  ],
+  [
+    'an error',
+    ({ searchParams }) => searchParams.set('error', 'access_denied'),
+    /access was not granted: access_denied/,
+  ],
+  ['no code', ({ searchParams }) => searchParams.set('code', ''), /has no code/],
+  ...['code', 'state'].flatMap((name): (readonly [string, Change, RegExp])[] => [
+    [
+      `another ${name} behind its own`,
+      ({ searchParams }) => searchParams.append(name, 'x'),
+      new RegExp(`has ${name} more than once`),
+    ],
+    [
+      `its own ${name} twice`,
+      ({ searchParams }) => searchParams.append(name, searchParams.get(name)!),
+      new RegExp(`has ${name} more than once`),
+    ],
+  ]),
+  [
+    'its issuer twice',
+    ({ searchParams }, { origin }) => {
+      searchParams.append('iss', origin)
+      searchParams.append('iss', 'https://other.example')
+    },
+    /has iss more than once/,
+  ],
+  [
+    'two errors',
+    (url) => (url.search += '&error=&error=access_denied'),
+    /has error more than once/,
+  ],
+  [
+    'another host',
+    (url) => (url.hostname = 'localhost'),
+    new RegExp(`returned http://localhost:7777/callback${REDIRECT_URL}`),
+  ],
+  [
+    'another port',
+    (url) => (url.port = '7778'),
+    new RegExp(`returned http://127.0.0.1:7778/callback${REDIRECT_URL}`),
+  ],
+  [
+    'another scheme',
+    (url) => (url.protocol = 'https:'),
+    new RegExp(`returned https://127.0.0.1:7777/callback${REDIRECT_URL}`),
+  ],
+  [
+    'another path',
+    (url) => (url.pathname = '/callback/'),
+    new RegExp(`returned http://127.0.0.1:7777/callback/${REDIRECT_URL}`),
+  ],
+] as readonly (readonly [string, Change, RegExp])[]) {
   test(`an answer with ${title} grants nothing`, async (t) => {
     const bench = await Bench.start(t)
-    const oauth = bench.byCode({}, ({ searchParams }) => searchParams.set(change[0], change[1]))
+    const oauth = bench.byCode({}, (url) => void change(url, bench))
     await assert.rejects(bench.open(t, oauth), (error: Error) => {
       assert.match(error.message, says)
       assert.doesNotMatch(error.message, /code-for-one-use/)
@@ -349,6 +409,18 @@ for (const [title, change, says] of [
     assert.equal(bench.tokenRequests.length, 0)
   })
 }
+
+test('an answer may have the query of the redirect URL, and parameters of its own', async (t) => {
+  const bench = await Bench.start(t)
+  const redirectUrl = 'http://127.0.0.1:7777/callback?app=1&app=2'
+  const oauth = bench.byCode({ redirectUrl }, ({ searchParams }) => {
+    searchParams.append('iss', bench.origin)
+    searchParams.append('session_state', 'a')
+    searchParams.append('session_state', 'b')
+  })
+  await bench.open(t, oauth)
+  assert.equal(bench.tokenRequests[0]?.['redirect_uri'], redirectUrl)
+})
 
 test('errors of authorize and of the store do not pass on what they were given', async (t) => {
   const bench = await Bench.start(t)
@@ -425,6 +497,7 @@ for (const [url, near, allowed] of [
   ['http://203.0.114.7/token', 'https://203.0.115.1/mcp', false],
   ['https://user:pass@203.0.114.7/', 'https://203.0.115.1/mcp', false],
   ['https://169.254.169.254/latest', 'https://203.0.115.1/mcp', false],
+  ['https://168.63.129.16/', 'https://203.0.115.1/mcp', false],
   ['https://10.0.0.1/', 'https://203.0.115.1/mcp', false],
   ['https://[::1]/', 'https://203.0.115.1/mcp', false],
   ['https://[::ffff:10.0.0.1]/', 'https://203.0.115.1/mcp', false],

@@ -17,7 +17,11 @@ export interface CodeRequest {
   readonly verifier: string
   /** Returned by the answer to this request, and by no other. */
   readonly state: string
+  readonly redirectUrl: string
 }
+
+/** Parameters of an answer, each of which it has once at most (RFC 6749, section 3.1). */
+const PARAMETERS = ['state', 'iss', 'error', 'error_description', 'code'] as const
 
 /** Builds the request. */
 export function buildCodeRequest(
@@ -42,7 +46,7 @@ export function buildCodeRequest(
     ...(scopes.length > 0 && { scope: scopes.join(' ') }),
   }
   for (const [name, value] of Object.entries(params)) url.searchParams.set(name, value)
-  return { url: url.href, verifier, state }
+  return { url: url.href, verifier, state, redirectUrl }
 }
 
 /** The code in the URL to which the browser was sent, or why there is none. */
@@ -53,7 +57,16 @@ export function readCodeAnswer(
 ): { readonly code: string } | { readonly problem: string } {
   if (typeof answer !== 'string' || !URL.canParse(answer))
     return { problem: 'authorize must return the URL to which the browser was sent' }
-  const params = new URL(answer).searchParams
+  const url = new URL(answer)
+  if (addressOf(url) !== addressOf(new URL(request.redirectUrl))) {
+    // Without its query, which may have a code.
+    const returned = clip(addressOf(url), 200)
+    return { problem: `authorize has returned ${returned}, which is not oauth.redirectUrl` }
+  }
+  const params = url.searchParams
+  const twice = PARAMETERS.find((name) => params.getAll(name).length > 1)
+  if (twice !== undefined)
+    return { problem: `the answer to the authorization has ${twice} more than once` }
   if (params.get('state') !== request.state)
     return { problem: 'the answer to the authorization belongs to another request' }
   // An answer of another server would send the code to the wrong one (RFC 9207, section 2.4).
@@ -70,4 +83,8 @@ export function readCodeAnswer(
     return { problem: 'the answer to the authorization has no code' }
   addRotatingCredential(code)
   return { code }
+}
+
+function addressOf({ origin, pathname }: URL): string {
+  return origin + pathname
 }

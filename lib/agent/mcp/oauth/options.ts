@@ -33,8 +33,8 @@ export interface McpOAuthOptions {
   readonly redirectUrl?: string | undefined
   /**
    * Opens the page, and resolves with the URL to which the browser was sent at last: `redirectUrl`
-   * with a query. Called when access is needed, at most once at a time; after a failure not again
-   * for a minute.
+   * with a query. Another origin or path is refused. Called when access is needed, at most once at
+   * a time; after a failure not again for a minute.
    */
   readonly authorize?: ((request: McpAuthorizationRequest) => string | Promise<string>) | undefined
   /** The authorization server to use. @defaultValue the first one that the server names */
