@@ -367,8 +367,84 @@ test('free text without a check is refused as not verifiable', async (t) => {
   await assert.rejects(engine.create({ goal: 'make it nice' }), {
     code: 'ERR_AGENT_GOAL',
     problem: 'not_verifiable',
+    message: /give `check`, .*; with `check`, also set `model_name` to a language model/,
+  })
+  const provider = testProvider(() => ({}))
+  const { engine: other } = await openEngine(t, { providers: [provider], defaultModel: 'test:m' })
+  await assert.rejects(other.create({ goal: 'make it nice' }), ({ message }: Error) => {
+    return message.includes('give `check`') && !message.includes('model_name')
   })
 })
+
+const REPAIRS =
+  'must be a language model for a goal in free text: builtin:repair only repairs what failing ' +
+  'tests show. A goal that runs tests needs none, such as npm-test or shell: npm test'
+
+for (const [what, request, options] of [
+  ['a check that runs no tests', { goal: 'Make it nice.', check: 'grep -q nice a.txt' }, {}],
+  ['a check that is a script without tests', { goal: 'Make it nice.', check: 'npm run lint' }, {}],
+  ['a judge', { goal: 'Make it nice.' }, { judgeModel: 'test:m' }],
+  [
+    'a judge, and fallbacks of the same kind',
+    { goal: 'Make it nice.', fallback_models: ['builtin:repair'] },
+    { judgeModel: 'test:m' },
+  ],
+] as const) {
+  test(`free text with ${what} is refused without a language model`, async (t) => {
+    const cwd = scratch(t)
+    writeFileSync(join(cwd, 'package.json'), '{"scripts":{"lint":"eslint .","test":"node --test"}}')
+    const providers = [testProvider(() => ({}))]
+    const defaultModel = 'builtin:repair'
+    const { engine } = await openEngine(t, { cwd, providers, defaultModel, ...options })
+    const refused = { violations: [{ pointer: '/model_name', detail: REPAIRS }] }
+    await assert.rejects(engine.create(request), refused)
+    await assert.rejects(engine.create({ ...request, model_name: 'builtin:repair' }), refused)
+    const create = (more: JsonObject): Promise<unknown> => engine.create({ ...request, ...more })
+    await create({ model_name: 'test:m' })
+    await create({ fallback_models: ['test:m'] })
+  })
+}
+
+for (const request of [
+  { goal: 'Make the tests pass.', check: 'npm test' },
+  { goal: 'Make the tests pass.', check: 'node --test' },
+  { goal: 'shell: grep -q nice a.txt' },
+  { goal: 'npm-test' },
+]) {
+  test(`builtin:repair takes ${JSON.stringify(request)}`, async (t) => {
+    const cwd = scratch(t)
+    writeFileSync(join(cwd, 'package.json'), '{"scripts":{"test":"node --test"}}')
+    const { engine } = await openEngine(t, { cwd })
+    const { details } = await engine.create(request)
+    assert.equal(details.model_name, 'builtin:repair')
+  })
+}
+
+for (const field of ['model_name', 'fallback_models', 'attempts'] as const) {
+  test(`an unknown model in ${field} is refused with the one that may be meant`, async (t) => {
+    const { engine } = await openEngine(t, { providers: [testProvider(() => ({}))] })
+    const name = 'tset:m'
+    const more = {
+      model_name: { model_name: name },
+      fallback_models: { fallback_models: [name] },
+      attempts: { attempts: { count: 2, models: ['test:m', name] } },
+    }[field]
+    await assert.rejects(engine.create({ goal: 'shell: true', ...more }), (error) => {
+      assert.ok(error instanceof InvalidRequestError)
+      const [{ pointer, detail } = { pointer: '', detail: '' }] = error.violations
+      assert.match(pointer, new RegExp(`^/${field}`))
+      assert.match(detail, /there is no model "tset:m" .*builtin:repair, .*did you mean "test:m"\?$/)
+      return true
+    })
+  })
+}
+
+for (const option of ['defaultModel', 'judgeModel'] as const) {
+  test(`an unknown ${option} is refused at the start, with the one that may be meant`, async (t) => {
+    const opening = openEngine(t, { [option]: 'bultin:repair' })
+    await assert.rejects(opening, /no model "bultin:repair" .*; did you mean "builtin:repair"\?$/)
+  })
+}
 
 test('a repeated key and request return the first run, even if sent concurrently', async (t) => {
   const [ours, theirs] = [scratch(t), scratch(t)]

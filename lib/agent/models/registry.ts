@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { nearestName } from '../../internal/nearest-name.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { ModelProvider } from '../model-provider.js'
 import { ModelError } from '../errors.js'
@@ -50,9 +51,8 @@ export interface ModelRegistry {
   /**
    * Returns the model of that name, or the default model. A name is a registered name,
    * `provider:model`, or a bare name of a provider's family (`gpt-…`, `claude-…`, `gemini-…`).
-   * @throws `ModelError` that lists the known names; TypeError for a model whose prices are none;
-   * whatever the provider throws.
-   * @throws `ModelError` that lists the known names; whatever the provider throws.
+   * @throws `ModelError` that lists the known names, and says which may be meant; TypeError for a
+   * model whose prices are none; whatever the provider throws.
    */
   resolve(name: string | undefined): Model
   /**
@@ -67,6 +67,9 @@ export interface ModelRegistry {
 }
 
 export const DEFAULT_MODEL = 'builtin:repair'
+
+/** Characters of a name for which another one is looked for. */
+const MAX_HINTED = 100
 
 /**
  * Creates a registry. `builtin:repair` is always available, and no provider becomes the default
@@ -216,7 +219,30 @@ class Registry implements ModelRegistry {
     const known = [...this.#models.keys(), ...[...this.#providers.values()].flatMap(namesOf)]
     const shown = JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name)
     const message = `there is no model ${shown} on this host; there are ${known.join(', ')}`
-    return new ModelError('ERR_AGENT_MODEL', message, { retryable: false })
+    const meant = this.#nearest(name)
+    const hint = meant === undefined ? '' : `; did you mean ${JSON.stringify(meant)}?`
+    return new ModelError('ERR_AGENT_MODEL', message + hint, { retryable: false })
+  }
+
+  /** The name that is close to one that nothing has; undefined without one. */
+  #nearest(name: string): string | undefined {
+    if (name.length > MAX_HINTED) return undefined
+    const providers = [...this.#providers.values()]
+    const open = providers.filter(({ isLanguageModel }) => isLanguageModel).map(({ id }) => id)
+    const [prefix = '', ...rest] = name.split(':')
+    const model = rest.join(':')
+    const provider = nearestName(prefix, open)
+    // A provider of language models has more names than it lists.
+    if (provider !== undefined && !open.includes(prefix) && model !== '') {
+      return `${provider}:${model}`
+    }
+    const listed = providers.flatMap(({ id, suggestions }) =>
+      suggestions.map((suggestion): [string, string] => [suggestion, `${id}:${suggestion}`]),
+    )
+    const whole = nearestName(name, [...this.#models.keys(), ...listed.map(([, full]) => full)])
+    if (whole !== undefined) return whole
+    const bare = nearestName(name, listed.map(([suggestion]) => suggestion))
+    return listed.find(([suggestion]) => suggestion === bare)?.[1]
   }
 }
 

@@ -1,3 +1,4 @@
+import type { GoalSpec } from '../goal.js'
 import type { Model, ModelRequest, ModelTurn } from '../model.js'
 
 /**
@@ -30,4 +31,27 @@ class RepairModel implements Model {
     this.#engine ??= new RepairEngine()
     return this.#engine.complete(request)
   }
+}
+
+/** True if `builtin:repair` is all that a run has. */
+export function isRepairOnly(models: readonly Model[]): boolean {
+  return models.every((model) => model instanceof RepairModel)
+}
+
+/**
+ * Why `builtin:repair` cannot reach a goal; null if it may. Of free text with a check it depends on
+ * whether the check runs tests.
+ */
+export function refusedGoal(
+  { by_result, judge, name, reporter }: GoalSpec,
+  givesResult: boolean,
+): string | null {
+  if (by_result === true || givesResult) {
+    return 'must be a language model for a request with a result: builtin:repair gives none'
+  }
+  if (judge === undefined && (name !== 'text' || reporter !== null)) return null
+  return (
+    'must be a language model for a goal in free text: builtin:repair only repairs what failing ' +
+    'tests show. A goal that runs tests needs none, such as npm-test or shell: npm test'
+  )
 }

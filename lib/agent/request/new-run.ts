@@ -7,7 +7,9 @@ import { resolve } from 'node:path'
 import { hash } from '../../internal/checksums.js'
 import { canonicalJson } from '../../internal/canonical-json.js'
 import type { JsonObject } from '../../internal/json.js'
-import { ForeignFolderError, InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'
+import {
+  ForeignFolderError, GoalError, InvalidRequestError, ModelError, WorkspaceError,
+} from '../errors.js'
 import type {
   Compaction, EventPayloads, ForkBase, ForkOrigin, PrivatePayloads, RecordDraft, RunOwner,
   RunRequest, WorkspaceMode,
@@ -17,6 +19,7 @@ import type { Executor } from '../executor.js'
 import type { GoalSpec } from '../goal.js'
 import type { GoalRegistry } from '../goals/goal-registry.js'
 import type { Model } from '../model.js'
+import { isRepairOnly, refusedGoal } from '../models/repair-model.js'
 import { ReplayModel } from '../models/replay.js'
 import type { RunStore } from '../store.js'
 import type { Tool } from '../tool.js'
@@ -95,13 +98,17 @@ export async function resolveNewRun(
   const request = completeRequest(start, parts)
   const judge = judgeModel === undefined ? null : resolveModel(judgeModel)
   const judgeName = judge === null ? '' : context.nameOfModel(judge)
-  const goal = await goals.resolve(request.goal, cwd, {
+  const options = {
     check: request.check,
     allowTestChanges,
     judge: judge === null ? null : { model: judgeName, prices: judge.prices },
+  }
+  const goal = await goals.resolve(request.goal, cwd, options).catch((error: unknown) => {
+    throw withModelHint(error, [model, ...fallbacks])
   })
   checkResultGoal(goal, request.result_schema)
   checkFolder(goal, request)
+  checkModels(goal, start, [model, ...fallbacks])
   if (goal.judge !== undefined) checkBudget(start, goal.judge.model, goal.judge.prices)
   const { allow_dependency_changes } = request
   const checked = allow_dependency_changes ? { ...goal, runner: [] } : goal
@@ -124,6 +131,7 @@ export async function resolveForkedRun(
   const named = await modelOf(start, context, owner)
   const others = await fallbacksOf(start, context, owner)
   checkFolder(goal, start)
+  checkModels(goal, start, [named, ...others].map((one) => one.model))
   if (goal.judge !== undefined) checkBudget(start, goal.judge.model, goal.judge.prices)
   const parts = await partsOf(start, cwd, named, others, context, owner)
   const [model, fallbacks] = [named.model, others.map((one) => one.model)]
@@ -135,6 +143,28 @@ function checkResultGoal(goal: GoalSpec, schema: JsonObject | undefined): void {
   if (goal.by_result !== true || schema !== undefined) return
   const detail = 'is needed for the goal result: the JSON Schema of the result that meets it'
   throw new InvalidRequestError([{ pointer: '/result_schema', detail }])
+}
+
+/** A goal in free text lacks more than a check if the models read none. */
+function withModelHint(error: unknown, models: readonly Model[]): unknown {
+  if (!(error instanceof GoalError) || error.problem !== 'not_verifiable') return error
+  if (!isRepairOnly(models)) return error
+  const hint =
+    'with `check`, also set `model_name` to a language model, as builtin:repair only repairs ' +
+    'what failing tests show'
+  return new GoalError(error.problem, `${error.message}; ${hint}`)
+}
+
+/** @throws {@link InvalidRequestError} when none of the models can reach the goal. */
+function checkModels(
+  goal: GoalSpec,
+  { attempts, result_schema }: StartRequest,
+  models: readonly Model[],
+): void {
+  // Attempts may have other models.
+  if (attempts?.models !== undefined || !isRepairOnly(models)) return
+  const detail = refusedGoal(goal, result_schema !== undefined)
+  if (detail !== null) throw new InvalidRequestError([{ pointer: '/model_name', detail }])
 }
 
 /** Where the run works, and the folders of which one contains that; nowhere without a folder. */

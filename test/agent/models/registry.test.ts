@@ -62,6 +62,36 @@ for (const name of [
   })
 }
 
+for (const [name, meant] of [
+  ['HOUSE', 'house'],
+  ['hose', 'house'],
+  ['acmee:small', 'acme:small'],
+  // A provider of language models has more names than it lists.
+  ['acem:large-2026', 'acme:large-2026'],
+  ['olama:llama3.1:8b', 'ollama:llama3.1:8b'],
+  ['small', 'acme:small'],
+  ['lagre', 'acme:large'],
+  ['bulitin:repair', 'builtin:repair'],
+  ['repair', 'builtin:repair'],
+  ['nope', undefined],
+  ['nope:tiny', undefined],
+  ['acme:', undefined],
+  ['', undefined],
+  ['__proto__', undefined],
+  [`acem:${'x'.repeat(5_000)}`, undefined],
+] as const) {
+  test(`${JSON.stringify(name.slice(0, 20))} is refused with the hint ${meant}`, () => {
+    assert.throws(
+      () => registry.resolve(name),
+      ({ message }: Error) => {
+        const [, hint] = /; did you mean "(.*)"\?$/.exec(message) ?? []
+        assert.equal(hint, meant, message)
+        return true
+      },
+    )
+  })
+}
+
 test('the error lists registered names, built-in programs and providers', () => {
   assert.throws(
     () => registry.resolve('nope'),

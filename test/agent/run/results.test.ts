@@ -270,13 +270,16 @@ test('in its last iteration, a model that is not done is asked all the same', as
   assert.deepEqual(details.result, VALID)
 })
 
-test('builtin:repair says that it gives no results', async (t) => {
-  const cwd = scratch(t)
-  writeFileSync(join(cwd, 'done'), '')
-  const { engine } = await openEngine(t, { cwd })
-  const { details } = await runToEnd(engine, { ...CHECKED, model_name: 'builtin:repair' })
-  assert.equal(details.status, 'failed')
-  assert.equal(details.end_reason, 'stuck')
+test('a result is not asked of builtin:repair alone', async (t) => {
+  const { engine } = await openEngine(t)
+  await assert.rejects(engine.create({ ...CHECKED, model_name: 'builtin:repair' }), {
+    violations: [
+      {
+        pointer: '/model_name',
+        detail: 'must be a language model for a request with a result: builtin:repair gives none',
+      },
+    ],
+  })
 })
 
 test('a schema that its caller changes later is the one that was sent', async (t) => {

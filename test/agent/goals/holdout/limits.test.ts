@@ -7,7 +7,7 @@ import {
   InvalidRequestError, MemoryStore, type EngineOptions, type JsonObject, type RunStore,
 } from 'runwright/agent'
 import { placeFiles } from '../../../../lib/agent/goals/holdout/place-files.js'
-import { openEngine, scratch } from '../../../helpers/engine.js'
+import { openEngine, scratch, testProvider } from '../../../helpers/engine.js'
 import { writeFiles } from '../../../helpers/files.js'
 
 const GOAL = 'shell: test -f code'
@@ -59,7 +59,12 @@ for (const [what, holdout, pointer] of [
 for (const [what, options, request, expected] of [
   ['without sealed checks', { sealedChecks: 'off' }, {}, /sealed checks, which are off/],
   ['where runs may change tests', { allowTestChanges: true }, {}, /lets runs change tests/],
-  ['of a judged goal', { judgeModel: 'builtin:repair' }, { goal: 'make it nice' }, /a command checks/],
+  [
+    'of a judged goal',
+    { judgeModel: 'builtin:repair', providers: [testProvider(() => ({}))] },
+    { goal: 'make it nice', model_name: 'test:m' },
+    /a command checks/,
+  ],
   ['that the host has already', { holdout: named('a') }, {}, /the host has held-out tests/],
   ['in a store without a place for them', { store: plainStore() }, {}, /no place for held-out/],
 ] as readonly (readonly [string, Partial<EngineOptions>, JsonObject, RegExp])[]) {

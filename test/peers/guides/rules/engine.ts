@@ -48,7 +48,7 @@ export const engine: readonly Guide[] = [
   {
     document: 'docs/judged-goals.md',
     rules: [
-      { has: 'judgeModel', after: `checks.assert.equal(details.model_name, 'builtin:repair')` },
+      { has: 'judgeModel', after: `checks.assert.match(details.model_name, /claude/)` },
     ],
   },
   {
