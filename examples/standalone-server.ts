@@ -56,7 +56,7 @@ function readSettings(env: NodeJS.ProcessEnv): ServerSettings {
   if (!/^\d{1,5}$/.test(port) || Number(port) > 65_535) {
     throw new Error(`PORT must be a number from 0 to 65535, got ${JSON.stringify(port)}`)
   }
-  const data = resolve(env['RUNWRIGHT_DATA'] || stateFolder())
+  const data = resolve(env['RUNWRIGHT_DATA'] || stateFolder('RUNWRIGHT_DATA'))
   const roots = env['RUNWRIGHT_ROOTS']?.split(delimiter).filter((root) => root !== '')
   if (roots?.length === 0) throw new Error('RUNWRIGHT_ROOTS must name at least one folder')
   const keys = env['RUNWRIGHT_API_KEYS']

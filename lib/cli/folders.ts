@@ -6,8 +6,8 @@
 import { createHash } from 'node:crypto'
 import { realpathSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { basename, join, relative, resolve } from 'node:path'
-import { UsageError } from './command-line.js'
+import { basename, isAbsolute, join, relative, resolve } from 'node:path'
+import { CommandError, EXIT, UsageError } from './command-line.js'
 
 /**
  * The real path of a project: the folder given, or the current one, unless that holds far more than
@@ -36,7 +36,7 @@ function realFolder(path: string, option: string): string {
 }
 
 function isAboveHome(folder: string): boolean {
-  let home = homedir()
+  let home = homeFolder() ?? '/'
   try {
     home = realpathSync(home)
   } catch {
@@ -45,16 +45,41 @@ function isAboveHome(folder: string): boolean {
   return !relative(folder, home).startsWith('..')
 }
 
-/** Where programs keep what lasts between their starts, by the XDG base directory specification. */
-export function stateFolder(): string {
-  const state = process.env['XDG_STATE_HOME'] || join(homedir(), '.local', 'state')
-  return join(state, 'runwright')
+/** Null if none is known: `HOME` is not a path from the root, or the user has no entry. */
+function homeFolder(): string | null {
+  try {
+    const home = homedir()
+    return isAbsolute(home) ? home : null
+  } catch {
+    return null
+  }
 }
 
-/** The folder given, or the one of a project: each has its own, so that each can have a server. */
+/**
+ * Where programs keep what lasts between their starts, by the XDG base directory specification.
+ *
+ * @param option - what names another folder
+ * @throws {@link UsageError} when there is no home folder
+ */
+export function stateFolder(option: string): string {
+  const given = process.env['XDG_STATE_HOME'] ?? ''
+  // A relative one counts as not set.
+  if (isAbsolute(given)) return join(given, 'runwright')
+  const home = homeFolder()
+  if (home !== null) return join(home, '.local', 'state', 'runwright')
+  throw new UsageError(`there is no home folder to keep the data in; name a folder with ${option}`)
+}
+
+/** `--data`, or the folder of a project: each has its own, so that each can have a server. */
 export function dataFolder(given: string | undefined, project: string): string {
   if (given !== undefined) return resolve(given)
   const hash = createHash('sha256').update(project).digest('hex').slice(0, 12)
   const name = basename(project).replaceAll(/[^\w.-]+/g, '_').slice(0, 40) || 'root'
-  return resolve(stateFolder(), `${name}-${hash}`)
+  return join(stateFolder('--data'), `${name}-${hash}`)
+}
+
+/** The error of a folder for data that cannot be made or changed, which `option` names. */
+export function cannotWrite(data: string, option: string, error: unknown): CommandError {
+  const reason = error instanceof Error ? error.message : String(error)
+  return new CommandError(`cannot write to ${option} (${data}): ${reason}`, EXIT.failed)
 }

@@ -21,7 +21,7 @@ import {
   type CommandSpec,
 } from './command-line.js'
 import { Follower, type UnansweredGate } from './follow.js'
-import { dataFolder, projectFolder } from './folders.js'
+import { cannotWrite, dataFolder, projectFolder } from './folders.js'
 import { printError, shellWord } from './print.js'
 import { modelName } from './serve.js'
 import { badSetting, onWarning } from './server.js'
@@ -74,7 +74,9 @@ export async function run(args: Arguments): Promise<number> {
   const shown = args.get('data') === undefined ? '' : ` --data ${shellWord(data)}`
   const server = `npx runwright --root ${shellWord(cwd)}${shown}`
   const directory = join(data, 'runs')
-  await mkdir(directory, { recursive: true, mode: 0o700 })
+  await mkdir(directory, { recursive: true, mode: 0o700 }).catch((error: unknown) => {
+    throw cannotWrite(data, '--data', error)
+  })
   const engine = await explainedFor(server, async () => {
     await assertNoneUnfinished(directory, server)
     return await RunEngine.open({
@@ -92,7 +94,8 @@ export async function run(args: Arguments): Promise<number> {
   }
 }
 
-function requestOf(args: Arguments): JsonObject {
+/** The request of these arguments, whose folder and model are set apart. */
+export function requestOf(args: Arguments): JsonObject {
   const [goal, ...others] = args.words
   if (goal === undefined) throw new UsageError('name a goal, such as npm-test; see run --help')
   if (others.length > 0) {
@@ -111,34 +114,48 @@ function requestOf(args: Arguments): JsonObject {
   }
 }
 
-/** What a field of a request is called here. */
-const OPTION_OF: Readonly<Record<string, string>> = {
-  '/goal': 'the goal',
-  '/cwd': '--cwd',
-  '/check': '--check',
-  '/model_name': '--model',
-  '/attempts/count': '--attempts',
-  '/max_iterations': '--max-iterations',
+/** What the fields of a request are called here, as they are typed. */
+const OPTION_OF: ReadonlyMap<string, string> = new Map([
+  ['goal', 'the goal'],
+  ['check', '--check'],
+  ['hitl_enabled', '--approve'],
+  ['approval', '--approve'],
+  ['workspace', '--isolated'],
+  ['attempts', '--attempts'],
+  ['max_iterations', '--max-iterations'],
+  ['cwd', '--cwd'],
+  ['model_name', '--model'],
+])
+
+/** The text of an error of the engine, which has the names of fields in backticks. */
+function withOptions(text: string): string {
+  return text.replaceAll(/`(\w+)`/g, (quoted, field: string) => OPTION_OF.get(field) ?? quoted)
 }
 
-/** Errors of the engine in the words of this command. */
+/** An error of the engine in the words of this command. */
+export function inOwnWords(error: AgentError, server: string): CommandError {
+  const { code, message } = error
+  if (error instanceof InvalidRequestError) {
+    const lines = error.violations.map(({ pointer, detail }) => {
+      const [, field = ''] = pointer.split('/')
+      return `${OPTION_OF.get(field) ?? pointer} ${withOptions(detail)}`
+    })
+    return new UsageError(lines.join('; '))
+  }
+  if (code === 'ERR_AGENT_GOAL' || code === 'ERR_AGENT_MODEL') {
+    return new UsageError(withOptions(message))
+  }
+  const hint = `; if that is ${server}, start the run in its dashboard, or set --data`
+  if (code === 'ERR_AGENT_STORE_LOCKED') return new CommandError(message + hint, EXIT.failed)
+  const isOfData = code.startsWith('ERR_AGENT_STORE')
+  return new CommandError(`${message}${isOfData ? ' (--data)' : ''}`, EXIT.failed)
+}
+
 async function explainedFor<T>(server: string, call: () => Promise<T>): Promise<T> {
   try {
     return await call()
   } catch (error) {
-    if (!(error instanceof AgentError)) throw error
-    const { code, message } = error
-    if (error instanceof InvalidRequestError) {
-      const lines = error.violations.map(({ pointer, detail }) => {
-        return `${OPTION_OF[pointer] ?? pointer} ${detail}`
-      })
-      throw new UsageError(lines.join('; '))
-    }
-    const isUsage = code === 'ERR_AGENT_GOAL' || code === 'ERR_AGENT_MODEL'
-    if (isUsage) throw new UsageError(message)
-    const hint = `; if that is ${server}, start the run in its dashboard, or set --data`
-    const isLocked = code === 'ERR_AGENT_STORE_LOCKED'
-    throw new CommandError(`${message}${isLocked ? hint : ''}`, EXIT.failed)
+    throw error instanceof AgentError ? inOwnWords(error, server) : error
   }
 }
 

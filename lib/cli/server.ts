@@ -14,8 +14,9 @@ import {
   drainOnSignal,
   type RunService,
 } from '../server/index.js'
-import { CommandError, EXIT, UsageError } from './command-line.js'
+import { CommandError, UsageError } from './command-line.js'
 import { openDemo, type Demo } from './demo.js'
+import { cannotWrite } from './folders.js'
 import { openOwnKey, type Keys, type OwnKey } from './keys.js'
 import { printError, printLine, shellWord } from './print.js'
 
@@ -101,8 +102,7 @@ async function openData(settings: ServerSettings): Promise<OpenedData> {
     return { own, demo: await openDemo(join(data, 'demo')) }
   } catch (error) {
     if (error instanceof CommandError) throw error
-    const message = `cannot write to ${names.data} (${data}): ${messageOf(error)}`
-    throw new CommandError(message, EXIT.failed)
+    throw cannotWrite(data, names.data, error)
   }
 }
 
@@ -208,7 +208,7 @@ function explained(error: unknown, { host, port, names }: ServerSettings): Error
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') {
     return new UsageError(`${names.host} ${host} is not an address of this machine`)
   }
-  if (code === 'ERR_AGENT_STORE_LOCKED') {
+  if (code?.startsWith('ERR_AGENT_STORE') === true) {
     return new Error(`${messageOf(error)} (${names.data})`)
   }
   return error instanceof Error ? error : new Error(String(error))

@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { GoalError, InvalidRequestError, StoreError, type AgentError } from 'runwright/agent'
 import { helpOf, readArguments, UsageError } from '../../lib/cli/command-line.js'
-import { RUN } from '../../lib/cli/run.js'
+import { inOwnWords, requestOf, RUN } from '../../lib/cli/run.js'
 import { SERVE } from '../../lib/cli/serve.js'
 import { root } from '../helpers/markdown.js'
 
@@ -63,5 +64,39 @@ for (const [args, expected] of [
     const { words, ...options } = expected as Record<string, readonly string[]>
     assert.deepEqual(read.words, words)
     for (const [name, values] of Object.entries(options)) assert.deepEqual(read.all(name), values)
+  })
+}
+
+/** Sets all that a request may have. */
+const REQUESTS = ['writes', 'iterations'].map((approve) => {
+  const words = ['x', '--check', 'a', '--isolated', '--attempts', '2', '--max-iterations', '3']
+  return requestOf(readArguments([...words, `--approve=${approve}`], RUN))
+})
+
+for (const field of new Set([...REQUESTS.flatMap(Object.keys), 'cwd', 'model_name'])) {
+  test(`an error of the engine at ${field} names what was typed`, () => {
+    const violations = ['', '/count'].map((rest) => {
+      return { pointer: `/${field}${rest}`, detail: `is bad: see \`${field}\` and \`other\`` }
+    })
+    const { message, exitCode } = inOwnWords(new InvalidRequestError(violations), 'runwright')
+    const said = /^(--[a-z-]+|the goal) is bad: see \1 and `other`; \1 is bad/
+    const [, name] = said.exec(message) ?? []
+    assert.ok(name !== undefined, message)
+    assert.ok(name === 'the goal' || Object.hasOwn(RUN.options, name.slice(2)), name)
+    assert.equal(exitCode, 2)
+  })
+}
+
+for (const [error, expected] of [
+  [new GoalError('not_verifiable', 'give `check`, a command'), 'give --check, a command'],
+  [new GoalError('unsuitable', 'leave `check` out'), 'leave --check out'],
+  [new StoreError('ERR_AGENT_STORE', 'cannot use /x'), 'cannot use /x (--data)'],
+  [
+    new StoreError('ERR_AGENT_STORE_LOCKED', 'it is in use'),
+    'it is in use; if that is runwright, start the run in its dashboard, or set --data',
+  ],
+] as readonly (readonly [AgentError, string])[]) {
+  test(`${error.name} is said as: ${expected}`, () => {
+    assert.equal(inOwnWords(error, 'runwright').message, expected)
   })
 }
