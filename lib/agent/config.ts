@@ -24,7 +24,7 @@ import type { HoldoutOption } from './request/holdouts.js'
 import {
   textProblem, type InstructionsOption, type SystemPromptOption,
 } from './request/instructions.js'
-import { resolveRoots, type Roots, type RootsOf } from './request/roots.js'
+import { resolveRoots, type NamedRootsOf, type Roots, type RootsOf } from './request/roots.js'
 import { MAX_CHILDREN, MAX_DEPTH } from './request/start-request.js'
 import type { RunStore } from './store.js'
 import type { Tool } from './tool.js'
@@ -217,6 +217,7 @@ const OPTIONS: OptionKinds<EngineOptions> = {
 /** Options with every default filled in. */
 export interface EngineConfig {
   readonly store: RunStore
+  readonly namedRootsOf: NamedRootsOf
   readonly rootsOf: RootsOf
   readonly defaultModel: string
   readonly judgeModel: string | undefined
@@ -304,9 +305,11 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     throw new TypeError(`cwdPolicy must be 'queue', 'reject' or 'allow', got ${String(cwdPolicy)}`)
   }
   const gateTimeoutMs = options.gateTimeoutMs ?? null
+  const namedRootsOf = resolveRoots(options.roots)
   return {
     store: options.store,
-    rootsOf: resolveRoots(options.roots),
+    namedRootsOf,
+    rootsOf: async (owner) => (await namedRootsOf(owner)).map(({ real }) => real),
     defaultModel: options.defaultModel ?? ENGINE_DEFAULTS.defaultModel,
     judgeModel: options.judgeModel,
     providers: [...(options.providers ?? [])],

@@ -3,13 +3,10 @@
  *
  * @module
  */
-import { resolve } from 'node:path'
 import { hash } from '../../internal/checksums.js'
 import { canonicalJson } from '../../internal/canonical-json.js'
 import type { JsonObject } from '../../internal/json.js'
-import {
-  ForeignFolderError, GoalError, InvalidRequestError, ModelError, WorkspaceError,
-} from '../errors.js'
+import { GoalError, InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'
 import type {
   Compaction, EventPayloads, ForkBase, ForkOrigin, PrivatePayloads, RecordDraft, RunOwner,
   RunRequest, WorkspaceMode,
@@ -24,17 +21,19 @@ import { ReplayModel } from '../models/replay.js'
 import type { RunStore } from '../store.js'
 import type { Tool } from '../tool.js'
 import type { ModelPrices } from '../usage.js'
-import { resolveUnderRoots } from '../workspace/open.js'
-import { hasForeignRun } from './foreign-run.js'
-import type { RootsOf } from './roots.js'
+import type { NamedFolder } from '../workspace/paths.js'
+import { requestedFolder } from './requested-folder.js'
+import type { NamedRootsOf } from './roots.js'
 import {
   CHOOSE, completeRequest, settingsOf, type ResolvedParts, type StartRequest,
 } from './start-request.js'
 import { checkToolNames } from './tool-names.js'
 
 export interface RequestContext {
-  readonly rootsOf: RootsOf
+  readonly namedRootsOf: NamedRootsOf
   readonly store: RunStore
+  /** Folders that do not exist for runs. */
+  readonly closed: readonly string[]
   readonly allowTestChanges: boolean
   readonly judgeModel: string | undefined
   readonly goals: GoalRegistry
@@ -177,8 +176,9 @@ async function placeOf(
     checkNoFolder(start)
     return { cwd: '', roots: [] }
   }
-  const roots = await context.rootsOf(owner)
-  return { cwd: await resolveCwd(start.cwd, roots, context, owner), roots }
+  const roots = await context.namedRootsOf(owner)
+  const cwd = await resolveCwd(start.cwd ?? '', roots, context, owner)
+  return { cwd, roots: roots.map(({ real }) => real) }
 }
 
 /** What a run without a folder cannot have. */
@@ -317,18 +317,13 @@ async function workspaceOf(
 }
 
 async function resolveCwd(
-  cwd: string | undefined,
-  roots: readonly string[],
-  { store }: RequestContext,
+  cwd: string,
+  roots: readonly NamedFolder[],
+  { closed, store }: RequestContext,
   owner: RunOwner,
 ): Promise<string> {
-  // Before anything is said about what is there: it may be another tenant's.
-  const refuseForeign = async (folder: string): Promise<void> => {
-    if (await hasForeignRun(store, folder, owner.tenant)) throw new ForeignFolderError()
-  }
   try {
-    // A relative path never depends on where the service was started.
-    return await resolveUnderRoots(resolve(roots[0]!, cwd ?? ''), roots, refuseForeign)
+    return await requestedFolder(cwd, roots, owner, { store, closed, allowsRoots: false })
   } catch (error) {
     if (!(error instanceof WorkspaceError)) throw error
     throw new InvalidRequestError([{ pointer: '/cwd', detail: error.message }])

@@ -4,19 +4,20 @@
  *
  * @module
  */
-import { basename, join, resolve } from 'node:path'
+import { basename, join } from 'node:path'
 import type { JsonObject } from '../../internal/json.js'
 import type { Caller } from '../engine-calls.js'
-import { ForeignFolderError, InvalidRequestError, WorkspaceError } from '../errors.js'
+import { InvalidRequestError, WorkspaceError } from '../errors.js'
 import type { RunOwner } from '../events.js'
 import type { FolderOffer, OfferedFolder, ResolvedRequest } from '../offers.js'
 import type { RunStore } from '../store.js'
 import { listFolder } from '../workspace/list.js'
-import { confine } from '../workspace/paths.js'
+import { confine, type NamedFolder } from '../workspace/paths.js'
 import { hasForeignRun } from './foreign-run.js'
 import type { NewRun } from './new-run.js'
 import { ownerOf } from './owner-of.js'
-import type { RootsOf } from './roots.js'
+import { requestedFolder } from './requested-folder.js'
+import type { NamedRootsOf } from './roots.js'
 
 const HOST: RunOwner = { id: null, tenant: null }
 /** Folders of one answer. */
@@ -27,7 +28,7 @@ const MAX_ENTRIES = 5_000
 const MAX_ASKED = 1_000
 
 export interface OffersOptions {
-  readonly rootsOf: RootsOf
+  readonly namedRootsOf: NamedRootsOf
   readonly store: RunStore
   /** Folders of the store's data. */
   readonly closed: readonly string[]
@@ -89,16 +90,18 @@ export class Offers implements RunOffers {
   }
 
   async folders(path?: string, caller?: Caller): Promise<FolderOffer> {
-    const { assertOpen, rootsOf } = this.#options
+    const { assertOpen, namedRootsOf } = this.#options
     assertOpen()
     const owner = ownerOf(caller) ?? HOST
-    const roots = await rootsOf(owner)
+    const roots = await namedRootsOf(owner)
     if (path === undefined) {
-      const folders = roots.slice(0, MAX_FOLDERS).map((root) => ({ path: root, name: root }))
+      const folders = roots
+        .slice(0, MAX_FOLDERS)
+        .map(({ real }) => ({ path: real, name: real }))
       return { path: null, folders, more: roots.length - folders.length, left_out: 0 }
     }
     try {
-      return await this.#foldersIn(resolve(roots[0]!, path), roots, owner, caller?.signal)
+      return await this.#foldersIn(path, roots, owner, caller?.signal)
     } catch (error) {
       if (!(error instanceof WorkspaceError)) throw error
       throw new InvalidRequestError([{ pointer: '/path', detail: error.message }])
@@ -107,17 +110,15 @@ export class Offers implements RunOffers {
 
   async #foldersIn(
     path: string,
-    roots: readonly string[],
+    roots: readonly NamedFolder[],
     owner: RunOwner,
     signal: AbortSignal | undefined,
   ): Promise<FolderOffer> {
     const { closed, store } = this.#options
     const { tenant } = owner
-    const confinement = await confine(path, roots, closed)
-    const folder = confinement.root
-    // A root is the caller's; of a folder below, nothing is said that a run would not be told.
-    if (!roots.includes(folder) && (await hasForeignRun(store, folder, tenant)))
-      throw new ForeignFolderError()
+    const rules = { store, closed, allowsRoots: true }
+    const folder = await requestedFolder(path, roots, owner, rules)
+    const confinement = await confine(folder, undefined, closed)
     const isBlind = tenant !== null && store.hasForeignRun === undefined
     const folders: OfferedFolder[] = []
     let [more, leftOut, asked] = [0, 0, 0]

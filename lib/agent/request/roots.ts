@@ -1,10 +1,14 @@
 import { realpathSync, statSync } from 'node:fs'
 import { realpath, stat } from 'node:fs/promises'
-import { isAbsolute } from 'node:path'
+import { isAbsolute, resolve } from 'node:path'
 import { describeValue } from '../../internal/options.js'
 import type { RunOwner } from '../events.js'
+import type { NamedFolder } from '../workspace/paths.js'
 
-/** The folders that the runs of an owner may work in, by real path; at least one. */
+/** The folders that the runs of an owner may work in; at least one. */
+export type NamedRootsOf = (owner: RunOwner) => Promise<readonly NamedFolder[]>
+
+/** The same by their real paths. */
 export type RootsOf = (owner: RunOwner) => Promise<readonly string[]>
 
 /** The option `roots` of {@link EngineOptions}: a list, or a function of the principal. */
@@ -18,10 +22,10 @@ export type Roots =
  *
  * @throws TypeError that names what is wrong with a list; the function returned does so, too.
  */
-export function resolveRoots(roots: Roots): RootsOf {
+export function resolveRoots(roots: Roots): NamedRootsOf {
   if (typeof roots !== 'function') {
-    const real = realRoots(roots)
-    return () => Promise.resolve(real)
+    const named = namedRoots(roots)
+    return () => Promise.resolve(named)
   }
   return async (owner) => {
     const isNobody = owner.id === null && owner.tenant === null
@@ -33,7 +37,7 @@ export function resolveRoots(roots: Roots): RootsOf {
   }
 }
 
-function realRoots(roots: readonly string[]): string[] {
+function namedRoots(roots: readonly string[]): NamedFolder[] {
   if (!Array.isArray(roots)) {
     throw new TypeError(`roots must be an array or a function, got ${describeValue(roots)}`)
   }
@@ -49,11 +53,11 @@ function realRoots(roots: readonly string[]): string[] {
       throw new TypeError(`roots: ${root} does not exist`, { cause })
     }
     if (!statSync(real).isDirectory()) throw new TypeError(`roots: ${root} is not a folder`)
-    return real
+    return { named: resolve(root), real }
   })
 }
 
-async function returnedRoot(root: unknown): Promise<string> {
+async function returnedRoot(root: unknown): Promise<NamedFolder> {
   if (typeof root !== 'string' || !isAbsolute(root)) {
     throw new TypeError(`roots(principal) must return absolute paths, got ${JSON.stringify(root)}`)
   }
@@ -63,6 +67,6 @@ async function returnedRoot(root: unknown): Promise<string> {
   } catch (cause) {
     throw new TypeError(`roots(principal) returned ${root}, which does not exist`, { cause })
   }
-  if ((await stat(real)).isDirectory()) return real
+  if ((await stat(real)).isDirectory()) return { named: resolve(root), real }
   throw new TypeError(`roots(principal) returned ${root}, which is not a folder`)
 }

@@ -69,8 +69,7 @@ export async function openPinned(
 
 /**
  * The real path of a directory that must lie in one of `roots`, by real path. Roots that do not
- * exist are skipped. A path outside is reported as outside, whether it exists or not. `check` gets
- * the real path of one inside, whether it exists or not, and may throw.
+ * exist are skipped. A path outside is reported as outside, whether it exists or not.
  *
  * @throws {@link WorkspaceError} with `ERR_AGENT_OUTSIDE_WORKSPACE` when it lies outside the roots,
  * with `ERR_AGENT_WORKSPACE` when it does not exist, is not a directory or cannot be entered.
@@ -78,9 +77,8 @@ export async function openPinned(
 export async function resolveUnderRoots(
   path: string,
   roots: readonly string[],
-  check?: (real: string) => Promise<void>,
 ): Promise<string> {
-  return await locateRoot(path, roots, check)
+  return await locateRoot(path, roots)
 }
 
 class ConfinedWorkspace implements Workspace {

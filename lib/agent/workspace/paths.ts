@@ -15,16 +15,24 @@
  */
 import { constants, existsSync, lstatSync, type BigIntStats, type Stats } from 'node:fs'
 import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises'
-import { basename, dirname, join, relative, resolve, sep } from 'node:path'
+import { basename, dirname, isAbsolute, join, parse, relative, resolve, sep } from 'node:path'
 import { systemCode } from '../../internal/system-code.js'
 import { WorkspaceError } from '../errors.js'
 import { isGitFolder, REPOSITORY } from './git-names.js'
 
 /** Longer paths are refused before the file system sees them. */
 const MAX_PATH_LENGTH = 4_096
+/** Links that a path may go through: as many as Linux follows. */
+const MAX_LINKS = 40
 
 /** True when folders can be entered through their descriptors. */
 export const HAS_PROC: boolean = process.platform === 'linux' && existsSync('/proc/self/fd')
+
+/** A folder by the absolute path with which it was named, and by its real path. */
+export interface NamedFolder {
+  readonly named: string
+  readonly real: string
+}
 
 /** Where a path leads once its symbolic links are resolved. */
 export interface Location {
@@ -237,13 +245,8 @@ async function existingPart(
 
 /** Refuses a link whose target does not exist: writing through it would create that target. */
 async function refuseDanglingLink(candidate: string, path: string, root: string): Promise<void> {
-  let target: string
-  try {
-    target = await readlink(candidate)
-  } catch {
-    return
-  }
-  if (!isInside(resolve(dirname(candidate), target), root)) throw outside(path)
+  if ((await statOrNull(candidate).catch(() => null))?.isSymbolicLink() !== true) return
+  if ((await followLinks(candidate, [{ named: root, real: root }])) === null) throw outside(path)
   throw new WorkspaceError(
     'ERR_AGENT_WORKSPACE',
     `${path} goes through a symbolic link whose target does not exist; use the target's own path`,
@@ -263,27 +266,87 @@ export async function confine(
   return new Confinement(root, closedPaths, via)
 }
 
-/** See `resolveUnderRoots`; without roots, any directory is allowed. */
+/**
+ * See `resolveUnderRoots`; without roots, any directory is allowed.
+ *
+ * @param check gets the real path of one inside, whether it exists or not, and may throw
+ * @param name what errors call it
+ */
 export async function locateRoot(
   path: string,
   roots: readonly string[] | undefined,
   check?: (real: string) => Promise<void>,
+  name: string = path,
 ): Promise<string> {
   checkText(path)
   const { existing, missing } = await deepestReal(resolve(path))
   if (roots !== undefined) {
     const real = await Promise.all(roots.map(realOrAsIs))
-    if (!real.some((root) => isInside(existing, root))) throw outsideRoots(path)
+    if (!real.some((root) => isInside(existing, root))) throw outsideRoots(name)
   }
   await check?.(join(existing, missing))
-  if (missing !== '') throw failure(`${path} does not exist`)
+  if (missing !== '') throw failure(`${name} does not exist`)
   const stats = await stat(existing)
-  if (!stats.isDirectory()) throw failure(`${path} is not a directory`)
+  if (!stats.isDirectory()) throw failure(`${name} is not a directory`)
   return existing
 }
 
+/**
+ * An absolute path without its symbolic links, as far as it exists; null if it leads out of the
+ * `folders`. Each step is compared with them before the file system is asked about it, so what lies
+ * outside is never looked at. What a path beyond 40 links leads to is not said.
+ */
+export async function followLinks(
+  path: string,
+  folders: readonly NamedFolder[],
+): Promise<string | null> {
+  let place = parse(path).root
+  let links = 0
+  const ahead = namesOf(path)
+  while (ahead.length > 0) {
+    const next = resolve(place, ahead.pop()!)
+    const folder = folders.find(({ named }) => named === next)
+    if (folder !== undefined) place = folder.real
+    else if (!isIn(next, folders)) {
+      if (!isAbove(next, folders)) return null
+      place = next
+    } else {
+      const target = links < MAX_LINKS ? await targetOf(next) : null
+      if (target === null) place = next
+      else {
+        links += 1
+        if (isAbsolute(target)) place = parse(target).root
+        ahead.push(...namesOf(target))
+      }
+    }
+  }
+  return isIn(place, folders) ? place : null
+}
+
+/** The names in a path, the last one first. */
+function namesOf(path: string): string[] {
+  return path.slice(parse(path).root.length).split(sep).filter((name) => name !== '').reverse()
+}
+
+function isIn(path: string, folders: readonly NamedFolder[]): boolean {
+  return folders.some(({ real }) => isInside(path, real))
+}
+
+function isAbove(path: string, folders: readonly NamedFolder[]): boolean {
+  return folders.some(({ named, real }) => isInside(named, path) || isInside(real, path))
+}
+
+/** Where a symbolic link leads; null for anything else. */
+async function targetOf(path: string): Promise<string | null> {
+  try {
+    return await readlink(path)
+  } catch {
+    return null
+  }
+}
+
 /** The deepest part of a path that exists, and the rest; dangling links count as missing. */
-async function deepestReal(
+export async function deepestReal(
   absolute: string,
 ): Promise<{ readonly existing: string; readonly missing: string }> {
   for (let candidate = absolute; ; candidate = dirname(candidate)) {
@@ -296,7 +359,7 @@ async function deepestReal(
 }
 
 /** The real path of a folder, or the path itself while it does not exist. */
-async function realOrAsIs(path: string): Promise<string> {
+export async function realOrAsIs(path: string): Promise<string> {
   try {
     return await realpath(path)
   } catch {
@@ -304,7 +367,8 @@ async function realOrAsIs(path: string): Promise<string> {
   }
 }
 
-function checkText(path: string): void {
+/** @throws {@link WorkspaceError} for a text that can be no path. */
+export function checkText(path: string): void {
   if (path.includes('\0')) throw failure('a path cannot contain a NUL character')
   if (path.length > MAX_PATH_LENGTH) {
     throw failure(`a path cannot be longer than ${MAX_PATH_LENGTH} characters`)
@@ -350,7 +414,7 @@ export function outside(path: string): WorkspaceError {
   )
 }
 
-function outsideRoots(path: string): WorkspaceError {
+export function outsideRoots(path: string): WorkspaceError {
   return new WorkspaceError(
     'ERR_AGENT_OUTSIDE_WORKSPACE',
     `${path} is outside the roots that this host allows`,
