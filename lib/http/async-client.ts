@@ -170,13 +170,14 @@ export class AsyncClient implements AsyncDisposable {
     url: string | URL,
     options: PaginateOptions = {},
   ): AsyncGenerator<AsyncResponse, void, undefined> {
-    const { method, maxPages, rel } = resolvePagination(options)
+    const pagination = resolvePagination(options)
+    const { method, maxPages } = pagination
     let target: string | URL | null = url
     for (let page = 0; page < maxPages && target !== null; page++) {
       const request = pageOptions(options, page)
       const response: AsyncResponse = await this.request(method, target, request)
       yield response
-      target = nextPage(response, rel, this.#settings.params)
+      target = nextPage(response, pagination, this.#settings.params)
     }
   }
 

@@ -164,13 +164,14 @@ export class Client implements Disposable {
     url: string | URL,
     options: PaginateOptions = {},
   ): Generator<Response, void, undefined> {
-    const { method, maxPages, rel } = resolvePagination(options)
+    const pagination = resolvePagination(options)
+    const { method, maxPages } = pagination
     let target: string | URL | null = url
     for (let page = 0; page < maxPages && target !== null; page++) {
       const request = pageOptions(options, page)
       const response: Response = this.request(method, target, request)
       yield response
-      target = nextPage(response, rel, this.#settings.params)
+      target = nextPage(response, pagination, this.#settings.params)
     }
   }
 

@@ -1,4 +1,5 @@
 import { checkOptions, type OptionKinds } from '../internal/options.js'
+import { PageCheck } from '../internal/page-check.js'
 import { REQUEST_OPTIONS, type RequestOptions } from './call-options.js'
 import { checkCount } from './config.js'
 import { RemoteProtocolError } from './errors.js'
@@ -22,15 +23,19 @@ const PAGINATE_OPTIONS: OptionKinds<PaginateOptions> = {
 /** So that a list without end terminates. */
 const DEFAULT_MAX_PAGES = 1_000
 
-/** Adds defaults. @throws TypeError naming the wrong option. */
-export function resolvePagination(options: PaginateOptions): {
+/** A list whose pages are being followed. */
+export interface Pagination {
   readonly method: string
   readonly maxPages: number
   readonly rel: string
-} {
+  readonly check: PageCheck
+}
+
+/** Adds defaults. @throws TypeError naming the wrong option. */
+export function resolvePagination(options: PaginateOptions): Pagination {
   checkOptions(options, PAGINATE_OPTIONS, 'paginate()')
   const { method = 'GET', maxPages = DEFAULT_MAX_PAGES, rel = 'next' } = options
-  return { method, maxPages: checkCount('maxPages', maxPages, 1), rel }
+  return { method, maxPages: checkCount('maxPages', maxPages, 1), rel, check: new PageCheck() }
 }
 
 /**
@@ -38,11 +43,11 @@ export function resolvePagination(options: PaginateOptions): {
  * client, supply keys that the link lacks.
  *
  * @throws {@link RemoteProtocolError} when the link or a redirect leads to another origin, which
- *   must not receive the credentials of the call, or the link to the page itself.
+ *   must not receive the credentials of the call, or the link to the page itself or one before.
  */
 export function nextPage(
   response: BaseResponse,
-  rel: string,
+  { rel, check }: Pagination,
   defaults: ParamsInit | null,
 ): URL | null {
   const link = response.links[rel.toLowerCase()]
@@ -59,6 +64,8 @@ export function nextPage(
   if (url.href === response.url.href) {
     throw new RemoteProtocolError('the link to the next page leads to the same page')
   }
+  const problem = check.problem(url.href, 1)
+  if (problem !== null) throw new RemoteProtocolError(`the link to the next page ${problem}`)
   return url
 }
 

@@ -19,11 +19,11 @@ export type {
 } from './client/calls.js'
 export type {
   ImageFile,
-  RunList,
   RunServiceClientOptions,
   ServiceHealth,
 } from './client/client.js'
 export type { FollowOptions, ModelDelta } from './client/follow.js'
+export type { RunList } from './client/run-pages.js'
 export type { RunTree } from './client/tree.js'
 export type {
   FailedCall,

@@ -305,6 +305,22 @@ behaviour(
   },
 )
 
+behaviour('paginate() rejects links that lead back to an earlier page', async ({ make }) => {
+  for (const next of [(page: number) => 1 - page, (page: number) => (page === 9 ? 4 : page + 1)]) {
+    const transport = new MockTransport((request) => {
+      const page = next(Number(request.url.searchParams.get('page')))
+      return new Response(200, { headers: { Link: `<?page=${page}>; rel=next` } })
+    })
+    const client = make({ transport })
+    const error = await failure(() =>
+      collect<AnyResponse>(client.paginate('http://a.test/?page=0')),
+    )
+    assert.equal(error.code, 'ERR_HTTP_REMOTE_PROTOCOL')
+    assert.match(error.message, /leads back to a page before it/)
+    assert.ok(transport.requests.length < 40, `${transport.requests.length} requests`)
+  }
+})
+
 behaviour('each exchange is published on diagnostics channels', async ({ client }) => {
   const seen: string[] = []
   const onRequest = (message: unknown): void => {

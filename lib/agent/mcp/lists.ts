@@ -1,24 +1,30 @@
 import type { JsonObject, JsonValue } from '../../internal/json.js'
+import { PageCheck } from '../../internal/page-check.js'
+import { McpError } from '../errors.js'
 
-/** Pages read of one list. */
-const MAX_PAGES = 64
-
-/** Reads a list page by page: at most `most` items. */
+/**
+ * Reads a list of a server page by page: at most `most` items.
+ *
+ * @throws McpError for a list without an end.
+ */
 export async function readList(
+  server: string,
   method: string,
   key: string,
   most: number,
   request: (method: string, params: JsonObject) => Promise<JsonObject>,
 ): Promise<readonly JsonValue[]> {
   const list: JsonValue[] = []
-  let cursor: string | undefined
-  for (let page = 0; page < MAX_PAGES && list.length < most; page++) {
+  const check = new PageCheck()
+  for (let cursor: string | undefined; ; ) {
     const answer = await request(method, cursor === undefined ? {} : { cursor })
-    const items = answer[key]
-    if (Array.isArray(items)) list.push(...items.slice(0, most - list.length))
+    const items: readonly JsonValue[] = Array.isArray(answer[key]) ? answer[key] : []
+    list.push(...items.slice(0, most - list.length))
     const next = answer['nextCursor']
-    if (typeof next !== 'string' || next === cursor) break
+    // Some servers end a list with an empty cursor.
+    if (typeof next !== 'string' || next === '' || list.length >= most) return list
+    const problem = check.problem(next, items.length)
+    if (problem !== null) throw new McpError(server, 'protocol', `its ${method} ${problem}`)
     cursor = next
   }
-  return list
 }

@@ -224,8 +224,12 @@ export class McpServer implements AsyncDisposable {
     const list =
       others && !session.offers('tools')
         ? []
-        : await readList('tools/list', 'tools', 10 * this.#config.maxTools, (method, params) =>
-            session.request(method, params),
+        : await readList(
+            this.name,
+            'tools/list',
+            'tools',
+            10 * this.#config.maxTools,
+            (method, params) => session.request(method, params),
           )
     this.#listed = true
     this.#hasResources = this.#config.resources && session.offers('resources')
@@ -272,7 +276,7 @@ export class McpServer implements AsyncDisposable {
   async #list(method: string, key: string, signal: AbortSignal): Promise<readonly JsonValue[]> {
     const request = (name: string, params: JsonObject): Promise<JsonObject> =>
       this.#request(name, params, signal)
-    return await readList(method, key, MAX_ITEMS, request)
+    return await readList(this.name, method, key, MAX_ITEMS, request)
   }
 
   async #request(method: string, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {

@@ -71,6 +71,7 @@ import {
   type OpenStream,
 } from './follow.js'
 import { sseStreams } from './sse-stream.js'
+import { runsOf, type RunList } from './run-pages.js'
 import { readTree, type RunTree } from './tree.js'
 import { webSocketStreams, type WebSocketSettings } from './websocket-stream.js'
 
@@ -90,13 +91,6 @@ export interface RunServiceClientOptions {
   readonly trustEnv?: boolean | undefined
   /** Replaces the network, for tests or a unix socket. The caller closes it. */
   readonly transport?: AsyncTransport | undefined
-}
-
-/** One page of runs, newest first. */
-export interface RunList {
-  readonly runs: readonly RunSummary[]
-  /** The cursor of the next page; null on the last. */
-  readonly next: string | null
 }
 
 /** An image of a run. */
@@ -202,15 +196,15 @@ export class RunServiceClient implements AsyncDisposable {
     return { runs: response.json(), next }
   }
 
-  /** All matching runs, newest first by default; pages are read as the iteration needs them. */
+  /**
+   * All matching runs, newest first by default; pages are read as the iteration needs them.
+   *
+   * @throws {@link RemoteProtocolError} for a list without an end: one that leads back to a page
+   * before, or has 64 empty pages in a row.
+   */
   async *runs(filter: RunFilter = {}, call: CallSignal = {}): AsyncGenerator<RunSummary, void> {
     checkOptions(filter, FILTER, 'runs()')
-    let cursor = filter.cursor ?? null
-    do {
-      const page = await this.list({ limit: 100, ...filter, cursor: cursor ?? undefined }, call)
-      yield* page.runs
-      cursor = page.next
-    } while (cursor !== null)
+    yield* runsOf(filter.cursor, (cursor) => this.list({ limit: 100, ...filter, cursor }, call))
   }
 
   /** Reads the details of a run. */

@@ -71,13 +71,13 @@ async function childrenByParent(
   const below = new Map<string, RunSummary[]>()
   let count = 0
   for await (const run of runs) {
+    // Whatever it lists; the root is one of them.
+    if (++count > MOST_RUNS + 1) break
     // A retry has a parent as well, but is no child of it.
     if (run.role === 'root' || run.parent_run_id === null) continue
     const siblings = below.get(run.parent_run_id)
     if (siblings === undefined) below.set(run.parent_run_id, [run])
     else siblings.push(run)
-    count += 1
-    if (count === MOST_RUNS) break
   }
   return below
 }

@@ -410,6 +410,58 @@ test('after a notification of the server its list of tools is read again', async
   assert.ok(asked.length > 0)
 })
 
+/** A server whose list of tools has pages, by cursor. */
+const paged = (page: (cursor: number) => { tools: object[]; nextCursor?: string }): Answer =>
+  ({ rpc: { id, method, params } }, response) => {
+    if (method !== 'tools/list') return false
+    const { cursor = '0' } = (params ?? {}) as { cursor?: string }
+    json(response, { jsonrpc: '2.0', id, result: page(Number(cursor)) })
+    return true
+  }
+
+const tool = (i: number): object => ({ name: `t${i}`, inputSchema: { type: 'object' } })
+
+type EndlessList = readonly [what: string, next: (page: number) => number, tools: number]
+
+const ENDLESS: readonly EndlessList[] = [
+  ['has the same cursor on each page', () => 7, 1],
+  ['has two pages that lead to each other', (page) => 1 - page, 1],
+  ['has no end of empty pages', (page) => page + 1, 0],
+]
+
+for (const [what, next, count] of ENDLESS) {
+  test(`a server is refused whose list of tools ${what}`, async (t) => {
+    const { open, asked } = await tinyHttp(
+      t,
+      paged((page) => {
+        if (asked.length > 200) return { tools: [] }
+        const tools = Array.from({ length: count }, () => tool(page))
+        return { tools, nextCursor: String(next(page)) }
+      }),
+    )
+    await assert.rejects(open(), (error) => {
+      assert.ok(error instanceof McpError && error.problem === 'protocol', String(error))
+      assert.match(error.message, /tools\/list (leads back to a page before it|has 64 empty pages)/)
+      return true
+    })
+  })
+}
+
+test('a list is read to its end, page by page; an empty cursor ends it too', async (t) => {
+  for (const last of [undefined, '']) {
+    const { open } = await tinyHttp(
+      t,
+      paged((page) => {
+        const nextCursor = page < 99 ? `${page + 1}` : last
+        return { tools: [tool(page)], ...(nextCursor !== undefined && { nextCursor }) }
+      }),
+      { maxTools: 200 },
+    )
+    const server = await open()
+    assert.equal(server.tools().length, 100)
+  }
+})
+
 test('errors name a server that is unreachable or requires authentication', async (t) => {
   await assert.rejects(openMcpServer({ name: 'gone', url: 'http://127.0.0.1:1/mcp' }), (error) => {
     assert.ok(

@@ -40,6 +40,35 @@ test('the same idempotency key starts one run; without one each call starts a ru
   assert.equal(new Set([first, await start(), await start()]).size, 3)
 })
 
+const ENDLESS: readonly (readonly [what: string, next: (page: number) => number, RegExp])[] = [
+  ['has the same cursor on each page', () => 7, /leads back/],
+  ['has two pages that lead to each other', (page) => 1 - page, /leads back/],
+  ['leads back to a page in the middle', (page) => (page === 9 ? 4 : page + 1), /leads back/],
+  ['has no end of empty pages', (page) => page + 1, /64 empty pages/],
+]
+
+for (const [what, next, reason] of ENDLESS) {
+  test(`a list of runs is an error that ${what}`, async () => {
+    const runs = reason.source.includes('empty') ? [] : [{ run_id: 'r' }]
+    const transport = new MockTransport(({ url }) => {
+      if (transport.requests.length > 200) throw new Error('it goes on for ever')
+      const cursor = next(Number(url.searchParams.get('cursor')))
+      const headers = { Link: `</api/runs?cursor=${cursor}>; rel="next"` }
+      return new Response(200, { headers, json: runs })
+    })
+    await using client = new RunServiceClient({ baseUrl: 'http://a.test', transport, retry: null })
+    const read = async (): Promise<void> => {
+      for await (const _ of client.runs());
+    }
+    await assert.rejects(read(), (error: Error & { code?: string }) => {
+      assert.equal(error.code, 'ERR_HTTP_REMOTE_PROTOCOL')
+      assert.match(error.message, /^the list of runs /)
+      assert.match(error.message, reason)
+      return true
+    })
+  })
+}
+
 test('filters reach the service, and pages are read to the last', async () => {
   const engine = new FakeEngine()
   await using opened = await openService({ engine })

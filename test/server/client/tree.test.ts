@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { RunServiceClient, type RunTree } from 'runwright/server'
+import type { RunSummary } from 'runwright/agent'
+import { readTree } from '../../../lib/server/client/tree.js'
 import { FakeEngine } from '../fake-engine.js'
 import { openService, type Opened } from '../open-service.js'
 
@@ -66,6 +68,22 @@ test('a run that is gone meanwhile is left out with those below it', async () =>
   })
   assert.deepEqual(shapeOf(await runs.tree(ids.first)), [ids.root, ids.first])
   assert.ok(deleted && engineAsListed.runs.has(ids.left))
+})
+
+test('of a list of runs without end, as many are read as a tree can have', async () => {
+  const engine = new FakeEngine()
+  const root = engine.add()
+  const details = engine.runs.get(root)!.details
+  let listed = 0
+  const list = async function* (): AsyncGenerator<RunSummary> {
+    for (; ; listed++) {
+      if (listed > 10_000) throw new Error('it goes on for ever')
+      yield { ...details, problem: null } as unknown as RunSummary
+    }
+  }
+  const tree = await readTree(root, { get: () => Promise.resolve(details), list })
+  assert.deepEqual(shapeOf(tree), root)
+  assert.equal(listed, 1 + 16 + 16 ** 2 + 16 ** 3)
 })
 
 test('an unknown run has no tree', async () => {

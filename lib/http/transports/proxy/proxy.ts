@@ -9,6 +9,7 @@ import { Headers, type HeadersInit } from '../../headers.js'
 import { parseUrl, percentDecoded, redactUrl } from '../../url.js'
 import { hostOf } from '../../url.js'
 import { connectError } from '../connect.js'
+import { MAX_INFORMATIONAL } from '../failures.js'
 import { resolveOne } from '../lookup.js'
 import { HandshakeReader } from './handshake-reader.js'
 import { socksConnect } from './socks5.js'
@@ -189,7 +190,11 @@ async function connectTunnel(
   try {
     const lines = proxy.headersFor('CONNECT', authority, NO_BYTES).toLines()
     socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${lines}\r\n`, 'latin1')
-    for (;;) {
+    for (let informational = 0; ; informational++) {
+      if (informational > MAX_INFORMATIONAL) {
+        const text = `the proxy sent more than ${MAX_INFORMATIONAL} informational responses`
+        throw new ProxyError(text)
+      }
       const head = (await reader.takeUntil('\r\n\r\n', DEFAULT_MAX_HEADER_BYTES)).toString('latin1')
       const match = /^HTTP\/1\.[01] ([1-9][0-9]{2})(?: ([^\r\n]*))?\r\n/.exec(head)
       if (match === null) throw new ProxyError('the proxy does not speak HTTP/1.x')

@@ -65,10 +65,10 @@ export function follow(runId, reader) {
     for (;;) {
       const limit = last === 0 ? FIRST_PAGE : PAGE
       const path = `api/runs/${runId}/events?after=${last}&limit=${limit}`
-      const page = await call('GET', path, { signal, quiet: true })
-      take(page)
-      // A page may hold fewer events than the limit; an empty one is the end.
-      if (page.length === 0) return
+      const before = last
+      take(await call('GET', path, { signal, quiet: true }))
+      // A page may hold fewer events than the limit; one without new events is the end.
+      if (last === before) return
     }
   }
 

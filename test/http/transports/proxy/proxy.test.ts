@@ -47,6 +47,20 @@ const connectProxy = (seen: Tunnelled) => async (peer: RawPeer): Promise<void> =
   splice(peer, port)
 }
 
+test('a proxy that sends informational responses only is refused', async () => {
+  await using origin = await secureOrigin()
+  await using proxy = await rawServer(async (peer) => {
+    await peer.takeUntil('\r\n\r\n')
+    peer.write('HTTP/1.1 100 Continue\r\n\r\n'.repeat(200))
+  })
+  await using client = new AsyncClient({ verify, proxy: `http://127.0.0.1:${proxy.port}` })
+  await assert.rejects(client.get(origin.origin), (error) => {
+    assert.ok(error instanceof ProxyError)
+    assert.match(error.message, /more than 100 informational/)
+    return true
+  })
+})
+
 test('https goes through CONNECT; credentials go to the proxy only', async () => {
   const seen: Tunnelled = { heads: [] }
   await using origin = await secureOrigin()
