@@ -3,10 +3,13 @@
  * size. Twice the size may take at most three times the steps, which are counted.
  */
 import assert from 'node:assert/strict'
+import { EventEmitter } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test } from 'node:test'
+import { deflateSync, gzipSync } from 'node:zlib'
+import { HttpError, Response } from 'runwright/http'
 
 import { readCheckScript } from '../lib/agent/goals/check-script.js'
 import { compileGlobs } from '../lib/agent/workspace/globs.js'
@@ -26,6 +29,10 @@ import { optionalFilesIn } from '../lib/agent/goals/sealed/presence.js'
 import { usesRunner } from '../lib/agent/goals/sealed/test-texts.js'
 import { makeTargets } from '../lib/agent/goals/shipped/workspace-facts.js'
 import { newProgress, noteResult } from '../lib/agent/log/progress.js'
+import { readMessages } from '../lib/agent/mcp/json-rpc.js'
+import { readChallenge } from '../lib/agent/mcp/oauth/discovery.js'
+import { readCallResult, readResourceResult } from '../lib/agent/mcp/results.js'
+import { importSchema } from '../lib/agent/mcp/schema-import.js'
 import { LeadingThought } from '../lib/agent/models/openai/leading-thought.js'
 import { ObjectEnd } from '../lib/agent/models/openai/object-end.js'
 import { redactSecrets } from '../lib/agent/models/provider-errors.js'
@@ -35,9 +42,13 @@ import { comparedIn, parseFrames } from '../lib/agent/models/repair/report.js'
 import { tokenizeJavaScript } from '../lib/agent/models/repair/tokenize-javascript.js'
 import { tokenizePython } from '../lib/agent/models/repair/tokenize-python.js'
 import { parseArguments } from '../lib/agent/models/tool-arguments.js'
+import {
+  anthropicSchema, geminiSchema, isStrictSchema, openAiSchema,
+} from '../lib/agent/models/tool-schemas.js'
 import { escapeInvisible } from '../lib/internal/escape-invisible.js'
 import { headAndTail } from '../lib/agent/output.js'
 import { Redactor } from '../lib/agent/redaction/redactor.js'
+import { StreamRedactor } from '../lib/agent/redaction/stream-redactor.js'
 import { checkSchema } from '../lib/agent/check-schema.js'
 import { decodeCursor } from '../lib/agent/stores/list-order.js'
 import { literalMatcher } from '../lib/agent/tools/line-matcher.js'
@@ -48,11 +59,17 @@ import { changedPackages } from '../lib/agent/workspace/lock-changes.js'
 import { mergeTexts } from '../lib/agent/workspace/merge-text.js'
 import { atOnce } from '../lib/internal/next-turn.js'
 import { parseChallenges } from '../lib/internal/challenges.js'
+import type { JsonObject } from '../lib/internal/json.js'
+import { DigestCredentials } from '../lib/http/auth/digest-credentials.js'
 import { parseNetrc } from '../lib/http/auth/netrc.js'
 import { CacheDirectives } from '../lib/http/cache/directives.js'
 import { parseHttpDate } from '../lib/http/cache/http-date.js'
+import { decodeContentSync } from '../lib/http/content/decoders.js'
 import { SseParser } from '../lib/http/content/sse-parser.js'
-import { encodingName, LineSplitter } from '../lib/http/content/text.js'
+import {
+  ByteChunker, decodeText, encodingName, IncrementalText, LineSplitter, TextChunker,
+} from '../lib/http/content/text.js'
+import { ZstdFrames } from '../lib/http/content/zstd.js'
 import { Cookies } from '../lib/http/cookies/jar.js'
 import { parsePublicSuffixes } from '../lib/http/cookies/public-suffixes.js'
 import { parseCookieDate, parseSetCookie } from '../lib/http/cookies/set-cookie.js'
@@ -63,6 +80,14 @@ import { parseNoProxy } from '../lib/http/no-proxy.js'
 import { Masker } from '../lib/http/recording/masking.js'
 import { parseRetryAfter } from '../lib/http/retry.js'
 import { ResponseParser } from '../lib/http/transports/http1/response-parser.js'
+import { FieldSectionReader } from '../lib/http/transports/http2/field-sections.js'
+import {
+  checkFrame, FLAG, FRAME, frame, FrameParser, Http2Fault, settingsIn,
+} from '../lib/http/transports/http2/frames.js'
+import { HpackDecoder, HpackError } from '../lib/http/transports/http2/hpack.js'
+import { decodeHuffman } from '../lib/http/transports/http2/hpack-huffman.js'
+import { HandshakeReader } from '../lib/http/transports/proxy/handshake-reader.js'
+import { ResponseBody } from '../lib/http/transports/response-body.js'
 import { parseUrl, percentDecoded, redactUrl } from '../lib/http/url.js'
 import { bearerToken } from '../lib/server/access/auth.js'
 import { isLoopbackHost } from '../lib/server/access/origin.js'
@@ -71,9 +96,11 @@ import { ProblemError } from '../lib/server/errors.js'
 import { duplicateKey } from '../lib/server/messages/duplicate-key.js'
 import { decodeFilePath, encodeFilePath } from '../lib/server/messages/file-path.js'
 import { matchesTag } from '../lib/server/messages/etag.js'
+import { checkQuery } from '../lib/server/messages/query.js'
 import { targetOf } from '../lib/server/messages/request-target.js'
 import { HandshakeError } from '../lib/ws/errors.js'
 import { parseExtensions } from '../lib/ws/extensions.js'
+import { Receiver } from '../lib/ws/receiver.js'
 import { RefusedBody } from '../lib/ws/refused-body.js'
 import { HeadReader } from '../lib/ws/response-head.js'
 import { readFolderOf, readPackOf } from './helpers/object-texts.js'
@@ -104,6 +131,52 @@ const inFile =
 const halves = (text: string): readonly [string, string] => {
   const middle = text.length / 2
   return [`${text.slice(0, middle)}!${text.slice(middle)}`, text + text]
+}
+
+const bytesOf = (text: string): Buffer => Buffer.from(text, 'latin1')
+
+/** Calls `feed` with copies of the bytes, in chunks. */
+function inChunks(bytes: Buffer, size: number, feed: (chunk: Buffer) => unknown): void {
+  for (let at = 0; at < bytes.length; at += size) feed(Buffer.from(bytes.subarray(at, at + size)))
+}
+
+/** Calls `parse`, which may refuse what it gets. */
+function refusing(error: new (...args: never[]) => Error, parse: () => unknown): void {
+  try {
+    parse()
+  } catch (thrown) {
+    assert.ok(thrown instanceof error, String(thrown))
+  }
+}
+
+function parseFrames2(text: string, size: number): void {
+  const sections = new FieldSectionReader(1e6)
+  const parser = new FrameParser({
+    onData: () => undefined,
+    onFrame: (type, flags, stream, payload) => {
+      checkFrame(type, stream, payload)
+      if (type === FRAME.headers) sections.begin(flags, stream, payload)
+      else if (type === FRAME.continuation) sections.continue(flags, stream, payload)
+      else if (type === FRAME.settings) settingsIn(flags, payload)
+    },
+  })
+  refusing(Http2Fault, () => inChunks(bytesOf(text), size, (chunk) => parser.feed(chunk)))
+}
+
+/** A short frame of a WebSocket server. */
+const plainFrame = (first: number, payload: string): string =>
+  String.fromCharCode(first, payload.length) + payload
+
+/** A short frame of a WebSocket client. */
+function maskedFrame(first: number, payload: string): string {
+  const masked = bytesOf(payload).map((byte, i) => byte ^ bytesOf('key!')[i % 4]!)
+  const head = String.fromCharCode(first, payload.length | 0x80)
+  return `${head}key!${Buffer.from(masked).toString('latin1')}`
+}
+
+const NO_LIMITS = { maxMessageBytes: 1e9, maxFragments: 1e9, maxControlFramesPerSecond: null }
+const TAKES_ALL = {
+  message: () => true, ping() {}, pong() {}, close() {}, failed() {}, paused() {},
 }
 
 const WORDS = ['x=/node ', 'a ', ';', '(', 'x=(', '"', "'", '\\"', ';x="', '-c "a;" ', '`', '#', '{']
@@ -330,7 +403,10 @@ const PARSERS: readonly Parser[] = [
     name: 'arguments in pieces',
     parse: (text) => {
       const end = new ObjectEnd()
-      for (let at = 1; at <= text.length; at++) end.isIn(text.slice(0, at))
+      for (const char of text) {
+        end.add(char)
+        void end.isReached
+      }
     },
     units: ['a', '{', '}', '[', '"', '\\', ' ', '{"a":"', '{"a":[1]},'],
     around: ['{', '}'],
@@ -485,6 +561,206 @@ const PARSERS: readonly Parser[] = [
       body.take()
     },
     units: ['1\r\na\r\n', 'a', '\r\n', '1;', '0', 'f'],
+  },
+  {
+    name: 'header blocks of HTTP/2',
+    parse: (text) => refusing(HpackError, () => new HpackDecoder(1e6).decode(bytesOf(text))),
+    units: [
+      '\x82', '\xbe', '\x40\x01a\x01b', '\x40\x01a\x00', '\x00\x01a\x01b', '\x7f\x00', '\xff\x80\x80\x00',
+      '\x20', '\x3f\xe1\x1f', '\x40\x81\x1f\x81\x1f', '\x40\x00\x00', '\x00\x01:\x01\n',
+    ],
+    around: ['\x40\x01a\x01b', ''],
+  },
+  {
+    name: 'Huffman codes',
+    parse: (text) => decodeHuffman(bytesOf(text), 0, text.length),
+    units: ['\x00', '\x1f', '\xff', 'a', '\xf8'],
+  },
+  ...[1, 7, 65_536].map((size): Parser => ({
+    name: `frames of HTTP/2 in chunks of ${size}`,
+    parse: (text) => parseFrames2(text, size),
+    units: [
+      frame(FRAME.data, 0, 1, ''), frame(FRAME.data, 0, 1, 'a'), frame(FRAME.data, FLAG.padded, 1, '\0'),
+      frame(FRAME.headers, FLAG.endHeaders, 1, '\x82'), frame(FRAME.headers, 0, 1, '\x82'),
+      frame(FRAME.continuation, 0, 1, '\x82'), frame(FRAME.continuation, 0, 1, ''),
+      frame(FRAME.settings, 0, 0, '\0\x03\0\0\0\x01'.repeat(50)), frame(FRAME.ping, 0, 0, 'are you?'),
+      frame(FRAME.windowUpdate, 0, 0, '\0\0\0\x01'), frame(99, 0, 0, 'a'.repeat(1_000)), '\0',
+    ],
+    around: [frame(FRAME.headers, 0, 1, ''), ''],
+  })),
+  {
+    name: 'content that nobody takes',
+    parse: async (text) => {
+      const body = new ResponseBody({ waiting() {}, pause() {}, resume() {}, abandon() {} })
+      for (const char of text) body.push(Buffer.from(char))
+      body.end()
+      while ((await body.next()).done !== true);
+    },
+    units: ['a', 'é'],
+  },
+  {
+    name: 'answers of proxies, byte by byte',
+    parse: async (text) => {
+      const socket = Object.assign(new EventEmitter(), { pause() {}, unshift() {} })
+      const reader = new HandshakeReader(socket as never, 'the proxy')
+      const taken = reader.takeUntil('\r\n\r\n', 1e6).catch(() => null)
+      for (const byte of bytesOf(text)) {
+        socket.emit('data', Buffer.of(byte))
+        await null
+      }
+      socket.emit('end')
+      await taken
+    },
+    units: ['a', '\r\n', '\r', 'a: b\r\n'],
+    around: ['a', 'b\r\n\r\n'],
+  },
+  {
+    name: 'digest challenges',
+    parse: (text) => {
+      refusing(HttpError, () => {
+        const credentials = new DigestCredentials('user', 'password')
+        credentials.challenged([text, text], 0)
+        credentials.authorize('GET', '/', Buffer.from(text))
+      })
+    },
+    units: [
+      'Digest realm="a", nonce="b", ', 'Digest algorithm=x, ', 'qop="auth, ', 'qop=auth,', 'stale=true,',
+      ',', '"', '\\', 'a', 'a=', 'Basic ',
+    ],
+    around: ['Digest realm="a", nonce="', '", qop="auth"'],
+  },
+  {
+    name: 'challenges of MCP servers',
+    parse: (text) => readChallenge([text]),
+    units: ['a ', ' ', 'a', 'scope="a ', '", '],
+    around: ['Bearer scope="', '"'],
+  },
+  {
+    name: 'links of a response',
+    parse: (text) => new Response(200, { headers: { Link: text } }).links,
+    units: ['<a>; rel="a b",', '<a>,', 'a ', '; rel=a', '"'],
+    around: ['<a>; rel="', '"'],
+  },
+  ...(['gzip', 'deflate', 'br'] as const).map((coding): Parser => ({
+    name: `${coding} content`,
+    parse: (text) => {
+      refusing(HttpError, () => decodeContentSync(bytesOf(text), [coding], null))
+    },
+    units: [gzipSync('a').toString('latin1'), deflateSync('a').toString('latin1'), '\0', 'a', '\x1f\x8b'],
+    around: [gzipSync('a').toString('latin1'), ''],
+  })),
+  {
+    name: 'frames of zstd',
+    parse: (text) => {
+      for (const size of [1, 65_536]) {
+        const frames = new ZstdFrames()
+        refusing(Error, () => inChunks(bytesOf(text), size, (chunk) => frames.feed(chunk)))
+      }
+    },
+    units: [
+      '\x50\x2a\x4d\x18\x00\x00\x00\x00', '\x50\x2a\x4d\x18\x01\x00\x00\x00a',
+      '\x28\xb5\x2f\xfd\x20\x00\x01\x00\x00', '\x08\x00\x00a', '\0',
+    ],
+    around: ['\x28\xb5\x2f\xfd\x00\x00', ''],
+  },
+  {
+    name: 'text in other encodings',
+    parse: (text) => {
+      for (const encoding of ['utf-8', 'utf-16le', 'utf-32le', 'shift_jis']) {
+        const decoder = new IncrementalText(encoding)
+        for (const byte of bytesOf(text)) decoder.feed(Buffer.of(byte))
+        decodeText(bytesOf(text), encoding)
+      }
+    },
+    units: ['a', '\0', '\xff', '\xe3\x81\x82'],
+  },
+  {
+    name: 'pieces of equal size',
+    parse: (text) => {
+      for (const size of [1, 1e6]) {
+        const [bytes, characters] = [new ByteChunker(size), new TextChunker(size)]
+        for (const char of text) {
+          bytes.feed(bytesOf(char))
+          characters.feed(char)
+        }
+        bytes.feed(bytesOf(text))
+        characters.feed(text)
+      }
+    },
+    units: ['a', '\ud83d', '\ude00'],
+  },
+  ...([['server', 1], ['server', 65_536], ['client', 1], ['client', 65_536]] as const).map(
+    ([role, size]): Parser => {
+      const frameOf = role === 'server' ? maskedFrame : plainFrame
+      return {
+        name: `WebSocket frames for a ${role}, in chunks of ${size}`,
+        parse: (text) => {
+          const receiver = new Receiver(null, TAKES_ALL, NO_LIMITS, null, role)
+          inChunks(bytesOf(text), size, (chunk) => receiver.push(chunk))
+        },
+        units: [
+          frameOf(0, ''), frameOf(0, 'a'), frameOf(0, 'ab'.repeat(60)), frameOf(0x89, ''), frameOf(0x8a, 'a'),
+          frameOf(0, 'a') + frameOf(0x89, 'b'), frameOf(0x80, '') + frameOf(1, 'a'), frameOf(0, '\xc3') + frameOf(0, '\xa4'),
+        ],
+        around: [frameOf(1, ''), frameOf(0x80, '')],
+      }
+    },
+  ),
+  {
+    name: 'text of a model, character by character',
+    parse: (text) => {
+      const stream = new StreamRedactor(new Redactor(['correct horse battery']))
+      for (const char of text) stream.push(char)
+      stream.end()
+    },
+    units: ['a', 'sk-', 'correct horse ', 'A', 'A ', '\n', 'password=', '://a:', 'Bearer ', '-----BEGIN PRIVATE KEY-----'],
+    around: ['-----BEGIN PRIVATE KEY-----\n', ''],
+  },
+  {
+    name: 'schemas of MCP tools',
+    parse: (text) => {
+      // Schemas with more parts are refused.
+      const names = Array.from({ length: text.length >> 5 }, (_, i) => `${text.slice(0, 1)}${i}`)
+      const fields = Object.fromEntries(names.map((name) => [name, {}]))
+      const branches = names.map((_, i) => ({ properties: { a: { const: i } } }))
+      const lists = { enum: names, required: names, dependentRequired: { a: names } }
+      for (const schema of [
+        { properties: fields, required: names },
+        { $defs: fields, anyOf: branches },
+        { patternProperties: { [text.slice(0, 500)]: {} }, pattern: text },
+        { description: text, title: text, $comment: text, [text]: text, default: text },
+        { ...lists, $ref: `#/${text}` },
+      ] as JsonObject[]) {
+        const imported = importSchema(schema, true)
+        if (imported.schema === null) continue
+        checkSchema(imported.schema, { ...fields, [text]: text })
+        for (const adapt of [openAiSchema, anthropicSchema]) adapt(text, imported.schema)
+        geminiSchema(imported.schema)
+        isStrictSchema({ type: 'object', additionalProperties: false, ...imported.schema })
+      }
+    },
+    units: ['a', '(', '(a|', '[a', 'a*', '.{9}', '\u202e', '/', '~1', '"', ' '],
+  },
+  {
+    name: 'results of MCP tools',
+    parse: (text) => {
+      const parts = text.split('').map((part) => ({ type: 'text', text: part }))
+      readCallResult({ content: parts, structuredContent: text }, null)
+      readResourceResult({ contents: parts })
+      readMessages(parts)
+      for (const type of ['image', 'resource', text])
+        readCallResult({ content: [{ type, data: text, mimeType: text, uri: text }] }, null)
+    },
+    units: ['a', 'iVBORw0K', '=', '\u202e'],
+  },
+  {
+    name: 'queries',
+    parse: (text) => {
+      const parameters = [{ name: 'metadata', in: 'query', prefix: true }] as const
+      const names = text.split('').map((char, i) => `metadata.${char}${i}`)
+      checkQuery(new URLSearchParams(names.join('&')), parameters, new Set())
+    },
+    units: ['a', 'é'],
   },
 ]
 

@@ -27,6 +27,10 @@ export interface HeldStream {
  */
 export class Backlog {
   readonly #held: Map<unknown, HeldMessage | HeldStream> = new Map()
+  /**
+   * Goes on behind what was removed, which a new iterator would step over; null once there is more.
+   */
+  #removal: MapIterator<[unknown, HeldMessage | HeldStream]> | null = null
   /** The answer to the latest Ping. */
   pong: Buffer | null = null
   /** The Close frame that goes out after all that is held. */
@@ -61,21 +65,24 @@ export class Backlog {
       this.#held.delete(key)
     }
     this.#held.set(key ?? message, message)
+    this.#removal = null
   }
 
   /** Adds a message in fragments behind all others. */
   holdStream(stream: HeldStream): void {
     this.#held.set(stream, stream)
+    this.#removal = null
   }
 
   /** Removes and returns the oldest. */
   shift(): HeldMessage | HeldStream | undefined {
-    for (const [key, held] of this.#held) {
-      this.#held.delete(key)
-      if (!('start' in held)) this.bytes -= weigh(held) - FRAME_OVERHEAD_BYTES
-      return held
-    }
-    return undefined
+    this.#removal ??= this.#held.entries()
+    const { value, done } = this.#removal.next()
+    if (done === true) return undefined
+    const [key, held] = value
+    this.#held.delete(key)
+    if (!('start' in held)) this.bytes -= weigh(held) - FRAME_OVERHEAD_BYTES
+    return held
   }
 
   /** Gives up an unfinished message, and all that waits behind it. */

@@ -33,13 +33,33 @@ interface Waiter {
 
 /** Messages that the program has not taken yet. */
 class Queue {
-  readonly messages: WebSocketMessage[] = []
+  /** The oldest message last. `Array.shift()` would move all others of a long list. */
+  #oldest: WebSocketMessage[] = []
+  /** Those that came after all of them, in their order. */
+  #newer: WebSocketMessage[] = []
   bytes = 0
   readsAhead = false
   /** How often the program made room after there was none. */
   relieved = 0
   /** Started when there is no room. */
   timer: NodeJS.Timeout | undefined
+
+  get isEmpty(): boolean {
+    return this.#oldest.length + this.#newer.length === 0
+  }
+
+  push(message: WebSocketMessage): void {
+    this.#newer.push(message)
+  }
+
+  shift(): WebSocketMessage | undefined {
+    if (this.#oldest.length === 0) {
+      const empty = this.#oldest
+      this.#oldest = this.#newer.reverse()
+      this.#newer = empty
+    }
+    return this.#oldest.pop()
+  }
 }
 
 type Result = IteratorResult<WebSocketMessage, undefined>
@@ -87,7 +107,7 @@ export class Inbox<Owner = unknown> {
   }
 
   get empty(): boolean {
-    return this.#queue === null || this.#queue.messages.length === 0
+    return this.#queue === null || this.#queue.isEmpty
   }
 
   get hasRoom(): boolean {
@@ -106,7 +126,7 @@ export class Inbox<Owner = unknown> {
       return true
     }
     const queue = (this.#queue ??= new Queue())
-    queue.messages.push(message)
+    queue.push(message)
     queue.bytes += weigh(message)
     if (this.hasRoom) return true
     this.#readAheadLater(queue)
@@ -116,7 +136,7 @@ export class Inbox<Owner = unknown> {
   /** Removes the oldest message. */
   shift(): WebSocketMessage | undefined {
     const queue = this.#queue
-    const message = queue?.messages.shift()
+    const message = queue?.shift()
     if (queue === null || message === undefined) return undefined
     const limit = this.#limits.receiveAheadBytes
     const wasFull = queue.bytes >= limit

@@ -26,7 +26,11 @@ const BUILT_IN: readonly (readonly [holder: object, cost: Cost, ...names: string
   [Buffer.prototype, produced, 'toString'],
   [Buffer, produced, 'concat', 'from'],
   [JSON, (_self, [text]) => text.length, 'parse'],
+  [JSON, (_self, _args, result) => result?.length ?? 0, 'stringify'],
+  [URLSearchParams.prototype, (self) => self.size, 'get', 'getAll', 'has'],
   [RegExp.prototype, matched, 'exec'],
+  // Also what is spread, such as into a copy.
+  [Object.getPrototypeOf([][Symbol.iterator]()), () => 1, 'next'],
 ]
 
 /** What a regular expression looks at that takes linear time. */

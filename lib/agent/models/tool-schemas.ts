@@ -55,8 +55,8 @@ function isStrictPart(value: unknown): boolean {
   if (format !== undefined && !STRICT_FORMATS.has(format as string)) return false
   if (type === 'object' || listOf(type).includes('object') || properties !== undefined) {
     const names = Object.keys(objectOf(properties))
-    const needed = listOf(required)
-    if (additionalProperties !== false || !names.every((name) => needed.includes(name)))
+    const needed = new Set(listOf(required))
+    if (additionalProperties !== false || !names.every((name) => needed.has(name)))
       return false
   }
   return (
@@ -83,6 +83,7 @@ export function anthropicSchema(description: string, schema: unknown): WireSchem
   const properties = objectOf(plain.parameters['properties'])
   const names = Object.keys(properties).filter((name) => !/^[a-zA-Z0-9_.-]{1,64}$/.test(name))
   if (names.length === 0) return plain
+  const taken = new Set(names)
   const { additionalProperties: _, unevaluatedProperties: __, ...open } = plain.parameters
   const required = listOf(open['required'])
   const lost = {
@@ -94,7 +95,7 @@ export function anthropicSchema(description: string, schema: unknown): WireSchem
     parameters: {
       ...open,
       properties: without(properties, names),
-      required: required.filter((name) => !names.includes(name as string)),
+      required: required.filter((name) => !taken.has(name as string)),
     },
   }
 }
@@ -134,13 +135,15 @@ function fieldsOf(branch: JsonValue, root: JsonObject): JsonObject {
 
 /** A field that several branches name may be what any of them says. */
 function mergedFields(fields: readonly (readonly [string, JsonValue])[]): JsonObject {
-  const all = new Map<string, JsonValue[]>()
+  /** What is said of each field, by its JSON. */
+  const all = new Map<string, Map<string, JsonValue>>()
   for (const [name, part] of fields) {
-    const list = all.get(name) ?? []
-    if (!list.some((one) => JSON.stringify(one) === JSON.stringify(part))) list.push(part)
-    all.set(name, list)
+    const parts = all.get(name) ?? new Map<string, JsonValue>()
+    parts.set(JSON.stringify(part), part)
+    all.set(name, parts)
   }
-  const merged = [...all].map(([name, parts]): [string, JsonValue] => {
+  const merged = [...all].map(([name, byText]): [string, JsonValue] => {
+    const parts = [...byText.values()]
     return [name, parts.length === 1 ? parts[0]! : { anyOf: parts }]
   })
   return Object.fromEntries(merged)
@@ -316,5 +319,6 @@ export function withRules(description: string, lost: JsonObject): string {
 }
 
 function without(object: JsonObject, names: readonly string[]): JsonObject {
-  return Object.fromEntries(Object.entries(object).filter(([name]) => !names.includes(name)))
+  const taken = new Set(names)
+  return Object.fromEntries(Object.entries(object).filter(([name]) => !taken.has(name)))
 }

@@ -12,6 +12,9 @@ import { REDACTED, type Redactor } from './redactor.js'
 /** UTF-16 units held back at most; the largest private keys in use have about 13 000. */
 const MAX_HELD = 16_384
 
+/** Beyond this many, what is held is read again only once it has grown by an eighth. */
+const LONG_HELD = 1_024
+
 /** Characters of the released text that are kept: a name, and what is between it and its value. */
 const BEFORE = 128
 
@@ -21,6 +24,8 @@ export class StreamRedactor {
   /** The end of what was released, which decides what follows it. */
   #before = ''
   #held = ''
+  /** How much of it is new since it was read. */
+  #unread = 0
   #silent = false
 
   constructor(redactor: Redactor) {
@@ -30,7 +35,11 @@ export class StreamRedactor {
   /** Takes the next piece and returns the text that it releases. */
   push(piece: string): string {
     if (this.#silent || piece === '') return ''
-    const text = this.#before + this.#held + piece
+    this.#held += piece
+    this.#unread += piece.length
+    if (this.#held.length > LONG_HELD && this.#unread * 8 < this.#held.length) return ''
+    this.#unread = 0
+    const text = this.#before + this.#held
     const { shown, end } = this.#redactor.settled(text, this.#before.length)
     this.#before = text.slice(Math.max(0, end - BEFORE), end)
     this.#held = text.slice(end)

@@ -28,6 +28,7 @@ export function checkQuery(
   allowed: ReadonlySet<string>,
 ): void {
   const known = parameters.filter((parameter) => parameter.in === 'query')
+  const given = new Set<string>()
   for (const [name, value] of query) {
     if (allowed.has(name)) continue
     const parameter = known.find((one) =>
@@ -35,7 +36,8 @@ export function checkQuery(
     )
     if (parameter === undefined) throw unknownParameter(name, known)
     if (!isStorable(`${name}${value}`)) throw invalid(parameter.name, MUST_BE_STORABLE)
-    if (parameter.repeated !== true) readText(query, name)
+    if (parameter.repeated !== true && given.has(name)) throw givenTwice(name)
+    given.add(name)
   }
 }
 
@@ -53,10 +55,14 @@ function invalid(name: string, detail: string): ProblemError {
   return invalidField(`/${name}`, detail, 'query')
 }
 
+function givenTwice(name: string): ProblemError {
+  return invalid(name, 'must be given once')
+}
+
 /** The value of a parameter; undefined when absent. @throws 422 when it is given twice */
 export function readText(query: URLSearchParams, name: string): string | undefined {
   const values = query.getAll(name)
-  if (values.length > 1) throw invalid(name, 'must be given once')
+  if (values.length > 1) throw givenTwice(name)
   return values[0]
 }
 

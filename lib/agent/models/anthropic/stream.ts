@@ -15,6 +15,8 @@ import {
 /** A content block whose deltas are still arriving. */
 interface OpenBlock {
   readonly block: Record<string, JsonValue>
+  /** Those of the block, if it has any. */
+  readonly citations: JsonValue[]
   /** The arguments of a `tool_use` block, as JSON text. */
   input: string
 }
@@ -108,7 +110,8 @@ export class AnthropicStream implements StreamDecoder {
   }
 
   #start(index: number, block: JsonObject): string {
-    this.#blocks.set(index, { block: { ...block }, input: '' })
+    const citations = [...listOf(block['citations'])]
+    this.#blocks.set(index, { block: { ...block }, citations, input: '' })
     return block['type'] === 'text' ? textOf(block['text']) : ''
   }
 
@@ -118,7 +121,7 @@ export class AnthropicStream implements StreamDecoder {
     if (open === undefined) return ''
     if (type === 'input_json_delta') open.input += textOf(delta['partial_json'])
     if (type === 'citations_delta' && delta['citation'] !== undefined)
-      open.block['citations'] = [...listOf(open.block['citations']), delta['citation']]
+      open.citations.push(delta['citation'])
     const field = GROWING_FIELDS[type]
     if (field === undefined) return ''
     const piece = textOf(delta[field])
@@ -154,6 +157,8 @@ function inputOf({ block, input }: OpenBlock): JsonValue {
 }
 
 function closeBlock(open: OpenBlock): JsonObject {
+  const { citations } = open
+  if (citations.length > 0) open.block['citations'] = citations
   // Blocks of the provider's own tools have arguments too.
   if (open.block['type'] !== 'tool_use' && open.input === '') return open.block
   const input = inputOf(open)

@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../../internal/json.js'
+import { isJsonObject, type JsonObject, type JsonValue } from '../../../internal/json.js'
 import type { ModelRequest, ModelTurn } from '../../model.js'
 import type { Usage } from '../../usage.js'
 import type { StreamDecoder } from '../adapter.js'
@@ -13,7 +13,8 @@ import { embeddedError, readPiece, unfinishedStream, type WireContext } from '..
 export class GeminiStream implements StreamDecoder {
   readonly #request: ModelRequest
   readonly #context: WireContext
-  readonly #parts: JsonObject[] = []
+  /** Pieces that continue a part are added to it in place. */
+  readonly #parts: Record<string, JsonValue>[] = []
   #finishReason = ''
   #finishMessage = ''
   #blockReason = ''
@@ -94,13 +95,13 @@ export class GeminiStream implements StreamDecoder {
     const last = this.#parts.at(-1)
     const call = part['functionCall']
     const open = last?.['functionCall']
-    if (isJsonObject(call) && textOf(call['name']) === '' && isJsonObject(open)) {
-      const args = { ...objectOf(open['args']), ...objectOf(call['args']) }
-      this.#parts[this.#parts.length - 1] = {
-        ...last,
-        ...part,
-        functionCall: { ...call, ...open, args },
-      }
+    const continues = isJsonObject(call) && textOf(call['name']) === ''
+    if (last !== undefined && continues && isJsonObject(open)) {
+      const args = isJsonObject(open['args']) ? open['args'] : {}
+      const more = Object.entries(call).filter(([key]) => !Object.hasOwn(open, key))
+      Object.assign(args, call['args'])
+      Object.assign(open, Object.fromEntries(more), { args })
+      Object.assign(last, part, { functionCall: open })
       return
     }
     const joins =
@@ -108,9 +109,8 @@ export class GeminiStream implements StreamDecoder {
       isPlainText(last) &&
       isPlainText(part) &&
       last['thought'] === part['thought']
-    const text = textOf(last?.['text']) + textOf(part['text'])
-    if (joins) this.#parts[this.#parts.length - 1] = { ...last, text }
-    else this.#parts.push(part)
+    if (joins) last['text'] = textOf(last['text']) + textOf(part['text'])
+    else this.#parts.push({ ...part })
   }
 }
 

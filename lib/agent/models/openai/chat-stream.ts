@@ -36,7 +36,10 @@ export class OpenAiChatStream implements StreamDecoder {
   readonly #byIndex = new Map<number, OpenCall>()
   /** The last call of each id. */
   readonly #byId = new Map<string, OpenCall>()
-  readonly #message: Record<string, JsonValue> = { role: 'assistant', content: null }
+  readonly #message: Joined = { role: 'assistant', content: null }
+  readonly #details: JsonValue[] = []
+  /** The first of the details with each `index`. */
+  readonly #detailsByIndex = new Map<JsonValue, Joined>()
   readonly #thought = new LeadingThought()
   #finishReason = ''
   #usage: JsonObject = {}
@@ -97,11 +100,13 @@ export class OpenAiChatStream implements StreamDecoder {
   }
 
   #delta(delta: JsonObject): string {
+    // Read first: what is joined becomes part of the message.
+    const { text } = readContent(delta['content'])
     for (const [key, value] of Object.entries(delta)) {
       if (SEPARATE_FIELDS.has(key) || value === null || value === '') continue
       this.#message[key] =
         key === 'reasoning_details'
-          ? joinDetails(this.#message[key], value)
+          ? this.#joinDetails(listOf(value))
           : join(this.#message[key], value)
       this.#anything = true
     }
@@ -109,9 +114,23 @@ export class OpenAiChatStream implements StreamDecoder {
     // Old servers send a single call without an id.
     const only = delta['function_call']
     if (isJsonObject(only)) this.#callDelta({ index: 0, function: only })
-    const content = this.#thought.pass(readContent(delta['content']).text)
+    const content = this.#thought.pass(text)
     // A refusal is visible only when there is no other text.
     return this.#message['content'] === null ? textOf(delta['refusal']) : content
+  }
+
+  /** Merges the pieces of each reasoning block, which have the same `index`. */
+  #joinDetails(pieces: readonly JsonValue[]): JsonValue {
+    for (const piece of pieces.map(objectOf)) {
+      const { index } = piece
+      const block = index === undefined ? undefined : this.#detailsByIndex.get(index)
+      if (block !== undefined) joinBlock(block, piece)
+      else {
+        this.#details.push(piece)
+        if (index !== undefined) this.#detailsByIndex.set(index, piece as Joined)
+      }
+    }
+    return this.#details
   }
 
   #callDelta(delta: JsonObject): void {
@@ -125,7 +144,10 @@ export class OpenAiChatStream implements StreamDecoder {
     call.name ||= textOf(name)
     Object.assign(call.rest, rest)
     if (isJsonObject(args)) call.object = args
-    else call.text += textOf(args)
+    else {
+      call.text += textOf(args)
+      call.end.add(textOf(args))
+    }
   }
 
   #callFor(
@@ -157,57 +179,50 @@ function isError(value: JsonValue | undefined): boolean {
   return value !== undefined && value !== null && value !== ''
 }
 
-/** Appends to text and to lists of parts (also plain text to a list); replaces anything else. */
+/** What grows as pieces arrive: the message, and the parts of it that pieces continue. */
+type Joined = Record<string, JsonValue>
+
+/**
+ * Appends to text and to lists of parts (also plain text to a list); replaces anything else. A list
+ * grows in place: copied for each piece, a long answer would take quadratic time.
+ */
 function join(before: JsonValue | undefined, value: JsonValue): JsonValue {
   if (typeof before === 'string' && typeof value === 'string') return before + value
   if (!Array.isArray(before) && !Array.isArray(value)) return value
-  const parts = [...partsOf(before)]
+  const parts: JsonValue[] = Array.isArray(before) ? before : [...partsOf(before)]
   for (const part of partsOf(value)) {
-    const last = objectOf(parts.at(-1))
-    const joined = joinParts(last, objectOf(part))
-    if (joined === null) parts.push(part)
-    else parts[parts.length - 1] = joined
+    if (!continues(objectOf(parts.at(-1)) as Joined, objectOf(part))) parts.push(part)
   }
   return parts
 }
 
-/** Merges two pieces of the same text or thought; null when they are separate parts. */
-function joinParts(last: JsonObject, part: JsonObject): JsonObject | null {
+/** Adds a piece to the text or thought that it continues; false for a part of its own. */
+function continues(last: Joined, part: JsonObject): boolean {
   const { type } = part
-  if (type !== last['type']) return null
-  if (type === 'text') return { ...last, text: textOf(last['text']) + textOf(part['text']) }
-  if (type !== 'thinking' || !Array.isArray(last['thinking'])) return null
-  return { ...last, ...part, thinking: join(last['thinking'], part['thinking'] ?? []) }
+  if (type !== last['type']) return false
+  if (type === 'text') {
+    last['text'] = textOf(last['text']) + textOf(part['text'])
+    return true
+  }
+  const { thinking } = last
+  if (type !== 'thinking' || !Array.isArray(thinking)) return false
+  Object.assign(last, part, { thinking: join(thinking, part['thinking'] ?? []) })
+  return true
 }
 
 function partsOf(value: JsonValue | undefined): readonly JsonValue[] {
   return typeof value === 'string' ? [{ type: 'text', text: value }] : listOf(value)
 }
 
-/** Merges the pieces of a reasoning block, which have the same `index`. */
-function joinDetails(before: JsonValue | undefined, value: JsonValue): JsonValue {
-  const blocks = [...listOf(before)]
-  for (const piece of listOf(value).map(objectOf)) {
-    const at = blocks.findIndex(
-      (block) => piece['index'] !== undefined && objectOf(block)['index'] === piece['index'],
-    )
-    if (at === -1) blocks.push(piece)
-    else blocks[at] = joinBlock(objectOf(blocks[at]), piece)
-  }
-  return blocks
-}
-
-function joinBlock(block: JsonObject, piece: JsonObject): JsonObject {
-  const joined: Record<string, JsonValue> = { ...block }
+function joinBlock(block: Joined, piece: JsonObject): void {
   for (const [key, value] of Object.entries(piece)) {
     if (value === null) continue
-    joined[key] = ['text', 'summary', 'data'].includes(key) ? join(joined[key], value) : value
+    block[key] = ['text', 'summary', 'data'].includes(key) ? join(block[key], value) : value
   }
-  return joined
 }
 
 function isComplete(call: OpenCall): boolean {
-  return call.object !== null || call.end.isIn(call.text)
+  return call.object !== null || call.end.isReached
 }
 
 function closeCall(call: OpenCall): JsonObject {

@@ -2,7 +2,7 @@ import { RemoteProtocolError } from '../../errors.js'
 import { Headers } from '../../headers.js'
 import { MAX_INFORMATIONAL, tooManyInformational } from '../failures.js'
 import { decodeValue, hasMember, trimBlanks } from '../../field-values.js'
-import { HeldBytes } from './held-bytes.js'
+import { HeldBytes } from '../held-bytes.js'
 
 /** Receives the parts of a response in their order. */
 export interface ParserEvents {

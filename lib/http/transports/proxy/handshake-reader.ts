@@ -1,11 +1,14 @@
 import type { Socket } from 'node:net'
 import { ProxyError } from '../../errors.js'
+import { HeldBytes } from '../held-bytes.js'
 
 /** Reads exact parts of a proxy handshake from a socket, and puts the rest back at its end. */
 export class HandshakeReader {
   readonly #socket: Socket
   readonly #peer: string
-  #held: Buffer = Buffer.alloc(0)
+  readonly #held = new HeldBytes()
+  /** The bytes that wait to be taken. */
+  #bytes: Buffer = Buffer.alloc(0)
   #error: Error | null = null
   #wake: (() => void) | null = null
 
@@ -21,19 +24,24 @@ export class HandshakeReader {
 
   /** The next `count` bytes. @throws {@link ProxyError} when the connection ends before them. */
   async take(count: number): Promise<Buffer> {
-    await this.#until(() => this.#held.length >= count)
+    await this.#until(() => this.#bytes.length >= count)
     return this.#cut(count)
   }
 
   /** All bytes up to and including `mark`. @throws {@link ProxyError} beyond `maxBytes`. */
   async takeUntil(mark: string, maxBytes: number): Promise<Buffer> {
+    let at = -1
+    let searched = 0
     await this.#until(() => {
-      if (this.#held.includes(mark, 0, 'latin1')) return true
-      if (this.#held.length > maxBytes)
+      at = this.#bytes.indexOf(mark, searched, 'latin1')
+      if (at !== -1) return true
+      const { length } = this.#bytes
+      if (length > maxBytes)
         throw new ProxyError(`${this.#peer} answered with more than ${maxBytes} bytes`)
+      searched = Math.max(0, length - mark.length + 1)
       return false
     })
-    return this.#cut(this.#held.indexOf(mark, 0, 'latin1') + mark.length)
+    return this.#cut(at + mark.length)
   }
 
   /** Stops reading, pauses the socket and puts unread bytes back. */
@@ -44,11 +52,13 @@ export class HandshakeReader {
     socket.removeListener('close', this.#onEnd)
     socket.removeListener('error', this.#onError)
     socket.pause()
-    if (this.#held.length > 0 && !socket.destroyed) socket.unshift(this.#held)
+    if (this.#bytes.length > 0 && !socket.destroyed) socket.unshift(this.#bytes)
   }
 
   readonly #onData = (chunk: Buffer): void => {
-    this.#held = Buffer.concat([this.#held, chunk])
+    if (this.#held.length === 0) this.#held.keep(this.#bytes)
+    this.#bytes = this.#held.with(chunk)
+    this.#held.keep(this.#bytes)
     this.#wake?.()
   }
 
@@ -72,8 +82,9 @@ export class HandshakeReader {
   }
 
   #cut(count: number): Buffer {
-    const head = this.#held.subarray(0, count)
-    this.#held = this.#held.subarray(count)
+    const head = this.#bytes.subarray(0, count)
+    this.#bytes = this.#bytes.subarray(count)
+    this.#held.clear()
     return head
   }
 }
