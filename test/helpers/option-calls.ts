@@ -139,6 +139,20 @@ const mcpServer = (names: readonly string[]): object =>
     ? { name: 'a', url: 'http://127.0.0.1:9' }
     : { name: 'a', command: 'x' }
 
+/** Methods of an engine that take a caller. */
+function byCaller(
+  methods: Readonly<Record<string, (engine: agent.RunEngine, caller: agent.Caller) => unknown>>,
+): Record<string, OptionCall> {
+  const calls = Object.entries(methods).map(([name, method]): [string, OptionCall] => [
+    `RunEngine.${name}#caller`,
+    {
+      call: async (c) => method(await openEngine(), c),
+      base: () => ({ owner: { id: null, tenant: null } }),
+    },
+  ])
+  return Object.fromEntries(calls)
+}
+
 const agentCalls: Record<string, Call | OptionCall> = {
   'RunEngine.open#options': {
     call: (o: any) => agent.RunEngine.open(o),
@@ -151,6 +165,17 @@ const agentCalls: Record<string, Call | OptionCall> = {
   'RunEngine.subscribe#options': async (o) => (await openEngine()).subscribe(RUN, o),
   'RunEngine.usage#options': async (o) => (await openEngine()).usage(null, o),
   'RunEngine.close#options': async (o) => (await openEngine()).close(o),
+  ...byCaller({
+    get: (engine, c) => engine.get(RUN, c),
+    resume: (engine, c) => engine.resume(RUN, { decision: 'approve' }, c),
+    abort: (engine, c) => engine.abort(RUN, c),
+    retry: (engine, c) => engine.retry(RUN, c),
+    delete: (engine, c) => engine.delete(RUN, c),
+    checkFiles: (engine, c) => engine.checkFiles(RUN, c),
+    events: (engine, c) => engine.events(RUN, { after: 0, limit: 1 }, c),
+    images: (engine, c) => engine.images(RUN, 1, c),
+    subscribe: (engine, c) => engine.subscribe(RUN, {}, c),
+  }),
   'ModelError#options': (o) => new agent.ModelError('ERR_AGENT_MODEL', 'x', o),
   'FileStore#options': {
     call: (o: any) => new agent.FileStore(o),
@@ -297,7 +322,7 @@ export const optionCalls: ReadonlyMap<string, OptionCall> = new Map(
 
 /** What looks like options and is not: patterns of places, with the reason. */
 export const notOptions: readonly (readonly [place: RegExp, reason: string])[] = [
-  [/ (.*\.)?(transport|mounts\.any|stream|store|store\.(objects|shared)|objects|executor|providers\[0\]|pool|pool\.options|listen|listen\.options)( |$)/,
+  [/ (.*\.)?(transport|mounts\.any|stream|store|store\.(objects|shared)|objects|executor|clock|providers\[0\]|pool|pool\.options|listen|listen\.options)( |$)/,
     'objects of the host, which may have whatever else it needs'],
   [/ (.*\.)?(tools\[0\]|tools\[0\]\.parameters|models\.any|models\.any\.prices) /,
     'tools and models of the host; those that the package makes are checked when they are made'],
