@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  existsSync, readdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync,
+} from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { SystemDisk, type FileStat } from '../../../lib/agent/stores/file/disk.js'
+import { DirectoryLock } from '../../../lib/agent/stores/file/lock.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { scratch } from '../../helpers/engine.js'
 import { forgeLock, openStore } from './store-files.js'
@@ -66,6 +70,41 @@ for (const content of ['', '{', 'null', '{"pid":"x"}', '{"pid":-1}']) {
     assert.deepEqual(readdirSync(directory).filter((name) => name.startsWith('lock')), [])
   })
 }
+
+test('a takeover that begins meanwhile, by another process, is not disturbed', (t) => {
+  const directory = scratch(t)
+  const lock = forgeLock(directory, { pid: 4_194_304 })
+  const guard = `${lock}.takeover`
+  const content = readFileSync(lock, 'utf8').replace('4194304', String(process.pid))
+  class Slow extends SystemDisk {
+    #looked = false
+
+    /** The other process begins once this one has looked for a guard in vain. */
+    #begin(path: string): void {
+      if (path !== guard || this.#looked) return
+      this.#looked = true
+      writeFileSync(guard, content)
+    }
+
+    override stat(path: string): FileStat {
+      try {
+        return super.stat(path)
+      } finally {
+        this.#begin(path)
+      }
+    }
+
+    override open(path: string, flags: 'r' | 'r+' | 'w' | 'wx'): number {
+      try {
+        return super.open(path, flags)
+      } finally {
+        this.#begin(path)
+      }
+    }
+  }
+  assert.throws(() => DirectoryLock.acquire(directory, new Slow()), LOCKED)
+  assert.equal(readFileSync(guard, 'utf8'), content)
+})
 
 test('a store does not remove a lock by which another process has replaced its own', async (t) => {
   const directory = scratch(t)

@@ -180,8 +180,10 @@ class LockFiles {
   takeOver(path: string): Acquired | null {
     if (this.#livenessOf(path) === 'alive') return null
     const guard = `${path}.takeover`
-    // A process that died during its takeover must not block all others for ever.
-    if (this.#livenessOf(guard) !== 'alive') this.#disk.remove(guard)
+    // A process that died during its takeover must not block all others for ever. Where there is
+    // no guard none is removed: it would be that of a process that begins just now.
+    const isLeft = this.#identityOf(guard) !== '' && this.#livenessOf(guard) !== 'alive'
+    if (isLeft) this.#disk.remove(guard)
     const guarded = this.create(guard)
     if (guarded === null) return null
     try {
