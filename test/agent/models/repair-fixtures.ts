@@ -1,8 +1,9 @@
 /** The repair fixtures: projects whose tests pass, and bugs to plant in them one at a time. */
 import assert from 'node:assert/strict'
 import { readFileSync, readdirSync } from 'node:fs'
-import { readFile, rm, writeFile } from 'node:fs/promises'
+import { cp, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { repairModel, type ModelRequest, type ModelTurn } from 'runwright/agent'
 import { drive, type DriveResult, FIXTURES, runCommand, scratchCopy } from './repair-driver.js'
 
@@ -28,7 +29,7 @@ export const fixtures: readonly Fixture[] = readdirSync(FIXTURES).map((project) 
   const fixture = JSON.parse(
     readFileSync(join(FIXTURES, project, 'fixture.json'), 'utf8'),
   ) as Fixture
-  return { ...fixture, project, check: fixture.check.replace('{tsx}', import.meta.resolve('tsx')) }
+  return { ...fixture, project }
 })
 
 /** Why the check of a project cannot run here, or false. */
@@ -36,6 +37,13 @@ export async function missing({ needs }: Fixture): Promise<string | false> {
   if (needs === undefined) return false
   const { exitCode } = await runCommand(`python3 -m ${needs} --version`, FIXTURES)
   return exitCode === 0 ? false : `${needs} is not installed`
+}
+
+/** As a project has it: sandboxes show no packages of other folders. */
+async function installTsx(folder: string): Promise<void> {
+  const packages = fileURLToPath(new URL('../..', import.meta.resolve('tsx')))
+  for (const name of ['tsx', 'esbuild', '@esbuild'])
+    await cp(join(packages, name), join(folder, 'node_modules', name), { recursive: true })
 }
 
 /** Copies a project, plants a bug, asserts that the check fails, and runs the repair. */
@@ -53,6 +61,7 @@ export async function repair(
   const original = join(FIXTURES, fixture.project)
   await using copy = await scratchCopy(original)
   await rm(join(copy.path, 'fixture.json'))
+  if (fixture.check.includes('--import tsx')) await installTsx(copy.path)
   const file = join(copy.path, bug.file)
   const sound = await readFile(file, 'utf8')
   const broken = sound.replace(bug.find, () => bug.replace)
@@ -67,7 +76,8 @@ export async function repair(
   assert.ok(result.turns > 0, 'the check failed with the bug')
   const changed = (
     await runCommand(
-      `diff -rq -x fixture.json -x '.*' -x __pycache__ '${original}' '${copy.path}'`,
+      'diff -rq -x fixture.json -x node_modules -x ".*" -x __pycache__ ' +
+        `'${original}' '${copy.path}'`,
       copy.path,
     )
   ).output
