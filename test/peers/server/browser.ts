@@ -214,8 +214,8 @@ export async function copiedBy(page: Page, click: () => Promise<void>): Promise<
       }
     })
   }
-  await click()
-  await page.getByText('Copied').first().waitFor()
+  // It says so for a moment only.
+  await Promise.all([page.getByText('Copied').first().waitFor(), click()])
   return await page.evaluate(
     (own) => (own ? (globalThis as { copied?: string }).copied! : navigator.clipboard.readText()),
     inFirefox,

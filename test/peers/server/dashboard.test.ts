@@ -136,6 +136,8 @@ test('one gate is approved with feedback and the next one aborts the run', async
   await gate.getByRole('button', { name: 'Approve and continue' }).click()
   await gate.getByRole('heading', { name: 'Iteration 2 is done. Continue?' }).waitFor()
   await page.waitForFunction(() => document.activeElement?.id === 'run-title')
+  // The gate comes with the run's details, and what the timeline has with its events.
+  await page.getByRole('button', { name: 'Iteration 2', exact: true }).waitFor()
   // The feedback is in the iteration that was answered, which is folded by now: but in Firefox,
   // whose driver has scrolled to the button, so that it counts as read.
   if (!inFirefox) assert.equal(await page.getByText('look at the other file').count(), 0)
@@ -276,6 +278,8 @@ test('a run that waits for another one in its folder says why', async (t) => {
   await page.locator('section.gate').getByRole('button', { name: 'Abort run' }).click()
   await page.getByText('Aborted: stopped by a human at a gate').waitFor()
   await page.locator('nav .run', { hasText: 'nor-this' }).click()
+  await page.getByRole('heading', { level: 1, name: 'nor-this' }).waitFor()
+  await page.locator('.run-head .chip:not(.pending)').waitFor()
   await page.getByText('Queued: waiting').waitFor({ state: 'hidden' })
 })
 
@@ -441,10 +445,13 @@ test('a link with a wrong key asks for a key, also in a tab that has one', async
   assert.equal(page.url(), `${url}/#/`)
   assert.equal(await dialog.count(), 0)
   for (const hash of ['#key=', '#key=%0d%0ax', '#key=schl\u00fcssel']) {
+    // The page begins anew; until then, the dialog of the link before is open.
+    const loaded = page.waitForEvent('load')
     await page.evaluate((hash) => {
       sessionStorage.clear()
       location.hash = hash
     }, hash)
+    await loaded
     await dialog.getByLabel('API key').waitFor()
     assert.equal(page.url(), `${url}/#/`)
     assert.equal(await dialog.getByText('The key was not accepted.').count(), 0)
@@ -465,10 +472,12 @@ test('a link with a valid key of somebody else does not replace the key of a tab
     () => page.goto('about:blank').then(() => page.goto(`${url}/#key=${other}`)),
   ]
   for (const openLink of open) {
-    const listed = page.waitForResponse(/\/api\/runs\?/)
+    // The page that was open before has the same address, and lists its runs as well.
+    const loaded = page.waitForEvent('load')
     await openLink()
+    await loaded
     await page.waitForURL(`${url}/#/`)
-    await listed
+    await page.getByText('No runs yet.').waitFor()
   }
   assert.ok(keys.has(`Bearer ${own}`))
   assert.ok(!keys.has(`Bearer ${other}`))
@@ -577,6 +586,8 @@ test('what the page reads by itself does not ask a user who has declined', async
   // The timer of the list began before the key was revoked.
   for (const pause of [5_000, 60_000]) {
     const answered = page.waitForResponse(/\/api\/runs\?limit/)
+    // What was said of the answer before.
+    await page.locator('#service').evaluate((element) => element.replaceChildren())
     await context.clock.runFor(pause)
     assert.equal((await answered).status(), 401)
     await page.locator('#service:not(:empty), dialog').first().waitFor()

@@ -87,6 +87,8 @@ test('the demo is one click away, and its first events are shown as they happen'
   shown()
   await page.locator('.run-head').getByText('Achieved').waitFor()
   await page.locator('#brand').click()
+  // The list is read by itself.
+  await page.locator('.run-row').first().waitFor()
   assert.equal(await page.locator('.run-row').count(), 1)
   // With a run, the list is what is shown; the demo is found where runs begin.
   await page.locator('.welcome').waitFor({ state: 'hidden' })

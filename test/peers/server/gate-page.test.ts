@@ -45,6 +45,15 @@ async function results({ engine, runId }: World): Promise<[code: number, output:
   )
 }
 
+/**
+ * The gate of {@link MIXED}, once it takes answers: a moment after it shows the last of the files
+ * that it has read.
+ */
+async function readyWithFiles(page: Page): Promise<void> {
+  for (const n of [2, 3]) await callOf(page, n).locator('.diff').waitFor()
+  await ready(page)
+}
+
 async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await new Promise((resolve) => setTimeout(resolve, 20))
 }
@@ -75,6 +84,7 @@ test('a gate shows files as diffs, commands as commands, and other calls as a ta
   await callOf(page, 4).getByText('30.0 s').waitFor()
   await callOf(page, 4).getByText('/shop').waitFor()
   const rows = callOf(page, 5).locator('.arguments > div')
+  await rows.first().waitFor()
   assert.deepEqual(await rows.allTextContents(), [
     'targetstaging', 'replicas2', 'notefirst line\nsecond line',
   ])
@@ -152,7 +162,7 @@ for (const { width, colorScheme } of [
     const context = await openBrowser(t, { colorScheme, viewport: { width, height: 800 } })
     const world = await openWorld(t, context, { turns: [MIXED, { stop: 'refusal' }] })
     const { page, file } = world
-    await ready(page)
+    await readyWithFiles(page)
     await callOf(page, 2).getByLabel('Run call 2').uncheck()
     await callOf(page, 2).getByLabel('Why not').fill('no new files')
     // The key edits the call that has the focus.
@@ -267,7 +277,7 @@ test('a key answers nothing that is out of view: it leads there first', async (t
   const context = await openBrowser(t, { viewport: { width: 360, height: 640 } })
   const world = await openWorld(t, context, { turns: [MIXED] })
   const { page } = world
-  await ready(page)
+  await readyWithFiles(page)
   await page.evaluate(() => scrollTo(0, document.documentElement.scrollHeight))
   await page.keyboard.press('a')
   await page.getByText('Nothing was answered').waitFor()

@@ -228,6 +228,9 @@ test('arguments of a megabyte, odd names and thousands of calls stay bounded', a
 test('a text with CRLF keeps its line ends when it is edited', async (t) => {
   const args = { path: 'a.txt', content: 'one\r\ntwo\r\n' }
   const { fake, page } = await atGate(t, { calls: [{ call_id: 'c1', tool: 'write_file', args }] })
+  // A moment passes again once it shows the file.
+  await gateOf(page).locator('.diff').waitFor()
+  await ready(page)
   await page.locator('#run-title').focus()
   await page.keyboard.press('e')
   await gateOf(page).getByLabel('content').fill('one\nthree\n')

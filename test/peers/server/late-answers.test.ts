@@ -320,7 +320,7 @@ test('a run that is left keeps no marks, and a selection is kept however far one
   const fake = await openFake(t, {})
   fake.engine.log(fake.runId, 1_000)
   const page = await openRun(t, browser, fake)
-  await page.locator('[data-seq="5"]').waitFor()
+  for (const seq of [5, 30]) await page.locator(`[data-seq="${seq}"]`).waitFor()
   await page.evaluate(() => {
     getSelection()!.selectAllChildren(document.querySelector('[data-seq="5"] .what')!)
   })
@@ -329,7 +329,7 @@ test('a run that is left keeps no marks, and a selection is kept however far one
   assert.notEqual(before, '')
   await page.getByRole('button', { name: 'Latest' }).click()
   await page.locator('[data-seq="1000"]').waitFor()
-  await page.locator('[data-seq="100"]').waitFor({ state: 'detached' })
+  await page.locator('[data-seq="30"]').waitFor({ state: 'detached' })
   assert.equal(await selected(), before)
   if (await page.evaluate(() => !('highlights' in CSS))) return
   await page.getByLabel('Find in this run').fill('hello')

@@ -157,6 +157,8 @@ test('a filter is in the address: as a link, from the controls, and after a relo
   const page = await openPage(t, context, `${url}#/?status=failed&metadata.team=a%26b`)
   await page.getByRole('button', { name: 'team: a&b' }).waitFor()
   assert.equal(await page.getByLabel('Show runs with status').inputValue(), 'failed')
+  // The conditions are shown at once, the runs that were asked for when they come.
+  await page.locator('.run-row').nth(1).waitFor()
   const query = asked.find((one) => one.includes('metadata'))
   assert.equal(query, '?limit=50&status=failed&metadata.team=a%26b')
   await page.getByRole('button', { name: 'team: a&b' }).click()

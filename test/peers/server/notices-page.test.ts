@@ -73,8 +73,10 @@ test('each event is told once for all tabs, and not of a run that is looked at',
     await tab.locator('.run-row').nth(2).waitFor()
   }
   const [tab, other, reader] = tabs as [Page, Page, Page]
-  const looked = context.waitForEvent('response', (response) =>
-    response.url().includes('limit=100&status=awaiting_human'),
+  const looked = Promise.all(
+    ['?limit=100', '?limit=100&status=awaiting_human'].map((query) =>
+      context.waitForEvent('response', (response) => response.url().endsWith(query)),
+    ),
   )
   await tab.getByRole('button', { name: 'Notify me', exact: true }).click()
   await tab.getByText('You are told when a run needs you or ends.').waitFor()

@@ -26,16 +26,20 @@ const select = (page: Page, selector: string): Promise<void> =>
 
 const selected = (page: Page): Promise<string> => page.evaluate(() => String(getSelection()))
 
-/** Reports tokens, and waits until the page shows them: what was reported before is shown too. */
+/** Reports a check, and waits until the page shows it: what was reported before is shown too. */
 async function settle(page: Page, fake: FakeService, tokens: number): Promise<void> {
   const { final_state } = fake.engine.runs.get(fake.runId)!.details
   fake.set({ final_state: { ...final_state, total_tokens: tokens } })
-  fake.engine.append(fake.runId, 'llm_usage', {
-    input_tokens: 1, output_tokens: 1, cost_usd: 0, purpose: 'work',
+  fake.engine.append(fake.runId, 'goal_check', {
+    achieved: false, reason: 'not yet', cached: false, duration_ms: 1,
+    counts: { total: tokens, passed: tokens, failed: 0, skipped: 0 },
   } as never)
   await page.locator('.meter-value', { hasText: new RegExp(`^${tokens}$`) }).waitFor({
     state: 'attached',
   })
+  // The tokens come with the details, which may be faster than the events.
+  const counts = { hasText: `${tokens} of ${tokens} tests pass` }
+  await page.locator('.meters .counts', counts).waitFor({ state: 'attached' })
 }
 
 function toolResult(fake: FakeService, id: string, path: string): void {
@@ -70,7 +74,9 @@ test('notes that the reader unfolded stay unfolded, also when their count change
   await list.evaluate((element) => element.scrollTo({ top: 300 }))
   for (const next of [2, 3]) {
     count = next
+    const read = page.waitForResponse(/\/changes/)
     fake.checkpoint(String(next + 3), 'iteration')
+    await (await read).finished()
     await page.getByText(`Not compared: ${next} paths (secret by name)`).waitFor()
     await settle(page, fake, 100 + next)
     assert.equal(await page.locator('.notes details[open]').count(), 1)
@@ -121,7 +127,9 @@ test('a file and a folder that are read stay as they are with every checkpoint',
   await page.getByRole('tab', { name: 'Changes' }).click()
   fake.checkpoint('5', 'iteration')
   await settle(page, fake, 101)
+  const read = page.waitForResponse(/\/files(?:\?|$)/)
   await page.getByRole('tab', { name: 'Files' }).click()
+  await (await read).finished()
   await page.getByText('201–251 of 251').waitFor()
   await page.getByRole('link', { name: 'f0210' }).click()
   await page.getByLabel('Content of the file').waitFor()

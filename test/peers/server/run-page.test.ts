@@ -37,12 +37,19 @@ function fill(fake: FakeService): void {
 const elements = (page: Page): Promise<number> =>
   page.evaluate(() => document.querySelectorAll('*').length)
 
-/** Is the middle of the entry in the window? */
-const isInSight = (page: Page, seq: number): Promise<boolean> =>
-  page.evaluate((wanted) => {
+/** What has left the window is taken away a moment later. */
+async function waitUntilSmall(page: Page): Promise<void> {
+  const isSmall = (most: number): boolean => document.querySelectorAll('*').length < most
+  await page.waitForFunction(isSmall, MOST_ELEMENTS)
+}
+
+/** Waits until the whole entry is in the window: what is drawn around it may move it. */
+async function waitUntilInSight(page: Page, seq: number): Promise<void> {
+  await page.waitForFunction((wanted) => {
     const box = document.querySelector(`article[data-seq="${wanted}"]`)?.getBoundingClientRect()
     return box !== undefined && box.top >= 0 && box.bottom <= innerHeight
   }, seq)
+}
 
 const marks = (page: Page, name = 'found'): Promise<number> =>
   page.evaluate((registry) => CSS.highlights.get(registry)?.size ?? 0, name)
@@ -63,8 +70,8 @@ test('an address leads to its event in a log of 10 000, wherever that is shown',
       (wanted) => document.activeElement?.getAttribute('data-seq') === String(wanted),
       shown,
     )
-    assert.ok(await isInSight(page, shown!), `event ${seq} is in sight`)
-    assert.ok((await elements(page)) < MOST_ELEMENTS, `${await elements(page)} elements`)
+    await waitUntilInSight(page, shown!)
+    await waitUntilSmall(page)
     await page.close()
   }
   const page = await openRun(t, browser, fake, '?event=99999')
@@ -87,8 +94,9 @@ test('the link of an entry is copied by a button that the keyboard reaches', asy
   await entry.focus()
   await page.keyboard.press('Tab')
   await page.keyboard.press('Tab')
-  const copied = await copiedBy(page, () => page.keyboard.press('Enter'))
-  await entry.getByText('Copied').waitFor()
+  const copied = await copiedBy(page, async () => {
+    await Promise.all([entry.getByText('Copied').waitFor(), page.keyboard.press('Enter')])
+  })
   assert.equal(copied, `${fake.url}#/runs/${fake.runId}?event=2`)
 })
 
@@ -113,7 +121,7 @@ test('matches are counted, marked and gone through, those in folded outputs too'
   const entry = page.locator('article[data-seq="2000"][aria-current]')
   await entry.waitFor()
   assert.ok((await page.getByRole('feed').getByRole('article').count()) > 5)
-  assert.ok((await elements(page)) < MOST_ELEMENTS, `${await elements(page)} elements`)
+  await waitUntilSmall(page)
   await assertAccessible(page, 'a search')
   await page.getByRole('button', { name: 'Show others' }).click()
   await find.fill('no such thing')
@@ -168,6 +176,7 @@ test('an output of 1 MB is scrolled, searched, copied and saved whole', async (t
   // The search of the run leads into it.
   const find = page.getByLabel('Find in this run')
   await find.fill('line 12345 of')
+  await page.getByText('1 entry found').waitFor()
   await find.press('Enter')
   await box.getByText('line 12345 of many').waitFor()
   const tools = page.locator('.output-tools')
@@ -217,7 +226,13 @@ test('images of a result are shown when they are opened, and what is none is sai
   await page.getByText('2 images · dot<b>.png').click()
   const image = page.getByRole('img', { name: 'dot<b>.png' })
   await image.waitFor()
-  assert.equal(await image.evaluate((element) => (element as HTMLImageElement).naturalWidth), 5)
+  // It has a place before it was loaded.
+  const width = await image.evaluate(async (element) => {
+    const picture = element as HTMLImageElement
+    await picture.decode()
+    return picture.naturalWidth
+  })
+  assert.equal(width, 5)
   await page.getByText('This is no image that the browser can show.').waitFor()
   await assertAccessible(page, 'images')
 })

@@ -4,7 +4,7 @@ import { after, before, test } from 'node:test'
 import type { BrowserContext } from 'playwright-core'
 import type { AgentEvent } from 'runwright/agent'
 import { assertAccessible } from './accessible.js'
-import { openBrowser } from './browser.js'
+import { openBrowser, resize } from './browser.js'
 import { openFake, openRun, type FakeService } from './fake-workspace.js'
 
 let browser: BrowserContext
@@ -68,7 +68,7 @@ test('patches are shown with their diffs, then with what came of them', async (t
   await patches.nth(1).getByText('+test a passes now').waitFor()
   await patches.nth(1).getByText('note 2').waitFor()
   await assertAccessible(page, 'tried patches')
-  await page.setViewportSize({ width: 360, height: 740 })
+  await resize(page, { width: 360, height: 740 })
   await assertAccessible(page, 'tried patches on a narrow page')
 })
 

@@ -82,7 +82,8 @@ test('each call, gate and model call has a row with its time, in words', async (
   assert.ok(boxes[1]![0]! < boxes[0]![1]!)
   // Live: what comes is added below, and what lasts says so.
   fake.engine.append(fake.runId, 'step_start', { node: 'evaluate' })
-  await page.locator('.wf-fact', { hasText: /now$/ }).waitFor()
+  const check = rows.filter({ hasText: 'Goal check' })
+  await check.locator('.wf-fact', { hasText: /now$/ }).waitFor()
   await assertAccessible(page, 'a waterfall')
   // A bar leads to its entry.
   await rows.filter({ hasText: 'u202eb' }).click()

@@ -221,6 +221,8 @@ test('a checkpoint refreshes the changes of a live run under focus and scroll', 
   assert.match(await active(page), /f040\.js/)
   assert.equal(await page.locator('.change-row').count(), 40)
   assert.equal(await page.locator('.change-row', { hasText: 'f040.js' }).locator('pre').count(), 1)
+  // The browser puts back with the next frame what has moved.
+  await page.evaluate(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))))
   assert.ok(Math.abs((await top()) - before) < 40, `moved by ${(await top()) - before} px`)
   // They are read by themselves.
   const ends = page.getByLabel('To', { exact: true }).locator('option')
@@ -393,6 +395,7 @@ test('a restore shows first what changes, is refused by name, forced, and undone
   await page.getByRole('button', { name: 'Unfold all' }).click()
   const entry = page.locator('article.checkpoint', { hasText: 'after iteration 1' })
   // A run that works cannot be restored.
+  await entry.waitFor()
   assert.ok(await entry.getByRole('button', { name: 'Restore' }).isHidden())
   fake.engine.finish(fake.runId)
   await entry.getByRole('button', { name: 'Restore' }).focus()
