@@ -199,7 +199,7 @@ export class RunServiceClient implements AsyncDisposable {
   /**
    * All matching runs, newest first by default; pages are read as the iteration needs them.
    *
-   * @throws {@link RemoteProtocolError} for a list without an end: one that leads back to a page
+   * @throws `RemoteProtocolError` for a list without an end: one that leads back to a page
    * before, or has 64 empty pages in a row.
    */
   async *runs(filter: RunFilter = {}, call: CallSignal = {}): AsyncGenerator<RunSummary, void> {
