@@ -19,7 +19,7 @@ import { INVISIBLE_SAMPLES } from '../../helpers/invisible.js'
 import { openBrowser } from './browser.js'
 
 const ALL = Object.values(INVISIBLE_SAMPLES).join('')
-/** What a command or a file name can contain. */
+/** What a request, a command or a file name can contain. */
 const IN_FILES = ALL.replaceAll(/[\0\ud800]/g, '')
 const shown = (place: string): string => `<${place}>${ALL}</${place}>`
 
@@ -94,7 +94,7 @@ async function openService(t: TestContext, options: Partial<RunServiceOptions> =
 
 test('no invisible character reaches the page', async (t) => {
   const { base, context, engine } = await openService(t, {
-    authorize: () => ({ id: `ann${ALL}`, tenant: null }),
+    authorize: () => ({ id: `ann${IN_FILES}`, tenant: null }),
   })
   const post = async (path: string, body: object): Promise<Record<string, never>> => {
     const headers = { 'content-type': 'application/json' }
@@ -143,7 +143,7 @@ test('no invisible character reaches the page', async (t) => {
     goal,
     model_name: 'test:m',
     approval: 'writes',
-    metadata: { note: ALL.replaceAll('\ud800', '') },
+    metadata: { note: IN_FILES },
     max_iterations: 3,
   })
   const id = String(run['run_id'])
@@ -153,7 +153,7 @@ test('no invisible character reaches the page', async (t) => {
   assert.match(String(await gate.textContent()), /echo '\\u202a/)
   assert.match(await page.title(), /^Waiting for you · shell: test -e never # \\u202a/)
   await page.getByText('<text>').first().waitFor()
-  const caller = { owner: { id: `ann${ALL}`, tenant: null } }
+  const caller = { owner: { id: `ann${IN_FILES}`, tenant: null } }
   for await (const batch of await engine.subscribe(id, {}, caller)) {
     for (const { kind, json } of batch) {
       if (kind !== 'human_check_required') continue
@@ -162,7 +162,7 @@ test('no invisible character reaches the page', async (t) => {
       await post(`runs/${id}/resume`, {
         decision: 'approve',
         gate_id: payload.gate_id,
-        feedback: shown('feedback').replaceAll('\ud800', ''),
+        feedback: `<feedback>${IN_FILES}</feedback>`,
         ...(payload.calls?.[0]?.call_id === 'c1' ? { edits } : {}),
       })
     }
