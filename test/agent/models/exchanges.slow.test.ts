@@ -151,7 +151,7 @@ function damage(value: unknown, random: () => number): unknown {
         const replacement = REPLACEMENTS[Math.floor(random() * (REPLACEMENTS.length + 1))]
         if (replacement === undefined && Array.isArray(at)) at.splice(Number(key), 1)
         else if (replacement === undefined) delete holder[key]
-        else holder[key] = replacement
+        else holder[key] = structuredClone(replacement)
       })
       visit(holder[key])
     }

@@ -151,7 +151,10 @@ export async function obey(
   await store.close()
 }
 
-/** Says `ready`, waits for a line, then acquires a directory's lock and says how it went. */
+/**
+ * Says `ready`, waits for a line, then acquires a directory's lock and says how it went. Lives on
+ * until it is killed, since the lock of a process that has ended is free.
+ */
 export async function acquireLock(
   { directory }: { readonly directory: string },
   life: Life,
@@ -164,6 +167,7 @@ export async function acquireLock(
   } catch (error) {
     life.say((error as StoreError).code)
   }
+  await life.line()
 }
 
 /** Appends until its file system is full, frees space and continues. */

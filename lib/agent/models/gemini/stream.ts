@@ -110,8 +110,16 @@ export class GeminiStream implements StreamDecoder {
       isPlainText(part) &&
       last['thought'] === part['thought']
     if (joins) last['text'] = textOf(last['text']) + textOf(part['text'])
-    else this.#parts.push({ ...part })
+    else this.#parts.push(copyOf(part))
   }
+}
+
+/** A part of ours, to whose call more can be added. */
+function copyOf(part: JsonObject): Record<string, JsonValue> {
+  const call = part['functionCall']
+  if (!isJsonObject(call)) return { ...part }
+  const args = call['args']
+  return { ...part, functionCall: { ...call, ...(isJsonObject(args) && { args: { ...args } }) } }
 }
 
 function isPlainText(part: JsonObject): boolean {
