@@ -66,7 +66,7 @@ export interface CreateOptions {
    * removed. @defaultValue nobody else works on it
    */
   readonly confirm?: (() => Promise<void>) | undefined
-  /** May the run have taken over the copy of another one? @defaultValue true */
+  /** May the run have taken over the copy of another one? @defaultValue unless `sealed` */
   readonly adopts?: boolean | undefined
   /** Gives all that is copied access time 0; see `touched-files.ts`. @defaultValue false */
   readonly unread?: boolean | undefined
@@ -220,7 +220,10 @@ export class IsolatedFolders {
   }
 
   /** Removes what the run has before it is certain that no other process works on it. */
-  async #removeOld(runId: string, { adopts, confirm }: CreateOptions): Promise<void> {
+  async #removeOld(
+    runId: string,
+    { sealed = false, adopts = !sealed, confirm }: CreateOptions,
+  ): Promise<void> {
     const [found, unfinished] = await Promise.all([
       this.#found(runId, adopts), this.#unfinished(runId),
     ])

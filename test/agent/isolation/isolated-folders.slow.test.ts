@@ -57,6 +57,14 @@ test('a copy that is handed on stays where it is, and is removed with its new ow
   assert.deepEqual(readdirSync(copies), ['run2'])
 })
 
+test('a sealed copy is made without a look at the copies of others', async (t) => {
+  const { folders, cwd } = project(t)
+  const { root } = await folders.create('run1', cwd, { mounts: false })
+  await folders.adopt('run1', 'run2')
+  await folders.create('run2', cwd, { mounts: false, sealed: true })
+  assert.ok(existsSync(root))
+})
+
 test('a copy that is handed on and removed at once is whole, or gone', async (t) => {
   const { folders, cwd } = project(t)
   for (let i = 0; i < 8; i++) {
