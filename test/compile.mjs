@@ -3,7 +3,8 @@
  * files in place of 900 and needs no loader.
  */
 import {
-  mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, symlinkSync, writeFileSync,
+  existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, realpathSync, symlinkSync,
+  writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -15,7 +16,8 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)))
 /**
  * Bundles each group of test files into one entry. Beside them it puts the package's entry points,
  * its program, the examples and the programs that tests start with `programAt()`, at the paths of
- * their sources. All of them share chunks, so that a class exists once in a process.
+ * their sources. All of them share chunks, so that a class exists once in a process. A group of one
+ * file stays at its path too, and chunks are below `test/peers`, where the packages of both are.
  *
  * @param {readonly (readonly string[])[]} groups Paths of test files from the root.
  * @returns {Promise<{ folder: string, entries: string[] }>} The folder, which is the caller's to
@@ -48,7 +50,7 @@ export async function compile(groups) {
     outdir: folder,
     format: 'esm',
     splitting: true,
-    chunkNames: 'chunks/[name]-[hash]',
+    chunkNames: 'test/peers/chunks/[name]-[hash]',
     packages: 'external',
     keepNames: true,
     // The package says that its modules have no side effects; its tests have nothing else.
@@ -66,16 +68,22 @@ export async function compile(groups) {
   const compiled = [...sources].map(([path, source]) => [path, source.replace(/ts$/, 'js')])
   const own = { ...manifest, exports: Object.fromEntries(compiled) }
   writeFileSync(join(folder, 'package.json'), JSON.stringify(own))
-  mkdirSync(join(folder, 'test'), { recursive: true })
-  for (const needed of ['node_modules', 'examples/demo-project', 'test/fixtures'])
+  mkdirSync(join(folder, 'test/peers'), { recursive: true })
+  const linked = [
+    'node_modules', 'test/peers/node_modules', 'test/fixtures',
+    'examples/node_modules', 'examples/demo-project',
+  ]
+  for (const needed of linked.filter((path) => existsSync(join(root, path))))
     symlinkSync(join(root, needed), join(folder, needed), 'junction')
   return { folder, entries: names.map((name) => join(folder, `${name}.js`)) }
 }
 
 /** @returns {string[]} */
 function examples() {
-  const names = readdirSync(join(root, 'examples'))
-  return names.filter((name) => name.endsWith('.ts')).map((name) => `examples/${name}`)
+  return ['examples', 'examples/mounts'].flatMap((folder) => {
+    const names = readdirSync(join(root, folder))
+    return names.filter((name) => name.endsWith('.ts')).map((name) => `${folder}/${name}`)
+  })
 }
 
 /**
@@ -95,9 +103,10 @@ export function sourcesIn(folder) {
 
 /** The programs in `test` that a call of `programAt()` names. @returns {string[]} */
 function startedByTests() {
-  const calls = sourcesIn('test').flatMap((path) => {
+  const sources = [...sourcesIn('test'), ...sourcesIn('test/peers')]
+  const calls = sources.flatMap((path) => {
     const text = readFileSync(join(root, path), 'utf8')
-    return [...text.matchAll(/programAt\('(test\/(?!peers)[^']+)'/g)]
+    return [...text.matchAll(/programAt\('(test\/[^']+)'/g)]
   })
   return [...new Set(calls.map(([, path = '']) => path))]
 }

@@ -8,8 +8,8 @@
  *    after a `!` exclude files. Finding no file or running no test is a failure.
  * 2. --peers runs those under test/peers instead, which need other packages and programs.
  * 3. Files run as bundles (see compile.mjs), several in one process. Those called `*.alone.test.ts`
- *    or `*.alone.slow.test.ts` have a process of their own. A single file also runs by
- *    `node --conditions=runwright-source --import tsx FILE`.
+ *    or `*.alone.slow.test.ts`, and those with peers, have a process of their own. A single file
+ *    also runs by `node --conditions=runwright-source --import tsx FILE`.
  * 4. Other flags go to Node, such as --test-name-pattern. With --test-reporter=spec it prints every
  *    test.
  */
@@ -37,16 +37,13 @@ if (files.length === 0) {
   console.error(`no test file matches ${parts.join(' ') || 'test/**/*.test.ts'}`)
   process.exit(1)
 }
-// Peers' programs bring loaders of their own, each in its own way.
-const compiled = peers ? undefined : await compile(groups())
+const compiled = await compile(peers ? files.map((path) => [path]) : groups())
 const services = peers ? await startServices() : undefined
-const loader = ['--conditions=runwright-source', '--import', 'tsx']
 const reporter = join(root, 'test/reporter.mjs')
 const isReported = flags.some((flag) => flag.startsWith('--test-reporter'))
 const child = spawn(
   process.execPath,
   [
-    ...(peers ? loader : []),
     '--test',
     // Tests often wait for disks and programs.
     `--test-concurrency=${availableParallelism() + 1}`,
@@ -54,7 +51,7 @@ const child = spawn(
     `--test-timeout=${peers || slow || all ? 900_000 : 300_000}`,
     ...(isReported ? [] : [`--test-reporter=${reporter}`]),
     ...flags,
-    ...(compiled?.entries ?? files),
+    ...compiled.entries,
   ],
   {
     cwd: root,
@@ -62,7 +59,7 @@ const child = spawn(
     env: {
       ...process.env,
       FORCE_COLOR: '0',
-      RUNWRIGHT_COMPILED: compiled?.folder,
+      RUNWRIGHT_COMPILED: compiled.folder,
       ...services?.env,
     },
   },
@@ -78,7 +75,7 @@ child.stdout.on('data', (/** @type {string} */ chunk) => {
 })
 child.on('close', async (code, signal) => {
   await services?.end()
-  if (compiled !== undefined) rmSync(compiled.folder, { recursive: true, force: true })
+  rmSync(compiled.folder, { recursive: true, force: true })
   const ran = /^[1-9]\d* passed|^\d+ passed, [1-9]|^ℹ tests [1-9]|^# tests [1-9]/m.test(end)
   if (!ran) console.error('no test ran')
   process.exitCode = signal !== null || !ran ? 1 : (code ?? 1)

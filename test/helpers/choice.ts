@@ -4,15 +4,16 @@
  */
 import { Random } from './random.js'
 
-const ALL = process.env['RUNWRIGHT_CHOICE'] === 'all'
+/** Are all cases selected? */
+export const isComplete: boolean = process.env['RUNWRIGHT_CHOICE'] === 'all'
 const SEED = Number(process.env['RUNWRIGHT_SEED'] ?? Date.now() % 1_000_000)
 
 /** Describes the choice, for the titles of tests. */
-export const choice: string = ALL ? 'all of them' : `one of each kind, seed ${SEED}`
+export const choice: string = isComplete ? 'all of them' : `one of each kind, seed ${SEED}`
 
 /** One of each kind, in the order of the kinds. */
 export function oneOfEach<T>(all: readonly T[], kindOf: (one: T) => unknown): readonly T[] {
-  if (ALL) return all
+  if (isComplete) return all
   const random = new Random(SEED)
   const kinds = [...new Set(all.map(kindOf))]
   return kinds.map((kind) => random.pick(all.filter((one) => kindOf(one) === kind)))
@@ -23,7 +24,7 @@ export function pairs<A, B>(
   some: readonly A[],
   others: readonly B[],
 ): readonly (readonly [A, B])[] {
-  if (ALL) return some.flatMap((one) => others.map((other) => [one, other] as const))
+  if (isComplete) return some.flatMap((one) => others.map((other) => [one, other] as const))
   const first = new Random(SEED).integer(0, others.length - 1)
   return Array.from({ length: Math.max(some.length, others.length) }, (_, i) => [
     some[i % some.length]!,

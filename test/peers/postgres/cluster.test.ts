@@ -2,37 +2,27 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { scratch } from '../../helpers/engine.js'
+import { programAt } from '../../helpers/programs.js'
 import { noPostgres, openDatabase, urlOf } from './postgres.js'
 
 const { connection, pool } = await openDatabase()
-const root = fileURLToPath(new URL('../../..', import.meta.url))
 
 test(
   'examples/cluster.ts completes all its runs although one of its processes is killed',
   { skip: noPostgres },
   async (t) => {
     const home = scratch(t)
-    const child = spawn(
-      process.execPath,
-      [
-        '--conditions=runwright-source',
-        '--import',
-        import.meta.resolve('tsx'),
-        `${root}examples/cluster.ts`,
-      ],
-      {
-        cwd: root,
-        env: {
-          PATH: process.env['PATH'] ?? '',
-          HOME: home,
-          TMPDIR: home,
-          DATABASE_URL: urlOf(connection),
-        },
-        stdio: ['ignore', 'pipe', 'pipe'],
+    const child = spawn(process.execPath, programAt('examples/cluster.ts'), {
+      cwd: home,
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        HOME: home,
+        TMPDIR: home,
+        DATABASE_URL: urlOf(connection),
       },
-    )
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
     t.after(() => child.kill('SIGKILL'))
     let [stdout, stderr] = ['', '']
     child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))

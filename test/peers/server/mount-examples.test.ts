@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { programAt } from '../../helpers/programs.js'
 import { clientOf, prove } from './proof.js'
 
 const root = fileURLToPath(new URL('../../..', import.meta.url))
@@ -17,26 +18,17 @@ for (const example of examples) {
   test(`examples/mounts/${example} serves the service and ends on SIGTERM`, async (t) => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-mount-')))
     t.after(() => rmSync(folder, { recursive: true, force: true }))
-    const child = spawn(
-      process.execPath,
-      [
-        '--conditions=runwright-source',
-        '--import',
-        import.meta.resolve('tsx'),
-        join(root, 'examples/mounts', example),
-      ],
-      {
-        cwd: folder,
-        env: {
-          PATH: process.env['PATH'] ?? '',
-          HOME: folder,
-          PORT: '0',
-          TLS_KEY: fixture('localhost.key'),
-          TLS_CERT: fixture('localhost.crt'),
-        },
-        stdio: ['ignore', 'pipe', 'inherit'],
+    const child = spawn(process.execPath, programAt(`examples/mounts/${example}`), {
+      cwd: folder,
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        HOME: folder,
+        PORT: '0',
+        TLS_KEY: fixture('localhost.key'),
+        TLS_CERT: fixture('localhost.crt'),
       },
-    )
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
     t.after(() => child.kill('SIGKILL'))
     const closed = once(child, 'close')
     const [line] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string]

@@ -7,23 +7,17 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Socket } from 'node:net'
 import { after, before, describe, test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { type ClientOptions, WebSocket } from 'ws'
+import { programAt } from '../../helpers/programs.js'
 
 const MESSAGES = Number(process.env['CASE_MESSAGES'] ?? 100)
 const MIB = 2 ** 20
-const root = fileURLToPath(new URL('../../..', import.meta.url))
 
 async function start(deflate: boolean): Promise<{ url: string; child: ChildProcess }> {
-  const child = spawn(
-    process.execPath,
-    ['--conditions=runwright-source', '--import', 'tsx', 'examples/ws-echo.ts'],
-    {
-      cwd: root,
-      env: { ...process.env, PORT: '0', DEFLATE: deflate ? '1' : '' },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  )
+  const child = spawn(process.execPath, programAt('examples/ws-echo.ts'), {
+    env: { ...process.env, PORT: '0', DEFLATE: deflate ? '1' : '' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   const [line] = (await once(child.stdout!, 'data')) as [Buffer]
   return { url: line.toString().trim(), child }
 }
