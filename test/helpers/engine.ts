@@ -89,11 +89,24 @@ export interface Cleanups {
   after(end: () => void | Promise<void>): void
 }
 
-/** A scratch folder, removed after the test; `in memory` prefers a file system without a disk. */
+/** Folders of tests that have ended. */
+const ended: string[] = []
+
+function removeEnded(): void {
+  for (const folder of ended.splice(0)) rmSync(folder, { recursive: true, force: true })
+}
+process.on('exit', removeEnded)
+
+/**
+ * A scratch folder; `in memory` prefers a file system without a disk. It is removed when the test
+ * has ended and the next one needs a folder, since an engine is closed after clean-ups that were
+ * registered before it was opened.
+ */
 export function scratch(t: Cleanups, medium: 'on disk' | 'in memory' = 'on disk'): string {
+  removeEnded()
   const base = medium === 'in memory' && isWritable('/dev/shm') ? '/dev/shm' : tmpdir()
   const folder = realpathSync(mkdtempSync(join(base, 'runwright-test-')))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  t.after(() => void ended.push(folder))
   return folder
 }
 

@@ -68,7 +68,6 @@ test('an attempt whose log is damaged has failed, and another one wins', async (
   assert.match(damaged?.reason ?? '', /is quarantined: .* is damaged/)
   assert.equal(whole?.status, 'achieved')
   assert.equal((await engine.get(parent.run_id)).status, 'achieved')
-  await engine.close()
 })
 
 test('runs whose parent is damaged end as aborted', async (t) => {
@@ -78,6 +77,4 @@ test('runs whose parent is damaged end as aborted', async (t) => {
     await follow(engine, run_id)
     assert.equal((await engine.get(run_id)).status, 'aborted')
   }
-  // It removes their copies; the folders of the test go before its engine closes.
-  await engine.close()
 })
