@@ -21,7 +21,14 @@ import {
 } from '../helpers/engine.js'
 import { sampleRun } from '../../lib/agent/testing/sample-records.js'
 import { assertInvariants } from '../helpers/invariants.js'
+import { assertPlacesOfTenants } from '../helpers/queue-places.js'
 import { write, kinds, last } from './run-events.js'
+
+/** A model whose calls last until they are aborted. */
+async function untilAbort({ signal }: { readonly signal: AbortSignal }): Promise<never> {
+  await new Promise((resolve) => signal.addEventListener('abort', resolve))
+  throw signal.reason
+}
 
 test('a goal that is already met is achieved with 0 iterations and no model call', async (t) => {
   let calls = 0
@@ -293,12 +300,7 @@ test('cwdPolicy reject refuses a second run in a folder, by the real path', asyn
   const cwd = scratch(t)
   mkdirSync(join(cwd, 'a'))
   symlinkSync(join(cwd, 'a'), join(cwd, 'link'))
-  const provider = testProvider(
-    (request) =>
-      new Promise((_, reject) =>
-        request.signal.addEventListener('abort', () => reject(request.signal.reason as Error)),
-      ),
-  )
+  const provider = testProvider(untilAbort)
   const { engine } = await openEngine(t, { cwd, providers: [provider], cwdPolicy: 'reject' })
   await engine.create({ goal: 'shell: false', cwd: join(cwd, 'a') })
   await assert.rejects(engine.create({ goal: 'shell: false', cwd: join(cwd, 'link') }), {
@@ -309,12 +311,7 @@ test('cwdPolicy reject refuses a second run in a folder, by the real path', asyn
 test('a full queue refuses further runs', async (t) => {
   const cwd = scratch(t)
   for (const name of ['a', 'b', 'c']) mkdirSync(join(cwd, name))
-  const provider = testProvider(
-    (request) =>
-      new Promise((_, reject) =>
-        request.signal.addEventListener('abort', () => reject(request.signal.reason as Error)),
-      ),
-  )
+  const provider = testProvider(untilAbort)
   const { engine } = await openEngine(t, {
     cwd,
     providers: [provider],
@@ -331,6 +328,16 @@ test('a full queue refuses further runs', async (t) => {
   const events = await follow(engine, queued.details.run_id)
   assertInvariants(events)
   assert.deepEqual(kinds(events), ['run_created', 'abort_requested', 'run_end'])
+})
+
+test('a tenant gets as many places in the queue as it leaves free', async (t) => {
+  const { engine, cwd } = await openEngine(t, {
+    providers: [testProvider(untilAbort)],
+    maxConcurrentRuns: 1,
+    maxQueuedRuns: 4,
+    cwdPolicy: 'allow',
+  })
+  await assertPlacesOfTenants([engine], cwd)
 })
 
 for (const [name, request, pointer] of [
@@ -613,12 +620,7 @@ test('neither an abort nor a close waits for a model that ignores its signal', a
 
 test('a closing engine accepts no runs, and ends none', async (t) => {
   const store = new MemoryStore()
-  const provider = testProvider(
-    (request) =>
-      new Promise((_, reject) =>
-        request.signal.addEventListener('abort', () => reject(request.signal.reason as Error)),
-      ),
-  )
+  const provider = testProvider(untilAbort)
   const { engine } = await openEngine(t, { store, providers: [provider] })
   const { details } = await engine.create({ goal: 'shell: false' })
   const reader = await engine.subscribe(details.run_id)

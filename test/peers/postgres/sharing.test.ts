@@ -13,6 +13,7 @@ import {
 } from 'runwright/agent'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
+import { assertPlacesOfTenants } from '../../helpers/queue-places.js'
 import { noPostgres, openDatabase } from './postgres.js'
 
 /** Longer than any pause of a machine: no process loses its lease here. */
@@ -239,6 +240,15 @@ describe('engines that share a PostgresStore', { skip: noPostgres }, () => {
     await assert.rejects(one.create({ ...request, cwd: folders[2]! }), {
       code: 'ERR_AGENT_QUEUE_FULL',
     })
+  })
+
+  test('a tenant gets as many places in the queue of all processes as it leaves free', async (t) => {
+    const { engines, cwd } = await cluster(t, 2, {
+      answer: (_, signal) => rejectOnAbort(signal),
+      engine: { maxQueuedRuns: 4, cwdPolicy: 'allow' },
+      store: { maxRunning: 1 },
+    })
+    await assertPlacesOfTenants(engines, cwd)
   })
 
   test('a run is only driven by a process that has its labels', async (t) => {
