@@ -203,6 +203,9 @@ test('only runs that go on are read again and again', async (t) => {
   fill(engine)
   const page = await openPage(t, context, url)
   await page.locator('.run-row').nth(7).waitFor()
+  // The clock of the page also goes on by itself, while the test does something.
+  const now = (): Promise<number> => page.evaluate(() => performance.now() / 1_000)
+  const began = await now()
   asked.length = 0
   for (let i = 0; i < 6; i++) {
     const answered = page.waitForResponse(/status=awaiting_human/)
@@ -210,9 +213,11 @@ test('only runs that go on are read again and again', async (t) => {
     await answered
     await page.evaluate(() => new Promise(requestAnimationFrame))
   }
-  const ended = asked.filter((query) => query.includes('status=achieved'))
-  assert.ok(asked.length - ended.length <= 7, `${asked.length} requests`)
-  assert.ok(ended.length <= 3, `ended runs were read ${ended.length} times in 9 s`)
+  const ended = asked.filter((query) => query.includes('status=achieved')).length
+  const seconds = (await now()) - began
+  const counts = `${asked.length} requests, ${ended} of them for ended runs, in ${seconds} s`
+  assert.ok(asked.length - ended <= seconds / 1.5 + 1, counts)
+  assert.ok(ended <= seconds / 4.5 + 1, counts)
 })
 
 test('ten thousand runs: the page asks for one page, and older ones as it is scrolled', async (t) => {
