@@ -13,6 +13,7 @@
  *
  * @module
  */
+import { lowerBound } from './lower-bound.js'
 
 /** A run that waits. */
 export interface Waiting {
@@ -140,14 +141,7 @@ interface Ordered {
 
 /** The index of the first item that does not come before `order`. */
 function indexOf(items: readonly Ordered[], order: number): number {
-  let low = 0
-  let high = items.length
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if ((items[middle] as Ordered).order < order) low = middle + 1
-    else high = middle
-  }
-  return low
+  return lowerBound(items.length, (at) => items[at]!.order < order)
 }
 
 function insert<T extends Ordered>(items: T[], item: T): void {

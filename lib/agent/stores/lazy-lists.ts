@@ -1,3 +1,4 @@
+import { lowerBound } from '../../internal/lower-bound.js'
 import { OrderedRuns, type SortKey } from './ordered-runs.js'
 
 /**
@@ -35,16 +36,13 @@ export class LazyLists<R extends SortKey> {
   ): Generator<string> {
     this.get('', all)
     const keys = (this.#keys ??= [...(this.#lists?.keys() ?? [])].sort(compare))
-    let low = 0
-    let high = keys.length
-    while (from !== null && low < high) {
-      const middle = (low + high) >>> 1
-      // Going up, the first that is not before `from`; going down, the first behind it.
-      const order = compare(keys[middle] as string, from)
-      if (order < 0 || (step === -1 && order === 0)) low = middle + 1
-      else high = middle
+    let start = step === 1 ? 0 : keys.length - 1
+    if (from !== null) {
+      // Going up, the first that is not before `from`; going down, the one before the first behind.
+      const bound = step === 1 ? 0 : 1
+      start = lowerBound(keys.length, (at) => compare(keys[at] as string, from) < bound)
+      if (step === -1) start -= 1
     }
-    const start = step === 1 ? low : (from === null ? keys.length : low) - 1
     for (let i = start; i >= 0 && i < keys.length; i += step) yield keys[i] as string
   }
 

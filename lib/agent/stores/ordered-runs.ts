@@ -1,3 +1,5 @@
+import { lowerBound } from '../../internal/lower-bound.js'
+
 /** The key of {@link OrderedRuns}: by `createdMs`, then by `runId`. */
 export interface SortKey {
   readonly runId: string
@@ -38,15 +40,7 @@ export class OrderedRuns<R extends SortKey> {
 
   /** Index of the first run that is not older than `key`. */
   indexOf(key: SortKey): number {
-    let low = 0
-    let high = this.#runs.length
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      const run = this.#runs[middle]
-      if (run !== undefined && compareRuns(run, key) < 0) low = middle + 1
-      else high = middle
-    }
-    return low
+    return lowerBound(this.#runs.length, (at) => compareRuns(this.#runs[at]!, key) < 0)
   }
 }
 

@@ -1,4 +1,5 @@
 /** Ranges of characters that ran, as lines. */
+import { lowerBound } from '../../internal/lower-bound.js'
 
 /** Lines of a file, ascending. */
 export interface Lines {
@@ -63,14 +64,7 @@ export function lineStarts(text: string): readonly number[] {
 
 /** The last line that begins at or before a position, from 0. */
 export function lineAt(starts: readonly number[], position: number): number {
-  let low = 0
-  let high = starts.length - 1
-  while (low < high) {
-    const middle = (low + high + 1) >> 1
-    if (starts[middle]! <= position) low = middle
-    else high = middle - 1
-  }
-  return low
+  return lowerBound(starts.length, (at) => starts[at]! <= position) - 1
 }
 
 /** The lines, from 1, of which any character that is not blank lies in an interval. */

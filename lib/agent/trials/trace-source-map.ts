@@ -1,4 +1,5 @@
 /** Source maps (ECMA-426), as far as lines need them. */
+import { lowerBound } from '../../internal/lower-bound.js'
 import type { Lines, Work } from './trace-lines.js'
 
 const MAX_SEGMENTS = 1_000_000
@@ -114,7 +115,8 @@ export function mappedLines(
   for (let index = 0; index + 1 < intervals.length && work.steps > 0; index += 2) {
     const [start, end] = [intervals[index]!, intervals[index + 1]!]
     work.steps -= 20
-    for (let at = firstFrom(start, count, positionOf); at < count; at++) {
+    const first = lowerBound(count, (segment) => positionOf(segment) < start)
+    for (let at = first; at < count; at++) {
       work.steps -= 1
       if (positionOf(at) >= end || work.steps <= 0) break
       const path = paths[segments[4 * at + 2]!] ?? null
@@ -126,16 +128,4 @@ export function mappedLines(
     }
   }
   return [...found].map(([path, lines]) => ({ path, lines: [...lines].sort((a, b) => a - b) }))
-}
-
-/** The first segment that begins at a position or behind it. */
-function firstFrom(position: number, count: number, positionOf: (at: number) => number): number {
-  let low = 0
-  let high = count
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (positionOf(middle) < position) low = middle + 1
-    else high = middle
-  }
-  return low
 }

@@ -1,4 +1,5 @@
 /** What processes recorded, as one trace. */
+import { lowerBound } from '../../internal/lower-bound.js'
 import { MAX_TESTS, type RecordedProcess } from './trace-records.js'
 import type { Lines } from './trace-lines.js'
 
@@ -127,14 +128,7 @@ function openAt(entries: readonly Entry[], time: number): readonly Entry[] {
 
 /** The first test that began at a time or after it. */
 function firstFrom(entries: readonly Entry[], time: number): number {
-  let low = 0
-  let high = entries.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (entries[middle]!.begun < time) low = middle + 1
-    else high = middle
-  }
-  return low
+  return lowerBound(entries.length, (at) => entries[at]!.begun < time)
 }
 
 /** Lines with the tests that ran them. */

@@ -5,6 +5,7 @@
  * @module
  */
 import { hash } from '../../internal/checksums.js'
+import { lowerBound } from '../../internal/lower-bound.js'
 import { inSlices, LongWork } from '../../internal/next-turn.js'
 import { CheckpointError } from '../errors.js'
 import type { ContentOf, Tree, TreeEntry } from '../tree.js'
@@ -217,13 +218,8 @@ function oneSided<T>(base: T, ours: T, theirs: T): T | undefined {
 /** Those of sorted paths that lie below a path. */
 function pathsBelow(path: string, sorted: readonly string[]): readonly string[] {
   const prefix = `${path}/`
-  let [low, high] = [0, sorted.length]
-  while (low < high) {
-    const middle = (low + high) >>> 1
-    if (comparePaths(sorted[middle]!, prefix) < 0) low = middle + 1
-    else high = middle
-  }
-  let end = low
+  const start = lowerBound(sorted.length, (at) => comparePaths(sorted[at]!, prefix) < 0)
+  let end = start
   while (end < sorted.length && sorted[end]!.startsWith(prefix)) end += 1
-  return sorted.slice(low, end)
+  return sorted.slice(start, end)
 }

@@ -1,3 +1,4 @@
+import { lowerBound } from '../../../internal/lower-bound.js'
 import type { Patch } from './operators/patch.js'
 import type { SourceFile } from './source.js'
 import type { Token } from './token.js'
@@ -146,12 +147,5 @@ function kindOf({ kind, text }: Token): string {
 
 /** The first token that ends after an offset. */
 function firstAfter(tokens: readonly Token[], start: number): number {
-  let low = 0
-  let high = tokens.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (tokens[middle]!.end <= start) low = middle + 1
-    else high = middle
-  }
-  return low
+  return lowerBound(tokens.length, (at) => tokens[at]!.end <= start)
 }

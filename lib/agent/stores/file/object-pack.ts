@@ -9,6 +9,7 @@
  * @module
  */
 import { crc32 } from '../../../internal/checksums.js'
+import { lowerBound } from '../../../internal/lower-bound.js'
 import { LongWork } from '../../../internal/next-turn.js'
 import type { Disk } from './disk.js'
 
@@ -183,13 +184,7 @@ export class Pack {
   }
 
   #lowerBound(start: number): number {
-    let [low, high] = [0, this.#starts.length]
-    while (low < high) {
-      const middle = (low + high) >>> 1
-      if (this.#starts[middle]! < start) low = middle + 1
-      else high = middle
-    }
-    return low
+    return lowerBound(this.#starts.length, (at) => this.#starts[at]! < start)
   }
 }
 

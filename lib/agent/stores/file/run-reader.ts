@@ -1,3 +1,4 @@
+import { lowerBound } from '../../../internal/lower-bound.js'
 import { isCorrupt, StoreError } from '../../errors.js'
 import type { RunRecord } from '../../events.js'
 import { copyHead, foldHead } from '../../log/head.js'
@@ -238,12 +239,6 @@ export function withProblem(head: RunHead, { quarantined }: Catalog): RunHead {
 
 /** Index of the extent that contains `seq`. */
 function extentWith(extents: readonly number[], seq: number): number {
-  let low = 0
-  let high = extents.length / EXTENT - 1
-  while (low < high) {
-    const middle = (low + high + 1) >>> 1
-    if ((extents[middle * EXTENT + 3] ?? 0) <= seq) low = middle
-    else high = middle - 1
-  }
-  return low * EXTENT
+  const begins = (at: number): boolean => extents[at * EXTENT + 3]! <= seq
+  return Math.max(0, lowerBound(extents.length / EXTENT, begins) - 1) * EXTENT
 }

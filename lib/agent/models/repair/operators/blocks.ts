@@ -1,3 +1,4 @@
+import { lowerBound } from '../../../../internal/lower-bound.js'
 import { conditionOf, textOf } from '../expression.js'
 import { expressionEnd } from '../outline-javascript.js'
 import { statementEnd } from '../outline-python.js'
@@ -7,7 +8,6 @@ import type { Operator } from './patch.js'
 import { isAllowedAt } from './loops.js'
 import { functionAt, isUsable, namesWithin, scopeAt } from './scope.js'
 import { type Alternative, spread } from './spread.js'
-import { lowerBound } from './lower-bound.js'
 import { isLabel } from './statement-parts.js'
 
 /** A short statement of the file, which may be missing elsewhere. */
@@ -83,7 +83,7 @@ export const emptyBlock: Operator = (context, at) => {
   const total = [...focus.values()].reduce((sum, weight) => sum + weight, 0.01)
   const found: Alternative[] = []
   const pool = statementsOf(file)
-  const middle = lowerBound(pool, at)
+  const middle = lowerBound(pool.length, (i) => pool[i]!.at < at)
   for (
     let i = Math.max(0, middle - 2 * REACH);
     i < Math.min(pool.length, middle + 2 * REACH);
@@ -129,7 +129,7 @@ export const missingStatement: Operator = (context, at) => {
   if (python ? /^(else|elif|except|finally)$/.test(token.text) : before.text === ')') return
   if (isLabel(token)) return
   const pool = statementsOf(file)
-  const middle = lowerBound(pool, at)
+  const middle = lowerBound(pool.length, (i) => pool[i]!.at < at)
   const head = headOf(file, at)
   const previous = pool[middle - 1]?.head ?? ''
   const found: Alternative[] = []

@@ -1,3 +1,4 @@
+import { lowerBound } from '../../../../internal/lower-bound.js'
 import { isCall, operandEnd, operandStart, textOf } from '../expression.js'
 import type { SourceFile } from '../source.js'
 import { nameFacts } from '../source.js'
@@ -5,7 +6,6 @@ import { isKeyOrType } from './identifiers.js'
 import type { Operator } from './patch.js'
 import { isUsable, namesWithin } from './scope.js'
 import { type Alternative, spread } from './spread.js'
-import { lowerBound } from './lower-bound.js'
 
 interface Call {
   readonly at: number
@@ -107,7 +107,7 @@ export const missingCall: Operator = (context, at) => {
   if (python && next?.text === ',' && isTarget(file, first, at)) return
   const found: Alternative[] = [...USUAL[python ? 'python' : 'javascript']]
   const all = callsOf(file)
-  const from = lowerBound(all, at)
+  const from = lowerBound(all.length, (i) => all[i]!.at < at)
   for (let i = Math.max(0, from - REACH); i < Math.min(all.length, from + REACH); i++) {
     const { text, names } = all[i]!
     if (names.every((name) => isUsable(file, at, name))) found.push([text, 1.1])

@@ -1,3 +1,4 @@
+import { lowerBound } from '../../../../internal/lower-bound.js'
 import {
   conditionOf,
   conjuncts,
@@ -195,7 +196,7 @@ export function conditionsAt(
   }
   const total = [...focus.values()].reduce((sum, weight) => sum + weight, 0.01)
   const pool = poolOf(file)
-  const middle = lowerBound(pool, at)
+  const middle = lowerBound(pool.length, (i) => pool[i]!.first < at)
   const here = functionAt(file, at)
   for (let i = Math.max(0, middle - REACH); i < Math.min(pool.length, middle + REACH); i++) {
     const { text, first, names, template } = pool[i]!
@@ -237,14 +238,3 @@ const PAIRS: readonly Alternative[] = [
   ['>=', 0.2],
   ['<=', 0.2],
 ]
-
-function lowerBound(pool: readonly Known[], at: number): number {
-  let low = 0
-  let high = pool.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (pool[middle]!.first < at) low = middle + 1
-    else high = middle
-  }
-  return low
-}

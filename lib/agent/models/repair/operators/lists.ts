@@ -1,3 +1,4 @@
+import { lowerBound } from '../../../../internal/lower-bound.js'
 import { endsOperand, isCall, isComprehension, partsOf, textOf } from '../expression.js'
 import { nameFacts, type SourceFile } from '../source.js'
 import type { Token } from '../token.js'
@@ -66,14 +67,8 @@ function literalsOf(file: SourceFile, bracket: string): readonly Literal[] {
 
 function nearby(file: SourceFile, at: number): readonly Literal[] {
   const all = literalsOf(file, file.tokens[at]!.text)
-  let low = 0
-  let high = all.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (all[middle]!.at < at) low = middle + 1
-    else high = middle
-  }
-  return all.slice(Math.max(0, low - REACH), low + REACH)
+  const own = lowerBound(all.length, (i) => all[i]!.at < at)
+  return all.slice(Math.max(0, own - REACH), own + REACH)
 }
 
 /** Fills an empty list or object like others nearby, or with a name in scope. */

@@ -1,3 +1,4 @@
+import { lowerBound } from '../../../../internal/lower-bound.js'
 import { endsOperand } from '../expression.js'
 import type { SourceFile } from '../source.js'
 import type { Operator } from './patch.js'
@@ -65,14 +66,8 @@ export const number: Operator = (context, at) => {
     for (const other of COMMON) if (other / value < 5 && value / other < 5) add(other, 0.1)
   }
   const all = numbersOf(file)
-  let low = 0
-  let high = all.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (all[middle]! < at) low = middle + 1
-    else high = middle
-  }
-  for (let i = Math.max(0, low - NEARBY); i < Math.min(all.length, low + NEARBY); i++) {
+  const own = lowerBound(all.length, (i) => all[i]! < at)
+  for (let i = Math.max(0, own - NEARBY); i < Math.min(all.length, own + NEARBY); i++) {
     const { text } = file.tokens[all[i]!]!
     const alike = file.tokens[all[i]! - 1]?.text === before?.text
     if (/^\d+(\.\d+)?$/.test(text)) add(Number(text), alike ? 0.35 : 0.15)

@@ -1,3 +1,4 @@
+import { lowerBound } from '../../../../internal/lower-bound.js'
 import { operandStart, textOf } from '../expression.js'
 import { similarity } from '../similarity.js'
 import type { SourceFile } from '../source.js'
@@ -99,14 +100,8 @@ function others({ file, clues }: OperatorContext, at: number): Alternative[] {
     if (name.endsWith('(') !== called) continue
     add(called ? name.slice(0, -1) : name, count > 1 ? 1.4 : 1.1)
   }
-  let low = 0
-  let high = positions.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (positions[middle]! < at) low = middle + 1
-    else high = middle
-  }
-  for (let i = Math.max(0, low - NEARBY); i < Math.min(positions.length, low + NEARBY); i++) {
+  const own = lowerBound(positions.length, (i) => positions[i]! < at)
+  for (let i = Math.max(0, own - NEARBY); i < Math.min(positions.length, own + NEARBY); i++) {
     const place = positions[i]!
     if ((tokens[place + 1]?.text === '(') === called) add(tokens[place]!.text, 0.5)
   }

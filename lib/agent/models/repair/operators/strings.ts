@@ -1,3 +1,4 @@
+import { lowerBound } from '../../../../internal/lower-bound.js'
 import { similarity } from '../similarity.js'
 import { isKeyString, type SourceFile } from '../source.js'
 import { stringBody, type Token } from '../token.js'
@@ -132,16 +133,10 @@ function neighbours({ file, clues }: OperatorContext, at: number, body: string):
   const before = tokens[at - 1]?.text
   const twoBefore = tokens[at - 2]?.text
   const all = stringsOf(file)
-  let low = 0
-  let high = all.length
-  while (low < high) {
-    const middle = (low + high) >> 1
-    if (all[middle]! < at) low = middle + 1
-    else high = middle
-  }
+  const own = lowerBound(all.length, (i) => all[i]! < at)
   const isEmpty = body === ''
-  const from = Math.max(0, low - REACH)
-  for (let i = from; i < Math.min(all.length, low + REACH + 1); i++) {
+  const from = Math.max(0, own - REACH)
+  for (let i = from; i < Math.min(all.length, own + REACH + 1); i++) {
     const place = all[i]!
     if (place === at) continue
     const other = stringBody(tokens[place]!.text)?.body
@@ -149,7 +144,7 @@ function neighbours({ file, clues }: OperatorContext, at: number, body: string):
     const alike = tokens[place - 1]?.text === before ? 0.5 : 0
     const same = alike > 0 && tokens[place - 2]?.text === twoBefore ? 0.8 : 0
     const likeness = isEmpty ? 0.3 : similarity(body, other)
-    add(other, ((0.25 + alike + same) * (0.4 + likeness)) / (1 + 0.04 * Math.abs(i - low)))
+    add(other, ((0.25 + alike + same) * (0.4 + likeness)) / (1 + 0.04 * Math.abs(i - own)))
   }
   if (PUNCTUATION.includes(body))
     for (const other of PUNCTUATION)
