@@ -68,7 +68,7 @@ test('Bun bundles it, and compiles it into one file', async () => {
 /** A page, and a route that uses the package, which Next.js bundles with it: no setting says not to. */
 const NEXT_APP: Readonly<Record<string, string>> = {
   'package.json': '{"type":"module","private":true}',
-  'next.config.mjs': 'export default { turbopack: { root: import.meta.dirname } }',
+  'next.config.mjs': 'export default { turbopack: { root: process.cwd() } }',
   'app/layout.js':
     'export default ({ children }) => <html lang="en"><body>{children}</body></html>',
   'app/page.js': 'export default () => <h1>hello from the host</h1>',
