@@ -13,6 +13,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { backoffBound, backoffDelay, type Backoff } from '../internal/backoff.js'
 import { systemClock, type Clock } from '../internal/clock.js'
+import { describeError, fieldOf } from '../internal/describe-error.js'
 import { sleep } from '../internal/sleep.js'
 import { systemCode } from '../internal/system-code.js'
 import { ExhaustedError, isUnavailable, StoreError } from './errors.js'
@@ -34,10 +35,10 @@ const MAX_CAUSES = 8
 
 /** The first of these codes that an error or what caused it has; null when there is none. */
 function codeBehind(error: unknown, codes: Codes): string | null {
-  for (let at = error, depth = 0; at instanceof Error && depth < MAX_CAUSES; depth++) {
+  for (let at = error, depth = 0; at !== undefined && depth < MAX_CAUSES; depth++) {
     const code = systemCode(at)
     if (code !== undefined && codes.has(code)) return code
-    at = at.cause
+    at = fieldOf(at, 'cause')
   }
   return null
 }
@@ -156,7 +157,7 @@ export class MachineWait {
    */
   async pause(error: unknown, signal: AbortSignal, clock: Clock = systemClock): Promise<void> {
     waits.add(this)
-    this.problem = error instanceof Error ? error.message : String(error)
+    this.problem = describeError(error)
     this.#attempts += 1
     // At least half of each bound: without a minimum, a busy machine would be asked at once.
     const bound = backoffBound(this.#attempts, BACKOFF)

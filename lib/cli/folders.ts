@@ -7,6 +7,7 @@ import { createHash } from 'node:crypto'
 import { realpathSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, isAbsolute, join, relative, resolve } from 'node:path'
+import { describeError } from '../internal/describe-error.js'
 import { CommandError, EXIT, UsageError } from './command-line.js'
 
 /**
@@ -80,6 +81,6 @@ export function dataFolder(given: string | undefined, project: string): string {
 
 /** The error of a folder for data that cannot be made or changed, which `option` names. */
 export function cannotWrite(data: string, option: string, error: unknown): CommandError {
-  const reason = error instanceof Error ? error.message : String(error)
+  const reason = describeError(error)
   return new CommandError(`cannot write to ${option} (${data}): ${reason}`, EXIT.failed)
 }

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { describeError } from '../internal/describe-error.js'
 import { VERSION } from '../internal/version.js'
 import { nearestName } from '../internal/nearest-name.js'
 import {
@@ -63,6 +64,6 @@ try {
   const code = await main(process.argv.slice(2))
   if (code !== undefined) process.exitCode = code
 } catch (error) {
-  printError(error instanceof Error ? error.message : String(error))
+  printError(describeError(error))
   process.exitCode = error instanceof CommandError ? error.exitCode : EXIT.failed
 }

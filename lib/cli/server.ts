@@ -8,6 +8,7 @@ import { mkdir } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
 import { FileStore, providersFromEnvironment } from '../agent/index.js'
+import { asError, describeError } from '../internal/describe-error.js'
 import {
   bearerKeys,
   createRunService,
@@ -191,10 +192,6 @@ function nameToCall(host: string): string {
   return host.includes(':') ? `[${host}]` : host
 }
 
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
-
 /** The error, in words that name the setting to change where one can help. */
 function explained(error: unknown, { host, port, names }: ServerSettings): Error {
   const { code } = error as NodeJS.ErrnoException
@@ -209,7 +206,7 @@ function explained(error: unknown, { host, port, names }: ServerSettings): Error
     return new UsageError(`${names.host} ${host} is not an address of this machine`)
   }
   if (code?.startsWith('ERR_AGENT_STORE') === true) {
-    return new Error(`${messageOf(error)} (${names.data})`)
+    return new Error(`${describeError(error)} (${names.data})`)
   }
-  return error instanceof Error ? error : new Error(String(error))
+  return asError(error)
 }

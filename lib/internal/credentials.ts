@@ -9,6 +9,16 @@
  * by no object that could be printed, and nothing is ever removed but by newer rotating values.
  */
 
+/** What is shown in place of a secret. */
+export const REDACTED = '[secret removed]'
+
+/** Folders at the top of a file system. */
+const TOP_FOLDER = new RegExp(
+  '^/(?:app|applications|bin|boot|data|dev|etc|home|lib|lib64|library|media|mnt|nix|opt|private|' +
+    'proc|root|run|sbin|snap|srv|sys|tmp|users|usr|var|volumes|work|workspace)(?:/|$)',
+  'i',
+)
+
 /** Values that a function returned, kept at a time: the newest ones are in use. */
 const MAX_ROTATING = 256
 
@@ -57,7 +67,23 @@ export function credentialChanges(): number {
   return changes
 }
 
-/** All values, and the names of those that have some. */
+/**
+ * True for a value that also stands in texts that have nothing to do with a secret: fewer than 8
+ * characters, a word or two of 15 letters (as dummy keys of local servers), a number, an address, a
+ * path.
+ */
+export function isOrdinary(value: string): boolean {
+  if (value.length < 8) return true
+  if (value.length <= 15) {
+    if (/^[A-Za-z]?(?:[a-z]+|[A-Z]+)$/.test(value)) return true
+    if (/^[a-z]+[-_. /][a-z]+$/.test(value) || /^[\d.,:+-]+$/.test(value)) return true
+    if (/^[a-z.-]+:\d{1,5}$/.test(value)) return true
+  }
+  if (/^(?:~|\.\.?)[/\\]|^[A-Za-z]:[/\\]/.test(value)) return true
+  return TOP_FOLDER.test(value) || /^\/[a-z][a-z./_-]*$/.test(value)
+}
+
+/** The values, but for ordinary words, and the names of variables with their values. */
 export function credentials(): {
   readonly secrets: readonly string[]
   readonly values: readonly string[]
@@ -65,7 +91,7 @@ export function credentials(): {
 } {
   return {
     secrets: [...secrets],
-    values: [...fixed, ...rotating],
+    values: [...fixed, ...rotating].filter((value) => !isOrdinary(value)),
     named: [...named].flatMap(([value, names]) => [...names].map((name) => [name, value] as const)),
   }
 }

@@ -1,4 +1,5 @@
 import { constants } from 'node:os'
+import { fieldOf } from './describe-error.js'
 
 /** On Linux, codes that Node names nowhere. */
 const LINUX: Readonly<Record<string, number>> = { EUCLEAN: 117, ENOMEDIUM: 123 }
@@ -13,7 +14,6 @@ const names: ReadonlyMap<string, string> = new Map(
 
 /** The `code` of an error of the system, by the name that manuals use; undefined without one. */
 export function systemCode(error: unknown): string | undefined {
-  if (!(error instanceof Error)) return undefined
-  const { code } = error as NodeJS.ErrnoException
+  const code = fieldOf(error, 'code')
   return typeof code === 'string' ? (names.get(code) ?? code) : undefined
 }

@@ -1,5 +1,6 @@
 import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { EngineOptions, RunEngine, StartRequest } from '../agent/index.js'
+import { asError } from '../internal/describe-error.js'
 import { escapeInvisible } from '../internal/escape-invisible.js'
 import type { Authorize, Principal } from './access/auth.js'
 import type { LimitSettings } from './access/limits.js'
@@ -298,7 +299,7 @@ function expect(ok: boolean, option: string, expected: string, got: unknown): vo
 }
 
 function printError(error: unknown, { method, path, requestId }: FailedCall): void {
-  const shown = error instanceof Error ? (error.stack ?? error.message) : String(error)
+  const { message, stack = message } = asError(error)
   const id = requestId === null ? '' : ` (request ${requestId})`
-  process.stderr.write(escapeInvisible(`runwright: ${method} ${path} failed${id}: ${shown}\n`))
+  process.stderr.write(escapeInvisible(`runwright: ${method} ${path} failed${id}: ${stack}\n`))
 }

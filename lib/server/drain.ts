@@ -1,4 +1,5 @@
 import { callHost } from '../internal/call-host.js'
+import { describeError } from '../internal/describe-error.js'
 import { escapeInvisible } from '../internal/escape-invisible.js'
 import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import type { RunService } from './service.js'
@@ -91,7 +92,7 @@ async function closeServer(server: DrainableServer): Promise<void> {
 }
 
 function printAndFail(error: unknown): void {
-  const message = error instanceof Error ? error.message : String(error)
+  const message = describeError(error)
   process.stderr.write(escapeInvisible(`runwright: ${message}\n`))
   process.exitCode = 1
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import { asError } from '../internal/describe-error.js'
 import { checkOptions, type OptionKinds } from '../internal/options.js'
 import {
   CLIENT_SETTINGS,
@@ -128,7 +129,7 @@ export class WebSocketClient {
       },
       onHandlerError: (error) => {
         if (onError !== undefined) onError(error)
-        else process.emitWarning(error instanceof Error ? error : String(error))
+        else process.emitWarning(asError(error))
       },
     }
   }

@@ -1,6 +1,7 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ConnectionOptions } from 'node:tls'
+import { describeError } from '../internal/describe-error.js'
 import type { OptionKinds } from '../internal/options.js'
 import type { ConnectTarget } from './client-target.js'
 import { ConnectError } from './errors.js'
@@ -58,7 +59,7 @@ export async function dial(
     return await ready(opening.own(secure(plain, target.host, tls)), 'secureConnect')
   } catch (cause) {
     const host = target.host.includes(':') ? `[${target.host}]` : target.host
-    const text = `cannot connect to ${host}:${target.port}: ${reasonOf(cause)}`
+    const text = `cannot connect to ${host}:${target.port}: ${describeError(cause)}`
     throw new ConnectError(text, { cause })
   }
 }
@@ -100,11 +101,4 @@ function ready(socket: Duplex, event: string): Promise<Duplex> {
       resolve(socket)
     })
   })
-}
-
-/** The message of an error, or of each address that was tried: an AggregateError has none. */
-function reasonOf(cause: unknown): string {
-  const errors = cause instanceof AggregateError ? (cause.errors as unknown[]) : [cause]
-  const texts = errors.map((error) => (error instanceof Error ? error.message : String(error)))
-  return [...new Set(texts)].join('; ')
 }

@@ -3,6 +3,7 @@ import type { ServerHttp2Stream } from 'node:http2'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { abortListeners } from '../internal/abort.js'
+import { asError } from '../internal/describe-error.js'
 import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import { type Admission, checkRefusal, type HandshakeOffer } from './admission.js'
 import { selectProtocol, UNAVAILABLE } from './admission.js'
@@ -302,7 +303,7 @@ export class WebSocketServer<Context = undefined, Data = unknown> implements Asy
 
   #report(error: unknown): void {
     if (this.#options.onError !== undefined) this.#options.onError(error)
-    else process.emitWarning(error instanceof Error ? error : String(error))
+    else process.emitWarning(asError(error))
   }
 
   async #handshake(

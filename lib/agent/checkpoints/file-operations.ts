@@ -12,6 +12,7 @@
  *
  * @module
  */
+import { describeError } from '../../internal/describe-error.js'
 import { inSlices } from '../../internal/next-turn.js'
 import { uuidV7 } from '../../internal/uuid.js'
 import { StoreError } from '../errors.js'
@@ -198,7 +199,7 @@ export class FileOperations {
     } catch (error) {
       signal.throwIfAborted()
       if (log.hasFailed || log.state.head.operation === null) throw error
-      const reason = error instanceof Error ? error.message : String(error)
+      const reason = describeError(error)
       warn(`run ${log.runId}: its ${operation} was cut off and cannot be finished: ${reason}`)
       await this.#end(log, signal, null, { operation_id, operation, by }, steps)
     }

@@ -13,6 +13,7 @@
  * @module
  */
 import { raceAbort } from '../../internal/abort.js'
+import { describeError } from '../../internal/describe-error.js'
 import type { FilesAtStart } from '../check-files.js'
 import { isUnavailable } from '../errors.js'
 import type { CheckpointReason, RecordDraft } from '../events.js'
@@ -218,7 +219,7 @@ export class RunCheckpoints implements AsyncDisposable {
           })
         } catch (error) {
           signal.throwIfAborted()
-          const message = error instanceof Error ? error.message : String(error)
+          const message = describeError(error)
           if (!mayPass(error)) {
             this.#warn(log, `no checkpoint was made: ${message}`)
             return null

@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { describeError } from '../../internal/describe-error.js'
 import { sleep } from '../../internal/sleep.js'
 import { AgentError } from '../errors.js'
 import { isTerminal } from '../events.js'
@@ -77,7 +78,7 @@ export class EngineRunFiles implements RunFiles {
 
   /** Errors of the host and of the system are for the host. */
   #warnOf(log: LogWriter, error: unknown): void {
-    if (!(error instanceof AgentError)) warn(`run ${log.runId}: ${String(error)}`)
+    if (!(error instanceof AgentError)) warn(`run ${log.runId}: ${describeError(error)}`)
     this.#warn(log, error instanceof AgentError ? error.message : 'see the log of the host')
   }
 

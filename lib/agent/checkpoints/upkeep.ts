@@ -9,6 +9,7 @@
  *
  * @module
  */
+import { describeError } from '../../internal/describe-error.js'
 import { isUnavailable, StoreError } from '../errors.js'
 import { isTerminal } from '../events.js'
 import { warn } from '../output.js'
@@ -116,7 +117,7 @@ export class Upkeep {
       this.#problem = null
     } catch (error) {
       if (this.#isClosed) return
-      const problem = `copies of runs that are over were not removed: ${String(error)}`
+      const problem = `copies of runs that are over were not removed: ${describeError(error)}`
       if (problem !== this.#problem) warn(problem)
       this.#problem = problem
       this.#notBefore = this.#now() + AFTER_FAILURE_MS

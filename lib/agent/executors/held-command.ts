@@ -15,6 +15,7 @@ import { stat } from 'node:fs/promises'
 import { constants } from 'node:os'
 import { isAbsolute } from 'node:path'
 import type { Duplex } from 'node:stream'
+import { describeError } from '../../internal/describe-error.js'
 import { ExhaustedError } from '../errors.js'
 import type { CommandOptions, CommandResult } from '../executor.js'
 import { exhausted, isExhausted, onOwnFiles } from '../exhaustion.js'
@@ -92,7 +93,7 @@ export async function runHeld(launch: Launch, options: CommandOptions): Promise<
     pipe = await OutputPipe.open(options.maxOutputBytes)
   } catch (error) {
     if (isExhausted(error)) throw notNow(error)
-    const problem = `no pipe for its output: ${messageOf(error)}`
+    const problem = `no pipe for its output: ${describeError(error)}`
     return finish(NOT_STARTED, `the command was not started: ${problem}`)
   }
   const ending = await lead(launch, options, pipe, stop).catch((error: unknown) => {
@@ -161,7 +162,7 @@ async function lead(
   } catch (error) {
     gate.destroy()
     await endProcesses(pgid, launch)
-    return { problem: messageOf(error) }
+    return { problem: describeError(error) }
   }
   if (stop.reason === null) {
     gate.write('go\n')
@@ -176,7 +177,7 @@ async function lead(
     await endProcesses(pgid, launch)
     return STOPPED[first]
   }
-  if (typeof first !== 'number') return { problem: messageOf(first) }
+  if (typeof first !== 'number') return { problem: describeError(first) }
   return launch.leaderIsSandbox && !shellRuns ? { problem: '' } : first
 }
 
@@ -198,7 +199,7 @@ async function whyNotStarted(launch: Launch, error: unknown): Promise<string> {
   if (code === 'ENOENT') return `${launch.file} is not installed, or not on PATH`
   if (code === 'E2BIG') return 'it is too long for this system: put it in a file, and run that'
   // What follows would be the value, which may be a secret.
-  return messageOf(error).split('. Received ', 1)[0] ?? ''
+  return describeError(error).split('. Received ', 1)[0] ?? ''
 }
 
 /** Ends the command's group and the processes that left it (rule 3). */
@@ -258,8 +259,4 @@ export function notNow(error: unknown): ExhaustedError {
   return error instanceof ExhaustedError
     ? new ExhaustedError(`${what}: ${error.message}`, { cause: error })
     : exhausted(what, error)
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

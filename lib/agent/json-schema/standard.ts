@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { describeError } from '../../internal/describe-error.js'
 import { describeValue } from '../../internal/options.js'
 import { clip, redacted } from '../output.js'
 import type { JsonSchema, StandardIssue, StandardSchema } from '../schema.js'
@@ -65,7 +66,7 @@ export function writeSchema(
     // As JSON, since what libraries return may have more in it, and may be shared.
     written = JSON.parse(JSON.stringify(jsonSchema[side]({ target: 'draft-2020-12' })))
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message : String(cause)
+    const why = describeError(cause)
     const problem = `cannot be written as JSON Schema by ${vendor}: ${why}`
     throw new TypeError(`${name} ${problem}; use types that JSON has`, { cause })
   }

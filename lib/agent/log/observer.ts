@@ -1,3 +1,4 @@
+import { describeError } from '../../internal/describe-error.js'
 import { publicEvent, type AgentEvent, type RunRecord } from '../events.js'
 import { callHost } from '../../internal/call-host.js'
 import { warn } from '../output.js'
@@ -35,7 +36,7 @@ export class Observers {
     for (const observer of this.#observers) {
       callHost(
         () => observer(append),
-        (error) => warn(`an observer of runs failed: ${String(error)}`),
+        (error) => warn(`an observer of runs failed: ${describeError(error)}`),
       )
     }
   }

@@ -7,10 +7,11 @@
  *
  * @module
  */
+import { REDACTED } from '../../internal/credentials.js'
 import type { JsonObject } from '../../internal/json.js'
 import type { CallEdit, RecordDraft } from '../events.js'
 import type { AssistantMessage, ToolCall } from '../model.js'
-import { REDACTED, type Redactor } from '../redaction/redactor.js'
+import type { Redactor } from '../redaction/redactor.js'
 import { areHashed } from '../test-outcomes.js'
 
 type Draft<K extends RecordDraft['kind']> = Extract<RecordDraft, { kind: K }>

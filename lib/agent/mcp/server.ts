@@ -14,6 +14,7 @@
 import { backoffDelay, type Backoff } from '../../internal/backoff.js'
 import { raceAbort } from '../../internal/abort.js'
 import { steadyNow, type Timer } from '../../internal/clock.js'
+import { describeError } from '../../internal/describe-error.js'
 import type { JsonObject, JsonValue } from '../../internal/json.js'
 import { McpError } from '../errors.js'
 import type { Tool, ToolOutput } from '../tool.js'
@@ -250,7 +251,7 @@ export class McpServer implements AsyncDisposable {
       if (session === null) return
       this.#readTools(session).catch((error: unknown) => {
         if (this.#closed.signal.aborted) return
-        const why = error instanceof Error ? error.message : String(error)
+        const why = describeError(error)
         this.#config.onWarning(`the list of tools could not be read again: ${why}`)
       })
     }, REFRESH_MS)

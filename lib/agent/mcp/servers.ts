@@ -1,4 +1,5 @@
 import type { Clock } from '../../internal/clock.js'
+import { describeError } from '../../internal/describe-error.js'
 import type { Tool } from '../tool.js'
 import { resolveMcpServer, type McpServerConfig, type McpServerOptions } from './options.js'
 import { READ_RESOURCE, readResourceTool, type McpPromptInfo } from './resources.js'
@@ -59,7 +60,7 @@ export class McpServers {
         throw outcome.reason
       }
       config.onWarning(
-        outcome.reason instanceof Error ? outcome.reason.message : String(outcome.reason),
+        describeError(outcome.reason),
       )
     }
     return servers
@@ -79,7 +80,7 @@ export class McpServers {
   async prompts(): Promise<readonly McpPromptInfo[]> {
     const listed = this.#servers.map((server, i) =>
       server.prompts().catch((error: unknown) => {
-        const why = error instanceof Error ? error.message : String(error)
+        const why = describeError(error)
         this.#configs[i]?.onWarning(`the list of prompts could not be read: ${why}`)
         return []
       }),

@@ -6,6 +6,7 @@
  */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
+import { describeError } from '../../internal/describe-error.js'
 import { parseJson, type JsonObject } from '../../internal/json.js'
 import { uuidV7 } from '../../internal/uuid.js'
 import { McpError } from '../errors.js'
@@ -70,7 +71,7 @@ export async function openStdioChannel(
       once(child, 'error').then(([error]) => Promise.reject(error as Error)),
     ])
   } catch (error) {
-    const message = error instanceof Error ? error.message : String(error)
+    const message = describeError(error)
     throw new McpError(server, 'unreachable', `it could not be started: ${message}`, {
       cause: error,
     })

@@ -17,6 +17,7 @@ import {
   type AsyncResponse,
   type AsyncTransport,
 } from '../../http/index.js'
+import { asError } from '../../internal/describe-error.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { parseJson } from '../../internal/json.js'
 import { trimEndOf } from '../../internal/trim-end.js'
@@ -194,7 +195,7 @@ export class HttpModel implements Model, AsyncDisposable {
     if (error instanceof ModelError) return error
     if (error instanceof HttpError) return this.#transportError(error)
     // Whatever an answer does to its adapter, it is the answer of a provider.
-    const { message } = error instanceof Error ? error : new Error(String(error))
+    const { message } = asError(error)
     return protocolError(`the answer could not be read: ${message}`, false, this.#context)
   }
 

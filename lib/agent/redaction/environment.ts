@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isOrdinary } from '../../internal/credentials.js'
 import { isJsonObject, parseJson } from '../../internal/json.js'
 
 /** Names of variables, or of fields of JSON, whose values are taken for secrets. */
@@ -21,27 +22,6 @@ const PLACE_NAME = new RegExp(
 )
 /** Names whose values hold several secrets: `a=key,b=key`. */
 const LIST_NAME = /(?:KEYS|TOKENS|SECRETS|PASSWORDS|CREDENTIALS)(?:_|\d|$)/i
-/** Folders at the top of a file system. */
-const TOP_FOLDER = new RegExp(
-  '^/(?:app|applications|bin|boot|data|dev|etc|home|lib|lib64|library|media|mnt|nix|opt|private|' +
-    'proc|root|run|sbin|snap|srv|sys|tmp|users|usr|var|volumes|work|workspace)(?:/|$)',
-  'i',
-)
-
-/**
- * True for a value that also stands in texts that have nothing to do with a secret: fewer than 8
- * characters, a word or two of 15 letters, a number, an address, a path.
- */
-export function isOrdinary(value: string): boolean {
-  if (value.length < 8) return true
-  if (value.length <= 15) {
-    if (/^[A-Za-z]?(?:[a-z]+|[A-Z]+)$/.test(value)) return true
-    if (/^[a-z]+[-_. /][a-z]+$/.test(value) || /^[\d.,:+-]+$/.test(value)) return true
-    if (/^[a-z.-]+:\d{1,5}$/.test(value)) return true
-  }
-  if (/^(?:~|\.\.?)[/\\]|^[A-Za-z]:[/\\]/.test(value)) return true
-  return TOP_FOLDER.test(value) || /^\/[a-z][a-z./_-]*$/.test(value)
-}
 
 /** Finds the secrets that a text shows by what stands before them (see `contexts.ts`). */
 type FindInContext = (text: string) => readonly string[]

@@ -22,16 +22,15 @@ import {
   addSecret,
   credentialChanges,
   credentials,
+  isOrdinary,
+  REDACTED,
 } from '../../internal/credentials.js'
 import { mapTexts, MAX_RECORD_DEPTH } from '../../internal/map-texts.js'
 import { contextPatterns, openContextAt, valuesInContext } from './contexts.js'
-import { isOrdinary, secretsOfEnvironment } from './environment.js'
+import { secretsOfEnvironment } from './environment.js'
 import { Scanner, type SearchOptions, type Span } from './scanner.js'
 import { findPrivateKeys, KEY_PATTERNS, openKeyAt } from './shapes.js'
 import { writtenForms, type WrittenForms } from './written-forms.js'
-
-/** The mark that replaces a secret. */
-export const REDACTED = '[secret removed]'
 
 /** Characters of the shortest secret that a host may name. */
 export const SHORTEST_SECRET = 6
@@ -56,9 +55,7 @@ export class Redactor {
     const { secrets, values, named } = credentials()
     this.#changes = changes
     this.#names = [...new Set(named.map(([name]) => name))]
-    // A dummy key, as local servers get, is no secret.
-    const given = values.filter((value) => !isOrdinary(value))
-    const all = [...this.#own, ...secrets, ...given]
+    const all = [...this.#own, ...secrets, ...values]
     this.#forms = new Map(all.map((one) => [one, this.#forms.get(one) ?? writtenForms(one)]))
     const forms = [...this.#forms.values()]
     this.#scanner = new Scanner(

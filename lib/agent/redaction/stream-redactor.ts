@@ -7,7 +7,8 @@
  *
  * @module
  */
-import { REDACTED, type Redactor } from './redactor.js'
+import { REDACTED } from '../../internal/credentials.js'
+import type { Redactor } from './redactor.js'
 
 /** UTF-16 units held back at most; the largest private keys in use have about 13 000. */
 const MAX_HELD = 16_384

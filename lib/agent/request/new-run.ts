@@ -5,6 +5,7 @@
  */
 import { hash } from '../../internal/checksums.js'
 import { canonicalJson } from '../../internal/canonical-json.js'
+import { describeError } from '../../internal/describe-error.js'
 import type { JsonObject } from '../../internal/json.js'
 import { GoalError, InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'
 import type {
@@ -340,7 +341,7 @@ async function modelOf(
   try {
     model = resolveModel(start.model_name)
   } catch (error) {
-    const detail = error instanceof Error ? error.message : String(error)
+    const detail = describeError(error)
     throw new InvalidRequestError([{ pointer, detail }])
   }
   const name = nameOfModel(model)

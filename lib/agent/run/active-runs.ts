@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { asError } from '../../internal/describe-error.js'
 import { uuidV7 } from '../../internal/uuid.js'
 import { StoreError, WorkspaceError } from '../errors.js'
 import type { RunOwner, RunRequest } from '../events.js'
@@ -315,7 +316,7 @@ export class ActiveRuns {
     try {
       return await this.#options.rootsOf(owner)
     } catch (error) {
-      process.emitWarning(error instanceof Error ? error : String(error))
+      process.emitWarning(asError(error))
       const message = 'the folders that this run may work in are not known: see the log of the host'
       throw new WorkspaceError('ERR_AGENT_WORKSPACE', message)
     }

@@ -10,6 +10,7 @@
  * @module
  */
 import type { Clock } from '../../internal/clock.js'
+import { describeError } from '../../internal/describe-error.js'
 import type { ApproveCall, CallToApprove } from '../approval.js'
 import type { Approval, ApprovalMode, ApprovalRules } from '../events.js'
 import { copyHead } from '../log/head.js'
@@ -129,7 +130,7 @@ export class CallApprovals {
       const took = `took more than ${DECISION_MS / 1000} s`
       return fail(answer === 'late' ? took : "must return 'ask', 'allow' or nothing")
     } catch (error) {
-      return fail(`threw: ${error instanceof Error ? error.message : String(error)}`)
+      return fail(`threw: ${describeError(error)}`)
     } finally {
       timer.cancel()
       signal.removeEventListener('abort', abort)

@@ -12,6 +12,7 @@
  */
 import { backoffDelay } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
+import { describeError } from '../../internal/describe-error.js'
 import { exceededBound } from '../../internal/fair-queue.js'
 import { FolderIndex } from '../../internal/folder-index.js'
 import { nextTurn } from '../../internal/next-turn.js'
@@ -159,7 +160,7 @@ export class LocalDriver implements RunDriver {
       void this.#ended
         .use(run_id, (log, signal) => files.finish(log, signal))
         .catch((error: unknown) => {
-          if (!this.#stopped.signal.aborted) warn(`run ${run_id}: ${String(error)}`)
+          if (!this.#stopped.signal.aborted) warn(`run ${run_id}: ${describeError(error)}`)
         })
         .finally(() => runs.scheduler.release(run_id))
     }
@@ -201,7 +202,7 @@ export class LocalDriver implements RunDriver {
       } catch (error) {
         if (signal.aborted) return null
         if (!isUnavailable(error)) {
-          const reason = error instanceof Error ? error.message : String(error)
+          const reason = describeError(error)
           warn(`${problem}: ${reason}`)
           return null
         }

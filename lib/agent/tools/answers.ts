@@ -1,3 +1,4 @@
+import { describeError } from '../../internal/describe-error.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import type { ToolContext, ToolOutput } from '../tool.js'
 
@@ -27,7 +28,7 @@ export async function answering(
   } catch (error) {
     context.signal.throwIfAborted()
     throwIfExhausted(error)
-    return refusal(error instanceof Error ? error.message : String(error))
+    return refusal(describeError(error))
   }
 }
 

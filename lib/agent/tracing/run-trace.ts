@@ -13,6 +13,7 @@
  *
  * @module
  */
+import { describeError } from '../../internal/describe-error.js'
 import { AgentError } from '../errors.js'
 import type { GoalVerdict } from '../goal.js'
 import type { ModelTurn, StopReason, TraceContext } from '../model.js'
@@ -163,7 +164,7 @@ export class RunTrace {
     this.#tracing.end(
       span,
       {},
-      { type, message: error instanceof Error ? error.message : String(error) },
+      { type, message: describeError(error) },
     )
   }
 

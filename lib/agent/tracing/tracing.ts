@@ -15,6 +15,7 @@
  */
 import { channel } from 'node:diagnostics_channel'
 import { steadyTime, type Clock } from '../../internal/clock.js'
+import { describeError } from '../../internal/describe-error.js'
 import type { TraceContext } from '../model.js'
 import { warn } from '../output.js'
 import type { Redactor } from '../redaction/redactor.js'
@@ -205,7 +206,7 @@ export class Tracing {
       return call(this.#tracer)
     } catch (error) {
       this.#tracer = null
-      warn(`the tracer threw and will not be called again: ${String(error)}`)
+      warn(`the tracer threw and will not be called again: ${describeError(error)}`)
       return undefined
     }
   }

@@ -1,4 +1,5 @@
 import { normalize } from 'node:path'
+import { describeError } from '../../internal/describe-error.js'
 import type { CommandOptions, CommandResult, Executor, IsolatedCopy } from '../executor.js'
 import { onOwnFiles, throwIfExhausted } from '../exhaustion.js'
 import type { TextEdit, Trial } from '../trial.js'
@@ -130,7 +131,7 @@ export class TrialCopy {
         await this.#workspace.writeFile(path, after)
       } catch (error) {
         throwIfExhausted(error)
-        return error instanceof Error ? error.message : String(error)
+        return describeError(error)
       }
     }
     return null

@@ -1,4 +1,5 @@
 /** What `copy.ts` and others have done: see `tree-task.ts`. */
+import { describeError } from '../../internal/describe-error.js'
 import { inThreadOnOwnFiles } from '../exhaustion.js'
 import { findTouched } from './find-touched.js'
 import { captureAll, compareAll } from './look-at-dependencies.js'
@@ -33,6 +34,6 @@ export function performCopyTask(task: CopyTask): CopyReport {
     }
   } catch (error) {
     if (error instanceof WorkStopped) return { failed: error.why }
-    return { error: error instanceof Error ? error.message : String(error), code: codeOf(error) }
+    return { error: describeError(error), code: codeOf(error) }
   }
 }

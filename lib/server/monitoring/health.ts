@@ -1,3 +1,4 @@
+import { describeError } from '../../internal/describe-error.js'
 import type { ServiceContext } from '../context.js'
 import { damageOf, describeDamage } from './damage.js'
 
@@ -62,7 +63,7 @@ function problemOf(check: Promise<void>): Promise<string | null> {
     check
       .then(
         () => resolve(null),
-        (error: unknown) => resolve(error instanceof Error ? error.message : String(error)),
+        (error: unknown) => resolve(describeError(error)),
       )
       .finally(() => clearTimeout(timer))
   })

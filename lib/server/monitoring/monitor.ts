@@ -4,6 +4,7 @@
  * @module
  */
 import { callHost } from '../../internal/call-host.js'
+import { describeError } from '../../internal/describe-error.js'
 import { warn } from '../../internal/warn.js'
 import type { ObservedAppend, RunStatus } from '../../agent/index.js'
 import type { Principal } from '../access/auth.js'
@@ -195,7 +196,7 @@ export class Monitor {
   #log(line: LogLine): void {
     callHost(
       () => this.#onLog?.(line),
-      (error) => warn(`onLog failed: ${String(error)}`),
+      (error) => warn(`onLog failed: ${describeError(error)}`),
     )
   }
 }

@@ -14,6 +14,7 @@ import { constants } from 'node:fs'
 import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import type { Clock, Timer } from '../../internal/clock.js'
+import { describeError } from '../../internal/describe-error.js'
 import { warn } from '../../internal/warn.js'
 
 /** How far the deliveries of an unfinished run have come. Times are epoch ms; 0 is unset. */
@@ -209,7 +210,7 @@ export class WebhookCursor {
       this.#warned = true
       warn(
         `webhooks: the progress of deliveries cannot be stored; they go on, and some will be ` +
-          `repeated if the process ends before that works again: ${String(error)}`,
+          `repeated if the process ends before that works again: ${describeError(error)}`,
       )
     }
   }

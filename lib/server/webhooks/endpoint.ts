@@ -12,6 +12,7 @@ import {
 import { backoffDelay } from '../../internal/backoff.js'
 import { callHost } from '../../internal/call-host.js'
 import { steadyTime, type Clock } from '../../internal/clock.js'
+import { describeError } from '../../internal/describe-error.js'
 import { warn } from '../../internal/warn.js'
 import { WebhookCursor, type Progress } from './cursor.js'
 import { deliver, type Delivered, type ResolveName, type TargetRules } from './delivery.js'
@@ -249,7 +250,7 @@ export class Endpoint {
       return { ...response, problem }
     } catch (error) {
       signal.throwIfAborted()
-      const problem = error instanceof Error ? error.message : String(error)
+      const problem = describeError(error)
       return { status: 0, retryAfterMs: null, problem }
     }
   }
@@ -260,7 +261,7 @@ export class Endpoint {
     const since = (this.#unreadable ??= now)
     if (since !== -Infinity && now - since >= READ_RETRY_MS) {
       this.#unreadable = -Infinity
-      warn(`webhooks: runs cannot be read, deliveries wait: ${String(error)}`)
+      warn(`webhooks: runs cannot be read, deliveries wait: ${describeError(error)}`)
     }
     return READ_RETRY_MS
   }
@@ -268,7 +269,7 @@ export class Endpoint {
   #report(failure: WebhookFailure): void {
     callHost(
       () => this.#onFailure(failure),
-      (error) => warn(`onFailure of webhooks failed: ${String(error)}`),
+      (error) => warn(`onFailure of webhooks failed: ${describeError(error)}`),
     )
   }
 }

@@ -132,7 +132,7 @@ test('a sweep of copies that fails is made again, and named once', async (t) => 
   clock.advance(60_000)
   await settled()
   assert.deepEqual([sweeps, clock.pending], [5, 0])
-  const told = 'copies of runs that are over were not removed: Error: EIO'
+  const told = 'copies of runs that are over were not removed: EIO'
   assert.deepEqual(warnings.filter((text) => text === told), [told])
   await upkeep.close()
 })

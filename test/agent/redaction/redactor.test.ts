@@ -11,7 +11,8 @@ import {
 } from 'runwright/agent'
 import { valuesInContext } from '../../../lib/agent/redaction/contexts.js'
 import { secretsOfEnvironment } from '../../../lib/agent/redaction/environment.js'
-import { REDACTED, Redactor } from '../../../lib/agent/redaction/redactor.js'
+import { Redactor } from '../../../lib/agent/redaction/redactor.js'
+import { REDACTED } from '../../../lib/internal/credentials.js'
 import { follow, openEngine, runToEnd, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 

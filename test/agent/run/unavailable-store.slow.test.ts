@@ -235,7 +235,7 @@ test('a goal check that finds no room for its files waits, and says so once', as
   const { events, details } = await runToEnd(engine, { goal: 'shell: true' })
   assertInvariants(events)
   assert.deepEqual(payloads(events, 'log').map(({ message }) => message), [
-    'waiting for the machine: the goal could not be checked: no space left',
+    'waiting for the machine: the goal could not be checked: no space left (ENOSPC)',
     'the machine works again',
   ])
   assert.equal(details.status, 'achieved')

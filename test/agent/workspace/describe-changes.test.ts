@@ -2,7 +2,7 @@ import { atOnce } from '../../../lib/internal/next-turn.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CheckpointError, StoreError } from '../../../lib/agent/errors.js'
-import { REDACTED } from '../../../lib/agent/redaction/redactor.js'
+import { REDACTED } from '../../../lib/internal/credentials.js'
 import {
   countChanges, describeChanges, holdsSecret, secretsIn,
 } from '../../../lib/agent/workspace/describe-changes.js'

@@ -230,7 +230,7 @@ test('a store that cannot be read for some time delays deliveries, with one warn
   while (reads < 12) await new Promise<void>((resolve) => (wake = resolve))
   await new Promise((resolve) => setImmediate(resolve))
   assert.deepEqual(warnings, [
-    'webhooks: runs cannot be read, deliveries wait: StoreError: the disk is full',
+    'webhooks: runs cannot be read, deliveries wait: the disk is full',
   ])
   Object.assign(engine, { events })
   clock.advance(10_000)

@@ -16,6 +16,7 @@
  */
 import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { describeError } from '../../../internal/describe-error.js'
 import type {
   AskedOfGit, Dependencies, FilesAtStart, SealStart, StoredSeal,
 } from '../../check-files.js'
@@ -121,7 +122,7 @@ export class SealedChecks implements RunChecks {
     } catch (error) {
       signal.throwIfAborted()
       if (mayPass(error)) throw error
-      return await this.#unsealed(goal, context, messageOf(error))
+      return await this.#unsealed(goal, context, describeError(error))
     }
     const { asked, verdict, since, touched, kept, made, unclaimed } = sealed
     const paths = [...Object.keys(context.baseline.files), ...Object.keys(sealed.files)]
@@ -223,7 +224,7 @@ export class SealedChecks implements RunChecks {
     } catch (error) {
       signal.throwIfAborted()
       if (mayPass(error)) throw error
-      const text = `no sealed check could be made: ${messageOf(error)}`
+      const text = `no sealed check could be made: ${describeError(error)}`
       return result(failed(verdict, text, ''))
     }
   }
@@ -509,10 +510,6 @@ function failingOf(
     ([name]) => !Object.hasOwn(known ?? {}, name) && isNew(isFile(name) ? name : fileOf(name)),
   )
   return [all.filter(([, outcome]) => outcome === 'fail').length, all.length]
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }
 
 /** Waits for both, also when one rejects: the copy must not be made any more then. */

@@ -1,3 +1,4 @@
+import { describeError } from '../../../internal/describe-error.js'
 import { uuidV7 } from '../../../internal/uuid.js'
 import type { Clock } from '../../../internal/clock.js'
 import { backoffDelay } from '../../../internal/backoff.js'
@@ -103,7 +104,7 @@ export class RunChildren {
       await this.begin(child, () => begin(checkpointId))
     } catch (error) {
       if (error instanceof StoreError && !isCorrupt(error)) throw error
-      await this.recordEnd(child, error instanceof Error ? error.message : String(error))
+      await this.recordEnd(child, describeError(error))
     }
   }
 

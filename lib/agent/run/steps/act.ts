@@ -1,6 +1,7 @@
 import { hash } from '../../../internal/checksums.js'
 import { backoffDelay, type Backoff } from '../../../internal/backoff.js'
 import { steadyNow } from '../../../internal/clock.js'
+import { describeError } from '../../../internal/describe-error.js'
 import type { JsonObject } from '../../../internal/json.js'
 import { sleep } from '../../../internal/sleep.js'
 import type { RecordDraft } from '../../events.js'
@@ -233,7 +234,8 @@ async function execute(
     // What has had no effect is repeated as a whole.
     if (isExhausted(error) && (tool.effect !== 'unsafe' || state.status !== 'started')) throw error
     await log.flush() // throws if it was the log that failed, not the tool
-    return await withChanges({ output: `${tool.name} failed: ${errorText(error)}`, exitCode: 1 })
+    const output = `${tool.name} failed: ${describeError(error)}`
+    return await withChanges({ output, exitCode: 1 })
   } finally {
     stop.end()
     await runs.end()
@@ -350,13 +352,9 @@ function resultRecord(
 
 /** The result of a command that was stopped, with the reason for the model. */
 function stoppedBy({ reason }: AbortSignal, result: ToolOutput): ToolOutput {
-  return { ...result, output: `${result.output}\n\nStopped: ${errorText(reason)}`.trimStart() }
+  return { ...result, output: `${result.output}\n\nStopped: ${describeError(reason)}`.trimStart() }
 }
 
 function withRemark(output: string, feedback: string): string {
   return `${output}\n\nA human who approved this call says: ${feedback}`
-}
-
-function errorText(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
 }

@@ -7,6 +7,7 @@
 import { raceAbort } from '../../../internal/abort.js'
 import type { Clock } from '../../../internal/clock.js'
 import { deepFreeze } from '../../../internal/deep-freeze.js'
+import { describeError } from '../../../internal/describe-error.js'
 import { sleep } from '../../../internal/sleep.js'
 import {
   planCompaction, summaryTokens, type CompactionPlan,
@@ -237,7 +238,7 @@ async function askModel(
       failed.note(log, payer, error, signal)
       signal.throwIfAborted()
       const delay = retryDelay(attempt, error, random)
-      const problem = error instanceof Error ? error.message : String(error)
+      const problem = describeError(error)
       if (delay === null || exhausted(log.state, log.now()) !== null) return problem
       await sleep(delay, signal, clock)
     }

@@ -1,3 +1,4 @@
+import { describeError } from '../../../internal/describe-error.js'
 import type { FilesAtStart } from '../../check-files.js'
 import { appliesItself } from '../../checkpoints/run-files.js'
 import { ExhaustedError, GoalCheckError } from '../../errors.js'
@@ -107,7 +108,7 @@ async function check(context: StepContext): Promise<Checked> {
     trace.fail(span, error)
     signal.throwIfAborted()
     if (mayPass(error) || error instanceof GoalCheckError) throw error
-    const why = error instanceof Error ? error.message : String(error)
+    const why = describeError(error)
     const message = `the goal could not be checked: ${why}`
     // All that is written for a check is the engine's, or its executor's.
     if (lacksRoom(error)) throw new ExhaustedError(message, { cause: error })

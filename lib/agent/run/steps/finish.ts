@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { asError, describeError } from '../../../internal/describe-error.js'
 import { AgentError, GoalCheckError, GoalError, ModelError } from '../../errors.js'
 import type { ChangeCounts, RecordDraft } from '../../events.js'
 import type { CallState, RunState } from '../../log/run-state.js'
@@ -29,11 +30,10 @@ export function failureOf(
   error: unknown,
   cwd: string,
 ): { readonly outcome: Outcome; readonly failure: Failure } {
-  const { message, stack } = textsOf(error)
   const code = error instanceof AgentError ? error.code : 'ERR_AGENT_INTERNAL'
   const hide = (text: string): string => relativeTo(process.cwd(), relativeTo(cwd, text))
-  const reason = hide(clip(message, MESSAGE_CHARACTERS))
-  const traceback = hide(clip(stack, TRACEBACK_CHARACTERS))
+  const reason = hide(clip(describeError(error), MESSAGE_CHARACTERS))
+  const traceback = hide(clip(asError(error).stack ?? '', TRACEBACK_CHARACTERS))
   return {
     outcome: { status: 'failed', endReason: endReasonOf(error), reason },
     failure: { message: reason, traceback, code },
@@ -46,16 +46,6 @@ export function failureOf(
  */
 function relativeTo(folder: string, text: string): string {
   return folder === '' || folder === '/' ? text : text.replaceAll(`${folder}/`, './')
-}
-
-/** Message and stack of whatever was thrown; it may be no error, and refuse to become a text. */
-function textsOf(error: unknown): { readonly message: string; readonly stack: string } {
-  try {
-    const { message, stack } = error instanceof Error ? error : new Error(String(error))
-    return { message: String(message), stack: String(stack ?? '') }
-  } catch {
-    return { message: 'something was thrown that cannot be shown', stack: '' }
-  }
 }
 
 function endReasonOf(error: unknown): Outcome['endReason'] {

@@ -7,6 +7,7 @@ import { constants } from 'node:fs'
 import { cp, mkdir, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { describeError } from '../../../internal/describe-error.js'
 import { checkOptions, describeValue, type OptionKinds } from '../../../internal/options.js'
 import { isJsonObject, type JsonObject } from '../../../internal/json.js'
 import { clip, redacted, warn } from '../../output.js'
@@ -203,7 +204,7 @@ async function runJob(
     return { ...about, ...resultOf(ended, stopped) }
   } catch (error) {
     const outcome = signal?.aborted === true ? 'aborted' : 'error'
-    return { ...about, ...NOTHING, outcome, reason: shortened(textOf(error)) }
+    return { ...about, ...NOTHING, outcome, reason: shortened(describeError(error)) }
   } finally {
     await remove(cwd)
   }
@@ -286,10 +287,6 @@ function reasonOf(stopped: Stop, hasEnded: boolean, reason: string): string {
   return hasEnded ? reason : 'the engine was closed before the run had ended'
 }
 
-function textOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error)
-}
-
 function shortened(reason: string): string {
   return clip(redacted(reason), MAX_REASON)
 }
@@ -299,7 +296,7 @@ async function remove(folder: string): Promise<void> {
   try {
     await rm(folder, { recursive: true, force: true, maxRetries: 3 })
   } catch (error) {
-    warn(`evaluate() could not remove ${folder}: ${textOf(error)}`)
+    warn(`evaluate() could not remove ${folder}: ${describeError(error)}`)
   }
 }
 

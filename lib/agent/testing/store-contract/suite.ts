@@ -1,6 +1,7 @@
 /** Helpers of the contract's tests. @module */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
+import { describeError } from '../../../internal/describe-error.js'
 import { StoreError, type StoreErrorCode } from '../../errors.js'
 import type { RunOwner, RunRecord } from '../../events.js'
 import { foldHead } from '../../log/head.js'
@@ -30,7 +31,7 @@ export async function add(
 /** For `assert.rejects`: a {@link StoreError} with this code. */
 export function rejectsWith(code: StoreErrorCode): (error: unknown) => boolean {
   return (error) => {
-    assert.ok(error instanceof StoreError, `expected a StoreError, got ${String(error)}`)
+    assert.ok(error instanceof StoreError, `expected a StoreError, got ${describeError(error)}`)
     assert.equal(error.code, code)
     return true
   }

@@ -1,4 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
+import { asError } from '../../../internal/describe-error.js'
 import type { Timeouts } from '../../config.js'
 import type { Coding } from '../../content/decoders.js'
 import * as errors from '../../errors.js'
@@ -145,7 +146,7 @@ export interface WireError {
 
 /** Accepts anything thrown. Keeps at most three causes, so that a cycle ends. */
 export function encodeError(error: unknown, depth = 0): WireError {
-  const known = error instanceof Error ? error : new Error(String(error))
+  const known = asError(error)
   const fields = known as Partial<WireError>
   return {
     name: known.name,
