@@ -1,6 +1,6 @@
 /**
- * The direction of imports in `lib`, types included: between modules, between the folders of a
- * module, and how deep they go.
+ * The direction of imports in `lib`, types included: between modules, and between the folders of a
+ * module.
  */
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync } from 'node:fs'
@@ -12,7 +12,6 @@ import {
   findCycle,
   graph,
   imports,
-  longestChain,
   sourceFiles,
   type Import,
   type ImportGraph,
@@ -73,16 +72,6 @@ test('a cycle is found, also one of three files', () => {
   const ring: ImportGraph = new Map([['a', ['b']], ['b', ['c']], ['c', ['a']], ['d', ['a']]])
   assert.deepEqual(findCycle(ring), ['a', 'b', 'c', 'a'])
 })
-
-/** Files that a reader must know at most, one behind the other, to follow an import to its end. */
-const depths = { agent: 14, cli: 7, http: 20, server: 11, ws: 11 }
-
-for (const [name, most] of Object.entries(depths)) {
-  test(`imports of ${name} are at most ${most} files deep, types included`, () => {
-    const chain = longestChain(graph, name)
-    assert.ok(chain.length <= most, chain.join(' → '))
-  })
-}
 
 /** What the folders of agent may import besides themselves and the contracts. */
 const agentFolders: Readonly<Record<string, readonly string[]>> = {

@@ -69,25 +69,3 @@ export function findCycle(graph: ImportGraph): readonly string[] | null {
   }
   return null
 }
-
-/** The longest chain of imports among the files below `folder`; the graph must have no cycle. */
-export function longestChain(graph: ImportGraph, folder: string): readonly string[] {
-  const longest = new Map<string, readonly string[]>()
-  const chainFrom = (file: string): readonly string[] => {
-    const known = longest.get(file)
-    if (known !== undefined) return known
-    let rest: readonly string[] = []
-    for (const next of graph.get(file) ?? []) {
-      if (!next.startsWith(`${folder}/`)) continue
-      const chain = chainFrom(next)
-      if (chain.length > rest.length) rest = chain
-    }
-    const chain = [file, ...rest]
-    longest.set(file, chain)
-    return chain
-  }
-  return [...graph.keys()]
-    .filter((file) => file.startsWith(`${folder}/`))
-    .map(chainFrom)
-    .reduce((best, chain) => (chain.length > best.length ? chain : best), [])
-}

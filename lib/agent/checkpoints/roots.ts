@@ -1,12 +1,10 @@
 import { StoreError } from '../errors.js'
+import { headsOf } from '../log/heads-of.js'
 import type { RunHead } from '../run-details.js'
 import type { RunStore } from '../store.js'
 
 /** The part of a store of runs that is read here. */
 export type StoredRuns = Pick<RunStore, 'counts' | 'head' | 'list' | 'read'>
-
-/** Runs of one page: few, because their heads are parsed in one turn of the event loop. */
-const PAGE = 50
 
 /**
  * The ids of all checkpoints that stored runs refer to, some of them several times. Only the
@@ -19,13 +17,7 @@ export async function* checkpointsOf(
   store: StoredRuns,
   signal: AbortSignal,
 ): AsyncGenerator<string> {
-  let cursor: string | undefined
-  do {
-    signal.throwIfAborted()
-    const page = await store.list({ limit: PAGE, cursor })
-    for (const head of page.heads) yield* rootsOf(store, head, signal)
-    cursor = page.next ?? undefined
-  } while (cursor !== undefined)
+  for await (const head of headsOf(store, {}, signal)) yield* rootsOf(store, head, signal)
 }
 
 async function* rootsOf(

@@ -6,11 +6,12 @@
  */
 import { isTerminal } from '../events.js'
 import { isCorrupt, RunStateError } from '../errors.js'
+import { headsOf } from '../log/heads-of.js'
 import { readLog } from '../log/read-log.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { RunStore } from '../store.js'
 
-/** Runs, and records, that are read at once. */
+/** Records that are read at once. */
 const PAGE = 1_000
 
 /** A run that is to be removed. */
@@ -33,21 +34,16 @@ export async function runsToDelete(
 ): Promise<readonly DoomedRun[]> {
   if (head !== null) await assertDeletable(store, head.details)
   const tree: DoomedRun[] = []
-  let cursor: string | undefined
-  do {
-    const { heads, next } = await store.list({ root: runId, limit: PAGE, cursor })
-    for (const { details, problem } of heads) {
-      const { run_id, root_run_id, status } = details
-      // Also if a store knows no trees: it would list all runs.
-      if (run_id === runId || root_run_id !== runId) continue
-      const isReadable = problem === undefined || (await canRead(store, run_id))
-      if (isReadable && !isTerminal(status)) {
-        throw new RunStateError('live', `run ${run_id} of its tree is ${status}; abort it first`)
-      }
-      tree.push({ runId: run_id, isReadable })
+  for await (const { details, problem } of headsOf(store, { root: runId })) {
+    const { run_id, root_run_id, status } = details
+    // Also if a store knows no trees: it would list all runs.
+    if (run_id === runId || root_run_id !== runId) continue
+    const isReadable = problem === undefined || (await canRead(store, run_id))
+    if (isReadable && !isTerminal(status)) {
+      throw new RunStateError('live', `run ${run_id} of its tree is ${status}; abort it first`)
     }
-    cursor = next ?? undefined
-  } while (cursor !== undefined)
+    tree.push({ runId: run_id, isReadable })
+  }
   tree.push({ runId, isReadable: head !== null })
   return [...(await unlistedChildren(store, tree)), ...tree]
 }

@@ -13,9 +13,9 @@
  * @module
  */
 import { steadyNow, type Clock } from '../../internal/clock.js'
-import { nextTurn } from '../../internal/next-turn.js'
 import type { TenantUsage } from '../engine-calls.js'
 import { isTerminal, type RunStatus } from '../events.js'
+import { headsOf } from '../log/heads-of.js'
 import type { RunDetails } from '../run-details.js'
 import type { RunQuery, RunStore } from '../store.js'
 
@@ -23,8 +23,6 @@ const MINUTE_MS = 60_000
 const DAY_MS = 24 * 60 * MINUTE_MS
 /** Clocks of processes, and so the times of creation of their runs, may differ by this much. */
 const SKEW_MS = MINUTE_MS
-/** Runs that are read at once: more would block the event loop. */
-const PAGE = 200
 /** Tenants in memory; beyond it, the costs of the least recently used one are read again. */
 const MAX_TENANTS = 1_000
 const UNENDED: readonly RunStatus[] = ['pending', 'running', 'awaiting_human']
@@ -44,8 +42,8 @@ export class TenantUsages {
   async of(tenant: string | null, costs: boolean): Promise<TenantUsage> {
     if (costs) return await this.#spendingOf(tenant).read()
     let openRuns = 0
-    const unended = roots(this.#store, { tenant, status: UNENDED })
-    for await (const page of unended) openRuns += page.length
+    const unended = { tenant, status: UNENDED, role: 'root' } as const
+    for await (const _ of readable(this.#store, unended)) openRuns += 1
     return { openRuns, cost: null }
   }
 
@@ -104,16 +102,13 @@ class Spending {
     const below = new Map<string, number>()
     const since = Math.max(this.#knownBefore, now - DAY_MS - MINUTE_MS)
     // In this order, so that a run that ends meanwhile is found.
-    for await (const page of pages(this.#store, { tenant, status: UNENDED })) {
-      for (const details of page) {
-        const { final_state, role, root_run_id: root } = details
-        if (role === 'root') this.#note(details, open)
-        else below.set(root, (below.get(root) ?? 0) + final_state.estimated_cost_usd)
-      }
+    for await (const details of readable(this.#store, { tenant, status: UNENDED })) {
+      const { final_state, role, root_run_id: root } = details
+      if (role === 'root') this.#note(details, open)
+      else below.set(root, (below.get(root) ?? 0) + final_state.estimated_cost_usd)
     }
-    for await (const page of roots(this.#store, { tenant, createdAfter: since / 1000 })) {
-      for (const details of page) this.#note(details, open)
-    }
+    const recent = { tenant, createdAfter: since / 1000, role: 'root' } as const
+    for await (const details of readable(this.#store, recent)) this.#note(details, open)
     for (const [runId, cost] of this.#open) {
       if (open.has(runId) || this.#counted.has(runId)) continue
       const head = await this.#store.head(runId)
@@ -181,20 +176,9 @@ function leaves(minute: number): number {
 
 type Conditions = Omit<RunQuery, 'cursor' | 'limit'>
 
-/** The roots that meet the conditions, page by page. */
-function roots(store: RunStore, query: Conditions): AsyncGenerator<readonly RunDetails[]> {
-  return pages(store, { ...query, role: 'root' })
-}
-
-/** The runs that meet the conditions, page by page. */
-async function* pages(
-  store: RunStore,
-  query: Conditions,
-): AsyncGenerator<readonly RunDetails[]> {
-  for (let cursor: string | null | undefined; cursor !== null; await nextTurn()) {
-    const page = await store.list({ ...query, limit: PAGE, cursor })
-    const readable = page.heads.filter(({ problem }) => problem === undefined)
-    yield readable.map((head) => head.details)
-    cursor = page.next
+/** The runs that meet the conditions and can be read. */
+async function* readable(store: RunStore, query: Conditions): AsyncGenerator<RunDetails> {
+  for await (const { details, problem } of headsOf(store, query)) {
+    if (problem === undefined) yield details
   }
 }

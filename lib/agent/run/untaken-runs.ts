@@ -6,16 +6,13 @@
  */
 import { steadyNow, type Clock, type Timer } from '../../internal/clock.js'
 import type { Waiting } from '../../internal/fair-queue.js'
-import { nextTurn } from '../../internal/next-turn.js'
 import type { RunStatus } from '../events.js'
+import { headsOf } from '../log/heads-of.js'
 import { expiryOf, type OpenGate } from '../log/run-time.js'
 import type { Gate, RunHead } from '../run-details.js'
 import type { RunStore } from '../store.js'
 import { placeOf } from './place-of.js'
 import { waitingOf } from './waiting-of.js'
-
-/** Runs that are listed at once: more would block the event loop. */
-const PAGE = 100
 
 /** A run that has not ended. */
 export interface UnfinishedRun extends Waiting {
@@ -95,16 +92,11 @@ export async function listOldestFirst(
   signal: AbortSignal,
 ): Promise<UnfinishedRun[]> {
   const runs: UnfinishedRun[] = []
-  for (let cursor: string | null | undefined; cursor !== null; await nextTurn()) {
-    signal.throwIfAborted()
-    const page = await store.list({ status, limit: PAGE, cursor })
-    for (const head of page.heads) {
-      const { details, problem } = head
-      const { status, gate } = details
-      if (problem !== undefined) continue
-      runs.push({ ...waitingOf(head), place: placeOf(details), status, gate })
-    }
-    cursor = page.next
+  for await (const head of headsOf(store, { status }, signal)) {
+    const { details, problem } = head
+    const { status, gate } = details
+    if (problem !== undefined) continue
+    runs.push({ ...waitingOf(head), place: placeOf(details), status, gate })
   }
   return runs.reverse()
 }
@@ -115,11 +107,7 @@ export async function operatingHeads(store: RunStore): Promise<readonly RunHead[
   if (store.operating !== undefined) {
     for (const runId of await store.operating()) heads.push(await store.head(runId))
   } else {
-    for (let cursor: string | null | undefined; cursor !== null; await nextTurn()) {
-      const page = await store.list({ limit: PAGE, cursor })
-      heads.push(...page.heads.filter(({ operation, problem }) => operation && !problem))
-      cursor = page.next
-    }
+    for await (const head of headsOf(store)) if (head.operation && !head.problem) heads.push(head)
   }
   return heads.filter((head) => head !== null)
 }

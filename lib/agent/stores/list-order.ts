@@ -5,6 +5,7 @@
  * @module
  */
 import { InvalidRequestError } from '../errors.js'
+import type { RunSort } from '../store.js'
 import { folderKey } from './list-keys.js'
 import { compareRuns, type SortKey } from './ordered-runs.js'
 
@@ -18,12 +19,7 @@ export interface ListOrder {
   readonly step: 1 | -1
 }
 
-/** As `RunSort` of `store.ts`, which is not imported: the index of runs would be too deep. */
-export type ListSort =
-  | 'created_at' | '-created_at' | 'cwd' | '-cwd' | 'end_reason' | '-end_reason'
-  | 'parent' | '-parent'
-
-const ORDERS: Readonly<Record<ListSort, ListOrder>> = {
+const ORDERS: Readonly<Record<RunSort, ListOrder>> = {
   '-created_at': { field: null, step: -1 },
   created_at: { field: null, step: 1 },
   cwd: { field: 'cwd', step: 1 },
@@ -35,9 +31,9 @@ const ORDERS: Readonly<Record<ListSort, ListOrder>> = {
 }
 
 /** Every order, the default first. */
-export const RUN_SORTS: readonly ListSort[] = Object.keys(ORDERS) as ListSort[]
+export const RUN_SORTS: readonly RunSort[] = Object.keys(ORDERS) as RunSort[]
 
-export function orderOf(sort: ListSort = '-created_at'): ListOrder {
+export function orderOf(sort: RunSort = '-created_at'): ListOrder {
   return ORDERS[sort]
 }
 
@@ -91,7 +87,7 @@ export function compareKeys(a: ListKey, b: ListKey): number {
 }
 
 /** The cursor of a page that ends with this run. It names its order, unless that is the default. */
-export function encodeCursor({ createdMs, runId, order }: ListKey, sort?: ListSort): string {
+export function encodeCursor({ createdMs, runId, order }: ListKey, sort?: RunSort): string {
   const { field } = orderOf(sort)
   const named = sort === undefined || sort === '-created_at' ? [] : [sort]
   const last = field === null ? [] : [order]
@@ -99,7 +95,7 @@ export function encodeCursor({ createdMs, runId, order }: ListKey, sort?: ListSo
 }
 
 /** The last run of the page to which a cursor belongs. @throws {@link InvalidRequestError} */
-export function decodeCursor(cursor: string, sort: ListSort = '-created_at'): ListKey {
+export function decodeCursor(cursor: string, sort: RunSort = '-created_at'): ListKey {
   try {
     const value: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString())
     const parts = orderOf(sort).field === null ? 3 : 4

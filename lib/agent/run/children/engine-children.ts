@@ -1,6 +1,7 @@
 import { abortListeners, raceAbort } from '../../../internal/abort.js'
 import { isCorrupt, RunStateError } from '../../errors.js'
 import { isTerminal, type RunStatus } from '../../events.js'
+import { headsOf } from '../../log/heads-of.js'
 import type { RemainingBudget } from '../../log/remaining.js'
 import type { RunState } from '../../log/run-state.js'
 import type { NewChild } from '../../request/new-child.js'
@@ -11,8 +12,6 @@ import type { RunDriver } from '../driver.js'
 import type { ChildRuns } from './child-runs.js'
 
 const UNENDED: readonly RunStatus[] = ['pending', 'running', 'awaiting_human']
-/** Heads read from the store at once. */
-const PAGE = 1_000
 
 /** What {@link EngineChildren} needs of its engine. */
 export interface EngineChildrenOptions {
@@ -49,11 +48,8 @@ export class EngineChildren implements ChildRuns {
 
   async live(root: string): Promise<readonly RunHead[]> {
     const found: RunHead[] = []
-    const query = { root, status: UNENDED, limit: PAGE }
-    for (let cursor: string | null | undefined; cursor !== null; ) {
-      const { heads, next } = await this.#options.store.list({ ...query, cursor })
-      found.push(...heads.filter(({ problem }) => problem === undefined))
-      cursor = next
+    for await (const head of headsOf(this.#options.store, { root, status: UNENDED })) {
+      if (head.problem === undefined) found.push(head)
     }
     return found
   }
