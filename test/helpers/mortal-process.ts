@@ -111,10 +111,17 @@ export class MortalProcess {
           current.exit(() => Reflect.apply(value, target, args))
         return (...args: readonly unknown[]): unknown => {
           if (name === 'append') this.#notice(args)
-          return this.call(String(name), () => work(args))
+          const own = args.map((arg) => (typeof arg === 'function' ? this.#listener(arg) : arg))
+          return this.call(String(name), () => work(own))
         }
       },
     })
+  }
+
+  /** What a store tells a process, whoever it was that did something, it tells nobody once dead. */
+  #listener(listener: Function): AnyFunction {
+    return (...args) =>
+      this.#isDead ? undefined : this.run(() => Reflect.apply(listener, undefined, args) as unknown)
   }
 
   /** Does work in this process. */

@@ -29,6 +29,7 @@ export class Runs extends Folders {
     const process = new MortalProcess(this.disk as RunStore, () => this.random.chance(0.5))
     this.#process = process
     const provider = testProvider(async ({ messages }) => {
+      if (process.isDead) return await process.nothing
       const said = await this.#noting(() => this.#answer(messages))
       return process.isDead ? await process.nothing : said
     })
@@ -103,6 +104,7 @@ export class Runs extends Folders {
       parameters: { type: 'object' },
       effect: 'unsafe',
       execute: async (_, { runId, workspace }) => {
+        if (process.isDead) return await process.nothing
         const head = await this.disk.head(runId)
         if (process.isDead) return await process.nothing
         const work = this.#work!
