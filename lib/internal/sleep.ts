@@ -1,4 +1,4 @@
-import { systemClock, type Clock } from './clock.js'
+import { systemClock, type Clock, type Timer } from './clock.js'
 
 /**
  * Resolves after `ms` milliseconds of `clock`, even beyond the longest delay of Node's timers.
@@ -25,6 +25,29 @@ export function sleep(
     }
     signal?.addEventListener('abort', onAbort, { once: true })
   })
+}
+
+/** What {@link within} resolves with when its time is over. */
+export const LATE: unique symbol = Symbol('late')
+
+/**
+ * Settles as `work` does, or resolves with {@link LATE} after `ms` milliseconds of `clock`. `work`
+ * then continues, but its result or rejection is ignored.
+ */
+export async function within<T>(
+  ms: number,
+  work: Promise<T>,
+  clock: Clock = systemClock,
+): Promise<T | typeof LATE> {
+  let timer: Timer | undefined
+  const late = new Promise<typeof LATE>((resolve) => {
+    timer = clock.setTimeout(() => resolve(LATE), ms)
+  })
+  try {
+    return await Promise.race([work, late])
+  } finally {
+    timer?.cancel()
+  }
 }
 
 /** Blocks the calling thread for `ms` milliseconds. */

@@ -6,6 +6,7 @@
  * @module
  */
 import type { Clock } from '../../internal/clock.js'
+import { sleep } from '../../internal/sleep.js'
 import { isUnavailable } from '../errors.js'
 import type { LogEnd, SharedRuns } from '../shared-store.js'
 import { RunFeed, type OpenFeed } from './feed.js'
@@ -120,7 +121,7 @@ class SharedFeed {
       } catch (error) {
         // A log that this process cannot read: another one may.
         if (!isUnavailable(error)) return feed.finish()
-        await new Promise<void>((resolve) => this.#clock.setTimeout(resolve, RETRY_MS))
+        await sleep(RETRY_MS, null, this.#clock)
       }
     }
     this.#isReading = false

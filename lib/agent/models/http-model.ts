@@ -20,6 +20,7 @@ import {
 import { asError } from '../../internal/describe-error.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { parseJson } from '../../internal/json.js'
+import { LATE, within } from '../../internal/sleep.js'
 import { trimEndOf } from '../../internal/trim-end.js'
 import { ModelError } from '../errors.js'
 import type {
@@ -328,20 +329,11 @@ export class HttpModel implements Model, AsyncDisposable {
 
 /** Reads to the end of the body, so that the connection can be reused. */
 async function drain(chunks: AsyncGenerator<Uint8Array>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<{ done: true }>((resolve) => {
-    timer = setTimeout(() => resolve({ done: true }), DRAIN_MS)
-  })
-  const rest = async (): Promise<{ done?: boolean }> => {
-    try {
-      return await chunks.next()
-    } catch {
-      return { done: true }
-    }
+  let isLate = false
+  const rest = async (): Promise<void> => {
+    while (!isLate && (await chunks.next()).done !== true);
   }
-  for (let step: { done?: boolean } = {}; step.done !== true;)
-    step = await Promise.race([rest(), late])
-  clearTimeout(timer)
+  isLate = (await within(DRAIN_MS, rest().catch(() => undefined))) === LATE
 }
 
 /** Whether the provider itself says that it failed, or that it has not looked at the request. */

@@ -5,6 +5,7 @@
  * @module
  */
 import { asError } from '../../internal/describe-error.js'
+import { within } from '../../internal/sleep.js'
 import { uuidV7 } from '../../internal/uuid.js'
 import { StoreError, WorkspaceError } from '../errors.js'
 import type { RunOwner, RunRequest } from '../events.js'
@@ -303,12 +304,8 @@ export class ActiveRuns {
   /** Resolves when no run is driven, after `ms` milliseconds at the latest. */
   async #over(ms: number): Promise<void> {
     if (this.#drives.size === 0) return
-    let timer: { cancel(): void } | undefined
-    const late = new Promise<void>((resolve) => {
-      timer = this.#options.clock.setTimeout(resolve, ms)
-    })
-    await Promise.race([Promise.all([...this.#drives.values()].map(({ over }) => over)), late])
-    timer?.cancel()
+    const over = Promise.all([...this.#drives.values()].map((drive) => drive.over))
+    await within(ms, over, this.#options.clock)
   }
 
   /** The roots of a run that begins to work. Its log does not get an error of the host. */

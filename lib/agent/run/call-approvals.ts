@@ -9,8 +9,10 @@
  *
  * @module
  */
+import { raceAbort } from '../../internal/abort.js'
 import type { Clock } from '../../internal/clock.js'
 import { describeError } from '../../internal/describe-error.js'
+import { LATE, within } from '../../internal/sleep.js'
 import type { ApproveCall, CallToApprove } from '../approval.js'
 import type { Approval, ApprovalMode, ApprovalRules } from '../events.js'
 import { copyHead } from '../log/head.js'
@@ -114,26 +116,18 @@ export class CallApprovals {
 
   /** What the host says; `ask` when that is nothing that it may say, or not said in time. */
   async #ask(decide: () => unknown, runId: string, signal: AbortSignal): Promise<Answer> {
-    let settle: (why: 'aborted' | 'late') => void = () => undefined
-    const waited = new Promise<'aborted' | 'late'>((resolve) => (settle = resolve))
-    const abort = (): void => settle('aborted')
-    signal.addEventListener('abort', abort, { once: true })
-    const timer = this.#options.clock.setTimeout(() => settle('late'), DECISION_MS)
     const fail = (problem: string): 'ask' => {
       warn(`the host's approval() ${problem}, so a human of run ${runId} is asked`)
       return 'ask'
     }
     try {
-      const answer = await Promise.race([(async () => decide())(), waited])
+      const decided = raceAbort((async () => decide())(), signal)
+      const answer = await within(DECISION_MS, decided, this.#options.clock)
       if (answer === undefined || answer === 'allow' || answer === 'ask') return answer
-      if (answer === 'aborted') return 'ask'
-      const took = `took more than ${DECISION_MS / 1000} s`
-      return fail(answer === 'late' ? took : "must return 'ask', 'allow' or nothing")
+      if (answer === LATE) return fail(`took more than ${DECISION_MS / 1000} s`)
+      return fail("must return 'ask', 'allow' or nothing")
     } catch (error) {
-      return fail(`threw: ${describeError(error)}`)
-    } finally {
-      timer.cancel()
-      signal.removeEventListener('abort', abort)
+      return signal.aborted ? 'ask' : fail(`threw: ${describeError(error)}`)
     }
   }
 }

@@ -1,3 +1,5 @@
+import type { Clock } from '../../internal/clock.js'
+import { within } from '../../internal/sleep.js'
 import { EngineClosedError, RunStateError, UnknownRunError } from '../errors.js'
 import { isTerminal, type RunStatus } from '../events.js'
 import type { OnLog } from '../checkpoints/run-logs.js'
@@ -77,12 +79,12 @@ export class EndedRuns {
     for (const log of this.#logs) log.abandon(reason)
   }
 
-  /** Begins nothing more; resolves when nothing is under way, or when `late` does. */
-  async close(late: Promise<unknown>): Promise<void> {
+  /** Begins nothing more; what is under way then is stopped after `ms` milliseconds. */
+  async close(ms: number, clock: Clock): Promise<void> {
     this.#isClosing = true
     for (const log of this.#logs) log.giveUp()
     const over = (): Promise<unknown> => Promise.all(this.#tails.values())
-    if (this.#tails.size > 0) await Promise.race([over(), late])
+    if (this.#tails.size > 0) await within(ms, over(), clock)
     this.lose(new EngineClosedError())
     await over()
   }

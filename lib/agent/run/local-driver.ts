@@ -402,12 +402,8 @@ export class LocalDriver implements RunDriver {
     this.#untaken.clear()
     await this.#listed
     await Promise.allSettled(this.#taking.values())
-    let timer: { cancel(): void } | undefined
-    const late = new Promise<void>((resolve) => {
-      timer = this.#options.clock.setTimeout(resolve, graceMs + FILES_MS)
-    })
-    await Promise.all([this.#options.runs.close(graceMs), this.#ended.close(late)])
-    timer?.cancel()
+    const { runs, clock } = this.#options
+    await Promise.all([runs.close(graceMs), this.#ended.close(graceMs + FILES_MS, clock)])
     this.#endFeeds()
   }
 

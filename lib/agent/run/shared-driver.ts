@@ -6,7 +6,7 @@
  * @module
  */
 import { steadyNow, type Clock } from '../../internal/clock.js'
-import { sleep } from '../../internal/sleep.js'
+import { sleep, within } from '../../internal/sleep.js'
 import type { OnLog } from '../checkpoints/run-logs.js'
 import {
   CwdBusyError,
@@ -144,12 +144,7 @@ export class SharedDriver implements RunDriver {
       .then(() => Promise.all([...this.#driven.values()].map((driven) => driven.over)))
       .then(() => this.#operating.allOver())
     // Runs wait for an unreachable store without limit; closing the store ends these waits.
-    let timer: { cancel(): void } | undefined
-    const patience = new Promise<void>((resolve) => {
-      timer = clock.setTimeout(resolve, graceMs + STORE_PATIENCE_MS)
-    })
-    await Promise.race([over, patience])
-    timer?.cancel()
+    await within(graceMs + STORE_PATIENCE_MS, over, clock)
     this.#operating.loseAll(new EngineClosedError())
     this.#feeds.close()
   }

@@ -1,4 +1,5 @@
 import { describeError } from '../../internal/describe-error.js'
+import { LATE, within } from '../../internal/sleep.js'
 import type { ServiceContext } from '../context.js'
 import { damageOf, describeDamage } from './damage.js'
 
@@ -55,16 +56,11 @@ export class Health {
 }
 
 /** The problem of the store, as text; null when there is none. */
-function problemOf(check: Promise<void>): Promise<string | null> {
-  return new Promise((resolve) => {
-    const seconds = TIMEOUT_MS / 1_000
-    const late = (): void => resolve(`the store has not answered for ${seconds} s`)
-    const timer = setTimeout(late, TIMEOUT_MS)
-    check
-      .then(
-        () => resolve(null),
-        (error: unknown) => resolve(describeError(error)),
-      )
-      .finally(() => clearTimeout(timer))
-  })
+async function problemOf(check: Promise<void>): Promise<string | null> {
+  try {
+    const answer = await within(TIMEOUT_MS, check)
+    return answer === LATE ? `the store has not answered for ${TIMEOUT_MS / 1_000} s` : null
+  } catch (error) {
+    return describeError(error)
+  }
 }

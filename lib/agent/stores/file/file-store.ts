@@ -22,6 +22,7 @@
  * @module
  */
 import { cautiousTime } from '../../../internal/clock.js'
+import { sleep } from '../../../internal/sleep.js'
 import { StoreError } from '../../errors.js'
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
 import type { HoldoutStore } from '../../holdout-store.js'
@@ -236,11 +237,9 @@ export class FileStore implements RunStore {
       isClosed,
     }
     if (size <= VERIFY_AT_OPEN_BYTES) return verifySegments(catalog, reader, steps)
-    const pause = (): Promise<void> =>
-      new Promise((resolve) => {
-        if (isClosed()) resolve()
-        else setTimeout(resolve, VERIFY_PAUSE_MS)
-      })
+    const pause = async (): Promise<void> => {
+      if (!isClosed()) await sleep(VERIFY_PAUSE_MS)
+    }
     this.#verification = verifySegments(catalog, reader, { ...steps, pause }).catch(
       (error: unknown) => {
         if (!isClosed()) this.#warn(error)

@@ -1,5 +1,6 @@
 /** Deletions. @module */
 import assert from 'node:assert/strict'
+import { within } from '../../../internal/sleep.js'
 import type { RunRecord } from '../../events.js'
 import { add, ALL, listAll, ownedBy, rejectsWith, type Suite } from './suite.js'
 
@@ -30,14 +31,10 @@ export function testDeletes({ test }: Suite): void {
   test('a store that tells of removed runs tells of a deletion', async (store) => {
     await add(store, 'a')
     if (store.onRemoved === undefined) return
-    let timer: NodeJS.Timeout | undefined
-    const told = new Promise<boolean>((resolve) => {
-      store.onRemoved!(resolve)
-      timer = setTimeout(() => resolve(false), TOLD_MS)
-    })
+    const told = new Promise<boolean>((resolve) => store.onRemoved!(resolve))
     await store.delete('a')
-    assert.equal(await told, true, '`here` is true in the process that deletes')
-    clearTimeout(timer)
+    const here = await within(TOLD_MS, told)
+    assert.equal(here, true, '`here` is true in the process that deletes')
   })
 
   test('an append that continues a deleted run is refused', async (store) => {
