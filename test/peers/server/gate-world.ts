@@ -135,6 +135,9 @@ export async function ready(page: Page): Promise<void> {
 
 /** Waits for the entry of an answer: the run goes on, and what is far from the window is not drawn. */
 export async function answered(page: Page, decision: 'approve' | 'reject'): Promise<void> {
-  await page.getByLabel('Find in this run').fill(decision)
+  const find = page.getByLabel('Find in this run')
+  await find.fill(decision)
+  // Not all browsers scroll to what they fill.
+  await find.evaluate((input) => input.scrollIntoView())
   await page.locator('article').getByText(`Answered: ${decision}`).waitFor()
 }
