@@ -133,8 +133,8 @@ export function threadFailure(what: string, error: Error): Error {
   return new Error(message, { cause: error })
 }
 
-/** Delays between attempts while the machine is at fault. */
-const BACKOFF: Backoff = { firstMs: 100, maxMs: 5_000 }
+/** Delays between attempts while the machine or a store is at fault. */
+export const BACKOFF: Backoff = { firstMs: 100, maxMs: 5_000 }
 
 /** What waits now, in this process. */
 const waits = new Set<MachineWait>()
@@ -196,5 +196,26 @@ export async function untilPossible<T>(
     }
   } finally {
     wait.end()
+  }
+}
+
+/**
+ * Repeats work while the store is unavailable.
+ *
+ * @throws what `work` throws otherwise; the signal's reason once it has aborted.
+ */
+export async function untilAvailable<T>(
+  work: () => Promise<T>,
+  clock: Clock,
+  signal: AbortSignal | null = null,
+): Promise<T> {
+  for (let retry = 1; ; retry++) {
+    try {
+      return await work()
+    } catch (error) {
+      signal?.throwIfAborted()
+      if (!isUnavailable(error)) throw error
+    }
+    await sleep(backoffDelay(retry, BACKOFF), signal, clock)
   }
 }

@@ -11,11 +11,12 @@
  *
  * @module
  */
-import { backoffDelay, type Backoff } from '../../internal/backoff.js'
+import { backoffDelay } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
 import { mapTexts } from '../../internal/map-texts.js'
 import { storableName, storableText } from '../../internal/storable-text.js'
 import { isUnavailable, StoreError } from '../errors.js'
+import { BACKOFF } from '../exhaustion.js'
 import { versionOf, type RecordDraft, type RunRecord } from '../events.js'
 import { redactedDraft } from './redacted-draft.js'
 import type { Redactor } from '../redaction/redactor.js'
@@ -36,9 +37,6 @@ export interface LogWriterOptions {
   readonly redactor: Redactor
   readonly observers: Observers
 }
-
-/** Waits between attempts to reach an unavailable store. */
-export const STORE_BACKOFF: Backoff = { firstMs: 100, maxMs: 5_000 }
 
 /** For how long the store's last confirmation is good enough for a command to begin. */
 const FRESH_MS = 1_000
@@ -361,7 +359,7 @@ export class LogWriter implements RecordReader {
     if (this.#gaveUp) throw refusal
     let wake: () => void = () => undefined
     const woken = new Promise<void>((resolve) => (wake = resolve))
-    const timer = this.#options.clock.setTimeout(wake, backoffDelay(retry, STORE_BACKOFF))
+    const timer = this.#options.clock.setTimeout(wake, backoffDelay(retry, BACKOFF))
     this.#wakers.add(wake)
     await woken
     this.#wakers.delete(wake)

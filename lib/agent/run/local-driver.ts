@@ -10,27 +10,25 @@
  *
  * @module
  */
-import { backoffDelay } from '../../internal/backoff.js'
 import type { Clock } from '../../internal/clock.js'
 import { describeError } from '../../internal/describe-error.js'
 import { exceededBound } from '../../internal/fair-queue.js'
 import { FolderIndex } from '../../internal/folder-index.js'
 import { nextTurn } from '../../internal/next-turn.js'
-import { sleep } from '../../internal/sleep.js'
 import type { OnLog } from '../checkpoints/run-logs.js'
 import {
   CwdBusyError,
   EngineClosedError,
   ForeignFolderError,
-  isUnavailable,
   QueueFullError,
   StoreError,
 } from '../errors.js'
 import { isTerminal, type RunCreated, type RunOwner, type RunStatus } from '../events.js'
+import { untilAvailable } from '../exhaustion.js'
 import { RunFeed, type OpenFeed } from '../log/feed.js'
 import { copyHead } from '../log/head.js'
 import { foldState, loadState } from '../log/state.js'
-import { LogWriter, STORE_BACKOFF } from '../log/writer.js'
+import { LogWriter } from '../log/writer.js'
 import type { Model } from '../model.js'
 import { warn } from '../output.js'
 import { hasForeignRun } from '../request/foreign-run.js'
@@ -196,21 +194,13 @@ export class LocalDriver implements RunDriver {
   /** Repeats `attempt` while the store is unavailable; warns and resolves with null if it fails. */
   async #patiently<T>(problem: string, attempt: () => Promise<T>): Promise<T | null> {
     const { signal } = this.#stopped
-    for (let retry = 1; !signal.aborted; retry++) {
-      try {
-        return await attempt()
-      } catch (error) {
-        if (signal.aborted) return null
-        if (!isUnavailable(error)) {
-          const reason = describeError(error)
-          warn(`${problem}: ${reason}`)
-          return null
-        }
-      }
-      const delay = backoffDelay(retry, STORE_BACKOFF)
-      await sleep(delay, signal, this.#options.clock).catch(() => undefined)
+    if (signal.aborted) return null
+    try {
+      return await untilAvailable(attempt, this.#options.clock, signal)
+    } catch (error) {
+      if (!signal.aborted) warn(`${problem}: ${describeError(error)}`)
+      return null
     }
-    return null
   }
 
   /**

@@ -8,7 +8,8 @@ import type { RecordDraft } from '../../../lib/agent/events.js'
 import { Observers } from '../../../lib/agent/log/observer.js'
 import { Redactor } from '../../../lib/agent/redaction/redactor.js'
 import { RunFeed } from '../../../lib/agent/log/feed.js'
-import { LogWriter, STORE_BACKOFF } from '../../../lib/agent/log/writer.js'
+import { BACKOFF } from '../../../lib/agent/exhaustion.js'
+import { LogWriter } from '../../../lib/agent/log/writer.js'
 import { workedMs } from '../../../lib/agent/log/remaining.js'
 import { foldState, loadState } from '../../../lib/agent/log/state.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
@@ -106,7 +107,7 @@ async function pass(clock: ManualClock, done: Promise<unknown>): Promise<void> {
   const over = (): boolean => (isOver = true)
   done.then(over, over)
   while (!isOver) {
-    clock.advance(STORE_BACKOFF.maxMs)
+    clock.advance(BACKOFF.maxMs)
     await nextTurn()
   }
 }

@@ -11,7 +11,7 @@ import type {
   RunRecord,
 } from 'runwright/agent'
 import { ManualClock } from 'runwright/agent/testing'
-import { STORE_BACKOFF } from '../../../lib/agent/log/writer.js'
+import { BACKOFF } from '../../../lib/agent/exhaustion.js'
 import { systemClock, type Clock } from '../../../lib/internal/clock.js'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
 import {
@@ -192,7 +192,7 @@ test('a time budget does not run while the store is full', async (t) => {
   store.refuses = () => false
   const subscription = await engine.subscribe(details.run_id, { after: -1 })
   const back = subscription.next()
-  clock.advance(STORE_BACKOFF.maxMs)
+  clock.advance(BACKOFF.maxMs)
   await back
   await follow(engine, details.run_id)
   assert.equal((await engine.get(details.run_id)).end_reason, 'max_iterations')
@@ -215,7 +215,7 @@ test('a command that waits for the store to begin does not time out meanwhile', 
     await nextTurn()
   }
   store.refuses = () => false
-  clock.advance(STORE_BACKOFF.maxMs)
+  clock.advance(BACKOFF.maxMs)
   const events = await follow(engine, details.run_id)
   const result = events.find((event) => event.kind === 'tool_result')
   assert.deepEqual([result?.payload.exit_code, result?.payload.output], [0, 'out\n'])
@@ -283,7 +283,7 @@ test(`${ROUNDS} runs over a store that fails at random leave the log of one that
 /** Shortens the pauses between attempts to reach the store, and nothing else. */
 const hasty: Clock = {
   now: () => systemClock.now(),
-  setTimeout: (callback, ms) => systemClock.setTimeout(callback, ms > STORE_BACKOFF.maxMs ? ms : 0),
+  setTimeout: (callback, ms) => systemClock.setTimeout(callback, ms > BACKOFF.maxMs ? ms : 0),
 }
 
 /** Plays a script of turns; with `random`, over a store with outages. */

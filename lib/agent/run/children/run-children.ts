@@ -1,17 +1,16 @@
 import { describeError } from '../../../internal/describe-error.js'
 import { uuidV7 } from '../../../internal/uuid.js'
 import type { Clock } from '../../../internal/clock.js'
-import { backoffDelay } from '../../../internal/backoff.js'
-import { sleep } from '../../../internal/sleep.js'
 import { checkpointDraft, isOfOriginal, newestFirst } from '../../checkpoints/checkpoint-chain.js'
-import { CheckpointError, isCorrupt, isUnavailable, StoreError } from '../../errors.js'
+import { CheckpointError, isCorrupt, StoreError } from '../../errors.js'
 import type { EventPayloads, RecordDraft } from '../../events.js'
+import { untilAvailable } from '../../exhaustion.js'
 import type { ChildEnd, ChildUsage } from '../../run-tree.js'
 import { saysTestsChanged } from '../../goals/compare-tests.js'
 import { readLog } from '../../log/read-log.js'
 import { remainingBudget } from '../../log/remaining.js'
 import type { ChildState, RunState } from '../../log/run-state.js'
-import { STORE_BACKOFF, type LogWriter } from '../../log/writer.js'
+import type { LogWriter } from '../../log/writer.js'
 import { completeDetails } from '../../request/complete-details.js'
 import type { RunDetails } from '../../run-details.js'
 import {
@@ -280,16 +279,7 @@ export class RunChildren {
 
   /** Repeats `attempt` while the store is unavailable. */
   async patiently<T>(attempt: () => Promise<T>, signal?: AbortSignal): Promise<T> {
-    const { clock } = this.#options
-    for (let retry = 1; ; retry++) {
-      try {
-        return await attempt()
-      } catch (error) {
-        signal?.throwIfAborted()
-        if (!isUnavailable(error)) throw error
-      }
-      await sleep(backoffDelay(retry, STORE_BACKOFF), signal ?? NEVER, clock)
-    }
+    return await untilAvailable(attempt, this.#options.clock, signal)
   }
 
   /** Requests the end of children whose parent has ended without them; never rejects. */
@@ -300,7 +290,6 @@ export class RunChildren {
   }
 }
 
-const NEVER = new AbortController().signal
 const NEVER_BEGAN = 'it was not started, or its log cannot be read'
 const NO_USAGE: ChildUsage = {
   input_tokens: 0,
