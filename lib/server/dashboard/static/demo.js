@@ -26,11 +26,19 @@ export class DemoStart {
     try {
       const { run_id } = await call('POST', 'api/demo')
       // A user who has gone elsewhere meanwhile stays there; the list shows the run.
-      if (this.element.isConnected) location.hash = `#/runs/${run_id}`
+      if (this.element.isConnected) await leadTo(`#/runs/${run_id}`)
     } catch (error) {
       setText(this.#problem, messageOf(error))
     } finally {
       this.#button.removeAttribute('aria-disabled')
     }
   }
+}
+
+/** Resolves when the view of this address has taken the place of the one that led there. */
+function leadTo(/** @type {string} */ address) {
+  return new Promise((resolve) => {
+    addEventListener('hashchange', resolve, { once: true })
+    location.hash = address
+  })
 }
