@@ -9,7 +9,7 @@
  * by no object that could be printed, and nothing is ever removed but by newer rotating values.
  */
 
-/** What is shown in place of a secret. */
+/** Replaces a secret in any text. */
 export const REDACTED = '[secret removed]'
 
 /** Folders at the top of a file system. */
@@ -83,7 +83,7 @@ export function isOrdinary(value: string): boolean {
   return TOP_FOLDER.test(value) || /^\/[a-z][a-z./_-]*$/.test(value)
 }
 
-/** The values, but for ordinary words, and the names of variables with their values. */
+/** All secrets, the other values except ordinary words, and the named variables. */
 export function credentials(): {
   readonly secrets: readonly string[]
   readonly values: readonly string[]

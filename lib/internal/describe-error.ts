@@ -20,7 +20,7 @@ export function describeError(thrown: unknown): string {
     if (!texts.some((shown) => shown.includes(text))) texts.push(text)
     cause = fieldOf(cause, 'cause')
   }
-  return masked(texts.join(': ')).slice(0, MAX_LENGTH)
+  return texts.join(': ').slice(0, MAX_LENGTH)
 }
 
 /** The error itself if it is one that can be read, else one that says what was thrown. */
@@ -30,16 +30,16 @@ export function asError(thrown: unknown): Error {
 
 function describeOne(thrown: unknown, isPart = false): string {
   if (typeof thrown === 'function') return 'a function was thrown'
-  if (typeof thrown !== 'object' || thrown === null) return String(thrown).slice(0, MAX_LENGTH)
+  if (typeof thrown !== 'object' || thrown === null) return shorten(String(thrown))
   const code = fieldOf(thrown, 'code')
   const parts = fieldOf(thrown, 'errors')
-  const [text = 'something was thrown that is no error'] = [
+  const [text = 'a value that is not an error was thrown'] = [
     fieldOf(thrown, 'message'),
     // Of several attempts to connect, Node says nothing but what became of each.
     isPart || !Array.isArray(parts) ? '' : describeParts(parts),
     fieldOf(thrown, 'name'),
   ].filter((found) => typeof found === 'string' && found !== '')
-  const shown = String(text).slice(0, MAX_LENGTH)
+  const shown = shorten(String(text))
   const saysMore = typeof code === 'string' && !OWN.test(code) && !shown.includes(code)
   return saysMore ? `${shown} (${code})` : shown
 }
@@ -68,9 +68,12 @@ function isReadable(thrown: unknown): thrown is Error {
   }
 }
 
-function masked(text: string): string {
+/** Masks credentials, then cuts the text: a cut could leave a part of one. */
+function shorten(text: string): string {
   const { secrets, values } = credentials()
+  // A credential may begin with a shorter one.
+  const longestFirst = [...secrets, ...values].sort((a, b) => b.length - a.length)
   let shown = text
-  for (const secret of [...secrets, ...values]) shown = shown.replaceAll(secret, REDACTED)
-  return shown
+  for (const secret of longestFirst) shown = shown.replaceAll(secret, REDACTED)
+  return shown.slice(0, MAX_LENGTH)
 }

@@ -1,6 +1,6 @@
 /**
- * The first of `count` places for which `isBefore` is false; `count` when there is none. The places
- * are in order: it is true up to some place, and false from there on.
+ * Binary search: the first of `count` indexes for which `isBefore` is false, or `count`. `isBefore`
+ * must not become true again after it was false.
  */
 export function lowerBound(count: number, isBefore: (at: number) => boolean): number {
   let low = 0

@@ -27,7 +27,7 @@ export function sleep(
   })
 }
 
-/** What {@link within} resolves with when its time is over. */
+/** The result of {@link within} after a timeout. */
 export const LATE: unique symbol = Symbol('late')
 
 /**

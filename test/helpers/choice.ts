@@ -4,7 +4,7 @@
  */
 import { Random } from './random.js'
 
-/** Are all cases selected? */
+/** True if every case is selected instead of a sample. */
 export const isComplete: boolean = process.env['RUNWRIGHT_CHOICE'] === 'all'
 const SEED = Number(process.env['RUNWRIGHT_SEED'] ?? Date.now() % 1_000_000)
 

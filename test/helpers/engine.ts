@@ -98,9 +98,9 @@ function removeEnded(): void {
 process.on('exit', removeEnded)
 
 /**
- * A scratch folder; `in memory` prefers a file system without a disk. It is removed when the test
- * has ended and the next one needs a folder, since an engine is closed after clean-ups that were
- * registered before it was opened.
+ * A scratch folder; `in memory` prefers a file system without a disk. It is removed when the next
+ * test asks for a folder, not in a clean-up of its own test: that would run before the engine is
+ * closed.
  */
 export function scratch(t: Cleanups, medium: 'on disk' | 'in memory' = 'on disk'): string {
   removeEnded()

@@ -118,7 +118,7 @@ export class MortalProcess {
     })
   }
 
-  /** What a store tells a process, whoever it was that did something, it tells nobody once dead. */
+  /** Runs a listener in this process, whoever calls it, and ignores calls after its death. */
   #listener(listener: Function): AnyFunction {
     return (...args) =>
       this.#isDead ? undefined : this.run(() => Reflect.apply(listener, undefined, args) as unknown)

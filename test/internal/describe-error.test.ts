@@ -34,15 +34,15 @@ for (const [title, thrown, described] of [
   ['a symbol', Symbol('x'), 'Symbol(x)'],
   ['a function', () => 'its code', 'a function was thrown'],
   ['an object with a message', { message: 'odd', code: 'E1' }, 'odd (E1)'],
-  ['an object', {}, 'something was thrown that is no error'],
-  ['an object without prototype', Object.create(null), 'something was thrown that is no error'],
+  ['an object', {}, 'a value that is not an error was thrown'],
+  ['an object without prototype', Object.create(null), 'a value that is not an error was thrown'],
   ['a message that cannot be read', refuses('message', 'cause'), 'Error'],
   ['a code that cannot be read', refuses('code', 'errors'), 'secretive'],
-  ['a message that is no text', Object.assign(new Error(), { message: { a: 1 } }), 'Error'],
-  ['an object that answers nothing', Proxy.revocable({}, {}), 'something was thrown that is no error'],
+  ['a message that is not a string', Object.assign(new Error(), { message: { a: 1 } }), 'Error'],
+  ['a revoked proxy', Proxy.revocable({}, {}), 'a value that is not an error was thrown'],
 ] as const) {
   test(`${title}: ${JSON.stringify(described)}`, () => {
-    const value = title === 'an object that answers nothing' ? revoked(thrown) : thrown
+    const value = title === 'a revoked proxy' ? revoked(thrown) : thrown
     assert.equal(describeError(value), described)
     const error = asError(value)
     assert.equal(typeof error.message, 'string')
@@ -61,6 +61,10 @@ test('credentials are masked, and what is long is cut', () => {
   const error = new Error('with hunter2-hunter2', { cause: 'and hunter2-hunter2 again' })
   assert.equal(describeError(error), 'with [secret removed]: and [secret removed] again')
   assert.equal(describeError(new Error('x'.repeat(10_000_000))).length, 8_192)
+  const cut = describeError(new Error(`${'x'.repeat(8_185)}hunter2-hunter2`))
+  assert.ok(!cut.includes('hunter'), cut.slice(-20))
+  addCredential('hunter2-hunter2-and-more')
+  assert.equal(describeError('hunter2-hunter2-and-more'), '[secret removed]')
 })
 
 test('fields of anything can be read', () => {

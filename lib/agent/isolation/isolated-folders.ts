@@ -66,7 +66,7 @@ export interface CreateOptions {
    * removed. @defaultValue nobody else works on it
    */
   readonly confirm?: (() => Promise<void>) | undefined
-  /** May the run have taken over the copy of another one? @defaultValue unless `sealed` */
+  /** May the run have taken over the copy of another one? @defaultValue true, unless `sealed` */
   readonly adopts?: boolean | undefined
   /** Gives all that is copied access time 0; see `touched-files.ts`. @defaultValue false */
   readonly unread?: boolean | undefined
