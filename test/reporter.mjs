@@ -11,7 +11,7 @@ import { inspect } from 'node:util'
 const SLOWEST = 5
 const root = fileURLToPath(new URL('..', import.meta.url))
 
-/** @typedef {{ name: string, nesting: number, details?: Details, message?: string }} Data */
+/** @typedef {{ name: string, nesting: number, file?: string, details?: Details, message?: string }} Data */
 /** @typedef {{ duration_ms: number, type?: string, error?: Failure }} Details */
 /** @typedef {Error & { failureType?: string }} Failure */
 
@@ -25,7 +25,12 @@ export default async function* report(events) {
   const failures = []
   /** @type {{ name: string, ms: number }[]} */
   const slowest = []
+  /** Tests that have begun and not ended, by file. @type {Map<string, Set<string>>} */
+  const begun = new Map()
   for await (const { type, data } of events) {
+    const { file = '' } = data ?? {}
+    if (type === 'test:dequeue') begun.set(file, (begun.get(file) ?? new Set()).add(data.name))
+    if (type === 'test:complete') begun.get(file)?.delete(data.name)
     if (type === 'test:stdout' || type === 'test:stderr') yield data.message ?? ''
     if (type === 'test:start') path.splice(data.nesting, Infinity, data.name)
     if (type !== 'test:pass' && type !== 'test:fail') continue
@@ -42,6 +47,9 @@ export default async function* report(events) {
     if (error?.failureType === 'subtestsFailed') continue
     failures.push(name)
     yield `\n✖ ${name}\n${indent(inSources(inspect(error?.cause ?? error)))}\n`
+    const unfinished = [...(begun.get(file) ?? [])].filter((one) => one !== data.name)
+    if (error?.failureType === 'testTimeoutFailure' && unfinished.length > 0)
+      yield `  while it was in: ${unfinished.join(' > ')}\n`
   }
   const seconds = ((performance.now() - began) / 1000).toFixed(1)
   const lines = keepSlowest(slowest).map(({ name, ms }) => `  ${ms.toFixed(0)} ms  ${name}\n`)
