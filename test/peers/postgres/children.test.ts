@@ -135,6 +135,8 @@ describe('trees of runs in a PostgresStore', { skip: noPostgres }, () => {
     while (working === 0) {
       const { runs } = await engines[0].list({ status: ['running'] })
       working = runs.filter(({ role }) => role === 'attempt').length
+      const { ended_at, error } = await engines[0].get(details.run_id)
+      assert.equal(ended_at, null, JSON.stringify(error))
       await new Promise((resolve) => setImmediate(resolve))
     }
     await engines[1].abort(details.run_id)
