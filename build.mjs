@@ -63,6 +63,9 @@ async function worker(path) {
   return `export const workerCode = () => ${JSON.stringify(script)}`
 }
 
+/** A program in a file of its own that a module `programs.ts` reads. */
+const PROGRAM = /readFileSync\(\s*new URL\('([^']+)', import\.meta\.url\), 'utf8',?\s*\)/g
+
 /** The plugin of esbuild that turns files read at run time into strings. */
 export const embed = {
   name: 'embed',
@@ -72,6 +75,12 @@ export const embed = {
       const filter = new RegExp(`/lib/${path.replaceAll('.', '\\.')}$`)
       build.onLoad({ filter }, async () => ({ contents: await contents(), loader: 'js' }))
     }
+    build.onLoad({ filter: /\/lib\/.*\/programs\.ts$/ }, ({ path }) => ({
+      contents: readFileSync(path, 'utf8').replaceAll(PROGRAM, (_, name) =>
+        JSON.stringify(readFileSync(join(dirname(path), name), 'utf8')),
+      ),
+      loader: 'ts',
+    }))
   },
 }
 

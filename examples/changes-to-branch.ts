@@ -7,6 +7,7 @@ import { mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from 'nod
 import { devNull, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FileStore } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { createRunService, RunServiceClient } from 'runwright/server'
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-example-')))
@@ -59,7 +60,12 @@ writeFileSync(join(project, 'notes.txt'), 'staged, but not committed\n')
 git(['add', 'notes.txt'])
 
 const service = await createRunService({
-  engine: { store: new FileStore({ directory: join(folder, 'data') }), roots: [project] },
+  engine: {
+    store: new FileStore({ directory: join(folder, 'data') }),
+    roots: [project],
+    providers: [repairModel()],
+    defaultModel: 'builtin:repair',
+  },
 })
 try {
   await using runs = RunServiceClient.inProcess(service)

@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MemoryStore, diffText, escapeInvisible, type AgentEvent } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { createRunService, RunServiceClient } from 'runwright/server'
 
 const source = fileURLToPath(new URL('./demo-project', import.meta.url))
@@ -17,7 +18,9 @@ const scratch = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-demo-')))
 cpSync(source, scratch, { recursive: true })
 console.log(`project  ${scratch}\n`)
 
-const service = await createRunService({ engine: { store: new MemoryStore(), roots: [scratch] } })
+const service = await createRunService({
+  engine: { store: new MemoryStore(), roots: [scratch], providers: [repairModel()] },
+})
 
 let achieved = false
 try {

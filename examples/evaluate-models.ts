@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MemoryStore, RunEngine } from 'runwright/agent'
 import { evaluate, formatEvaluation } from 'runwright/agent/testing'
+import { repairModel } from 'runwright/repair'
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-example-')))
 /** Small projects with tests, and a list of bugs for each. */
@@ -58,7 +59,10 @@ try {
     ],
     models: ['builtin:repair', 'scripted:text.json'],
     attempts: 2,
-    engine: (copies) => RunEngine.open({ store: new MemoryStore(), roots: [copies], scripts }),
+    engine: (copies) =>
+      RunEngine.open({
+        store: new MemoryStore(), roots: [copies], providers: [repairModel()], scripts,
+      }),
     onAttempt: ({ task, model, attempt, outcome }) =>
       console.log(`${task}, ${model}, attempt ${attempt}: ${outcome}`),
   })

@@ -11,6 +11,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { FileStore } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { createRunService, RunServiceClient } from 'runwright/server'
 
 const folder = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-example-')))
@@ -29,7 +30,12 @@ mkdirSync(project)
 for (const [name, text] of Object.entries(files)) writeFileSync(join(project, name), text)
 
 const service = await createRunService({
-  engine: { store: new FileStore({ directory: join(folder, 'data') }), roots: [project] },
+  engine: {
+    store: new FileStore({ directory: join(folder, 'data') }),
+    roots: [project],
+    providers: [repairModel()],
+    defaultModel: 'builtin:repair',
+  },
 })
 try {
   await using runs = RunServiceClient.inProcess(service)

@@ -5,6 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { MemoryStore } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { bearerKeys, createRunService, RunServiceClient, RunServiceError } from 'runwright/server'
 
 const project = realpathSync(mkdtempSync(join(tmpdir(), 'runwright-example-')))
@@ -25,7 +26,12 @@ writeFileSync(join(project, 'package.json'), '{ "type": "module" }\n')
 // The service in its host. A client elsewhere only needs its URL and a key.
 const key = 'example-key-0123456789'
 const service = await createRunService({
-  engine: { store: new MemoryStore(), roots: [project] },
+  engine: {
+    store: new MemoryStore(),
+    roots: [project],
+    providers: [repairModel()],
+    defaultModel: 'builtin:repair',
+  },
   authorize: bearerKeys({ example: key }),
 })
 const server = createServer(service.handler).listen(0, '127.0.0.1')

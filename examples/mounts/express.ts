@@ -2,11 +2,17 @@
 import express from 'express'
 import type { AddressInfo } from 'node:net'
 import { MemoryStore } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { createRunService } from 'runwright/server'
 
 const service = await createRunService({
   basePath: '/agents',
-  engine: { store: new MemoryStore(), roots: [process.cwd()] },
+  engine: {
+    store: new MemoryStore(),
+    roots: [process.cwd()],
+    providers: [repairModel()],
+    defaultModel: 'builtin:repair',
+  },
 })
 
 const app = express()

@@ -1,11 +1,17 @@
 /** The service in a Fastify 5 app, below /agents. */
 import fastify from 'fastify'
 import { MemoryStore } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { createRunService } from 'runwright/server'
 
 const service = await createRunService({
   basePath: '/agents',
-  engine: { store: new MemoryStore(), roots: [process.cwd()] },
+  engine: {
+    store: new MemoryStore(),
+    roots: [process.cwd()],
+    providers: [repairModel()],
+    defaultModel: 'builtin:repair',
+  },
 })
 
 const app = fastify({ forceCloseConnections: 'idle' })

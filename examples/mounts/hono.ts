@@ -4,11 +4,17 @@ import { Hono } from 'hono'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { MemoryStore } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { createRunService } from 'runwright/server'
 
 const service = await createRunService({
   basePath: '/agents',
-  engine: { store: new MemoryStore(), roots: [process.cwd()] },
+  engine: {
+    store: new MemoryStore(),
+    roots: [process.cwd()],
+    providers: [repairModel()],
+    defaultModel: 'builtin:repair',
+  },
 })
 
 const app = new Hono()

@@ -3,11 +3,17 @@ import { Controller, Get, Module } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import 'reflect-metadata'
 import { MemoryStore } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { createRunService } from 'runwright/server'
 
 const service = await createRunService({
   basePath: '/agents',
-  engine: { store: new MemoryStore(), roots: [process.cwd()] },
+  engine: {
+    store: new MemoryStore(),
+    roots: [process.cwd()],
+    providers: [repairModel()],
+    defaultModel: 'builtin:repair',
+  },
 })
 
 class HelloController {

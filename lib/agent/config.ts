@@ -15,7 +15,6 @@ import type { GoalDefinition } from './goal.js'
 import type { McpServerConfig, McpServerOptions } from './mcp/options.js'
 import { resolveMcpServers } from './mcp/servers.js'
 import type { ModelProvider } from './model-provider.js'
-import { DEFAULT_MODEL } from './models/registry.js'
 import type { ObjectStore } from './object-store.js'
 import { checkProviderLimits, type ProviderLimitsById } from './models/provider-limits.js'
 import { SHORTEST_SECRET } from './redaction/redactor.js'
@@ -45,14 +44,17 @@ export interface EngineOptions {
    * error that it throws is the caller's answer: for a response other than 500, `ProblemError`.
    */
   readonly roots: Roots
-  /** Model of requests that name none. @defaultValue 'builtin:repair' */
+  /** Model of requests that name none. @defaultValue none: requests must name one */
   readonly defaultModel?: string | undefined
   /**
    * Name of the model that judges free-text goals without a check. It sees the changes and the
    * output of commands, but not what the worker says. Without it, such goals are refused.
    */
   readonly judgeModel?: string | undefined
-  /** Providers besides the built-in ones. */
+  /**
+   * Where models come from, such as `providersFromEnvironment(process.env)`, or `[repairModel()]`
+   * of `runwright/repair`. Without providers, no run can be created.
+   */
   readonly providers?: readonly ModelProvider[] | undefined
   /**
    * Limits of providers by their ids, which all runs of this process share, and other engines that
@@ -219,7 +221,7 @@ export interface EngineConfig {
   readonly store: RunStore
   readonly namedRootsOf: NamedRootsOf
   readonly rootsOf: RootsOf
-  readonly defaultModel: string
+  readonly defaultModel: string | undefined
   readonly judgeModel: string | undefined
   readonly providers: readonly ModelProvider[]
   readonly providerLimits: ProviderLimitsById
@@ -268,7 +270,6 @@ export interface EngineConfig {
 
 /** The defaults of {@link EngineOptions} that are plain values. */
 export const ENGINE_DEFAULTS: {
-  readonly defaultModel: string
   readonly maxConcurrentRuns: number
   readonly maxQueuedRuns: number
   readonly cwdPolicy: 'queue' | 'reject' | 'allow'
@@ -277,7 +278,6 @@ export const ENGINE_DEFAULTS: {
   readonly toolTimeoutMs: number
   readonly maxWorkspaceBytes: number
 } = {
-  defaultModel: DEFAULT_MODEL,
   maxConcurrentRuns: 4,
   maxQueuedRuns: 256,
   cwdPolicy: 'queue',
@@ -310,12 +310,12 @@ export function resolveEngineConfig(options: EngineOptions): EngineConfig {
     store: options.store,
     namedRootsOf,
     rootsOf: async (owner) => (await namedRootsOf(owner)).map(({ real }) => real),
-    defaultModel: options.defaultModel ?? ENGINE_DEFAULTS.defaultModel,
+    defaultModel: options.defaultModel,
     judgeModel: options.judgeModel,
     providers: [...(options.providers ?? [])],
     providerLimits: checkProviderLimits(options.providerLimits),
     goals: [...(options.goals ?? [])],
-    tools: toolsByName(options.tools ?? [], options.delegation !== undefined),
+    tools: toolsByName(options),
     mcpServers: resolveMcpServers(options, options.clock ?? systemClock),
     maxConcurrentRuns: count('maxConcurrentRuns', options.maxConcurrentRuns),
     maxQueuedRuns: count('maxQueuedRuns', options.maxQueuedRuns),
@@ -457,11 +457,16 @@ function checkedSecrets(secrets: readonly string[]): string[] {
   throw new TypeError(`secrets[${short}] must be ${expected}`)
 }
 
-/** The shipped tools and the host's. A tool must not take another's name by accident. */
-function toolsByName(own: readonly Tool[], delegates: boolean): ReadonlyMap<string, Tool> {
-  const builtin = delegates ? [...builtinTools(), delegateTool] : builtinTools()
-  const shipped = new Map(builtin.map((tool) => [tool.name, tool]))
-  const tools = new Map<string, Tool>(shipped)
+/** Tools of the engine, of providers and of the host. None takes another's name by accident. */
+function toolsByName(options: EngineOptions): ReadonlyMap<string, Tool> {
+  const { delegation, providers = [], tools: own = [] } = options
+  const builtin = delegation === undefined ? builtinTools() : [...builtinTools(), delegateTool]
+  const shipped = [...builtin, ...providers.flatMap(({ tools = [] }) => tools)]
+  const tools = new Map<string, Tool>()
+  for (const tool of shipped) {
+    if (tools.has(tool.name)) throw new TypeError(`there are two tools with the name ${tool.name}`)
+    tools.set(tool.name, tool)
+  }
   for (const [i, tool] of own.entries()) {
     const { name, replace = false } = tool
     if (typeof name !== 'string' || typeof tool.execute !== 'function') {
@@ -472,11 +477,12 @@ function toolsByName(own: readonly Tool[], delegates: boolean): ReadonlyMap<stri
     if (own.findIndex((other) => other.name === name) < i) {
       throw new TypeError(`there are two tools with the name ${name}`)
     }
-    if (shipped.has(name) && !replace) {
+    const isShipped = shipped.some((other) => other.name === name)
+    if (isShipped && !replace) {
       throw new TypeError(`${name} is a shipped tool: choose another name, or set replace: true`)
     }
-    if (replace && !shipped.has(name)) {
-      const names = [...shipped.keys()].join(', ')
+    if (replace && !isShipped) {
+      const names = shipped.map((other) => other.name).join(', ')
       throw new TypeError(`tool ${name} replaces nothing: the shipped tools are ${names}`)
     }
     tools.set(name, tool)

@@ -47,7 +47,7 @@ import type { ImagePart } from './image-part.js'
 import { IsolatedFolders } from './isolation/isolated-folders.js'
 import { copyExecutor } from './executors/copy-executor.js'
 import { sealingFor } from './sealing.js'
-import { tryingFor } from './trying.js'
+import { copiesFor } from './copies/run-copies.js'
 import { SealedFolders } from './isolation/sealed-folders.js'
 import { checkFilesOf } from './request/check-files.js'
 import { summarize } from './log/head.js'
@@ -79,7 +79,6 @@ import { HAND_OVER_MS } from './run/steps/suspend.js'
 import { performStep } from './run/steps/perform.js'
 import { QUERY, type RunQuery, type StoreDamage } from './store.js'
 import type { Tool } from './tool.js'
-import { needsFolder } from './tools/builtin.js'
 import { Tracing } from './tracing/tracing.js'
 
 /** Page size of a list without a limit. */
@@ -161,7 +160,7 @@ export class RunEngine {
       operations,
       commandOfGoal: commandOfGoal(this.#goals),
       sealingFor: sealingFor({ ...config, sealedFolders, executor }),
-      tryingFor: tryingFor({ sealedFolders, executor }),
+      copiesFor: copiesFor({ sealedFolders, executor }),
       tracing,
       performStep,
       resolveModel: (name) => this.#models.resolve(name),
@@ -181,7 +180,6 @@ export class RunEngine {
     this.#creation = new Creation({
       ...common,
       goals: this.#goals,
-      needsFolder,
       redactor,
       resolveModel: (name) => this.#models.resolve(name),
       nameOfModel: (model) => this.#models.nameOf(model),
@@ -209,8 +207,9 @@ export class RunEngine {
   static async open(options: EngineOptions): Promise<RunEngine> {
     const engine = new RunEngine(resolveEngineConfig(options))
     // An unknown name should fail now, not with the first request.
-    engine.#models.resolve(undefined)
-    if (engine.#config.judgeModel !== undefined) engine.#models.resolve(engine.#config.judgeModel)
+    const { defaultModel, judgeModel } = engine.#config
+    for (const name of [defaultModel, judgeModel])
+      if (name !== undefined) engine.#models.resolve(name)
     engine.#mcp = await McpServers.open(engine.#config.mcpServers)
     try {
       engine.#config.store.onRemoved?.((here) => engine.#upkeep.removed(here))

@@ -113,6 +113,11 @@ async function within<T>(codes: Codes, what: string, work: () => Promise<T>): Pr
   }
 }
 
+/** Does work for which neither of the two holds, such as running a command, within such work. */
+export function elsewhere<T>(work: () => T): T {
+  return faults.run(ANYWHERE, work)
+}
+
 /** Does work on files of the engine in a thread: `isExhausted` knows that they are its own. */
 export function inThreadOnOwnFiles<T>(work: () => T): T {
   return faults.run(ON_OWN_FILES, work)

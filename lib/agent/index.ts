@@ -210,7 +210,6 @@ export type { ReplayStore } from './models/replay.js'
 export { retryDelay } from './models/call-retry.js'
 export type { RetryPolicy } from './models/call-retry.js'
 export { costOf, knownPrices } from './models/pricing.js'
-export { repairModel } from './models/repair-model.js'
 export type {
   AssistantMessage,
   ImagePart,
@@ -231,12 +230,11 @@ export type {
 export { NO_USAGE } from './usage.js'
 export type { CallUsage, ModelPrices, Usage } from './usage.js'
 export type {
-  DelegateRequest, DelegateResult, Tool, ToolCommandOptions, ToolContext, ToolEffect, ToolFile,
-  ToolOutput,
+  DelegateRequest, DelegateResult, Tool, ToolContext, ToolEffect, ToolFile, ToolOutput,
 } from './tool.js'
-export type {
-  LineUse, TestedLines, TextEdit, Trial, TrialReport, TrialRequest,
-} from './trial.js'
+export type { ToolCommandOptions } from './tool-command.js'
+export type { Edited, TextEdit, WorkspaceCopies, WorkspaceCopy } from './workspace-copy.js'
+export { headAndTail } from './output.js'
 export type { ApproveCall, CallToApprove, RunToApprove } from './approval.js'
 export { openMcpServer } from './mcp/server.js'
 export type { McpServer } from './mcp/server.js'

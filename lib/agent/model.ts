@@ -5,6 +5,7 @@
  * @module
  */
 import type { JsonObject } from '../internal/json.js'
+import type { GoalSpec } from './goal.js'
 import { imageBytes, type ImagePart } from './image-part.js'
 import type { JsonSchema } from './schema.js'
 import type { CallUsage, ModelPrices } from './usage.js'
@@ -204,7 +205,7 @@ export interface ModelTurn {
 /** One language model, or a program in its place. */
 export interface Model {
   /**
-   * For example `openai:gpt-5-mini` or `builtin:repair`. Runs store it, and find the model by it
+   * For example `openai:gpt-5-mini`. Runs store it, and find the model by it
    * again; if it does not lead to the model, they store the name by which they got the model.
    */
   readonly name: string
@@ -226,6 +227,14 @@ export interface Model {
    * run is created. A model without this function takes none.
    */
   refusedSetting?(settings: ModelSettings): RefusedSetting | null
+  /**
+   * Why the model can't reach a goal: a clause about the field `model_name`, such as `must be …`;
+   * null if it may. Asked when a run is created, which is refused if none of its models can.
+   * @defaultValue a model without this function may reach any goal
+   *
+   * @param goal null for free text that neither has a check nor is judged
+   */
+  refusedGoal?(goal: GoalSpec | null, request: { readonly givesResult: boolean }): string | null
   /**
    * Does it answer requests whose `purpose` is `summary`? One that does not is never asked; what
    * does not fit is left out. @defaultValue `isLanguageModel`

@@ -5,6 +5,7 @@
  *
  * @module
  */
+import { checkString } from '../internal/options.js'
 import { warn as warnProcess } from '../internal/warn.js'
 import { redactor } from './redaction/redactor.js'
 
@@ -81,10 +82,14 @@ export class OutputKeeper {
 }
 
 /**
- * The text, or its beginning and end in about `maxBytes` of UTF-8, redacted, with a line between
- * that says how many bytes were dropped.
+ * Returns the text, or its beginning and end in about `maxBytes` of UTF-8 with a line between that
+ * says how many bytes were left out. Secrets next to a cut are redacted, since the log can't
+ * recognize half of one: shorten the output of a tool with this function.
+ *
+ * @throws TypeError for a text that is not a string.
  */
 export function headAndTail(text: string, maxBytes: number): string {
+  checkString('text', text)
   // A UTF-16 unit takes at most three bytes of UTF-8.
   if (text.length * 3 <= maxBytes) return text
   const size = Buffer.byteLength(text)

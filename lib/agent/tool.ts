@@ -5,10 +5,11 @@
  */
 import type { JsonObject, JsonValue } from '../internal/json.js'
 import type { ChangeCounts, RunStatus } from './events.js'
-import type { CommandOptions, CommandResult } from './executor.js'
+import type { CommandResult } from './executor.js'
 import type { Assurance } from './goal.js'
 import type { JsonSchema } from './schema.js'
-import type { TrialReport, TrialRequest } from './trial.js'
+import type { ToolCommandOptions } from './tool-command.js'
+import type { WorkspaceCopies } from './workspace-copy.js'
 import type { FileChange, Workspace } from './workspace/workspace.js'
 
 /**
@@ -18,25 +19,14 @@ import type { FileChange, Workspace } from './workspace/workspace.js'
  */
 export type ToolEffect = 'read' | 'idempotent' | 'unsafe'
 
-/** How {@link ToolContext.run} runs a command. */
-export interface ToolCommandOptions extends Partial<CommandOptions> {
-  /**
-   * The arguments of a program: `command` is then its name or path, and no shell reads either, so
-   * they may come from a model. One that begins with `-` is still an option of the program, unless
-   * `--` or the like precedes it. As a quoted command line they have at most 131 071 bytes.
-   *
-   * @defaultValue `command` is a command line
-   */
-  readonly args?: readonly string[] | undefined
-}
-
 /** What one tool execution may use. */
 export interface ToolContext {
   readonly runId: string
   readonly callId: string
   /**
    * The run's working directory; resolve every path with it. Of a run without a folder, `root` is
-   * empty and every method but `changes()` throws `ERR_AGENT_WORKSPACE`, as `run()` does.
+   * empty and every method but `changes()` throws `ERR_AGENT_WORKSPACE`, as `run()` does. The same
+   * object in all calls of a run while this process works on it.
    */
   readonly workspace: Workspace
   /** Aborts the execution; a tool that waits must listen to it. */
@@ -51,14 +41,10 @@ export interface ToolContext {
    */
   run(command: string, options?: ToolCommandOptions): Promise<CommandResult>
   /**
-   * Runs a command in copies of the workspace, one for each patch, some of them at the same time.
-   * The workspace itself does not change, whatever happens meanwhile. Only of tools with
-   * `startsProcess`.
-   *
-   * @throws TypeError for a request beyond the limits; {@link WorkspaceError} when no copy can be
-   * made; the reason when the call is stopped.
+   * Private copies of the workspace, in which the tool can edit files and run commands without
+   * changing anything in the workspace. Only for tools with `startsProcess`.
    */
-  tryPatches(request: TrialRequest): Promise<TrialReport>
+  readonly copies: WorkspaceCopies
   /**
    * Starts another run, which works in a copy of the workspace as it is now, and waits for its end,
    * without a slot. The changes of one that achieves its goal are brought back, three-way. It
@@ -150,12 +136,28 @@ export interface Tool {
    * the files as they are is progress, the same call again is none, even if its answer differs.
    */
   readonly explores?: boolean
+  /**
+   * True for a tool that is useless without a folder: it isn't offered to runs without one.
+   * @defaultValue false
+   */
+  readonly needsFolder?: boolean
   /** True to take the place of the shipped tool of the same name; otherwise that is an error. */
   readonly replace?: boolean
   /** Milliseconds after which a call is stopped, in place of the engine's `toolTimeoutMs`. */
   readonly timeoutMs?: number
   /** For `read` tools: how often a call that throws is tried again, within its time. */
   readonly retries?: number
+  /**
+   * The command lines, written by the model, that a call with these arguments would run; none for
+   * arguments that don't match `parameters`. Each of them is subject to the approval rules for
+   * `bash`. A run without the tool `bash` refuses such calls, and isn't offered a tool that has
+   * this method and `startsProcess`. Must not throw: the call counts as running an unknown command
+   * if it does.
+   *
+   * @param commandOfGoal returns the command that checks a goal, as the model has written it; null
+   * for a goal without one
+   */
+  commands?(args: JsonObject, commandOfGoal: (goal: string) => string | null): readonly string[]
   /**
    * Checks arguments before anything runs, in place of the check against `parameters`, within the
    * time of the call: null, or a message that tells the model what is wrong with them.

@@ -4,11 +4,9 @@ import { join } from 'node:path'
 import { escapeInvisibleJson } from '../internal/escape-invisible.js'
 import {
   AgentError,
-  ENGINE_DEFAULTS,
   FileStore,
   InvalidRequestError,
   isTerminal,
-  providersFromEnvironment,
   RunEngine,
   type JsonObject,
   type RunDetails,
@@ -22,6 +20,7 @@ import {
 } from './command-line.js'
 import { Follower, type UnansweredGate } from './follow.js'
 import { cannotWrite, dataFolder, projectFolder } from './folders.js'
+import { DEFAULT_MODEL, modelProviders } from './models.js'
 import { printError, shellWord } from './print.js'
 import { modelName } from './serve.js'
 import { badSetting, onWarning } from './server.js'
@@ -38,7 +37,7 @@ free text together with --check.`,
     check: { value: '<command>', about: ['what must succeed, for a goal in free text'] },
     model: {
       value: '<name>',
-      about: ['default $RUNWRIGHT_MODEL or', ENGINE_DEFAULTS.defaultModel],
+      about: ['default $RUNWRIGHT_MODEL or', DEFAULT_MODEL],
     },
     approve: {
       value: '[<which>]',
@@ -82,8 +81,8 @@ export async function run(args: Arguments): Promise<number> {
     return await RunEngine.open({
       store: new FileStore({ directory, onWarning }),
       roots: [cwd],
-      defaultModel: modelName(args),
-      providers: providersFromEnvironment(process.env),
+      defaultModel: modelName(args) ?? DEFAULT_MODEL,
+      providers: modelProviders(),
     })
   }).catch(badSetting)
   try {

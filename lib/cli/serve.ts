@@ -1,9 +1,9 @@
 /** `runwright [serve]`: the service and its dashboard for the current folder. */
 import { spawn } from 'node:child_process'
-import { ENGINE_DEFAULTS } from '../agent/index.js'
 import { UsageError, type Arguments, type CommandSpec } from './command-line.js'
 import { dataFolder, projectFolder } from './folders.js'
 import { readKeys, type Keys } from './keys.js'
+import { DEFAULT_MODEL } from './models.js'
 import { printError, printLine } from './print.js'
 import { startServer, type SettingNames } from './server.js'
 
@@ -35,7 +35,7 @@ export const SERVE: CommandSpec = {
       value: '<name>',
       about: [
         'model of runs that name none; default $RUNWRIGHT_MODEL or',
-        ENGINE_DEFAULTS.defaultModel,
+        DEFAULT_MODEL,
       ],
     },
     keys: {
@@ -91,7 +91,7 @@ export async function serve(args: Arguments): Promise<void> {
   printLine(`runs work in ${roots.join(', ')}; their data is in ${data}`)
   if (model === undefined) {
     const what = 'needs no network, and mends small faults only'
-    printLine(`their model is ${ENGINE_DEFAULTS.defaultModel}, which ${what}: see --model`)
+    printLine(`their model is ${DEFAULT_MODEL}, which ${what}: see --model`)
   }
   if (args.has('open')) openBrowser(`${url}/`)
 }

@@ -7,7 +7,7 @@
 import { mkdir } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
-import { FileStore, providersFromEnvironment } from '../agent/index.js'
+import { FileStore } from '../agent/index.js'
 import { asError, describeError } from '../internal/describe-error.js'
 import {
   bearerKeys,
@@ -19,6 +19,7 @@ import { CommandError, UsageError } from './command-line.js'
 import { openDemo, type Demo } from './demo.js'
 import { cannotWrite } from './folders.js'
 import { openOwnKey, type Keys, type OwnKey } from './keys.js'
+import { DEFAULT_MODEL, modelProviders } from './models.js'
 import { printError, printLine, shellWord } from './print.js'
 
 export interface ServerSettings {
@@ -119,8 +120,8 @@ async function openService(
     engine: {
       store: new FileStore({ directory: join(data, 'runs'), onWarning }),
       roots,
-      defaultModel: model,
-      providers: providersFromEnvironment(process.env),
+      defaultModel: model ?? DEFAULT_MODEL,
+      providers: modelProviders(),
     },
     authorize: keys === null || keys === 'auto' ? undefined : bearerKeys(keys),
     demo: demo === null ? undefined : () => demo.prepare(service.engine),

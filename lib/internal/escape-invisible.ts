@@ -33,3 +33,8 @@ export function escapeInvisibleJson(json: string): string {
 function unitEscape(code: number): string {
   return `\\u${code.toString(16).padStart(4, '0')}`
 }
+
+/** A path on one line: a path with control characters is quoted. */
+export function showPath(path: string): string {
+  return /[\u0000-\u001f\u007f\u2028\u2029]/.test(path) ? JSON.stringify(path) : path
+}

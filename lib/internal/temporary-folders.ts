@@ -6,7 +6,7 @@
  */
 import { lstat, mkdtemp, readdir, realpath } from 'node:fs/promises'
 import { homedir, tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join, sep } from 'node:path'
 import { isRunning, pidNamespace, startOf } from './processes.js'
 
 /** What a folder is for: the pipe of a command, the report of a check, copies. */
@@ -37,6 +37,13 @@ export async function* temporaryParents(): AsyncGenerator<string, void> {
     parents.push(real)
     yield real
   }
+}
+
+/** A folder for temporary files that doesn't lie in `folder`. */
+export async function parentOutside(folder: string): Promise<string> {
+  const isOutside = (path: string): boolean => path !== folder && !path.startsWith(folder + sep)
+  for await (const parent of temporaryParents()) if (isOutside(parent)) return parent
+  return folder === dirname(folder) ? tmpdir() : dirname(folder)
 }
 
 /** Folders of processes that have ended. Those of other containers are not known to have. */

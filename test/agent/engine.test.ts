@@ -374,7 +374,7 @@ test('free text without a check is refused as not verifiable', async (t) => {
   await assert.rejects(engine.create({ goal: 'make it nice' }), {
     code: 'ERR_AGENT_GOAL',
     problem: 'not_verifiable',
-    message: /give `check`, .*; with `check`, also set `model_name` to a language model/,
+    message: /give `check`, .*; with `check`, `model_name` must be a language model/,
   })
   const provider = testProvider(() => ({}))
   const { engine: other } = await openEngine(t, { providers: [provider], defaultModel: 'test:m' })
@@ -440,7 +440,7 @@ for (const field of ['model_name', 'fallback_models', 'attempts'] as const) {
       assert.ok(error instanceof InvalidRequestError)
       const [{ pointer, detail } = { pointer: '', detail: '' }] = error.violations
       assert.match(pointer, new RegExp(`^/${field}`))
-      assert.match(detail, /there is no model "tset:m" .*builtin:repair, .*did you mean "test:m"\?$/)
+      assert.match(detail, /there is no model "tset:m" .*builtin:repair; did you mean "test:m"\?$/)
       return true
     })
   })

@@ -19,9 +19,9 @@ function filesOf(folder: string): readonly string[] {
 export const boxes: readonly Box[] = [
   {
     id: 'server',
-    title: 'server, cli/',
-    about: ['handler, REST routes, streams,', 'dashboard, client; the program'],
-    holds: ['server/', 'cli/'],
+    title: 'server, cli/, repair/',
+    about: ['handler, REST routes, streams,', 'dashboard; the programs'],
+    holds: ['server/', 'cli/', 'repair/'],
   },
   { id: 'ws', title: 'ws/', about: ['WebSocket server', '(RFC 6455)'], holds: ['ws/'] },
   {
@@ -51,7 +51,7 @@ export const boxes: readonly Box[] = [
   {
     id: 'models',
     title: 'agent/models/',
-    about: ['providers, scripted,', 'replay, repair'],
+    about: ['providers, scripted,', 'replay'],
     holds: ['agent/models/'],
   },
   {
@@ -68,9 +68,9 @@ export const boxes: readonly Box[] = [
   },
   {
     id: 'tools',
-    title: 'agent/tools, trials, mcp',
+    title: 'agent/tools, copies, mcp',
     about: ['what a model may call'],
-    holds: ['agent/tools/', 'agent/trials/', 'agent/mcp/'],
+    holds: ['agent/tools/', 'agent/copies/', 'agent/mcp/'],
   },
   {
     id: 'conversation',
@@ -103,7 +103,8 @@ export const boxes: readonly Box[] = [
       'events',
       'model',
       'tool',
-      'trial',
+      'tool-command',
+      'workspace-copy',
       'goal',
       'store',
       'shared-store',

@@ -25,7 +25,7 @@ for (const [args, message] of [
   [['run', 'npm-tets'], /^runwright: unknown goal npm-tets; /],
   [
     ['run', 'make it faster'],
-    /^runwright: .* give --check, .*; with --check, also set --model to a language model, [^`]*\n$/,
+    /^runwright: .* give --check, .*; with --check, --model must be a language model [^`]*\n$/,
   ],
   [
     ['run', 'make it faster', '--check', 'true'],

@@ -16,6 +16,7 @@ import {
   type ModelTurn,
   type RunDetails,
 } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 
 /** A turn of a test's model: text and calls; everything else has a default. */
 export interface Said {
@@ -122,7 +123,9 @@ function isWritable(path: string): boolean {
 /** An engine in a scratch folder; it is closed after the test. */
 export async function openEngine(
   t: Cleanups,
-  { cwd = scratch(t), ...options }: Partial<EngineOptions> & { readonly cwd?: string } = {},
+  {
+    cwd = scratch(t), providers, ...options
+  }: Partial<EngineOptions> & { readonly cwd?: string } = {},
 ): Promise<{ readonly engine: RunEngine; readonly cwd: string }> {
   const engine = await RunEngine.open({
     store: new MemoryStore(),
@@ -131,7 +134,8 @@ export async function openEngine(
     checkpoints: 'off',
     // Each would make a copy twice, which has tests of its own.
     sealedChecks: 'off',
-    defaultModel: options.providers === undefined ? undefined : 'test:m',
+    defaultModel: providers === undefined ? 'builtin:repair' : 'test:m',
+    providers: [...(providers ?? []), repairModel()],
     ...options,
   })
   t.after(() => engine.close())

@@ -24,7 +24,8 @@ import assert from 'node:assert/strict'
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import {
-  mkdtempSync, readFileSync, realpathSync, renameSync, rmSync, symlinkSync, writeFileSync,
+  copyFileSync, mkdtempSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync,
+  symlinkSync, writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -214,6 +215,10 @@ function home(): string {
   // The worker that looks at folders and copies them is started from beside the library.
   const worker = new URL('../../lib/agent/workspace/tree-worker.ts', import.meta.url)
   renameSync(bundle(worker, path), join(path, 'tree-worker.js'))
+  // What a module `programs.ts` reads lies beside the bundle that has it.
+  const programs = new URL('../../lib/repair/trace/', import.meta.url)
+  for (const name of readdirSync(programs).filter((one) => /\.(?:cjs|py)$/.test(one)))
+    copyFileSync(new URL(name, programs), join(path, name))
   const program = readFileSync(new URL('mortal-child.ts', import.meta.url), 'utf8')
   writeFileSync(join(path, 'mortal-child.js'), transform(program))
   const peers = fileURLToPath(new URL('../peers/node_modules', import.meta.url))

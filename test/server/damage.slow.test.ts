@@ -12,6 +12,7 @@ import {
   type StoreDamage,
   type StoreErrorCode,
 } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { bearerKeys, RunServiceClient, RunServiceError } from 'runwright/server'
 import { scratch } from '../helpers/engine.js'
 import { FakeEngine } from './fake-engine.js'
@@ -63,6 +64,7 @@ async function openDamaged(t: test.TestContext, code?: StoreErrorCode) {
   const store = new DamagedStore()
   const engine = await RunEngine.open({
     store, roots: [folder], cwdPolicy: 'allow', sealedChecks: 'off',
+    providers: [repairModel()], defaultModel: 'builtin:repair',
   })
   t.after(() => engine.close())
   const create = async (tenant: string | null): Promise<string> => {

@@ -2,6 +2,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { MemoryStore, type EngineOptions, type ModelRequest } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import type { RunServiceOptions } from 'runwright/server'
 import { scratch, testProvider, type Said } from '../helpers/engine.js'
 import { openService, type Opened } from './open-service.js'
@@ -34,7 +35,9 @@ export async function openReal(
     engine: {
       store: new MemoryStore(),
       roots: [root],
-      providers: [testProvider(options.answer ?? (() => ({ text: 'nothing to do' })))],
+      providers: [
+        testProvider(options.answer ?? (() => ({ text: 'nothing to do' }))), repairModel(),
+      ],
       defaultModel: 'test:m',
       ...options.engine,
     },

@@ -9,7 +9,6 @@ import type { ModelProvider } from '../model-provider.js'
 import { ModelError } from '../errors.js'
 import type { Model } from '../model.js'
 import { checkAmounts, type ModelPrices } from '../usage.js'
-import { repairModel } from './repair-model.js'
 import { replayProvider, type ReplayStore } from './replay.js'
 import { scriptedProvider } from './scripted/provider.js'
 
@@ -17,7 +16,7 @@ import { scriptedProvider } from './scripted/provider.js'
 export interface ModelInfo {
   readonly name: string
   readonly provider: string
-  /** False for programs such as `builtin:repair`. */
+  /** False for programs. */
   readonly is_language_model: boolean
   readonly default: boolean
   readonly description: string
@@ -29,11 +28,11 @@ export interface ModelInfo {
 
 /** Options of {@link createModelRegistry}. */
 export interface ModelRegistryOptions {
-  /** Providers besides the built-in ones; the first whose family matches a bare name takes it. */
+  /** Besides `scripted` and `replay`; the first whose family matches a bare name takes it. */
   readonly providers?: readonly ModelProvider[] | undefined
   /** Models by names of the host's choice, which take precedence over providers. */
   readonly models?: Readonly<Record<string, Model>> | undefined
-  /** The model for requests that name none. @defaultValue `builtin:repair` */
+  /** The model for requests that name none. @defaultValue none: requests must name one */
   readonly defaultModel?: string | undefined
   /** Folder whose files `scripted:<file>` may name. Without it, `scripted:` is unknown. */
   readonly scripts?: string | undefined
@@ -49,8 +48,9 @@ const OPTIONS: OptionKinds<ModelRegistryOptions> = {
 /** Resolves names to models, and lists what it offers. */
 export interface ModelRegistry {
   /**
-   * Returns the model of that name, or the default model. A name is a registered name,
-   * `provider:model`, or a bare name of a provider's family (`gpt-…`, `claude-…`, `gemini-…`).
+   * Returns the model of that name, or the default model if there is one. A name is a registered
+   * name, `provider:model`, or a bare name of a provider's family (`gpt-…`, `claude-…`,
+   * `gemini-…`).
    * @throws `ModelError` that lists the known names, and says which may be meant; TypeError for a
    * model whose prices are none; whatever the provider throws.
    */
@@ -66,21 +66,25 @@ export interface ModelRegistry {
   list(): readonly ModelInfo[]
 }
 
-export const DEFAULT_MODEL = 'builtin:repair'
+/** For hosts that have set up no model at all. */
+const NO_MODEL =
+  'this host has no model: set OPENAI_API_KEY, OPENAI_BASE_URL, ANTHROPIC_API_KEY, ' +
+  'GEMINI_API_KEY or OLLAMA_HOST, and give the engine ' +
+  '`providers: providersFromEnvironment(process.env)`; or, to repair code without a language ' +
+  'model, `providers: [repairModel()]` of runwright/repair'
 
 /** Characters of a name for which another one is looked for. */
 const MAX_HINTED = 100
 
 /**
- * Creates a registry. `builtin:repair` is always available, and no provider becomes the default
- * unless the host names it.
+ * Creates a registry. It has no models but those of its options, and no default unless
+ * `defaultModel` names one.
  *
  * @throws TypeError when two providers have the same id, or an id is not a valid prefix of a name.
  */
 export function createModelRegistry(options: ModelRegistryOptions = {}): ModelRegistry {
   checkOptions(options, OPTIONS, 'createModelRegistry()')
   const builtIn = [
-    builtinProvider(),
     ...(options.scripts === undefined ? [] : [scriptedProvider(options.scripts)]),
     ...(options.replay === undefined ? [] : [replayProvider(options.replay)]),
   ]
@@ -94,28 +98,30 @@ export function createModelRegistry(options: ModelRegistryOptions = {}): ModelRe
   return new Registry(
     providers,
     new Map(Object.entries(options.models ?? {})),
-    options.defaultModel ?? DEFAULT_MODEL,
+    options.defaultModel ?? null,
   )
 }
 
 class Registry implements ModelRegistry {
   readonly #providers: ReadonlyMap<string, ModelProvider>
   readonly #models: ReadonlyMap<string, Model>
-  readonly #defaultModel: string
+  readonly #defaultModel: string | null
   /** By which name each model was resolved last: it may call itself something else. */
   readonly #asked = new WeakMap<Model, string>()
 
   constructor(
     providers: ReadonlyMap<string, ModelProvider>,
     models: ReadonlyMap<string, Model>,
-    defaultModel: string,
+    defaultModel: string | null,
   ) {
     this.#providers = providers
     this.#models = models
     this.#defaultModel = defaultModel
   }
 
-  resolve(name: string | undefined = this.#defaultModel): Model {
+  resolve(given: string | undefined): Model {
+    const name = given ?? this.#defaultModel
+    if (name === null) throw this.#noDefault()
     const [model, asked] = this.#find(name)
     if (typeof model !== 'object' || model === null) return model
     const prices = model.prices as Model['prices'] | undefined
@@ -163,7 +169,9 @@ class Registry implements ModelRegistry {
       description: model.name,
     }))
     const list = [...registered, ...offered]
-    if (!list.some(({ name }) => this.#isDefault(name))) list.unshift(this.#describeDefault())
+    const byDefault = this.#defaultModel
+    if (byDefault !== null && !list.some(({ name }) => this.#isDefault(name)))
+      list.unshift(this.#describeDefault(byDefault))
     return list
       .map((info) => ({
         ...info,
@@ -196,29 +204,42 @@ class Registry implements ModelRegistry {
 
   /** The default may be given as a bare name, while the list has it with its provider's prefix. */
   #isDefault(name: string): boolean {
-    if (name === this.#defaultModel) return true
-    const [provider, model] = this.#providerOf(this.#defaultModel) ?? []
+    const byDefault = this.#defaultModel
+    if (name === byDefault || byDefault === null) return name === byDefault
+    const [provider, model] = this.#providerOf(byDefault) ?? []
     return (
-      !this.#models.has(this.#defaultModel) &&
+      !this.#models.has(byDefault) &&
       provider !== undefined &&
       name === `${provider.id}:${model}`
     )
   }
 
-  #describeDefault(): Omit<ModelInfo, 'default' | 'prices' | 'context_window'> {
-    const provider = this.#providerOf(this.#defaultModel)?.[0]
+  #describeDefault(name: string): Omit<ModelInfo, 'default' | 'prices' | 'context_window'> {
+    const provider = this.#providerOf(name)?.[0]
     return {
-      name: this.#defaultModel,
+      name,
       provider: provider?.id ?? 'unknown',
       is_language_model: provider?.isLanguageModel ?? true,
       description: provider?.description ?? 'not available on this host',
     }
   }
 
-  #unknown(name: string): ModelError {
+  #known(): string {
     const known = [...this.#models.keys(), ...[...this.#providers.values()].flatMap(namesOf)]
+    return known.length === 0 ? '' : `; there are ${known.join(', ')}`
+  }
+
+  #noDefault(): ModelError {
+    const hasModels = this.#models.size > 0 || [...this.#providers.keys()].some(isSetUp)
+    const message = hasModels
+      ? `must be given, as this host has no default model${this.#known()}`
+      : NO_MODEL
+    return new ModelError('ERR_AGENT_MODEL', message, { retryable: false })
+  }
+
+  #unknown(name: string): ModelError {
     const shown = JSON.stringify(name.length > 100 ? `${name.slice(0, 100)}…` : name)
-    const message = `there is no model ${shown} on this host; there are ${known.join(', ')}`
+    const message = `there is no model ${shown} on this host${this.#known()}`
     const meant = this.#nearest(name)
     const hint = meant === undefined ? '' : `; did you mean ${JSON.stringify(meant)}?`
     return new ModelError('ERR_AGENT_MODEL', message + hint, { retryable: false })
@@ -246,6 +267,11 @@ class Registry implements ModelRegistry {
   }
 }
 
+/** Every engine has the provider of recorded runs. */
+function isSetUp(provider: string): boolean {
+  return provider !== 'replay'
+}
+
 /** A language model provider accepts any name; programs accept only those that they suggest. */
 function namesOf({ id, suggestions, isLanguageModel }: ModelProvider): string[] {
   const listed = suggestions.map((name) => `${id}:${name}`)
@@ -257,22 +283,5 @@ function checkId(id: unknown): void {
     throw new TypeError(
       `a model provider's id must be letters, digits, dots and dashes, got ${JSON.stringify(id)}`,
     )
-  }
-}
-
-function builtinProvider(): ModelProvider {
-  return {
-    id: 'builtin',
-    description: 'Deterministic program repair; no language model, no key, no network',
-    isLanguageModel: false,
-    suggestions: ['repair'],
-    create(name) {
-      if (name === 'repair') return repairModel()
-      throw new ModelError(
-        'ERR_AGENT_MODEL',
-        `there is no model builtin:${name}; there is builtin:repair`,
-        { retryable: false },
-      )
-    },
   }
 }

@@ -17,7 +17,6 @@ import type { Executor } from '../executor.js'
 import type { GoalSpec } from '../goal.js'
 import type { GoalRegistry } from '../goals/goal-registry.js'
 import type { Model } from '../model.js'
-import { isRepairOnly, refusedGoal } from '../models/repair-model.js'
 import { ReplayModel } from '../models/replay.js'
 import type { RunStore } from '../store.js'
 import type { Tool } from '../tool.js'
@@ -51,8 +50,6 @@ export interface RequestContext {
   readonly compaction: Compaction
   /** The tools that requests may name; null: the names are those of a run that exists. */
   readonly offeredTools: (() => ReadonlyMap<string, Tool>) | null
-  /** Is a tool of no use to a run without a folder? */
-  readonly needsFolder: (tool: Tool) => boolean
   /** @throws when no provider has a model of this name; without one, returns the default model. */
   readonly resolveModel: (name: string | undefined) => Model
   /** The name by which a model that was just resolved is found again. */
@@ -145,14 +142,22 @@ function checkResultGoal(goal: GoalSpec, schema: JsonObject | undefined): void {
   throw new InvalidRequestError([{ pointer: '/result_schema', detail }])
 }
 
-/** A goal in free text lacks more than a check if the models read none. */
+/** A goal in free text lacks more than a check if none of the models can reach it. */
 function withModelHint(error: unknown, models: readonly Model[]): unknown {
   if (!(error instanceof GoalError) || error.problem !== 'not_verifiable') return error
-  if (!isRepairOnly(models)) return error
-  const hint =
-    'with `check`, also set `model_name` to a language model, as builtin:repair only repairs ' +
-    'what failing tests show'
-  return new GoalError(error.problem, `${error.message}; ${hint}`)
+  const detail = refusalOf(null, false, models)
+  if (detail === null) return error
+  return new GoalError(error.problem, `${error.message}; with \`check\`, \`model_name\` ${detail}`)
+}
+
+/** Why none of the models can reach a goal; null if one may. */
+function refusalOf(
+  goal: GoalSpec | null,
+  givesResult: boolean,
+  models: readonly Model[],
+): string | null {
+  const refusals = models.map((model) => model.refusedGoal?.(goal, { givesResult }) ?? null)
+  return refusals.includes(null) ? null : (refusals[0] ?? null)
 }
 
 /** @throws {@link InvalidRequestError} when none of the models can reach the goal. */
@@ -162,8 +167,8 @@ function checkModels(
   models: readonly Model[],
 ): void {
   // Attempts may have other models.
-  if (attempts?.models !== undefined || !isRepairOnly(models)) return
-  const detail = refusedGoal(goal, result_schema !== undefined)
+  if (attempts?.models !== undefined) return
+  const detail = refusalOf(goal, result_schema !== undefined, models)
   if (detail !== null) throw new InvalidRequestError([{ pointer: '/model_name', detail }])
 }
 
@@ -206,9 +211,9 @@ function checkFolder(goal: GoalSpec, { workspace }: Pick<StartRequest, 'workspac
 }
 
 function checkNames(start: StartRequest, context: RequestContext): void {
-  const { needsFolder, offeredTools } = context
+  const { offeredTools } = context
   const namesTools = start.tools !== undefined || typeof start.approval === 'object'
-  if (namesTools && offeredTools !== null) checkToolNames(start, offeredTools(), needsFolder)
+  if (namesTools && offeredTools !== null) checkToolNames(start, offeredTools())
 }
 
 async function partsOf(

@@ -18,7 +18,6 @@ const NAMES_CHARACTERS = 600
 export function checkToolNames(
   request: StartRequest,
   offered: ReadonlyMap<string, Tool>,
-  needsFolder: (tool: Tool) => boolean,
 ): void {
   const { approval, delegation, tools = [], workspace } = request
   const violations: SchemaViolation[] = []
@@ -32,7 +31,7 @@ export function checkToolNames(
     const detail =
       unknownTool(name, offered) ??
       (tools.indexOf(name) < i ? 'is named twice' : null) ??
-      (workspace === 'none' && needsFolder(offered.get(name)!)
+      (workspace === 'none' && offered.get(name)!.needsFolder === true
         ? 'works in a folder, and this run has none'
         : null) ??
       (delegation === undefined && offered.get(name) === delegateTool

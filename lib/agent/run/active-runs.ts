@@ -11,7 +11,7 @@ import { StoreError, WorkspaceError } from '../errors.js'
 import type { RunOwner, RunRequest } from '../events.js'
 import type { Executor } from '../executor.js'
 import type { SealingFor } from '../goals/sealed/sealing.js'
-import type { TryingFor } from '../trials/trying.js'
+import type { CopiesFor } from '../copies/run-copies.js'
 import type { IsolatedFolders } from '../isolation/isolated-folders.js'
 import type { RunState } from '../log/run-state.js'
 import type { LogWriter, LogWriterOptions } from '../log/writer.js'
@@ -19,10 +19,9 @@ import type { Model } from '../model.js'
 import type { RootsOf } from '../request/roots.js'
 import type { RunDetails } from '../run-details.js'
 import type { Tool } from '../tool.js'
-import { needsFolder } from '../tools/builtin.js'
+import { onlyRunsCommands } from '../tools/builtin.js'
 import { bashTool } from '../tools/bash.js'
 import { delegateTool } from '../tools/delegate.js'
-import { tryPatchesTool } from '../tools/try-patches.js'
 import { RunTrace } from '../tracing/run-trace.js'
 import type { Tracing } from '../tracing/tracing.js'
 import type { ModelPrices } from '../usage.js'
@@ -51,7 +50,7 @@ type PerRun =
   | 'parksAtGates'
   | 'scheduler'
   | 'sealing'
-  | 'trying'
+  | 'copies'
   | 'takenOver'
   | 'tools'
   | 'trace'
@@ -64,7 +63,7 @@ export interface ActiveRunsOptions extends Omit<RunLoopOptions, PerRun | 'trees'
   /** Null: there are no isolated runs. */
   readonly isolation: IsolatedFolders | null
   readonly sealingFor: SealingFor
-  readonly tryingFor: TryingFor
+  readonly copiesFor: CopiesFor
   /** Null: runs have no checkpoints. */
   readonly checkpoints: CheckpointSettings | null
   readonly maxConcurrentRuns: number
@@ -184,7 +183,7 @@ export class ActiveRuns {
       limits: limitedProvider === null ? null : new LimitedCalls(limitedProvider, clock),
       scheduler: this.scheduler,
       sealing: options.sealingFor(log.runId, frozen, claimed),
-      trying: options.tryingFor(log.runId, claimed),
+      copies: options.copiesFor(log.runId, claimed),
       openFolder: async (log, signal, onLost) => {
         if (frozen.request.workspace === 'none') return noFolder(own)
         const roots = await this.#rootsOf(head.owner)
@@ -362,7 +361,7 @@ function toolsOf(
   const isOffered = (tool: Tool): boolean =>
     (named?.includes(tool.name) ?? true) &&
     !(without && tool === delegateTool) &&
-    (runsCommands || tool !== tryPatchesTool) &&
-    (hasFolder || !needsFolder(tool))
+    (runsCommands || !onlyRunsCommands(tool)) &&
+    (hasFolder || tool.needsFolder !== true)
   return new Map([...offered].filter(([, tool]) => isOffered(tool)))
 }

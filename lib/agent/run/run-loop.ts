@@ -178,7 +178,7 @@ export class RunLoop {
 
   /** Closes the run's folder, which must not be used any more; never rejects. */
   async leaveFolder(): Promise<void> {
-    await this.#options.trying.close().catch(() => undefined)
+    await this.#options.copies.close().catch(() => undefined)
     await this.#folder?.checkpoints?.[Symbol.asyncDispose]().catch(() => undefined)
     await this.#folder?.folder[Symbol.asyncDispose]().catch(() => undefined)
   }
@@ -513,7 +513,7 @@ export class RunLoop {
       isolated,
       executor,
       sealing: options.sealing,
-      trying: options.trying,
+      copies: options.copies,
       holdsSecrets: options.holdsSecrets,
       children: this.#children,
       budget: this.#budget,

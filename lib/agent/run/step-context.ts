@@ -1,4 +1,3 @@
-import { resolve } from 'node:path'
 import type { Clock } from '../../internal/clock.js'
 import type { Compare, RunCheckpoints } from '../checkpoints/run-checkpoints.js'
 import type { ModelError } from '../errors.js'
@@ -14,10 +13,10 @@ import type { Prompt } from './prompt.js'
 import type { RunModels } from './run-models.js'
 import type { CallRuns, SharedBudget, StartsRuns } from './children/call-runs.js'
 import type { Tool, ToolContext } from '../tool.js'
-import { commandToRun } from '../tools/command-line.js'
-import type { CommandOfGoal } from '../tools/define.js'
+import { toolCommand } from '../tools/command-line.js'
+import type { CommandOfGoal } from '../tools/builtin.js'
 import type { RunTrace } from '../tracing/run-trace.js'
-import type { Trying } from '../trials/trying.js'
+import type { RunCopies } from '../copies/run-copies.js'
 import type { UsedFolder } from '../workspace/pinned-folder.js'
 import type { FileChange, Workspace } from '../workspace/workspace.js'
 
@@ -44,8 +43,8 @@ export interface StepContext {
   readonly isolated: IsolatedCopy | null
   /** Makes sealed checks; null when there are none. */
   readonly sealing: Sealing | null
-  /** Tries patches in copies of the workspace. */
-  readonly trying: Trying
+  /** Private copies of the workspace, for tools. */
+  readonly copies: RunCopies
   /** Tells of which files no content may be in the log. */
   readonly holdsSecrets: (path: string) => boolean
   /** The runs that this one has started. */
@@ -100,42 +99,31 @@ export function toolContext(
   onChanges?: (changes: readonly FileChange[]) => void,
 ): ToolContext {
   const { workspace, executor, log } = context
+  let begun: Promise<void> | undefined
   return {
     runId: log.runId,
     callId,
     workspace,
     startRun: (request) => runs.startRun(request),
-    tryPatches: async (request) => {
-      const { isolated, folder, trying } = context
-      // Of a run without a folder, and once the folder is lost, this says so.
-      await workspace.resolve('.')
-      let begun: Promise<void> | undefined
-      const place = { cwd: folder.real, isolated }
-      return await trying.try(request, place, {
-        signal: stop.signal,
-        // Commands run beside each other, and the first of them begins the call.
-        onStart: (pgid) => (begun ??= onStart(pgid)),
-      })
-    },
+    copies: context.copies.ofCall({
+      stop,
+      // Commands run at the same time, and the first of them begins the call.
+      onStart: (pgid) => (begun ??= onStart(pgid)),
+      place: async () => {
+        // Throws if the run has no folder, or has lost it.
+        await workspace.resolve('.')
+        return { cwd: context.folder.real, isolated: context.isolated }
+      },
+    }),
     get signal() {
       return stop.signal
     },
     run: async (command, options = {}) => {
-      const { args: _, cwd = workspace.root, ...settings } = options
-      const toRun = commandToRun(command, options)
+      const place = { root: workspace.root, runId: log.runId, signal: stop.signal, onStart }
+      const [line, settings] = toolCommand('context.run()', command, options, place)
       // Resets the comparison: earlier changes are not this command's.
       if (onChanges !== undefined) await changesIn(workspace)
-      const result = await executor.run(toRun, {
-        cwd: resolve(workspace.root, cwd),
-        env: {},
-        timeoutMs: 120_000,
-        maxOutputBytes: 65_536,
-        mark: log.runId,
-        writable: [],
-        ...settings,
-        signal: stop.signal,
-        onStart,
-      })
+      const result = await executor.run(line, settings)
       if (onChanges !== undefined) onChanges(await changesAfter(context, stop.signal))
       return result
     },

@@ -31,8 +31,3 @@ export async function answering(
     return refusal(describeError(error))
   }
 }
-
-/** A path on one line: a path with control characters is quoted. */
-export function showPath(path: string): string {
-  return /[\u0000-\u001f\u007f\u2028\u2029]/.test(path) ? JSON.stringify(path) : path
-}

@@ -1,11 +1,12 @@
 import { MAX_TOOL_OUTPUT_BYTES } from './answers.js'
-import { shippedTool, type ShippedTool } from './define.js'
+import type { Tool } from '../tool.js'
+import { defineTool } from './define.js'
 
 const DEFAULT_TIMEOUT_MS = 120_000
 const MAX_TIMEOUT_MS = 600_000
 
 /** `bash`: runs a command line in the workspace. */
-export const bashTool: ShippedTool = shippedTool({
+export const bashTool: Tool = defineTool({
   name: 'bash',
   description:
     'Runs a command line with /bin/sh in the working directory and returns its exit code and its ' +
@@ -27,7 +28,9 @@ export const bashTool: ShippedTool = shippedTool({
     additionalProperties: false,
   },
   effect: 'unsafe',
+  needsFolder: true,
   startsProcess: true,
+  commands: ({ command }) => [command as string],
   async execute({ command, timeout_ms: timeoutMs = DEFAULT_TIMEOUT_MS }, context) {
     const { output, exitCode, timedOut } = await context.run(command, {
       timeoutMs,
@@ -38,4 +41,4 @@ export const bashTool: ShippedTool = shippedTool({
     const note = `[ended because it took longer than ${timeoutMs} ms]`
     return { output: `${output}${gap}${note}`, exitCode }
   },
-}, ({ command }) => [command])
+})

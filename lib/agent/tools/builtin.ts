@@ -1,41 +1,40 @@
+import { describeError } from '../../internal/describe-error.js'
 import type { JsonObject } from '../../internal/json.js'
 import type { Tool } from '../tool.js'
 import { bashTool } from './bash.js'
-import type { CommandOfGoal, ShippedTool } from './define.js'
-import { delegateTool } from './delegate.js'
 import { editFileTool } from './edit-file.js'
 import { listFilesTool } from './list-files.js'
 import { readFileTool } from './read-file.js'
 import { searchFilesTool } from './search-files.js'
-import { tryPatchesTool } from './try-patches.js'
 import { updatePlanTool } from './update-plan.js'
 import { writeFileTool } from './write-file.js'
 
-/** The tools that every run has: a shell, the files of the workspace, trials, and a plan. */
-export function builtinTools(): readonly ShippedTool[] {
+/** The tools of every run: a shell, the files of the workspace, and a plan. */
+export function builtinTools(): readonly Tool[] {
   return [
     bashTool, readFileTool, writeFileTool, editFileTool, listFilesTool, searchFilesTool,
-    tryPatchesTool, updatePlanTool,
+    updatePlanTool,
   ]
 }
 
-/** Is a tool of no use without a folder? Those of the host and of MCP servers decide themselves. */
-export function needsFolder(tool: Tool): boolean {
-  return shippedOf(tool) !== undefined
-}
+/** The command that checks a goal, as a model has written it; null for a goal without one. */
+export type CommandOfGoal = (goal: string) => string | null
 
-/**
- * The command lines of a model that a call would run. What tools of the host and of MCP servers do
- * with their arguments is not known here.
- */
+/** The command lines of a model that a call would run, as far as its tool says. */
 export function commandsOf(
   tool: Tool,
   args: JsonObject,
   commandOfGoal: CommandOfGoal,
 ): readonly string[] {
-  return shippedOf(tool)?.commands(args, commandOfGoal) ?? []
+  try {
+    return tool.commands?.(args, commandOfGoal) ?? []
+  } catch (error) {
+    // An unknown command: a human is asked about it, and a run without bash refuses the call.
+    return [`# commands() of the tool failed: ${describeError(error)}`]
+  }
 }
 
-function shippedOf(tool: Tool): ShippedTool | undefined {
-  return [...builtinTools(), delegateTool].find((shipped) => shipped === tool)
+/** True for a tool that does nothing but run commands of the model, so that it needs `bash`. */
+export function onlyRunsCommands({ commands, startsProcess }: Tool): boolean {
+  return commands !== undefined && startsProcess === true
 }

@@ -4,8 +4,10 @@
  *
  * @module
  */
+import { resolve } from 'node:path'
 import { checkOptions, checkString, type OptionKinds } from '../../internal/options.js'
-import type { ToolCommandOptions } from '../tool.js'
+import type { CommandOptions } from '../executor.js'
+import type { ToolCommandOptions } from '../tool-command.js'
 
 /** Linux takes no longer string as one argument of a program, here of the shell. */
 const MAX_COMMAND_BYTES = 128 * 1024 - 1
@@ -16,15 +18,45 @@ const OPTIONS: OptionKinds<ToolCommandOptions> = {
   onStart: 'function',
 }
 
+/** Where a tool's command runs, and what stops it. */
+export interface CommandPlace {
+  /** The folder that its `cwd` is relative to. */
+  readonly root: string
+  readonly runId: string
+  /** Of the call. */
+  readonly signal: AbortSignal
+  readonly onStart: (pgid: number) => Promise<void>
+}
+
 /**
- * What an executor runs for `context.run(command, options)`.
+ * Returns what an executor runs for the method of a tool's context that takes a command.
  *
  * @throws TypeError that names what is invalid, without its text, which may be a secret.
  */
-export function commandToRun(command: string, options: ToolCommandOptions): string {
-  checkOptions(options, OPTIONS, 'context.run()')
+export function toolCommand(
+  method: string,
+  command: string,
+  options: ToolCommandOptions,
+  { onStart, root, runId, signal: called }: CommandPlace,
+): readonly [line: string, options: CommandOptions] {
+  checkOptions(options, OPTIONS, method)
   checkEnvironment(options.env ?? {})
-  return options.args === undefined ? command : programLine(command, options.args)
+  const { args, cwd = root, onStart: alsoOnStart, signal: own, ...settings } = options
+  const line = args === undefined ? command : programLine(command, args)
+  return [line, {
+    env: {},
+    timeoutMs: 120_000,
+    maxOutputBytes: 65_536,
+    mark: runId,
+    writable: [],
+    ...settings,
+    cwd: resolve(root, cwd),
+    signal: own === undefined ? called : AbortSignal.any([called, own]),
+    onStart: async (pgid) => {
+      await onStart(pgid)
+      await alsoOnStart?.(pgid)
+    },
+  }]
 }
 
 /**

@@ -86,6 +86,8 @@ export interface ToolDefinition<S extends ToolSchema> {
    * {@link Tool.explores}. @defaultValue false
    */
   readonly explores?: boolean | undefined
+  /** True for a tool that is useless to runs without a folder. @defaultValue false */
+  readonly needsFolder?: boolean | undefined
   /** True to take the place of the shipped tool of the same name. @defaultValue false */
   readonly replace?: boolean | undefined
   /** Milliseconds after which a call is stopped. @defaultValue the engine's `toolTimeoutMs` */
@@ -95,6 +97,8 @@ export interface ToolDefinition<S extends ToolSchema> {
    * doubles each time; all within the time of one call. For `read` tools only. @defaultValue 0
    */
   readonly retries?: number | undefined
+  /** See {@link Tool.commands}; only called with arguments that match a JSON Schema. */
+  commands?: Tool['commands'] | undefined
   /** See {@link Tool.plan}; needed when `effect` is `idempotent`. */
   plan?(args: ToolArguments<S>, context: ToolContext): Promise<JsonObject>
   /** See {@link Tool.verify}; needed when `effect` is `idempotent`. */
@@ -117,8 +121,9 @@ const DEFINITION: OptionKinds<ToolDefinition<JsonSchema>> = {
   name: 'string! 1 to 64 letters, digits, - or _',
   description: 'string! text that tells the model what the tool does',
   parameters: "object! a schema with type: 'object'", effect: 'string', startsProcess: 'boolean',
-  changesFiles: 'boolean', explores: 'boolean', replace: 'boolean', timeoutMs: 'number',
-  retries: 'number', plan: 'function', verify: 'function',
+  changesFiles: 'boolean', explores: 'boolean', needsFolder: 'boolean', replace: 'boolean',
+  timeoutMs: 'number', retries: 'number', commands: 'function', plan: 'function',
+  verify: 'function',
   execute: 'function! the function that does the work',
 }
 
@@ -174,6 +179,7 @@ export function defineTool<const S extends ToolSchema>(
     startsProcess = false,
     changesFiles = false,
     explores = false,
+    needsFolder = false,
     replace = false,
     timeoutMs,
     retries = 0,
@@ -213,6 +219,7 @@ export function defineTool<const S extends ToolSchema>(
     ...(startsProcess ? { startsProcess } : {}),
     ...(changesFiles ? { changesFiles } : {}),
     ...(explores ? { explores } : {}),
+    ...(needsFolder ? { needsFolder } : {}),
     ...(replace ? { replace } : {}),
     ...(timeoutMs !== undefined ? { timeoutMs } : {}),
     ...(retries > 0 ? { retries } : {}),
@@ -223,6 +230,12 @@ export function defineTool<const S extends ToolSchema>(
       const result = await definition.execute(typed(given.value), context)
       return typeof result === 'string' ? { output: result, exitCode: 0 } : result
     },
+  }
+  const { commands } = definition
+  if (commands) {
+    const isLibrary = check !== undefined
+    tool.commands = (args, commandOfGoal) =>
+      isLibrary || checkArguments(tool, args) === null ? commands(args, commandOfGoal) : []
   }
   if (definition.plan) {
     tool.plan = async (args, context) => {
@@ -240,37 +253,6 @@ export function defineTool<const S extends ToolSchema>(
     }
   }
   return Object.freeze(tool)
-}
-
-/** The command that checks a goal, as a model has written it; null for a goal without one. */
-export type CommandOfGoal = (goal: string) => string | null
-
-/** A tool of this library: it says which commands of a model a call would run. */
-export interface ShippedTool extends Tool {
-  /** The command lines that a call would run; none for arguments with which it would not run. */
-  readonly commands: (args: JsonObject, commandOfGoal: CommandOfGoal) => readonly string[]
-}
-
-/** Finds commands in arguments that the tool accepts. */
-type FindCommands<S extends ToolSchema> = (
-  args: ToolArguments<S>,
-  commandOfGoal: CommandOfGoal,
-) => readonly string[]
-
-/** For tools that run no text of a model. */
-export const NO_COMMANDS: () => readonly string[] = () => []
-
-/** As {@link defineTool}, with the commands in its arguments. */
-export function shippedTool<const S extends ToolSchema>(
-  definition: ToolDefinition<S>,
-  find: FindCommands<S>,
-): ShippedTool {
-  const tool = defineTool(definition)
-  const commands: ShippedTool['commands'] = (args, commandOfGoal) =>
-    find === NO_COMMANDS || checkArguments(tool, args) !== null
-      ? []
-      : find(args as ToolArguments<S>, commandOfGoal)
-  return Object.freeze({ ...tool, commands })
 }
 
 /** Arguments as `execute` gets them, or what the model is told about them. */

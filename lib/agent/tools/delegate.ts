@@ -1,10 +1,10 @@
 import type { JsonObject } from '../../internal/json.js'
 import { clip } from '../output.js'
-import type { DelegateResult } from '../tool.js'
-import { shippedTool, type ShippedTool } from './define.js'
+import type { DelegateResult, Tool } from '../tool.js'
+import { defineTool } from './define.js'
 
 /** Lets another run do a part of the work. Offered only where host and request allow it. */
-export const delegateTool: ShippedTool = shippedTool({
+export const delegateTool: Tool = defineTool({
   name: 'delegate',
   description:
     'Let another agent do a part of the work in a copy of the project as it is now, and bring ' +
@@ -32,6 +32,11 @@ export const delegateTool: ShippedTool = shippedTool({
     required: ['goal'],
   },
   effect: 'idempotent',
+  needsFolder: true,
+  commands({ goal, check }, commandOfGoal) {
+    const command = (check as string | undefined) ?? commandOfGoal(goal as string)
+    return command === null ? [] : [command]
+  },
   // The log of the run knows which runs the call has started.
   plan: () => Promise.resolve({}),
   verify: () => Promise.resolve('undone'),
@@ -44,9 +49,6 @@ export const delegateTool: ShippedTool = shippedTool({
     })
     return { output: textOf(result), exitCode: result.status === 'achieved' ? 0 : 1 }
   },
-}, ({ goal, check }, commandOfGoal) => {
-  const command = check ?? commandOfGoal(goal)
-  return command === null ? [] : [command]
 })
 
 /** Characters of what the other agent said that are passed on. */

@@ -1,15 +1,16 @@
+import { showPath } from '../../internal/escape-invisible.js'
 import { hash } from '../../internal/checksums.js'
 import { unreadable } from '../exhaustion.js'
-import type { ToolContext } from '../tool.js'
-import type { TextEdit } from '../trial.js'
+import type { Tool, ToolContext } from '../tool.js'
+import type { TextEdit } from '../workspace-copy.js'
 import { decodeText } from '../workspace/text.js'
-import { answering, refusal, showPath } from './answers.js'
+import { answering, refusal } from './answers.js'
 import { changePlan, verifyByHash } from './change-plan.js'
-import { NO_COMMANDS, shippedTool, type ShippedTool } from './define.js'
+import { defineTool } from './define.js'
 import { editedText, type EditedText } from './edited-text.js'
 
 /** `edit_file`: replaces one piece of text in a file. */
-export const editFileTool: ShippedTool = shippedTool({
+export const editFileTool: Tool = defineTool({
   name: 'edit_file',
   description:
     'Replaces old_text with new_text in a file. old_text must be copied exactly from the file, ' +
@@ -30,6 +31,7 @@ export const editFileTool: ShippedTool = shippedTool({
     additionalProperties: false,
   },
   effect: 'idempotent',
+  needsFolder: true,
   async plan(args, context) {
     const { before, after } = (await prepare(args, context).catch(unreadable)) ?? UNREADABLE
     return changePlan(hashOf(before), hashOf(after))
@@ -48,7 +50,7 @@ export const editFileTool: ShippedTool = shippedTool({
       return { output, exitCode: 0, changes: [change] }
     })
   },
-}, NO_COMMANDS)
+})
 
 function hashOf(text: string | null): string | null {
   return text === null ? null : hash('sha256', text)

@@ -1,6 +1,6 @@
-import { showPath } from './answers.js'
+import { showPath } from '../../internal/escape-invisible.js'
 import { TextFinder } from './text-finder.js'
-import type { TextEdit } from '../trial.js'
+import type { TextEdit } from '../workspace-copy.js'
 
 /** The file's text before and after an edit; `after` is null when the edit is impossible. */
 export interface EditedText {

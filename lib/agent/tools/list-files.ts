@@ -1,12 +1,14 @@
+import { showPath } from '../../internal/escape-invisible.js'
 import { headAndTail } from '../output.js'
-import { answer, answering, MAX_TOOL_OUTPUT_BYTES, showPath } from './answers.js'
-import { NO_COMMANDS, shippedTool, type ShippedTool } from './define.js'
+import { answer, answering, MAX_TOOL_OUTPUT_BYTES } from './answers.js'
+import type { Tool } from '../tool.js'
+import { defineTool } from './define.js'
 import { PassedOver } from './passed-over.js'
 
 const MAX_ENTRIES = 1_000
 
 /** `list_files`: the entries of a folder. */
-export const listFilesTool: ShippedTool = shippedTool({
+export const listFilesTool: Tool = defineTool({
   name: 'list_files',
   description:
     'Lists a folder, one path per line, relative to the working directory; folders end in "/". ' +
@@ -22,6 +24,7 @@ export const listFilesTool: ShippedTool = shippedTool({
     additionalProperties: false,
   },
   effect: 'read',
+  needsFolder: true,
   async execute({ path = '.', recursive = false }, context) {
     return await answering(context, async () => {
       const passedOver = new PassedOver()
@@ -41,4 +44,4 @@ export const listFilesTool: ShippedTool = shippedTool({
       return answer(headAndTail(lines.join('\n'), MAX_TOOL_OUTPUT_BYTES))
     })
   },
-}, NO_COMMANDS)
+})

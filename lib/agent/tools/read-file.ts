@@ -1,17 +1,18 @@
+import { showPath } from '../../internal/escape-invisible.js'
 import { imageType, MAX_IMAGE_BYTES } from '../images.js'
 import { firstBytes } from '../output.js'
 import { redactor } from '../redaction/redactor.js'
-import type { ToolOutput } from '../tool.js'
+import type { Tool, ToolOutput } from '../tool.js'
 import { decodeText } from '../workspace/text.js'
-import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal, showPath } from './answers.js'
-import { NO_COMMANDS, shippedTool, type ShippedTool } from './define.js'
+import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal } from './answers.js'
+import { defineTool } from './define.js'
 
 const MAX_FILE_BYTES = 8 * 1024 * 1024
 /** Room for the note on what was left out. */
 const NOTE_BYTES = 256
 
 /** `read_file`: the text of a file, or of some of its lines. */
-export const readFileTool: ShippedTool = shippedTool({
+export const readFileTool: Tool = defineTool({
   name: 'read_file',
   description:
     'Returns the text of a file unchanged. For a long file it returns the first 64 kB and a note ' +
@@ -27,6 +28,7 @@ export const readFileTool: ShippedTool = shippedTool({
     additionalProperties: false,
   },
   effect: 'read',
+  needsFolder: true,
   async execute({ path, offset = 1, limit }, context) {
     return await answering(context, async () => {
       const content = await context.workspace.readFile(path, { maxBytes: MAX_FILE_BYTES })
@@ -45,7 +47,7 @@ export const readFileTool: ShippedTool = shippedTool({
       return selectLines(redactor.lines(text), path, offset, limit)
     })
   },
-}, NO_COMMANDS)
+})
 
 function selectLines(
   text: string,

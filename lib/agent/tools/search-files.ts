@@ -1,17 +1,12 @@
+import { showPath } from '../../internal/escape-invisible.js'
 import { throwIfExhausted, unreadable } from '../exhaustion.js'
 import { redactor } from '../redaction/redactor.js'
-import type { ToolContext, ToolOutput } from '../tool.js'
+import type { Tool, ToolContext, ToolOutput } from '../tool.js'
 import { withOwnThread } from '../workspace/task-threads.js'
 import { decodeText } from '../workspace/text.js'
 import type { WorkspaceEntry } from '../workspace/workspace.js'
-import {
-  answer,
-  answering,
-  MAX_TOOL_OUTPUT_BYTES,
-  refusal,
-  showPath,
-} from './answers.js'
-import { NO_COMMANDS, shippedTool, type ShippedTool } from './define.js'
+import { answer, answering, MAX_TOOL_OUTPUT_BYTES, refusal } from './answers.js'
+import { defineTool } from './define.js'
 import {
   literalMatcher,
   regexMatcher,
@@ -32,7 +27,7 @@ const READ_AT_ONCE = 16
 const NOTE_BYTES = 1_024
 
 /** `search_files`: lines that contain a text or match a regular expression. */
-export const searchFilesTool: ShippedTool = shippedTool({
+export const searchFilesTool: Tool = defineTool({
   name: 'search_files',
   description:
     'Finds lines in the files of a folder and below, shown as path:line:text, at most 200. The ' +
@@ -52,6 +47,7 @@ export const searchFilesTool: ShippedTool = shippedTool({
     additionalProperties: false,
   },
   effect: 'read',
+  needsFolder: true,
   async execute({ pattern, path = '.', regex = false, case_sensitive: exact = true }, context) {
     return await answering(context, async () => {
       if (!regex && /[\r\n]/.test(pattern)) {
@@ -67,7 +63,7 @@ export const searchFilesTool: ShippedTool = shippedTool({
       return await withOwnThread(context.runId, find, context.signal)
     })
   },
-}, NO_COMMANDS)
+})
 
 async function filesAt(
   path: string,

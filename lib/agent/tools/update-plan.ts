@@ -1,8 +1,9 @@
 import { MAX_STEPS, PLAN_STATUSES, STEP_CHARACTERS, UPDATE_PLAN, type PlanStep } from '../plan.js'
-import { NO_COMMANDS, shippedTool, type ShippedTool } from './define.js'
+import type { Tool } from '../tool.js'
+import { defineTool } from './define.js'
 
 /** `update_plan`: the engine records the steps, which are in the arguments of the call. */
-export const updatePlanTool: ShippedTool = shippedTool({
+export const updatePlanTool: Tool = defineTool({
   name: UPDATE_PLAN,
   description:
     'Says what you are going to do, for people who watch and for yourself when this ' +
@@ -30,8 +31,9 @@ export const updatePlanTool: ShippedTool = shippedTool({
   },
   // It changes nothing but what the log says, and may run again.
   effect: 'read',
+  needsFolder: true,
   execute: ({ steps }) => {
     const done = (steps as readonly PlanStep[]).filter(({ status }) => status === 'done').length
     return Promise.resolve({ output: `${done} of ${steps.length} steps are done.`, exitCode: 0 })
   },
-}, NO_COMMANDS)
+})

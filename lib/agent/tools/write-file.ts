@@ -1,10 +1,12 @@
+import { showPath } from '../../internal/escape-invisible.js'
 import { hash } from '../../internal/checksums.js'
-import { answering, showPath } from './answers.js'
+import { answering } from './answers.js'
 import { changePlan, hashOfFile, verifyByHash } from './change-plan.js'
-import { NO_COMMANDS, shippedTool, type ShippedTool } from './define.js'
+import type { Tool } from '../tool.js'
+import { defineTool } from './define.js'
 
 /** `write_file`: creates a file or replaces its whole content. */
-export const writeFileTool: ShippedTool = shippedTool({
+export const writeFileTool: Tool = defineTool({
   name: 'write_file',
   description:
     'Creates a file, or replaces the whole content of an existing one. Missing folders are ' +
@@ -19,6 +21,7 @@ export const writeFileTool: ShippedTool = shippedTool({
     additionalProperties: false,
   },
   effect: 'idempotent',
+  needsFolder: true,
   async plan({ path, content }, context) {
     return changePlan(await hashOfFile(path, context), hash('sha256', content))
   },
@@ -33,4 +36,4 @@ export const writeFileTool: ShippedTool = shippedTool({
       return { output, exitCode: 0, changes: [change] }
     })
   },
-}, NO_COMMANDS)
+})

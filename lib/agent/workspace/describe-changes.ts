@@ -12,7 +12,7 @@ import type { ContentOf, TreeEntry } from '../tree.js'
 import {
   comparableText, compareRedacted, compareTexts, diffNames, MAX_COMPARED_BYTES, unifiedDiff,
 } from './diff.js'
-import { countLines } from './lines.js'
+import { countLines } from '../../internal/line-diff.js'
 import { changedPackages, type LockChange } from './lock-changes.js'
 import { isLockFile } from './lock-files.js'
 import type { TreeChange } from './net-changes.js'

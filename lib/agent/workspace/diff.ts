@@ -11,7 +11,7 @@ import { hash } from '../../internal/checksums.js'
 import { atOnce, inSlices } from '../../internal/next-turn.js'
 import { checkString } from '../../internal/options.js'
 import { redactor } from '../redaction/redactor.js'
-import { compareLines, countLines, linesOf, type LineChange } from './lines.js'
+import { compareLines, countLines, linesOf, type LineChange } from '../../internal/line-diff.js'
 import { decodeText, oneLine } from './text.js'
 import type { FileChange } from './workspace.js'
 
@@ -113,7 +113,7 @@ export interface Comparison {
   readonly changes: readonly LineChange[]
 }
 
-/** See `lines.ts`. */
+/** See `line-diff.ts`. */
 export function* compareTexts(before: string, after: string): Generator<void, Comparison> {
   const a = yield* linesOf(before)
   const b = yield* linesOf(after)

@@ -5,7 +5,7 @@
  * @module
  */
 import { isJsonObject, type JsonObject } from '../../internal/json.js'
-import { linesOf } from './lines.js'
+import { linesOf } from '../../internal/line-diff.js'
 
 /** Versions by name, and where each is from: an address, a checksum, or nothing. */
 export type Packages = ReadonlyMap<string, ReadonlyMap<string, ReadonlySet<string>>>

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { compareLines, linesOf, type LineChange } from './lines.js'
+import { compareLines, linesOf, type LineChange } from '../../internal/line-diff.js'
 
 /**
  * The merged content, null for a conflict. Contents with NUL bytes are never merged. Lines are

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { MemoryStore, RunEngine, type JsonObject } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { openEngine, runToEnd, scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { TINY, tiny } from './support.js'
@@ -115,7 +116,10 @@ test('tools are gated like writes, unless the host declares them as reads', asyn
 
 test('an engine opens without an optional server, but not without a required one', async (t) => {
   const cwd = scratch(t)
-  const options = { store: new MemoryStore(), roots: [cwd] }
+  const options = {
+    store: new MemoryStore(), roots: [cwd],
+    providers: [repairModel()], defaultModel: 'builtin:repair',
+  }
   await assert.rejects(
     RunEngine.open({ ...options, mcpServers: [tiny('dies'), tiny('good', { name: 'other' })] }),
     /MCP server tiny: it ended/,

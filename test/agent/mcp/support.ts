@@ -45,7 +45,7 @@ export async function call(
     signal,
     run: () => Promise.reject(new Error('not here')),
     startRun: () => Promise.reject(new Error('not here')),
-    tryPatches: () => Promise.reject(new Error('not here')),
+    copies: { slots: 1, open: () => Promise.reject(new Error('not here')) },
   }
   return await tool.execute(args, context)
 }

@@ -30,7 +30,7 @@ test('a key makes the bare names of its family known, but never becomes the defa
   assert.equal(registry.resolve('gpt-5.3-codex').name, 'openai:gpt-5.3-codex')
   assert.equal(registry.resolve('gemini-2.5-flash').name, 'gemini:gemini-2.5-flash')
   assert.equal(registry.resolve('claude-haiku-4-5').name, 'anthropic:claude-haiku-4-5')
-  assert.equal(registry.resolve(undefined).name, 'builtin:repair')
+  assert.throws(() => registry.resolve(undefined), /has no default model/)
   assert.throws(() => registry.resolve('opus'))
 })
 

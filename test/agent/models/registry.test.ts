@@ -3,8 +3,11 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { createModelRegistry, ModelError, type ModelProvider } from 'runwright/agent'
+import {
+  createModelRegistry, MemoryStore, ModelError, providersFromEnvironment, type ModelProvider,
+} from 'runwright/agent'
 import { ScriptedModel } from 'runwright/agent/testing'
+import { repairModel } from 'runwright/repair'
 
 function provider(id: string, family?: RegExp): ModelProvider {
   return {
@@ -18,7 +21,8 @@ function provider(id: string, family?: RegExp): ModelProvider {
 }
 
 const registry = createModelRegistry({
-  providers: [provider('acme', /^acme-/), provider('ollama')],
+  providers: [repairModel(), provider('acme', /^acme-/), provider('ollama')],
+  defaultModel: 'builtin:repair',
   models: { house: new ScriptedModel([], { name: 'house' }) },
 })
 
@@ -99,6 +103,39 @@ test('the error lists registered names, built-in programs and providers', () => 
   )
 })
 
+const VARIABLES = [
+  'OPENAI_API_KEY', 'OPENAI_BASE_URL', 'ANTHROPIC_API_KEY', 'GEMINI_API_KEY', 'OLLAMA_HOST',
+]
+
+test('without any model, the error says how to set one up', () => {
+  const bare = createModelRegistry({ replay: new MemoryStore() })
+  assert.deepEqual(bare.list(), [])
+  assert.throws(() => bare.resolve(undefined), ({ message }: Error) => {
+    assert.match(message, /^this host has no model: set /)
+    const named = message.match(/\b[A-Z]+(?:_[A-Z]+)+\b/g)
+    assert.deepEqual(named, VARIABLES)
+    assert.match(message, /`providers: providersFromEnvironment\(process\.env\)`/)
+    assert.match(message, /`providers: \[repairModel\(\)\]` of runwright\/repair$/)
+    return true
+  })
+})
+
+for (const variable of VARIABLES) {
+  test(`${variable} alone sets up a provider`, () => {
+    const env = { [variable]: 'http://127.0.0.1:9' }
+    assert.equal(providersFromEnvironment(env).length, 1)
+  })
+}
+
+test('models without a default must be named', () => {
+  const named = createModelRegistry({ providers: [provider('acme')] })
+  assert.equal(named.list().some((model) => model.default), false)
+  assert.throws(
+    () => named.resolve(undefined),
+    { message: /^must be given, as this host has no default model; there are acme:small, / },
+  )
+})
+
 test('the list has the default first and marks programs that are not language models', () => {
   assert.deepEqual(
     registry
@@ -165,7 +202,7 @@ test('duplicate provider ids, and ids that are not a valid prefix, are refused',
     /two model providers with the id a/,
   )
   assert.throws(
-    () => createModelRegistry({ providers: [provider('builtin')] }),
+    () => createModelRegistry({ providers: [provider('replay')], replay: new MemoryStore() }),
     /two model providers/,
   )
   assert.throws(() => createModelRegistry({ providers: [provider('a:b')] }), TypeError)

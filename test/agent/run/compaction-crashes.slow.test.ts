@@ -12,6 +12,7 @@ import {
   type ModelRequest,
   type RunRecord,
 } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { dueMessages } from '../../../lib/agent/log/messages.js'
 import { foldState } from '../../../lib/agent/log/state.js'
 import type { RunState } from '../../../lib/agent/log/run-state.js'
@@ -66,7 +67,7 @@ async function run(t: TestContext, disk: MemoryStore, sent: Sent, dieAt: number,
       roots: [cwd],
       sealedChecks: 'off',
       checkpoints: 'off',
-      providers: [provider(sent, () => mortal.isDead)],
+      providers: [provider(sent, () => mortal.isDead), repairModel()],
       defaultModel: 'test:m',
       tools: [lookTool],
       clock: mortalClock(mortal.died),

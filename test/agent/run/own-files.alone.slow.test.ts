@@ -10,6 +10,7 @@ import { test, type TestContext } from 'node:test'
 import {
   FileStore, processExecutor, RunEngine, type Executor, type JsonObject, type RunDetails,
 } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { nextTurn } from '../../../lib/internal/next-turn.js'
 import { choice, oneOfEach, pairs } from '../../helpers/choice.js'
 import { follow, payloads, scratch, testProvider, type Said } from '../../helpers/engine.js'
@@ -112,7 +113,9 @@ class Bench {
       defaultModel: 'test:m',
       workspaceFolder: copies,
       sealedChecks: 'require',
-      providers: [testProvider(({ run }) => ({ calls: world.turns[run.turn] ?? [] }))],
+      providers: [
+        testProvider(({ run }) => ({ calls: world.turns[run.turn] ?? [] })), repairModel(),
+      ],
     })
     t.after(async () => {
       own[Symbol.dispose]()
@@ -208,7 +211,7 @@ test('reports of tests, and what they ran, are read once a disk is well again', 
   const bench = await Bench.open(t, TESTED)
   const calls = await bench.calls()
   for (const [call, code] of [
-    ['writeFile tmp/runwright-check-*/trace.cjs', 'EACCES'],
+    ['writeFile tmp/runwright-check-*/recorder.cjs', 'EACCES'],
     ['open tmp/runwright-check-*/trace-*.jsonl', 'EIO'],
     ['open tmp/runwright-check-*/report-*.jsonl', 'ESTALE'],
   ] as const) {

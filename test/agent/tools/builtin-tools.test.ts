@@ -12,7 +12,7 @@ import { png } from '../../helpers/images.js'
 import { toolContext } from './tool-context.js'
 import { toolNamed, call } from './builtin-calls.js'
 
-test('eight tools are built in, each with its effect', () => {
+test('seven tools are built in, each with its effect', () => {
   assert.deepEqual(
     builtinTools().map(({ name, effect, startsProcess }) => [name, effect, startsProcess ?? false]),
     [
@@ -22,7 +22,6 @@ test('eight tools are built in, each with its effect', () => {
       ['edit_file', 'idempotent', false],
       ['list_files', 'read', false],
       ['search_files', 'read', false],
-      ['try_patches', 'read', true],
       ['update_plan', 'read', false],
     ],
   )

@@ -174,6 +174,24 @@ test('a relative cwd is a folder of the workspace', async (t) => {
   assert.match(result.payload.output, /^own failed: .*file leads through a file, not a folder/)
 })
 
+test('a tool stops a command by a signal of its own, once the command has started', async (t) => {
+  let exitCode = 0
+  const tool = defineTool({
+    name: 'own', description: 'runs', parameters: { type: 'object' }, startsProcess: true,
+    async execute(_, context) {
+      const stop = new AbortController()
+      const onStart = (): Promise<void> => Promise.resolve(stop.abort())
+      exitCode = (await context.run('sleep 60', { signal: stop.signal, onStart })).exitCode
+      return 'done'
+    },
+  })
+  const provider = testProvider((_, n) => (n === 0 ? { calls: [{ tool: 'own', args: {} }] } : {}))
+  const { engine } = await openEngine(t, { tools: [tool], providers: [provider] })
+  const { events } = await runToEnd(engine, { goal: 'shell: false', max_iterations: 1 })
+  assert.equal(exitCode, 130)
+  assert.ok(events.some(({ kind }) => kind === 'tool_started'), 'the start is in the log')
+})
+
 test('a tool may run many commands at once, without a warning', async (t) => {
   const warnings: Error[] = []
   const note = (warning: Error): void => void warnings.push(warning)

@@ -54,7 +54,7 @@ for (const [name, options, message] of [
   ['two goals of one name', { goals: [goal, goal] }, /goal name "mine" is taken/],
   ['a goal with a shipped name', { goals: [{ ...goal, name: 'pytest' }] }, /"pytest" is taken/],
   ['two providers of one id', { providers: [provider('a'), provider('a')] }, /two .* with the id a/],
-  ['a provider with a built-in id', { providers: [provider('builtin')] }, /with the id builtin/],
+  ['a provider with a built-in id', { providers: [provider('replay')] }, /with the id replay/],
 ] as const) {
   test(`an engine with ${name} is not opened`, async () => {
     const store = new MemoryStore()

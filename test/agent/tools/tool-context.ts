@@ -35,6 +35,6 @@ export async function toolContext(
         ...options,
       }),
     startRun: () => Promise.reject(new Error('not here')),
-    tryPatches: () => Promise.reject(new Error('not here')),
+    copies: { slots: 1, open: () => Promise.reject(new Error('not here')) },
   }
 }

@@ -121,7 +121,7 @@ async function useAll(t: TestContext, tree: Tree): Promise<void> {
   const context: ToolContext = {
     workspace, signal, runId: 'run', callId: 'call', run: () => assert.fail('no command'),
     startRun: () => assert.fail('no run'),
-    tryPatches: () => assert.fail('no trial'),
+    copies: { slots: 1, open: () => assert.fail('no copy') },
   }
   const tools = new Map(builtinTools().map((tool) => [tool.name, tool]))
   const call = async (name: string, args: JsonObject): Promise<void> => {

@@ -91,7 +91,7 @@ test('many searches at once share few threads, also with those that copy', async
     workspace, signal: new AbortController().signal, runId: 'run', callId: 'call',
     run: () => assert.fail('no command'),
     startRun: () => assert.fail('no run'),
-    tryPatches: () => assert.fail('no trial'),
+    copies: { slots: 1, open: () => assert.fail('no copy') },
   }
   const results = await Promise.all(
     Array.from({ length: 20 }, (_, i) =>

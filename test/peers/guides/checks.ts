@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { RunEngine, type EngineOptions, type RunDetails, type StartRequest } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { ScriptedModel, type ScriptedStep } from 'runwright/agent/testing'
 import { RunServiceClient } from 'runwright/server'
 
@@ -27,7 +28,8 @@ export async function doRun(
   from: EngineOptions | RunEngine,
   request: StartRequest,
 ): Promise<RunDetails> {
-  const engine = from instanceof RunEngine ? from : await RunEngine.open(from)
+  const repair = { providers: [repairModel()], defaultModel: 'builtin:repair' }
+  const engine = from instanceof RunEngine ? from : await RunEngine.open({ ...repair, ...from })
   try {
     const { details } = await engine.create(request)
     for await (const batch of await engine.subscribe(details.run_id)) assert.ok(batch.length > 0)

@@ -46,6 +46,7 @@ import { agent, http as httpModule, server, ws } from 'runwright'
 import { createServer } from 'node:http'
 import { FileStore, RunEngine } from 'runwright/agent'
 import { ManualClock } from 'runwright/agent/testing'
+import { repairModel } from 'runwright/repair'
 import { createRunService, drainOnSignal } from 'runwright/server'
 import { WebSocketServer } from 'runwright/ws'
 async function serve() {
@@ -54,7 +55,10 @@ async function serve() {
   same.push(server.createRunService === createRunService)
   if (same.includes(false)) throw new Error('there are two of one class: ' + same)
   const service = await createRunService({
-    engine: { store: new FileStore({ directory: './data' }), roots: ['./project'] },
+    engine: {
+      store: new FileStore({ directory: './data' }), roots: ['./project'],
+      providers: [repairModel()], defaultModel: 'builtin:repair',
+    },
   })
   const listener = createServer(service.handler)
   service.attach(listener)

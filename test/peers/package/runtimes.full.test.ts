@@ -74,12 +74,16 @@ const NEXT_APP: Readonly<Record<string, string>> = {
   'app/page.js': 'export default () => <h1>hello from the host</h1>',
   'app/own/route.js': `
     import { MemoryStore, RunEngine } from 'runwright/agent'
+    import { repairModel } from 'runwright/repair'
     import { Client } from 'runwright/http'
     export const dynamic = 'force-dynamic'
     export async function GET(request) {
       const origin = new URL(request.url).searchParams.get('origin')
       const client = new Client({ baseUrl: origin, timeout: 10_000, trustEnv: false })
-      const engine = await RunEngine.open({ store: new MemoryStore(), roots: [process.cwd()] })
+      const engine = await RunEngine.open({
+        store: new MemoryStore(), roots: [process.cwd()],
+        providers: [repairModel()], defaultModel: 'builtin:repair',
+      })
       const { details } = await engine.create({ goal: 'shell: true', cwd: process.cwd() })
       let last
       for await (const events of await engine.subscribe(details.run_id)) last = events.at(-1)
@@ -93,6 +97,7 @@ import next from 'next'
 import { createServer } from 'node:http'
 import { Client } from 'runwright/http'
 import { FileStore } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { createRunService, drainOnSignal } from 'runwright/server'
 const [origin, , dir] = process.argv.slice(2)
 const app = next({ dev: false, dir })
@@ -100,7 +105,10 @@ await app.prepare()
 const handle = app.getRequestHandler()
 const service = await createRunService({
   basePath: '/agents',
-  engine: { store: new FileStore({ directory: './data' }), roots: ['./project'] },
+  engine: {
+    store: new FileStore({ directory: './data' }), roots: ['./project'],
+    providers: [repairModel()], defaultModel: 'builtin:repair',
+  },
 })
 const server = createServer((request, response) => {
   service.handler(request, response, () => handle(request, response))

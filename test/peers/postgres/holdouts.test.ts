@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { PostgresStore, RunEngine } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { noPostgres, openDatabase } from './postgres.js'
 import { openStore } from './stores.js'
@@ -22,7 +23,10 @@ describe('held-out tests in PostgreSQL', { skip: noPostgres }, () => {
     const store = new PostgresStore({ pool, schema: 'whole' })
     const workspaceFolder = mkdtempSync(join(tmpdir(), 'runwright-held-copies-'))
     t.after(() => rmSync(workspaceFolder, { recursive: true, force: true }))
-    const engine = await RunEngine.open({ store, roots: [folder], workspaceFolder })
+    const engine = await RunEngine.open({
+      store, roots: [folder], workspaceFolder,
+      providers: [repairModel()], defaultModel: 'builtin:repair',
+    })
     t.after(() => engine.close())
     const files = { [`${MARKER}.sh`]: `test -f code # ${MARKER}` }
     const holdout = { files, command: `sh ${MARKER}.sh` }

@@ -64,7 +64,7 @@ describe('messages in a PostgresStore', { skip: noPostgres }, () => {
     const cwd = scratch(t)
     const one = await watcher(t, schema, cwd)
     const two = await watcher(t, schema, cwd)
-    const runId = await create(one, cwd, { hitl_enabled: true, max_iterations: 2 })
+    const runId = await create(one, cwd, { hitl_enabled: true, max_iterations: 3 })
     const early = await one.message(runId, { text: 'early' })
     assert.equal((await two.get(runId)).last_seq, 2)
     await engineOf(t, schema, cwd, 600_000, () => ({}))

@@ -4,12 +4,13 @@
  */
 import { dirname } from 'node:path'
 import { FileStore, RunEngine, type AgentEvent } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import type { HostOptions, HostResult, ToolCalled } from './hosted.js'
 
 const { cwd, store, goal, limits, abortAfterMs, cancel } =
   JSON.parse(process.argv[2]!) as HostOptions
 const engine = await RunEngine.open({
-  store: new FileStore({ directory: store }), roots: [dirname(cwd)],
+  store: new FileStore({ directory: store }), roots: [dirname(cwd)], providers: [repairModel()],
 })
 try {
   const runId = cancel ?? (await begin())

@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { FileStore, RunEngine } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { ManualClock } from 'runwright/agent/testing'
 import { WebhookCursor } from '../../../lib/server/webhooks/cursor.js'
 import { Webhooks } from '../../../lib/server/webhooks/webhooks.js'
@@ -12,7 +13,10 @@ export async function deliver(
   { folder, url }: { readonly folder: string; readonly url: string },
 ): Promise<void> {
   const store = new FileStore({ directory: `${folder}/runs` })
-  const engine = await RunEngine.open({ store, roots: [folder], sealedChecks: 'off' })
+  const engine = await RunEngine.open({
+    store, roots: [folder], sealedChecks: 'off',
+    providers: [repairModel()], defaultModel: 'builtin:repair',
+  })
   await Webhooks.open(engine, {
     directory: `${folder}/webhooks`,
     endpoints: [{ url, secret: SECRET, allowPrivate: true }],

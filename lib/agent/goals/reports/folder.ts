@@ -1,10 +1,8 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, realpath, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { makeTemporaryFolder, temporaryParents } from '../../../internal/temporary-folders.js'
+import { makeTemporaryFolder, parentOutside } from '../../../internal/temporary-folders.js'
 import { inOwnPlace } from '../../exhaustion.js'
-import { isInside } from '../../workspace/paths.js'
 import { injectExitWatchers } from './early-exits.js'
 import type { ReportInjection, ReportPlace, TestRunner } from './types.js'
 
@@ -31,7 +29,7 @@ export class ReportFolder implements AsyncDisposable {
     const nonce = randomBytes(12).toString('hex')
     const root = await realpath(cwd).catch(() => cwd)
     const folder = await inOwnPlace(NO_FILES, async () =>
-      await makeTemporaryFolder('check', await folderOutside(cwd)),
+      await makeTemporaryFolder('check', await parentOutside(cwd)),
     )
     return new ReportFolder({ folder, nonce, root })
   }
@@ -86,10 +84,4 @@ function mergeEnv(
     merged[name] = given === '' ? value : `${value}${separator}${given}`
   }
   return merged
-}
-
-/** A folder for temporary files that is not in the workspace. */
-async function folderOutside(cwd: string): Promise<string> {
-  for await (const folder of temporaryParents()) if (!isInside(folder, cwd)) return folder
-  return isInside(dirname(cwd), cwd) ? tmpdir() : dirname(cwd)
 }

@@ -118,7 +118,7 @@ async function openEngine(folder: string): Promise<EvaluationEngine> {
  * ```ts
  * const report = await evaluate({
  *   tasks: [{ name: 'cart', folder: 'tasks/cart', request: { goal: 'node-test' } }],
- *   models: ['builtin:repair', 'openai:gpt-5'],
+ *   models: ['anthropic:claude-sonnet-5', 'openai:gpt-5'],
  *   attempts: 5,
  * })
  * console.log(formatEvaluation(report))

@@ -31,7 +31,13 @@ export class ModelChoice {
       ),
       h('option', { value: '' }, 'Another model…'),
     )
-    this.#describe(models.find((model) => model.default))
+    const first = models.find((model) => model.default) ?? models[0]
+    if (first !== undefined) this.#select.value = first.name
+    this.#other.hidden = first !== undefined
+    this.#describe(first)
+    if (first !== undefined) return
+    this.#about.hidden = false
+    setText(this.#about, 'No model is set up here: the host of this service has to provide one.')
   }
 
   /** Chooses a model that may be one of those offered. @param {string} name */

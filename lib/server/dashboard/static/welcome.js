@@ -5,7 +5,7 @@ import { h } from './dom.js'
 const PARTS = [
   ['Goal', 'What is to be done: a name such as pytest, a command, or your own words.'],
   ['Check', 'A command that proves it, such as your tests. Only its success achieves the goal.'],
-  ['Model', 'Decides what to read, change and run in the folder. builtin:repair needs no key.'],
+  ['Model', 'Decides what to read, change and run in the folder.'],
   ['Iterations', 'A plan, its steps, then the check; again until it passes or a limit is reached.'],
   ['Gates', 'Where you asked for it, the run waits: you approve, reject, edit, or say more.'],
   ['Report', 'Every step is stored as it happens, with its cost, and at the end the net change.'],

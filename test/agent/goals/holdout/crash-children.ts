@@ -1,6 +1,7 @@
 /** The child processes that crashes.slow.test.ts starts. */
 import { readdirSync } from 'node:fs'
 import { FileStore, RunEngine } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import type { Life } from '../../../helpers/mortal-child.js'
 
 /**
@@ -18,7 +19,10 @@ export async function evaluate(
     if (records.some(({ kind }) => kind === 'holdout_evaluation')) life.step('evaluation')
   }
   life.begin()
-  const engine = await RunEngine.open({ store, roots: [root], maxRecoveries: 10 })
+  const engine = await RunEngine.open({
+    store, roots: [root], maxRecoveries: 10,
+    providers: [repairModel()], defaultModel: 'builtin:repair',
+  })
   const { runs } = await engine.list()
   const holdout = { files: { 'held/check.sh': 'test -f code' }, command: 'sh held/check.sh' }
   const runId =

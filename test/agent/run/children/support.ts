@@ -8,6 +8,7 @@ import {
   type ModelRequest,
   type ModelTurn,
 } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { scratch, type Said } from '../../../helpers/engine.js'
 
 /** What a model says: a function of the request and of how many turns it has had in this run. */
@@ -69,7 +70,7 @@ export async function openFamily(
     roots: [cwd],
     sealedChecks: 'off',
     workspaceFolder: copies,
-    providers: [brains(models)],
+    providers: [brains(models), repairModel()],
     defaultModel: `test:${Object.keys(models)[0]}`,
     delegation: { depth: 3, children: 16 },
     ...rest,

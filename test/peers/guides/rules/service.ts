@@ -93,7 +93,8 @@ export const service: readonly Guide[] = [
         has: 'roots: (principal)',
         after: `for (const tenant of ['acme', 'globex']) {
             const caller = { owner: { id: 'x', tenant } }
-            const { details } = await service.engine.create({ goal: 'shell: true' }, { caller })
+            const request = { goal: 'shell: true', model_name: 'openai:gpt-5-mini' }
+            const { details } = await service.engine.create(request, { caller })
             checks.assert.match(details.cwd, new RegExp('/srv/tenants/' + tenant + '$'))
           }
           await service.close({ graceMs: 0 })`,
@@ -105,7 +106,8 @@ export const service: readonly Guide[] = [
           'secret: process.env.HOOK_SECRET! }':
             'secret: process.env.HOOK_SECRET!, allowPrivate: true }',
         },
-        after: `await service.engine.create({ goal: 'shell: true' })
+        after: `const request = { goal: 'shell: true', model_name: 'openai:gpt-5-mini' }
+          await service.engine.create(request)
           const { get } = await import('runwright/http')
           await get('https://chat.example/hooked', { timeout: 60_000 })
           await service.close({ graceMs: 0 })`,
@@ -198,7 +200,16 @@ export const service: readonly Guide[] = [
       {
         has: 'formatEvaluation',
         // A stand-in for a provider has no prices, which the budget needs.
-        replace: { "'openai:gpt-5', 'anthropic:claude-sonnet-5'": "'builtin:repair'" },
+        replace: {
+          "'openai:gpt-5', 'anthropic:claude-sonnet-5'": "'builtin:repair'",
+          'attempts: 5,': `attempts: 5,
+            engine: async (folder) => {
+              const { MemoryStore, RunEngine } = await import('runwright/agent')
+              const { repairModel } = await import('runwright/repair')
+              const providers = [repairModel()]
+              return await RunEngine.open({ store: new MemoryStore(), roots: [folder], providers })
+            },`,
+        },
         first: 'cp fixed.js "$shop/range.js"',
         after: 'checks.assert.equal(report.cells[0]?.achieved, 5, JSON.stringify(report))',
         out: /builtin:repair +5\/5 +100% 57-100/,
