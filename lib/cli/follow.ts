@@ -4,17 +4,15 @@
  *
  * @module
  */
-import { escapeInvisibleJson } from '../internal/escape-invisible.js'
 import {
-  RunStateError,
-  type AgentEvent,
-  type RunDetails,
-  type RunEngine,
+  type AgentEvent, type EventPayloads, type NetChanges, type ResumeAnswer, type RunDetails,
+  type RunEngine, RunStateError,
 } from '../agent/index.js'
-import { askAtGate, isAnswerable, type OpenGate } from './gate.js'
+import { escapeInvisibleJson } from '../internal/escape-invisible.js'
+import type { Dialogue } from './dialogue.js'
 import type { Part } from './print.js'
 import type { Terminal } from './terminal.js'
-import { brief, farewellOf, lineOf } from './timeline.js'
+import { brief, diffLines, farewellOf, lineOf, linesOf } from './timeline.js'
 
 /** A gate that nobody can answer here. */
 export interface UnansweredGate {
@@ -159,5 +157,82 @@ class Progress {
     if (kind === 'tool_result' || kind === 'goal_check') return 'model'
     if (kind === 'step_start') return (payload as { node: string }).node
     return kind === 'human_check_required' ? 'gate' : null
+  }
+}
+
+/**
+ * A gate at the terminal: what waits for an answer, and the answer.
+ */
+
+export type OpenGate = EventPayloads['human_check_required']
+
+/** Characters of the arguments of one call. */
+const MOST_CHARACTERS = 65_536
+/** Lines of a diff. */
+const MOST_LINES = 2_000
+
+/** Can the gate be answered here? One that chooses among attempts has a page in the dashboard. */
+function isAnswerable({ kind }: OpenGate): boolean {
+  return kind !== 'choice'
+}
+
+/**
+ * Shows what waits, and asks until there is an answer; nothing approves by accident.
+ *
+ * @returns null when the input ends without one.
+ */
+async function askAtGate(
+  gate: OpenGate,
+  changes: NetChanges | null,
+  dialogue: Dialogue,
+): Promise<ResumeAnswer | null> {
+  for (const line of linesOf(gate.summary)) await dialogue.say(['yellow', '| '], line)
+  for (const call of gate.calls ?? []) {
+    await dialogue.say(['bold', call.tool])
+    for (const line of argumentLines(call.args)) await dialogue.say('  ', line)
+  }
+  if (changes !== null) await showDiff(changes, dialogue)
+  const canReject = gate.kind === 'tool'
+  const reject = canReject ? ', r to reject' : ''
+  const question = `a to approve${reject}, n for a note to the model, x to abort the run: `
+  let feedback: string | undefined
+  for (;;) {
+    const typed = (await dialogue.ask(question))?.toLowerCase() ?? null
+    if (typed === null) return null
+    const answer = { gate_id: gate.gate_id, ...(feedback !== undefined && { feedback }) }
+    if (typed === 'a' || typed === 'approve') return { ...answer, decision: 'approve' }
+    if (typed === 'x' || typed === 'abort') return { ...answer, decision: 'abort' }
+    if (canReject && (typed === 'r' || typed === 'reject')) return { ...answer, decision: 'reject' }
+    if (typed !== 'n' && typed !== 'note') continue
+    const note = await dialogue.ask('note: ')
+    if (note === null) return null
+    feedback = note
+  }
+}
+
+async function showDiff(changes: NetChanges, dialogue: Dialogue): Promise<void> {
+  let count = 0
+  for (const line of diffLines(changes)) {
+    count += 1
+    if (count > MOST_LINES) {
+      return await dialogue.say(['red', 'there is more, which is not shown here'])
+    }
+    await dialogue.say(...line)
+  }
+}
+
+/** Each argument, with texts of several lines as they are. */
+function* argumentLines(args: { readonly [name: string]: unknown }): Generator<Part> {
+  let left = MOST_CHARACTERS
+  for (const [name, value] of Object.entries(args)) {
+    const text = typeof value === 'string' ? value : JSON.stringify(value)
+    const isLong = text.includes('\n')
+    yield isLong ? `${name}:` : `${name}: ${text.slice(0, left)}`
+    if (isLong) for (const line of linesOf(text.slice(0, left))) yield `  ${line}`
+    left -= text.length
+    if (left >= 0) continue
+    // Nobody should approve what was not shown, without being told.
+    yield ['red', `${-left} more characters of ${name} are not shown here`]
+    left = 0
   }
 }

@@ -1,5 +1,5 @@
+import { constants, type Http2Stream } from 'node:http2'
 import type { Duplex } from 'node:stream'
-import { destroyTransport } from './destroy-transport.js'
 import { ConnectionLostError, type WebSocketError } from './errors.js'
 import { encodeClose, type Role } from './frame.js'
 import type { Sender } from './sender.js'
@@ -201,4 +201,15 @@ export class Closing {
     }, this.#connection.closeTimeoutMs)
     this.#timer.unref()
   }
+}
+
+/** Whether `socket` is one stream of an HTTP/2 session (RFC 8441). */
+function isHttp2Stream(socket: Duplex): socket is Duplex & Http2Stream {
+  return 'rstCode' in socket
+}
+
+/** Ends a transport at once: with CANCEL on an HTTP/2 stream (RFC 8441, section 5). */
+function destroyTransport(socket: Duplex): void {
+  if (isHttp2Stream(socket)) socket.close(constants.NGHTTP2_CANCEL)
+  socket.destroy()
 }

@@ -1,4 +1,6 @@
-import { parseClose } from './close-frame.js'
+import {
+  faultOfFirst, parseClose, type ReceiverEvents, type ReceiverLimits, type WebSocketMessage,
+} from './frame-rules.js'
 import {
   InvalidPayloadError,
   MessageTooBigError,
@@ -8,10 +10,8 @@ import {
 } from './errors.js'
 import { FIN, KEY_BYTES, MASK, MAX_CONTROL_BYTES, MAX_HEADER_BYTES, Opcode } from './frame.js'
 import { type Role, RSV1, unmaskedHeaderBytes } from './frame.js'
-import { faultOfFirst } from './frame-rules.js'
 import type { Inflater } from './inflater.js'
 import { unmask } from './mask.js'
-import type { ReceiverEvents, ReceiverLimits, WebSocketMessage } from './receiver-events.js'
 import { checkUtf8, decodeUtf8, UTF8_BAD, UTF8_BOUNDARY } from './utf8.js'
 
 /*
@@ -31,7 +31,7 @@ import { checkUtf8, decodeUtf8, UTF8_BAD, UTF8_BOUNDARY } from './utf8.js'
  *    inflated. The rest of the chunk waits in `#unparsed`, and the socket is paused.
  */
 
-export type { ReceiverEvents, ReceiverLimits, WebSocketMessage } from './receiver-events.js'
+export type { ReceiverEvents, ReceiverLimits, WebSocketMessage } from './frame-rules.js'
 
 const EMPTY = Buffer.alloc(0)
 /** First capacity of a message's buffer, unless the message is smaller or the chunk larger. */

@@ -11,22 +11,19 @@
  *
  * @module
  */
-import { backoffDelay, type Backoff } from '../../internal/backoff.js'
 import { raceAbort } from '../../internal/abort.js'
+import { type Backoff, backoffDelay } from '../../internal/backoff.js'
 import { steadyNow, type Timer } from '../../internal/clock.js'
 import { describeError } from '../../internal/describe-error.js'
 import type { JsonObject, JsonValue } from '../../internal/json.js'
+import { PageCheck } from '../../internal/page-check.js'
 import { McpError } from '../errors.js'
 import type { Tool, ToolOutput } from '../tool.js'
 import type { ChannelListener, McpAuthorizer, McpChannel } from './channel.js'
-import { openHttpChannel, type McpEndpoint } from './http.js'
-import { resolveMcpServer, type McpServerConfig, type McpServerOptions } from './options.js'
-import { readList } from './lists.js'
+import { type McpEndpoint, openHttpChannel } from './http.js'
+import { type McpServerConfig, type McpServerOptions, resolveMcpServer } from './options.js'
 import {
-  readPromptInfo,
-  readResourceInfo,
-  type McpPromptInfo,
-  type McpResourceInfo,
+  type McpPromptInfo, type McpResourceInfo, readPromptInfo, readResourceInfo,
 } from './resources.js'
 import { readCallResult, readResourceResult } from './results.js'
 import { McpSession } from './session.js'
@@ -332,4 +329,31 @@ export async function openMcpServer(options: McpServerOptions): Promise<McpServe
     throw error
   }
   return server
+}
+
+/**
+ * Reads a list of a server page by page: at most `most` items.
+ *
+ * @throws McpError for a list without an end.
+ */
+async function readList(
+  server: string,
+  method: string,
+  key: string,
+  most: number,
+  request: (method: string, params: JsonObject) => Promise<JsonObject>,
+): Promise<readonly JsonValue[]> {
+  const list: JsonValue[] = []
+  const check = new PageCheck()
+  for (let cursor: string | undefined; ; ) {
+    const answer = await request(method, cursor === undefined ? {} : { cursor })
+    const items: readonly JsonValue[] = Array.isArray(answer[key]) ? answer[key] : []
+    list.push(...items.slice(0, most - list.length))
+    const next = answer['nextCursor']
+    // Some servers end a list with an empty cursor.
+    if (typeof next !== 'string' || next === '' || list.length >= most) return list
+    const problem = check.problem(next, items.length)
+    if (problem !== null) throw new McpError(server, 'protocol', `its ${method} ${problem}`)
+    cursor = next
+  }
 }

@@ -3,7 +3,7 @@ import { hash } from '../../internal/checksums.js'
 
 /**
  * The form in which runs are found by texts that may be long: a hash of the text as in JSON, which
- * PostgreSQL computes as well (`stores/postgres/list-keys.ts`).
+ * PostgreSQL computes as well (`stores/postgres/schema.ts`).
  */
 function keyOf(json: string): string {
   return hash('sha256', json, 'base64url').slice(0, 22)

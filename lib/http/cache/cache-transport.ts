@@ -21,25 +21,12 @@ import type {
 import { sameOrigin } from '../url.js'
 import { BackgroundRequests } from './background.js'
 import { AsyncStoringStream, BodyCopy, SyncStoringStream, type OpenBytes } from './body-copy.js'
-import { cacheKey } from './cache-key.js'
+import { cacheKey, Invalidations } from './cache-key.js'
 import {
-  backgroundRequest,
-  conditionalRequest,
-  hasConditions,
-  isNotModified,
-} from './conditions.js'
-import { Invalidations } from './invalidations.js'
-import { MemoryCacheStore } from './memory-cache-store.js'
-import {
-  CacheWishes,
-  isOutage,
-  isSafe,
-  isStorable,
-  judge,
-  mayHideError,
-  usesCache,
+  backgroundRequest, CacheWishes, conditionalRequest, freshenedFields, hasConditions, isNotModified,
+  isOutage, isSafe, isStorable, judge, mayHideError, storedFields, usesCache,
 } from './rules.js'
-import { freshenedFields, storedFields } from './stored-fields.js'
+import { MemoryCacheStore } from './memory-cache-store.js'
 import {
   checkRecord,
   selectVariant,

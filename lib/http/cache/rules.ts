@@ -1,6 +1,9 @@
-import type { Headers } from '../headers.js'
-import type { Request } from '../request.js'
+import { listMembers } from '../field-values.js'
+import { Headers } from '../headers.js'
+import { Request } from '../request.js'
 import { CacheDirectives } from './directives.js'
+import { parseHttpDate } from './http-date.js'
+import type { CachedResponse } from './store.js'
 import { isHeuristic, type StoredResponse } from './stored-response.js'
 
 /** Statuses whose rules for caching are kept here, for must-understand. */
@@ -103,4 +106,112 @@ export function isStorable(response: StoredResponse, setsCookies: boolean): bool
   if (control.isBare('no-cache')) return false
   const windows = ['stale-while-revalidate', 'stale-if-error'] as const
   return response.lifetimeMs > 0 || windows.some((name) => (control.milliseconds(name) ?? 0) > 0)
+}
+
+/** Whether the caller wrote conditions itself, and so expects a 304. */
+export function hasConditions(headers: Headers): boolean {
+  return headers.has('if-none-match') || headers.has('if-modified-since')
+}
+
+/** Whether the caller has the stored response already (RFC 9111, section 4.3.2). */
+export function isNotModified(request: Headers, stored: StoredResponse): boolean {
+  const tags = request.get('if-none-match')
+  const etag = stored.headers.get('etag')
+  if (tags !== null) {
+    return etag !== null && (tags === '*' || entityTags(tags).includes(opaque(etag)))
+  }
+  const { receivedAt } = stored.facts
+  const since = parseHttpDate(request.get('if-modified-since'), receivedAt)
+  if (since === null) return false
+  const { headers } = stored
+  const modified = parseHttpDate(headers.get('last-modified') ?? headers.get('date'), receivedAt)
+  return (modified ?? receivedAt) <= since
+}
+
+/** The request that asks the server whether `stored` is still right (RFC 9111, section 4.3.1). */
+export function conditionalRequest(request: Request, stored: StoredResponse): Request {
+  const headers = new Headers(request.headers)
+  const etag = stored.headers.get('etag')
+  const modified = stored.headers.get('last-modified')
+  if (etag !== null) headers.set('If-None-Match', etag)
+  if (modified !== null) headers.set('If-Modified-Since', modified)
+  return copyRequest(request, headers, request.signal)
+}
+
+/** A request to repeat when the caller's call is over: on its own signal, without its callbacks. */
+export function backgroundRequest(request: Request, signal: AbortSignal): Request {
+  const copy = copyRequest(request, new Headers(request.headers), signal, {
+    ...request.extensions,
+    onUpload: undefined,
+    onDownload: undefined,
+    onInformation: undefined,
+  })
+  copy.deadlineAt = null
+  return copy
+}
+
+function copyRequest(
+  request: Request,
+  headers: Headers,
+  signal: AbortSignal | null,
+  extensions: Request['extensions'] = request.extensions,
+): Request {
+  const copy = Request.fromParts(request.method, request.url, headers, null, { extensions, signal })
+  copy.timeouts = request.timeouts
+  copy.deadlineAt = request.deadlineAt
+  copy.blocking = request.blocking
+  copy.namedUrl = request.namedUrl
+  return copy
+}
+
+/** The entity tags of If-None-Match, which are compared weakly (RFC 9110, section 8.8.3.2). */
+function entityTags(list: string): string[] {
+  return (list.match(/(?:W\/)?"[^"]*"/g) ?? [list]).map(opaque)
+}
+
+function opaque(tag: string): string {
+  return tag.startsWith('W/') ? tag.slice(2) : tag
+}
+
+/**
+ * Fields that are not stored: those of one connection (RFC 9111, section 3.1), and cookies, which
+ * are for the one who got them and must not enter another jar from the store.
+ */
+const NOT_STORED = new Set(
+  'connection keep-alive proxy-authenticate proxy-authentication-info proxy-authorization '
+    .concat('proxy-connection te trailer transfer-encoding upgrade set-cookie set-cookie2')
+    .split(' '),
+)
+
+/** Fields of the stored content, which a 304 does not change (RFC 9111, section 3.2). */
+const NOT_UPDATED = new Set([
+  'content-encoding',
+  'content-length',
+  'content-md5',
+  'content-range',
+  'etag',
+])
+
+/** The fields of a response that are stored. */
+export function storedFields(headers: Headers): [string, string][] {
+  const control = new CacheDirectives(headers)
+  const listed = new Set([
+    ...listMembers(headers.get('connection')),
+    ...control.fields('no-cache'),
+  ])
+  return headers.raw.filter(([name]) => {
+    const key = name.toLowerCase()
+    return !NOT_STORED.has(key) && !listed.has(key)
+  })
+}
+
+/** Stored fields, updated by those of a 304 or of a response to HEAD (RFC 9111, section 4.3.4). */
+export function freshenedFields(stored: CachedResponse, update: Headers): [string, string][] {
+  const newer = storedFields(update).filter(([name]) => !NOT_UPDATED.has(name.toLowerCase()))
+  const replaced = new Set(newer.map(([name]) => name.toLowerCase()))
+  // These say how old the stored response was.
+  replaced.add('age').add('date')
+  const kept = stored.headers.filter(([name]) => !replaced.has(name.toLowerCase()))
+  // Again as stored: the update may have named further fields in no-cache.
+  return storedFields(new Headers([...kept, ...newer]))
 }

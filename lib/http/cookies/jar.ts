@@ -1,12 +1,12 @@
+import { isIP } from 'node:net'
 import { isLoopback } from '../../internal/addresses.js'
 import { checkOptions, describeValue, type OptionKinds } from '../../internal/options.js'
 import { CookieConflictError, LocalProtocolError } from '../errors.js'
-import { MASK, type Headers } from '../headers.js'
+import { type Headers, MASK } from '../headers.js'
 import { printAs } from '../inspect.js'
-import { defaultPath, domainMatches, hostOf, pathMatches } from './matching.js'
 import { isPublicSuffix, type PublicSuffixTest } from './public-suffixes.js'
 import { canonicalDomain, parseSetCookie, type SetCookie } from './set-cookie.js'
-import { CookieStore, type Cookie } from './store.js'
+import { type Cookie, CookieStore } from './store.js'
 
 /** Cookies by name, without a domain: they are sent to every host that a caller requests. */
 export type CookiesInit =
@@ -282,4 +282,31 @@ function checkPair(name: string, value: string): void {
       `the cookie ${JSON.stringify(name)} has no name or contains an invalid character`,
     )
   }
+}
+
+/**
+ * Which hosts and paths a cookie belongs to (RFC 6265, section 5.1).
+ */
+
+/** The host of `url` as cookies compare it: without the dot that may end a full name. */
+function hostOf(url: URL): string {
+  return url.hostname.replace(/\.$/, '')
+}
+
+/** Whether `host` is `domain` or a subdomain; an address matches only itself (section 5.1.3). */
+function domainMatches(host: string, domain: string): boolean {
+  if (host === domain) return true
+  return host.endsWith(`.${domain}`) && isIP(host) === 0
+}
+
+/** Whether `path` is `prefix` or below it, by whole segments (section 5.1.4). */
+function pathMatches(path: string, prefix: string): boolean {
+  if (path === prefix) return true
+  return path.startsWith(prefix) && (prefix.endsWith('/') || path[prefix.length] === '/')
+}
+
+/** The path of a cookie that has no Path attribute (section 5.1.4). */
+function defaultPath(url: URL): string {
+  const last = url.pathname.lastIndexOf('/')
+  return last <= 0 ? '/' : url.pathname.slice(0, last)
 }

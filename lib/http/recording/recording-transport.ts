@@ -1,36 +1,22 @@
 import { ByteCollector } from '../../internal/byte-collector.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import {
-  CloseError,
-  LocalProtocolError,
-  RecordingError,
-  TransportError,
-  WorkerError,
+  CloseError, LocalProtocolError, RecordingError, TransportError, WorkerError,
 } from '../errors.js'
-import { drive, driveSync, settle, type Flow } from '../flow.js'
+import { drive, driveSync, type Flow, settle } from '../flow.js'
 import type { Request } from '../request.js'
 import type {
-  AsyncTransport,
-  SyncByteStream,
-  Transport,
-  TransportResponse,
+  AsyncByteStream, AsyncTransport, SyncByteStream, Transport, TransportResponse,
 } from '../transports/base.js'
 import { BlockingTransport } from '../transports/blocking/blocking-transport.js'
 import { HttpTransport } from '../transports/http-transport.js'
 import {
-  failureEntry,
-  MAX_BODY_BYTES,
-  replayed,
-  requestEntry,
-  responseEntry,
-  timingsOf,
-  tooLarge,
+  failureEntry, MAX_BODY_BYTES, replayed, requestEntry, responseEntry, timingsOf, tooLarge,
 } from './entry.js'
 import type { HarEntry, HarRequest, HarResponse } from './har.js'
 import { Masker } from './masking.js'
 import { comparedOf, keyOf, nearest } from './matching.js'
 import { RecordingFile, type Slot } from './recording-file.js'
-import { tapped } from './tapped-stream.js'
 
 /** Options of {@link RecordingTransport}. */
 export interface RecordingTransportOptions {
@@ -245,4 +231,73 @@ function entryOf(
 function isRecordable(error: unknown): boolean {
   const ours = [LocalProtocolError, CloseError, WorkerError, RecordingError]
   return error instanceof TransportError && !ours.some((type) => error instanceof type)
+}
+
+/** Gets what passes through a stream. */
+export interface Tap {
+  add(chunk: Uint8Array): void
+  /** Called once: at the end, when the reader stops earlier, or with the error that ended it. */
+  end(error?: unknown): void
+}
+
+/** A stream with the same chunks as `stream`, which `tap` gets too; synchronous if `stream` is. */
+function tapped(
+  stream: SyncByteStream | AsyncByteStream,
+  tap: Tap,
+): SyncByteStream | AsyncByteStream {
+  let ended = false
+  const end = (error?: unknown): void => {
+    if (ended) return
+    ended = true
+    tap.end(error)
+  }
+  return Symbol.iterator in stream
+    ? {
+        [Symbol.iterator]: () => syncChunks(stream, tap, end),
+        close: () => {
+          stream.close?.()
+          end()
+        },
+      }
+    : {
+        [Symbol.asyncIterator]: () => asyncChunks(stream, tap, end),
+        close: async () => {
+          await stream.close?.()
+          end()
+        },
+      }
+}
+
+function* syncChunks(
+  stream: SyncByteStream,
+  tap: Tap,
+  end: (error?: unknown) => void,
+): Generator<Uint8Array, void, undefined> {
+  try {
+    for (const chunk of stream) {
+      tap.add(chunk)
+      yield chunk
+    }
+  } catch (error) {
+    end(error)
+    throw error
+  }
+  end()
+}
+
+async function* asyncChunks(
+  stream: AsyncByteStream,
+  tap: Tap,
+  end: (error?: unknown) => void,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  try {
+    for await (const chunk of stream) {
+      tap.add(chunk)
+      yield chunk
+    }
+  } catch (error) {
+    end(error)
+    throw error
+  }
+  end()
 }

@@ -3,17 +3,16 @@
  *
  * @module
  */
+import type { AgentEvent, ObservedAppend, RunStatus } from '../../agent/index.js'
 import { callHost } from '../../internal/call-host.js'
 import { describeError } from '../../internal/describe-error.js'
 import { warn } from '../../internal/warn.js'
-import type { ObservedAppend, RunStatus } from '../../agent/index.js'
 import type { Principal } from '../access/auth.js'
 import type { ServiceEngine } from '../config.js'
 import type { StreamEnd } from '../streams/pump.js'
 import { countDamage, damageOf } from './damage.js'
-import { FileMetrics } from './file-metrics.js'
 import type { LogLine, StreamKind } from './log.js'
-import { Counter, exposition, Gauge, Histogram } from './metrics.js'
+import { Counter, exposition, Gauge, Histogram, type Metric } from './metrics.js'
 
 /** Bounds of the duration buckets, in seconds. */
 const APPEND_BOUNDS = [0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2]
@@ -210,4 +209,59 @@ function knownMethod(method: string): string {
 
 function rounded(ms: number): number {
   return Math.round(ms * 1_000) / 1_000
+}
+
+/** Counts what runs, and people after them, do to folders and conversations. */
+class FileMetrics {
+  readonly #checkpoints = new Counter(
+    'runwright_checkpoints_total',
+    'Checkpoints of folders, by the reason for them.',
+    ['reason'],
+  )
+  readonly #bytes = new Counter(
+    'runwright_checkpoint_bytes_total',
+    'Bytes of content that checkpoints stored and that were not stored before.',
+  )
+  readonly #operations = new Counter(
+    'runwright_file_operations_total',
+    'Finished restores and applies; incomplete ones left alone what others changed meanwhile.',
+    ['operation', 'outcome'],
+  )
+  readonly #decisions = new Counter(
+    'runwright_changes_decided_total',
+    'What became of the changes of isolated runs.',
+    ['changes'],
+  )
+  readonly #isolated = new Counter(
+    'runwright_isolated_runs_total',
+    'Isolated runs created, but for attempts and delegates.',
+  )
+  readonly #forks = new Counter('runwright_forks_total', 'Runs forked from others.')
+  readonly #messages = new Counter('runwright_messages_total', 'Messages to runs.')
+
+  readonly all: readonly Metric[] = [
+    this.#checkpoints,
+    this.#bytes,
+    this.#operations,
+    this.#decisions,
+    this.#isolated,
+    this.#forks,
+    this.#messages,
+  ]
+
+  count({ kind, payload }: AgentEvent): void {
+    if (kind === 'checkpoint') {
+      this.#checkpoints.add(1, payload.reason)
+      this.#bytes.add(payload.new_bytes)
+    } else if (kind === 'files_changed') {
+      const outcome = payload.skipped.length === 0 ? 'done' : 'incomplete'
+      this.#operations.add(1, payload.operation, outcome)
+    } else if (kind === 'changes_decided') this.#decisions.add(1, payload.changes)
+    else if (kind === 'user_message') this.#messages.add(1)
+    else if (kind === 'run_created') {
+      const { role, workspace } = payload
+      if (workspace === 'isolated' && role === undefined) this.#isolated.add(1)
+      if (payload.forked_from !== undefined) this.#forks.add(1)
+    }
+  }
 }

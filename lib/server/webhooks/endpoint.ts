@@ -1,31 +1,22 @@
-import { createHash } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import { join } from 'node:path'
 import {
-  StoreError,
+  type AgentEvent, type EventKind, type ObservedAppend, type RunEngine, type RunQuery, StoreError,
   UnknownRunError,
-  type AgentEvent,
-  type EventKind,
-  type ObservedAppend,
-  type RunEngine,
-  type RunQuery,
 } from '../../agent/index.js'
 import { backoffDelay } from '../../internal/backoff.js'
 import { callHost } from '../../internal/call-host.js'
-import { steadyTime, type Clock } from '../../internal/clock.js'
+import { type Clock, steadyTime } from '../../internal/clock.js'
+import { addCredential } from '../../internal/credentials.js'
 import { describeError } from '../../internal/describe-error.js'
 import { warn } from '../../internal/warn.js'
-import { WebhookCursor, type Progress } from './cursor.js'
+import { type Progress, WebhookCursor } from './cursor.js'
 import { deliver, type Delivered, type ResolveName, type TargetRules } from './delivery.js'
 import {
-  parseKinds,
-  parseUrl,
-  warnOfFailure,
-  type WebhookEndpoint,
-  type WebhookFailure,
+  parseKinds, parseUrl, warnOfFailure, type WebhookEndpoint, type WebhookFailure,
   type WebhookOptions,
 } from './options.js'
 import { Schedule, type TurnEnd } from './schedule.js'
-import { parseSecret, signatureHeaders } from './signature.js'
 
 /** The part of an engine that deliveries read. */
 export type WebhookEngine = Pick<RunEngine, 'events' | 'list' | 'observe'>
@@ -290,4 +281,44 @@ function encode(event: AgentEvent): string {
     data: { ...event, payload: null },
     truncated: true,
   })
+}
+
+/** Bytes of a secret (Standard Webhooks). */
+const MIN_SECRET = 24
+const MAX_SECRET = 64
+
+/**
+ * Parses `whsec_` followed by the base64 of 24 to 64 bytes, and has it masked in whatever is
+ * written.
+ *
+ * @throws TypeError, which does not quote the secret.
+ */
+function parseSecret(secret: unknown): Buffer {
+  const [, encoded] = /^whsec_([A-Za-z0-9+/]+={0,2})$/.exec(String(secret)) ?? []
+  const bytes = Buffer.from(encoded ?? '', 'base64')
+  if (encoded !== undefined && bytes.length >= MIN_SECRET && bytes.length <= MAX_SECRET) {
+    addCredential(encoded)
+    return bytes
+  }
+  throw new TypeError(
+    `webhooks: a secret must be whsec_ and base64 of ${MIN_SECRET} to ${MAX_SECRET} bytes`,
+  )
+}
+
+/** The headers of a delivery (Standard Webhooks): id, time, and a signature for each secret. */
+function signatureHeaders(
+  secrets: readonly Buffer[],
+  id: string,
+  seconds: number,
+  body: string,
+): Record<string, string> {
+  const signed = `${id}.${seconds}.${body}`
+  const signatures = secrets.map(
+    (secret) => `v1,${createHmac('sha256', secret).update(signed).digest('base64')}`,
+  )
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(seconds),
+    'webhook-signature': signatures.join(' '),
+  }
 }

@@ -5,7 +5,7 @@ import { closeSync, constants, fstatSync, mkdtempSync, openSync, rmSync } from '
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { PolledPipe } from '../../../lib/agent/executors/pipe-reader.js'
+import { PolledPipe } from '../../../lib/agent/executors/output-pipe.js'
 
 // Node tells when a pipe has something; other runtimes have to be asked again and again.
 

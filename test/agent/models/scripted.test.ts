@@ -7,8 +7,7 @@ import { test } from 'node:test'
 import { ModelError, type Message } from 'runwright/agent'
 import { ManualClock, ScriptedModel, type ScriptedTurn } from 'runwright/agent/testing'
 import { parseScript } from '../../../lib/agent/models/scripted/script-file.js'
-import { ScriptedPlayer } from '../../../lib/agent/models/scripted/player.js'
-import { scriptedProvider } from '../../../lib/agent/models/scripted/provider.js'
+import { ScriptedPlayer, scriptedProvider } from '../../../lib/agent/models/scripted/provider.js'
 import { modelRequest, tool } from './exchange.js'
 
 const play = (turns: readonly ScriptedTurn[]) => new ScriptedPlayer('scripted:test', turns)

@@ -17,7 +17,7 @@ import {
 } from 'runwright/agent'
 import { ScriptedModel } from 'runwright/agent/testing'
 import { openEngine, runToEnd, scratch, testProvider } from '../../helpers/engine.js'
-import { delegateStart } from '../../../lib/agent/request/child-run.js'
+import { delegateStart } from '../../../lib/agent/request/creation.js'
 import type { RunState } from '../../../lib/agent/log/run-state.js'
 import { serve } from '../../helpers/serve.js'
 import { modelRequest } from './exchange.js'

@@ -6,7 +6,7 @@ import { createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { Redactor } from '../../../lib/agent/redaction/redactor.js'
-import { readProjectInstructions } from '../../../lib/agent/request/project-instructions.js'
+import { readProjectInstructions } from '../../../lib/agent/request/instructions.js'
 import { withinSecrets } from '../../../lib/agent/workspace/left-out.js'
 import { scratch } from '../../helpers/engine.js'
 

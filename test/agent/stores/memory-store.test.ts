@@ -3,7 +3,7 @@ import { hash as digest } from 'node:crypto'
 import { test } from 'node:test'
 import { MemoryStore } from 'runwright/agent'
 import { ManualClock, testRunStore } from 'runwright/agent/testing'
-import { MemoryObjects } from '../../../lib/agent/stores/memory-objects.js'
+import { MemoryObjects } from '../../../lib/agent/stores/memory-store.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { HOUR, ShiftedClock } from '../../helpers/shifted-clock.js'
 

@@ -3,7 +3,7 @@ import * as fs from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { LeftOut, ObjectStore } from 'runwright/agent'
-import { MemoryObjects } from '../../../lib/agent/stores/memory-objects.js'
+import { MemoryObjects } from '../../../lib/agent/stores/memory-store.js'
 import type { TreeRules } from '../../../lib/agent/workspace/left-out.js'
 import {
   manifestOf, TrackedFolder, type Captured,

@@ -3,11 +3,8 @@ import { PassThrough, Readable } from 'node:stream'
 import { test } from 'node:test'
 import { bearerKeys, type RunServiceOptions } from 'runwright/server'
 import {
-  checkCaller,
-  isLoopbackAddress,
-  isLoopbackHost,
+  checkCaller, isLoopbackAddress, isLoopbackHost, type RequestFacts,
 } from '../../../lib/server/access/origin.js'
-import type { RequestFacts } from '../../../lib/server/access/proxies.js'
 import { resolveConfig } from '../../../lib/server/config.js'
 import { FakeEngine } from '../fake-engine.js'
 import { openService } from '../open-service.js'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { signOfProxy } from '../../../lib/server/access/proxies.js'
+import { signOfProxy } from '../../../lib/server/access/origin.js'
 import { RawPeer } from '../../helpers/raw-peer.js'
 import { FakeEngine } from '../fake-engine.js'
 import { openService } from '../open-service.js'

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { duplicateKey } from '../../../lib/server/messages/duplicate-key.js'
+import { duplicateKey } from '../../../lib/server/messages/body.js'
 
 for (const { name, text, twice } of [
   { name: 'a key that occurs twice', text: '{"a":1,"b":2,"a":1}', twice: 'a' },

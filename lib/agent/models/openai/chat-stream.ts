@@ -3,10 +3,8 @@ import type { ModelRequest, ModelTurn } from '../../model.js'
 import type { CallUsage } from '../../usage.js'
 import type { StreamDecoder } from '../adapter.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
-import { buildChatTurn, readChatUsage, readContent } from './chat-answer.js'
-import { LeadingThought } from './leading-thought.js'
-import { ObjectEnd } from './object-end.js'
 import { embeddedError, readPiece, unfinishedStream, type WireContext } from '../provider-errors.js'
+import { buildChatTurn, readChatUsage, readContent, THOUGHT_TAGS } from './chat-answer.js'
 
 /** Fields of a delta that are not joined into the message. */
 const SEPARATE_FIELDS = new Set(['role', 'tool_calls', 'function_call'])
@@ -228,4 +226,90 @@ function isComplete(call: OpenCall): boolean {
 function closeCall(call: OpenCall): JsonObject {
   const named = { name: call.name, arguments: call.object ?? call.text }
   return { ...call.rest, id: call.id, type: 'function', function: named }
+}
+
+/**
+ * Removes the tagged reasoning at the beginning of streamed text. Text is held back while it may be
+ * the beginning of a tag, so never more than the length of a tag.
+ */
+export class LeadingThought {
+  /** White space before the first other character. */
+  #blanks = ''
+  #held = ''
+  #state: 'start' | 'thought' | 'gap' | 'text' = 'start'
+
+  /** Takes the next piece and returns the text that is now known to be visible. */
+  pass(piece: string): string {
+    if (this.#state === 'text' || piece === '') return piece
+    const [open, close] = THOUGHT_TAGS
+    this.#held += piece
+    if (this.#state === 'start') {
+      const text = this.#held.trimStart()
+      this.#blanks += this.#held.slice(0, this.#held.length - text.length)
+      this.#held = text
+      if (text.length < open.length && open.startsWith(text)) return ''
+      if (!text.startsWith(open)) return this.#release()
+      this.#held = text.slice(open.length)
+      this.#blanks = ''
+      this.#state = 'thought'
+    }
+    if (this.#state === 'thought') {
+      const end = this.#held.indexOf(close)
+      this.#held =
+        end === -1 ? this.#held.slice(1 - close.length) : this.#held.slice(end + close.length)
+      if (end === -1) return ''
+      this.#state = 'gap'
+    }
+    this.#held = this.#held.trimStart()
+    return this.#held === '' ? '' : this.#release()
+  }
+
+  #release(): string {
+    const text = this.#blanks + this.#held
+    this.#held = this.#blanks = ''
+    this.#state = 'text'
+    return text
+  }
+}
+
+/** Says whether a JSON object that comes in pieces is complete. It looks at each character once. */
+export class ObjectEnd {
+  /** What came and was not looked at. */
+  #pieces: string[] = []
+  #depth = 0
+  #isInString = false
+  #isEscaped = false
+  #state: 'before' | 'within' | 'after' | 'no object' = 'before'
+
+  /** Adds the next piece of the text. */
+  add(piece: string): void {
+    if (this.#isOpen) this.#pieces.push(piece)
+  }
+
+  /** Whether the object ends in what has come so far. */
+  get isReached(): boolean {
+    for (const piece of this.#pieces)
+      for (let i = 0; i < piece.length && this.#isOpen; i++) this.#take(piece.charAt(i))
+    this.#pieces = []
+    return this.#state === 'after'
+  }
+
+  get #isOpen(): boolean {
+    return this.#state === 'before' || this.#state === 'within'
+  }
+
+  #take(char: string): void {
+    if (this.#isEscaped) this.#isEscaped = false
+    else if (this.#isInString) {
+      if (char === '"') this.#isInString = false
+      else if (char === '\\') this.#isEscaped = true
+    } else if (char === '{' || char === '[') {
+      this.#state = this.#state === 'before' && char === '[' ? 'no object' : 'within'
+      this.#depth += 1
+    } else if (char === '}' || char === ']') {
+      this.#depth -= 1
+      this.#state = this.#depth > 0 ? 'within' : this.#depth === 0 ? 'after' : 'no object'
+    } else if (this.#state === 'before' && char.trim() !== '') this.#state = 'no object'
+    else if (char === '"') this.#isInString = true
+  }
 }

@@ -1,6 +1,6 @@
 /**
  * Lists in the order of folders, end reasons and parents: a column that the database fills in
- * itself, as those of `list-keys.ts`, and an index for each order.
+ * itself, as the list keys of `schema.ts`, and an index for each order.
  *
  * @module
  */

@@ -17,7 +17,7 @@ import { checkPage } from '../append-checks.js'
 import { checkRetention, type Retention } from '../run-index.js'
 import { unreadableHead } from '../unreadable-head.js'
 import { admit } from './admission.js'
-import { placementOf, type Placement } from './append-statements.js'
+import { type Placement, placementOf } from './append-statements.js'
 import { Appender } from './appender.js'
 import { Claims } from './claims.js'
 import { DamagedRuns } from './damaged-runs.js'
@@ -28,13 +28,11 @@ import { PostgresHoldouts } from './holdouts.js'
 import { Messages } from './messages.js'
 import { Notifications } from './notifications.js'
 import { PostgresObjects } from './objects.js'
-import { foreignQuery } from './places.js'
 import {
-  resolvePostgresStoreOptions,
-  type PostgresStoreOptions,
-  type ResolvedPostgresStoreOptions,
+  type PostgresStoreOptions, type ResolvedPostgresStoreOptions, resolvePostgresStoreOptions,
 } from './options.js'
-import { reserveConnections } from './pool-room.js'
+import type { PgPool } from './pg-types.js'
+import { foreignQuery } from './places.js'
 import { noteRemoval, Removals } from './removals.js'
 import { sweep } from './retention.js'
 import { RunQueries } from './run-queries.js'
@@ -326,4 +324,34 @@ export class PostgresStore implements RunStore {
     const what = this.#state === 'new' ? 'is not open yet; call open() first' : 'is closed'
     throw new StoreError('ERR_AGENT_STORE', `the store ${what}`)
   }
+}
+
+/** Connections that open stores keep, of each pool. */
+const kept = new WeakMap<PgPool, number>()
+
+/**
+ * Reserves the connection that a store keeps while it is open: the one that listens and carries the
+ * heartbeat, of `listen` or else of `pool`. Stores on one pool must leave one for statements, or
+ * each statement would wait for a connection that never becomes free.
+ *
+ * @returns a function that ends the reservation.
+ * @throws {@link StoreError} when a pool is too small.
+ */
+function reserveConnections(pool: PgPool, listen: PgPool | null): () => void {
+  const keeping = listen ?? pool
+  assertRoom('pool', pool, (kept.get(pool) ?? 0) + (keeping === pool ? 2 : 1))
+  if (keeping !== pool) assertRoom('listen', keeping, (kept.get(keeping) ?? 0) + 1)
+  kept.set(keeping, (kept.get(keeping) ?? 0) + 1)
+  return () => void kept.set(keeping, (kept.get(keeping) ?? 1) - 1)
+}
+
+function assertRoom(name: string, { options }: PgPool, needed: number): void {
+  const max = options?.max ?? Infinity
+  if (max >= needed) return
+  throw new StoreError(
+    'ERR_AGENT_STORE',
+    `max of ${name} is ${max}, but the stores that use it need ${needed} connections: each keeps ` +
+      'one to listen and for its heartbeat, and statements need another; ' +
+      `set max to ${needed} or more (4 are enough for one store)`,
+  )
 }

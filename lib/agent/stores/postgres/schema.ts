@@ -6,15 +6,115 @@
  */
 import { StoreError } from '../../errors.js'
 import type { Database, Transaction } from './database.js'
-import { CLAIM_COLUMN_STATEMENTS } from './claim-columns.js'
-import { LIST_KEY_STATEMENTS } from './list-keys.js'
-import { LIST_ORDER_STATEMENTS } from './list-orders.js'
 import { FORMAT_STATEMENTS, TREE_FORMAT_STATEMENTS } from './formats.js'
 import { HOLDOUT_STATEMENTS } from './holdouts.js'
+import { LIST_ORDER_STATEMENTS } from './list-orders.js'
 import { MESSAGE_STATEMENTS } from './messages.js'
 import { OBJECT_STATEMENTS } from './objects.js'
 import { PLACE_STATEMENTS } from './places.js'
 import { TENANT_TURN_STATEMENTS, TREE_STATEMENTS } from './trees.js'
+
+/**
+ * Columns for what claims ask of a head: whether a run shares its folder, and whether its log says
+ * that its files are being changed. No statement reads the text of a head: PostgreSQL's operators
+ * on JSON fail on NUL and on halves of characters, and one such row would fail every claim.
+ *
+ * Appends write them. For rows of processes of an earlier version the database fills them in.
+ */
+
+/** The migration that adds them. `$schema` is replaced by the quoted name of the schema. */
+const CLAIM_COLUMN_STATEMENTS: readonly string[] = [
+  // Null, and false, in rows for which nothing asks it.
+  `ALTER TABLE $schema.runs ADD COLUMN shares_folder boolean,
+    ADD COLUMN operation_open boolean NOT NULL DEFAULT false`,
+  // Heads with `?` in place of what the operators refuse. JSON has a backslash for no other reason
+  // than to escape, so one that follows an even number of them begins an escape.
+  `CREATE FUNCTION $schema.readable_head(head json) RETURNS json LANGUAGE sql STABLE AS $$
+    SELECT regexp_replace(head::text,
+      '(?<!\\\\)((?:\\\\\\\\)*)\\\\u(?:0000|[dD][89a-fA-F][0-9a-fA-F]{2})', '\\1?', 'g')::json
+  $$`,
+  `CREATE FUNCTION $schema.shares_folder(folder text, head json) RETURNS boolean
+    LANGUAGE sql STABLE AS $$
+    SELECT folder IS NULL AND coalesce(
+      $schema.readable_head(head) -> 'details' ->> 'workspace', 'in_place') = 'in_place'
+  $$`,
+  // Few rows, however many there are, and found by indexes: live runs that have not asked for their
+  // folders, and runs whose files are being changed.
+  `UPDATE $schema.runs SET shares_folder = $schema.shares_folder(folder, head)
+    WHERE status IN ('pending', 'running', 'awaiting_human') AND folder IS NULL`,
+  `UPDATE $schema.runs SET operation_open = true
+    WHERE operates AND $schema.readable_head(head) ->> 'operation' IS NOT NULL`,
+  `CREATE FUNCTION $schema.set_shares_folder() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      NEW.shares_folder := $schema.shares_folder(NEW.folder, NEW.head);
+      RETURN NEW;
+    END
+  $$`,
+  `CREATE TRIGGER runs_set_shares_folder BEFORE INSERT ON $schema.runs
+    FOR EACH ROW WHEN (NEW.shares_folder IS NULL)
+    EXECUTE FUNCTION $schema.set_shares_folder()`,
+  // An append of any version leaves `operates` as its log says.
+  `CREATE FUNCTION $schema.set_operation_open() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      NEW.operation_open := NEW.operates;
+      RETURN NEW;
+    END
+  $$`,
+  `CREATE TRIGGER runs_set_operation_open BEFORE UPDATE ON $schema.runs
+    FOR EACH ROW WHEN (NEW.last_seq <> OLD.last_seq AND NEW.operation_open <> NEW.operates)
+    EXECUTE FUNCTION $schema.set_operation_open()`,
+]
+
+/**
+ * Columns by which runs are listed: folder, end reason and metadata. The database fills them in
+ * itself, so runs of processes of an earlier version have them as well.
+ */
+
+/** The migration that adds them. `$schema` is replaced by the quoted name of the schema. */
+const LIST_KEY_STATEMENTS: readonly string[] = [
+  `ALTER TABLE $schema.runs ADD COLUMN cwd_key text COLLATE "C", ADD COLUMN end_reason text,
+    ADD COLUMN metadata_keys text[]`,
+  // As `stores/list-keys.ts`.
+  `CREATE FUNCTION $schema.list_key(json text) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT left(translate(encode(sha256(convert_to(json, 'UTF8')), 'base64'), '+/', '-_'), 22)
+  $$`,
+  // In a text of JSON, a quotation mark inside a string always has a backslash before it.
+  `CREATE FUNCTION $schema.metadata_keys_in(fixed json) RETURNS text[] LANGUAGE sql STABLE AS $$
+    SELECT array_agg($schema.list_key('[' || m[1] || ',' || m[2] || ']'))
+    FROM regexp_matches(
+      substring(fixed::text FROM '"metadata":(\\{(?:"(?:[^"\\\\]|\\\\.)*"[:,]?)*\\})'),
+      '("(?:[^"\\\\]|\\\\.)*"):("(?:[^"\\\\]|\\\\.)*")', 'g') AS m
+  $$`,
+  `CREATE FUNCTION $schema.end_reason_in(head json) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT substring(head::text FROM '"end_reason":"([a-z_]+)"')
+  $$`,
+  `CREATE FUNCTION $schema.set_list_keys() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      NEW.cwd_key := $schema.list_key('"' || $schema.cwd_in(NEW.fixed) || '"');
+      NEW.metadata_keys := $schema.metadata_keys_in(NEW.fixed);
+      RETURN NEW;
+    END
+  $$`,
+  `CREATE FUNCTION $schema.set_end_reason() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN
+      NEW.end_reason := $schema.end_reason_in(NEW.head);
+      RETURN NEW;
+    END
+  $$`,
+  `UPDATE $schema.runs SET cwd_key = $schema.list_key('"' || $schema.cwd_in(fixed) || '"'),
+    metadata_keys = $schema.metadata_keys_in(fixed),
+    end_reason = CASE WHEN ended_ms IS NOT NULL THEN $schema.end_reason_in(head) END`,
+  `CREATE TRIGGER runs_set_list_keys BEFORE INSERT ON $schema.runs
+    FOR EACH ROW EXECUTE FUNCTION $schema.set_list_keys()`,
+  `CREATE TRIGGER runs_set_end_reason BEFORE INSERT OR UPDATE ON $schema.runs
+    FOR EACH ROW WHEN (NEW.ended_ms IS NOT NULL AND NEW.end_reason IS NULL)
+    EXECUTE FUNCTION $schema.set_end_reason()`,
+  `CREATE INDEX runs_by_cwd ON $schema.runs (cwd_key, created_ms DESC, run_id DESC)`,
+  `CREATE INDEX runs_by_end_reason ON $schema.runs (end_reason, created_ms DESC, run_id DESC)
+    WHERE end_reason IS NOT NULL`,
+  `CREATE INDEX runs_by_metadata ON $schema.runs USING gin (metadata_keys)
+    WHERE metadata_keys IS NOT NULL`,
+]
 
 interface Migration {
   readonly version: number

@@ -7,7 +7,7 @@ import {
   type EvaluationReport,
 } from 'runwright/agent/testing'
 import { reportOf } from '../../../../lib/agent/testing/evaluation/report.js'
-import { fitted, textWidth } from '../../../../lib/agent/testing/evaluation/text-width.js'
+import { fitted, textWidth } from '../../../../lib/agent/testing/evaluation/table.js'
 
 function attempt(fields: Partial<EvaluationAttempt>): EvaluationAttempt {
   return {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { availableParallelism } from 'node:os'
 import { test } from 'node:test'
-import { AdaptiveSpin } from '../../../../lib/http/transports/blocking/adaptive-spin.js'
+import { AdaptiveSpin } from '../../../../lib/http/transports/blocking/worker-channel.js'
 
 /** Simulates 2048 waits of these lengths, and counts those of the last 1024 that spun. */
 function spins(spin: AdaptiveSpin, spun: (row: number) => number, sleptMs: number): number {

@@ -3,11 +3,8 @@ import { createServer } from 'node:http2'
 import { test } from 'node:test'
 import { AsyncClient } from 'runwright/http'
 import {
-  HpackDecoder,
-  HpackEncoder,
-  HpackError,
+  decodeHuffman, HpackDecoder, HpackEncoder, HpackError,
 } from '../../../../lib/http/transports/http2/hpack.js'
-import { decodeHuffman } from '../../../../lib/http/transports/http2/hpack-huffman.js'
 import { listen } from '../../../helpers/serve.js'
 
 const hex = (text: string): Buffer => Buffer.from(text.replaceAll(' ', ''), 'hex')

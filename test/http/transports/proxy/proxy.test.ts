@@ -7,8 +7,9 @@ import { fileURLToPath } from 'node:url'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { AsyncClient, MockTransport, Proxy, ProxyError, Response } from 'runwright/http'
-import { proxiesFromEnvironment } from '../../../../lib/http/environment.js'
-import { isNoProxy, parseNoProxy } from '../../../../lib/http/no-proxy.js'
+import {
+  isNoProxy, parseNoProxy, proxiesFromEnvironment,
+} from '../../../../lib/http/environment.js'
 import { RawPeer, rawServer } from '../../../helpers/raw-peer.js'
 import { listen, serve, type Served } from '../../../helpers/serve.js'
 
