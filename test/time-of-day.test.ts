@@ -10,7 +10,7 @@ import { root } from './helpers/markdown.js'
  * measured with `steadyNow()` and `performance.now()`.
  */
 const READERS: Readonly<Record<string, string>> = {
-  'internal/clock.ts': 'the clock itself',
+  'internal/time.ts': 'the clock itself',
   'agent/log/run-time.ts': '`ts` of records; deadlines that another process has stored',
   'agent/run/end-from-records.ts': '`ts` of records',
   'agent/run/steps/human-check.ts': 'deadlines of gates; ids',

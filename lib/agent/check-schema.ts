@@ -8,9 +8,9 @@
  *
  * @module
  */
-import { MAX_RECORD_DEPTH } from '../internal/map-texts.js'
+import { MAX_RECORD_DEPTH } from '../internal/json.js'
 import { checkObject } from '../internal/options.js'
-import { isStorable, isStorableName, MUST_BE_STORABLE } from '../internal/storable-text.js'
+import { isStorable, isStorableName, MUST_BE_STORABLE } from '../internal/text.js'
 import { Check } from './json-schema/check.js'
 import { compileSchema } from './json-schema/compile.js'
 import * as words from './json-schema/describe.js'

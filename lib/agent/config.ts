@@ -5,7 +5,7 @@
  */
 import { join, resolve } from 'node:path'
 import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
-import { systemClock, type Clock } from '../internal/clock.js'
+import { systemClock, type Clock } from '../internal/time.js'
 import type { ApproveCall } from './approval.js'
 import type { Executor } from './executor.js'
 import { executorNamed, type ExecutorName } from './executors/named.js'

@@ -11,11 +11,10 @@
  * @module
  */
 import { AsyncLocalStorage } from 'node:async_hooks'
-import { backoffBound, backoffDelay, type Backoff } from '../internal/backoff.js'
-import { systemClock, type Clock } from '../internal/clock.js'
-import { describeError, fieldOf } from '../internal/describe-error.js'
-import { sleep } from '../internal/sleep.js'
-import { systemCode } from '../internal/system-code.js'
+import {
+  type Backoff, backoffBound, backoffDelay, type Clock, sleep, systemClock,
+} from '../internal/time.js'
+import { describeError, fieldOf, systemCode } from '../internal/errors.js'
 import { ExhaustedError, isUnavailable, StoreError } from './errors.js'
 import { DISK, NO_SPACE, PLACE, remedyFor, RESOURCES } from './machine-faults.js'
 

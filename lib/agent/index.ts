@@ -256,7 +256,7 @@ export type { ProcessExecutorOptions } from './executors/process.js'
 export { autoExecutor, bubblewrapExecutor, bubblewrapProblem } from './executors/bubblewrap.js'
 export type { BubblewrapOptions } from './executors/bubblewrap.js'
 export { diffText } from './workspace/diff.js'
-export { escapeInvisible } from '../internal/escape-invisible.js'
+export { escapeInvisible } from '../internal/text.js'
 export type { TextDiff } from './workspace/diff.js'
 export { openWorkspace } from './workspace/open.js'
 export type {
@@ -286,5 +286,5 @@ export { toJsonSchema } from './json-schema/standard.js'
 export type {
   JsonSchema, JsonSchemaType, SchemaViolation, StandardIssue, StandardResult, StandardSchema,
 } from './schema.js'
-export type { Clock, Timer } from '../internal/clock.js'
+export type { Clock, Timer } from '../internal/time.js'
 export type { JsonObject, JsonValue } from '../internal/json.js'

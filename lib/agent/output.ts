@@ -6,7 +6,7 @@
  * @module
  */
 import { checkString } from '../internal/options.js'
-import { warn as warnProcess } from '../internal/warn.js'
+import { warn as warnProcess } from '../internal/errors.js'
 import { redactor } from './redaction/redactor.js'
 
 /** Characters around a cut in streamed output that are kept to find secrets: a private key's. */

@@ -5,7 +5,7 @@
  * @module
  */
 import { parseArgs } from 'node:util'
-import { nearestName } from '../internal/nearest-name.js'
+import { nearestName } from '../internal/text.js'
 
 /** What a process ends with. */
 export const EXIT = { achieved: 0, failed: 1, usage: 2, gate: 3, aborted: 130 } as const

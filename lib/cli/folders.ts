@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
 import { realpathSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, isAbsolute, join, relative, resolve } from 'node:path'
-import { describeError } from '../internal/describe-error.js'
+import { describeError } from '../internal/errors.js'
 import { CommandError, EXIT, UsageError } from './command-line.js'
 
 /**

@@ -8,7 +8,7 @@ import {
   type AgentEvent, type EventPayloads, type NetChanges, type ResumeAnswer, type RunDetails,
   type RunEngine, RunStateError,
 } from '../agent/index.js'
-import { escapeInvisibleJson } from '../internal/escape-invisible.js'
+import { escapeInvisibleJson } from '../internal/text.js'
 import type { Dialogue } from './dialogue.js'
 import type { Part } from './print.js'
 import type { Terminal } from './terminal.js'

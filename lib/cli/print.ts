@@ -5,7 +5,7 @@
  * @module
  */
 import { styleText } from 'node:util'
-import { escapeInvisible } from '../internal/escape-invisible.js'
+import { escapeInvisible } from '../internal/text.js'
 
 /**
  * The text as one line in which nothing controls a terminal, hides, or changes the order of what

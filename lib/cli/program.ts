@@ -3,9 +3,9 @@
  *
  * @module
  */
-import { describeError } from '../internal/describe-error.js'
+import { describeError } from '../internal/errors.js'
 import { VERSION } from '../internal/version.js'
-import { nearestName } from '../internal/nearest-name.js'
+import { nearestName } from '../internal/text.js'
 import {
   CommandError,
   EXIT,

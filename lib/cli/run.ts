@@ -1,7 +1,7 @@
 /** `runwright run <goal>`: one run in the terminal, without a server. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { escapeInvisibleJson } from '../internal/escape-invisible.js'
+import { escapeInvisibleJson } from '../internal/text.js'
 import {
   AgentError,
   FileStore,

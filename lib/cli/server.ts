@@ -8,7 +8,7 @@ import { mkdir } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
 import { FileStore } from '../agent/index.js'
-import { asError, describeError } from '../internal/describe-error.js'
+import { asError, describeError } from '../internal/errors.js'
 import {
   bearerKeys,
   createRunService,

@@ -1,4 +1,4 @@
-import { sleep } from '../internal/sleep.js'
+import { sleep } from '../internal/time.js'
 import { AsyncResponse } from './async-response.js'
 import { buildRequest } from './build-request.js'
 import { checkSendOptions, type RequestOptions, type SendOptions } from './call-options.js'

@@ -1,4 +1,4 @@
-import { ByteCollector } from '../internal/byte-collector.js'
+import { ByteCollector } from '../internal/bytes.js'
 import { decodeContent, decodeStream } from './content/decoders.js'
 import { ByteChunker, IncrementalText, LineSplitter, TextChunker } from './content/text.js'
 import { BaseResponse, initOf, pieceSize, type IterOptions, type ResponseInit } from './response.js'

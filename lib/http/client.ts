@@ -1,4 +1,4 @@
-import { sleepSync } from '../internal/sleep.js'
+import { sleepSync } from '../internal/time.js'
 import { buildRequest } from './build-request.js'
 import { checkSendOptions, type RequestOptions, type SendOptions } from './call-options.js'
 import { ClientPool, inheriting, parentOf } from './client-pool.js'

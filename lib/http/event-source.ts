@@ -1,4 +1,4 @@
-import { backoffDelay, TRANSIENT_STATUSES } from '../internal/backoff.js'
+import { backoffDelay, TRANSIENT_STATUSES } from '../internal/time.js'
 import { checkOptions, type OptionKinds } from '../internal/options.js'
 import { REQUEST_OPTIONS, type RequestOptions } from './call-options.js'
 import { MAX_SSE_EVENT_LENGTH, SseParser, type ServerSentEvent } from './content/sse-parser.js'

@@ -1,5 +1,5 @@
 import { checkOptions, type OptionKinds } from '../internal/options.js'
-import { PageCheck } from '../internal/page-check.js'
+import { PageCheck } from '../internal/web.js'
 import { REQUEST_OPTIONS, type RequestOptions } from './call-options.js'
 import { checkCount } from './config.js'
 import { RemoteProtocolError } from './errors.js'

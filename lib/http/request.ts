@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { ByteCollector } from '../internal/byte-collector.js'
+import { ByteCollector } from '../internal/bytes.js'
 import { checkOptions, type OptionKinds } from '../internal/options.js'
 import type { Timeouts } from './config.js'
 import { type Body, type BodyContent, bytesBody, contentBody, formBody } from './content/body.js'

@@ -1,4 +1,4 @@
-import { backoffDelay, TRANSIENT_STATUSES } from '../internal/backoff.js'
+import { backoffDelay, TRANSIENT_STATUSES } from '../internal/time.js'
 import { checkOptions, type OptionKinds } from '../internal/options.js'
 import { checkCount } from './config.js'
 import { retryChannel, type RetryEvent } from './diagnostics.js'

@@ -1,4 +1,9 @@
-import { isStorable } from './storable-text.js'
+/**
+ * JSON: its types, parsed and canonical form, and its texts.
+ *
+ * @module
+ */
+import { isStorable } from './text.js'
 
 /** A value that JSON can represent. */
 export type JsonValue =
@@ -92,4 +97,102 @@ export function plainCopy(value: unknown, maxCharacters: number, wholeText: bool
 
 class NotPlain extends Error {
   override name = 'NotPlain'
+}
+
+/** JSON that is equal for equal values, in whatever order their fields are. */
+export function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_, part: unknown) =>
+    typeof part === 'object' && part !== null && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : part,
+  )
+}
+
+/**
+ * Freezes what is shared, so that whoever changes it learns so at once. With `NODE_ENV=production`
+ * requests are not frozen, which costs nothing.
+ */
+
+/** Asked once: the environment is not read for every request. */
+const isProduction = process.env['NODE_ENV'] === 'production'
+
+/**
+ * Freezes a value with all lists and plain objects in it, and returns it. What is frozen already is
+ * not looked into; instances of classes, such as signals, are left alone.
+ */
+export function deepFreeze<T>(value: T): T {
+  return isProduction ? value : frozen(value)
+}
+
+/** Does so with a list whose first `done` entries are frozen already, which it does not look at. */
+export function deepFreezeList<T>(list: readonly T[], done: number): readonly T[] {
+  if (isProduction) return list
+  for (let i = done; i < list.length; i++) frozen(list[i])
+  return Object.freeze(list)
+}
+
+/** Freezes it in production as well: for what others share. */
+export function frozen<T>(value: T): T {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return value
+  if (!Array.isArray(value) && !isPlain(value)) return value
+  for (const part of Object.values(value)) frozen(part)
+  return Object.freeze(value)
+}
+
+function isPlain(value: object): boolean {
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+}
+
+/** Levels of a record that are looked at: those of a value from outside, and its record's own. */
+export const MAX_RECORD_DEPTH: number = 2 * MAX_JSON_DEPTH
+
+type Form = (text: string) => string
+
+/**
+ * A value with `form` of each text in it, names of fields included; the same object if that changes
+ * nothing, since most values need no copy. `tooDeep` stands for what is nested too deep to be
+ * looked at.
+ */
+export function mapTexts<T>(value: T, form: Form, tooDeep: string): T {
+  return mapPart(value, form, tooDeep, 0) as T
+}
+
+function mapPart(part: unknown, form: Form, tooDeep: string, depth: number): unknown {
+  if (typeof part === 'string') return form(part)
+  if (typeof part !== 'object' || part === null) return part
+  if (depth > MAX_RECORD_DEPTH) return tooDeep
+  if (Array.isArray(part)) return mapItems(part, form, tooDeep, depth + 1)
+  return mapFields(part as Fields, form, tooDeep, depth + 1)
+}
+
+function mapItems(
+  items: readonly unknown[],
+  form: Form,
+  tooDeep: string,
+  depth: number,
+): readonly unknown[] {
+  let mapped: unknown[] | undefined
+  for (let i = 0; i < items.length; i++) {
+    const item = mapPart(items[i], form, tooDeep, depth)
+    if (item !== items[i]) (mapped ??= [...items])[i] = item
+  }
+  return mapped ?? items
+}
+
+interface Fields {
+  readonly [name: string]: unknown
+}
+
+function mapFields(fields: Fields, form: Form, tooDeep: string, depth: number): Fields {
+  const names = Object.keys(fields)
+  let mapped: [name: string, field: unknown][] | undefined
+  for (let i = 0; i < names.length; i++) {
+    const name = names[i]!
+    const [newName, field] = [form(name), mapPart(fields[name], form, tooDeep, depth)]
+    if (mapped === undefined && newName === name && field === fields[name]) continue
+    mapped ??= names.slice(0, i).map((same) => [same, fields[same]])
+    mapped.push([newName, field])
+  }
+  return mapped === undefined ? fields : Object.fromEntries(mapped)
 }

@@ -1,7 +1,7 @@
 /**
  * Which lines of a text became which lines of another (E. Myers, "An O(ND) difference algorithm and
  * its variations", 1986). The work is bounded, and done in parts: these functions are generators
- * that yield often, see `internal/next-turn.ts`.
+ * that yield often, see `internal/time.ts`.
  *
  * @module
  */

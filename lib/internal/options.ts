@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { nearestName } from './nearest-name.js'
+import { nearestName } from './text.js'
 
 type Kind<V> =
   unknown extends V ? 'any'

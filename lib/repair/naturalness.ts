@@ -1,4 +1,4 @@
-import { lowerBound } from '../internal/lower-bound.js'
+import { lowerBound } from '../internal/queues.js'
 import type { Patch } from './operators/patch.js'
 import type { SourceFile } from './source.js'
 import type { Token } from './token.js'

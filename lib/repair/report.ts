@@ -1,4 +1,4 @@
-import { untakenName } from '../internal/untaken-name.js'
+import { untakenName } from '../internal/text.js'
 import { isFileFailure, isFixtureFailure } from './file-failure.js'
 
 /** Outcome by test name; duplicate names are numbered. */

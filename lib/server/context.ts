@@ -1,5 +1,5 @@
 import type { Caller } from '../agent/index.js'
-import { callHost } from '../internal/call-host.js'
+import { callHost } from '../internal/web.js'
 import { describeValue } from '../internal/options.js'
 import type { Principal } from './access/auth.js'
 import { Limiter } from './access/limits.js'

@@ -1,6 +1,6 @@
-import { callHost } from '../internal/call-host.js'
-import { describeError } from '../internal/describe-error.js'
-import { escapeInvisible } from '../internal/escape-invisible.js'
+import { callHost } from '../internal/web.js'
+import { describeError } from '../internal/errors.js'
+import { escapeInvisible } from '../internal/text.js'
 import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import type { RunService } from './service.js'
 

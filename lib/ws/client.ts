@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingHttpHeaders, OutgoingHttpHeaders } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
-import { asError } from '../internal/describe-error.js'
+import { asError } from '../internal/errors.js'
 import { checkOptions, type OptionKinds } from '../internal/options.js'
 import {
   CLIENT_SETTINGS,

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { raceAbort } from '../internal/abort.js'
+import { raceAbort } from '../internal/time.js'
 import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import { checkCloseCode } from './close-codes.js'
 import { type CloseInfo, Closing } from './closing.js'

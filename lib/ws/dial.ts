@@ -1,7 +1,7 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { ConnectionOptions } from 'node:tls'
-import { describeError } from '../internal/describe-error.js'
+import { describeError } from '../internal/errors.js'
 import type { OptionKinds } from '../internal/options.js'
 import type { ConnectTarget } from './client-target.js'
 import { ConnectError } from './errors.js'

@@ -1,4 +1,4 @@
-import { raceAbort } from '../internal/abort.js'
+import { raceAbort } from '../internal/time.js'
 import { checkOptions, describeValue, type OptionKinds } from '../internal/options.js'
 import type { HeldStream } from './backlog.js'
 import { Deflater } from './deflate.js'

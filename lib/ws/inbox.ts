@@ -1,4 +1,4 @@
-import { abortListeners } from '../internal/abort.js'
+import { abortListeners } from '../internal/time.js'
 import type { WebSocketMessage } from './receiver.js'
 
 /** Added to the size of each message, so that a flood of empty ones is bounded too. */

@@ -1,5 +1,5 @@
 import type { Duplex } from 'node:stream'
-import { abortListeners, raceAbort } from '../internal/abort.js'
+import { abortListeners, raceAbort } from '../internal/time.js'
 import { OpeningTimeoutError } from './errors.js'
 
 /**

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import { trimEndOf } from '../internal/trim-end.js'
+import { trimEndOf } from '../internal/text.js'
 import { HandshakeError } from './errors.js'
 import { isToken } from './extensions.js'
 

@@ -9,7 +9,7 @@ import {
   type AsyncClientOptions,
   type AsyncResponse,
 } from 'runwright/http'
-import { sleepSync } from '../../lib/internal/sleep.js'
+import { sleepSync } from '../../lib/internal/time.js'
 import { testCa } from './both-clients.js'
 
 /** Time limit of every call; the tests block the thread for longer. */

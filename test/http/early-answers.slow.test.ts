@@ -12,7 +12,7 @@ import {
   WriteError,
   type AsyncClientOptions,
 } from 'runwright/http'
-import { sleepSync } from '../../lib/internal/sleep.js'
+import { sleepSync } from '../../lib/internal/time.js'
 import { listen } from '../helpers/serve.js'
 import { testCa, type AnyClient, type AnyClientOptions } from './both-clients.js'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
-import { abortListeners, raceAbort } from '../../lib/internal/abort.js'
+import { abortListeners, raceAbort } from '../../lib/internal/time.js'
 
 test('work that settles first wins, and all races of a signal share one listener', async () => {
   const { signal } = new AbortController()

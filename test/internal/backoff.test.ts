@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { backoffBound, backoffDelay } from '../../lib/internal/backoff.js'
+import { backoffBound, backoffDelay } from '../../lib/internal/time.js'
 
 const backoff = { firstMs: 100, maxMs: 1_000 }
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ByteCollector } from '../../lib/internal/byte-collector.js'
+import { ByteCollector } from '../../lib/internal/bytes.js'
 
 test('chunks of any sizes come back in their order', () => {
   const sizes = [0, 1, 3, 16_384, 5, 4_095, 4_097, 1, 70_000, 0, 16_383, 16_385, 2]

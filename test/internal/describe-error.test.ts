@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addCredential } from '../../lib/internal/credentials.js'
-import { asError, describeError, fieldOf } from '../../lib/internal/describe-error.js'
+import { addCredential, asError, describeError, fieldOf } from '../../lib/internal/errors.js'
 
 const coded = (message: string, code: string): Error => Object.assign(new Error(message), { code })
 const refuses = (...names: readonly string[]): Error =>

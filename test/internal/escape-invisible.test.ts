@@ -88,7 +88,7 @@ test('nothing is written to a terminal but through escapeInvisible', () => {
   // Errors of the host's own functions, with their stacks.
   const hostsErrors = ['ws/client.ts', 'ws/server.ts', 'agent/run/active-runs.ts']
   const files = readdirSync(lib, { recursive: true, encoding: 'utf8' }).filter((name) => {
-    return name.endsWith('.ts') && name !== 'internal/warn.ts'
+    return name.endsWith('.ts') && name !== 'internal/errors.ts'
   })
   for (const name of files) {
     for (const line of readFileSync(lib + name, 'utf8').split('\n')) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { FairSlots } from '../../lib/internal/fair-slots.js'
+import { FairSlots } from '../../lib/internal/queues.js'
 import { Random } from '../helpers/random.js'
 
 /** Work that lasts until it is ended. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { lowerBound } from '../../lib/internal/lower-bound.js'
+import { lowerBound } from '../../lib/internal/queues.js'
 
 test('the first place that is not before is found, with few looks', () => {
   for (let count = 0; count <= 40; count++) {

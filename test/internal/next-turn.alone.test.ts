@@ -1,7 +1,7 @@
 /** Counts everything that happens in a turn of its process, so it has a process of its own. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inSlices, LongWork, nextTurn } from '../../lib/internal/next-turn.js'
+import { inSlices, LongWork, nextTurn } from '../../lib/internal/time.js'
 
 test('long works that run at once share each turn, and none of them starves', async (t) => {
   let now = 0

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { PageCheck } from '../../lib/internal/page-check.js'
+import { PageCheck } from '../../lib/internal/web.js'
 
 test('a list that goes round is noticed after a few rounds, whatever its length', () => {
   for (let start = 0; start < 40; start++) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { getEventListeners } from 'node:events'
 import { test } from 'node:test'
 import { ManualClock } from 'runwright/agent/testing'
-import { LATE, sleep, within } from '../../lib/internal/sleep.js'
+import { LATE, sleep, within } from '../../lib/internal/time.js'
 
 test('a sleep ends after its time or when the signal aborts', async () => {
   const clock = new ManualClock(0)

@@ -1,10 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { nameOfBytes } from '../../lib/internal/file-names.js'
-import { mapTexts } from '../../lib/internal/map-texts.js'
 import {
-  isStorable, isStorableName, storableName, storableText,
-} from '../../lib/internal/storable-text.js'
+  isStorable, isStorableName, nameOfBytes, storableName, storableText,
+} from '../../lib/internal/text.js'
+import { mapTexts } from '../../lib/internal/json.js'
 
 for (const [text, asText, asName = asText] of [
   ['', ''],

@@ -4,8 +4,9 @@ import { once } from 'node:events'
 import { mkdirSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { test } from 'node:test'
-import { pidNamespace, startOf } from '../../lib/internal/processes.js'
-import { abandonedFolders, makeTemporaryFolder } from '../../lib/internal/temporary-folders.js'
+import {
+  abandonedFolders, makeTemporaryFolder, pidNamespace, startOf,
+} from '../../lib/internal/processes.js'
 import { scratch } from '../helpers/engine.js'
 
 const NAMESPACE = /\d+/.exec(pidNamespace() ?? '')?.[0] ?? '0'

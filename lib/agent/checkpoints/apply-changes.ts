@@ -1,4 +1,4 @@
-import { inSlices } from '../../internal/next-turn.js'
+import { inSlices } from '../../internal/time.js'
 import type { ApplyResult } from '../checkpoint.js'
 import { InvalidRequestError, RunStateError, WorkspaceChangedError } from '../errors.js'
 import type { RecordDraft } from '../events.js'

@@ -1,4 +1,4 @@
-import { raceAbort } from '../../internal/abort.js'
+import { raceAbort } from '../../internal/time.js'
 import type { ObjectStore } from '../object-store.js'
 
 /** The same store, of which each call rejects with the signal's reason when that aborts first. */

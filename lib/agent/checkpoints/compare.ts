@@ -1,4 +1,4 @@
-import { inSlices } from '../../internal/next-turn.js'
+import { inSlices } from '../../internal/time.js'
 import type { ObjectStore } from '../object-store.js'
 import { countChanges, type CountedChanges } from '../workspace/describe-changes.js'
 import { netChanges, type TreeChange } from '../workspace/net-changes.js'

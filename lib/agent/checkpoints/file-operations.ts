@@ -12,9 +12,9 @@
  *
  * @module
  */
-import { describeError } from '../../internal/describe-error.js'
-import { inSlices } from '../../internal/next-turn.js'
-import { uuidV7 } from '../../internal/uuid.js'
+import { describeError } from '../../internal/errors.js'
+import { inSlices } from '../../internal/time.js'
+import { uuidV7 } from '../../internal/bytes.js'
 import { StoreError } from '../errors.js'
 import {
   isTerminal,

@@ -1,4 +1,4 @@
-import { inSlices } from '../../internal/next-turn.js'
+import { inSlices } from '../../internal/time.js'
 import { CheckpointError } from '../errors.js'
 import type { ForkFiles } from '../request/fork-files.js'
 import { manifestOf } from '../workspace/manifest.js'

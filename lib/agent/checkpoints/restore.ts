@@ -1,4 +1,4 @@
-import { inSlices } from '../../internal/next-turn.js'
+import { inSlices } from '../../internal/time.js'
 import type { RestoreResult } from '../checkpoint.js'
 import { CheckpointError, WorkspaceChangedError } from '../errors.js'
 import type { LogWriter } from '../log/writer.js'

@@ -12,8 +12,8 @@
  *
  * @module
  */
-import { raceAbort } from '../../internal/abort.js'
-import { describeError } from '../../internal/describe-error.js'
+import { raceAbort } from '../../internal/time.js'
+import { describeError } from '../../internal/errors.js'
 import type { FilesAtStart } from '../check-files.js'
 import { isUnavailable } from '../errors.js'
 import type { CheckpointReason, RecordDraft } from '../events.js'

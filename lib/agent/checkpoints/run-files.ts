@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { describeError } from '../../internal/describe-error.js'
-import { sleep } from '../../internal/sleep.js'
+import { describeError } from '../../internal/errors.js'
+import { sleep } from '../../internal/time.js'
 import { AgentError } from '../errors.js'
 import { isTerminal } from '../events.js'
 import { MachineWait, mayPass } from '../exhaustion.js'

@@ -1,4 +1,4 @@
-import type { Clock } from '../../internal/clock.js'
+import type { Clock } from '../../internal/time.js'
 import type { ObjectStore } from '../object-store.js'
 import type { RunStore } from '../store.js'
 import type { TreeRules } from '../workspace/left-out.js'

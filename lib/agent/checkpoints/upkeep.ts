@@ -9,7 +9,7 @@
  *
  * @module
  */
-import { describeError } from '../../internal/describe-error.js'
+import { describeError } from '../../internal/errors.js'
 import { isUnavailable, StoreError } from '../errors.js'
 import { isTerminal } from '../events.js'
 import { warn } from '../output.js'

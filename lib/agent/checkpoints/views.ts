@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { inSlices } from '../../internal/next-turn.js'
+import { inSlices } from '../../internal/time.js'
 import { createHash } from 'node:crypto'
 import type {
   ChangeRange, FileContent, FileEntry, FileList, NetChange, NetChanges,

@@ -9,7 +9,7 @@
  * @module
  */
 import os from 'node:os'
-import { FairSlots } from '../../internal/fair-slots.js'
+import { FairSlots } from '../../internal/queues.js'
 import type { Executor, IsolatedCopy } from '../executor.js'
 import { MAX_COPIES, type WorkspaceCopies } from '../workspace-copy.js'
 import { folderState, isSameState, type FolderState } from './folder-state.js'

@@ -1,4 +1,4 @@
-import { LongWork } from '../../internal/next-turn.js'
+import { LongWork } from '../../internal/time.js'
 import { areHashed, type KeptTests, type TestOutcome } from '../test-outcomes.js'
 import { hashOf } from './reports/hash-table.js'
 import { fileOf, isFile } from './reports/test-names.js'

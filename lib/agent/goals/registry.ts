@@ -1,4 +1,4 @@
-import { nearestName } from '../../internal/nearest-name.js'
+import { nearestName } from '../../internal/text.js'
 import { GoalError } from '../errors.js'
 import type { GoalDefinition, GoalSpec } from '../goal.js'
 import { commandGoal } from './command-goal.js'

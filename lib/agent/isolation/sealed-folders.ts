@@ -7,7 +7,7 @@
  */
 import { realpath } from 'node:fs/promises'
 import { join } from 'node:path'
-import { abandonedFolders, makeTemporaryFolder } from '../../internal/temporary-folders.js'
+import { abandonedFolders, makeTemporaryFolder } from '../../internal/processes.js'
 import { inOwnPlace } from '../exhaustion.js'
 import { removeFolder } from '../workspace/copy.js'
 import { IsolatedFolders, type IsolatedFoldersOptions } from './isolated-folders.js'

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { nearestName } from '../../internal/nearest-name.js'
+import { nearestName } from '../../internal/text.js'
 import { redactor } from '../redaction/redactor.js'
 import type { JsonSchema } from '../schema.js'
 import { codePoints, fitsLength, isObject } from './values.js'

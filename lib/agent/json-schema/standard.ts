@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { describeError } from '../../internal/describe-error.js'
+import { describeError } from '../../internal/errors.js'
 import { describeValue } from '../../internal/options.js'
 import { clip, redacted } from '../output.js'
 import type { JsonSchema, StandardIssue, StandardSchema } from '../schema.js'

@@ -1,5 +1,5 @@
-import { hash } from '../../internal/checksums.js'
-import { canonicalJson } from '../../internal/canonical-json.js'
+import { hash } from '../../internal/bytes.js'
+import { canonicalJson } from '../../internal/json.js'
 import type { CallEdit } from '../events.js'
 
 /** What tells the edits of two answers to a gate apart; undefined for an answer without edits. */

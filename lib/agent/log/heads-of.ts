@@ -1,5 +1,5 @@
-import { PageCheck } from '../../internal/page-check.js'
-import { nextTurn } from '../../internal/next-turn.js'
+import { PageCheck } from '../../internal/web.js'
+import { nextTurn } from '../../internal/time.js'
 import { StoreError } from '../errors.js'
 import type { RunHead } from '../run-details.js'
 import type { RunQuery, RunStore } from '../store.js'

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { hash } from '../../internal/checksums.js'
+import { hash } from '../../internal/bytes.js'
 import { sentMessage } from '../conversation/sent-message.js'
 import type { EventPayloads } from '../events.js'
 import type { UserMessage } from '../model.js'

@@ -1,6 +1,6 @@
-import { describeError } from '../../internal/describe-error.js'
+import { describeError } from '../../internal/errors.js'
 import { publicEvent, type AgentEvent, type RunRecord } from '../events.js'
-import { callHost } from '../../internal/call-host.js'
+import { callHost } from '../../internal/web.js'
 import { warn } from '../output.js'
 import type { RunDetails } from '../run-details.js'
 

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { REDACTED } from '../../internal/credentials.js'
+import { REDACTED } from '../../internal/errors.js'
 import type { JsonObject } from '../../internal/json.js'
 import type { CallEdit, RecordDraft } from '../events.js'
 import type { AssistantMessage, ToolCall } from '../model.js'

@@ -11,7 +11,7 @@
  *
  * @module
  */
-import { steadyNow, type Clock } from '../../internal/clock.js'
+import { steadyNow, type Clock } from '../../internal/time.js'
 import type { Gate } from '../run-details.js'
 
 /** When a record is written. */

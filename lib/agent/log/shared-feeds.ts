@@ -5,8 +5,7 @@
  *
  * @module
  */
-import type { Clock } from '../../internal/clock.js'
-import { sleep } from '../../internal/sleep.js'
+import { type Clock, sleep } from '../../internal/time.js'
 import { isUnavailable } from '../errors.js'
 import type { LogEnd, SharedRuns } from '../shared-store.js'
 import { RunFeed, type OpenFeed } from './feed.js'

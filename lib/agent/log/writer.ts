@@ -11,10 +11,9 @@
  *
  * @module
  */
-import { backoffDelay } from '../../internal/backoff.js'
-import type { Clock } from '../../internal/clock.js'
-import { mapTexts } from '../../internal/map-texts.js'
-import { storableName, storableText } from '../../internal/storable-text.js'
+import { backoffDelay, type Clock } from '../../internal/time.js'
+import { mapTexts } from '../../internal/json.js'
+import { storableName, storableText } from '../../internal/text.js'
 import { isUnavailable, StoreError } from '../errors.js'
 import { BACKOFF } from '../exhaustion.js'
 import { versionOf, type RecordDraft, type RunRecord } from '../events.js'

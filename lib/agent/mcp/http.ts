@@ -15,11 +15,9 @@ import {
   type AsyncTransport,
   type ServerSentEvent,
 } from '../../http/index.js'
-import { raceAbort } from '../../internal/abort.js'
-import type { Clock } from '../../internal/clock.js'
-import { addRotatingCredential } from '../../internal/credentials.js'
+import { type Clock, raceAbort, sleep } from '../../internal/time.js'
+import { addRotatingCredential } from '../../internal/errors.js'
 import { parseJson, type JsonObject, type JsonValue } from '../../internal/json.js'
-import { sleep } from '../../internal/sleep.js'
 import { McpError } from '../errors.js'
 import { clip } from '../output.js'
 import type { ChannelListener, McpAuthorizer, McpChannel } from './channel.js'

@@ -1,5 +1,5 @@
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
-import { systemClock, type Clock } from '../../internal/clock.js'
+import { systemClock, type Clock } from '../../internal/time.js'
 import type { McpEndpoint } from './http.js'
 import { resolveOAuth } from './oauth/options.js'
 import type { McpProcess } from './stdio.js'

@@ -9,7 +9,7 @@
  *
  * @module
  */
-import { escapeInvisible } from '../../internal/escape-invisible.js'
+import { escapeInvisible } from '../../internal/text.js'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
 import { prepareSchema } from '../check-schema.js'
 import { isKnownDraft, SchemaProblem } from '../json-schema/compile.js'

@@ -11,12 +11,12 @@
  *
  * @module
  */
-import { raceAbort } from '../../internal/abort.js'
-import { type Backoff, backoffDelay } from '../../internal/backoff.js'
-import { steadyNow, type Timer } from '../../internal/clock.js'
-import { describeError } from '../../internal/describe-error.js'
+import {
+  type Backoff, backoffDelay, raceAbort, steadyNow, type Timer,
+} from '../../internal/time.js'
+import { describeError } from '../../internal/errors.js'
 import type { JsonObject, JsonValue } from '../../internal/json.js'
-import { PageCheck } from '../../internal/page-check.js'
+import { PageCheck } from '../../internal/web.js'
 import { McpError } from '../errors.js'
 import type { Tool, ToolOutput } from '../tool.js'
 import type { ChannelListener, McpAuthorizer, McpChannel } from './channel.js'

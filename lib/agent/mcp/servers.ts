@@ -1,5 +1,5 @@
-import type { Clock } from '../../internal/clock.js'
-import { describeError } from '../../internal/describe-error.js'
+import type { Clock } from '../../internal/time.js'
+import { describeError } from '../../internal/errors.js'
 import type { Tool } from '../tool.js'
 import { resolveMcpServer, type McpServerConfig, type McpServerOptions } from './options.js'
 import { READ_RESOURCE, readResourceTool, type McpPromptInfo } from './resources.js'

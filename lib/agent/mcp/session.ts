@@ -4,8 +4,7 @@
  *
  * @module
  */
-import { abortListeners } from '../../internal/abort.js'
-import { steadyNow, type Clock, type Timer } from '../../internal/clock.js'
+import { abortListeners, type Clock, steadyNow, type Timer } from '../../internal/time.js'
 import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
 import { McpError } from '../errors.js'
 import { clip } from '../output.js'

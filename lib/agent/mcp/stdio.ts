@@ -6,9 +6,9 @@
  */
 import { spawn, type ChildProcessWithoutNullStreams } from 'node:child_process'
 import { once } from 'node:events'
-import { describeError } from '../../internal/describe-error.js'
+import { describeError } from '../../internal/errors.js'
 import { parseJson, type JsonObject } from '../../internal/json.js'
-import { uuidV7 } from '../../internal/uuid.js'
+import { uuidV7 } from '../../internal/bytes.js'
 import { McpError } from '../errors.js'
 import { COMMAND_VARIABLE, scrubbedEnvironment } from '../executors/environment.js'
 import { lifeline } from '../executors/lifeline.js'

@@ -5,7 +5,7 @@
  * @module
  */
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
-import { backoffDelay } from '../../internal/backoff.js'
+import { backoffDelay } from '../../internal/time.js'
 import { ModelError } from '../errors.js'
 import { withWords } from './provider-errors.js'
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { checkObject, checkOptions, type OptionKinds } from '../../internal/options.js'
-import { trimEndOf } from '../../internal/trim-end.js'
+import { trimEndOf } from '../../internal/text.js'
 import type { ModelAdapter } from './adapter.js'
 import { anthropicAdapter } from './anthropic/adapter.js'
 import { geminiAdapter } from './gemini/adapter.js'

@@ -17,11 +17,11 @@ import {
   type AsyncResponse,
   type AsyncTransport,
 } from '../../http/index.js'
-import { asError } from '../../internal/describe-error.js'
+import { asError } from '../../internal/errors.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { parseJson } from '../../internal/json.js'
-import { LATE, within } from '../../internal/sleep.js'
-import { trimEndOf } from '../../internal/trim-end.js'
+import { LATE, within } from '../../internal/time.js'
+import { trimEndOf } from '../../internal/text.js'
 import { ModelError } from '../errors.js'
 import type {
   Model, ModelRequest, ModelSettings, ModelTurn, RefusedSetting, TraceContext,

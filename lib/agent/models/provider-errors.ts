@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { TRANSIENT_STATUSES } from '../../internal/backoff.js'
+import { TRANSIENT_STATUSES } from '../../internal/time.js'
 import { isJsonObject, type JsonObject, parseJson } from '../../internal/json.js'
 import { ModelError, type ModelErrorCode } from '../errors.js'
 import { clip } from '../output.js'

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { nearestName } from '../../internal/nearest-name.js'
+import { nearestName } from '../../internal/text.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { ModelProvider } from '../model-provider.js'
 import { ModelError } from '../errors.js'

@@ -12,7 +12,7 @@
  * @module
  */
 import { plainCopy } from '../../internal/json.js'
-import { storableText } from '../../internal/storable-text.js'
+import { storableText } from '../../internal/text.js'
 import { ModelError } from '../errors.js'
 import type { AssistantMessage, ModelTurn, StopReason, ToolCall } from '../model.js'
 import { clip, headAndTail } from '../output.js'

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { isOrdinary } from '../../internal/credentials.js'
+import { isOrdinary } from '../../internal/errors.js'
 import { isJsonObject, parseJson } from '../../internal/json.js'
 
 /** Names of variables, or of fields of JSON, whose values are taken for secrets. */

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { addCredential } from '../../internal/credentials.js'
+import { addCredential } from '../../internal/errors.js'
 import { valuesInContext } from './contexts.js'
 import { secretsOfEnvironment } from './environment.js'
 

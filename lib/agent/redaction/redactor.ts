@@ -1,7 +1,7 @@
 /**
  * Keeps secrets out of the log, and thereby out of events, errors, pages and prompts. Secrets are
  *
- * - what this process was given as a credential (see `internal/credentials.ts`), the texts that the
+ * - what this process was given as a credential (see `internal/errors.ts`), the texts that the
  *   host names, and the values of variables with telling names, in the forms in which programs
  *   write them;
  * - texts of the shape of a well-known key;
@@ -19,8 +19,8 @@
 import {
   addCredential, addNamedCredential, addSecret, credentialChanges, credentials, isOrdinary,
   REDACTED,
-} from '../../internal/credentials.js'
-import { mapTexts, MAX_RECORD_DEPTH } from '../../internal/map-texts.js'
+} from '../../internal/errors.js'
+import { mapTexts, MAX_RECORD_DEPTH } from '../../internal/json.js'
 import { contextPatterns, openContextAt, valuesInContext } from './contexts.js'
 import { secretsOfEnvironment } from './environment.js'
 import { Scanner, type SearchOptions, type Span } from './scanner.js'

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { REDACTED } from '../../internal/credentials.js'
+import { REDACTED } from '../../internal/errors.js'
 import type { Redactor } from './redactor.js'
 
 /** UTF-16 units held back at most; the largest private keys in use have about 13 000. */

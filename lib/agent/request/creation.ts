@@ -4,10 +4,10 @@
  *
  * @module
  */
-import { cautiousTime, type Clock } from '../../internal/clock.js'
+import { cautiousTime, type Clock } from '../../internal/time.js'
 import type { JsonObject } from '../../internal/json.js'
-import { isStorable, MUST_BE_STORABLE } from '../../internal/storable-text.js'
-import { uuidV7 } from '../../internal/uuid.js'
+import { isStorable, MUST_BE_STORABLE } from '../../internal/text.js'
+import { uuidV7 } from '../../internal/bytes.js'
 import { InvalidRequestError } from '../errors.js'
 import type { PrivatePayloads, RunCreated, RunOwner } from '../events.js'
 import { newKey } from '../goals/holdout/encrypted.js'

@@ -5,9 +5,8 @@
  *
  * @module
  */
-import { hash } from '../../internal/checksums.js'
+import { hash, uuidV7 } from '../../internal/bytes.js'
 import type { JsonObject } from '../../internal/json.js'
-import { uuidV7 } from '../../internal/uuid.js'
 import {
   IdempotencyError,
   InvalidRequestError,

@@ -3,10 +3,9 @@
  *
  * @module
  */
-import { hash } from '../../internal/checksums.js'
-import { canonicalJson } from '../../internal/canonical-json.js'
-import { describeError } from '../../internal/describe-error.js'
-import type { JsonObject } from '../../internal/json.js'
+import { hash } from '../../internal/bytes.js'
+import { canonicalJson, type JsonObject } from '../../internal/json.js'
+import { describeError } from '../../internal/errors.js'
 import { GoalError, InvalidRequestError, ModelError, WorkspaceError } from '../errors.js'
 import type {
   Compaction, EventPayloads, ForkBase, ForkOrigin, PrivatePayloads, RecordDraft, RunOwner,

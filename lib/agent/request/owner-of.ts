@@ -1,5 +1,5 @@
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
-import { isStorable, MUST_BE_STORABLE } from '../../internal/storable-text.js'
+import { isStorable, MUST_BE_STORABLE } from '../../internal/text.js'
 import type { WorkspaceCaller } from '../checkpoint.js'
 import type { RunOwner } from '../events.js'
 

@@ -3,9 +3,8 @@
  *
  * @module
  */
-import { plainCopy, type JsonObject } from '../../internal/json.js'
-import { mapTexts } from '../../internal/map-texts.js'
-import { storableText } from '../../internal/storable-text.js'
+import { type JsonObject, mapTexts, plainCopy } from '../../internal/json.js'
+import { storableText } from '../../internal/text.js'
 import { InvalidRequestError } from '../errors.js'
 import type {
   Approval, ApprovalMode, ApprovalRules, Compaction, RunRequest, WorkspaceMode,

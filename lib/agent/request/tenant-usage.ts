@@ -12,7 +12,7 @@
  *
  * @module
  */
-import { steadyNow, type Clock } from '../../internal/clock.js'
+import { steadyNow, type Clock } from '../../internal/time.js'
 import type { TenantUsage } from '../engine-calls.js'
 import { isTerminal, type RunStatus } from '../events.js'
 import { headsOf } from '../log/heads-of.js'

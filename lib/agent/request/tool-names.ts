@@ -1,4 +1,4 @@
-import { nearestName } from '../../internal/nearest-name.js'
+import { nearestName } from '../../internal/text.js'
 import { InvalidRequestError } from '../errors.js'
 import { clip } from '../output.js'
 import type { SchemaViolation } from '../schema.js'

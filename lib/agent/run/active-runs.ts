@@ -4,9 +4,9 @@
  *
  * @module
  */
-import { asError } from '../../internal/describe-error.js'
-import { within } from '../../internal/sleep.js'
-import { uuidV7 } from '../../internal/uuid.js'
+import { asError } from '../../internal/errors.js'
+import { within } from '../../internal/time.js'
+import { uuidV7 } from '../../internal/bytes.js'
 import { StoreError, WorkspaceError } from '../errors.js'
 import type { RunOwner, RunRequest } from '../events.js'
 import type { Executor } from '../executor.js'

@@ -9,10 +9,8 @@
  *
  * @module
  */
-import { raceAbort } from '../../internal/abort.js'
-import type { Clock } from '../../internal/clock.js'
-import { describeError } from '../../internal/describe-error.js'
-import { LATE, within } from '../../internal/sleep.js'
+import { type Clock, LATE, raceAbort, within } from '../../internal/time.js'
+import { describeError } from '../../internal/errors.js'
 import type { ApproveCall, CallToApprove } from '../approval.js'
 import type { Approval, ApprovalMode, ApprovalRules } from '../events.js'
 import { copyHead } from '../log/head.js'

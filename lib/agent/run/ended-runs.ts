@@ -1,5 +1,4 @@
-import type { Clock } from '../../internal/clock.js'
-import { within } from '../../internal/sleep.js'
+import { type Clock, within } from '../../internal/time.js'
 import { EngineClosedError, RunStateError, UnknownRunError } from '../errors.js'
 import { isTerminal, type RunStatus } from '../events.js'
 import type { OnLog } from '../checkpoints/run-logs.js'

@@ -4,8 +4,7 @@
  *
  * @module
  */
-import type { Clock } from '../../internal/clock.js'
-import { sleep } from '../../internal/sleep.js'
+import { type Clock, sleep } from '../../internal/time.js'
 import { IdempotencyError, RunStateError, StoreError, UnknownRunError } from '../errors.js'
 import type { RecordDraft } from '../events.js'
 import { RunFeed } from '../log/feed.js'

@@ -11,7 +11,7 @@
  *
  * @module
  */
-import { inSlices } from '../../internal/next-turn.js'
+import { inSlices } from '../../internal/time.js'
 import { boundedObjects } from '../checkpoints/bounded-objects.js'
 import type { CheckpointSettings } from '../checkpoints/settings.js'
 import type { Executor, IsolatedCopy } from '../executor.js'

@@ -1,4 +1,4 @@
-import { steadyNow, type Clock } from '../../internal/clock.js'
+import { steadyNow, type Clock } from '../../internal/time.js'
 import { ModelError } from '../errors.js'
 import type { LogWriter } from '../log/writer.js'
 import type { Model } from '../model.js'

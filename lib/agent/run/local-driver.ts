@@ -10,11 +10,10 @@
  *
  * @module
  */
-import type { Clock } from '../../internal/clock.js'
-import { describeError } from '../../internal/describe-error.js'
-import { exceededBound } from '../../internal/fair-queue.js'
+import { type Clock, nextTurn } from '../../internal/time.js'
+import { describeError } from '../../internal/errors.js'
+import { exceededBound } from '../../internal/queues.js'
 import { FolderIndex } from '../../internal/folder-index.js'
-import { nextTurn } from '../../internal/next-turn.js'
 import type { OnLog } from '../checkpoints/run-logs.js'
 import {
   CwdBusyError,

@@ -1,4 +1,4 @@
-import type { Clock } from '../../internal/clock.js'
+import type { Clock } from '../../internal/time.js'
 import { isTerminal } from '../events.js'
 import { mayPass, MachineWait, type Patience } from '../exhaustion.js'
 import type { LogWriter } from '../log/writer.js'

@@ -9,8 +9,8 @@
  *
  * @module
  */
-import { steadyNow, type Clock, type Timer } from '../../internal/clock.js'
-import { FairQueue, type Waiting } from '../../internal/fair-queue.js'
+import { steadyNow, type Clock, type Timer } from '../../internal/time.js'
+import { FairQueue, type Waiting } from '../../internal/queues.js'
 import type { ProviderLimits } from '../models/provider-limits.js'
 import { MinuteWindow } from './minute-window.js'
 

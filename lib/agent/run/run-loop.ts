@@ -13,8 +13,7 @@
  *
  * @module
  */
-import { steadyNow } from '../../internal/clock.js'
-import { nextTurn } from '../../internal/next-turn.js'
+import { nextTurn, steadyNow } from '../../internal/time.js'
 import type { ApproveCall } from '../approval.js'
 import type { FileOperations } from '../checkpoints/file-operations.js'
 import type { OnLog, RunFiles } from '../checkpoints/run-logs.js'

@@ -14,7 +14,7 @@
  *
  * @module
  */
-import { FairQueue, type Waiting } from '../../internal/fair-queue.js'
+import { FairQueue, type Waiting } from '../../internal/queues.js'
 import { FolderIndex } from '../../internal/folder-index.js'
 import { FolderQueue } from './folder-queue.js'
 

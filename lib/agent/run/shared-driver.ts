@@ -5,8 +5,7 @@
  *
  * @module
  */
-import { steadyNow, type Clock } from '../../internal/clock.js'
-import { sleep, within } from '../../internal/sleep.js'
+import { type Clock, sleep, steadyNow, within } from '../../internal/time.js'
 import type { OnLog } from '../checkpoints/run-logs.js'
 import {
   CwdBusyError,

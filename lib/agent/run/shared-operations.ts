@@ -5,8 +5,7 @@
  *
  * @module
  */
-import type { Clock } from '../../internal/clock.js'
-import { sleep } from '../../internal/sleep.js'
+import { type Clock, sleep } from '../../internal/time.js'
 import type { OnLog, RunFiles } from '../checkpoints/run-logs.js'
 import {
   CheckpointError,

@@ -1,4 +1,4 @@
-import type { Clock } from '../../internal/clock.js'
+import type { Clock } from '../../internal/time.js'
 import type { Compare, RunCheckpoints } from '../checkpoints/run-checkpoints.js'
 import type { ModelError } from '../errors.js'
 import type { CheckpointReason, RecordDraft } from '../events.js'

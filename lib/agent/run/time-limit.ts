@@ -1,4 +1,4 @@
-import type { Clock } from '../../internal/clock.js'
+import type { Clock } from '../../internal/time.js'
 import type { LogWriter } from '../log/writer.js'
 import { remainingMs } from '../log/remaining.js'
 

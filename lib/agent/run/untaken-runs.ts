@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { steadyNow, type Clock, type Timer } from '../../internal/clock.js'
-import type { Waiting } from '../../internal/fair-queue.js'
+import { steadyNow, type Clock, type Timer } from '../../internal/time.js'
+import type { Waiting } from '../../internal/queues.js'
 import type { RunStatus } from '../events.js'
 import { headsOf } from '../log/heads-of.js'
 import { expiryOf, type OpenGate } from '../log/run-time.js'

@@ -1,4 +1,4 @@
-import type { Waiting } from '../../internal/fair-queue.js'
+import type { Waiting } from '../../internal/queues.js'
 import type { RunHead } from '../run-details.js'
 
 /** How a run waits for its turn. */

@@ -1,4 +1,4 @@
-import { hash } from '../../internal/checksums.js'
+import { hash } from '../../internal/bytes.js'
 
 
 /**

@@ -1,5 +1,5 @@
-import { hash as digest } from '../../internal/checksums.js'
-import { cautiousTime, type Clock, steadyNow, systemClock } from '../../internal/clock.js'
+import { hash as digest } from '../../internal/bytes.js'
+import { cautiousTime, type Clock, steadyNow, systemClock } from '../../internal/time.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { StoreError } from '../errors.js'
 import { isTerminal, type RunOwner, type RunRecord, type RunStatus } from '../events.js'

@@ -1,4 +1,4 @@
-import { lowerBound } from '../../internal/lower-bound.js'
+import { lowerBound } from '../../internal/queues.js'
 
 /** The key of {@link OrderedRuns}: by `createdMs`, then by `runId`. */
 export interface SortKey {

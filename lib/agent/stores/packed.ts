@@ -7,7 +7,7 @@
 import { webcrypto } from 'node:crypto'
 import { promisify } from 'node:util'
 import { deflateRaw, deflateRawSync, inflateRaw, inflateRawSync } from 'node:zlib'
-import { hash as digest } from '../../internal/checksums.js'
+import { hash as digest } from '../../internal/bytes.js'
 
 const HEADER_BYTES = 8
 const MAGIC = 0x4f42

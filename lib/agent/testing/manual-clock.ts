@@ -1,4 +1,4 @@
-import type { Clock, Timer } from '../../internal/clock.js'
+import type { Clock, Timer } from '../../internal/time.js'
 
 interface ManualTimer extends Timer {
   readonly at: number

@@ -1,6 +1,5 @@
 import { checkOptions, describeValue, type OptionKinds } from '../../internal/options.js'
-import { sleep } from '../../internal/sleep.js'
-import { systemClock, type Clock } from '../../internal/clock.js'
+import { type Clock, sleep, systemClock } from '../../internal/time.js'
 import type { Model, ModelRequest, ModelTurn } from '../model.js'
 import { checkPrices, type ModelPrices } from '../usage.js'
 import {

@@ -1,4 +1,4 @@
-import { describeError } from '../../internal/describe-error.js'
+import { describeError } from '../../internal/errors.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import type { ToolContext, ToolOutput } from '../tool.js'
 

@@ -1,4 +1,4 @@
-import { describeError } from '../../internal/describe-error.js'
+import { describeError } from '../../internal/errors.js'
 import type { JsonObject } from '../../internal/json.js'
 import type { Tool } from '../tool.js'
 import { bashTool } from './bash.js'

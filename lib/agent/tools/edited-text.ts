@@ -1,4 +1,4 @@
-import { showPath } from '../../internal/escape-invisible.js'
+import { showPath } from '../../internal/text.js'
 import { TextFinder } from './text-finder.js'
 import type { TextEdit } from '../workspace-copy.js'
 

@@ -1,4 +1,4 @@
-import { showPath } from '../../internal/escape-invisible.js'
+import { showPath } from '../../internal/text.js'
 import { headAndTail } from '../output.js'
 import { answer, answering, MAX_TOOL_OUTPUT_BYTES } from './answers.js'
 import type { Tool } from '../tool.js'

@@ -1,4 +1,4 @@
-import { showPath } from '../../internal/escape-invisible.js'
+import { showPath } from '../../internal/text.js'
 
 /** Paths named in one note, and their bytes together. */
 const MAX_NAMED = 8

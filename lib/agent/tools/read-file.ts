@@ -1,4 +1,4 @@
-import { showPath } from '../../internal/escape-invisible.js'
+import { showPath } from '../../internal/text.js'
 import { imageType, MAX_IMAGE_BYTES } from '../images.js'
 import { firstBytes } from '../output.js'
 import { redactor } from '../redaction/redactor.js'

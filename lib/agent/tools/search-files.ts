@@ -1,4 +1,4 @@
-import { showPath } from '../../internal/escape-invisible.js'
+import { showPath } from '../../internal/text.js'
 import { throwIfExhausted, unreadable } from '../exhaustion.js'
 import { redactor } from '../redaction/redactor.js'
 import type { Tool, ToolContext, ToolOutput } from '../tool.js'

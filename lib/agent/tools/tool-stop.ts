@@ -1,6 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { abortListeners } from '../../internal/abort.js'
-import { steadyNow, type Clock, type Timer } from '../../internal/clock.js'
+import { abortListeners, type Clock, steadyNow, type Timer } from '../../internal/time.js'
 
 /** The abort reason for a tool that takes too long. */
 export class ToolTimeout extends Error {

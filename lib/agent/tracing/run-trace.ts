@@ -13,7 +13,7 @@
  *
  * @module
  */
-import { describeError } from '../../internal/describe-error.js'
+import { describeError } from '../../internal/errors.js'
 import { AgentError } from '../errors.js'
 import type { GoalVerdict } from '../goal.js'
 import type { ModelTurn, StopReason, TraceContext } from '../model.js'

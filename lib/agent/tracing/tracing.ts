@@ -14,8 +14,8 @@
  * @module
  */
 import { channel } from 'node:diagnostics_channel'
-import { steadyTime, type Clock } from '../../internal/clock.js'
-import { describeError } from '../../internal/describe-error.js'
+import { steadyTime, type Clock } from '../../internal/time.js'
+import { describeError } from '../../internal/errors.js'
 import type { TraceContext } from '../model.js'
 import { warn } from '../output.js'
 import type { Redactor } from '../redaction/redactor.js'

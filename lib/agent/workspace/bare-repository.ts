@@ -11,7 +11,7 @@
  * @module
  */
 import { posix } from 'node:path'
-import { trimEndOf } from '../../internal/trim-end.js'
+import { trimEndOf } from '../../internal/text.js'
 import { realPathOf } from './copied-paths.js'
 import { isInside } from './paths.js'
 import type { RawPath } from './raw-paths.js'

@@ -1,5 +1,5 @@
 /** What `copy.ts` and others have done: see `tree-task.ts`. */
-import { describeError } from '../../internal/describe-error.js'
+import { describeError } from '../../internal/errors.js'
 import { inThreadOnOwnFiles } from '../exhaustion.js'
 import { findTouched } from './find-touched.js'
 import { captureAll, compareAll } from './look-at-dependencies.js'

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { inSlices, LongWork } from '../../internal/next-turn.js'
+import { inSlices, LongWork } from '../../internal/time.js'
 import type { NetChange } from '../checkpoint.js'
 import { CheckpointError } from '../errors.js'
 import { redactor } from '../redaction/redactor.js'

@@ -7,8 +7,8 @@
  *
  * @module
  */
-import { hash } from '../../internal/checksums.js'
-import { atOnce, inSlices } from '../../internal/next-turn.js'
+import { hash } from '../../internal/bytes.js'
+import { atOnce, inSlices } from '../../internal/time.js'
 import { checkString } from '../../internal/options.js'
 import { redactor } from '../redaction/redactor.js'
 import { compareLines, countLines, linesOf, type LineChange } from '../../internal/line-diff.js'

@@ -6,7 +6,7 @@
  */
 import { realpathSync, type Stats } from 'node:fs'
 import { resolve } from 'node:path'
-import { LongWork } from '../../internal/next-turn.js'
+import { LongWork } from '../../internal/time.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import { childOf, newFolder, type KnownFile, type KnownFolder } from './known-folder.js'
 import {

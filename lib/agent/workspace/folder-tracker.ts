@@ -12,8 +12,8 @@
  *
  * @module
  */
-import { hash } from '../../internal/checksums.js'
-import { LongWork } from '../../internal/next-turn.js'
+import { hash } from '../../internal/bytes.js'
+import { LongWork } from '../../internal/time.js'
 import { WorkspaceError } from '../errors.js'
 import { FolderScan, type ReadEntry, type Unread } from './folder-scan.js'
 import {

@@ -1,4 +1,4 @@
-import { trimEndOf } from '../../internal/trim-end.js'
+import { trimEndOf } from '../../internal/text.js'
 
 /** Names by which git recognises a repository, whatever the name of its folder. */
 export const REPOSITORY: readonly string[] = ['HEAD', 'objects', 'refs']

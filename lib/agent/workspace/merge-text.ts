@@ -9,7 +9,7 @@ import { compareLines, linesOf, type LineChange } from '../../internal/line-diff
 /**
  * The merged content, null for a conflict. Contents with NUL bytes are never merged. Lines are
  * compared byte by byte with their ends, so that these are kept. A generator, see
- * `internal/next-turn.ts`.
+ * `internal/time.ts`.
  */
 export function* mergeTexts(
   base: Uint8Array,

@@ -1,12 +1,12 @@
 /**
  * What became of a tree: the net changes between two moments, whatever happened in between. What
- * grows with the trees is a generator, see `inSlices` in `internal/next-turn.ts`.
+ * grows with the trees is a generator, see `inSlices` in `internal/time.ts`.
  *
  * @module
  */
 import type { Tree, TreeEntry } from '../tree.js'
 import { outsideTree } from './left-out.js'
-import { bytesOfName } from '../../internal/file-names.js'
+import { bytesOfName } from '../../internal/text.js'
 
 /** What two files or links are compared by; no hash: the content is not known. */
 interface Comparable {

@@ -12,12 +12,12 @@
  * @module
  */
 import { createHash } from 'node:crypto'
-import { inSlices } from '../../internal/next-turn.js'
+import { inSlices } from '../../internal/time.js'
 import { CheckpointError } from '../errors.js'
 import type { ContentOf, TreeEntry } from '../tree.js'
 import { compareTexts, diffNames, unifiedDiff } from './diff.js'
 import type { TreeChange } from './net-changes.js'
-import { bytesOfName } from '../../internal/file-names.js'
+import { bytesOfName } from '../../internal/text.js'
 
 const MAX_PATCH_BYTES = 64 * 1024 * 1024
 

@@ -16,7 +16,7 @@
 import { constants, existsSync, lstatSync, type BigIntStats, type Stats } from 'node:fs'
 import { lstat, open, readlink, realpath, stat, type FileHandle } from 'node:fs/promises'
 import { basename, dirname, isAbsolute, join, parse, relative, resolve, sep } from 'node:path'
-import { systemCode } from '../../internal/system-code.js'
+import { systemCode } from '../../internal/errors.js'
 import { WorkspaceError } from '../errors.js'
 import { isGitFolder, REPOSITORY } from './git-names.js'
 

@@ -4,9 +4,9 @@
  *
  * @module
  */
-import { hash } from '../../internal/checksums.js'
-import { lowerBound } from '../../internal/lower-bound.js'
-import { inSlices, LongWork } from '../../internal/next-turn.js'
+import { hash } from '../../internal/bytes.js'
+import { lowerBound } from '../../internal/queues.js'
+import { inSlices, LongWork } from '../../internal/time.js'
 import { CheckpointError } from '../errors.js'
 import type { ContentOf, Tree, TreeEntry } from '../tree.js'
 import { MAX_COMPARED_BYTES } from './diff.js'

@@ -4,8 +4,8 @@
  * @module
  */
 import { createHash } from 'node:crypto'
-import { hash } from '../../internal/checksums.js'
-import { LongWork } from '../../internal/next-turn.js'
+import { hash } from '../../internal/bytes.js'
+import { LongWork } from '../../internal/time.js'
 import { CheckpointError, StoreError } from '../errors.js'
 import type { ObjectStore } from '../object-store.js'
 import type { LeftOut, Tree, TreeEntry } from '../tree.js'

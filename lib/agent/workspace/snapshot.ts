@@ -12,8 +12,8 @@
  */
 import { lstatSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
-import { hash } from '../../internal/checksums.js'
-import { inSlices, nextTurn } from '../../internal/next-turn.js'
+import { hash } from '../../internal/bytes.js'
+import { inSlices, nextTurn } from '../../internal/time.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import { modeOf } from './describe-changes.js'
 import { fileChange } from './diff.js'

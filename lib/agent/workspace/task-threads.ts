@@ -1,6 +1,6 @@
 import os from 'node:os'
 import { Worker } from 'node:worker_threads'
-import { FairSlots } from '../../internal/fair-slots.js'
+import { FairSlots } from '../../internal/queues.js'
 import { threadFailure } from '../exhaustion.js'
 import type { CopyReport, CopyTask } from './copy-job.js'
 

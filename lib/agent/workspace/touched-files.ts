@@ -14,7 +14,7 @@
  */
 import { randomBytes } from 'node:crypto'
 import { open, rm, type FileHandle } from 'node:fs/promises'
-import { sleep } from '../../internal/sleep.js'
+import { sleep } from '../../internal/time.js'
 import { failure } from './paths.js'
 import { performAbortable, taskError } from './tree-task.js'
 

@@ -1,4 +1,4 @@
-import { LongWork } from '../../internal/next-turn.js'
+import { LongWork } from '../../internal/time.js'
 import type { Tree, TreeEntry } from '../tree.js'
 import { MAX_TREE_DEPTH } from './left-out.js'
 import { damaged, readFolder, type ObjectReader } from './read-tree.js'

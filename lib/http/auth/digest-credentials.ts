@@ -1,5 +1,5 @@
 import { ProtocolError, RemoteProtocolError } from '../errors.js'
-import { parseChallenges, type Challenge } from '../../internal/challenges.js'
+import { parseChallenges, type Challenge } from '../../internal/web.js'
 
 /**
  * Hashes by algorithm. The strongest is first, and preferred (RFC 7616, section 3.7). SHA-512 and

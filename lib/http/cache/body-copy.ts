@@ -1,4 +1,4 @@
-import { ByteCollector } from '../../internal/byte-collector.js'
+import { ByteCollector } from '../../internal/bytes.js'
 import type { AsyncByteStream, SyncByteStream } from '../transports/base.js'
 
 /** Bytes that the copies of one transport may take while their responses are being read. */

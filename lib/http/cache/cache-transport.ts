@@ -1,4 +1,4 @@
-import { raceAbort } from '../../internal/abort.js'
+import { raceAbort } from '../../internal/time.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { checkCount } from '../config.js'
 import { cacheErrorChannel, type CacheErrorEvent } from '../diagnostics.js'

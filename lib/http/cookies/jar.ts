@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { isLoopback } from '../../internal/addresses.js'
+import { isLoopback } from '../../internal/web.js'
 import { checkOptions, describeValue, type OptionKinds } from '../../internal/options.js'
 import { CookieConflictError, LocalProtocolError } from '../errors.js'
 import { type Headers, MASK } from '../headers.js'

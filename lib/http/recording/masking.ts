@@ -1,4 +1,4 @@
-import { credentials } from '../../internal/credentials.js'
+import { credentials } from '../../internal/errors.js'
 import { MASK, type Headers } from '../headers.js'
 import { redactUrl } from '../url.js'
 import type { HarPair } from './har.js'

@@ -1,4 +1,4 @@
-import { ByteCollector } from '../../internal/byte-collector.js'
+import { ByteCollector } from '../../internal/bytes.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import {
   CloseError, LocalProtocolError, RecordingError, TransportError, WorkerError,

@@ -1,7 +1,7 @@
 import { drive, driveSync, settle, type Flow } from '../flow.js'
 import type { Request } from '../request.js'
 import { resolveRetry, withRetries, type RetryOptions, type RetryPolicy } from '../retry.js'
-import { sleep, sleepSync } from '../../internal/sleep.js'
+import { sleep, sleepSync } from '../../internal/time.js'
 import type { AsyncTransport, SyncByteStream, Transport, TransportResponse } from './base.js'
 
 /**

@@ -1,4 +1,4 @@
-import { lowerBound } from '../../internal/lower-bound.js'
+import { lowerBound } from '../../internal/queues.js'
 import { conditionOf, textOf } from '../expression.js'
 import { expressionEnd } from '../outline-javascript.js'
 import { statementEnd } from '../outline-python.js'

@@ -1,4 +1,4 @@
-import { lowerBound } from '../../internal/lower-bound.js'
+import { lowerBound } from '../../internal/queues.js'
 import { isCall, operandEnd, operandStart, textOf } from '../expression.js'
 import type { SourceFile } from '../source.js'
 import { nameFacts } from '../source.js'

@@ -1,4 +1,4 @@
-import { lowerBound } from '../../internal/lower-bound.js'
+import { lowerBound } from '../../internal/queues.js'
 import {
   conditionOf,
   conjuncts,

@@ -1,4 +1,4 @@
-import { lowerBound } from '../../internal/lower-bound.js'
+import { lowerBound } from '../../internal/queues.js'
 import { endsOperand, isCall, isComprehension, partsOf, textOf } from '../expression.js'
 import { nameFacts, type SourceFile } from '../source.js'
 import type { Token } from '../token.js'

@@ -1,4 +1,4 @@
-import { lowerBound } from '../../internal/lower-bound.js'
+import { lowerBound } from '../../internal/queues.js'
 import { endsOperand } from '../expression.js'
 import type { SourceFile } from '../source.js'
 import type { Operator } from './patch.js'

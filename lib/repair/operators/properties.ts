@@ -1,4 +1,4 @@
-import { lowerBound } from '../../internal/lower-bound.js'
+import { lowerBound } from '../../internal/queues.js'
 import { operandStart, textOf } from '../expression.js'
 import { similarity } from '../similarity.js'
 import type { SourceFile } from '../source.js'

@@ -1,4 +1,4 @@
-import { lowerBound } from '../../internal/lower-bound.js'
+import { lowerBound } from '../../internal/queues.js'
 import { similarity } from '../similarity.js'
 import { isKeyString, type SourceFile } from '../source.js'
 import { stringBody, type Token } from '../token.js'

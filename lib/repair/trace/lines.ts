@@ -1,5 +1,5 @@
 /** Ranges of characters that ran, as lines. */
-import { lowerBound } from '../../internal/lower-bound.js'
+import { lowerBound } from '../../internal/queues.js'
 
 /** Lines of a file, ascending. */
 export interface Lines {

@@ -5,7 +5,7 @@
  */
 import { constants } from 'node:fs'
 import { open, opendir, type FileHandle } from 'node:fs/promises'
-import { systemCode } from '../../internal/system-code.js'
+import { systemCode } from '../../internal/errors.js'
 
 /** What a file or folder can be that no recorder has made; all else is a fault of the machine. */
 const NOT_RECORDED = new Set([

@@ -1,5 +1,5 @@
 /** Source maps (ECMA-426), as far as lines need them. */
-import { lowerBound } from '../../internal/lower-bound.js'
+import { lowerBound } from '../../internal/queues.js'
 import type { Lines, Work } from './lines.js'
 
 const MAX_SEGMENTS = 1_000_000

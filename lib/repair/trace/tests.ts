@@ -1,5 +1,5 @@
 /** What processes recorded, as one trace. */
-import { lowerBound } from '../../internal/lower-bound.js'
+import { lowerBound } from '../../internal/queues.js'
 import { MAX_TESTS, type RecordedProcess } from './records.js'
 import type { Lines } from './lines.js'
 

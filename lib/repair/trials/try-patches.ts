@@ -1,6 +1,6 @@
-import { showPath } from '../../internal/escape-invisible.js'
+import { showPath } from '../../internal/text.js'
 import { compareLines, linesOf, type LineChange } from '../../internal/line-diff.js'
-import { inSlices } from '../../internal/next-turn.js'
+import { inSlices } from '../../internal/time.js'
 import { defineTool, headAndTail, type Tool, type Workspace } from '../../agent/index.js'
 import {
   MAX_EDITS, MAX_PATCHES, type LineUse, type TestedLines, type Trial, type TrialReport,

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import { addCredential } from '../../internal/credentials.js'
+import { addCredential } from '../../internal/errors.js'
 import {
   checkObject,
   checkOptions,

@@ -1,7 +1,6 @@
 import type { Caller } from '../../agent/index.js'
-import { nearestName } from '../../internal/nearest-name.js'
+import { isStorable, nearestName } from '../../internal/text.js'
 import { describeValue } from '../../internal/options.js'
-import { isStorable } from '../../internal/storable-text.js'
 import type { ServiceConfig } from '../config.js'
 import { ProblemError } from '../errors.js'
 import type { Principal } from './auth.js'

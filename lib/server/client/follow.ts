@@ -27,8 +27,7 @@ import {
   TotalTimeoutError,
 } from '../../http/index.js'
 import type { OptionKinds } from '../../internal/options.js'
-import { backoffDelay, TRANSIENT_STATUSES } from '../../internal/backoff.js'
-import { sleep } from '../../internal/sleep.js'
+import { backoffDelay, sleep, TRANSIENT_STATUSES } from '../../internal/time.js'
 import { OpeningError } from '../../ws/index.js'
 import { isUnusableRun, RunServiceError } from '../errors.js'
 

@@ -1,6 +1,6 @@
 import type { RunSummary } from '../../agent/index.js'
 import { RemoteProtocolError } from '../../http/index.js'
-import { PageCheck } from '../../internal/page-check.js'
+import { PageCheck } from '../../internal/web.js'
 
 /** One page of runs, newest first. */
 export interface RunList {

@@ -1,5 +1,5 @@
 import type { IncomingMessage } from 'node:http'
-import { ByteCollector } from '../../internal/byte-collector.js'
+import { ByteCollector } from '../../internal/bytes.js'
 import { MAX_JSON_DEPTH } from '../../internal/json.js'
 import { ProblemError } from '../errors.js'
 import type { HttpRequest } from './reply.js'

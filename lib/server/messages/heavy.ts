@@ -6,7 +6,7 @@
  */
 import type { ServerResponse } from 'node:http'
 import type { Http2ServerRequest } from 'node:http2'
-import { FairSlots } from '../../internal/fair-slots.js'
+import { FairSlots } from '../../internal/queues.js'
 import { ProblemError } from '../errors.js'
 import type { HttpRequest, Reply } from './reply.js'
 

@@ -5,8 +5,7 @@
  * @module
  */
 import { checkSchema, type JsonSchema } from '../../agent/index.js'
-import { nearestName } from '../../internal/nearest-name.js'
-import { isStorable, MUST_BE_STORABLE } from '../../internal/storable-text.js'
+import { isStorable, MUST_BE_STORABLE, nearestName } from '../../internal/text.js'
 import { invalidField, type ProblemError } from '../errors.js'
 
 /** A parameter as the description of a route has it. */

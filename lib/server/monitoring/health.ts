@@ -1,5 +1,5 @@
-import { describeError } from '../../internal/describe-error.js'
-import { LATE, within } from '../../internal/sleep.js'
+import { describeError } from '../../internal/errors.js'
+import { LATE, within } from '../../internal/time.js'
 import type { ServiceContext } from '../context.js'
 import { damageOf, describeDamage } from './damage.js'
 

@@ -1,4 +1,4 @@
-import { escapeInvisibleJson } from '../../internal/escape-invisible.js'
+import { escapeInvisibleJson } from '../../internal/text.js'
 import type { EndReason, RunStatus } from '../../agent/index.js'
 import type { PumpEnd } from '../streams/pump.js'
 

@@ -4,9 +4,8 @@
  * @module
  */
 import type { AgentEvent, ObservedAppend, RunStatus } from '../../agent/index.js'
-import { callHost } from '../../internal/call-host.js'
-import { describeError } from '../../internal/describe-error.js'
-import { warn } from '../../internal/warn.js'
+import { callHost } from '../../internal/web.js'
+import { describeError, warn } from '../../internal/errors.js'
 import type { Principal } from '../access/auth.js'
 import type { ServiceEngine } from '../config.js'
 import type { StreamEnd } from '../streams/pump.js'

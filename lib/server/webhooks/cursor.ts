@@ -13,9 +13,8 @@
 import { constants } from 'node:fs'
 import { mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Clock, Timer } from '../../internal/clock.js'
-import { describeError } from '../../internal/describe-error.js'
-import { warn } from '../../internal/warn.js'
+import type { Clock, Timer } from '../../internal/time.js'
+import { describeError, warn } from '../../internal/errors.js'
 
 /** How far the deliveries of an unfinished run have come. Times are epoch ms; 0 is unset. */
 export interface Progress {

@@ -12,7 +12,7 @@ import { lookup, type LookupAddress } from 'node:dns'
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { isIP, type LookupFunction } from 'node:net'
-import { isPublicAddress } from '../../internal/addresses.js'
+import { isPublicAddress } from '../../internal/web.js'
 
 /** Milliseconds for one delivery, from resolving the name to the head of the response. */
 const TIMEOUT_MS = 15_000

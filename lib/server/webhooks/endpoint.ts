@@ -4,12 +4,9 @@ import {
   type AgentEvent, type EventKind, type ObservedAppend, type RunEngine, type RunQuery, StoreError,
   UnknownRunError,
 } from '../../agent/index.js'
-import { backoffDelay } from '../../internal/backoff.js'
-import { callHost } from '../../internal/call-host.js'
-import { type Clock, steadyTime } from '../../internal/clock.js'
-import { addCredential } from '../../internal/credentials.js'
-import { describeError } from '../../internal/describe-error.js'
-import { warn } from '../../internal/warn.js'
+import { backoffDelay, type Clock, steadyTime } from '../../internal/time.js'
+import { callHost } from '../../internal/web.js'
+import { addCredential, describeError, warn } from '../../internal/errors.js'
 import { type Progress, WebhookCursor } from './cursor.js'
 import { deliver, type Delivered, type ResolveName, type TargetRules } from './delivery.js'
 import {

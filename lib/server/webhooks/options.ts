@@ -1,5 +1,4 @@
-import { addCredential } from '../../internal/credentials.js'
-import { warn } from '../../internal/warn.js'
+import { addCredential, warn } from '../../internal/errors.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { EventKind } from '../../agent/index.js'
 import { EVENT_KINDS } from '../describe/schemas.js'

@@ -1,4 +1,4 @@
-import { steadyNow, type Clock, type Timer } from '../../internal/clock.js'
+import { steadyNow, type Clock, type Timer } from '../../internal/time.js'
 
 /**
  * How a run's turn ended: it has nothing left, there is more to do at once, or an attempt failed

@@ -10,7 +10,7 @@
  *
  * @module
  */
-import { systemClock, type Clock } from '../../internal/clock.js'
+import { systemClock, type Clock } from '../../internal/time.js'
 import type { ResolveName } from './delivery.js'
 import { Endpoint, type WebhookEngine } from './endpoint.js'
 import type { WebhookOptions } from './options.js'

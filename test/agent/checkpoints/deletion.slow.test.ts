@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import type { JsonObject } from 'runwright/agent'
-import { nextTurn } from '../../../lib/internal/next-turn.js'
+import { nextTurn } from '../../../lib/internal/time.js'
 import { write } from '../../helpers/engine.js'
 import { World } from '../../helpers/world.js'
 

@@ -6,7 +6,7 @@ import {
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { FileStore, RunEngine, type AgentEvent, type JsonObject } from 'runwright/agent'
-import { nextTurn } from '../../../lib/internal/next-turn.js'
+import { nextTurn } from '../../../lib/internal/time.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { Children, deaths, KILLS } from '../../helpers/kill.js'
 import { wholeTree } from '../../helpers/whole-tree.js'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { FileStore, type MemoryStore } from 'runwright/agent'
-import { nextTurn } from '../../../lib/internal/next-turn.js'
+import { nextTurn } from '../../../lib/internal/time.js'
 import { Random } from '../../helpers/random.js'
 import {
   file, link, listing, put, randomModel, readModel, writeModel, type Model, type ModelFile,

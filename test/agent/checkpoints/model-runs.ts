@@ -4,7 +4,7 @@ import {
   AgentError, FileStore, RunEngine, type AgentEvent, type Executor, type Message, type RunDetails,
   type RunStore, type Tool,
 } from 'runwright/agent'
-import { nextTurn } from '../../../lib/internal/next-turn.js'
+import { nextTurn } from '../../../lib/internal/time.js'
 import { follow, testProvider, type Said } from '../../helpers/engine.js'
 import { listing, readModel, type Model, type ModelFile } from '../../helpers/tree-model.js'
 import { Folders } from './model-folders.js'

@@ -5,7 +5,7 @@ import { MemoryStore, StoreError, type RunHead } from 'runwright/agent'
 import { Upkeep } from '../../../lib/agent/checkpoints/upkeep.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { ManualClock } from 'runwright/agent/testing'
-import { nextTurn } from '../../../lib/internal/next-turn.js'
+import { nextTurn } from '../../../lib/internal/time.js'
 
 type Details = Partial<RunHead['details']>
 

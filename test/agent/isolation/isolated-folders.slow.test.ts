@@ -13,7 +13,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { nextTurn } from '../../../lib/internal/next-turn.js'
+import { nextTurn } from '../../../lib/internal/time.js'
 import { WorkspaceError, WorkspaceTooLargeError } from '../../../lib/agent/errors.js'
 import type { IsolatedFolders } from '../../../lib/agent/isolation/isolated-folders.js'
 import { closedInCopy } from '../../../lib/agent/workspace/closed-folders.js'

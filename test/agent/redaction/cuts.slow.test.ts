@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { JsonObject, ToolContext } from 'runwright/agent'
-import { addSecret } from '../../../lib/internal/credentials.js'
+import { addSecret } from '../../../lib/internal/errors.js'
 import { readVerdict } from '../../../lib/agent/goals/judged-goal.js'
 import { shorten } from '../../../lib/agent/goals/reports/outcomes.js'
 import { readMessages } from '../../../lib/agent/mcp/json-rpc.js'

@@ -1,13 +1,12 @@
 /** What is taken for a secret, and what is not: tables. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addNamedCredential } from '../../../lib/internal/credentials.js'
+import { addNamedCredential, REDACTED } from '../../../lib/internal/errors.js'
 import { valuesInContext } from '../../../lib/agent/redaction/contexts.js'
 import { secretsOfEnvironment } from '../../../lib/agent/redaction/environment.js'
 import { Redactor } from '../../../lib/agent/redaction/redactor.js'
 import { findPrivateKeys } from '../../../lib/agent/redaction/shapes.js'
 import { StreamRedactor } from '../../../lib/agent/redaction/stream-redactor.js'
-import { REDACTED } from '../../../lib/internal/credentials.js'
 
 const B64 = 'q83vEjRWeJCrze8SNFZ4kKvN7xI0VniQ'
 const HEX = '9f86d081884c7d659a2feaa0c55ad015'

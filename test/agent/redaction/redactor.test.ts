@@ -12,7 +12,7 @@ import {
 import { valuesInContext } from '../../../lib/agent/redaction/contexts.js'
 import { secretsOfEnvironment } from '../../../lib/agent/redaction/environment.js'
 import { Redactor } from '../../../lib/agent/redaction/redactor.js'
-import { REDACTED } from '../../../lib/internal/credentials.js'
+import { REDACTED } from '../../../lib/internal/errors.js'
 import { follow, openEngine, runToEnd, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 

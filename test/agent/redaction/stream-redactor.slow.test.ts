@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { REDACTED } from '../../../lib/internal/credentials.js'
+import { REDACTED } from '../../../lib/internal/errors.js'
 import { redactor, shownOf, SECRETS } from './streamed-secrets.js'
 
 test('random pieces give the same result as the whole text', () => {

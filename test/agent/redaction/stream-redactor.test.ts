@@ -4,7 +4,7 @@ import type { DeltaPayload } from 'runwright/agent'
 import { ScriptedModel } from 'runwright/agent/testing'
 import { StreamRedactor } from '../../../lib/agent/redaction/stream-redactor.js'
 import { Redactor } from '../../../lib/agent/redaction/redactor.js'
-import { REDACTED } from '../../../lib/internal/credentials.js'
+import { REDACTED } from '../../../lib/internal/errors.js'
 import { openEngine } from '../../helpers/engine.js'
 import { NAMED, redactor, shownOf, SECRETS } from './streamed-secrets.js'
 

@@ -10,7 +10,7 @@ import {
   type Executor,
 } from 'runwright/agent'
 import { ManualClock } from 'runwright/agent/testing'
-import { systemClock } from '../../../lib/internal/clock.js'
+import { systemClock } from '../../../lib/internal/time.js'
 import {
   exhausted, inOwnPlace, isExhausted, onOwnFiles, unreadable, untilPossible,
 } from '../../../lib/agent/exhaustion.js'

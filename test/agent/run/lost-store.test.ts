@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { StoreError, type RunRecord } from 'runwright/agent'
-import { nextTurn } from '../../../lib/internal/next-turn.js'
+import { nextTurn } from '../../../lib/internal/time.js'
 import { follow, openEngine, testProvider, type Said } from '../../helpers/engine.js'
 import { FaultyStore } from '../../helpers/faulty-store.js'
 

@@ -9,7 +9,7 @@ import {
   type Message,
   type ModelRequest,
 } from 'runwright/agent'
-import { nextTurn } from '../../../lib/internal/next-turn.js'
+import { nextTurn } from '../../../lib/internal/time.js'
 import { follow, openEngine, scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { FaultyStore } from '../../helpers/faulty-store.js'
 import { assertInvariants } from '../../helpers/invariants.js'

@@ -11,7 +11,7 @@ import {
   FileStore, processExecutor, RunEngine, type Executor, type JsonObject, type RunDetails,
 } from 'runwright/agent'
 import { repairModel } from 'runwright/repair'
-import { nextTurn } from '../../../lib/internal/next-turn.js'
+import { nextTurn } from '../../../lib/internal/time.js'
 import { choice, oneOfEach, pairs } from '../../helpers/choice.js'
 import { follow, payloads, scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'

@@ -10,7 +10,7 @@ import {
   type RunPage,
   type RunQuery,
 } from 'runwright/agent'
-import { nextTurn } from '../../../lib/internal/next-turn.js'
+import { nextTurn } from '../../../lib/internal/time.js'
 import { follow, openEngine, scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { FaultyStore } from '../../helpers/faulty-store.js'
 import { assertInvariants } from '../../helpers/invariants.js'

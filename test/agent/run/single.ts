@@ -1,4 +1,4 @@
-import type { Waiting } from '../../../lib/internal/fair-queue.js'
+import type { Waiting } from '../../../lib/internal/queues.js'
 
 /** A run without a tenant that is its own root. */
 export function single(runId: string): Waiting {

@@ -12,8 +12,7 @@ import type {
 } from 'runwright/agent'
 import { ManualClock } from 'runwright/agent/testing'
 import { BACKOFF } from '../../../lib/agent/exhaustion.js'
-import { systemClock, type Clock } from '../../../lib/internal/clock.js'
-import { nextTurn } from '../../../lib/internal/next-turn.js'
+import { type Clock, nextTurn, systemClock } from '../../../lib/internal/time.js'
 import {
   follow, openEngine, payloads, runToEnd, scratch, testProvider, type Said,
 } from '../../helpers/engine.js'

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { ManualClock } from 'runwright/agent/testing'
 import {
   cautiousTime, steadyNow, steadyTime, systemClock,
-} from '../../../lib/internal/clock.js'
+} from '../../../lib/internal/time.js'
 import { HOUR } from '../../helpers/shifted-clock.js'
 
 test('the system clock returns the time of day in fractions of milliseconds', () => {

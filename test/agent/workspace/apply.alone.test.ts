@@ -1,5 +1,5 @@
 /** Replaces functions of node:fs, so it has a process of its own. */
-import { atOnce } from '../../../lib/internal/next-turn.js'
+import { atOnce, nextTurn } from '../../../lib/internal/time.js'
 import assert from 'node:assert/strict'
 import {
   existsSync,
@@ -17,7 +17,6 @@ import { syncBuiltinESMExports } from 'node:module'
 import { basename, join } from 'node:path'
 import { test } from 'node:test'
 import { applySteps, planRestore } from '../../../lib/agent/workspace/apply.js'
-import { nextTurn } from '../../../lib/internal/next-turn.js'
 import { killedAt } from '../../helpers/failing-disk.js'
 import { contentsOf, file, foldersOf, link, treeOf, type Model } from '../../helpers/tree-model.js'
 import { Disk, steps, filesOf, many } from './work-folders.js'

@@ -1,8 +1,8 @@
-import { atOnce } from '../../../lib/internal/next-turn.js'
+import { atOnce } from '../../../lib/internal/time.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { CheckpointError, StoreError } from '../../../lib/agent/errors.js'
-import { REDACTED } from '../../../lib/internal/credentials.js'
+import { REDACTED } from '../../../lib/internal/errors.js'
 import {
   countChanges, describeChanges, holdsSecret, secretsIn,
 } from '../../../lib/agent/workspace/describe-changes.js'

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { changedPackages, type LockChange } from '../../../lib/agent/workspace/lock-changes.js'
 import { isLockFile } from '../../../lib/agent/workspace/lock-files.js'
 import { lockSummary } from '../../../lib/agent/run/steps/lock-summary.js'
-import { atOnce } from '../../../lib/internal/next-turn.js'
+import { atOnce } from '../../../lib/internal/time.js'
 
 function changed(path: string, before: string, after: string): LockChange {
   const found = atOnce(changedPackages(path, before, after))

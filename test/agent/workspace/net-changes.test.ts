@@ -1,9 +1,9 @@
-import { atOnce } from '../../../lib/internal/next-turn.js'
+import { atOnce } from '../../../lib/internal/time.js'
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LeftOut } from '../../../lib/agent/tree.js'
 import { comparePaths, netChanges } from '../../../lib/agent/workspace/net-changes.js'
-import { bytesOfName } from '../../../lib/internal/file-names.js'
+import { bytesOfName } from '../../../lib/internal/text.js'
 import { Random } from '../../helpers/random.js'
 import {
   file, link, randomEdits, randomModel, treeOf, type ModelFile,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { test } from 'node:test'
-import { atOnce } from '../../../lib/internal/next-turn.js'
+import { atOnce } from '../../../lib/internal/time.js'
 import type { LeftOut, TreeEntry } from '../../../lib/agent/tree.js'
 import { mergeTexts } from '../../../lib/agent/workspace/merge-text.js'
 import { planApply, planRestore, type PathStep } from '../../../lib/agent/workspace/plan-steps.js'

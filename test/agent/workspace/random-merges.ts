@@ -1,4 +1,4 @@
-import { atOnce } from '../../../lib/internal/next-turn.js'
+import { atOnce } from '../../../lib/internal/time.js'
 import { mergeTexts } from '../../../lib/agent/workspace/merge-text.js'
 import { Random } from '../../helpers/random.js'
 

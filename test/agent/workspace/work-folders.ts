@@ -1,4 +1,4 @@
-import { atOnce } from '../../../lib/internal/next-turn.js'
+import { atOnce } from '../../../lib/internal/time.js'
 import assert from 'node:assert/strict'
 import { mkdirSync, mkdtempSync, rmdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'

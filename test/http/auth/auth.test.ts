@@ -15,7 +15,7 @@ import {
   type BaseResponse,
   type Request,
 } from 'runwright/http'
-import { parseChallenges } from '../../../lib/internal/challenges.js'
+import { parseChallenges } from '../../../lib/internal/web.js'
 import { behaviour, failure, useApp } from '../both-clients.js'
 
 useApp()

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { addCredential } from '../../../lib/internal/credentials.js'
+import { addCredential } from '../../../lib/internal/errors.js'
 import { Headers } from '../../../lib/http/headers.js'
 import { isSecretField, Masker } from '../../../lib/http/recording/masking.js'
 

@@ -12,7 +12,7 @@ import {
   type RunRecord,
 } from 'runwright/agent'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
-import { systemClock } from '../../../lib/internal/clock.js'
+import { systemClock } from '../../../lib/internal/time.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { millionTests } from '../../agent/goals/million-tests.js'

@@ -6,7 +6,7 @@ import {
 import { basename, join } from 'node:path'
 import { describe, test, type TestContext } from 'node:test'
 import { PostgresStore, RunEngine, type ModelProvider } from 'runwright/agent'
-import { nextTurn } from '../../../lib/internal/next-turn.js'
+import { nextTurn } from '../../../lib/internal/time.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import { Children } from '../../helpers/kill.js'

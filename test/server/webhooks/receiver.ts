@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { TestContext } from 'node:test'
 import type { WebhookOptions } from 'runwright/server'
-import type { Clock } from '../../../lib/internal/clock.js'
+import type { Clock } from '../../../lib/internal/time.js'
 import { Webhooks } from '../../../lib/server/webhooks/webhooks.js'
 import { scratch } from '../../helpers/engine.js'
 import { serve } from '../../helpers/serve.js'

@@ -5,7 +5,7 @@
  * @module
  */
 import { checkOptions, type OptionKinds } from '../../../internal/options.js'
-import { isStorable, MUST_BE_STORABLE } from '../../../internal/storable-text.js'
+import { isStorable, MUST_BE_STORABLE } from '../../../internal/text.js'
 import type { JsonSchema, SchemaViolation } from '../../schema.js'
 
 /** What the model hears when they fail: that they do, or how many of how many. */

@@ -14,7 +14,7 @@
  */
 import { join } from 'node:path'
 
-import { LongWork } from '../../../internal/next-turn.js'
+import { LongWork } from '../../../internal/time.js'
 import { readFolder } from '../../workspace/read-folder.js'
 import { readRegularFile } from '../small-file.js'
 import { shorten } from './outcomes.js'

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 
-import { LongWork } from '../../../internal/next-turn.js'
+import { LongWork } from '../../../internal/time.js'
 import type { TestOutcome } from '../../test-outcomes.js'
 import { readFolder } from '../../workspace/read-folder.js'
 import { nodePackages } from '../runner-files.js'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdir, realpath, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { makeTemporaryFolder, parentOutside } from '../../../internal/temporary-folders.js'
+import { makeTemporaryFolder, parentOutside } from '../../../internal/processes.js'
 import { inOwnPlace } from '../../exhaustion.js'
 import { injectExitWatchers } from './early-exits.js'
 import type { ReportInjection, ReportPlace, TestRunner } from './types.js'

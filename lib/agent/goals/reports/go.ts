@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { LongWork } from '../../../internal/next-turn.js'
+import { LongWork } from '../../../internal/time.js'
 import type { TestOutcome } from '../../test-outcomes.js'
 import { nodePackages } from '../runner-files.js'
 import { collectTests, MAX_LISTED } from './outcomes.js'

@@ -1,7 +1,7 @@
 
-import { hash } from '../../../internal/checksums.js'
-import { LongWork } from '../../../internal/next-turn.js'
-import { storableText } from '../../../internal/storable-text.js'
+import { hash } from '../../../internal/bytes.js'
+import { LongWork } from '../../../internal/time.js'
+import { storableText } from '../../../internal/text.js'
 import { redactor } from '../../redaction/redactor.js'
 import type { TestOutcome } from '../../test-outcomes.js'
 import { isFile, NAME_SEPARATOR } from './test-names.js'

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { LongWork } from '../../../internal/next-turn.js'
+import { LongWork } from '../../../internal/time.js'
 import type { HashedTests, TestCounts, TestOutcome, TestOutcomes } from '../../test-outcomes.js'
 import { HASH_LENGTH, hashOf, HashTable } from './hash-table.js'
 import { fileOf, isFile } from './test-names.js'

@@ -12,7 +12,7 @@
  */
 import { posix } from 'node:path'
 
-import { inSlices } from '../../../internal/next-turn.js'
+import { inSlices } from '../../../internal/time.js'
 import { hasRelevantPart } from '../relevant-part.js'
 import {
   hasHelperWord, isCheckingName, isCodeFolder, isConfiguration, isDelivered, isExample,

@@ -5,9 +5,9 @@
  * @module
  */
 import { join } from 'node:path'
-import { hash } from '../../../internal/checksums.js'
+import { hash } from '../../../internal/bytes.js'
 
-import { inSlices, LongWork } from '../../../internal/next-turn.js'
+import { inSlices, LongWork } from '../../../internal/time.js'
 import type { GitState } from '../../check-files.js'
 import { readRegularFile } from '../small-file.js'
 import { isNeverOfChecks, languageOf } from './file-kinds.js'

@@ -1,7 +1,7 @@
 import { realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 
-import { LongWork } from '../../../internal/next-turn.js'
+import { LongWork } from '../../../internal/time.js'
 import { GoalError } from '../../errors.js'
 import { unreadable } from '../../exhaustion.js'
 import { isInside } from '../../workspace/paths.js'

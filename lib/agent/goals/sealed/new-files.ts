@@ -13,7 +13,7 @@
 import { lstat } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 
-import { LongWork } from '../../../internal/next-turn.js'
+import { LongWork } from '../../../internal/time.js'
 import { unreadable } from '../../exhaustion.js'
 import type { GoalBaseline, GoalSpec } from '../../goal.js'
 import { compileGlobs } from '../../workspace/globs.js'

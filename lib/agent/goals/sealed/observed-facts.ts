@@ -8,7 +8,7 @@
 import { lstat } from 'node:fs/promises'
 import { join, posix } from 'node:path'
 
-import { LongWork } from '../../../internal/next-turn.js'
+import { LongWork } from '../../../internal/time.js'
 import { unreadable } from '../../exhaustion.js'
 import type { GoalSpec } from '../../goal.js'
 import { sampleKey, samplesIn } from '../relevant-part.js'

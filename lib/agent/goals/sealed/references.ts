@@ -8,8 +8,8 @@
  */
 import { posix } from 'node:path'
 
-import { trimEndOf } from '../../../internal/trim-end.js'
-import { inSlices, LongWork } from '../../../internal/next-turn.js'
+import { trimEndOf } from '../../../internal/text.js'
+import { inSlices, LongWork } from '../../../internal/time.js'
 import { withoutExtension, type Language } from './file-kinds.js'
 
 /** What one text refers to. */

@@ -16,7 +16,7 @@
  */
 import { dirname } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
-import { describeError } from '../../../internal/describe-error.js'
+import { describeError } from '../../../internal/errors.js'
 import type {
   AskedOfGit, Dependencies, FilesAtStart, SealStart, StoredSeal,
 } from '../../check-files.js'

@@ -10,7 +10,7 @@
  */
 import { posix } from 'node:path'
 
-import { LongWork } from '../../../internal/next-turn.js'
+import { LongWork } from '../../../internal/time.js'
 import type { FilesAtStart, StoredSeal } from '../../check-files.js'
 import type { GoalBaseline, GoalCheckContext } from '../../goal.js'
 import { hashFiles } from '../protected-files.js'

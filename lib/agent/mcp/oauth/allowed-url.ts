@@ -1,6 +1,6 @@
 import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
-import { isLoopback, isPublicAddress } from '../../../internal/addresses.js'
+import { isLoopback, isPublicAddress } from '../../../internal/web.js'
 
 /**
  * Whether a server at `near` may send this process to a URL (SSRF). Null if so, or why not.

@@ -11,10 +11,9 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { AsyncTransport } from '../../../http/index.js'
-import { raceAbort } from '../../../internal/abort.js'
-import { hash } from '../../../internal/checksums.js'
-import { type Clock, steadyNow } from '../../../internal/clock.js'
-import { addRotatingCredential } from '../../../internal/credentials.js'
+import { type Clock, raceAbort, steadyNow } from '../../../internal/time.js'
+import { hash } from '../../../internal/bytes.js'
+import { addRotatingCredential } from '../../../internal/errors.js'
 import { McpError } from '../../errors.js'
 import { clip } from '../../output.js'
 import type { McpAuthorizer, Refusal } from '../channel.js'

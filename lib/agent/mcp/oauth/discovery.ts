@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { parseChallenges } from '../../../internal/challenges.js'
+import { parseChallenges } from '../../../internal/web.js'
 import type { JsonObject, JsonValue } from '../../../internal/json.js'
 import { McpError } from '../../errors.js'
 import { clip } from '../../output.js'

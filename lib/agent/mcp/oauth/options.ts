@@ -1,5 +1,5 @@
-import { addCredential } from '../../../internal/credentials.js'
-import { isLoopback } from '../../../internal/addresses.js'
+import { addCredential } from '../../../internal/errors.js'
+import { isLoopback } from '../../../internal/web.js'
 import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import type { McpTokenStore } from './state.js'
 

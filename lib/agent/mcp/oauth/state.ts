@@ -1,4 +1,4 @@
-import { addRotatingCredential } from '../../../internal/credentials.js'
+import { addRotatingCredential } from '../../../internal/errors.js'
 import { isJsonObject } from '../../../internal/json.js'
 
 /** What is known of the access to one server. JSON, and secret. */

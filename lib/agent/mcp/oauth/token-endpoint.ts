@@ -6,7 +6,7 @@
 import type { JsonObject } from '../../../internal/json.js'
 import { McpError } from '../../errors.js'
 import { clip } from '../../output.js'
-import { isLoopback } from '../../../internal/addresses.js'
+import { isLoopback } from '../../../internal/web.js'
 import type { AuthorizationServer } from './discovery.js'
 import type { OAuthRequests } from './requests.js'
 import type { McpOAuthClient, McpTokens } from './state.js'

@@ -1,5 +1,4 @@
-import { type Clock, systemClock } from '../../../internal/clock.js'
-import { sleep } from '../../../internal/sleep.js'
+import { type Clock, sleep, systemClock } from '../../../internal/time.js'
 import type { ModelProvider } from '../../model-provider.js'
 import type { Model, ModelRequest, ModelTurn } from '../../model.js'
 import type { ModelPrices } from '../../usage.js'

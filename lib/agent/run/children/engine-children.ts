@@ -1,4 +1,4 @@
-import { abortListeners, raceAbort } from '../../../internal/abort.js'
+import { abortListeners, raceAbort } from '../../../internal/time.js'
 import { isCorrupt, RunStateError } from '../../errors.js'
 import { isTerminal, type RunStatus } from '../../events.js'
 import { headsOf } from '../../log/heads-of.js'

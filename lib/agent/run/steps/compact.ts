@@ -4,11 +4,9 @@
  *
  * @module
  */
-import { raceAbort } from '../../../internal/abort.js'
-import type { Clock } from '../../../internal/clock.js'
-import { deepFreeze } from '../../../internal/deep-freeze.js'
-import { describeError } from '../../../internal/describe-error.js'
-import { sleep } from '../../../internal/sleep.js'
+import { type Clock, raceAbort, sleep } from '../../../internal/time.js'
+import { deepFreeze } from '../../../internal/json.js'
+import { describeError } from '../../../internal/errors.js'
 import {
   planCompaction, summaryTokens, type CompactionPlan,
 } from '../../conversation/compaction.js'

@@ -1,4 +1,4 @@
-import { describeError } from '../../../internal/describe-error.js'
+import { describeError } from '../../../internal/errors.js'
 import type { FilesAtStart } from '../../check-files.js'
 import { appliesItself } from '../../checkpoints/run-files.js'
 import { ExhaustedError, GoalCheckError } from '../../errors.js'

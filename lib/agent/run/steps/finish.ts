@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { asError, describeError } from '../../../internal/describe-error.js'
+import { asError, describeError } from '../../../internal/errors.js'
 import { AgentError, GoalCheckError, GoalError, ModelError } from '../../errors.js'
 import type { ChangeCounts, RecordDraft } from '../../events.js'
 import type { CallState, RunState } from '../../log/run-state.js'

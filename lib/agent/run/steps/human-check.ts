@@ -1,5 +1,5 @@
-import { escapeInvisible } from '../../../internal/escape-invisible.js'
-import { uuidV7 } from '../../../internal/uuid.js'
+import { escapeInvisible } from '../../../internal/text.js'
+import { uuidV7 } from '../../../internal/bytes.js'
 import type { GatedCall, GateKind, RecordDraft } from '../../events.js'
 import type { Candidate } from '../../run-tree.js'
 import { isoTime } from '../../log/head.js'

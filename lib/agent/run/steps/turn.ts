@@ -1,6 +1,5 @@
-import { raceAbort } from '../../../internal/abort.js'
-import { deepFreeze } from '../../../internal/deep-freeze.js'
-import { sleep } from '../../../internal/sleep.js'
+import { raceAbort, sleep } from '../../../internal/time.js'
+import { deepFreeze } from '../../../internal/json.js'
 import { estimateConversation, estimateTokens } from '../../conversation/fit.js'
 import { ModelError } from '../../errors.js'
 import type { EventPayloads, PrivatePart, RecordDraft, SwitchCause } from '../../events.js'

@@ -1,4 +1,4 @@
-import { systemCode } from '../../../internal/system-code.js'
+import { systemCode } from '../../../internal/errors.js'
 import { StoreError } from '../../errors.js'
 import { remedyFor } from '../../machine-faults.js'
 

@@ -21,8 +21,7 @@
  *
  * @module
  */
-import { cautiousTime } from '../../../internal/clock.js'
-import { sleep } from '../../../internal/sleep.js'
+import { cautiousTime, sleep } from '../../../internal/time.js'
 import { StoreError } from '../../errors.js'
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
 import type { HoldoutStore } from '../../holdout-store.js'

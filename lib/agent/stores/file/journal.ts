@@ -13,8 +13,8 @@
  *
  * @module
  */
-import { crc32 } from '../../../internal/checksums.js'
-import { nextTurn } from '../../../internal/next-turn.js'
+import { crc32 } from '../../../internal/bytes.js'
+import { nextTurn } from '../../../internal/time.js'
 import { StoreError } from '../../errors.js'
 import type { OpenFiles } from './data-file.js'
 import { writeError } from './disk-errors.js'

@@ -15,7 +15,7 @@
  * @module
  */
 import { join } from 'node:path'
-import { crc32 } from '../../../internal/checksums.js'
+import { crc32 } from '../../../internal/bytes.js'
 import { isTerminal, RECORD_VERSION } from '../../events.js'
 import {
   Catalog,

@@ -13,8 +13,7 @@
 import { randomUUID } from 'node:crypto'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { bootId } from '../../../internal/boot-id.js'
-import { isRunning, pidNamespace, startOf } from '../../../internal/processes.js'
+import { bootId, isRunning, pidNamespace, startOf } from '../../../internal/processes.js'
 import { StoreError } from '../../errors.js'
 import { readFile, SystemDisk, type Disk, type FileStat } from './disk.js'
 

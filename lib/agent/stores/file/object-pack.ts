@@ -8,9 +8,9 @@
  *
  * @module
  */
-import { crc32 } from '../../../internal/checksums.js'
-import { lowerBound } from '../../../internal/lower-bound.js'
-import { LongWork } from '../../../internal/next-turn.js'
+import { crc32 } from '../../../internal/bytes.js'
+import { lowerBound } from '../../../internal/queues.js'
+import { LongWork } from '../../../internal/time.js'
 import type { Disk } from './disk.js'
 
 /** A blob as it lies in a pack. */

@@ -13,7 +13,7 @@
  * @module
  */
 import { join } from 'node:path'
-import { LongWork } from '../../../internal/next-turn.js'
+import { LongWork } from '../../../internal/time.js'
 import { hasHash, unpack } from '../packed.js'
 import { attempt, isMissing, operationError, writeError } from './disk-errors.js'
 import { makeDurableDirectory, type Disk } from './disk.js'

@@ -1,4 +1,4 @@
-import { LongWork } from '../../../internal/next-turn.js'
+import { LongWork } from '../../../internal/time.js'
 import type { StoredObject } from '../../object-store.js'
 import { pack } from '../packed.js'
 import type { PackedBlob } from './object-pack.js'

@@ -13,8 +13,7 @@
  * @module
  */
 import { dirname, join } from 'node:path'
-import { cautiousTime, systemClock } from '../../../internal/clock.js'
-import { LongWork, nextTurn } from '../../../internal/next-turn.js'
+import { cautiousTime, LongWork, nextTurn, systemClock } from '../../../internal/time.js'
 import { StoreError } from '../../errors.js'
 import type { ObjectStore, StoredObject } from '../../object-store.js'
 import { ObjectCalls } from '../object-calls.js'

@@ -1,4 +1,4 @@
-import { lowerBound } from '../../../internal/lower-bound.js'
+import { lowerBound } from '../../../internal/queues.js'
 import { isCorrupt, StoreError } from '../../errors.js'
 import type { RunRecord } from '../../events.js'
 import { copyHead, foldHead } from '../../log/head.js'

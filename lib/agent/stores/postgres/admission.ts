@@ -1,4 +1,4 @@
-import { exceededBound } from '../../../internal/fair-queue.js'
+import { exceededBound } from '../../../internal/queues.js'
 import { foldHead } from '../../log/head.js'
 import type { RunHead } from '../../run-details.js'
 import { keyOf, type Admission, type Admitted } from '../../shared-store.js'

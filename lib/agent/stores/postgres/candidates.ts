@@ -9,7 +9,7 @@
  *
  * @module
  */
-import { FairQueue, type Waiting } from '../../../internal/fair-queue.js'
+import { FairQueue, type Waiting } from '../../../internal/queues.js'
 import { FolderIndex } from '../../../internal/folder-index.js'
 import type { Transaction } from './database.js'
 import type { PgQuery, PgRow } from './pg-types.js'

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { backoffDelay, type Backoff } from '../../../internal/backoff.js'
+import { backoffDelay, type Backoff } from '../../../internal/time.js'
 import type { LogEnd } from '../../shared-store.js'
 import type { Database } from './database.js'
 import type { PgPool } from './pg-types.js'

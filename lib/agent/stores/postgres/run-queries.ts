@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { storableText } from '../../../internal/storable-text.js'
+import { storableText } from '../../../internal/text.js'
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
 import type { RunHead } from '../../run-details.js'
 import type { RunPage, RunQuery } from '../../store.js'

@@ -4,8 +4,8 @@
  *
  * @module
  */
-import { hash } from '../../../internal/checksums.js'
-import { isStorable, storableText } from '../../../internal/storable-text.js'
+import { hash } from '../../../internal/bytes.js'
+import { isStorable, storableText } from '../../../internal/text.js'
 import { completeHead, type StoredHead } from '../../log/head.js'
 import type { RunDetails, RunHead } from '../../run-details.js'
 import type { PgRow } from './pg-types.js'

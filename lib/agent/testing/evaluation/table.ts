@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { escapeInvisible } from '../../../internal/escape-invisible.js'
+import { escapeInvisible } from '../../../internal/text.js'
 import { checkObject } from '../../../internal/options.js'
 import type { AssuranceCount, EvaluationReport, EvaluationSummary, PassEstimate } from './report.js'
 

@@ -1,6 +1,6 @@
 /** Deletions. @module */
 import assert from 'node:assert/strict'
-import { within } from '../../../internal/sleep.js'
+import { within } from '../../../internal/time.js'
 import type { RunRecord } from '../../events.js'
 import { add, ALL, listAll, ownedBy, rejectsWith, type Suite } from './suite.js'
 

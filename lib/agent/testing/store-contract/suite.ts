@@ -1,7 +1,7 @@
 /** Helpers of the contract's tests. @module */
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import { describeError } from '../../../internal/describe-error.js'
+import { describeError } from '../../../internal/errors.js'
 import { StoreError, type StoreErrorCode } from '../../errors.js'
 import type { RunOwner, RunRecord } from '../../events.js'
 import { foldHead } from '../../log/head.js'

@@ -1,5 +1,5 @@
 import type { MessagePort } from 'node:worker_threads'
-import { asError } from '../../../internal/describe-error.js'
+import { asError } from '../../../internal/errors.js'
 import type { Timeouts } from '../../config.js'
 import type { Coding } from '../../content/decoders.js'
 import * as errors from '../../errors.js'

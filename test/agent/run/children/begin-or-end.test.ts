@@ -7,7 +7,7 @@ import type { RecordDraft } from '../../../../lib/agent/events.js'
 import type { LogWriter } from '../../../../lib/agent/log/writer.js'
 import type { ChildState } from '../../../../lib/agent/log/run-state.js'
 import { StoreError } from 'runwright/agent'
-import { systemClock } from '../../../../lib/internal/clock.js'
+import { systemClock } from '../../../../lib/internal/time.js'
 
 const CHILD = {
   runId: 'child', role: 'delegate', callId: 'call', number: 1, end: null, merged: null,
