@@ -25,11 +25,6 @@ export function printError(message: string): void {
   process.stderr.write(escapeInvisible(`runwright: ${message.replaceAll(/\s+/g, ' ')}`) + '\n')
 }
 
-/** As one word of a shell. */
-export function shellWord(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`
-}
-
 /** Characters that take two columns: most of East Asia, and pictures. */
 const WIDE = new RegExp(
   String.raw`\p{Emoji_Presentation}|[\u{1f000}-\u{1faff}\u{20000}-\u{3fffd}\u1100-\u115f` +

@@ -1,7 +1,7 @@
 /** `runwright run <goal>`: one run in the terminal, without a server. */
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { escapeInvisibleJson } from '../internal/text.js'
+import { escapeInvisibleJson, shellWord } from '../internal/text.js'
 import {
   AgentError,
   FileStore,
@@ -21,7 +21,7 @@ import {
 import { Follower, type UnansweredGate } from './follow.js'
 import { cannotWrite, dataFolder, projectFolder } from './folders.js'
 import { DEFAULT_MODEL, modelProviders } from './models.js'
-import { printError, shellWord } from './print.js'
+import { printError } from './print.js'
 import { modelName } from './serve.js'
 import { badSetting, onWarning } from './server.js'
 import { Terminal } from './terminal.js'

@@ -9,6 +9,7 @@ import { createServer, type Server } from 'node:http'
 import { join } from 'node:path'
 import { FileStore } from '../agent/index.js'
 import { asError, describeError } from '../internal/errors.js'
+import { shellWord } from '../internal/text.js'
 import {
   bearerKeys,
   createRunService,
@@ -20,7 +21,7 @@ import { openDemo, type Demo } from './demo.js'
 import { cannotWrite } from './folders.js'
 import { openOwnKey, type Keys, type OwnKey } from './keys.js'
 import { DEFAULT_MODEL, modelProviders } from './models.js'
-import { printError, printLine, shellWord } from './print.js'
+import { printError, printLine } from './print.js'
 
 export interface ServerSettings {
   readonly host: string

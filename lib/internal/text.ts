@@ -199,3 +199,8 @@ function sequenceAt(bytes: Uint8Array, at: number): number {
   const isSurrogate = point >= 0xd800 && point <= 0xdfff
   return point < LEAST[length]! || point > 0x10ffff || isSurrogate ? 0 : length
 }
+
+/** The text as one word for a shell: in single quotes, only a single quote has a meaning. */
+export function shellWord(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
+}

@@ -1,3 +1,5 @@
+import { shellWord } from '../internal/text.js'
+
 /** A word of a command: what the program receives, and how the shell wrote it. */
 export interface ShellWord {
   readonly text: string
@@ -7,7 +9,7 @@ export interface ShellWord {
 
 /** Quotes a word for the shell if necessary. */
 export function quote(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`
+  return /^[\w@%+=:,./-]+$/.test(word) ? word : shellWord(word)
 }
 
 /**

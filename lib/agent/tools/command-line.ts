@@ -5,6 +5,7 @@
  * @module
  */
 import { resolve } from 'node:path'
+import { shellWord } from '../../internal/text.js'
 import { checkOptions, checkString, type OptionKinds } from '../../internal/options.js'
 import type { CommandOptions } from '../executor.js'
 import type { ToolCommandOptions } from '../tool-command.js'
@@ -69,17 +70,13 @@ function programLine(program: string, args: readonly string[]): string {
   // Some shells would take it for an option of `exec`.
   if (program.startsWith('-')) throw new TypeError('the program must not begin with -')
   for (const [i, arg] of args.entries()) checkWord(`args[${i}]`, arg)
-  const line = `exec ${[program, ...args].map(quoted).join(' ')}`
+  const line = `exec ${[program, ...args].map(shellWord).join(' ')}`
   const bytes = Buffer.byteLength(line)
   if (bytes <= MAX_COMMAND_BYTES) return line
   throw new TypeError(
     `the program and its args have ${bytes} bytes when quoted, of at most ${MAX_COMMAND_BYTES}: ` +
       'put long text in a file, and pass its path',
   )
-}
-
-function quoted(word: string): string {
-  return `'${word.replaceAll("'", "'\\''")}'`
 }
 
 function checkEnvironment(env: Readonly<Record<string, string>>): void {
