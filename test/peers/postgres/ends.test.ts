@@ -8,6 +8,7 @@ import {
   type AgentEvent,
   type PgPool,
   type PgQuery,
+  type PostgresStoreOptions,
   type RunSubscription,
 } from 'runwright/agent'
 import { scratch, testProvider } from '../../helpers/engine.js'
@@ -58,7 +59,9 @@ describe('a process that is cut off while it appends run_end', { skip: noPostgre
     const wire = cutAt('after')
     const schema = newSchema()
     const root = scratch(t)
-    const one = await open(t, wire.pool, schema, root)
+    // The second process only reads: it must not claim the run before the first one does.
+    const labels = { labels: ['first'], labelsFor: () => ['first'] }
+    const one = await open(t, wire.pool, schema, root, labels)
     const { details } = await one.create({ goal: 'shell: false', max_iterations: 1 })
     const reader = follow(await one.subscribe(details.run_id))
     const two = await open(t, pool, schema, root)
@@ -128,9 +131,11 @@ async function open(
   to: PgPool,
   schema: string,
   root: string,
+  options: Partial<PostgresStoreOptions> = {},
 ): Promise<RunEngine> {
+  const times = { leaseMs: LEASE_MS, pollMs: 20, patienceMs: 200 }
   const engine = await RunEngine.open({
-    store: new PostgresStore({ pool: to, schema, leaseMs: LEASE_MS, pollMs: 20, patienceMs: 200 }),
+    store: new PostgresStore({ pool: to, schema, ...times, ...options }),
     roots: [root],
     sealedChecks: 'off',
     defaultModel: 'test:m',
