@@ -6,7 +6,7 @@ import {
 } from 'node:fs'
 import type { LeftOut, Tree, TreeEntry } from '../../lib/agent/tree.js'
 import { comparePaths } from '../../lib/agent/workspace/net-changes.js'
-import { bytesOfName, nameOfBytes } from '../../lib/internal/text.js'
+import { bytesOfName, nameOfBytes } from '../../lib/internal/bytes.js'
 import type { Random } from './random.js'
 
 /** A file or link: its content or target. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { deepFreeze, deepFreezeList } from '../../lib/internal/json.js'
+import { deepFreeze, deepFreezeList } from '../../lib/internal/freeze.js'
 
 test('lists and plain objects are frozen at every depth, instances of classes are not', () => {
   const signal = new AbortController().signal

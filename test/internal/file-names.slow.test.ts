@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bytesOfName, nameOfBytes } from '../../lib/internal/text.js'
+import { bytesOfName, nameOfBytes } from '../../lib/internal/bytes.js'
 
 test('every name of one or two bytes, and of four seeded ones, has a text of its own', () => {
   const seen = new Set<string>()

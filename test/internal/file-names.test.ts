@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bytesOfName, nameOfBytes } from '../../lib/internal/text.js'
+import { bytesOfName, nameOfBytes } from '../../lib/internal/bytes.js'
 
 for (const { bytes, name } of [
   { bytes: 'main.js', name: 'main.js' },

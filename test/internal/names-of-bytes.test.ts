@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { bytesOfName, nameOfBytes } from '../../lib/internal/text.js'
+import { bytesOfName, nameOfBytes } from '../../lib/internal/bytes.js'
 import { Random } from '../helpers/random.js'
 
 test('names in UTF-8 are their own text, and any other byte a lone surrogate', () => {

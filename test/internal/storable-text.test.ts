@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import {
-  isStorable, isStorableName, nameOfBytes, storableName, storableText,
-} from '../../lib/internal/text.js'
+import { nameOfBytes } from '../../lib/internal/bytes.js'
+import { isStorable, isStorableName, storableName, storableText } from '../../lib/internal/text.js'
 import { mapTexts } from '../../lib/internal/json.js'
 
 for (const [text, asText, asName = asText] of [

@@ -7,7 +7,7 @@
  *
  * @module
  */
-import { deepFreezeList } from '../../internal/json.js'
+import { deepFreezeList } from '../../internal/freeze.js'
 import { MAX_KEPT_CHARACTERS, MAX_KEPT_IMAGES, TOO_OLD } from '../images.js'
 import {
   imagesOf, withoutImages, withoutParts, type ImagePart, type Message,

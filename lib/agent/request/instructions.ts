@@ -6,7 +6,7 @@
  */
 import { lstat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { frozen } from '../../internal/json.js'
+import { frozen } from '../../internal/freeze.js'
 import { InstructionsError, WorkspaceError } from '../errors.js'
 import type { RunOwner, RunRequest } from '../events.js'
 import { throwIfExhausted } from '../exhaustion.js'

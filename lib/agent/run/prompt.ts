@@ -1,4 +1,4 @@
-import { frozen } from '../../internal/json.js'
+import { frozen } from '../../internal/freeze.js'
 import { estimateTokens } from '../conversation/fit.js'
 import { systemPrompt } from '../conversation/prompts.js'
 import type { RunState } from '../log/run-state.js'

@@ -20,7 +20,7 @@ import {
   link, lstat, mkdir, open, readdir, readlink, rename, rmdir, symlink, unlink, type FileHandle,
 } from 'node:fs/promises'
 import { join } from 'node:path'
-import { hash } from '../../internal/bytes.js'
+import { bytesOfName, hash, nameOfBytes } from '../../internal/bytes.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import type { ContentOf, TreeEntry } from '../tree.js'
 import { explain } from './files.js'
@@ -30,7 +30,6 @@ import {
   codeOf, confine, FOLDER_FLAGS, HAS_PROC, isRepositoryAt, OpenFolder, type Confinement,
 } from './paths.js'
 import type { PathStep } from './plan-steps.js'
-import { bytesOfName, nameOfBytes } from '../../internal/text.js'
 import { isSameStats } from './tree-walk.js'
 
 export { planApply, planRestore, type ApplyPlan, type PathStep } from './plan-steps.js'

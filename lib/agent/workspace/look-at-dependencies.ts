@@ -15,7 +15,7 @@ import { createHash, type Hash } from 'node:crypto'
 import { closeSync, lstatSync, openSync, readlinkSync, readSync, realpathSync, statSync }
   from 'node:fs'
 import type { Stats } from 'node:fs'
-import { nameOfBytes } from '../../internal/text.js'
+import { nameOfBytes } from '../../internal/bytes.js'
 import { throwIfExhausted } from '../exhaustion.js'
 import { ENVIRONMENT_MARKS, isDependencyFile, isDependencyFolder, kindOfEntry }
   from './dependency-folders.js'

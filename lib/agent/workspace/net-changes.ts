@@ -6,7 +6,7 @@
  */
 import type { Tree, TreeEntry } from '../tree.js'
 import { outsideTree } from './left-out.js'
-import { bytesOfName } from '../../internal/text.js'
+import { bytesOfName } from '../../internal/bytes.js'
 
 /** What two files or links are compared by; no hash: the content is not known. */
 interface Comparable {

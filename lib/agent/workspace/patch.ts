@@ -17,7 +17,7 @@ import { CheckpointError } from '../errors.js'
 import type { ContentOf, TreeEntry } from '../tree.js'
 import { compareTexts, diffNames, unifiedDiff } from './diff.js'
 import type { TreeChange } from './net-changes.js'
-import { bytesOfName } from '../../internal/text.js'
+import { bytesOfName } from '../../internal/bytes.js'
 
 const MAX_PATCH_BYTES = 64 * 1024 * 1024
 

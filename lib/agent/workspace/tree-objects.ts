@@ -14,7 +14,7 @@
  */
 import type { LeftOut, LeftOutReason } from '../tree.js'
 import { MAX_NAMED, MAX_TREE_ENTRIES } from './left-out.js'
-import { bytesOfName, nameOfBytes } from '../../internal/text.js'
+import { bytesOfName, nameOfBytes } from '../../internal/bytes.js'
 
 const VERSION = 1
 const FOLDER = 0x46

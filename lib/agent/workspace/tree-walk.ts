@@ -16,7 +16,7 @@ import {
 } from 'node:fs'
 import { throwIfExhausted } from '../exhaustion.js'
 import { codeOf, failure, FOLDER_FLAGS, HAS_PROC } from './paths.js'
-import { bytesOfName, nameOfBytes } from '../../internal/text.js'
+import { bytesOfName, nameOfBytes } from '../../internal/bytes.js'
 
 /** Links are not followed, and opening a FIFO or terminal neither blocks nor takes it over. */
 export const READ_FLAGS: number =

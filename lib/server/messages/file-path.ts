@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { bytesOfName, nameOfBytes } from '../../internal/text.js'
+import { bytesOfName, nameOfBytes } from '../../internal/bytes.js'
 import { invalidField, type ProblemError } from '../errors.js'
 
 /** Bytes of a path, as on Linux. */

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { HttpModel } from 'runwright/agent'
-import { deepFreeze } from '../../../lib/internal/json.js'
+import { deepFreeze } from '../../../lib/internal/freeze.js'
 import { serve } from '../../helpers/serve.js'
 import { modelRequest, tool } from './exchange.js'
 import { ADAPTERS, DIALECTS, STREAMS, whole } from './exchanges/dialects.js'

@@ -1,7 +1,7 @@
 /** A folder and its model in memory, edited at random in the same way. */
 import { hash } from 'node:crypto'
 import * as fs from 'node:fs'
-import { bytesOfName } from '../../../lib/internal/text.js'
+import { bytesOfName } from '../../../lib/internal/bytes.js'
 import type { Random } from '../../helpers/random.js'
 
 /** A file or link. */

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LeftOut } from '../../../lib/agent/tree.js'
 import { comparePaths, netChanges } from '../../../lib/agent/workspace/net-changes.js'
-import { bytesOfName } from '../../../lib/internal/text.js'
+import { bytesOfName } from '../../../lib/internal/bytes.js'
 import { Random } from '../../helpers/random.js'
 import {
   file, link, randomEdits, randomModel, treeOf, type ModelFile,

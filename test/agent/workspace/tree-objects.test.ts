@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import { test } from 'node:test'
 import type { LeftOut } from 'runwright/agent'
-import { bytesOfName } from '../../../lib/internal/text.js'
+import { bytesOfName } from '../../../lib/internal/bytes.js'
 import {
   encodeFolder, FolderReader, MalformedTree, type FolderEntry,
 } from '../../../lib/agent/workspace/tree-objects.js'

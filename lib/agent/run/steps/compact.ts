@@ -5,7 +5,7 @@
  * @module
  */
 import { type Clock, raceAbort, sleep } from '../../../internal/time.js'
-import { deepFreeze } from '../../../internal/json.js'
+import { deepFreeze } from '../../../internal/freeze.js'
 import { describeError } from '../../../internal/errors.js'
 import {
   planCompaction, summaryTokens, type CompactionPlan,

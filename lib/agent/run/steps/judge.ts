@@ -1,5 +1,5 @@
 import { raceAbort, sleep, steadyNow } from '../../../internal/time.js'
-import { deepFreeze } from '../../../internal/json.js'
+import { deepFreeze } from '../../../internal/freeze.js'
 import { estimateTokens } from '../../conversation/fit.js'
 import { ModelError } from '../../errors.js'
 import type { RunRecord } from '../../events.js'

@@ -1,5 +1,5 @@
 import { raceAbort, sleep } from '../../../internal/time.js'
-import { deepFreeze } from '../../../internal/json.js'
+import { deepFreeze } from '../../../internal/freeze.js'
 import { estimateConversation, estimateTokens } from '../../conversation/fit.js'
 import { ModelError } from '../../errors.js'
 import type { EventPayloads, PrivatePart, RecordDraft, SwitchCause } from '../../events.js'

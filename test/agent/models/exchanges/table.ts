@@ -8,7 +8,7 @@ import {
   type CallUsage, type JsonObject, type JsonValue, type ModelErrorCode, type ModelRequest,
   type ModelTurn, type StopReason,
 } from 'runwright/agent'
-import { deepFreeze } from '../../../../lib/internal/json.js'
+import { deepFreeze } from '../../../../lib/internal/freeze.js'
 import { providerError } from '../../../../lib/agent/models/provider-errors.js'
 import { answering, type Delivery } from '../../../helpers/deliveries.js'
 import { afterCalls, context, decodePieces, modelRequest } from '../exchange.js'
