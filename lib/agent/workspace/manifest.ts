@@ -8,7 +8,7 @@ import { WorkspaceError, type WorkspaceErrorCode } from '../errors.js'
 import { exhausted, isExhausted, threadFailure } from '../exhaustion.js'
 import type { ObjectStore } from '../object-store.js'
 import type { LeftOut, Tree } from '../tree.js'
-import { LongWork } from '../../internal/time.js'
+import { abortListeners, LongWork } from '../../internal/time.js'
 import { allRules, type AllTreeRules, type TreeRules } from './left-out.js'
 import { readTree } from './read-tree.js'
 import type { FromTreeWorker } from './tree-protocol.js'
@@ -201,13 +201,14 @@ class LookJob implements TreeJob {
 
   async run(request: LookRequest): Promise<Done> {
     const onAbort = (): void => this.#stop(this.#signal?.reason)
-    this.#signal?.addEventListener('abort', onAbort)
+    const listeners = this.#signal && abortListeners(this.#signal)
+    listeners?.add(onAbort)
     try {
       this.#id = treeWorkerThread.start(this)
       treeWorkerThread.post({ t: 'look', job: this.#id, ...request })
       return await this.#done
     } finally {
-      this.#signal?.removeEventListener('abort', onAbort)
+      listeners?.delete(onAbort)
       treeWorkerThread.finish(this.#id)
     }
   }

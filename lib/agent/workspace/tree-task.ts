@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { abortListeners } from '../../internal/time.js'
 import { WorkspaceError } from '../errors.js'
 import { exhausted, isExhausted } from '../exhaustion.js'
 import type { CopyReport, CopyTask } from './copy-job.js'
@@ -42,14 +43,15 @@ export async function performAbortable<Result>(
 ): Promise<CopyReport<Result>> {
   const aborted = new Int32Array(new SharedArrayBuffer(4))
   const abort = (): void => void Atomics.store(aborted, 0, 1)
-  signal?.addEventListener('abort', abort)
+  const listeners = signal && abortListeners(signal)
+  listeners?.add(abort)
   try {
     signal?.throwIfAborted()
     const report = await performTask<Result>(task(aborted), folder, signal)
     // A thread that was done just then has not seen the abort.
     return signal?.aborted === true ? { failed: 'aborted' } : report
   } finally {
-    signal?.removeEventListener('abort', abort)
+    listeners?.delete(abort)
   }
 }
 
