@@ -240,6 +240,8 @@ const testingCalls: Record<string, Call | OptionCall> = {
   'testObjectStore#options': (o) =>
     testing.testObjectStore('x', () => Promise.resolve(new agent.MemoryStore().objects), o),
   'testRunStore#options': (o) => testing.testRunStore('x', () => Promise.resolve(store), o),
+  'testWorkspaceCopies#options': (o) =>
+    testing.testWorkspaceCopies('x', () => Promise.reject(new Error('not opened')), o),
 }
 
 const runs = new server.RunServiceClient({ baseUrl: URL, transport })
