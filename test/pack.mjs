@@ -288,10 +288,14 @@ for (const specifier of ${JSON.stringify(specifiers)}) {
 }
 const { AsyncClient, Client } = await import('runwright/http')
 const { FileStore } = await import('runwright/agent')
+const { repairModel } = await import('runwright/repair')
 const { createRunService } = await import('runwright/server')
 const project = mkdtempSync('project-')
 const service = await createRunService({
-  engine: { store: new FileStore({ directory: project + '-data' }), roots: [project] },
+  engine: {
+    store: new FileStore({ directory: project + '-data' }), roots: [project],
+    providers: [repairModel()], defaultModel: 'builtin:repair',
+  },
 })
 const server = createServer(service.handler)
 service.attach(server)
