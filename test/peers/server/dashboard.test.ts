@@ -9,6 +9,7 @@ import { join } from 'node:path'
 import { after, before, test, type TestContext } from 'node:test'
 import type { BrowserContext, Page } from 'playwright-core'
 import { MemoryStore } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { bearerKeys, createRunService, type RunServiceOptions } from 'runwright/server'
 import { pairs } from '../../helpers/choice.js'
 import { testProvider, type Said } from '../../helpers/engine.js'
@@ -45,7 +46,8 @@ async function openService(
       store: new MemoryStore(),
       roots: [root],
       cwdPolicy: 'allow',
-      providers: [testProvider((_, n) => work(n))],
+      providers: [testProvider((_, n) => work(n)), repairModel()],
+      defaultModel: 'builtin:repair',
     },
     ...options,
   })
