@@ -10,6 +10,7 @@ import type { BrowserContext, Page } from 'playwright-core'
 import {
   defineTool, MemoryStore, type AgentEvent, type EngineOptions, type JsonObject, type RunEngine,
 } from 'runwright/agent'
+import { repairModel } from 'runwright/repair'
 import { createRunService } from 'runwright/server'
 import { scratch, testProvider, type Said } from '../../helpers/engine.js'
 import { complaintsOf } from './browser.js'
@@ -80,7 +81,7 @@ export async function openWorld(
       store: new MemoryStore(),
       roots: [folder],
       tools: [deploy],
-      providers: [testProvider((_, n) => turns[n] ?? { stop: 'refusal' })],
+      providers: [testProvider((_, n) => turns[n] ?? { stop: 'refusal' }), repairModel()],
       defaultModel: 'test:m',
       workspaceFolder: join(top, 'copies'),
       ...options,
