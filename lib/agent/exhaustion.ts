@@ -112,7 +112,7 @@ async function within<T>(codes: Codes, what: string, work: () => Promise<T>): Pr
   }
 }
 
-/** Does work for which neither of the two holds, such as running a command, within such work. */
+/** Does work outside the rules of {@link onOwnFiles} and {@link inOwnPlace}, even within them. */
 export function elsewhere<T>(work: () => T): T {
   return faults.run(ANYWHERE, work)
 }

@@ -81,6 +81,6 @@ export interface WorkspaceCopy {
    * that a disk is full, fails or denies access.
    */
   withFolder<T>(work: (folder: string) => Promise<T>): Promise<T>
-  /** Removes the copy; the next `open` of its name makes a new one. */
+  /** Removes the copy; the next `open` of its name makes a new one. No-op the second time. */
   remove(): Promise<void>
 }

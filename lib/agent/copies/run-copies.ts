@@ -30,7 +30,7 @@ export interface CopyFolders {
   removeSoon(name: string): Promise<void>
 }
 
-/** What copies need of their engine. */
+/** The parts of an engine that copies use. */
 export interface CopiesSettings {
   /** Finds the executor of commands in copies. */
   readonly executor: () => Promise<Executor>
@@ -126,6 +126,7 @@ export class RunCopies {
     const mounts = (await executor.mountsFolders?.()) ?? false
     const mounted = mounts ? (isolated?.readOnly ?? []) : []
     const copy = await folders.create(folder, cwd, { mounts, mounted, sealed: true, signal })
+    let isRemoved = false
     // A copy that can't be removed now is removed by a sweep.
     const discard = async (): Promise<void> => {
       await folders.removeSoon(folder).catch(() => undefined)
@@ -134,6 +135,9 @@ export class RunCopies {
       return await OpenCopy.open({
         runId: this.#runId, copy, executor, slots: this.#slots, version: this.#version,
         remove: async () => {
+          // By now, another copy may have the name.
+          if (isRemoved) return
+          isRemoved = true
           this.#copies.delete(name)
           await discard()
         },

@@ -189,7 +189,7 @@ function readNow(
     try {
       length = readSync(descriptor, buffer)
     } catch (error) {
-      // Empty, but somebody still holds it. After any other error there is no more output.
+      // Empty, but another process holds it open. After any other error there is no more output.
       return { bytes, ended: (error as NodeJS.ErrnoException).code !== 'EAGAIN' }
     }
     if (length === 0) return { bytes, ended: true }

@@ -279,7 +279,7 @@ function childPlace(
   checkpointId: string,
 ): NewChildPlace {
   const { root_run_id: rootRunId } = parent.head.details
-  // What belongs to the goal of the parent is found by the child in its own copy.
+  // The child finds the files of its parent's goal in its own copy.
   const baseline = role === 'attempt' ? parent.baseline : null
   const base = { messages: [], baseline, baselineTests: null, checkpoint_id: checkpointId }
   return { rootRunId, role, base: { ...base, adopts: false } }
@@ -337,7 +337,7 @@ export function delegateStart(
   })
 }
 
-/** What a run may use that starts no others. An empty list would be none at all. */
+/** The tools of a run that can't start others. An empty list would mean no tools at all. */
 function withoutDelegate(
   tools: readonly string[],
   offered: ReadonlyMap<string, Tool>,

@@ -165,6 +165,8 @@ function testLifetimes(check: Check): void {
     assert.notEqual(again.root, copy.root)
     assert.equal(again.version, copy.version)
     assert.equal(await outputOf(again, 'cat a.txt'), 'one\n')
+    await copy.remove()
+    assert.equal((await copies.open('first')).root, again.root, 'the new copy stays')
   })
 
   check('copies of a workspace that has changed are made anew', async (opened) => {

@@ -244,7 +244,7 @@ export class OAuthAuthorizer implements McpAuthorizer {
 }
 
 /**
- * The request for an authorization code, and its answer, both of which go through a browser.
+ * The authorization request and response, which a browser carries.
  */
 
 /** A request that waits for its answer. */
@@ -258,7 +258,7 @@ export interface CodeRequest {
   readonly redirectUrl: string
 }
 
-/** Parameters of an answer, each of which it has once at most (RFC 6749, section 3.1). */
+/** Response parameters; none may occur twice (RFC 6749, section 3.1). */
 const PARAMETERS = ['state', 'iss', 'error', 'error_description', 'code'] as const
 
 /** Builds the request. */

@@ -274,7 +274,7 @@ export class LeadingThought {
 
 /** Says whether a JSON object that comes in pieces is complete. It looks at each character once. */
 export class ObjectEnd {
-  /** What came and was not looked at. */
+  /** Received text that has not been scanned yet. */
   #pieces: string[] = []
   #depth = 0
   #isInString = false
@@ -286,7 +286,7 @@ export class ObjectEnd {
     if (this.#isOpen) this.#pieces.push(piece)
   }
 
-  /** Whether the object ends in what has come so far. */
+  /** True if the object ends in the text received so far. */
   get isReached(): boolean {
     for (const piece of this.#pieces)
       for (let i = 0; i < piece.length && this.#isOpen; i++) this.#take(piece.charAt(i))
