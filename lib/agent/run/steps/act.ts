@@ -1,27 +1,21 @@
-import { hash } from '../../../internal/bytes.js'
-import { type Backoff, backoffDelay, sleep, steadyNow } from '../../../internal/time.js'
-import { describeError } from '../../../internal/errors.js'
-import type { JsonObject } from '../../../internal/json.js'
+import { steadyNow } from '../../../internal/time.js'
 import type { RecordDraft } from '../../events.js'
 import type { CallState } from '../../log/run-state.js'
-import { isExhausted } from '../../exhaustion.js'
 import { NOT_TAKEN } from '../../images.js'
 import { clip, headAndTail } from '../../output.js'
 import type { PlanStep } from '../../plan.js'
-import type { Tool, ToolContext, ToolOutput } from '../../tool.js'
+import type { Tool, ToolOutput } from '../../tool.js'
 import { checkArguments } from '../../check-schema.js'
 import { bashTool } from '../../tools/bash.js'
 import { commandsOf } from '../../tools/builtin.js'
 import { delegateTool } from '../../tools/delegate.js'
 import { updatePlanTool } from '../../tools/update-plan.js'
-import { ToolStop, ToolTimeout } from '../../tools/tool-stop.js'
 import type { FileChange } from '../../workspace/workspace.js'
 import { remainingCalls } from '../../log/remaining.js'
-import { NO_RUNS } from '../children/call-runs.js'
 import { withFiles } from '../result-files.js'
-import { soundOutput } from '../sound-output.js'
-import { changesAfter, changesIn, toolContext, type StepContext } from '../step-context.js'
+import type { StepContext } from '../step-context.js'
 import { closingRecord } from './finish.js'
+import { ToolExecution } from './tool-execution.js'
 
 /** Calls of `read` tools that run at the same time. */
 const PARALLEL_READS = 8
@@ -31,12 +25,6 @@ const PARALLEL_RUNS = 16
 const EVENT_OUTPUT_BYTES = 65_536
 /** Characters of a command in a refusal. */
 const COMMAND_CHARACTERS = 200
-/** Exit code of a command that was stopped. */
-const STOPPED = 130
-/** Milliseconds that an executor may take to stop a command: SIGTERM, 2 s, SIGKILL, and slack. */
-const COMMAND_END_MS = 5_000
-/** Waits before a tool is tried again. */
-const TOOL_BACKOFF: Backoff = { firstMs: 500, maxMs: 8_000 }
 
 /**
  * Runs the calls that have no result yet: reads in parallel, runs that are started as well, and
@@ -149,153 +137,9 @@ async function executeWithin(
     return { output, exitCode: 126 }
   }
   try {
-    return await execute(context, tool, state, isBegun)
+    return await new ToolExecution(context, tool, state, isBegun).run()
   } finally {
     isBegun()
-  }
-}
-
-/** `isBegun` is called once the call is in the log. */
-async function execute(
-  context: StepContext,
-  tool: Tool,
-  state: CallState,
-  isBegun: () => void,
-): Promise<ToolOutput> {
-  const { clock, log, signal, toolTimeoutMs, trace } = context
-  const { call, args, feedback } = state
-  if (tool.effect !== 'read') await context.checkpoints?.recordFirst(log, signal)
-  const span = trace.beginTool(log.state.head.details.iteration, tool, call.call_id)
-  // After its time-out, a command gets the time that its executor needs to stop it.
-  const stop = new ToolStop(
-    signal,
-    clock,
-    tool.timeoutMs ?? toolTimeoutMs,
-    tool.startsProcess === true ? COMMAND_END_MS : 0,
-  )
-  const onStart = async (pgid: number): Promise<void> => {
-    const durable = begin(context, tool, state, pgid)
-    isBegun()
-    await stop.pauseFor(durable ?? Promise.resolve())
-  }
-  let changed: readonly FileChange[] = []
-  const onChanges = (changes: readonly FileChange[]): void => {
-    changed = changed.length === 0 ? changes : [...changed, ...changes]
-  }
-  const watch = tool.effect === 'read' ? undefined : onChanges
-  const compares = tool.changesFiles === true && watch !== undefined
-  const withChanges = async (result: ToolOutput): Promise<ToolOutput> => {
-    if (compares) onChanges(await changesAfter(context, signal))
-    return changed.length === 0
-      ? result
-      : { ...result, changes: [...(result.changes ?? []), ...changed] }
-  }
-  const runs = context.delegates.ofCall(call.call_id, context, stop)
-  const working = toolContext(context, call.call_id, stop, runs, onStart, watch)
-  try {
-    signal.throwIfAborted()
-    const problem = tool.check === undefined ? null : await stop.race(tool.check(args))
-    if (problem !== null) {
-      trace.endTool(span, 1, false)
-      return { output: problem, exitCode: 1 }
-    }
-    signal.throwIfAborted()
-    if (tool.startsProcess !== true) {
-      const planning = (): ToolContext =>
-        toolContext(context, call.call_id, stop, NO_RUNS, onStart, watch)
-      const plan = tool.plan === undefined ? undefined : await tool.plan(args, planning())
-      const durable = begin(context, tool, state, undefined, plan)
-      isBegun()
-      if (durable !== undefined) await stop.pauseFor(durable)
-      signal.throwIfAborted()
-    }
-    if (compares) {
-      // Resets the comparison: earlier changes are not this call's.
-      await changesIn(context.workspace)
-      signal.throwIfAborted()
-    }
-    const own = await stop.race(callTool(context, tool, args, working))
-    const { timedOut } = stop
-    trace.endTool(span, timedOut ? 124 : own.exitCode, tool.startsProcess === true)
-    const whole = signal.aborted && own.exitCode === STOPPED ? stoppedBy(signal, own) : own
-    const result = compares || changed.length > 0 ? await withChanges(whole) : whole
-    if (feedback === '' && !timedOut) return result
-    const output = feedback === '' ? result.output : withRemark(result.output, feedback)
-    return { ...result, output, exitCode: timedOut ? 124 : result.exitCode }
-  } catch (error) {
-    if (error instanceof ToolTimeout) {
-      trace.endTool(span, 124, true)
-      return await withChanges({ output: error.message, exitCode: 124 })
-    }
-    trace.fail(span, error)
-    signal.throwIfAborted()
-    // What has had no effect is repeated as a whole.
-    if (isExhausted(error) && (tool.effect !== 'unsafe' || state.status !== 'started')) throw error
-    await log.flush() // throws if it was the log that failed, not the tool
-    const output = `${tool.name} failed: ${describeError(error)}`
-    return await withChanges({ output, exitCode: 1 })
-  } finally {
-    stop.end()
-    await runs.end()
-  }
-}
-
-/** What the tool answers; a `read` tool that throws is tried again as often as it says. */
-async function callTool(
-  { clock, random }: StepContext,
-  tool: Tool,
-  args: JsonObject,
-  working: ToolContext,
-): Promise<ToolOutput> {
-  const most = tool.effect === 'read' ? (tool.retries ?? 0) : 0
-  for (let retry = 1; ; retry++) {
-    let returned: unknown
-    try {
-      returned = await tool.execute(args, working)
-    } catch (error) {
-      if (retry > most || isExhausted(error) || working.signal.aborted) throw error
-      await sleep(backoffDelay(retry, TOOL_BACKOFF, random), working.signal, clock)
-      continue
-    }
-    return soundOutput(returned)
-  }
-}
-
-/** Records the start of a call; returns a promise if the call has to wait for the store. */
-function begin(
-  context: StepContext,
-  tool: Tool,
-  state: CallState,
-  pgid?: number,
-  plan?: JsonObject,
-): Promise<void> | undefined {
-  const { log } = context
-  // No command runs before the store has confirmed that the run is still this process's.
-  if (state.status === 'started') return pgid === undefined ? undefined : log.verify()
-  const record = startRecord(context, tool, state, pgid, plan)
-  if (tool.effect !== 'read' || pgid !== undefined) return log.append([record])
-  // A read whose start was lost can simply run again.
-  log.note(record)
-  return undefined
-}
-
-function startRecord(
-  context: StepContext,
-  tool: Tool,
-  state: CallState,
-  pgid?: number,
-  plan?: JsonObject,
-): RecordDraft {
-  return {
-    kind: 'tool_started',
-    iteration: context.log.state.head.details.iteration,
-    payload: {
-      call_id: state.call.call_id,
-      args_hash: hash('sha256', JSON.stringify(state.args)),
-      effect: tool.effect,
-      ...(pgid === undefined ? undefined : { pgid }),
-    },
-    ...(plan === undefined ? undefined : { private: { plan } }),
   }
 }
 
@@ -349,10 +193,3 @@ function resultRecord(
 }
 
 /** The result of a command that was stopped, with the reason for the model. */
-function stoppedBy({ reason }: AbortSignal, result: ToolOutput): ToolOutput {
-  return { ...result, output: `${result.output}\n\nStopped: ${describeError(reason)}`.trimStart() }
-}
-
-function withRemark(output: string, feedback: string): string {
-  return `${output}\n\nA human who approved this call says: ${feedback}`
-}
