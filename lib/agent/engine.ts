@@ -4,7 +4,7 @@ import type { RunWorkspaces } from './checkpoint.js'
 import { FileOperations } from './checkpoints/file-operations.js'
 import { forkFiles } from './checkpoints/fork-files.js'
 import { EngineRunFiles } from './checkpoints/run-files.js'
-import { checkpointSettings } from './checkpoints/settings.js'
+import { checkpointSettings, type CheckpointSettings } from './checkpoints/settings.js'
 import { Upkeep } from './checkpoints/upkeep.js'
 import { Workspaces } from './checkpoints/workspaces.js'
 import type { CheckFiles } from './check-files.js'
@@ -74,12 +74,20 @@ import { EngineChildren } from './run/children/engine-children.js'
 import type { RunDriver } from './run/driver.js'
 import { limitedProviders } from './run/limited-calls.js'
 import { LocalDriver } from './run/local-driver.js'
+import { Scheduler } from './run/scheduler.js'
+import type { RunServices } from './run/services.js'
 import { SharedDriver } from './run/shared-driver.js'
 import { HAND_OVER_MS } from './run/steps/suspend.js'
-import { performStep } from './run/steps/perform.js'
 import { QUERY, type RunQuery, type StoreDamage } from './store.js'
 import type { Tool } from './tool.js'
 import { Tracing } from './tracing/tracing.js'
+
+/** What runs and their steps share, and what only the engine itself uses. */
+interface EngineServices extends Omit<EngineConfig, 'checkpoints'>, RunServices {
+  /** The settings of checkpoints, also if new runs have none; null: there is no object store. */
+  readonly contents: CheckpointSettings | null
+  readonly sealedFolders: SealedFolders
+}
 
 /** Page size of a list without a limit. */
 const LIST_LIMIT = 10_000
@@ -106,11 +114,8 @@ export class RunEngine {
   #mcp: McpServers | undefined
   readonly #models: ModelRegistry
   readonly #goals: GoalRegistry
-  readonly #observers = new Observers()
+  readonly #services: EngineServices
   readonly #driver: RunDriver
-  /** Null: there are no isolated runs. */
-  readonly #copies: IsolatedFolders | null
-  readonly #sealedFolders: SealedFolders
   readonly #upkeep: Upkeep
   readonly #creation: Creation
   readonly #usages: TenantUsages
@@ -123,67 +128,27 @@ export class RunEngine {
       throw new TypeError('an engine is opened by RunEngine.open({ store, roots })')
     }
     this.#config = config
-    this.#models = createModelRegistry({
-      providers: config.providers,
-      defaultModel: config.defaultModel,
-      scripts: config.scripts,
-      replay: config.store,
-    })
-    const limitedProvider = limitedProviders(config.providerLimits, this.#models, config.clock)
+    const { defaultModel, providers, scripts } = config
+    this.#models = createModelRegistry({ providers, defaultModel, scripts, replay: config.store })
     this.#goals = goalRegistry(config.goals)
     addSecrets(config.secrets, process.env)
-    const tracing = new Tracing(config.tracer, config.clock, redactor)
-    const offeredTools = (): ReadonlyMap<string, Tool> => this.#tools()
-    const { shared } = config.store
-    const contents = checkpointSettings(config, this.#over.signal)
-    const checkpoints = config.checkpoints === 'off' ? null : contents
-    const { workspaceFolder: folder, maxWorkspaceBytes: maxBytes, closed } = config
-    const { dataFolder } = config.store
-    const copies = { maxBytes, closed, dataFolder, isShared: shared !== undefined }
-    const isolation = folder === null ? null : new IsolatedFolders({ folder, ...copies })
-    // Also without checkpoints: what an earlier engine has begun must be finished.
-    const files = contents && new EngineRunFiles({ ...config, ...contents, isolation })
-    const sealedFolders = new SealedFolders({ folder, ...copies })
-    const executor = copyExecutor(config.executor, closed)
-    const operations = contents && new FileOperations(contents)
-    const childRuns = new EngineChildren({
-      store: config.store,
-      creation: () => this.#creation,
-      driver: () => this.#driver,
-    })
-    const common = {
-      ...config, offeredTools, observers: this.#observers, checkpoints, files, isolation,
-    }
-    const runs = new ActiveRuns({
-      ...common,
-      childRuns,
-      operations,
-      commandOfGoal: commandOfGoal(this.#goals),
-      sealingFor: sealingFor({ ...config, sealedFolders, executor }),
-      copiesFor: copiesFor({ sealedFolders, executor }),
-      tracing,
-      performStep,
-      resolveModel: (name) => this.#models.resolve(name),
-      limitedProvider,
-      redactor,
-    })
+    const services = this.#makeServices(config)
+    this.#services = services
+    const { isolation, sealedFolders, store } = services
+    const runs = new ActiveRuns(services)
     this.#driver =
-      shared === undefined
-        ? new LocalDriver({ ...common, runs })
-        : new SharedDriver({ ...common, runs, shared })
-    this.#copies = isolation
-    this.#sealedFolders = sealedFolders
-    const use = contents?.use ?? null
-    this.#upkeep = new Upkeep({ store: config.store, use, isolation, sealed: sealedFolders })
-    this.workspaces = new Workspaces({ ...common, logs: this.#driver })
-    this.#usages = new TenantUsages(config.store, config.clock)
+      store.shared === undefined
+        ? new LocalDriver(services, runs)
+        : new SharedDriver(services, runs, store.shared)
+    const use = services.contents?.use ?? null
+    this.#upkeep = new Upkeep({ store, use, isolation, sealed: sealedFolders })
+    this.workspaces = new Workspaces({ ...services, logs: this.#driver })
+    this.#usages = new TenantUsages(store, config.clock)
     this.#creation = new Creation({
-      ...common,
+      ...services,
       goals: this.#goals,
-      redactor,
-      resolveModel: (name) => this.#models.resolve(name),
       nameOfModel: (model) => this.#models.nameOf(model),
-      files: forkFiles(checkpoints),
+      files: forkFiles(services.checkpoints),
       begin: (created, ...rest) => {
         // A run that another one starts was let in with that one.
         if (created.payload.role === undefined) this.#assertOpen()
@@ -195,6 +160,44 @@ export class RunEngine {
       resolveRun: (request, owner) => this.#creation.preview(request, owner),
       assertOpen: () => this.#assertOpen(),
     })
+  }
+
+  #makeServices(config: EngineConfig): EngineServices {
+    const { clock, closed, store, workspaceFolder: folder, maxWorkspaceBytes: maxBytes } = config
+    const isShared = store.shared !== undefined
+    const contents = checkpointSettings(config, this.#over.signal)
+    const copies = { maxBytes, closed, dataFolder: store.dataFolder, isShared }
+    const isolation = folder === null ? null : new IsolatedFolders({ folder, ...copies })
+    const sealedFolders = new SealedFolders({ folder, ...copies })
+    const executor = copyExecutor(config.executor, closed)
+    // A shared store admits one run per folder itself, across processes.
+    const isExclusive = config.cwdPolicy !== 'allow' && !isShared
+    return {
+      ...config,
+      redactor,
+      observers: new Observers(),
+      contents,
+      checkpoints: config.checkpoints === 'off' ? null : contents,
+      isolation,
+      sealedFolders,
+      // Also without checkpoints: an operation that an earlier engine began must be finished.
+      files: contents && new EngineRunFiles({ ...config, ...contents, isolation }),
+      operations: contents && new FileOperations(contents),
+      offeredTools: () => this.#tools(),
+      resolveModel: (name) => this.#models.resolve(name),
+      limitedProvider: limitedProviders(config.providerLimits, this.#models, clock),
+      tracing: new Tracing(config.tracer, clock, redactor),
+      commandOfGoal: commandOfGoal(this.#goals),
+      sealingFor: sealingFor({ ...config, sealedFolders, executor }),
+      copiesFor: copiesFor({ sealedFolders, executor }),
+      scheduler: new Scheduler(config.maxConcurrentRuns, isExclusive),
+      trees: new Map(),
+      childRuns: new EngineChildren({
+        store,
+        creation: () => this.#creation,
+        driver: () => this.#driver,
+      }),
+    }
   }
 
   /**
@@ -374,7 +377,7 @@ export class RunEngine {
         await this.#answer(store.delete(doomed.runId))
       })
       // What cannot be removed now, a sweep removes.
-      await this.#copies?.remove(doomed.runId).catch(() => undefined)
+      await this.#services.isolation?.remove(doomed.runId).catch(() => undefined)
     }
     this.#upkeep.removed(true)
   }
@@ -507,7 +510,7 @@ export class RunEngine {
 
   /** Calls `observer` after every append of this engine; the returned function stops that. */
   observe(observer: RunObserver): () => void {
-    return this.#observers.add(observer)
+    return this.#services.observers.add(observer)
   }
 
   /** The number of runs in each status, of all tenants. */
@@ -554,7 +557,7 @@ export class RunEngine {
     timer.cancel()
     over()
     await this.#upkeep.close()
-    await Promise.all([this.#sealedFolders.close(), this.#copies?.close()])
+    await Promise.all([this.#services.sealedFolders.close(), this.#services.isolation?.close()])
     await Promise.all([this.#config.store.close(), this.#mcp?.close()])
   }
 

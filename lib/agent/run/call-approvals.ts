@@ -9,9 +9,9 @@
  *
  * @module
  */
-import { type Clock, LATE, raceAbort, within } from '../../internal/time.js'
+import { LATE, raceAbort, within } from '../../internal/time.js'
 import { describeError } from '../../internal/errors.js'
-import type { ApproveCall, CallToApprove } from '../approval.js'
+import type { CallToApprove } from '../approval.js'
 import type { Approval, ApprovalMode, ApprovalRules } from '../events.js'
 import { copyHead } from '../log/head.js'
 import { remainingCalls } from '../log/remaining.js'
@@ -20,24 +20,16 @@ import { warn } from '../output.js'
 import type { Tool } from '../tool.js'
 import { bashTool } from '../tools/bash.js'
 import { commandsOf } from '../tools/builtin.js'
-import type { CommandOfGoal } from '../tools/builtin.js'
 import { editFileTool } from '../tools/edit-file.js'
 import { updatePlanTool } from '../tools/update-plan.js'
 import { writeFileTool } from '../tools/write-file.js'
+import type { RunServices } from './services.js'
 
 /** Milliseconds that the host may take for one call. */
 const DECISION_MS = 60_000
 
 /** The tools whose `always` covers every call that may write. */
 const WRITERS: readonly string[] = [writeFileTool.name, editFileTool.name]
-
-export interface CallApprovalsOptions {
-  readonly clock: Clock
-  readonly tools: ReadonlyMap<string, Tool>
-  readonly commandOfGoal: CommandOfGoal
-  /** The host's; null for none. */
-  readonly approval: ApproveCall | null
-}
 
 type Answer = 'ask' | 'allow' | undefined
 
@@ -55,12 +47,17 @@ interface Asked {
 
 /** See the comment of this file. */
 export class CallApprovals {
-  readonly #options: CallApprovalsOptions
+  readonly #services: Pick<RunServices, 'approval' | 'clock' | 'commandOfGoal'>
+  readonly #tools: ReadonlyMap<string, Tool>
   /** What the host has said about the calls of this turn, and about the commands of each. */
   #decided: ReadonlyMap<string, readonly Answer[]> = new Map()
 
-  constructor(options: CallApprovalsOptions) {
-    this.#options = options
+  constructor(
+    services: Pick<RunServices, 'approval' | 'clock' | 'commandOfGoal'>,
+    tools: ReadonlyMap<string, Tool>,
+  ) {
+    this.#services = services
+    this.#tools = tools
   }
 
   /** Does this call wait for a human? */
@@ -68,14 +65,14 @@ export class CallApprovals {
     const decided = this.#decided.get(state.call.call_id)
     const asked = this.#askedOf(state)
     if (asked.length === 0) return false
-    if (this.#options.approval !== null && decided === undefined) return true
+    if (this.#services.approval !== null && decided === undefined) return true
     const { approval } = frozen.request
     return asked.some((one, i) => (decided?.[i] ?? ruleFor(one, approval)) === 'ask')
   }
 
   /** Asks the host about the calls that are about to run; resolves at once when `signal` aborts. */
   async decide(state: RunState, signal: AbortSignal): Promise<void> {
-    const { approval } = this.#options
+    const { approval } = this.#services
     const isWorking = state.head.details.status === 'running' && !state.abortRequested
     if (approval === null || !isWorking || remainingCalls(state) <= 0) return
     const decided = new Map<string, readonly Answer[]>()
@@ -97,7 +94,8 @@ export class CallApprovals {
 
   /** The call and its commands; nothing for a call that does not run. */
   #askedOf({ args, call }: CallState): readonly Asked[] {
-    const { commandOfGoal, tools } = this.#options
+    const { commandOfGoal } = this.#services
+    const tools = this.#tools
     const tool = tools.get(call.tool)
     if (tool === undefined || call.error !== undefined) return []
     const commands = commandsOf(tool, args, commandOfGoal)
@@ -120,7 +118,7 @@ export class CallApprovals {
     }
     try {
       const decided = raceAbort((async () => decide())(), signal)
-      const answer = await within(DECISION_MS, decided, this.#options.clock)
+      const answer = await within(DECISION_MS, decided, this.#services.clock)
       if (answer === undefined || answer === 'allow' || answer === 'ask') return answer
       if (answer === LATE) return fail(`took more than ${DECISION_MS / 1000} s`)
       return fail("must return 'ask', 'allow' or nothing")

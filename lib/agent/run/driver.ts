@@ -4,17 +4,14 @@
  *
  * @module
  */
-import type { RunFiles, RunLogs } from '../checkpoints/run-logs.js'
+import type { RunLogs } from '../checkpoints/run-logs.js'
 import type { StoreError } from '../errors.js'
 import type { RunCreated, RunStatus } from '../events.js'
 import type { OpenFeed } from '../log/feed.js'
-import type { Observers } from '../log/observer.js'
 import type { Model } from '../model.js'
 import type { ResumeAnswer } from '../request/gate-answer.js'
 import type { NewMessage } from '../request/message.js'
 import type { RunDetails, RunHead } from '../run-details.js'
-import type { RunStore } from '../store.js'
-import type { Tool } from '../tool.js'
 
 export interface BegunRun {
   readonly head: RunHead
@@ -25,17 +22,6 @@ export interface BegunRun {
 export interface AnsweredGate {
   readonly status: RunStatus
   readonly gateId: string
-}
-
-/** What both drivers need of the engine. */
-export interface DriverOptions {
-  readonly store: RunStore
-  readonly cwdPolicy: 'queue' | 'reject' | 'allow'
-  readonly maxQueuedRuns: number
-  readonly observers: Observers
-  readonly offeredTools: () => ReadonlyMap<string, Tool>
-  /** As for a run's loop. */
-  readonly files: RunFiles | null
 }
 
 export interface RunDriver extends RunLogs {

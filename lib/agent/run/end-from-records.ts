@@ -90,8 +90,8 @@ export async function endUnreadable(
 /** What {@link endFromStore} needs of the run's loop. */
 export interface EndingRun {
   readonly log: LogWriter
-  /** True once the next start is to resume the run. */
-  readonly isSuspending: () => boolean
+  /** True once the next start is to resume the run, or another process has it. */
+  readonly isOver: () => boolean
   /** Continues the log with a state that was loaded again. */
   readonly reload: (state: RunState) => LogWriter
   /** Waits for the store, after an attempt that failed. */
@@ -112,17 +112,17 @@ export async function endFromStore(
   outcome: Outcome,
   failure: Failure,
 ): Promise<void> {
-  const { log, isSuspending } = run
+  const { log, isOver } = run
   await log.flush().catch(() => undefined) // what it still writes belongs to the log
   let lastResort = false
-  while (!isSuspending()) {
+  while (!isOver()) {
     try {
       if (lastResort) {
         await endFromRecords(options, log.feed, outcome, failure)
         return
       }
       const state = await loadState(options.store, log.runId)
-      if (state === null || isTerminal(state.head.details.status) || isSuspending()) return
+      if (state === null || isTerminal(state.head.details.status) || isOver()) return
       const end = state.abortRequested ? aborted(state.abortWhy) : outcome
       return await finishRun(run.reload(state), end, failure)
     } catch (error) {

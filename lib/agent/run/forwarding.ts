@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { type Clock, sleep } from '../../internal/time.js'
+import { sleep } from '../../internal/time.js'
 import { IdempotencyError, RunStateError, StoreError, UnknownRunError } from '../errors.js'
 import type { RecordDraft } from '../events.js'
 import { RunFeed } from '../log/feed.js'
@@ -23,23 +23,19 @@ import type { SharedRuns } from '../shared-store.js'
 const MAX_RACES = 20
 const RACE_DELAY_MS = 25
 
-/** What forwarding needs of its driver. */
-export interface ForwardingOptions {
-  readonly shared: SharedRuns
-  readonly logOptions: LogWriterOptions
-  readonly clock: Clock
-  /** Aborted when this process drives no runs any more. */
-  readonly stopped: AbortSignal
-}
-
 type Append = (message: NewMessage) => Promise<unknown>
 
 /** Brings messages to the process that may append to their runs. */
 export class Forwarding {
-  readonly #options: ForwardingOptions
+  readonly #services: LogWriterOptions
+  readonly #shared: SharedRuns
+  /** Aborted when this process drives no runs any more. */
+  readonly #stopped: AbortSignal
 
-  constructor(options: ForwardingOptions) {
-    this.#options = options
+  constructor(services: LogWriterOptions, shared: SharedRuns, stopped: AbortSignal) {
+    this.#services = services
+    this.#shared = shared
+    this.#stopped = stopped
   }
 
   /**
@@ -53,7 +49,8 @@ export class Forwarding {
     message: NewMessage,
     local: () => ((message: NewMessage) => Promise<string>) | undefined,
   ): Promise<string> {
-    const { clock, stopped } = this.#options
+    const { clock } = this.#services
+    const stopped = this.#stopped
     for (let races = 0; ; races++) {
       try {
         const append = local()
@@ -68,7 +65,7 @@ export class Forwarding {
 
   /** Appends what was left for a run with `append`, and answers it. */
   async deliver(runId: string, append: Append): Promise<void> {
-    const { shared } = this.#options
+    const shared = this.#shared
     for (const message of await shared.takeMessages(runId)) {
       const { message_id } = message
       try {
@@ -86,7 +83,7 @@ export class Forwarding {
 
   /** Resolves with false when the situation has changed: try again. */
   async #leave(runId: string, message: NewMessage): Promise<boolean> {
-    const { logOptions, shared } = this.#options
+    const shared = this.#shared
     const left = await shared.leaveMessage(runId, message)
     switch (left) {
       case 'accepted':
@@ -100,7 +97,7 @@ export class Forwarding {
         await this.#append(runId, message)
         return true
       case 'ended':
-        await assertAccepted(logOptions.store, runId, message, false)
+        await assertAccepted(this.#services.store, runId, message, false)
         return true
       case 'too_many':
         throw tooManyMessages(runId)
@@ -115,18 +112,17 @@ export class Forwarding {
 
   /** Appends to a run that no process holds. */
   async #append(runId: string, message: NewMessage): Promise<void> {
-    const { logOptions } = this.#options
     const { record, state } = await this.#recordOf(runId, message)
     if (record === null) return
-    const feed = new RunFeed(runId, logOptions.store, state.head.details.last_seq)
-    await new LogWriter(logOptions, feed, state).offer([record])
+    const feed = new RunFeed(runId, this.#services.store, state.head.details.last_seq)
+    await new LogWriter(this.#services, feed, state).offer([record])
   }
 
   async #recordOf(
     runId: string,
     message: NewMessage,
   ): Promise<{ readonly record: RecordDraft | null; readonly state: RunState }> {
-    const state = await loadState(this.#options.logOptions.store, runId)
+    const state = await loadState(this.#services.store, runId)
     if (state === null) throw new UnknownRunError(runId)
     return { record: messageRecord(state, message), state }
   }

@@ -10,7 +10,7 @@
  *
  * @module
  */
-import { type Clock, nextTurn } from '../../internal/time.js'
+import { nextTurn } from '../../internal/time.js'
 import { describeError } from '../../internal/errors.js'
 import { exceededBound } from '../../internal/queues.js'
 import { FolderIndex } from '../../internal/folder-index.js'
@@ -36,22 +36,18 @@ import { repeatedRun } from '../request/idempotency.js'
 import { assertAccepted, type NewMessage } from '../request/message.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { ActiveRuns } from './active-runs.js'
-import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
+import type { AnsweredGate, BegunRun, RunDriver } from './driver.js'
 import { endedError, EndedRuns } from './ended-runs.js'
 import { endUnreadable } from './end-from-records.js'
 import { placeOf } from './place-of.js'
 import type { RunLoop } from './run-loop.js'
+import type { RunServices } from './services.js'
 import {
   listOldestFirst,
   operatingHeads,
   UntakenRuns,
   type UnfinishedRun,
 } from './untaken-runs.js'
-
-export interface LocalDriverOptions extends DriverOptions {
-  readonly clock: Clock
-  readonly runs: ActiveRuns
-}
 
 /** Milliseconds for which a restore or apply waits for a run that has ended to leave its folder. */
 const BUSY_MS = 30_000
@@ -60,7 +56,8 @@ const FILES_MS = 15_000
 
 /** The only driver of its store. */
 export class LocalDriver implements RunDriver {
-  readonly #options: LocalDriverOptions
+  readonly #services: RunServices
+  readonly #runs: ActiveRuns
   /** Runs being created, by owner and key: a request with the same key waits for the first. */
   readonly #creating = new Map<string, Promise<unknown>>()
   readonly #untaken: UntakenRuns
@@ -85,27 +82,28 @@ export class LocalDriver implements RunDriver {
   readonly #stopped = new AbortController()
   readonly #ended: EndedRuns
 
-  constructor(options: LocalDriverOptions) {
-    this.#options = options
-    this.#ended = new EndedRuns(options.runs.logOptions)
-    this.#untaken = new UntakenRuns(options.clock)
+  constructor(services: RunServices, runs: ActiveRuns) {
+    this.#services = services
+    this.#runs = runs
+    this.#ended = new EndedRuns(services)
+    this.#untaken = new UntakenRuns(services.clock)
   }
 
   get queued(): number {
-    return this.#options.runs.queued + this.#untaken.pending.size + this.#unlisted
+    return this.#runs.queued + this.#untaken.pending.size + this.#unlisted
   }
 
   get refusal(): StoreError | null {
-    return this.#options.runs.refusal
+    return this.#runs.refusal
   }
 
   async alone(runId: string, _isKnown: boolean, work: () => Promise<void>): Promise<void> {
-    await this.#options.runs.over(runId)
+    await this.#runs.over(runId)
     await this.#ended.alone(runId, work)
   }
 
   async start(): Promise<void> {
-    const { store } = this.#options
+    const { store } = this.#services
     const { lost } = store
     lost?.throwIfAborted()
     lost?.addEventListener('abort', () => this.#lose(lost.reason as Error), { once: true })
@@ -115,7 +113,7 @@ export class LocalDriver implements RunDriver {
 
   /** Lists the runs that have not ended. Never rejects. */
   async #list(): Promise<void> {
-    const { scheduler } = this.#options.runs
+    const { scheduler } = this.#services
     const operating = await this.#listOperating()
     const begun = await this.#listWith(['running', 'awaiting_human'])
     // Every folder in use is held before any run begins.
@@ -146,30 +144,30 @@ export class LocalDriver implements RunDriver {
    * is finished now, in folders that no run gets before; the others do so when they are taken up.
    */
   async #listOperating(): Promise<ReadonlySet<string>> {
-    const { files, runs, store } = this.#options
+    const { files, store } = this.#services
     if (files === null) return new Set()
     const problem = 'no restore or apply that was cut off is finished'
     const heads = await this.#patiently(problem, () => operatingHeads(store))
     for (const { details } of heads ?? []) {
       const { run_id, cwd, status } = details
       if (!isTerminal(status)) continue
-      runs.scheduler.reserve(run_id, cwd)
+      this.#services.scheduler.reserve(run_id, cwd)
       void this.#ended
         .use(run_id, (log, signal) => files.finish(log, signal))
         .catch((error: unknown) => {
           if (!this.#stopped.signal.aborted) warn(`run ${run_id}: ${describeError(error)}`)
         })
-        .finally(() => runs.scheduler.release(run_id))
+        .finally(() => this.#services.scheduler.release(run_id))
     }
     return new Set((heads ?? []).map(({ details }) => details.run_id))
   }
 
   #isLive(runId: string): boolean {
-    return this.#options.runs.get(runId) !== undefined
+    return this.#runs.get(runId) !== undefined
   }
 
   async #listWith(status: readonly RunStatus[]): Promise<readonly UnfinishedRun[]> {
-    const { store } = this.#options
+    const { store } = this.#services
     const { signal } = this.#stopped
     const problem = `no ${status.join(' or ')} run of the last process is resumed`
     const runs = await this.#patiently(problem, () => listOldestFirst(store, status, signal))
@@ -186,7 +184,7 @@ export class LocalDriver implements RunDriver {
     this.#untaken.remove(runId)
     // A run that cannot be read stays as it is; the others continue.
     if (this.#isLive(runId)) return
-    this.#options.runs.scheduler.leave(runId)
+    this.#services.scheduler.leave(runId)
     this.#removeUser(runId)
   }
 
@@ -195,7 +193,7 @@ export class LocalDriver implements RunDriver {
     const { signal } = this.#stopped
     if (signal.aborted) return null
     try {
-      return await untilAvailable(attempt, this.#options.clock, signal)
+      return await untilAvailable(attempt, this.#services.clock, signal)
     } catch (error) {
       if (!signal.aborted) warn(`${problem}: ${describeError(error)}`)
       return null
@@ -209,7 +207,7 @@ export class LocalDriver implements RunDriver {
    * @throws {@link StoreError} when its log cannot be read.
    */
   async #takeUp(runId: string): Promise<RunLoop | null> {
-    const live = this.#options.runs.get(runId)
+    const live = this.#runs.get(runId)
     if (live !== undefined) return live
     let taking = this.#taking.get(runId)
     if (taking === undefined) {
@@ -220,12 +218,13 @@ export class LocalDriver implements RunDriver {
   }
 
   async #load(runId: string): Promise<RunLoop | null> {
-    const { runs, store } = this.#options
+    const { store } = this.#services
+    const runs = this.#runs
     const state = await loadState(store, runId).catch(async (error: unknown) => {
       if (error instanceof StoreError) throw error
       // Its log makes no sense: the run ends, and with it the subscriptions.
       const feed = this.#feeds.get(runId)?.feed ?? new RunFeed(runId, store, 0)
-      await endUnreadable(error, runs.logOptions, feed)
+      await endUnreadable(error, this.#services, feed)
       feed.finish()
       this.#feeds.get(runId)?.feed.finish()
       return null
@@ -235,7 +234,7 @@ export class LocalDriver implements RunDriver {
     if (isTerminal(status)) return null
     // Only now: a reader may have subscribed while the log was read.
     const feed = this.#feeds.get(runId)?.feed ?? new RunFeed(runId, store, last_seq)
-    const log = new LogWriter(runs.logOptions, feed, state, this.#untaken.gateOf(runId))
+    const log = new LogWriter(this.#services, feed, state, this.#untaken.gateOf(runId))
     const run = runs.prepare(log, { abandoned: true })
     this.#feeds.delete(runId)
     this.#untaken.remove(runId)
@@ -249,7 +248,7 @@ export class LocalDriver implements RunDriver {
     const lock = JSON.stringify([owner.tenant, owner.id, idempotency.key])
     const before = this.#creating.get(lock) ?? Promise.resolve()
     const creation = before.then(async () => {
-      const first = await this.#options.store.findByKey(owner, idempotency.key, keysSince)
+      const first = await this.#services.store.findByKey(owner, idempotency.key, keysSince)
       const repeated = repeatedRun(first, idempotency.body_hash)
       if (repeated === null) return await this.#begin(created, model)
       return { head: repeated, created: false }
@@ -262,7 +261,7 @@ export class LocalDriver implements RunDriver {
   }
 
   async answer(stored: RunHead, answer: ResumeAnswer, by: string | null): Promise<AnsweredGate> {
-    const { offeredTools, store } = this.#options
+    const { offeredTools, store } = this.#services
     const live = await this.#liveRun(stored.details)
     const gate = (await live?.answer(answer, by)) ?? null
     const head = live?.state.head ?? (await store.head(stored.details.run_id)) ?? stored
@@ -273,14 +272,14 @@ export class LocalDriver implements RunDriver {
   }
 
   async operate<T>(stored: RunHead, folder: string | null, work: OnLog<T>): Promise<T> {
-    const { scheduler } = this.#options.runs
+    const { scheduler } = this.#services
     const { run_id } = stored.details
     const live = await this.#liveRun(stored.details)
     if (folder !== null) await this.#reserve(run_id, folder)
     try {
       const done = (await live?.operate(work)) ?? null
       if (done !== null) return done.result
-      await this.#options.runs.over(run_id)
+      await this.#runs.over(run_id)
       return await this.#ended.use(run_id, work)
     } finally {
       if (folder !== null) scheduler.release(run_id)
@@ -289,13 +288,14 @@ export class LocalDriver implements RunDriver {
 
   /** Resolves when this process neither drives the run nor does anything with its files. */
   async #over(runId: string): Promise<void> {
-    await this.#options.runs.over(runId)
+    await this.#runs.over(runId)
     await this.#ended.over(runId)
   }
 
   /** @throws {@link CwdBusyError}; a run that has ended gives its folder back in a moment. */
   async #reserve(runId: string, folder: string): Promise<void> {
-    const { clock, runs } = this.#options
+    const { clock } = this.#services
+    const runs = this.#runs
     // Folders of an earlier process's runs are known from then on.
     await this.#listed
     let timer: { cancel(): void } | undefined
@@ -304,7 +304,7 @@ export class LocalDriver implements RunDriver {
     })
     try {
       for (let isLate = false; ; ) {
-        const busy = runs.scheduler.reserve(runId, folder)
+        const busy = this.#services.scheduler.reserve(runId, folder)
         if (busy === null) return
         const holder = runs.get(busy)
         const isEnding =
@@ -322,7 +322,7 @@ export class LocalDriver implements RunDriver {
   async abort(stored: RunDetails, by: string | null, why?: string): Promise<boolean> {
     const live = await this.#liveRun(stored)
     if (live !== null) return await live.abort(by, why)
-    const head = await this.#options.store.head(stored.run_id)
+    const head = await this.#services.store.head(stored.run_id)
     const status = head?.details.status ?? stored.status
     if (status !== 'aborted') throw endedError(stored.run_id, status)
     return true
@@ -331,12 +331,12 @@ export class LocalDriver implements RunDriver {
   async message(stored: RunDetails, message: NewMessage): Promise<string> {
     const live = await this.#liveRun(stored)
     if (live !== null) return await live.message(message)
-    return await assertAccepted(this.#options.store, stored.run_id, message)
+    return await assertAccepted(this.#services.store, stored.run_id, message)
   }
 
   /** The run, taken up if necessary; null when it has ended. */
   async #liveRun({ run_id, status }: RunDetails): Promise<RunLoop | null> {
-    const live = this.#options.runs.get(run_id)
+    const live = this.#runs.get(run_id)
     if (live !== undefined) return live
     if (isTerminal(status)) return null
     this.#stopped.signal.throwIfAborted()
@@ -346,7 +346,8 @@ export class LocalDriver implements RunDriver {
   }
 
   async follow({ run_id }: RunDetails): Promise<OpenFeed> {
-    const { runs, store } = this.#options
+    const { store } = this.#services
+    const runs = this.#runs
     const none = (): void => undefined
     const before = runs.get(run_id)
     if (before !== undefined) return { feed: before.log.feed, release: none }
@@ -371,7 +372,7 @@ export class LocalDriver implements RunDriver {
   #followUntaken({ details }: RunHead): OpenFeed {
     const { run_id, last_seq } = details
     const open = this.#feeds.get(run_id) ?? {
-      feed: new RunFeed(run_id, this.#options.store, last_seq),
+      feed: new RunFeed(run_id, this.#services.store, last_seq),
       users: 0,
     }
     this.#feeds.set(run_id, open)
@@ -391,7 +392,8 @@ export class LocalDriver implements RunDriver {
     this.#untaken.clear()
     await this.#listed
     await Promise.allSettled(this.#taking.values())
-    const { runs, clock } = this.#options
+    const { clock } = this.#services
+    const runs = this.#runs
     await Promise.all([runs.close(graceMs), this.#ended.close(graceMs + FILES_MS, clock)])
     this.#endFeeds()
   }
@@ -399,7 +401,7 @@ export class LocalDriver implements RunDriver {
   #lose(reason: Error): void {
     this.#stopped.abort(reason)
     this.#untaken.clear()
-    this.#options.runs.lose(reason)
+    this.#runs.lose(reason)
     this.#ended.lose(reason)
     this.#endFeeds()
   }
@@ -416,7 +418,7 @@ export class LocalDriver implements RunDriver {
     if (this.#beginning.find(cwd, tenant) !== undefined) throw new ForeignFolderError()
     this.#beginning.add(tenant, cwd)
     try {
-      if (await hasForeignRun(this.#options.store, cwd, tenant)) throw new ForeignFolderError()
+      if (await hasForeignRun(this.#services.store, cwd, tenant)) throw new ForeignFolderError()
       return await this.#beginOwn(created, model)
     } finally {
       this.#beginning.remove(tenant, cwd)
@@ -425,13 +427,14 @@ export class LocalDriver implements RunDriver {
 
   /** Begins a run in a folder that no other tenant uses. */
   async #beginOwn(created: RunCreated, model: Model): Promise<BegunRun> {
-    const { cwdPolicy, observers, runs, store } = this.#options
+    const { cwdPolicy, observers, store } = this.#services
+    const runs = this.#runs
     if (cwdPolicy === 'reject') await this.#listed
     const isRoot = created.payload.role === undefined
     // No `await` between these checks and add(): they hold when the run is queued.
     if (isRoot) this.#stopped.signal.throwIfAborted()
     const feed = new RunFeed(created.run_id, store, 0)
-    const log = new LogWriter(runs.logOptions, feed, foldState(null, created))
+    const log = new LogWriter(this.#services, feed, foldState(null, created))
     const place = placeOf(log.state.head.details)
     this.#assertRoom(place, isRoot ? log.state.head.owner : null)
     const run = runs.prepare(log, { abandoned: false }, model)
@@ -459,19 +462,19 @@ export class LocalDriver implements RunDriver {
     if (owner === null) return
     const { tenant } = owner
     const waiting = { all: this.queued, ofTenant: this.#queuedOf(tenant) }
-    const exceeded = exceededBound(waiting, tenant, this.#options.maxQueuedRuns)
+    const exceeded = exceededBound(waiting, tenant, this.#services.maxQueuedRuns)
     if (exceeded !== null) throw new QueueFullError(exceeded)
   }
 
   /** Runs of a tenant that wait for a slot, as far as they are listed. */
   #queuedOf(tenant: string | null): number {
-    let waiting = this.#options.runs.queuedOf(tenant)
+    let waiting = this.#runs.queuedOf(tenant)
     for (const other of this.#untaken.pending.values()) if (other === tenant) waiting += 1
     return waiting
   }
 
   async #drive(run: RunLoop): Promise<void> {
-    await this.#options.runs.drive(run, () => {
+    await this.#runs.drive(run, () => {
       this.#removeUser(run.log.runId)
       run.log.feed.finish()
     })
@@ -479,7 +482,7 @@ export class LocalDriver implements RunDriver {
   }
 
   #addUser(runId: string, place: string): void {
-    if (this.#options.cwdPolicy !== 'reject' || this.#folders.has(runId)) return
+    if (this.#services.cwdPolicy !== 'reject' || this.#folders.has(runId)) return
     this.#folders.set(runId, place)
     this.#users.add(runId, place)
   }

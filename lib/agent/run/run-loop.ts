@@ -13,118 +13,67 @@
  *
  * @module
  */
-import { nextTurn, steadyNow } from '../../internal/time.js'
-import type { ApproveCall } from '../approval.js'
-import type { FileOperations } from '../checkpoints/file-operations.js'
-import type { OnLog, RunFiles } from '../checkpoints/run-logs.js'
+import { nextTurn } from '../../internal/time.js'
+import type { OnLog } from '../checkpoints/run-logs.js'
 import { isUnavailable, StoreError } from '../errors.js'
 import { isTerminal } from '../events.js'
 import { MachineWait, mayPass } from '../exhaustion.js'
 import type { CallState, RunState } from '../log/run-state.js'
-import { LogWriter, type LogWriterOptions } from '../log/writer.js'
+import { LogWriter } from '../log/writer.js'
 import { warn } from '../output.js'
 import { gateFor, type ResumeAnswer } from '../request/gate-answer.js'
 import type { NewMessage } from '../request/message.js'
 import type { Gate } from '../run-details.js'
 import type { Tool } from '../tool.js'
-import { liveChildren, PARENT_ENDED, type ChildRuns } from './children/child-runs.js'
+import { liveChildren, PARENT_ENDED } from './children/child-runs.js'
 import { Delegates } from './children/delegates.js'
 import { RunChildren } from './children/run-children.js'
 import { CallApprovals } from './call-approvals.js'
-import { TreeBudget, type LocalTrees } from './children/tree-budget.js'
+import { TreeBudget } from './children/tree-budget.js'
 import { endedError, liveError } from './ended-runs.js'
 import { endFromStore, isTakenAway, type EndingRun } from './end-from-records.js'
 import { Inbox } from './inbox.js'
+import { Interruption } from './interruption.js'
 import { MachinePause } from './machine-pause.js'
-import { nextStep, type Step, type StepLimits, type WorkStep } from './next-step.js'
+import { nextStep, type Step, type StepLimits } from './next-step.js'
 import type { Outcome } from './outcome.js'
 import { placeOf } from './place-of.js'
 import type { RunFolder } from './run-folder.js'
-import type { Scheduler } from './scheduler.js'
+import type { RunParts } from './run-parts.js'
 import { promptOf } from './prompt.js'
+import type { RunServices } from './services.js'
 import type { StepContext } from './step-context.js'
 import { limitTime } from './time-limit.js'
 import {
   answerGate, endingRecords, failureOf, finishRun, startedResults, type Failure,
 } from './steps/finish.js'
-import { HAND_OVER_MS, suspendRun } from './steps/suspend.js'
+import { performStep } from './steps/perform.js'
+import { suspendRun } from './steps/suspend.js'
 import { waitingOf } from './waiting-of.js'
-
-/** What a run needs of its engine. */
-export interface RunLoopOptions
-  extends
-    LogWriterOptions,
-    Omit<
-      StepContext,
-      | keyof RunFolder
-      | 'budget' | 'children' | 'delegates' | 'fit' | 'log' | 'prompt' | 'signal' | 'untilPossible'
-    >,
-    Pick<StepContext, 'executor'> {
-  readonly scheduler: Scheduler
-  readonly performStep: (step: WorkStep, context: StepContext) => Promise<void>
-  readonly maxTurnsPerIteration: number
-  /** Decides which calls wait for a human; null: their request does. */
-  readonly approval: ApproveCall | null
-  /** Called when the run first works; `onLost` when its folder must not be used any more. */
-  readonly openFolder: (
-    log: LogWriter,
-    signal: AbortSignal,
-    onLost: (error: Error) => void,
-  ) => Promise<RunFolder>
-  /** True when a process that has died drove the run before. */
-  readonly takenOver: boolean
-  /** The gate that has expired by the store's clock, which decides if the run parks at gates. */
-  readonly overdueGate: string | null
-  /** True when no process holds a run that waits for a human: any process continues it later. */
-  readonly parksAtGates: boolean
-  /** Null: there are no checkpoints, so nothing is restored or applied. */
-  readonly files: RunFiles | null
-  /** The runs that it may start. */
-  readonly childRuns: ChildRuns
-  readonly trees: LocalTrees
-  /** Null: there are no checkpoints. */
-  readonly operations: FileOperations | null
-  /** Called when it gives up its slot to wait for other runs. */
-  readonly onWaiting: () => void
-  /** Keeps a folder for the run until it ends; false while another one has it. */
-  readonly holdFolder: (folder: string) => Promise<boolean>
-}
-
-/** The abort reason of a run that is stopped now and resumed later. */
-class Suspended extends Error {
-  override name = 'Suspended'
-}
 
 /** Steps after which a run that never waits yields to the event loop. */
 const STEPS_PER_TURN = 32
 
 /** The loop of one run; see the comment of this file. */
 export class RunLoop {
-  readonly #options: RunLoopOptions
+  readonly #services: RunServices
+  readonly #parts: RunParts
+  /** Called when the run gives up its slot to wait for other runs. */
+  readonly #onWaiting: () => void
   #log: LogWriter
-  #stop = new AbortController()
-  /**
-   * Until when (ms, by the steady clock) its files may be stored, once it is to stop here and go on
-   * elsewhere.
-   */
-  #suspendBy: number | null = null
+  readonly #interruption: Interruption
+  /** The gate that has expired by the store's clock, which decides if the run parks at gates. */
+  readonly #overdueGate: string | null
+  /** True when no process holds a run that waits for a human: any process continues it later. */
+  readonly #parksAtGates: boolean
   #takenOver: boolean
-  /** True when this process must not touch the run any more: it is parked, or was taken away. */
-  #left = false
-  /** Aborted when the log must not be used any more. */
-  readonly #lost = new AbortController()
-  #outOfTime = false
   /** Settles when what must happen alone has: an answer, the end of the run, a restore. */
   #answering: Promise<void> | undefined
   readonly #inbox = new Inbox()
   /** True while a step runs tools or checks. */
   #acts = false
-  #halted = false
-  #wake: (() => void) | undefined
   readonly #machine: MachinePause
   #folder: RunFolder | undefined
-  /** Why its folder must not be used any more. */
-  #lostFolder: Error | undefined
   #context: StepContext | undefined
   readonly #limits: StepLimits
   readonly #approvals: CallApprovals
@@ -132,28 +81,33 @@ export class RunLoop {
   readonly #delegates: Delegates
   readonly #budget: TreeBudget | null
 
-  constructor(log: LogWriter, options: RunLoopOptions) {
+  constructor(log: LogWriter, services: RunServices, parts: RunParts, onWaiting: () => void) {
     this.#log = log
-    this.#options = options
-    this.#machine = new MachinePause(options.clock)
-    this.#approvals = new CallApprovals(options)
+    this.#services = services
+    this.#parts = parts
+    this.#onWaiting = onWaiting
+    const { childRuns: runs, clock, operations } = services
+    const { head, calls, suspended } = log.state
+    const { abandoned, overdue = false } = parts.origin
+    this.#interruption = new Interruption(clock)
+    this.#overdueGate = overdue ? (head.details.gate?.gate_id ?? null) : null
+    this.#parksAtGates = services.store.shared !== undefined
+    this.#machine = new MachinePause(clock)
+    this.#approvals = new CallApprovals(services, parts.tools)
     const needsApproval = (call: CallState): boolean => this.#approvals.needs(call, this.state)
-    const { maxTurnsPerIteration, detectStuck } = options
+    const { detectStuck, maxTurnsPerIteration } = services
     this.#limits = { maxTurnsPerIteration, detectStuck, needsApproval }
-    const { childRuns: runs, clock, operations } = options
-    const pause = (): void => {
-      options.scheduler.pause(this.#log.runId)
-      options.onWaiting()
+    const slot = {
+      pause: () => this.#pause(),
+      enter: (signal: AbortSignal) => this.#enter(signal),
     }
-    const slot = { pause, enter: (signal: AbortSignal) => this.#enter(signal) }
-    const lost = (): AbortSignal => this.#lost.signal
+    const { lost } = this.#interruption
     this.#children = new RunChildren({ runs, clock, log: () => this.#log, slot, lost })
     this.#delegates = new Delegates({ children: this.#children, operations, lost })
-    this.#budget = TreeBudget.of(() => this.#log, runs, options.trees)
-    const { head, calls, suspended } = log.state
+    this.#budget = TreeBudget.of(() => this.#log, runs, services.trees)
     // A store can forget that a process died; the log cannot forget a call that has no result.
     const hasOpenCall = calls.some((call) => call.status === 'started')
-    const cutOff = hasOpenCall || (options.takenOver && !suspended)
+    const cutOff = hasOpenCall || (abandoned && !suspended)
     this.#takenOver = cutOff && head.details.status === 'running'
   }
 
@@ -163,7 +117,7 @@ export class RunLoop {
 
   /** The tools that the run may use. */
   get tools(): ReadonlyMap<string, Tool> {
-    return this.#options.tools
+    return this.#parts.tools
   }
 
   get state(): RunState {
@@ -177,13 +131,9 @@ export class RunLoop {
 
   /** Closes the run's folder, which must not be used any more; never rejects. */
   async leaveFolder(): Promise<void> {
-    await this.#options.copies.close().catch(() => undefined)
+    await this.#parts.copies.close().catch(() => undefined)
     await this.#folder?.checkpoints?.[Symbol.asyncDispose]().catch(() => undefined)
     await this.#folder?.folder[Symbol.asyncDispose]().catch(() => undefined)
-  }
-
-  get #suspending(): boolean {
-    return this.#suspendBy !== null
   }
 
   /**
@@ -191,32 +141,35 @@ export class RunLoop {
    * of it happens any more, but for the removal of its copy.
    */
   async drive(onLeft: () => void): Promise<void> {
-    const { trace } = this.#options
+    const { files, scheduler } = this.#services
+    const { executor, origin, trace } = this.#parts
+    const { runId } = this.#log
     trace.beginRun(this.state.head.details)
     this.#budget?.enter()
     try {
-      const begun = this.#options.takenOver && this.state.head.details.started_at !== null
-      if (begun || this.#takenOver) await this.#options.executor.killMarked(this.#log.runId)
+      const begun = origin.abandoned && this.state.head.details.started_at !== null
+      if (begun || this.#takenOver) await executor.killMarked(runId)
       await this.#finishFiles()
       await this.#driveSteps()
     } catch (error) {
       await this.#fail(error).catch((second: unknown) => {
-        warn(`run ${this.#log.runId} could not be ended: ${String(second)}`)
+        warn(`run ${runId} could not be ended: ${String(second)}`)
       })
     } finally {
       this.#budget?.leave()
+      const { hasLeft } = this.#interruption
       // A process that has taken the run over may run commands with the same mark.
-      const strays = this.state.mayHaveStrays && !this.#left
-      if (strays) await this.#options.executor.killMarked(this.#log.runId).catch(() => 0)
+      const strays = this.state.mayHaveStrays && !hasLeft
+      if (strays) await executor.killMarked(runId).catch(() => 0)
       this.#machine.end()
       await this.leaveFolder()
-      this.#options.scheduler.leave(this.#log.runId)
-      this.#options.scheduler.release(this.#log.runId)
-      const isOver = isTerminal(this.state.head.details.status) && !this.#left
-      if (isOver) await this.#children.abandon(this.state)
-      trace.endRun(this.state.head.details)
+      scheduler.leave(runId)
+      scheduler.release(runId)
+      const { details } = this.state.head
+      if (isTerminal(details.status) && !hasLeft) await this.#children.abandon(this.state)
+      trace.endRun(details)
       onLeft()
-      if (!this.#left) await this.#options.files?.left(this.state.head.details)
+      if (!hasLeft) await files?.left(details)
     }
   }
 
@@ -238,14 +191,14 @@ export class RunLoop {
       await this.#alone(() => answerGate(this.#log, gate, answer, by))
     } catch (error) {
       // Durable, and it cannot be folded: the loop then ends the run.
-      if (!(error instanceof StoreError)) this.#wake?.()
+      if (!(error instanceof StoreError)) this.#interruption.wake()
       throw error
     }
-    const { trace } = this.#options
+    const { trace } = this.#parts
     // Taken up for this answer, the run does not wait any more.
-    if (this.#wake === undefined)
+    if (!this.#interruption.isWaiting)
       trace.endGate(trace.beginGate(gate.gate_id, gate.kind), answer.decision)
-    this.#wake?.()
+    this.#interruption.wake()
     return gate
   }
 
@@ -267,9 +220,10 @@ export class RunLoop {
     const { abortRequested, head } = this.state
     const { status } = head.details
     if (isTerminal(status)) return null
-    const isOver = abortRequested || this.#suspending || this.#left
-    if (status !== 'awaiting_human' || isOver) throw liveError(this.#log.runId, status)
-    return await this.#alone(async () => ({ result: await work(this.#log, this.#lost.signal) }))
+    const { isOver, lost } = this.#interruption
+    if (status !== 'awaiting_human' || abortRequested || isOver)
+      throw liveError(this.#log.runId, status)
+    return await this.#alone(async () => ({ result: await work(this.#log, lost) }))
   }
 
   /**
@@ -302,11 +256,11 @@ export class RunLoop {
       await this.#log.confirm()
     } catch (error) {
       if (!isUnavailable(error) || this.#log.hasFailed) throw error
-      this.#interrupt(new Error('the run was aborted'))
+      this.#interruption.stop(new Error('the run was aborted'))
       const message = `the run was stopped, but that is not stored yet: ${error.message}`
       throw new StoreError(error.code, message, { cause: error })
     }
-    if (!already) this.#interrupt(new Error('the run was aborted'))
+    if (!already) this.#interruption.stop(new Error('the run was aborted'))
     return already
   }
 
@@ -315,17 +269,14 @@ export class RunLoop {
    * it has not taken yet is lost, as in a crash.
    */
   suspend(): void {
-    this.#suspendBy ??= steadyNow(this.#options.clock) + HAND_OVER_MS
     this.#log.giveUp()
-    this.#interrupt(new Suspended('the service is shutting down'))
+    this.#interruption.suspend()
   }
 
   /** Stops without writing anything more: the run belongs to another process, or to none. */
   lose(reason: Error): void {
-    this.#left = true
-    this.#lost.abort(reason)
     this.#log.abandon(reason)
-    this.#interrupt(new Suspended(reason.message))
+    this.#interruption.lose(reason)
   }
 
   /**
@@ -334,18 +285,13 @@ export class RunLoop {
    */
   halt(): void {
     if (!this.#acts) return
-    this.#halted = true
-    this.#interrupt(new Error('the store could not be reached'))
-  }
-
-  #interrupt(reason: Error): void {
-    this.#stop.abort(reason)
-    this.#wake?.()
+    this.#interruption.isHalted = true
+    this.#interruption.stop(new Error('the store could not be reached'))
   }
 
   /** Is something happening to the folder that must come to its end before the run does? */
   get #changesFiles(): boolean {
-    const isOpen = this.state.head.operation !== null && this.#options.files !== null
+    const isOpen = this.state.head.operation !== null && this.#services.files !== null
     return isOpen || this.#delegates.isBusy
   }
 
@@ -357,38 +303,36 @@ export class RunLoop {
   /** Finishes what a crash or an abort cut off in the folder. */
   async #finishFiles(): Promise<void> {
     if (this.state.head.operation === null) return
-    const { files } = this.#options
-    await this.#alone(async () => files?.finish(this.#log, this.#lost.signal))
+    const { files } = this.#services
+    await this.#alone(async () => files?.finish(this.#log, this.#interruption.lost))
   }
 
   /** Applies the changes of a run that has achieved its goal, if it is to do so. */
   async #applyChanges(): Promise<void> {
-    const { files, holdFolder } = this.#options
+    const { lost, signal } = this.#interruption
     const { attempts } = this.state.head.details
     const winner = attempts?.runs.find(({ attempt }) => attempt === attempts.chosen)
     if (winner !== undefined && (winner.changes?.files ?? 0) === 0) return
-    const { signal } = this.#stop
     const hold = async (): Promise<boolean> => {
       signal.throwIfAborted()
-      return await holdFolder(this.state.head.details.cwd)
+      return await this.#parts.holdFolder(this.state.head.details.cwd)
     }
-    await files?.applyAchieved(this.#log, hold, this.#lost.signal)
+    await this.#services.files?.applyAchieved(this.#log, hold, lost)
   }
 
   async #driveSteps(): Promise<void> {
+    const interruption = this.#interruption
     for (let steps = 1; ; steps++) {
       if (steps % STEPS_PER_TURN === 0) await nextTurn()
       while (this.#answering !== undefined) await this.#answering
-      if (this.#left) return
-      if (this.#suspending) return this.#suspendNow()
-      if (this.#lostFolder !== undefined) throw this.#lostFolder
-      if (this.#halted) await this.#closeHalted()
-      if (this.#options.approval !== null) {
-        const { signal } = this.#stop
-        await this.#approvals.decide(this.state, signal)
-        if (signal.aborted && signal === this.#stop.signal) {
-          const isOver = this.#suspending || this.#left
-          if (!isOver) this.#stop = new AbortController()
+      if (interruption.hasLeft) return
+      if (interruption.isSuspending) return this.#suspendNow()
+      if (interruption.lostFolder !== undefined) throw interruption.lostFolder
+      if (interruption.isHalted) await this.#closeHalted()
+      if (this.#services.approval !== null) {
+        await this.#approvals.decide(this.state, interruption.signal)
+        if (interruption.signal.aborted) {
+          interruption.renew()
           continue
         }
       }
@@ -399,28 +343,23 @@ export class RunLoop {
         this.#machine.over(this.#log)
       } catch (error) {
         // An error of the log, which itself waits for the store, ends this drive.
-        if (mayPass(error) && !this.#log.hasFailed) {
-          await this.#machine.wait(this.#log, error, this.#stop.signal)
-          const isOver = this.#suspending || this.#left
-          if (!isOver && this.#stop.signal.aborted) this.#stop = new AbortController()
-          continue
-        }
-        if (!this.#stop.signal.aborted || error instanceof StoreError) throw error
-        const over = this.#suspending || this.#left
-        if (!over) this.#stop = new AbortController() // nextStep() sees the reason in the state
+        const waits = mayPass(error) && !this.#log.hasFailed
+        if (waits) await this.#machine.wait(this.#log, error, interruption.signal)
+        else if (!interruption.signal.aborted || error instanceof StoreError) throw error
+        interruption.renew() // nextStep() sees the reason in the state
       }
     }
   }
 
   #nextStep(): Step {
-    const nowMs = this.#outOfTime ? Infinity : this.#log.now()
+    const nowMs = this.#interruption.isOutOfTime ? Infinity : this.#log.now()
     return nextStep(this.state, this.#limits, nowMs, this.#budget?.spent)
   }
 
   async #perform(step: Exclude<Step, { kind: 'ended' }>): Promise<void> {
     if (step.kind === 'wait') return this.#waitForHuman()
     if (step.kind === 'attend') {
-      return this.#children.attend(step.children, step.ends, this.#stop.signal)
+      return this.#children.attend(step.children, step.ends, this.#interruption.signal)
     }
     if (step.kind === 'choose') return this.#children.choose(step.attempt, step.why)
     if (step.kind === 'finish') {
@@ -435,8 +374,8 @@ export class RunLoop {
       const payload = { by: null, why: PARENT_ENDED }
       return this.#log.append([{ kind: 'abort_requested', iteration, payload }])
     }
-    const { signal } = this.#stop
-    if (!this.#options.scheduler.isWorking(this.#log.runId)) {
+    const { signal } = this.#interruption
+    if (!this.#services.scheduler.isWorking(this.#log.runId)) {
       await this.#enter(signal)
       if (this.#nextStep().kind !== step.kind) return
     }
@@ -445,15 +384,15 @@ export class RunLoop {
     const context = this.#contextFor(signal) ?? (await this.#makeContext(signal))
     if (this.#takenOver) {
       this.#takenOver = false
-      return this.#options.performStep({ kind: 'recover' }, context)
+      return performStep({ kind: 'recover' }, context)
     }
-    const stopTimer = limitTime(this.#options.clock, this.#log, () => {
-      this.#outOfTime = true
-      this.#interrupt(new Error('out of time'))
+    const stopTimer = limitTime(this.#services.clock, this.#log, () => {
+      this.#interruption.isOutOfTime = true
+      this.#interruption.stop(new Error('out of time'))
     })
     try {
       this.#acts = !asksModel
-      await this.#options.performStep(step, context)
+      await performStep(step, context)
     } finally {
       this.#acts = false
       stopTimer()
@@ -464,13 +403,19 @@ export class RunLoop {
   async #isOrphan(): Promise<boolean> {
     const { parent_run_id: parent, role } = this.state.head.details
     if (role === 'root' || parent === null) return false
-    const head = await this.#options.childRuns.head(parent)
+    const head = await this.#services.childRuns.head(parent)
     return head === null || isTerminal(head.details.status)
+  }
+
+  /** Gives up the slot until the run enters again. */
+  #pause(): void {
+    this.#services.scheduler.pause(this.#log.runId)
+    this.#onWaiting()
   }
 
   /** Waits for a slot; a run that has begun says so in its log, as its status does not show it. */
   async #enter(signal: AbortSignal): Promise<void> {
-    const { scheduler } = this.#options
+    const { scheduler } = this.#services
     const { details } = this.state.head
     const { iteration, started_at } = details
     if (scheduler.isWorking(this.#log.runId)) return
@@ -488,106 +433,74 @@ export class RunLoop {
   }
 
   async #makeContext(signal: AbortSignal): Promise<StepContext> {
-    const options = this.#options
-    const { openFolder, tools } = options
-    this.#folder ??= await openFolder(this.#log, signal, (error) => {
-      this.#lostFolder = error
-      this.#interrupt(error)
+    this.#folder ??= await this.#parts.openFolder(this.#log, signal, (error) => {
+      this.#interruption.lostFolder = error
+      this.#interruption.stop(error)
     })
-    const { checkpoints, executor, folder, isolated, workspace } = this.#folder
     this.#context = {
+      ...this.#services,
+      ...this.#parts,
+      ...this.#folder,
       log: this.#log,
-      models: options.models,
-      limits: options.limits,
-      judge: options.judge,
-      store: options.store,
-      tools,
-      commandOfGoal: options.commandOfGoal,
-      prompt: this.#context?.prompt ?? promptOf(this.state, tools),
+      prompt: this.#context?.prompt ?? promptOf(this.state, this.tools),
       fit: this.#context?.fit ?? { tokens: Infinity, refusal: null },
       untilPossible: this.#machine.patience(this.#log, signal),
-      workspace,
-      folder,
-      checkpoints,
-      isolated,
-      executor,
-      sealing: options.sealing,
-      copies: options.copies,
-      holdsSecrets: options.holdsSecrets,
       children: this.#children,
       budget: this.#budget,
       delegates: this.#delegates,
-      clock: options.clock,
-      trace: options.trace,
-      random: options.random,
       signal,
-      toolTimeoutMs: options.toolTimeoutMs,
-      gateTimeoutMs: options.gateTimeoutMs,
-      detectStuck: options.detectStuck,
-      maxRecoveries: options.maxRecoveries,
     }
     return this.#context
   }
 
   /** Waits for an answer, an abort or the deadline of the gate, without a slot. */
   async #waitForHuman(): Promise<void> {
-    const { scheduler, clock, trace } = this.#options
-    scheduler.pause(this.#log.runId)
+    const interruption = this.#interruption
+    const { trace } = this.#parts
+    this.#services.scheduler.pause(this.#log.runId)
     const { gate } = this.state.head.details
     if (gate === null) return
-    const { overdueGate, parksAtGates } = this.#options
     const left = this.#log.untilExpiry()
-    const isOverdue = parksAtGates ? gate.gate_id === overdueGate : left !== null && left <= 0
+    const isParked = this.#parksAtGates
+    const isOverdue = isParked ? gate.gate_id === this.#overdueGate : left !== null && left <= 0
     if (isOverdue) {
       const reason = `gate ${gate.gate_id} was not answered by ${gate.deadline}`
       return this.#finish({ status: 'aborted', endReason: 'gate_timeout', reason })
     }
-    if (parksAtGates) {
-      this.#left = true
-      return
-    }
+    if (isParked) return interruption.park()
     const span = trace.beginGate(gate.gate_id, gate.kind)
-    let timer: { cancel(): void } | undefined
-    await new Promise<void>((resolve) => {
-      this.#wake = resolve
-      if (left !== null) timer = clock.setTimeout(resolve, left)
-      if (this.#stop.signal.aborted) resolve()
-    })
-    this.#wake = undefined
-    timer?.cancel()
+    await interruption.wait(left)
     const { lastDecision } = this.state.head
     trace.endGate(span, lastDecision?.gate_id === gate.gate_id ? lastDecision.decision : null)
-    this.#stop = this.#suspending ? this.#stop : new AbortController()
+    interruption.renew()
     await this.#log.flush()
   }
 
   async #closeHalted(): Promise<void> {
-    this.#halted = false
+    this.#interruption.isHalted = false
     const stopped = startedResults(this.state, 'Stopped: the store could not be reached')
     if (stopped.length > 0) await this.#log.append(stopped)
   }
 
   /** A copy stays here: another process makes its own, of the newest checkpoint. */
   async #suspendNow(): Promise<void> {
-    const { executor, parksAtGates: isShared } = this.#options
-    const movesOn = isShared && this.state.frozen.request.workspace === 'isolated'
+    const movesOn = this.#parksAtGates && this.state.frozen.request.workspace === 'isolated'
     const checkpoints = movesOn ? (this.#context?.checkpoints ?? null) : null
     await this.#delegates.atRest()
-    const leftMs = (): number => (this.#suspendBy ?? 0) - steadyNow(this.#options.clock)
+    const leftMs = (): number => this.#interruption.handOverMs
     const goesOn = (call: CallState): boolean => this.#goesOnLater(call)
-    await suspendRun(this.#log, executor, checkpoints, leftMs, goesOn)
+    await suspendRun(this.#log, this.#parts.executor, checkpoints, leftMs, goesOn)
   }
 
   /** A call that starts runs finds them again, if it may be repeated. */
   #goesOnLater({ call, plan }: CallState): boolean {
-    const tool = this.#options.tools.get(call.tool)
+    const tool = this.tools.get(call.tool)
     const isRepeatable = tool?.effect === 'idempotent' && tool.verify !== undefined && plan !== null
     return isRepeatable && this.state.frozen.request.delegation !== undefined
   }
 
   /** Ends the run; its processes change nothing after the last checkpoint. */
   async #finish(outcome: Outcome, failure?: Failure): Promise<void> {
-    const { executor } = this.#options
     const { attempts } = this.state.head.details
     if (attempts !== null) {
       // It has not changed its folder itself.
@@ -598,16 +511,17 @@ export class RunLoop {
     const checkpoints = this.#context?.checkpoints ?? null
     const kills = checkpoints !== null && this.state.mayHaveStrays
     await this.#alone(async () => {
-      if (kills) await executor.killMarked(this.#log.runId).catch(() => 0)
+      if (kills) await this.#parts.executor.killMarked(this.#log.runId).catch(() => 0)
       await finishRun(this.#log, outcome, failure, checkpoints)
     })
   }
 
   async #fail(error: unknown): Promise<void> {
-    if (this.#left) return
+    const interruption = this.#interruption
+    if (interruption.hasLeft) return
     if (isTakenAway(error)) return this.lose(error)
     // What the store has not taken did not happen: the next start continues from what it has.
-    if (this.#suspending && isUnavailable(error)) return
+    if (interruption.isSuspending && isUnavailable(error)) return
     const { outcome, failure } = failureOf(error, this.state.frozen.request.cwd)
     // A state that is ahead of the log may say that the run has ended.
     const isAhead = error instanceof StoreError || isTerminal(this.state.head.details.status)
@@ -615,26 +529,26 @@ export class RunLoop {
       try {
         if (this.#changesFiles) await this.#settleFiles()
         const live = liveChildren(this.state)
-        if (live.length > 0) await this.#children.attend(live, true, this.#stop.signal)
+        if (live.length > 0) await this.#children.attend(live, true, interruption.signal)
         while (this.#answering !== undefined) await this.#answering
         return await this.#finish(outcome, failure)
       } catch {
         // The state or the log is at fault.
       }
     }
-    const { clock } = this.#options
     const wait = new MachineWait()
     const run: EndingRun = {
       log: this.#log,
-      isSuspending: () => this.#suspending,
-      reload: (state) => (this.#log = new LogWriter(this.#options, this.#log.feed, state)),
+      isOver: () => interruption.isOver,
+      reload: (state) => (this.#log = new LogWriter(this.#services, this.#log.feed, state)),
       pause: async (why) => {
-        await wait.pause(why, this.#stop.signal, clock).catch(() => undefined)
-        if (!this.#suspending) this.#stop = new AbortController()
+        const { clock } = this.#services
+        await wait.pause(why, interruption.signal, clock).catch(() => undefined)
+        interruption.renew()
       },
     }
     try {
-      await endFromStore(this.#options, run, outcome, failure)
+      await endFromStore(this.#services, run, outcome, failure)
     } catch (second) {
       if (!isTakenAway(second)) throw second
       this.lose(second)

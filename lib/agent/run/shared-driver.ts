@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { type Clock, sleep, steadyNow, within } from '../../internal/time.js'
+import { sleep, steadyNow, within } from '../../internal/time.js'
 import type { OnLog } from '../checkpoints/run-logs.js'
 import {
   CwdBusyError,
@@ -32,11 +32,12 @@ import { assertAccepted, type NewMessage } from '../request/message.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { Claim, SharedRuns } from '../shared-store.js'
 import type { ActiveRuns } from './active-runs.js'
-import type { AnsweredGate, BegunRun, DriverOptions, RunDriver } from './driver.js'
+import type { AnsweredGate, BegunRun, RunDriver } from './driver.js'
 import { endUnreadable } from './end-from-records.js'
 import { endedError } from './ended-runs.js'
 import { Forwarding, wasOvertaken } from './forwarding.js'
 import type { RunLoop } from './run-loop.js'
+import type { RunServices } from './services.js'
 import { SharedOperations } from './shared-operations.js'
 import { answerGate } from './steps/finish.js'
 
@@ -49,18 +50,13 @@ const REFUSED_MS = 60_000
 /** Milliseconds beyond the grace period for suspended runs to stop and to append that. */
 const STORE_PATIENCE_MS = 5_000
 
-export interface SharedDriverOptions extends DriverOptions {
-  readonly shared: SharedRuns
-  readonly clock: Clock
-  readonly maxConcurrentRuns: number
-  readonly runs: ActiveRuns
-}
-
 /** One of the drivers of a shared store: drives what this process has claimed. */
 export class SharedDriver implements RunDriver {
   readonly #feeds: SharedFeeds
   readonly #forwarding: Forwarding
-  readonly #options: SharedDriverOptions
+  readonly #services: RunServices
+  readonly #runs: ActiveRuns
+  readonly #shared: SharedRuns
   /** Runs that are driven here; `over` settles when a drive has finished. */
   readonly #driven = new Map<string, { readonly run: RunLoop; readonly over: Promise<void> }>()
   /** Runs that get their messages now; true when more were left meanwhile. */
@@ -75,27 +71,23 @@ export class SharedDriver implements RunDriver {
   #claimAgain = false
   readonly #stopped = new AbortController()
 
-  constructor(options: SharedDriverOptions) {
-    this.#options = options
-    const { clock, runs, shared, store } = options
-    this.#feeds = new SharedFeeds(store, shared, clock)
+  constructor(services: RunServices, runs: ActiveRuns, shared: SharedRuns) {
+    this.#services = services
+    this.#runs = runs
+    this.#shared = shared
     runs.onWaiting = () => this.#claimSoon()
-    const stopped = this.#stopped.signal
-    this.#forwarding = new Forwarding({ shared, clock, stopped, logOptions: runs.logOptions })
-    this.#operating = new SharedOperations({
-      ...options,
-      feeds: this.#feeds,
-      logOptions: runs.logOptions,
-      onReleased: () => this.#claimSoon(),
-    })
+    this.#feeds = new SharedFeeds(services.store, shared, services.clock)
+    this.#forwarding = new Forwarding(services, shared, this.#stopped.signal)
+    const onReleased = (): void => this.#claimSoon()
+    this.#operating = new SharedOperations(services, shared, this.#feeds, onReleased)
   }
 
   get queued(): number {
-    return this.#options.runs.queued
+    return this.#runs.queued
   }
 
   get refusal(): StoreError | null {
-    return this.#options.runs.refusal ?? this.#claimProblem
+    return this.#runs.refusal ?? this.#claimProblem
   }
 
   async alone(runId: string, isKnown: boolean, work: () => Promise<void>): Promise<void> {
@@ -110,7 +102,7 @@ export class SharedDriver implements RunDriver {
   }
 
   async start(): Promise<void> {
-    this.#options.shared.listen({
+    this.#shared.listen({
       claimable: () => this.#claimSoon(),
       abortRequested: (runId, { by }) =>
         void this.#driven
@@ -137,7 +129,8 @@ export class SharedDriver implements RunDriver {
   async close(graceMs: number): Promise<void> {
     this.#stopped.abort(new EngineClosedError())
     await this.#claiming
-    const { clock, runs } = this.#options
+    const { clock } = this.#services
+    const runs = this.#runs
     const over = runs
       .close(graceMs, STORE_PATIENCE_MS)
       .then(() => Promise.all([...this.#driven.values()].map((driven) => driven.over)))
@@ -149,7 +142,8 @@ export class SharedDriver implements RunDriver {
   }
 
   async begin(created: RunCreated, _: Model, keysSince: number): Promise<BegunRun> {
-    const { cwdPolicy, maxQueuedRuns, observers, shared } = this.#options
+    const { cwdPolicy, maxQueuedRuns, observers } = this.#services
+    const shared = this.#shared
     // A run that another one starts has been let in with that one.
     const maxQueued = created.payload.role === undefined ? maxQueuedRuns : Infinity
     const began = performance.now()
@@ -179,7 +173,7 @@ export class SharedDriver implements RunDriver {
 
   /** Appends the answer itself, as no process drives a waiting run; retries after a lost race. */
   async answer(stored: RunHead, answer: ResumeAnswer, by: string | null): Promise<AnsweredGate> {
-    const { clock, offeredTools, runs, store } = this.#options
+    const { clock, offeredTools, store } = this.#services
     const { run_id: runId } = stored.details
     for (let races = 0; ; races++) {
       const state = await loadState(store, runId)
@@ -193,7 +187,7 @@ export class SharedDriver implements RunDriver {
         }
       }
       const feed = new RunFeed(runId, store, head.details.last_seq)
-      const log = new LogWriter(runs.logOptions, feed, state)
+      const log = new LogWriter(this.#services, feed, state)
       try {
         await answerGate(log, gate, answer, by)
         return { status: log.state.head.details.status, gateId: gate.gate_id }
@@ -209,15 +203,15 @@ export class SharedDriver implements RunDriver {
   async abort({ run_id, status }: RunDetails, by: string | null): Promise<boolean> {
     if (status === 'aborted') return true
     if (isTerminal(status)) throw endedError(run_id, status)
-    await this.#options.shared.requestAbort(run_id, by)
+    await this.#shared.requestAbort(run_id, by)
     return false
   }
 
   async message({ run_id, status }: RunDetails, message: NewMessage): Promise<string> {
-    if (isTerminal(status)) return await assertAccepted(this.#options.store, run_id, message)
+    if (isTerminal(status)) return await assertAccepted(this.#services.store, run_id, message)
     return await this.#forwarding.send(run_id, message, () => {
       const run = this.#driven.get(run_id)?.run
-      const isHeld = run !== undefined && this.#options.shared.holds(run_id)
+      const isHeld = run !== undefined && this.#shared.holds(run_id)
       return isHeld ? (one) => run.message(one) : undefined
     })
   }
@@ -241,7 +235,7 @@ export class SharedDriver implements RunDriver {
   }
 
   async follow({ run_id, status, last_seq }: RunDetails): Promise<OpenFeed> {
-    const { store } = this.#options
+    const { store } = this.#services
     if (isTerminal(status)) {
       const feed = new RunFeed(run_id, store, last_seq, true)
       feed.finish()
@@ -268,7 +262,7 @@ export class SharedDriver implements RunDriver {
   }
 
   async #claim(): Promise<void> {
-    const { maxConcurrentRuns } = this.#options
+    const { maxConcurrentRuns } = this.#services
     while (this.#claimAgain && !this.#stopped.signal.aborted) {
       this.#claimAgain = false
       const working = [...this.#driven.values()].filter(({ run }) => !run.waitsForRuns).length
@@ -281,7 +275,7 @@ export class SharedDriver implements RunDriver {
 
   async #claimNow(slots: number): Promise<readonly Claim[]> {
     try {
-      const claims = await this.#options.shared.claim(slots, this.#refusedNow())
+      const claims = await this.#shared.claim(slots, this.#refusedNow())
       this.#claimProblem = null
       return claims
     } catch (error) {
@@ -297,13 +291,15 @@ export class SharedDriver implements RunDriver {
 
   /** Runs that are not claimed now: another process, or a newer version, may drive them. */
   #refusedNow(): readonly string[] {
-    const now = steadyNow(this.#options.clock)
+    const now = steadyNow(this.#services.clock)
     for (const [runId, until] of this.#refused) if (until <= now) this.#refused.delete(runId)
     return [...this.#refused.keys()]
   }
 
   async #take({ runId, abandoned, abort, hasMessages, overdue }: Claim): Promise<void> {
-    const { clock, runs, shared, store } = this.#options
+    const { clock, store } = this.#services
+    const runs = this.#runs
+    const shared = this.#shared
     try {
       await this.#driven.get(runId)?.over
       // A restore here has waited for the holder of the run: it releases the claim.
@@ -317,7 +313,7 @@ export class SharedDriver implements RunDriver {
       const { last_seq } = state.head.details
       const opened = this.#feeds.open(runId, last_seq)
       opened.catchUp(last_seq)
-      const log = new LogWriter(runs.logOptions, opened.feed, state)
+      const log = new LogWriter(this.#services, opened.feed, state)
       const run = runs.prepare(log, { abandoned, overdue })
       if (abort !== null && !state.abortRequested) void run.abort(abort.by).catch(() => undefined)
       // Before it can end: their senders may have been told that they are delivered.
@@ -326,14 +322,15 @@ export class SharedDriver implements RunDriver {
     } catch (error) {
       const until = isCorrupt(error) ? Infinity : steadyNow(clock) + REFUSED_MS
       if (!isUnavailable(error)) this.#refused.set(runId, until)
-      await endUnreadable(error, runs.logOptions, new RunFeed(runId, store, 0))
+      await endUnreadable(error, this.#services, new RunFeed(runId, store, 0))
       await shared.release(runId).catch(() => undefined)
     }
   }
 
   /** Finishes what a process that died did with the files of a run that has ended. */
   async #finishFiles(runId: string, state: RunState | null): Promise<void> {
-    const { clock, files, shared } = this.#options
+    const { clock, files } = this.#services
+    const shared = this.#shared
     const isOpen = state !== null && state.head.operation !== null
     if (!isOpen || files === null || this.#stopped.signal.aborted) {
       if (isOpen) this.#refused.set(runId, steadyNow(clock) + REFUSED_MS)
@@ -345,7 +342,8 @@ export class SharedDriver implements RunDriver {
   }
 
   async #drive(run: RunLoop, { feed, release, catchUp }: OpenSharedFeed): Promise<void> {
-    const { runs, shared } = this.#options
+    const runs = this.#runs
+    const shared = this.#shared
     const { runId } = run.log
     await runs.drive(run, () => {
       // The run may look ended here although its end was not stored: then the feed is not complete.

@@ -5,7 +5,7 @@
  *
  * @module
  */
-import { type Clock, sleep } from '../../internal/time.js'
+import { sleep } from '../../internal/time.js'
 import type { OnLog, RunFiles } from '../checkpoints/run-logs.js'
 import {
   CheckpointError,
@@ -25,15 +25,6 @@ import { liveError } from './ended-runs.js'
 const HELD_DELAY_MS = 250
 const MAX_HELD = 120
 
-export interface SharedOperationsOptions {
-  readonly shared: SharedRuns
-  readonly clock: Clock
-  readonly feeds: SharedFeeds
-  readonly logOptions: LogWriterOptions
-  /** Called when a run may be claimed again. */
-  readonly onReleased: () => void
-}
-
 interface Operating {
   readonly stop: AbortController
   readonly over: Promise<void>
@@ -42,18 +33,30 @@ interface Operating {
 
 /** See the comment of this file. */
 export class SharedOperations {
-  readonly #options: SharedOperationsOptions
+  readonly #services: LogWriterOptions
+  readonly #shared: SharedRuns
+  readonly #feeds: SharedFeeds
+  readonly #onReleased: () => void
   readonly #operating = new Map<string, Operating>()
 
-  constructor(options: SharedOperationsOptions) {
-    this.#options = options
+  /** `onReleased` is called when a run may be claimed again. */
+  constructor(
+    services: LogWriterOptions,
+    shared: SharedRuns,
+    feeds: SharedFeeds,
+    onReleased: () => void,
+  ) {
+    this.#services = services
+    this.#shared = shared
+    this.#feeds = feeds
+    this.#onReleased = onReleased
   }
 
   /** As `RunLogs.operate`; `folder`: the run must have its folder for itself. */
   async operate<T>(runId: string, folder: boolean, work: OnLog<T>): Promise<T> {
     return await this.#alone(runId, async (operating) => {
       await this.#occupy(runId, folder, operating.stop.signal)
-      const state = await loadState(this.#options.logOptions.store, runId)
+      const state = await loadState(this.#services.store, runId)
       return await this.#work(runId, state, operating, work)
     })
   }
@@ -68,7 +71,7 @@ export class SharedOperations {
   /** As `RunDriver.alone`. */
   async alone(runId: string, isKnown: boolean, work: () => Promise<void>): Promise<void> {
     await this.#alone(runId, async ({ stop }) => {
-      const canClaim = isKnown && this.#options.shared.occupy !== undefined
+      const canClaim = isKnown && this.#shared.occupy !== undefined
       if (canClaim) await this.#occupy(runId, false, stop.signal)
       await work()
     })
@@ -102,10 +105,10 @@ export class SharedOperations {
     try {
       return await work(operating)
     } finally {
-      await this.#options.shared.release(runId).catch(() => undefined)
+      await this.#shared.release(runId).catch(() => undefined)
       this.#operating.delete(runId)
       end()
-      this.#options.onReleased()
+      this.#onReleased()
     }
   }
 
@@ -118,10 +121,10 @@ export class SharedOperations {
     if (state === null) throw new UnknownRunError(runId)
     const { last_seq, status } = state.head.details
     if (!isTerminal(status) && status !== 'awaiting_human') throw liveError(runId, status)
-    const opened = this.#options.feeds.open(runId, last_seq)
+    const opened = this.#feeds.open(runId, last_seq)
     try {
       opened.catchUp(last_seq)
-      operating.log = new LogWriter(this.#options.logOptions, opened.feed, state)
+      operating.log = new LogWriter(this.#services, opened.feed, state)
       return await work(operating.log, operating.stop.signal)
     } finally {
       opened.release()
@@ -130,7 +133,8 @@ export class SharedOperations {
 
   /** Claims the run, after the process that holds it for a moment. */
   async #occupy(runId: string, folder: boolean, signal: AbortSignal): Promise<void> {
-    const { clock, logOptions, shared } = this.#options
+    const { clock, store } = this.#services
+    const shared = this.#shared
     if (shared.occupy === undefined) {
       throw new CheckpointError('unsupported', 'this store cannot restore or apply files')
     }
@@ -139,12 +143,12 @@ export class SharedOperations {
       const occupied = await shared.occupy(runId, folder)
       if (occupied.outcome === 'occupied') return
       if (occupied.outcome === 'cwd_busy') {
-        const holder = await logOptions.store.head(occupied.runId)
+        const holder = await store.head(occupied.runId)
         // One that has ended only restores or applies files.
         const isEnding = holder === null || isTerminal(holder.details.status)
         if (!isEnding || attempt === MAX_HELD) throw new CwdBusyError(occupied.runId)
       } else {
-        const head = await logOptions.store.head(runId)
+        const head = await store.head(runId)
         if (head === null) throw new UnknownRunError(runId)
         const { status } = head.details
         if (!isTerminal(status) && status !== 'awaiting_human') throw liveError(runId, status)

@@ -1,76 +1,36 @@
-import type { Clock } from '../../internal/time.js'
-import type { Compare, RunCheckpoints } from '../checkpoints/run-checkpoints.js'
+import type { Compare } from '../checkpoints/run-checkpoints.js'
 import type { ModelError } from '../errors.js'
 import type { CheckpointReason, RecordDraft } from '../events.js'
-import type { Executor, IsolatedCopy } from '../executor.js'
 import { throwIfExhausted, type Patience } from '../exhaustion.js'
-import type { Sealing } from '../goals/sealed/sealing.js'
 import type { LogWriter } from '../log/writer.js'
-import type { Model } from '../model.js'
-import type { RunStore } from '../store.js'
-import type { LimitedCalls } from './limited-calls.js'
-import type { Prompt } from './prompt.js'
-import type { RunModels } from './run-models.js'
-import type { CallRuns, SharedBudget, StartsRuns } from './children/call-runs.js'
-import type { Tool, ToolContext } from '../tool.js'
+import type { ToolContext } from '../tool.js'
 import { toolCommand } from '../tools/command-line.js'
-import type { CommandOfGoal } from '../tools/builtin.js'
-import type { RunTrace } from '../tracing/run-trace.js'
-import type { RunCopies } from '../copies/run-copies.js'
-import type { UsedFolder } from '../workspace/pinned-folder.js'
 import type { FileChange, Workspace } from '../workspace/workspace.js'
+import type { CallRuns, SharedBudget, StartsRuns } from './children/call-runs.js'
+import type { Prompt } from './prompt.js'
+import type { RunFolder } from './run-folder.js'
+import type { RunParts } from './run-parts.js'
+import type { RunServices } from './services.js'
 
-/** What the steps of one run use. Everything that must survive a crash is in `log.state`. */
-export interface StepContext {
+/**
+ * What the steps of one run use: the services of the engine, the parts of the run, its folder, and
+ * the following. Everything that must survive a crash is in `log.state`.
+ */
+export interface StepContext extends Omit<RunServices, keyof RunFolder>, RunParts, RunFolder {
   readonly log: LogWriter
-  readonly models: RunModels
-  /** Null: no provider has limits. */
-  readonly limits: LimitedCalls | null
-  /** Judges the goal; null when a command checks it. */
-  readonly judge: Model | null
-  readonly store: RunStore
-  readonly tools: ReadonlyMap<string, Tool>
-  readonly commandOfGoal: CommandOfGoal
   readonly prompt: Prompt
   /** Tokens of conversation that the model accepts: lowered by each refusal; the last one. */
   readonly fit: { tokens: number; refusal: ModelError | null }
-  readonly workspace: Workspace
-  /** The folder of the workspace. */
-  readonly folder: UsedFolder
-  /** Null when the run has none. */
-  readonly checkpoints: RunCheckpoints | null
-  /** The copy in which the run works; null for none. */
-  readonly isolated: IsolatedCopy | null
-  /** Makes sealed checks; null when there are none. */
-  readonly sealing: Sealing | null
-  /** Private copies of the workspace, for tools. */
-  readonly copies: RunCopies
-  /** Tells of which files no content may be in the log. */
-  readonly holdsSecrets: (path: string) => boolean
   /** The runs that this one has started. */
   readonly children: { nameAttempts(checkpoint: readonly RecordDraft[]): Promise<void> }
   /** The budgets of the runs above; null when only those of the run itself count. */
   readonly budget: SharedBudget | null
   /** Starts runs for calls of tools. */
   readonly delegates: StartsRuns
-  /** Runs commands in that folder. */
-  readonly executor: Executor
-  readonly clock: Clock
-  readonly trace: RunTrace
-  /** Returns a number from 0 to 1, for the jitter of retries. */
-  readonly random: () => number
   /** Aborts the current step. */
   readonly signal: AbortSignal
   /** Repeats a part of the step, which is not repeated as a whole then. */
   readonly untilPossible: Patience
-  /** Milliseconds after which a tool call has timed out, whatever the tool does. */
-  readonly toolTimeoutMs: number
-  /** Milliseconds until a gate that opens now expires; null never does. */
-  readonly gateTimeoutMs: number | null
-  /** End the run when it makes no progress? */
-  readonly detectStuck: boolean
-  /** Crashes without progress in between that the run survives. */
-  readonly maxRecoveries: number
 }
 
 /**

@@ -22,7 +22,7 @@ export interface DelegatesOptions {
   /** Null: there are no checkpoints, and runs start no others. */
   readonly operations: FileOperations | null
   /** Aborted when the folder and the log belong to another process. */
-  readonly lost: () => AbortSignal
+  readonly lost: AbortSignal
 }
 
 /** A call of a tool that may start runs. */
@@ -202,7 +202,7 @@ export class Delegates implements StartsRuns {
     { folder, log }: CallContext,
     assertWanted: () => void,
   ): Promise<void> {
-    const lost = this.#options.lost()
+    const { lost } = this.#options
     await operations.inFolder(folder.real, [folder.real], lost, async (stored) => {
       const { captured, tree: theirs } = await stored.capture(log)
       const ours = await readTree(operations.objects, after)

@@ -31,7 +31,7 @@ export interface RunChildrenOptions {
   /** Gives up the slot of the run, and waits for one again. */
   readonly slot: { pause(): void; enter(signal: AbortSignal): Promise<void> }
   /** Aborted once another process may drive the run. */
-  readonly lost: () => AbortSignal
+  readonly lost: AbortSignal
 }
 
 /** The runs that one run has started, while this process drives it. */
@@ -123,7 +123,7 @@ export class RunChildren {
   async begin({ runId }: ChildState, begin: () => Promise<void>): Promise<void> {
     const isOver = this.#options.log().state.children.get(runId)?.end !== null
     if (isOver || this.#ending.has(runId)) return
-    const lost = this.#options.lost()
+    const { lost } = this.#options
     lost.throwIfAborted()
     const begun = this.patiently(begin, lost)
     this.#beginning.set(runId, begun.catch(() => undefined))

@@ -41,7 +41,7 @@ function open(stored: Promise<void> = Promise.resolve()) {
     clock: systemClock,
     log: () => log,
     slot: { pause: () => undefined, enter: () => Promise.resolve() },
-    lost: () => lost.signal,
+    lost: lost.signal,
   })
   const begin = (): Promise<void> => run.begin(CHILD, async () => void begun.add(CHILD.runId))
   return { begin, begun, ended, lost, run }
