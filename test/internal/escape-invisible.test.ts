@@ -86,7 +86,7 @@ test('text is clipped between characters', () => {
 
 test('nothing is written to a terminal but through escapeInvisible', () => {
   // Errors of the host's own functions, with their stacks.
-  const hostsErrors = ['ws/client.ts', 'ws/server.ts', 'agent/run/active-runs.ts']
+  const hostsErrors = ['ws/client.ts', 'ws/server.ts', 'agent/run/run-parts.ts']
   const files = readdirSync(lib, { recursive: true, encoding: 'utf8' }).filter((name) => {
     return name.endsWith('.ts') && name !== 'internal/errors.ts'
   })
