@@ -6,7 +6,7 @@ import { StoreError, type StoreErrorCode } from '../../errors.js'
 import type { RunOwner, RunRecord } from '../../events.js'
 import { foldHead } from '../../log/head.js'
 import type { RunHead } from '../../run-details.js'
-import type { RunQuery, RunStore } from '../../store.js'
+import type { RunPage, RunQuery, RunStore } from '../../store.js'
 import { sampleRun, type SampleRunOptions } from '../sample-records.js'
 
 /** Defines tests, each with its own empty store. */
@@ -51,6 +51,10 @@ export function fold(records: readonly RunRecord[]): RunHead {
   return head
 }
 
+export function idsOf({ heads }: RunPage): string[] {
+  return heads.map(({ details }) => details.run_id)
+}
+
 /** The ids of all matching runs, read page by page. */
 export async function listAll(
   store: RunStore,
@@ -59,12 +63,13 @@ export async function listAll(
   const ids: string[] = []
   let cursor: string | undefined
   for (;;) {
-    const { heads, next } = await store.list({ ...query, cursor })
-    ids.push(...heads.map(({ details }) => details.run_id))
-    assert.ok(heads.length <= query.limit)
-    if (next === null) return ids
-    assert.equal(heads.length, query.limit, 'only the last page may be shorter than the limit')
-    cursor = next
+    const page = await store.list({ ...query, cursor })
+    const found = idsOf(page)
+    ids.push(...found)
+    assert.ok(found.length <= query.limit)
+    if (page.next === null) return ids
+    assert.equal(found.length, query.limit, 'only the last page may be shorter than the limit')
+    cursor = page.next
   }
 }
 
