@@ -23,7 +23,7 @@ const AT_CALL: Readonly<
     why: 'what a single character of a pattern accepts',
     likes: ['^[a-z]$'],
   },
-  'lib/agent/stores/run-index.ts': {
+  'lib/agent/stores/page-scan.ts': {
     why: 'a word of a search, which MAX_SEARCH bounds, without signs of its own',
     likes: ['word\\.\\*'],
   },

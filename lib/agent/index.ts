@@ -155,7 +155,8 @@ export type {
   SubscriptionEnd,
 } from './log/subscription.js'
 export type { ObservedAppend, RunObserver } from './log/observer.js'
-export type { QuarantinedRun, RunPage, RunQuery, RunSort, RunStore, StoreDamage } from './store.js'
+export type { RunSort } from '../internal/run-sorts.js'
+export type { QuarantinedRun, RunPage, RunQuery, RunStore, StoreDamage } from './store.js'
 export { FileStore } from './stores/file/file-store.js'
 export type { FileStoreOptions } from './stores/file/file-store.js'
 export { MemoryStore } from './stores/memory-store.js'
@@ -180,7 +181,7 @@ export type {
   SharedRuns,
   SharedRunsListener,
 } from './shared-store.js'
-export type { Retention } from './stores/run-index.js'
+export type { Retention } from './stores/retention.js'
 export { providersFromEnvironment } from './models/environment.js'
 export { createHttpProvider } from './models/http-provider.js'
 export type { HttpProvider, HttpProviderOptions } from './models/http-provider.js'

@@ -11,6 +11,7 @@
  * @module
  */
 import type { OptionKinds } from '../internal/options.js'
+import type { RunSort } from '../internal/run-sorts.js'
 import type { EndReason, RunOwner, RunRecord, RunStatus } from './events.js'
 import type { HoldoutStore } from './holdout-store.js'
 import type { ObjectStore } from './object-store.js'
@@ -51,14 +52,6 @@ export interface RunQuery {
   /** `next` of an earlier page with the same conditions and order. */
   readonly cursor?: string | undefined
 }
-
-/**
- * The order of a list: by `created_at`, then by `run_id`; or before these by the folder, the end
- * reason, or the run that started it. Runs without any come first. `-` reverses the whole.
- */
-export type RunSort =
-  | 'created_at' | '-created_at' | 'cwd' | '-cwd' | 'end_reason' | '-end_reason'
-  | 'parent' | '-parent'
 
 /** For `checkOptions()`. */
 export const QUERY: OptionKinds<Partial<RunQuery>> = {

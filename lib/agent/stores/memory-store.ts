@@ -1,5 +1,5 @@
 import { hash as digest } from '../../internal/bytes.js'
-import { cautiousTime, type Clock, steadyNow, systemClock } from '../../internal/time.js'
+import { cautiousTime, type Clock, inSlices, steadyNow, systemClock } from '../../internal/time.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import { StoreError } from '../errors.js'
 import { isTerminal, type RunOwner, type RunRecord, type RunStatus } from '../events.js'
@@ -9,9 +9,10 @@ import type { ObjectStore, StoredObject } from '../object-store.js'
 import type { RunHead } from '../run-details.js'
 import type { RunPage, RunQuery, RunStore } from '../store.js'
 import { checkAppend, checkPage } from './append-checks.js'
-import type { IndexedRun } from './indexed-run.js'
+import { indexFields, type IndexedRun } from './indexed-run.js'
 import { checkHash, checkLimit } from './object-checks.js'
-import { checkRetention, indexFields, type Retention, RunIndex } from './run-index.js'
+import { checkRetention, type Retention } from './retention.js'
+import { RunIndex } from './run-index.js'
 
 /** Options of {@link MemoryStore}. */
 export interface MemoryStoreOptions {
@@ -98,7 +99,12 @@ export class MemoryStore implements RunStore {
 
   async list(query: RunQuery): Promise<RunPage> {
     this.#checkOpen()
-    const { runs, next } = this.#index.page(query)
+    return await inSlices(this.#page(query))
+  }
+
+  /** The heads are copied before anything can change them. */
+  *#page(query: RunQuery): Generator<void, RunPage> {
+    const { runs, next } = yield* this.#index.page(query)
     return { heads: runs.map(({ head }) => copyHead(head)), next }
   }
 

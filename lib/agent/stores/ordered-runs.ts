@@ -51,13 +51,13 @@ export function compareRuns(a: SortKey, b: SortKey): number {
 }
 
 /**
- * Merges lists that have no run in common: the runs older than `before` and not older than `after`;
+ * Merges lists that have no run in common: the runs not older than `after` and older than `before`;
  * null sets no bound. `step` is 1 for the oldest run first, -1 for the newest first.
  */
 export function* merged<R extends SortKey>(
   lists: readonly OrderedRuns<R>[],
-  before: SortKey | null,
   after: SortKey | null,
+  before: SortKey | null,
   step: 1 | -1,
 ): Generator<R> {
   const cursors = lists.map((list) => {

@@ -1,7 +1,7 @@
 import { RECORD_VERSION, type RunRecord } from '../events.js'
 import { foldHead } from '../log/head.js'
 import type { RunHead } from '../run-details.js'
-import type { ChildPlace } from './child-place.js'
+import type { ChildPlace } from './indexed-run.js'
 
 /** Digits of a UUID of version 7 that hold its time: epoch milliseconds, 48 bits. */
 const UUID_V7_TIME = /^([0-9a-f]{8})-([0-9a-f]{4})-7/i

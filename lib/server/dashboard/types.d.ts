@@ -5,6 +5,7 @@ export type { ApplyResult, FileEntry, FileList, NetChange } from '../../agent/ch
 export type { NetChanges, RestoreResult } from '../../agent/checkpoint.js'
 export type { AgentEvent, ChangeCounts, ChangesState } from '../../agent/events.js'
 export type { EndReason, GatedCall, ImageInfo } from '../../agent/events.js'
+export type { RunSort } from '../../internal/run-sorts.js'
 export type { Candidate, ChildRole } from '../../agent/run-tree.js'
 export type { RunStatus as Status } from '../../agent/events.js'
 export type { CheckFile, CheckFiles } from '../../agent/check-files.js'

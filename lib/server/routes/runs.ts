@@ -3,10 +3,10 @@ import {
   START_REQUEST_SCHEMA,
   type EndReason,
   type RunDetails,
-  type RunSort,
   type RunStatus,
   type RunSummary,
 } from '../../agent/index.js'
+import { DEFAULT_SORT, RUN_SORTS } from '../../internal/run-sorts.js'
 import type { ServiceContext } from '../context.js'
 import type { Parameter } from '../describe/operation.js'
 import {
@@ -42,10 +42,6 @@ const MAX_SEARCH = 200
 const MAX_ENCODED = 256
 
 const ROLES = ['root'] as const
-const SORTS = Object.keys({
-  '-created_at': true, created_at: true, '-cwd': true, cwd: true, '-end_reason': true,
-  end_reason: true, '-parent': true, parent: true,
-} satisfies Record<RunSort, true>) as readonly RunSort[]
 /** As many names as the metadata of a run has. */
 const MAX_NAMES = 32
 
@@ -121,7 +117,7 @@ const LIST_PARAMETERS: readonly Parameter[] = [
     description:
       'the order: by creation, or before that by folder, end reason, or the run that started it; ' +
       'runs without any come first; `-` reverses the whole',
-    schema: { type: 'string', enum: SORTS, default: '-created_at' },
+    schema: { type: 'string', enum: RUN_SORTS, default: DEFAULT_SORT },
   },
   {
     name: 'limit',
@@ -210,7 +206,7 @@ function listRuns({ engine, config }: ServiceContext): RouteDefinition {
         role: readChoice(query, 'role', ROLES),
         createdAfter: readTime(query, 'created_after'),
         createdBefore: readTime(query, 'created_before'),
-        sort: readChoice(query, 'sort', SORTS),
+        sort: readChoice(query, 'sort', RUN_SORTS),
         limit,
         cursor: readText(query, 'cursor'),
       })

@@ -16,8 +16,8 @@ import { foldHead } from '../../log/head.js'
 import type { RunHead } from '../../run-details.js'
 import type { DataFile } from './data-file.js'
 import { unreadableHead } from '../unreadable-head.js'
-import type { IndexedRun } from '../indexed-run.js'
-import { indexFields, RunIndex } from '../run-index.js'
+import { indexFields, type IndexedRun } from '../indexed-run.js'
+import { RunIndex } from '../run-index.js'
 import type { Segment } from './segment.js'
 
 /** Where the head and extents of a run are in the index file. */

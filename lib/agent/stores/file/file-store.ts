@@ -21,7 +21,8 @@
  *
  * @module
  */
-import { cautiousTime, sleep } from '../../../internal/time.js'
+import { orderOf } from '../../../internal/run-sorts.js'
+import { cautiousTime, inSlices, sleep } from '../../../internal/time.js'
 import { StoreError } from '../../errors.js'
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
 import type { HoldoutStore } from '../../holdout-store.js'
@@ -29,8 +30,7 @@ import type { ObjectStore } from '../../object-store.js'
 import type { RunHead } from '../../run-details.js'
 import type { QuarantinedRun, RunPage, RunQuery, RunStore, StoreDamage } from '../../store.js'
 import { checkPage } from '../append-checks.js'
-import { checkQuery } from '../run-index.js'
-import { orderOf } from '../list-order.js'
+import { checkQuery } from '../list-query.js'
 import { copyHead } from '../../log/head.js'
 import type { Catalog, StoredRun } from './catalog.js'
 import { OpenFiles } from './data-file.js'
@@ -270,14 +270,15 @@ export class FileStore implements RunStore {
   }
 
   async list(query: RunQuery): Promise<RunPage> {
-    const { catalog, reader } = this.#use()
+    const { catalog } = this.#use()
     checkQuery(query)
     const { cwd, endReason = [], metadata, sort } = query
     const { field } = orderOf(sort)
     if (cwd !== undefined || field === 'cwd') await this.#complete('cwd')
     const hasReasons = endReason.length > 0 || field === 'end_reason'
     if (hasReasons || metadata !== undefined) await this.#complete('metadata')
-    const { runs, next } = catalog.runs.page(query)
+    const { runs, next } = await inSlices(catalog.runs.page(query))
+    const { reader } = this.#use()
     const heads = await this.#tryRead(() => reader.heads(runs))
     if (catalog.quarantined.size === 0) return { heads, next }
     return { heads: heads.map((head) => withProblem(head, catalog)), next }

@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import { systemClock, type Clock } from '../../../internal/time.js'
 import type { StoreError } from '../../errors.js'
-import { checkRetention, type Retention } from '../run-index.js'
+import { checkRetention, type Retention } from '../retention.js'
 import { warn } from '../../output.js'
 
 /** Options of {@link FileStore}. */

@@ -6,7 +6,7 @@
  */
 import { isTerminal, type RunRecord } from '../../events.js'
 import type { RunHead } from '../../run-details.js'
-import { childPlaceOf } from '../child-place.js'
+import { childPlaceOf } from '../indexed-run.js'
 import { formatOf, LABELS_AFTER, labelsFor } from './formats.js'
 import type { PgQuery } from './pg-types.js'
 import { epochMs, fixedJson, goalHash, keyText, movingJson, searchText } from './run-rows.js'

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { ListKey, OrderField } from '../list-order.js'
+import type { OrderField } from '../../../internal/run-sorts.js'
 
 /** The expressions by which runs are ordered; the indexes below are of the same. */
 const EXPRESSIONS: Readonly<Record<OrderField, string>> = {
@@ -16,7 +16,7 @@ const EXPRESSIONS: Readonly<Record<OrderField, string>> = {
 /** The migration for it. `$schema` is replaced by the quoted name of the schema. */
 export const LIST_ORDER_STATEMENTS: readonly string[] = [
   `ALTER TABLE $schema.runs ADD COLUMN cwd_order text COLLATE "C"`,
-  // As `folderOrder()` of `stores/list-order.ts`.
+  // As `folderOrder()` of `stores/list-query.ts`.
   `CREATE FUNCTION $schema.folder_order(cwd text) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT left(cwd, 400) || chr(1) || $schema.list_key('"' || cwd || '"')
   $$`,
@@ -35,20 +35,7 @@ export const LIST_ORDER_STATEMENTS: readonly string[] = [
   ),
 ]
 
-/** The columns of a row by which it is ordered, for `ORDER BY` and the condition of a cursor. */
-export function orderColumns(field: OrderField | null): string {
-  return field === null ? 'created_ms, run_id' : `${EXPRESSIONS[field]}, created_ms, run_id`
-}
-
-/** Expression: the text by which a row is ordered, as a column of the result. */
-export function orderText(field: OrderField | null): string {
-  return field === null ? `''` : EXPRESSIONS[field]
-}
-
-/** The values of a cursor, for {@link orderColumns}. */
-export function cursorValues(
-  field: OrderField | null,
-  { createdMs, runId, order }: ListKey,
-): readonly unknown[] {
-  return field === null ? [createdMs, runId] : [order, createdMs, runId]
+/** The expressions by which rows are ordered, for `ORDER BY` and the condition of a cursor. */
+export function orderColumns(field: OrderField | null): readonly string[] {
+  return [...(field === null ? [] : [EXPRESSIONS[field]]), 'created_ms', 'run_id']
 }

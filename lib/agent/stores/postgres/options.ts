@@ -1,6 +1,6 @@
 import { checkOptions, type OptionKinds } from '../../../internal/options.js'
 import type { RunDetails } from '../../run-details.js'
-import { checkRetention, type Retention } from '../run-index.js'
+import { checkRetention, type Retention } from '../retention.js'
 import type { PgPool } from './pg-types.js'
 import { quoteSchema } from './schema.js'
 

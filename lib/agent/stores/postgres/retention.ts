@@ -1,4 +1,4 @@
-import type { Retention } from '../run-index.js'
+import type { Retention } from '../retention.js'
 import type { Database, Transaction } from './database.js'
 import type { PgRow } from './pg-types.js'
 import { noteRemoval } from './removals.js'

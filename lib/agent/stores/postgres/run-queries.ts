@@ -3,16 +3,18 @@
  *
  * @module
  */
+import { orderOf } from '../../../internal/run-sorts.js'
 import { storableText } from '../../../internal/text.js'
 import type { RunOwner, RunRecord, RunStatus } from '../../events.js'
 import type { RunHead } from '../../run-details.js'
 import type { RunPage, RunQuery } from '../../store.js'
-import { folderKey, metadataKeys } from '../list-keys.js'
-import { decodeCursor, encodeCursor, orderOf, type ListKey } from '../list-order.js'
-import { checkQuery, searchWords, toMs } from '../run-index.js'
+import {
+  checkQuery, decodeCursor, encodeCursor, folderKey, metadataKeys, searchWords, toMs,
+  type ListKey,
+} from '../list-query.js'
 import type { DamagedRuns } from './damaged-runs.js'
 import type { Database } from './database.js'
-import { cursorValues, orderColumns, orderText } from './list-orders.js'
+import { orderColumns } from './list-orders.js'
 import type { PgQuery, PgRow } from './pg-types.js'
 import { goalHash, HEAD_COLUMNS, isRunId, keyText, searchable } from './run-rows.js'
 
@@ -58,11 +60,12 @@ export class RunQueries {
     const where = conditions(this.#schema, query, value)
     const { field, step } = orderOf(sort)
     const columns = orderColumns(field)
+    const direction = step === 1 ? 'ASC' : 'DESC'
     const text = `SELECT ${HEAD_COLUMNS}, root_run_id, parent_run_id, role, created_ms,
-        ${orderText(field)} AS order_text
+        ${field === null ? `''` : columns[0]} AS order_text
       FROM ${this.#schema}.runs
       ${where.length === 0 ? '' : `WHERE ${where.join(' AND ')}`}
-      ORDER BY ${step === 1 ? columns : columns.replaceAll(/(?=, created_ms|, run_id|$)/g, ' DESC')}
+      ORDER BY ${columns.map((column) => `${column} ${direction}`).join(', ')}
       LIMIT ${value(limit + 1)}`
     const rows = await this.#rows({ text, values })
     const page = rows.slice(0, limit)
@@ -171,10 +174,11 @@ function conditions(
   }
   if (cursor !== undefined) {
     const { field, step } = orderOf(sort)
-    const last = cursorValues(field, decodeCursor(cursor, sort)).map((part) =>
-      value(typeof part === 'string' ? storableText(part) : part),
-    )
-    where.push(`(${orderColumns(field)}) ${step === 1 ? '>' : '<'} (${last.join(', ')})`)
+    const columns = orderColumns(field)
+    const { order, createdMs, runId } = decodeCursor(cursor, sort)
+    const last = [storableText(order), createdMs, storableText(runId)].slice(-columns.length)
+    const isBehind = `(${columns.join(', ')}) ${step === 1 ? '>' : '<'}`
+    where.push(`${isBehind} (${last.map((part) => value(part)).join(', ')})`)
   }
   return where
 }

@@ -74,7 +74,7 @@ const CLAIM_COLUMN_STATEMENTS: readonly string[] = [
 const LIST_KEY_STATEMENTS: readonly string[] = [
   `ALTER TABLE $schema.runs ADD COLUMN cwd_key text COLLATE "C", ADD COLUMN end_reason text,
     ADD COLUMN metadata_keys text[]`,
-  // As `stores/list-keys.ts`.
+  // As `stores/list-query.ts`.
   `CREATE FUNCTION $schema.list_key(json text) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT left(translate(encode(sha256(convert_to(json, 'UTF8')), 'base64'), '+/', '-_'), 22)
   $$`,

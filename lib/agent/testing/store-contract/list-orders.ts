@@ -1,14 +1,17 @@
 /** Lists in the order of folders, end reasons and parents. @module */
 import assert from 'node:assert/strict'
-import type { RunSort, RunStore } from '../../store.js'
+import type { OrderField } from '../../../internal/run-sorts.js'
+import type { RunQuery, RunStore } from '../../store.js'
 import { sampleRun, type SampleRunOptions } from '../sample-records.js'
-import { add, listAll, type Suite } from './suite.js'
+import { add, idsOf, listAll, type Suite } from './suite.js'
+
+type Sample = SampleRunOptions & { readonly id: string }
 
 const T = 1_700_000_000
 const LONG = `/${'x'.repeat(600)}`
 
 /** In the order of creation; the letters are in the order of folders, by code points. */
-const FOLDERS: readonly (SampleRunOptions & { readonly id: string })[] = [
+const FOLDERS: readonly Sample[] = [
   { id: 'f', cwd: '/a/b', status: 'running', tenant: 'blue' },
   { id: 'b', cwd: '/B' },
   { id: 'k', cwd: '/\u{1f600}' },
@@ -23,7 +26,7 @@ const FOLDERS: readonly (SampleRunOptions & { readonly id: string })[] = [
 ]
 
 /** A run with two attempts, of which one has a delegate; a retry of it; another tree. */
-const TREES: readonly (SampleRunOptions & { readonly id: string })[] = [
+const TREES: readonly Sample[] = [
   { id: 'r' },
   { id: 'p', rootRunId: 'r', parentRunId: 'r', status: 'running' },
   { id: 'q', rootRunId: 'r', parentRunId: 'r' },
@@ -33,28 +36,39 @@ const TREES: readonly (SampleRunOptions & { readonly id: string })[] = [
   { id: 'c', rootRunId: 's', parentRunId: 's', tenant: 'blue' },
 ]
 
-async function fill(
-  store: RunStore,
-  runs: readonly (SampleRunOptions & { readonly id: string })[],
-): Promise<void> {
+/** Without a reason first, by creation; then those that achieved their goal; then the others. */
+const BY_REASON = 'faibkchedjg'
+
+const ORDERS: readonly {
+  readonly sort: OrderField
+  readonly runs: readonly Sample[]
+  readonly ids: string
+}[] = [
+  { sort: 'cwd', runs: FOLDERS, ids: 'abcdefghijk' },
+  { sort: 'end_reason', runs: FOLDERS, ids: BY_REASON },
+  { sort: 'parent', runs: TREES, ids: 'rysdpqc' },
+]
+
+/** Of {@link FOLDERS}. */
+const CONDITIONS: readonly { readonly query: RunQuery; readonly ids: string }[] = [
+  { query: { limit: 1, tenant: 'blue', status: ['running', 'achieved'], sort: 'cwd' }, ids: 'ef' },
+  { query: { limit: 2, createdAfter: T + 1, createdBefore: T + 5, sort: '-cwd' }, ids: 'kca' },
+  { query: { limit: 1, cwd: '/a', sort: '-cwd' }, ids: 'edc' },
+  { query: { limit: 1, status: ['failed'], sort: '-end_reason' }, ids: 'gd' },
+]
+
+async function fill(store: RunStore, runs: readonly Sample[] = FOLDERS): Promise<void> {
   for (const [i, { id, ...options }] of runs.entries())
     await add(store, id, { createdAt: T + i, ...options })
 }
 
-/** Without a reason first, by creation; then those that achieved their goal; then the others. */
-const BY_REASON = 'faibkchedjg'
+export function testListOrders(suite: Suite): void {
+  testFieldOrders(suite)
+  testOrderChanges(suite)
+}
 
-export function testListOrders({ test }: Suite): void {
-  const orders: readonly {
-    readonly sort: RunSort & ('cwd' | 'end_reason' | 'parent')
-    readonly runs: typeof FOLDERS
-    readonly ids: string
-  }[] = [
-    { sort: 'cwd', runs: FOLDERS, ids: 'abcdefghijk' },
-    { sort: 'end_reason', runs: FOLDERS, ids: BY_REASON },
-    { sort: 'parent', runs: TREES, ids: 'rysdpqc' },
-  ]
-  for (const { sort, runs, ids } of orders) {
+function testFieldOrders({ test }: Suite): void {
+  for (const { sort, runs, ids } of ORDERS) {
     test(`runs are listed by ${sort}, both ways, in pages of any size`, async (store) => {
       await fill(store, runs)
       for (const limit of [1, 2, 3, 100]) {
@@ -66,14 +80,9 @@ export function testListOrders({ test }: Suite): void {
   }
 
   test('an order by a field goes with every condition', async (store) => {
-    await fill(store, FOLDERS)
-    const blue = { limit: 1, tenant: 'blue', status: ['running', 'achieved'] } as const
-    assert.deepEqual(await listAll(store, { ...blue, sort: 'cwd' }), ['e', 'f'])
-    const span = { limit: 2, createdAfter: T + 1, createdBefore: T + 5 }
-    assert.deepEqual(await listAll(store, { ...span, sort: '-cwd' }), ['k', 'c', 'a'])
-    assert.deepEqual(await listAll(store, { limit: 1, cwd: '/a', sort: '-cwd' }), ['e', 'd', 'c'])
-    const failed = { limit: 1, status: ['failed'], sort: '-end_reason' } as const
-    assert.deepEqual(await listAll(store, failed), ['g', 'd'])
+    await fill(store)
+    for (const { query, ids } of CONDITIONS)
+      assert.equal((await listAll(store, query)).join(''), ids)
   })
 
   test('folders that only differ far behind have an order, whatever it is', async (store) => {
@@ -85,9 +94,11 @@ export function testListOrders({ test }: Suite): void {
     for (const [one, other] of [['long-0', 'long-4'], ['long-1', 'long-3']] as const)
       assert.equal(all.indexOf(other) - all.indexOf(one), 1)
   })
+}
 
+function testOrderChanges({ test }: Suite): void {
   test('a cursor of an order by a field remains correct while runs change', async (store) => {
-    await fill(store, FOLDERS)
+    await fill(store)
     const next = { limit: 100, sort: 'cwd' } as const
     const first = await store.list({ limit: 4, sort: 'cwd' })
     assert.equal(first.heads.at(-1)?.details.run_id, 'd')
@@ -96,12 +107,11 @@ export function testListOrders({ test }: Suite): void {
     await store.delete('d')
     await store.delete('f')
     const rest = await store.list({ ...next, cursor: first.next ?? '' })
-    const ids = rest.heads.map(({ details }) => details.run_id)
-    assert.deepEqual(ids, ['e', 'new', 'g', 'h', 'i', 'j', 'k'])
+    assert.deepEqual(idsOf(rest), ['e', 'new', 'g', 'h', 'i', 'j', 'k'])
   })
 
   test('a run that ends goes to its reason', async (store) => {
-    await fill(store, FOLDERS)
+    await fill(store)
     const sort = 'end_reason'
     assert.deepEqual((await listAll(store, { limit: 3, sort })).join(''), BY_REASON)
     const records = sampleRun('z', { createdAt: T + 50, status: 'failed' })
@@ -114,7 +124,7 @@ export function testListOrders({ test }: Suite): void {
   })
 
   test('a cursor of one order is refused in another, and so is a made-up one', async (store) => {
-    await fill(store, FOLDERS)
+    await fill(store)
     const { next } = await store.list({ limit: 1, sort: 'cwd' })
     for (const sort of ['-cwd', 'end_reason', 'created_at', undefined] as const) {
       const other = { limit: 1, sort, cursor: next ?? '' }

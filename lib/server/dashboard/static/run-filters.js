@@ -10,7 +10,7 @@ const TYPING_MS = 200
 /** Folders offered. */
 const OFFERED = 50
 
-/** @type {readonly (readonly [string, string])[]} */
+/** @type {readonly (readonly [import('../types.js').RunSort | '', string])[]} */
 const SORTS = [
   ['', 'Newest first'],
   ['created_at', 'Oldest first'],
