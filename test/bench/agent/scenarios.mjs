@@ -165,9 +165,23 @@ export const scenarios = [
     contenders: {
       'the newest': reopen('list', { where: 'first' }),
       'from the middle': reopen('list', { where: 'middle' }),
+      'of a status': reopen('list', { where: 'status' }),
       'by a goal that no run has': reopen('list', { where: 'goal' }),
+      'in a folder that no run has': reopen('list', { where: 'folder' }),
+      'in the order of folders': reopen('list', { where: 'folders' }),
     },
-    measures: [{ title: 'a page of 50 of 100 000 runs', figure: 'page', unit: 'ms', bars: [] }],
+    measures: [
+      {
+        title: 'a page of 50 of 100 000 runs',
+        figure: 'page',
+        unit: 'ms',
+        bars: [
+          ...['the newest', 'from the middle', 'of a status'].map((of) => atMost(of, 5, '< 5 ms')),
+          ...['by a goal that no run has', 'in a folder that no run has', 'in the order of folders']
+            .map((of) => atMost(of, 50, '< 50 ms')),
+        ],
+      },
+    ],
   },
   {
     contenders: {

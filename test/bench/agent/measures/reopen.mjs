@@ -70,10 +70,13 @@ export async function list({ where }) {
   await store.open()
   for (let i = 0; i < 100_000; i++) {
     const id = `run-${String(i).padStart(6, '0')}`
-    await store.append(id, sampleRun(id, { createdAt: 1_700_000_000 + i }))
+    await store.append(id, sampleRun(id, { createdAt: 1_700_000_000 + i, cwd: `/work/${i % 300}` }))
   }
   const { next } = await store.list({ limit: 50_000 })
-  const query = { first: {}, middle: { cursor: next }, goal: { goal: 'none' } }[where]
+  const query = {
+    first: {}, middle: { cursor: next }, status: { status: ['achieved'] }, goal: { goal: 'none' },
+    folder: { cwd: '/none' }, folders: { sort: 'cwd' },
+  }[where]
   return {
     async measure() {
       const started = performance.now()
