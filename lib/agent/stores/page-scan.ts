@@ -26,7 +26,7 @@ const TEXTS: Readonly<Record<OrderField, (run: IndexedRun) => string>> = {
   parent: ({ child }) => child?.parent ?? '',
 }
 
-/** Runs that are sorted at once. */
+/** Runs that are sorted at once; more for large pages, each sort of which costs more. */
 const BATCH = 1_024
 
 /** A run of the page, and its text when it was found. */
@@ -88,7 +88,8 @@ export class PageScan<R extends IndexedRun> {
       const { run: last, text: from } = this.#last
       if ((this.#compare(from, text) || compareRuns(last, run) * this.step) >= 0) return false
     }
-    if (this.#added.push({ run, text }) === BATCH) this.#sort()
+    const added = this.#added.push({ run, text })
+    if (added >= Math.max(BATCH, this.#found.length / 8)) this.#sort()
     return false
   }
 
