@@ -11,10 +11,8 @@
 import { MAX_RECORD_DEPTH } from '../internal/json.js'
 import { checkObject } from '../internal/options.js'
 import { isStorable, isStorableName, MUST_BE_STORABLE } from '../internal/text.js'
-import { Check } from './json-schema/check.js'
+import { Check, type SchemaNode } from './json-schema/check.js'
 import { compileSchema } from './json-schema/compile.js'
-import * as words from './json-schema/describe.js'
-import type { SchemaNode } from './json-schema/node.js'
 import type { JsonSchema, SchemaViolation } from './schema.js'
 import type { Tool } from './tool.js'
 
@@ -67,12 +65,12 @@ export function prepareSchema(schema: JsonSchema, name: string, isForeign = fals
  */
 export function checkSchema(schema: JsonSchema, value: unknown): readonly SchemaViolation[] {
   const node = prepareSchema(schema, 'a schema')
-  const answer = new Check(false, words)
-  if (answer.matches(node, value) && answer.problem === null) return []
+  const answer = new Check(false)
+  if (answer.apply(node, value) && answer.problem === null) return []
   // What was not looked at must not count as valid.
   if (answer.isTooLarge) return [{ pointer: '', detail: answer.problem ?? '' }]
-  const check = new Check(true, words)
-  check.matches(node, value)
+  const check = new Check(true)
+  check.apply(node, value)
   if (check.violations.length > 0) return check.violations
   return [{ pointer: '', detail: answer.problem ?? 'does not match its schema' }]
 }

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { checkSchema } from '../../lib/agent/check-schema.js'
-import { isPattern } from '../../lib/agent/json-schema/compile.js'
 import type { JsonSchema } from '../../lib/agent/schema.js'
 
 const KEY = `ghp_${'abc123DEF456'.repeat(3)}`
@@ -209,11 +208,6 @@ test('values that are not JSON are violations, not exceptions', () => {
   for (const value of [() => 1, Symbol('x'), 1n, NaN, Infinity]) {
     assert.equal(checkSchema({ type: 'number' }, value).length, 1)
   }
-})
-
-test('isPattern returns whether a pattern compiles', () => {
-  assert.equal(isPattern('^[a-z]+$'), true)
-  assert.equal(isPattern('('), false)
 })
 
 const payment: JsonSchema = {

@@ -8,23 +8,18 @@
  *
  * @module
  */
-import type { JsonValue } from '../../internal/json.js'
 import { describeValue } from '../../internal/options.js'
 import type { JsonSchema } from '../schema.js'
+import { SchemaNode } from './check.js'
 import { Documents, OWN_BASE, resolve, type RawSchema } from './documents.js'
+import {
+  checkDepth, convertSchemas, keywordsIn, problemOf, SchemaProblem, type Keyword,
+} from './keywords.js'
 import { linearPattern, type Matcher } from './linear-pattern.js'
-import { ANY_TYPE, Choice, SchemaNode, TYPE_BITS } from './node.js'
-import { isObject, MAX_VALUE_DEPTH, sizeOf } from './values.js'
+import { isObject, typeBits } from './values.js'
 
-/** Levels of schemas in schemas. */
-const MAX_SCHEMA_DEPTH = 64
-/** Schemas in a schema, itself included. */
-const MAX_SCHEMAS = 10_000
 /** Schemas that follow each other on the same value, by references and `allOf`, `anyOf`, … */
 const MAX_CHAIN = 64
-
-/** Why a schema is refused. A `TypeError`, as the schema is the mistake of whoever wrote it. */
-export class SchemaProblem extends TypeError {}
 
 export interface CompileOptions {
   /** What messages call the schema: `tool pay: parameters`. */
@@ -44,27 +39,6 @@ export function compileSchema(schema: unknown, options: CompileOptions): Compile
   return new Compiler(options).compile(schema)
 }
 
-/** Can JavaScript compile this `pattern`? */
-export function isPattern(pattern: string): boolean {
-  try {
-    new RegExp(pattern, 'u')
-    return true
-  } catch {
-    return false
-  }
-}
-
-/** Keywords of other drafts and those that are refused, with what to write instead. */
-const REFUSED: Readonly<Record<string, string>> = {
-  $dynamicRef: 'is not supported; use $ref',
-  $dynamicAnchor: 'is not supported; use $anchor',
-  $recursiveRef: 'is not supported; use $ref',
-  $recursiveAnchor: 'is not supported; use $anchor',
-  $vocabulary: 'is not supported: only the vocabularies of draft 2020-12 are',
-  additionalItems: 'is of an older draft; use items beside prefixItems',
-  dependencies: 'is of an older draft; use dependentRequired or dependentSchemas',
-}
-
 /** What `$schema` may name. Older drafts are read as draft 2020-12. */
 const DRAFT =
   /^https?:\/\/json-schema\.org\/(?:draft-0[467]|draft\/2019-09|draft\/2020-12)\/schema#?$/
@@ -82,6 +56,8 @@ interface Reference {
 class Compiler {
   readonly #name: string
   readonly #isForeign: boolean
+  /** Schemas in the schema, itself included. */
+  readonly #maxSchemas: number
   readonly #documents = new Documents()
   /** Nodes by the resource they belong to and the object they are made of. */
   readonly #nodes = new Map<string, Map<object, SchemaNode>>()
@@ -91,6 +67,7 @@ class Compiler {
   constructor({ name, isForeign }: CompileOptions) {
     this.#name = name
     this.#isForeign = isForeign
+    this.#maxSchemas = isForeign ? 1_000 : 10_000
   }
 
   compile(schema: unknown): CompiledSchema {
@@ -107,40 +84,30 @@ class Compiler {
   }
 
   #node(schema: unknown, base: string, path: string, depth: number): SchemaNode {
-    if (schema === true) return this.#add(new SchemaNode({}, path))
-    if (schema === false) {
-      const node = this.#add(new SchemaNode({ not: {} }, path))
-      node.isFalse = true
-      return node
-    }
+    if (typeof schema === 'boolean') return this.#add(schema ? {} : { not: {} }, path, !schema)
     if (!isObject(schema)) this.#fail(path, `must be a schema object, got ${describeValue(schema)}`)
-    if (depth > MAX_SCHEMA_DEPTH) {
-      this.#fail('', `is nested more than ${MAX_SCHEMA_DEPTH} levels deep`)
-    }
-    const own = this.#enter(schema, base, path)
-    let nodes = this.#nodes.get(own)
-    if (nodes === undefined) this.#nodes.set(own, (nodes = new Map<object, SchemaNode>()))
+    checkDepth(depth, this.#name)
+    const resource = this.#enter(schema, base, path)
+    let nodes = this.#nodes.get(resource)
+    if (nodes === undefined) this.#nodes.set(resource, (nodes = new Map<object, SchemaNode>()))
     const known = nodes.get(schema)
     if (known !== undefined) return known
-    const node = this.#add(new SchemaNode(schema as JsonSchema, path))
+    const node = this.#add(schema as JsonSchema, path, false)
     nodes.set(schema, node)
-    new Reader(schema, path, (at, problem) => this.#fail(at, problem)).readInto(node)
-    this.#readParts(node, schema, own, path, depth)
+    this.#read(node, schema, resource, depth)
     return node
   }
 
-  #add(node: SchemaNode): SchemaNode {
-    if (this.#all.push(node) > MAX_SCHEMAS) {
-      this.#fail('', `has more than ${MAX_SCHEMAS} schemas in it`)
+  #add(schema: JsonSchema, path: string, isFalse: boolean): SchemaNode {
+    const node = new SchemaNode(schema, path, isFalse)
+    if (this.#all.push(node) > this.#maxSchemas) {
+      this.#fail('', `has more than ${this.#maxSchemas} parts`)
     }
     return node
   }
 
   /** Records the address and the anchor of a schema; returns the resource that it belongs to. */
   #enter(schema: RawSchema, base: string, path: string): string {
-    for (const [keyword, problem] of Object.entries(REFUSED)) {
-      if (own(schema, keyword) !== undefined) this.#fail(`${path}.${keyword}`, problem)
-    }
     const { $schema, $id, $anchor } = schema
     if ($schema !== undefined && !isKnownDraft($schema)) {
       this.#fail(`${path}.$schema`, 'must be a draft of json-schema.org, best 2020-12')
@@ -166,257 +133,88 @@ class Compiler {
     return current
   }
 
-  #readParts(node: SchemaNode, schema: RawSchema, base: string, path: string, depth: number): void {
-    const one = (keyword: string): SchemaNode | null => {
-      const part = own(schema, keyword)
-      return part === undefined ? null : this.#node(part, base, `${path}.${keyword}`, depth + 1)
-    }
-    const list = (keyword: string): readonly SchemaNode[] => {
-      const parts = own(schema, keyword)
-      if (parts === undefined) return []
-      if (!Array.isArray(parts) || parts.length === 0) {
-        this.#fail(`${path}.${keyword}`, 'must be a list of schemas')
-      }
-      return parts.map((part: unknown, i) =>
-        this.#node(part, base, `${path}.${keyword}[${i}]`, depth + 1),
+  /** Reads the keywords of a schema, then makes their rules in the order of the table. */
+  #read(node: SchemaNode, schema: RawSchema, base: string, depth: number): void {
+    const used = keywordsIn(schema)
+    for (const keyword of used) {
+      const { name } = keyword
+      const path = `${node.path}.${name}`
+      const problem = problemOf(keyword, schema[name])
+      if (problem !== null) this.#fail(path, problem)
+      const parts = convertSchemas(name, schema[name], (part, step) =>
+        this.#node(part, base, path + step, depth + 1),
       )
+      if (parts === null) continue
+      node.links.set(name, parts)
+      // Without a condition, `then` and `else` mean nothing.
+      const isApplied = keyword.rule !== undefined || schema['if'] !== undefined
+      if (keyword.stage === 'inPlace' && isApplied) {
+        node.sameValue = [...node.sameValue, ...parts.values()]
+      }
     }
-    const map = (keyword: string): readonly (readonly [string, SchemaNode])[] => {
-      const parts = own(schema, keyword)
-      if (parts === undefined) return []
-      if (!isObject(parts)) this.#fail(`${path}.${keyword}`, 'must be an object of schemas')
-      return Object.entries(parts).map(([name, part]) => [
-        name,
-        this.#node(part, base, `${path}.${keyword}.${name}`, depth + 1),
-      ])
+    const { type } = node.schema
+    if (type !== undefined) node.types = typeBits(type)
+    const { $ref: reference } = schema
+    if (typeof reference === 'string') this.#references.push({ node, reference, base })
+    const matcher = (source: string, name: string): Matcher =>
+      this.#matcher(source, `${node.path}.${name}`)
+    const made = new Set<Keyword['rule']>()
+    for (const { name, takes, rule, stage } of used) {
+      if (rule === undefined || stage === undefined || made.has(rule)) continue
+      made.add(rule)
+      const parts = node.links.get(name)
+      const list = takes === 'schemas' ? [...parts!.values()] : parts
+      const given = takes === 'schema' ? node.link(name) : (list ?? schema[name])
+      node.isLeaf &&= stage === 'limits'
+      node[stage] = [...node[stage], rule(given as never, node, matcher)]
     }
-    map('$defs')
-    map('definitions')
-    one('contentSchema')
-    node.pattern = node.schema.pattern === undefined
-      ? null
-      : this.#pattern(node.schema.pattern, `${path}.pattern`)
-    const properties = map('properties')
-    if (own(schema, 'properties') !== undefined) node.properties = new Map(properties)
-    node.patternProperties = map('patternProperties').map(([source, part]) => [
-      this.#pattern(source, `${path}.patternProperties`),
-      part,
-    ])
-    node.additionalProperties = one('additionalProperties')
-    node.propertyNames = one('propertyNames')
-    node.dependentSchemas = map('dependentSchemas')
-    node.unevaluatedProperties = one('unevaluatedProperties')
-    node.prefixItems = list('prefixItems')
-    if (Array.isArray(own(schema, 'items'))) {
-      this.#fail(`${path}.items`, 'must be one schema; use prefixItems for a list')
-    }
-    node.items = one('items')
-    node.contains = one('contains')
-    node.unevaluatedItems = one('unevaluatedItems')
-    node.allOf = list('allOf')
-    node.anyOf = list('anyOf')
-    node.oneOf = list('oneOf')
-    node.not = one('not')
-    node.if = one('if')
-    node.then = one('then')
-    node.else = one('else')
-    const reference = own(schema, '$ref')
-    if (reference !== undefined) {
-      if (typeof reference !== 'string') this.#fail(`${path}.$ref`, 'must be a string')
-      this.#references.push({ node, reference, base })
-    }
-    summarize(node, reference !== undefined)
   }
 
-  #pattern(source: string, at: string): Matcher {
-    if (!isPattern(source)) {
-      this.#fail(at, `is not a regular expression: ${JSON.stringify(source)}`)
+  #matcher(source: string, path: string): Matcher {
+    let pattern: RegExp
+    try {
+      pattern = new RegExp(source, 'u')
+    } catch {
+      return this.#fail(path, `is not a regular expression: ${JSON.stringify(source)}`)
     }
-    if (!this.#isForeign) {
-      const pattern = new RegExp(source, 'u')
-      return { test: (text) => pattern.test(text), cost: 0 }
-    }
+    if (!this.#isForeign) return { test: (text) => pattern.test(text), cost: 0 }
     const { matcher, problem } = linearPattern(source)
-    if (matcher === null) this.#fail(at, `${problem}, so it cannot be matched in linear time`)
+    if (matcher === null) this.#fail(path, `${problem}, so it cannot be matched in linear time`)
     return matcher
   }
 
   #resolve({ node, reference, base }: Reference): void {
     const target = this.#documents.find(reference, base)
-    const shown = JSON.stringify(reference)
-    if (target === null) {
-      this.#fail(`${node.path}.$ref`, `leads to ${shown}, which is not in this document`)
-    }
-    if (typeof target.schema !== 'boolean' && !isObject(target.schema)) {
-      this.#fail(`${node.path}.$ref`, `leads to ${shown}, which is no schema`)
-    }
-    node.ref = this.#node(target.schema, target.base, `${node.path}.$ref`, 0)
+    const path = `${node.path}.$ref`
+    const shown = `leads to ${JSON.stringify(reference)}, which is`
+    if (target === null) this.#fail(path, `${shown} not in this document`)
+    const { schema } = target
+    if (typeof schema !== 'boolean' && !isObject(schema)) this.#fail(path, `${shown} no schema`)
+    const next = this.#node(schema, target.base, path, 0)
+    node.links.set('$ref', new Map([['', next]]))
+    node.sameValue = [next, ...node.sameValue]
   }
 
   /** Refuses schemas that would be applied to the same value without end, or in too long a row. */
   #refuseLoops(): void {
     const heights = new Map<SchemaNode, number>()
     const open = new Set<SchemaNode>()
+    const tooLong = (node: SchemaNode): never =>
+      this.#fail(node.path, `is one of more than ${MAX_CHAIN} schemas in a row for the same value`)
     const heightOf = (node: SchemaNode): number => {
       const known = heights.get(node)
-      if (known !== undefined) return known
+      if (known !== undefined || node.sameValue.length === 0) return known ?? 0
       if (open.has(node)) {
         this.#fail(node.path, 'leads back to itself without going on to a part of the value')
       }
       open.add(node)
-      if (open.size > MAX_CHAIN) this.#tooLong(node)
-      let height = 0
-      for (const next of node.hasInPlace ? node.inPlace() : []) {
-        height = Math.max(height, heightOf(next) + 1)
-      }
-      if (height > MAX_CHAIN) this.#tooLong(node)
+      if (open.size > MAX_CHAIN) tooLong(node)
+      const height = Math.max(0, ...node.sameValue.map((next) => heightOf(next) + 1))
+      if (height > MAX_CHAIN) tooLong(node)
       open.delete(node)
       heights.set(node, height)
       return height
     }
-    for (const node of this.#all) heightOf(node)
+    this.#all.forEach(heightOf)
   }
-
-  #tooLong(node: SchemaNode): never {
-    this.#fail(node.path, `is one of more than ${MAX_CHAIN} schemas in a row for the same value`)
-  }
-}
-
-/** Fills in what the check asks first, so that it asks little of most nodes. */
-function summarize(node: SchemaNode, hasReference: boolean): void {
-  node.hasInPlace =
-    hasReference ||
-    node.dependentSchemas.length > 0 ||
-    node.allOf.length + node.anyOf.length + node.oneOf.length > 0 ||
-    node.not !== null ||
-    node.if !== null
-  node.hasItemRules =
-    node.uniqueItems ||
-    node.prefixItems.length > 0 ||
-    node.items !== null ||
-    node.contains !== null ||
-    node.unevaluatedItems !== null
-  node.hasFieldRules =
-    node.properties !== null ||
-    node.patternProperties.length > 0 ||
-    node.additionalProperties !== null ||
-    node.propertyNames !== null ||
-    node.required.length > 0 ||
-    node.dependentRequired.length > 0 ||
-    node.unevaluatedProperties !== null
-  node.hasNumberRules =
-    node.minimum !== -Infinity ||
-    node.maximum !== Infinity ||
-    node.exclusiveMinimum !== -Infinity ||
-    node.exclusiveMaximum !== Infinity ||
-    node.multipleOf !== 0
-}
-
-/** Reads the keywords that hold no schemas, and refuses values that they cannot have. */
-class Reader {
-  readonly #schema: RawSchema
-  readonly #path: string
-  readonly #fail: (path: string, problem: string) => never
-
-  constructor(schema: RawSchema, path: string, fail: (path: string, problem: string) => never) {
-    this.#schema = schema
-    this.#path = path
-    this.#fail = fail
-  }
-
-  readInto(node: SchemaNode): void {
-    node.types = this.#types()
-    const allowed = own(this.#schema, 'enum')
-    if (allowed !== undefined) {
-      node.enum = this.#choice('enum', this.#list('enum', allowed) as readonly JsonValue[])
-    }
-    const only = own(this.#schema, 'const') as JsonValue | undefined
-    if (only !== undefined) node.const = this.#choice('const', [only])
-    node.minimum = this.#number('minimum') ?? -Infinity
-    node.maximum = this.#number('maximum') ?? Infinity
-    node.exclusiveMinimum = this.#number('exclusiveMinimum') ?? -Infinity
-    node.exclusiveMaximum = this.#number('exclusiveMaximum') ?? Infinity
-    node.multipleOf = this.#number('multipleOf') ?? 0
-    if (node.multipleOf <= 0 && this.#schema['multipleOf'] !== undefined) {
-      this.#refuse('multipleOf', 'must be more than 0')
-    }
-    node.minLength = this.#count('minLength') ?? 0
-    node.maxLength = this.#count('maxLength') ?? Infinity
-    if (typeof (own(this.#schema, 'pattern') ?? '') !== 'string') {
-      this.#refuse('pattern', 'must be a string')
-    }
-    node.minItems = this.#count('minItems') ?? 0
-    node.maxItems = this.#count('maxItems') ?? Infinity
-    node.minContains = this.#count('minContains') ?? 1
-    node.maxContains = this.#count('maxContains') ?? Infinity
-    node.minProperties = this.#count('minProperties') ?? 0
-    node.maxProperties = this.#count('maxProperties') ?? Infinity
-    const unique = own(this.#schema, 'uniqueItems') ?? false
-    if (typeof unique !== 'boolean') this.#refuse('uniqueItems', 'must be true or false')
-    node.uniqueItems = unique
-    node.required = this.#names('required', own(this.#schema, 'required') ?? [])
-    const dependent = own(this.#schema, 'dependentRequired') ?? {}
-    if (!isObject(dependent)) this.#refuse('dependentRequired', 'must be an object of lists')
-    node.dependentRequired = Object.entries(dependent).map(([name, names]) => [
-      name,
-      this.#names(`dependentRequired.${name}`, names),
-    ])
-  }
-
-  #choice(keyword: string, values: readonly JsonValue[]): Choice {
-    const size = sizeOf(values)
-    if (size === Infinity) {
-      this.#refuse(keyword, `has a value that is nested more than ${MAX_VALUE_DEPTH} levels deep`)
-    }
-    return new Choice(values, size)
-  }
-
-  #refuse(keyword: string, problem: string): never {
-    return this.#fail(`${this.#path}.${keyword}`, problem)
-  }
-
-  #types(): number {
-    const type = own(this.#schema, 'type')
-    if (type === undefined) return ANY_TYPE
-    const names: readonly unknown[] = Array.isArray(type) ? type : [type]
-    let bits = 0
-    for (const name of names) {
-      const isKnown = typeof name === 'string' && Object.hasOwn(TYPE_BITS, name)
-      if (!isKnown) this.#refuse('type', `must be one of ${Object.keys(TYPE_BITS).join(', ')}`)
-      bits |= TYPE_BITS[name]!
-    }
-    if (bits === 0) this.#refuse('type', 'must name a type')
-    return bits
-  }
-
-  #number(keyword: string): number | undefined {
-    const value = own(this.#schema, keyword)
-    if (value === undefined) return undefined
-    if (typeof value !== 'number' || !Number.isFinite(value)) {
-      this.#refuse(keyword, `must be a number, got ${describeValue(value)}`)
-    }
-    return value
-  }
-
-  #count(keyword: string): number | undefined {
-    const value = this.#number(keyword)
-    if (value === undefined || (Number.isInteger(value) && value >= 0)) return value
-    return this.#refuse(keyword, `must be a whole number of at least 0, got ${value}`)
-  }
-
-  #list(keyword: string, value: unknown): readonly unknown[] {
-    if (Array.isArray(value)) return value
-    return this.#refuse(keyword, `must be an array, got ${describeValue(value)}`)
-  }
-
-  #names(keyword: string, value: unknown): readonly string[] {
-    const list = this.#list(keyword, value)
-    if (list.every((name) => typeof name === 'string')) return list
-    return this.#refuse(keyword, 'must be a list of names')
-  }
-}
-
-/** A field of the schema itself: a name such as `toString` is no keyword of it. */
-function own(schema: RawSchema, keyword: string): unknown {
-  return Object.hasOwn(schema, keyword) ? schema[keyword] : undefined
 }

@@ -45,12 +45,15 @@ export function linearPattern(source: string): LinearPattern {
 
 class Refused extends Error {}
 
-type Node =
-  | { readonly kind: 'character'; readonly source: string }
-  | { readonly kind: 'sequence'; readonly parts: readonly Node[] }
-  | { readonly kind: 'choice'; readonly parts: readonly Node[] }
-  | { readonly kind: 'repeat'; readonly body: Node; readonly min: number; readonly max: number }
-  | { readonly kind: 'assertion'; readonly sign: '^' | '$' | '\\b' | '\\B' }
+/** A step of a match: it reads a character, holds between two of them, or leads elsewhere. */
+interface Instruction {
+  readonly read?: CharacterSet
+  readonly holds?: (before: number, after: number) => boolean
+  /** What follows, relative to this instruction. */
+  readonly next: readonly number[]
+}
+
+type Program = readonly Instruction[]
 
 /** One character of an expression: a class, an escape, a pair of escaped surrogates, or itself. */
 const CHARACTER = new RegExp(
@@ -64,19 +67,28 @@ const CHARACTER = new RegExp(
   'uy',
 )
 
-/** Splits an expression that `RegExp` has accepted into its parts. */
+/** Instructions by which a match holds at a place, without a character of its own. */
+const ASSERTIONS: Readonly<Record<string, Instruction>> = {
+  '^': { holds: (before) => before === NOTHING, next: [1] },
+  '$': { holds: (_, after) => after === NOTHING, next: [1] },
+  '\\b': { holds: (before, after) => isWord(before) !== isWord(after), next: [1] },
+  '\\B': { holds: (before, after) => isWord(before) === isWord(after), next: [1] },
+}
+
+/** Writes the program of an expression that `RegExp` has accepted. */
 class Parser {
   readonly #source: string
+  readonly #sets = new Map<string, CharacterSet>()
   #at = 0
 
   constructor(source: string) {
     this.#source = source
   }
 
-  parse(): Node {
-    const node = this.#choice()
+  parse(): Program {
+    const program = this.#choice()
     if (this.#at < this.#source.length) throw new Refused('is not understood')
-    return node
+    return program
   }
 
   #take(text: string): boolean {
@@ -92,54 +104,66 @@ class Parser {
     return match
   }
 
-  #choice(): Node {
+  #choice(): Program {
     const parts = [this.#sequence()]
     while (this.#take('|')) parts.push(this.#sequence())
-    return parts.length === 1 ? parts[0]! : { kind: 'choice', parts }
+    return parts.reduceRight((rest, part) =>
+      bounded([{ next: [1, part.length + 2] }, ...part, { next: [rest.length + 1] }, ...rest]),
+    )
   }
 
-  #sequence(): Node {
-    const parts: Node[] = []
+  #sequence(): Program {
+    const program: Instruction[] = []
     while (this.#at < this.#source.length && !'|)'.includes(this.#source[this.#at]!)) {
-      parts.push(this.#repeated(this.#atom()))
+      program.push(...this.#repeated(this.#atom()))
+      bounded(program)
     }
-    return parts.length === 1 ? parts[0]! : { kind: 'sequence', parts }
+    return program
   }
 
-  #atom(): Node {
+  #atom(): Program {
     if (this.#take('(')) return this.#group()
     const [source] = this.#match(CHARACTER)!
     if (/^\\[1-9k]/.test(source)) throw new Refused('has a back reference')
-    if (source === '^' || source === '$' || source === '\\b' || source === '\\B') {
-      return { kind: 'assertion', sign: source }
-    }
-    return { kind: 'character', source }
+    if (Object.hasOwn(ASSERTIONS, source)) return [ASSERTIONS[source]!]
+    const read = this.#sets.get(source) ?? characterSet(source)
+    this.#sets.set(source, read)
+    return [{ read, next: [1] }]
   }
 
-  #group(): Node {
+  #group(): Program {
     if (this.#take('?') && this.#match(/:|<(?![=!])[^>]*>/y) === null) {
       throw new Refused('has a lookaround or a modifier')
     }
-    const node = this.#choice()
+    const program = this.#choice()
     if (!this.#take(')')) throw new Refused('is not understood')
-    return node
+    return program
   }
 
-  #repeated(body: Node): Node {
+  #repeated(body: Program): Program {
     const match = this.#match(/(?:([*+?])|\{(\d+)(?:,(\d*))?\})\??/y)
-    if (match === null) return body
+    // A body without instructions can be repeated for ever.
+    if (match === null || body.length === 0) return body
     const [, sign, min, max] = match
-    if (sign !== undefined) {
-      return { kind: 'repeat', body, min: sign === '+' ? 1 : 0, max: sign === '?' ? 1 : Infinity }
+    const least = sign === undefined ? Number(min) : sign === '+' ? 1 : 0
+    const isOpen = sign === '*' || sign === '+' || max === ''
+    const most = sign === '?' ? 1 : Number(max ?? min)
+    const size = body.length
+    let program: Program = []
+    const add = (...part: Program): void => {
+      program = bounded([...program, ...part])
     }
-    const most = max === undefined ? Number(min) : max === '' ? Infinity : Number(max)
-    return { kind: 'repeat', body, min: Number(min), max: most }
+    for (let i = 0; i < least; i++) add(...body)
+    if (isOpen) add({ next: [1, size + 2] }, ...body, { next: [-size - 1] })
+    else for (let i = most - least; i > 0; i--) add({ next: [1, i * (size + 1)] }, ...body)
+    return program
   }
 }
 
-const [READ, FORK, JUMP, START, END, WORD_EDGE, NO_WORD_EDGE, MATCH] = [0, 1, 2, 3, 4, 5, 6, 7]
-
-const ASSERTIONS = { '^': START, '$': END, '\\b': WORD_EDGE, '\\B': NO_WORD_EDGE } as const
+function bounded(program: Program): Program {
+  if (program.length >= MAX_PROGRAM) throw new Refused('is too large')
+  return program
+}
 
 /** What one character of an expression accepts: a table for ASCII, and `RegExp` for the rest. */
 interface CharacterSet {
@@ -163,98 +187,22 @@ function accepts({ ascii, rest }: CharacterSet, code: number): boolean {
 const NOTHING = -1
 
 class LinearMatcher implements Matcher {
-  readonly #kinds: number[] = []
-  /** Where a fork or a jump leads; the number of the set of a read. */
-  readonly #first: number[] = []
-  readonly #second: number[] = []
-  readonly #sets: CharacterSet[] = []
-  readonly #numbers = new Map<string, number>()
+  readonly #program: Program
   /** The position, counted from 1, at which an instruction was last reached. */
   readonly #reached: Int32Array
 
-  constructor(tree: Node) {
-    this.#emit(tree)
-    this.#add(MATCH)
-    this.#reached = new Int32Array(this.#kinds.length)
+  constructor(program: Program) {
+    this.#program = program
+    this.#reached = new Int32Array(program.length)
   }
 
   get cost(): number {
-    return this.#kinds.length
-  }
-
-  #add(kind: number, first = 0, second = 0): number {
-    if (this.#kinds.length >= MAX_PROGRAM) throw new Refused('is too large')
-    this.#first.push(first)
-    this.#second.push(second)
-    return this.#kinds.push(kind) - 1
-  }
-
-  #emit(node: Node): void {
-    switch (node.kind) {
-      case 'character':
-        this.#add(READ, this.#setOf(node.source))
-        return
-      case 'assertion':
-        this.#add(ASSERTIONS[node.sign])
-        return
-      case 'sequence':
-        for (const part of node.parts) this.#emit(part)
-        return
-      case 'choice':
-        this.#emitChoice(node.parts)
-        return
-      case 'repeat':
-        this.#emitRepeat(node.body, node.min, node.max)
-    }
-  }
-
-  #setOf(source: string): number {
-    let number = this.#numbers.get(source)
-    if (number === undefined) {
-      number = this.#sets.push(characterSet(source)) - 1
-      this.#numbers.set(source, number)
-    }
-    return number
-  }
-
-  #emitChoice(parts: readonly Node[]): void {
-    const jumps: number[] = []
-    for (const [i, part] of parts.entries()) {
-      const isLast = i === parts.length - 1
-      const fork = isLast ? -1 : this.#add(FORK, this.#kinds.length + 1)
-      this.#emit(part)
-      if (isLast) continue
-      jumps.push(this.#add(JUMP))
-      this.#second[fork] = this.#kinds.length
-    }
-    for (const jump of jumps) this.#first[jump] = this.#kinds.length
-  }
-
-  #emitRepeat(body: Node, min: number, max: number): void {
-    const before = this.#kinds.length
-    for (let i = 0; i < min; i++) {
-      this.#emit(body)
-      // A body without instructions can be repeated for ever.
-      if (this.#kinds.length === before) return
-    }
-    if (max === Infinity) {
-      const fork = this.#add(FORK, this.#kinds.length + 1)
-      this.#emit(body)
-      this.#add(JUMP, fork)
-      this.#second[fork] = this.#kinds.length
-      return
-    }
-    const forks: number[] = []
-    for (let i = min; i < max; i++) {
-      forks.push(this.#add(FORK, this.#kinds.length + 1))
-      this.#emit(body)
-    }
-    for (const fork of forks) this.#second[fork] = this.#kinds.length
+    return this.#program.length + 1
   }
 
   test(text: string): boolean {
     this.#reached.fill(0)
-    const isAnchored = this.#kinds[0] === START
+    const isAnchored = this.#program[0] === ASSERTIONS['^']
     let next: number[] = []
     let before = NOTHING
     for (let at = 0, position = 1; ; position++) {
@@ -265,9 +213,8 @@ class LinearMatcher implements Matcher {
       if (this.#follow(next, position, before, code, reads)) return true
       if (code === NOTHING) return false
       next = []
-      for (const instruction of reads) {
-        const set = this.#sets[this.#first[instruction]!]!
-        if (accepts(set, code)) next.push(instruction + 1)
+      for (const index of reads) {
+        if (accepts(this.#program[index]!.read!, code)) next.push(index + 1)
       }
       at += code > 0xffff ? 2 : 1
       before = code
@@ -283,23 +230,19 @@ class LinearMatcher implements Matcher {
     reads: number[],
   ): boolean {
     for (let at = pending.pop(); at !== undefined; at = pending.pop()) {
+      const instruction = this.#program[at]
+      // The end of the program.
+      if (instruction === undefined) return true
       if (this.#reached[at] === position) continue
       this.#reached[at] = position
-      const kind = this.#kinds[at]!
-      if (kind === MATCH) return true
-      if (kind === READ) reads.push(at)
-      else if (kind === JUMP) pending.push(this.#first[at]!)
-      else if (kind === FORK) pending.push(this.#second[at]!, this.#first[at]!)
-      else if (holds(kind, before, after)) pending.push(at + 1)
+      const { read, holds, next } = instruction
+      if (read !== undefined) reads.push(at)
+      else if (holds === undefined || holds(before, after)) {
+        for (const step of next) pending.push(at + step)
+      }
     }
     return false
   }
-}
-
-function holds(assertion: number, before: number, after: number): boolean {
-  if (assertion === START) return before === NOTHING
-  if (assertion === END) return after === NOTHING
-  return (isWord(before) !== isWord(after)) === (assertion === WORD_EDGE)
 }
 
 function isWord(code: number): boolean {

@@ -3,10 +3,61 @@
  *
  * @module
  */
-import type { JsonValue } from '../../internal/json.js'
+import { canonicalJson, type JsonValue } from '../../internal/json.js'
+import type { JsonSchema, JsonSchemaType } from '../schema.js'
 
 /** Values nested deeper are refused. */
 export const MAX_VALUE_DEPTH = 64
+
+/** Values of one item that are compared with others, which are more than a check has steps. */
+const MAX_COMPARED = 1_000_000
+
+const TYPE_BITS: Readonly<Record<JsonSchemaType, number>> = {
+  null: 1, boolean: 2, string: 4, array: 8, object: 16, number: 32, integer: 64,
+}
+
+export const TYPES: readonly string[] = Object.keys(TYPE_BITS)
+
+/** What `type` allows, for {@link hasType}. */
+export function typeBits(type: JsonSchema['type'] & {}): number {
+  const names = typeof type === 'string' ? [type] : type
+  return names.reduce((bits, name) => bits | TYPE_BITS[name], 0)
+}
+
+/** Whether a value has one of the types; values that JSON does not know have none. */
+export function hasType(types: number, value: unknown): boolean {
+  switch (typeof value) {
+    case 'string':
+      return (types & 4) !== 0
+    case 'number':
+      if ((types & 32) !== 0) return Number.isFinite(value)
+      return (types & 64) !== 0 && Number.isInteger(value)
+    case 'boolean':
+      return (types & 2) !== 0
+    case 'object':
+      if (value === null) return (types & 1) !== 0
+      return (types & (Array.isArray(value) ? 8 : 16)) !== 0
+    default:
+      return false
+  }
+}
+
+/** Any type; values that JSON does not know have none of the others. */
+export const ANY_TYPE = -1
+
+/** The types of values that rules are about. */
+export interface Values {
+  readonly string: string
+  readonly number: number
+  readonly array: readonly unknown[]
+  readonly object: Readonly<Record<string, unknown>>
+}
+
+/** The name of a value's type in JSON; for other values that of JavaScript. */
+export function typeOf(value: unknown): string {
+  if (typeof value !== 'object') return typeof value
+  return value === null ? 'null' : Array.isArray(value) ? 'array' : 'object'
+}
 
 /** A plain object; unlike `isJsonObject` for values of any origin. */
 export function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
@@ -48,59 +99,42 @@ function isList(value: JsonValue): value is readonly JsonValue[] {
   return Array.isArray(value)
 }
 
-/** How many values are in a value, itself included; infinite beyond {@link MAX_VALUE_DEPTH}. */
-export function sizeOf(value: JsonValue, depth = 0): number {
-  if (value === null || typeof value !== 'object') return 1
+/**
+ * How many values are in a value, itself and long texts included; infinite beyond
+ * {@link MAX_VALUE_DEPTH}. Stops counting at `most`.
+ */
+export function sizeOf(value: unknown, most: number = Infinity, depth: number = 0): number {
+  if (typeof value === 'string') return 1 + (value.length >> 10)
+  if (typeof value !== 'object' || value === null) return 1
   if (depth > MAX_VALUE_DEPTH) return Infinity
   let size = 1
-  for (const part of Object.values(value)) size += sizeOf(part as JsonValue, depth + 1)
+  for (const part of Object.values(value)) {
+    if (size > most) break
+    size += sizeOf(part, most - size, depth + 1)
+  }
   return size
 }
 
 /**
  * The indexes of two equal items, or null. The work is that of writing the list as JSON.
  *
- * @param spend - called with the number of values looked at; false ends the search.
+ * @param spend - called with the number of values that are compared; false ends the search.
  */
 export function firstTwins(
   list: readonly unknown[],
   spend: (values: number) => boolean,
 ): readonly [number, number] | null {
-  const simple = new Map<unknown, number>()
-  const texts = new Map<string, number>()
+  const seen = new Map<unknown, number>()
   for (const [i, item] of list.entries()) {
-    const isSimple = typeof item !== 'object' || item === null
-    const text = isSimple ? '' : canonical(item, spend)
-    if (text === null || !spend(1)) return null
-    const seen = isSimple ? simple.get(item) : texts.get(text)
-    if (seen !== undefined) return [seen, i]
-    if (isSimple) simple.set(item, i)
-    else texts.set(text, i)
+    if (!spend(sizeOf(item, MAX_COMPARED))) return null
+    // A text is told from the JSON of another item by its first character.
+    const isObject = typeof item === 'object' && item !== null
+    const key = isObject ? canonicalJson(item) : typeof item === 'string' ? `"${item}` : item
+    const twin = seen.get(key)
+    if (twin !== undefined) return [twin, i]
+    seen.set(key, i)
   }
   return null
-}
-
-/** A text that equal values share, whatever the order of their fields; null if work ran out. */
-function canonical(value: unknown, spend: (values: number) => boolean, depth = 0): string | null {
-  if (!spend(depth > MAX_VALUE_DEPTH ? Infinity : 1)) return null
-  if (typeof value === 'number') return String(value === 0 ? 0 : value)
-  if (typeof value === 'string' && !spend(value.length >> 10)) return null
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? typeof value
-  const parts: string[] = []
-  if (Array.isArray(value)) {
-    for (const part of value) {
-      const text = canonical(part, spend, depth + 1)
-      if (text === null) return null
-      parts.push(text)
-    }
-    return `[${parts.join(',')}]`
-  }
-  for (const name of Object.keys(value).sort()) {
-    const text = canonical((value as Readonly<Record<string, unknown>>)[name], spend, depth + 1)
-    if (text === null) return null
-    parts.push(`${JSON.stringify(name)}:${text}`)
-  }
-  return `{${parts.join(',')}}`
 }
 
 /**

@@ -9,11 +9,15 @@
  * @module
  */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
+import { changeParts, everyPart, isSent } from '../json-schema/keywords.js'
 import type { ModelRequest } from '../model.js'
 import type { WireRequest } from './adapter.js'
 import { listOf, objectOf, textOf } from './json-reader.js'
 import { bareName } from './known-models.js'
-import { geminiSchema, isStrictSchema, openAiSchema, withRules } from './tool-schemas.js'
+import {
+  definitionName, geminiSchema, isObjectSchema, isStrictSchema, openAiSchema, PLAIN_PARTS,
+  withRules,
+} from './tool-schemas.js'
 
 /** The name under which a provider knows the format. */
 const NAME = 'result'
@@ -42,7 +46,7 @@ export function takesOpenAiFormat(model: string): boolean {
 
 /** The format as both of OpenAI's interfaces have it, but for what is around it. */
 export function openAiFormat(schema: JsonObject): JsonObject {
-  const held = closed(schema) ?? schema
+  const held = isClosable(schema) ? closed(schema) : schema
   const { description, parameters } = openAiSchema('', held)
   return {
     name: NAME,
@@ -70,13 +74,12 @@ function takesAnthropicFormat(model: string): boolean {
 
 /** The format for an Anthropic model; null when model or schema need a tool in its place. */
 export function anthropicFormat(schema: JsonObject, model: string): JsonObject | null {
-  if (!takesAnthropicFormat(model)) return null
-  const held = closed(schema)
-  if (held === null || isRecursive(held)) return null
-  const counts = { optional: 0, unions: 0 }
-  const sent = anthropicPart(held, counts)
-  const fits = counts.optional <= MAX_OPTIONAL && counts.unions <= MAX_UNIONS
-  return sent !== null && fits ? { type: 'json_schema', schema: sent } : null
+  if (!takesAnthropicFormat(model) || !isClosable(schema) || isRecursive(schema)) return null
+  const counts = { optional: 0, unions: 0, unfit: 0 }
+  const sent = anthropicPart(closed(schema), counts)
+  const { optional, unions, unfit } = counts
+  if (optional > MAX_OPTIONAL || unions > MAX_UNIONS || unfit > 0) return null
+  return { type: 'json_schema', schema: sent }
 }
 
 /** Fields that may be missing, and values of several types, that Anthropic takes in one schema. */
@@ -89,40 +92,22 @@ const OPEN = (
   'unevaluatedProperties unevaluatedItems prefixItems contains'
 ).split(' ')
 
-/**
- * The schema with each object closed: it has the fields that are named and no others. Null where
- * that is not possible without leaving out what a result must have.
- */
-function closed(value: JsonValue): JsonObject | null {
-  if (!isJsonObject(value) || OPEN.some((key) => value[key] !== undefined)) return null
-  const { properties, items, $defs, anyOf, oneOf, $ref, additionalProperties } = value
-  const copy: Record<string, JsonValue> = { ...value }
-  const isObject = value['type'] === 'object' || listOf(value['type']).includes('object')
-  if (isObject || properties !== undefined) {
-    const isOpen = additionalProperties !== undefined && typeof additionalProperties !== 'boolean'
-    const names = Object.keys(objectOf(properties))
-    if (isOpen || (names.length === 0 && additionalProperties !== false)) return null
-    if ((anyOf ?? oneOf ?? $ref) !== undefined) return null
-    copy['additionalProperties'] = false
+/** Whether each object can be {@link closed} without leaving out what a result must have. */
+function isClosable(value: JsonValue): boolean {
+  if (!isJsonObject(value) || OPEN.some((key) => value[key] !== undefined)) return false
+  if (isObjectSchema(value)) {
+    const { properties, anyOf, oneOf, $ref, additionalProperties: rest = true } = value
+    const hasNames = Object.keys(objectOf(properties)).length > 0
+    if (typeof rest !== 'boolean' || (!hasNames && rest)) return false
+    if ((anyOf ?? oneOf ?? $ref) !== undefined) return false
   }
-  for (const [key, parts] of [['properties', properties], ['$defs', $defs]] as const) {
-    if (parts === undefined) continue
-    const entries = Object.entries(objectOf(parts)).map(([name, part]) => [name, closed(part)])
-    if (entries.some(([, part]) => part === null)) return null
-    copy[key] = Object.fromEntries(entries) as JsonObject
-  }
-  for (const [key, parts] of [['anyOf', anyOf], ['oneOf', oneOf]] as const) {
-    if (parts === undefined) continue
-    const list = listOf(parts).map(closed)
-    if (list.includes(null)) return null
-    copy[key] = list as JsonObject[]
-  }
-  if (items !== undefined) {
-    const part = closed(items)
-    if (part === null) return null
-    copy['items'] = part
-  }
-  return copy
+  return everyPart(value, PLAIN_PARTS, isClosable)
+}
+
+/** The schema with each object closed: it has the fields that are named and no others. */
+function closed(value: JsonValue): JsonObject {
+  const schema = changeParts(objectOf(value), closed, PLAIN_PARTS)
+  return isObjectSchema(schema) ? { ...schema, additionalProperties: false } : schema
 }
 
 /** Does a part of the schema lead back to itself, or elsewhere than to `$defs`? */
@@ -130,11 +115,10 @@ function isRecursive(schema: JsonObject): boolean {
   const defs = objectOf(schema['$defs'])
   const done = new Set<string>()
   const visit = (part: JsonValue, open: readonly string[]): boolean => {
-    if (Array.isArray(part)) return part.some((one: JsonValue) => visit(one, open))
-    if (!isJsonObject(part)) return false
-    const reference = part['$ref']
+    if (typeof part !== 'object' || part === null) return false
+    const reference = objectOf(part)['$ref']
     if (typeof reference === 'string') {
-      const name = /^#\/\$defs\/([^/~%]+)$/.exec(reference)?.[1]
+      const name = definitionName(reference)
       if (name === undefined || !Object.hasOwn(defs, name) || open.includes(name)) return true
       if (!done.has(name) && visit(defs[name]!, [...open, name])) return true
       done.add(name)
@@ -144,51 +128,36 @@ function isRecursive(schema: JsonObject): boolean {
   return visit(schema, []) || Object.keys(defs).some((name) => visit(defs[name]!, [name]))
 }
 
-const ANTHROPIC_KEYWORDS = new Set(
-  'type title description properties required additionalProperties items anyOf $ref $defs'
-    .split(' '),
-)
 const ANTHROPIC_FORMATS = new Set(
   'date-time time date duration email hostname uri ipv4 ipv6 uuid'.split(' '),
 )
 /** What says nothing about values. */
 const SILENT = new Set('$schema $comment $id default examples deprecated'.split(' '))
 
-/** Rules that Anthropic refuses are said in the description; null for what it cannot be told. */
+/** Rules that Anthropic refuses are said in the description; what it cannot be told is counted. */
 function anthropicPart(
   schema: JsonObject,
-  counts: { optional: number; unions: number },
-): JsonObject | null {
+  counts: { optional: number; unions: number; unfit: number },
+): JsonObject {
   const kept: Record<string, JsonValue> = {}
   const lost: Record<string, JsonValue> = {}
   for (const [key, value] of Object.entries(schema)) {
     const isLiteral = key === 'const' || key === 'enum'
-    if (isLiteral && [...listOf(value), value].some((one) => isJsonObject(one))) return null
-    if (isLiteral || ANTHROPIC_KEYWORDS.has(key)) kept[key] = value
+    if (isLiteral && [...listOf(value), value].some(isJsonObject)) counts.unfit += 1
+    if (isLiteral || isSent(key, 'anthropic')) kept[key] = value
     else if (key === 'oneOf') kept['anyOf'] = value
     else if (key === 'format' && ANTHROPIC_FORMATS.has(textOf(value))) kept[key] = value
     else if (key === 'minItems' && (value === 0 || value === 1)) kept[key] = value
     else if (!SILENT.has(key)) lost[key] = value
   }
-  const { anyOf, properties, $defs, items, type } = kept
+  const { anyOf, properties, type } = kept
   const says = type ?? anyOf ?? kept['$ref'] ?? kept['enum'] ?? kept['const']
-  if (says === undefined) return null
+  if (says === undefined) counts.unfit += 1
   if (anyOf !== undefined || Array.isArray(type)) counts.unions += 1
   const required = listOf(kept['required'])
   const names = Object.keys(objectOf(properties))
   counts.optional += names.filter((name) => !required.includes(name)).length
-  const parts = (value: JsonValue): JsonObject | null => anthropicPart(objectOf(value), counts)
-  for (const [key, value] of [['properties', properties], ['$defs', $defs]] as const) {
-    if (value === undefined) continue
-    const entries = Object.entries(objectOf(value)).map(([name, part]) => [name, parts(part)])
-    if (entries.some(([, part]) => part === null)) return null
-    kept[key] = Object.fromEntries(entries) as JsonObject
-  }
-  const list = listOf(anyOf).map(parts)
-  const item = items === undefined ? undefined : parts(items)
-  if (list.includes(null) || item === null) return null
-  if (anyOf !== undefined) kept['anyOf'] = list as JsonObject[]
-  if (item !== undefined) kept['items'] = item
   const description = withRules(textOf(kept['description']), lost)
-  return description === '' ? kept : { ...kept, description }
+  if (description !== '') kept['description'] = description
+  return changeParts(kept, (part) => anthropicPart(objectOf(part), counts), PLAIN_PARTS)
 }

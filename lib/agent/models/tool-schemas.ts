@@ -7,6 +7,7 @@
  * @module
  */
 import { isJsonObject, type JsonObject, type JsonValue } from '../../internal/json.js'
+import { changeParts, everyPart, isSent, mapSchemas } from '../json-schema/keywords.js'
 import { clip } from '../output.js'
 import { listOf, objectOf, textOf } from './json-reader.js'
 
@@ -18,15 +19,6 @@ export interface WireSchema {
   readonly description: string
   readonly parameters: JsonObject
 }
-
-/** Keywords that OpenAI's strict mode accepts. */
-const STRICT_KEYWORDS = new Set(
-  (
-    'type title description properties required additionalProperties items enum const anyOf ' +
-    'pattern format minimum maximum exclusiveMinimum exclusiveMaximum multipleOf minItems ' +
-    'maxItems $ref $defs'
-  ).split(' '),
-)
 
 /** Formats that strict mode accepts; it refuses a schema with another one. */
 const STRICT_FORMATS = new Set(
@@ -44,27 +36,34 @@ export function isStrictSchema(schema: unknown): boolean {
     type === 'object' &&
     anyOf === undefined &&
     Object.keys(objectOf(properties)).length > 0 &&
-    isStrictPart(schema)
+    isStrictPart(schema as JsonObject)
   )
 }
 
-function isStrictPart(value: unknown): boolean {
-  if (!isJsonObject(value)) return false
-  if (Object.keys(value).some((key) => !STRICT_KEYWORDS.has(key))) return false
-  const { type, properties, required, additionalProperties, items, anyOf, $defs, format } = value
-  if (format !== undefined && !STRICT_FORMATS.has(format as string)) return false
-  if (type === 'object' || listOf(type).includes('object') || properties !== undefined) {
-    const names = Object.keys(objectOf(properties))
-    const needed = new Set(listOf(required))
-    if (additionalProperties !== false || !names.every((name) => needed.has(name)))
-      return false
+function isStrictPart(value: JsonValue): boolean {
+  if (!isJsonObject(value) || !Object.keys(value).every((name) => isSent(name, 'openai'))) {
+    return false
   }
-  return (
-    Object.values(objectOf(properties)).every(isStrictPart) &&
-    Object.values(objectOf($defs)).every(isStrictPart) &&
-    listOf(anyOf).every(isStrictPart) &&
-    (items === undefined || isStrictPart(items))
-  )
+  const { properties, required, additionalProperties, format } = value
+  if (format !== undefined && !STRICT_FORMATS.has(format as string)) return false
+  if (isObjectSchema(value)) {
+    const needed = new Set(listOf(required))
+    const isComplete = Object.keys(objectOf(properties)).every((name) => needed.has(name))
+    if (additionalProperties !== false || !isComplete) return false
+  }
+  return everyPart(value, PLAIN_PARTS, isStrictPart)
+}
+
+/** Keywords with schemas that results of all providers may have. */
+export const PLAIN_PARTS: readonly string[] = ['properties', '$defs', 'anyOf', 'oneOf', 'items']
+
+/** Whether a schema says something about the fields of objects. */
+export function isObjectSchema({ type, properties }: JsonObject): boolean {
+  return hasType(type, 'object') || properties !== undefined
+}
+
+function hasType(type: JsonValue | undefined, name: string): boolean {
+  return type === name || listOf(type).includes(name)
 }
 
 /** OpenAI refuses these at the top of a schema, strict or not, and lists without `items`. */
@@ -128,9 +127,13 @@ function plainRoot(
 /** The fields that a branch names, also by a reference. */
 function fieldsOf(branch: JsonValue, root: JsonObject): JsonObject {
   const { properties, $ref } = objectOf(branch)
-  const name = /^#\/\$defs\/([^/~%]+)$/.exec(textOf($ref))?.[1]
-  const referred = name === undefined ? {} : objectOf(objectOf(root['$defs'])[name])
+  const referred = objectOf(objectOf(root['$defs'])[definitionName($ref) ?? ''])
   return { ...objectOf(referred['properties']), ...objectOf(properties) }
+}
+
+/** The name of the definition that a reference leads to, if it leads to one. */
+export function definitionName(reference: unknown): string | undefined {
+  return /^#\/\$defs\/([^/~%]+)$/.exec(textOf(reference))?.[1]
 }
 
 /** A field that several branches name may be what any of them says. */
@@ -151,46 +154,11 @@ function mergedFields(fields: readonly (readonly [string, JsonValue])[]): JsonOb
 
 /** Adds `items: {}` to lists without, which means the same. */
 function withItems(schema: JsonValue): JsonValue {
-  return mapParts(schema, withItems, (plain) => {
-    const { type, items } = plain
-    const isList = type === 'array' || listOf(type).includes('array')
-    return isList && items === undefined ? { ...plain, items: {} } : plain
-  })
-}
-
-const PART_MAPS = ['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions']
-const PART_LISTS = ['allOf', 'anyOf', 'oneOf', 'prefixItems']
-const PARTS = (
-  'items contains unevaluatedItems additionalProperties propertyNames unevaluatedProperties ' +
-  'not if then else'
-).split(' ')
-
-/** Changes the parts of a schema, then the schema itself. */
-function mapParts(
-  schema: JsonValue,
-  part: (schema: JsonValue) => JsonValue,
-  change: (schema: JsonObject) => JsonObject,
-): JsonValue {
   if (!isJsonObject(schema)) return schema
-  const copy: Record<string, JsonValue> = { ...schema }
-  for (const [keyword, value] of Object.entries(schema)) {
-    if (PARTS.includes(keyword)) copy[keyword] = part(value)
-    else if (PART_LISTS.includes(keyword)) copy[keyword] = listOf(value).map(part)
-    else if (PART_MAPS.includes(keyword)) {
-      const entries = Object.entries(objectOf(value))
-      copy[keyword] = Object.fromEntries(entries.map(([name, one]) => [name, part(one)]))
-    }
-  }
-  return change(copy)
+  const copy = changeParts(schema, withItems)
+  const lacksItems = hasType(copy['type'], 'array') && copy['items'] === undefined
+  return lacksItems ? { ...copy, items: {} } : copy
 }
-
-/** Keywords that Gemini accepts in `parametersJsonSchema`; others it ignores or refuses. */
-const GEMINI_KEYWORDS = new Set(
-  (
-    'type title description properties required additionalProperties items prefixItems enum ' +
-    'anyOf minimum maximum minItems maxItems $ref $defs'
-  ).split(' '),
-)
 
 /** What says nothing about values, and is left out without a word. */
 const ANNOTATIONS = new Set(
@@ -216,17 +184,13 @@ function geminiPart(value: JsonValue): JsonValue {
   const { $ref, $defs, ...beside } = kept
   const rules = withRules(textOf(kept['description']), lost)
   // Beside a reference Gemini allows nothing, but an alternative of one may stand beside anything.
-  const isReference = $ref !== undefined && (Object.keys(beside).length > 0 || rules !== '')
-  if (isReference && beside['anyOf'] !== undefined) {
-    const both = { ...lost, anyOf: schema['anyOf'] ?? [] }
-    const description = withRules(textOf(beside['description']), both)
-    return { ...beside, anyOf: [{ $ref }], ...($defs !== undefined && { $defs }), description }
+  if ($ref === undefined || (Object.keys(beside).length === 0 && rules === '')) {
+    return rules === '' ? kept : { ...kept, description: rules }
   }
-  if (isReference) {
-    const plain = { ...beside, anyOf: [{ $ref }], ...($defs !== undefined && { $defs }) }
-    return rules === '' ? plain : { ...plain, description: rules }
-  }
-  return rules === '' ? kept : { ...kept, description: rules }
+  const plain = { ...beside, anyOf: [{ $ref }], ...($defs !== undefined && { $defs }) }
+  if (beside['anyOf'] !== undefined) lost['anyOf'] = schema['anyOf'] ?? []
+  const description = withRules(textOf(kept['description']), lost)
+  return description === '' ? plain : { ...plain, description }
 }
 
 function addGemini(
@@ -244,37 +208,26 @@ function addGemini(
       addChoice(kept, lost, key, listOf(value))
       return
     case 'oneOf':
-      if (schema['anyOf'] === undefined) kept['anyOf'] = listOf(value).map(geminiPart)
-      lost[schema['anyOf'] === undefined ? 'exactly one of anyOf' : key] =
-        schema['anyOf'] === undefined ? true : value
+      if (schema['anyOf'] !== undefined) lost[key] = value
+      else {
+        kept['anyOf'] = mapSchemas(key, value, geminiPart)
+        lost['exactly one of anyOf'] = true
+      }
       return
     case 'exclusiveMinimum':
     case 'exclusiveMaximum':
       addBound(kept, lost, key, value, schema)
       return
-    case 'properties':
-    case '$defs':
-      kept[key] = Object.fromEntries(
-        Object.entries(objectOf(value)).map(([name, part]) => [name, geminiPart(part)]),
-      )
-      return
-    case 'anyOf':
-    case 'prefixItems':
-      kept[key] = listOf(value).map(geminiPart)
-      return
-    case 'items':
-      if (typeof value === 'boolean') lost[key] = value
-      else kept[key] = geminiPart(value)
-      return
-    case 'additionalProperties':
+    default: {
       // Fields whose names match a pattern would be refused.
-      if (schema['patternProperties'] !== undefined) lost[key] = value
-      else kept[key] = isJsonObject(value) ? geminiPart(value) : value
-      return
-    default:
-      if (key === 'format' && value === 'date-time') kept[key] = value
-      else if (GEMINI_KEYWORDS.has(key)) kept[key] = value
-      else if (!ANNOTATIONS.has(key)) lost[key] = value
+      const isUnfit =
+        (key === 'items' && typeof value === 'boolean') ||
+        (key === 'additionalProperties' && schema['patternProperties'] !== undefined)
+      const isFormat = key === 'format' && value === 'date-time'
+      if (isFormat || (isSent(key, 'gemini') && !isUnfit)) {
+        kept[key] = typeof value === 'boolean' ? value : mapSchemas(key, value, geminiPart)
+      } else if (!ANNOTATIONS.has(key)) lost[key] = value
+    }
   }
 }
 

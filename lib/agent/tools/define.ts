@@ -2,6 +2,7 @@ import { checkOptions, describeValue, type OptionKinds } from '../../internal/op
 import type { JsonObject } from '../../internal/json.js'
 import { argumentsProblem, checkArguments, prepareSchema } from '../check-schema.js'
 import { compileSchema } from '../json-schema/compile.js'
+import { SCHEMA_OPTIONS } from '../json-schema/keywords.js'
 import { describeIssue, isStandardSchema, writeSchema } from '../json-schema/standard.js'
 import type { JsonSchema, StandardSchema } from '../schema.js'
 import type { Tool, ToolContext, ToolEffect, ToolOutput } from '../tool.js'
@@ -127,29 +128,7 @@ const DEFINITION: OptionKinds<ToolDefinition<JsonSchema>> = {
   execute: 'function! the function that does the work',
 }
 
-/** Keywords that are read, but that schemas of the draft do not need. */
-interface Extras {
-  /** Which draft a generator of schemas writes. */
-  readonly $schema?: string
-  /** The older name of `$defs`. */
-  readonly definitions?: object
-}
-
-const SCHEMA: OptionKinds<JsonSchema & Extras> = {
-  $schema: 'string', $id: 'string', $anchor: 'string', $ref: 'string', $defs: 'object',
-  definitions: 'object', $comment: 'string', type: 'any', title: 'string', description: 'string',
-  default: 'any', examples: 'array', deprecated: 'boolean', readOnly: 'boolean',
-  writeOnly: 'boolean', format: 'string', contentEncoding: 'string', contentMediaType: 'string',
-  contentSchema: 'any', enum: 'array', const: 'any', minimum: 'number', maximum: 'number',
-  exclusiveMinimum: 'number', exclusiveMaximum: 'number', multipleOf: 'number',
-  minLength: 'number', maxLength: 'number', pattern: 'string', prefixItems: 'array', items: 'any',
-  minItems: 'number', maxItems: 'number', uniqueItems: 'boolean', contains: 'any',
-  minContains: 'number', maxContains: 'number', unevaluatedItems: 'any', properties: 'object',
-  patternProperties: 'object', additionalProperties: 'any', propertyNames: 'any',
-  required: 'array', minProperties: 'number', maxProperties: 'number',
-  dependentRequired: 'object', dependentSchemas: 'object', unevaluatedProperties: 'any',
-  allOf: 'array', anyOf: 'array', oneOf: 'array', not: 'any', if: 'any', then: 'any', else: 'any',
-}
+const KEYWORDS = SCHEMA_OPTIONS as OptionKinds<JsonSchema>
 
 /**
  * Makes a tool that runs can offer to their models. Name and schema are checked here, arguments
@@ -332,9 +311,11 @@ function isCombined(schema: JsonSchema): boolean {
 function checkDefinition(schema: JsonSchema, name: string): void {
   const { nodes } = compileSchema(schema, { name, isForeign: false })
   // A part of an alternative or a condition may require what its whole describes.
-  const parts = new Set(nodes.flatMap((node) => node.inPlace().filter((it) => it !== node.ref)))
+  const parts = new Set(
+    nodes.flatMap((node) => node.sameValue.filter((part) => part !== node.link('$ref'))),
+  )
   for (const node of nodes) {
-    checkOptions(node.schema, SCHEMA, `${name}${node.path}`)
+    checkOptions(node.schema, KEYWORDS, `${name}${node.path}`)
     const unknown = parts.has(node) ? undefined : misspelt(node.schema)
     if (unknown === undefined) continue
     throw new TypeError(
