@@ -75,7 +75,8 @@ export class Check {
   seen: string[] | null = null
   /** How many of them are from before the schema that asks. */
   seenBefore = 0
-  #pointer = ''
+  /** Names of the parts that lead to the value; only kept while violations are collected. */
+  readonly #path: (string | number)[] = []
   #level = 0
   #nesting = 0
   #stepsLeft = MAX_STEPS
@@ -124,7 +125,9 @@ export class Check {
    */
   fail(detail: () => string, name?: string): false {
     if (this.#violations === null || this.isOver) return false
-    const pointer = name === undefined ? this.#pointer : join(this.#pointer, name)
+    const names = this.#path.slice(0, this.#level)
+    if (name !== undefined) names.push(name)
+    const pointer = names.reduce<string>((before, step) => join(before, String(step)), '')
     this.#violations.push({ pointer, detail: detail() })
     return false
   }
@@ -158,14 +161,18 @@ export class Check {
 
   #applyParts(node: SchemaNode, value: unknown): boolean {
     const { seen } = this
-    if (node.rest.length > 0) this.seen ??= []
-    const seenBefore = this.seen?.length ?? 0
+    const { inPlace, whole, rest } = node
+    if (rest.length > 0) this.seen ??= []
+    const seenBefore = this.seen === null ? 0 : this.seen.length
     this.#nesting += 1
-    const inPlace = this.#all(node.inPlace, value)
-    let valid = (inPlace || !this.isLost) && this.#all(node.parts, value)
-    valid = valid && this.#all(node.whole, value) && inPlace
-    this.seenBefore = seenBefore
-    valid = valid && this.#all(node.rest, value)
+    const fits = inPlace.length === 0 || this.#all(inPlace, value)
+    let valid = (fits || !this.isLost) && this.#all(node.parts, value)
+    if (whole.length > 0) valid = valid && this.#all(whole, value)
+    valid &&= fits
+    if (valid && rest.length > 0) {
+      this.seenBefore = seenBefore
+      valid = this.#all(rest, value)
+    }
     this.#nesting -= 1
     // What a schema that does not match has seen does not count.
     if (!valid && this.seen !== null) this.seen.length = seenBefore
@@ -189,17 +196,13 @@ export class Check {
 
   /** Applies a schema to a part of the value. */
   applyTo(node: SchemaNode, part: unknown, name: string | number): boolean {
-    const pointer = this.#pointer
     const { seen } = this
-    if (this.#violations !== null) {
-      this.#pointer = typeof name === 'number' ? `${pointer}/${name}` : join(pointer, name)
-    }
+    if (this.#violations !== null) this.#path[this.#level] = name
     this.seen = null
     this.#level += 1
     const valid = this.apply(node, part)
     this.#level -= 1
     this.seen = seen
-    this.#pointer = pointer
     return valid
   }
 

@@ -131,7 +131,8 @@ export function items(_: unknown, node: SchemaNode): Rule {
     const end = rest === undefined ? Math.min(first.length, value.length) : value.length
     for (let i = 0; i < end; i++) {
       check.seen?.push(String(i))
-      valid = check.applyTo(first[i] ?? rest!, value[i], i) && valid
+      const part = i < first.length ? first[i]! : rest!
+      valid = check.applyTo(part, value[i], i) && valid
       if (!valid && check.isLost) return false
     }
     return valid
