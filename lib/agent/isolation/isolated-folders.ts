@@ -50,6 +50,8 @@ export interface IsolatedFoldersOptions {
   readonly dataFolder?: string | undefined
   /** Do other processes use the store at the same time? */
   readonly isShared?: boolean | undefined
+  /** True if runs never take over each other's copies. @defaultValue false */
+  readonly keepsOwners?: boolean | undefined
 }
 
 /** How the copy for a run is made. */
@@ -66,7 +68,7 @@ export interface CreateOptions {
    * removed. @defaultValue nobody else works on it
    */
   readonly confirm?: (() => Promise<void>) | undefined
-  /** May the run have taken over the copy of another one? @defaultValue true, unless `sealed` */
+  /** May the run have taken over the copy of another one? @defaultValue true */
   readonly adopts?: boolean | undefined
   /** Gives all that is copied access time 0; see `touched-files.ts`. @defaultValue false */
   readonly unread?: boolean | undefined
@@ -198,7 +200,7 @@ export class IsolatedFolders {
     cwd: string,
     options: CreateOptions,
   ): Promise<NewCopy> {
-    const taken = await this.#at(runId)
+    const taken = this.#options.keepsOwners === true ? null : await this.#at(runId)
     if (taken !== null) {
       throw failure(`the copy of run ${runId} was handed on to run ${taken.owner}; fork that one`)
     }
@@ -222,8 +224,14 @@ export class IsolatedFolders {
   /** Removes what the run has before it is certain that no other process works on it. */
   async #removeOld(
     runId: string,
-    { sealed = false, adopts = !sealed, confirm }: CreateOptions,
+    { adopts = true, confirm }: CreateOptions,
   ): Promise<void> {
+    if (this.#options.keepsOwners === true) {
+      await confirm?.()
+      await this.#removing.get(runId)
+      await this.#discard(runId)
+      return
+    }
     const [found, unfinished] = await Promise.all([
       this.#found(runId, adopts), this.#unfinished(runId),
     ])
@@ -256,10 +264,11 @@ export class IsolatedFolders {
       copyTree(cwd, join(temporary, name), {
         ...shared, maxBytes, without, place: original.to, others: packages,
       }),
-      mounts ? [] : problemsAbove(folder),
+      // Sealed checks have no use for these notes.
+      mounts || sealed ? [] : problemsAbove(folder),
     ])
     const notes = [...copied.notes, ...problems]
-    if (copied.hasPython) notes.push(...(await installedElsewhere(cwd)))
+    if (copied.hasPython && !sealed) notes.push(...(await installedElsewhere(cwd)))
     const more: { from: string; to: string }[] = []
     for (const { from, to } of packages) {
       const rest = maxBytes - copied.bytes
@@ -339,8 +348,8 @@ export class IsolatedFolders {
     await this.#removing.get(runId)
     await onOwnFiles(`the copy of run ${runId} cannot be removed`, async () => {
       for (const name of await this.#unfinished(runId)) await this.#discard(name)
-      const found = await this.#found(runId)
-      if (found !== null) await this.#discardCopy(found)
+      const old = await this.#putAwayOwn(runId)
+      if (old !== null) await removeFolder(old)
     })
   }
 
@@ -354,14 +363,20 @@ export class IsolatedFolders {
    * when this resolves. `create` and `close` wait; what cannot be removed, a sweep removes.
    */
   async removeSoon(runId: string): Promise<void> {
-    const found = await this.#found(runId)
-    if (found === null || !(await this.#take(found, REMOVED))) return
-    const old = await this.#putAway(basename(found.place))
+    const old = await this.#putAwayOwn(runId)
     if (old === null) return
     const removing = Promise.allSettled([this.#removing.get(runId), removeFolder(old)]).then(() => {
       if (this.#removing.get(runId) === removing) this.#removing.delete(runId)
     })
     this.#removing.set(runId, removing)
+  }
+
+  /** Puts the copy of a run away; null when it has none. */
+  async #putAwayOwn(runId: string): Promise<string | null> {
+    if (this.#options.keepsOwners === true) return await this.#putAway(runId)
+    const found = await this.#found(runId)
+    if (found === null || !(await this.#take(found, REMOVED))) return null
+    return await this.#putAway(basename(found.place))
   }
 
   /** Waits for what is being removed. */
@@ -425,7 +440,8 @@ export class IsolatedFolders {
     checkRunId(runId)
     const found = await this.#found(runId, adopts)
     if (found?.description == null || found.file === REMOVED) return null
-    const { place, description } = found
+    const { description } = found
+    const place = (await realpath(found.place).catch(unreadable)) ?? found.place
     const copy = copyAt(place, description)
     const stats = await lstat(copy.root).catch(unreadable)
     return stats?.isDirectory() === true ? { ...found, description, copy } : null
@@ -446,7 +462,7 @@ export class IsolatedFolders {
 
   /** What has the name of a run; null when there is no folder. */
   async #at(runId: string): Promise<Found | null> {
-    const place = join(await this.#existing(), runId)
+    const place = join(this.#options.folder, runId)
     const stats = await lstat(place).catch(unreadable)
     // Earlier versions left links for runs that took over a copy.
     const isLink = stats?.isSymbolicLink() === true
@@ -491,10 +507,6 @@ export class IsolatedFolders {
       throwIfExhausted(error)
       throw failure(`${folder} cannot be used for copies`, error)
     }
-  }
-
-  async #existing(): Promise<string> {
-    return (await realpath(this.#options.folder).catch(unreadable)) ?? this.#options.folder
   }
 }
 

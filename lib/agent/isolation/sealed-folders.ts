@@ -66,7 +66,8 @@ export class SealedFolders {
   }
 
   async #open(): Promise<IsolatedFolders> {
-    const { folder, ...options } = this.#options
+    const { folder, ...given } = this.#options
+    const options = { ...given, keepsOwners: true }
     if (folder !== null) return new IsolatedFolders({ ...options, folder: beside(folder) })
     const what = 'no folder for the copies of checks can be made'
     this.#temporary = inOwnPlace(what, async () =>

@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { nextTurn } from '../../../lib/internal/time.js'
 import { WorkspaceError, WorkspaceTooLargeError } from '../../../lib/agent/errors.js'
-import type { IsolatedFolders } from '../../../lib/agent/isolation/isolated-folders.js'
+import { IsolatedFolders } from '../../../lib/agent/isolation/isolated-folders.js'
 import { closedInCopy } from '../../../lib/agent/workspace/closed-folders.js'
 import { Project } from '../../helpers/isolated.js'
 import { project } from './small-project.js'
@@ -57,12 +57,21 @@ test('a copy that is handed on stays where it is, and is removed with its new ow
   assert.deepEqual(readdirSync(copies), ['run2'])
 })
 
-test('a sealed copy is made without a look at the copies of others', async (t) => {
-  const { folders, cwd } = project(t)
+test('where copies keep their owners, a run replaces and removes its own by its id', async (t) => {
+  const { folders, cwd, copies } = project(t)
   const { root } = await folders.create('run1', cwd, { mounts: false })
   await folders.adopt('run1', 'run2')
-  await folders.create('run2', cwd, { mounts: false, sealed: true })
-  assert.ok(existsSync(root))
+  const keeping = new IsolatedFolders({
+    folder: copies, maxBytes: 2 ** 30, closed: [], keepsOwners: true,
+  })
+  await keeping.create('run2', cwd, { mounts: false })
+  assert.ok(existsSync(root), 'the copy of run1 is not looked at')
+  const again = await keeping.create('run2', cwd, { mounts: false })
+  assert.ok(existsSync(again.root))
+  await keeping.removeSoon('run2')
+  await keeping.remove('run2')
+  await keeping.close()
+  assert.deepEqual(readdirSync(copies), ['run1'])
 })
 
 test('a copy that is handed on and removed at once is whole, or gone', async (t) => {
