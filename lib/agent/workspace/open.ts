@@ -2,7 +2,7 @@ import { checkOptions, checkString, type OptionKinds } from '../../internal/opti
 import { WorkspaceError } from '../errors.js'
 import { readConfined, replaceConfined } from './files.js'
 import { listFolder, type ListOptions } from './list.js'
-import { confine, locateRoot, type Confinement } from './paths.js'
+import { confine, confinePinned, locateRoot, type Confinement } from './paths.js'
 import { PinnedFolder, type FolderIdentity } from './pinned-folder.js'
 import { WorkspaceSnapshot } from './snapshot.js'
 import type { FileChange, Workspace, WorkspaceEntry, WorkspaceOptions } from './workspace.js'
@@ -59,7 +59,7 @@ export async function openPinned(
 ): Promise<PinnedWorkspace> {
   const folder = await PinnedFolder.open(cwd, before, onLost)
   try {
-    const confinement = await confine(cwd, options.roots, options.closed ?? [], folder.path)
+    const confinement = await confinePinned(folder, options.roots, options.closed ?? [])
     return { folder, workspace: new ConfinedWorkspace(confinement, () => folder.check()) }
   } catch (error) {
     await folder[Symbol.asyncDispose]()

@@ -260,10 +260,38 @@ export async function confine(
   closed: readonly string[],
   via?: string,
 ): Promise<Confinement> {
-  const root = await locateRoot(cwd, roots)
+  return await confineReal(await locateRoot(cwd, roots), cwd, closed, via)
+}
+
+/** The same for a folder that is open: its real path is known. */
+export async function confinePinned(
+  { real, path }: Pick<OpenFolder, 'real' | 'path'>,
+  roots: readonly string[] | undefined,
+  closed: readonly string[],
+): Promise<Confinement> {
+  await assertInRoots(real, roots, real)
+  return await confineReal(real, real, closed, path)
+}
+
+async function confineReal(
+  root: string,
+  cwd: string,
+  closed: readonly string[],
+  via?: string,
+): Promise<Confinement> {
   const closedPaths = await Promise.all(closed.map(realOrAsIs))
   if (closedPaths.some((folder) => isInside(root, folder))) throw outsideRoots(cwd)
   return new Confinement(root, closedPaths, via)
+}
+
+async function assertInRoots(
+  real: string,
+  roots: readonly string[] | undefined,
+  name: string,
+): Promise<void> {
+  if (roots === undefined) return
+  const folders = await Promise.all(roots.map(realOrAsIs))
+  if (!folders.some((root) => isInside(real, root))) throw outsideRoots(name)
 }
 
 /**
@@ -280,10 +308,7 @@ export async function locateRoot(
 ): Promise<string> {
   checkText(path)
   const { existing, missing } = await deepestReal(resolve(path))
-  if (roots !== undefined) {
-    const real = await Promise.all(roots.map(realOrAsIs))
-    if (!real.some((root) => isInside(existing, root))) throw outsideRoots(name)
-  }
+  await assertInRoots(existing, roots, name)
   await check?.(join(existing, missing))
   if (missing !== '') throw failure(`${name} does not exist`)
   const stats = await stat(existing)

@@ -75,9 +75,8 @@ export class PinnedFolder implements AsyncDisposable {
       if (before?.device === identity.device && before.inode !== identity.inode) {
         throw lost(real, 'is not the folder any more in which this run began')
       }
-      const pinned = new PinnedFolder(folder, identity, onLost)
-      await pinned.check()
-      return pinned
+      // Opening has compared them just now.
+      return new PinnedFolder(folder, identity, onLost)
     } catch (error) {
       open.delete(folder)
       await folder[Symbol.asyncDispose]()

@@ -13,7 +13,7 @@
  * @module
  */
 import { randomBytes } from 'node:crypto'
-import { open, rm, type FileHandle } from 'node:fs/promises'
+import { open, unlink, type FileHandle } from 'node:fs/promises'
 import { sleep } from '../../internal/time.js'
 import { failure } from './paths.js'
 import { performAbortable, taskError } from './tree-task.js'
@@ -84,6 +84,6 @@ export async function fileSystemTime(folder: string): Promise<number> {
     throw failure(`no file can be made in ${folder}`, error)
   } finally {
     await file?.close()
-    if (file !== undefined) await rm(path, { force: true })
+    if (file !== undefined) await unlink(path)
   }
 }
