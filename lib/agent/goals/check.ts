@@ -23,7 +23,7 @@ import {
   silencedCanaries,
 } from './compare-tests.js'
 import { compareFiles } from './protected-files.js'
-import { scriptEnds, type ScriptEnds } from './reports/early-exits.js'
+import { mayRunScripts, scriptEnds, type ScriptEnds } from './reports/early-exits.js'
 import { ReportFolder } from './reports/folder.js'
 import { TEST_RUNNERS } from './reports/registry.js'
 import { TestTable } from './reports/test-table.js'
@@ -63,17 +63,16 @@ export async function checkGoal(spec: GoalSpec, context: GoalCheckContext): Prom
   signal.throwIfAborted()
   const before = await filesChanged(spec, context)
   const runner = spec.reporter === null ? null : TEST_RUNNERS[spec.reporter]
-  await using folder = await ReportFolder.create(context.cwd)
+  const isWatched = runner !== null || mayRunScripts(spec.command)
+  await using folder = isWatched ? await ReportFolder.create(context.cwd) : null
   const run = await runCommand(spec, context, runner, folder)
   signal.throwIfAborted()
   // The command has run: what is read afterwards does not make it run again.
   const [report, ends, after] = await patienceOf(context)(async () => {
     const reported = await onOwnFiles('the report of the check cannot be read', async () =>
-      runner === null
-        ? ([null, await scriptEnds(folder.place, (path) => isOfCheck(path, context))] as const)
-        : ([await readReport(runner, run, folder), null] as const),
+      await evidenceIn(folder, runner, run, context),
     )
-    return [...reported, await filesChanged(spec, context)] as const
+    return [reported.report, reported.ends, await filesChanged(spec, context)] as const
   })
   signal.throwIfAborted()
   const changes = [...new Set([...before, ...after])]
@@ -96,10 +95,23 @@ function isOfCheck(path: string, { baseline }: GoalCheckContext): boolean {
 /** What is known of a check beside the result of its command. */
 interface Evidence {
   readonly report: TestReport | ReportProblem | null
-  /** How plain scripts ended; null under a test runner. */
+  /** How plain scripts ended; null under a test runner, and for a command that runs none. */
   readonly ends: ScriptEnds | null
   /** Files of the check that differ. */
   readonly changes: readonly string[]
+}
+
+/** What the command has written into its folder; null: nothing in it was watched. */
+async function evidenceIn(
+  folder: ReportFolder | null,
+  runner: TestRunner | null,
+  run: CommandResult,
+  context: GoalCheckContext,
+): Promise<Pick<Evidence, 'report' | 'ends'>> {
+  if (folder === null) return { report: null, ends: null }
+  if (runner !== null) return { report: await readReport(runner, run, folder), ends: null }
+  const ends = await scriptEnds(folder.place, (path) => isOfCheck(path, context))
+  return { report: null, ends }
 }
 
 async function readReport(
@@ -136,11 +148,11 @@ async function runCommand(
   spec: GoalSpec,
   context: GoalCheckContext,
   runner: TestRunner | null,
-  folder: ReportFolder,
+  folder: ReportFolder | null,
 ): Promise<CommandResult> {
   const given = { ...QUIET, ...spec.env }
-  const env = await folder.inject(runner, given)
-  const command = folder.wrap(spec.command)
+  const env = (await folder?.inject(runner, given)) ?? given
+  const command = folder?.wrap(spec.command) ?? spec.command
   let best: CommandResult | undefined
   for (let i = 0; i < PERF_RUNS; i++) {
     const result = await context.executor.run(command, {
@@ -149,7 +161,7 @@ async function runCommand(
       timeoutMs: spec.timeout_ms,
       maxOutputBytes: runner?.readable === undefined ? MAX_OUTPUT_BYTES : MAX_REPORT_OUTPUT_BYTES,
       mark: context.mark,
-      writable: [folder.place.folder],
+      writable: folder === null ? [] : [folder.place.folder],
       signal: context.signal,
     })
     if (best === undefined || result.durationMs < best.durationMs) best = result

@@ -61,8 +61,7 @@ export async function hashFiles(
   root: string,
   paths: Iterable<string>,
 ): Promise<Record<string, string>> {
-  const real = (await realpath(root).catch(unreadable)) ?? root
-  const walk = new Walk(real, root, () => false)
+  const walk = new Walk(root, root, () => false)
   for (const path of paths) await walk.literal(path)
   return Object.fromEntries(walk.hashes)
 }
@@ -124,8 +123,7 @@ async function hashProtected(
   paths: readonly string[] = [],
 ): Promise<Map<string, string>> {
   const globs = [...spec.protected, ...(spec.sealed ?? [])]
-  const root = (await realpath(via).catch(unreadable)) ?? cwd
-  const walk = new Walk(root, via, compileGlobs(globs))
+  const walk = new Walk(cwd, via, compileGlobs(globs))
   await walk.folder('', '', 0)
   for (const glob of globs) if (isLiteral(glob)) await walk.named(glob)
   for (const path of spec.runner ?? []) await walk.whole(path)
@@ -141,20 +139,27 @@ const hashCache: HashCache = new HashCache()
 
 class Walk {
   readonly hashes: Map<string, string> = new Map()
-  readonly #root: string
+  readonly #cwd: string
   readonly #via: string
   readonly #isProtected: PathMatcher
   /** Real paths of the linked folders that led to the current one, so that loops of links end. */
   readonly #linked: Set<string> = new Set()
   readonly #work = new LongWork()
+  #root: string | null = null
   #entries = 0
   #bytes = 0
 
-  /** `root` is the real path of the workspace, `via` the path by which its files are opened. */
-  constructor(root: string, via: string, isProtected: PathMatcher) {
-    this.#root = root
+  /** `cwd` is the workspace, `via` the path by which its files are opened. */
+  constructor(cwd: string, via: string, isProtected: PathMatcher) {
+    this.#cwd = cwd
     this.#via = via
     this.#isProtected = isProtected
+  }
+
+  /** The real path of the workspace, found when the first file or link needs it. */
+  async #realRoot(): Promise<string> {
+    this.#root ??= (await realpath(this.#via).catch(unreadable)) ?? this.#cwd
+    return this.#root
   }
 
   /** Hashes the protected files in `path`; `trail` names the links that led there. */
@@ -269,8 +274,9 @@ class Walk {
 
   /** The real path behind `path`, relative to the workspace; null when it is not in it. */
   async #inside(path: string): Promise<string | null> {
+    const root = await this.#realRoot()
     const real = await realpath(this.#at(path)).catch(unreadable)
-    return real !== null && isInside(real, this.#root) ? relative(this.#root, real) : null
+    return real !== null && isInside(real, root) ? relative(root, real) : null
   }
 
   async #file(path: string, trail: string): Promise<void> {
@@ -295,7 +301,7 @@ class Walk {
     const stats = await lstat(this.#at(path), { bigint: true }).catch(unreadable)
     if (stats === null) return null
     // One file may be hashed both as a whole and in part.
-    const key = join(this.#root, name === null ? path : `${path}\0${name}`)
+    const key = join(await this.#realRoot(), name === null ? path : `${path}\0${name}`)
     const remembered = stats.isFile() ? hashCache.get(key, stats) : null
     if (remembered !== null) return remembered
     const hash = await this.#read(path, name)
@@ -318,7 +324,8 @@ class Walk {
       if (!stats.isFile()) return null
       this.#checkBytes(stats.size)
       // A folder on the way may have been swapped for a link.
-      if (!isInside(await pathOfDescriptor(file, this.#at(path)), this.#root)) return null
+      const real = await pathOfDescriptor(file, this.#at(path))
+      if (!isInside(real, await this.#realRoot())) return null
       return await this.#digest(file, name)
     } catch (error) {
       if (error instanceof GoalError) throw error

@@ -21,6 +21,7 @@ import { join } from 'node:path'
 
 import { readFolder } from '../../workspace/read-folder.js'
 import { brokenAssertions, silencedCanaries } from '../compare-tests.js'
+import { shellCommands } from '../shell-commands.js'
 import { readRegularFile } from '../small-file.js'
 import { CANARIES } from './assert-canaries.js'
 import { ASSERT_LOCK } from './assert-lock.js'
@@ -63,6 +64,21 @@ export function injectExitWatchers({ folder, nonce, root }: ReportPlace): Report
     },
     env: { NODE_OPTIONS: options, PYTHONPATH: folder },
   }
+}
+
+/** Programs that run no other one, whatever their arguments are. */
+const RUNS_NO_OTHER: ReadonlySet<string> = new Set([
+  ...['true', 'false', ':', 'exit', 'test', '[', 'echo'],
+  ...['cat', 'cmp', 'diff', 'grep', 'head', 'ls', 'tail', 'wc'],
+])
+
+/** False for a command of which it is certain that it runs no script that could be watched. */
+export function mayRunScripts(command: string): boolean {
+  // Signs with which the shell defines, expands or redirects something.
+  if (/[`$\\(){}<>]/.test(command)) return true
+  return shellCommands(command).some(
+    ({ runs, words: [program] }) => runs && !RUNS_NO_OTHER.has(program?.text ?? ''),
+  )
 }
 
 /** How the scripts of a check ended. */

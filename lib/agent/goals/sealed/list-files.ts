@@ -26,7 +26,7 @@ const CACHES = new Set(['__pycache__', '.mypy_cache', '.ruff_cache', '.turbo', '
  * @throws {@link GoalError} when there are too many; the signal's reason when it is aborted.
  */
 export async function listFiles(root: string, signal?: AbortSignal): Promise<ListedFile[]> {
-  const real = await realpath(root)
+  let real: string | undefined
   const found: ListedFile[] = []
   const work = new LongWork()
   let entries = 0
@@ -42,6 +42,7 @@ export async function listFiles(root: string, signal?: AbortSignal): Promise<Lis
         if (CACHES.has(entry.name)) found.push({ path: child, kind: 'cache' })
         else if (!SKIPPED_FOLDERS.has(entry.name)) await folder(child, depth + 1)
       } else if (entry.isSymbolicLink() && !SKIPPED_FOLDERS.has(entry.name)) {
+        real ??= await realpath(root)
         found.push({ path: child, kind: await kindOfLink(root, real, child) })
       } else if (entry.isFile()) found.push({ path: child, kind: 'file' })
     }

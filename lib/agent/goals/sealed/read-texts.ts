@@ -34,7 +34,8 @@ export class TextReader {
     return content.toString('utf8')
   }
 
-  #isInside(folder: string): Promise<boolean> {
+  #isInside(folder: string): Promise<boolean> | true {
+    if (folder === '.') return true
     let inside = this.#folders.get(folder)
     if (inside === undefined) {
       inside = this.#leadsInside(folder)
