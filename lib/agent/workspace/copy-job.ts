@@ -33,8 +33,8 @@ export interface CopyResult {
 /** What is to be done in a thread of its own; `aborted` becomes 1 when it is to stop. */
 export type CopyTask =
   | { readonly t: 'copy'; readonly job: CopyJob; readonly aborted: Int32Array }
-  /** Without `attempts`, it waits for what still writes into the folder. */
-  | { readonly t: 'remove'; readonly folder: string; readonly attempts?: number }
+  /** Waits for what still writes into the folder. */
+  | { readonly t: 'remove'; readonly folder: string }
   /** Those of `isLarger`. */
   | {
       readonly t: 'measure'

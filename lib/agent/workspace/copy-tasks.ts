@@ -19,7 +19,7 @@ export function performCopyTask(task: CopyTask): CopyReport {
       case 'measure':
         return isLarger(...task.args) ? { failed: 'too large' } : { result: null }
       case 'remove':
-        removeTree(task.folder, task.attempts)
+        removeTree(task.folder)
         return { result: null }
       case 'touched':
         return {

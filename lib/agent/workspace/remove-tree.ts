@@ -29,7 +29,7 @@ const PAUSE_MS = 50
  *
  * @throws Error when something goes on writing into it.
  */
-export function removeTree(folder: string, attempts: number = ATTEMPTS): void {
+export function removeTree(folder: string): void {
   const root = rawPath(folder)
   const moved: string[] = []
   const remove = (path: RawPath, depth: number): void => {
@@ -53,7 +53,7 @@ export function removeTree(folder: string, attempts: number = ATTEMPTS): void {
     // Fails while there is something new in it, or something that could not be moved up.
     if (depth > 0) removeEmpty(path)
   }
-  for (let attempt = 1; attempt <= attempts; attempt++) {
+  for (let attempt = 1; attempt <= ATTEMPTS; attempt++) {
     if (attempt > 1) Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PAUSE_MS)
     remove(root, 0)
     if (removeEmpty(root)) return

@@ -1,6 +1,6 @@
 /**
- * Work on whole folders. It is done in threads, so that it never keeps the program waiting, unless
- * the folder is so small that handing it to a thread would take longer.
+ * Work on whole folders. It is done in threads, however small a folder is: a disk that is busy may
+ * keep even the removal of an empty one waiting.
  *
  * @module
  */
@@ -8,7 +8,6 @@ import { abortListeners } from '../../internal/time.js'
 import { WorkspaceError } from '../errors.js'
 import { exhausted, isExhausted } from '../exhaustion.js'
 import type { CopyReport, CopyTask } from './copy-job.js'
-import { isSmall } from './small-folder.js'
 import { failure } from './paths.js'
 import { performInThread } from './task-threads.js'
 
@@ -23,15 +22,6 @@ export async function performTask<Result>(
   folder: string,
   signal?: AbortSignal,
 ): Promise<CopyReport<Result>> {
-  // Dependencies may also be above the folder, and a look at it would count as reading it.
-  const isAlone = task.t !== 'dependencies' && task.t !== 'touched'
-  if (isAlone && (await isSmall(folder))) {
-    const { performCopyTask } = await import('./copy-tasks.js')
-    const report = performCopyTask(task.t === 'remove' ? { ...task, attempts: 1 } : task)
-    // Something still writes into it, and the program cannot pause until it ends.
-    const isHindered = task.t === 'remove' && 'error' in report
-    if (!isHindered) return report as CopyReport<Result>
-  }
   return (await performInThread(task, folder, signal)) as CopyReport<Result>
 }
 
