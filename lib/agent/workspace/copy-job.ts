@@ -1,4 +1,5 @@
 import type { DependencyJob, FoundDependencies } from './dependency-job.js'
+import type { FileSystemTime } from './touched-files.js'
 
 /** What to copy, and how. All folders are absolute, real paths. */
 export interface CopyJob {
@@ -43,7 +44,7 @@ export type CopyTask =
   | {
       readonly t: 'touched'
       readonly folder: string
-      readonly since: number
+      readonly since: FileSystemTime
       readonly aborted: Int32Array
     }
   | {

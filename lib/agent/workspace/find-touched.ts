@@ -1,22 +1,21 @@
 /** What `touched-files.ts` has done in a thread of its own. */
-import { randomBytes } from 'node:crypto'
-import { lstatSync, readFileSync, unlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { lstatSync } from 'node:fs'
 import { SKIPPED_FOLDERS } from './skipped-folders.js'
 import { rawPath, toText } from './raw-paths.js'
-import type { TouchedFiles } from './touched-files.js'
+import type { FileSystemTime, TouchedFiles } from './touched-files.js'
 import { visitTree } from './visit-tree.js'
 
 const MAX_ENTRIES = 200_000
 
 export function findTouched(
   folder: string,
-  since: number,
+  since: FileSystemTime,
   isAborted: () => boolean,
 ): TouchedFiles {
   const read: string[] = []
   const changed: string[] = []
   const listed: string[] = []
-  const observes = keepsAccessTimes(folder)
+  const observes = since.keepsAccessTimes
   if (observes && lstatSync(folder).atimeMs !== 0) listed.push('.')
   visitTree(rawPath(folder), {
     maxEntries: MAX_ENTRIES,
@@ -32,25 +31,11 @@ export function findTouched(
         return true
       }
       if (!stats.isFile() && !stats.isSymbolicLink()) return false
-      const isChanged = stats.ctimeMs >= since
+      const isChanged = stats.ctimeMs >= since.ms
       if (isChanged) changed.push(text)
       if (isRead) read.push(text)
       return false
     },
   })
   return { read, changed, listed, observes }
-}
-
-/** Tries it: does reading a file in this folder give it another access time than 0? */
-function keepsAccessTimes(folder: string): boolean {
-  const file = `${folder}/.runwright-${randomBytes(8).toString('hex')}.tmp`
-  writeFileSync(file, 'x', { flag: 'wx' })
-  try {
-    utimesSync(file, 0, lstatSync(file).mtimeMs / 1000)
-    if (lstatSync(file).atimeMs !== 0) return false
-    readFileSync(file)
-    return lstatSync(file).atimeMs !== 0
-  } finally {
-    unlinkSync(file)
-  }
 }

@@ -37,14 +37,13 @@ export interface TouchedFiles {
  * Finds what was touched in a copy. Version control, dependencies and caches are passed over, and
  * so are names that are no UTF-8. Called a second time, it finds the same.
  *
- * @param since in ms, see {@link fileSystemTime}: what has this change time or a newer one was
- * changed
+ * @param since see {@link fileSystemTime}: what has this change time or a newer one was changed
  * @throws {@link WorkspaceError} when the folder cannot be looked at, or has more than 200 000
  * entries; the signal's reason.
  */
 export async function touchedFiles(
   folder: string,
-  since: number,
+  since: FileSystemTime,
   signal?: AbortSignal,
 ): Promise<TouchedFiles> {
   const report = await performAbortable<TouchedFiles>(
@@ -61,23 +60,35 @@ export async function touchedFiles(
 /** Some file systems count in steps of two seconds. */
 const MAX_STEP_MS = 3_000
 
+/** A time of a file system's clock. */
+export interface FileSystemTime {
+  readonly ms: number
+  /** True if reading a file there gives it another access time than 0. */
+  readonly keepsAccessTimes: boolean
+}
+
 /**
- * The time of the file system's clock in a folder, in ms, once it has moved on: see rule 3.
+ * The time of the file system's clock in a folder, once it has moved on: see rule 3.
  *
  * @throws {@link WorkspaceError} when no file can be made in the folder.
  */
-export async function fileSystemTime(folder: string): Promise<number> {
+export async function fileSystemTime(folder: string): Promise<FileSystemTime> {
   const path = `${folder}/.runwright-${randomBytes(8).toString('hex')}.tmp`
   let file: FileHandle | undefined
   try {
-    file = await open(path, 'wx')
+    file = await open(path, 'wx+')
+    await file.write('x')
     const first = (await file.stat()).ctimeMs
     const start = performance.now()
     for (;;) {
       await file.utimes(0, 0)
-      const now = (await file.stat()).ctimeMs
+      const { atimeMs, ctimeMs } = await file.stat()
       // A clock that stands still makes what was written just before it count as changed.
-      if (now > first || performance.now() - start > MAX_STEP_MS) return now
+      if (ctimeMs > first || performance.now() - start > MAX_STEP_MS) {
+        await file.read(Buffer.alloc(1), 0, 1, 0)
+        const keepsAccessTimes = atimeMs === 0 && (await file.stat()).atimeMs !== 0
+        return { ms: ctimeMs, keepsAccessTimes }
+      }
       await sleep(1)
     }
   } catch (error) {

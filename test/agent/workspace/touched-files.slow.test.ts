@@ -11,7 +11,7 @@ import { WorkspaceError } from '../../../lib/agent/errors.js'
 import { copyTree, removeFolder } from '../../../lib/agent/workspace/copy.js'
 import { findTouched } from '../../../lib/agent/workspace/find-touched.js'
 import {
-  fileSystemTime, touchedFiles, type TouchedFiles,
+  fileSystemTime, touchedFiles, type FileSystemTime, type TouchedFiles,
 } from '../../../lib/agent/workspace/touched-files.js'
 import { Children } from '../../helpers/kill.js'
 import { Random } from '../../helpers/random.js'
@@ -29,7 +29,7 @@ class Watched {
   readonly top: string
   readonly original: string
   readonly copy: string
-  since = 0
+  since: FileSystemTime = { ms: 0, keepsAccessTimes: true }
 
   constructor(t: TestContext, parent: string) {
     this.top = realpathSync(mkdtempSync(join(parent, 'touched-')))
@@ -195,8 +195,9 @@ for (const parent of PLACES) {
 test('a change in the very moment that is asked for counts, and none before', (t) => {
   const { original } = new Watched(t, tmpdir()).write('a.txt')
   const { ctimeMs } = statSync(join(original, 'a.txt'))
-  assert.deepEqual(findTouched(original, ctimeMs, () => false).changed, ['a.txt'])
-  assert.deepEqual(findTouched(original, ctimeMs + 1, () => false).changed, [])
+  const at = (ms: number): FileSystemTime => ({ ms, keepsAccessTimes: true })
+  assert.deepEqual(findTouched(original, at(ctimeMs), () => false).changed, ['a.txt'])
+  assert.deepEqual(findTouched(original, at(ctimeMs + 1), () => false).changed, [])
 })
 
 test('names that are no UTF-8 are passed over, with what is below them', async (t) => {
@@ -227,19 +228,19 @@ test('a file system that keeps no access times is known as one', { skip }, async
 test('an abort ends the look, and a folder that is gone is told', async (t) => {
   const watched = await new Watched(t, tmpdir()).write('a.txt').watch()
   const reason = new Error('enough')
-  const aborted = touchedFiles(watched.copy, 0, AbortSignal.abort(reason))
+  const aborted = touchedFiles(watched.copy, watched.since, AbortSignal.abort(reason))
   await assert.rejects(aborted, reason)
   const abort = new AbortController()
-  const looking = touchedFiles(watched.copy, 0, abort.signal)
+  const looking = touchedFiles(watched.copy, watched.since, abort.signal)
   abort.abort(reason)
   await assert.rejects(looking, reason)
   const late = new AbortController()
-  const done = touchedFiles(watched.copy, 0, late.signal)
+  const done = touchedFiles(watched.copy, watched.since, late.signal)
   // The thread is done meanwhile, and this one has not heard of that.
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
   late.abort(reason)
   await assert.rejects(done, reason)
-  await assert.rejects(touchedFiles(join(watched.top, 'gone'), 0), WorkspaceError)
+  await assert.rejects(touchedFiles(join(watched.top, 'gone'), watched.since), WorkspaceError)
   await assert.rejects(fileSystemTime(join(watched.top, 'gone')), WorkspaceError)
 })
 

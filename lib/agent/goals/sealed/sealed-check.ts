@@ -261,7 +261,7 @@ export class SealedChecks implements RunChecks {
     const ofCheck = new Set(made)
     const before = [...kept.keys()].filter((path) => !ofCheck.has(path))
     const asked = await askGit(copy, await scriptOf(goal, root))
-    return { root, asked, verdict, since, touched, made, kept: before, ...found }
+    return { root, asked, verdict, since: since.ms, touched, made, kept: before, ...found }
   }
 
   async #confirm(
