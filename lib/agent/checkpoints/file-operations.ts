@@ -268,9 +268,11 @@ export class FileOperations {
       return steps.contents?.get(entry.sha256) ?? (await readContent(objects, entry))
     }
     const apply = (these: readonly PathStep[]): Promise<unknown> =>
-      this.#patiently(signal, () =>
-        folder.pinned.guard(() => applySteps(folder.pinned.path, these, contentOf, { closed })),
-      )
+      this.#patiently(signal, async () => {
+        // Nothing is changed in a folder that was moved, either.
+        await folder.pinned.check()
+        await folder.pinned.guard(() => applySteps(folder.pinned.path, these, contentOf, { closed }))
+      })
     try {
       await apply(steps.steps)
       return null

@@ -5,9 +5,9 @@
  *    whatever its path leads to.
  * 2. Its real path must go on leading to it. If anything else is found there once (a link, a file,
  *    another folder, nothing), the folder is lost for good, even if it is put back.
- * 3. On Linux it is used through its descriptor, which no rename can redirect; comparing only
- *    reports the loss. Elsewhere it is used by its path, and compared before and after use: a swap
- *    that is undone in between is not noticed.
+ * 3. On Linux it is used through its descriptor, which no rename can redirect; comparing it after
+ *    use only reports the loss. Elsewhere it is used by its path, and compared before and after
+ *    use: a swap that is undone in between is not noticed.
  *
  * @module
  */
@@ -15,7 +15,7 @@ import type { BigIntStats } from 'node:fs'
 import { lstat } from 'node:fs/promises'
 import { WorkspaceError } from '../errors.js'
 import { throwIfExhausted } from '../exhaustion.js'
-import { codeOf, openedFolder, type OpenFolder } from './paths.js'
+import { codeOf, HAS_PROC, openedFolder, type OpenFolder } from './paths.js'
 
 /**
  * What a folder is recognised by when a run is resumed. Device numbers are given when a file system
@@ -100,9 +100,10 @@ export class PinnedFolder implements AsyncDisposable {
     await this.#checking
   }
 
-  /** Does work in the folder, and throws if it was not this folder before, or is not after. */
+  /** Does work in the folder, and throws if the folder is lost by then; see rule 3. */
   async guard<T>(work: () => Promise<T>): Promise<T> {
-    await this.check()
+    if (!HAS_PROC) await this.check()
+    else if (this.#lost !== null) throw this.#lost
     try {
       return await work()
     } finally {
