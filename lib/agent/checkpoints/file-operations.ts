@@ -269,9 +269,10 @@ export class FileOperations {
     }
     const apply = (these: readonly PathStep[]): Promise<unknown> =>
       this.#patiently(signal, async () => {
+        const { pinned } = folder
         // Nothing is changed in a folder that was moved, either.
-        await folder.pinned.check()
-        await folder.pinned.guard(() => applySteps(folder.pinned.path, these, contentOf, { closed }))
+        await pinned.check()
+        await pinned.guard(() => applySteps(pinned.path, these, contentOf, { closed }))
       })
     try {
       await apply(steps.steps)
