@@ -21,7 +21,7 @@ import { judgesIn } from './judging.js'
 import { indexFiles, readPackage, type PackageFacts } from './package-facts.js'
 import { TextReader } from './read-texts.js'
 import { isPlainPath, pythonPath } from './python-path.js'
-import { ReferenceFinder, type Places, type References } from './references.js'
+import { PYTHON_MODULE, ReferenceFinder, type Places, type References } from './references.js'
 import { COMPARES, optionValues, programsBeside, programsRun } from './script-facts.js'
 import { definesTests, testLibraryIn, usesRunner } from './test-texts.js'
 
@@ -135,7 +135,10 @@ export async function gatherFacts(
     paths,
     name: about.name,
     listed: new Set(observed.listed.map((folder) => posix.basename(folder))),
-    pythonPath: await pythonPath(`${script}\nPYTHONPATH=${goal.env['PYTHONPATH'] ?? ''}`, texts),
+    // Only modules of Python are found by it.
+    pythonPath: paths.some((path) => PYTHON_MODULE.test(path))
+      ? await pythonPath(`${script}\nPYTHONPATH=${goal.env['PYTHONPATH'] ?? ''}`, texts)
+      : [],
   })
   const programs = new Map<string, Program>()
   const reported = new Set(named)

@@ -60,6 +60,8 @@ export interface Places {
   readonly listed?: ReadonlySet<string>
 }
 
+export const PYTHON_MODULE: RegExp = /\.(?:pyi?|pyx)$/
+
 /** Finds references to a fixed set of files. */
 export class ReferenceFinder {
   readonly #paths: ReadonlySet<string>
@@ -273,7 +275,7 @@ export class ReferenceFinder {
       for (let part = path; ; part = part.slice(0, part.lastIndexOf('/'))) {
         const at = base === '' ? part : `${base}/${part}`
         for (const file of this.#stems.get(at) ?? []) {
-          if (/\.(?:pyi?|pyx)$/.test(file)) found.files.add(file)
+          if (PYTHON_MODULE.test(file)) found.files.add(file)
         }
         if (!part.includes('/')) break
       }
