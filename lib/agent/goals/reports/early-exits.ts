@@ -74,8 +74,9 @@ const RUNS_NO_OTHER: ReadonlySet<string> = new Set([
 
 /** False for a command of which it is certain that it runs no script that could be watched. */
 export function mayRunScripts(command: string): boolean {
-  // Signs with which the shell defines, expands or redirects something.
+  // Signs with which the shell defines, expands or redirects something; quotes around line breaks.
   if (/[`$\\(){}<>]/.test(command)) return true
+  if (/["']/.test(command) && command.includes('\n')) return true
   return shellCommands(command).some(
     ({ runs, words: [program] }) => runs && !RUNS_NO_OTHER.has(program?.text ?? ''),
   )
