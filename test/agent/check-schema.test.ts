@@ -309,3 +309,11 @@ test('what would take too much work is refused, whatever the schema makes of the
     assert.match(checkSchema(schema, big)[0]!.detail, /too large to be checked/)
   }
 })
+
+for (const keyword of ['dependentRequired', 'pattern', 'required', 'uniqueItems']) {
+  test(`null counts as absent for ${keyword}, as in requests of stored runs`, () => {
+    const schema = { type: 'array', [keyword]: null } as unknown as JsonSchema
+    assert.deepEqual(checkSchema(schema, ['a', 'a']), [])
+    assert.equal(checkSchema(schema, 'a').length, 1)
+  })
+}

@@ -47,6 +47,9 @@ export function isKnownDraft(name: unknown): boolean {
   return typeof name === 'string' && DRAFT.test(name)
 }
 
+/** Keywords whose null counts as absent: requests of stored runs may have it. */
+const NULL_IS_ABSENT = new Set(['dependentRequired', 'pattern', 'required', 'uniqueItems'])
+
 interface Reference {
   readonly node: SchemaNode
   readonly reference: string
@@ -135,7 +138,9 @@ class Compiler {
 
   /** Reads the keywords of a schema, then makes their rules in the order of the table. */
   #read(node: SchemaNode, schema: RawSchema, base: string, depth: number): void {
-    const used = keywordsIn(schema)
+    const used = keywordsIn(schema).filter(
+      ({ name }) => schema[name] !== null || !NULL_IS_ABSENT.has(name),
+    )
     for (const keyword of used) {
       const { name } = keyword
       const path = `${node.path}.${name}`

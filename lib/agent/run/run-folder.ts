@@ -64,7 +64,10 @@ function pinnedExecutor(
     run: async (command, given) =>
       await folder.guard(async () => {
         const options = isolated === undefined ? given : { ...given, isolated }
-        if (!isInside(options.cwd, folder.real)) return await executor.run(command, options)
+        if (!isInside(options.cwd, folder.real)) {
+          await folder.check()
+          return await executor.run(command, options)
+        }
         const isRoot = options.cwd === folder.real
         const cwd = isRoot ? folder.real : await workspace.resolve(options.cwd)
         await using entered = await explain(cwd, () => inside.openFolder(cwd))
