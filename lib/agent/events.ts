@@ -16,7 +16,6 @@ import type { Assurance, GoalBaseline, GoalSpec, KeptTests, TestCounts } from '.
 import type { FrozenInstructions } from './instructions.js'
 import type { AssistantMessage, ImagePart, Message, ModelSettings, TraceContext } from './model.js'
 import type { PlanStep } from './plan.js'
-import { areHashed } from './test-outcomes.js'
 import { isTerminal, type ChangeCounts, type EndReason, type RunStatus } from './run-status.js'
 import type { Attempts, Candidate, ChildEnd, ChildRole, Delegation } from './run-tree.js'
 import type { LeftOut } from './tree.js'
@@ -574,49 +573,6 @@ export type RecordDraft = {
 
 /** The newest format version that this engine can read. */
 export const RECORD_VERSION = 4
-
-/** Kinds that an engine of version 1 must not skip. */
-const SECOND_VERSION: ReadonlySet<EventKind> = new Set(['user_message', 'changes_decided'])
-
-/**
- * Who skips them would start runs again that the run has started, call a model that has failed, or
- * send the model what a summary stands for.
- */
-const FOURTH_VERSION: ReadonlySet<EventKind> = new Set([
-  'attempt_started', 'attempt_ended', 'attempt_chosen', 'delegate_started', 'delegate_ended',
-  'model_switched', 'conversation_compacted',
-])
-
-/** The format version of a new record: see {@link RecordFields.v}. */
-export function versionOf(draft: RecordDraft): RunRecord['v'] {
-  const { kind, payload } = draft
-  if (FOURTH_VERSION.has(kind)) return 4
-  if (kind === 'files_changing' || kind === 'files_changed')
-    return payload.operation === 'merge' ? 4 : 2
-  if (kind === 'holdout_evaluation') return 3
-  if (SECOND_VERSION.has(kind)) return 2
-  // Version 2 would take the parts of hashed tests for names of tests, and miss those.
-  if (kind === 'goal_check') return areHashed(draft.private?.tests) ? 3 : 1
-  if (kind !== 'run_created') return 1
-  const { fork, holdout, instructions: told, request } = draft.private ?? {}
-  // An earlier engine would fail instead of going on with another model.
-  if (request?.fallback_models !== undefined) return 4
-  // It would not show them.
-  if (request?.images !== undefined) return 4
-  // It would offer every tool, or ask nobody before a call.
-  if (request?.tools !== undefined || typeof request?.approval === 'object') return 4
-  // It would end the run without the result that was asked for.
-  if (request?.result_schema !== undefined) return 4
-  // It would go on without what the host and the caller say; what the project says, it can read.
-  if ((told?.system ?? told?.host ?? request?.instructions) !== undefined) return 4
-  // It would work in place of the attempts, start no other runs, or outlive its parent.
-  const isInTree = payload.role !== undefined || payload.attempts !== undefined
-  if (isInTree || request?.delegation !== undefined) return 4
-  // It would take a goal for met that nothing has sealed.
-  if (holdout !== undefined || request?.sealed_checks === 'require') return 3
-  if (areHashed(fork?.baselineTests)) return 3
-  return payload.workspace === undefined && payload.forked_from === undefined ? 1 : 2
-}
 
 /** The event of a record: without its version and its private part. */
 export function publicEvent(record: RunRecord): AgentEvent {

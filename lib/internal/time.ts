@@ -291,3 +291,8 @@ export function atOnce<T>(work: Generator<void, T>): T {
     if (done === true) return value
   }
 }
+
+/** Formats float seconds since the epoch as ISO 8601 in UTC with milliseconds. */
+export function isoTime(ts: number): string {
+  return new Date(Math.round(ts * 1000)).toISOString()
+}

@@ -1,6 +1,6 @@
 /**
  * A run as the engine needs it to continue: its head, its conversation, and its position within an
- * iteration. Only the fold in `state.ts` changes it.
+ * iteration. Only the fold in `state.ts`, by the handlers in `changes`, changes it.
  *
  * @module
  */

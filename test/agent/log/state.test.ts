@@ -40,3 +40,24 @@ test('a check without a verdict is recognised by its reason in logs of older ver
   assert.equal(isStale('not judged: the provider is busy'), true)
   assert.equal(isStale('the file is empty'), false)
 })
+
+test('a kind of a later version changes nothing but the position, whatever its name', () => {
+  const [created, started] = sampleRun('01999999-0000-7000-8000-000000000001')
+  assert.ok(created !== undefined && started !== undefined)
+  for (const kind of ['future_kind', 'constructor', '__proto__']) {
+    const state = foldState(foldState(null, created), started)
+    const before = structuredClone(state.head)
+    const unknown = { ...started, kind, seq: 3, ts: started.ts + 1, iteration: 1 } as RunRecord
+    const { head } = foldState(state, unknown)
+    assert.deepEqual(head, {
+      ...before,
+      last_ts: started.ts + 1,
+      details: {
+        ...before.details,
+        last_seq: 3,
+        iteration: 1,
+        final_state: { ...before.details.final_state, iteration: 1 },
+      },
+    })
+  }
+})

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { transition, type RunStatus, type Trigger } from 'runwright/agent'
-import { statusAfter } from '../../../lib/agent/log/transitions.js'
+import { statusAfter } from '../../../lib/agent/log/head.js'
 import type { RunRecord } from 'runwright/agent'
 
 const statuses: readonly RunStatus[] = [

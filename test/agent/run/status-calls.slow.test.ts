@@ -7,7 +7,7 @@ import {
   type RunRecord,
   type RunStatus,
 } from 'runwright/agent'
-import { statusAfter } from '../../../lib/agent/log/transitions.js'
+import { statusAfter } from '../../../lib/agent/log/head.js'
 import { follow, openEngine, testProvider } from '../../helpers/engine.js'
 
 const STATUSES: readonly RunStatus[] = [

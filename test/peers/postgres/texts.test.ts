@@ -6,7 +6,8 @@ import { describe, test, type TestContext } from 'node:test'
 import {
   PostgresStore, RunEngine, type Admission, type EngineOptions, type RunRecord,
 } from 'runwright/agent'
-import { versionOf, type RecordDraft } from '../../../lib/agent/events.js'
+import type { RecordDraft } from '../../../lib/agent/events.js'
+import { versionOf } from '../../../lib/agent/log/changes/index.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { assertStorable, BAD, BAD_RUNS, badWriters } from '../../helpers/bad-writers.js'
 import { atGate, follow, runToEnd, scratch, testProvider } from '../../helpers/engine.js'

@@ -15,7 +15,8 @@ import type {
   RunQuery,
   RunRecord,
 } from 'runwright/agent'
-import { versionOf, type RunCreated } from '../../../lib/agent/events.js'
+import { versionOf } from '../../../lib/agent/log/changes/index.js'
+import type { RunCreated } from '../../../lib/agent/events.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 import { follow, scratch, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
