@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { EVENTS } from '../../lib/server/describe/event-schemas.js'
 import { openService } from './open-service.js'
 
 const folder = fileURLToPath(new URL('../../lib/server/dashboard/static/', import.meta.url))
@@ -26,6 +27,17 @@ test('the page and its files are served with a strict policy and an ETag', async
     const again = await opened.call('GET', path, { headers: { 'if-none-match': tag } })
     assert.deepEqual([again.status, again.text], [304, ''])
   }
+})
+
+test('the page gets the labels of events from the table of the service, as a module', async () => {
+  await using opened = await openService()
+  const answer = await opened.call('GET', '/runwright/event-kinds.js')
+  assert.equal(answer.headers['content-type'], 'text/javascript; charset=utf-8')
+  const code = encodeURIComponent(answer.text)
+  const served = (await import(`data:text/javascript,${code}`)) as { EVENTS: typeof EVENTS }
+  assert.deepEqual(Object.keys(served.EVENTS), Object.keys(EVENTS))
+  assert.deepEqual(served.EVENTS.goal_check, { label: 'Goal check', refresh: 'soon' })
+  assert.deepEqual(served.EVENTS.tool_started, { label: null })
 })
 
 for (const { name, type } of [
@@ -106,7 +118,8 @@ test('no script turns a string into markup', () => {
   for (const name of files.filter((file) => file.endsWith('.js'))) {
     assert.doesNotMatch(read(name), ways, name)
     for (const [, target] of read(name).matchAll(/from '\.\/([^']+)'/g)) {
-      assert.ok(files.includes(target!), `${name} imports ${target}`)
+      const isServed = files.includes(target!) || target === 'event-kinds.js'
+      assert.ok(isServed, `${name} imports ${target}`)
     }
   }
 })

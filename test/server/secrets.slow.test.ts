@@ -16,7 +16,7 @@ import {
 } from 'runwright/agent'
 import { AsyncClient, BasicAuth, Client, MockTransport, Response } from 'runwright/http'
 import { bearerKeys, createRunService, RunServiceClient } from 'runwright/server'
-import { EVENT_KINDS } from '../../lib/server/describe/schemas.js'
+import { EVENT_KINDS } from '../../lib/server/describe/event-schemas.js'
 import { tiny } from '../agent/mcp/support.js'
 import { modelRequest } from '../agent/models/exchange.js'
 import { scratch, testProvider, type Said } from '../helpers/engine.js'

@@ -1,11 +1,13 @@
 /**
- * Serves the dashboard: a handful of files, read once and cached. They hold no data, so they need
- * no key; the page asks the user for one when the API requires it.
+ * Serves the dashboard: a handful of files, read once and cached, and a module that is made of the
+ * table of events. They hold no data, so they need no key; the page asks the user for one when the
+ * API requires it.
  *
  * @module
  */
 import { createHash } from 'node:crypto'
 import { extname } from 'node:path'
+import { EVENT_KINDS, EVENTS } from '../describe/event-schemas.js'
 import { ProblemError } from '../errors.js'
 import { matchesTag } from '../messages/etag.js'
 import type { HttpRequest, Reply } from '../messages/reply.js'
@@ -38,10 +40,17 @@ interface StaticFile {
   readonly headers: Readonly<Record<string, string>>
 }
 
+/** The module `event-kinds.js`, whose types are in `event-kinds.d.ts`. */
+function eventModule(): string {
+  const table = JSON.stringify(EVENTS, ['label', 'refresh', ...EVENT_KINDS])
+  return `export const EVENTS = ${table}\n`
+}
+
 async function loadFiles(): Promise<ReadonlyMap<string, StaticFile>> {
   const { PAGE_FILES } = await import('./files.js')
   const files = new Map<string, StaticFile>()
-  for (const [name, text] of Object.entries(PAGE_FILES)) {
+  const all = { ...PAGE_FILES, 'event-kinds.js': eventModule() }
+  for (const [name, text] of Object.entries(all)) {
     const type = TYPES[extname(name)]
     if (type === undefined) continue
     const content = Buffer.from(text)

@@ -7,8 +7,7 @@ import type { EventKind, JsonSchema } from '../../agent/index.js'
 import { STREAM_PROTOCOL } from '../access/auth.js'
 import { STREAM_PARAMETERS } from './stream-parameters.js'
 import { VERSION } from '../../internal/version.js'
-import { EVENT_MEANINGS, EVENT_SCHEMAS, MODEL_DELTA } from './event-schemas.js'
-import { EVENT_KINDS } from './schemas.js'
+import { EVENT_KINDS, EVENT_SCHEMAS, EVENTS, MODEL_DELTA } from './event-schemas.js'
 
 const RUN_ID = { run_id: { description: 'UUID of the run, in lower case' } }
 
@@ -103,7 +102,7 @@ function describeMessage(name: EventKind | 'model_delta'): object {
   const summary =
     name === 'model_delta'
       ? 'Text that the model is generating; sent with deltas=1 only, and not stored'
-      : EVENT_MEANINGS[name]
+      : EVENTS[name].meaning
   return {
     name,
     title: name,

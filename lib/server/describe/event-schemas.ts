@@ -1,10 +1,13 @@
 /**
- * The schema of each kind of event. The compiler checks that all kinds and fields of the engine's
- * types are here, and no others; the tests check what is really sent against the schemas.
+ * What the service says of each kind of event, and its schema: from here come the descriptions of
+ * the API and of the streams, the kinds that readers and webhooks may ask for, and the labels of
+ * the dashboard. The compiler checks that all kinds and fields of the engine's types are here, and
+ * no others; the tests check what is really sent against the schemas.
  *
  * @module
  */
 import type {
+  AgentEvent,
   Attempts,
   ChildEnd,
   ChildUsage,
@@ -32,9 +35,122 @@ import {
   text,
   whole,
 } from './fields.js'
-import {
-  AGENT_EVENT, CANDIDATE, END_REASONS, GATE_KIND, PLAN_STEP, RUN_STATUSES,
-} from './schemas.js'
+import { CANDIDATE, END_REASONS, GATE_KIND, PLAN_STEP, RUN_STATUSES } from './schemas.js'
+
+/** What readers of a kind of event need to know besides its payload. */
+interface EventFacts {
+  /** For the description of the streams. */
+  readonly meaning: string
+  /** Names the entry in the dashboard's timeline; null: the event has no entry of its own. */
+  readonly label: string | null
+  /** When the dashboard reads the details again that have changed. Absent: with a later event. */
+  readonly refresh?: 'soon' | 'now'
+}
+
+/** All kinds, in the order in which a run may have them. */
+export const EVENTS: { readonly [K in EventKind]: EventFacts } = {
+  run_created: { meaning: 'The run was created', label: 'Run created' },
+  run_started: { meaning: 'The run starts working', label: null, refresh: 'soon' },
+  run_suspended: {
+    meaning: 'The service shut down cleanly; the run resumes when it starts again',
+    label: null,
+  },
+  run_recovered: {
+    meaning: 'The run resumes after an interruption of the service',
+    label: 'Resumed',
+    refresh: 'soon',
+  },
+  abort_requested: { meaning: 'An abort of the run was requested', label: 'Abort requested' },
+  step_start: { meaning: 'A node starts', label: null },
+  llm_usage: { meaning: 'A model was called', label: 'Tokens', refresh: 'soon' },
+  model_switched: { meaning: 'Another model takes over', label: 'Model changed', refresh: 'soon' },
+  model_turn: { meaning: 'The text of a model turn', label: 'Model' },
+  reasoning: {
+    meaning: 'The reasoning of the model, as far as the provider reveals it',
+    label: 'Reasoning',
+  },
+  tool_call: { meaning: 'The model requests a tool call', label: 'Tool' },
+  tool_started: { meaning: 'A tool call starts', label: null },
+  tool_result: { meaning: 'The result of a tool call', label: null },
+  plan_updated: { meaning: 'The model has a new plan', label: null },
+  conversation_compacted: {
+    meaning: 'The beginning of the conversation is not sent any more',
+    label: 'Summary',
+  },
+  holdout_evaluation: {
+    meaning: 'The held-out tests are about to be evaluated',
+    label: 'Held-out tests',
+  },
+  goal_check: { meaning: 'The goal was evaluated', label: 'Goal check', refresh: 'soon' },
+  result: {
+    meaning: 'The model gave the result, or what it gave is not valid',
+    label: 'Result',
+    refresh: 'soon',
+  },
+  iteration_complete: { meaning: 'An iteration is complete', label: null, refresh: 'soon' },
+  human_check_required: { meaning: 'The run waits at a gate', label: 'Gate', refresh: 'now' },
+  human_check_response: { meaning: 'A gate was answered', label: 'Answer', refresh: 'now' },
+  user_message: { meaning: 'A message for the model, from a human or a program', label: 'Message' },
+  checkpoint: {
+    meaning: "The content of the run's folder was stored",
+    label: 'Checkpoint',
+    refresh: 'soon',
+  },
+  run_end: {
+    meaning: 'The run has ended; only what becomes of its files follows',
+    label: 'End of the run',
+    refresh: 'now',
+  },
+  files_changing: {
+    meaning: 'Files are about to be restored or applied',
+    label: 'Change of files',
+  },
+  files_changed: {
+    meaning: 'Files were restored or applied',
+    label: 'Files changed',
+    refresh: 'soon',
+  },
+  changes_decided: {
+    meaning: 'The changes of an isolated run were applied or discarded',
+    label: 'Changes',
+    refresh: 'soon',
+  },
+  attempt_started: {
+    meaning: 'An attempt starts, in a run of its own',
+    label: 'Attempt',
+    refresh: 'soon',
+  },
+  attempt_ended: { meaning: 'An attempt has ended', label: 'Attempt', refresh: 'soon' },
+  attempt_chosen: {
+    meaning: 'The attempt whose changes are those of this run',
+    label: 'Choice',
+    refresh: 'soon',
+  },
+  delegate_started: {
+    meaning: 'A call starts a run that works for this one',
+    label: 'Delegate',
+    refresh: 'soon',
+  },
+  delegate_ended: {
+    meaning: 'A run that worked for this one has ended; its changes are in the folder',
+    label: 'Delegate',
+    refresh: 'soon',
+  },
+  error: { meaning: 'An error occurred', label: 'Error', refresh: 'soon' },
+  log: { meaning: 'A log message', label: 'Note' },
+}
+
+export const EVENT_KINDS: readonly EventKind[] = Object.keys(EVENTS) as EventKind[]
+
+/** An event of any kind. */
+export const AGENT_EVENT: JsonSchema = fields<AgentEvent>({
+  kind: { ...text, description: `one of ${EVENT_KINDS.join(', ')}; ignore unknown kinds` },
+  run_id: { type: 'string', format: 'uuid' },
+  iteration: count,
+  ts: { type: 'number', description: 'seconds since the Unix epoch; never decreases within a run' },
+  seq: { type: 'integer', minimum: 1, description: '1, 2, 3, … within a run, without gaps' },
+  payload: { ...object, description: 'its shape depends on kind' },
+})
 
 const decision: JsonSchema = { type: 'string', enum: ['approve', 'abort', 'reject'] }
 
@@ -324,44 +440,6 @@ const PAYLOADS: { readonly [K in EventKind]: JsonSchema } = {
   ),
   error: fields<EventPayloads['error']>({ message: text, traceback: text, code: text }),
   log: fields<EventPayloads['log']>({ level: oneOf('info', 'warn', 'error'), message: text }),
-}
-
-/** What an event of each kind means, for the description of the streams. */
-export const EVENT_MEANINGS: { readonly [K in EventKind]: string } = {
-  run_created: 'The run was created',
-  run_started: 'The run starts working',
-  abort_requested: 'An abort of the run was requested',
-  run_suspended: 'The service shut down cleanly; the run resumes when it starts again',
-  run_recovered: 'The run resumes after an interruption of the service',
-  step_start: 'A node starts',
-  llm_usage: 'A model was called',
-  model_switched: 'Another model takes over',
-  model_turn: 'The text of a model turn',
-  reasoning: 'The reasoning of the model, as far as the provider reveals it',
-  tool_call: 'The model requests a tool call',
-  tool_started: 'A tool call starts',
-  tool_result: 'The result of a tool call',
-  plan_updated: 'The model has a new plan',
-  conversation_compacted: 'The beginning of the conversation is not sent any more',
-  holdout_evaluation: 'The held-out tests are about to be evaluated',
-  goal_check: 'The goal was evaluated',
-  result: 'The model gave the result, or what it gave is not valid',
-  iteration_complete: 'An iteration is complete',
-  human_check_required: 'The run waits at a gate',
-  human_check_response: 'A gate was answered',
-  user_message: 'A message for the model, from a human or a program',
-  checkpoint: "The content of the run's folder was stored",
-  run_end: 'The run has ended; only what becomes of its files follows',
-  files_changing: 'Files are about to be restored or applied',
-  files_changed: 'Files were restored or applied',
-  attempt_started: 'An attempt starts, in a run of its own',
-  attempt_ended: 'An attempt has ended',
-  attempt_chosen: 'The attempt whose changes are those of this run',
-  delegate_started: 'A call starts a run that works for this one',
-  delegate_ended: 'A run that worked for this one has ended; its changes are in the folder',
-  changes_decided: 'The changes of an isolated run were applied or discarded',
-  error: 'An error occurred',
-  log: 'A log message',
 }
 
 /** The schema of a whole event, by kind. */

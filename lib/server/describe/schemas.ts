@@ -4,13 +4,7 @@
  *
  * @module
  */
-import {
-  checkSchema,
-  type EndReason,
-  type EventKind,
-  type JsonSchema,
-  type RunStatus,
-} from '../../agent/index.js'
+import { checkSchema, type EndReason, type JsonSchema, type RunStatus } from '../../agent/index.js'
 import { ProblemError } from '../errors.js'
 import { ASSURANCE, CHANGE_COUNTS } from './fields.js'
 
@@ -89,44 +83,6 @@ const decision: JsonSchema = {
   enum: ['approve', 'abort', 'reject'],
   description: '`reject` is valid only for gates of kind `tool`',
 }
-
-/** Kinds of events, in the order in which a run may have them. */
-export const EVENT_KINDS: readonly EventKind[] = namesOf<EventKind>({
-  run_created: true,
-  run_started: true,
-  run_suspended: true,
-  run_recovered: true,
-  abort_requested: true,
-  step_start: true,
-  llm_usage: true,
-  model_switched: true,
-  model_turn: true,
-  reasoning: true,
-  tool_call: true,
-  tool_started: true,
-  tool_result: true,
-  plan_updated: true,
-  conversation_compacted: true,
-  holdout_evaluation: true,
-  goal_check: true,
-  result: true,
-  iteration_complete: true,
-  human_check_required: true,
-  human_check_response: true,
-  user_message: true,
-  checkpoint: true,
-  run_end: true,
-  files_changing: true,
-  files_changed: true,
-  changes_decided: true,
-  attempt_started: true,
-  attempt_ended: true,
-  attempt_chosen: true,
-  delegate_started: true,
-  delegate_ended: true,
-  error: true,
-  log: true,
-})
 
 const anyObject: JsonSchema = { type: 'object' }
 
@@ -328,18 +284,6 @@ export const RUN_SUMMARY: JsonSchema = record({
   cost_known: flag,
   last_seq: count,
   problem: orNull(text, 'why the run cannot be used, usually null: its log is damaged'),
-})
-
-export const AGENT_EVENT: JsonSchema = record({
-  kind: {
-    type: 'string',
-    description: `one of ${EVENT_KINDS.join(', ')}; ignore unknown kinds`,
-  },
-  run_id: runId,
-  iteration: count,
-  ts: { type: 'number', description: 'seconds since the Unix epoch; never decreases within a run' },
-  seq: { type: 'integer', minimum: 1, description: '1, 2, 3, … within a run, without gaps' },
-  payload: { type: 'object', description: 'its shape depends on kind' },
 })
 
 /** The response to the answer of a gate. */

@@ -1,7 +1,7 @@
 /** The query parameters of both kinds of stream. @module */
 import type { EventKind } from '../../agent/index.js'
 import type { Parameter } from './operation.js'
-import { EVENT_KINDS } from './schemas.js'
+import { EVENT_KINDS } from './event-schemas.js'
 import { readChoices, readInteger, readList } from '../messages/query.js'
 
 /** Their descriptions, the same in OpenAPI and AsyncAPI. */

@@ -2,7 +2,7 @@
 import type { EventKind, RunDetails } from '../../agent/index.js'
 import type { ServiceEngine } from '../config.js'
 import type { ServiceContext } from '../context.js'
-import { AGENT_EVENT } from '../describe/schemas.js'
+import { AGENT_EVENT } from '../describe/event-schemas.js'
 import { invalidField, ProblemError } from '../errors.js'
 import { readInteger } from '../messages/query.js'
 import { jsonText, type Reply } from '../messages/reply.js'

@@ -3,6 +3,7 @@ import type { JsonSchema } from '../../agent/index.js'
 import { authorized } from '../access/principal.js'
 import type { ServiceContext } from '../context.js'
 import { describeStreams } from '../describe/asyncapi.js'
+import { AGENT_EVENT } from '../describe/event-schemas.js'
 import { describeApi } from '../describe/openapi.js'
 import { LEFT_OUT } from '../describe/fields.js'
 import * as schemas from '../describe/schemas.js'
@@ -22,7 +23,7 @@ const NAMED = {
   RunSummary: schemas.RUN_SUMMARY,
   Gate: schemas.GATE,
   ResumeResult: schemas.RESUME_RESULT,
-  AgentEvent: schemas.AGENT_EVENT,
+  AgentEvent: AGENT_EVENT,
   Checkpoint: workspace.CHECKPOINT,
   LeftOut: LEFT_OUT,
   NetChanges: workspace.NET_CHANGES,

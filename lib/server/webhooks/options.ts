@@ -1,7 +1,7 @@
 import { addCredential, warn } from '../../internal/errors.js'
 import { checkOptions, type OptionKinds } from '../../internal/options.js'
 import type { EventKind } from '../../agent/index.js'
-import { EVENT_KINDS } from '../describe/schemas.js'
+import { EVENT_KINDS } from '../describe/event-schemas.js'
 
 /** A receiver of events. Its progress is stored under its `url`, so a new `url` starts afresh. */
 export interface WebhookEndpoint {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { EVENT_KINDS } from '../../../lib/server/describe/schemas.js'
+import { EVENT_KINDS } from '../../../lib/server/describe/event-schemas.js'
 import { openService } from '../open-service.js'
 import { assertMessageDescribed, type StreamDescription } from '../conformance.js'
 import { FakeEngine } from '../fake-engine.js'

@@ -2,7 +2,7 @@
 import { restsOn } from './assurance.js'
 import { changeView } from './diff.js'
 import { h, programOutput, setText } from './dom.js'
-import { by, entry, LABELS, line, paragraph } from './entry.js'
+import { by, entry, labelOf, line, paragraph } from './entry.js'
 import { checkpointEntry, decisionEntry, filesEntry } from './folder-entries.js'
 import { duration, endReason, lineCounts, number, plural, statusLabel } from './format.js'
 import { imagesView } from './images.js'
@@ -39,21 +39,17 @@ const SHORT_OUTPUT = 8_000
  * }} Progress `heard` false: it came too late
  */
 
-/** Kinds that never have an entry of their own. */
-const HIDDEN = new Set(['step_start', 'tool_started', 'tool_result', 'iteration_complete'])
-
 /**
  * True when an event is shown as an entry of its own.
  *
  * @param {AgentEvent} event
  */
 export function isShown(event) {
-  if (HIDDEN.has(event.kind)) return false
   if (event.kind === 'llm_usage')
     return event.payload.input_tokens + event.payload.output_tokens > 0
   if (event.kind === 'model_turn')
     return event.payload.text.trim() !== '' && event.payload.gives_result !== true
-  return event.kind in LABELS
+  return labelOf(event) !== null
 }
 
 /**
@@ -128,7 +124,7 @@ export function entryView(event, progress) {
     case 'log':
       return line(event, event.payload.level === 'info' ? 'plain' : 'warn', event.payload.message)
     default:
-      return line(event, 'plain', LABELS[event.kind] ?? event.kind)
+      return line(event, 'plain', labelOf(event) ?? event.kind)
   }
 }
 

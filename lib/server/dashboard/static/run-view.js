@@ -7,6 +7,7 @@ import { ChangedFiles } from './changed-files.js'
 import { ChangesTab } from './changes-tab.js'
 import { checkpointName, checkpointOf } from './checkpoints.js'
 import { announce, button, fill, h, prose, refill, setText, setTitle } from './dom.js'
+import { EVENTS } from './event-kinds.js'
 import { FilesTab } from './files-tab.js'
 import { follow } from './follow.js'
 import { endReason, isLive, plural, statusLabel } from './format.js'
@@ -35,16 +36,6 @@ import { Waterfall } from './waterfall.js'
  * @typedef {import('../types.js').Status} Status
  * @typedef {import('./dom.js').View} View
  */
-
-/** Kinds after which the details have changed. */
-const REFRESHING = new Set([
-  'run_started', 'run_recovered', 'llm_usage', 'model_switched', 'goal_check',
-  'iteration_complete', 'checkpoint', 'files_changed', 'changes_decided', 'attempt_started',
-  'attempt_ended', 'attempt_chosen', 'delegate_started', 'delegate_ended', 'result', 'error',
-])
-
-/** Kinds that the user is waiting for, shown without delay. */
-const URGENT = new Set(['human_check_required', 'human_check_response', 'run_end'])
 
 /** Between two requests for the details, at least. */
 const REFRESH_MS = 400
@@ -333,8 +324,9 @@ export class RunView {
     }
     if (events.some(({ kind }) => kind === 'checkpoint' || kind === 'files_changed'))
       this.#filesChanged()
-    if (events.some(({ kind }) => URGENT.has(kind))) this.#refreshNow()
-    else if (events.some(({ kind }) => REFRESHING.has(kind))) this.#refreshSoon()
+    const refreshes = new Set(events.map(({ kind }) => EVENTS[kind]?.refresh))
+    if (refreshes.has('now')) this.#refreshNow()
+    else if (refreshes.has('soon')) this.#refreshSoon()
     // The page follows new entries only when it was scrolled to the end.
     if (following && this.#status !== null && isLive(this.#status)) this.#story.scrollToEnd()
   }
