@@ -3,7 +3,7 @@
  *
  * @module
  */
-import type { AgentEvent, JsonObject, NetChanges, RunDetails } from '../agent/index.js'
+import type { AgentEvent, EventKind, JsonObject, NetChanges, RunDetails } from '../agent/index.js'
 import type { Part, Style } from './print.js'
 
 /** The tool that tries many patches in one call. */
@@ -16,35 +16,57 @@ const BRIEF = 300
 const MAX_FAREWELL = 8_000
 const MAX_FAREWELL_LINES = 60
 
+/** An event of one kind. */
+type EventOf<K extends EventKind> = Extract<AgentEvent, { kind: K }>
+
+/** The lines of the kinds that are shown. */
+const LINES: { readonly [K in EventKind]?: (event: EventOf<K>) => Part[] | null } = {
+  step_start: ({ iteration, payload }) =>
+    payload.node === 'plan' ? [['bold', `iteration ${iteration}`]] : null,
+  model_turn: ({ payload }) =>
+    payload.text.trim() === '' ? null : labelled('model', ['dim', brief(payload.text)]),
+  // What it tries is said with what came of it, on one line.
+  tool_call: ({ payload }) =>
+    payload.tool === TRY ? null : labelled(payload.tool, callText(payload.args)),
+  tool_result({ payload: { exit_code: code, output, tool } }) {
+    if (tool === TRY && code === 0) return labelled(TRY, triedText(output))
+    if (code === 0) return null
+    return labelled(tool, ['yellow', `exit ${code}`], ['dim', lastLine(output)])
+  },
+  goal_check({ payload: { achieved, reason, counts, duration_ms } }) {
+    const tests = counts === null ? '' : `${counts.passed}/${counts.total} pass, `
+    const verdict: Part = achieved ? ['green', 'met'] : ['red', 'not met']
+    return labelled('check', verdict, `: ${brief(reason)}`, ` (${tests}${duration_ms} ms)`)
+  },
+  human_check_required: ({ payload }) => labelled('gate', ['yellow', brief(payload.summary)]),
+  human_check_response: ({ payload }) => labelled('answer', payload.decision),
+  attempt_started: ({ payload }) =>
+    labelled(`attempt ${payload.attempt}`, `begins with ${payload.model_name}`),
+  attempt_ended: ({ payload }) =>
+    labelled(`attempt ${payload.attempt}`, payload.status, `: ${brief(payload.reason)}`),
+  attempt_chosen: ({ payload }) =>
+    labelled(`attempt ${payload.attempt}`, 'is taken', `: ${brief(payload.why)}`),
+  plan_updated({ payload: { steps } }) {
+    const done = steps.filter(({ status }) => status === 'done').length
+    return labelled('plan', `${done} of ${steps.length} steps are done`)
+  },
+  model_switched: ({ payload }) =>
+    labelled('model', `${payload.to} goes on: `, ['dim', brief(payload.message)]),
+  result: ({ payload: { problem } }) =>
+    problem === null ? null : labelled('result', ['yellow', brief(problem)]),
+  conversation_compacted: ({ payload }) =>
+    labelled('summary', `stands in place of ${payload.turns} turns`),
+  abort_requested: ({ payload }) =>
+    labelled('abort', payload.why ?? 'the run ends; a second Ctrl-C leaves at once'),
+  run_recovered: ({ payload }) => labelled('recovered', `attempt ${payload.attempt}`),
+  error: ({ payload }) => labelled('error', ['red', brief(payload.message)]),
+  log: ({ payload }) => labelled(payload.level, ['dim', brief(payload.message)]),
+}
+
 /** The line of an event; null for events that are not shown. */
 export function lineOf(event: AgentEvent): Part[] | null {
-  const { kind, payload } = event
-  switch (kind) {
-    case 'step_start':
-      return payload.node === 'plan' ? [['bold', `iteration ${event.iteration}`]] : null
-    case 'model_turn':
-      return payload.text.trim() === '' ? null : labelled('model', ['dim', brief(payload.text)])
-    case 'tool_call':
-      // What it tries is said with what came of it, on one line.
-      return payload.tool === TRY ? null : labelled(payload.tool, callText(payload.args))
-    case 'tool_result': {
-      const { exit_code: code, output } = payload
-      if (payload.tool === TRY && code === 0) return labelled(TRY, triedText(output))
-      if (code === 0) return null
-      return labelled(payload.tool, ['yellow', `exit ${code}`], ['dim', lastLine(output)])
-    }
-    case 'goal_check': {
-      const { achieved, reason, counts, duration_ms } = payload
-      const tests = counts === null ? '' : `${counts.passed}/${counts.total} pass, `
-      const verdict: Part = achieved ? ['green', 'met'] : ['red', 'not met']
-      return labelled('check', verdict, `: ${brief(reason)}`, ` (${tests}${duration_ms} ms)`)
-    }
-    case 'run_end':
-    case 'run_created':
-      return null
-    default:
-      return rareLine(event)
-  }
+  const line = LINES[event.kind] as ((event: AgentEvent) => Part[] | null) | undefined
+  return line?.(event) ?? null
 }
 
 /** All lines of what a model says when it gives up, which nobody should miss; none for others. */
@@ -55,42 +77,6 @@ export function farewellOf({ kind, payload }: AgentEvent): Part[][] {
   return text.split('\n', MAX_FAREWELL_LINES).map((line, at) =>
     at === 0 ? labelled('model', line) : [' '.repeat(LABEL + 2), line],
   )
-}
-
-function rareLine({ kind, payload }: AgentEvent): Part[] | null {
-  switch (kind) {
-    case 'human_check_required':
-      return labelled('gate', ['yellow', brief(payload.summary)])
-    case 'human_check_response':
-      return labelled('answer', payload.decision)
-    case 'attempt_started':
-      return labelled(`attempt ${payload.attempt}`, `begins with ${payload.model_name}`)
-    case 'attempt_ended':
-      return labelled(`attempt ${payload.attempt}`, payload.status, `: ${brief(payload.reason)}`)
-    case 'attempt_chosen':
-      return labelled(`attempt ${payload.attempt}`, 'is taken', `: ${brief(payload.why)}`)
-    case 'plan_updated': {
-      const done = payload.steps.filter(({ status }) => status === 'done').length
-      return labelled('plan', `${done} of ${payload.steps.length} steps are done`)
-    }
-    case 'model_switched':
-      return labelled('model', `${payload.to} goes on: `, ['dim', brief(payload.message)])
-    case 'result':
-      if (payload.problem === null) return null
-      return labelled('result', ['yellow', brief(payload.problem)])
-    case 'conversation_compacted':
-      return labelled('summary', `stands in place of ${payload.turns} turns`)
-    case 'abort_requested':
-      return labelled('abort', payload.why ?? 'the run ends; a second Ctrl-C leaves at once')
-    case 'run_recovered':
-      return labelled('recovered', `attempt ${payload.attempt}`)
-    case 'error':
-      return labelled('error', ['red', brief(payload.message)])
-    case 'log':
-      return labelled(payload.level, ['dim', brief(payload.message)])
-    default:
-      return null
-  }
 }
 
 function labelled(label: string, ...parts: readonly Part[]): Part[] {

@@ -53,6 +53,51 @@ export function isShown(event) {
 }
 
 /**
+ * The entries of kinds that show more than their label.
+ *
+ * @type {{
+ *   readonly [K in AgentEvent['kind']]?: (event: EventOf<K>, progress: Progress) => HTMLElement
+ * }}
+ */
+const VIEWS = {
+  attempt_started: treeEntry,
+  attempt_ended: treeEntry,
+  attempt_chosen: treeEntry,
+  delegate_started: treeEntry,
+  delegate_ended: treeEntry,
+  run_created: createdEntry,
+  run_recovered(event) {
+    const { attempt } = event.payload
+    return line(event, 'warn', `Resumed after a restart of the service (attempt ${attempt})`)
+  },
+  abort_requested: (event) => line(event, 'warn', `Abort requested${by(event.payload.by)}`),
+  llm_usage: usageLine,
+  model_switched(event) {
+    const { from, to, message } = event.payload
+    return line(event, 'warn', `${to} takes over from ${from}`, message)
+  },
+  model_turn: (event) => entry(event, 'said', h('p.what', 'Model'), paragraph(event.payload.text)),
+  reasoning: reasoningEntry,
+  tool_call: toolEntry,
+  checkpoint: (event, { previous = null }) => checkpointEntry(event, previous),
+  user_message: (event, { heard }) => messageEntry(event, heard),
+  files_changing: filesEntry,
+  files_changed: filesEntry,
+  changes_decided: decisionEntry,
+  conversation_compacted: summaryEntry,
+  holdout_evaluation: holdoutLine,
+  result: resultEntry,
+  goal_check: checkEntry,
+  human_check_required: (event) =>
+    line(event, 'gate', 'Waiting for a human', event.payload.summary),
+  human_check_response: answerEntry,
+  run_end: endEntry,
+  error: errorEntry,
+  log: (event) =>
+    line(event, event.payload.level === 'info' ? 'plain' : 'warn', event.payload.message),
+}
+
+/**
  * The entry of an event.
  *
  * @param {AgentEvent} event for which `isShown()` is true
@@ -60,72 +105,22 @@ export function isShown(event) {
  * @returns {HTMLElement}
  */
 export function entryView(event, progress) {
-  switch (event.kind) {
-    case 'attempt_started':
-    case 'attempt_ended':
-    case 'attempt_chosen':
-    case 'delegate_started':
-    case 'delegate_ended':
-      return treeEntry(event)
-    case 'run_created':
-      return entry(
-        event,
-        'plain',
-        h('p.what', createdText(event)),
-        ...(event.payload.messages ?? []).map(({ text, by: who }) =>
-          h('div', h('p.what', `Message${by(who)}`), paragraph(text)),
-        ),
-      )
-    case 'run_recovered':
-      return line(
-        event,
-        'warn',
-        `Resumed after a restart of the service (attempt ${event.payload.attempt})`,
-      )
-    case 'abort_requested':
-      return line(event, 'warn', `Abort requested${by(event.payload.by)}`)
-    case 'llm_usage':
-      return usageLine(event)
-    case 'model_switched': {
-      const { from, to, message } = event.payload
-      return line(event, 'warn', `${to} takes over from ${from}`, message)
-    }
-    case 'model_turn':
-      return said(event, 'Model', event.payload.text)
-    case 'reasoning':
-      return reasoningEntry(event)
-    case 'tool_call':
-      return toolEntry(event, progress)
-    case 'checkpoint':
-      return checkpointEntry(event, progress.previous ?? null)
-    case 'user_message':
-      return messageEntry(event, progress.heard)
-    case 'files_changing':
-    case 'files_changed':
-      return filesEntry(event)
-    case 'changes_decided':
-      return decisionEntry(event)
-    case 'conversation_compacted':
-      return summaryEntry(event)
-    case 'holdout_evaluation':
-      return holdoutLine(event)
-    case 'result':
-      return resultEntry(event)
-    case 'goal_check':
-      return checkEntry(event)
-    case 'human_check_required':
-      return line(event, 'gate', 'Waiting for a human', event.payload.summary)
-    case 'human_check_response':
-      return answerEntry(event)
-    case 'run_end':
-      return endEntry(event)
-    case 'error':
-      return errorEntry(event)
-    case 'log':
-      return line(event, event.payload.level === 'info' ? 'plain' : 'warn', event.payload.message)
-    default:
-      return line(event, 'plain', labelOf(event) ?? event.kind)
-  }
+  const view = /** @type {((event: AgentEvent, progress: Progress) => HTMLElement) | undefined} */ (
+    VIEWS[event.kind]
+  )
+  return view?.(event, progress) ?? line(event, 'plain', labelOf(event) ?? event.kind)
+}
+
+/** @param {EventOf<'run_created'>} event */
+function createdEntry(event) {
+  return entry(
+    event,
+    'plain',
+    h('p.what', createdText(event)),
+    ...(event.payload.messages ?? []).map(({ text, by: who }) =>
+      h('div', h('p.what', `Message${by(who)}`), paragraph(text)),
+    ),
+  )
 }
 
 /** @param {EventOf<'run_created'>} event */
@@ -133,15 +128,6 @@ function createdText({ payload: { attempts, role } }) {
   if (attempts !== undefined)
     return `Run created: ${plural(attempts.count, 'attempt')}, ${chosenBy(attempts.choose)}`
   return role === undefined ? 'Run created' : `Run created, as ${ROLE_WORDS[role]}`
-}
-
-/**
- * @param {AgentEvent} event
- * @param {string} who
- * @param {string} text
- */
-function said(event, who, text) {
-  return entry(event, 'said', h('p.what', who), paragraph(text))
 }
 
 /**
