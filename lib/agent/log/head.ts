@@ -36,18 +36,19 @@ export function foldHead(head: RunHead | null, record: RunRecord): RunHead {
 }
 
 /**
- * The status after `record`. Nothing follows a final status but what becomes of the run's files.
+ * Returns the status after `record`. Nothing follows a final status but what becomes of the run's
+ * files. `change`: that of the kind of the record.
  *
  * @throws {@link IllegalTransitionError}
  */
 export function statusAfter(
   status: RunStatus,
   record: RunRecord,
-  { followsEnd, trigger }: RecordChange = changeOf(record.kind),
+  change: RecordChange = changeOf(record.kind),
 ): RunStatus {
-  const moves = trigger?.(record)
-  const next = moves === undefined ? status : transition(status, moves)
-  const isLate = followsEnd !== true && isTerminal(status)
+  const trigger = change.trigger?.(record)
+  const next = trigger === undefined ? status : transition(status, trigger)
+  const isLate = change.followsEnd !== true && isTerminal(status)
   if (next === null || isLate) throw new IllegalTransitionError(status, record.kind)
   return next
 }

@@ -37,7 +37,7 @@ import {
 } from './fields.js'
 import { CANDIDATE, END_REASONS, GATE_KIND, PLAN_STEP, RUN_STATUSES } from './schemas.js'
 
-/** What readers of a kind of event need to know besides its payload. */
+/** How a kind of event is presented. */
 interface EventFacts {
   /** For the description of the streams. */
   readonly meaning: string

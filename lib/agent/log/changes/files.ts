@@ -82,7 +82,7 @@ function foldFilesChanged(state: FoldedState, { payload, seq }: RecordOf<'files_
   else state.notices.push(notice)
 }
 
-/** What somebody changed between the intent and its end stays as it is, like any conflict. */
+/** Paths that others changed since the merge began stay as they are, like any conflict. */
 function foldSkipped(
   { children }: FoldedState,
   { operation_id, skipped }: EventPayloads['files_changed'],

@@ -110,7 +110,7 @@ function versionOfCreated({ payload, private: hidden }: DraftOf<'run_created'>):
     payload.role, payload.attempts, request?.delegation,
   ]
   if (needsFourth.some((part) => part !== undefined)) return 4
-  // It would ask nobody before a call.
+  // It would run calls without asking.
   if (typeof request?.approval === 'object') return 4
   // It would take a goal for met that nothing has sealed.
   if (holdout !== undefined || request?.sealed_checks === 'require') return 3
