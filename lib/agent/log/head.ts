@@ -72,7 +72,39 @@ function createHead(record: RunCreated): RunHead {
   }
 }
 
-/** All fields, as they are before anything is known, and in heads of versions without them. */
+/** The fields that heads of earlier versions may lack. */
+const ADDED: Pick<RunDetails, AddedField> = {
+  max_tool_calls: null,
+  temperature: null,
+  reasoning_effort: null,
+  max_output_tokens: null,
+  workspace: 'in_place',
+  checkpoint_id: null,
+  changes: null,
+  forked_from: null,
+  assurance: null,
+  check_files: null,
+  root_run_id: '',
+  role: 'root',
+  attempts: null,
+  delegation: null,
+  delegates: 0,
+  // Only in the log: see `request/complete-details.ts`.
+  instructions: null,
+  project_instructions: null,
+  tools: null,
+  compaction: 'drop',
+  plan: null,
+  images: 0,
+  fallback_models: null,
+  active_model: '',
+  usage_by_model: null,
+  result_schema: null,
+  result: null,
+  answer: '',
+}
+
+/** All fields, as they are before anything is known. */
 const BLANK: RunDetails = {
   run_id: '',
   goal: '',
@@ -109,34 +141,7 @@ const BLANK: RunDetails = {
   max_total_tokens: null,
   max_cost_usd: null,
   max_seconds: null,
-  max_tool_calls: null,
-  temperature: null,
-  reasoning_effort: null,
-  max_output_tokens: null,
-  workspace: 'in_place',
-  checkpoint_id: null,
-  changes: null,
-  forked_from: null,
-  assurance: null,
-  check_files: null,
-  root_run_id: '',
-  role: 'root',
-  attempts: null,
-  delegation: null,
-  delegates: 0,
-  // Only in the log: see `request/complete-details.ts`.
-  instructions: null,
-  project_instructions: null,
-  tools: null,
-  compaction: 'drop',
-  plan: null,
-  images: 0,
-  fallback_models: null,
-  active_model: '',
-  usage_by_model: null,
-  result_schema: null,
-  result: null,
-  answer: '',
+  ...ADDED,
 }
 
 function createDetails({ payload, private: frozen, run_id, seq, ts }: RunCreated): RunDetails {
@@ -200,15 +205,47 @@ export type StoredHead = Omit<RunHead, 'details' | NewHeadField> &
 type NewHeadField =
   'answerSeq' | 'checkpointSeq' | 'hasInstructions' | 'hasResultSchema' | 'operation' | 'resultSeq'
 
-type StoredDetails = Partial<Omit<RunDetails, 'usage'>> &
-  Pick<RunDetails, 'run_id' | 'model_name' | 'final_state'> & {
-    readonly usage: Partial<RunDetails['usage']>
+type StoredDetails = Omit<RunDetails, 'usage' | AddedField> &
+  Partial<Pick<RunDetails, AddedField>> & {
+    readonly usage: Omit<RunDetails['usage'], AddedCount> &
+      Partial<Pick<RunDetails['usage'], AddedCount>>
   }
 
-/** Fills in what a stored head lacks. */
+type AddedCount = 'estimated_tokens'
+
+type AddedField =
+  | 'active_model'
+  | 'answer'
+  | 'assurance'
+  | 'attempts'
+  | 'changes'
+  | 'check_files'
+  | 'checkpoint_id'
+  | 'compaction'
+  | 'delegates'
+  | 'delegation'
+  | 'fallback_models'
+  | 'forked_from'
+  | 'images'
+  | 'instructions'
+  | 'max_output_tokens'
+  | 'max_tool_calls'
+  | 'plan'
+  | 'project_instructions'
+  | 'reasoning_effort'
+  | 'result'
+  | 'result_schema'
+  | 'role'
+  | 'root_run_id'
+  | 'temperature'
+  | 'tools'
+  | 'usage_by_model'
+  | 'workspace'
+
+/** Fills in what the head of an earlier version lacks, and nothing that a damaged one lacks. */
 export function completeHead({ details, ...head }: StoredHead): RunHead {
   const { run_id: root_run_id, model_name: active_model } = details
-  const usage = { ...BLANK.usage, ...details.usage }
+  const usage = { estimated_tokens: 0, ...details.usage }
   return {
     checkpointSeq: null,
     hasInstructions: false,
@@ -217,7 +254,7 @@ export function completeHead({ details, ...head }: StoredHead): RunHead {
     answerSeq: null,
     operation: null,
     ...head,
-    details: { ...BLANK, root_run_id, active_model, ...details, usage },
+    details: { ...ADDED, root_run_id, active_model, ...details, usage },
   }
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { RunRecord } from 'runwright/agent'
+import { completeHead, type StoredHead } from '../../../lib/agent/log/head.js'
 import { foldState } from '../../../lib/agent/log/state.js'
 import { sampleRun } from '../../../lib/agent/testing/sample-records.js'
 
@@ -60,4 +61,13 @@ test('a kind of a later version changes nothing but the position, whatever its n
       },
     })
   }
+})
+
+test('a stored head gets the fields of later versions, and none that every version had', () => {
+  const details = { run_id: 'r', model_name: 'm', usage: {} }
+  const head = completeHead({ details } as unknown as StoredHead)
+  assert.equal(head.details.role, 'root')
+  assert.equal(head.details.active_model, 'm')
+  for (const field of ['status', 'created_at', 'last_seq', 'cwd'] as const)
+    assert.equal(head.details[field], undefined, field)
 })
