@@ -1,5 +1,5 @@
 import type { DependencyJob, FoundDependencies } from './dependency-job.js'
-import type { FileSystemTime } from './touched-files.js'
+import type { FileSystemTime } from './find-touched.js'
 
 /** What to copy, and how. All folders are absolute, real paths. */
 export interface CopyJob {

@@ -2,10 +2,31 @@
 import { lstatSync } from 'node:fs'
 import { SKIPPED_FOLDERS } from './skipped-folders.js'
 import { rawPath, toText } from './raw-paths.js'
-import type { FileSystemTime, TouchedFiles } from './touched-files.js'
 import { visitTree } from './visit-tree.js'
 
 const MAX_ENTRIES = 200_000
+
+/** All paths are relative, and sorted within their folders. */
+export interface TouchedFiles {
+  /**
+   * Files of which the content was read since the copy was made, and links that were followed. A
+   * file that was made since counts when it was read, or when nobody set its access time to 0.
+   */
+  readonly read: readonly string[]
+  /** Files and links that were changed or made since. */
+  readonly changed: readonly string[]
+  /** Folders whose entries were listed, or that were made since; `.` is the folder itself. */
+  readonly listed: readonly string[]
+  /** False where the file system keeps no access times: `read` and `listed` are empty then. */
+  readonly observes: boolean
+}
+
+/** A time of a file system's clock. */
+export interface FileSystemTime {
+  readonly ms: number
+  /** True if reading a file there gives it another access time than 0. */
+  readonly keepsAccessTimes: boolean
+}
 
 export function findTouched(
   folder: string,

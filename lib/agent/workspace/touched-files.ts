@@ -15,23 +15,9 @@
 import { randomBytes } from 'node:crypto'
 import { open, unlink, type FileHandle } from 'node:fs/promises'
 import { sleep } from '../../internal/time.js'
+import type { FileSystemTime, TouchedFiles } from './find-touched.js'
 import { failure } from './paths.js'
 import { performAbortable, taskError } from './tree-task.js'
-
-/** All paths are relative, and sorted within their folders. */
-export interface TouchedFiles {
-  /**
-   * Files of which the content was read since the copy was made, and links that were followed. A
-   * file that was made since counts when it was read, or when nobody set its access time to 0.
-   */
-  readonly read: readonly string[]
-  /** Files and links that were changed or made since. */
-  readonly changed: readonly string[]
-  /** Folders whose entries were listed, or that were made since; `.` is the folder itself. */
-  readonly listed: readonly string[]
-  /** False where the file system keeps no access times: `read` and `listed` are empty then. */
-  readonly observes: boolean
-}
 
 /**
  * Finds what was touched in a copy. Version control, dependencies and caches are passed over, and
@@ -59,13 +45,6 @@ export async function touchedFiles(
 
 /** Some file systems count in steps of two seconds. */
 const MAX_STEP_MS = 3_000
-
-/** A time of a file system's clock. */
-export interface FileSystemTime {
-  readonly ms: number
-  /** True if reading a file there gives it another access time than 0. */
-  readonly keepsAccessTimes: boolean
-}
 
 /**
  * The time of the file system's clock in a folder, once it has moved on: see rule 3.

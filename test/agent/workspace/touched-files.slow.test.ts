@@ -9,10 +9,10 @@ import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { WorkspaceError } from '../../../lib/agent/errors.js'
 import { copyTree, removeFolder } from '../../../lib/agent/workspace/copy.js'
-import { findTouched } from '../../../lib/agent/workspace/find-touched.js'
 import {
-  fileSystemTime, touchedFiles, type FileSystemTime, type TouchedFiles,
-} from '../../../lib/agent/workspace/touched-files.js'
+  findTouched, type FileSystemTime, type TouchedFiles,
+} from '../../../lib/agent/workspace/find-touched.js'
+import { fileSystemTime, touchedFiles } from '../../../lib/agent/workspace/touched-files.js'
 import { Children } from '../../helpers/kill.js'
 import { Random } from '../../helpers/random.js'
 

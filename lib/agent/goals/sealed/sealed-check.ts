@@ -29,7 +29,8 @@ import type {
 import {
   captureDependencies, compareDependencies, type DependencyComparison,
 } from '../../workspace/dependencies.js'
-import { fileSystemTime, touchedFiles, type TouchedFiles } from '../../workspace/touched-files.js'
+import type { TouchedFiles } from '../../workspace/find-touched.js'
+import { fileSystemTime, touchedFiles } from '../../workspace/touched-files.js'
 import { checkGoal, patienceOf } from '../check.js'
 import { commandGoal } from '../command-goal.js'
 import { checkHeldOut, NONE_LEFT } from '../holdout/check-held-out.js'
