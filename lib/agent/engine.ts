@@ -71,12 +71,10 @@ import { visibleHead } from './request/visible-head.js'
 import type { RunDetails, RunHead, RunSummary } from './run-details.js'
 import { ActiveRuns } from './run/active-runs.js'
 import { EngineChildren } from './run/children/engine-children.js'
-import type { RunDriver } from './run/driver.js'
 import { limitedProviders } from './run/limited-calls.js'
-import { LocalDriver } from './run/local-driver.js'
+import { RunDriver } from './run/run-driver.js'
 import { Scheduler } from './run/scheduler.js'
 import type { RunServices } from './run/services.js'
-import { SharedDriver } from './run/shared-driver.js'
 import { HAND_OVER_MS } from './run/steps/suspend.js'
 import { QUERY, type RunQuery, type StoreDamage } from './store.js'
 import type { Tool } from './tool.js'
@@ -136,10 +134,7 @@ export class RunEngine {
     this.#services = services
     const { isolation, sealedFolders, store } = services
     const runs = new ActiveRuns(services)
-    this.#driver =
-      store.shared === undefined
-        ? new LocalDriver(services, runs)
-        : new SharedDriver(services, runs, store.shared)
+    this.#driver = new RunDriver(services, runs)
     const use = services.contents?.use ?? null
     this.#upkeep = new Upkeep({ store, use, isolation, sealed: sealedFolders })
     this.workspaces = new Workspaces({ ...services, logs: this.#driver })

@@ -16,6 +16,9 @@ const PAGE = 256
 /** Milliseconds until a log that could not be read is tried again. */
 const RETRY_MS = 500
 
+/** What tells of records that other processes append. */
+export type LogWatch = Pick<SharedRuns, 'holds' | 'watch'>
+
 /** The feed of a run that other processes may write to. */
 export interface OpenSharedFeed extends OpenFeed {
   /**
@@ -23,6 +26,8 @@ export interface OpenSharedFeed extends OpenFeed {
    * the store reported; without `lastSeq`, only to the latter.
    */
   readonly catchUp: (lastSeq?: number) => void
+  /** Ends the feed for all its users: nothing more is appended to the run for now. */
+  readonly end: () => void
   /** True for the first user: the feed may have missed what was appended before it was opened. */
   readonly isFresh: boolean
 }
@@ -30,11 +35,11 @@ export interface OpenSharedFeed extends OpenFeed {
 /** Opens a feed on first use and ends it when its last user has released it. */
 export class SharedFeeds {
   readonly #store: RecordReader
-  readonly #shared: SharedRuns
+  readonly #shared: LogWatch
   readonly #clock: Clock
   readonly #feeds = new Map<string, SharedFeed>()
 
-  constructor(store: RecordReader, shared: SharedRuns, clock: Clock) {
+  constructor(store: RecordReader, shared: LogWatch, clock: Clock) {
     this.#store = store
     this.#shared = shared
     this.#clock = clock
@@ -46,17 +51,20 @@ export class SharedFeeds {
     const shared = known ?? this.#create(runId, lastSeq)
     shared.users += 1
     let isReleased = false
+    const drop = (): void => {
+      shared.close()
+      if (this.#feeds.get(runId) === shared) this.#feeds.delete(runId)
+    }
     return {
       feed: shared.feed,
       isFresh: known === undefined,
       catchUp: (end = 0) => shared.catchUp(end),
+      end: drop,
       release: () => {
         if (isReleased) return
         isReleased = true
         shared.users -= 1
-        if (shared.users > 0) return
-        shared.close()
-        this.#feeds.delete(runId)
+        if (shared.users === 0) drop()
       },
     }
   }
@@ -84,7 +92,7 @@ class SharedFeed {
   #isReading = false
   #isClosed = false
 
-  constructor(feed: RunFeed, store: RecordReader, shared: SharedRuns, clock: Clock) {
+  constructor(feed: RunFeed, store: RecordReader, shared: LogWatch, clock: Clock) {
     this.feed = feed
     this.#store = store
     this.#clock = clock

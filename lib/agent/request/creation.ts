@@ -17,7 +17,7 @@ import { redactedDraft } from '../log/redacted-draft.js'
 import type { RemainingBudget } from '../log/remaining.js'
 import type { RunState } from '../log/run-state.js'
 import { stamp } from '../log/writer.js'
-import type { Model, TraceContext } from '../model.js'
+import type { TraceContext } from '../model.js'
 import type { Redactor } from '../redaction/redactor.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { ChildRole } from '../run-tree.js'
@@ -76,7 +76,6 @@ export interface CreationOptions extends ForkContext, HoldoutsOptions {
   /** As `RunDriver.begin`; throws when the engine is closed. */
   readonly begin: (
     created: RunCreated,
-    model: Model,
     keysSince: number,
   ) => Promise<{ readonly head: RunHead; readonly created: boolean }>
 }
@@ -179,7 +178,7 @@ export class Creation {
       const record = this.#stamp({ newRun, instructions }, owner, null, call, tests, place)
       const { holdout } = record.private ?? {}
       const begin = (): ReturnType<CreationOptions['begin']> =>
-        this.#options.begin(record, newRun.model, 0)
+        this.#options.begin(record, 0)
       await this.#holdouts.keep(runId, tests, holdout, begin)
     }
   }
@@ -228,7 +227,7 @@ export class Creation {
     const record = this.#stamp(resolved, owner, idempotency, options, tests)
     const { run_id } = record
     const begin = (): ReturnType<CreationOptions['begin']> =>
-      this.#options.begin(record, newRun.model, keysSince)
+      this.#options.begin(record, keysSince)
     const { holdout } = record.private ?? {}
     const { head, created } = await this.#holdouts.keep(run_id, tests, holdout, begin)
     const details = created

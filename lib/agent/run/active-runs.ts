@@ -8,7 +8,6 @@ import { within } from '../../internal/time.js'
 import { StoreError } from '../errors.js'
 import type { RunState } from '../log/run-state.js'
 import type { LogWriter } from '../log/writer.js'
-import type { Model } from '../model.js'
 import type { RunDetails } from '../run-details.js'
 import { RunLoop } from './run-loop.js'
 import { runParts, type Origin } from './run-parts.js'
@@ -61,9 +60,9 @@ export class ActiveRuns {
     return this.#runs.values()
   }
 
-  /** Creates the loop of a run without driving it; without `model`, the logged name is resolved. */
-  prepare(log: LogWriter, origin: Origin, model?: Model): RunLoop {
-    const parts = runParts(this.#services, log, origin, model)
+  /** Creates the loop of a run without driving it. */
+  prepare(log: LogWriter, origin: Origin): RunLoop {
+    const parts = runParts(this.#services, log, origin)
     return new RunLoop(log, this.#services, parts, () => this.onWaiting())
   }
 

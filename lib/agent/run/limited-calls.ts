@@ -4,7 +4,7 @@ import type { LogWriter } from '../log/writer.js'
 import type { Model } from '../model.js'
 import type { ProviderLimitsById } from '../models/provider-limits.js'
 import { limiterOf, type CallPlace, type ProviderLimiter } from './provider-limiter.js'
-import { waitingOf } from './waiting-of.js'
+import { waitingOf } from './queue-keys.js'
 
 /** A wait that takes longer (ms) is told in the log of its run. */
 const TELL_MS = 2_000

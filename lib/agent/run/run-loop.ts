@@ -30,14 +30,14 @@ import { Delegates } from './children/delegates.js'
 import { RunChildren } from './children/run-children.js'
 import { CallApprovals } from './call-approvals.js'
 import { TreeBudget } from './children/tree-budget.js'
-import { endedError, liveError } from './ended-runs.js'
+import { endedError, liveError } from './refusals.js'
 import { endFromStore, isTakenAway, type EndingRun } from './end-from-records.js'
 import { Inbox } from './inbox.js'
 import { Interruption } from './interruption.js'
 import { MachinePause } from './machine-pause.js'
 import { nextStep, type Step, type StepLimits } from './next-step.js'
 import type { Outcome } from './outcome.js'
-import { placeOf } from './place-of.js'
+import { folderKey, waitingOf } from './queue-keys.js'
 import type { RunFolder } from './run-folder.js'
 import type { RunParts } from './run-parts.js'
 import { promptOf } from './prompt.js'
@@ -49,7 +49,6 @@ import {
 } from './steps/finish.js'
 import { performStep } from './steps/perform.js'
 import { suspendRun } from './steps/suspend.js'
-import { waitingOf } from './waiting-of.js'
 
 /** Steps after which a run that never waits yields to the event loop. */
 const STEPS_PER_TURN = 32
@@ -423,7 +422,7 @@ export class RunLoop {
       const payload = { level: 'info', message: 'waiting for a slot: all are taken' } as const
       this.#log.note({ kind: 'log', iteration, payload })
     }
-    const entered = scheduler.enter(waitingOf(this.state.head), placeOf(details), signal)
+    const entered = scheduler.enter(waitingOf(this.state.head), folderKey(details), signal)
     await (started_at === null ? entered : this.#log.idleWhile(entered))
   }
 

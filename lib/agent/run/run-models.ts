@@ -12,12 +12,10 @@ export type ModelNamed = (name: string, prices: ModelPrices | null) => Model
 export class RunModels {
   readonly #named: ModelNamed
   /** The last one that worked, by the name that the log has of it. */
-  #active: { readonly name: string; readonly model: Model } | null
+  #active: { readonly name: string; readonly model: Model } | null = null
 
-  /** `first`: the run's own model, if the caller has it. */
-  constructor(named: ModelNamed, first?: Model) {
+  constructor(named: ModelNamed) {
     this.#named = named
-    this.#active = first === undefined ? null : { name: first.name, model: first }
   }
 
   /** The model that works now. */

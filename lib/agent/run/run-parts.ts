@@ -63,13 +63,8 @@ export interface RunParts {
   readonly holdFolder: (folder: string) => Promise<boolean>
 }
 
-/** The parts of the run with this log; without `model`, the logged name is resolved. */
-export function runParts(
-  services: RunServices,
-  log: LogWriter,
-  origin: Origin,
-  model?: Model,
-): RunParts {
+/** The parts of the run with this log. */
+export function runParts(services: RunServices, log: LogWriter, origin: Origin): RunParts {
   const { runId, state } = log
   const { frozen } = state
   const { judge } = frozen.goal
@@ -82,7 +77,7 @@ export function runParts(
   const executor = claimed(services.executor)
   return {
     origin,
-    models: new RunModels(named, model),
+    models: new RunModels(named),
     limits: limitedProvider === null ? null : new LimitedCalls(limitedProvider, services.clock),
     judge: judge === undefined ? null : named(judge.model, judge.prices),
     tools: toolsOf(services.offeredTools(), frozen.request),

@@ -8,7 +8,7 @@ import type { NewChild } from '../../request/new-child.js'
 import type { Creation } from '../../request/creation.js'
 import type { RunHead } from '../../run-details.js'
 import type { RunStore } from '../../store.js'
-import type { RunDriver } from '../driver.js'
+import type { RunDriver } from '../run-driver.js'
 import type { ChildRuns } from './child-runs.js'
 
 const UNENDED: readonly RunStatus[] = ['pending', 'running', 'awaiting_human']

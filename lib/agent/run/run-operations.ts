@@ -18,8 +18,8 @@ import type { SharedFeeds } from '../log/shared-feeds.js'
 import type { RunState } from '../log/run-state.js'
 import { loadState } from '../log/state.js'
 import { LogWriter, type LogWriterOptions } from '../log/writer.js'
-import type { SharedRuns } from '../shared-store.js'
-import { liveError } from './ended-runs.js'
+import { liveError } from './refusals.js'
+import type { RunClaims } from './in-process-runs.js'
 
 /** Pauses and their number, while another process holds the run for a moment. */
 const HELD_DELAY_MS = 250
@@ -32,9 +32,9 @@ interface Operating {
 }
 
 /** See the comment of this file. */
-export class SharedOperations {
+export class RunOperations {
   readonly #services: LogWriterOptions
-  readonly #shared: SharedRuns
+  readonly #claims: RunClaims
   readonly #feeds: SharedFeeds
   readonly #onReleased: () => void
   readonly #operating = new Map<string, Operating>()
@@ -42,12 +42,12 @@ export class SharedOperations {
   /** `onReleased` is called when a run may be claimed again. */
   constructor(
     services: LogWriterOptions,
-    shared: SharedRuns,
+    claims: RunClaims,
     feeds: SharedFeeds,
     onReleased: () => void,
   ) {
     this.#services = services
-    this.#shared = shared
+    this.#claims = claims
     this.#feeds = feeds
     this.#onReleased = onReleased
   }
@@ -55,7 +55,7 @@ export class SharedOperations {
   /** As `RunLogs.operate`; `folder`: the run must have its folder for itself. */
   async operate<T>(runId: string, folder: boolean, work: OnLog<T>): Promise<T> {
     return await this.#alone(runId, async (operating) => {
-      await this.#occupy(runId, folder, operating.stop.signal)
+      await this.occupy(runId, folder, operating.stop.signal)
       const state = await loadState(this.#services.store, runId)
       return await this.#work(runId, state, operating, work)
     })
@@ -71,10 +71,15 @@ export class SharedOperations {
   /** As `RunDriver.alone`. */
   async alone(runId: string, isKnown: boolean, work: () => Promise<void>): Promise<void> {
     await this.#alone(runId, async ({ stop }) => {
-      const canClaim = isKnown && this.#shared.occupy !== undefined
-      if (canClaim) await this.#occupy(runId, false, stop.signal)
+      const canClaim = isKnown && this.#claims.occupy !== undefined
+      if (canClaim) await this.occupy(runId, false, stop.signal)
       await work()
     })
+  }
+
+  /** No log waits for a store that is unavailable any longer. */
+  giveUp(): void {
+    for (const { log } of this.#operating.values()) log?.giveUp()
   }
 
   has(runId: string): boolean {
@@ -105,7 +110,7 @@ export class SharedOperations {
     try {
       return await work(operating)
     } finally {
-      await this.#shared.release(runId).catch(() => undefined)
+      await this.#claims.release(runId).catch(() => undefined)
       this.#operating.delete(runId)
       end()
       this.#onReleased()
@@ -132,15 +137,15 @@ export class SharedOperations {
   }
 
   /** Claims the run, after the process that holds it for a moment. */
-  async #occupy(runId: string, folder: boolean, signal: AbortSignal): Promise<void> {
+  async occupy(runId: string, folder: boolean, signal: AbortSignal): Promise<void> {
     const { clock, store } = this.#services
-    const shared = this.#shared
-    if (shared.occupy === undefined) {
+    const claims = this.#claims
+    if (claims.occupy === undefined) {
       throw new CheckpointError('unsupported', 'this store cannot restore or apply files')
     }
     for (let attempt = 1; ; attempt++) {
       signal.throwIfAborted()
-      const occupied = await shared.occupy(runId, folder)
+      const occupied = await claims.occupy(runId, folder)
       if (occupied.outcome === 'occupied') return
       if (occupied.outcome === 'cwd_busy') {
         const holder = await store.head(occupied.runId)
