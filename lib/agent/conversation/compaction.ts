@@ -15,7 +15,7 @@
 import { TOO_OLD } from '../images.js'
 import { withoutImages, type Message, type UserMessage } from '../model.js'
 import { asSent, estimateConversation, estimateTokens, maskOutput } from './fit.js'
-import { isChecked, isOfPeople, isRepeatedCheck, isSummary } from './first-words.js'
+import { isChecked, isOfPeople, isRepeatedCheck, isSummary } from './message-prefixes.js'
 
 /** Part of the room that the conversation takes afterwards. */
 const TARGET_SHARE = 0.5

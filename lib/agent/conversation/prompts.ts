@@ -9,7 +9,7 @@ import type { EventPayloads, PrivatePayloads } from '../events.js'
 import type { ProjectInstructions } from '../instructions.js'
 import type { UserMessage } from '../model.js'
 import { headAndTail } from '../output.js'
-import { CHECK, GOES_ON, LINE_END, REVIEW } from './first-words.js'
+import { CHECK, GOES_ON, LINE_END, REVIEW } from './message-prefixes.js'
 
 /** Bytes of one tool output that the model gets. */
 const MODEL_OUTPUT_BYTES = 16_384

@@ -8,7 +8,7 @@
 import type { UserMessage } from '../model.js'
 import type { PlanStep } from '../plan.js'
 import { dropNotice } from './fit.js'
-import { LINE_END, SUMMARY } from './first-words.js'
+import { LINE_END, SUMMARY } from './message-prefixes.js'
 
 /** Asks for a summary of at most so many tokens. */
 export function summaryRequest(tokens: number): UserMessage {

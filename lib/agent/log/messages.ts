@@ -7,7 +7,7 @@
  * @module
  */
 import { hash } from '../../internal/bytes.js'
-import { sentMessage } from '../conversation/sent-message.js'
+import { sentMessage } from '../conversation/message-prefixes.js'
 import type { EventPayloads } from '../events.js'
 import type { UserMessage } from '../model.js'
 

@@ -23,7 +23,7 @@ export function redactedDraft<D extends RecordDraft>(draft: D, redactor: Redacto
 
 function redacted(draft: RecordDraft, redactor: Redactor): RecordDraft {
   switch (draft.kind) {
-    // These hold only numbers, words of the engine, and ids of calls (see `sound-turn.ts`).
+    // These hold only numbers, words of the engine, and ids of calls (see `sanitize-turn.ts`).
     case 'run_started':
     case 'run_recovered':
     case 'run_suspended':

@@ -14,7 +14,7 @@ const MAX_COST_OF_A_CALL = 1e6
  * Bounds each count. Providers are not trusted: a single negative, non-numeric or absurdly large
  * count would corrupt the totals of the whole run.
  */
-export function soundUsage(usage: CallUsage): CallUsage {
+export function sanitizeUsage(usage: CallUsage): CallUsage {
   const counts: Usage = {
     input_tokens: soundCount(usage.input_tokens),
     output_tokens: soundCount(usage.output_tokens),

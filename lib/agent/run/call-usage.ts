@@ -7,7 +7,7 @@ import { ModelError } from '../errors.js'
 import type { EventPayloads, RecordDraft } from '../events.js'
 import type { LogWriter } from '../log/writer.js'
 import { chargeFor } from '../models/pricing.js'
-import { soundUsage } from '../models/usage.js'
+import { sanitizeUsage } from '../models/usage.js'
 import type { CallUsage, ModelPrices } from '../usage.js'
 
 /** Whose call it was, at which price. */
@@ -25,7 +25,7 @@ export function usageRecord(
   reported: CallUsage,
   failed = false,
 ): RecordDraft {
-  const usage = soundUsage(reported)
+  const usage = sanitizeUsage(reported)
   const more = { cost_usd: chargeFor(usage, prices), purpose }
   // Without a spread: see `turnPayload()` of the worker's turns.
   const payload = Object.assign(usage, more)

@@ -14,7 +14,7 @@ import { exhausted, type Exhausted } from './budgets.js'
 import { attemptsStep, type AttemptsStep } from './children/attempts.js'
 import { leftBehind, liveChildren } from './children/child-runs.js'
 import { aborted, type Outcome } from './outcome.js'
-import { asksResult, owesResult, resultFailure } from './owed-result.js'
+import { shouldRequestResult, isResultPending, resultFailure } from './pending-result.js'
 
 export type Step =
   | { readonly kind: 'start' }
@@ -108,10 +108,10 @@ function runningStep(
   switch (state.node) {
     case 'plan':
     case 'act': {
-      const isTold = dueMessages(state.messages, state.turns === 0).length > 0
-      const another = state.turns === 0 || state.wantsTurn || isTold
+      const hasPendingMessages = dueMessages(state.messages, state.turns === 0).length > 0
+      const another = state.turns === 0 || state.wantsTurn || hasPendingMessages
       if (!another || state.turns >= limits.maxTurnsPerIteration) return closingStep(state, spent)
-      const end = spent ?? (isTold ? null : stuck(state, limits.detectStuck))
+      const end = spent ?? (hasPendingMessages ? null : stuck(state, limits.detectStuck))
       if (end === null) return { kind: 'turn', iteration, begins: false }
       // Work that was paid for is checked before the run ends.
       return state.turns > 0
@@ -135,7 +135,7 @@ function closingStep(state: RunState, spent: Exhausted | null): Step {
   const { iteration } = state.head.details
   // The request for the result calls no tool.
   const hasCalled = spent?.endReason === 'tool_call_budget'
-  const asks = (spent === null || hasCalled) && asksResult(state, hasCalled)
+  const asks = (spent === null || hasCalled) && shouldRequestResult(state, hasCalled)
   return { kind: asks ? 'result' : 'evaluate', iteration }
 }
 
@@ -151,10 +151,10 @@ export function outcomeAtBoundary(
 ): Outcome | null {
   const { iteration, max_iterations } = state.head.details
   const check = state.lastCheck?.payload
-  const isTold = state.messages.waiting.length > 0
+  const hasPendingMessages = state.messages.waiting.length > 0
   // A fork of a run that has met its goal begins with what to do besides.
-  const goesOn = isTold && iteration === 0 && state.frozen.fork !== undefined
-  const owes = owesResult(state)
+  const goesOn = hasPendingMessages && iteration === 0 && state.frozen.fork !== undefined
+  const owes = isResultPending(state)
   if (check?.achieved === true && !owes && !goesOn) {
     return { status: 'achieved', endReason: 'goal_achieved', reason: check.reason }
   }
@@ -171,9 +171,9 @@ export function outcomeAtBoundary(
   if (state.holdoutEvaluations >= MAX_EVALUATIONS && check?.achieved === false)
     return { status: 'failed', endReason: 'holdout_exhausted', reason: exhaustedReason(reason) }
   const lacks = check?.achieved === true && owes ? 'it gave no result' : reason
-  if (state.gaveUp !== null && !isTold) return gaveUp(state.gaveUp, lacks)
+  if (state.gaveUp !== null && !hasPendingMessages) return gaveUp(state.gaveUp, lacks)
   // Calls that the tree had no room for repeat themselves; that is not the model's fault.
-  const round = isTold || above !== null ? null : stuck(state, detectStuck)
+  const round = hasPendingMessages || above !== null ? null : stuck(state, detectStuck)
   if (round !== null)
     return { status: 'failed', endReason: 'stuck', reason: `${round.reason}: ${reason}` }
   if (iteration >= max_iterations) {

@@ -64,7 +64,7 @@ export class RunLoop {
   /** The gate that has expired by the store's clock, which decides if the run parks at gates. */
   readonly #overdueGate: string | null
   /** True when no process holds a run that waits for a human: any process continues it later. */
-  readonly #parksAtGates: boolean
+  readonly #releasesAtGates: boolean
   #takenOver: boolean
   /** Settles when what must happen alone has: an answer, the end of the run, a restore. */
   #answering: Promise<void> | undefined
@@ -90,7 +90,7 @@ export class RunLoop {
     const { abandoned, overdue = false } = parts.origin
     this.#interruption = new Interruption(clock)
     this.#overdueGate = overdue ? (head.details.gate?.gate_id ?? null) : null
-    this.#parksAtGates = services.store.shared !== undefined
+    this.#releasesAtGates = services.store.shared !== undefined
     this.#machine = new MachinePause(clock)
     this.#approvals = new CallApprovals(services, parts.tools)
     const needsApproval = (call: CallState): boolean => this.#approvals.needs(call, this.state)
@@ -460,7 +460,7 @@ export class RunLoop {
     const { gate } = this.state.head.details
     if (gate === null) return
     const left = this.#log.untilExpiry()
-    const isParked = this.#parksAtGates
+    const isParked = this.#releasesAtGates
     const isOverdue = isParked ? gate.gate_id === this.#overdueGate : left !== null && left <= 0
     if (isOverdue) {
       const reason = `gate ${gate.gate_id} was not answered by ${gate.deadline}`
@@ -483,7 +483,7 @@ export class RunLoop {
 
   /** A copy stays here: another process makes its own, of the newest checkpoint. */
   async #suspendNow(): Promise<void> {
-    const movesOn = this.#parksAtGates && this.state.frozen.request.workspace === 'isolated'
+    const movesOn = this.#releasesAtGates && this.state.frozen.request.workspace === 'isolated'
     const checkpoints = movesOn ? (this.#context?.checkpoints ?? null) : null
     await this.#delegates.atRest()
     const leftMs = (): number => this.#interruption.handOverMs

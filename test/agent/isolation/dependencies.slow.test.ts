@@ -334,8 +334,8 @@ for (const { name, more, mounted } of mountCases) {
     const mounts = [{ from: join(project.cwd, 'node_modules'), to: packages }]
     assert.deepEqual(readOnly, mounted ? mounts : [])
     assert.equal(existsSync(join(packages, 'p1')), !mounted)
-    const isTold = notes.some((text) => /^node_modules cannot be changed by/.test(text))
-    assert.equal(isTold, mounted)
+    const hasPendingMessages = notes.some((text) => /^node_modules cannot be changed by/.test(text))
+    assert.equal(hasPendingMessages, mounted)
     assert.deepEqual((await folders.find('run'))?.readOnly, readOnly)
   })
 }

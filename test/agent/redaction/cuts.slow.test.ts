@@ -8,7 +8,7 @@ import { shorten } from '../../../lib/agent/goals/reports/outcomes.js'
 import { readMessages } from '../../../lib/agent/mcp/json-rpc.js'
 import { readCallResult } from '../../../lib/agent/mcp/results.js'
 import { mistakeError, providerError } from '../../../lib/agent/models/provider-errors.js'
-import { soundTurn } from '../../../lib/agent/models/sound-turn.js'
+import { sanitizeTurn } from '../../../lib/agent/models/sanitize-turn.js'
 import { clip, firstBytes, headAndTail, OutputKeeper, TextTail } from '../../../lib/agent/output.js'
 import { redactor } from '../../../lib/agent/redaction/redactor.js'
 import { StreamRedactor } from '../../../lib/agent/redaction/stream-redactor.js'
@@ -57,7 +57,7 @@ const context = { model: 'test:m', secrets: [] }
 const rules = { model: 'test:m', usedIds: new Set<string>(), redactor }
 
 function turnWith(call: object): string {
-  const turn = soundTurn({ message: { text: '', calls: [call] }, usage: {} }, rules)
+  const turn = sanitizeTurn({ message: { text: '', calls: [call] }, usage: {} }, rules)
   return JSON.stringify(turn)
 }
 

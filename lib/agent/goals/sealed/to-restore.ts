@@ -140,6 +140,6 @@ function namesOf(path: string): Names {
   }
   const folder = posix.basename(posix.dirname(path))
   // Code is told the name of data for tests by those who use it.
-  const isTold = folder === '.' || isForTests(path)
-  return { own, folder: isTold ? [] : [`'${folder}'`, `"${folder}"`, `${folder}/`] }
+  const hasPendingMessages = folder === '.' || isForTests(path)
+  return { own, folder: hasPendingMessages ? [] : [`'${folder}'`, `"${folder}"`, `${folder}/`] }
 }

@@ -8,7 +8,7 @@ import type { ModelRequest, ModelTurn, StopReason } from '../../model.js'
 import type { CallUsage, Usage } from '../../usage.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { buildTurn } from '../build-turn.js'
-import { toldCost } from '../told-cost.js'
+import { reportedCost } from '../reported-cost.js'
 
 /** `format` of the parts of a message that this adapter made. */
 export const ANTHROPIC_FORMAT = 'anthropic'
@@ -66,7 +66,7 @@ export function buildAnthropicTurn(answer: AnthropicAnswer, request: ModelReques
  * own steps, the top-level counts may omit some of them although they are billed.
  */
 export function readAnthropicUsage(usage: JsonObject): CallUsage {
-  return { ...readTokens(usage), ...toldCost(usage) }
+  return { ...readTokens(usage), ...reportedCost(usage) }
 }
 
 function readTokens(usage: JsonObject): Usage {

@@ -8,7 +8,7 @@ import type { ModelRequest, ModelTurn, StopReason } from '../../model.js'
 import type { CallUsage } from '../../usage.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { embeddedError, type WireContext } from '../provider-errors.js'
-import { toldCost } from '../told-cost.js'
+import { reportedCost } from '../reported-cost.js'
 import { buildTurn, type RawCall } from '../build-turn.js'
 
 /** `format` of the parts of a message that this adapter made. */
@@ -137,6 +137,6 @@ export function readChatUsage(usage: JsonObject): CallUsage {
     output_tokens: completion + beyond,
     cached_tokens: Math.min(cached, input),
     reasoning_tokens: Math.min(Math.max(reported, beyond), completion + beyond),
-    ...toldCost(usage),
+    ...reportedCost(usage),
   }
 }

@@ -8,7 +8,7 @@ import type { ModelRequest, ModelTurn, StopReason } from '../../model.js'
 import type { CallUsage } from '../../usage.js'
 import { countOf, listOf, objectOf, textOf } from '../json-reader.js'
 import { embeddedError, protocolError, type WireContext } from '../provider-errors.js'
-import { toldCost } from '../told-cost.js'
+import { reportedCost } from '../reported-cost.js'
 import { buildTurn } from '../build-turn.js'
 
 /** `format` of the parts of a message that this adapter made. */
@@ -98,6 +98,6 @@ export function readResponsesUsage(usage: JsonObject): CallUsage {
       output,
       countOf(objectOf(usage['output_tokens_details'])['reasoning_tokens']),
     ),
-    ...toldCost(usage),
+    ...reportedCost(usage),
   }
 }

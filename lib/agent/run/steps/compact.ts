@@ -19,7 +19,7 @@ import type { LogWriter } from '../../log/writer.js'
 import { withoutImages, type Message, type Model, type ModelTurn } from '../../model.js'
 import { retryDelay } from '../../models/call-retry.js'
 import { costOf } from '../../models/pricing.js'
-import { soundTurn } from '../../models/sound-turn.js'
+import { sanitizeTurn } from '../../models/sanitize-turn.js'
 import { clip } from '../../output.js'
 import { settingsOf } from '../../request/start-request.js'
 import type { RunTrace } from '../../tracing/run-trace.js'
@@ -225,7 +225,7 @@ async function askModel(
       }))
       const returned: unknown = await raceAbort(call, signal)
       const rules = { model: model.name, usedIds: NO_IDS, redactor: log.redactor }
-      const turn = soundTurn(returned, rules)
+      const turn = sanitizeTurn(returned, rules)
       trace.endChat(span, turn)
       place?.end(turn.usage.input_tokens + turn.usage.output_tokens)
       log.note(usageRecord(payer, turn.usage))

@@ -8,7 +8,7 @@ import type { GoalVerdict } from '../../goal.js'
 import type { SealedVerdict } from '../../goals/sealed/sealing.js'
 import type { LastCheck, RunState } from '../../log/run-state.js'
 import { outcomeAtBoundary } from '../next-step.js'
-import { owesResult, passedNow, resultCheck } from '../owed-result.js'
+import { isResultPending, passedNow, resultCheck } from '../pending-result.js'
 import { withCheckpoint, type StepContext } from '../step-context.js'
 import { endRecord } from './finish.js'
 import { holdoutRun } from './holdout-run.js'
@@ -48,7 +48,7 @@ export async function evaluate(context: StepContext, iteration: number): Promise
   }
   const draft = await verdictOf(context, iteration)
   // The next step asks for the result, or ends the iteration.
-  if (draft?.payload.achieved === true && owesResult(log.state) && !isByResult(log.state))
+  if (draft?.payload.achieved === true && isResultPending(log.state) && !isByResult(log.state))
     return await log.append([draft])
   const tokens = log.state.iterationTokens
   const above = await context.budget?.look()
@@ -58,7 +58,7 @@ export async function evaluate(context: StepContext, iteration: number): Promise
   ]
   await withCheckpoint(context, 'iteration', async (drafts, compare) => {
     const { hitl_enabled } = log.state.frozen.request
-    const achieved = draft === null ? !owesResult(log.state) : draft.payload.achieved
+    const achieved = draft === null ? !isResultPending(log.state) : draft.payload.achieved
     const sinceStart = achieved ? await compare('start') : null
     const sinceGate = hitl_enabled && !achieved ? await compare('gate') : null
     await log.append([...drafts, ...closing], (state) => {

@@ -16,7 +16,7 @@ import { readLog } from '../../log/read-log.js'
 import type { RunState } from '../../log/run-state.js'
 import type { ModelTurn } from '../../model.js'
 import { finalError, retryDelay } from '../../models/call-retry.js'
-import { soundTurn } from '../../models/sound-turn.js'
+import { sanitizeTurn } from '../../models/sanitize-turn.js'
 import { exhausted } from '../budgets.js'
 import { FailedCall, usageRecord, type Payer } from '../call-usage.js'
 import { tokensOfFailure } from '../limited-calls.js'
@@ -125,7 +125,7 @@ async function askJudge(
       }))
       const returned: unknown = await raceAbort(call, signal)
       const rules = { model: judge.name, usedIds: NO_IDS, redactor: log.redactor }
-      const turn = soundTurn(returned, rules)
+      const turn = sanitizeTurn(returned, rules)
       trace.endChat(span, turn)
       place?.end(turn.usage.input_tokens + turn.usage.output_tokens)
       log.note(usageRecord(payerOf(log.state), turn.usage))

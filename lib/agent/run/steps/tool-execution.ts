@@ -9,7 +9,6 @@ import type { Tool, ToolContext, ToolOutput } from '../../tool.js'
 import { ToolStop, ToolTimeout } from '../../tools/tool-stop.js'
 import type { FileChange } from '../../workspace/workspace.js'
 import { NO_RUNS, type CallRuns } from '../children/call-runs.js'
-import { soundOutput } from '../sound-output.js'
 import { changesAfter, changesIn, toolContext, type StepContext } from '../step-context.js'
 
 /** Exit code of a command that was stopped. */
@@ -115,7 +114,7 @@ export class ToolExecution {
         await sleep(backoffDelay(retry, TOOL_BACKOFF, random), working.signal, clock)
         continue
       }
-      return soundOutput(returned)
+      return checkedOutput(returned)
     }
   }
 
@@ -217,4 +216,29 @@ function stoppedBy({ reason }: AbortSignal, result: ToolOutput): ToolOutput {
 
 function withRemark(output: string, feedback: string): string {
   return `${output}\n\nA human who approved this call says: ${feedback}`
+}
+
+/**
+ * Reads once what a tool of the host has returned.
+ *
+ * @throws TypeError that says what it should have returned.
+ */
+function checkedOutput(returned: unknown): ToolOutput {
+  if (typeof returned !== 'object' || returned === null)
+    throw wrong(`${returned === null ? 'null' : typeof returned}, not an object`)
+  const { output, exitCode, changes, files } = returned as { [name in keyof ToolOutput]?: unknown }
+  if (typeof output !== 'string') throw wrong('an object whose `output` is no string')
+  if (!Number.isSafeInteger(exitCode)) throw wrong('an `exitCode` that is no whole number')
+  if (changes !== undefined && !Array.isArray(changes)) throw wrong('`changes` that are no list')
+  return {
+    output,
+    exitCode: exitCode as number,
+    ...(changes !== undefined && { changes }),
+    ...(files !== undefined && { files: files as ToolOutput['files'] }),
+  }
+}
+
+function wrong(what: string): TypeError {
+  const expected = 'a tool returns {output: string, exitCode: number}'
+  return new TypeError(`it returned ${what}; ${expected}. What it did is done`)
 }

@@ -12,7 +12,7 @@ import {
 import { finalError, retryDelay } from '../../models/call-retry.js'
 import { mistakeFeedback } from '../../models/mistake-feedback.js'
 import { withWords } from '../../models/provider-errors.js'
-import { soundTurn } from '../../models/sound-turn.js'
+import { sanitizeTurn } from '../../models/sanitize-turn.js'
 import { clip } from '../../output.js'
 import { settingsOf } from '../../request/start-request.js'
 import { exhausted, type Exhausted } from '../budgets.js'
@@ -205,7 +205,7 @@ async function attemptCall(
     }))
     const returned: unknown = await raceAbort(call, signal) // a model may ignore the signal
     const rules = { model: model.name, usedIds: log.state.callIds, redactor: log.redactor }
-    const turn = soundTurn(returned, rules)
+    const turn = sanitizeTurn(returned, rules)
     trace.endChat(span, turn)
     deltas.end()
     place?.end(turn.usage.input_tokens + turn.usage.output_tokens)

@@ -19,7 +19,7 @@ import { clip, headAndTail } from '../output.js'
 import type { Usage } from '../usage.js'
 import { objectOf, textOf } from './json-reader.js'
 import { parseArguments } from './tool-arguments.js'
-import { soundUsage } from './usage.js'
+import { sanitizeUsage } from './usage.js'
 
 /** Calls of one turn, beyond which none of them is taken. */
 const MAX_CALLS = 128
@@ -61,7 +61,7 @@ export interface TurnRules {
  *
  * @throws {@link ModelError} when it is no turn, or, as the model's mistake, calls too many tools.
  */
-export function soundTurn(returned: unknown, rules: TurnRules): ModelTurn {
+export function sanitizeTurn(returned: unknown, rules: TurnRules): ModelTurn {
   try {
     return readTurn(returned, rules)
   } catch (error) {
@@ -75,7 +75,7 @@ function readTurn(returned: unknown, rules: TurnRules): ModelTurn {
   const turn = recordOf(returned)
   const message = recordOf(turn?.['message'])
   if (turn === null || message === null) throw noTurn(rules, 'is not a turn')
-  const usage = soundUsage(objectOf(turn['usage']) as unknown as Usage)
+  const usage = sanitizeUsage(objectOf(turn['usage']) as unknown as Usage)
   const { stop } = turn
   return {
     message: soundMessage(message, usage, rules),

@@ -7,12 +7,12 @@ import type { RecordDraft } from '../events.js'
 import { MAX_ANSWERS } from '../goals/result-goal.js'
 import type { RunState } from '../log/run-state.js'
 
-/** Has the run to give a result that it has not given? */
-export function owesResult({ result }: Pick<RunState, 'result'>): boolean {
+/** True if a result was requested and none has been accepted yet. */
+export function isResultPending({ result }: Pick<RunState, 'result'>): boolean {
   return result !== null && !result.isGiven
 }
 
-/** Was the check of the goal passed in this iteration, with nothing done since? */
+/** True if the check of the goal passed in this iteration, and nothing was done since. */
 export function passedNow({ head, lastCheck }: Pick<RunState, 'head' | 'lastCheck'>): boolean {
   if (lastCheck === null || lastCheck.stale || !lastCheck.payload.achieved) return false
   return lastCheck.iteration === head.details.iteration
@@ -22,9 +22,10 @@ export function passedNow({ head, lastCheck }: Pick<RunState, 'head' | 'lastChec
  * Is the result asked for now, at the end of an iteration? When the check was passed; for a goal
  * that a result meets, when the model is done, or can do no more: `isLast`, or no iterations left.
  */
-export function asksResult(state: RunState, isLast: boolean): boolean {
+export function shouldRequestResult(state: RunState, isLast: boolean): boolean {
   const { frozen, gaveUp, head, result, wantsTurn } = state
-  if (!owesResult(state) || gaveUp !== null || (result?.attempts ?? 0) >= MAX_ANSWERS) return false
+  const isAnswered = (result?.attempts ?? 0) >= MAX_ANSWERS
+  if (!isResultPending(state) || gaveUp !== null || isAnswered) return false
   const { iteration, max_iterations } = head.details
   if (frozen.goal.by_result !== true) return passedNow(state)
   return !wantsTurn || isLast || iteration >= max_iterations

@@ -1,11 +1,13 @@
 /**
- * How messages begin that a compaction treats in a way of their own. Only the engine writes the
- * first words of a message to the model, so nobody can pretend to be one of these.
+ * The prefixes of messages that a compaction treats specially. Only the engine writes the beginning
+ * of a message to the model, so no other text can pass for one of these.
  *
  * @module
  */
-import type { Message } from '../model.js'
-import { SENT } from './sent-message.js'
+import type { Message, UserMessage } from '../model.js'
+
+/** The prefix of messages that were sent to a run, and of no others. */
+const SENT = 'Message from the user:\n\n'
 
 export const REVIEW = 'A human reviewed your work and says:\n\n'
 export const CHECK = 'Goal check after iteration '
@@ -38,4 +40,9 @@ export function isSummary(message: Message): boolean {
 
 function begins(message: Message, words: string): boolean {
   return message.role === 'user' && message.text.startsWith(words)
+}
+
+/** A message that a human or a program sent to the run, as the model reads it. */
+export function sentMessage(text: string): UserMessage {
+  return { role: 'user', text: SENT + text }
 }
