@@ -17,7 +17,7 @@ import type { RunDetails } from '../run-details.js'
 import type { Claim } from '../shared-store.js'
 import type { ActiveRuns } from './active-runs.js'
 import { endUnreadable } from './end-from-records.js'
-import type { InProcessRuns, OwnClaim, RunClaims } from './in-process-runs.js'
+import { isChild, type InProcessRuns, type OwnClaim, type RunClaims } from './in-process-runs.js'
 import type { RunLoop } from './run-loop.js'
 import type { RunOperations } from './run-operations.js'
 import type { RunServices } from './services.js'
@@ -196,24 +196,28 @@ export class DrivenRuns {
   /** The state of a run that this process has claimed; null when it is not driven. */
   async #read(claim: Claim | OwnClaim): Promise<RunState | null> {
     const { runId } = claim
-    const { store } = this.#options.services
-    await this.#driven.get(runId)?.over
+    const { operating, stopped } = this.#options
+    await this.over(runId)
     // A restore here has waited for the holder of the run: it releases the claim.
-    if (this.#options.operating.has(runId)) return null
-    if ('created' in claim && claim.created !== null) return foldState(null, claim.created)
+    if (operating.has(runId)) return null
+    const isNew = 'created' in claim && claim.created !== null
+    const state = isNew ? foldState(null, claim.created) : await this.#load(runId)
+    const isOver = stopped.aborted && !(isNew && isChild(claim))
+    if (state !== null && !isTerminal(state.head.details.status) && !isOver) return state
+    await this.#finishFiles(runId, state)
+    return null
+  }
+
+  async #load(runId: string): Promise<RunState | null> {
+    const { own, services, stopped } = this.#options
+    const { clock, store } = services
     const load = async (): Promise<RunState | null> => {
       // A run whose head cannot be read takes no records.
       await store.head(runId)
       return await loadState(store, runId)
     }
-    const { clock } = this.#options.services
     // Nothing tells when an own store is available again.
-    const stopped = this.#options.stopped
-    const state = await (this.#options.own === null ? load() : untilAvailable(load, clock, stopped))
-    const isDriven = state !== null && !isTerminal(state.head.details.status) && !stopped.aborted
-    if (isDriven) return state
-    await this.#finishFiles(runId, state)
-    return null
+    return await (own === null ? load() : untilAvailable(load, clock, stopped))
   }
 
   #open(claim: Claim | OwnClaim, state: RunState): { run: RunLoop; opened: OpenSharedFeed } {

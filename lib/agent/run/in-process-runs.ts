@@ -297,8 +297,8 @@ export class InProcessRuns implements RunClaims {
   }
 }
 
-/** While the service shuts down, runs that others start begin all the same. */
-function isChild({ created }: Pick<OwnClaim, 'created'>): boolean {
+/** True for a run that another one starts: it begins also while the service shuts down. */
+export function isChild({ created }: Pick<OwnClaim, 'created'>): boolean {
   return created?.payload.role !== undefined
 }
 
