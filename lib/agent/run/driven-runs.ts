@@ -40,6 +40,14 @@ export interface DrivenRunsOptions {
   readonly deliver: (run: RunLoop) => Promise<void>
 }
 
+/** A run that is about to be driven. */
+interface OpenRun {
+  readonly run: RunLoop
+  readonly opened: OpenSharedFeed
+  /** True if nothing but its first record is in its log. */
+  readonly isNew: boolean
+}
+
 interface DrivenRun {
   readonly run: RunLoop
   /** Settles when the run is driven no longer and is released. */
@@ -220,13 +228,14 @@ export class DrivenRuns {
     return await (own === null ? load() : untilAvailable(load, clock, stopped))
   }
 
-  #open(claim: Claim | OwnClaim, state: RunState): { run: RunLoop; opened: OpenSharedFeed } {
+  #open(claim: Claim | OwnClaim, state: RunState): OpenRun {
     const { last_seq, run_id: runId } = state.head.details
     const opened = this.#options.feeds.open(runId, last_seq)
     opened.catchUp(last_seq)
     const gate = 'gate' in claim ? claim.gate : null
     const log = new LogWriter(this.#options.services, opened.feed, state, gate)
-    return { run: this.#options.runs.prepare(log, claim), opened }
+    const isNew = 'created' in claim && claim.created !== null
+    return { run: this.#options.runs.prepare(log, claim), opened, isNew }
   }
 
   /** Ends a run whose log makes no sense, and with it its subscriptions. */
@@ -255,13 +264,13 @@ export class DrivenRuns {
   }
 
   /** Drives a run until it ends, waits or is suspended, and releases it. */
-  #drive({ run, opened }: { run: RunLoop; opened: OpenSharedFeed }): void {
+  #drive({ run, opened, isNew }: OpenRun): void {
     const { runId } = run.log
     this.#options.runs.add(run)
     this.#options.own?.driven(runId)
     const drive = async (): Promise<void> => {
-      // Every folder in use is held before any run begins.
-      await this.#options.own?.listed
+      // Every folder in use is held before a new run begins.
+      if (isNew) await this.#options.own?.listed
       await this.#options.runs.drive(run, () => {
         // The run may look ended here although its end was not stored: the feed is not complete,
         // and another process may append to it.
