@@ -80,9 +80,9 @@ import { QUERY, type RunQuery, type StoreDamage } from './store.js'
 import type { Tool } from './tool.js'
 import { Tracing } from './tracing/tracing.js'
 
-/** What runs and their steps share, and what only the engine itself uses. */
+/** The services of runs and steps, and those that only the engine uses. */
 interface EngineServices extends Omit<EngineConfig, 'checkpoints'>, RunServices {
-  /** The settings of checkpoints, also if new runs have none; null: there is no object store. */
+  /** Checkpoint settings, set even when new runs make none. Null without an object store. */
   readonly contents: CheckpointSettings | null
   readonly sealedFolders: SealedFolders
 }

@@ -112,7 +112,7 @@ async function within<T>(codes: Codes, what: string, work: () => Promise<T>): Pr
   }
 }
 
-/** Does work outside the rules of {@link onOwnFiles} and {@link inOwnPlace}, even within them. */
+/** Calls `work` exempt from {@link onOwnFiles} and {@link inOwnPlace}, even inside such a call. */
 export function elsewhere<T>(work: () => T): T {
   return faults.run(ANYWHERE, work)
 }

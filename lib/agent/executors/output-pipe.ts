@@ -189,7 +189,7 @@ function readNow(
     try {
       length = readSync(descriptor, buffer)
     } catch (error) {
-      // Empty, but another process holds it open. After any other error there is no more output.
+      // EAGAIN: the pipe is empty but still open elsewhere. Any other error ends the output.
       return { bytes, ended: (error as NodeJS.ErrnoException).code !== 'EAGAIN' }
     }
     if (length === 0) return { bytes, ended: true }

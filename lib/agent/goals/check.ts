@@ -101,7 +101,7 @@ interface Evidence {
   readonly changes: readonly string[]
 }
 
-/** What the command has written into its folder; null: nothing in it was watched. */
+/** Reads the evidence that a command wrote to its report folder. Null if nothing was watched. */
 async function evidenceIn(
   folder: ReportFolder | null,
   runner: TestRunner | null,

@@ -33,13 +33,13 @@ export type Stage = 'limits' | 'inPlace' | 'parts' | 'whole' | 'rest'
 export class SchemaNode {
   /** The types that a value may have, for `hasType()`. */
   types: number = ANY_TYPE
-  /** What the value itself must be; one description covers all of them. */
+  /** Rules for the value itself. One violation message covers all of them. */
   limits: readonly Rule[] = NONE
   /** Other schemas for the same value. */
   inPlace: readonly Rule[] = NONE
   /** Schemas for the items of a list and the fields of an object. */
   parts: readonly Rule[] = NONE
-  /** What a list of valid items must be. */
+  /** Rules for a whole list, checked once its items are valid. */
   whole: readonly Rule[] = NONE
   /** Schemas for the parts that no other schema has seen, once everything else is valid. */
   rest: readonly Rule[] = NONE
@@ -47,10 +47,10 @@ export class SchemaNode {
   readonly links: Map<string, ReadonlyMap<string, SchemaNode>> = new Map()
   /** The nodes that are applied to the same value as this one. */
   sameValue: readonly SchemaNode[] = NONE
-  /** Whether all its rules are limits. */
+  /** True if the schema has only `limits`. */
   isLeaf = true
 
-  /** What messages describe. */
+  /** The schema that violation messages describe. */
   readonly schema: JsonSchema
   /** From the root, `.properties.a`, for messages about the schema itself. */
   readonly path: string
@@ -107,7 +107,7 @@ export class Check {
     return this.#violations !== null && this.#violations.length >= MAX_VIOLATIONS
   }
 
-  /** Whether a value that is invalid needs no further look. */
+  /** True if checking can stop at the first violation. */
   get isLost(): boolean {
     return this.#violations === null || this.isOver
   }
@@ -132,7 +132,7 @@ export class Check {
     return false
   }
 
-  /** Whether all fit. Ends at the first that does not, unless all are to be reported. */
+  /** True if all items fit. Stops at the first misfit unless all violations are reported. */
   all<T>(list: readonly T[], fits: (one: T) => boolean): boolean {
     let valid = true
     for (const one of list) {

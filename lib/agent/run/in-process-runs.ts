@@ -27,7 +27,7 @@ import { InProcessAdmission } from './in-process-admission.js'
 import { folderKey, waitingOf } from './queue-keys.js'
 import type { RunServices } from './services.js'
 
-/** A claim, and what is known of the run besides. */
+/** A claim, with what this process already knows about the run. */
 export interface OwnClaim extends Claim {
   /** The only record of a new run, whose log need not be read. */
   readonly created: RunCreated | null

@@ -7,8 +7,8 @@ class Suspended extends Error {
 }
 
 /**
- * What interrupts the steps of a run: an abort, the end of its time, a change of its folder by
- * somebody else, a service that shuts down, or a process that takes the run over.
+ * Interrupts the steps of a run: on an abort, at the end of its time, when its folder was replaced,
+ * when the service shuts down, or when another process takes the run over.
  *
  * 1. `signal` aborts the current step. After it, `renew()` allows the next one, unless the run is
  *    over here.

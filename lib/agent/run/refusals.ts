@@ -1,5 +1,5 @@
 /**
- * Why nothing is done to a run.
+ * Errors that several parts of the driver throw when they refuse to touch a run.
  *
  * @module
  */

@@ -328,7 +328,7 @@ export class RunDriver implements RunLogs {
   }
 
   /**
-   * Calls `work` while nobody drives the run or does anything with its files.
+   * Calls `work` while no process drives the run or changes its files.
    *
    * @param isKnown false for a run whose log cannot be read: other processes are not waited for
    */

@@ -4,7 +4,6 @@
  *
  * @module
  */
-import type { Clock } from '../../internal/time.js'
 import type { ApproveCall } from '../approval.js'
 import type { FileOperations } from '../checkpoints/file-operations.js'
 import type { RunFiles } from '../checkpoints/run-logs.js'
@@ -26,7 +25,6 @@ import type { Scheduler } from './scheduler.js'
 
 /** The services of one engine, for its drivers, its runs and their steps. */
 export interface RunServices extends LogWriterOptions {
-  readonly clock: Clock
   /** Returns a number from 0 to 1, for the jitter of retries. */
   readonly random: () => number
   readonly rootsOf: RootsOf
@@ -36,7 +34,7 @@ export interface RunServices extends LogWriterOptions {
   readonly maxConcurrentRuns: number
   readonly maxQueuedRuns: number
   readonly maxTurnsPerIteration: number
-  /** End a run that makes no progress? */
+  /** True to end a run that makes no progress. */
   readonly detectStuck: boolean
   /** Crashes without progress in between that a run survives. */
   readonly maxRecoveries: number

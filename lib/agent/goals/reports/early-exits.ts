@@ -72,7 +72,7 @@ const RUNS_NO_OTHER: ReadonlySet<string> = new Set([
   ...['cat', 'cmp', 'diff', 'grep', 'head', 'ls', 'tail', 'wc'],
 ])
 
-/** False for a command of which it is certain that it runs no script that could be watched. */
+/** False if a command certainly runs no script that could be watched. */
 export function mayRunScripts(command: string): boolean {
   // Signs with which the shell defines, expands or redirects something; quotes around line breaks.
   if (/[`$\\(){}<>]/.test(command)) return true
