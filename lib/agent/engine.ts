@@ -69,7 +69,6 @@ import { requestAgain } from './request/start-request.js'
 import { TenantUsages } from './request/tenant-usage.js'
 import { visibleHead } from './request/visible-head.js'
 import type { RunDetails, RunHead, RunSummary } from './run-details.js'
-import { ActiveRuns } from './run/active-runs.js'
 import { EngineChildren } from './run/children/engine-children.js'
 import { limitedProviders } from './run/limited-calls.js'
 import { RunDriver } from './run/run-driver.js'
@@ -133,8 +132,7 @@ export class RunEngine {
     const services = this.#makeServices(config)
     this.#services = services
     const { isolation, sealedFolders, store } = services
-    const runs = new ActiveRuns(services)
-    this.#driver = new RunDriver(services, runs)
+    this.#driver = new RunDriver(services)
     const use = services.contents?.use ?? null
     this.#upkeep = new Upkeep({ store, use, isolation, sealed: sealedFolders })
     this.workspaces = new Workspaces({ ...services, logs: this.#driver })

@@ -22,7 +22,7 @@ import { warn } from '../output.js'
 import type { Gate, RunHead } from '../run-details.js'
 import type { Admission, Admitted, Claim, Occupied, SharedRuns } from '../shared-store.js'
 import type { RunStore } from '../store.js'
-import type { ActiveRuns } from './active-runs.js'
+import type { DrivenRuns } from './driven-runs.js'
 import { InProcessAdmission } from './in-process-admission.js'
 import { folderKey, waitingOf } from './queue-keys.js'
 import type { RunServices } from './services.js'
@@ -58,7 +58,7 @@ export type RunClaims = Pick<
 /** See the comment of this file. */
 export class InProcessRuns implements RunClaims {
   readonly #services: RunServices
-  readonly #active: ActiveRuns
+  readonly #driven: () => DrivenRuns
   readonly #stopped: AbortSignal
   /** Called when there is something to claim. */
   readonly #onClaimable: () => void
@@ -78,12 +78,12 @@ export class InProcessRuns implements RunClaims {
   /** `stopped` aborts when this process drives no runs any more. */
   constructor(
     services: RunServices,
-    active: ActiveRuns,
+    driven: () => DrivenRuns,
     stopped: AbortSignal,
     onClaimable: () => void,
   ) {
     this.#services = services
-    this.#active = active
+    this.#driven = driven
     this.#stopped = stopped
     this.#onClaimable = onClaimable
     stopped.addEventListener('abort', () => this.#forget(), { once: true })
@@ -180,9 +180,9 @@ export class InProcessRuns implements RunClaims {
   }
 
   #waiting(tenant: string | null): QueueUse {
-    let ofTenant = this.#active.queuedOf(tenant)
+    let ofTenant = this.#driven().queuedOf(tenant)
     for (const other of this.#pending.values()) if (other === tenant) ofTenant += 1
-    return { all: this.#active.queued + this.queued, ofTenant }
+    return { all: this.#driven().queued + this.queued, ofTenant }
   }
 
   #gateOf(runId: string): OpenGate | null {

@@ -28,7 +28,7 @@ import { repeatedRun } from '../request/idempotency.js'
 import { assertAccepted, type NewMessage } from '../request/message.js'
 import type { RunDetails, RunHead } from '../run-details.js'
 import type { SharedRuns } from '../shared-store.js'
-import type { ActiveRuns } from './active-runs.js'
+import { ClaimLoop } from './claim-loop.js'
 import { DrivenRuns } from './driven-runs.js'
 import { Forwarding, wasOvertaken } from './forwarding.js'
 import { InProcessRuns, type RunClaims } from './in-process-runs.js'
@@ -61,7 +61,6 @@ export interface AnsweredGate {
 /** The driver of an engine's runs; see the comment of this file. */
 export class RunDriver implements RunLogs {
   readonly #services: RunServices
-  readonly #runs: ActiveRuns
   /** The seam of a store that several processes share; null for one of this process alone. */
   readonly #shared: SharedRuns | null
   /** The same for a store of this process alone; null for one that is shared. */
@@ -72,42 +71,44 @@ export class RunDriver implements RunLogs {
   /** Runs whose files are being changed by this process. */
   readonly #operating: RunOperations
   readonly #driven: DrivenRuns
+  readonly #claiming: ClaimLoop
   /** Runs that get their messages now; true when more were left meanwhile. */
   readonly #delivering = new Map<string, boolean>()
   /** Aborted when this process takes up no runs any more, but for those that its runs start. */
   readonly #stopped = new AbortController()
 
-  constructor(services: RunServices, runs: ActiveRuns) {
+  constructor(services: RunServices) {
     this.#services = services
-    this.#runs = runs
     const { store } = services
     const stopped = this.#stopped.signal
-    const claimSoon = (): void => this.#driven.claimSoon()
+    const claimSoon = (): void => this.#claiming.claimSoon()
     this.#shared = store.shared ?? null
-    this.#own = this.#shared ? null : new InProcessRuns(services, runs, stopped, claimSoon)
+    const driven = (): DrivenRuns => this.#driven
+    this.#own = this.#shared ? null : new InProcessRuns(services, driven, stopped, claimSoon)
     const claims = (this.#shared ?? this.#own) as RunClaims
     this.#claims = claims
-    runs.onWaiting = claimSoon
     this.#feeds = new SharedFeeds(store, claims, services.clock)
     this.#forwarding = this.#shared && new Forwarding(services, this.#shared, stopped)
     this.#operating = new RunOperations(services, claims, this.#feeds, claimSoon)
-    this.#driven = new DrivenRuns({
-      services, runs, claims, stopped,
-      own: this.#own,
-      feeds: this.#feeds,
+    const parts = { services, claims, own: this.#own, feeds: this.#feeds }
+    this.#driven = new DrivenRuns({ ...parts, onSlot: claimSoon })
+    this.#claiming = new ClaimLoop({
+      ...parts,
+      driven: this.#driven,
       operating: this.#operating,
+      stopped,
       deliver: (run) => this.#deliver(run),
     })
   }
 
   /** Runs of this process that wait for their first slot. */
   get queued(): number {
-    return this.#runs.queued + (this.#own?.queued ?? 0)
+    return this.#driven.queued + (this.#own?.queued ?? 0)
   }
 
   /** Why the store refuses records of runs right now; null while it does not. */
   get refusal(): StoreError | null {
-    return this.#runs.refusal ?? this.#driven.claimProblem
+    return this.#driven.refusal ?? this.#claiming.claimProblem
   }
 
   /**
@@ -120,7 +121,7 @@ export class RunDriver implements RunLogs {
     lost?.throwIfAborted()
     lost?.addEventListener('abort', () => this.#lose(lost.reason as Error), { once: true })
     this.#shared?.listen({
-      claimable: () => this.#driven.claimSoon(),
+      claimable: () => this.#claiming.claimSoon(),
       abortRequested: (runId, { by }) =>
         void this.#driven
           .get(runId)
@@ -140,25 +141,24 @@ export class RunDriver implements RunLogs {
       },
     })
     await this.#own?.start()
-    this.#driven.claimSoon()
+    this.#claiming.claimSoon()
   }
 
   /** Begins nothing more, waits up to `graceMs` for running work, and suspends the rest. */
   async close(graceMs: number): Promise<void> {
     this.#stopped.abort(new EngineClosedError())
     // Another process claims the runs of a shared store.
-    if (this.#own === null) this.#driven.stop()
+    if (this.#own === null) this.#claiming.stop()
     await this.#own?.listed
-    await this.#driven.claimed()
+    await this.#claiming.claimed()
     const patienceMs = this.#own === null ? SHARED_PATIENCE_MS : OWN_PATIENCE_MS
     this.#operating.giveUp()
-    const over = this.#runs
+    const over = this.#driven
       .close(graceMs, patienceMs)
-      .then(() => this.#driven.allOver())
       .then(() => this.#operating.allOver())
     // Runs wait for an unreachable store without limit; closing the store ends these waits.
     await within(graceMs + patienceMs, over, this.#services.clock)
-    this.#driven.stop()
+    this.#claiming.stop()
     this.#operating.loseAll(new EngineClosedError())
     this.#feeds.close()
   }
@@ -166,8 +166,8 @@ export class RunDriver implements RunLogs {
   /** Another process has taken over the store. */
   #lose(reason: Error): void {
     this.#stopped.abort(reason)
-    this.#driven.stop()
-    this.#runs.lose(reason)
+    this.#claiming.stop()
+    this.#driven.lose(reason)
     this.#operating.loseAll(reason)
     this.#feeds.close()
   }
@@ -215,7 +215,7 @@ export class RunDriver implements RunLogs {
    * @throws as the engine's `resume`.
    */
   async answer(stored: RunHead, answer: ResumeAnswer, by: string | null): Promise<AnsweredGate> {
-    const run = await this.#driven.own(stored.details)
+    const run = await this.#claiming.own(stored.details)
     if (run === null) return await this.#answerInLog(stored.details.run_id, answer, by)
     const gate = await run.answer(answer, by)
     return answered(run.state.head, answer, gate?.gate_id)
@@ -256,7 +256,7 @@ export class RunDriver implements RunLogs {
    */
   async abort(stored: RunDetails, by: string | null, why?: string): Promise<boolean> {
     const { run_id: runId } = stored
-    const run = await this.#driven.own(stored)
+    const run = await this.#claiming.own(stored)
     if (run !== null) return await run.abort(by, why)
     const isOwn = this.#shared === null
     // One that was not taken over has ended since `stored` was read.
@@ -275,7 +275,7 @@ export class RunDriver implements RunLogs {
    */
   async message(stored: RunDetails, message: NewMessage): Promise<string> {
     const { run_id: runId, status } = stored
-    const run = await this.#driven.own(stored)
+    const run = await this.#claiming.own(stored)
     if (run !== null) return await run.message(message)
     if (this.#forwarding === null || isTerminal(status))
       return await assertAccepted(this.#services.store, runId, message)
@@ -339,7 +339,7 @@ export class RunDriver implements RunLogs {
 
   async operate<T>(stored: RunHead, folder: string | null, work: OnLog<T>): Promise<T> {
     const { run_id: runId } = stored.details
-    const run = await this.#driven.own(stored.details)
+    const run = await this.#claiming.own(stored.details)
     if (run !== null) {
       const done = await this.#operateOn(run, folder, work)
       if (done !== null) return done.result

@@ -30,7 +30,7 @@ function* pieces(size: number): Generator<Uint8Array, void, undefined> {
 }
 
 /**
- * Posts bodies of all sizes and shapes with both clients; each call must give `status`. With `fresh`
+ * Posts bodies of all sizes and shapes with both clients; each call must give `status`. If `fresh`,
  * each has a connection of its own: a server that closes after an answer could meet the next
  * request on it, with a body that cannot be sent again.
  */
