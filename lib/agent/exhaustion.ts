@@ -28,6 +28,8 @@ const ROOM = codesOf(NO_SPACE)
 
 /** Codes that are faults in what is being done. */
 const faults = new AsyncLocalStorage<Codes>()
+/** Calls in progress that have codes of their own. */
+let calls = 0
 
 /** Errors that cause each other; longer chains are not followed. */
 const MAX_CAUSES = 8
@@ -105,7 +107,7 @@ export async function inOwnPlace<T>(what: string, work: () => Promise<T>): Promi
 
 async function within<T>(codes: Codes, what: string, work: () => Promise<T>): Promise<T> {
   try {
-    return await faults.run(codes, work)
+    return await runWith(codes, work)
   } catch (error) {
     if (error instanceof StoreError || error instanceof ExhaustedError) throw error
     throw codeBehind(error, codes) === null ? error : exhausted(what, error)
@@ -113,8 +115,19 @@ async function within<T>(codes: Codes, what: string, work: () => Promise<T>): Pr
 }
 
 /** Calls `work` exempt from {@link onOwnFiles} and {@link inOwnPlace}, even inside such a call. */
-export function elsewhere<T>(work: () => T): T {
-  return faults.run(ANYWHERE, work)
+export async function elsewhere<T>(work: () => Promise<T>): Promise<T> {
+  return await runWith(ANYWHERE, work)
+}
+
+/** Before Node 24, a storage that is in use slows down every promise of the process. */
+async function runWith<T>(codes: Codes, work: () => Promise<T>): Promise<T> {
+  calls += 1
+  try {
+    return await faults.run(codes, work)
+  } finally {
+    calls -= 1
+    if (calls === 0) faults.disable()
+  }
 }
 
 /** Does work on files of the engine in a thread: `isExhausted` knows that they are its own. */

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { test } from 'node:test'
 import {
   defineTool,
@@ -42,6 +43,27 @@ for (const [name, error, expected] of [
     assert.equal(isExhausted(error), expected)
   })
 }
+
+test('promises of the process are observed only while work on own files is done', async (t) => {
+  const { mock } = t.mock.method(AsyncLocalStorage.prototype, 'disable')
+  await inOwnPlace('x', async () => {
+    await onOwnFiles('x', () => Promise.resolve())
+    assert.equal(mock.callCount(), 0)
+  })
+  assert.equal(mock.callCount(), 1)
+})
+
+test('work on own files keeps its faults when other such work ends', async () => {
+  let go: () => void = () => undefined
+  const first = onOwnFiles('x', async () => {
+    await new Promise<void>((resolve) => (go = resolve))
+    return isExhausted(fault('EIO'))
+  })
+  await onOwnFiles('x', () => Promise.resolve())
+  go()
+  assert.equal(await first, true)
+  assert.equal(isExhausted(fault('EIO')), false)
+})
 
 test('the error names the limit to raise', () => {
   const error = exhausted('no command', fault('EMFILE'))
