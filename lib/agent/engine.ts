@@ -365,7 +365,7 @@ export class RunEngine {
     })
     const { store } = this.#config
     for (const doomed of await this.#answer(runsToDelete(store, runId, head))) {
-      await this.#driver.alone(doomed.runId, doomed.isReadable, async () => {
+      await this.#driver.exclusively(doomed.runId, doomed.isReadable, async () => {
         await this.#assertFilesAtRest(doomed.runId)
         await this.#answer(store.delete(doomed.runId))
       })

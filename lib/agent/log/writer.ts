@@ -207,17 +207,17 @@ export class LogWriter implements RecordReader {
     await this.flush()
     const { store } = this.#options
     if (store.check === undefined || performance.now() - this.#confirmedAt < FRESH_MS) return
-    await this.#patiently(() => store.check!())
+    await this.#retryWhileUnavailable(() => store.check!())
   }
 
   /** Records of the store's runs, however long it is unavailable. */
   read(runId: string, after: number, limit: number): Promise<readonly RunRecord[]> {
-    return this.#patiently(() => this.#options.store.read(runId, after, limit))
+    return this.#retryWhileUnavailable(() => this.#options.store.read(runId, after, limit))
   }
 
   /** What `attempt`, which reads from the store, resolves with, however long it is unavailable. */
   whenAvailable<T>(attempt: () => Promise<T>): Promise<T> {
-    return this.#patiently(attempt)
+    return this.#retryWhileUnavailable(attempt)
   }
 
   /** Does not wait for an unavailable store any more: what it refuses now fails. */
@@ -313,7 +313,7 @@ export class LogWriter implements RecordReader {
       await before
       // A store that refused the records before these also refuses these, as out of sequence.
       if (error !== null && refusals === this.#refusals) throw error
-      if (error !== null) await this.#patiently(() => this.#store(records), refusal)
+      if (error !== null) await this.#retryWhileUnavailable(() => this.#store(records), refusal)
     } catch (error) {
       this.#failure ??= error
       throw error
@@ -322,7 +322,10 @@ export class LogWriter implements RecordReader {
   }
 
   /** Calls `attempt` until the store is available; `refusal`: of an attempt that was just made. */
-  async #patiently<T>(attempt: () => Promise<T>, refusal: StoreError | null = null): Promise<T> {
+  async #retryWhileUnavailable<T>(
+    attempt: () => Promise<T>,
+    refusal: StoreError | null = null,
+  ): Promise<T> {
     let problem = refusal
     try {
       for (let retry = 0; ; ) {

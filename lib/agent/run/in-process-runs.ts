@@ -252,7 +252,7 @@ export class InProcessRuns implements RunClaims {
     const { files, scheduler, store } = this.#services
     if (files === null) return new Set()
     const problem = 'no restore or apply that was cut off is finished'
-    const heads = (await this.#patiently(problem, () => operatingHeads(store))) ?? []
+    const heads = (await this.#retryWhileUnavailable(problem, () => operatingHeads(store))) ?? []
     for (const { details } of heads) {
       if (!isTerminal(details.status)) continue
       scheduler.reserve(details.run_id, details.cwd)
@@ -275,11 +275,11 @@ export class InProcessRuns implements RunClaims {
       }
       return runs.reverse()
     }
-    return (await this.#patiently(problem, list)) ?? []
+    return (await this.#retryWhileUnavailable(problem, list)) ?? []
   }
 
   /** Repeats `attempt` while the store is unavailable; warns and resolves with null if it fails. */
-  async #patiently<T>(problem: string, attempt: () => Promise<T>): Promise<T | null> {
+  async #retryWhileUnavailable<T>(problem: string, attempt: () => Promise<T>): Promise<T | null> {
     if (this.#stopped.aborted) return null
     try {
       return await untilAvailable(attempt, this.#services.clock, this.#stopped)

@@ -34,7 +34,7 @@ export type Step =
 /** A step that needs a slot and a context. `recover` precedes the steps that the state asks for. */
 export type WorkStep =
   | { readonly kind: 'recover' }
-  | Exclude<Step, { kind: 'attend' | 'choose' | 'wait' | 'finish' | 'ended' }>
+  | Exclude<Step, { kind: 'awaitChildren' | 'choose' | 'wait' | 'finish' | 'ended' }>
 
 /** The part of the engine's configuration that decides on steps. */
 export interface StepLimits {
@@ -62,7 +62,7 @@ export function nextStep(
   const step = stepOf(state, limits, nowMs, above)
   if (state.children.size === 0 || step.kind === 'ended') return step
   const left = step.kind === 'finish' ? liveChildren(state) : leftBehind(state)
-  return left.length > 0 ? { kind: 'attend', ends: true, children: left } : step
+  return left.length > 0 ? { kind: 'awaitChildren', ends: true, children: left } : step
 }
 
 function stepOf(

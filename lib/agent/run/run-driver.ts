@@ -332,9 +332,9 @@ export class RunDriver implements RunLogs {
    *
    * @param isKnown false for a run whose log cannot be read: other processes are not waited for
    */
-  async alone(runId: string, isKnown: boolean, work: () => Promise<void>): Promise<void> {
+  async exclusively(runId: string, isKnown: boolean, work: () => Promise<void>): Promise<void> {
     await this.#driven.over(runId)
-    await this.#operating.alone(runId, isKnown, work)
+    await this.#operating.exclusively(runId, isKnown, work)
   }
 
   async operate<T>(stored: RunHead, folder: string | null, work: OnLog<T>): Promise<T> {

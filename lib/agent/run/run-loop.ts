@@ -357,8 +357,8 @@ export class RunLoop {
 
   async #perform(step: Exclude<Step, { kind: 'ended' }>): Promise<void> {
     if (step.kind === 'wait') return this.#waitForHuman()
-    if (step.kind === 'attend') {
-      return this.#children.attend(step.children, step.ends, this.#interruption.signal)
+    if (step.kind === 'awaitChildren') {
+      return this.#children.awaitChildren(step.children, step.ends, this.#interruption.signal)
     }
     if (step.kind === 'choose') return this.#children.choose(step.attempt, step.why)
     if (step.kind === 'finish') {
@@ -528,7 +528,7 @@ export class RunLoop {
       try {
         if (this.#changesFiles) await this.#settleFiles()
         const live = liveChildren(this.state)
-        if (live.length > 0) await this.#children.attend(live, true, interruption.signal)
+        if (live.length > 0) await this.#children.awaitChildren(live, true, interruption.signal)
         while (this.#answering !== undefined) await this.#answering
         return await this.#finish(outcome, failure)
       } catch {

@@ -54,7 +54,7 @@ export class RunOperations {
 
   /** As `RunLogs.operate`; `folder`: the run must have its folder for itself. */
   async operate<T>(runId: string, folder: boolean, work: OnLog<T>): Promise<T> {
-    return await this.#alone(runId, async (operating) => {
+    return await this.#exclusively(runId, async (operating) => {
       await this.occupy(runId, folder, operating.stop.signal)
       const state = await loadState(this.#services.store, runId)
       return await this.#work(runId, state, operating, work)
@@ -63,14 +63,14 @@ export class RunOperations {
 
   /** Finishes what is open in the log of a run that this process has claimed. */
   async finish(runId: string, state: RunState, files: RunFiles): Promise<void> {
-    await this.#alone(runId, (operating) =>
+    await this.#exclusively(runId, (operating) =>
       this.#work(runId, state, operating, (log, signal) => files.finish(log, signal)),
     )
   }
 
-  /** As `RunDriver.alone`. */
-  async alone(runId: string, isKnown: boolean, work: () => Promise<void>): Promise<void> {
-    await this.#alone(runId, async ({ stop }) => {
+  /** As `RunDriver.exclusively`. */
+  async exclusively(runId: string, isKnown: boolean, work: () => Promise<void>): Promise<void> {
+    await this.#exclusively(runId, async ({ stop }) => {
       const canClaim = isKnown && this.#claims.occupy !== undefined
       if (canClaim) await this.occupy(runId, false, stop.signal)
       await work()
@@ -101,7 +101,7 @@ export class RunOperations {
     for (const runId of this.#operating.keys()) this.lose(runId, reason)
   }
 
-  async #alone<T>(runId: string, work: (operating: Operating) => Promise<T>): Promise<T> {
+  async #exclusively<T>(runId: string, work: (operating: Operating) => Promise<T>): Promise<T> {
     for (let other; (other = this.#operating.get(runId)) !== undefined; ) await other.over
     let end: () => void = () => undefined
     const over = new Promise<void>((resolve) => (end = resolve))

@@ -16,7 +16,7 @@ export type AttemptsStep =
   | { readonly kind: 'prepare' }
   /** Wait until one of these has ended; `ends`: end all of them. */
   | {
-      readonly kind: 'attend'
+      readonly kind: 'awaitChildren'
       readonly ends: boolean
       readonly children: readonly ChildState[]
     }
@@ -39,7 +39,7 @@ export function attemptsStep(state: RunState, nowMs: number): AttemptsStep {
   const live = liveChildren(state)
   const chosen = attempts?.chosen ?? null
   if (chosen !== null) {
-    if (live.length > 0) return { kind: 'attend', ends: true, children: live }
+    if (live.length > 0) return { kind: 'awaitChildren', ends: true, children: live }
     const reason = all.find(({ number }) => number === chosen)?.end?.reason ?? ''
     return finish({ status: 'achieved', endReason: 'goal_achieved', reason })
   }
@@ -54,7 +54,7 @@ export function attemptsStep(state: RunState, nowMs: number): AttemptsStep {
   const spent = exhausted(state, nowMs)
   // A used-up budget of another kind ends attempts where it would end a run by itself.
   const ends = spent?.endReason === 'time_budget'
-  if (live.length > 0) return { kind: 'attend', ends, children: live }
+  if (live.length > 0) return { kind: 'awaitChildren', ends, children: live }
   if (achieved.length === 0) {
     const { endReason, reason } = spent ?? { endReason: 'attempts_failed', reason: NOBODY }
     return finish({ status: 'failed', endReason, reason: failedReason(reason, ended) })

@@ -95,7 +95,7 @@ export class Delegates implements StartsRuns {
       const waited = children.waiting(async () => {
         await children.untilEnded(child, stop.signal)
         const bringBack = (): Promise<void> => this.#bringBack(child, call, context, stop.signal)
-        await this.#inTurn(() => children.patiently(bringBack, stop.signal))
+        await this.#inTurn(() => children.retryWhileUnavailable(bringBack, stop.signal))
       }, context.signal)
       await stop.pauseFor(waited)
     }

@@ -70,7 +70,11 @@ export class RunChildren {
    *
    * @throws the signal's reason; {@link StoreError}.
    */
-  async attend(children: readonly ChildState[], ends: boolean, signal: AbortSignal): Promise<void> {
+  async awaitChildren(
+    children: readonly ChildState[],
+    ends: boolean,
+    signal: AbortSignal,
+  ): Promise<void> {
     const stop = new AbortController()
     const until = AbortSignal.any([signal, stop.signal])
     await this.waiting(async () => {
@@ -125,7 +129,7 @@ export class RunChildren {
     if (isOver || this.#ending.has(runId)) return
     const { lost } = this.#options
     lost.throwIfAborted()
-    const begun = this.patiently(begin, lost)
+    const begun = this.retryWhileUnavailable(begin, lost)
     this.#beginning.set(runId, begun.catch(() => undefined))
     await begun.finally(() => this.#beginning.delete(runId))
   }
@@ -143,7 +147,7 @@ export class RunChildren {
       this.#live(children).map(async (child) => {
         this.#ending.add(child.runId)
         await this.#beginning.get(child.runId)
-        await this.patiently(() => runs.abort(child.runId, why), signal)
+        await this.retryWhileUnavailable(() => runs.abort(child.runId, why), signal)
         await this.untilEnded(child, signal)
         await this.recordEnd(child)
       }),
@@ -174,12 +178,12 @@ export class RunChildren {
 
   /** Resolves when a child has ended. */
   async untilEnded({ runId }: ChildState, signal: AbortSignal): Promise<void> {
-    await this.patiently(() => this.#options.runs.follow(runId, signal), signal)
+    await this.retryWhileUnavailable(() => this.#options.runs.follow(runId, signal), signal)
   }
 
   /** Records the end of a child, unless that was done; `problem`: it could not begin. */
   async recordEnd(child: ChildState, problem?: string): Promise<void> {
-    const end = await this.patiently(() => this.endOf(child, problem))
+    const end = await this.retryWhileUnavailable(() => this.endOf(child, problem))
     const log = this.#options.log()
     const known = log.state.children.get(child.runId)
     if (known?.end !== null) return
@@ -232,10 +236,11 @@ export class RunChildren {
   /** What a child has said at last, and its result. */
   async outputOf({ runId }: ChildState): Promise<Pick<RunDetails, 'answer' | 'result'>> {
     const { log, runs } = this.#options
-    const head = await this.patiently(() => runs.head(runId))
+    const head = await this.retryWhileUnavailable(() => runs.head(runId))
     if (head === null) return { answer: '', result: null }
     try {
-      const { answer, result } = await this.patiently(() => completeDetails(log(), head))
+      const complete = (): Promise<RunDetails> => completeDetails(log(), head)
+      const { answer, result } = await this.retryWhileUnavailable(complete)
       return { answer, result }
     } catch (error) {
       if (!isCorrupt(error)) throw error
@@ -249,7 +254,7 @@ export class RunChildren {
     const log = current()
     const chosen = [...log.state.children.values()].find(({ number }) => number === attempt)
     const runId = chosen?.runId ?? ''
-    const head = await this.patiently(() => runs.head(runId))
+    const head = await this.retryWhileUnavailable(() => runs.head(runId))
     let draft: RecordDraft | undefined
     if (head !== null) {
       for await (const checkpoint of newestFirst(log, head)) {
@@ -278,7 +283,7 @@ export class RunChildren {
   }
 
   /** Repeats `attempt` while the store is unavailable. */
-  async patiently<T>(attempt: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async retryWhileUnavailable<T>(attempt: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     return await untilAvailable(attempt, this.#options.clock, signal)
   }
 

@@ -64,14 +64,17 @@ export interface NextCall {
 }
 
 /** What the next call may send besides its prompt. */
-export interface Room {
+export interface TokenBudget {
   /** Estimated tokens, the new messages included. */
   readonly tokens: number
   /** Is that by the model's known window, and not by what it has refused? */
   readonly isOfWindow: boolean
 }
 
-export function roomOf({ fit, log, models }: CompactionContext, prompt: Prompt): Room {
+export function tokenBudgetOf(
+  { fit, log, models }: CompactionContext,
+  prompt: Prompt,
+): TokenBudget {
   const { room } = log.state
   const window = inWindow(models.active(log.state).contextWindow, prompt)
   const refused = Math.min(fit.tokens, room)
@@ -103,7 +106,7 @@ export function summarizes({ log, models }: CompactionContext): boolean {
  *
  * @throws only the signal's reason, and what the log throws.
  */
-export async function makeRoom(
+export async function compactIfNeeded(
   context: CompactionContext,
   iteration: number,
   call: NextCall,
@@ -111,7 +114,7 @@ export async function makeRoom(
   if (!summarizes(context)) return true
   const { budget, log } = context
   const { conversation } = log.state
-  const { isOfWindow, tokens } = roomOf(context, call.prompt)
+  const { isOfWindow, tokens } = tokenBudgetOf(context, call.prompt)
   const next = call.next(tokens)
   if (!conversation.overflows(tokens, next)) return true
   const plan = planCompaction(conversation.messages, next, tokens)

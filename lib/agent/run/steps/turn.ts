@@ -21,7 +21,7 @@ import { FailedCall, usageRecord, type Payer } from '../call-usage.js'
 import { loggedName, nextModel, pricesOf } from '../run-models.js'
 import type { StepContext } from '../step-context.js'
 import {
-  forModel, inWindow, makeRoom, roomOf, summarizes, type NextCall,
+  forModel, inWindow, compactIfNeeded, tokenBudgetOf, summarizes, type NextCall,
 } from './compact.js'
 
 /** Characters of the provider's message that the model gets when its output was at fault. */
@@ -140,7 +140,7 @@ export async function callModel(
   let refits = 0
   for (let attempt = 1; ; attempt++) {
     if (attempt > 1 && budget !== null && ends(await budget.look())) return null
-    if (!(await makeRoom(context, iteration, request))) return null
+    if (!(await compactIfNeeded(context, iteration, request))) return null
     const fitted = fitMessages(context, request)
     const call = new FailedCall()
     try {
@@ -226,7 +226,7 @@ function isContextProblem(error: unknown): error is ModelError {
 function fitMessages(context: StepContext, { prompt, next }: TurnRequest): readonly Message[] {
   const { fit, log, models } = context
   const model = models.active(log.state)
-  const { isOfWindow, tokens } = roomOf(context, prompt)
+  const { isOfWindow, tokens } = tokenBudgetOf(context, prompt)
   // A model that may take over gets what fits into its own window.
   const later = tokens === Infinity ? null : models.widestLater(log.state)
   const keptTokens = later === null ? tokens : inWindow(later, prompt)

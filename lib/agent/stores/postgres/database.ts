@@ -94,17 +94,17 @@ export class Database {
    */
   rows(query: PgQuery, patienceMs: number, again?: () => void): Promise<readonly PgRow[]> {
     const attempt = (client: PgClient): Promise<readonly PgRow[]> => this.#rows(client, query)
-    return this.patiently(patienceMs, () => this.#checkedOut(attempt), again)
+    return this.retryWhileUnavailable(patienceMs, () => this.#checkedOut(attempt), again)
   }
 
   /** As {@link Database.rows}, for several statements in one transaction. */
   transaction<T>(patienceMs: number, work: (transaction: Transaction) => Promise<T>): Promise<T> {
     const attempt = (client: PgClient): Promise<T> => this.#transact(client, work)
-    return this.patiently(patienceMs, () => this.#checkedOut(attempt))
+    return this.retryWhileUnavailable(patienceMs, () => this.#checkedOut(attempt))
   }
 
   /** Retries `attempt` for up to `patienceMs` while it fails with `ERR_AGENT_STORE_UNAVAILABLE`. */
-  async patiently<T>(
+  async retryWhileUnavailable<T>(
     patienceMs: number,
     attempt: () => Promise<T>,
     again?: () => void,

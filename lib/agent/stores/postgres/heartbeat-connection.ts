@@ -39,7 +39,7 @@ export class HeartbeatConnection {
   /** As `Database.rows`; `query` is called for each attempt, which is lost after `timeoutMs`. */
   rows(query: () => PgQuery, patienceMs: number, timeoutMs: number): Promise<readonly PgRow[]> {
     const rows = this.#last.then(() =>
-      this.#database.patiently(patienceMs, () => this.#attempt(query, timeoutMs)),
+      this.#database.retryWhileUnavailable(patienceMs, () => this.#attempt(query, timeoutMs)),
     )
     this.#last = rows.catch(() => undefined)
     return rows

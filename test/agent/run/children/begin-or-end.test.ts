@@ -53,7 +53,7 @@ test('a child whose end is being recorded does not begin any more', async () => 
   let store = (): void => undefined
   const { begin, begun, ended, run } = open(new Promise((resolve) => (store = resolve)))
   // Its call was stopped while what is asked of the child was still being looked at.
-  const ending = run.attend([CHILD], true, signal)
+  const ending = run.awaitChildren([CHILD], true, signal)
   await new Promise((resolve) => setImmediate(resolve))
   await begin()
   store()
@@ -70,7 +70,7 @@ test('the end of a child that is beginning waits until it has', async () => {
     await answered
     begun.add(CHILD.runId)
   })
-  const ending = run.attend([CHILD], true, signal)
+  const ending = run.awaitChildren([CHILD], true, signal)
   await new Promise((resolve) => setImmediate(resolve))
   assert.deepEqual(ended, [])
   answer()
