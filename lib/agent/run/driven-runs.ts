@@ -9,7 +9,6 @@ import { StoreError } from '../errors.js'
 import type { RunState } from '../log/run-state.js'
 import type { OpenSharedFeed, SharedFeeds } from '../log/shared-feeds.js'
 import { LogWriter } from '../log/writer.js'
-import type { RunDetails } from '../run-details.js'
 import type { Claim } from '../shared-store.js'
 import type { InProcessRuns, OwnClaim, RunClaims } from './in-process-runs.js'
 import { RunLoop } from './run-loop.js'
@@ -54,16 +53,6 @@ export class DrivenRuns {
     this.#options = options
   }
 
-  /** Runs that wait for a slot. */
-  get queued(): number {
-    return this.#count(({ head }) => isQueued(head.details))
-  }
-
-  /** The same for the runs of a tenant. */
-  queuedOf(tenant: string | null): number {
-    return this.#count(({ head }) => head.owner.tenant === tenant && isQueued(head.details))
-  }
-
   /** Runs that work: those that wait for others need no slot. */
   get working(): number {
     let working = 0
@@ -101,7 +90,6 @@ export class DrivenRuns {
     let leave: () => void = () => undefined
     const left = new Promise<void>((resolve) => (leave = resolve))
     const driven = { run, leave, over: left }
-    // Before it works, so that it counts as queued.
     this.#driven.set(runId, driven)
     this.#options.own?.driven(runId)
     if (this.#suspends) run.suspend()
@@ -175,12 +163,6 @@ export class DrivenRuns {
   #overs(): readonly Promise<void>[] {
     return [...this.#driven.values()].map(({ over }) => over)
   }
-
-  #count(counts: (state: RunState) => boolean): number {
-    let count = 0
-    for (const { state } of this.#runs()) if (counts(state)) count += 1
-    return count
-  }
 }
 
 /** Does the run make progress while the service shuts down? Its tree then waits for it. */
@@ -192,9 +174,4 @@ function works({ state, waitsForRuns }: RunLoop): boolean {
 
 function rootOf({ head }: RunState): string {
   return head.details.root_run_id
-}
-
-/** A run that another one starts has been let in with that one. */
-function isQueued({ role, status }: RunDetails): boolean {
-  return status === 'pending' && role === 'root'
 }

@@ -4,10 +4,10 @@
  *
  * 1. No other process can claim a run, so a claim is always granted: it writes nothing and starts
  *    no timer. The scheduler alone limits the runs that work.
- * 2. Runs of an earlier process are claimed in the background: first those that were working, by
- *    age, then those that have not begun, each when it has a slot. A run that waits at a gate is
- *    claimed when the gate expires. An answer, an abort or a message claims its run at once.
- * 3. A new run comes behind all of these.
+ * 2. A run that has not begun is claimed when it has a slot; one that another run starts, at once.
+ *    An answer, an abort or a message claims its run at once as well.
+ * 3. Runs of an earlier process that were working are claimed in the background, by age; one that
+ *    waits at a gate, when the gate expires. New runs queue behind all of an earlier process.
  *
  * @module
  */
@@ -22,7 +22,6 @@ import { warn } from '../output.js'
 import type { Gate, RunHead } from '../run-details.js'
 import type { Admission, Admitted, Claim, Occupied, SharedRuns } from '../shared-store.js'
 import type { RunStore } from '../store.js'
-import type { DrivenRuns } from './driven-runs.js'
 import { InProcessAdmission } from './in-process-admission.js'
 import { folderKey, waitingOf } from './queue-keys.js'
 import type { RunServices } from './services.js'
@@ -34,6 +33,11 @@ export interface OwnClaim extends Claim {
   /** The gate at which the run waits, where this process knows when it expires. */
   readonly gate: OpenGate | null
 }
+
+/** What this process knows about a run that it claims. */
+type KnownOfClaim = Pick<OwnClaim, 'abandoned' | 'created' | 'gate'>
+
+const OF_EARLIER_PROCESS: KnownOfClaim = { abandoned: true, created: null, gate: null }
 
 /** A run of an earlier process. */
 interface ListedRun {
@@ -58,7 +62,6 @@ export type RunClaims = Pick<
 /** See the comment of this file. */
 export class InProcessRuns implements RunClaims {
   readonly #services: RunServices
-  readonly #driven: () => DrivenRuns
   readonly #stopped: AbortSignal
   /** Called when there is something to claim. */
   readonly #onClaimable: () => void
@@ -67,8 +70,10 @@ export class InProcessRuns implements RunClaims {
   readonly #held = new Set<string>()
   /** What the next call of `claim()` returns. */
   readonly #due = new Map<string, OwnClaim>()
-  /** Runs that are created or have not begun, and that are not driven yet, with their tenants. */
-  readonly #pending = new Map<string, string | null>()
+  /** Runs that are being created, until they queue. */
+  readonly #beginning = new Map<string, RunHead>()
+  /** Runs that queue and are not driven. */
+  readonly #undriven = new Set<string>()
   /** Runs that wait at a gate since before this process. */
   readonly #gates = new Map<string, WaitingGate>()
   /** Runs that have not begun and are not listed yet. */
@@ -78,12 +83,10 @@ export class InProcessRuns implements RunClaims {
   /** `stopped` aborts when this process drives no runs any more. */
   constructor(
     services: RunServices,
-    driven: () => DrivenRuns,
     stopped: AbortSignal,
     onClaimable: () => void,
   ) {
     this.#services = services
-    this.#driven = driven
     this.#stopped = stopped
     this.#onClaimable = onClaimable
     stopped.addEventListener('abort', () => this.#forget(), { once: true })
@@ -91,9 +94,10 @@ export class InProcessRuns implements RunClaims {
       waiting: (tenant) => this.#waiting(tenant),
       listed: () => this.#listed,
       stopped,
-      begins: ({ details, owner }) => {
-        this.#pending.set(details.run_id, owner.tenant)
-        return () => this.#pending.delete(details.run_id)
+      begins: (head) => {
+        const { run_id: runId } = head.details
+        this.#beginning.set(runId, head)
+        return () => this.#beginning.delete(runId)
       },
     })
   }
@@ -103,9 +107,9 @@ export class InProcessRuns implements RunClaims {
     return this.#listed
   }
 
-  /** Runs that wait for their first slot and are not driven yet. */
+  /** Runs that will wait for their first slot: the scheduler does not know them yet. */
   get queued(): number {
-    return this.#pending.size + this.#unlisted
+    return this.#rootsBeginning().length + this.#unlisted
   }
 
   /** Begins to list the runs of earlier processes. @throws {@link StoreError} */
@@ -118,8 +122,7 @@ export class InProcessRuns implements RunClaims {
     const admitted = await this.#admission.admit(admission)
     if (admitted.outcome !== 'admitted') return admitted
     const { created } = admission
-    const isNew = { abandoned: false, created, gate: null }
-    void this.#listed.then(() => this.#makeDue(created.run_id, isNew))
+    void this.#listed.then(() => this.#enqueueNew(created))
     return admitted
   }
 
@@ -136,12 +139,13 @@ export class InProcessRuns implements RunClaims {
     const due = this.#due.get(runId)
     this.#due.delete(runId)
     this.#held.add(runId)
-    return due ?? claimOf(runId, { abandoned: true, created: null, gate: this.#gateOf(runId) })
+    return due ?? claimOf(runId, { ...OF_EARLIER_PROCESS, gate: this.#gateOf(runId) })
   }
 
-  /** Called when a claimed run is driven: it counts among the active runs from now on. */
+  /** Called when a claimed run is driven: it queues itself from now on. */
   driven(runId: string): void {
-    this.#pending.delete(runId)
+    this.#beginning.delete(runId)
+    this.#undriven.delete(runId)
     this.#gates.get(runId)?.timer?.cancel()
     this.#gates.delete(runId)
   }
@@ -180,16 +184,38 @@ export class InProcessRuns implements RunClaims {
   }
 
   #waiting(tenant: string | null): QueueUse {
-    let ofTenant = this.#driven().queuedOf(tenant)
-    for (const other of this.#pending.values()) if (other === tenant) ofTenant += 1
-    return { all: this.#driven().queued + this.queued, ofTenant }
+    const { all, ofTenant } = this.#services.scheduler.queued(tenant)
+    const beginning = this.#rootsBeginning().filter(({ owner }) => owner.tenant === tenant)
+    return { all: all + this.queued, ofTenant: ofTenant + beginning.length }
+  }
+
+  #rootsBeginning(): readonly RunHead[] {
+    return [...this.#beginning.values()].filter(({ details }) => details.role === 'root')
+  }
+
+  /** Has a run that was just created claimed, unless a request has claimed it meanwhile. */
+  #enqueueNew(created: RunCreated): void {
+    const { run_id: runId } = created
+    const head = this.#beginning.get(runId)
+    if (head === undefined) return
+    this.#beginning.delete(runId)
+    const claim = { abandoned: false, created, gate: null }
+    if (isChild(claim)) this.#makeDue(runId, claim)
+    else this.#enqueue(waitingOf(head), folderKey(head.details), claim)
+  }
+
+  /** Has a run claimed when it has a slot. */
+  #enqueue(waiting: Waiting, folder: string, claim: KnownOfClaim): void {
+    if (this.#stopped.aborted) return
+    this.#undriven.add(waiting.runId)
+    this.#services.scheduler.queue(waiting, folder, () => this.#makeDue(waiting.runId, claim))
   }
 
   #gateOf(runId: string): OpenGate | null {
     return this.#gates.get(runId)?.gate ?? null
   }
 
-  #makeDue(runId: string, claim: Pick<OwnClaim, 'abandoned' | 'created' | 'gate'>): void {
+  #makeDue(runId: string, claim: KnownOfClaim): void {
     if (this.#held.has(runId) || (this.#stopped.aborted && !isChild(claim))) return
     this.#due.set(runId, claimOf(runId, claim))
     this.#onClaimable()
@@ -197,7 +223,7 @@ export class InProcessRuns implements RunClaims {
 
   /** Makes a run of an earlier process claimable. */
   #takeOver(runId: string): void {
-    this.#makeDue(runId, { abandoned: true, created: null, gate: this.#gateOf(runId) })
+    this.#makeDue(runId, { ...OF_EARLIER_PROCESS, gate: this.#gateOf(runId) })
   }
 
   /** Lists the runs that have not ended. Never rejects. */
@@ -218,11 +244,10 @@ export class InProcessRuns implements RunClaims {
       if (isWorking || operating.has(runId)) this.#takeOver(runId)
     }
     for (const { folder, waiting } of await this.#listWith(['pending'])) {
-      const { runId, tenant } = waiting
-      if (this.#held.has(runId) || this.#pending.has(runId)) continue
-      this.#pending.set(runId, tenant)
+      const { runId } = waiting
+      if (this.#held.has(runId) || this.#beginning.has(runId)) continue
       this.#addUser(runId, folder)
-      scheduler.queue(waiting, folder, () => this.#takeOver(runId))
+      this.#enqueue(waiting, folder, OF_EARLIER_PROCESS)
     }
   }
 
@@ -292,7 +317,9 @@ export class InProcessRuns implements RunClaims {
   #forget(): void {
     for (const { timer } of this.#gates.values()) timer?.cancel()
     this.#gates.clear()
-    this.#pending.clear()
+    // Runs that others start may still need their slots.
+    for (const runId of this.#undriven) this.#services.scheduler.leave(runId)
+    this.#undriven.clear()
     for (const [runId, claim] of this.#due) if (!isChild(claim)) this.#due.delete(runId)
   }
 }
@@ -302,10 +329,7 @@ export function isChild({ created }: Pick<OwnClaim, 'created'>): boolean {
   return created?.payload.role !== undefined
 }
 
-function claimOf(
-  runId: string,
-  known: Pick<OwnClaim, 'abandoned' | 'created' | 'gate'>,
-): OwnClaim {
+function claimOf(runId: string, known: KnownOfClaim): OwnClaim {
   return { runId, ...known, abort: null, hasMessages: false, overdue: false }
 }
 

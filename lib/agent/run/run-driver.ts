@@ -83,8 +83,7 @@ export class RunDriver implements RunLogs {
     const stopped = this.#stopped.signal
     const claimSoon = (): void => this.#claiming.claimSoon()
     this.#shared = store.shared ?? null
-    const driven = (): DrivenRuns => this.#driven
-    this.#own = this.#shared ? null : new InProcessRuns(services, driven, stopped, claimSoon)
+    this.#own = this.#shared ? null : new InProcessRuns(services, stopped, claimSoon)
     const claims = (this.#shared ?? this.#own) as RunClaims
     this.#claims = claims
     this.#feeds = new SharedFeeds(store, claims, services.clock)
@@ -103,7 +102,7 @@ export class RunDriver implements RunLogs {
 
   /** Runs of this process that wait for their first slot. */
   get queued(): number {
-    return this.#driven.queued + (this.#own?.queued ?? 0)
+    return this.#services.scheduler.queued(null).all + (this.#own?.queued ?? 0)
   }
 
   /** Why the store refuses records of runs right now; null while it does not. */

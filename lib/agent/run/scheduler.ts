@@ -14,7 +14,7 @@
  *
  * @module
  */
-import { FairQueue, type Waiting } from '../../internal/queues.js'
+import { FairQueue, type QueueUse, type Waiting } from '../../internal/queues.js'
 import { FolderIndex } from '../../internal/folder-index.js'
 import { FolderQueue } from './folder-queue.js'
 
@@ -47,9 +47,18 @@ export class Scheduler {
     this.#folders = new FolderQueue((runId) => this.#waiting.ready(runId))
   }
 
-  /** Runs that wait for a slot. */
-  get waiting(): number {
-    return this.#tickets.size
+  /**
+   * Runs that wait for their first slot, all and those of a tenant. Runs that others start do not
+   * count: they have been let in with those.
+   */
+  queued(tenant: string | null): QueueUse {
+    const use = { all: 0, ofTenant: 0 }
+    for (const ticket of this.#tickets.values()) {
+      if (ticket.root !== ticket.runId || this.#holders.has(ticket.runId)) continue
+      use.all += 1
+      if (ticket.tenant === tenant) use.ofTenant += 1
+    }
+    return use
   }
 
   /** Must a run that comes now wait, whatever its folder? */

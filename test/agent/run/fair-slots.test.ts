@@ -46,7 +46,7 @@ test('a tree with many waiting runs takes turns with the runs that come later', 
   for (let i = 0; i < 3; i++) scheduler.leave(order.at(-1)!)
   assert.deepEqual(order, ['first', 'a1', 'b', 'c'])
   queue('e')
-  while (scheduler.waiting > 0) scheduler.leave(order.at(-1)!)
+  for (let i = 0; i < 5; i++) scheduler.leave(order.at(-1)!)
   assert.deepEqual(order.slice(4), ['d1', 'a2', 'e', 'a3', 'a4'])
 })
 
@@ -217,7 +217,6 @@ function byTheRules(slots: number, exclusive: boolean, seed: number): void {
     const isFull = rules.working.size === slots
     assert.ok(isFull || rules.startable.length === 0, `${about}: a slot is empty`)
     assert.equal(scheduler.isFull, isFull, about)
-    assert.equal(scheduler.waiting, rules.waiting.length + rules.begun.length, about)
   }
 }
 

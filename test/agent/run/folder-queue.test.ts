@@ -190,7 +190,7 @@ function againstModel(slots: number, seed: number): void {
     model.leave(runId!)
   }
   assert.deepEqual(started, model.started)
-  const waiting = [scheduler.waiting, model.waiting]
+  const waiting = [scheduler.queued(null).all, model.waiting]
   assert.deepEqual(waiting, [0, []], `seed ${seed}: every run had its turn`)
 }
 
@@ -202,7 +202,7 @@ test('ten thousand runs that wait for overlapping folders get them in their orde
     const cwd = n % 3 === 0 ? '/srv/a' : n % 3 === 1 ? `/srv/a/${n % 50}` : '/srv/b/c'
     scheduler.queue(single(`${n}`), cwd, () => started.push(n))
   }
-  while (scheduler.waiting > 0) scheduler.leave(`${started.at(-1)}`)
+  for (let n = 1; n < runs; n++) scheduler.leave(`${started.at(-1)}`)
   assert.deepEqual(started, Array.from({ length: runs }, (_, n) => n))
 })
 

@@ -21,13 +21,28 @@ function entering(scheduler: Scheduler): {
 }
 const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve))
 
+test('only runs that wait for their first slot, and that no run has started, are queued', () => {
+  const scheduler = new Scheduler(1, true)
+  const queue = (runId: string, tenant: string, root = runId): void =>
+    scheduler.queue({ runId, tenant, root }, `/${runId}`, () => undefined)
+  queue('first', 't')
+  queue('second', 't')
+  queue('child', 't', 'second')
+  queue('third', 'u')
+  scheduler.pause('first')
+  queue('first', 't') // it has begun
+  assert.deepEqual(scheduler.queued('t'), { all: 1, ofTenant: 0 })
+  scheduler.leave('second')
+  assert.deepEqual(scheduler.queued('u'), { all: 1, ofTenant: 1 })
+})
+
 test('runs get slots in the order in which they came', async () => {
   const scheduler = new Scheduler(2, true)
   const { enter, order } = entering(scheduler)
   for (const name of ['a', 'b', 'c', 'd']) void enter(name, `/${name}`)
   await turn()
   assert.deepEqual(order, ['a', 'b'])
-  assert.equal(scheduler.waiting, 2)
+  assert.equal(scheduler.queued(null).all, 2)
   scheduler.leave('b')
   await turn()
   assert.deepEqual(order, ['a', 'b', 'c'])
@@ -74,7 +89,7 @@ test('a run that is aborted while it waits leaves the queue', async () => {
   const waiting = scheduler.enter(single('b'), '/y', stop.signal)
   stop.abort(new Error('gone'))
   await assert.rejects(waiting, /gone/)
-  assert.equal(scheduler.waiting, 0)
+  assert.equal(scheduler.queued(null).all, 0)
   scheduler.leave('a')
   await scheduler.enter(single('c'), '/x', never)
   assert.equal(scheduler.isWorking('c'), true)
