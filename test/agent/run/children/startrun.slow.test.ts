@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { defineTool, type DelegateResult, type ToolContext } from 'runwright/agent'
-import { payloads, runToEnd } from '../../../helpers/engine.js'
+import { MemoryStore, defineTool, type DelegateResult, type ToolContext } from 'runwright/agent'
+import { keepOpen, payloads, runToEnd } from '../../../helpers/engine.js'
 import { filesIn } from '../../../helpers/files.js'
 import { openFamily } from './support.js'
 import { PARAMETERS, caller, part, run } from './started-runs.js'
@@ -26,6 +26,29 @@ test('a tool starts runs that work at the same time, with one slot', async (t) =
   })
   assert.equal(output, 'achieved achieved achieved')
   assert.deepEqual(Object.keys(filesIn(cwd)), ['a.txt', 'b.txt', 'c.txt', 'start.txt'])
+})
+
+test('while the service shuts down, a run that is started gets its slot before queued runs', async (t) => {
+  const store = keepOpen(new MemoryStore())
+  let queued = ''
+  let closed: Promise<void> | undefined
+  const tool = defineTool({
+    name: 'work', description: 'works', parameters: PARAMETERS,
+    execute: async (_, { startRun }) => {
+      queued = (await engine.create({ goal: 'shell: true' })).details.run_id
+      closed = engine.close({ graceMs: 20_000 })
+      return (await startRun(part('a', 'one'))).status
+    },
+  })
+  const { engine } = await openFamily(
+    t, { m: caller }, { store, tools: [tool], maxConcurrentRuns: 1, cwdPolicy: 'allow' },
+  )
+  const { events } = await runToEnd(engine, {
+    goal: 'shell: false', max_iterations: 1, delegation: { depth: 1, children: 1 },
+  })
+  await closed
+  assert.equal(payloads(events, 'tool_result')[0]?.output, 'achieved')
+  assert.equal((await store.head(queued))?.details.status, 'pending')
 })
 
 test('what both sides changed is told, and stays as it is', async (t) => {
