@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
+import { test, type TestContext } from 'node:test'
 import { FileStore } from 'runwright/agent'
 import { SystemDisk } from '../../../lib/agent/stores/file/disk.js'
 import { encodePack, Pack } from '../../../lib/agent/stores/file/object-pack.js'
@@ -56,32 +56,65 @@ test('a pack shrinks as its objects are removed, and goes with the last one', as
   await store.close()
 })
 
-test('a torn or damaged pack is named, and no object of another one is lost', async (t) => {
+const afterClosing = async (t: TestContext, change: (path: string) => void): Promise<FileStore> => {
   const directory = scratch(t, 'in memory')
-  const folder = join(directory, 'objects')
-  for (const tear of [0, 5, 12, 500, 'index', 'count'] as const) {
-    rmSync(folder, { recursive: true, force: true })
-    let store = await open(directory)
-    await store.objects.put(blobs.slice(0, 40))
-    const [path = ''] = packFiles(folder)
-    await store.objects.put(blobs.slice(40, 80))
-    await store.close()
-    const content = readFileSync(path)
-    if (typeof tear === 'number') truncateSync(path, tear === 0 ? 0 : content.length - tear)
-    else {
-      const at = content.length - (tear === 'index' ? 12 + 40 * 45 : 8)
-      content[at]! ^= 1
-      writeFileSync(path, content)
-    }
-    store = await open(directory)
+  const store = await open(directory)
+  await store.objects.put(blobs.slice(0, 40))
+  const [path = ''] = packFiles(join(directory, 'objects'))
+  await store.objects.put(blobs.slice(40, 80))
+  await store.objects.delete([hashes[7]!], 0)
+  await store.close()
+  change(path)
+  return await open(directory)
+}
+
+const flip = (path: string, at: number): void => {
+  const content = readFileSync(path)
+  content[content.length + at]! ^= 1
+  writeFileSync(path, content)
+}
+
+test('a torn pack is named, and no object of another one is lost', async (t) => {
+  for (const tear of [0, 5, 12, 500, 3_000] as const) {
+    let torn = ''
+    const store = await afterClosing(t, (path) => {
+      torn = path
+      truncateSync(path, tear === 0 ? 0 : readFileSync(path).length - tear)
+    })
     for (const one of blobs.slice(40, 80)) await assertHolds(store.objects, one)
     assert.equal(await store.objects.get(hashes[0]!), null)
     const { files } = store.damage()
-    assert.ok(files.length === 1 && files[0]?.includes(path), `${tear}: ${files.join()}`)
+    assert.ok(files.length === 1 && files[0]?.includes(torn), `${tear}: ${files.join()}`)
     await store.objects.put(blobs.slice(0, 40))
     for (const one of blobs.slice(0, 80)) await assertHolds(store.objects, one)
     await store.close()
   }
+})
+
+test('a flipped bit in the index of a pack costs nothing', async (t) => {
+  // All of the trailer, and bytes of the index: of a hash, of a place and of a length.
+  const index = 12 + 40 * 45
+  const places = [...Array.from({ length: 12 }, (_, i) => -1 - i), -index, -index + 37, -index + 43]
+  for (const at of places) {
+    const store = await afterClosing(t, (path) => flip(path, at))
+    for (const one of blobs.slice(0, 80).toSpliced(7, 1)) await assertHolds(store.objects, one)
+    assert.equal(await store.objects.get(hashes[7]!), null, 'it was removed')
+    assert.deepEqual(store.damage().files, [], `${at}`)
+    await store.close()
+  }
+})
+
+test('a pack with a damaged index and a damaged blob is named', async (t) => {
+  const store = await afterClosing(t, (path) => {
+    flip(path, -8)
+    const content = readFileSync(path)
+    content[20]! ^= 1 // the hash of the first blob
+    writeFileSync(path, content)
+  })
+  assert.equal(store.damage().files.length, 0, 'nothing was asked for yet')
+  assert.equal(await store.objects.get(hashes[0]!), null)
+  assert.equal(store.damage().files.length, 1)
+  await store.close()
 })
 
 test('an object that was stored again after damage outlives the rewriting of both', async (t) => {

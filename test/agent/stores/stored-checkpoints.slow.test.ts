@@ -58,7 +58,7 @@ function filesOf(folder: string): Files {
   )
 }
 
-for (const folder of ['v1-loose', 'v1-packed']) {
+for (const folder of ['v1-loose', 'v1-packed', 'v1-headed']) {
   test(`runs with checkpoints in ${folder} open: changes, files, restore, apply`, async (t) => {
     const runs = JSON.parse(readFileSync(join(fixtures, `${folder}.json`), 'utf8')) as
       Readonly<Record<string, Stored>>

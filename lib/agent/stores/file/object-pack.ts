@@ -1,10 +1,15 @@
 /**
  * The form of a pack, a file with many blobs. It never changes, but for the marks:
  *
- *     data       the blobs, each as `packed.ts` makes them
- *     index      of each blob, by hash: its hash (32 bytes), where it begins (6), its length (6)
+ *     start      "RP", version, 0
+ *     data       of each blob, by hash: its hash (32 bytes), its length (6), CRC-32 of both (4),
+ *                the blob as `packed.ts` makes it
+ *     index      of each blob: its hash (32 bytes), where it begins (6), its length (6)
  *     marks      of each blob one byte: 0xff once it was removed
  *     trailer    "RP", version, 0, number of blobs (4), CRC-32 of the index and all this (4)
+ *
+ * An index that was damaged is made again from the data. Packs of version 1 have neither a start
+ * nor anything before a blob.
  *
  * @module
  */
@@ -29,10 +34,13 @@ export interface Place {
 const HASH_BYTES = 32
 const NUMBER_BYTES = 6
 const ENTRY_BYTES = HASH_BYTES + 2 * NUMBER_BYTES
+/** What stands before a blob. */
+const HEAD_BYTES = HASH_BYTES + NUMBER_BYTES + 4
+const START_BYTES = 4
 const TRAILER_BYTES = 12
 const CRC_AT = 8
 const MAGIC = 0x5250
-const VERSION = 1
+const VERSION = 2
 /** No fault of a single bit removes a blob. */
 const REMOVED = 0xff
 
@@ -51,25 +59,49 @@ export async function encodePack(
 ): Promise<{ readonly parts: readonly Buffer[]; readonly index: PackIndex }> {
   const sorted = blobs.toSorted((a, b) => (a.hash < b.hash ? -1 : 1))
   const index = Buffer.alloc(sorted.length * ENTRY_BYTES)
+  const parts = [signature(START_BYTES)]
   const work = new LongWork()
-  let at = 0
+  let at = START_BYTES
   for (const [i, { hash, data }] of sorted.entries()) {
     if (work.isDue) await work.next()
-    const entry = i * ENTRY_BYTES
-    index.write(hash, entry, 'hex')
-    index.writeUIntBE(at, entry + HASH_BYTES, NUMBER_BYTES)
-    index.writeUIntBE(data.length, entry + HASH_BYTES + NUMBER_BYTES, NUMBER_BYTES)
+    parts.push(headOf(hash, data.length), data)
+    at += HEAD_BYTES
+    writeEntry(index, { hash, at, bytes: data.length, number: i })
     at += data.length
   }
-  const trailer = Buffer.alloc(TRAILER_BYTES)
-  trailer.writeUInt16BE(MAGIC, 0)
-  trailer.writeUInt8(VERSION, 2)
-  trailer.writeUInt32BE(sorted.length, 4)
-  trailer.writeUInt32BE(sumOf(index, trailer), CRC_AT)
   const marks = Buffer.alloc(sorted.length)
+  const trailer = trailerOf(index, sorted.length)
   const bytes = at + index.length + marks.length + TRAILER_BYTES
-  const parts = [...sorted.map(({ data }) => data), index, marks, trailer]
-  return { parts, index: { bytes, indexAt: at, index, marks } }
+  return { parts: [...parts, index, marks, trailer], index: { bytes, indexAt: at, index, marks } }
+}
+
+function signature(bytes: number): Buffer {
+  const signed = Buffer.alloc(bytes)
+  signed.writeUInt16BE(MAGIC, 0)
+  signed.writeUInt8(VERSION, 2)
+  return signed
+}
+
+function headOf(hash: string, bytes: number): Buffer {
+  const head = Buffer.alloc(HEAD_BYTES)
+  head.write(hash, 'hex')
+  head.writeUIntBE(bytes, HASH_BYTES, NUMBER_BYTES)
+  head.writeUInt32BE(crc32(head.subarray(0, -4)), HEAD_BYTES - 4)
+  return head
+}
+
+function writeEntry(index: Buffer, { hash, at, bytes, number }: Place & { hash: string }): void {
+  const entry = number * ENTRY_BYTES
+  index.write(hash, entry, 'hex')
+  index.writeUIntBE(at, entry + HASH_BYTES, NUMBER_BYTES)
+  index.writeUIntBE(bytes, entry + HASH_BYTES + NUMBER_BYTES, NUMBER_BYTES)
+}
+
+function trailerOf(index: Buffer, count: number): Buffer {
+  const trailer = signature(TRAILER_BYTES)
+  trailer.writeUInt32BE(count, 4)
+  trailer.writeUInt32BE(sumOf(index, trailer), CRC_AT)
+  return trailer
 }
 
 function sumOf(index: Buffer, trailer: Buffer): number {
@@ -113,6 +145,25 @@ export class Pack {
   static async read(disk: Disk, path: string, usedAt: number): Promise<Pack | null> {
     const index = await reading(disk, path, (fd) => readIndex(disk, fd))
     return index === null ? null : new Pack(path, usedAt, index)
+  }
+
+  /**
+   * Makes the index of a damaged pack again and stores it; false when a blob is damaged or missing,
+   * and for a later version. @throws the system's error.
+   */
+  static async mend(disk: Disk, path: string): Promise<boolean> {
+    const index = await reading(disk, path, (fd) => indexFromHeads(disk, fd))
+    if (index === null) return false
+    const { indexAt, index: entries, marks } = index
+    const fd = disk.open(path, 'r+')
+    try {
+      const count = marks.length
+      await disk.write(fd, Buffer.concat([entries, marks, trailerOf(entries, count)]), indexAt)
+      await disk.sync(fd)
+    } finally {
+      disk.close(fd)
+    }
+    return true
   }
 
   /** Was most of it removed? */
@@ -197,13 +248,38 @@ async function readIndex(disk: Disk, fd: number): Promise<PackIndex | null> {
   const count = trailer.readUInt32BE(4)
   const length = count * (ENTRY_BYTES + 1)
   const indexAt = trailerAt - length
-  if (trailer.readUInt8(2) !== VERSION || indexAt < 0) return null
+  if (trailer.readUInt8(2) > VERSION || indexAt < 0) return null
   const entries = await disk.read(fd, length, indexAt)
   if (entries.length < length) return null
   const index = entries.subarray(0, count * ENTRY_BYTES)
   if (sumOf(index, trailer) !== trailer.readUInt32BE(CRC_AT)) return null
   // A copy, so that the index does not stay in memory.
   return { bytes, indexAt, index, marks: Buffer.from(entries.subarray(index.length)) }
+}
+
+/** The index by what stands before the blobs; null unless it is whole and of this version. */
+async function indexFromHeads(disk: Disk, fd: number): Promise<PackIndex | null> {
+  if (!disk.readNow(fd, START_BYTES, 0).equals(signature(START_BYTES))) return null
+  const size = disk.size(fd)
+  const work = new LongWork()
+  const places: (Place & { readonly hash: string })[] = []
+  let at = START_BYTES
+  for (let head; (head = disk.readNow(fd, HEAD_BYTES, at)).length === HEAD_BYTES; ) {
+    if (work.isDue) await work.next()
+    const hash = head.toString('hex', 0, HASH_BYTES)
+    const bytes = head.readUIntBE(HASH_BYTES, NUMBER_BYTES)
+    // The index, which comes after the last blob.
+    if (!head.equals(headOf(hash, bytes))) break
+    places.push({ hash, at: at + HEAD_BYTES, bytes, number: places.length })
+    at += HEAD_BYTES + bytes
+  }
+  const count = places.length
+  const marksAt = at + count * ENTRY_BYTES
+  if (size !== marksAt + count + TRAILER_BYTES) return null
+  const index = Buffer.alloc(count * ENTRY_BYTES)
+  for (const place of places) writeEntry(index, place)
+  const marks = disk.readNow(fd, count, marksAt)
+  return { bytes: size, indexAt: at, index, marks }
 }
 
 function startOf(hash: string): number {

@@ -140,11 +140,23 @@ export class ObjectPacks {
     for (const name of names) {
       if (work.isDue) await work.next()
       const path = join(folder, name)
-      const pack = await Pack.read(disk, path, performance.now())
+      const pack = (await this.#read(path)) ?? (await this.#mended(path))
       if (pack === null) onDamage(path)
       else found.push(pack)
     }
     for (const pack of found) this.#packs.add(pack)
+  }
+
+  async #read(path: string): Promise<Pack | null> {
+    return await Pack.read(this.#parts.disk, path, performance.now())
+  }
+
+  /** A pack whose index is damaged, with a new one; null when it cannot be made or stored. */
+  async #mended(path: string): Promise<Pack | null> {
+    const { disk, lock } = this.#parts
+    lock.check()
+    const isMended = await Pack.mend(disk, path).catch(() => false)
+    return isMended ? await this.#read(path) : null
   }
 
   async #readFrom(pack: Pack, hash: string): Promise<Copy | null> {
