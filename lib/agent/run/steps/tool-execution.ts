@@ -53,7 +53,12 @@ export class ToolExecution {
   async run(): Promise<ToolOutput> {
     const { checkpoints, delegates, log, signal, trace } = this.#context
     const { call } = this.#state
-    if (this.#tool.effect !== 'read') await checkpoints?.recordFirst(log, signal)
+    try {
+      if (this.#tool.effect !== 'read') await checkpoints?.recordFirst(log, signal)
+    } catch (error) {
+      this.#stop.end()
+      throw error
+    }
     const span = trace.beginTool(log.state.head.details.iteration, this.#tool, call.call_id)
     const runs = delegates.ofCall(call.call_id, this.#context, this.#stop)
     try {
