@@ -72,6 +72,11 @@ export class Life {
   countAppends(store: RunStore): void {
     const append = store.append.bind(store)
     store.append = (...given) => this.around('append', () => append(...given))
+    // In a store that processes share, the first append is that of the admission.
+    const { shared } = store
+    if (shared === undefined) return
+    const admit = shared.admit.bind(shared)
+    shared.admit = (given) => this.around('append', () => admit(given))
   }
 
   /** Makes each change of a file by `node:fs/promises` a step with the name of the function. */

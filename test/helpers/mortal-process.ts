@@ -16,20 +16,31 @@ const FILE_CALLS = [
 /** Nothing can be done about a change between these and a last look at the same path. */
 const UNGUARDED: ReadonlySet<string> = new Set(['rename', 'unlink'])
 
-/** Makes every change of a folder a call of its process, until it is disposed of. */
+/** What {@link hookFiles} has replaced, and how many want that. */
+const originals = new Map<string, AnyFunction>()
+let hooks = 0
+
+/** Makes every change of a folder a call of its process, until all that asked for it dispose. */
 export function hookFiles(): Disposable {
   const functions = promises as unknown as Record<string, AnyFunction>
-  const originals = FILE_CALLS.map((name) => [name, functions[name]!] as const)
-  for (const [name, original] of originals) {
-    functions[name] = function (...args) {
-      const work = (): unknown => original.apply(this, args)
-      const path = String(args[name === 'rename' ? 1 : 0])
-      return current.getStore()?.call(name, work, path) ?? work()
+  hooks += 1
+  // A second hook over the first one would make one change two calls.
+  if (hooks === 1) {
+    for (const name of FILE_CALLS) {
+      const original = functions[name]!
+      originals.set(name, original)
+      functions[name] = function (...args) {
+        const work = (): unknown => original.apply(this, args)
+        const path = String(args[name === 'rename' ? 1 : 0])
+        return current.getStore()?.call(name, work, path) ?? work()
+      }
     }
+    syncBuiltinESMExports()
   }
-  syncBuiltinESMExports()
   return {
     [Symbol.dispose]: () => {
+      hooks -= 1
+      if (hooks > 0) return
       for (const [name, original] of originals) functions[name] = original
       syncBuiltinESMExports()
     },
@@ -174,6 +185,16 @@ export class MortalProcess {
     if (!this.#keepsLast()) this.#die()
     else void Promise.resolve(work()).then(this.#die, this.#die)
     return this.nothing
+  }
+
+  /** Calls at which it could have died. */
+  get calls(): number {
+    return this.#calls
+  }
+
+  /** True from its last call on. */
+  get isOver(): boolean {
+    return this.#isDead
   }
 
   /** Also when the next call would be the last. */

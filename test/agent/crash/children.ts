@@ -1,103 +1,30 @@
 /** Child processes that use an engine until they are killed; tests start them by `Children`. */
 import assert from 'node:assert/strict'
-import { hash } from 'node:crypto'
-import {
-  existsSync, mkdirSync, readFileSync, rmSync, watch as watchFolder, writeFileSync,
-} from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import {
-  defineTool, FileStore, NO_USAGE, RunEngine, type AgentEvent, type JsonObject, type ModelProvider,
-} from 'runwright/agent'
+import { FileStore, RunEngine } from 'runwright/agent'
 import { follow, testProvider } from '../../helpers/engine.js'
 import { assertInvariants } from '../../helpers/invariants.js'
 import type { Life } from '../../helpers/mortal-child.js'
-import { scenario, type DrivePlan } from './scenario.js'
+import * as programs from './programs.js'
+import type { DrivePlan } from './scenario.js'
 import { talk, talkProvider, type TalkPlan } from './talk.js'
 
-/** A tree of runs, and where it works. */
-export interface TreePlan {
+/** The folder of a file store. */
+interface FilePlace {
   readonly directory: string
-  readonly root: string
-  readonly request: JsonObject
 }
 
-/**
- * Drives runs over a file store. Says `new run` for each run that it creates, `= run seq kind hash`
- * for each event that subscribers get, `hangs run` when a run has started its endless command, and
- * `left run pid` when a resumed run had left such a command running. Steps: appends.
- */
-export async function drive(
-  { directory, root, generation, runs: count, request, endless }: DrivePlan,
-  life: Life,
-): Promise<void> {
-  const store = new FileStore({ directory, segmentBytes: 64 << 10 })
+/** Drives runs over a file store. Steps: appends. */
+export async function drive(plan: DrivePlan & FilePlace, life: Life): Promise<void> {
+  const store = new FileStore({ directory: plan.directory, segmentBytes: 64 << 10 })
   life.countAppends(store)
-  life.begin()
-  const engine = await RunEngine.open({
-    store,
-    roots: [root],
-    sealedChecks: 'off',
-    providers: [scenario(endless)],
-    defaultModel: 'crash:m',
-    maxConcurrentRuns: 16,
-  })
+  await programs.drive(plan, { store, life })
+}
 
-  /** Says `hangs` when the endless command has begun. */
-  function tellHang(runId: string, cwd: string): void {
-    if (!endless || existsSync(join(cwd, 'pid'))) return
-    const watcher = watchFolder(cwd, (_, name) => {
-      if (name !== 'pid') return
-      life.say(`hangs ${runId}`)
-      watcher.close()
-    })
-  }
-
-  /** Says the events of a run; events up to `old` are from earlier processes. */
-  async function watch(runId: string, cwd: string, old: number): Promise<void> {
-    for await (const batch of await engine.subscribe(runId)) {
-      for (const { seq, kind, json } of batch) {
-        if (seq === null) continue
-        life.say(`= ${runId} ${seq} ${kind} ${hash('sha256', json).slice(0, 16)}`)
-        const pid = join(cwd, 'pid')
-        const taken = kind === 'run_recovered' && seq > old
-        if (taken && existsSync(pid)) life.say(`left ${runId} ${readFileSync(pid, 'utf8').trim()}`)
-        const event = JSON.parse(json) as AgentEvent
-        if (event.kind !== 'human_check_required') continue
-        const { gate_id } = event.payload
-        // An old gate has been answered already; its answer comes next.
-        void engine.resume(runId, { decision: 'approve', gate_id }).catch(() => undefined)
-      }
-    }
-  }
-
-  let made = 0
-
-  async function create(): Promise<void> {
-    const cwd = join(root, `${generation}-${made++}`)
-    mkdirSync(cwd)
-    const { details } = await engine.create({ ...request, cwd })
-    life.say(`new ${details.run_id}`)
-    tellHang(details.run_id, cwd)
-    await watch(details.run_id, cwd, 0)
-  }
-
-  /** Follows a run, or a new one; with `endless`, another new one after each. */
-  async function work(
-    run: { readonly run_id: string; readonly last_seq: number } | undefined,
-  ): Promise<void> {
-    if (run === undefined) await create()
-    else {
-      const { run_id, last_seq } = run
-      const { cwd } = await engine.get(run_id)
-      tellHang(run_id, cwd)
-      await watch(run_id, cwd, last_seq)
-    }
-    if (endless) await work(undefined)
-  }
-
-  const { runs } = await engine.list({ status: ['pending', 'running', 'awaiting_human'] })
-  await Promise.all(Array.from({ length: Math.max(count, runs.length) }, (_, i) => work(runs[i])))
-  await engine.close()
+/** Drives a tree of runs to its end. Steps: writes. */
+export async function driveTree(plan: programs.TreePlan & FilePlace, life: Life): Promise<void> {
+  await programs.driveTree(plan, { store: await storeOf(plan.directory, life), life })
 }
 
 /** A store in a process whose steps are its writes: appends and changes of files. */
@@ -118,91 +45,6 @@ export async function talkToFork(plan: TalkPlan, life: Life): Promise<void> {
   })
   life.begin()
   await talk(engine, plan, (line) => life.say(line))
-  await engine.close()
-}
-
-const partOf = (name: string) => ({
-  goal: `write ${name} ${name}`,
-  check: `grep -q ${name} ${name}.txt`,
-})
-
-interface Call {
-  readonly tool: string
-  readonly args: JsonObject
-}
-
-/** `write FILE WORD` is done by writing that file; other goals by the calls of the first turn. */
-function firstCalls(goal: string, model: string): readonly Call[] {
-  const [, file, word] = /Goal: write (\S+) (\S+)/.exec(goal) ?? []
-  const write = (path: string, content: string): Call => ({
-    tool: 'write_file',
-    args: { path, content },
-  })
-  if (file !== undefined) return [write(`${file}.txt`, `${word}\n`)]
-  if (model === 'boss') return ['a', 'b'].map((name) => ({ tool: 'delegate', args: partOf(name) }))
-  if (model === 'host') return [{ tool: 'work', args: {} }]
-  return [write('answer.txt', model === 'bad' ? 'bad\n' : `good ${model}\n`)]
-}
-
-function treeProvider(): ModelProvider {
-  let calls = 0
-  return {
-    id: 'test',
-    description: 'of the test',
-    isLanguageModel: false,
-    suggestions: [],
-    create: (name) => ({
-      name: `test:${name}`,
-      isLanguageModel: false,
-      contextWindow: null,
-      prices: null,
-      complete: async ({ messages }) => {
-        const isFirst = messages.every(({ role }) => role !== 'assistant')
-        const [first] = messages
-        const goal = first?.role === 'user' ? first.text : ''
-        const asked = isFirst ? firstCalls(goal, name) : []
-        const ids = asked.map((call) => ({ call_id: `c${process.pid}_${++calls}`, ...call }))
-        return await Promise.resolve({
-          message: { role: 'assistant', text: 'now', calls: ids },
-          reasoning: '',
-          usage: { ...NO_USAGE, input_tokens: 1, output_tokens: 1 },
-          stop: asked.length > 0 ? 'tool_calls' : 'end',
-        })
-      },
-    }),
-  }
-}
-
-const work = defineTool({
-  name: 'work',
-  description: 'starts two runs',
-  parameters: { type: 'object', properties: {} },
-  effect: 'idempotent',
-  plan: () => Promise.resolve({}),
-  verify: () => Promise.resolve('undone'),
-  execute: async (_, { startRun }) => {
-    const results = await Promise.all([startRun(partOf('a')), startRun(partOf('b'))])
-    return results.map(({ status }) => status).join(' ')
-  },
-})
-
-/** Drives a tree of runs to its end. Steps: writes. */
-export async function driveTree({ directory, root, request }: TreePlan, life: Life): Promise<void> {
-  const store = await storeOf(directory, life)
-  const engine = await RunEngine.open({
-    store,
-    roots: [root],
-    sealedChecks: 'off',
-    providers: [treeProvider()],
-    defaultModel: 'test:good',
-    tools: [work],
-    delegation: { depth: 1, children: 4 },
-    maxRecoveries: 100,
-    maxConcurrentRuns: 2,
-  })
-  life.begin()
-  const { details } = await engine.create(request, { idempotencyKey: 'tree' })
-  await follow(engine, details.run_id)
   await engine.close()
 }
 

@@ -1,14 +1,13 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import {
-  NO_USAGE, type JsonObject, type Model, type ModelProvider, type RunRecord, type ToolCall,
+  NO_USAGE, type JsonObject, type Message, type Model, type ModelProvider, type RunRecord,
+  type ToolCall,
 } from 'runwright/agent'
 
 /** The run that a child drives. */
 export interface DrivePlan {
-  /** Folder of the store. */
-  readonly directory: string
   /** Parent of the folders of the runs. */
   readonly root: string
   readonly generation: number
@@ -22,13 +21,6 @@ export interface DrivePlan {
   readonly endless: boolean
 }
 
-/** Makes folders for a store and the runs in it. */
-export function placeIn(folder: string, name: string): Pick<DrivePlan, 'directory' | 'root'> {
-  const root = join(folder, name, 'work')
-  mkdirSync(root, { recursive: true })
-  return { directory: join(folder, name, 'data'), root }
-}
-
 /** The goal of every run, met by the last calls of the script. */
 export const GOAL = 'shell: grep -q two a && test -f done'
 
@@ -39,6 +31,14 @@ const HANG = 'h1'
 
 type Call = Omit<ToolCall, 'call_id'> & { readonly call_id: string }
 const call = (call_id: string, tool: string, args: JsonObject): Call => ({ call_id, tool, args })
+
+/** The exit code of a call that was stopped. */
+const STOPPED = 130
+/** Ends the id of a call that is made again. */
+const AGAIN = '-again'
+
+const isRepeat = (calls: readonly ToolCall[]): boolean =>
+  calls.some(({ call_id }) => call_id.endsWith(AGAIN))
 
 /** Every effect class, in two iterations. Each command appends a line to a file when it runs. */
 function script(hangs: boolean): readonly (readonly Call[])[] {
@@ -58,7 +58,26 @@ function script(hangs: boolean): readonly (readonly Call[])[] {
   ]
 }
 
-/** A model that depends only on the number of its turns in the conversation. */
+/** The calls of the last turn that were stopped, once more; commands write another line then. */
+function repeatsOf(messages: readonly Message[]): readonly Call[] {
+  const turn = messages.findLast(({ role }) => role === 'assistant')
+  const calls = turn?.role === 'assistant' ? turn.calls : []
+  const stopped = messages.slice(messages.findLastIndex(({ role }) => role === 'assistant') + 1)
+  return calls.flatMap(({ call_id, tool, args }) => {
+    const isStopped = stopped.some((one) =>
+      one.role === 'tool' && one.call_id === call_id && one.exit_code === STOPPED)
+    if (!isStopped) return []
+    const { command } = args
+    const again = `${call_id}${AGAIN}`
+    const isCommand = typeof command === 'string'
+    return [call(again, tool, isCommand ? { command: command.replace(call_id, again) } : args)]
+  })
+}
+
+/**
+ * A model that follows the script, and repeats calls that an engine has stopped as it was closed.
+ * It depends only on the conversation.
+ */
 export function scenario(hangs: boolean): ModelProvider {
   const turns = script(hangs)
   const model: Model = {
@@ -67,7 +86,9 @@ export function scenario(hangs: boolean): ModelProvider {
     contextWindow: null,
     prices: null,
     complete: ({ messages }) => {
-      const calls = turns[messages.filter(({ role }) => role === 'assistant').length] ?? []
+      const made = messages.filter((one) => one.role === 'assistant' && !isRepeat(one.calls))
+      const repeats = repeatsOf(messages)
+      const calls = repeats.length > 0 ? repeats : (turns[made.length] ?? [])
       return Promise.resolve({
         message: { role: 'assistant', text: '', calls },
         reasoning: '',
@@ -92,7 +113,9 @@ export function assertEffects(cwd: string, records: readonly RunRecord[], contex
   for (const record of records) {
     if (record.kind !== 'tool_result') continue
     const { call_id, exit_code, output } = record.payload
-    if (IDEMPOTENT.includes(call_id) && exit_code !== 130) {
+    // An edit that had been made when it was stopped cannot be made again.
+    if (exit_code === STOPPED || call_id === `e1${AGAIN}`) continue
+    if (IDEMPOTENT.includes(call_id.replace(AGAIN, ''))) {
       assert.equal(exit_code, 0, `${context}: ${call_id} happened once: ${output}`)
     }
   }

@@ -1,17 +1,13 @@
+/** Trees of runs whose processes die at any write. */
 import assert from 'node:assert/strict'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'node:test'
-import { FileStore, type EventKind, type JsonObject, type RunRecord } from 'runwright/agent'
-import { scratch } from '../../helpers/engine.js'
+import { test, type TestContext } from 'node:test'
+import type { EventKind, JsonObject, RunRecord, RunStore } from 'runwright/agent'
 import { assertInvariants } from '../../helpers/invariants.js'
-import { Children, KILLS } from '../../helpers/kill.js'
 import { Random } from '../../helpers/random.js'
-import type { TreePlan } from './children.js'
-
-const children = new Children<typeof import('./children.js')>(
-  new URL('children.ts', import.meta.url),
-)
+import type { TreePlan } from './programs.js'
+import type { Place, Storage } from './storage.js'
 
 /** What each tree is asked to do, and the files that it leaves. */
 const TREES: Readonly<Record<string, { request: JsonObject; files: readonly string[][] }>> = {
@@ -52,7 +48,7 @@ const TREES: Readonly<Record<string, { request: JsonObject; files: readonly stri
 /** Kills before the process that ends its tree. */
 const KILLS_OF_TREE = 4
 
-async function recordsOf(store: FileStore): Promise<ReadonlyMap<string, readonly RunRecord[]>> {
+async function recordsOf(store: RunStore): Promise<ReadonlyMap<string, readonly RunRecord[]>> {
   const { heads } = await store.list({ limit: 100 })
   const logs = new Map<string, readonly RunRecord[]>()
   for (const { details } of heads)
@@ -66,8 +62,8 @@ function idsIn(records: readonly RunRecord[], ...kinds: readonly EventKind[]): s
     .map(({ payload }) => (payload as { readonly run_id: string }).run_id)
 }
 
-async function assertTree(name: string, place: TreePlan, context: string): Promise<void> {
-  const store = new FileStore({ directory: place.directory })
+async function assertTree(name: string, place: Place, context: string): Promise<void> {
+  const store = await place.next()
   await store.open()
   try {
     const logs = await recordsOf(store)
@@ -77,7 +73,8 @@ async function assertTree(name: string, place: TreePlan, context: string): Promi
     assert.equal(roots.length, 1, context)
     const [rootId, log] = roots[0]!
     const head = await store.head(rootId)
-    assert.equal(head?.details.status, 'achieved', `${context}: ${JSON.stringify(head?.details)}`)
+    const story = log.map(({ kind }) => kind).join(' ')
+    assert.equal(head?.details.status, 'achieved', `${context}: ${story}`)
     for (const records of logs.values()) {
       assert.equal(records.filter(({ kind }) => kind === 'run_end').length, 1, context)
     }
@@ -112,27 +109,29 @@ async function assertTree(name: string, place: TreePlan, context: string): Promi
   }
 }
 
-for (const name of Object.keys(TREES)) {
-  test(`a tree is finished once, however often its process dies: ${name}`, async (t) => {
-    const folder = scratch(t)
-    const { request } = TREES[name]!
-    const seed = Number(process.env['RUNWRIGHT_SEED'] ?? 7)
-    const random = new Random(seed)
-    const rounds = Math.ceil(KILLS / (KILLS_OF_TREE * Object.keys(TREES).length))
-    t.diagnostic(`seed ${seed}, ${rounds} rounds`)
-    for (let round = 0; round < rounds; round++) {
-      const root = join(folder, `${round}`, 'work')
-      const directory = join(folder, `${round}`, 'data')
-      mkdirSync(root, { recursive: true })
-      writeFileSync(join(root, 'start.txt'), 'start\n')
-      const plan: TreePlan = { directory, root, request }
-      const kills: number[] = []
-      for (;;) {
-        const dieAt = kills.length < KILLS_OF_TREE ? random.integer(1, 150) : 0
-        kills.push(dieAt)
-        if ((await children.run('driveTree', plan, { dieAt })).signal === null) break
-      }
-      await assertTree(name, plan, `kills ${kills.join()}`)
+/** Registers the crashes of trees for a kind of store. */
+export function testTrees(storage: Storage): void {
+  for (const name of Object.keys(TREES))
+    test(`a tree ends once, however often its process dies, in ${storage.name}: ${name}`,
+      async (t) => await assertTrees(t, storage, name))
+}
+
+async function assertTrees(t: TestContext, storage: Storage, name: string): Promise<void> {
+  const { request } = TREES[name]!
+  const seed = Number(process.env['RUNWRIGHT_SEED'] ?? 7)
+  const random = new Random(seed)
+  const rounds = Math.ceil(storage.deaths / (KILLS_OF_TREE * Object.keys(TREES).length))
+  t.diagnostic(`seed ${seed}, ${rounds} rounds`)
+  for (let round = 0; round < rounds; round++) {
+    const place = await storage.place(t)
+    writeFileSync(join(place.root, 'start.txt'), 'start\n')
+    const plan: TreePlan = { root: place.root, copies: place.copies, request }
+    const kills: number[] = []
+    for (;;) {
+      const dieAt = kills.length < KILLS_OF_TREE ? random.integer(1, 150) : 0
+      kills.push(dieAt)
+      if ((await place.driveTree(plan, dieAt)).signal === null) break
     }
-  })
+    await assertTree(name, place, `kills ${kills.join()}`)
+  }
 }

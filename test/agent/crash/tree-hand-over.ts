@@ -1,13 +1,12 @@
-/** Trees whose service shuts down cleanly, at every moment that matters to them. */
+/** Trees whose engine is closed, at every moment that matters to them. */
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import {
-  defineTool, FileStore, type AgentEvent, type RunDetails, type RunEngine, type Tool,
-} from 'runwright/agent'
-import { follow, payloads, scratch } from '../../../helpers/engine.js'
-import { assertInvariants } from '../../../helpers/invariants.js'
-import { filesIn, writeFiles } from '../../../helpers/files.js'
-import { openFamily, writes, type Brain } from './support.js'
+import { defineTool, type AgentEvent, type RunDetails, type Tool } from 'runwright/agent'
+import { follow, payloads } from '../../helpers/engine.js'
+import { filesIn, writeFiles } from '../../helpers/files.js'
+import { assertInvariants } from '../../helpers/invariants.js'
+import { openFamily, writes, type Brain } from '../run/children/support.js'
+import type { Storage } from './storage.js'
 
 const GOAL = 'shell: grep -q good answer.txt && grep -q two other.txt'
 /** Longer than anything here takes: the tree ends within it. */
@@ -46,7 +45,6 @@ const startsBoth: Tool = defineTool({
 })
 
 interface Shut {
-  readonly engine: RunEngine
   readonly details: RunDetails
   readonly events: readonly AgentEvent[]
   readonly cwd: string
@@ -55,18 +53,18 @@ interface Shut {
 /** Closes the engine at an event of the root, and lets another one bring the tree to its end. */
 async function shut(
   t: TestContext,
+  storage: Storage,
   request: object,
   at: (event: AgentEvent) => boolean,
   graceMs: number,
 ): Promise<Shut> {
-  const directory = scratch(t)
-  const folders = { cwd: scratch(t), copies: scratch(t) }
+  const place = await storage.place(t)
+  const folders = { cwd: place.root, copies: place.copies }
   writeFiles(folders.cwd, { 'answer.txt': 'none\n', 'other.txt': 'none\n' })
   const models = { lead: lead('delegate'), own: lead('start_both'), all: writesAll }
   const options = { ...folders, tools: [startsBoth] }
-  const first = await openFamily(t, models, { ...options, store: new FileStore({ directory }) })
+  const first = await openFamily(t, models, { ...options, store: await place.next() })
   let closed: Promise<void> | undefined
-  let root: string | undefined
   const reached = new Promise<void>((resolve) => {
     first.engine.observe(({ details, events }) => {
       if (details.role !== 'root' || closed !== undefined || !events.some(at)) return
@@ -74,14 +72,15 @@ async function shut(
       resolve()
     })
   })
-  root = (await first.engine.create({ goal: GOAL, ...request })).details.run_id
+  const root = (await first.engine.create({ goal: GOAL, ...request })).details.run_id
   await reached
+  // The runs that a tree starts while its engine closes are begun by the other processes of a
+  // shared store, and by the engine itself in its own one.
+  if (!storage.isShared) await closed
+  const next = await openFamily(t, models, { ...options, store: await place.next() })
   await closed
-  const next = await openFamily(t, models, { ...options, store: new FileStore({ directory }) })
   const events = await follow(next.engine, root)
-  return {
-    engine: next.engine, details: await next.engine.get(root), events, cwd: folders.cwd,
-  }
+  return { details: await next.engine.get(root), events, cwd: folders.cwd }
 }
 
 const writesAll: Brain = (_, turn) =>
@@ -107,23 +106,27 @@ const MOMENTS: Readonly<Record<keyof typeof REQUESTS, readonly AgentEvent['kind'
   'an own tool': ['tool_started', 'delegate_started', 'files_changing', 'delegate_ended'],
 }
 
-for (const [what, kinds] of Object.entries(MOMENTS))
-  for (const kind of kinds)
-    for (const [how, graceMs] of [['at once', 0], ['with time', GRACE_MS]] as const)
-      test(`a shutdown ${how} at ${kind} loses nothing of ${what}`, async (t) => {
-        const request = REQUESTS[what as keyof typeof REQUESTS]
-        const { details, events, cwd } = await shut(t, request, (one) => one.kind === kind, graceMs)
-        assertInvariants(events)
-        assert.equal(details.status, 'achieved', details.final_state.goal_reason)
-        assert.deepEqual(filesIn(cwd), { 'answer.txt': 'good\n', 'other.txt': 'two\n' })
-        for (const { conflicts, status } of payloads(events, 'delegate_ended'))
-          assert.deepEqual([status, conflicts], ['achieved', []])
-        for (const { exit_code, output } of payloads(events, 'tool_result'))
-          assert.equal(exit_code, 0, output)
-        for (const { skipped } of payloads(events, 'files_changed')) assert.deepEqual(skipped, [])
-        const attempts = payloads(events, 'attempt_started')
-        const started = [...attempts, ...payloads(events, 'delegate_started')]
-        assert.equal(new Set(started.map(({ run_id }) => run_id)).size, 2)
-        assert.equal(started.length, 2)
-        if (what === 'attempts') assert.equal(details.changes, 'applied')
-      })
+/** Registers the hand-over of trees for a kind of store. */
+export function testTreeHandOver(storage: Storage): void {
+  for (const [what, kinds] of Object.entries(MOMENTS))
+    for (const kind of kinds)
+      for (const [how, graceMs] of [['at once', 0], ['with time', GRACE_MS]] as const)
+        test(`a shutdown ${how} at ${kind} loses nothing of ${what} in ${storage.name}`, async (t) => {
+          const request = REQUESTS[what as keyof typeof REQUESTS]
+          const isMoment = (one: AgentEvent): boolean => one.kind === kind
+          const { details, events, cwd } = await shut(t, storage, request, isMoment, graceMs)
+          assertInvariants(events)
+          assert.equal(details.status, 'achieved', details.final_state.goal_reason)
+          assert.deepEqual(filesIn(cwd), { 'answer.txt': 'good\n', 'other.txt': 'two\n' })
+          for (const { conflicts, status } of payloads(events, 'delegate_ended'))
+            assert.deepEqual([status, conflicts], ['achieved', []])
+          for (const { exit_code, output } of payloads(events, 'tool_result'))
+            assert.equal(exit_code, 0, output)
+          for (const { skipped } of payloads(events, 'files_changed')) assert.deepEqual(skipped, [])
+          const attempts = payloads(events, 'attempt_started')
+          const started = [...attempts, ...payloads(events, 'delegate_started')]
+          assert.equal(new Set(started.map(({ run_id }) => run_id)).size, 2)
+          assert.equal(started.length, 2)
+          if (what === 'attempts') assert.equal(details.changes, 'applied')
+        })
+}

@@ -1,29 +1,33 @@
+/** Runs whose processes are killed from outside, many times. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { test } from 'node:test'
-import { FileStore, processExecutor, type RunDetails } from 'runwright/agent'
-import { scratch } from '../../helpers/engine.js'
+import { test, type TestContext } from 'node:test'
+import { processExecutor, type RunDetails } from 'runwright/agent'
 import { assertInvariants } from '../../helpers/invariants.js'
-import { Children, KILLS, type Mortal } from '../../helpers/kill.js'
+import type { Mortal } from '../../helpers/kill.js'
 import { Random } from '../../helpers/random.js'
-import { assertEffects, GOAL, placeIn, type DrivePlan } from './scenario.js'
+import { assertSound } from './matrix.js'
+import { assertEffects, GOAL } from './scenario.js'
+import type { KillableStorage } from './storage.js'
 
-const children = new Children<typeof import('./children.js')>(
-  new URL('children.ts', import.meta.url),
-)
 /** Runs that are live at the same time. */
 const RUNS = 2
-/** More than elsewhere, since the next child starts while one works. */
-const COUNT = 2 * KILLS
-
 /** The lines that all children printed about each run: `seq kind hash`, from seq 1. */
 type Seen = Map<string, string[]>
 
-test('runs that are killed many times lose, duplicate and repeat nothing', async (t) => {
+/** Registers the test of killed children for a kind of store. */
+export function testKills(storage: KillableStorage): void {
+  test(`runs that are killed many times lose and repeat nothing in ${storage.name}`, async (t) =>
+    await assertKills(t, storage))
+}
+
+async function assertKills(t: TestContext, storage: KillableStorage): Promise<void> {
   const seed = Number(process.env['RUNWRIGHT_SEED'] ?? Date.now() % 1_000_000)
   t.diagnostic(`seed ${seed}`)
+  // More than elsewhere, since the next child starts while one works.
+  const count = 2 * storage.deaths
   const random = new Random(seed)
-  const place = placeIn(scratch(t), 'all')
+  const place = await storage.place(t)
   const seen: Seen = new Map()
   t.after(async () => {
     const executor = processExecutor()
@@ -34,29 +38,29 @@ test('runs that are killed many times lose, duplicate and repeat nothing', async
       hitl_enabled: random.chance(0.5),
       approval: random.pick(['never', 'writes'] as const),
     }
-    const plan: DrivePlan = {
-      ...place,
+    return place.start({
+      root: place.root,
       generation,
       runs: RUNS,
       request: { goal: GOAL, ...gates },
       endless: true,
-    }
-    return children.start(t, 'drive', plan, { waits: true })
+    })
   }
   let orphans = 0
   let next = start(0)
-  for (let kill = 0; kill < COUNT; kill++) {
+  for (let kill = 0; kill < count; kill++) {
     // The next child starts while this one works: starting takes the most time.
     const child = next
     next = start(kill + 1)
     orphans += await runAndKill(child, random.integer(1, 60), seen)
+    await place.bury()
   }
   next.kill()
   await next.ended
 
-  const store = new FileStore({ directory: place.directory })
+  const store = await place.next()
   await store.open()
-  assert.deepEqual(store.quarantined, [])
+  assertSound(store)
   const { heads } = await store.list({ limit: 100_000 })
   const found = new Map(heads.map(({ details }) => [details.run_id, details]))
   const ends: Record<string, number> = {}
@@ -72,13 +76,13 @@ test('runs that are killed many times lose, duplicate and repeat nothing', async
     ends[end] = (ends[end] ?? 0) + 1
   }
   await store.close()
-  t.diagnostic(JSON.stringify({ kills: COUNT, ...ends, orphans }))
+  t.diagnostic(JSON.stringify({ kills: count, ...ends, orphans }))
   assert.ok(
     (ends['goal_achieved'] ?? 0) > 0,
     'no run was achieved: the test tests less than it should',
   )
   assert.ok(orphans > 0, 'no command was left running: the test tests less than it should')
-})
+}
 
 /** A run is achieved however often its process died, unless it reached the limit of recoveries. */
 function assertEnd(details: RunDetails, recoveries: number): void {
