@@ -30,8 +30,8 @@ export interface Host {
 }
 
 /**
- * Drives runs. Says `new run` for each run that it creates, `= run seq kind hash`
- * for each event that subscribers get, `hangs run` when a run has started its endless command, and
+ * Drives runs. Says `new run` for each run that it creates, `append number kinds` before each
+ * append, `= run seq kind hash` for each event that subscribers get, `hangs run` when a run has started its endless command, and
  * `left run pid` when a resumed run had left such a command running. Steps: appends.
  */
 export async function drive(
@@ -41,6 +41,7 @@ export async function drive(
   life.begin()
   const engine = await RunEngine.open({
     ...process,
+    store: saysAppends(process.store, life),
     roots: [root],
     sealedChecks: 'off',
     providers: [scenario(endless)],
@@ -104,6 +105,23 @@ export async function drive(
   const { runs } = await engine.list({ status: ['pending', 'running', 'awaiting_human'] })
   await Promise.all(Array.from({ length: Math.max(count, runs.length) }, (_, i) => work(runs[i])))
   await engine.close()
+}
+
+/** The same store, which says what it appends. */
+function saysAppends(store: RunStore, life: Pick<Life, 'say'>): RunStore {
+  // In a store that processes share, the first append is that of the admission.
+  let appends = store.shared === undefined ? 0 : 1
+  const append: RunStore['append'] = (runId, records) => {
+    life.say(`append ${++appends} ${records.map(({ kind }) => kind).join()}`)
+    return store.append(runId, records)
+  }
+  return new Proxy(store, {
+    get: (_, name) => {
+      if (name === 'append') return append
+      const value: unknown = Reflect.get(store, name, store)
+      return typeof value === 'function' ? (value.bind(store) as unknown) : value
+    },
+  })
 }
 
 const partOf = (name: string) => ({
